@@ -1,0 +1,63 @@
+// From a lowered kernel (LLVM dialect, with its plan) to what a user links: object, header, manifest; or to a function
+// pointer in this process.
+#pragma once
+#include "passes/Lowering/KernelPlan.h"
+#include "passes/Schedule/Target.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+
+namespace skewer {
+
+/// Version of the C contract; first checked field of every struct that crosses it.
+constexpr unsigned kAbiVersion = 1;
+
+/// Translates the module to LLVM IR and adds the C entries of docs/abi.md (NAME, NAME_raw, NAME_workspace_bytes, NAME_info).
+llvm::Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp, const KernelPlan &, const Target &,
+                                                           llvm::LLVMContext &, llvm::StringRef specHash);
+/// LLVM's optimisation for the target; loop and SLP vectorisation off: the loops arrive vectorised.
+llvm::Error optimize(llvm::Module &, const Target &);
+/// The object file's (or, with `assembly`, the assembly's) bytes.
+llvm::Expected<std::string> emitObject(llvm::Module &, const Target &, bool assembly = false);
+
+/// The C header's text: stands alone, C99 and C++ clean.
+std::string headerText(const KernelPlan &, llvm::StringRef specHash);
+/// The manifest's JSON text.
+std::string manifestText(const KernelPlan &, const Target &, llvm::StringRef specHash, llvm::StringRef details = "{}");
+/// First 16 hex digits of a SHA-256 over spec text, parameters and compiler version.
+std::string hashOfSpec(llvm::StringRef text, llvm::ArrayRef<std::pair<std::string, int64_t>> parameters);
+
+/// Exactly the layout of `skewer_exec` in the header.
+struct Exec {
+  uint32_t size = sizeof(Exec), version = kAbiVersion;
+  void *workspace = nullptr;
+  uint64_t workspaceBytes = 0;
+  int32_t workers = 1;     // number of distinct worker indices that parallelFor may pass
+  int32_t reserved = 0;
+  void *context = nullptr;
+  /// null: serial. Calls body(data, begin, end, worker) for disjoint ranges that cover 0 … count-1, returns when all are done.
+  void (*parallelFor)(void *context, int64_t count, void (*body)(void *data, int64_t begin, int64_t end, int32_t worker),
+                      void *data) = nullptr;
+};
+
+/// A kernel compiled into this process.
+class JitKernel {
+public:
+  static llvm::Expected<std::unique_ptr<JitKernel>> create(std::unique_ptr<llvm::Module>, std::unique_ptr<llvm::LLVMContext>,
+                                                           const KernelPlan &, const Target &);
+  ~JitKernel();
+  /// `inputs` in the plan's order, then the output; `sizes` in the plan's order. Returns the C entry's status (0: done).
+  int run(llvm::ArrayRef<const void *> inputs, void *output, llvm::ArrayRef<int64_t> sizes, const Exec &) const;
+  uint64_t workspaceBytes(llvm::ArrayRef<int64_t> sizes, int32_t workers) const;
+
+private:
+  JitKernel();
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation;
+};
+/// The text of a status the entry returned.
+const char *statusText(int status);
+
+} // namespace skewer

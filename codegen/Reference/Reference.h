@@ -1,0 +1,45 @@
+// The judge: a float64 interpreter of the einsum form (level 1) with an evaluator of subscripts of its own. It shares no
+// code with the passes and evaluates only what is asked for.
+#pragma once
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace skewer::reference {
+
+/// A tensor in float64, row-major.
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<double> values;
+  int64_t elements() const {
+    int64_t product = 1;
+    for (int64_t size : shape)
+      product *= size;
+    return product;
+  }
+};
+
+class Interpreter {
+public:
+  /// `kernel`: a level 1 function. `inputs`: one for each of its arguments, in order, run-time sizes filled in.
+  Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs);
+  ~Interpreter();
+  /// The result's shape with run-time sizes filled in.
+  std::vector<int64_t> resultShape() const;
+  /// One row of the result: the elements along its last dimension at the given leading indices. Nothing, with a reason in
+  /// `error`, where the function holds an operation the interpreter does not know or an index leaves its tensor.
+  std::optional<std::vector<double>> row(const std::vector<int64_t> &leading, std::string *error = nullptr);
+
+private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation;
+};
+
+/// The rows to check: all of them if there are at most `limit`, else `limit` seeded ones that include the corners
+/// (first and last index of each leading dimension). Each entry holds the leading indices.
+std::vector<std::vector<int64_t>> sampleRows(const std::vector<int64_t> &shape, int64_t limit, uint64_t seed);
+
+} // namespace skewer::reference

@@ -1,0 +1,35 @@
+// Registers the dialect's operations and attributes.
+#include "dialect/IR/Attn.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace skewer::attn;
+
+#include "dialect/IR/AttnDialect.cpp.inc"
+#include "dialect/IR/AttnInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialect/IR/AttnAttributes.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialect/IR/AttnOps.cpp.inc"
+
+void AttnDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/IR/AttnOps.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/IR/AttnAttributes.cpp.inc"
+      >();
+}
+
+// Terms are summands: their order carries no meaning, but they see values from above like any straight-line code.
+RegionKind AttentionOp::getRegionKind(unsigned) { return RegionKind::SSACFG; }
+
+llvm::StringRef TermOp::getTermSubscripts() { return getSubscripts(); }
+ValueRange TermOp::getTermOperands() { return getInputs(); }
+double TermOp::getTermScale() { return getScale().convertToDouble(); }
+std::optional<llvm::StringRef> TermOp::getTermGuard() { return getGuard(); }
+bool TermOp::isValueSide() { return false; }

@@ -1,0 +1,61 @@
+// The attn dialect: include this to use its operations and attributes.
+#pragma once
+#include "dialect/Subscript/Einsum.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace skewer::attn {
+/// How an operation that only moves elements does so. `subscripts[k]` is the operand's index in dimension k, a function of
+/// the result's indices, which are the symbols d0, d1, …. Where `inside` is 0 the element is `padding`.
+struct IndexMap {
+  std::vector<subscript::Expr> subscripts;
+  subscript::Expr inside = 1;
+  double padding = 0;
+};
+} // namespace skewer::attn
+
+#include "dialect/IR/AttnDialect.h.inc"
+#include "dialect/IR/AttnInterfaces.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialect/IR/AttnAttributes.h.inc"
+#define GET_OP_CLASSES
+#include "dialect/IR/AttnOps.h.inc"
+
+namespace skewer::attn {
+/// Axis sizes from an optional dictionary attribute of integers.
+subscript::AxisSizes sizesFrom(mlir::DictionaryAttr);
+mlir::DictionaryAttr sizesTo(mlir::MLIRContext *, const subscript::AxisSizes &);
+/// A tensor's shape with `subscript::kRuntime` for run-time sizes.
+std::vector<int64_t> shapeOf(mlir::Value);
+std::vector<int64_t> shapeOf(mlir::Type);
+
+/// What an einsum, with its operands' shapes, says. The operation's verifier has proven that it parses and resolves.
+struct ResolvedEinsum {
+  subscript::Einsum spec;
+  subscript::AxisSizes sizes;                              // of every axis
+  std::vector<std::vector<subscript::Expr>> subscripts;    // of each operand, over the axes
+  std::vector<std::string> contracted;
+  std::optional<subscript::Expr> guard;
+};
+/// Also for rearrange specs. Nothing if the text does not parse or the sizes do not resolve; `error` says why.
+std::optional<ResolvedEinsum> resolve(llvm::StringRef spec, mlir::ValueRange operands, mlir::DictionaryAttr sizes,
+                                      std::optional<llvm::StringRef> guard, subscript::ParseError *error = nullptr);
+ResolvedEinsum resolve(EinsumOp);
+
+/// The score's space of an attention: its axes by role.
+struct ScoreSpace {
+  std::vector<std::string> leading, query, key; // e.g. {b, h}, {iy, ix}, {jy, jx}
+  subscript::AxisSizes sizes;                   // of all axes, kRuntime for run-time sizes
+  std::vector<std::string> value;               // axes of the values that are not keys or leading: {e}
+  int64_t queries() const, keys() const;        // products of the sizes
+};
+ScoreSpace scoreSpace(AttentionOp);
+/// A term's subscripts over the space's axes and its contracted axes.
+ResolvedEinsum resolve(TermOp);
+} // namespace skewer::attn

@@ -1,0 +1,200 @@
+//===- Operations of the attn dialect --------------------------------------===//
+#ifndef SKEWER_DIALECT_IR_ATTNOPS_TD
+#define SKEWER_DIALECT_IR_ATTNOPS_TD
+include "dialect/IR/AttnDialect.td"
+include "dialect/IR/AttnInterfaces.td"
+include "dialect/IR/AttnAttributes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+
+class Attn_Op<string mnemonic, list<Trait> traits = []> : Op<Attn_Dialect, mnemonic, traits> {
+  let hasVerifier = 1;
+}
+class Attn_IndexMapOp<string mnemonic, list<Trait> traits = []>
+    : Attn_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<IndexMapOpInterface>], traits)>;
+def Attn_FloatTensor : RankedTensorOf<[F16, BF16, F32, F64]>;
+
+def EinsumOp : Attn_Op<"einsum", [Pure]> {
+  let summary = "a contraction whose operands are read through index expressions";
+  let description = [{
+    `result[r…] = Σ over contracted axes of Π operand[subscripts]`, accumulated in at least f32. Subscripts are written
+    as in the literature, with one addition: a dimension may be an index expression in parentheses. Where `guard` is
+    given, elements at which it is 0 are 0. Sizes of axes come from the operands' shapes; those that no operand has are
+    in `sizes`.
+
+    Created by the language front end and by `attn-compose-skew`; removed by `attn-form-attention` or `attn-to-linalg`.
+
+    ```mlir
+    %r = attn.einsum "b h i d, (j - i + 13) d -> b h i j" sizes {j = 14 : i64} (%q, %table)
+        : (tensor<?x4x14x64xf32>, tensor<27x64xf32>) -> tensor<?x4x14x14xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$spec, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$guard,
+                       Variadic<Attn_FloatTensor>:$inputs);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = [{
+    $spec (`where` $guard^)? (`sizes` $sizes^)? `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)
+  }];
+}
+
+def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "softmax over one dimension, on the part that a mask leaves";
+  let description = [{
+    `axes` names the input's dimensions ("b h i j", "b h (iy ix) (jy jx)"), `over` the axes of one of them. Where `mask`
+    (a predicate of the axes) is 0 the element takes no part: its weight is 0 even where the input holds NaN, and a row
+    without any element left is all 0.
+
+    ```mlir
+    %p = attn.softmax "b h i j" over "j" where "j <= i" (%score) : tensor<?x4x14x14xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$axes, StrAttr:$over, OptionalAttr<StrAttr>:$mask, OptionalAttr<DictionaryAttr>:$sizes,
+                       Attn_FloatTensor:$input);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = [{
+    $axes `over` $over (`where` $mask^)? (`sizes` $sizes^)? `(` $input `)` attr-dict `:` type($result)
+  }];
+}
+
+def PositionOp : Attn_Op<"position", [Pure]> {
+  let summary = "an index expression as a tensor of numbers";
+  let description = [{
+    `result[axes…] = expression`, a function of positions alone: `abs(i - j)` of ALiBi, for instance.
+
+    ```mlir
+    %distance = attn.position "i j" = "abs(i - j)" : tensor<14x14xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$axes, StrAttr:$expression, OptionalAttr<DictionaryAttr>:$sizes);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = "$axes `=` $expression (`sizes` $sizes^)? attr-dict `:` type($result)";
+}
+
+def PadOp : Attn_IndexMapOp<"pad"> {
+  let summary = "a border of a constant around a tensor";
+  let description = [{
+    `low` and `high` elements of `value` are put before and after each dimension.
+
+    ```mlir
+    %r = attn.pad %x low [0, 0, 0] high [0, 0, 1] : tensor<4x14x27xf32> to tensor<4x14x28xf32>
+    ```
+  }];
+  let arguments = (ins Attn_FloatTensor:$input, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
+                       DefaultValuedAttr<F64Attr, "0.0">:$value);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = "$input `low` $low `high` $high (`value` $value^)? attr-dict `:` type($input) `to` type($result)";
+}
+def ReshapeOp : Attn_IndexMapOp<"reshape"> {
+  let summary = "the same elements, row-major, in another shape";
+  let description = [{
+    At most one dimension of the operand and one of the result may be of run-time size, and then it is the first of both
+    and the rest multiply to the same.
+
+    ```mlir
+    %r = attn.reshape %x : tensor<4x14x28xf32> to tensor<4x392xf32>
+    ```
+  }];
+  let arguments = (ins Attn_FloatTensor:$input);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+}
+def SliceOp : Attn_IndexMapOp<"slice"> {
+  let summary = "a box of a tensor, with strides";
+  let description = [{
+    `result[i…] = input[offset + stride*i…]`; a result of the same rank, with a dimension of run-time size taken whole.
+
+    ```mlir
+    %r = attn.slice %x offsets [0, 13] strides [1, 1] : tensor<15x27xf32> to tensor<14x14xf32>
+    ```
+  }];
+  let arguments = (ins Attn_FloatTensor:$input, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$strides);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = "$input `offsets` $offsets `strides` $strides attr-dict `:` type($input) `to` type($result)";
+}
+def SkewOp : Attn_IndexMapOp<"skew"> {
+  let summary = "relative to absolute: the last two dimensions [l, 2l-1] become [l, l]";
+  let description = [{
+    `result[…, i, j] = input[…, i, j - i + l - 1]`: what the literature writes as pad, reshape and slice
+    (Huang et al. 2018, arXiv:1809.04281, section 3.4.1).
+
+    ```mlir
+    %r = attn.skew %x : tensor<4x14x27xf32> to tensor<4x14x14xf32>
+    ```
+  }];
+  let arguments = (ins Attn_FloatTensor:$input);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
+}
+def GatherOp : Attn_IndexMapOp<"gather"> {
+  let summary = "rows of a dimension picked by a constant matrix of indices";
+  let description = [{
+    `result[a…, i…, c…] = input[a…, indices[i…], c…]`: the dimension `dimension` is replaced by the shape of `indices`.
+
+    ```mlir
+    %r = attn.gather %x dimension 0 indices dense<[[1, 2], [0, 1]]> : tensor<2x2xi64>
+        : tensor<3x64xf32> to tensor<2x2x64xf32>
+    ```
+  }];
+  let arguments = (ins Attn_FloatTensor:$input, I64Attr:$dimension, I64ElementsAttr:$indices);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = "$input `dimension` $dimension `indices` $indices attr-dict `:` type($input) `to` type($result)";
+}
+def RearrangeOp : Attn_IndexMapOp<"rearrange"> {
+  let summary = "dimensions split, merged, permuted, dropped or repeated by name";
+  let description = [{
+    Notation of einops: `"b h (x y) d -> b h x y d"`. Axes that only the result has repeat the elements (a broadcast)
+    and are in `sizes`. An axis may be picked at an index: `"b n (k h d) -> b h n d" at {k = 1}` is not allowed; slice it.
+
+    ```mlir
+    %r = attn.rearrange "b h x y j -> b h (x y) (k j)" sizes {k = 14 : i64} %x : tensor<?x4x14x14x14xf32> to tensor<?x4x196x196xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$spec, OptionalAttr<DictionaryAttr>:$sizes, Attn_FloatTensor:$input);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = "$spec (`sizes` $sizes^)? $input attr-dict `:` type($input) `to` type($result)";
+}
+
+def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoTerminator, NoRegionArguments,
+                                        DeclareOpInterfaceMethods<RegionKindInterface>]> {
+  let summary = "the fused layer: softmax of a sum of terms, times values";
+  let description = [{
+    `space` names the axes of the score: leading axes, then the query dimension, then the key dimension, each possibly a
+    product of axes: "b h (iy ix) (jy jx)". The score is the sum of the `attn.term`s of the region. `mask`, a predicate
+    of the axes, says which keys a query sees. `value_spec` reads the values, "b h (jy jx) e -> b h (iy ix) e": its
+    result is the operation's. Nothing of the size of the score is ever held.
+
+    Created by `attn-form-attention`; `attn-schedule` adds the schedule; removed by `attn-lower-to-cpu`.
+
+    ```mlir
+    %o = attn.attention "b h i j" value "b h j e -> b h i e" (%v) score {
+      attn.term "b h i d, b h j d" (%q, %k) scale 1.250000e-01 : tensor<?x4x14x64xf32>, tensor<?x4x14x64xf32>
+      attn.term "b h i d, (j - i + 13) d" (%q, %table) scale 1.250000e-01 : tensor<?x4x14x64xf32>, tensor<27x64xf32>
+    } : tensor<?x4x14x64xf32> -> tensor<?x4x14x64xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$space, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$mask,
+                       StrAttr:$value_spec, Attn_FloatTensor:$value, OptionalAttr<AnyAttr>:$schedule);
+  let results = (outs Attn_FloatTensor:$result);
+  let regions = (region SizedRegion<1>:$score);
+  let assemblyFormat = [{
+    $space (`where` $mask^)? (`sizes` $sizes^)? `value` $value_spec `(` $value `)` `score` $score
+    attr-dict `:` type($value) `->` type($result) (`schedule` $schedule^)?
+  }];
+}
+
+def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, DeclareOpInterfaceMethods<TermInterface>]> {
+  let summary = "one summand of a score";
+  let description = [{
+    `scale × Σ over contracted axes of Π operand[subscripts]`, 0 where `guard` is 0. Axes that are not of the score's
+    space are contracted. A term without operands is its scale times `value`, a function of positions.
+
+    Created by `attn-form-attention`; lives and dies with its `attn.attention`.
+  }];
+  let arguments = (ins StrAttr:$subscripts, OptionalAttr<StrAttr>:$guard, OptionalAttr<StrAttr>:$value, F64Attr:$scale,
+                       Variadic<Attn_FloatTensor>:$inputs);
+  let assemblyFormat = [{
+    $subscripts `(` $inputs `)` (`times` $value^)? `scale` $scale (`where` $guard^)? attr-dict (`:` type($inputs)^)?
+  }];
+}
+#endif

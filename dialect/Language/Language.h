@@ -1,0 +1,31 @@
+// The .attn language: from text to the einsum form of the attn dialect.
+#pragma once
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/SourceMgr.h"
+
+namespace skewer::language {
+
+struct Options {
+  /// Values of `param`s from the command line (-D NAME=VALUE); they take precedence over defaults in the text.
+  std::map<std::string, int64_t> parameters;
+};
+
+/// Parses the main buffer of `sources` and emits one `func.func` for each `kernel`:
+///   - argument i carries {attn.name = "q", attn.shape = ["batch", 4, 196, 128]} (a string is a run-time size) and has the
+///     tensor type with `?` there; the result carries {attn.shape = […]} too;
+///   - the function carries {attn.kernel, attn.sizes = ["batch", …]}, the run-time sizes in order of declaration;
+///   - every operation has the FileLineColLoc of the text that said it.
+/// Diagnostics (several in one run) go to `diagnostics` in the compiler style: file:line:column: error: …, the source line,
+/// a caret, notes. Returns null after any error. Built-in schemes are found without being named (dialect/Schemes).
+mlir::OwningOpRef<mlir::ModuleOp> importSource(llvm::SourceMgr &sources, const Options &, mlir::MLIRContext *,
+                                               llvm::raw_ostream &diagnostics);
+
+/// Name and text of every built-in scheme file (dialect/Schemes/*.attn, embedded at build time).
+struct SchemeFile {
+  llvm::StringRef name, text;
+};
+llvm::ArrayRef<SchemeFile> builtinSchemes();
+
+} // namespace skewer::language

@@ -1,0 +1,61 @@
+// What a lowered kernel is: its arguments, its phases and the workspace they need. The lowering writes it onto the module,
+// the ABI and the driver read it.
+#pragma once
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace skewer {
+
+enum class ElementType { F32, F16, BF16 };
+int64_t bytesOf(ElementType);
+const char *nameOf(ElementType); // "f32", "f16", "bf16"
+
+/// A size known at compile time, or the name of a run-time size.
+struct Extent {
+  std::string name; // empty: fixed
+  int64_t fixed = 1;
+};
+
+/// One tensor argument: row-major, contiguous.
+struct TensorArgument {
+  std::string name;
+  ElementType type = ElementType::F32;
+  std::vector<Extent> shape;
+};
+
+/// fixed + scaled * (product of the named run-time sizes).
+struct SizeExpression {
+  int64_t fixed = 0, scaled = 0;
+  std::vector<std::string> factors;
+};
+
+/// A stage's parallel part: `function(inputs…, output, sizes…, shared, local, begin, end)` does the work items
+/// begin … end-1 of `items`. Items of one phase are independent; a phase begins when the one before it is done.
+struct Phase {
+  std::string function, title; // symbol of the func.func; what it does ("pack", "attend")
+  SizeExpression items;
+};
+
+/// Signature of a phase's func.func at level 4, in this order: each input memref<?xT> (flat, row-major), output memref<?xT>,
+/// each run-time size index, shared workspace memref<?xi8>, this worker's workspace memref<?xi8>, begin index, end index.
+struct KernelPlan {
+  std::string name;
+  std::vector<TensorArgument> inputs;
+  TensorArgument output;
+  std::vector<std::string> sizes;  // run-time sizes, in order of declaration
+  std::vector<Phase> phases;
+  SizeExpression sharedBytes;      // multiple of 64
+  int64_t localBytes = 0;          // for each worker; multiple of 64
+};
+
+/// Stores the plan as the module's attribute `attn.plan`, one dictionary entry a field.
+void attachPlan(mlir::ModuleOp, const KernelPlan &);
+/// Reads it back; nothing if the module has none.
+std::optional<KernelPlan> planOf(mlir::ModuleOp);
+/// The plan's arguments, output and sizes from a level 1-3 function (attn.name, attn.shape, attn.sizes).
+KernelPlan signatureOf(mlir::func::FuncOp);
+
+} // namespace skewer

@@ -1,0 +1,20 @@
+// The passes in the order they run, level by level (see dialect/RATIONALE.md).
+#pragma once
+#include "passes/Schedule/Target.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace skewer {
+
+/// Level 1 to level 2: raise, propagate masks, compose, form attention.
+void addFusionPipeline(mlir::OpPassManager &);
+/// Level 2 to 3: choose a schedule for each attention.
+void addSchedulePipeline(mlir::OpPassManager &, const Target &);
+/// Level 3 (or 1, for what did not fuse) to 4: loops over memrefs, one module a kernel, with `attn.plan`.
+void addCpuLoweringPipeline(mlir::OpPassManager &, const Target &);
+/// Level 4 to the LLVM dialect.
+void addLlvmPipeline(mlir::OpPassManager &, const Target &);
+
+/// Every pass of this project and every pipeline, by flag.
+void registerSkewerPasses();
+
+} // namespace skewer

@@ -1,0 +1,36 @@
+# skewer_library(NAME [PLAIN] SOURCES a.cpp … LINK lib … DEPENDS tablegen-target …)
+# A static library of ours. PLAIN: uses neither MLIR nor LLVM. Always links the shared MLIR and LLVM, never the
+# static ones, which would bring a second copy of MLIR and break its type identifiers.
+function(skewer_library name)
+  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC SkewerFlags ${ARG_LINK} fmt::fmt)
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  if(NOT ARG_PLAIN)
+    skewer_use_mlir(${name})
+  endif()
+endfunction()
+
+# Links MLIR and LLVM to a target and compiles it with the shared precompiled header.
+function(skewer_use_mlir name)
+  target_link_libraries(${name} PUBLIC MLIR LLVM)
+  target_precompile_headers(${name} REUSE_FROM SkewerPrecompiled)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(${name} PRIVATE -fpch-instantiate-templates)
+  endif()
+endfunction()
+
+# skewer_tablegen(TARGET file.td out1 "-gen-op-decls" out2 "-gen-op-defs" …): generates into this folder's build folder.
+function(skewer_tablegen target source)
+  set(LLVM_TARGET_DEFINITIONS ${source})
+  set(rest ${ARGN})
+  while(rest)
+    list(POP_FRONT rest output options)
+    separate_arguments(options NATIVE_COMMAND "${options}")
+    mlir_tablegen(${output} ${options} EXTRA_INCLUDES ${CMAKE_SOURCE_DIR} ${MLIR_INCLUDE_DIRS})
+  endwhile()
+  add_public_tablegen_target(${target})
+  set(TABLEGEN_OUTPUT "" PARENT_SCOPE)
+endfunction()
