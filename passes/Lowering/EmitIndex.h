@@ -1,0 +1,55 @@
+// An index expression as arithmetic on `index` values.
+#pragma once
+#include "dialect/Subscript/Expr.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Value.h"
+#include <functional>
+#include <map>
+#include <string>
+
+namespace skewer {
+
+/// Emits index expressions at a builder's insertion point. Only ops of arith and memref come out, and only such that
+/// lower to LLVM without an expansion pass. The values of an expression equal `subscript::evaluate` wherever that
+/// succeeds; where it fails (a table read outside its rows, a divisor that is not positive) the value is unspecified but
+/// nothing traps and no memory outside the table is read: so a branch that a select does not take may be computed.
+class IndexEmitter {
+public:
+  /// The value (type `index`) of an element of a run-time integer operand at subscripts of type `index`.
+  using Read = std::function<mlir::Value(const std::string &operand, mlir::ValueRange subscripts)>;
+
+  /// `symbols`: the value, of type `index`, of each symbol. Tables become private constants of the module that holds the
+  /// insertion point; equal tables share one.
+  IndexEmitter(mlir::OpBuilder &builder, mlir::Location location, std::map<std::string, mlir::Value> symbols, Read read = {})
+      : builder(builder), location(location), symbols(std::move(symbols)), read(std::move(read)) {}
+
+  /// Of type `index`; a comparison gives 1 or 0. Null where a symbol has no value or a Read occurs without `read`:
+  /// `failure()` then says which.
+  mlir::Value emit(const subscript::Expr &);
+  /// Of type `i1`: whether the expression is not 0. Null as `emit`.
+  mlir::Value emitPredicate(const subscript::Expr &);
+  /// Why the last call gave null: lowercase, without a full stop.
+  const std::string &failure() const { return reason; }
+
+private:
+  mlir::Value build(const subscript::Expr &);
+  mlir::Value buildPredicate(const subscript::Expr &);
+  mlir::Value operand(const subscript::Expr &, size_t);
+  mlir::Value constant(int64_t);
+  mlir::Value divide(mlir::Value, const subscript::Expr &divisor, bool remainder);
+  mlir::Value table(const subscript::Expr &);
+
+  mlir::OpBuilder &builder;
+  mlir::Location location;
+  std::map<std::string, mlir::Value> symbols;
+  Read read;
+  std::map<const void *, mlir::Value> emitted;    // within one call: shared subexpressions are computed once
+  std::map<const void *, mlir::Value> predicates; // likewise
+  std::string reason;
+};
+
+/// One expression, without reads.
+mlir::Value emitIndex(mlir::OpBuilder &, mlir::Location, const subscript::Expr &,
+                      const std::map<std::string, mlir::Value> &symbols);
+
+} // namespace skewer
