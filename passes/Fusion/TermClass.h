@@ -1,0 +1,91 @@
+// The classes of score terms: what an index expression's dependence on query and key lets code generation do.
+//
+// A class is derived from a term's subscripts each time it is asked for and is never stored. The registry holds the
+// classes in a stated order, and the first that matches wins; plugins register more through the same function.
+#pragma once
+#include "dialect/IR/Attn.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <memory>
+
+namespace skewer {
+
+/// What a class does with its operands, for code that has a strategy for each kind. A plugin's class is `Custom`.
+enum class TermKind {
+  Content,         // q_i·k_j, also q_i·E[j]: one operand read by the query, one by the key, all subscripts plain
+  OffsetQuery,     // q_i·R[±(j - i) + c], the query and the key each being a single axis
+  AxisOffsetQuery, // q_i·R[±(jy - iy) + c] on one axis of a product
+  OffsetKey,       // k_j·R[±(j - i) + c], on whole positions or on one axis
+  OffsetFunction,  // q_i·R[f(j - i)] or k_j·R[f(j - i)]: clamped or bucketed offsets, or mixed axes, of one pair of axes
+  KeyOnly,         // depends on the key, not on the query
+  QueryOnly,       // depends on the query, not on the key: softmax is invariant to it
+  ScalarOffset,    // T[h, f(j - i)]: nothing contracted, one operand; also products of per-axis offsets
+  Position,        // no operands: scale × a function of positions
+  Materialised,    // anything else
+  Custom
+};
+
+/// One term, resolved: what a class is matched against. `resolved.subscripts[k]` are operand k's, over `space`'s axes and
+/// `resolved.contracted`.
+struct TermView {
+  attn::ResolvedEinsum resolved;
+  const attn::ScoreSpace *space = nullptr;
+  std::optional<subscript::Expr> value; // `times`: an extra factor, a function of positions
+  double scale = 1;
+  std::vector<std::vector<int64_t>> shapes; // of each operand
+};
+
+/// A factor of an operand that is the row of a table: f(difference) for one query axis and one key axis.
+struct TermAnalysis {
+  TermKind kind = TermKind::Materialised;
+  std::string className;            // "content", "offset, query side", …
+  /// Index of the operand that is read by plain axes of the query (OffsetKey: of the key); -1 if there is none.
+  int query = -1;
+  /// Index of the other operand: the key tensor or the table; -1 if there is none.
+  int other = -1;
+  /// OffsetQuery, AxisOffsetQuery, OffsetKey: row = sign*(key - query) + constant on the axes named in it.
+  subscript::Offset offset;
+  /// Which dimension of operand `other` the row subscripts; -1 if none does.
+  int rowDimension = -1;
+  /// The row itself, a function of `offset.query` and `offset.key` (OffsetFunction too).
+  subscript::Expr row;
+  /// Rows of the table (kRuntime if only known at run time).
+  int64_t rows = 0;
+  /// Sizes of `offset.query` and `offset.key`.
+  int64_t queryExtent = 0, keyExtent = 0;
+  /// Place of `offset.query` in space.query and of `offset.key` in space.key: 0 is the outermost axis (y of a map).
+  int queryPlace = -1, keyPlace = -1;
+  /// Contracted axes and the product of their sizes.
+  std::vector<std::string> contracted;
+  int64_t depth = 1;
+  /// Whether operand `query`, or `other`, is read by any leading axis: a table a head has true for `other`.
+  bool queryLeading = false, otherLeading = false;
+  /// The term is 0 where its guard is: every class may be guarded, and code for a class must ask.
+  bool guarded = false;
+};
+
+class TermClass {
+public:
+  virtual ~TermClass() = default;
+  virtual llvm::StringRef name() const = 0;
+  /// The analysis if the term is of this class; `className` and `guarded` are filled in by `analyse`.
+  virtual std::optional<TermAnalysis> match(const TermView &, const attn::ScoreSpace &) const = 0;
+  /// One line for a reader: "offset jy - iy + 13 on axis y of 14 of 27 rows, query side".
+  virtual std::string describe(const TermView &, const TermAnalysis &) const = 0;
+};
+
+/// Where a class stands: lower comes first. The built-in classes stand at 100, 200, …; `materialised` matches all and
+/// stands last whatever the order says.
+void registerTermClass(std::unique_ptr<TermClass>, unsigned order);
+/// Calls `visit` for each class in order until it returns true.
+void forEachTermClass(llvm::function_ref<bool(const TermClass &)> visit);
+
+/// A term's view; `space` must outlive it.
+TermView viewOf(attn::TermOp, const attn::ScoreSpace &space);
+const TermClass &classify(const TermView &, const attn::ScoreSpace &, TermAnalysis &);
+const TermClass &classify(attn::TermOp);
+TermAnalysis analyse(attn::TermOp);
+TermAnalysis analyse(attn::TermOp, const attn::ScoreSpace &);
+/// The class's line about a term, for `explain`: "q·rel_h[jy - iy + 13]" is the caller's business.
+std::string describe(attn::TermOp);
+
+} // namespace skewer

@@ -1,0 +1,19 @@
+// Registration of the passes and of the pipelines that have a flag of their own.
+#include "passes/Pipelines.h"
+#include "passes/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+void skewer::addFusionPipeline(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createAttnRaiseSkew());
+  manager.addNestedPass<func::FuncOp>(createAttnPropagateMasks());
+  manager.addNestedPass<func::FuncOp>(createAttnComposeSkew());
+  manager.addNestedPass<func::FuncOp>(createAttnFormAttention());
+}
+
+void skewer::registerSkewerPasses() {
+  registerPasses();
+  PassPipelineRegistration<>("attn-fuse", "level 1 to level 2: raise, propagate masks, compose, form attention",
+                             [](OpPassManager &manager) { addFusionPipeline(manager); });
+}
