@@ -1,0 +1,254 @@
+// Text to index expressions: a precedence-climbing parser.
+#include "dialect/Subscript/Arithmetic.h"
+#include <cctype>
+
+namespace skewer::subscript {
+
+namespace {
+constexpr int kMaximumNesting = 200;
+// A chain a + b + c + … nests its nodes without nesting parentheses; deeper trees would exhaust recursive visitors.
+constexpr size_t kMaximumDepth = 1000;
+
+enum Precedence { kOr = 1, kAnd, kNot, kComparison, kSum, kProduct };
+
+class Parser {
+public:
+  Parser(std::string_view text, ParseError &error) : text(text), error(error) {}
+
+  std::optional<Expr> run() {
+    auto e = expression(kOr);
+    if (!e)
+      return std::nullopt;
+    skipSpace();
+    if (at < text.size())
+      return fail(at, "unexpected '" + std::string(1, text[at]) + "' after the expression");
+    return e;
+  }
+
+private:
+  std::nullopt_t fail(size_t position, std::string message) {
+    if (error.message.empty())
+      error = {position, std::move(message)};
+    return std::nullopt;
+  }
+
+  void skipSpace() {
+    while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))
+      ++at;
+  }
+  static bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+  static bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+  std::string_view peekWord() {
+    size_t end = at;
+    if (end < text.size() && isWordStart(text[end]))
+      while (end < text.size() && isWord(text[end]))
+        ++end;
+    return text.substr(at, end - at);
+  }
+  bool take(std::string_view token) {
+    skipSpace();
+    if (text.substr(at, token.size()) != token)
+      return false;
+    at += token.size();
+    return true;
+  }
+
+  struct Operator {
+    const char *spelling;
+    Precedence precedence;
+    Kind kind;
+    bool negate = false, swap = false;
+  };
+  /// The operator at the cursor (longest spelling first), which is not consumed.
+  const Operator *peekOperator() {
+    static const Operator symbols[] = {
+        {"&&", kAnd, Kind::And},
+        {"||", kOr, Kind::Or},
+        {"<=", kComparison, Kind::LessEqual},
+        {">=", kComparison, Kind::LessEqual, false, true},
+        {"==", kComparison, Kind::Equal},
+        {"!=", kComparison, Kind::NotEqual},
+        {"<", kComparison, Kind::Less},
+        {">", kComparison, Kind::Less, false, true},
+        {"//", kProduct, Kind::FloorDiv},
+        {"+", kSum, Kind::Add},
+        {"-", kSum, Kind::Add, true},
+        {"*", kProduct, Kind::Mul},
+        {"/", kProduct, Kind::FloorDiv},
+        {"%", kProduct, Kind::Mod},
+    };
+    static const Operator words[] = {{"and", kAnd, Kind::And},
+                                     {"or", kOr, Kind::Or},
+                                     {"floordiv", kProduct, Kind::FloorDiv},
+                                     {"mod", kProduct, Kind::Mod}};
+    skipSpace();
+    std::string_view word = peekWord(), rest = text.substr(at, 2);
+    for (const Operator &o : words)
+      if (word == o.spelling)
+        return &o;
+    for (const Operator &o : symbols)
+      if (rest.substr(0, std::string_view(o.spelling).size()) == o.spelling)
+        return &o;
+    return nullptr;
+  }
+
+  std::optional<Expr> checked(Expr e) {
+    if (e.depth() > kMaximumDepth)
+      return fail(at, "the expression has more than " + std::to_string(kMaximumDepth) + " operators in one chain");
+    return e;
+  }
+
+  /// Operators of at least `lowest` precedence; all associate to the left.
+  std::optional<Expr> expression(int lowest) {
+    auto left = unary();
+    if (!left)
+      return std::nullopt;
+    std::optional<Expr> middle; // the last operand of a comparison: 0 <= i < n means 0 <= i and i < n
+    while (const Operator *o = peekOperator()) {
+      if (o->precedence < lowest)
+        break;
+      at += std::string_view(o->spelling).size();
+      auto right = expression(o->precedence + 1);
+      if (!right)
+        return std::nullopt;
+      if (o->precedence == kComparison) {
+        const Expr &first = middle ? *middle : *left;
+        Expr comparison = o->swap ? Expr::make(o->kind, {*right, first}) : Expr::make(o->kind, {first, *right});
+        left = checked(middle ? logicalAnd(*left, comparison) : comparison);
+        middle = right;
+      } else {
+        left = checked(Expr::make(o->kind, {*left, o->negate ? -*right : *right}));
+        middle.reset();
+      }
+      if (!left)
+        return std::nullopt;
+    }
+    return left;
+  }
+
+  std::optional<Expr> unary() {
+    skipSpace();
+    size_t begin = at;
+    if (++nesting > kMaximumNesting)
+      return fail(begin, "the expression is nested deeper than " + std::to_string(kMaximumNesting) + " levels");
+    std::optional<Expr> result;
+    if (peekWord() == "not" || (text.substr(at, 1) == "!" && text.substr(at, 2) != "!=")) {
+      at += text[at] == '!' ? 1 : 3;
+      if (auto operand = expression(kComparison))
+        result = logicalNot(*operand);
+    } else if (take("-")) {
+      skipSpace();
+      if (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])))
+        result = integer(true);
+      else if (auto operand = unary())
+        result = -*operand;
+    } else if (take("+")) {
+      result = unary();
+    } else {
+      result = primary();
+    }
+    --nesting;
+    return result;
+  }
+
+  std::optional<Expr> integer(bool negative) {
+    size_t begin = at;
+    int64_t value = 0;
+    for (; at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])); ++at) {
+      int64_t digit = text[at] - '0';
+      auto scaled = checkedMultiply(value, 10);
+      auto next = !scaled ? std::nullopt : negative ? checkedSubtract(*scaled, digit) : checkedAdd(*scaled, digit);
+      if (!next)
+        return fail(begin, "this integer does not fit 64 bits");
+      value = *next;
+    }
+    if (at < text.size() && (isWordStart(text[at]) || text[at] == '.'))
+      return fail(at, "expected an operator after an integer");
+    return Expr(value);
+  }
+
+  /// `expression, expression …` up to `close`.
+  std::optional<std::vector<Expr>> arguments(char close, size_t open) {
+    std::vector<Expr> list;
+    while (true) {
+      auto argument = expression(kOr);
+      if (!argument)
+        return std::nullopt;
+      list.push_back(*argument);
+      if (take(std::string_view(&close, 1)))
+        return list;
+      if (!take(","))
+        return fail(at < text.size() ? at : open, std::string("expected ',' or '") + close + "'");
+    }
+  }
+
+  std::optional<Expr> call(std::string_view name, size_t begin) {
+    bool variadic = name == "min" || name == "max";
+    size_t wanted = name == "abs" ? 1 : variadic ? 2 : name == "clamp" || name == "select" ? 3 : 0;
+    if (!wanted)
+      return fail(begin, "unknown function '" + std::string(name) +
+                             "'; index expressions have abs, min, max, clamp and select");
+    auto a = arguments(')', at - 1);
+    if (!a)
+      return std::nullopt;
+    if (variadic ? a->size() < wanted : a->size() != wanted)
+      return fail(begin, "'" + std::string(name) + "' takes " + std::to_string(wanted) + (variadic ? " or more" : "") +
+                             " arguments, got " + std::to_string(a->size()));
+    if (name == "abs")
+      return abs((*a)[0]);
+    if (name == "clamp")
+      return clamp((*a)[0], (*a)[1], (*a)[2]);
+    if (name == "select")
+      return select((*a)[0], (*a)[1], (*a)[2]);
+    Expr result = (*a)[0];
+    for (size_t k = 1; k < a->size(); ++k)
+      result = Expr::make(name == "min" ? Kind::Min : Kind::Max, {result, (*a)[k]});
+    return checked(result);
+  }
+
+  std::optional<Expr> primary() {
+    skipSpace();
+    size_t begin = at;
+    if (at == text.size())
+      return fail(at, "expected an operand, found the end of the expression");
+    if (std::isdigit(static_cast<unsigned char>(text[at])))
+      return integer(false);
+    if (take("(")) {
+      auto inner = expression(kOr);
+      if (!inner)
+        return std::nullopt;
+      if (!take(")"))
+        return fail(at < text.size() ? at : begin, at < text.size() ? "expected ')'" : "this '(' is never closed");
+      return inner;
+    }
+    std::string_view word = peekWord();
+    if (word.empty())
+      return fail(at, "expected an operand, found '" + std::string(1, text[at]) + "'");
+    if (word == "and" || word == "or" || word == "floordiv" || word == "mod")
+      return fail(at, "expected an operand, found '" + std::string(word) + "'");
+    at += word.size();
+    if (take("("))
+      return call(word, begin);
+    if (take("[")) {
+      auto subscripts = arguments(']', at - 1);
+      return subscripts ? std::optional<Expr>(Expr::read(std::string(word), std::move(*subscripts))) : std::nullopt;
+    }
+    return Expr::symbol(std::string(word));
+  }
+
+  std::string_view text;
+  ParseError &error;
+  size_t at = 0;
+  int nesting = 0;
+};
+} // namespace
+
+std::optional<Expr> parse(std::string_view text, ParseError *error) {
+  ParseError ignored;
+  ParseError &why = error ? *error : ignored;
+  why = {};
+  return Parser(text, why).run();
+}
+
+} // namespace skewer::subscript

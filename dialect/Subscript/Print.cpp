@@ -1,0 +1,122 @@
+// Index expressions to text, with no more parentheses than the parser needs.
+#include "dialect/Subscript/Expr.h"
+
+namespace skewer::subscript {
+
+namespace {
+enum Precedence { kLowest, kOr, kAnd, kNot, kComparison, kSum, kProduct, kUnary, kPrimary };
+
+/// Splits c*x with a negative constant c (not the lowest integer, which has no opposite): `a + -3*x` reads `a - 3*x`.
+bool isNegated(const Expr &e) {
+  const Expr *c = e.isConstant() ? &e : e.kind() == Kind::Mul ? &e.operands()[0] : nullptr;
+  return c && c->isConstant() && c->value() < 0 && c->value() != INT64_MIN;
+}
+
+class Printer {
+public:
+  std::string text;
+
+  /// Prints `e`, in parentheses if it binds weaker than `context`.
+  void print(const Expr &e, int context) {
+    const auto &o = e.operands();
+    switch (e.kind()) {
+    case Kind::Constant:
+      return wrap(e.value() < 0 && context > kSum, [&] { text += std::to_string(e.value()); });
+    case Kind::Symbol:
+      text += e.name();
+      return;
+    case Kind::Add:
+      return wrap(context > kSum, [&] {
+        print(o[0], kSum);
+        if (isNegated(o[1])) {
+          text += " - ";
+          print(-o[1], kProduct);
+        } else {
+          text += " + ";
+          print(o[1], kSum); // a + (b + c) needs no parentheses
+        }
+      });
+    case Kind::Mul:
+      if (o[0].isConstant(-1))
+        return wrap(context > kProduct, [&] {
+          text += "-";
+          print(o[1], kUnary);
+        });
+      return wrap(context > kProduct, [&] {
+        if (o[0].isConstant())
+          text += std::to_string(o[0].value());
+        else
+          print(o[0], kProduct);
+        text += "*";
+        print(o[1], kUnary);
+      });
+    case Kind::FloorDiv:
+      return binary(e, " floordiv ", kProduct, kProduct, kUnary, context);
+    case Kind::Mod:
+      return binary(e, " mod ", kProduct, kProduct, kUnary, context);
+    case Kind::Less:
+      return binary(e, " < ", kComparison, kSum, kSum, context);
+    case Kind::LessEqual:
+      return binary(e, " <= ", kComparison, kSum, kSum, context);
+    case Kind::Equal:
+      return binary(e, " == ", kComparison, kSum, kSum, context);
+    case Kind::NotEqual:
+      return binary(e, " != ", kComparison, kSum, kSum, context);
+    case Kind::And:
+      return binary(e, " and ", kAnd, kAnd, kAnd, context);
+    case Kind::Or:
+      return binary(e, " or ", kOr, kOr, kOr, context);
+    case Kind::Not:
+      return wrap(context > kNot, [&] {
+        text += "not ";
+        print(o[0], kPrimary);
+      });
+    case Kind::Min:
+      if (o[0].kind() == Kind::Max && o[0].operands()[1].isConstant() && o[1].isConstant())
+        return list("clamp(", {o[0].operands()[0], o[0].operands()[1], o[1]}, ")");
+      return list("min(", o, ")");
+    case Kind::Max:
+      return list("max(", o, ")");
+    case Kind::Abs:
+      return list("abs(", o, ")");
+    case Kind::Select:
+      return list("select(", o, ")");
+    case Kind::Table:
+    case Kind::Read:
+      return list(e.name() + "[", o, "]");
+    }
+  }
+
+private:
+  template <typename Body> void wrap(bool parentheses, Body body) {
+    if (parentheses)
+      text += "(";
+    body();
+    if (parentheses)
+      text += ")";
+  }
+  void binary(const Expr &e, const char *spelling, int own, int left, int right, int context) {
+    wrap(context > own, [&] {
+      print(e.operands()[0], left);
+      text += spelling;
+      print(e.operands()[1], right);
+    });
+  }
+  void list(const std::string &open, const std::vector<Expr> &operands, const char *close) {
+    text += open;
+    for (size_t k = 0; k < operands.size(); ++k) {
+      text += k ? ", " : "";
+      print(operands[k], kLowest);
+    }
+    text += close;
+  }
+};
+} // namespace
+
+std::string print(const Expr &e) {
+  Printer printer;
+  printer.print(e, kLowest);
+  return std::move(printer.text);
+}
+
+} // namespace skewer::subscript
