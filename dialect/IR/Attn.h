@@ -11,8 +11,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace skewer::attn {
-/// How an operation that only moves elements does so. `subscripts[k]` is the operand's index in dimension k, a function of
-/// the result's indices, which are the symbols d0, d1, …. Where `inside` is 0 the element is `padding`.
+/// How an operation that only moves elements does so. `subscripts[k]` is the operand's index in dimension k, a function
+/// of the result's indices, which are the symbols d0, d1, …. Where `inside` is 0 the element is `padding`.
 struct IndexMap {
   std::vector<subscript::Expr> subscripts;
   subscript::Expr inside = 1;
@@ -38,8 +38,8 @@ std::vector<int64_t> shapeOf(mlir::Type);
 /// What an einsum, with its operands' shapes, says. The operation's verifier has proven that it parses and resolves.
 struct ResolvedEinsum {
   subscript::Einsum spec;
-  subscript::AxisSizes sizes;                              // of every axis
-  std::vector<std::vector<subscript::Expr>> subscripts;    // of each operand, over the axes
+  subscript::AxisSizes sizes;                           // of every axis
+  std::vector<std::vector<subscript::Expr>> subscripts; // of each operand, over the axes
   std::vector<std::string> contracted;
   std::optional<subscript::Expr> guard;
 };

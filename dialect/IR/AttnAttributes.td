@@ -16,6 +16,7 @@ def Attn_CpuScheduleAttr : AttrDef<Attn_Dialect, "CpuSchedule"> {
   let parameters = (ins StringRefParameter<"description of the target">:$target, "int64_t":$lanes, "int64_t":$tile_rows,
                         "int64_t":$tile_vectors, "int64_t":$row_block, "int64_t":$key_block, "int64_t":$rows_per_item,
                         ArrayRefParameter<"::mlir::StringAttr">:$strategies);
+  let genVerifyDecl = 1;
   let assemblyFormat = [{
     `<` struct($target, $lanes, $tile_rows, $tile_vectors, $row_block, $key_block, $rows_per_item) `,`
     `strategies` `=` `[` $strategies `]` `>`

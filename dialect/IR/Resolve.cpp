@@ -1,6 +1,7 @@
 // From the text that operations carry to subscripts with sizes.
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/Builders.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace skewer::attn;
@@ -11,7 +12,8 @@ AxisSizes skewer::attn::sizesFrom(DictionaryAttr attribute) {
   if (attribute)
     for (NamedAttribute entry : attribute)
       if (auto size = dyn_cast<IntegerAttr>(entry.getValue()))
-        sizes[entry.getName().str()] = size.getInt();
+        if (size.getType().isSignlessInteger(64) || size.getType().isIndex())
+          sizes[entry.getName().str()] = size.getInt();
   return sizes;
 }
 
@@ -69,28 +71,32 @@ ResolvedEinsum skewer::attn::resolve(EinsumOp op) {
   return resolved ? std::move(*resolved) : ResolvedEinsum();
 }
 
-int64_t ScoreSpace::queries() const {
+// 0 where a size is not known at compile time, which the verifier of attentions refuses.
+static int64_t productOf(const std::vector<std::string> &axes, const AxisSizes &sizes) {
   int64_t product = 1;
-  for (const std::string &axis : query)
-    product *= sizes.at(axis);
+  for (const std::string &axis : axes) {
+    auto size = sizes.find(axis);
+    if (size == sizes.end() || size->second <= 0 || __builtin_mul_overflow(product, size->second, &product))
+      return 0;
+  }
   return product;
 }
-int64_t ScoreSpace::keys() const {
-  int64_t product = 1;
-  for (const std::string &axis : key)
-    product *= sizes.at(axis);
-  return product;
-}
+int64_t ScoreSpace::queries() const { return productOf(query, sizes); }
+int64_t ScoreSpace::keys() const { return productOf(key, sizes); }
 
 ScoreSpace skewer::attn::scoreSpace(AttentionOp op) {
   ScoreSpace space;
   auto dimensions = parseDimensions(std::string_view(op.getSpace()));
-  auto value = resolve(op.getValueSpec(), op.getValue(), op.getSizesAttr(), std::nullopt);
-  if (!dimensions || dimensions->size() < 2 || !value)
+  auto spec = parseEinsum(std::string_view(op.getValueSpec()));
+  if (!dimensions || dimensions->size() < 2 || !spec || spec->operands.size() != 1 || !spec->result)
     return space;
-  space.sizes = value->sizes;
-  for (const auto &[axis, size] : sizesFrom(op.getSizesAttr()))
-    space.sizes[axis] = size;
+  // The result's type tells the sizes of the query axes, as the values' type tells those of the keys.
+  Einsum both;
+  both.operands = {spec->operands[0], *spec->result};
+  auto sizes = resolveSizes(both, {shapeOf(op.getValue()), shapeOf(op.getResult())}, sizesFrom(op.getSizesAttr()));
+  if (!sizes)
+    return space;
+  space.sizes = std::move(*sizes);
   size_t rank = dimensions->size();
   for (size_t d = 0; d < rank; ++d) {
     auto &group = d + 2 < rank ? space.leading : d + 2 == rank ? space.query : space.key;
@@ -103,29 +109,33 @@ ScoreSpace skewer::attn::scoreSpace(AttentionOp op) {
           return true;
     return false;
   };
-  for (const std::string &axis : value->spec.axes())
+  for (const std::string &axis : spec->axes())
     if (!known(axis))
       space.value.push_back(axis);
   return space;
 }
 
 ResolvedEinsum skewer::attn::resolve(TermOp op) {
-  auto attention = cast<AttentionOp>(op->getParentOp());
+  auto attention = dyn_cast_or_null<AttentionOp>(op->getParentOp());
+  if (!attention)
+    return {};
   ScoreSpace space = scoreSpace(attention);
-  AxisSizes given;
+  AxisSizes known;
+  std::set<std::string> axes;
   for (const auto *group : {&space.leading, &space.query, &space.key})
-    for (const std::string &axis : *group)
-      if (space.sizes.at(axis) != kRuntime)
-        given[axis] = space.sizes.at(axis);
-  auto resolved =
-      resolve(op.getSubscripts(), op.getInputs(), sizesTo(op.getContext(), given), op.getGuard());
+    for (const std::string &axis : *group) {
+      axes.insert(axis);
+      auto size = space.sizes.find(axis);
+      if (size != space.sizes.end() && size->second != kRuntime)
+        known[axis] = size->second;
+    }
+  auto resolved = resolve(op.getSubscripts(), op.getInputs(), sizesTo(op.getContext(), known), op.getGuard());
   if (!resolved)
     return {};
   // Without an arrow everything but the score's axes is contracted.
-  std::vector<std::string> contracted;
+  resolved->contracted.clear();
   for (const std::string &axis : resolved->spec.axes())
-    if (!given.count(axis) && std::find(space.leading.begin(), space.leading.end(), axis) == space.leading.end())
-      contracted.push_back(axis);
-  resolved->contracted = std::move(contracted);
+    if (!axes.count(axis))
+      resolved->contracted.push_back(axis);
   return std::move(*resolved);
 }

@@ -1,0 +1,229 @@
+// Verifiers of the fused form: attention, its terms, and its schedules.
+#include "dialect/IR/Verification.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace {
+std::set<std::string> axesOf(const Dimensions &dimensions, size_t begin, size_t end) {
+  std::set<std::string> axes;
+  for (size_t d = begin; d < end; ++d)
+    axes.insert(dimensions[d].axes.begin(), dimensions[d].axes.end());
+  return axes;
+}
+
+/// The axes of the score by role, from a space that has parsed.
+struct Roles {
+  explicit Roles(const Dimensions &space)
+      : leading(axesOf(space, 0, space.size() - 2)), query(axesOf(space, space.size() - 2, space.size() - 1)),
+        key(axesOf(space, space.size() - 1, space.size())), all(axesOf(space, 0, space.size())) {}
+  std::set<std::string> leading, query, key, all;
+};
+
+/// "b h j e -> b h i e": which axes the values may be read by, and which the result has.
+LogicalResult verifyValueAxes(AttentionOp op, const Einsum &spec, const Roles &roles) {
+  std::set<std::string> read, kept;
+  for (const Dimension &dimension : spec.operands[0]) {
+    read.insert(dimension.axes.begin(), dimension.axes.end());
+    if (!dimension.isProduct())
+      for (const std::string &axis : symbolsOf(dimension.index))
+        read.insert(axis);
+  }
+  for (const Dimension &dimension : *spec.result)
+    kept.insert(dimension.axes.begin(), dimension.axes.end());
+  for (const std::string &axis : roles.key) {
+    if (!read.count(axis))
+      return op.emitOpError() << "values are not read by the key axis '" << axis << "' (attention_c5)";
+    if (kept.count(axis))
+      return op.emitOpError() << "value_spec keeps the key axis '" << axis << "', which is summed over (attention_c5)";
+  }
+  for (const std::string &axis : roles.query) {
+    if (read.count(axis))
+      return op.emitOpError() << "values are read by the query axis '" << axis << "' (attention_c5)";
+    if (!kept.count(axis))
+      return op.emitOpError() << "result lacks the query axis '" << axis << "' (attention_c5)";
+  }
+  for (const std::string &axis : roles.leading)
+    if (!kept.count(axis))
+      return op.emitOpError() << "result lacks the leading axis '" << axis << "' (attention_c5)";
+  for (const std::string &axis : read)
+    if (!roles.all.count(axis) && !kept.count(axis))
+      return op.emitOpError() << "value_spec sums over '" << axis << "', which is no key axis (attention_c5)";
+  for (const std::string &axis : kept)
+    if (!roles.all.count(axis) && !read.count(axis))
+      return op.emitOpError() << "value_spec gives the result the axis '" << axis
+                              << "', which nothing has (attention_c5)";
+  return success();
+}
+
+/// The domain of a term's reads: where the mask and the term's own guard hold.
+std::optional<Expr> conjunction(const std::optional<Expr> &a, const std::optional<Expr> &b) {
+  if (a && b)
+    return logicalAnd(*a, *b);
+  return a ? a : b;
+}
+} // namespace
+
+LogicalResult AttentionOp::verify() {
+  static const SubscriptConstraints constraints = {"attention_c3", "attention_c3", "attention_c2", "attention_c6"};
+  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())))
+    return failure();
+  auto space = verifyDimensions(*this, "space", getSpace(), "attention_c1");
+  if (!space)
+    return failure();
+  if (space->size() < 2)
+    return emitOpError() << "space \"" << getSpace() << "\" has " << space->size()
+                         << " dimensions, expected a query and a key dimension at its end (attention_c1)";
+  Roles roles(*space);
+  if (roles.query.empty() || roles.key.empty())
+    return emitOpError() << "space \"" << getSpace()
+                         << "\" has a query or a key dimension without an axis (attention_c1)";
+
+  auto spec = verifySpec(*this, "value_spec", getValueSpec(), constraints.parses);
+  if (!spec)
+    return failure();
+  if (!spec->result || spec->operands.size() != 1)
+    return emitOpError() << "value_spec \"" << getValueSpec()
+                         << "\" is not of the form \"values -> result\" (attention_c3)";
+  // The result's type tells the sizes of the query axes.
+  Einsum both;
+  both.operands = {spec->operands[0], *spec->result};
+  std::vector<int64_t> valueShape = shapeOf(getValue()), resultShape = shapeOf(getResult());
+  if (spec->result->size() != resultShape.size())
+    return emitOpError() << "result has " << resultShape.size() << " dimensions, but value_spec gives it "
+                         << spec->result->size() << " (attention_c4)";
+  if (spec->operands[0].size() != valueShape.size())
+    return emitOpError() << "values have " << valueShape.size() << " dimensions, but value_spec gives them "
+                         << spec->operands[0].size() << " (attention_c3)";
+  ParseError why;
+  auto sizes = resolveSizes(both, {valueShape, resultShape}, sizesFrom(getSizesAttr()), &why);
+  if (!sizes)
+    return emitOpError() << why.message << " (attention_c2)";
+  for (const std::string &axis : roles.all)
+    if (!sizes->count(axis))
+      return emitOpError() << "axis '" << axis << "' has no size; value_spec does not name it, so give it in 'sizes' "
+                           << "(attention_c2)";
+  for (const auto *group : {&roles.query, &roles.key})
+    for (const std::string &axis : *group)
+      if (sizes->at(axis) == kRuntime)
+        return emitOpError() << "axis '" << axis << "' has run-time size; query and key axes need a compile-time size "
+                             << "(attention_c2)";
+  auto tooLarge = [&](const std::set<std::string> &axes) {
+    int64_t product = 1;
+    for (const std::string &axis : axes)
+      if (__builtin_mul_overflow(product, sizes->at(axis), &product))
+        return true;
+    return product > INT32_MAX;
+  };
+  if (tooLarge(roles.query) || tooLarge(roles.key))
+    return emitOpError() << "has more than 2^31 - 1 queries or keys (attention_c2)";
+  if (failed(verifyValueAxes(*this, *spec, roles)))
+    return failure();
+  Einsum valueRead;
+  valueRead.operands = {spec->operands[0]};
+  if (!verifyOperands(*this, valueRead, {valueShape}, *sizes, constraints) ||
+      failed(verifyResult(*this, *spec->result, *sizes, getResult().getType(), "attention_c4")))
+    return failure();
+
+  std::optional<Expr> mask;
+  if (getMask()) {
+    AxisSizes spaceSizes;
+    for (const std::string &axis : roles.all)
+      spaceSizes[axis] = sizes->at(axis);
+    mask = verifyExpression(*this, "mask", *getMask(), roles.all, spaceSizes);
+    if (!mask)
+      return failure();
+  }
+  // Values are read where the mask holds: elsewhere the weight is 0 and the element does not matter.
+  if (failed(verifyReads(*this, valueRead, {valueShape}, *sizes, mask, constraints)))
+    return failure();
+
+  int64_t terms = 0;
+  for (Operation &nested : getScore().front()) {
+    if (!isa<TermInterface>(nested))
+      return emitOpError() << "score holds '" << nested.getName() << "', expected terms only (attention_c7)";
+    ++terms;
+  }
+  if (terms == 0)
+    return emitOpError() << "score has no term (attention_c7)";
+  if (auto schedule = dyn_cast_or_null<CpuScheduleAttr>(getScheduleAttr()))
+    if (int64_t(schedule.getStrategies().size()) != terms)
+      return emitOpError() << "schedule has " << schedule.getStrategies().size() << " strategies for " << terms
+                           << " terms (attention_c8)";
+  return success();
+}
+
+LogicalResult TermOp::verify() {
+  static const SubscriptConstraints constraints = {"term_c1", "term_c2", "term_c3", "term_c4"};
+  auto attention = dyn_cast_or_null<AttentionOp>((*this)->getParentOp());
+  auto space = attention ? parseDimensions(std::string_view(attention.getSpace())) : std::nullopt;
+  if (!space || space->size() < 2)
+    return emitOpError() << "expects to stand in the score of an attention (term_c1)";
+  if (failed(verifyShapes(*this)))
+    return failure();
+  auto spec = verifySpec(*this, "subscripts", getSubscripts(), constraints.parses);
+  if (!spec)
+    return failure();
+  if (spec->result)
+    return emitOpError() << "subscripts \"" << getSubscripts()
+                         << "\" have an '->'; a term's result is always the score (term_c1)";
+
+  Roles roles(*space);
+  ScoreSpace score = scoreSpace(attention);
+  AxisSizes scoreSizes, known;
+  for (const std::string &axis : roles.all) {
+    auto size = score.sizes.find(axis);
+    scoreSizes[axis] = size == score.sizes.end() ? kRuntime : size->second;
+    if (scoreSizes[axis] != kRuntime)
+      known[axis] = scoreSizes[axis];
+  }
+  auto shapes = shapesOf(getInputs());
+  auto sizes = verifyOperands(*this, *spec, shapes, known, constraints);
+  if (!sizes)
+    return failure();
+  for (const auto &[axis, size] : *sizes) {
+    bool runtime = size == kRuntime;
+    if (roles.all.count(axis) && runtime != (scoreSizes[axis] == kRuntime))
+      return emitOpError() << "axis '" << axis << "' has " << (runtime ? "run-time" : "compile-time")
+                           << " size here, but not in the score (term_c3)";
+    if (!roles.all.count(axis) && runtime)
+      return emitOpError() << "contracts the axis '" << axis << "' of run-time size (term_c3)";
+  }
+  for (const auto &[axis, size] : scoreSizes)
+    sizes->emplace(axis, size);
+
+  if (!std::isfinite(getScale().convertToDouble()))
+    return emitOpError() << "scale is not finite (term_c5)";
+  if (getValue() && !verifyExpression(*this, "factor", *getValue(), roles.all, *sizes))
+    return failure();
+  if (!getValue() && getInputs().empty())
+    return emitOpError() << "has neither an operand nor a factor; give it 'times' an expression (term_c5)";
+  std::optional<Expr> guard, mask;
+  if (getGuard()) {
+    guard = verifyExpression(*this, "guard", *getGuard(), roles.all, *sizes);
+    if (!guard)
+      return failure();
+  }
+  if (attention.getMask())
+    mask = skewer::subscript::parse(std::string_view(*attention.getMask()));
+  return verifyReads(*this, *spec, shapes, *sizes, conjunction(mask, guard), constraints);
+}
+
+LogicalResult CpuScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef target, int64_t lanes,
+                                      int64_t tileRows, int64_t tileVectors, int64_t rowBlock, int64_t keyBlock,
+                                      int64_t rowsPerItem, ArrayRef<StringAttr> strategies) {
+  if (target.empty())
+    return emitError() << "a schedule needs the name of its target (cpu_schedule_c1)";
+  const std::pair<StringRef, int64_t> numbers[] = {
+      {"lanes", lanes},        {"tile_rows", tileRows}, {"tile_vectors", tileVectors},
+      {"row_block", rowBlock}, {"key_block", keyBlock}, {"rows_per_item", rowsPerItem}};
+  for (auto [name, number] : numbers)
+    if (number < 1)
+      return emitError() << name << " is " << number << ", expected a positive number (cpu_schedule_c2)";
+  for (StringAttr strategy : strategies)
+    if (!strategy || strategy.getValue().empty())
+      return emitError() << "a strategy has no name (cpu_schedule_c3)";
+  return success();
+}

@@ -1,0 +1,85 @@
+// Verifiers of the einsum form: einsum, softmax, position.
+#include "dialect/IR/Verification.h"
+
+using namespace mlir;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+static std::set<std::string> namesOf(const std::vector<std::string> &axes) { return {axes.begin(), axes.end()}; }
+
+/// A list of dimensions as a spec of one operand.
+static Einsum asSpec(const Dimensions &dimensions) {
+  Einsum spec;
+  spec.operands = {dimensions};
+  return spec;
+}
+
+LogicalResult EinsumOp::verify() {
+  static const SubscriptConstraints constraints = {"einsum_c1", "einsum_c2", "einsum_c3", "einsum_c5"};
+  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())))
+    return failure();
+  auto spec = verifySpec(*this, "spec", getSpec(), constraints.parses);
+  if (!spec)
+    return failure();
+  if (!spec->result)
+    return emitOpError() << "spec \"" << getSpec() << "\" has no '->' and result (einsum_c1)";
+  auto shapes = shapesOf(getInputs());
+  auto sizes = verifyOperands(*this, *spec, shapes, sizesFrom(getSizesAttr()), constraints);
+  if (!sizes || failed(verifyResult(*this, *spec->result, *sizes, getResult().getType(), "einsum_c4")))
+    return failure();
+  std::optional<Expr> guard;
+  if (getGuard()) {
+    guard = verifyExpression(*this, "guard", *getGuard(), namesOf(spec->axes()), *sizes);
+    if (!guard)
+      return failure();
+  }
+  return verifyReads(*this, *spec, shapes, *sizes, guard, constraints);
+}
+
+LogicalResult SoftmaxOp::verify() {
+  static const SubscriptConstraints constraints = {"softmax_c1", "softmax_c1", "softmax_c2", "softmax_c2"};
+  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())))
+    return failure();
+  auto axes = verifyDimensions(*this, "axes", getAxes(), constraints.parses);
+  if (!axes)
+    return failure();
+  Einsum spec = asSpec(*axes);
+  auto sizes = verifyOperands(*this, spec, shapesOf(getInput()), sizesFrom(getSizesAttr()), constraints);
+  if (!sizes)
+    return failure();
+  auto over = verifyDimensions(*this, "over", getOver(), "softmax_c3");
+  if (!over)
+    return failure();
+  // "jy jx" and "(jy jx)" say the same.
+  std::vector<std::string> overAxes;
+  for (const Dimension &dimension : *over)
+    overAxes.insert(overAxes.end(), dimension.axes.begin(), dimension.axes.end());
+  if (overAxes.empty() || llvm::none_of(*axes, [&](const Dimension &d) { return d.axes == overAxes; }))
+    return emitOpError() << "over \"" << getOver() << "\" is not one of the dimensions \"" << getAxes()
+                         << "\" (softmax_c3)";
+  if (getMask() && !verifyExpression(*this, "mask", *getMask(), namesOf(spec.axes()), *sizes))
+    return failure();
+  return success();
+}
+
+LogicalResult PositionOp::verify() {
+  static const SubscriptConstraints constraints = {"position_c1", "position_c1", "position_c2", "position_c2"};
+  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())))
+    return failure();
+  auto axes = verifyDimensions(*this, "axes", getAxes(), constraints.parses);
+  if (!axes)
+    return failure();
+  std::vector<int64_t> shape = shapeOf(getResult());
+  if (shape.size() != axes->size())
+    return emitOpError() << "result has " << shape.size() << " dimensions, but the axes are \"" << getAxes()
+                         << "\" (position_c1)";
+  // The result's shape plays the part of an operand's: it gives the axes their sizes.
+  Einsum spec = asSpec(*axes);
+  ParseError why;
+  auto sizes = resolveSizes(spec, {shape}, sizesFrom(getSizesAttr()), &why);
+  if (!sizes)
+    return emitOpError() << why.message << " (position_c2)";
+  if (failed(verifyResult(*this, *axes, *sizes, getResult().getType(), "position_c2")))
+    return failure();
+  return success(verifyExpression(*this, "expression", getExpression(), namesOf(spec.axes()), *sizes).has_value());
+}

@@ -1,0 +1,53 @@
+// What the verifiers of several operations share. Every function emits an error that cites a constraint of SPEC.md.
+#pragma once
+#include "dialect/IR/Attn.h"
+
+namespace skewer::attn {
+
+/// The constraints that an operation with subscripted operands cites.
+struct SubscriptConstraints {
+  llvm::StringRef parses, operands, sizes, range;
+};
+
+/// attn_c1: every compile-time dimension of every operand and result is at least 1, and the sizes multiply to less than
+/// 2^62.
+llvm::LogicalResult verifyShapes(mlir::Operation *);
+
+/// attn_c2: `sizes` holds positive 64-bit integers only.
+llvm::LogicalResult verifySizes(mlir::Operation *, mlir::DictionaryAttr sizes);
+
+/// attn_c3, attn_c4: parses a guard, a mask or a factor, and checks that it names only `axes` and divides by nothing
+/// that may be 0. `role` is what the message calls it. Nothing after an error.
+std::optional<subscript::Expr> verifyExpression(mlir::Operation *, llvm::StringRef role, llvm::StringRef text,
+                                                const std::set<std::string> &axes, const subscript::AxisSizes &);
+
+/// Parses a spec. Nothing after an error.
+std::optional<subscript::Einsum> verifySpec(mlir::Operation *, llvm::StringRef role, llvm::StringRef text,
+                                            llvm::StringRef constraint);
+/// Parses a list of dimensions that are all axes or products of axes, each axis named once. Nothing after an error.
+std::optional<subscript::Dimensions> verifyDimensions(mlir::Operation *, llvm::StringRef role, llvm::StringRef text,
+                                                      llvm::StringRef constraint);
+
+/// The sizes of the axes from the operands' shapes and `given`; checks the number of operands, their ranks, and that
+/// each product of axes is as long as the dimension it stands for. Nothing after an error.
+std::optional<subscript::AxisSizes> verifyOperands(mlir::Operation *, const subscript::Einsum &,
+                                                   const std::vector<std::vector<int64_t>> &shapes,
+                                                   const subscript::AxisSizes &given, const SubscriptConstraints &);
+
+/// Proves that every index expression stays inside the dimension it reads where `guard` holds. On a counterexample the
+/// message gives the point, and a note the range. `firstOperand` is the number of the first subscripted operand.
+llvm::LogicalResult verifyReads(mlir::Operation *, const subscript::Einsum &,
+                                const std::vector<std::vector<int64_t>> &shapes, const subscript::AxisSizes &,
+                                const std::optional<subscript::Expr> &guard, const SubscriptConstraints &);
+
+/// Checks that `dimensions`, without index expressions and with each axis once, has the shape of `type`.
+llvm::LogicalResult verifyResult(mlir::Operation *, const subscript::Dimensions &, const subscript::AxisSizes &,
+                                 mlir::Type type, llvm::StringRef constraint);
+
+/// `14x?x64` for messages.
+std::string printShape(llvm::ArrayRef<int64_t> shape);
+/// "a, b and c" for messages.
+std::string printNames(const std::set<std::string> &names);
+std::vector<std::vector<int64_t>> shapesOf(mlir::ValueRange);
+
+} // namespace skewer::attn
