@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Checks of the source tree itself: `house.py ROOT CHECK`. Prints each finding as file:line: message; exits 1 if any."""
+import os
+import re
+import subprocess
+import sys
+
+MAXIMUM_LINES = 1000
+
+
+def tracked_files(root):
+    """Paths that git tracks; in an unpacked archive every file outside build folders."""
+    command = ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z"]
+    try:
+        listing = subprocess.run(command, check=True, capture_output=True).stdout.decode()
+        paths = [path for path in listing.split("\0") if path]
+    except (OSError, subprocess.CalledProcessError):
+        paths = []
+        for folder, folders, files in os.walk(root):
+            folders[:] = [name for name in folders if name not in ("build", "out", ".git", ".cache", "__pycache__")]
+            paths += [os.path.relpath(os.path.join(folder, name), root) for name in files]
+    return sorted(path for path in paths if os.path.isfile(os.path.join(root, path)))
+
+
+def read(root, path):
+    """The file's text, or None where it is binary."""
+    with open(os.path.join(root, path), "rb") as stream:
+        data = stream.read()
+    return None if b"\0" in data else data.decode("utf-8", errors="replace")
+
+
+def texts(root, pattern=""):
+    for path in tracked_files(root):
+        if re.search(pattern, path) and (text := read(root, path)) is not None:
+            yield path, text
+
+
+def file_length(root):
+    for path, text in texts(root):
+        count = text.count("\n")
+        if count > MAXIMUM_LINES:
+            yield f"{path}:{count}: {count} lines, at most {MAXIMUM_LINES}: split the file"
+
+
+def machine_paths(root):
+    # In brackets, so that this file does not hold what it looks for.
+    forbidden = re.compile(r"(?<![\w.])/(?:[w]ork|[f]arm|[r]oot|[h]ome|[U]sers)/\w")
+    for path, text in texts(root):
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := forbidden.search(line):
+                yield f"{path}:{number}: '{match.group(0)}…' is a path of one machine: name it relative to the tree"
+
+
+def unfinished(root):
+    words = re.compile(r"\b(?:TO[D]O|FIX[M]E|X[X]X|HA[C]K)\b")
+    for path, text in texts(root):
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := words.search(line):
+                yield f"{path}:{number}: '{match.group(0)}': finish it, or say in a document what is missing"
+
+
+def pass_flags(root):
+    """Name of the .td file, line and flag of every pass."""
+    for path, text in texts(root, r"^passes/.*\.td$"):
+        for match in re.finditer(r'^def \w+\s*:\s*Pass<\s*"([\w-]+)"', text, re.MULTILINE):
+            yield path, text.count("\n", 0, match.start()) + 1, match.group(1)
+
+
+def pass_tests(root):
+    tests = list(texts(root, r"^tests/passes/.*\.(mlir|attn|test)$"))
+    found = False
+    for path, number, flag in pass_flags(root):
+        found = True
+        named = [text for name, text in tests if os.path.splitext(os.path.basename(name))[0] == flag]
+        if not named:
+            yield f"{path}:{number}: pass '{flag}' has no test: add tests/passes/…/{flag}.mlir"
+        elif not any(re.search(rf"RUN:.*{re.escape(flag)}\b", text) for text in named):
+            yield f"{path}:{number}: the test named after '{flag}' has no RUN line with that flag"
+    if not found:
+        yield "passes/Passes.td:1: no pass found: the check no longer understands the file"
+
+
+def links(root):
+    tracked = tracked_files(root)
+    known = set(tracked) | {os.path.dirname(path) for path in tracked}
+    for path in list(known):  # every folder above a file counts too
+        while path := os.path.dirname(path):
+            known.add(path)
+    for path, text in texts(root, r"\.md$"):
+        fenced = False
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.lstrip().startswith("```"):
+                fenced = not fenced
+            if fenced:
+                continue
+            for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
+                target = target.split("#")[0]
+                if not target or re.match(r"[a-z]+:", target):
+                    continue
+                where = os.path.normpath(os.path.join(os.path.dirname(path), target))
+                if where != "." and where not in known:
+                    yield f"{path}:{number}: link to '{target}', which is not in the tree"
+
+
+def scheme_names(root):
+    """The compiler knows classes of index expressions: no scheme's name is a string that it compares with."""
+    names = set()
+    for path, text in texts(root, r"^dialect/Schemes/.*\.attn$"):
+        names.update(re.findall(r"^\s*scheme\s+(\w+)", text, re.MULTILINE))
+    for path, text in texts(root, r"^(dialect/(IR|Subscript)|passes|codegen)/.*\.(cpp|h)$"):
+        for number, line in enumerate(text.splitlines(), 1):
+            code = line.split("//")[0]
+            for literal in re.findall(r'"([^"]*)"', code):
+                if literal in names:
+                    yield f"{path}:{number}: \"{literal}\" is the name of a scheme: use the class of its index expression"
+
+
+CHECKS = {
+    "file-length": file_length,
+    "machine-paths": machine_paths,
+    "unfinished": unfinished,
+    "pass-tests": pass_tests,
+    "links": links,
+    "scheme-names": scheme_names,
+}
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[2] not in CHECKS:
+        print(f"usage: house.py ROOT {{{','.join(CHECKS)}}}", file=sys.stderr)
+        return 2
+    findings = list(CHECKS[sys.argv[2]](sys.argv[1]))
+    print("\n".join(findings) if findings else "nothing found")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

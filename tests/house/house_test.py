@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""The checks of house.py find what they look for, in trees made for it."""
+import os
+import tempfile
+import unittest
+
+import house
+
+
+class HouseTest(unittest.TestCase):
+    def findings(self, check, files):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as stream:
+                    stream.write(text)
+            return list(house.CHECKS[check](root))
+
+    def test_file_length(self):
+        self.assertEqual(self.findings("file-length", {"a.cpp": "\n" * 1000}), [])
+        self.assertIn("1001 lines", self.findings("file-length", {"a.cpp": "\n" * 1001})[0])
+
+    def test_machine_paths(self):
+        for path in ("/" + "work/main", "/" + "root/x", "/" + "home/me"):
+            self.assertEqual(len(self.findings("machine-paths", {"a.txt": f"first\nsee {path}\n"})), 1, path)
+        self.assertEqual(self.findings("machine-paths", {"a.txt": "tests/work/x /usr/lib/x https://x.org/home/y\n"}), [])
+
+    def test_unfinished(self):
+        self.assertEqual(len(self.findings("unfinished", {"a.h": "// TO" + "DO: later\n"})), 1)
+        self.assertEqual(self.findings("unfinished", {"a.h": "int toDo;\n"}), [])
+
+    def test_pass_tests(self):
+        table = 'def AttnCompose : Pass<"attn-compose", "func"> {\n}\n'
+        run = "// RUN: skewer-opt --attn-compose %s | FileCheck %s\n"
+        self.assertIn("has no test", self.findings("pass-tests", {"passes/Passes.td": table})[0])
+        with_test = {"passes/Passes.td": table, "tests/passes/Fusion/attn-compose.mlir": run}
+        self.assertEqual(self.findings("pass-tests", with_test), [])
+        with_test["tests/passes/Fusion/attn-compose.mlir"] = "// RUN: skewer-opt %s\n"
+        self.assertIn("no RUN line", self.findings("pass-tests", with_test)[0])
+        self.assertEqual(len(self.findings("pass-tests", {"passes/Passes.td": ""})), 1)
+
+    def test_links(self):
+        page = "[a](other.md#part) [b](https://x.org) [c](../code/)\n```\n[x](y.md)\n```\n`[x](y.md)`\n"
+        files = {"docs/page.md": page, "docs/other.md": "", "code/x.cpp": ""}
+        self.assertEqual(self.findings("links", files), [])
+        files["docs/page.md"] = "\n[a](gone.md)\n"
+        self.assertEqual(self.findings("links", files), ["docs/page.md:2: link to 'gone.md', which is not in the tree"])
+
+    def test_scheme_names(self):
+        files = {"dialect/Schemes/zigzag.attn": "scheme zigzag(q : [b]) = q\n", "passes/A.cpp": 'if (name == "zigzag")\n'}
+        self.assertEqual(len(self.findings("scheme-names", files)), 1)
+        files["passes/A.cpp"] = '// "zigzag" is one such\nprint("zigzags");\n'
+        self.assertEqual(self.findings("scheme-names", files), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
