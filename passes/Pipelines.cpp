@@ -13,7 +13,7 @@ void skewer::addFusionPipeline(OpPassManager &manager) {
 }
 
 void skewer::registerSkewerPasses() {
-  registerPasses();
+  registerGeneratedPasses();
   PassPipelineRegistration<>("attn-fuse", "level 1 to level 2: raise, propagate masks, compose, form attention",
                              [](OpPassManager &manager) { addFusionPipeline(manager); });
 }
