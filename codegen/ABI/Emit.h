@@ -1,9 +1,9 @@
 // From a lowered kernel (LLVM dialect, with its plan) to what a user links: object, header, manifest; or to a function
 // pointer in this process.
 #pragma once
+#include "mlir/IR/BuiltinOps.h"
 #include "passes/Lowering/KernelPlan.h"
 #include "passes/Schedule/Target.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
@@ -14,7 +14,8 @@ namespace skewer {
 /// Version of the C contract; first checked field of every struct that crosses it.
 constexpr unsigned kAbiVersion = 1;
 
-/// Translates the module to LLVM IR and adds the C entries of docs/abi.md (NAME, NAME_raw, NAME_workspace_bytes, NAME_info).
+/// Translates the module to LLVM IR and adds the C entries of docs/abi.md (NAME, NAME_raw, NAME_workspace_bytes,
+/// NAME_info).
 llvm::Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp, const KernelPlan &, const Target &,
                                                            llvm::LLVMContext &, llvm::StringRef specHash);
 /// LLVM's optimisation for the target; loop and SLP vectorisation off: the loops arrive vectorised.
@@ -34,21 +35,23 @@ struct Exec {
   uint32_t size = sizeof(Exec), version = kAbiVersion;
   void *workspace = nullptr;
   uint64_t workspaceBytes = 0;
-  int32_t workers = 1;     // number of distinct worker indices that parallelFor may pass
+  int32_t workers = 1; // number of distinct worker indices that parallelFor may pass
   int32_t reserved = 0;
   void *context = nullptr;
-  /// null: serial. Calls body(data, begin, end, worker) for disjoint ranges that cover 0 … count-1, returns when all are done.
-  void (*parallelFor)(void *context, int64_t count, void (*body)(void *data, int64_t begin, int64_t end, int32_t worker),
-                      void *data) = nullptr;
+  /// null: serial. Calls body(data, begin, end, worker) for disjoint ranges that cover 0 … count-1, returns when all
+  /// are done.
+  void (*parallelFor)(void *context, int64_t count,
+                      void (*body)(void *data, int64_t begin, int64_t end, int32_t worker), void *data) = nullptr;
 };
 
 /// A kernel compiled into this process.
 class JitKernel {
 public:
-  static llvm::Expected<std::unique_ptr<JitKernel>> create(std::unique_ptr<llvm::Module>, std::unique_ptr<llvm::LLVMContext>,
-                                                           const KernelPlan &, const Target &);
+  static llvm::Expected<std::unique_ptr<JitKernel>>
+  create(std::unique_ptr<llvm::Module>, std::unique_ptr<llvm::LLVMContext>, const KernelPlan &, const Target &);
   ~JitKernel();
-  /// `inputs` in the plan's order, then the output; `sizes` in the plan's order. Returns the C entry's status (0: done).
+  /// `inputs` in the plan's order, then the output; `sizes` in the plan's order. Returns the C entry's status (0:
+  /// done).
   int run(llvm::ArrayRef<const void *> inputs, void *output, llvm::ArrayRef<int64_t> sizes, const Exec &) const;
   uint64_t workspaceBytes(llvm::ArrayRef<int64_t> sizes, int32_t workers) const;
 

@@ -1,0 +1,130 @@
+// From the LLVM dialect to an LLVM module whose only visible symbols are the kernel's C entries.
+#include "codegen/ABI/Emit.h"
+#include "codegen/ABI/Entry.h"
+#include "codegen/ABI/TargetMachine.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Verifier.h"
+
+using namespace llvm;
+
+namespace skewer {
+namespace {
+
+Error problem(const KernelPlan &plan, const Twine &what) {
+  return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
+}
+
+Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, const KernelPlan &plan, LLVMContext &context) {
+  mlir::MLIRContext &dialects = *module.getContext();
+  mlir::registerBuiltinDialectTranslation(dialects);
+  mlir::registerLLVMDialectTranslation(dialects);
+  std::string why;
+  std::unique_ptr<llvm::Module> result;
+  {
+    mlir::ScopedDiagnosticHandler collect(&dialects, [&](mlir::Diagnostic &diagnostic) {
+      why += (why.empty() ? "" : "; ") + diagnostic.str();
+      return mlir::success();
+    });
+    result = mlir::translateModuleToLLVMIR(module, context, plan.name);
+  }
+  if (!result)
+    return problem(plan, "an operation has no form in LLVM's IR: " + why);
+  return result;
+}
+
+/// An object file may need libc and libm, and nothing else; and the kernel's own symbols must not stand for theirs.
+Error checkSymbols(const llvm::Module &module, const KernelPlan &plan) {
+  TargetLibraryInfoImpl known(module.getTargetTriple());
+  LibFunc function;
+  if (known.getLibFunc(plan.name, function))
+    return problem(plan, "the name is that of a function of the C library; choose another");
+  for (const Function &callee : module)
+    if (callee.isDeclaration() && !callee.isIntrinsic() && !callee.use_empty() &&
+        !known.getLibFunc(callee.getName(), function))
+      return problem(plan, "the code calls '" + callee.getName() + "', which is neither in libc nor in libm");
+  return Error::success();
+}
+
+void setAttributes(llvm::Module &module, const Target &target) {
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr(Attribute::NoUnwind);
+    if (!target.cpu.empty())
+      function.addFnAttr("target-cpu", target.cpu);
+    if (!target.features.empty())
+      function.addFnAttr("target-features", target.features);
+    // Some processors' tuning would split the vectors that the schedule chose.
+    function.addFnAttr("prefer-vector-width", std::to_string(32 * target.lanes));
+  }
+}
+
+/// The entry has refused arguments that share memory with what is written, so the optimiser may rely on it.
+void addMemoryFacts(const KernelPlan &plan, Function &phase) {
+  size_t tensors = plan.inputs.size() + 1, shared = 5 * tensors + plan.sizes.size();
+  std::vector<unsigned> descriptors;
+  for (size_t k = 0; k < tensors; ++k)
+    descriptors.push_back(5 * k);
+  descriptors.push_back(shared);
+  descriptors.push_back(shared + 5);
+  for (unsigned first : descriptors) {
+    bool isInput = first < 5 * plan.inputs.size();
+    // Both pointers are the same; only one may claim to be the only way to the memory.
+    if (!phase.getArg(first)->use_empty())
+      continue;
+    phase.addParamAttr(first + 1, Attribute::NoAlias);
+    if (isInput)
+      phase.addParamAttr(first + 1, Attribute::ReadOnly);
+    if (first >= shared)
+      phase.addParamAttr(first + 1, Attribute::getWithAlignment(phase.getContext(), Align(64)));
+  }
+}
+
+} // namespace
+
+Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp source, const KernelPlan &plan,
+                                                     const Target &target, LLVMContext &context, StringRef specHash) {
+  if (Error error = validate(plan))
+    return error;
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  auto module = translate(source, plan, context);
+  if (!module)
+    return module.takeError();
+  (*module)->setTargetTriple(targetTriple());
+  (*module)->setDataLayout((*machine)->createDataLayout());
+  (*module)->setPICLevel(PICLevel::BigPIC);
+
+  std::vector<Function *> phases;
+  for (const Phase &phase : plan.phases) {
+    Function *function = (*module)->getFunction(phase.function);
+    if (Error error = checkPhase(plan, phase, function))
+      return error;
+    phases.push_back(function);
+  }
+  if (Error error = checkSymbols(**module, plan))
+    return error;
+  for (GlobalValue &value : (*module)->global_values()) {
+    if (value.isDeclaration())
+      continue;
+    value.setLinkage(GlobalValue::InternalLinkage);
+    value.setName(plan.name + "." + value.getName()); // leaves the entries' names free
+  }
+  for (Function *phase : phases)
+    addMemoryFacts(plan, *phase);
+  addEntries(**module, plan, phases, manifestText(plan, target, specHash));
+  setAttributes(**module, target);
+
+  std::string why;
+  raw_string_ostream stream(why);
+  if (verifyModule(**module, &stream))
+    return problem(plan, "the generated IR is malformed: " + why);
+  return module;
+}
+
+} // namespace skewer

@@ -1,0 +1,175 @@
+// The C header of a kernel: stands alone, and beside the headers of other kernels.
+#include "codegen/ABI/Emit.h"
+#include "codegen/ABI/Layout.h"
+#include "codegen/ABI/Status.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace skewer {
+namespace {
+
+const char *elementInC(ElementType type) { return type == ElementType::F32 ? "float" : "skewer_half"; }
+
+/// What all kernels' headers of one ABI version have in common, word for word.
+void writeShared(raw_ostream &out) {
+  out << "#ifndef SKEWER_ABI_VERSION\n#define SKEWER_ABI_VERSION " << kAbiVersion << "\n"
+      << R"(
+/* The bits of an IEEE binary16 or of a bfloat16; the argument says which. */
+typedef uint16_t skewer_half;
+
+/* What an entry returns. Where it is not SKEWER_OK nothing was written, except after SKEWER_BAD_PARALLEL_FOR. */
+typedef enum skewer_status {
+)";
+  std::vector<std::pair<StringRef, StringRef>> statuses = {
+#define SKEWER_STATUS(c, cpp, text) {#c, text},
+      SKEWER_STATUSES(SKEWER_STATUS)
+#undef SKEWER_STATUS
+  };
+  for (auto [number, status] : enumerate(statuses))
+    out << "  SKEWER_" << status.first << " = " << number << (number + 1 < statuses.size() ? "," : "") << " /* "
+        << status.second << " */\n";
+  out << R"(} skewer_status;
+
+static inline const char *skewer_status_text(skewer_status status) {
+  switch (status) {
+)";
+  for (auto &[name, text] : statuses)
+    out << "  case SKEWER_" << name << ": return \"" << text << "\";\n";
+  out << R"(  }
+  return "unknown status";
+}
+
+/* How a kernel runs: its scratch memory and its workers. Fill it with skewer_exec_init() first. */
+typedef struct skewer_exec {
+  uint32_t size;            /* sizeof(skewer_exec) */
+  uint32_t version;         /* SKEWER_ABI_VERSION */
+  void *workspace;          /* scratch memory at a multiple of 64; its contents need not outlive the call */
+  uint64_t workspace_bytes; /* at least what the kernel's _workspace_bytes() says for these workers */
+  int32_t workers;          /* number of distinct worker indices that parallel_for may pass; 1 without it */
+  int32_t reserved;
+  void *context;            /* passed to parallel_for */
+  /* Null: the calling thread does everything. Else: calls body(data, begin, end, worker) for disjoint ranges that
+     together cover 0 ... count-1, in any order and on any threads, and returns when all calls have returned. No two
+     calls that run at the same time have the same worker, and 0 <= worker < workers. */
+  void (*parallel_for)(void *context, int64_t count,
+                       void (*body)(void *data, int64_t begin, int64_t end, int32_t worker), void *data);
+} skewer_exec;
+
+static inline skewer_exec skewer_exec_init(void) {
+  skewer_exec exec;
+  exec.size = sizeof(skewer_exec);
+  exec.version = SKEWER_ABI_VERSION;
+  exec.workspace = NULL;
+  exec.workspace_bytes = 0;
+  exec.workers = 1;
+  exec.reserved = 0;
+  exec.context = NULL;
+  exec.parallel_for = NULL;
+  return exec;
+}
+
+)";
+  out << "#elif SKEWER_ABI_VERSION != " << kAbiVersion
+      << "\n#error \"kernels of different Skewer ABI versions; compile "
+      << "them with one compiler\"\n#endif\n";
+}
+
+void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
+  const std::string &name = plan.name;
+  out << "/* Tensors are row-major and contiguous; a pointer is a multiple of its element's size. */\n"
+      << "typedef struct " << name << "_args {\n"
+      << "  uint32_t size;    /* sizeof(" << name << "_args) */\n"
+      << "  uint32_t version; /* SKEWER_ABI_VERSION */\n";
+  for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
+    out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << " */\n";
+  out << "  " << elementInC(plan.output.type) << " *" << layout.output << "; /* " << textOf(plan.output)
+      << ", written; shares no memory with the inputs */\n";
+  for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
+    out << "  int64_t " << field << "; /* elements of the dimension '" << size << "', at least 1 */\n";
+  out << "  int64_t q0, k0, head0; /* positions of the first query, key and head; 0 in this version */\n"
+      << "} " << name << "_args;\n\n"
+      << "static inline " << name << "_args " << name << "_args_init(void) {\n"
+      << "  " << name << "_args args;\n"
+      << "  args.size = sizeof(" << name << "_args);\n"
+      << "  args.version = SKEWER_ABI_VERSION;\n";
+  for (const std::string &field : layout.inputs)
+    out << "  args." << field << " = NULL;\n";
+  out << "  args." << layout.output << " = NULL;\n";
+  for (const std::string &field : layout.sizes)
+    out << "  args." << field << " = 1;\n";
+  out << "  args.q0 = 0;\n  args.k0 = 0;\n  args.head0 = 0;\n  return args;\n}\n";
+}
+
+void writeEntries(raw_ostream &out, const KernelPlan &plan) {
+  const std::string &name = plan.name;
+  out << "/* Computes args->out. exec says where its scratch memory is and, with parallel_for, on which threads it "
+         "runs;\n"
+      << "   the result has the same bits for any number of workers. */\n"
+      << "skewer_status " << name << "(const " << name << "_args *args, const skewer_exec *exec);\n\n"
+      << "/* Bytes of workspace for these sizes and exec->workers (exec null: one worker). SIZE_MAX where args or exec "
+         "is\n"
+      << "   wrong; pointers of tensors are not looked at. */\n"
+      << "size_t " << name << "_workspace_bytes(const " << name << "_args *args, const skewer_exec *exec);\n\n"
+      << "/* For callers that schedule by themselves: phase after phase, in each the items begin ... end-1 of\n"
+      << "   _items(args, phase), with a worker index that no call has that runs at the same time. A phase may begin "
+         "when\n"
+      << "   the one before it is done; the workspace keeps its contents between them. Phases:";
+  for (auto [index, phase] : enumerate(plan.phases)) {
+    std::string title; // a comment must not end early
+    for (char c : phase.title)
+      title += isPrint(c) && c != '*' && c != '/' ? c : ' ';
+    out << (index ? ", " : " ") << index << " " << title << " (" << textOf(phase.items) << " items)";
+  }
+  out << ". */\n"
+      << "int32_t " << name << "_phases(void);\n"
+      << "int64_t " << name << "_items(const " << name
+      << "_args *args, int32_t phase); /* -1: an argument is wrong */\n"
+      << "skewer_status " << name << "_raw(const " << name << "_args *args, const skewer_exec *exec, int32_t phase, "
+      << "int64_t begin,\n    int64_t end, int32_t worker);\n\n"
+      << "/* The manifest as JSON text: arguments, sizes, target, workspace. */\n"
+      << "const char *" << name << "_info(void);\n";
+}
+
+void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
+  const std::string &name = plan.name;
+  out << "/* " << name;
+  for (auto [index, input] : enumerate(plan.inputs))
+    out << (index ? ", " : "(") << layout.inputs[index] << " : " << textOf(input);
+  out << (plan.inputs.empty() ? "()" : ")") << " -> " << textOf(plan.output) << "\n\n"
+      << "     " << name << "_args args = " << name << "_args_init();\n";
+  for (const std::string &field : layout.inputs)
+    out << "     args." << field << " = " << field << ";\n";
+  out << "     args.out = out;\n";
+  for (const std::string &field : layout.sizes)
+    out << "     args." << field << " = " << field << ";\n";
+  out << "     skewer_exec exec = skewer_exec_init();\n"
+      << "     exec.workspace_bytes = (" << name << "_workspace_bytes(&args, &exec) + 63) / 64 * 64;\n"
+      << "     exec.workspace = aligned_alloc(64, exec.workspace_bytes);\n"
+      << "     skewer_status status = " << name << "(&args, &exec);\n"
+      << "     if (status != SKEWER_OK) fprintf(stderr, \"%s\\n\", skewer_status_text(status)); */\n";
+}
+
+} // namespace
+
+std::string headerText(const KernelPlan &plan, StringRef specHash) {
+  ArgumentLayout layout = layoutOf(plan);
+  std::string text, guard = "SKEWER_KERNEL_" + plan.name + "_H";
+  raw_string_ostream out(text);
+  out << "/* " << plan.name << ": made by skewer " SKEWER_VERSION " from the spec with hash " << specHash
+      << ". Link its object file, libc and libm. */\n"
+      << "#ifndef " << guard << "\n#define " << guard << "\n"
+      << "#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+  writeShared(out);
+  out << "\n";
+  writeExample(out, plan, layout);
+  out << "\n#define SKEWER_HASH_" << plan.name << " \"" << specHash << "\"\n\n";
+  writeArguments(out, plan, layout);
+  out << "\n";
+  writeEntries(out, plan);
+  out << "\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
+  return text;
+}
+
+} // namespace skewer

@@ -1,0 +1,97 @@
+// A kernel compiled into this process and called through its C entry.
+#include "codegen/ABI/Emit.h"
+#include "codegen/ABI/Layout.h"
+#include "codegen/ABI/Status.h"
+#include "codegen/ABI/TargetMachine.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+
+using namespace llvm;
+
+namespace skewer {
+
+struct JitKernel::Implementation {
+  std::unique_ptr<orc::LLJIT> jit;
+  ArgumentLayout layout;
+  int32_t (*entry)(const void *, const Exec *) = nullptr;
+  uint64_t (*workspaceBytes)(const void *, const Exec *) = nullptr;
+
+  /// The argument struct: the two 32-bit fields in the first word, then a word each.
+  std::vector<uint64_t> arguments() const {
+    std::vector<uint64_t> words(layout.words(), 0);
+    words[0] = uint64_t(layout.bytes()) | uint64_t(kAbiVersion) << 32;
+    return words;
+  }
+  bool setSizes(std::vector<uint64_t> &words, ArrayRef<int64_t> sizes) const {
+    if (sizes.size() != layout.sizes.size())
+      return false;
+    for (size_t k = 0; k < sizes.size(); ++k)
+      words[layout.sizeWord(k)] = uint64_t(sizes[k]);
+    return true;
+  }
+};
+
+JitKernel::JitKernel() : implementation(std::make_unique<Implementation>()) {}
+JitKernel::~JitKernel() = default;
+
+Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Module> module,
+                                                       std::unique_ptr<LLVMContext> context, const KernelPlan &plan,
+                                                       const Target &target) {
+  // Made here only for its checks: the same target, refused with the same words as for an object file.
+  if (auto machine = createTargetMachine(target); !machine)
+    return machine.takeError();
+  orc::JITTargetMachineBuilder machine(targetTriple());
+  machine.setCPU(target.cpu);
+  machine.addFeatures(SubtargetFeatures(target.features).getFeatures());
+  machine.setCodeGenOptLevel(CodeGenOptLevel::Aggressive);
+  machine.setRelocationModel(Reloc::PIC_);
+  machine.getOptions() = targetOptions();
+
+  auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create();
+  if (!jit)
+    return jit.takeError();
+  // libc and libm come from this process.
+  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());
+  if (!process)
+    return process.takeError();
+  (*jit)->getMainJITDylib().addGenerator(std::move(*process));
+  if (Error error = (*jit)->addIRModule(orc::ThreadSafeModule(std::move(module), std::move(context))))
+    return error;
+
+  std::unique_ptr<JitKernel> kernel(new JitKernel);
+  Implementation &implementation = *kernel->implementation;
+  implementation.layout = layoutOf(plan);
+  auto entry = (*jit)->lookup(plan.name);
+  if (!entry)
+    return entry.takeError();
+  auto workspace = (*jit)->lookup(plan.name + "_workspace_bytes");
+  if (!workspace)
+    return workspace.takeError();
+  implementation.entry = entry->toPtr<int32_t (*)(const void *, const Exec *)>();
+  implementation.workspaceBytes = workspace->toPtr<uint64_t (*)(const void *, const Exec *)>();
+  implementation.jit = std::move(*jit);
+  return kernel;
+}
+
+int JitKernel::run(ArrayRef<const void *> inputs, void *output, ArrayRef<int64_t> sizes, const Exec &exec) const {
+  std::vector<uint64_t> words = implementation->arguments();
+  if (inputs.size() != implementation->layout.inputs.size())
+    return int(Status::NullTensor);
+  if (!implementation->setSizes(words, sizes))
+    return int(Status::BadSize);
+  for (size_t k = 0; k < inputs.size(); ++k)
+    words[implementation->layout.inputWord(k)] = reinterpret_cast<uintptr_t>(inputs[k]);
+  words[implementation->layout.outputWord()] = reinterpret_cast<uintptr_t>(output);
+  return implementation->entry(words.data(), &exec);
+}
+
+uint64_t JitKernel::workspaceBytes(ArrayRef<int64_t> sizes, int32_t workers) const {
+  std::vector<uint64_t> words = implementation->arguments();
+  if (!implementation->setSizes(words, sizes))
+    return UINT64_MAX;
+  Exec exec;
+  exec.workers = workers;
+  return implementation->workspaceBytes(words.data(), &exec);
+}
+
+} // namespace skewer

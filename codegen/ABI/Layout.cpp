@@ -1,0 +1,232 @@
+// Names, order and checks of a kernel's argument struct.
+#include "codegen/ABI/Layout.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace llvm;
+
+namespace skewer {
+namespace {
+
+// Words that cannot name a field or a function in C99 or C++20, and names the headers we include may define as macros.
+constexpr const char *kTaken[] = {"alignas",
+                                  "alignof",
+                                  "and",
+                                  "and_eq",
+                                  "asm",
+                                  "auto",
+                                  "bitand",
+                                  "bitor",
+                                  "bool",
+                                  "break",
+                                  "case",
+                                  "catch",
+                                  "char",
+                                  "char8_t",
+                                  "char16_t",
+                                  "char32_t",
+                                  "class",
+                                  "compl",
+                                  "concept",
+                                  "const",
+                                  "consteval",
+                                  "constexpr",
+                                  "constinit",
+                                  "const_cast",
+                                  "continue",
+                                  "co_await",
+                                  "co_return",
+                                  "co_yield",
+                                  "decltype",
+                                  "default",
+                                  "delete",
+                                  "do",
+                                  "double",
+                                  "dynamic_cast",
+                                  "else",
+                                  "enum",
+                                  "explicit",
+                                  "export",
+                                  "extern",
+                                  "false",
+                                  "float",
+                                  "for",
+                                  "friend",
+                                  "goto",
+                                  "if",
+                                  "inline",
+                                  "int",
+                                  "long",
+                                  "mutable",
+                                  "namespace",
+                                  "new",
+                                  "noexcept",
+                                  "not",
+                                  "not_eq",
+                                  "nullptr",
+                                  "operator",
+                                  "or",
+                                  "or_eq",
+                                  "private",
+                                  "protected",
+                                  "public",
+                                  "register",
+                                  "reinterpret_cast",
+                                  "requires",
+                                  "restrict",
+                                  "return",
+                                  "short",
+                                  "signed",
+                                  "sizeof",
+                                  "static",
+                                  "static_assert",
+                                  "static_cast",
+                                  "struct",
+                                  "switch",
+                                  "template",
+                                  "this",
+                                  "thread_local",
+                                  "throw",
+                                  "true",
+                                  "try",
+                                  "typedef",
+                                  "typeid",
+                                  "typename",
+                                  "typeof",
+                                  "union",
+                                  "unsigned",
+                                  "using",
+                                  "virtual",
+                                  "void",
+                                  "volatile",
+                                  "wchar_t",
+                                  "while",
+                                  "xor",
+                                  "xor_eq",
+                                  "linux",
+                                  "unix",
+                                  "NULL",
+                                  "main"};
+
+bool isTaken(StringRef name) {
+  static const StringSet<> taken = [] {
+    StringSet<> set;
+    for (const char *word : kTaken)
+      set.insert(word);
+    return set;
+  }();
+  // Names with two underscores, or an underscore first, belong to the implementation.
+  return taken.contains(name) || name.starts_with("_") || name.contains("__");
+}
+
+bool isIdentifier(StringRef name) {
+  return !name.empty() && !isDigit(name.front()) && all_of(name, [](char c) { return isAlnum(c) || c == '_'; });
+}
+
+Error problem(const KernelPlan &plan, const Twine &what) {
+  return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
+}
+
+Error checkTensor(const KernelPlan &plan, const TensorArgument &tensor) {
+  int64_t bytes = bytesOf(tensor.type);
+  for (const Extent &extent : tensor.shape) {
+    if (!extent.name.empty()) {
+      if (!is_contained(plan.sizes, extent.name))
+        return problem(plan, "tensor '" + tensor.name + "' has the size '" + extent.name +
+                                 "', which is not one of the run-time sizes; declare it with 'size'");
+      continue;
+    }
+    if (extent.fixed < 1)
+      return problem(plan, "tensor '" + tensor.name + "' has a dimension of " + Twine(extent.fixed) +
+                               " elements; every dimension needs at least 1");
+    if (MulOverflow(bytes, extent.fixed, bytes))
+      return problem(plan, "tensor '" + tensor.name + "' is larger than 2^63 bytes");
+  }
+  return Error::success();
+}
+
+Error checkExpression(const KernelPlan &plan, const SizeExpression &size, const Twine &what) {
+  if (size.fixed < 0 || size.scaled < 0)
+    return problem(plan, what + " is negative: " + textOf(size));
+  for (const std::string &factor : size.factors)
+    if (!is_contained(plan.sizes, factor))
+      return problem(plan, what + " depends on '" + factor + "', which is not one of the run-time sizes");
+  return Error::success();
+}
+
+} // namespace
+
+ArgumentLayout layoutOf(const KernelPlan &plan) {
+  StringSet<> used;
+  for (const char *field : {"size", "version", "q0", "k0", "head0", "out"})
+    used.insert(field);
+  auto fieldName = [&](StringRef name) {
+    std::string result;
+    for (char c : name)
+      result += isAlnum(c) || c == '_' ? c : '_';
+    if (result.empty() || isDigit(result.front()))
+      result = "tensor" + result;
+    while (isTaken(result) || used.contains(result))
+      // A leading or double underscore cannot be cured from behind.
+      result = (StringRef(result).starts_with("_") || StringRef(result).contains("__"))
+                   ? "x" + join(split(result, '_'), "")
+                   : result + (StringRef(result).ends_with("_") ? "2" : "_");
+    used.insert(result);
+    return result;
+  };
+  ArgumentLayout layout;
+  for (const TensorArgument &input : plan.inputs)
+    layout.inputs.push_back(fieldName(input.name));
+  layout.output = "out";
+  for (const std::string &size : plan.sizes)
+    layout.sizes.push_back(fieldName(size));
+  return layout;
+}
+
+Error validate(const KernelPlan &plan) {
+  if (!isIdentifier(plan.name) || isTaken(plan.name))
+    return problem(plan, "the name must be a C identifier that C and C++ leave free; choose another");
+  if (plan.phases.empty())
+    return problem(plan, "the plan has no phases");
+  for (const TensorArgument &input : plan.inputs)
+    if (Error error = checkTensor(plan, input))
+      return error;
+  if (Error error = checkTensor(plan, plan.output))
+    return error;
+  for (const Phase &phase : plan.phases)
+    if (Error error = checkExpression(plan, phase.items, "the number of items of phase '" + phase.title + "'"))
+      return error;
+  if (plan.localBytes < 0)
+    return problem(plan, "a worker's workspace is negative");
+  return checkExpression(plan, plan.sharedBytes, "the shared workspace");
+}
+
+int64_t fixedBytes(const TensorArgument &tensor) {
+  int64_t bytes = bytesOf(tensor.type);
+  for (const Extent &extent : tensor.shape)
+    if (extent.name.empty())
+      bytes *= extent.fixed;
+  return bytes;
+}
+
+std::string textOf(const TensorArgument &tensor) {
+  std::string text = nameOf(tensor.type);
+  text += '[';
+  for (size_t k = 0; k < tensor.shape.size(); ++k) {
+    const Extent &extent = tensor.shape[k];
+    text += (k ? ", " : "") + (extent.name.empty() ? std::to_string(extent.fixed) : extent.name);
+  }
+  return text + ']';
+}
+
+std::string textOf(const SizeExpression &size) {
+  std::string product = std::to_string(size.scaled);
+  for (const std::string &factor : size.factors)
+    product += " * " + factor;
+  if (size.scaled == 0)
+    return std::to_string(size.fixed);
+  return size.fixed == 0 ? product : std::to_string(size.fixed) + " + " + product;
+}
+
+} // namespace skewer

@@ -1,0 +1,37 @@
+// How a kernel's argument struct lies in memory, and what a plan must satisfy to have one.
+#pragma once
+#include "passes/Lowering/KernelPlan.h"
+#include "llvm/Support/Error.h"
+
+namespace skewer {
+
+/// The struct's fields after `uint32_t size, version`: each is 8 bytes wide, so field k is the 64-bit word 1 + k.
+struct ArgumentLayout {
+  std::vector<std::string> inputs, sizes; // names in C, in the plan's order
+  std::string output;
+
+  unsigned inputWord(size_t input) const { return 1 + input; }
+  unsigned outputWord() const { return 1 + inputs.size(); }
+  unsigned sizeWord(size_t size) const { return 2 + inputs.size() + size; }
+  /// First of the three words q0, k0, head0.
+  unsigned originWord() const { return 2 + inputs.size() + sizes.size(); }
+  unsigned words() const { return originWord() + 3; }
+  unsigned bytes() const { return 8 * words(); }
+};
+
+/// Names are the plan's, with a `_` behind those that C, C++ or the struct has taken.
+ArgumentLayout layoutOf(const KernelPlan &);
+
+/// Whether the plan can be given a C interface: the name is a C identifier that neither the language nor libc or libm
+/// takes, expressions name known sizes, fixed sizes are positive and their products fit in 63 bits.
+llvm::Error validate(const KernelPlan &);
+
+/// Bytes of the fixed part of a tensor's shape times its element. Only after `validate`.
+int64_t fixedBytes(const TensorArgument &);
+
+/// "f32[batch, 4, 196, 128]"
+std::string textOf(const TensorArgument &);
+/// "64 + 128 * batch"
+std::string textOf(const SizeExpression &);
+
+} // namespace skewer

@@ -1,0 +1,77 @@
+// The manifest: what a program that did not see the spec needs to know of a kernel, as JSON.
+#include "codegen/ABI/Emit.h"
+#include "codegen/ABI/Layout.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace skewer {
+namespace {
+
+json::Object describe(const TensorArgument &tensor, StringRef field) {
+  json::Array shape;
+  for (const Extent &extent : tensor.shape)
+    shape.push_back(extent.name.empty() ? json::Value(extent.fixed) : json::Value(extent.name));
+  return json::Object{
+      {"name", tensor.name}, {"field", field}, {"type", nameOf(tensor.type)}, {"shape", std::move(shape)}};
+}
+
+json::Object describe(const SizeExpression &size) {
+  return json::Object{
+      {"fixed", size.fixed}, {"scaled", size.scaled}, {"factors", json::Array(size.factors)}, {"text", textOf(size)}};
+}
+
+} // namespace
+
+std::string manifestText(const KernelPlan &plan, const Target &target, StringRef specHash, StringRef details) {
+  ArgumentLayout layout = layoutOf(plan);
+  json::Array inputs, sizes, phases;
+  for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
+    inputs.push_back(describe(input, field));
+  for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
+    sizes.push_back(json::Object{{"name", size}, {"field", field}});
+  for (const Phase &phase : plan.phases)
+    phases.push_back(json::Object{{"title", phase.title}, {"items", describe(phase.items)}});
+
+  json::Object manifest{
+      {"name", plan.name},
+      {"abi_version", kAbiVersion},
+      {"compiler", "skewer " SKEWER_VERSION},
+      {"spec_hash", specHash},
+      {"target", json::Object{{"name", target.name}, {"cpu", target.cpu}, {"features", target.features}}},
+      {"args_bytes", layout.bytes()},
+      {"inputs", std::move(inputs)},
+      {"output", describe(plan.output, layout.output)},
+      {"sizes", std::move(sizes)},
+      {"phases", std::move(phases)},
+      {"workspace", json::Object{{"alignment", 64},
+                                 {"shared_bytes", describe(plan.sharedBytes)},
+                                 {"bytes_per_worker", plan.localBytes}}}};
+  Expected<json::Value> parsed = json::parse(details);
+  if (parsed) {
+    manifest["details"] = std::move(*parsed);
+  } else {
+    consumeError(parsed.takeError());
+    manifest["details"] = json::fixUTF8(details);
+  }
+  std::string text;
+  raw_string_ostream stream(text);
+  stream << formatv("{0:2}", json::Value(std::move(manifest))) << '\n'; // keys come out sorted
+  return text;
+}
+
+std::string hashOfSpec(StringRef text, ArrayRef<std::pair<std::string, int64_t>> parameters) {
+  std::vector<std::pair<std::string, int64_t>> sorted(parameters.begin(), parameters.end());
+  sort(sorted);
+  SHA256 hash;
+  hash.update(text);
+  for (auto &[name, value] : sorted)
+    hash.update(std::string(1, '\0') + name + "=" + std::to_string(value));
+  hash.update(StringRef("\0skewer " SKEWER_VERSION, sizeof("\0skewer " SKEWER_VERSION) - 1));
+  return toHex(hash.final(), /*LowerCase=*/true).substr(0, 16);
+}
+
+} // namespace skewer

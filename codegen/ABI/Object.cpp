@@ -1,0 +1,96 @@
+// LLVM's optimisation and code generation, to the bytes of an object file or an assembly listing.
+#include "codegen/ABI/Emit.h"
+#include "codegen/ABI/TargetMachine.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace llvm;
+
+namespace skewer {
+
+Triple targetTriple() { return Triple(sys::getProcessTriple()); }
+
+TargetOptions targetOptions() {
+  TargetOptions options;
+  // Fused only where the IR says `fma` or `contract`: the lowering decides, the same on every target.
+  options.AllowFPOpFusion = FPOpFusion::Standard;
+  options.FunctionSections = true;
+  options.DataSections = true;
+  return options;
+}
+
+void initializeBackEnd() {
+  static const bool once = [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    InitializeNativeTargetAsmParser();
+    return true;
+  }();
+  (void)once;
+}
+
+Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Target &target) {
+  initializeBackEnd();
+  Triple triple = targetTriple();
+  std::string message;
+  const llvm::Target *backEnd = TargetRegistry::lookupTarget(triple, message);
+  if (!backEnd)
+    return createStringError(inconvertibleErrorCode(), "target '" + target.name + "': " + message);
+  // LLVM only warns about a processor it does not know, and then makes code for the oldest one.
+  std::unique_ptr<MCSubtargetInfo> subtarget(backEnd->createMCSubtargetInfo(triple, "", ""));
+  if (!subtarget || (!target.cpu.empty() && !subtarget->isCPUStringValid(target.cpu)))
+    return createStringError(inconvertibleErrorCode(), "target '" + target.name + "': the code generator for " +
+                                                           triple.str() + " knows no processor '" + target.cpu + "'");
+  std::unique_ptr<TargetMachine> machine(backEnd->createTargetMachine(
+      triple, target.cpu, target.features, targetOptions(), Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return createStringError(inconvertibleErrorCode(),
+                             "target '" + target.name + "': no code generator for " + triple.str());
+  return machine;
+}
+
+Error optimize(llvm::Module &module, const Target &target) {
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.LoopInterleaving = false;
+  tuning.SLPVectorization = false;
+  PassBuilder builder(machine->get(), tuning);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+  return Error::success();
+}
+
+Expected<std::string> emitObject(llvm::Module &module, const Target &target, bool assembly) {
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream stream(bytes);
+  legacy::PassManager passes;
+  passes.add(new TargetLibraryInfoWrapperPass(targetTriple()));
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr,
+                                      assembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile))
+    return createStringError(inconvertibleErrorCode(),
+                             "target '" + target.name + "': the code generator writes no such file");
+  passes.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+} // namespace skewer

@@ -1,0 +1,36 @@
+// The statuses a kernel's entry returns, each once: the generated code, the header and the driver read this list.
+#pragma once
+#include <cstdint>
+
+namespace skewer {
+
+// name in C (after SKEWER_), name here, text
+#define SKEWER_STATUSES(X)                                                                                             \
+  X(OK, Ok, "done")                                                                                                    \
+  X(NULL_ARGS, NullArgs, "args is null")                                                                               \
+  X(BAD_ARGS_SIZE, BadArgsSize, "args->size is not the size of this kernel's argument struct; use its _args_init()")   \
+  X(BAD_ARGS_VERSION, BadArgsVersion, "args->version is not the version of this kernel's header")                      \
+  X(BAD_SIZE, BadSize, "a run-time size is below 1, or a tensor or the workspace would exceed 2^63 bytes")             \
+  X(BAD_ORIGIN, BadOrigin, "q0, k0 and head0 must be 0 in this version")                                               \
+  X(NULL_TENSOR, NullTensor, "the pointer of an input or of the output is null")                                       \
+  X(MISALIGNED_TENSOR, MisalignedTensor, "a tensor's pointer is not a multiple of its element's size")                 \
+  X(NULL_EXEC, NullExec, "exec is null")                                                                               \
+  X(BAD_EXEC_SIZE, BadExecSize, "exec->size is not sizeof(skewer_exec); use skewer_exec_init()")                       \
+  X(BAD_EXEC_VERSION, BadExecVersion, "exec->version is not the version of this kernel's header")                      \
+  X(BAD_WORKERS, BadWorkers, "exec->workers is below 1")                                                               \
+  X(NULL_WORKSPACE, NullWorkspace, "exec->workspace is null, and the kernel needs one; ask its _workspace_bytes()")    \
+  X(SMALL_WORKSPACE, SmallWorkspace, "exec->workspace_bytes is less than the kernel's _workspace_bytes() says")        \
+  X(MISALIGNED_WORKSPACE, MisalignedWorkspace, "exec->workspace is not a multiple of 64")                              \
+  X(OVERLAP, Overlap, "the output shares memory with an input, or the workspace with a tensor")                        \
+  X(BAD_PHASE, BadPhase, "the phase is not one of the kernel's phases")                                                \
+  X(BAD_RANGE, BadRange, "begin, end or worker is outside the phase's items or exec->workers")                         \
+  X(BAD_PARALLEL_FOR, BadParallelFor,                                                                                  \
+    "exec->parallel_for passed a range or worker out of bounds, or did not cover all items once")
+
+enum class Status : int32_t {
+#define SKEWER_STATUS(c, cpp, text) cpp,
+  SKEWER_STATUSES(SKEWER_STATUS)
+#undef SKEWER_STATUS
+};
+
+} // namespace skewer
