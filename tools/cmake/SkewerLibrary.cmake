@@ -16,6 +16,12 @@ endfunction()
 # Links MLIR and LLVM to a target and compiles it with the shared precompiled header.
 function(skewer_use_mlir name)
   target_link_libraries(${name} PUBLIC MLIR LLVM)
+  get_target_property(type ${name} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    # The precompiled header is compiled with -fPIC, and clang refuses to use it with the -fPIE of programs.
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${name} PRIVATE -fPIC)
+  endif()
   target_precompile_headers(${name} REUSE_FROM SkewerPrecompiled)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     target_compile_options(${name} PRIVATE -fpch-instantiate-templates)
