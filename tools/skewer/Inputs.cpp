@@ -1,0 +1,149 @@
+// Operands of a run.
+#include "tools/skewer/Inputs.h"
+#include "tools/skewer/Npy.h"
+#include <cmath>
+#include <fmt/format.h>
+#include <random>
+#include <unistd.h>
+
+namespace skewer::driver {
+
+static llvm::Error wrong(const std::string &text) {
+  return llvm::createStringError(std::errc::invalid_argument, "%s", text.c_str());
+}
+
+std::string textOf(llvm::ArrayRef<Extent> shape) {
+  std::string text = "[";
+  for (size_t k = 0; k < shape.size(); ++k)
+    text += (k ? ", " : "") + (shape[k].name.empty() ? std::to_string(shape[k].fixed) : shape[k].name);
+  return text + "]";
+}
+
+std::vector<double> normalNumbers(int64_t count, uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  // 53 bits, never 0: the logarithm stays finite.
+  auto uniform = [&] { return (static_cast<double>(generator() >> 11) + 0.5) * 0x1p-53; };
+  constexpr double kTwoPi = 6.283185307179586;
+  std::vector<double> values(count);
+  for (int64_t k = 0; k < count; k += 2) {
+    double radius = std::sqrt(-2 * std::log(uniform())), angle = kTwoPi * uniform();
+    values[k] = radius * std::cos(angle);
+    if (k + 1 < count)
+      values[k + 1] = radius * std::sin(angle);
+  }
+  return values;
+}
+
+/// Whether a file's element type may hold the argument's values: the type itself, or f4 for the narrow ones.
+static bool accepts(ElementType type, llvm::StringRef file) {
+  return file == "<f4" || (type == ElementType::F16 && file == "<f2");
+}
+
+static llvm::Error readInput(const TensorArgument &argument, const std::string &path, Array &to,
+                             std::map<std::string, int64_t> &sizes, std::map<std::string, std::string> &origins) {
+  std::string where = fmt::format("input '{}': {}: ", argument.name, path);
+  auto file = readNpy(path);
+  if (!file)
+    return wrong(where + llvm::toString(file.takeError()));
+  if (!accepts(argument.type, file->type))
+    return wrong(where + fmt::format("expected elements of type {} for {}, found {}",
+                                     argument.type == ElementType::F16 ? "<f2 or <f4" : "<f4", nameOf(argument.type),
+                                     file->type));
+  const std::vector<int64_t> &found = file->array.shape;
+  bool fits = found.size() == argument.shape.size();
+  for (size_t k = 0; fits && k < found.size(); ++k)
+    fits = !argument.shape[k].name.empty() || found[k] == argument.shape[k].fixed;
+  if (!fits)
+    return wrong(where + fmt::format("expected shape {}, found {}", textOf(argument.shape), textOf(found)));
+  for (size_t k = 0; k < found.size(); ++k) {
+    const std::string &name = argument.shape[k].name;
+    if (name.empty())
+      continue;
+    auto [entry, isNew] = sizes.emplace(name, found[k]);
+    if (isNew)
+      origins[name] = fmt::format("input '{}'", argument.name);
+    else if (entry->second != found[k])
+      return wrong(where + fmt::format("expected {} = {} as {} has it, found {} (shape {})", name, entry->second,
+                                       origins[name], found[k], textOf(found)));
+  }
+  to = std::move(file->array);
+  return llvm::Error::success();
+}
+
+static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argument,
+                                                      const std::map<std::string, int64_t> &sizes) {
+  std::vector<int64_t> shape;
+  for (const Extent &extent : argument.shape) {
+    auto size = sizes.find(extent.name);
+    if (!extent.name.empty() && size == sizes.end())
+      return wrong(fmt::format("argument '{}' has the size '{}', which the kernel does not declare", argument.name,
+                               extent.name));
+    shape.push_back(extent.name.empty() ? extent.fixed : size->second);
+  }
+  // Values are held once in float64 and once packed, and the result twice: stop before the system has to.
+  std::optional<int64_t> count = elementsOf(shape);
+  double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (!count || static_cast<double>(*count) * 16 > memory)
+    return wrong(fmt::format("argument '{}' of shape {} does not fit in this machine's memory", argument.name,
+                             textOf(shape)));
+  return shape;
+}
+
+llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<std::string, std::string> &files,
+                                         const std::map<std::string, int64_t> &sizes, uint64_t seed) {
+  Operands operands;
+  operands.inputs.resize(plan.inputs.size());
+  std::map<std::string, std::string> origins;
+  for (const auto &[name, value] : sizes) {
+    if (std::find(plan.sizes.begin(), plan.sizes.end(), name) == plan.sizes.end()) {
+      std::string known;
+      for (const std::string &size : plan.sizes)
+        known += (known.empty() ? "" : ", ") + size;
+      return wrong(fmt::format("kernel '{}' has no run-time size '{}'; it has {}", plan.name, name,
+                               known.empty() ? "none" : known));
+    }
+    if (value < 1)
+      return wrong(fmt::format("size '{}': expected at least 1, found {}", name, value));
+    operands.sizeByName[name] = value;
+    origins[name] = "--size";
+  }
+  for (const auto &[name, path] : files) {
+    bool known = false;
+    std::string names;
+    for (const TensorArgument &argument : plan.inputs) {
+      known |= argument.name == name;
+      names += (names.empty() ? "" : ", ") + argument.name;
+    }
+    if (!known)
+      return wrong(fmt::format("kernel '{}' has no argument '{}'; it has {}", plan.name, name, names));
+  }
+  for (size_t k = 0; k < plan.inputs.size(); ++k) {
+    auto file = files.find(plan.inputs[k].name);
+    if (file == files.end())
+      continue;
+    if (llvm::Error error =
+            readInput(plan.inputs[k], file->second, operands.inputs[k], operands.sizeByName, origins))
+      return error;
+  }
+  for (const std::string &name : plan.sizes)
+    operands.sizes.push_back(operands.sizeByName.emplace(name, 1).first->second);
+
+  for (size_t k = 0; k < plan.inputs.size(); ++k) {
+    auto shape = fillShape(plan.inputs[k], operands.sizeByName);
+    if (!shape)
+      return shape.takeError();
+    if (!files.count(plan.inputs[k].name)) {
+      operands.inputs[k].values = normalNumbers(*elementsOf(*shape), seed * 1000003 + k);
+      operands.inputs[k].shape = *shape;
+    }
+    for (double &value : operands.inputs[k].values)
+      value = roundTo(plan.inputs[k].type, value);
+  }
+  auto shape = fillShape(plan.output, operands.sizeByName);
+  if (!shape)
+    return shape.takeError();
+  operands.outputShape = *shape;
+  return operands;
+}
+
+} // namespace skewer::driver

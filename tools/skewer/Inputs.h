@@ -1,0 +1,28 @@
+// What a kernel is run on: values from files or from a seed, and the run-time sizes that follow from them.
+#pragma once
+#include "tools/skewer/Tensors.h"
+#include "llvm/Support/Error.h"
+#include <map>
+
+namespace skewer::driver {
+
+struct Operands {
+  std::vector<Array> inputs;      // in the plan's order, rounded to the arguments' types
+  std::vector<int64_t> sizes;     // run-time sizes, in the plan's order
+  std::vector<int64_t> outputShape;
+  std::map<std::string, int64_t> sizeByName;
+};
+
+/// Arguments with an entry in `files` are read; the others are normal numbers (mean 0, variance 1) that depend on the
+/// seed, on the argument's number and on nothing else. A run-time size comes from the files' shapes, else from `sizes`,
+/// else it is 1. Errors name the argument, what was expected and what was found.
+llvm::Expected<Operands> prepareOperands(const KernelPlan &, const std::map<std::string, std::string> &files,
+                                         const std::map<std::string, int64_t> &sizes, uint64_t seed);
+
+/// `count` normal numbers: Box-Muller over a 64-bit Mersenne twister, so that they are the same with every C++ library.
+std::vector<double> normalNumbers(int64_t count, uint64_t seed);
+
+/// "[batch, 4, 196, 128]".
+std::string textOf(llvm::ArrayRef<Extent>);
+
+} // namespace skewer::driver

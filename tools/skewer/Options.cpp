@@ -1,0 +1,235 @@
+// The commands' options, on llvm::cl. Parsing errors are usage errors; values that are no numbers of 64 bits are too.
+#include "tools/skewer/Options.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+#include <fmt/format.h>
+
+namespace cl = llvm::cl;
+
+namespace skewer::driver {
+namespace {
+
+cl::SubCommand compileCommand("compile", "a spec becomes object files, headers and manifests");
+cl::SubCommand runCommand("run", "runs a spec's kernel here and checks what it returns");
+cl::SubCommand benchCommand("bench", "times a spec's kernels beside this processor's measured peak");
+cl::SubCommand explainCommand("explain", "says what became of each term of the score");
+cl::SubCommand schemesCommand("schemes", "lists the built-in positional schemes");
+
+cl::OptionCategory category("Options");
+
+cl::list<std::string> specs(cl::Positional, cl::OneOrMore, cl::desc("SPEC…"), cl::cat(category), cl::sub(compileCommand),
+                            cl::sub(benchCommand), cl::sub(explainCommand));
+cl::opt<std::string> spec(cl::Positional, cl::Required, cl::desc("SPEC"), cl::cat(category), cl::sub(runCommand));
+cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a compile-time size (param)"),
+                                 cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(compileCommand),
+                                 cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand));
+cl::opt<std::string> target("target", cl::desc("Processor to make code for: host (default), zen4, x86-64-v3, …"),
+                            cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand),
+                            cl::sub(explainCommand));
+cl::opt<std::string> outputFolder("o", cl::desc("Folder for NAME.o, NAME.h and NAME.json; made if need be"),
+                                  cl::value_desc("folder"), cl::Required, cl::cat(category), cl::sub(compileCommand));
+cl::list<std::string> emit("emit", cl::CommaSeparated,
+                           cl::desc("Further files: attn, fused, scheduled, loops, llvm, asm (obj is always written)"),
+                           cl::value_desc("kind,…"), cl::cat(category), cl::sub(compileCommand));
+cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
+                                    cl::cat(category), cl::sub(compileCommand));
+
+cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else taken from the inputs, else 1"),
+                            cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::list<std::string> inputs("input", cl::desc("An argument's values; others are seeded normal numbers"),
+                             cl::value_desc("NAME=FILE.npy"), cl::cat(category), cl::sub(runCommand));
+cl::opt<std::string> output("output", cl::desc("Where to write the result"), cl::value_desc("file.npy"),
+                            cl::cat(category), cl::sub(runCommand));
+cl::opt<std::string> expect("expect", cl::desc("Compare with these values instead of the float64 reference"),
+                            cl::value_desc("file.npy"), cl::cat(category), cl::sub(runCommand));
+cl::opt<std::string> kernel("kernel", cl::desc("Which kernel, where the spec has several"), cl::value_desc("name"),
+                            cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand));
+cl::opt<std::string> tolerance("tolerance",
+                               cl::desc("Largest error, as a share of the largest absolute value "
+                                        "(default: f32 2e-6, f16 2e-3, bf16 1.5e-2)"),
+                               cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<uint64_t> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"), cl::init(1),
+                       cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<int64_t> rows("rows", cl::desc("Rows of the result to check (default: all where that is cheap)"), cl::init(0),
+                      cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<int> threads("threads", cl::desc("Threads to run on (default 1)"), cl::init(1), cl::value_desc("n"),
+                     cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<double> seconds("seconds", cl::desc("Time to spend on each kernel (default 1)"), cl::init(1),
+                        cl::value_desc("s"), cl::cat(category), cl::sub(benchCommand));
+cl::opt<bool> unfused("unfused", cl::desc("run: the generic path, without fusion; bench: time it too"),
+                      cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<bool> json("json", cl::desc("Print JSON"), cl::cat(category), cl::sub(benchCommand), cl::sub(explainCommand));
+
+struct CommandText {
+  Command command;
+  cl::SubCommand *sub;
+  const char *overview;
+};
+
+const CommandText kCommands[] = {
+    {Command::Compile, &compileCommand,
+     "A spec (.attn, or .mlir of the attn dialect) becomes NAME.o, NAME.h and NAME.json for each of its kernels.\n\n"
+     "  skewer compile botnet.attn -o out\n"
+     "  skewer compile rel1d.attn -D N=1024 --target=cascadelake -o out --emit=fused,asm\n"},
+    {Command::Run, &runCommand,
+     "Compiles a kernel into this process, runs it and compares the result with the float64 reference or with a file.\n\n"
+     "  skewer run rel1d.attn -D N=64\n"
+     "  skewer run botnet.attn --size batch=2 --threads 4\n"
+     "  skewer run botnet.attn --input q=q.npy --input k=k.npy --expect o.npy --tolerance 1e-5 --output got.npy\n"},
+    {Command::Bench, &benchCommand,
+     "Checks each kernel once, then times it: GFLOP/s and the share of the FMA peak measured beside it.\n\n"
+     "  skewer bench rel1d.attn -D N=1024 --threads 2\n"
+     "  skewer bench botnet.attn --size batch=64 --unfused --json\n"},
+    {Command::Explain, &explainCommand,
+     "Prints each term's class and strategy, what is never materialised, and for what did not fuse the line and the\n"
+     "memory it costs.\n\n"
+     "  skewer explain botnet.attn\n"
+     "  skewer explain rel1d.attn -D N=1024 --target=zen4 --json\n"},
+    {Command::Schemes, &schemesCommand,
+     "Lists the built-in positional schemes: files of the language itself, called from a spec by name.\n\n"
+     "  skewer schemes\n"},
+};
+
+const char *kOverview = "Compiles attention layers with positions to kernels without a runtime.\n\n"
+                        "  skewer compile botnet.attn -o out     object file, C header, manifest\n"
+                        "  skewer run rel1d.attn -D N=64         run it here, checked against a float64 reference\n"
+                        "  skewer bench rel1d.attn -D N=1024     time it beside this processor's peak\n"
+                        "  skewer explain botnet.attn            what became of each term\n"
+                        "  skewer schemes                        the built-in schemes\n\n"
+                        "'skewer COMMAND --help' lists a command's options. Exit codes: 0 done, 1 the input or a result "
+                        "is wrong, 2 usage.\n";
+
+bool usage(const std::string &text) {
+  llvm::errs() << "skewer: error: " << text << "\n";
+  return false;
+}
+
+bool split(const char *option, llvm::StringRef text, std::string &name, llvm::StringRef &value) {
+  size_t equals = text.find('=');
+  if (equals == llvm::StringRef::npos || equals == 0 || equals + 1 == text.size())
+    return usage(fmt::format("{} expects NAME=VALUE, found '{}'", option, text.str()));
+  name = text.take_front(equals).str();
+  value = text.drop_front(equals + 1);
+  return true;
+}
+
+bool readNumbers(const char *option, const cl::list<std::string> &list, std::map<std::string, int64_t> &to,
+                 int &exitCode) {
+  for (const std::string &text : list) {
+    std::string name;
+    llvm::StringRef value;
+    if (!split(option, text, name, value))
+      return false;
+    llvm::StringRef digits = value;
+    digits.consume_front("-");
+    if (digits.empty() || !llvm::all_of(digits, llvm::isDigit))
+      return usage(fmt::format("{} {}: expected a whole number, found '{}'", option, name, value.str()));
+    int64_t number;
+    if (value.getAsInteger(10, number)) {
+      exitCode = kWrong; // the right form, but no size
+      return usage(fmt::format("{} {}: {} does not fit in 64 bits", option, name, value.str()));
+    }
+    if (!to.emplace(name, number).second)
+      return usage(fmt::format("{} {} is given twice", option, name));
+  }
+  return true;
+}
+
+bool fill(Options &options, int &exitCode) {
+  options.specs.assign(specs.begin(), specs.end());
+  if (options.command == Command::Run)
+    options.specs = {spec};
+  options.target = target;
+  options.outputFolder = outputFolder;
+  options.dependencyFile = dependencyFile;
+  for (const std::string &kind : emit) {
+    if (!llvm::is_contained({"attn", "fused", "scheduled", "loops", "llvm", "asm", "obj"}, llvm::StringRef(kind)))
+      return usage(fmt::format("--emit: unknown kind '{}'; known: attn, fused, scheduled, loops, llvm, asm, obj", kind));
+    if (!llvm::is_contained(options.emit, kind))
+      options.emit.push_back(kind);
+  }
+  if (!readNumbers("-D", parameters, options.parameters, exitCode) ||
+      !readNumbers("--size", sizes, options.sizes, exitCode))
+    return false;
+  for (const std::string &text : inputs) {
+    std::string name;
+    llvm::StringRef file;
+    if (!split("--input", text, name, file))
+      return false;
+    if (!options.inputs.emplace(name, file.str()).second)
+      return usage(fmt::format("--input {} is given twice", name));
+  }
+  options.output = output;
+  options.expect = expect;
+  options.kernel = kernel;
+  if (tolerance.getNumOccurrences()) {
+    double value;
+    if (llvm::StringRef(tolerance).getAsDouble(value) || !(value >= 0))
+      return usage(fmt::format("--tolerance: expected a number that is not negative, found '{}'", tolerance.getValue()));
+    options.tolerance = value;
+  }
+  options.seed = seed;
+  if (rows < 0)
+    return usage("--rows: expected a number that is not negative");
+  options.rows = rows;
+  if (threads < 1 || threads > 1024)
+    return usage(fmt::format("--threads: expected 1 to 1024, found {}", threads.getValue()));
+  options.threads = threads;
+  if (!(seconds >= 0) || seconds > 3600)
+    return usage("--seconds: expected 0 to 3600");
+  options.seconds = seconds;
+  options.unfused = unfused;
+  options.json = json;
+  return true;
+}
+
+/// The command that the first word names, with its help's text; an error names the nearest one.
+const CommandText *commandOf(llvm::StringRef word) {
+  const CommandText *nearest = nullptr;
+  unsigned distance = 4;
+  for (const CommandText &text : kCommands) {
+    if (text.sub->getName() == word)
+      return &text;
+    unsigned d = word.edit_distance(text.sub->getName(), true, 4);
+    if (d < distance)
+      distance = d, nearest = &text;
+  }
+  usage(fmt::format("unknown command '{}'{}", word.str(),
+                    nearest ? fmt::format("; did you mean '{}'?", nearest->sub->getName().str())
+                            : std::string("; 'skewer --help' lists the commands")));
+  return nullptr;
+}
+
+} // namespace
+
+std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
+  exitCode = kUsage;
+  cl::SetVersionPrinter([](llvm::raw_ostream &out) { out << "skewer " SKEWER_VERSION "\n"; });
+  for (const CommandText &text : kCommands)
+    cl::HideUnrelatedOptions(category, *text.sub);
+  cl::HideUnrelatedOptions(category);
+  if (argc < 2) {
+    llvm::errs() << kOverview;
+    return std::nullopt;
+  }
+  const CommandText *command = nullptr;
+  if (argv[1][0] != '-' && !(command = commandOf(argv[1])))
+    return std::nullopt;
+  if (!cl::ParseCommandLineOptions(argc, argv, command ? command->overview : kOverview, &llvm::errs()))
+    return std::nullopt;
+  if (!command) {
+    usage("a command is missing; 'skewer --help' lists them");
+    return std::nullopt;
+  }
+  Options options;
+  options.command = command->command;
+  if (!fill(options, exitCode))
+    return std::nullopt;
+  exitCode = kDone;
+  return options;
+}
+
+} // namespace skewer::driver

@@ -1,0 +1,42 @@
+// The command line: one structure with what every command may be told.
+#pragma once
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace skewer::driver {
+
+/// Exit codes of every command.
+enum ExitCode { kDone = 0, kWrong = 1, kUsage = 2 };
+
+enum class Command { Compile, Run, Bench, Explain, Schemes };
+
+struct Options {
+  Command command = Command::Compile;
+  std::vector<std::string> specs;
+  std::map<std::string, int64_t> parameters; // -D NAME=VALUE
+  std::string target = "host";
+  // compile
+  std::string outputFolder, dependencyFile;
+  std::vector<std::string> emit;
+  // run and bench
+  std::map<std::string, int64_t> sizes;        // --size NAME=VALUE
+  std::map<std::string, std::string> inputs;   // --input NAME=FILE
+  std::string output, expect, kernel;
+  std::optional<double> tolerance;
+  uint64_t seed = 1;
+  int64_t rows = 0; // 0: as many as are cheap
+  int32_t threads = 1;
+  double seconds = 1;
+  bool unfused = false, json = false;
+};
+
+/// Reads the command line. Nothing where the process has nothing left to do (--help, --version) or the line is wrong;
+/// `exitCode` then says what to return.
+std::optional<Options> parseOptions(int argc, char **argv, int &exitCode);
+
+} // namespace skewer::driver

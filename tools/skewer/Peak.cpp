@@ -1,0 +1,140 @@
+// FMA loops for each width of vector, chosen at run time. More independent accumulators than latency × issue rate
+// (4 × 2) in flight, and all of them in registers.
+#include "tools/skewer/Peak.h"
+#include <algorithm>
+#include <chrono>
+#include <vector>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace skewer::driver {
+
+static double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+namespace {
+/// Runs `rounds` rounds and returns the FLOPs of one.
+using Loop = int64_t (*)(int64_t rounds);
+struct Choice {
+  const char *name;
+  Loop loop;
+};
+} // namespace
+
+// The asm keeps an accumulator in a register and hides that nobody reads it.
+#define SKEWER_KEEP(x) asm volatile("" : "+v"(x))
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static int64_t loopAvx512(int64_t rounds) {
+  constexpr int kAccumulators = 24; // of 32 registers
+  __m512 sum[kAccumulators], a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
+  SKEWER_KEEP(a);
+  SKEWER_KEEP(b);
+#pragma clang loop unroll(full)
+  for (int k = 0; k < kAccumulators; ++k)
+    sum[k] = _mm512_set1_ps(static_cast<float>(k));
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma clang loop unroll(full)
+    for (int k = 0; k < kAccumulators; ++k)
+      sum[k] = _mm512_fmadd_ps(sum[k], a, b);
+#pragma clang loop unroll(full)
+    for (int k = 0; k < kAccumulators; ++k)
+      SKEWER_KEEP(sum[k]);
+  }
+  return 2 * 16 * kAccumulators;
+}
+
+__attribute__((target("avx2,fma"))) static int64_t loopAvx2(int64_t rounds) {
+  constexpr int kAccumulators = 12; // of 16 registers
+  __m256 sum[kAccumulators], a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
+  SKEWER_KEEP(a);
+  SKEWER_KEEP(b);
+#pragma clang loop unroll(full)
+  for (int k = 0; k < kAccumulators; ++k)
+    sum[k] = _mm256_set1_ps(static_cast<float>(k));
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma clang loop unroll(full)
+    for (int k = 0; k < kAccumulators; ++k)
+      sum[k] = _mm256_fmadd_ps(sum[k], a, b);
+#pragma clang loop unroll(full)
+    for (int k = 0; k < kAccumulators; ++k)
+      SKEWER_KEEP(sum[k]);
+  }
+  return 2 * 8 * kAccumulators;
+}
+
+static int64_t loopSse(int64_t rounds) {
+  constexpr int kAccumulators = 12;
+  __m128 sum[kAccumulators], a = _mm_set1_ps(0.999f), b = _mm_set1_ps(0.001f);
+  SKEWER_KEEP(a);
+  SKEWER_KEEP(b);
+#pragma clang loop unroll(full)
+  for (int k = 0; k < kAccumulators; ++k)
+    sum[k] = _mm_set1_ps(static_cast<float>(k));
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma clang loop unroll(full)
+    for (int k = 0; k < kAccumulators; ++k)
+      sum[k] = _mm_add_ps(_mm_mul_ps(sum[k], a), b);
+#pragma clang loop unroll(full)
+    for (int k = 0; k < kAccumulators; ++k)
+      SKEWER_KEEP(sum[k]);
+  }
+  return 2 * 4 * kAccumulators;
+}
+
+static Choice choose() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f"))
+    return {"avx512f", loopAvx512};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return {"avx2+fma", loopAvx2};
+  return {"sse2 multiply and add", loopSse};
+}
+#else
+typedef float Vector4 __attribute__((vector_size(16)));
+static int64_t loopPortable(int64_t rounds) {
+  constexpr int kAccumulators = 24;
+  Vector4 sum[kAccumulators] = {}, a = {0.999f, 0.999f, 0.999f, 0.999f}, b = {0.001f, 0.001f, 0.001f, 0.001f};
+#pragma clang loop unroll(full)
+  for (int64_t round = 0; round < rounds; ++round)
+#pragma clang loop unroll(full)
+    for (int k = 0; k < kAccumulators; ++k)
+      sum[k] = __builtin_elementwise_fma(sum[k], a, b);
+  volatile float sink = 0;
+  for (int k = 0; k < kAccumulators; ++k)
+    sink = sink + sum[k][0];
+  return 2 * 4 * kAccumulators;
+}
+static Choice choose() { return {"128-bit fma", loopPortable}; }
+#endif
+
+const char *peakInstructions() { return choose().name; }
+
+double measurePeak(ThreadPool &pool, double seconds) {
+  struct Work {
+    Loop loop;
+    int64_t rounds;
+    int64_t flops;
+  } work{choose().loop, 100000, 0};
+  auto body = [](void *data, int64_t begin, int64_t end, int32_t) {
+    auto *work = static_cast<Work *>(data);
+    int64_t flops = 0;
+    for (int64_t item = begin; item < end; ++item)
+      flops = work->loop(work->rounds);
+    if (begin == 0)
+      work->flops = flops;
+  };
+  // A first run wakes the threads and the clock, and says how long the measurement must be.
+  double start = now();
+  pool.run(pool.workers(), body, &work);
+  double each = std::max(now() - start, 1e-6);
+  work.rounds = std::max<int64_t>(work.rounds, static_cast<int64_t>(work.rounds * seconds / each));
+  start = now();
+  pool.run(pool.workers(), body, &work);
+  double elapsed = std::max(now() - start, 1e-9);
+  return static_cast<double>(work.flops) * work.rounds * pool.workers() / elapsed * 1e-9;
+}
+
+} // namespace skewer::driver

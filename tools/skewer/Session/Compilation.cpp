@@ -1,0 +1,192 @@
+// From a spec to LLVM modules, by the pipelines of passes/Pipelines.h.
+#include "tools/skewer/Session/Compilation.h"
+#include "codegen/ABI/Emit.h"
+#include "dialect/IR/Attn.h"
+#include "dialect/Language/Language.h"
+#include "passes/Pipelines.h"
+#include "tools/skewer/Session/Dialects.h"
+#include "tools/skewer/Session/SpecFile.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace skewer::driver {
+
+func::FuncOp Kernel::einsumFunction() const {
+  ModuleOp module = *einsum;
+  return *module.getOps<func::FuncOp>().begin();
+}
+
+Compilation::Compilation(const Target &target) : machine(target) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  // No threads: starting them costs more than one kernel's passes.
+  mlirContext = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  mlirContext->printOpOnDiagnostic(false); // the user wrote a line of a spec, not this operation
+}
+Compilation::~Compilation() = default;
+
+std::unique_ptr<Compilation> Compilation::create(const std::string &spec,
+                                                 const std::map<std::string, int64_t> &parameters,
+                                                 const Target &target) {
+  std::unique_ptr<Compilation> compilation(new Compilation(target));
+  compilation->specPath = spec;
+  if (!compilation->import(parameters))
+    return nullptr;
+  return compilation;
+}
+
+bool Compilation::import(const std::map<std::string, int64_t> &parameters) {
+  SpecKind kind;
+  if (!openSpec(specPath, sources, kind))
+    return false;
+  std::vector<std::pair<std::string, int64_t>> ordered(parameters.begin(), parameters.end());
+  specHash = hashOfSpec(sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(), ordered);
+
+  OwningOpRef<ModuleOp> module;
+  if (kind == SpecKind::Attn) {
+    language::Options options;
+    options.parameters = parameters;
+    module = language::importSource(sources, options, mlirContext.get(), llvm::errs());
+  } else {
+    if (!parameters.empty()) {
+      llvm::errs() << specPath << ": error: -D " << parameters.begin()->first
+                   << ": an MLIR spec has no parameters; its sizes are in its types\n";
+      return false;
+    }
+    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+    module = parseSourceFile<ModuleOp>(sources, ParserConfig(mlirContext.get()));
+  }
+  if (!module)
+    return false;
+  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+  return succeeded(verify(*module)) && separate(*module);
+}
+
+/// Whether a function can be a kernel: tensors of f32, f16 or bf16 in, one of them out.
+static LogicalResult checkSignature(func::FuncOp function) {
+  auto isTensor = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && (tensor.getElementType().isF32() || tensor.getElementType().isF16() ||
+                      tensor.getElementType().isBF16());
+  };
+  if (function.isExternal())
+    return function.emitError() << "kernel '" << function.getName() << "' has no body";
+  if (!function.getBody().hasOneBlock())
+    return function.emitError() << "kernel '" << function.getName() << "' has branches; expected one block";
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (!isTensor(type))
+      return function.emitError() << "kernel '" << function.getName() << "': argument " << index
+                                  << ": expected a ranked tensor of f32, f16 or bf16, found " << type;
+  if (function.getNumResults() != 1 || !isTensor(function.getResultTypes().front()))
+    return function.emitError() << "kernel '" << function.getName()
+                                << "': expected one result, a ranked tensor of f32, f16 or bf16";
+  return success();
+}
+
+bool Compilation::separate(ModuleOp module) {
+  bool anyMarked = llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp f) { return f->hasAttr("attn.kernel"); });
+  for (func::FuncOp function : module.getOps<func::FuncOp>()) {
+    // A hand-written module need not mark its kernels; then every public function is one.
+    if (anyMarked ? !function->hasAttr("attn.kernel") : function.isPrivate())
+      continue;
+    if (failed(checkSignature(function)))
+      return false;
+    OwningOpRef<ModuleOp> own = ModuleOp::create(function.getLoc());
+    own->push_back(function.clone());
+    kernels.push_back({function.getName().str(), std::move(own)});
+  }
+  if (kernels.empty())
+    llvm::errs() << specPath << ": error: the spec holds no kernel\n";
+  return !kernels.empty();
+}
+
+bool Compilation::runPasses(ModuleOp module, const std::string &name, const char *what,
+                            llvm::function_ref<void(OpPassManager &)> add) {
+  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+  // Called before the handler above: counts, and leaves the printing to it.
+  unsigned errors = 0;
+  ScopedDiagnosticHandler counter(mlirContext.get(), [&](Diagnostic &diagnostic) {
+    errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return failure();
+  });
+  PassManager manager(mlirContext.get(), ModuleOp::getOperationName());
+  manager.enableVerifier(true);
+  add(manager);
+  if (succeeded(manager.run(module)))
+    return true;
+  if (!errors)
+    llvm::errs() << specPath << ": error: kernel '" << name << "': " << what << " failed without giving a reason\n";
+  return false;
+}
+
+OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {
+  return OwningOpRef<ModuleOp>(cast<ModuleOp>((*kernel.einsum)->clone()));
+}
+
+OwningOpRef<ModuleOp> Compilation::schedule(const Kernel &kernel, std::string *fusedText) {
+  OwningOpRef<ModuleOp> module = cloneEinsum(kernel);
+  if (!runPasses(*module, kernel.name, "fusion", [](OpPassManager &manager) { addFusionPipeline(manager); }))
+    return {};
+  if (fusedText)
+    *fusedText = textOf(*module);
+  if (!runPasses(*module, kernel.name, "scheduling",
+                 [&](OpPassManager &manager) { addSchedulePipeline(manager, machine); }))
+    return {};
+  return module;
+}
+
+std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const std::string &name) {
+  if (!runPasses(*module, name, "lowering to loops",
+                 [&](OpPassManager &manager) { addCpuLoweringPipeline(manager, machine); }))
+    return std::nullopt;
+  std::optional<KernelPlan> plan = planOf(*module);
+  if (!plan) {
+    llvm::errs() << specPath << ": error: kernel '" << name << "': lowering to loops left no plan\n";
+    return std::nullopt;
+  }
+  return Lowered{std::move(module), std::move(*plan)};
+}
+
+std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMContext &llvmContext,
+                                                  std::string *llvmText) {
+  if (!runPasses(*lowered.module, lowered.plan.name, "lowering to LLVM",
+                 [&](OpPassManager &manager) { addLlvmPipeline(manager, machine); }))
+    return nullptr;
+  auto module = toLlvmModule(*lowered.module, lowered.plan, machine, llvmContext, specHash);
+  if (!module) {
+    report(lowered.plan.name, module.takeError());
+    return nullptr;
+  }
+  if (llvm::Error error = optimize(**module, machine)) {
+    report(lowered.plan.name, std::move(error));
+    return nullptr;
+  }
+  if (llvmText) {
+    llvm::raw_string_ostream stream(*llvmText);
+    stream << **module;
+  }
+  return std::move(*module);
+}
+
+void Compilation::report(const std::string &name, llvm::Error error) {
+  std::string text = llvm::toString(std::move(error));
+  llvm::errs() << "skewer: error: ";
+  if (!llvm::StringRef(text).starts_with("kernel '"))
+    llvm::errs() << "kernel '" << name << "': ";
+  llvm::errs() << text << "\n";
+}
+
+std::string Compilation::textOf(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  stream << "\n";
+  return text;
+}
+
+} // namespace skewer::driver

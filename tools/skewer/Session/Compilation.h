@@ -1,0 +1,73 @@
+// A spec on its way down the levels, one module for each of its kernels.
+#pragma once
+#include "passes/Lowering/KernelPlan.h"
+#include "passes/Schedule/Target.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Support/LogicalResult.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/SourceMgr.h"
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace skewer::driver {
+
+/// One kernel. `einsum` stays at level 1: the reference judges by it.
+struct Kernel {
+  std::string name;
+  mlir::OwningOpRef<mlir::ModuleOp> einsum;
+  mlir::func::FuncOp einsumFunction() const;
+};
+
+/// A kernel's module after one of the steps, and, once it is lowered, its plan.
+struct Lowered {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  KernelPlan plan;
+};
+
+class Compilation {
+public:
+  /// Reads the spec, checks it and takes it apart. On failure the diagnostics have been printed and nothing is returned.
+  static std::unique_ptr<Compilation> create(const std::string &spec, const std::map<std::string, int64_t> &parameters,
+                                             const Target &target);
+  ~Compilation();
+
+  std::vector<Kernel> kernels;
+  const Target &target() const { return machine; }
+  /// Hash over the spec's text and parameters.
+  const std::string &hash() const { return specHash; }
+  const std::string &path() const { return specPath; }
+  mlir::MLIRContext &context() { return *mlirContext; }
+
+  /// Level 1 to 3: fused and scheduled. Each step prints its diagnostics and returns null where it fails.
+  /// `fusedText`, if given, receives the module's text between the two.
+  mlir::OwningOpRef<mlir::ModuleOp> schedule(const Kernel &, std::string *fusedText = nullptr);
+  /// The kernel's level 1 module, for the generic path.
+  mlir::OwningOpRef<mlir::ModuleOp> cloneEinsum(const Kernel &);
+  /// Level 1 or 3 to 4, with the plan.
+  std::optional<Lowered> lower(mlir::OwningOpRef<mlir::ModuleOp>, const std::string &name);
+  /// Level 4 to an optimised LLVM module. `llvmText`, if given, receives its text.
+  std::unique_ptr<llvm::Module> toLlvm(Lowered &, llvm::LLVMContext &, std::string *llvmText = nullptr);
+
+  /// Prints "skewer: error: …" about a kernel.
+  static void report(const std::string &name, llvm::Error);
+  static std::string textOf(mlir::ModuleOp);
+
+private:
+  explicit Compilation(const Target &);
+  bool import(const std::map<std::string, int64_t> &parameters);
+  bool separate(mlir::ModuleOp);
+  /// Runs passes; `what` names them in the message where none of them said why it failed.
+  bool runPasses(mlir::ModuleOp, const std::string &name, const char *what,
+                 llvm::function_ref<void(mlir::OpPassManager &)> add);
+
+  Target machine;
+  std::string specPath, specHash;
+  llvm::SourceMgr sources;
+  std::unique_ptr<mlir::MLIRContext> mlirContext;
+};
+
+} // namespace skewer::driver

@@ -1,0 +1,65 @@
+// Opening a spec.
+#include "tools/skewer/Session/SpecFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <fmt/format.h>
+
+namespace skewer::driver {
+
+// Far beyond anything written by hand; parsers descend recursively and diagnostics print whole lines.
+constexpr size_t kMostBytes = 64 << 20, kLongestLine = 1 << 16, kDeepestNesting = 1000;
+
+static bool wrong(const std::string &path, const std::string &text) {
+  llvm::errs() << path << ": error: " << text << "\n";
+  return false;
+}
+
+static bool checkText(const std::string &path, llvm::StringRef text, SpecKind kind) {
+  if (text.trim().empty())
+    return wrong(path, "the spec is empty: expected at least one kernel");
+  size_t line = 1, lineStart = 0, depth = 0;
+  for (size_t k = 0; k < text.size(); ++k) {
+    unsigned char c = static_cast<unsigned char>(text[k]);
+    if (c < 32 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\v')
+      return wrong(path + fmt::format(":{}:{}", line, k - lineStart + 1),
+                   fmt::format("the spec is not text: found the byte 0x{:02x}", c));
+    if (c == '\n') {
+      ++line;
+      lineStart = k + 1;
+    } else if (kind == SpecKind::Attn && k - lineStart >= kLongestLine) {
+      return wrong(path + fmt::format(":{}:{}", line, 1), fmt::format("the line is longer than {} bytes", kLongestLine));
+    }
+    if (c == '(' || c == '[' || c == '{')
+      ++depth;
+    else if ((c == ')' || c == ']' || c == '}') && depth)
+      --depth;
+    if (depth > kDeepestNesting)
+      return wrong(path + fmt::format(":{}:{}", line, k - lineStart + 1),
+                   fmt::format("brackets are nested deeper than {}", kDeepestNesting));
+  }
+  return true;
+}
+
+bool openSpec(const std::string &path, llvm::SourceMgr &sources, SpecKind &kind) {
+  llvm::sys::fs::file_status status;
+  if (std::error_code code = llvm::sys::fs::status(path, status))
+    return wrong(path, fmt::format("cannot read the spec: {}", code.message()));
+  if (llvm::sys::fs::is_directory(status))
+    return wrong(path, "the spec is a folder: expected a .attn or .mlir file");
+  if (status.type() != llvm::sys::fs::file_type::regular_file && status.type() != llvm::sys::fs::file_type::fifo_file)
+    return wrong(path, "the spec is not a regular file");
+  if (status.getSize() > kMostBytes)
+    return wrong(path, fmt::format("the spec has {} bytes: expected at most {}", status.getSize(), kMostBytes));
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true);
+  if (!buffer)
+    return wrong(path, fmt::format("cannot read the spec: {}", buffer.getError().message()));
+  kind = llvm::sys::path::extension(path) == ".mlir" ? SpecKind::Mlir : SpecKind::Attn;
+  if (!checkText(path, (*buffer)->getBuffer(), kind))
+    return false;
+  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  return true;
+}
+
+} // namespace skewer::driver

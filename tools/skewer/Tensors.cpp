@@ -1,0 +1,86 @@
+// Conversion between float64 and the element types of kernels.
+#include "tools/skewer/Tensors.h"
+#include <cstring>
+#include <fmt/format.h>
+
+namespace skewer::driver {
+
+std::optional<int64_t> elementsOf(llvm::ArrayRef<int64_t> shape) {
+  int64_t product = 1;
+  for (int64_t size : shape) {
+    if (size < 0 || __builtin_mul_overflow(product, size, &product))
+      return std::nullopt;
+  }
+  return product;
+}
+
+std::string textOf(llvm::ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  for (size_t k = 0; k < shape.size(); ++k)
+    text += fmt::format("{}{}", k ? ", " : "", shape[k]);
+  return text + "]";
+}
+
+static uint16_t bf16Of(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  if (value != value) // a payload in the lower half must not round to infinity
+    return static_cast<uint16_t>((bits >> 16) | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+static float ofBf16(uint16_t half) {
+  uint32_t bits = static_cast<uint32_t>(half) << 16;
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+double roundTo(ElementType type, double value) {
+  switch (type) {
+  case ElementType::F32:
+    return static_cast<float>(value);
+  case ElementType::F16:
+    return static_cast<double>(static_cast<_Float16>(value));
+  case ElementType::BF16:
+    return ofBf16(bf16Of(static_cast<float>(value)));
+  }
+  return value;
+}
+
+Buffer::Buffer(size_t bytes) : bytes(bytes) {
+  size_t rounded = (bytes + 63) / 64 * 64;
+  memory.reset(std::aligned_alloc(64, rounded ? rounded : 64));
+  if (memory)
+    std::memset(memory.get(), 0, rounded ? rounded : 64);
+}
+
+void pack(ElementType type, llvm::ArrayRef<double> values, void *to) {
+  switch (type) {
+  case ElementType::F32:
+    for (size_t k = 0; k < values.size(); ++k)
+      static_cast<float *>(to)[k] = static_cast<float>(values[k]);
+    return;
+  case ElementType::F16:
+    for (size_t k = 0; k < values.size(); ++k)
+      static_cast<_Float16 *>(to)[k] = static_cast<_Float16>(values[k]);
+    return;
+  case ElementType::BF16:
+    for (size_t k = 0; k < values.size(); ++k)
+      static_cast<uint16_t *>(to)[k] = bf16Of(static_cast<float>(values[k]));
+    return;
+  }
+}
+
+double unpack(ElementType type, const void *from, int64_t index) {
+  switch (type) {
+  case ElementType::F32:
+    return static_cast<const float *>(from)[index];
+  case ElementType::F16:
+    return static_cast<double>(static_cast<const _Float16 *>(from)[index]);
+  case ElementType::BF16:
+    return ofBf16(static_cast<const uint16_t *>(from)[index]);
+  }
+  return 0;
+}
+
+} // namespace skewer::driver

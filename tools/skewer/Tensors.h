@@ -1,0 +1,49 @@
+// Tensors as the driver holds them: numbers in float64, and the bytes that a kernel reads and writes.
+#pragma once
+#include "passes/Lowering/KernelPlan.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace skewer::driver {
+
+/// Numbers in float64, row-major.
+struct Array {
+  std::vector<int64_t> shape;
+  std::vector<double> values;
+};
+
+/// Product of the sizes; nothing where one is negative or the product leaves 63 bits.
+std::optional<int64_t> elementsOf(llvm::ArrayRef<int64_t> shape);
+/// "[2, 4, 196, 128]".
+std::string textOf(llvm::ArrayRef<int64_t> shape);
+
+/// The value nearest to `value` (ties to even) that the type can hold.
+double roundTo(ElementType, double value);
+
+/// Memory aligned to a cache line, for operands of kernels.
+class Buffer {
+public:
+  /// `bytes` zeroed bytes; data() is null where the system has no such memory.
+  explicit Buffer(size_t bytes = 0);
+  void *data() const { return memory.get(); }
+  size_t size() const { return bytes; }
+
+private:
+  struct Free {
+    void operator()(void *pointer) const { std::free(pointer); }
+  };
+  std::unique_ptr<void, Free> memory;
+  size_t bytes = 0;
+};
+
+/// Writes the numbers, rounded to the type, to `to` (bytesOf(type) each).
+void pack(ElementType, llvm::ArrayRef<double> values, void *to);
+/// Element `index` of packed memory.
+double unpack(ElementType, const void *from, int64_t index);
+
+} // namespace skewer::driver

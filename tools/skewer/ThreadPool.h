@@ -1,0 +1,40 @@
+// A caller's parallel-for: a fixed team of threads that splits a count into one contiguous range a worker.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace skewer::driver {
+
+/// The calling thread is worker 0, so a team of one starts no thread. The split depends on the count and on the team's
+/// size only: the same worker does the same items every time.
+class ThreadPool {
+public:
+  using Body = void (*)(void *data, int64_t begin, int64_t end, int32_t worker);
+
+  explicit ThreadPool(int32_t workers);
+  ~ThreadPool();
+  int32_t workers() const { return static_cast<int32_t>(team.size()) + 1; }
+  /// Calls body for disjoint ranges that cover 0 … count-1; returns when all are done. Not reentrant.
+  void run(int64_t count, Body body, void *data);
+  /// `run` with the signature of skewer_exec's parallel_for; `context` is the pool.
+  static void parallelFor(void *context, int64_t count, Body body, void *data);
+
+private:
+  void work(int32_t worker);
+  void doRange(int32_t worker) const;
+
+  std::vector<std::thread> team;
+  std::mutex mutex;
+  std::condition_variable started, finished;
+  uint64_t round = 0;  // increases with every run
+  int32_t pending = 0; // workers that have not finished this round
+  bool stop = false;
+  int64_t count = 0;
+  Body body = nullptr;
+  void *data = nullptr;
+};
+
+} // namespace skewer::driver

@@ -1,0 +1,38 @@
+// skewer: compiles attention layers with positions to kernels; runs, times and explains them.
+#include "tools/skewer/Commands.h"
+#include "llvm/Support/raw_ostream.h"
+#include <csignal>
+
+using namespace skewer::driver;
+
+static int dispatch(const Options &options) {
+  switch (options.command) {
+  case Command::Compile:
+    return compile(options);
+  case Command::Run:
+    return run(options);
+  case Command::Bench:
+    return bench(options);
+  case Command::Explain:
+    return explain(options);
+  case Command::Schemes:
+    return schemes(options);
+  }
+  return kUsage;
+}
+
+int main(int argc, char **argv) {
+  int exitCode = kDone;
+  std::optional<Options> options = parseOptions(argc, argv, exitCode);
+  if (!options)
+    return exitCode;
+  exitCode = dispatch(*options);
+  // What was printed counts: a full disk behind standard output is an error, not a crash.
+  llvm::outs().flush();
+  if (llvm::outs().has_error()) {
+    llvm::errs() << "skewer: error: cannot write to standard output: " << llvm::outs().error().message() << "\n";
+    llvm::outs().clear_error();
+    return kWrong;
+  }
+  return exitCode;
+}
