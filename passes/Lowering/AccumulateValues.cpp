@@ -1,0 +1,89 @@
+// Weights times values, and the rows that leave.
+#include "passes/Lowering/CpuKernel.h"
+
+using namespace mlir;
+using namespace skewer;
+
+// Keys of one step of the loop that carry no test; as in RegisterTile.cpp.
+static constexpr int64_t kUnroll = 4;
+
+void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Value low, Value high) {
+  Value row = b.mul(group, tileRows), position = b.add(firstRow, row);
+  Value weights = b.sub(b.mul(row, scoreStride), lowKey);
+  int64_t outStride = widthVectors * lanes;
+  // Between `allLow` and `allHigh` every row sees every key. Outside, a key that a row does not see has weight 0, but its
+  // value may be NaN, so that it must not be multiplied.
+  Value allLow = low, allHigh = high;
+  if (shape.mask) {
+    allHigh = low;
+  } else if (shape.visible) {
+    if (shape.visible->low != INT64_MIN)
+      allLow = b.maximum(low, b.minimum(high, b.add(position, tileRows - 1 + shape.visible->low)));
+    if (shape.visible->high != INT64_MAX)
+      allHigh = b.maximum(allLow, b.minimum(high, b.add(position, shape.visible->high + 1)));
+  }
+  for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
+    int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
+    Value out = b.add(b.mul(row, outStride), firstVector * lanes);
+    SmallVector<Value> sums;
+    for (int64_t r = 0; r < tileRows; ++r) {
+      Value scale = manyKeyBlocks ? b.loadBroadcast(scalesBuffer, b.add(row, r)) : Value();
+      for (int64_t v = 0; v < vectors; ++v)
+        sums.push_back(manyKeyBlocks ? b.mulf(scale, b.load(accumulatorsBuffer,
+                                                             b.add(out, r * outStride + v * lanes)))
+                                     : b.constant(0));
+    }
+    auto steps = [&](Value key, int64_t count, bool tested, SmallVector<Value> sums) {
+      Value weight = b.add(weights, key);
+      Value value = b.add(b.add(valueBase, b.mul(key, valueStride)), firstVector * lanes);
+      for (int64_t step = 0; step < count; ++step) {
+        SmallVector<Value> values;
+        for (int64_t v = 0; v < vectors; ++v)
+          values.push_back(b.load(valuesBuffer, b.add(value, step * valueStride + v * lanes)));
+        for (int64_t r = 0; r < tileRows; ++r) {
+          Value p = b.scalar(scoresBuffer, b.add(weight, r * scoreStride + step));
+          Value seen = tested ? b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0)) : Value();
+          Value wide = b.broadcast(p);
+          for (int64_t v = 0; v < vectors; ++v) {
+            Value &sum = sums[r * vectors + v];
+            Value next = b.fma(wide, values[v], sum);
+            sum = tested ? b.select(seen, next, sum) : next;
+          }
+        }
+      }
+      return sums;
+    };
+    auto run = [&](Value from, Value to, int64_t count, bool tested) {
+      sums = b.loop(from, to, count, sums, [&](Value key, ValueRange carried) {
+        return steps(key, count, tested, SmallVector<Value>(carried));
+      });
+    };
+    if (shape.visible && shape.visible->low != INT64_MIN)
+      run(low, allLow, 1, true);
+    Value whole = b.add(allLow, b.mul(b.divide(b.sub(allHigh, allLow), kUnroll), kUnroll));
+    run(allLow, whole, kUnroll, false);
+    run(whole, allHigh, 1, false);
+    if (shape.mask || (shape.visible && shape.visible->high != INT64_MAX))
+      run(allHigh, high, 1, true);
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        b.store(sums[r * vectors + v], accumulatorsBuffer, b.add(out, r * outStride + v * lanes));
+  }
+}
+
+void CpuKernel::writeRows(Value firstRow, Value rows) {
+  Value base = baseOf(shape.result.base);
+  b.loop(b.index(0), rows, 1, [&](Value row) {
+    Value sum = b.scalar(sumsBuffer, row);
+    // A row that sees no key gives 0. NaN is not equal to 0 and comes through.
+    Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
+    Value inverse = b.divf(b.constantScalar(1), sum);
+    Value factor = b.broadcast(b.select(empty, b.constantScalar(0), inverse));
+    Value from = b.mul(row, widthVectors * lanes);
+    Value to = b.add(base, b.mul(b.add(firstRow, row), shape.result.query));
+    for (int64_t v = 0; v < widthVectors; ++v) {
+      Value x = b.mulf(b.load(accumulatorsBuffer, b.add(from, v * lanes)), factor);
+      b.storeFirst(x, output, b.add(to, v * lanes), std::min(lanes, shape.width - v * lanes));
+    }
+  });
+}

@@ -1,0 +1,299 @@
+// Derives strides and classes from the subscripts of an attention. Knows index expressions, never schemes.
+#include "passes/Lowering/AttentionShape.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace {
+
+/// A flat offset split by who moves it. `axes` holds the coefficient of every non-leading axis.
+struct SplitOffset {
+  Expr base;
+  std::map<std::string, int64_t> axes;
+};
+
+class Analyzer {
+public:
+  Analyzer(AttentionOp attention, std::string &reason)
+      : attention(attention), space(scoreSpace(attention)), reason(reason) {
+    leading.insert(space.leading.begin(), space.leading.end());
+    query.insert(space.query.begin(), space.query.end());
+    key.insert(space.key.begin(), space.key.end());
+    domain = domainOf(space.sizes);
+  }
+  std::optional<AttentionShape> run();
+
+private:
+  std::optional<unsigned> argumentOf(Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument || !isa<func::FuncOp>(argument.getOwner()->getParentOp()))
+      return std::nullopt;
+    return argument.getArgNumber();
+  }
+  Expr flatten(ArrayRef<Expr> subscripts, Value operand);
+  std::optional<SplitOffset> split(const Expr &offset, const Domain &domain);
+  /// The stride of the flat position if the axes' coefficients are those of a row-major product.
+  std::optional<int64_t> evenStride(const SplitOffset &offset, const std::vector<std::string> &axes);
+  std::optional<Walk> walk(const SplitOffset &, unsigned argument, ArrayRef<std::string> depthAxes);
+  bool addTerm(TermOp term, AttentionShape &shape);
+  bool addOffsetTerm(const ResolvedEinsum &, ArrayRef<SplitOffset>, ArrayRef<unsigned> arguments, TermOp,
+                     AttentionShape &);
+  std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
+
+  AttentionOp attention;
+  ScoreSpace space;
+  std::string &reason;
+  std::set<std::string> leading, query, key;
+  Domain domain;
+};
+
+Expr Analyzer::flatten(ArrayRef<Expr> subscripts, Value operand) {
+  auto shape = cast<RankedTensorType>(operand.getType()).getShape();
+  Expr flat = 0;
+  for (auto [dimension, subscript] : llvm::enumerate(subscripts))
+    flat = dimension == 0 ? subscript : flat * Expr(shape[dimension]) + subscript;
+  return flat;
+}
+
+std::optional<SplitOffset> Analyzer::split(const Expr &offset, const Domain &within) {
+  Substitution leadingToZero, othersToZero;
+  for (const std::string &name : symbolsOf(offset))
+    (leading.count(name) ? leadingToZero : othersToZero)[name] = Expr(0);
+  auto moving = asAffine(substitute(offset, leadingToZero), within);
+  if (!moving)
+    return std::nullopt;
+  SplitOffset result;
+  result.base = simplify(substitute(offset, othersToZero), within);
+  result.axes = moving->coefficients;
+  return result;
+}
+
+std::optional<int64_t> Analyzer::evenStride(const SplitOffset &offset, const std::vector<std::string> &axes) {
+  auto coefficient = [&](const std::string &axis) {
+    auto found = offset.axes.find(axis);
+    return found == offset.axes.end() ? 0 : found->second;
+  };
+  int64_t stride = 0, inner = 1;
+  bool known = false;
+  for (const std::string &axis : llvm::reverse(axes)) {
+    int64_t size = space.sizes.at(axis);
+    if (size != 1) {
+      int64_t step = coefficient(axis);
+      if (!known) {
+        if (step % inner != 0)
+          return std::nullopt;
+        stride = step / inner;
+        known = true;
+      } else if (step != stride * inner) {
+        return std::nullopt;
+      }
+    }
+    inner *= size;
+  }
+  return stride;
+}
+
+std::optional<Walk> Analyzer::walk(const SplitOffset &offset, unsigned argument, ArrayRef<std::string> depthAxes) {
+  auto queryStride = evenStride(offset, space.query), keyStride = evenStride(offset, space.key);
+  if (!queryStride || !keyStride || depthAxes.size() > 1)
+    return std::nullopt;
+  Walk result;
+  result.argument = argument;
+  result.base = offset.base;
+  result.query = *queryStride;
+  result.key = *keyStride;
+  if (!depthAxes.empty()) {
+    auto found = offset.axes.find(depthAxes.front());
+    result.depth = found == offset.axes.end() ? 0 : found->second;
+  }
+  return result;
+}
+
+std::vector<MapAxis> Analyzer::mapAxes(const std::vector<std::string> &axes) {
+  std::vector<MapAxis> result(axes.size());
+  int64_t inner = 1;
+  for (size_t k = axes.size(); k-- > 0;) {
+    result[k].extent = space.sizes.at(axes[k]);
+    result[k].inner = inner;
+    inner *= result[k].extent;
+  }
+  return result;
+}
+
+bool usesAny(const SplitOffset &offset, const std::vector<std::string> &axes) {
+  return llvm::any_of(axes, [&](const std::string &axis) { return offset.axes.count(axis) != 0; });
+}
+
+bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset> offsets, ArrayRef<unsigned> arguments,
+                             TermOp term, AttentionShape &shape) {
+  for (unsigned table : {1u, 0u}) {
+    const SplitOffset &q = offsets[1 - table], &t = offsets[table];
+    if (usesAny(q, space.key) || !usesAny(t, space.key) || !usesAny(t, space.query))
+      continue;
+    // Which dimension of the table holds the row, and which axes pick it.
+    const auto &subscripts = einsum.subscripts[table];
+    auto shapeOfTable = cast<RankedTensorType>(term.getInputs()[table].getType()).getShape();
+    Domain within = domainOf(einsum.sizes);
+    for (size_t dimension = 0; dimension < subscripts.size(); ++dimension) {
+      auto offset = asOffset(subscripts[dimension], query, key, within);
+      if (!offset)
+        continue;
+      OffsetTerm result;
+      auto queryWalk = walk(q, arguments[1 - table], einsum.contracted);
+      if (!queryWalk)
+        return false;
+      result.query = *queryWalk;
+      result.table = arguments[table];
+      result.rowStride = 1;
+      for (size_t later = dimension + 1; later < shapeOfTable.size(); ++later)
+        result.rowStride *= shapeOfTable[later];
+      // What remains without the row: a base over the leading axes and the contracted axis.
+      std::vector<Expr> rest = subscripts;
+      rest[dimension] = 0;
+      auto remaining = split(flatten(rest, term.getInputs()[table]), within);
+      if (!remaining || usesAny(*remaining, space.key) || usesAny(*remaining, space.query))
+        return false;
+      result.tableBase = remaining->base;
+      result.tablePerHead = !symbolsOf(remaining->base).empty();
+      if (!einsum.contracted.empty()) {
+        auto found = remaining->axes.find(einsum.contracted.front());
+        result.depthStride = found == remaining->axes.end() ? 0 : found->second;
+        result.depth = einsum.sizes.at(einsum.contracted.front());
+      }
+      result.rows = shapeOfTable[dimension];
+      result.sign = offset->sign;
+      result.constant = offset->constant;
+      result.scale = term.getTermScale();
+      auto find = [](const std::vector<std::string> &axes, const std::vector<MapAxis> &maps, const std::string &name) {
+        for (size_t k = 0; k < axes.size(); ++k)
+          if (axes[k] == name)
+            return maps[k];
+        return MapAxis();
+      };
+      result.queryAxis = find(space.query, shape.queryAxes, offset->query);
+      result.keyAxis = find(space.key, shape.keyAxes, offset->key);
+      shape.offsets.push_back(std::move(result));
+      shape.roles.push_back(TermRole::Offset);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
+  ResolvedEinsum einsum = resolve(term);
+  OtherTerm other;
+  std::vector<SplitOffset> offsets;
+  bool affine = true;
+  Domain within = domainOf(einsum.sizes);
+  for (auto [number, operand] : llvm::enumerate(term.getInputs())) {
+    auto argument = argumentOf(operand);
+    if (!argument) {
+      reason = "operand of a term is computed inside the kernel";
+      return false;
+    }
+    other.arguments.push_back(*argument);
+    Expr flat = flatten(einsum.subscripts[number], operand);
+    other.offsets.push_back(simplify(flat, within));
+    auto parts = split(flat, within);
+    if (parts)
+      offsets.push_back(*parts);
+    else
+      affine = false;
+  }
+  std::optional<Expr> guard = einsum.guard;
+  // A guard that repeats the mask says nothing more.
+  if (guard && attention.getMask()) {
+    auto mask = parse(std::string_view(*attention.getMask()));
+    if (mask && simplify(*mask, domain) == simplify(*guard, domain))
+      guard = std::nullopt;
+  }
+  double scale = term.getTermScale();
+  bool plain = !guard && !term.getValue() && term.getInputs().size() == 2 && einsum.contracted.size() <= 1 && affine;
+  if (plain) {
+    for (unsigned first : {0u, 1u}) {
+      const SplitOffset &q = offsets[first], &k = offsets[1 - first];
+      if (usesAny(q, space.key) || usesAny(k, space.query))
+        continue;
+      auto queryWalk = walk(q, other.arguments[first], einsum.contracted);
+      auto keyWalk = walk(k, other.arguments[1 - first], einsum.contracted);
+      if (!queryWalk || !keyWalk)
+        continue;
+      ContentTerm content{*queryWalk, *keyWalk, 1, scale};
+      if (!einsum.contracted.empty())
+        content.depth = einsum.sizes.at(einsum.contracted.front());
+      shape.content.push_back(content);
+      shape.roles.push_back(TermRole::Content);
+      return true;
+    }
+    if (addOffsetTerm(einsum, offsets, other.arguments, term, shape))
+      return true;
+  }
+  other.guard = guard;
+  if (term.getValue())
+    other.value = parse(std::string_view(*term.getValue()));
+  other.scale = scale;
+  other.einsum = std::move(einsum);
+  shape.others.push_back(std::move(other));
+  shape.roles.push_back(TermRole::Other);
+  return true;
+}
+
+std::optional<AttentionShape> Analyzer::run() {
+  AttentionShape shape;
+  if (space.leading.empty() && space.query.empty())
+    return reason = "the score's space cannot be read", std::nullopt;
+  shape.space = space;
+  shape.queries = space.queries();
+  shape.keys = space.keys();
+  shape.queryAxes = mapAxes(space.query);
+  shape.keyAxes = mapAxes(space.key);
+
+  auto valueArgument = argumentOf(attention.getValue());
+  if (!valueArgument)
+    return reason = "the values are computed inside the kernel", std::nullopt;
+  auto value = resolve(attention.getValueSpec(), attention.getValue(), attention.getSizesAttr(), std::nullopt);
+  if (!value || !value->spec.result || space.value.size() != 1)
+    return reason = "the values have more than one axis that is neither leading nor a key", std::nullopt;
+  AxisSizes sizes = value->sizes;
+  for (const auto &[axis, size] : space.sizes)
+    sizes[axis] = size;
+  auto parts = split(flatten(value->subscripts[0], attention.getValue()), domainOf(sizes));
+  std::vector<Expr> resultSubscripts;
+  for (const Dimension &dimension : *value->spec.result)
+    resultSubscripts.push_back(flatIndex(dimension, sizes));
+  auto resultParts = split(flatten(resultSubscripts, attention.getResult()), domainOf(sizes));
+  if (!parts || !resultParts)
+    return reason = "the values are not read through even strides", std::nullopt;
+  auto valueWalk = walk(*parts, *valueArgument, space.value), resultWalk = walk(*resultParts, 0, space.value);
+  if (!valueWalk || !resultWalk || valueWalk->query != 0 || resultWalk->key != 0 || resultWalk->depth != 1)
+    return reason = "the values are not read through even strides", std::nullopt;
+  shape.value = *valueWalk;
+  shape.result = *resultWalk;
+  shape.width = sizes.at(space.value.front());
+
+  for (Operation &operation : attention.getScore().front())
+    if (auto term = dyn_cast<TermOp>(operation))
+      if (!addTerm(term, shape))
+        return std::nullopt;
+
+  if (attention.getMask()) {
+    auto mask = parse(std::string_view(*attention.getMask()));
+    if (!mask)
+      return reason = "the mask cannot be read", std::nullopt;
+    if (space.query.size() == 1 && space.key.size() == 1)
+      shape.visible = asOffsetInterval(*mask, space.query[0], space.key[0], domain);
+    if (!shape.visible)
+      shape.mask = *mask;
+  }
+  return shape;
+}
+
+} // namespace
+
+std::optional<AttentionShape> skewer::shapeOfAttention(AttentionOp attention, std::string &reason) {
+  return Analyzer(attention, reason).run();
+}

@@ -1,0 +1,70 @@
+// What the CPU lowering needs to know of a scheduled attention: how each operand is walked, in flat positions and strides.
+#pragma once
+#include "dialect/IR/Attn.h"
+#include <optional>
+
+namespace skewer {
+
+/// A flat element offset base(leading axes) + query*i + key*j + depth*d, strides in elements.
+struct Walk {
+  unsigned argument = 0;      // number of the function's argument
+  subscript::Expr base;       // over the leading axes
+  int64_t query = 0, key = 0; // for one step of the flat query or key position
+  int64_t depth = 0;          // for one step of the contracted (or value) axis
+};
+
+/// One axis of the query or key dimension: position = (flat floordiv inner) mod extent.
+struct MapAxis {
+  int64_t extent = 1, inner = 1;
+  bool isWhole(int64_t positions) const { return inner == 1 && extent == positions; }
+};
+
+/// q_i · k_j.
+struct ContentTerm {
+  Walk query, key;
+  int64_t depth = 1;
+  double scale = 1;
+};
+/// q_i · R[sign*(key axis - query axis) + constant].
+struct OffsetTerm {
+  Walk query;
+  unsigned table = 0;           // argument
+  subscript::Expr tableBase;    // over the leading axes
+  int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
+  MapAxis queryAxis, keyAxis;
+  int64_t sign = 1, constant = 0;
+  double scale = 1;
+  bool tablePerHead = false;    // tableBase depends on leading axes
+};
+/// Anything else: evaluated element by element.
+struct OtherTerm {
+  attn::ResolvedEinsum einsum;
+  std::vector<unsigned> arguments;
+  std::vector<subscript::Expr> offsets; // flat, over all axes
+  std::optional<subscript::Expr> value; // a function of positions that multiplies
+  std::optional<subscript::Expr> guard;
+  double scale = 1;
+};
+
+enum class TermRole { Content, Offset, Other };
+
+struct AttentionShape {
+  attn::ScoreSpace space;
+  int64_t queries = 0, keys = 0, width = 0; // width: of the values
+  std::vector<MapAxis> queryAxes, keyAxes;
+  std::vector<ContentTerm> content;
+  std::vector<OffsetTerm> offsets;
+  std::vector<OtherTerm> others;
+  std::vector<TermRole> roles; // of each term of the score, in its order
+  Walk value, result; // depth: along the value width
+  /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
+  std::optional<subscript::Range> visible;
+  /// Any other mask, over all axes.
+  std::optional<subscript::Expr> mask;
+};
+
+/// Nothing where the operands are not arguments of the function, or the values are not walked with even strides:
+/// the generic path takes those. `reason` says which.
+std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &reason);
+
+} // namespace skewer

@@ -1,0 +1,242 @@
+// The order of the parts: phases, work items, row blocks, key blocks.
+#include "passes/Lowering/CpuKernel.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+
+/// All of one block of rows: every key block in turn, then the division by the sums.
+void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
+  Value zero = b.index(0), nothing = b.constant(-std::numeric_limits<float>::infinity());
+  Value groups = b.divide(b.add(rows, tileRows - 1), tileRows);
+  packQueries(firstRow, rows, groups);
+  b.loop(zero, b.mul(groups, tileRows), 1, [&](Value row) {
+    b.store(nothing, maximaBuffer, b.mul(row, lanes));
+    b.storeScalar(b.constantScalar(0), sumsBuffer, row);
+    if (manyKeyBlocks)
+      b.storeScalar(b.constantScalar(-std::numeric_limits<float>::infinity()), scalesBuffer, b.add(row, rowBlock));
+    for (int64_t v = 0; v < widthVectors; ++v)
+      b.store(b.constant(0), accumulatorsBuffer, b.add(b.mul(row, widthVectors * lanes), v * lanes));
+  });
+
+  int64_t blockVectors = keyBlock / lanes;
+  auto [lowLive, highLive] = liveKeys(firstRow, rowBlock, zero, b.index(shape.keys));
+  Value firstBlock = b.mul(b.divide(b.maximum(lowLive, zero), keyBlock), blockVectors);
+  Value endBlock = b.divide(b.add(b.maximum(highLive, zero), lanes - 1), lanes);
+  b.loop(firstBlock, endBlock, blockVectors, [&](Value firstVector) {
+    Value lowKey = b.mul(firstVector, lanes);
+    Value highKey = b.minimum(b.add(lowKey, keyBlock), b.index(shape.keys));
+    auto live = [&](Value group) {
+      return liveKeys(b.add(firstRow, b.mul(group, tileRows)), tileRows, lowKey, highKey);
+    };
+    if (!shape.offsets.empty())
+      b.loop(zero, groups, 1, [&](Value group) {
+        auto [low, high] = live(group);
+        Value from = b.mul(b.divide(b.maximum(low, zero), tileVectors * lanes), tileVectors * lanes);
+        b.when(b.less(low, high), [&, high = high] {
+          for (unsigned term = 0; term < shape.offsets.size(); ++term)
+            offsetLogits(term, group, firstRow, lowKey, high);
+        });
+        (void)from;
+      });
+    if (lineInit)
+      biasLines(firstRow, rows, lowKey, highKey);
+
+    // Panels outside, row groups inside: a panel stays in L1 while every group passes over it.
+    auto tileAllGroups = [&](Value vector, int64_t vectors, bool last) {
+      b.loop(zero, groups, 1, [&](Value group) {
+        if (!shape.visible)
+          return scoreTile(group, firstRow, lowKey, vector, vectors, last);
+        auto [low, high] = live(group);
+        Value key = b.mul(vector, lanes);
+        Value some = arith::AndIOp::create(b.builder, b.less(key, high), b.less(low, b.add(key, vectors * lanes)));
+        b.when(some, [&] { scoreTile(group, firstRow, lowKey, vector, vectors, last); });
+      });
+    };
+    int64_t rest = keyVectors % tileVectors;
+    if (rest == 0 && shape.keys % lanes)
+      rest = tileVectors;
+    Value lastWhole = b.index(keyVectors - rest);
+    Value endVector = b.minimum(b.add(firstVector, blockVectors), endBlock);
+    b.loop(firstVector, b.minimum(endVector, lastWhole), tileVectors,
+           [&](Value vector) { tileAllGroups(vector, tileVectors, false); });
+    if (rest)
+      b.when(b.less(lastWhole, endVector), [&] { tileAllGroups(lastWhole, rest, true); });
+
+    b.loop(zero, groups, 1, [&](Value group) {
+      auto [low, high] = live(group);
+      auto body = [&, low = low, high = high] {
+        Value lowVector = b.divide(low, lanes), highVector = b.divide(b.add(high, lanes - 1), lanes);
+        Value firstOfGroup = b.mul(group, tileRows);
+        b.loop(firstOfGroup, b.add(firstOfGroup, tileRows), 1,
+               [&](Value row) { rowSoftmax(row, lowKey, lowVector, highVector); });
+        accumulateValues(group, firstRow, lowKey, low, high);
+      };
+      if (shape.visible)
+        b.when(b.less(low, high), body);
+      else
+        body();
+    });
+  });
+  writeRows(firstRow, rows);
+}
+
+namespace {
+
+struct PhaseFunction {
+  func::FuncOp function;
+  ValueRange inputs, sizes;
+  Value output, shared, local, begin, end;
+};
+
+PhaseFunction createPhase(ImplicitLocOpBuilder &builder, ModuleOp module, const KernelPlan &plan, StringRef suffix) {
+  auto memory = [&](ElementType type) -> Type {
+    Type element = type == ElementType::F32   ? Type(builder.getF32Type())
+                   : type == ElementType::F16 ? Type(builder.getF16Type())
+                                              : Type(builder.getBF16Type());
+    return MemRefType::get({ShapedType::kDynamic}, element);
+  };
+  SmallVector<Type> types;
+  for (const TensorArgument &input : plan.inputs)
+    types.push_back(memory(input.type));
+  types.push_back(memory(plan.output.type));
+  types.append(plan.sizes.size(), builder.getIndexType());
+  types.append(2, MemRefType::get({ShapedType::kDynamic}, builder.getI8Type()));
+  types.append(2, builder.getIndexType());
+  builder.setInsertionPointToEnd(module.getBody());
+  auto function = func::FuncOp::create(builder, plan.name + suffix.str(), builder.getFunctionType(types, {}));
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  ValueRange all = body->getArguments();
+  size_t inputs = plan.inputs.size(), sizes = plan.sizes.size();
+  return {function,
+          all.take_front(inputs),
+          all.slice(inputs + 1, sizes),
+          all[inputs],
+          all[inputs + 1 + sizes],
+          all[inputs + 2 + sizes],
+          all[inputs + 3 + sizes],
+          all[inputs + 4 + sizes]};
+}
+
+/// Sizes of the leading axes at run time: a constant, or the kernel's size argument of that axis's dimension.
+SmallVector<Value> leadingSizes(CpuKernel &kernel, const KernelPlan &plan, ValueRange sizes) {
+  SmallVector<Value> result;
+  size_t runtime = 0;
+  for (const std::string &axis : kernel.shape.space.leading) {
+    int64_t size = kernel.shape.space.sizes.at(axis);
+    if (size != subscript::kRuntime)
+      result.push_back(kernel.b.index(size));
+    else
+      result.push_back(sizes[runtime++]);
+  }
+  return result;
+}
+
+} // namespace
+
+static void emitPack(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
+  VectorBuilder &b = kernel.b;
+  PhaseFunction phase = createPhase(b.builder, module, plan, "_pack");
+  kernel.arguments = phase.inputs;
+  kernel.shared = phase.shared;
+  kernel.local = phase.local;
+  // One item a panel, the tables one after the other.
+  int64_t first = 0;
+  for (auto [number, term] : llvm::enumerate(kernel.shape.offsets)) {
+    const PackedTable &table = kernel.tables[number];
+    int64_t stride = (term.depth + 1) * kernel.lanes;
+    int64_t items = table.copies * table.panels;
+    Value low = b.maximum(phase.begin, b.index(first)), high = b.minimum(phase.end, b.index(first + items));
+    Value target = b.view(phase.shared, b.index(table.buffer.offset), table.buffer.floats);
+    b.loop(low, high, 1, [&](Value item) {
+      Value local = b.sub(item, b.index(first));
+      Value copy = b.divide(local, table.panels), panel = b.remainder(local, table.panels);
+      // Leading axes of static size, the last one fastest.
+      Value rest = copy;
+      for (const std::string &axis : llvm::reverse(kernel.shape.space.leading)) {
+        int64_t size = kernel.shape.space.sizes.at(axis);
+        if (size == subscript::kRuntime) {
+          kernel.axes[axis] = b.index(0);
+          continue;
+        }
+        kernel.axes[axis] = b.remainder(rest, size);
+        rest = b.divide(rest, size);
+      }
+      kernel.packPanels(phase.inputs[term.table], kernel.baseOf(term.tableBase), term.rowStride, term.depthStride,
+                        term.rows, term.depth, 0, term.sign < 0, table.factor, target,
+                        b.mul(copy, table.panels * stride), stride, panel);
+    });
+    first += items;
+  }
+  func::ReturnOp::create(b.builder);
+  plan.phases.push_back({phase.function.getSymName().str(), "pack", {first, 0, {}}});
+}
+
+static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
+  VectorBuilder &b = kernel.b;
+  PhaseFunction phase = createPhase(b.builder, module, plan, "_attend");
+  kernel.arguments = phase.inputs;
+  kernel.output = phase.output;
+  kernel.shared = phase.shared;
+  kernel.local = phase.local;
+  kernel.openBuffers();
+  SmallVector<Value> sizes = leadingSizes(kernel, plan, phase.sizes);
+
+  b.loop(phase.begin, phase.end, 1, [&](Value item) {
+    Value chunk = b.remainder(item, kernel.chunks);
+    kernel.leadingIndex = b.divide(item, kernel.chunks);
+    Value rest = kernel.leadingIndex;
+    const auto &leading = kernel.shape.space.leading;
+    for (size_t k = leading.size(); k-- > 0;) {
+      kernel.axes[leading[k]] = k == 0 ? rest : arith::RemUIOp::create(b.builder, rest, sizes[k]).getResult();
+      if (k > 0)
+        rest = arith::DivUIOp::create(b.builder, rest, sizes[k]);
+    }
+    // Items of one head follow each other: its keys are packed by the first of them that this worker does.
+    Value firstOfHead = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, chunk, b.index(0));
+    Value firstOfRun = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, item, phase.begin);
+    b.when(arith::OrIOp::create(b.builder, firstOfHead, firstOfRun), [&] {
+      kernel.packKeys();
+      kernel.packValues();
+    });
+    if (kernel.packedValues.floats) {
+      kernel.valueBase = b.index(0);
+      kernel.valueStride = kernel.widthVectors * kernel.lanes;
+    } else {
+      kernel.valueBase = kernel.baseOf(kernel.shape.value.base);
+      kernel.valueStride = kernel.shape.value.key;
+    }
+    Value low = b.mul(chunk, kernel.rowsPerItem);
+    Value high = b.minimum(b.add(low, kernel.rowsPerItem), b.index(kernel.shape.queries));
+    b.loop(low, high, kernel.rowBlock, [&](Value firstRow) {
+      Value rows = b.minimum(b.index(kernel.rowBlock), b.sub(high, firstRow));
+      kernel.rowBlockBody(firstRow, rows);
+    });
+  });
+  func::ReturnOp::create(b.builder);
+
+  SizeExpression items;
+  int64_t count = kernel.chunks;
+  size_t runtime = 0;
+  for (const std::string &axis : kernel.shape.space.leading) {
+    int64_t size = kernel.shape.space.sizes.at(axis);
+    if (size == subscript::kRuntime)
+      items.factors.push_back(plan.sizes[runtime++]);
+    else
+      count *= size;
+  }
+  (items.factors.empty() ? items.fixed : items.scaled) = count;
+  plan.phases.push_back({phase.function.getSymName().str(), "attend", items});
+}
+
+void skewer::emitCpuKernel(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
+  kernel.planWorkspace();
+  if (!kernel.shape.offsets.empty())
+    emitPack(kernel, module, plan);
+  emitAttend(kernel, module, plan);
+  plan.sharedBytes = {kernel.sharedBytes, 0, {}};
+  plan.localBytes = kernel.localBytes;
+}

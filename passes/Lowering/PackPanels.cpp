@@ -1,0 +1,140 @@
+// Keys, tables, values and queries in the order in which the register tiles read them.
+#include "passes/Lowering/CpuKernel.h"
+#include "passes/Lowering/EmitIndex.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace skewer;
+
+static constexpr double kLog2e = 1.4426950408889634;
+
+/// Panel `panel` of `target`: row depthOffset+d holds, in lane n, source row panel*lanes + n at depth d; lanes beyond the
+/// last row are 0. With `reversed`, source rows count from the last one down.
+void CpuKernel::packPanels(Value source, Value sourceBase, int64_t rowStride, int64_t depthStride, int64_t rows,
+                           int64_t termDepth, int64_t depthOffset, bool reversed, double factor, Value target,
+                           Value targetBase, int64_t stride, Value panel) {
+  Value first = b.mul(panel, lanes);
+  Value base = b.add(targetBase, b.add(b.mul(panel, stride), depthOffset * lanes));
+  auto rowOffset = [&](Value row) {
+    Value at = reversed ? b.sub(b.index(rows - 1), row) : row;
+    return b.add(sourceBase, b.mul(at, rowStride));
+  };
+  Value scale = b.constant(factor), scaleScalar = b.constantScalar(factor);
+  auto elementwise = [&](int64_t fromDepth) {
+    b.loop(b.index(fromDepth), b.index(termDepth), 1, [&](Value d) {
+      Value line = b.add(base, b.mul(d, lanes));
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        Value row = b.add(first, lane), at = b.add(line, lane);
+        b.when(
+            b.less(row, b.index(rows)),
+            [&] {
+              Value x = b.scalar(source, b.add(rowOffset(row), b.mul(d, depthStride)));
+              b.storeScalar(b.mulf(x, scaleScalar), target, at);
+            },
+            [&] { b.storeScalar(b.constantScalar(0), target, at); });
+      }
+    });
+  };
+  int64_t blocked = depthStride == 1 && lanes > 1 ? termDepth / lanes * lanes : 0;
+  if (!blocked)
+    return elementwise(0);
+  b.when(
+      b.less(b.index(rows - 1), b.add(first, lanes - 1)), [&] { elementwise(0); },
+      [&] {
+        // Whole squares of lanes × lanes are transposed in registers.
+        auto square = VectorType::get({lanes, lanes}, b.f32);
+        b.loop(b.index(0), b.index(blocked), lanes, [&](Value d) {
+          Value block = arith::ConstantOp::create(b.builder, DenseElementsAttr::get(square, 0.0f));
+          for (int64_t lane = 0; lane < lanes; ++lane) {
+            Value row = b.load(source, b.add(rowOffset(b.add(first, lane)), d));
+            block = vector::InsertOp::create(b.builder, b.mulf(row, scale), block, ArrayRef<int64_t>{lane});
+          }
+          block = vector::TransposeOp::create(b.builder, block, ArrayRef<int64_t>{1, 0});
+          for (int64_t lane = 0; lane < lanes; ++lane) {
+            Value line = vector::ExtractOp::create(b.builder, block, ArrayRef<int64_t>{lane});
+            b.store(line, target, b.add(base, b.mul(b.add(d, lane), lanes)));
+          }
+        });
+        if (blocked < termDepth)
+          elementwise(blocked);
+      });
+}
+
+void CpuKernel::packKeys() {
+  for (auto [term, offset] : llvm::zip(shape.content, contentOffset)) {
+    Value base = baseOf(term.key.base);
+    b.loop(b.index(0), b.index(keyVectors), 1, [&](Value panel) {
+      packPanels(arguments[term.key.argument], base, term.key.key, term.key.depth, shape.keys, term.depth, offset,
+                 false, 1.0, keysBuffer, b.index(0), panelStride, panel);
+    });
+  }
+}
+
+/// Values are read in place; where the width does not fill whole vectors they are copied with zeros behind.
+void CpuKernel::packValues() {
+  valueBase = baseOf(shape.value.base);
+  valueStride = shape.value.key;
+  if (!packedValues.floats)
+    return;
+  int64_t padded = widthVectors * lanes;
+  Value source = arguments[shape.value.argument], base = valueBase;
+  b.loop(b.index(0), b.index(shape.keys), 1, [&](Value key) {
+    Value from = b.add(base, b.mul(key, shape.value.key)), to = b.mul(key, padded);
+    for (int64_t v = 0; v < widthVectors; ++v) {
+      int64_t count = std::min(lanes, shape.width - v * lanes);
+      if (shape.value.depth == 1) {
+        b.store(b.loadFirst(source, b.add(from, v * lanes), count), valuesBuffer, b.add(to, v * lanes));
+        continue;
+      }
+      b.store(b.constant(0), valuesBuffer, b.add(to, v * lanes));
+      b.loop(b.index(0), b.index(count), 1, [&](Value e) {
+        Value at = b.add(e, v * lanes);
+        b.storeScalar(b.scalar(source, b.add(from, b.mul(at, shape.value.depth))), valuesBuffer, b.add(to, at));
+      });
+    }
+  });
+  valueBase = b.index(0);
+  valueStride = padded;
+}
+
+void CpuKernel::packQueries(Value firstRow, Value rows, Value groups) {
+  auto pack = [&](const Walk &walk, int64_t termDepth, double scale, Value target, int64_t stride, int64_t offset) {
+    Value source = arguments[walk.argument], base = baseOf(walk.base);
+    Value factor = b.constant(scale * kLog2e), factorScalar = b.constantScalar(scale * kLog2e);
+    b.loop(b.index(0), b.mul(groups, tileRows), 1, [&](Value row) {
+      Value to = b.add(b.mul(row, stride), offset);
+      auto whole = [&](const std::function<void(int64_t at, int64_t count)> &vectors) {
+        for (int64_t at = 0; at < termDepth; at += lanes)
+          vectors(at, std::min(lanes, termDepth - at));
+      };
+      b.when(
+          b.less(row, rows),
+          [&] {
+            Value from = b.add(base, b.mul(b.add(firstRow, row), walk.query));
+            if (walk.depth == 1)
+              return whole([&](int64_t at, int64_t count) {
+                Value x = b.mulf(b.loadFirst(source, b.add(from, at), count), factor);
+                b.storeFirst(x, target, b.add(to, at), count);
+              });
+            b.loop(b.index(0), b.index(termDepth), 1, [&](Value d) {
+              Value x = b.scalar(source, b.add(from, b.mul(d, walk.depth)));
+              b.storeScalar(b.mulf(x, factorScalar), target, b.add(to, d));
+            });
+          },
+          [&] {
+            whole([&](int64_t at, int64_t count) { b.storeFirst(b.constant(0), target, b.add(to, at), count); });
+          });
+    });
+  };
+  for (auto [term, offset] : llvm::zip(shape.content, contentOffset))
+    pack(term.query, term.depth, term.scale, queriesBuffer, depth, offset);
+  for (auto [number, term] : llvm::enumerate(shape.offsets))
+    if (tables[number].ownQueries)
+      pack(term.query, term.depth, term.scale, ownQueriesBuffers[number], term.depth, 0);
+}
+
+Value CpuKernel::baseOf(const subscript::Expr &expression) { return emitIndex(b.builder, b.builder.getLoc(), expression, axes); }
+
+Value CpuKernel::axisOf(const MapAxis &axis, Value position) {
+  return b.remainder(b.divide(position, axis.inner), axis.extent);
+}

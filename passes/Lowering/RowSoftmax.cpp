@@ -1,0 +1,33 @@
+// exp2 and sums over one row of scores in a block of keys; the running maximum rescales what earlier blocks left.
+// Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3, in base 2.
+#include "passes/Lowering/CpuKernel.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+
+void CpuKernel::rowSoftmax(Value row, Value lowKey, Value lowVector, Value highVector) {
+  Value maximum = b.reduceMax(b.load(maximaBuffer, b.mul(row, lanes)));
+  // A row without a visible key so far has maximum -inf; -inf - -inf would be NaN.
+  Value none = b.compare(arith::CmpFPredicate::OEQ, maximum,
+                         b.constantScalar(-std::numeric_limits<float>::infinity()));
+  Value reference = b.broadcast(b.select(none, b.constantScalar(0), maximum));
+  Value base = b.add(b.mul(row, scoreStride), b.sub(b.mul(lowVector, lanes), lowKey));
+  Value count = b.mul(b.sub(highVector, lowVector), lanes);
+  Value total = b.loop(b.index(0), count, lanes, ValueRange{b.constant(0)}, [&](Value x, ValueRange sum) {
+    Value at = b.add(base, x);
+    Value weight = b.exp2(b.subf(b.load(scoresBuffer, at), reference));
+    b.store(weight, scoresBuffer, at);
+    return SmallVector<Value>{b.addf(sum[0], weight)};
+  })[0];
+  Value sum = b.reduceAdd(total);
+  if (!manyKeyBlocks)
+    return b.storeScalar(sum, sumsBuffer, row);
+  // scalesBuffer: first half the factor for what is there, second half the maximum it refers to.
+  Value before = b.add(row, rowBlock);
+  Value scale = vector::ExtractOp::create(
+      b.builder, b.exp2(b.subf(b.loadBroadcast(scalesBuffer, before), reference)), ArrayRef<int64_t>{0});
+  b.storeScalar(scale, scalesBuffer, row);
+  b.storeScalar(maximum, scalesBuffer, before);
+  b.storeScalar(b.addf(b.mulf(b.scalar(sumsBuffer, row), scale), sum), sumsBuffer, row);
+}

@@ -1,0 +1,107 @@
+// One tile of scores: accumulators that start with everything but the content, then the matmul, then the mask.
+#include "passes/Lowering/CpuKernel.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+
+/// The keys in [low, high) that some row of [firstRow, firstRow + rows) may see.
+std::pair<Value, Value> CpuKernel::liveKeys(Value firstRow, int64_t rows, Value low, Value high) {
+  if (shape.visible && shape.visible->low != INT64_MIN)
+    low = b.maximum(low, b.add(firstRow, shape.visible->low));
+  if (shape.visible && shape.visible->high != INT64_MAX)
+    high = b.minimum(high, b.add(firstRow, rows - 1 + shape.visible->high + 1));
+  return {low, high};
+}
+
+void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vector, int64_t vectors, bool last) {
+  Value row = b.mul(group, tileRows);            // within the block
+  Value position = b.add(firstRow, row);         // of the tile's first query
+  Value key = b.mul(vector, lanes);              // of the tile's first key
+  Value column = b.sub(key, lowKey);             // within the key block
+
+  SmallVector<Value> sums;
+  if (skewedInit) {
+    // Row r of the group reads one element earlier than row r-1: the skew.
+    const PackedTable &table = tables[0];
+    Value start = logitsStart(0, group, firstRow, lowKey);
+    Value origin = b.add(b.add(b.mul(row, table.logitsStride), table.margin + table.constant),
+                         b.sub(b.sub(key, position), b.mul(start, lanes)));
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        sums.push_back(b.load(logitsBuffers[0], b.add(origin, r * (table.logitsStride - 1) + v * lanes)));
+  } else if (lineInit) {
+    Value origin = b.add(b.add(b.mul(row, lineStride), lineMargin), column);
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        sums.push_back(b.load(lineBuffer, b.add(origin, r * lineStride + v * lanes)));
+  } else {
+    sums.assign(tileRows * vectors, b.constant(0));
+  }
+  SmallVector<Value> initial = sums;
+  if (depth)
+    sums = multiply(tileRows, vectors, depth, sums, queriesBuffer, b.mul(row, depth), depth, keysBuffer,
+                    b.mul(vector, panelStride), panelStride);
+
+  Value nothing = b.constant(-std::numeric_limits<float>::infinity());
+  if (shape.mask)
+    for (auto [sum, start] : llvm::zip(sums, initial))
+      sum = b.select(b.compare(arith::CmpFPredicate::OEQ, start, nothing), nothing, sum);
+  if (last && shape.keys % lanes) {
+    Value inside = arith::CmpIOp::create(
+        b.builder, arith::CmpIPredicate::slt, b.laneNumbers(),
+        arith::ConstantOp::create(b.builder, DenseElementsAttr::get(b.integers, int32_t(shape.keys % lanes))));
+    for (int64_t r = 0; r < tileRows; ++r) {
+      Value &sum = sums[r * vectors + vectors - 1];
+      sum = b.select(inside, sum, nothing);
+    }
+  }
+  if (shape.visible) {
+    const subscript::Range &visible = *shape.visible;
+    // Tiles that every row sees whole carry no test.
+    Value edge;
+    auto either = [&](Value condition) {
+      edge = edge ? arith::OrIOp::create(b.builder, edge, condition).getResult() : condition;
+    };
+    if (visible.high != INT64_MAX)
+      either(b.less(b.add(position, visible.high), b.add(key, vectors * lanes - 1)));
+    if (visible.low != INT64_MIN)
+      either(b.less(key, b.add(position, tileRows - 1 + visible.low)));
+    auto branch = scf::IfOp::create(b.builder, ValueRange(sums).getTypes(), edge, true);
+    b.builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b.builder, sums);
+    b.builder.setInsertionPointToStart(branch.thenBlock());
+    SmallVector<Value> masked = sums;
+    Value numbers = b.laneNumbers();
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v) {
+        // lane + key + v*lanes - (position + r) against the interval.
+        auto test = [&](arith::CmpIPredicate predicate, int64_t bound) {
+          Value limit = b.sub(b.add(position, bound + r - v * lanes), key);
+          Value seen = arith::CmpIOp::create(b.builder, predicate, numbers, b.broadcastIndex(limit));
+          Value &sum = masked[r * vectors + v];
+          sum = b.select(seen, sum, nothing);
+        };
+        if (visible.high != INT64_MAX)
+          test(arith::CmpIPredicate::sle, visible.high);
+        if (visible.low != INT64_MIN)
+          test(arith::CmpIPredicate::sge, visible.low);
+      }
+    scf::YieldOp::create(b.builder, masked);
+    sums = SmallVector<Value>(branch.getResults());
+    b.builder.setInsertionPointAfter(branch);
+  }
+
+  Value target = b.add(b.mul(row, scoreStride), column);
+  Value rowMaxima = b.mul(row, lanes);
+  for (int64_t r = 0; r < tileRows; ++r) {
+    Value at = b.add(rowMaxima, r * lanes);
+    Value maximum = b.load(maximaBuffer, at);
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value sum = sums[r * vectors + v];
+      maximum = b.larger(sum, maximum);
+      b.store(sum, scoresBuffer, b.add(target, r * scoreStride + v * lanes));
+    }
+    b.store(maximum, maximaBuffer, at);
+  }
+}

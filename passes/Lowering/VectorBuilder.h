@@ -1,0 +1,81 @@
+// A builder for loops over one-dimensional vectors and flat buffers: the vocabulary in which the CPU kernels are written.
+#pragma once
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace skewer {
+
+/// Indices are `index` values; buffers are flat memref<?xf32>; vectors are vector<lanes x f32>.
+class VectorBuilder {
+public:
+  VectorBuilder(mlir::ImplicitLocOpBuilder &builder, int64_t lanes);
+
+  mlir::ImplicitLocOpBuilder &builder;
+  const int64_t lanes;
+  mlir::VectorType vector, integers;
+  mlir::FloatType f32;
+
+  // Indices.
+  mlir::Value index(int64_t value);
+  mlir::Value add(mlir::Value, mlir::Value);
+  mlir::Value add(mlir::Value, int64_t);
+  mlir::Value sub(mlir::Value, mlir::Value);
+  mlir::Value mul(mlir::Value, int64_t);
+  mlir::Value mul(mlir::Value, mlir::Value);
+  mlir::Value floorDiv(mlir::Value, int64_t); // any sign
+  mlir::Value divide(mlir::Value, int64_t);   // non-negative
+  mlir::Value remainder(mlir::Value, int64_t);
+  mlir::Value minimum(mlir::Value, mlir::Value);
+  mlir::Value maximum(mlir::Value, mlir::Value);
+  mlir::Value less(mlir::Value, mlir::Value);
+
+  // Loops. `body` gets the induction variable (and the carried values, and returns the next ones).
+  using Body = std::function<void(mlir::Value)>;
+  using CarryingBody = std::function<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
+  void loop(mlir::Value low, mlir::Value high, int64_t step, const Body &);
+  llvm::SmallVector<mlir::Value> loop(mlir::Value low, mlir::Value high, int64_t step, mlir::ValueRange initial,
+                                      const CarryingBody &);
+  void when(mlir::Value condition, const std::function<void()> &then, const std::function<void()> &otherwise = {});
+
+  // Memory.
+  mlir::Value scalar(mlir::Value buffer, mlir::Value at);
+  void storeScalar(mlir::Value value, mlir::Value buffer, mlir::Value at);
+  mlir::Value load(mlir::Value buffer, mlir::Value at);
+  void store(mlir::Value value, mlir::Value buffer, mlir::Value at);
+  mlir::Value loadBroadcast(mlir::Value buffer, mlir::Value at);
+  /// The first `count` lanes; the others are 0 and are not read.
+  mlir::Value loadFirst(mlir::Value buffer, mlir::Value at, int64_t count);
+  void storeFirst(mlir::Value value, mlir::Value buffer, mlir::Value at, int64_t count);
+  /// `bytes[offset…]` as floats.
+  mlir::Value view(mlir::Value bytes, mlir::Value offset, int64_t floats);
+
+  // Floats, scalar or vector alike. Nothing here assumes that inputs are finite: NaN must come through.
+  mlir::Value constant(float value);       // vector
+  mlir::Value constantScalar(float value); // scalar
+  mlir::Value broadcast(mlir::Value scalar);
+  mlir::Value addf(mlir::Value, mlir::Value);
+  mlir::Value subf(mlir::Value, mlir::Value);
+  mlir::Value mulf(mlir::Value, mlir::Value);
+  mlir::Value divf(mlir::Value, mlir::Value);
+  mlir::Value fma(mlir::Value, mlir::Value, mlir::Value);
+  /// One vmaxps. Drops a NaN in `x` where `other` is a number: only for running maxima.
+  mlir::Value larger(mlir::Value x, mlir::Value other);
+  mlir::Value compare(mlir::arith::CmpFPredicate, mlir::Value, mlir::Value);
+  mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
+  /// 2^x for x <= 0: below -126 exactly 0 (also for -inf), NaN for NaN. Degree 6, 0.9 ulp measured on a Zen 5 core.
+  mlir::Value exp2(mlir::Value x);
+  mlir::Value reduceAdd(mlir::Value);
+  mlir::Value reduceMax(mlir::Value);
+  /// lane index (0, 1, …) as i32 lanes.
+  mlir::Value laneNumbers();
+  /// index value as i32 in every lane.
+  mlir::Value broadcastIndex(mlir::Value);
+
+private:
+  mlir::arith::FastMathFlagsAttr contract;
+};
+
+} // namespace skewer

@@ -1,0 +1,24 @@
+// Chooses tiles and blocks of a fused attention from a description of the processor.
+#pragma once
+#include "passes/Schedule/Target.h"
+#include <cstdint>
+
+namespace skewer {
+
+/// The sizes that matter to the model: rows, keys, contracted depth, value width, and the f32s that each row of a block
+/// keeps besides its scores for every key (bands and lines) and once (windows over map axes).
+struct AttentionSizes {
+  int64_t queries, keys, depth, width;
+  int64_t extraPerKey = 0, extraPerRow = 0;
+};
+
+struct Blocking {
+  int64_t tileRows, tileVectors; // accumulators of the register tile
+  int64_t rowBlock, keyBlock;    // query rows and keys whose scores are held at once
+  int64_t rowsPerItem;           // query rows of one parallel work item
+  double cyclesPerRow;           // the model's estimate
+};
+
+Blocking chooseBlocking(const AttentionSizes &, const Target &);
+
+} // namespace skewer

@@ -1,0 +1,71 @@
+// attn-schedule: the cost model's choice becomes an attribute.
+#include "dialect/IR/Attn.h"
+#include "passes/Lowering/AttentionShape.h"
+#include "passes/Passes.h"
+#include "passes/Schedule/CostModel.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNSCHEDULE
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+namespace {
+
+AttentionSizes sizesOf(const AttentionShape &shape) {
+  AttentionSizes sizes{shape.queries, shape.keys, 0, shape.width};
+  for (const ContentTerm &term : shape.content)
+    sizes.depth += term.depth;
+  bool line = !shape.others.empty() || shape.mask || shape.offsets.size() > 1;
+  for (const OffsetTerm &term : shape.offsets) {
+    bool whole = term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys);
+    line |= !whole;
+    if (whole)
+      ++sizes.extraPerKey;
+    else
+      sizes.extraPerRow += term.keyAxis.extent + term.queryAxis.extent;
+  }
+  sizes.extraPerKey += line;
+  return sizes;
+}
+
+/// How each term is computed, in the order of the terms.
+SmallVector<StringAttr> strategiesOf(attn::AttentionOp attention, const AttentionShape &shape) {
+  SmallVector<StringAttr> strategies;
+  size_t offsets = 0;
+  for (TermRole role : shape.roles) {
+    StringRef name = role == TermRole::Content ? "matmul"
+                     : role == TermRole::Other ? "element"
+                     : shape.offsets[offsets].keyAxis.isWhole(shape.keys) ? "band"
+                                                                          : "axis_logits";
+    offsets += role == TermRole::Offset;
+    strategies.push_back(StringAttr::get(attention.getContext(), name));
+  }
+  return strategies;
+}
+
+struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
+  using AttnScheduleBase::AttnScheduleBase;
+
+  void runOnOperation() override {
+    auto processor = findTarget(target);
+    if (!processor) {
+      getOperation().emitError() << "unknown target '" << target << "'";
+      return signalPassFailure();
+    }
+    getOperation().walk([&](attn::AttentionOp attention) {
+      std::string reason;
+      auto shape = shapeOfAttention(attention, reason);
+      if (!shape)
+        return;
+      Blocking blocking = chooseBlocking(sizesOf(*shape), *processor);
+      attention.setScheduleAttr(attn::CpuScheduleAttr::get(
+          &getContext(), processor->name, processor->lanes, blocking.tileRows, blocking.tileVectors, blocking.rowBlock,
+          blocking.keyBlock, blocking.rowsPerItem, strategiesOf(attention, *shape)));
+    });
+  }
+};
+
+} // namespace
