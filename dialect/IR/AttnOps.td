@@ -23,6 +23,9 @@ def EinsumOp : Attn_Op<"einsum", [Pure]> {
     given, elements at which it is 0 are 0. Sizes of axes come from the operands' shapes; those that no operand has are
     in `sizes`.
 
+    Every index expression is proven to stay inside its operand wherever the guard holds (constraints einsum_c1 to
+    einsum_c5 of dialect/SPEC.md): the table below has 27 rows because `j - i + 13` takes 27 values.
+
     Created by the language front end and by `attn-compose-skew`; removed by `attn-form-attention` or `attn-to-linalg`.
 
     ```mlir
@@ -43,7 +46,9 @@ def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
   let description = [{
     `axes` names the input's dimensions ("b h i j", "b h (iy ix) (jy jx)"), `over` the axes of one of them. Where `mask`
     (a predicate of the axes) is 0 the element takes no part: its weight is 0 even where the input holds NaN, and a row
-    without any element left is all 0.
+    without any element left is all 0. Constraints softmax_c1 to softmax_c3.
+
+    Created by the language front end; removed by `attn-form-attention` or `attn-to-linalg`.
 
     ```mlir
     %p = attn.softmax "b h i j" over "j" where "j <= i" (%score) : tensor<?x4x14x14xf32>
@@ -60,7 +65,10 @@ def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
 def PositionOp : Attn_Op<"position", [Pure]> {
   let summary = "an index expression as a tensor of numbers";
   let description = [{
-    `result[axes…] = expression`, a function of positions alone: `abs(i - j)` of ALiBi, for instance.
+    `result[axes…] = expression`, a function of positions alone: `abs(i - j)` of ALiBi, for instance. The integer is
+    rounded to the result's type. Constraints position_c1 and position_c2.
+
+    Created by the language front end; `attn-form-attention` makes it the factor of a term, `attn-to-linalg` a loop.
 
     ```mlir
     %distance = attn.position "i j" = "abs(i - j)" : tensor<14x14xf32>
@@ -74,7 +82,11 @@ def PositionOp : Attn_Op<"position", [Pure]> {
 def PadOp : Attn_IndexMapOp<"pad"> {
   let summary = "a border of a constant around a tensor";
   let description = [{
-    `low` and `high` elements of `value` are put before and after each dimension.
+    `low` and `high` elements of `value` are put before and after each dimension; a dimension of run-time size takes
+    none. Constraints pad_c1 to pad_c4.
+
+    Like all index maps, created by the language front end, folded by `attn-raise-skew` and `attn-compose-skew`, and
+    otherwise removed by `attn-to-linalg`.
 
     ```mlir
     %r = attn.pad %x low [0, 0, 0] high [0, 0, 1] : tensor<4x14x27xf32> to tensor<4x14x28xf32>
@@ -89,7 +101,7 @@ def ReshapeOp : Attn_IndexMapOp<"reshape"> {
   let summary = "the same elements, row-major, in another shape";
   let description = [{
     At most one dimension of the operand and one of the result may be of run-time size, and then it is the first of both
-    and the rest multiply to the same.
+    and the rest multiply to the same. Constraints reshape_c1 and reshape_c2.
 
     ```mlir
     %r = attn.reshape %x : tensor<4x14x28xf32> to tensor<4x392xf32>
@@ -103,6 +115,7 @@ def SliceOp : Attn_IndexMapOp<"slice"> {
   let summary = "a box of a tensor, with strides";
   let description = [{
     `result[i…] = input[offset + stride*i…]`; a result of the same rank, with a dimension of run-time size taken whole.
+    Constraints slice_c1 to slice_c4.
 
     ```mlir
     %r = attn.slice %x offsets [0, 13] strides [1, 1] : tensor<15x27xf32> to tensor<14x14xf32>
@@ -116,7 +129,8 @@ def SkewOp : Attn_IndexMapOp<"skew"> {
   let summary = "relative to absolute: the last two dimensions [l, 2l-1] become [l, l]";
   let description = [{
     `result[…, i, j] = input[…, i, j - i + l - 1]`: what the literature writes as pad, reshape and slice
-    (Huang et al. 2018, arXiv:1809.04281, section 3.4.1).
+    (Huang et al. 2018, arXiv:1809.04281, section 3.4.1). Row i of the operand holds the logits of query i for the
+    offsets -(l-1) to l-1; the result holds them by key. Constraints skew_c1 to skew_c3.
 
     ```mlir
     %r = attn.skew %x : tensor<4x14x27xf32> to tensor<4x14x14xf32>
@@ -130,6 +144,7 @@ def GatherOp : Attn_IndexMapOp<"gather"> {
   let summary = "rows of a dimension picked by a constant matrix of indices";
   let description = [{
     `result[a…, i…, c…] = input[a…, indices[i…], c…]`: the dimension `dimension` is replaced by the shape of `indices`.
+    Every index is inside. Constraints gather_c1 to gather_c4.
 
     ```mlir
     %r = attn.gather %x dimension 0 indices dense<[[1, 2], [0, 1]]> : tensor<2x2xi64>
@@ -145,6 +160,7 @@ def RearrangeOp : Attn_IndexMapOp<"rearrange"> {
   let description = [{
     Notation of einops: `"b h (x y) d -> b h x y d"`. Axes that only the result has repeat the elements (a broadcast)
     and are in `sizes`. An axis may be picked at an index: `"b n (k h d) -> b h n d" at {k = 1}` is not allowed; slice it.
+    Only axes of size 1 can be dropped. Constraints rearrange_c1 to rearrange_c5.
 
     ```mlir
     %r = attn.rearrange "b h x y j -> b h (x y) (k j)" sizes {k = 14 : i64} %x : tensor<?x4x14x14x14xf32> to tensor<?x4x196x196xf32>
@@ -162,7 +178,8 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
     `space` names the axes of the score: leading axes, then the query dimension, then the key dimension, each possibly a
     product of axes: "b h (iy ix) (jy jx)". The score is the sum of the `attn.term`s of the region. `mask`, a predicate
     of the axes, says which keys a query sees. `value_spec` reads the values, "b h (jy jx) e -> b h (iy ix) e": its
-    result is the operation's. Nothing of the size of the score is ever held.
+    result is the operation's. Sizes of axes come from the types of the values and of the result; those that neither
+    has alone are in `sizes`. Nothing of the size of the score is ever held. Constraints attention_c1 to attention_c8.
 
     Created by `attn-form-attention`; `attn-schedule` adds the schedule; removed by `attn-lower-to-cpu`.
 
@@ -187,9 +204,17 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, DeclareOpInterfaceMethod
   let summary = "one summand of a score";
   let description = [{
     `scale × Σ over contracted axes of Π operand[subscripts]`, 0 where `guard` is 0. Axes that are not of the score's
-    space are contracted. A term without operands is its scale times `value`, a function of positions.
+    space are contracted. `value` is a further factor, a function of the score's axes; a term without operands is its scale times
+    that. Subscripts are proven to stay inside where the attention's mask and the guard both hold. Constraints term_c1
+    to term_c5.
 
     Created by `attn-form-attention`; lives and dies with its `attn.attention`.
+
+    ```mlir
+    attn.term "b h i d, (j - i + 13) d" (%q, %table) scale 1.250000e-01 where "i - j <= 13"
+        : tensor<?x4x14x64xf32>, tensor<27x64xf32>
+    attn.term "h" (%slope) times "abs(i - j)" scale -1.000000e+00 : tensor<4xf32>
+    ```
   }];
   let arguments = (ins StrAttr:$subscripts, OptionalAttr<StrAttr>:$guard, OptionalAttr<StrAttr>:$value, F64Attr:$scale,
                        Variadic<Attn_FloatTensor>:$inputs);

@@ -1,0 +1,29 @@
+# The reference pages that are generated from .td files: docs/reference/*.md. The target `skewer-docs` writes them; the
+# build writes them next to its other outputs too, and the tests compare (tests/CMakeLists.txt), so that none goes stale.
+set(SKEWER_REFERENCE_PAGES "")
+set(generated_pages "")
+
+# skewer_reference_page(PAGE file.td option…)
+function(skewer_reference_page page source)
+  set(output ${CMAKE_BINARY_DIR}/docs/reference/${page})
+  file(GLOB dependencies CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/dialect/IR/*.td ${CMAKE_SOURCE_DIR}/passes/*.td)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${MLIR_TABLEGEN_EXE} ${ARGN} -I ${CMAKE_SOURCE_DIR} -I ${MLIR_INCLUDE_DIR} ${CMAKE_SOURCE_DIR}/${source} -o ${output}
+    DEPENDS ${dependencies} COMMENT "Writing docs/reference/${page}" VERBATIM)
+  set(generated_pages ${generated_pages} ${output} PARENT_SCOPE)
+  set(SKEWER_REFERENCE_PAGES ${SKEWER_REFERENCE_PAGES} ${page} PARENT_SCOPE)
+endfunction()
+
+list(GET MLIR_INCLUDE_DIRS 0 MLIR_INCLUDE_DIR)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/docs/reference)
+skewer_reference_page(attn-ops.md dialect/IR/AttnOps.td -gen-dialect-doc -dialect=attn)
+skewer_reference_page(attn-interfaces.md dialect/IR/AttnInterfaces.td -gen-op-interface-docs)
+skewer_reference_page(passes.md passes/Passes.td -gen-pass-doc)
+
+add_custom_target(skewer-docs-generated ALL DEPENDS ${generated_pages})
+add_custom_target(skewer-docs
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_SOURCE_DIR}/docs/reference
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different ${generated_pages} ${CMAKE_SOURCE_DIR}/docs/reference
+  COMMENT "Updating docs/reference" VERBATIM)
+add_dependencies(skewer-docs skewer-docs-generated)
+set_property(GLOBAL PROPERTY SKEWER_REFERENCE_PAGES "${SKEWER_REFERENCE_PAGES}")
