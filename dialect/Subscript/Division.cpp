@@ -64,6 +64,8 @@ std::optional<Simplifier::Split> Simplifier::splitBySymbol(const Linear &numerat
     split.quotient = std::move(*sum);
   }
   split.remainder.constant = numerator.constant;
+  if (split.remainder == Linear(0))
+    return split; // wherever there is a value at all, the divisor is positive
   auto excess = combine(split.remainder, Linear::of(divisor), -1);
   if (excess && boundsOf(split.remainder).low >= 0 && boundsOf(*excess).high < 0)
     return split;
@@ -233,6 +235,24 @@ Linear Simplifier::recombine(Linear l) {
           better = combine(*rest, remainder(x, n), m);
       } else if (divisions > 1) {
         Linear x = linear(t.atom.operands()[0]);
+        // The same with a numerator that differs by multiples of n: n*((28*i + j) floordiv 28) + j mod 28 = 28*i + j.
+        for (const Term &other : l.terms) {
+          auto whole = checkedMultiply(t.coefficient, n);
+          if (!isDivision(other.atom, Kind::FloorDiv) || !other.atom.operands()[1].isConstant(n) ||
+              other.coefficient != whole)
+            continue;
+          Linear y = linear(other.atom.operands()[0]);
+          auto apart = combine(y, x, -1);
+          if (!apart || apart->contentOfCoefficients() % n || apart->constant % n)
+            continue;
+          auto sum = combine(l, Linear::of(t.atom), -t.coefficient);
+          sum = sum ? combine(*sum, Linear::of(other.atom), -other.coefficient) : std::nullopt;
+          better = sum ? combine(*sum, y, t.coefficient) : std::nullopt;
+          break;
+        }
+        if (better && countDivisions(*better) < divisions)
+          break;
+        better.reset();
         // n*(x floordiv n) + x mod n = x: eliminating the remainder must cancel a quotient.
         auto rest = combine(l, Linear::of(t.atom), -t.coefficient);
         rest = rest ? combine(*rest, x, t.coefficient) : std::nullopt;
@@ -254,9 +274,7 @@ Linear Simplifier::recombine(Linear l) {
           better = rest ? combine(*rest, remainder(y, *both), t.coefficient / a) : std::nullopt;
         }
       }
-      if (better && countDivisions(*better) < divisions)
-        break;
-      if (better && better->terms.size() < l.terms.size())
+      if (better && (countDivisions(*better) < divisions || better->terms.size() < l.terms.size()))
         break;
       better.reset();
     }

@@ -138,11 +138,12 @@ Interval Simplifier::rangeOf(const Expr &atom) {
   auto found = ranges.find(atom);
   if (found != ranges.end())
     return found->second;
-  Interval range = computeRange(atom);
   auto narrower = refined.find(atom);
-  if (narrower != refined.end())
-    range = range.intersect(narrower->second);
-  ranges.emplace(atom, range);
+  Interval assumed = narrower == refined.end() ? Interval() : narrower->second;
+  // A fact may speak of this very atom: whoever asks on the way gets what is certain so far.
+  ranges.emplace(atom, assumed);
+  Interval range = computeRange(atom).intersect(assumed);
+  ranges[atom] = range;
   return range;
 }
 

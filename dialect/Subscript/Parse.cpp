@@ -201,10 +201,10 @@ private:
       return clamp((*a)[0], (*a)[1], (*a)[2]);
     if (name == "select")
       return select((*a)[0], (*a)[1], (*a)[2]);
-    Expr result = (*a)[0];
-    for (size_t k = 1; k < a->size(); ++k)
-      result = Expr::make(name == "min" ? Kind::Min : Kind::Max, {result, (*a)[k]});
-    return checked(result);
+    std::optional<Expr> result = (*a)[0];
+    for (size_t k = 1; k < a->size() && result; ++k)
+      result = checked(Expr::make(name == "min" ? Kind::Min : Kind::Max, {*result, (*a)[k]}));
+    return result;
   }
 
   std::optional<Expr> primary() {

@@ -29,7 +29,7 @@ std::vector<int64_t> preimage(const Expr &expression, int64_t target, const std:
   if (l.terms.size() == 1) {
     int64_t c = l.terms[0].coefficient;
     auto left = checkedSubtract(target, l.constant);
-    if (!left || c == INT64_MIN || *left % c)
+    if (!left || c == INT64_MIN || *left == INT64_MIN || *left % c)
       return {};
     Expr atom = l.terms[0].atom;
     int64_t value = *left / c;

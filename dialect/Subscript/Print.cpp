@@ -51,9 +51,12 @@ public:
         print(o[1], kUnary);
       });
     case Kind::FloorDiv:
-      return binary(e, " floordiv ", kProduct, kProduct, kUnary, context);
-    case Kind::Mod:
-      return binary(e, " mod ", kProduct, kProduct, kUnary, context);
+    case Kind::Mod: {
+      // Few readers know how `i floordiv 14 mod 14` associates.
+      bool nested = o[0].kind() == Kind::FloorDiv || o[0].kind() == Kind::Mod;
+      return binary(e, e.kind() == Kind::Mod ? " mod " : " floordiv ", kProduct, nested ? kUnary : kProduct, kUnary,
+                    context);
+    }
     case Kind::Less:
       return binary(e, " < ", kComparison, kSum, kSum, context);
     case Kind::LessEqual:

@@ -7,7 +7,7 @@ namespace skewer::subscript {
 namespace {
 class SizeSolver {
 public:
-  SizeSolver(const Einsum &spec, const AxisSizes &given, ParseError *error) : spec(spec), sizes(given), error(error) {
+  SizeSolver(const Einsum &spec, const AxisSizes &given, ParseError *error) : sizes(given), spec(spec), error(error) {
     if (error)
       *error = {};
   }

@@ -1,0 +1,125 @@
+// Seeded random index expressions and boxes for property tests.
+#pragma once
+#include "dialect/Subscript/Analysis.h"
+#include <functional>
+#include <random>
+
+namespace skewer::subscript::testing {
+
+class RandomExpr {
+public:
+  explicit RandomExpr(unsigned seed) : engine(seed) {}
+
+  int64_t below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(engine); }
+  int64_t between(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine); }
+
+  /// i, j, k, each over 1 to 9 values, some starting below zero.
+  Domain domain() {
+    Domain d;
+    for (const char *name : {"i", "j", "k"}) {
+      int64_t low = below(3) ? 0 : between(-5, 5);
+      d[name] = {low, low + below(9)};
+    }
+    return d;
+  }
+  Expr symbol() {
+    static const char *names[] = {"i", "j", "k"};
+    return Expr::symbol(names[below(3)]);
+  }
+  /// Sums, small factors, divisions: what reshapes compose to.
+  Expr index(int depth) {
+    if (depth == 0 || below(8) == 0)
+      return below(4) ? symbol() : Expr(between(-20, 20));
+    switch (below(12)) {
+    case 0:
+    case 1:
+    case 2:
+      return index(depth - 1) + index(depth - 1);
+    case 3:
+      return index(depth - 1) - index(depth - 1);
+    case 4:
+      return Expr(between(-15, 15)) * index(depth - 1);
+    case 5:
+      return floorDiv(index(depth - 1), Expr(between(1, 15)));
+    case 6:
+      return mod(index(depth - 1), Expr(between(1, 15)));
+    case 7:
+      return below(2) ? min(index(depth - 1), index(depth - 1)) : max(index(depth - 1), index(depth - 1));
+    case 8:
+      return abs(index(depth - 1));
+    case 9: {
+      // A flat index taken apart again.
+      int64_t n = between(1, 12);
+      Expr flat = Expr(n + between(-1, 1)) * index(depth - 1) + index(depth - 1);
+      return below(2) ? floorDiv(flat, Expr(n)) : mod(flat, Expr(n));
+    }
+    case 10:
+      return select(predicate(depth - 1), index(depth - 1), index(depth - 1));
+    default: {
+      int64_t low = between(-9, 9);
+      return clamp(index(depth - 1), Expr(low), Expr(low + below(9)));
+    }
+    }
+  }
+  Expr predicate(int depth) {
+    if (depth > 0 && below(3) == 0) {
+      switch (below(3)) {
+      case 0:
+        return logicalAnd(predicate(depth - 1), predicate(depth - 1));
+      case 1:
+        return logicalOr(predicate(depth - 1), predicate(depth - 1));
+      default:
+        return logicalNot(predicate(depth - 1));
+      }
+    }
+    Expr a = index(depth / 2), b = index(depth / 2);
+    switch (below(4)) {
+    case 0:
+      return less(a, b);
+    case 1:
+      return below(2) ? equal(a, b) : notEqual(a, b);
+    default:
+      return lessEqual(a, b);
+    }
+  }
+  /// What masks look like, or any predicate.
+  Expr guard() {
+    Expr i = Expr::symbol("i"), j = Expr::symbol("j");
+    switch (below(4)) {
+    case 0:
+      return lessEqual(j, i + Expr(between(-2, 3)));
+    case 1:
+      return lessEqual(abs(i - j), Expr(below(5)));
+    case 2:
+      return logicalAnd(lessEqual(j, i), lessEqual(i - j, Expr(below(6))));
+    default:
+      return predicate(2);
+    }
+  }
+
+private:
+  std::mt19937 engine;
+};
+
+inline void forEachPoint(const Domain &domain, const std::function<void(const Assignment &)> &visit) {
+  Assignment at;
+  std::vector<std::pair<std::string, Range>> box(domain.begin(), domain.end());
+  std::function<void(size_t)> recurse = [&](size_t k) {
+    if (k == box.size())
+      return visit(at);
+    for (int64_t v = box[k].second.low; v <= box[k].second.high; ++v) {
+      at[box[k].first] = v;
+      recurse(k + 1);
+    }
+  };
+  recurse(0);
+}
+
+inline std::string describe(const Expr &e, const Domain &domain, const std::optional<Expr> &guard = std::nullopt) {
+  std::string text = print(e);
+  for (const auto &[name, range] : domain)
+    text += "; " + name + " in [" + std::to_string(range.low) + ", " + std::to_string(range.high) + "]";
+  return guard ? text + "; where " + print(*guard) : text;
+}
+
+} // namespace skewer::subscript::testing
