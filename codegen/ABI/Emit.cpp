@@ -73,9 +73,8 @@ void addMemoryFacts(const KernelPlan &plan, Function &phase) {
   descriptors.push_back(shared + 5);
   for (unsigned first : descriptors) {
     bool isInput = first < 5 * plan.inputs.size();
-    // Both pointers are the same; only one may claim to be the only way to the memory.
-    if (!phase.getArg(first)->use_empty())
-      continue;
+    // Both pointers of a descriptor are the same, but only one may claim to be the only way to the memory.
+    phase.getArg(first)->replaceAllUsesWith(phase.getArg(first + 1));
     phase.addParamAttr(first + 1, Attribute::NoAlias);
     if (isInput)
       phase.addParamAttr(first + 1, Attribute::ReadOnly);

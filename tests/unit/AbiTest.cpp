@@ -304,6 +304,35 @@ TEST(Abi, RefusesCodeThatNeedsARuntime) {
       std::string::npos);
 }
 
+TEST(Abi, OnlyTheEntriesAreVisibleAndPhasesKnowTheirMemory) {
+  llvm::LLVMContext context;
+  Target target = plainTarget();
+  target.features = "+sse4.2";
+  auto module = emit(context, doublePlan(), target);
+  ASSERT_TRUE(bool(module));
+  std::vector<std::string> visible;
+  for (llvm::Function &function : **module) {
+    if (function.isDeclaration())
+      continue;
+    if (!function.hasLocalLinkage())
+      visible.push_back(function.getName().str());
+    EXPECT_EQ(function.getFnAttribute("target-features").getValueAsString(), "+sse4.2");
+    EXPECT_TRUE(function.doesNotThrow());
+  }
+  llvm::sort(visible);
+  EXPECT_EQ(visible, (std::vector<std::string>{"twice", "twice_info", "twice_items", "twice_phases", "twice_raw",
+                                               "twice_workspace_bytes"}));
+  llvm::Function *phase = (*module)->getFunction("twice.double");
+  ASSERT_TRUE(phase);
+  for (unsigned descriptor : {0u, 5u, 11u, 16u}) { // x, out, shared, local; n lies between
+    EXPECT_TRUE(phase->getArg(descriptor)->use_empty());
+    EXPECT_TRUE(phase->getArg(descriptor + 1)->hasNoAliasAttr());
+  }
+  EXPECT_TRUE(phase->getArg(1)->onlyReadsMemory());
+  EXPECT_FALSE(phase->getArg(6)->onlyReadsMemory());
+  EXPECT_EQ(phase->getArg(17)->getParamAlign(), llvm::MaybeAlign(64));
+}
+
 TEST(Abi, RefusesAnUnknownProcessor) {
   Target target = plainTarget();
   target.cpu = "abacus";

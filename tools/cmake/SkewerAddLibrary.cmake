@@ -1,0 +1,110 @@
+# Kernels at build time: skewer_add_library().
+include_guard(GLOBAL)
+cmake_policy(PUSH)
+cmake_policy(SET CMP0116 NEW) # Ninja reads the compiler's dependency files with paths as they are
+
+#[[
+skewer_add_library(TARGET
+  SPEC file.attn            the layer; .mlir of the attn dialect is taken too
+  [PARAMS NAME=VALUE …]     values of the spec's compile-time sizes
+  [TARGETS name]            the processor to make code for; default: host, the machine that builds
+  [KERNELS name …]          the spec's kernels; default: read from its text
+  [EMIT kind …]             further files, as `skewer compile --emit`
+  [HEADER variable])        set to the list of the kernels' headers
+
+A static library TARGET with every kernel of the spec, its headers' folder and libm. Rebuilt when the spec, the schemes it
+uses or the compiler change. Uses the compiler of the package, or of SKEWER_EXECUTABLE where that is set (the host's
+compiler, when cross-compiling; TARGETS must then name the processor).
+]]
+function(skewer_add_library target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "SPEC;HEADER" "PARAMS;TARGETS;KERNELS;EMIT")
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "skewer_add_library(${target}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT ARG_SPEC)
+    message(FATAL_ERROR "skewer_add_library(${target}): SPEC is missing; name the .attn file")
+  endif()
+  cmake_path(ABSOLUTE_PATH ARG_SPEC BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE spec)
+  if(NOT EXISTS ${spec})
+    message(FATAL_ERROR "skewer_add_library(${target}): SPEC '${spec}' does not exist")
+  endif()
+  list(LENGTH ARG_TARGETS targets)
+  if(targets EQUAL 0)
+    set(ARG_TARGETS host)
+  elseif(targets GREATER 1)
+    message(FATAL_ERROR "skewer_add_library(${target}): TARGETS '${ARG_TARGETS}': a library is made for one processor; add a "
+                        "library, from a spec with kernel names of its own, for each")
+  endif()
+  if(CMAKE_CROSSCOMPILING AND ARG_TARGETS STREQUAL "host")
+    message(FATAL_ERROR "skewer_add_library(${target}): cross-compiling; name the processor with TARGETS")
+  endif()
+
+  if(NOT ARG_KERNELS)
+    _skewer_kernels_of(${spec} ARG_KERNELS)
+    if(NOT ARG_KERNELS)
+      message(FATAL_ERROR "skewer_add_library(${target}): no kernel was found in ${spec}; name them with KERNELS")
+    endif()
+  endif()
+
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}.skewer)
+  set(objects "")
+  set(headers "")
+  set(others "")
+  foreach(kernel IN LISTS ARG_KERNELS)
+    list(APPEND objects ${folder}/${kernel}.o)
+    list(APPEND headers ${folder}/${kernel}.h)
+    list(APPEND others ${folder}/${kernel}.json)
+  endforeach()
+  set(options "")
+  foreach(parameter IN LISTS ARG_PARAMS)
+    list(APPEND options -D ${parameter})
+  endforeach()
+  if(ARG_EMIT)
+    list(JOIN ARG_EMIT "," kinds)
+    list(APPEND options --emit=${kinds})
+  endif()
+  if(SKEWER_EXECUTABLE)
+    set(compiler ${SKEWER_EXECUTABLE})
+    set(compiler_file ${SKEWER_EXECUTABLE})
+  else()
+    set(compiler Skewer::skewer)
+    set(compiler_file $<TARGET_FILE:Skewer::skewer>)
+  endif()
+  add_custom_command(
+    OUTPUT ${objects} ${headers} ${others}
+    COMMAND ${compiler} compile ${spec} ${options} --target=${ARG_TARGETS} -o ${folder} --depfile=${folder}/${target}.d
+    DEPENDS ${spec} ${compiler_file}
+    DEPFILE ${folder}/${target}.d
+    COMMENT "Compiling the kernels of ${target} for ${ARG_TARGETS}"
+    VERBATIM)
+  set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+
+  add_library(${target} STATIC ${objects} ${headers} ${others})
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if("C" IN_LIST languages)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+  else()
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+  target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${folder}>)
+  target_link_libraries(${target} INTERFACE m)
+  if(ARG_HEADER)
+    set(${ARG_HEADER} ${headers} PARENT_SCOPE)
+  endif()
+endfunction()
+
+# The names of the kernels that a spec defines, read from its text at configure time: the build must know its outputs.
+function(_skewer_kernels_of spec result)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${spec})
+  set(name "[A-Za-z_][A-Za-z0-9_]*")
+  if(spec MATCHES "\\.mlir$")
+    set(before "func\\.func +(public +)?@")
+  else()
+    set(before "kernel[ \t]+")
+  endif()
+  file(READ ${spec} text)
+  string(REGEX MATCHALL "\n[ \t]*${before}${name}" definitions "\n${text}")
+  list(TRANSFORM definitions REPLACE "\n[ \t]*${before}" "" OUTPUT_VARIABLE kernels)
+  set(${result} ${kernels} PARENT_SCOPE)
+endfunction()
+cmake_policy(POP)
