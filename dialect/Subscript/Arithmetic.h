@@ -1,4 +1,5 @@
-// Checked 64-bit integer arithmetic with the rounding of Presburger arithmetic: one definition for folding and evaluation.
+// Checked 64-bit integer arithmetic with the rounding of Presburger arithmetic: one definition for folding and
+// evaluation.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 

@@ -59,7 +59,8 @@ Proof proveWithin(const Expr &e, Range wanted, const Domain &domain, const std::
       return false;
     const Assignment &point = above >= below ? survey.highest : survey.lowest;
     auto value = evaluate(e, point);
-    if (!value || (*value >= wanted.low && *value <= wanted.high) || (guard && evaluate(*guard, point).value_or(0) == 0))
+    if (!value || (*value >= wanted.low && *value <= wanted.high) ||
+        (guard && evaluate(*guard, point).value_or(0) == 0))
       return false;
     proof.outcome = Proof::Refuted;
     proof.counterexample = point;

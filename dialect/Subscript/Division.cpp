@@ -1,8 +1,8 @@
 // floordiv and mod: the rule by which reshapes, pads and slices of an index fold.
 //
-// (a*n + b) floordiv n = a and mod n = b where 0 <= b < n. The coefficients of a numerator can be split in several ways,
-// 27 = 28*0 + 27 = 28*1 - 1; each is tried, and the remainder's bounds under the assumptions say which multiple of n
-// moves from b to a.
+// (a*n + b) floordiv n = a and mod n = b where 0 <= b < n. The coefficients of a numerator can be split in several
+// ways, 27 = 28*0 + 27 = 28*1 - 1; each is tried, and the remainder's bounds under the assumptions say which multiple
+// of n moves from b to a.
 #include "dialect/Subscript/Simplifier.h"
 #include <algorithm>
 #include <numeric>

@@ -46,9 +46,7 @@ private:
       *error = {position, std::move(message)};
     return std::nullopt;
   }
-  bool blank(Span s) const {
-    return std::all_of(text.begin() + s.first, text.begin() + s.second, isSpace);
-  }
+  bool blank(Span s) const { return std::all_of(text.begin() + s.first, text.begin() + s.second, isSpace); }
 
   /// Cuts at the commas and the arrow outside parentheses. With an arrow, the last part is the result.
   std::optional<std::vector<Span>> split() {
@@ -265,7 +263,7 @@ std::string print(const Einsum &spec) {
   for (size_t k = 0; k < spec.operands.size(); ++k)
     text += (k ? ", " : "") + print(spec.operands[k]);
   if (spec.result)
-    text += (text.empty() ? "-> " : " -> ") + print(*spec.result);
+    text += (text.empty() ? "->" : " ->") + (spec.result->empty() ? std::string() : " " + print(*spec.result));
   return text;
 }
 

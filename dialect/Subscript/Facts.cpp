@@ -7,7 +7,7 @@
 namespace skewer::subscript {
 
 namespace {
-constexpr int kFactDepth = 2;          // assumptions added up for one bound
+constexpr int kFactDepth = 2; // assumptions added up for one bound
 constexpr size_t kMaximumFacts = 24;
 constexpr int64_t kEnumerationPoints = 2048; // for one question
 
@@ -169,8 +169,7 @@ Interval Simplifier::computeRange(const Expr &e) {
       return {};
     Interval x = operand(0);
     int64_t n = o[1].value();
-    return {x.low == INT64_MIN ? x.low : floorDivide(x.low, n),
-            x.high == INT64_MAX ? x.high : floorDivide(x.high, n)};
+    return {x.low == INT64_MIN ? x.low : floorDivide(x.low, n), x.high == INT64_MAX ? x.high : floorDivide(x.high, n)};
   }
   case Kind::Mod: {
     Interval n = operand(1);

@@ -10,9 +10,7 @@ using Wide = __int128;
 constexpr Wide kOpen = static_cast<Wide>(1) << 100; // what stands for an open end in wide arithmetic
 
 Wide widen(int64_t v) { return v == INT64_MIN ? -kOpen : v == INT64_MAX ? kOpen : static_cast<Wide>(v); }
-int64_t narrow(Wide v) {
-  return v >= INT64_MAX ? INT64_MAX : v <= INT64_MIN ? INT64_MIN : static_cast<int64_t>(v);
-}
+int64_t narrow(Wide v) { return v >= INT64_MAX ? INT64_MAX : v <= INT64_MIN ? INT64_MIN : static_cast<int64_t>(v); }
 // An open end times 0 is 0: the factor is exactly 0 whatever the other is.
 Wide multiply(int64_t a, int64_t b) {
   if (a == 0 || b == 0)
@@ -49,9 +47,8 @@ int64_t Linear::contentOfCoefficients() const {
 
 bool Linear::operator==(const Linear &o) const {
   return constant == o.constant && terms.size() == o.terms.size() &&
-         std::equal(terms.begin(), terms.end(), o.terms.begin(), [](const Term &a, const Term &b) {
-           return a.coefficient == b.coefficient && a.atom == b.atom;
-         });
+         std::equal(terms.begin(), terms.end(), o.terms.begin(),
+                    [](const Term &a, const Term &b) { return a.coefficient == b.coefficient && a.atom == b.atom; });
 }
 
 std::optional<Linear> combine(const Linear &a, const Linear &b, int64_t scale) {

@@ -6,8 +6,8 @@
 namespace skewer::subscript {
 
 namespace {
-constexpr int kMaximumNesting = 6;         // selects within selects that are simplified under their conditions
-constexpr size_t kMaximumConjuncts = 12;   // each is tried under the others
+constexpr int kMaximumNesting = 6;       // selects within selects that are simplified under their conditions
+constexpr size_t kMaximumConjuncts = 12; // each is tried under the others
 
 /// Rounds towards plus infinity; n > 0.
 int64_t ceilDivide(int64_t a, int64_t n) { return a / n + (a % n > 0); }

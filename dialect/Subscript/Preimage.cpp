@@ -23,7 +23,8 @@ std::vector<int64_t> preimage(const Expr &expression, int64_t target, const std:
   if (simplifier.contradictory())
     return {};
   Interval range = simplifier.rangeOf(Expr::symbol(symbol));
-  // Narrow the range by the expression itself: c*s + k == target has one solution, (c*s + k) floordiv n == target a run.
+  // Narrow the range by the expression itself: c*s + k == target has one solution, (c*s + k) floordiv n == target a
+  // run.
   Linear l = simplifier.linear(e);
   int64_t step = 1;
   if (l.terms.size() == 1) {

@@ -1,4 +1,5 @@
-// An index expression as a list of instructions over registers: evaluation at millions of points without walking a tree.
+// An index expression as a list of instructions over registers: evaluation at millions of points without walking a
+// tree.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 #include <unordered_map>

@@ -99,8 +99,8 @@ private:
   bool complete() {
     for (const std::string &axis : spec.axes())
       if (!sizes.count(axis))
-        return fail(positionOf(axis), "axis '" + axis + "' has no size; no operand has it alone, so give it: " + axis +
-                                          " = …");
+        return fail(positionOf(axis),
+                    "axis '" + axis + "' has no size; no operand has it alone, so give it: " + axis + " = …");
     return true;
   }
 

@@ -154,7 +154,8 @@ Survey Surveyor::candidates() {
         if (c == 0 || c == INT64_MIN)
           continue;
         // from[k] + step with excess + c*step <= 0, as tight as integers allow
-        int64_t step = c > 0 ? -floorDivide(*excess, c) - (*excess % c != 0) : floorDivide(*excess, -c) + (*excess % c != 0);
+        int64_t step =
+            c > 0 ? -floorDivide(*excess, c) - (*excess % c != 0) : floorDivide(*excess, -c) + (*excess % c != 0);
         auto moved = checkedAdd(from[k], step);
         if (!moved || *moved < main.box[k].low || *moved > main.box[k].high)
           continue;

@@ -70,7 +70,8 @@ TEST(SubscriptProperty, SimplifyOfSimplifiedKeepsValues) {
     Domain domain = random.domain();
     Expr once = simplify(random.index(4), domain), twice = simplify(once, domain);
     changed += once != twice;
-    forEachPoint(domain, [&](const Assignment &at) { ASSERT_EQ(evaluate(once, at), evaluate(twice, at)) << print(once); });
+    forEachPoint(domain,
+                 [&](const Assignment &at) { ASSERT_EQ(evaluate(once, at), evaluate(twice, at)) << print(once); });
   }
   EXPECT_LT(changed, kRounds / 50); // a fixed point but for rare second chances
 }
@@ -181,7 +182,8 @@ TEST(SubscriptProperty, PreimagesEqualBruteForce) {
       if (holds(guard, at) && evaluate(e, at) == target)
         expected.push_back(j);
     }
-    ASSERT_EQ(preimage(e, target, "j", others, domain, guard), expected) << describe(e, domain, guard) << " = " << target;
+    ASSERT_EQ(preimage(e, target, "j", others, domain, guard), expected)
+        << describe(e, domain, guard) << " = " << target;
   }
 }
 

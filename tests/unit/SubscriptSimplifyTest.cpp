@@ -115,7 +115,8 @@ TEST(SubscriptDivision, RowMajorReshapesOfRankFiveFold) {
   EXPECT_EQ(part(25088, 0), "b");
   EXPECT_EQ(part(64, 98), "7*y + x");
   // through a second shape (b*h, y*x, d) whose indices are divisions themselves
-  Expr outer = floorDiv(flat, Expr(6272)), middle = mod(floorDiv(flat, Expr(64)), Expr(98)), inner = mod(flat, Expr(64));
+  Expr outer = floorDiv(flat, Expr(6272)), middle = mod(floorDiv(flat, Expr(64)), Expr(98)),
+       inner = mod(flat, Expr(64));
   Expr again = (outer * Expr(98) + middle) * Expr(64) + inner;
   EXPECT_EQ(simplify(again, domain), simplify(flat, domain));
 }
@@ -159,10 +160,11 @@ TEST(SubscriptSimplify, TablesThatCountAreArithmetic) {
 }
 
 TEST(SubscriptSimplify, LeavesOverflowAlone) {
-  for (const char *text : {"4611686018427387904*i + 4611686018427387904*i", "(i + 9223372036854775807) + 1",
-                           "4611686018427387904*(4*i)", "abs(i - 9223372036854775807)", "(i*-9223372036854775808) floordiv 3",
-                           "i*3 <= 9223372036854775807", "(i - 9223372036854775807) mod 9223372036854775807",
-                           "min(i + 9223372036854775807, 0 - 9223372036854775807 - 1)", "i == -9223372036854775808*j"})
+  for (const char *text :
+       {"4611686018427387904*i + 4611686018427387904*i", "(i + 9223372036854775807) + 1", "4611686018427387904*(4*i)",
+        "abs(i - 9223372036854775807)", "(i*-9223372036854775808) floordiv 3", "i*3 <= 9223372036854775807",
+        "(i - 9223372036854775807) mod 9223372036854775807",
+        "min(i + 9223372036854775807, 0 - 9223372036854775807 - 1)", "i == -9223372036854775808*j"})
     for (int64_t i : {0, 0, 1, -1}) {
       Expr e = read(text), simplified = simplify(e, {{"i", {-5, 5}}});
       Assignment at{{"i", i}, {"j", 0}};
@@ -183,7 +185,8 @@ TEST(SubscriptSimplify, IsFast) {
   auto start = std::chrono::steady_clock::now();
   for (int k = 0; k < 100; ++k)
     simplify(parsed, domain, read("jx <= ix"));
-  double milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() / 100;
+  double milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() / 100;
   EXPECT_LT(milliseconds, 20) << sizeOf(parsed) << " nodes"; // 50 times what an optimised build takes
 }
 

@@ -23,11 +23,26 @@ const Assignment kPoint{{"i", 5}, {"j", -7}, {"n", 3}};
 int64_t valueOf(std::string_view text) { return evaluate(read(text), kPoint).value_or(-999); }
 
 TEST(SubscriptText, PrintsWithoutNeedlessParentheses) {
-  for (const char *text :
-       {"j - i + 13", "clamp(j - i, -64, 8) + 64", "i floordiv 14", "j <= i", "abs(i - j) <= 4 and seg[i] == seg[j]",
-        "14*iy + ix", "-i", "i - (j - 3*k)", "(i floordiv 14) mod 3", "i*(j floordiv 2)", "not (i < j)",
-        "i == 0 or j == 0 and k != 1", "(i == 0 or j == 0) and k != 1", "select(j <= i, i - j, 0)", "min(i, j, 3)",
-        "table[i, j + 1] + 2", "-(i + j)", "(i + j)*k", "i mod (j + 1)", "(i < j) + 1"})
+  for (const char *text : {"j - i + 13",
+                           "clamp(j - i, -64, 8) + 64",
+                           "i floordiv 14",
+                           "j <= i",
+                           "abs(i - j) <= 4 and seg[i] == seg[j]",
+                           "14*iy + ix",
+                           "-i",
+                           "i - (j - 3*k)",
+                           "(i floordiv 14) mod 3",
+                           "i*(j floordiv 2)",
+                           "not (i < j)",
+                           "i == 0 or j == 0 and k != 1",
+                           "(i == 0 or j == 0) and k != 1",
+                           "select(j <= i, i - j, 0)",
+                           "min(i, j, 3)",
+                           "table[i, j + 1] + 2",
+                           "-(i + j)",
+                           "(i + j)*k",
+                           "i mod (j + 1)",
+                           "(i < j) + 1"})
     EXPECT_EQ(roundTrip(roundTrip(text)), roundTrip(text)) << text;
   EXPECT_EQ(roundTrip("((j) - (i)) + 13"), "j - i + 13");
   EXPECT_EQ(roundTrip("clamp(j-i,-64,8)+64"), "clamp(j - i, -64, 8) + 64");
@@ -65,8 +80,8 @@ TEST(SubscriptText, Errors) {
   EXPECT_EQ(print(Expr(INT64_MIN)), "-9223372036854775808");
   EXPECT_NE(errorOf("floor(i)").message.find("unknown function 'floor'"), std::string::npos);
   EXPECT_NE(errorOf("clamp(i, 1)").message.find("takes 3 arguments, got 2"), std::string::npos);
-  for (const char *text : {"", "  ", "i j", "3i", "1.5", "seg[", "seg[]", "min()", "abs(i, j)", "i +* j", "and", "\xff", "not",
-                           "i ==", "()", "select(i, j)", "i = j"})
+  for (const char *text : {"", "  ", "i j", "3i", "1.5", "seg[", "seg[]", "min()", "abs(i, j)", "i +* j", "and", "\xff",
+                           "not", "i ==", "()", "select(i, j)", "i = j"})
     errorOf(text);
 }
 
@@ -148,7 +163,8 @@ TEST(SubscriptCompose, SharedSubexpressionsAreVisitedOnce) {
 }
 
 TEST(SubscriptOrder, IsTotal) {
-  std::vector<Expr> all = {read("i"), read("j"), read("3"), read("i + j"), read("j + i"), read("i*2"), read("seg[i]"), read("seg[j]")};
+  std::vector<Expr> all = {read("i"),     read("j"),   read("3"),      read("i + j"),
+                           read("j + i"), read("i*2"), read("seg[i]"), read("seg[j]")};
   for (const Expr &a : all)
     for (const Expr &b : all)
       EXPECT_EQ((a < b) + (b < a) + (a == b), 1) << print(a) << " and " << print(b);

@@ -1,0 +1,215 @@
+// Bounds, proofs, affine forms, offsets and preimages at the sizes that models have.
+#include "dialect/Subscript/Analysis.h"
+#include <chrono>
+#include <gtest/gtest.h>
+
+using namespace skewer::subscript;
+
+namespace {
+Expr read(std::string_view text) {
+  auto e = parse(text);
+  EXPECT_TRUE(e) << text;
+  return e.value_or(Expr(0));
+}
+Domain square(int64_t n) { return {{"i", {0, n - 1}}, {"j", {0, n - 1}}}; }
+constexpr int64_t kOpenLow = INT64_MIN, kOpenHigh = INT64_MAX;
+
+TEST(SubscriptBound, ExactWithoutVisitingEveryPoint) {
+  struct Case {
+    const char *expression, *guard;
+    Range expected;
+  };
+  int64_t n = 1 << 20; // n*n points are out of reach
+  for (const Case &c : std::vector<Case>{{"j - i", nullptr, {1 - n, n - 1}},
+                                         {"j - i", "j <= i", {1 - n, 0}},
+                                         {"j - i + 7", "abs(i - j) <= 4", {3, 11}},
+                                         {"j - i", "j <= i and i - j < 100", {-99, 0}},
+                                         {"clamp(j - i, -64, 8) + 64", nullptr, {0, 72}},
+                                         {"clamp(j - i, -64, 8) + 64", "j <= i", {0, 64}},
+                                         {"abs(i - j)", nullptr, {0, n - 1}},
+                                         {"i floordiv 1024", nullptr, {0, 1023}},
+                                         {"i - j", "i == j + 3", {3, 3}}}) {
+    auto bounds = bound(read(c.expression), square(n), c.guard ? std::optional<Expr>(read(c.guard)) : std::nullopt);
+    ASSERT_TRUE(bounds) << c.expression;
+    EXPECT_EQ(bounds->range, c.expected) << c.expression << ": " << bounds->range.low << ", " << bounds->range.high;
+    EXPECT_TRUE(bounds->exact) << c.expression;
+  }
+}
+
+TEST(SubscriptBound, NothingWhereNothingIsKnown) {
+  EXPECT_FALSE(bound(read("j - n"), square(14)));
+  EXPECT_TRUE(bound(read("j + n - n"), square(14)));
+  EXPECT_FALSE(bound(read("seg[i]"), square(14)));
+  auto modulo = bound(read("n mod 14"), {});
+  ASSERT_TRUE(modulo);
+  EXPECT_EQ(modulo->range, (Range{0, 13}));
+  auto clamped = bound(read("clamp(seg[i], 0, 3)"), square(14));
+  ASSERT_TRUE(clamped);
+  EXPECT_EQ(clamped->range, (Range{0, 3}));
+  EXPECT_FALSE(clamped->exact);
+}
+
+TEST(SubscriptBound, EmptyDomains) {
+  bool empty = false;
+  EXPECT_FALSE(bound(read("i"), square(14), read("i > 20"), 1 << 20, &empty));
+  EXPECT_TRUE(empty);
+  EXPECT_FALSE(bound(read("i"), square(14), read("i mod 2 == 1 and i mod 4 == 2"), 1 << 20, &empty));
+  EXPECT_TRUE(empty);
+  EXPECT_FALSE(bound(read("i"), square(14), read("j mod 3 == 5"), 1 << 20, &empty));
+  EXPECT_TRUE(empty);
+  EXPECT_FALSE(bound(read("i"), {{"i", {0, -1}}}, std::nullopt, 1 << 20, &empty));
+  EXPECT_TRUE(empty);
+  EXPECT_TRUE(bound(read("i"), square(14), read("j == 5"), 1 << 20, &empty));
+  EXPECT_FALSE(empty);
+}
+
+TEST(SubscriptProof, NamesThePointThatReadsOutsideTheTable) {
+  Domain map{{"iy", {0, 13}}, {"jy", {0, 13}}};
+  Proof wrong = proveWithin(read("jy - iy + 14"), {0, 26}, map);
+  EXPECT_EQ(wrong.outcome, Proof::Refuted);
+  EXPECT_EQ(wrong.value, 27);
+  EXPECT_EQ(wrong.counterexample, (Assignment{{"iy", 0}, {"jy", 13}}));
+  ASSERT_TRUE(wrong.range);
+  EXPECT_EQ(*wrong.range, (Range{1, 27}));
+  EXPECT_EQ(proveWithin(read("jy - iy + 13"), {0, 26}, map).outcome, Proof::Proven);
+}
+
+TEST(SubscriptProof, UnderAGuard) {
+  for (int64_t n : {2, 2048, 1 << 20}) {
+    Expr row = read("j - i") + Expr(n - 1);
+    EXPECT_EQ(proveWithin(row, {0, n - 1}, square(n), read("j <= i")).outcome, Proof::Proven);
+    Proof open = proveWithin(row, {0, n - 1}, square(n));
+    EXPECT_EQ(open.outcome, Proof::Refuted);
+    EXPECT_EQ(open.value, 2 * n - 2);
+  }
+  EXPECT_EQ(proveWithin(read("j - i + 4"), {0, 8}, square(4096), read("abs(i - j) <= 4")).outcome, Proof::Proven);
+  Proof band = proveWithin(read("j - i + 4"), {0, 7}, square(4096), read("abs(i - j) <= 4"));
+  EXPECT_EQ(band.outcome, Proof::Refuted);
+  EXPECT_EQ(band.value, 8);
+  EXPECT_EQ(band.counterexample.at("j") - band.counterexample.at("i"), 4);
+  EXPECT_EQ(proveWithin(read("i"), {0, 1}, square(4), read("i > 5")).outcome, Proof::Proven); // of no point
+}
+
+TEST(SubscriptProof, TheGuardsOtherSymbolsAreInTheCounterexample) {
+  Proof proof =
+      proveWithin(read("i"), {0, 2}, {{"i", {0, 9}}, {"j", {0, 9}}, {"k", {3, 9}}}, read("j mod 4 == 3 and k != i"));
+  ASSERT_EQ(proof.outcome, Proof::Refuted);
+  EXPECT_EQ(evaluate(read("j mod 4 == 3 and k != i"), proof.counterexample), 1);
+}
+
+TEST(SubscriptProof, UnknownWhereIndicesAreRead) {
+  EXPECT_EQ(proveWithin(read("seg[i]"), {0, 1}, square(14)).outcome, Proof::Unknown);
+  EXPECT_EQ(proveWithin(read("clamp(seg[i], 0, 1)"), {0, 1}, square(14)).outcome, Proof::Proven);
+  EXPECT_EQ(proveWithin(read("select(seg[i] != seg[j], 1, 0)"), {0, 1}, square(14)).outcome, Proof::Proven);
+  EXPECT_EQ(proveWithin(read("j - i + n"), {0, 1}, square(14)).outcome, Proof::Unknown);
+  EXPECT_EQ(proveWithin(read("i"), {0, 5}, square(14), read("seg[i] == 3")).outcome, Proof::Unknown);
+}
+
+TEST(SubscriptProof, RationalRowsOfMViT) {
+  // floor(iy*a - jy*b + (kh-1)*b) with q 56 and k 14: a = 1, b = 4
+  Domain map{{"iy", {0, 55}}, {"jy", {0, 13}}};
+  EXPECT_EQ(proveWithin(read("iy - 4*jy + 52"), {0, 107}, map).outcome, Proof::Proven);
+  auto bounds = bound(read("(3*iy - 7*jy + 91) floordiv 7"), map);
+  ASSERT_TRUE(bounds);
+  EXPECT_TRUE(bounds->exact);
+  EXPECT_EQ(bounds->range, (Range{0, 36}));
+}
+
+TEST(SubscriptAffine, Forms) {
+  auto skew = asAffine(read("(27*i + j + 13) mod 28"), square(14));
+  ASSERT_TRUE(skew);
+  EXPECT_EQ(skew->coefficients, (std::map<std::string, int64_t>{{"i", -1}, {"j", 1}}));
+  EXPECT_EQ(skew->constant, 13);
+  EXPECT_FALSE(asAffine(read("i mod 3"), square(14)));
+  EXPECT_FALSE(asAffine(read("i*j")));
+  EXPECT_TRUE(asAffine(read("i*j - j*i + 4"))->coefficients.empty());
+}
+
+TEST(SubscriptOffset, Recognised) {
+  std::set<std::string> query{"i", "iy", "ix"}, key{"j", "jy", "jx"};
+  auto offset = asOffset(read("jy - iy + 13"), query, key);
+  ASSERT_TRUE(offset);
+  EXPECT_EQ(offset->query, "iy");
+  EXPECT_EQ(offset->key, "jy");
+  EXPECT_EQ(offset->sign, 1);
+  EXPECT_EQ(offset->constant, 13);
+  auto mirrored = asOffset(read("13 + i - j"), query, key);
+  ASSERT_TRUE(mirrored);
+  EXPECT_EQ(mirrored->sign, -1);
+  EXPECT_TRUE(asOffset(read("(27*i + j + 13) mod 28"), query, key, square(14)));
+  for (const char *no : {"j", "i", "j + i", "2*j - 2*i", "j - i + k", "j - jx", "i - iy", "clamp(j - i, -4, 4)", "3"})
+    EXPECT_FALSE(asOffset(read(no), query, key)) << no;
+}
+
+TEST(SubscriptOffset, Dependence) {
+  std::set<std::string> query{"i"}, key{"j"};
+  auto of = [&](const char *text) {
+    Dependence d = dependence(read(text), query, key);
+    return std::string(d.query ? "query " : "") + (d.key ? "key" : "");
+  };
+  EXPECT_EQ(of("j - i"), "query key");
+  EXPECT_EQ(of("i + j - j"), "query ");
+  EXPECT_EQ(of("T[j]"), "key");
+  EXPECT_EQ(of("k + 3"), "");
+}
+
+TEST(SubscriptOffsetInterval, Masks) {
+  struct Case {
+    const char *predicate;
+    std::optional<Range> expected;
+  };
+  for (const Case &c : std::vector<Case>{{"j <= i", Range{kOpenLow, 0}},
+                                         {"abs(i - j) <= 4", Range{-4, 4}},
+                                         {"abs(i - j) < 4", Range{-3, 3}},
+                                         {"j <= i + 128", Range{kOpenLow, 128}},
+                                         {"j <= i and i - j < 4096", Range{-4095, 0}},
+                                         {"not (j <= i)", Range{1, kOpenHigh}},
+                                         {"i == j", Range{0, 0}},
+                                         {"j <= i or j <= i + 5", Range{kOpenLow, 5}},
+                                         {"max(i - j, j - i) <= 3", Range{-3, 3}},
+                                         {"2*j <= 2*i + 5", Range{kOpenLow, 2}},
+                                         {"j <= i and j > i", Range{}},
+                                         {"1 == 1", Range{kOpenLow, kOpenHigh}},
+                                         {"j < 7", std::nullopt},
+                                         {"i != j", std::nullopt},
+                                         {"j <= 2*i", std::nullopt},
+                                         {"seg[i] == seg[j]", std::nullopt}}) {
+    auto interval = asOffsetInterval(read(c.predicate), "i", "j");
+    ASSERT_EQ(interval.has_value(), c.expected.has_value()) << c.predicate;
+    if (interval)
+      EXPECT_EQ(*interval, *c.expected) << c.predicate << ": " << interval->low << ", " << interval->high;
+  }
+  // A predicate of the offset that is no half line, asked at every offset of the box.
+  auto bucket = asOffsetInterval(read("(j - i + 100) floordiv 8 == 12"), "i", "j", square(50));
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(*bucket, (Range{-4, 3}));
+}
+
+TEST(SubscriptPreimage, WithoutEnumeration) {
+  int64_t n = int64_t(1) << 40;
+  Domain domain{{"j", {0, n - 1}}};
+  using Positions = std::vector<int64_t>;
+  EXPECT_EQ(preimage(read("j - i + 13"), 20, "j", {{"i", 5}}, domain), (Positions{12}));
+  EXPECT_EQ(preimage(read("j - i + 13"), 20, "j", {{"i", 5}}, domain, read("j <= i")), Positions{});
+  EXPECT_EQ(preimage(read("13 - 3*j"), -8, "j", {}, domain), (Positions{7}));
+  EXPECT_EQ(preimage(read("13 - 3*j"), -7, "j", {}, domain), Positions{});
+  EXPECT_EQ(preimage(read("(j + i) floordiv 4"), 1000, "j", {{"i", 2}}, domain), (Positions{3998, 3999, 4000, 4001}));
+  EXPECT_EQ(preimage(read("(1 - 2*j) floordiv 5"), -2, "j", {}, domain), (Positions{4, 5}));
+  EXPECT_EQ(preimage(read("(j + 3) mod 549755813888"), 2, "j", {}, domain), (Positions{549755813887, 1099511627775}));
+  EXPECT_EQ(preimage(read("clamp(j - i, -2, 2) + 2"), 0, "j", {{"i", 6}}, {{"j", {0, 9}}}), (Positions{0, 1, 2, 3, 4}));
+  EXPECT_EQ(preimage(read("j"), 3, "j", {}, {}), (Positions{3})); // unbounded, yet one solution
+  EXPECT_EQ(preimage(read("j mod 2"), 1, "j", {}, {}), Positions{});
+}
+
+TEST(SubscriptSpeed, ManyTokensStayFast) {
+  auto start = std::chrono::steady_clock::now();
+  for (int64_t n : {2048, 4096, 131072})
+    for (const char *guard : {"j <= i", "abs(i - j) <= 128", "j <= i and i - j < 512"}) {
+      Expr flat = read("i + 1") * Expr(n) + read("j");
+      simplify(floorDiv(flat, Expr(n + 1)), square(n), read(guard));
+      proveWithin(read("j - i") + Expr(n - 1), {0, 2 * n - 2}, square(n), read(guard));
+      bound(read("j - i"), square(n), read(guard));
+    }
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 1.0);
+}
+} // namespace
