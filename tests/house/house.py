@@ -115,6 +115,31 @@ def scheme_names(root):
                     yield f"{path}:{number}: \"{literal}\" is the name of a scheme: use the class of its index expression"
 
 
+def constraints(root):
+    """Every numbered constraint of dialect/SPEC.md is cited by a verifier and has a test; no other number is cited."""
+    number = r"\b[a-z]+_c\d+(?!\d)"
+    specified = {}
+    for path, text in texts(root, r"^dialect/SPEC\.md$"):
+        for line, row in enumerate(text.splitlines(), 1):
+            if match := re.match(rf"\|\s*({number})\s*\|", row):
+                specified[match.group(1)] = f"{path}:{line}"
+    cited = {}
+    for path, text in texts(root, r"^dialect/IR/.*\.cpp$"):
+        for line, row in enumerate(text.splitlines(), 1):
+            for name in re.findall(number, row):
+                cited.setdefault(name, f"{path}:{line}")
+    tested = set()
+    for _, text in texts(root, r"^tests/dialect/.*\.mlir$"):
+        tested.update(re.findall(number, text))
+    for name, where in specified.items():
+        if name not in cited:
+            yield f"{where}: no verifier cites {name}"
+        if name not in tested:
+            yield f"{where}: no test in tests/dialect names {name}"
+    for name in sorted(cited.keys() - specified.keys()):
+        yield f"{cited[name]}: {name} is not in dialect/SPEC.md"
+
+
 CHECKS = {
     "file-length": file_length,
     "machine-paths": machine_paths,
@@ -122,6 +147,7 @@ CHECKS = {
     "pass-tests": pass_tests,
     "links": links,
     "scheme-names": scheme_names,
+    "constraints": constraints,
 }
 
 

@@ -52,6 +52,16 @@ class HouseTest(unittest.TestCase):
         files["passes/A.cpp"] = '// "zigzag" is one such\nprint("zigzags");\n'
         self.assertEqual(self.findings("scheme-names", files), [])
 
+    def test_constraints(self):
+        files = {"dialect/SPEC.md": "| number | constraint |\n|---|---|\n| pad_c1 | x |\n",
+                 "dialect/IR/Verify.cpp": 'emitError("x (pad_c1)")\n', "tests/dialect/pad.mlir": "// pad_c1\n"}
+        self.assertEqual(self.findings("constraints", files), [])
+        files["dialect/IR/Verify.cpp"] = 'emitError("x (pad_c12)")\n'
+        self.assertEqual(self.findings("constraints", files),
+                         ["dialect/SPEC.md:3: no verifier cites pad_c1", "dialect/IR/Verify.cpp:1: pad_c12 is not in dialect/SPEC.md"])
+        del files["tests/dialect/pad.mlir"]
+        self.assertIn("dialect/SPEC.md:3: no test in tests/dialect names pad_c1", self.findings("constraints", files))
+
 
 if __name__ == "__main__":
     unittest.main()
