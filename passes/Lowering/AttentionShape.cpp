@@ -255,7 +255,12 @@ std::optional<AttentionShape> Analyzer::run() {
   auto valueArgument = argumentOf(attention.getValue());
   if (!valueArgument)
     return reason = "the values are computed inside the kernel", std::nullopt;
-  auto value = resolve(attention.getValueSpec(), attention.getValue(), attention.getSizesAttr(), std::nullopt);
+  AxisSizes known;
+  for (const auto &[axis, size] : space.sizes)
+    if (size != kRuntime)
+      known[axis] = size;
+  auto value = resolve(attention.getValueSpec(), attention.getValue(), sizesTo(attention.getContext(), known),
+                       std::nullopt);
   if (!value || !value->spec.result || space.value.size() != 1)
     return reason = "the values have more than one axis that is neither leading nor a key", std::nullopt;
   AxisSizes sizes = value->sizes;
@@ -269,11 +274,14 @@ std::optional<AttentionShape> Analyzer::run() {
   if (!parts || !resultParts)
     return reason = "the values are not read through even strides", std::nullopt;
   auto valueWalk = walk(*parts, *valueArgument, space.value), resultWalk = walk(*resultParts, 0, space.value);
+  shape.width = sizes.at(space.value.front());
+  // An axis of one element has no stride of its own in a simplified offset; any will do.
+  if (resultWalk && shape.width == 1)
+    resultWalk->depth = 1;
   if (!valueWalk || !resultWalk || valueWalk->query != 0 || resultWalk->key != 0 || resultWalk->depth != 1)
     return reason = "the values are not read through even strides", std::nullopt;
   shape.value = *valueWalk;
   shape.result = *resultWalk;
-  shape.width = sizes.at(space.value.front());
 
   for (Operation &operation : attention.getScore().front())
     if (auto term = dyn_cast<TermOp>(operation))

@@ -50,9 +50,13 @@ struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
     bool floats = plan.output.type == ElementType::F32;
     for (const TensorArgument &input : plan.inputs)
       floats &= input.type == ElementType::F32;
-    // What this lowering does not take goes the generic way.
-    if (!schedule || !shape || !floats)
+    // What this lowering does not take goes the generic way; `explain` reads why.
+    if (!schedule || !shape || !floats) {
+      if (reason.empty())
+        reason = floats ? "it has no schedule" : "its element type is not f32";
+      function->setAttr("attn.unfused", StringAttr::get(&getContext(), reason));
       return true;
+    }
     ImplicitLocOpBuilder builder(attention.getLoc(), &getContext());
     VectorBuilder vectors(builder, schedule.getLanes());
     CpuKernel kernel(vectors, *shape);
