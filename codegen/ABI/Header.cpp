@@ -115,14 +115,14 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan) {
       << "/* For callers that schedule by themselves: phase after phase, in each the items begin ... end-1 of\n"
       << "   _items(args, phase), with a worker index that no call has that runs at the same time. A phase may begin "
          "when\n"
-      << "   the one before it is done; the workspace keeps its contents between them. Phases:";
+      << "   the one before it is done; the workspace must keep its contents between them.";
   for (auto [index, phase] : enumerate(plan.phases)) {
     std::string title; // a comment must not end early
     for (char c : phase.title)
       title += isPrint(c) && c != '*' && c != '/' ? c : ' ';
-    out << (index ? ", " : " ") << index << " " << title << " (" << textOf(phase.items) << " items)";
+    out << "\n     phase " << index << ": " << title << ", " << textOf(phase.items) << " items";
   }
-  out << ". */\n"
+  out << " */\n"
       << "int32_t " << name << "_phases(void);\n"
       << "int64_t " << name << "_items(const " << name
       << "_args *args, int32_t phase); /* -1: an argument is wrong */\n"
@@ -136,7 +136,7 @@ void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
   const std::string &name = plan.name;
   out << "/* " << name;
   for (auto [index, input] : enumerate(plan.inputs))
-    out << (index ? ", " : "(") << layout.inputs[index] << " : " << textOf(input);
+    out << (index ? ",\n" + std::string(name.size() + 4, ' ') : "(") << layout.inputs[index] << " : " << textOf(input);
   out << (plan.inputs.empty() ? "()" : ")") << " -> " << textOf(plan.output) << "\n\n"
       << "     " << name << "_args args = " << name << "_args_init();\n";
   for (const std::string &field : layout.inputs)

@@ -189,6 +189,9 @@ Error validate(const KernelPlan &plan) {
     return problem(plan, "the name must be a C identifier that C and C++ leave free; choose another");
   if (plan.phases.empty())
     return problem(plan, "the plan has no phases");
+  for (const std::string &size : plan.sizes)
+    if (!isIdentifier(size))
+      return problem(plan, "the run-time size '" + size + "' must have a C identifier as its name");
   for (const TensorArgument &input : plan.inputs)
     if (Error error = checkTensor(plan, input))
       return error;

@@ -285,6 +285,9 @@ TEST(Abi, RefusesPlansWithoutACInterface) {
   plan.inputs[0].shape[0].name = "m";
   EXPECT_NE(messageOf(plan).find("tensor 'x' has the size 'm'"), std::string::npos);
   plan = doublePlan();
+  plan.sizes[0] = "n*/";
+  EXPECT_NE(messageOf(plan).find("the run-time size 'n*/' must have a C identifier"), std::string::npos);
+  plan = doublePlan();
   plan.inputs[0].shape[1].fixed = 0;
   EXPECT_NE(messageOf(plan).find("tensor 'x' has a dimension of 0 elements"), std::string::npos);
   plan = doublePlan();

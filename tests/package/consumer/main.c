@@ -25,7 +25,8 @@ static double worst_error(void) {
       for (j = 0; j < N; ++j) {
         double score = 0;
         for (d = 0; d < D; ++d)
-          score += (double)q[(head * N + i) * D + d] * ((double)k[(head * N + j) * D + d] + (double)table[(j - i + N - 1) * D + d]);
+          score += (double)q[(head * N + i) * D + d] *
+                   ((double)k[(head * N + j) * D + d] + (double)table[(j - i + N - 1) * D + d]);
         sum += weight[j] = exp(score / sqrt((double)D));
       }
       for (d = 0; d < D; ++d) {

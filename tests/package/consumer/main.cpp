@@ -9,13 +9,14 @@ static void inOrderBackwards(void *calls, int64_t count, void (*body)(void *, in
 }
 
 int main() {
-  const int64_t batch = 2, count = batch * 2 * 5 * 8;
-  std::vector<float> q(count, 0.5f), k(count), v(count, 1.0f), table(9 * 8, -0.25f), serial(count, -1.0f), parallel(count, -1.0f);
-  for (int64_t n = 0; n < count; ++n)
+  const size_t batch = 2, count = batch * 2 * 5 * 8;
+  std::vector<float> q(count, 0.5f), k(count), v(count, 1.0f), table(9 * 8, -0.25f), serial(count, -1.0f),
+      parallel(count, -1.0f);
+  for (size_t n = 0; n < count; ++n)
     k[n] = static_cast<float>(n % 11) / 11, v[n] = static_cast<float>(n % 7);
   relative_args args = relative_args_init();
   args.q = q.data(), args.k = k.data(), args.v = v.data(), args.table = table.data(), args.out = serial.data();
-  args.batch = batch;
+  args.batch = static_cast<int64_t>(batch);
   skewer_exec exec = skewer_exec_init();
   exec.workers = 2;
   if (relative(&args, &exec) != SKEWER_NULL_WORKSPACE && relative_workspace_bytes(&args, &exec) != 0)
