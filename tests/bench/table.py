@@ -8,7 +8,7 @@ import sys
 
 COLUMNS = [
     # heading, width
-    ("layer", 26), ("error", 9), ("ms", 10), ("GF/s", 8), ("peak", 6), ("workspace", 10), ("object", 8),
+    ("layer", 26), ("error", 9), ("ms", 10), ("GF/s", 8), ("of peak", 7), ("workspace", 10), ("object", 8),
 ]
 
 
@@ -26,21 +26,16 @@ def number_text(value, pattern):
     return "-" if value is None else format(value, pattern)
 
 
-def parse_report(text):
-    """The JSON object in the output of `skewer bench --json`, of its first kernel where it is a list."""
-    report = json.loads(text)
-    return report[0] if isinstance(report, list) else report
-
-
-def row_of(name, report, object_bytes):
-    peak = report.get("share_of_peak")
+def row_of(name, kernel, object_bytes):
+    """A table row from one entry of `kernels` in the report of `skewer bench --json`."""
+    seconds, share = kernel.get("median_seconds"), kernel.get("percent_of_peak")
     return [
         name,
-        number_text(report.get("max_error"), ".1e"),
-        number_text(report.get("milliseconds"), ".3f"),
-        number_text(report.get("gflops"), ".1f"),
-        "-" if peak is None else f"{100 * peak:.0f} %",
-        size_text(report.get("workspace_bytes")),
+        number_text(kernel.get("max_error"), ".1e"),
+        number_text(seconds and seconds * 1e3, ".3f"),
+        number_text(kernel.get("gflops"), ".1f"),
+        "-" if share is None else f"{share:.0f} %",
+        size_text(kernel.get("workspace_bytes")),
         size_text(object_bytes),
     ]
 
@@ -51,21 +46,50 @@ def line_of(cells):
 
 
 def run(command):
-    """Standard output of a command; its messages go to the terminal. None where it failed."""
+    """Standard output of a command and whether it succeeded; its messages go to the terminal."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         print(f"table: '{' '.join(command)}' failed with status {done.returncode}", file=sys.stderr)
-        return None
-    return done.stdout
+    return done.stdout, done.returncode == 0
 
 
 def compile_spec(skewer, spec, out):
     """Bytes of the object files that `skewer compile` writes into a folder of its own under `out`; None where it failed."""
     folder = os.path.join(out, os.path.splitext(os.path.basename(spec))[0])
     os.makedirs(folder, exist_ok=True)
-    if run([skewer, "compile", spec, "-o", folder]) is None:
+    _, compiled = run([skewer, "compile", spec, "-o", folder])
+    if not compiled:
         return None
     return sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder) if name.endswith(".o"))
+
+
+def kernels_of(output):
+    """The entries of `kernels` in a report; none where the text is no report."""
+    try:
+        return json.loads(output)["kernels"]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def bench_spec(arguments, spec):
+    """Prints the spec's rows; False where compiling or measuring failed or a result was wrong."""
+    name = os.path.splitext(os.path.basename(spec))[0]
+    object_bytes = None
+    if arguments.compile:
+        object_bytes = compile_spec(arguments.skewer, spec, arguments.out)
+        if object_bytes is None:
+            return False
+    command = [arguments.skewer, "bench", "--json", spec]
+    if arguments.threads:
+        command += ["--threads", arguments.threads]
+    output, right = run(command)
+    kernels = kernels_of(output)
+    if right and not kernels:
+        print(f"table: '{' '.join(command)}' printed no report", file=sys.stderr)
+    for kernel in kernels:
+        row = row_of(name if len(kernels) == 1 else kernel["name"], kernel, object_bytes)
+        print(line_of(row) + ("" if right else "  wrong"), flush=True)
+    return right and bool(kernels)
 
 
 def main():
@@ -78,28 +102,7 @@ def main():
     arguments = parser.parse_args()
 
     print(line_of([heading for heading, _ in COLUMNS]), flush=True)
-    failed = 0
-    for spec in arguments.specs:
-        name = os.path.splitext(os.path.basename(spec))[0]
-        object_bytes = None
-        if arguments.compile:
-            object_bytes = compile_spec(arguments.skewer, spec, arguments.out)
-            if object_bytes is None:
-                failed += 1
-                continue
-        command = [arguments.skewer, "bench", "--json", spec]
-        if arguments.threads:
-            command += ["--threads", arguments.threads]
-        output = run(command)
-        try:
-            report = parse_report(output) if output is not None else None
-        except ValueError:
-            print(f"table: '{' '.join(command)}' printed something that is not JSON", file=sys.stderr)
-            report = None
-        if report is None:
-            failed += 1
-            continue
-        print(line_of(row_of(name, report, object_bytes)), flush=True)
+    failed = [spec for spec in arguments.specs if not bench_spec(arguments, spec)]
     return 1 if failed else 0
 
 
