@@ -1,0 +1,96 @@
+// The syntax tree of a specification.
+#pragma once
+#include "llvm/ADT/StringRef.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace skewer::language {
+
+struct Node;
+using NodePtr = std::unique_ptr<Node>;
+
+enum class NodeKind {
+  Name,
+  Number,
+  String,    // name: the text between the quotes
+  Unary,     // name: "-" or "not"
+  Binary,    // name: + - * / // % ^ < <= > >= == != and or
+  Call,      // name: what is called; operands and keywords: its arguments
+  Subscript, // operands[0] at operands[1…]
+  Slice,     // low : high : step, each of them may be null
+  Ellipsis,
+  Tuple,     // (a, b) or [a, b]
+  Where      // operands[0] where operands[1]
+};
+
+struct Keyword {
+  llvm::StringRef name;
+  NodePtr value;
+};
+
+struct Node {
+  NodeKind kind;
+  llvm::StringRef text; // all of it, as written
+  llvm::StringRef name;
+  double number = 0;
+  int64_t integer = 0;
+  bool isInteger = false;
+  std::vector<NodePtr> operands;
+  std::vector<Keyword> keywords;
+  size_t depth = 1; // nodes on the longest path downwards: what recursive visitors need of the stack
+};
+
+struct Statement {
+  std::vector<llvm::StringRef> targets; // empty: return
+  bool destructures = false;
+  NodePtr value;
+};
+
+struct ParamDeclaration {
+  llvm::StringRef name;
+  NodePtr value; // null: must be given from outside
+};
+
+struct TypeExpression {
+  llvm::StringRef text, element;
+  std::vector<NodePtr> sizes;
+};
+
+struct KernelOperand {
+  llvm::StringRef name;
+  bool isConst = false;
+  std::shared_ptr<TypeExpression> type; // shared by the names of one group
+};
+
+struct Kernel {
+  llvm::StringRef name;
+  std::vector<KernelOperand> operands;
+  TypeExpression result;
+  std::vector<Statement> body;
+  llvm::StringRef end; // the closing brace
+};
+
+struct SchemeOperand {
+  llvm::StringRef name;
+  bool isTensor = false;
+  std::vector<llvm::StringRef> axes;    // a tensor's: [b, h, i, d]
+  std::vector<llvm::StringRef> pattern; // map = (H, W): names of the parts
+  NodePtr defaultValue;                 // window = 4
+};
+
+struct Scheme {
+  llvm::StringRef name;
+  std::vector<SchemeOperand> operands;
+  std::vector<Statement> body;
+  llvm::StringRef end;
+};
+
+struct Program {
+  std::vector<ParamDeclaration> params;
+  std::vector<llvm::StringRef> sizes;
+  std::vector<Kernel> kernels;
+  std::vector<Scheme> schemes;
+};
+
+} // namespace skewer::language

@@ -1,0 +1,161 @@
+// Proofs that every index expression stays inside its table, under the guard or the softmax's mask that covers it.
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::Expr;
+
+void Emitter::checkSubscripts(func::FuncOp function) {
+  SmallVector<attn::EinsumOp> einsums;
+  function.walk([&](attn::EinsumOp op) { einsums.push_back(op); });
+  for (attn::EinsumOp op : einsums)
+    if (!diagnostics.exhausted())
+      checkEinsum(op);
+}
+
+static std::string describe(const subscript::Assignment &point) {
+  std::string text;
+  for (const auto &[name, value] : point)
+    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+  return text;
+}
+
+void Emitter::checkEinsum(attn::EinsumOp op) {
+  auto found = einsumTexts.find(op);
+  if (found == einsumTexts.end())
+    return;
+  const SpecText &places = found->second;
+  attn::ResolvedEinsum resolved = attn::resolve(op);
+  subscript::Domain domain = subscript::domainOf(resolved.sizes);
+  for (size_t k = 0; k < resolved.spec.operands.size(); ++k) {
+    std::vector<int64_t> shape = attn::shapeOf(op.getInputs()[k]);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const subscript::Dimension &dimension = resolved.spec.operands[k][d];
+      if (dimension.isProduct() || shape[d] == subscript::kRuntime)
+        continue;
+      subscript::Range rows{0, shape[d] - 1};
+      auto proof = subscript::proveWithin(dimension.index, rows, domain, resolved.guard);
+      if (proof.outcome != subscript::Proof::Proven && guardByMask(op, domain)) {
+        resolved = attn::resolve(op);
+        proof = subscript::proveWithin(dimension.index, rows, domain, resolved.guard);
+      }
+      StringRef place = places.dimensions[k][d];
+      StringRef written = place;
+      if (written.consume_front("("))
+        written.consume_back(")");
+      std::string name = "'" + places.operandNames[k] + "'";
+      std::string range = "rows 0.." + std::to_string(shape[d] - 1);
+      if (proof.outcome == subscript::Proof::Refuted) {
+        error(written, "table " + name + " is read outside its rows");
+        std::string note;
+        if (proof.range)
+          note = written.str() + " runs from " + std::to_string(proof.range->low) + " to " +
+                 std::to_string(proof.range->high) + ", but " + name + " has " + range + "; ";
+        else
+          note = name + " has " + range + "; ";
+        diagnostics.note(note + "at " + describe(proof.counterexample) + " it reads row " + std::to_string(proof.value));
+        if (proof.range && proof.range->high - proof.range->low == rows.high && proof.range->low != 0) {
+          int64_t shift = -proof.range->low;
+          diagnostics.note("its values are as many as the rows: " + written.str() + (shift < 0 ? " - " : " + ") +
+                           std::to_string(std::abs(shift)) + " runs from 0 to " + std::to_string(rows.high));
+        } else if (!resolved.guard) {
+          diagnostics.note("where the term is not to be read, say so: einsum(…) where …");
+        }
+      } else if (proof.outcome == subscript::Proof::Unknown) {
+        error(written, "cannot prove that this stays inside " + range + " of " + name);
+      } else if (proof.range && (proof.range->low > 0 || proof.range->high < rows.high)) {
+        diagnostics.note(written, "of " + range + " of " + name + " only " + std::to_string(proof.range->low) + ".." +
+                                      std::to_string(proof.range->high) + " are ever read");
+      }
+    }
+  }
+}
+
+namespace {
+std::string symbolOf(size_t dimension) { return "d" + std::to_string(dimension); }
+
+/// The axes of a dimension's product, as functions of the dimension's flat index.
+void unflatten(const subscript::Dimension &dimension, const subscript::AxisSizes &sizes, const Expr &flat,
+               subscript::Substitution &axes) {
+  int64_t stride = 1;
+  for (size_t k = dimension.axes.size(); k-- > 0;) {
+    auto size = sizes.find(dimension.axes[k]);
+    int64_t extent = size == sizes.end() ? subscript::kRuntime : size->second;
+    Expr position = stride == 1 ? flat : floorDiv(flat, Expr(stride));
+    axes[dimension.axes[k]] = k > 0 && extent > 0 ? mod(position, Expr(extent)) : position;
+    stride *= k > 0 && extent > 0 ? extent : 1;
+  }
+}
+
+/// The mask under which every use of `value` is seen, as a predicate of its indices d0, d1, …; nothing if some use is
+/// seen without one.
+std::optional<Expr> maskOf(mlir::Value value, unsigned depth = 0) {
+  if (value.use_empty() || depth > 100)
+    return std::nullopt;
+  std::optional<Expr> all;
+  for (OpOperand &use : value.getUses()) {
+    Operation *op = use.getOwner();
+    std::optional<Expr> one;
+    if (auto softmax = dyn_cast<attn::SoftmaxOp>(op)) {
+      auto dimensions = subscript::parseDimensions(std::string_view(softmax.getAxes()));
+      auto mask = softmax.getMask() ? subscript::parse(std::string_view(*softmax.getMask())) : std::nullopt;
+      if (!dimensions || !mask)
+        return std::nullopt;
+      std::vector<int64_t> shape = attn::shapeOf(value);
+      subscript::AxisSizes sizes = attn::sizesFrom(softmax.getSizesAttr());
+      for (size_t d = 0; d < dimensions->size() && d < shape.size(); ++d)
+        if ((*dimensions)[d].isAxis())
+          sizes[(*dimensions)[d].axes[0]] = shape[d];
+      subscript::Substitution axes;
+      for (size_t d = 0; d < dimensions->size(); ++d)
+        unflatten((*dimensions)[d], sizes, Expr::symbol(symbolOf(d)), axes);
+      one = subscript::substitute(*mask, axes);
+    } else if (auto rearrange = dyn_cast<attn::RearrangeOp>(op)) {
+      auto resolved = attn::resolve(rearrange.getSpec(), rearrange.getInput(), rearrange.getSizesAttr(), std::nullopt);
+      auto above = maskOf(rearrange.getResult(), depth + 1);
+      if (!resolved || !above)
+        return std::nullopt;
+      subscript::Substitution fromAxes, toInput;
+      for (size_t d = 0; d < resolved->spec.result->size(); ++d)
+        fromAxes[symbolOf(d)] = subscript::flatIndex((*resolved->spec.result)[d], resolved->sizes);
+      for (size_t d = 0; d < resolved->spec.operands[0].size(); ++d)
+        unflatten(resolved->spec.operands[0][d], resolved->sizes, Expr::symbol(symbolOf(d)), toInput);
+      one = subscript::simplify(subscript::substitute(*above, fromAxes), subscript::domainOf(resolved->sizes));
+      for (const std::string &symbol : subscript::symbolsOf(*one))
+        if (!toInput.count(symbol))
+          return std::nullopt; // an axis along which the value is repeated: seen by some of the copies
+      one = subscript::substitute(*one, toInput);
+    } else if (op->getNumResults() == 1 && op->getResult(0).getType() == value.getType() &&
+               op->hasTrait<OpTrait::Elementwise>()) {
+      one = maskOf(op->getResult(0), depth + 1);
+    }
+    if (!one)
+      return std::nullopt;
+    all = all && !(*all == *one) ? logicalOr(*all, *one) : *one;
+  }
+  return all;
+}
+} // namespace
+
+/// An element that every softmax above throws away may be anything: the einsum takes the mask as its guard.
+bool Emitter::guardByMask(attn::EinsumOp op, const subscript::Domain &domain) {
+  auto mask = maskOf(op.getResult());
+  attn::ResolvedEinsum resolved = attn::resolve(op);
+  if (!mask || !resolved.spec.result)
+    return false;
+  subscript::Substitution axes;
+  for (size_t d = 0; d < resolved.spec.result->size(); ++d)
+    axes[symbolOf(d)] = subscript::flatIndex((*resolved.spec.result)[d], resolved.sizes);
+  Expr guard = subscript::simplify(subscript::substitute(*mask, axes), domain);
+  if (resolved.guard && *resolved.guard != guard)
+    guard = logicalAnd(*resolved.guard, guard);
+  if (resolved.guard && *resolved.guard == guard)
+    return false;
+  op.setGuard(subscript::print(guard));
+  return true;
+}
+
+} // namespace skewer::language

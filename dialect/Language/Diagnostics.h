@@ -1,0 +1,45 @@
+// Errors, warnings and notes with a place in the text, in the style of a compiler.
+#pragma once
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/SourceMgr.h"
+#include <string>
+#include <vector>
+
+namespace skewer::language {
+
+/// Every place is a piece of a buffer of the source manager; an empty StringRef with a null pointer is "no place".
+class Diagnostics {
+public:
+  Diagnostics(llvm::SourceMgr &sources, llvm::raw_ostream &out) : sources(sources), out(out) {}
+
+  void error(llvm::StringRef place, const std::string &message);
+  void warning(llvm::StringRef place, const std::string &message);
+  /// Belongs to the error or warning before it.
+  void note(llvm::StringRef place, const std::string &message);
+  void note(const std::string &message) { note({}, message); }
+
+  bool hasErrors() const { return errors > 0; }
+  /// True once so many errors were printed that going on helps nobody.
+  bool exhausted() const { return errors >= kMaximumErrors; }
+
+  /// While a scheme is inlined, errors say where it was called.
+  void enterCall(llvm::StringRef place, llvm::StringRef scheme) { calls.push_back({place, scheme.str()}); }
+  void leaveCall() { calls.pop_back(); }
+
+  llvm::SourceMgr &sources;
+
+private:
+  static constexpr unsigned kMaximumErrors = 20;
+  void print(llvm::StringRef place, const char *kind, const std::string &message);
+  llvm::raw_ostream &out;
+  unsigned errors = 0;
+  bool silenced = false; // the last error was not printed, so its notes are not either
+  std::vector<std::pair<llvm::StringRef, std::string>> calls;
+};
+
+/// " (did you mean 'rel_h'?)" for the candidate nearest to `name` by edit distance, or nothing.
+std::string suggestion(llvm::StringRef name, llvm::ArrayRef<std::string> candidates);
+
+} // namespace skewer::language

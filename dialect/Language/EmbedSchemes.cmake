@@ -1,0 +1,11 @@
+# Writes OUTPUT, a C++ file that holds the text of each FILES: cmake -DOUTPUT=… -DFILES=a;b -P EmbedSchemes.cmake
+set(text "// Generated from dialect/Schemes. Do not edit.\n#include \"dialect/Language/Language.h\"\n\n")
+string(APPEND text "static const skewer::language::SchemeFile files[] = {\n")
+separate_arguments(FILES UNIX_COMMAND "${FILES}")
+foreach(file IN LISTS FILES)
+  get_filename_component(name "${file}" NAME_WE)
+  file(READ "${file}" content)
+  string(APPEND text "    {\"${name}\", R\"attn(${content})attn\"},\n")
+endforeach()
+string(APPEND text "};\nllvm::ArrayRef<skewer::language::SchemeFile> skewer::language::builtinSchemes() { return files; }\n")
+file(WRITE "${OUTPUT}" "${text}")

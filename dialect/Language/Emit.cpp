@@ -1,0 +1,331 @@
+// Declarations, kernels and statements.
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace skewer::language {
+
+const Axis *Scope::axis(const std::string &name) const {
+  for (const Axis &axis : axes)
+    if (axis.name == name)
+      return &axis;
+  return nullptr;
+}
+
+Emitter::Emitter(Diagnostics &diagnostics, const Options &options, MLIRContext *context)
+    : diagnostics(diagnostics), options(options), context(context), builder(context) {}
+
+Location Emitter::location(StringRef place) {
+  SMLoc at = SMLoc::getFromPointer(place.data());
+  unsigned buffer = place.data() ? diagnostics.sources.FindBufferContainingLoc(at) : 0;
+  if (!buffer)
+    return UnknownLoc::get(context);
+  auto [line, column] = diagnostics.sources.getLineAndColumn(at, buffer);
+  return FileLineColLoc::get(context, diagnostics.sources.getMemoryBuffer(buffer)->getBufferIdentifier(), line, column);
+}
+
+Value Emitter::tensorValue(mlir::Value tensor, Dimensions dimensions) {
+  Value value;
+  value.kind = ValueKind::Tensor;
+  value.tensor = tensor;
+  value.dimensions = std::move(dimensions);
+  return value;
+}
+
+void Emitter::addBuiltins(const Program &builtin) {
+  for (const Scheme &scheme : builtin.schemes)
+    schemes.insert({scheme.name.str(), &scheme});
+}
+
+OwningOpRef<ModuleOp> Emitter::emit(const Program &program) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
+  declare(program);
+  for (const Kernel &kernel : program.kernels) {
+    if (diagnostics.exhausted())
+      break;
+    builder.setInsertionPointToEnd(module->getBody());
+    emitKernel(kernel);
+  }
+  if (program.kernels.empty() && !diagnostics.hasErrors())
+    diagnostics.error({}, "there is no 'kernel' in the specification, so there is nothing to compile");
+  return module;
+}
+
+void Emitter::declare(const Program &program) {
+  auto declareOnce = [&](StringRef name) {
+    auto [entry, fresh] = globals.declared.insert({name.str(), name});
+    if (!fresh) {
+      diagnostics.error(name, "'" + name.str() + "' is declared twice");
+      diagnostics.note(entry->second, "the first time here");
+    }
+    return fresh;
+  };
+  scope = &globals;
+  std::vector<std::string> names;
+  for (const ParamDeclaration &param : program.params) {
+    names.push_back(param.name.str());
+    if (!declareOnce(param.name))
+      continue;
+    auto given = options.parameters.find(param.name.str());
+    if (given != options.parameters.end()) {
+      globals.values[param.name.str()] = Value::whole(given->second);
+    } else if (param.value) {
+      Value value = evaluate(*param.value);
+      if (value.good() && !value.is(ValueKind::Number))
+        value = error(param.value->text, "a param is a number, found " + describe(value));
+      globals.values[param.name.str()] = value;
+    } else {
+      diagnostics.error(param.name, "param '" + param.name.str() + "' has no value; give it with -D " +
+                                        param.name.str() + "=…");
+      globals.values[param.name.str()] = Value();
+    }
+  }
+  for (const auto &[name, value] : options.parameters)
+    if (!globals.declared.count(name))
+      diagnostics.error({}, "there is no param '" + name + "' to give the value " + std::to_string(value) + " to" +
+                                suggestion(name, names));
+  for (StringRef size : program.sizes)
+    if (declareOnce(size)) {
+      Value value;
+      value.kind = ValueKind::Size;
+      value.name = size.str();
+      globals.values[size.str()] = value;
+      runtimeSizes.push_back(size.str());
+    }
+  std::map<std::string, StringRef> own;
+  for (const Scheme &scheme : program.schemes) {
+    auto [entry, fresh] = own.insert({scheme.name.str(), scheme.name});
+    if (!fresh) {
+      diagnostics.error(scheme.name, "scheme '" + scheme.name.str() + "' is defined twice");
+      diagnostics.note(entry->second, "the first time here");
+    }
+    schemes[scheme.name.str()] = &scheme;
+  }
+  std::map<std::string, StringRef> kernels;
+  for (const Kernel &kernel : program.kernels) {
+    auto [entry, fresh] = kernels.insert({kernel.name.str(), kernel.name});
+    if (!fresh) {
+      diagnostics.error(kernel.name, "kernel '" + kernel.name.str() + "' is defined twice");
+      diagnostics.note(entry->second, "the first time here");
+    }
+  }
+  scope = nullptr;
+}
+
+bool Emitter::shape(const TypeExpression &type, Dimensions &dimensions) {
+  constexpr int64_t kMaximumElements = int64_t(1) << 46;
+  bool fixedSeen = false;
+  int64_t elements = 1;
+  for (const NodePtr &node : type.sizes) {
+    Value value = evaluate(*node);
+    if (!value.good())
+      return false;
+    Dimension dimension;
+    if (value.is(ValueKind::Size)) {
+      if (fixedSeen)
+        return error(node->text, "the run-time size '" + value.name + "' must come before the sizes known at compile time"),
+               false;
+      dimension.size = subscript::kRuntime;
+      dimension.runtime = value.name;
+    } else if (!value.isWhole()) {
+      std::string what = value.is(ValueKind::Number) ? "a size is a whole number, found " + describe(value) +
+                                                           "; '//' divides rounding down"
+                                                     : "a size is a whole number, found " + describe(value);
+      return error(node->text, what), false;
+    } else if (value.integer < 1) {
+      return error(node->text, "a size is at least 1, but " + node->text.str() + " is " + std::to_string(value.integer)),
+             false;
+    } else {
+      fixedSeen = true;
+      dimension.size = value.integer;
+      if (value.integer > kMaximumElements || (elements *= value.integer) > kMaximumElements)
+        return error(node->text, "the tensor has more than 2^46 elements"), false;
+    }
+    dimensions.push_back(std::move(dimension));
+  }
+  return true;
+}
+
+RankedTensorType Emitter::typeOf(const Dimensions &dimensions, Type element) {
+  SmallVector<int64_t> sizes;
+  for (const Dimension &d : dimensions)
+    sizes.push_back(d.isRuntime() ? ShapedType::kDynamic : d.size);
+  return RankedTensorType::get(sizes, element);
+}
+
+ArrayAttr Emitter::shapeAttribute(const Dimensions &dimensions) {
+  SmallVector<Attribute> sizes;
+  for (const Dimension &d : dimensions)
+    sizes.push_back(d.isRuntime() ? Attribute(builder.getStringAttr(d.runtime)) : builder.getI64IntegerAttr(d.size));
+  return builder.getArrayAttr(sizes);
+}
+
+static Type elementType(OpBuilder &builder, StringRef name) {
+  return name == "f16" ? Type(builder.getF16Type()) : name == "bf16" ? Type(builder.getBF16Type()) : builder.getF32Type();
+}
+
+void Emitter::emitKernel(const Kernel &kernel) {
+  Scope own;
+  scope = &globals;
+  SmallVector<Type> inputs;
+  std::vector<Dimensions> shapes;
+  std::map<const TypeExpression *, std::pair<bool, Dimensions>> groups; // the operands of a group share their type
+  bool good = true;
+  for (const KernelOperand &operand : kernel.operands) {
+    if (!groups.count(operand.type.get())) {
+      auto &group = groups[operand.type.get()];
+      group.first = shape(*operand.type, group.second);
+    }
+    auto &[fine, dimensions] = groups[operand.type.get()];
+    good &= fine;
+    shapes.push_back(dimensions);
+    inputs.push_back(typeOf(dimensions, elementType(builder, operand.type->element)));
+    auto [entry, fresh] = own.declared.insert({operand.name.str(), operand.name});
+    if (!fresh) {
+      error(operand.name, "operand '" + operand.name.str() + "' is declared twice");
+      good = false;
+    }
+    if (auto global = globals.declared.find(operand.name.str()); global != globals.declared.end()) {
+      error(operand.name, "'" + operand.name.str() + "' is already a param or a size");
+      diagnostics.note(global->second, "declared here");
+      good = false;
+    }
+  }
+  Dimensions result;
+  good &= shape(kernel.result, result);
+  if (kernel.operands.empty() && good) {
+    error(kernel.name, "kernel '" + kernel.name.str() + "' has no operands");
+    good = false;
+  }
+  if (!good) {
+    scope = nullptr;
+    return;
+  }
+  Type element = elementType(builder, kernel.result.element);
+  auto function = func::FuncOp::create(builder, location(kernel.name), kernel.name,
+                                       builder.getFunctionType(inputs, typeOf(result, element)));
+  function->setAttr("attn.kernel", builder.getUnitAttr());
+  SmallVector<StringRef> sizes(runtimeSizes.begin(), runtimeSizes.end());
+  function->setAttr("attn.sizes", builder.getStrArrayAttr(sizes));
+  function.setResultAttr(0, "attn.shape", shapeAttribute(result));
+  Block *block = function.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  runtimeSources.clear();
+  einsumTexts.clear();
+  for (size_t k = 0; k < kernel.operands.size(); ++k) {
+    const KernelOperand &operand = kernel.operands[k];
+    function.setArgAttr(k, "attn.name", builder.getStringAttr(operand.name));
+    function.setArgAttr(k, "attn.shape", shapeAttribute(shapes[k]));
+    if (operand.isConst)
+      function.setArgAttr(k, "attn.const", builder.getUnitAttr());
+    for (size_t d = 0; d < shapes[k].size(); ++d)
+      if (shapes[k][d].isRuntime())
+        runtimeSources.insert({shapes[k][d].runtime, {block->getArgument(k), d}});
+    own.values[operand.name.str()] = tensorValue(block->getArgument(k), shapes[k]);
+  }
+  for (const Dimension &d : result)
+    if (d.isRuntime() && !runtimeSources.count(d.runtime)) {
+      error(kernel.result.text, "no operand has the run-time size '" + d.runtime + "' of the result");
+      good = false;
+    }
+
+  scope = &own;
+  Value value;
+  StringRef place;
+  if (good && emitBody(kernel.body, value, place, kernel.end))
+    finishKernel(kernel, result, element, value, place);
+  scope = nullptr;
+  for (const auto &[name, where] : own.declared)
+    if (!own.used.count(name) && !diagnostics.hasErrors())
+      diagnostics.warning(where, "'" + name + "' is never used");
+  if (diagnostics.hasErrors())
+    return;
+  // What a condition has replaced, or a variable held that nothing uses, is left over.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+    if (isOpTriviallyDead(&op)) {
+      einsumTexts.erase(&op);
+      op.erase();
+    }
+  checkSubscripts(function);
+}
+
+bool Emitter::emitBody(const std::vector<Statement> &body, Value &result, StringRef &place, StringRef end) {
+  bool good = true;
+  for (size_t k = 0; k < body.size() && !diagnostics.exhausted(); ++k) {
+    const Statement &statement = body[k];
+    Value value = evaluate(*statement.value);
+    if (!statement.targets.empty()) {
+      good &= assign(statement, std::move(value));
+      continue;
+    }
+    if (k + 1 < body.size())
+      diagnostics.error(body[k + 1].value->text, "a statement after 'return' is never reached");
+    result = std::move(value);
+    place = statement.value->text;
+    return good && result.good();
+  }
+  if (good && !diagnostics.hasErrors())
+    error(end, "expected 'return' before the end of the block");
+  return false;
+}
+
+bool Emitter::assign(const Statement &statement, Value value) {
+  std::vector<Value> parts;
+  if (!statement.destructures) {
+    parts.push_back(value);
+  } else if (value.good() && (!value.is(ValueKind::List) || value.items.size() != statement.targets.size())) {
+    error(statement.value->text, "expected a list of " + std::to_string(statement.targets.size()) + ", found " +
+                                     describe(value));
+    value = Value();
+  }
+  if (statement.destructures)
+    parts = value.good() ? value.items : std::vector<Value>(statement.targets.size());
+  for (size_t k = 0; k < statement.targets.size(); ++k) {
+    StringRef name = statement.targets[k];
+    auto [entry, fresh] = scope->declared.insert({name.str(), name});
+    if (!fresh) {
+      error(name, "'" + name.str() + "' has a value already; give the new one another name");
+      diagnostics.note(entry->second, "declared here");
+      return false;
+    }
+    if (globals.values.count(name.str())) {
+      error(name, "'" + name.str() + "' is already a param or a size");
+      diagnostics.note(globals.declared[name.str()], "declared here");
+    }
+    scope->values[name.str()] = parts[k];
+  }
+  return value.good();
+}
+
+void Emitter::finishKernel(const Kernel &kernel, const Dimensions &declared, Type element, Value result, StringRef place) {
+  if (!result.is(ValueKind::Tensor)) {
+    error(place, "kernel '" + kernel.name.str() + "' returns a tensor, found " + describe(result));
+    return;
+  }
+  bool same = declared.size() == result.dimensions.size();
+  for (size_t d = 0; same && d < declared.size(); ++d)
+    same = declared[d].size == result.dimensions[d].size && declared[d].runtime == result.dimensions[d].runtime;
+  if (!same) {
+    error(place, "kernel '" + kernel.name.str() + "' returns " + describe(declared) + ", but this is " +
+                     describe(result.dimensions));
+    diagnostics.note(kernel.result.text, "declared here");
+    return;
+  }
+  Type type = typeOf(declared, element);
+  if (result.tensor.getType() != type) {
+    // An einsum writes the declared element type itself: one rounding, from its accumulator.
+    auto einsum = result.tensor.getDefiningOp<attn::EinsumOp>();
+    if (einsum && result.tensor.use_empty())
+      result.tensor.setType(cast<RankedTensorType>(type));
+    else if (cast<RankedTensorType>(result.tensor.getType()).getElementType().getIntOrFloatBitWidth() >
+             element.getIntOrFloatBitWidth())
+      result.tensor = arith::TruncFOp::create(builder, location(place), type, result.tensor);
+    else
+      result.tensor = arith::ExtFOp::create(builder, location(place), type, result.tensor);
+  }
+  func::ReturnOp::create(builder, location(place), result.tensor);
+}
+
+} // namespace skewer::language

@@ -1,0 +1,391 @@
+// einsum("…", operands…, axis = size), and T[index, …], which is one.
+#include "dialect/Language/Emitter.h"
+#include "dialect/Subscript/Arithmetic.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::AxisSizes;
+using subscript::Expr;
+using subscript::kRuntime;
+
+namespace {
+/// `len(i)` becomes the symbol `len_i_` of the same length, so that places in the text stay what they are.
+std::string withLengthSymbols(StringRef text) {
+  std::string result = text.str();
+  for (size_t at = 0; (at = result.find("len", at)) != std::string::npos; at += 3) {
+    if (at > 0 && (isAlnum(result[at - 1]) || result[at - 1] == '_'))
+      continue;
+    size_t open = result.find_first_not_of(' ', at + 3);
+    if (open == std::string::npos || result[open] != '(')
+      continue;
+    size_t close = result.find(')', open);
+    if (close == std::string::npos)
+      continue;
+    for (size_t k = at + 3; k <= close; ++k)
+      if (!isAlnum(result[k]))
+        result[k] = '_';
+  }
+  return result;
+}
+StringRef lengthOf(StringRef symbol) {
+  return symbol.starts_with("len_") && symbol.ends_with("_") ? symbol.drop_front(3).trim('_') : StringRef();
+}
+
+/// iy and jy, i and j: positions of the query and the key along one direction.
+std::string partner(StringRef axis) {
+  if (axis.empty() || (axis[0] != 'i' && axis[0] != 'j'))
+    return "";
+  return (axis[0] == 'i' ? "j" : "i") + axis.drop_front().str();
+}
+
+/// Adds the sizes that the operands tell: lone axes, and the one unknown factor of a product.
+void learnSizes(const subscript::Einsum &spec, ArrayRef<std::vector<int64_t>> shapes, AxisSizes &sizes) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t k = 0; k < spec.operands.size() && k < shapes.size(); ++k)
+      for (size_t d = 0; d < spec.operands[k].size() && d < shapes[k].size(); ++d) {
+        const std::string *unknown = nullptr;
+        int64_t product = 1;
+        bool solvable = true;
+        for (const std::string &axis : spec.operands[k][d].axes) {
+          auto found = sizes.find(axis);
+          if (found != sizes.end())
+            product = found->second > 0 ? subscript::checkedMultiply(product, found->second).value_or(0) : 0;
+          else if (unknown)
+            solvable = false;
+          else
+            unknown = &axis;
+        }
+        int64_t size = shapes[k][d];
+        bool lone = spec.operands[k][d].isAxis();
+        if (!unknown || !solvable || (size == kRuntime ? !lone : product <= 0 || size % product))
+          continue;
+        sizes[*unknown] = size == kRuntime ? kRuntime : size / product;
+        changed = true;
+      }
+  }
+}
+} // namespace
+
+bool Emitter::keywordSizes(const Node &node, AxisSizes &given) {
+  for (const Keyword &k : node.keywords) {
+    auto size = evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
+    if (!size)
+      return false;
+    if (*size < 1)
+      return error(k.value->text, "axis '" + k.name.str() + "' has a size of at least 1, found " + std::to_string(*size)),
+             false;
+    given[k.name.str()] = *size;
+  }
+  return true;
+}
+
+Value Emitter::emitEinsum(const Node &node) {
+  if (node.operands.empty() || node.operands[0]->kind != NodeKind::String) {
+    error(node.operands.empty() ? node.text : node.operands[0]->text, "the first argument of 'einsum' is its text");
+    diagnostics.note("usage: einsum(\"b h i d, b h j d -> b h i j\", q, k)");
+    return {};
+  }
+  StringRef text = node.operands[0]->name;
+  subscript::ParseError why;
+  auto spec = subscript::parseEinsum(withLengthSymbols(text), &why);
+  if (!spec)
+    return error(text.drop_front(std::min(why.position, text.size())).take_front(1), why.message);
+  if (!spec->result)
+    return error(text, "an einsum says its result: \"… -> b h i j\"");
+  std::vector<Value> operands;
+  for (size_t k = 1; k < node.operands.size(); ++k) {
+    auto operand = tensorArgument(node, k);
+    if (!operand)
+      return {};
+    operands.push_back(*operand);
+  }
+  if (operands.size() != spec->operands.size())
+    return error(text, "the text names " + std::to_string(spec->operands.size()) + " operands, but " +
+                           std::to_string(operands.size()) + " are given");
+  for (size_t k = 0; k < operands.size(); ++k)
+    if (operands[k].dimensions.size() != spec->operands[k].size()) {
+      const auto &list = spec->operands[k];
+      StringRef place = list.empty() ? text : text.slice(list.front().begin, list.back().end);
+      error(place, "the text gives operand " + std::to_string(k + 1) + " " + std::to_string(list.size()) +
+                       " dimensions, but '" + node.operands[k + 1]->text.take_front(40).str() + "' is " +
+                       describe(operands[k]));
+      return {};
+    }
+  AxisSizes given, all;
+  if (!keywordSizes(node, given) || !substituteNames(*spec, text, given) ||
+      !einsumSizes(node, *spec, operands, text, given, all))
+    return {};
+  return buildEinsum(node, *spec, operands, given, all, false);
+}
+
+/// Params and scalars in index expressions become their values. What is left are axes and lengths.
+bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
+  std::set<std::string> axes;
+  auto collect = [&](const subscript::Dimensions &list) {
+    for (const subscript::Dimension &dimension : list)
+      axes.insert(dimension.axes.begin(), dimension.axes.end());
+  };
+  for (const auto &operand : spec.operands)
+    collect(operand);
+  collect(*spec.result);
+  for (const auto &[axis, size] : given)
+    axes.insert(axis);
+  for (const auto &[axis, size] : given)
+    if (!is_contained(spec.axes(), axis)) {
+      error(text, "no axis '" + axis + "' in this text" + suggestion(axis, spec.axes()));
+      return false;
+    }
+  for (const subscript::Dimension &dimension : *spec.result)
+    if (!dimension.isProduct() && !dimension.index.isConstant(0))
+      return error(text.slice(dimension.begin, dimension.end), "an index expression cannot be a dimension of the result"),
+             false;
+  for (auto &operand : spec.operands)
+    for (subscript::Dimension &dimension : operand) {
+      if (dimension.isProduct())
+        continue;
+      StringRef place = text.slice(dimension.begin, dimension.end);
+      subscript::Substitution substitution;
+      for (const std::string &symbol : subscript::symbolsOf(dimension.index)) {
+        if (axes.count(symbol) || !lengthOf(symbol).empty())
+          continue;
+        size_t within = place.find(symbol);
+        StringRef at = within == StringRef::npos ? place : place.substr(within, symbol.size());
+        const Value *value = lookup(symbol);
+        if (value && value->isWhole())
+          substitution.insert({symbol, Expr(value->integer)});
+        else if (value && value->is(ValueKind::Index))
+          substitution.insert({symbol, value->index});
+        else if (value && value->good())
+          return error(at, "'" + symbol + "' in an index expression is a whole number or an axis, found " + describe(*value)),
+                 false;
+        else if (value)
+          return false; // said before
+        else if (!findAxis(symbol)) {
+          std::vector<std::string> names = visibleNames();
+          names.insert(names.end(), axes.begin(), axes.end());
+          error(at, "unknown name '" + symbol + "' in an index expression" + suggestion(symbol, names));
+          diagnostics.note("an axis that no operand has takes its size as an argument: " + symbol + " = …");
+          return false;
+        }
+      }
+      dimension.index = subscript::substitute(dimension.index, substitution);
+    }
+  return true;
+}
+
+/// Sizes come from the operands and the call; then from the axes of the kernel or scheme so far; then from the partner.
+bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands, StringRef text,
+                          AxisSizes &given, AxisSizes &all) {
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Value &operand : operands) {
+    shapes.emplace_back();
+    for (const Dimension &d : operand.dimensions)
+      shapes.back().push_back(d.size);
+  }
+  // Lengths are no axes: they stand as 0 until the sizes are known.
+  subscript::Einsum plain = spec;
+  for (auto &operand : plain.operands)
+    for (subscript::Dimension &dimension : operand)
+      if (!dimension.isProduct()) {
+        subscript::Substitution lengths;
+        for (const std::string &symbol : subscript::symbolsOf(dimension.index))
+          if (!lengthOf(symbol).empty())
+            lengths.insert({symbol, Expr(0)});
+        dimension.index = subscript::substitute(dimension.index, lengths);
+      }
+  AxisSizes known = given;
+  learnSizes(plain, shapes, known);
+  std::vector<std::string> axes = plain.axes();
+  auto adopt = [&](auto &&sizeOf) {
+    for (const std::string &axis : axes)
+      if (!known.count(axis))
+        if (std::optional<int64_t> size = sizeOf(axis)) {
+          known[axis] = given[axis] = *size;
+          learnSizes(plain, shapes, known);
+        }
+  };
+  adopt([&](const std::string &axis) -> std::optional<int64_t> {
+    const Axis *found = findAxis(axis);
+    return found ? std::optional<int64_t>(found->size) : std::nullopt;
+  });
+  adopt([&](const std::string &axis) -> std::optional<int64_t> {
+    auto found = known.find(partner(axis));
+    return found != known.end() ? std::optional<int64_t>(found->second) : std::nullopt;
+  });
+  subscript::ParseError why;
+  auto resolved = subscript::resolveSizes(plain, shapes, given, &why);
+  if (!resolved) {
+    StringRef place = text.drop_front(std::min(why.position, text.size()));
+    for (const auto &operand : spec.operands)
+      for (const auto &dimension : operand)
+        if (dimension.begin == why.position)
+          place = text.slice(dimension.begin, dimension.end);
+    if (place.size() == text.size() - why.position)
+      place = place.take_while([](char c) { return isAlnum(c) || c == '_'; });
+    error(place, why.message);
+    for (size_t k = 0; k < operands.size(); ++k)
+      diagnostics.note("operand '" + node.operands[k + 1]->text.take_front(40).str() + "' is " + describe(operands[k].dimensions));
+    return false;
+  }
+  all = std::move(*resolved);
+  for (auto &operand : spec.operands)
+    for (subscript::Dimension &dimension : operand)
+      if (!dimension.isProduct()) {
+        subscript::Substitution lengths;
+        for (const std::string &symbol : subscript::symbolsOf(dimension.index)) {
+          StringRef axis = lengthOf(symbol);
+          if (axis.empty())
+            continue;
+          StringRef place = text.slice(dimension.begin, dimension.end);
+          auto size = all.find(axis.str());
+          const Axis *outer = findAxis(axis.str());
+          int64_t length = size != all.end() ? size->second : outer ? outer->size : 0;
+          if (length == 0)
+            return error(place, "len(" + axis.str() + "): there is no axis '" + axis.str() + "'" + suggestion(axis, axes)),
+                   false;
+          if (length == kRuntime)
+            return error(place, "len(" + axis.str() + ") is known at run time only, so it cannot be in an index expression"),
+                   false;
+          lengths.insert({symbol, Expr(length)});
+        }
+        dimension.index = subscript::substitute(dimension.index, lengths);
+      }
+  return true;
+}
+
+Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands,
+                           const AxisSizes &given, const AxisSizes &all, bool byName) {
+  subscript::Domain domain = subscript::domainOf(all);
+  std::map<std::string, std::string> runtimes;
+  std::vector<std::vector<int64_t>> shapes;
+  SpecText places;
+  SmallVector<mlir::Value> inputs;
+  StringRef text = !node.operands.empty() && node.operands[0]->kind == NodeKind::String ? node.operands[0]->name : StringRef();
+  for (size_t k = 0; k < operands.size(); ++k) {
+    inputs.push_back(operands[k].tensor);
+    shapes.emplace_back();
+    places.dimensions.emplace_back();
+    places.operandNames.push_back(
+        (text.data() ? node.operands[k + 1]->text : node.operands[0]->text).take_front(40).str());
+    for (size_t d = 0; d < spec.operands[k].size(); ++d) {
+      subscript::Dimension &dimension = spec.operands[k][d];
+      const Dimension &own = operands[k].dimensions[d];
+      shapes.back().push_back(own.size);
+      places.dimensions.back().push_back(text.data() ? text.slice(dimension.begin, dimension.end)
+                                                     : node.operands[d + 1]->text);
+      if (!dimension.isProduct())
+        dimension.index = subscript::simplify(dimension.index, domain);
+      if (!own.isRuntime())
+        continue;
+      if (!dimension.isAxis())
+        return error(places.dimensions.back().back(), "a dimension of run-time size '" + own.runtime +
+                                                          "' is one axis, not a product or an index expression");
+      auto [entry, fresh] = runtimes.insert({dimension.axes[0], own.runtime});
+      if (!fresh && entry->second != own.runtime)
+        return error(places.dimensions.back().back(), "axis '" + dimension.axes[0] + "' has the run-time size '" +
+                                                          entry->second + "' elsewhere, but '" + own.runtime + "' here");
+      if (all.at(dimension.axes[0]) != kRuntime)
+        return error(places.dimensions.back().back(), "axis '" + dimension.axes[0] + "' has size " +
+                                                          std::to_string(all.at(dimension.axes[0])) +
+                                                          " elsewhere, but the run-time size '" + own.runtime + "' here");
+    }
+  }
+  AxisSizes fromOperands, attribute;
+  learnSizes(spec, shapes, fromOperands);
+  for (const std::string &axis : spec.axes())
+    if (!fromOperands.count(axis))
+      attribute[axis] = all.at(axis);
+
+  Dimensions result;
+  for (const subscript::Dimension &dimension : *spec.result) {
+    Dimension own;
+    own.size = 1;
+    Naming naming;
+    for (const std::string &axis : dimension.axes) {
+      int64_t size = all.at(axis);
+      naming.push_back({axis, size, runtimes.count(axis) ? runtimes[axis] : ""});
+      if (size == kRuntime && dimension.axes.size() > 1)
+        return error(text.slice(dimension.begin, dimension.end), "an axis of run-time size is a dimension by itself");
+      own.size = size == kRuntime ? kRuntime : own.size * size;
+      if (size == kRuntime)
+        own.runtime = runtimes.count(axis) ? runtimes[axis] : findAxis(axis) ? findAxis(axis)->runtime : axis;
+    }
+    if (!naming.empty())
+      own.namings.push_back(naming);
+    result.push_back(std::move(own));
+  }
+  auto op = attn::EinsumOp::create(builder, location(node), typeOf(result, builder.getF32Type()),
+                                   builder.getStringAttr(subscript::print(spec)),
+                                   attribute.empty() ? DictionaryAttr() : attn::sizesTo(context, attribute), StringAttr(),
+                                   inputs);
+  einsumTexts[op] = std::move(places);
+  rememberAxes(result);
+  Value value = tensorValue(op.getResult(), std::move(result));
+  value.byName = byName;
+  return value;
+}
+
+void Emitter::rememberAxes(const Dimensions &dimensions) {
+  for (const Dimension &dimension : dimensions)
+    for (const Naming &naming : dimension.namings)
+      for (const Axis &axis : naming)
+        if (!scope->axis(axis.name))
+          scope->axes.push_back(axis);
+}
+
+/// slope[h], table[j - i + N - 1, h]: a tensor over the axes that the indices name, in the order of the scope's axes.
+Value Emitter::emitRead(const Node &node, const Value &base) {
+  if (node.operands.size() - 1 != base.dimensions.size())
+    return error(node.text, "'" + node.operands[0]->text.take_front(40).str() + "' has " +
+                                std::to_string(base.dimensions.size()) + " dimensions, found " +
+                                std::to_string(node.operands.size() - 1) + " indices");
+  subscript::Einsum spec;
+  spec.operands.emplace_back();
+  std::map<std::string, Axis> axes;
+  for (size_t k = 1; k < node.operands.size(); ++k) {
+    Value index = evaluate(*node.operands[k]);
+    if (!index.good())
+      return {};
+    if (!index.is(ValueKind::Index) && !index.isWhole())
+      return error(node.operands[k]->text, "an index is a whole number or an expression of positions, found " + describe(index));
+    subscript::Dimension dimension;
+    if (index.is(ValueKind::Index) && index.index.isSymbol())
+      dimension.axes = {index.index.name()};
+    else
+      dimension.index = index.is(ValueKind::Index) ? index.index : Expr(index.integer);
+    axes.insert(index.axes.begin(), index.axes.end());
+    spec.operands[0].push_back(std::move(dimension));
+  }
+  AxisSizes given;
+  spec.result.emplace();
+  for (const Axis &axis : scope->axes)
+    if (axes.count(axis.name)) {
+      given[axis.name] = axes[axis.name].size;
+      subscript::Dimension dimension;
+      dimension.axes = {axis.name};
+      spec.result->push_back(dimension);
+    }
+  for (size_t d = 0; d < spec.operands[0].size(); ++d) {
+    const subscript::Dimension &dimension = spec.operands[0][d];
+    if (!dimension.isAxis())
+      continue;
+    const Axis &axis = axes.at(dimension.axes[0]);
+    if (axis.size == base.dimensions[d].size)
+      continue;
+    if (axis.size == kRuntime || base.dimensions[d].size == kRuntime)
+      return error(node.operands[d + 1]->text, "axis '" + axis.name + "' and this dimension have different sizes");
+    // Read at a position that runs over less (or more) than the dimension: an index expression.
+    spec.operands[0][d].axes.clear();
+    spec.operands[0][d].index = Expr::symbol(axis.name) + Expr(0);
+    if (axis.size > base.dimensions[d].size)
+      return error(node.operands[d + 1]->text, "axis '" + axis.name + "' runs from 0 to " + std::to_string(axis.size - 1) +
+                                                   ", but this dimension has size " +
+                                                   std::to_string(base.dimensions[d].size));
+  }
+  return buildEinsum(node, spec, {base}, given, given, true);
+}
+
+} // namespace skewer::language

@@ -1,0 +1,256 @@
+// Arithmetic on tensors: operands are brought to one shape, by the names of their axes or by position.
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::kRuntime;
+
+mlir::Value Emitter::splat(const Node &node, double number, const Dimensions &dimensions) {
+  RankedTensorType type = typeOf(dimensions, builder.getF32Type());
+  Location at = location(node);
+  FloatAttr scalar = builder.getF32FloatAttr(static_cast<float>(number));
+  if (type.hasStaticShape())
+    return arith::ConstantOp::create(builder, at, DenseElementsAttr::get(type, scalar.getValue()));
+  SmallVector<mlir::Value> sizes;
+  for (const Dimension &d : dimensions)
+    if (d.isRuntime()) {
+      auto [source, position] = runtimeSources.at(d.runtime);
+      sizes.push_back(tensor::DimOp::create(builder, at, source, position));
+    }
+  mlir::Value constant = arith::ConstantOp::create(builder, at, scalar);
+  return tensor::SplatOp::create(builder, at, constant, type.getShape(), sizes);
+}
+
+/// Arithmetic is in f32; f16 and bf16 are only how operands and results are stored.
+Value Emitter::widen(const Node &node, Value value) {
+  if (value.is(ValueKind::Tensor) && !cast<RankedTensorType>(value.tensor.getType()).getElementType().isF32())
+    value.tensor = arith::ExtFOp::create(builder, location(node), typeOf(value.dimensions, builder.getF32Type()), value.tensor);
+  return value;
+}
+
+Value Emitter::toTensor(const Node &node, const Value &value) {
+  if (!value.is(ValueKind::Index))
+    return value;
+  Dimensions dimensions;
+  std::string axes;
+  std::set<std::string> symbols = subscript::symbolsOf(value.index);
+  auto add = [&](const Axis &axis) {
+    if (!symbols.erase(axis.name))
+      return;
+    dimensions.push_back({axis.size, axis.runtime, {{axis}}});
+    axes += (axes.empty() ? "" : " ") + axis.name;
+  };
+  for (const Axis &axis : scope->axes)
+    add(axis);
+  for (const auto &[name, axis] : value.axes)
+    add(axis);
+  for (const Dimension &d : dimensions)
+    if (d.isRuntime())
+      return error(node.text, "a position along the run-time size '" + d.runtime + "' cannot be used as a number");
+  auto op = attn::PositionOp::create(builder, location(node), typeOf(dimensions, builder.getF32Type()),
+                                     builder.getStringAttr(axes), builder.getStringAttr(subscript::print(value.index)),
+                                     DictionaryAttr());
+  Value result = tensorValue(op.getResult(), std::move(dimensions));
+  result.byName = true;
+  return result;
+}
+
+Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value right) {
+  left = widen(node, toTensor(node, left));
+  right = widen(node, toTensor(node, right));
+  if (!left.good() || !right.good())
+    return {};
+  Location at = location(node);
+  if (op == "neg") {
+    left.tensor = arith::NegFOp::create(builder, at, left.tensor);
+    return left;
+  }
+  bool square = op == "^" && right.is(ValueKind::Number) && right.number == 2;
+  if (left.is(ValueKind::Number))
+    left.tensor = splat(node, left.number, right.dimensions), left.dimensions = right.dimensions, left.byName = right.byName;
+  else if (square)
+    right.tensor = left.tensor, right.dimensions = left.dimensions;
+  else if (right.is(ValueKind::Number))
+    right.tensor = splat(node, right.number, left.dimensions), right.dimensions = left.dimensions;
+  else if (!align(node, left, right))
+    return {};
+  left.kind = ValueKind::Tensor;
+  mlir::Value a = left.tensor, b = right.tensor;
+  left.tensor = op == "+"     ? mlir::Value(arith::AddFOp::create(builder, at, a, b))
+                : op == "-"   ? mlir::Value(arith::SubFOp::create(builder, at, a, b))
+                : op == "*"   ? mlir::Value(arith::MulFOp::create(builder, at, a, b))
+                : op == "/"   ? mlir::Value(arith::DivFOp::create(builder, at, a, b))
+                : op == "min" ? mlir::Value(arith::MinimumFOp::create(builder, at, a, b))
+                : op == "max" ? mlir::Value(arith::MaximumFOp::create(builder, at, a, b))
+                : square      ? mlir::Value(arith::MulFOp::create(builder, at, a, b))
+                              : mlir::Value(math::PowFOp::create(builder, at, a, b));
+  return left;
+}
+
+void Emitter::mergeNamings(Value &value, const Value &other) {
+  for (size_t d = 0; d < value.dimensions.size(); ++d)
+    for (const Naming &naming : other.dimensions[d].namings) {
+      auto same = [&](const Naming &mine) { return print(mine) == print(naming); };
+      // An axis name that another dimension of the value has already would be ambiguous.
+      bool taken = false;
+      for (size_t o = 0; o < value.dimensions.size(); ++o)
+        for (const Naming &mine : value.dimensions[o].namings)
+          for (const Axis &axis : mine)
+            for (const Axis &theirs : naming)
+              taken |= axis.name == theirs.name && (o != d || !same(mine));
+      if (!taken && none_of(value.dimensions[d].namings, same))
+        value.dimensions[d].namings.push_back(naming);
+    }
+}
+
+/// Makes the two of one shape. Indexed expressions join by name; tensors of different rank by name if every axis of the
+/// smaller is one of the larger's, else as numpy does, from the last dimension; tensors of one rank by position.
+bool Emitter::align(const Node &node, Value &left, Value &right) {
+  size_t leftRank = left.dimensions.size(), rightRank = right.dimensions.size();
+  if (left.byName && right.byName) {
+    // The union of their axes, in the order of the scope.
+    Dimensions joined;
+    std::vector<Axis> axes;
+    for (const Value *value : {&left, &right})
+      for (const Dimension &d : value->dimensions)
+        if (none_of(axes, [&](const Axis &axis) { return axis.name == d.namings[0][0].name; }))
+          axes.push_back(d.namings[0][0]);
+    auto order = [&](const Axis &axis) {
+      size_t at = 0;
+      while (at < scope->axes.size() && scope->axes[at].name != axis.name)
+        ++at;
+      return at;
+    };
+    llvm::stable_sort(axes, [&](const Axis &a, const Axis &b) { return order(a) < order(b); });
+    Value target;
+    for (const Axis &axis : axes)
+      target.dimensions.push_back({axis.size, axis.runtime, {{axis}}});
+    if (!alignByName(node, left, target) || !alignByName(node, right, target))
+      return false;
+    left.byName = right.byName = true;
+    return true;
+  }
+  if (left.byName)
+    return alignByName(node, left, right) ? (mergeNamings(left, right), left.byName = false, true) : false;
+  if (right.byName)
+    return alignByName(node, right, left);
+  if (leftRank == rightRank) {
+    if (!alignByPosition(node, left, right) || !alignByPosition(node, right, left))
+      return false;
+    mergeNamings(left, right);
+    return true;
+  }
+  Value &small = leftRank < rightRank ? left : right, &large = leftRank < rightRank ? right : left;
+  auto has = [&](const Dimension &wanted) {
+    return any_of(large.dimensions, [&](const Dimension &d) {
+      return any_of(d.namings, [&](const Naming &naming) {
+        return any_of(wanted.namings, [&](const Naming &mine) { return print(mine) == print(naming); });
+      });
+    });
+  };
+  bool named = !small.dimensions.empty() && all_of(small.dimensions, has);
+  if (!(named ? alignByName(node, small, large) : alignByPosition(node, small, large)))
+    return false;
+  if (!named && !alignByPosition(node, large, small))
+    return false;
+  mergeNamings(left, right);
+  return true;
+}
+
+/// Repeats `small` along the axes it lacks until it has the dimensions of `large`.
+bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
+  std::vector<Naming> from;
+  std::set<std::string> wanted;
+  for (const Dimension &d : small.dimensions) {
+    Naming naming = d.namings[0];
+    for (const Naming &mine : d.namings)
+      for (const Dimension &other : large.dimensions)
+        for (const Naming &theirs : other.namings)
+          if (print(mine) == print(theirs))
+            naming = mine;
+    from.push_back(naming);
+    for (const Axis &axis : naming)
+      wanted.insert(axis.name);
+  }
+  std::vector<Naming> to;
+  std::set<std::string> covered;
+  size_t fresh = 0;
+  for (const Dimension &d : large.dimensions) {
+    const Naming *best = nullptr;
+    for (const Naming &naming : d.namings)
+      if (!best && any_of(naming, [&](const Axis &axis) { return wanted.count(axis.name) && !covered.count(axis.name); }))
+        best = &naming;
+    Naming own = best ? *best : !d.namings.empty() ? d.namings[0] : Naming{};
+    bool clash = any_of(own, [&](const Axis &axis) { return !best && wanted.count(axis.name); });
+    if (own.empty() || clash)
+      own = {Axis{"x" + std::to_string(fresh++), d.size, d.runtime}};
+    for (const Axis &axis : own)
+      covered.insert(axis.name);
+    to.push_back(own);
+  }
+  for (const std::string &axis : wanted)
+    if (!covered.count(axis)) {
+      error(node.text, "axis '" + axis + "' of one operand is no axis of the other, which has " + describeAxes(large.dimensions));
+      diagnostics.note("name the axes alike, or repeat it first: broadcast(x, \"… -> …\", …)");
+      return false;
+    }
+  for (const Naming &a : from)
+    for (const Axis &axis : a)
+      for (const Naming &b : to)
+        for (const Axis &other : b)
+          if (axis.name == other.name && (axis.size != other.size || axis.runtime != other.runtime)) {
+            auto size = [](const Axis &axis) { return axis.runtime.empty() ? std::to_string(axis.size) : axis.runtime; };
+            error(node.text, "axis '" + axis.name + "' has size " + size(axis) + " in one operand and " + size(other) +
+                                 " in the other");
+            return false;
+          }
+  if (print(from) == print(to)) {
+    small.dimensions = large.dimensions;
+    return true;
+  }
+  small = rearrange(node, small, from, to, large.dimensions);
+  return small.good();
+}
+
+/// numpy's rule: from the last dimension, sizes are equal or 1; dimensions that `small` lacks are put in front.
+bool Emitter::alignByPosition(const Node &node, Value &small, const Value &large) {
+  size_t rank = std::max(small.dimensions.size(), large.dimensions.size());
+  size_t ours = rank - small.dimensions.size(), theirs = rank - large.dimensions.size();
+  std::vector<Naming> from, to;
+  Dimensions kept, target;
+  bool ones = false;
+  for (size_t d = 0; d < rank; ++d) {
+    const Dimension *mine = d >= ours ? &small.dimensions[d - ours] : nullptr;
+    const Dimension *other = d >= theirs ? &large.dimensions[d - theirs] : nullptr;
+    Axis axis{"x" + std::to_string(d), 0, ""};
+    bool repeat = !mine || (mine->size == 1 && other && other->size != 1);
+    if (mine && other && !repeat && other->size != 1 && (mine->size != other->size || mine->runtime != other->runtime)) {
+      error(node.text, "the shapes " + describe(small.dimensions) + " and " + describe(large.dimensions) +
+                           " do not fit: dimension " + std::to_string(d + 1) + " of " + std::to_string(rank) + " differs");
+      return false;
+    }
+    const Dimension &take = repeat ? *other : *mine;
+    axis.size = take.size, axis.runtime = take.runtime;
+    to.push_back({axis});
+    target.push_back(repeat ? take : *mine);
+    ones |= repeat && mine;
+    if (!repeat) {
+      from.push_back({axis});
+      kept.push_back(*mine);
+    }
+  }
+  if (from.size() == rank)
+    return true;
+  if (ones)
+    small = reshapeTo(node, small, kept);
+  if (small.good())
+    small = rearrange(node, small, from, to, target);
+  return small.good();
+}
+
+} // namespace skewer::language

@@ -1,0 +1,139 @@
+// Functions of numbers, positions and tensors: exp, sigmoid, abs, clamp, len, ….
+#include "dialect/Language/Emitter.h"
+#include "dialect/Subscript/Arithmetic.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::Expr;
+
+namespace {
+/// A function of one argument: on a number, and on a tensor.
+struct Elementwise {
+  double (*number)(double);
+  mlir::Value (*tensor)(OpBuilder &, Location, mlir::Value);
+};
+template <typename Op> mlir::Value create(OpBuilder &builder, Location location, mlir::Value x) {
+  return Op::create(builder, location, x);
+}
+const std::map<StringRef, Elementwise> &elementwise() {
+  static const std::map<StringRef, Elementwise> functions = {
+      {"exp", {[](double x) { return std::exp(x); }, create<math::ExpOp>}},
+      {"log", {[](double x) { return std::log(x); }, create<math::LogOp>}},
+      {"sqrt", {[](double x) { return std::sqrt(x); }, create<math::SqrtOp>}},
+      {"rsqrt", {[](double x) { return 1 / std::sqrt(x); }, create<math::RsqrtOp>}},
+      {"tanh", {[](double x) { return std::tanh(x); }, create<math::TanhOp>}},
+      {"sin", {[](double x) { return std::sin(x); }, create<math::SinOp>}},
+      {"cos", {[](double x) { return std::cos(x); }, create<math::CosOp>}},
+      {"erf", {[](double x) { return std::erf(x); }, create<math::ErfOp>}},
+      {"floor", {[](double x) { return std::floor(x); }, create<math::FloorOp>}},
+      {"ceil", {[](double x) { return std::ceil(x); }, create<math::CeilOp>}},
+      {"abs", {[](double x) { return std::fabs(x); }, create<math::AbsFOp>}},
+      {"relu", {[](double x) { return std::fmax(x, 0); }, nullptr}},
+      {"sigmoid", {[](double x) { return 1 / (1 + std::exp(-x)); }, nullptr}},
+  };
+  return functions;
+}
+} // namespace
+
+bool Emitter::isFunction(StringRef name) const {
+  return elementwise().count(name) || name == "min" || name == "max" || name == "clamp" || name == "select" ||
+         name == "len";
+}
+
+Value Emitter::emitFunction(const Node &node) {
+  StringRef name = node.name;
+  size_t wanted = name == "clamp" || name == "select" ? 3 : name == "min" || name == "max" ? 2 : 1;
+  std::string usage = name == "clamp"    ? "clamp(value, low, high)"
+                      : name == "select" ? "select(condition, if_true, if_false)"
+                      : name == "len"    ? "len(axis)"
+                      : wanted == 2      ? name.str() + "(a, b)"
+                                         : name.str() + "(x)";
+  if (!checkArguments(node, wanted, wanted, {}, usage))
+    return {};
+  if (name == "len") {
+    const Node &axis = *node.operands[0];
+    const Axis *found = axis.kind == NodeKind::Name ? findAxis(axis.name.str()) : nullptr;
+    if (!found)
+      return error(axis.text, "'len' takes the name of an axis that an operand or an einsum before has named" +
+                                  suggestion(axis.name, visibleNames()));
+    if (!found->runtime.empty())
+      return error(axis.text, "the length of axis '" + found->name + "' is the run-time size '" + found->runtime + "'");
+    return Value::whole(found->size);
+  }
+  std::vector<Value> arguments;
+  bool numbers = true, indices = true;
+  for (const NodePtr &operand : node.operands) {
+    arguments.push_back(evaluate(*operand));
+    const Value &value = arguments.back();
+    if (!value.good())
+      return {};
+    if (!value.is(ValueKind::Number) && !value.is(ValueKind::Index) && !value.is(ValueKind::Tensor))
+      return error(operand->text, "'" + name.str() + "' takes numbers, positions and tensors, found " + describe(value));
+    numbers &= value.is(ValueKind::Number);
+    indices &= value.is(ValueKind::Index) || value.isWhole();
+  }
+  auto whole = [&](size_t k) { return arguments[k].isWhole(); };
+  auto number = [&](size_t k) { return arguments[k].number; };
+  if (numbers) {
+    if (name == "abs" && whole(0) && arguments[0].integer != INT64_MIN)
+      return Value::whole(std::abs(arguments[0].integer));
+    if (name == "floor" || name == "ceil") {
+      double rounded = elementwise().at(name).number(number(0));
+      if (std::fabs(rounded) < 9e18)
+        return Value::whole(static_cast<int64_t>(rounded));
+    }
+    if (name == "select")
+      return number(0) != 0 ? arguments[1] : arguments[2];
+    if (name == "min" || name == "max")
+      return (number(0) < number(1)) == (name == "min") ? arguments[0] : arguments[1];
+    if (name == "clamp")
+      return number(0) < number(1) ? arguments[1] : number(0) > number(2) ? arguments[2] : arguments[0];
+    double result = elementwise().at(name).number(number(0));
+    return std::isfinite(result) ? Value::real(result) : error(node.text, "the result is not a finite number");
+  }
+  if (indices && (wanted > 1 || name == "abs")) {
+    Value value;
+    value.kind = ValueKind::Index;
+    std::vector<Expr> e;
+    for (const Value &argument : arguments) {
+      e.push_back(argument.is(ValueKind::Index) ? argument.index : Expr(argument.integer));
+      value.axes.insert(argument.axes.begin(), argument.axes.end());
+    }
+    value.index = name == "abs"      ? abs(e[0])
+                  : name == "min"    ? min(e[0], e[1])
+                  : name == "max"    ? max(e[0], e[1])
+                  : name == "clamp"  ? clamp(e[0], e[1], e[2])
+                                     : select(e[0], e[1], e[2]);
+    return value;
+  }
+  if (name == "select")
+    return error(node.text, "'select' takes positions and whole numbers; for tensors write 'x where condition'");
+  if (name == "clamp" || name == "min" || name == "max") {
+    Value low = name == "min" ? arguments[0] : arithmetic(node, "max", arguments[0], arguments[1]);
+    if (!low.good() || name == "max")
+      return low;
+    return arithmetic(node, "min", low, arguments[name == "clamp" ? 2 : 1]);
+  }
+  Value value = widen(node, toTensor(node, arguments[0]));
+  if (!value.good())
+    return {};
+  Location at = location(node);
+  if (name == "relu") {
+    mlir::Value zero = splat(node, 0, value.dimensions);
+    value.tensor = arith::MaximumFOp::create(builder, at, value.tensor, zero);
+  } else if (name == "sigmoid") { // 1 / (1 + exp(-x))
+    mlir::Value one = splat(node, 1, value.dimensions);
+    mlir::Value power = math::ExpOp::create(builder, at, arith::NegFOp::create(builder, at, value.tensor));
+    value.tensor = arith::DivFOp::create(builder, at, one, arith::AddFOp::create(builder, at, power, one));
+  } else {
+    value.tensor = elementwise().at(name).tensor(builder, at, value.tensor);
+  }
+  return value;
+}
+
+} // namespace skewer::language

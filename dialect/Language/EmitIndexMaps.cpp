@@ -1,0 +1,346 @@
+// skew, pad, reshape, slices and gather.
+#include "dialect/Language/Emitter.h"
+#include "dialect/Subscript/Arithmetic.h"
+#include "llvm/ADT/SmallVector.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::kRuntime;
+
+Value Emitter::emitSkew(const Node &node) {
+  if (!checkArguments(node, 1, 1, {}, "skew(x): the last two dimensions [l, 2*l - 1] become [l, l]"))
+    return {};
+  auto operand = tensorArgument(node, 0);
+  if (!operand)
+    return {};
+  Dimensions dimensions = operand->dimensions;
+  size_t rank = dimensions.size();
+  if (rank < 2 || dimensions[rank - 1].isRuntime() || dimensions[rank - 2].isRuntime() ||
+      dimensions[rank - 1].size != 2 * dimensions[rank - 2].size - 1)
+    return error(node.operands[0]->text, "'skew' takes a tensor whose last two dimensions are [l, 2*l - 1], found " +
+                                             describe(dimensions));
+  dimensions.back() = {dimensions[rank - 2].size, "", {}};
+  auto type = cast<RankedTensorType>(operand->tensor.getType());
+  auto op = attn::SkewOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor);
+  return tensorValue(op.getResult(), std::move(dimensions));
+}
+
+Value Emitter::emitPad(const Node &node) {
+  StringRef usage = "pad(x, low = [0, 1], high = [0, 0], value = 0), or pad(x, (low, high)) of the last dimension";
+  if (!checkArguments(node, 1, 9, {"low", "high", "value"}, usage))
+    return {};
+  auto operand = tensorArgument(node, 0);
+  if (!operand)
+    return {};
+  Dimensions dimensions = operand->dimensions;
+  size_t rank = dimensions.size();
+  SmallVector<int64_t> low(rank, 0), high(rank, 0);
+  for (auto [name, list] : {std::pair(StringRef("low"), &low), std::pair(StringRef("high"), &high)})
+    if (const Node *given = keyword(node, name)) {
+      auto wholes = evaluateWholes(*given, "'" + name.str() + "'");
+      if (!wholes)
+        return {};
+      if (wholes->size() > rank)
+        return error(given->text, "'" + name.str() + "' has " + std::to_string(wholes->size()) +
+                                      " elements, but the tensor has " + std::to_string(rank) + " dimensions");
+      llvm::copy(*wholes, list->end() - wholes->size());
+    }
+  size_t pairs = node.operands.size() - 1;
+  if (pairs > rank)
+    return error(node.text, "there are " + std::to_string(pairs) + " pairs, but the tensor has " + std::to_string(rank) +
+                                " dimensions");
+  for (size_t k = 0; k < pairs; ++k) {
+    const Node &given = *node.operands[k + 1];
+    auto pair = evaluateWholes(given, "a pair (low, high)");
+    if (!pair)
+      return {};
+    if (pair->size() != 2)
+      return error(given.text, "expected a pair (low, high), found " + std::to_string(pair->size()) + " elements");
+    low[rank - pairs + k] = (*pair)[0];
+    high[rank - pairs + k] = (*pair)[1];
+  }
+  double value = 0;
+  if (const Node *given = keyword(node, "value")) {
+    Value number = evaluate(*given);
+    if (!number.good())
+      return {};
+    if (!number.is(ValueKind::Number))
+      return error(given->text, "'value' is a number, found " + describe(number));
+    value = number.number;
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    if (low[d] < 0 || high[d] < 0)
+      return error(node.text, "a border has at least 0 elements; a slice removes elements");
+    if (!low[d] && !high[d])
+      continue;
+    if (dimensions[d].isRuntime())
+      return error(node.text, "dimension " + std::to_string(d + 1) + " has the run-time size '" + dimensions[d].runtime +
+                                  "' and cannot be padded");
+    int64_t limit = int64_t(1) << 46;
+    if (low[d] > limit || high[d] > limit)
+      return error(node.text, "the border has more than 2^46 elements");
+    dimensions[d] = {dimensions[d].size + low[d] + high[d], "", {}};
+  }
+  auto type = cast<RankedTensorType>(operand->tensor.getType());
+  auto op = attn::PadOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor, low,
+                                high, APFloat(value));
+  return tensorValue(op.getResult(), std::move(dimensions));
+}
+
+Value Emitter::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
+  auto type = cast<RankedTensorType>(value.tensor.getType());
+  auto op = attn::ReshapeOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), value.tensor);
+  Value result = tensorValue(op.getResult(), std::move(dimensions));
+  result.byName = value.byName;
+  return result;
+}
+
+Value Emitter::emitReshape(const Node &node) {
+  if (!checkArguments(node, 2, 12, {}, "reshape(x, [batch, heads, N + 1, N]); one size may be -1"))
+    return {};
+  auto operand = tensorArgument(node, 0);
+  if (!operand)
+    return {};
+  std::vector<const Node *> sizes;
+  if (node.operands.size() == 2 && node.operands[1]->kind == NodeKind::Tuple)
+    for (const NodePtr &size : node.operands[1]->operands)
+      sizes.push_back(size.get());
+  else
+    for (size_t k = 1; k < node.operands.size(); ++k)
+      sizes.push_back(node.operands[k].get());
+  Dimensions dimensions;
+  int64_t product = 1, elements = 1;
+  std::optional<size_t> open;
+  for (const Dimension &d : operand->dimensions)
+    elements *= d.isRuntime() ? 1 : d.size;
+  for (const Node *size : sizes) {
+    Value value = evaluate(*size);
+    if (!value.good())
+      return {};
+    if (value.is(ValueKind::Size)) {
+      dimensions.push_back({kRuntime, value.name, {}});
+      continue;
+    }
+    if (!value.isWhole() || value.integer == 0 || value.integer < -1)
+      return error(size->text, "a size is a whole number of at least 1, found " + describe(value));
+    if (value.integer == -1) {
+      if (open)
+        return error(size->text, "only one size can be -1");
+      open = dimensions.size();
+    } else {
+      auto next = subscript::checkedMultiply(product, value.integer);
+      if (!next)
+        return error(size->text, "the sizes do not fit 64 bits");
+      product = *next;
+    }
+    dimensions.push_back({value.integer, "", {}});
+  }
+  if (open) {
+    if (elements % product)
+      return error(node.text, std::to_string(elements) + " elements do not divide by " + std::to_string(product));
+    dimensions[*open].size = elements / product;
+    product = elements;
+  }
+  if (product != elements)
+    return error(node.text, "cannot reshape " + describe(operand->dimensions) + " to " + describe(dimensions) + ": " +
+                                std::to_string(elements) + " elements against " + std::to_string(product));
+  for (size_t d = 0; d < std::max(dimensions.size(), operand->dimensions.size()); ++d) {
+    auto runtime = [&](const Dimensions &list) { return d < list.size() ? list[d].runtime : std::string(); };
+    if (runtime(dimensions) != runtime(operand->dimensions) || (d > 0 && !runtime(dimensions).empty()))
+      return error(node.text, "cannot reshape " + describe(operand->dimensions) + " to " + describe(dimensions) +
+                                  ": a run-time size stays the first dimension");
+  }
+  // Leading dimensions that stay keep their names.
+  for (size_t d = 0; d < std::min(dimensions.size(), operand->dimensions.size()) &&
+                     dimensions[d].size == operand->dimensions[d].size;
+       ++d)
+    dimensions[d].namings = operand->dimensions[d].namings;
+  return reshapeTo(node, *operand, std::move(dimensions));
+}
+
+Value Emitter::emitSlice(const Node &node, Value base) {
+  size_t rank = base.dimensions.size(), given = 0, position = 0;
+  auto isNew = [](const Node &item) { return item.kind == NodeKind::Name && item.name == "None"; };
+  for (size_t k = 1; k < node.operands.size(); ++k)
+    given += node.operands[k]->kind != NodeKind::Ellipsis && !isNew(*node.operands[k]);
+  if (given > rank)
+    return error(node.text, "the tensor has " + std::to_string(rank) + " dimensions, found " + std::to_string(given) +
+                                " subscripts");
+  SmallVector<int64_t> offsets(rank, 0), strides(rank, 1);
+  Dimensions sliced = base.dimensions, shown;
+  bool reshaped = false, cut = false, ellipsis = false;
+  for (size_t k = 1; k < node.operands.size(); ++k) {
+    const Node &item = *node.operands[k];
+    if (item.kind == NodeKind::Ellipsis) {
+      if (ellipsis)
+        return error(item.text, "'...' can be there once");
+      ellipsis = true;
+      for (size_t skipped = 0; skipped < rank - given; ++skipped)
+        shown.push_back(sliced[position++]);
+      continue;
+    }
+    if (isNew(item)) {
+      shown.push_back({1, "", {}});
+      reshaped = true;
+      continue;
+    }
+    Dimension &dimension = sliced[position];
+    int64_t size = dimension.size;
+    bool slice = item.kind == NodeKind::Slice;
+    if (slice && !item.operands[0] && !item.operands[1] && !item.operands[2]) {
+      shown.push_back(dimension);
+      ++position;
+      continue;
+    }
+    if (dimension.isRuntime())
+      return error(item.text, "a dimension of the run-time size '" + dimension.runtime + "' is taken whole: ':'");
+    auto place = [&](const NodePtr &part, int64_t otherwise) -> std::optional<int64_t> {
+      if (!part)
+        return otherwise;
+      auto value = evaluateWhole(*part, "the end of a slice");
+      if (!value)
+        return std::nullopt;
+      if (*value < -size || *value > size) {
+        error(part->text, "the dimension has size " + std::to_string(size) + ", found " + std::to_string(*value));
+        return std::nullopt;
+      }
+      return *value < 0 ? *value + size : *value;
+    };
+    int64_t low, high, step = 1;
+    if (slice) {
+      auto begin = place(item.operands[0], 0), end = place(item.operands[1], size);
+      if (!begin || !end)
+        return {};
+      low = *begin, high = *end;
+      if (item.operands[2]) {
+        auto given = evaluateWhole(*item.operands[2], "the step of a slice");
+        if (!given)
+          return {};
+        if ((step = *given) < 1)
+          return error(item.operands[2]->text, "the step of a slice is at least 1, found " + std::to_string(step));
+      }
+      if (low >= high)
+        return error(item.text, "this slice is empty: from " + std::to_string(low) + " up to " + std::to_string(high));
+    } else {
+      auto at = evaluateWhole(item, "a subscript beside a slice");
+      if (!at)
+        return {};
+      if (*at < -size || *at >= size)
+        return error(item.text, "the dimension has size " + std::to_string(size) + ", found place " + std::to_string(*at));
+      low = *at < 0 ? *at + size : *at, high = low + 1;
+      reshaped = true;
+    }
+    offsets[position] = low, strides[position] = step;
+    int64_t length = (high - low - 1) / step + 1;
+    if (length != size || !slice) {
+      cut = true;
+      dimension = {length, "", {}};
+    }
+    if (slice)
+      shown.push_back(dimension);
+    ++position;
+  }
+  while (position < rank)
+    shown.push_back(sliced[position++]);
+  auto type = cast<RankedTensorType>(base.tensor.getType());
+  if (cut) {
+    auto op = attn::SliceOp::create(builder, location(node), typeOf(sliced, type.getElementType()), base.tensor, offsets,
+                                    strides);
+    base = tensorValue(op.getResult(), sliced);
+  }
+  if (!reshaped)
+    return base;
+  for (size_t d = 0; d < std::max(rank, shown.size()); ++d) {
+    auto runtime = [&](const Dimensions &list) { return d < list.size() ? list[d].runtime : std::string(); };
+    if (runtime(shown) != runtime(sliced) || (d > 0 && !runtime(shown).empty()))
+      return error(node.text, "a run-time size stays the first dimension");
+  }
+  return reshapeTo(node, base, shown);
+}
+
+Value Emitter::emitGather(const Node &node) {
+  StringRef usage = "gather(table, y - k + H - 1, y = H, k = H, dim = 0)";
+  if (node.operands.size() != 2) {
+    error(node.text, "'gather' takes a tensor and an index expression");
+    diagnostics.note("usage: " + usage.str());
+    return {};
+  }
+  auto operand = tensorArgument(node, 0);
+  if (!operand)
+    return {};
+  int64_t rank = operand->dimensions.size(), dimension = 0, elements = 1;
+  std::vector<Axis> axes;
+  Scope inner = *scope;
+  for (const Keyword &k : node.keywords) {
+    auto value = evaluateWhole(*k.value, "'" + k.name.str() + "'");
+    if (!value)
+      return {};
+    if (k.name == "dim") {
+      dimension = *value < 0 ? *value + rank : *value;
+      if (dimension < 0 || dimension >= rank)
+        return error(k.value->text, "the tensor has " + std::to_string(rank) + " dimensions, found dim = " +
+                                        std::to_string(*value));
+      continue;
+    }
+    auto next = subscript::checkedMultiply(elements, *value);
+    if (*value < 1 || !next || *next > (1 << 24))
+      return error(k.value->text, "the matrix of indices has 1 to 2^24 elements; axis '" + k.name.str() + "' = " +
+                                      std::to_string(*value));
+    elements = *next;
+    axes.push_back({k.name.str(), *value, ""});
+    inner.values.erase(k.name.str());
+  }
+  if (axes.empty()) {
+    error(node.text, "'gather' needs the axes of its index expression with their sizes");
+    diagnostics.note("usage: " + usage.str());
+    return {};
+  }
+  inner.axes = axes;
+  Scope *outer = scope;
+  scope = &inner;
+  Value index = evaluate(*node.operands[1]);
+  scope = outer;
+  outer->used.insert(inner.used.begin(), inner.used.end());
+  if (!index.good())
+    return {};
+  if (!index.is(ValueKind::Index) && !index.isWhole())
+    return error(node.operands[1]->text, "the second argument of 'gather' is an index expression, found " + describe(index));
+  int64_t rows = operand->dimensions[dimension].size;
+  if (rows == kRuntime)
+    return error(node.operands[0]->text, "dimension " + std::to_string(dimension + 1) + " has a run-time size");
+  std::vector<int64_t> matrix;
+  subscript::Assignment at;
+  subscript::Expr expression = index.is(ValueKind::Index) ? index.index : subscript::Expr(index.integer);
+  for (int64_t flat = 0; flat < elements; ++flat) {
+    int64_t rest = flat;
+    for (size_t k = axes.size(); k-- > 0; rest /= axes[k].size)
+      at[axes[k].name] = rest % axes[k].size;
+    auto row = subscript::evaluate(expression, at);
+    if (!row || *row < 0 || *row >= rows) {
+      std::string point;
+      for (const auto &[name, value] : at)
+        point += (point.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+      error(node.operands[1]->text, "'" + node.operands[0]->text.take_front(40).str() + "' is read outside its rows");
+      diagnostics.note("at " + point + " it reads row " + (row ? std::to_string(*row) : std::string("of an overflow")) +
+                       ", but there are rows 0.." + std::to_string(rows - 1));
+      return {};
+    }
+    matrix.push_back(*row);
+  }
+  Dimensions dimensions(operand->dimensions.begin(), operand->dimensions.begin() + dimension);
+  SmallVector<int64_t> shape;
+  for (const Axis &axis : axes) {
+    dimensions.push_back({axis.size, "", {{axis}}});
+    shape.push_back(axis.size);
+  }
+  dimensions.insert(dimensions.end(), operand->dimensions.begin() + dimension + 1, operand->dimensions.end());
+  auto indices = DenseIntElementsAttr::get(RankedTensorType::get(shape, builder.getI64Type()), ArrayRef<int64_t>(matrix));
+  auto type = cast<RankedTensorType>(operand->tensor.getType());
+  auto op = attn::GatherOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor,
+                                   static_cast<uint64_t>(dimension), indices);
+  return tensorValue(op.getResult(), std::move(dimensions));
+}
+
+} // namespace skewer::language

@@ -1,0 +1,153 @@
+// rearrange and broadcast, by the names of axes, and what broadcasting needs of them.
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::AxisSizes;
+using subscript::kRuntime;
+
+Value Emitter::emitRearrange(const Node &node) {
+  std::string usage = node.name == "broadcast" ? "broadcast(x, \"a b -> a c b\", c = 14)"
+                                               : "rearrange(x, \"b h (x y) d -> b h x y d\", x = 14)";
+  if (node.operands.size() != 2 || node.operands[1]->kind != NodeKind::String) {
+    error(node.text, "'" + node.name.str() + "' takes a tensor and a text");
+    diagnostics.note("usage: " + usage);
+    return {};
+  }
+  auto operand = tensorArgument(node, 0);
+  StringRef text = node.operands[1]->name;
+  subscript::ParseError why;
+  auto spec = subscript::parseEinsum(std::string_view(text), &why);
+  if (!spec)
+    return error(text.drop_front(std::min(why.position, text.size())).take_front(1), why.message);
+  if (!spec->result || spec->operands.size() != 1)
+    return error(text, "'" + node.name.str() + "' takes one list of axes and its result: \"a b -> b a\"");
+  std::set<std::string> seen;
+  for (bool ofResult : {false, true}) {
+    const subscript::Dimensions *list = ofResult ? &*spec->result : &spec->operands[0];
+    seen.clear();
+    for (const subscript::Dimension &d : *list) {
+      StringRef place = text.slice(d.begin, d.end);
+      if (!d.isProduct() && !d.index.isConstant(0))
+        return error(place, "'" + node.name.str() + "' moves whole axes; an index expression belongs in an einsum");
+      for (const std::string &axis : d.axes)
+        if (!seen.insert(axis).second)
+          return error(place, "axis '" + axis + "' is named twice");
+    }
+  }
+  AxisSizes given;
+  if (!operand || !keywordSizes(node, given))
+    return {};
+  for (const auto &[axis, size] : given)
+    if (!is_contained(spec->axes(), axis))
+      return error(text, "no axis '" + axis + "' in this text" + suggestion(axis, spec->axes()));
+  std::vector<int64_t> shape;
+  for (const Dimension &d : operand->dimensions)
+    shape.push_back(d.size);
+  auto all = subscript::resolveSizes(*spec, {shape}, given, &why);
+  if (!all) {
+    error(text.drop_front(std::min(why.position, text.size())).take_while([](char c) { return c != ' ' && c != ','; }),
+          why.message);
+    diagnostics.note("the operand is " + describe(operand->dimensions));
+    return {};
+  }
+  for (const std::string &axis : spec->contracted())
+    if (all->at(axis) != 1)
+      return error(text, "axis '" + axis + "' of size " +
+                             (all->at(axis) == kRuntime ? "known at run time" : std::to_string(all->at(axis))) +
+                             " is dropped; a sum over it is an einsum");
+  std::map<std::string, std::string> runtimes;
+  for (size_t d = 0; d < spec->operands[0].size(); ++d)
+    if (operand->dimensions[d].isRuntime()) {
+      const subscript::Dimension &dimension = spec->operands[0][d];
+      if (!dimension.isAxis())
+        return error(text.slice(dimension.begin, dimension.end), "a dimension of run-time size is one axis");
+      runtimes[dimension.axes[0]] = operand->dimensions[d].runtime;
+    }
+  auto naming = [&](const subscript::Dimension &dimension) {
+    Naming axes;
+    for (const std::string &axis : dimension.axes)
+      axes.push_back({axis, all->at(axis), runtimes.count(axis) ? runtimes[axis] : ""});
+    return axes;
+  };
+  std::vector<Naming> from, to;
+  for (const subscript::Dimension &dimension : spec->operands[0])
+    from.push_back(naming(dimension));
+  Dimensions result;
+  for (const subscript::Dimension &dimension : *spec->result) {
+    to.push_back(naming(dimension));
+    Dimension own;
+    own.size = 1;
+    for (const Axis &axis : to.back()) {
+      if (!axis.runtime.empty() && to.back().size() > 1)
+        return error(text.slice(dimension.begin, dimension.end), "an axis of run-time size is a dimension by itself");
+      own.size = axis.runtime.empty() ? own.size * axis.size : kRuntime;
+      own.runtime = axis.runtime;
+    }
+    if (!to.back().empty())
+      own.namings.push_back(to.back());
+    result.push_back(std::move(own));
+  }
+  // A leading dimension of run-time size leads the result too: layouts at run time are no further than that.
+  for (size_t d = 1; d < result.size(); ++d)
+    if (result[d].isRuntime() && !result[d - 1].isRuntime())
+      return error(text, "the run-time size '" + result[d].runtime + "' must stay in front");
+  rememberAxes(result);
+  return rearrange(node, *operand, from, to, result);
+}
+
+Value Emitter::rearrange(const Node &node, Value value, const std::vector<Naming> &from, const std::vector<Naming> &to,
+                         Dimensions dimensions) {
+  AxisSizes sizes, known;
+  // A product in the operand tells one factor at most; the others are said.
+  for (const Naming &naming : from) {
+    for (size_t k = 0; k + 1 < naming.size(); ++k)
+      sizes[naming[k].name] = naming[k].size;
+    for (const Axis &axis : naming)
+      known[axis.name] = axis.size;
+  }
+  std::vector<Axis> repeated; // along a size known at run time only
+  for (const Naming &naming : to)
+    for (const Axis &axis : naming)
+      if (!known.count(axis.name)) {
+        if (axis.runtime.empty())
+          sizes[axis.name] = axis.size;
+        else
+          repeated.push_back(axis);
+      }
+  auto type = cast<RankedTensorType>(value.tensor.getType());
+  RankedTensorType result = typeOf(dimensions, type.getElementType());
+  auto list = [](const std::vector<Naming> &namings) {
+    std::string text;
+    for (const Naming &naming : namings)
+      text += (text.empty() ? "" : " ") + (naming.empty() ? "1" : print(naming));
+    return text;
+  };
+  std::string text = list(from);
+  DictionaryAttr attribute = sizes.empty() ? DictionaryAttr() : attn::sizesTo(context, sizes);
+  if (repeated.empty()) {
+    auto op = attn::RearrangeOp::create(builder, location(node), result, builder.getStringAttr(text + " -> " + list(to)),
+                                        attribute, value.tensor);
+    value.tensor = op.getResult();
+  } else {
+    // Only an operand can tell a run-time size: multiply by ones that have it.
+    SmallVector<mlir::Value> inputs{value.tensor};
+    for (const Axis &axis : repeated) {
+      Dimensions line{{axis.size, axis.runtime, {{axis}}}};
+      inputs.push_back(splat(node, 1, line));
+      text += ", " + axis.name;
+    }
+    auto op = attn::EinsumOp::create(builder, location(node), result, builder.getStringAttr(text + " -> " + list(to)),
+                                     attribute, StringAttr(), inputs);
+    value.tensor = op.getResult();
+  }
+  value.dimensions = std::move(dimensions);
+  value.byName = false;
+  return value;
+}
+
+} // namespace skewer::language

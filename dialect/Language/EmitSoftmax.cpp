@@ -1,0 +1,141 @@
+// softmax, and `where`: a mask in a softmax's argument, a guard anywhere else.
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::Expr;
+
+/// Evaluates a condition; names of the tensor's axes come before all others.
+std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor) {
+  Scope inner = *scope;
+  std::vector<Axis> own;
+  for (const Dimension &d : tensor.dimensions)
+    for (const Naming &naming : d.namings)
+      for (const Axis &axis : naming) {
+        inner.values.erase(axis.name);
+        own.push_back(axis);
+      }
+  inner.axes.insert(inner.axes.begin(), own.begin(), own.end());
+  Scope *outer = scope;
+  scope = &inner;
+  Value value = evaluate(node);
+  scope = outer;
+  outer->used.insert(inner.used.begin(), inner.used.end());
+  if (value.isWhole()) {
+    value.kind = ValueKind::Index;
+    value.index = Expr(value.integer);
+  }
+  if (!value.good())
+    return std::nullopt;
+  if (!value.is(ValueKind::Index)) {
+    error(node.text, "'where' takes a condition on positions, such as j <= i, found " + describe(value));
+    return std::nullopt;
+  }
+  return value;
+}
+
+/// The condition as text over the chosen names of the tensor's dimensions.
+bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &tensor, const std::vector<Naming> &chosen,
+                        Expr &result) {
+  subscript::Substitution substitution = renaming(tensor.dimensions, chosen);
+  subscript::Domain domain;
+  for (const Naming &naming : chosen)
+    for (const Axis &axis : naming)
+      if (axis.runtime.empty())
+        domain[axis.name] = {0, axis.size - 1};
+  for (const std::string &symbol : subscript::symbolsOf(predicate.index))
+    if (!substitution.count(symbol)) {
+      std::vector<std::string> names;
+      for (const auto &[name, position] : substitution)
+        names.push_back(name);
+      return error(node.text, "the condition depends on '" + symbol + "', which is no axis of the tensor; its axes are " +
+                                  describeAxes(tensor.dimensions) + suggestion(symbol, names)),
+             false;
+    }
+  result = subscript::simplify(subscript::substitute(predicate.index, substitution), domain);
+  return true;
+}
+
+Value Emitter::emitSoftmax(const Node &node) {
+  if (!checkArguments(node, 1, 1, {"where"}, "softmax(x), softmax(x where j <= i)"))
+    return {};
+  const Node *argument = node.operands[0].get();
+  std::vector<const Node *> conditions;
+  for (; argument->kind == NodeKind::Where; argument = argument->operands[0].get())
+    conditions.push_back(argument->operands[1].get());
+  if (const Node *named = keyword(node, "where"))
+    conditions.push_back(named);
+  Value value = evaluate(*argument);
+  value = widen(node, toTensor(node, value));
+  if (!value.good())
+    return {};
+  if (!value.is(ValueKind::Tensor) || value.dimensions.empty())
+    return error(argument->text, "'softmax' takes a tensor, found " + describe(value));
+  if (value.dimensions.back().isRuntime())
+    return error(argument->text, "the last dimension, over which the softmax runs, has the run-time size '" +
+                                     value.dimensions.back().runtime + "'");
+  std::vector<Naming> names = loneNamings(value.dimensions);
+  StringAttr mask;
+  if (!conditions.empty()) {
+    Expr all = 1;
+    for (const Node *condition : conditions) {
+      auto evaluated = predicate(*condition, value);
+      Expr one;
+      if (!evaluated || !expressIn(*condition, *evaluated, value, names, one))
+        return {};
+      all = all.isConstant(1) ? one : logicalAnd(all, one);
+    }
+    mask = builder.getStringAttr(subscript::print(all));
+  }
+  auto op = attn::SoftmaxOp::create(builder, location(node), value.tensor.getType(),
+                                    builder.getStringAttr(print(names)), builder.getStringAttr(print(names.back())), mask,
+                                    DictionaryAttr(), value.tensor);
+  value.tensor = op.getResult();
+  value.byName = false;
+  return value;
+}
+
+/// The value where the condition holds, else 0: an einsum takes the condition as its guard.
+Value Emitter::emitWhere(const Node &node) {
+  Value value = evaluate(*node.operands[0]);
+  value = toTensor(*node.operands[0], value);
+  if (!value.good())
+    return {};
+  if (!value.is(ValueKind::Tensor))
+    return error(node.operands[0]->text, "'where' follows a tensor, found " + describe(value));
+  auto condition = predicate(*node.operands[1], value);
+  if (!condition)
+    return {};
+  if (auto einsum = value.tensor.getDefiningOp<attn::EinsumOp>()) {
+    // The names that the einsum's own text gives its result.
+    auto spec = subscript::parseEinsum(std::string_view(einsum.getSpec()));
+    std::vector<Naming> own;
+    for (size_t d = 0; spec && d < spec->result->size(); ++d)
+      for (const Naming &naming : value.dimensions[d].namings)
+        if (own.size() == d && print(naming) == subscript::print({(*spec->result)[d]}))
+          own.push_back(naming);
+    Expr guard;
+    if (own.size() == value.dimensions.size()) {
+      if (!expressIn(*node.operands[1], *condition, value, own, guard))
+        return {};
+      if (einsum.getGuard())
+        if (auto before = subscript::parse(std::string_view(*einsum.getGuard())))
+          guard = logicalAnd(*before, guard);
+      // A copy: the value without the condition may be used elsewhere.
+      auto copy = cast<attn::EinsumOp>(builder.clone(*einsum));
+      copy.setGuard(subscript::print(guard));
+      einsumTexts[copy] = einsumTexts[einsum];
+      value.tensor = copy.getResult();
+      return value;
+    }
+  }
+  Expr checked;
+  if (!expressIn(*node.operands[1], *condition, value, loneNamings(value.dimensions), checked))
+    return {};
+  return arithmetic(node, "*", value, *condition);
+}
+
+} // namespace skewer::language

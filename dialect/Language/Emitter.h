@@ -1,0 +1,134 @@
+// From the syntax tree to operations of the attn dialect: one function of the module for each kernel.
+#pragma once
+#include "dialect/IR/Attn.h"
+#include "dialect/Language/Ast.h"
+#include "dialect/Language/Diagnostics.h"
+#include "dialect/Language/Language.h"
+#include "dialect/Language/Values.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include <deque>
+
+namespace skewer::language {
+
+/// The names that a piece of text sees. `axes` are positions that einsums, or a scheme's operands, have named, in order.
+struct Scope {
+  std::map<std::string, Value> values;
+  std::map<std::string, llvm::StringRef> declared; // where, for notes and unused warnings
+  std::set<std::string> used;
+  std::vector<Axis> axes;
+  const Axis *axis(const std::string &name) const;
+};
+
+class Emitter {
+public:
+  Emitter(Diagnostics &, const Options &, mlir::MLIRContext *);
+  /// Built-in schemes count only where `program` has none of the name.
+  void addBuiltins(const Program &builtin);
+  mlir::OwningOpRef<mlir::ModuleOp> emit(const Program &);
+
+private:
+  // Emit.cpp: declarations and statements.
+  void declare(const Program &);
+  void emitKernel(const Kernel &);
+  bool emitBody(const std::vector<Statement> &, Value &result, llvm::StringRef &place, llvm::StringRef end);
+  bool assign(const Statement &, Value);
+  bool shape(const TypeExpression &, Dimensions &);
+  mlir::RankedTensorType typeOf(const Dimensions &, mlir::Type element);
+  mlir::ArrayAttr shapeAttribute(const Dimensions &);
+  void finishKernel(const Kernel &, const Dimensions &declared, mlir::Type element, Value result, llvm::StringRef place);
+
+  // Evaluate.cpp: expressions without tensors, and the way to the others.
+  Value evaluate(const Node &);
+  Value evaluateName(const Node &);
+  Value evaluateUnary(const Node &);
+  Value evaluateBinary(const Node &);
+  Value evaluateNumbers(const Node &, llvm::StringRef op, const Value &, const Value &);
+  Value evaluateIndices(const Node &, llvm::StringRef op, const Value &, const Value &);
+  Value evaluateCall(const Node &);
+  std::optional<int64_t> evaluateWhole(const Node &, llvm::StringRef what);
+  std::optional<std::vector<int64_t>> evaluateWholes(const Node &, llvm::StringRef what);
+  Value error(llvm::StringRef place, const std::string &message);
+  std::vector<std::string> visibleNames() const;
+  const Value *lookup(const std::string &name);
+
+  // EmitFunctions.cpp: elementwise functions and index functions.
+  bool isFunction(llvm::StringRef name) const;
+  Value emitFunction(const Node &);
+
+  // EmitScheme.cpp: inlining.
+  Value inlineScheme(const Node &, const Scheme &);
+  bool bindTensor(const SchemeOperand &, const Node &argument, Scope &);
+  bool bindOther(const SchemeOperand &, Value argument, const Node &place, Scope &);
+
+  // EmitEinsum.cpp
+  Value emitEinsum(const Node &);
+  Value emitRead(const Node &, const Value &base);
+  bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
+                   subscript::AxisSizes &given, subscript::AxisSizes &all);
+  bool substituteNames(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
+  bool keywordSizes(const Node &, subscript::AxisSizes &given);
+  Value buildEinsum(const Node &, subscript::Einsum &, const std::vector<Value> &, const subscript::AxisSizes &given,
+                    const subscript::AxisSizes &all, bool byName);
+  void rememberAxes(const Dimensions &);
+
+  // EmitElementwise.cpp: arithmetic and broadcasting.
+  Value arithmetic(const Node &, llvm::StringRef op, Value, Value);
+  bool align(const Node &, Value &, Value &);
+  bool alignByName(const Node &, Value &small, const Value &large);
+  bool alignByPosition(const Node &, Value &small, const Value &large);
+  void mergeNamings(Value &, const Value &other);
+  Value toTensor(const Node &, const Value &);
+  Value widen(const Node &, Value);
+  mlir::Value splat(const Node &, double number, const Dimensions &);
+
+  // EmitSoftmax.cpp: softmax, `where`.
+  Value emitSoftmax(const Node &);
+  Value emitWhere(const Node &);
+  std::optional<Value> predicate(const Node &, const Value &tensor);
+  bool expressIn(const Node &, const Value &predicate, const Value &tensor, const std::vector<Naming> &, subscript::Expr &);
+
+  // EmitIndexMaps.cpp, EmitRearrange.cpp
+  Value emitSkew(const Node &);
+  Value emitPad(const Node &);
+  Value emitReshape(const Node &);
+  Value emitGather(const Node &);
+  Value emitSlice(const Node &, Value base);
+  Value emitRearrange(const Node &);
+  Value reshapeTo(const Node &, Value, Dimensions);
+  Value rearrange(const Node &, Value, const std::vector<Naming> &from, const std::vector<Naming> &to, Dimensions);
+  std::optional<Value> tensorArgument(const Node &call, size_t position);
+  bool checkArguments(const Node &call, size_t minimum, size_t maximum, llvm::ArrayRef<llvm::StringRef> keywords,
+                      llvm::StringRef usage);
+  const Node *keyword(const Node &call, llvm::StringRef name) const;
+
+  // CheckSubscripts.cpp: what is read outside, what is never read.
+  void checkSubscripts(mlir::func::FuncOp);
+  void checkEinsum(attn::EinsumOp);
+  bool guardByMask(attn::EinsumOp, const subscript::Domain &);
+
+  mlir::Location location(llvm::StringRef place);
+  mlir::Location location(const Node &node) { return location(node.text); }
+  Value tensorValue(mlir::Value, Dimensions);
+
+  Diagnostics &diagnostics;
+  const Options &options;
+  mlir::MLIRContext *context;
+  mlir::OpBuilder builder;
+  Scope globals;
+  Scope *scope = nullptr; // the kernel's or the scheme's
+  const Axis *findAxis(const std::string &name) const;
+  std::vector<std::string> runtimeSizes;
+  std::map<std::string, const Scheme *> schemes;
+  std::map<std::string, std::pair<mlir::Value, int64_t>> runtimeSources; // a size: where it is read from
+  struct SpecText {
+    llvm::StringRef text;                     // between the quotes
+    std::vector<std::string> operandNames;    // as written
+    std::vector<std::vector<llvm::StringRef>> dimensions; // places of the operands' dimensions
+  };
+  std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages
+  bool inSoftmax = false;
+  unsigned schemeDepth = 0;
+};
+
+} // namespace skewer::language

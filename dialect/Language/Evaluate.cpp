@@ -1,0 +1,325 @@
+// Evaluation of expressions: numbers in double precision, index expressions symbolically, tensors by emitting operations.
+#include "dialect/Language/Emitter.h"
+#include "dialect/Subscript/Arithmetic.h"
+#include <cmath>
+
+using namespace llvm;
+
+namespace skewer::language {
+using subscript::Expr;
+
+Value Emitter::error(StringRef place, const std::string &message) {
+  diagnostics.error(place, message);
+  return {};
+}
+
+const Axis *Emitter::findAxis(const std::string &name) const { return scope ? scope->axis(name) : nullptr; }
+
+const Value *Emitter::lookup(const std::string &name) {
+  if (scope) {
+    auto own = scope->values.find(name);
+    if (own != scope->values.end()) {
+      scope->used.insert(name);
+      return &own->second;
+    }
+  }
+  auto global = globals.values.find(name);
+  return global == globals.values.end() ? nullptr : &global->second;
+}
+
+std::vector<std::string> Emitter::visibleNames() const {
+  std::vector<std::string> names;
+  for (const Scope *s : {static_cast<const Scope *>(scope), &globals})
+    if (s) {
+      for (const auto &[name, value] : s->values)
+        names.push_back(name);
+      for (const Axis &axis : s->axes)
+        names.push_back(axis.name);
+    }
+  return names;
+}
+
+Value Emitter::evaluate(const Node &node) {
+  switch (node.kind) {
+  case NodeKind::Number:
+    return node.isInteger ? Value::whole(node.integer) : Value::real(node.number);
+  case NodeKind::Name:
+    return evaluateName(node);
+  case NodeKind::String: {
+    Value value;
+    value.kind = ValueKind::Text;
+    value.name = node.name.str();
+    return value;
+  }
+  case NodeKind::Unary:
+    return evaluateUnary(node);
+  case NodeKind::Binary:
+    return evaluateBinary(node);
+  case NodeKind::Call:
+    return evaluateCall(node);
+  case NodeKind::Where:
+    return emitWhere(node);
+  case NodeKind::Tuple: {
+    Value list;
+    list.kind = ValueKind::List;
+    for (const NodePtr &item : node.operands) {
+      list.items.push_back(evaluate(*item));
+      if (!list.items.back().good())
+        return {};
+    }
+    return list;
+  }
+  case NodeKind::Subscript: {
+    Value base = evaluate(*node.operands[0]);
+    if (!base.good())
+      return {};
+    if (base.is(ValueKind::Tensor)) {
+      for (size_t k = 1; k < node.operands.size(); ++k)
+        if (node.operands[k]->kind == NodeKind::Slice || node.operands[k]->kind == NodeKind::Ellipsis ||
+            (node.operands[k]->kind == NodeKind::Name && node.operands[k]->name == "None"))
+          return emitSlice(node, base);
+      return emitRead(node, base);
+    }
+    if (!base.is(ValueKind::List) || node.operands.size() != 2)
+      return error(node.text, "only tensors and lists have elements, found " + describe(base));
+    auto at = evaluateWhole(*node.operands[1], "the place in a list");
+    if (!at)
+      return {};
+    if (*at < 0 || *at >= static_cast<int64_t>(base.items.size()))
+      return error(node.operands[1]->text, "the list has " + std::to_string(base.items.size()) +
+                                               " elements, so places run from 0 to " +
+                                               std::to_string(base.items.size() - 1) + ", found " + std::to_string(*at));
+    return base.items[*at];
+  }
+  case NodeKind::Slice:
+  case NodeKind::Ellipsis:
+    return error(node.text, "a slice is only possible in the brackets after a tensor");
+  }
+  return {};
+}
+
+Value Emitter::evaluateName(const Node &node) {
+  std::string name = node.name.str();
+  if (const Value *value = lookup(name))
+    return *value;
+  if (const Axis *axis = findAxis(name)) {
+    Value value;
+    value.kind = ValueKind::Index;
+    value.index = Expr::symbol(name);
+    value.axes[name] = *axis;
+    return value;
+  }
+  return error(node.text, "unknown name '" + name + "'" + suggestion(name, visibleNames()));
+}
+
+Value Emitter::evaluateUnary(const Node &node) {
+  Value operand = evaluate(*node.operands[0]);
+  if (!operand.good())
+    return {};
+  if (node.name == "not") {
+    if (operand.isWhole())
+      return Value::whole(!operand.integer);
+    if (!operand.is(ValueKind::Index))
+      return error(node.operands[0]->text, "'not' takes a condition on positions, found " + describe(operand));
+    operand.index = logicalNot(operand.index);
+    return operand;
+  }
+  if (operand.is(ValueKind::Number)) {
+    if (!operand.isInteger)
+      return Value::real(-operand.number);
+    if (auto negated = subscript::checkedSubtract(0, operand.integer))
+      return Value::whole(*negated);
+    return error(node.text, "this integer does not fit 64 bits");
+  }
+  if (operand.is(ValueKind::Index)) {
+    operand.index = -operand.index;
+    return operand;
+  }
+  if (operand.is(ValueKind::Tensor))
+    return arithmetic(node, "neg", operand, operand);
+  return error(node.text, "'-' takes a number or a tensor, found " + describe(operand));
+}
+
+Value Emitter::evaluateBinary(const Node &node) {
+  Value left = evaluate(*node.operands[0]), right = evaluate(*node.operands[1]);
+  if (!left.good() || !right.good())
+    return {};
+  StringRef op = node.name;
+  for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
+    if (!value->is(ValueKind::Number) && !value->is(ValueKind::Index) && !value->is(ValueKind::Tensor))
+      return error((*operand)->text, "'" + op.str() + "' takes numbers, positions and tensors, found " + describe(*value));
+  if (left.is(ValueKind::Number) && right.is(ValueKind::Number))
+    return evaluateNumbers(node, op, left, right);
+  bool indices = (left.is(ValueKind::Index) || left.isWhole()) && (right.is(ValueKind::Index) || right.isWhole());
+  if (indices && op != "/" && op != "^")
+    return evaluateIndices(node, op, left, right);
+  if (op == "+" || op == "-" || op == "*" || op == "/" || op == "^")
+    return arithmetic(node, op, std::move(left), std::move(right));
+  const Value &wrong = left.is(ValueKind::Tensor) ? left : right;
+  return error(node.text, "'" + op.str() + "' takes whole numbers and positions, found " + describe(wrong));
+}
+
+Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, const Value &b) {
+  if (op == "and" || op == "or")
+    return Value::whole(op == "and" ? a.number != 0 && b.number != 0 : a.number != 0 || b.number != 0);
+  if (op == "<" || op == "<=" || op == ">" || op == ">=" || op == "==" || op == "!=")
+    return Value::whole(op == "<"    ? a.number < b.number
+                        : op == "<=" ? a.number <= b.number
+                        : op == ">"  ? a.number > b.number
+                        : op == ">=" ? a.number >= b.number
+                        : op == "==" ? a.number == b.number
+                                     : a.number != b.number);
+  bool whole = a.isInteger && b.isInteger;
+  if (op == "//" || op == "%") {
+    if (!whole || b.integer <= 0)
+      return error(node.text, "'" + op.str() + "' takes whole numbers and a divisor of at least 1, found " + describe(a) +
+                                  " and " + describe(b));
+    return Value::whole(op == "//" ? subscript::floorDivide(a.integer, b.integer)
+                                   : subscript::floorModulo(a.integer, b.integer));
+  }
+  std::optional<int64_t> exact;
+  if (whole && op == "+")
+    exact = subscript::checkedAdd(a.integer, b.integer);
+  else if (whole && op == "-")
+    exact = subscript::checkedSubtract(a.integer, b.integer);
+  else if (whole && op == "*")
+    exact = subscript::checkedMultiply(a.integer, b.integer);
+  else if (whole && op == "/" && b.integer != 0 && b.integer != -1 && a.integer % b.integer == 0)
+    exact = a.integer / b.integer;
+  else if (whole && op == "^" && b.integer >= 0 && b.integer < 64) {
+    exact = 1;
+    for (int64_t k = 0; exact && k < b.integer; ++k)
+      exact = subscript::checkedMultiply(*exact, a.integer);
+  }
+  if (exact)
+    return Value::whole(*exact);
+  if (whole && (op == "+" || op == "-" || op == "*"))
+    return error(node.text, "the result does not fit 64 bits");
+  double result = op == "+"   ? a.number + b.number
+                  : op == "-" ? a.number - b.number
+                  : op == "*" ? a.number * b.number
+                  : op == "/" ? a.number / b.number
+                              : std::pow(a.number, b.number);
+  if (!std::isfinite(result))
+    return error(node.text, "the result is not a finite number");
+  return Value::real(result);
+}
+
+Value Emitter::evaluateIndices(const Node &node, StringRef op, const Value &a, const Value &b) {
+  auto expression = [](const Value &v) { return v.is(ValueKind::Index) ? v.index : Expr(v.integer); };
+  Expr x = expression(a), y = expression(b);
+  if ((op == "//" || op == "%") && !(b.isWhole() && b.integer > 0))
+    return error(node.operands[1]->text, "positions are divided by a whole number of at least 1, found " + describe(b));
+  Value value;
+  value.kind = ValueKind::Index;
+  value.axes = a.axes;
+  value.axes.insert(b.axes.begin(), b.axes.end());
+  value.index = op == "+"     ? x + y
+                : op == "-"   ? x - y
+                : op == "*"   ? x * y
+                : op == "//"  ? floorDiv(x, y)
+                : op == "%"   ? mod(x, y)
+                : op == "<"   ? less(x, y)
+                : op == "<="  ? lessEqual(x, y)
+                : op == ">"   ? less(y, x)
+                : op == ">="  ? lessEqual(y, x)
+                : op == "=="  ? subscript::equal(x, y)
+                : op == "!="  ? subscript::notEqual(x, y)
+                : op == "and" ? logicalAnd(x, y)
+                              : logicalOr(x, y);
+  return value;
+}
+
+std::optional<int64_t> Emitter::evaluateWhole(const Node &node, StringRef what) {
+  Value value = evaluate(node);
+  if (!value.good())
+    return std::nullopt;
+  if (!value.isWhole()) {
+    error(node.text, what.str() + " is a whole number known at compile time, found " + describe(value));
+    return std::nullopt;
+  }
+  return value.integer;
+}
+
+std::optional<std::vector<int64_t>> Emitter::evaluateWholes(const Node &node, StringRef what) {
+  if (node.kind != NodeKind::Tuple) {
+    error(node.text, what.str() + " is a list of whole numbers: [0, 1]");
+    return std::nullopt;
+  }
+  std::vector<int64_t> wholes;
+  for (const NodePtr &item : node.operands) {
+    auto whole = evaluateWhole(*item, what);
+    if (!whole)
+      return std::nullopt;
+    wholes.push_back(*whole);
+  }
+  return wholes;
+}
+
+const Node *Emitter::keyword(const Node &call, StringRef name) const {
+  for (const Keyword &k : call.keywords)
+    if (k.name == name)
+      return k.value.get();
+  return nullptr;
+}
+
+bool Emitter::checkArguments(const Node &call, size_t minimum, size_t maximum, ArrayRef<StringRef> keywords,
+                             StringRef usage) {
+  if (call.operands.size() < minimum || call.operands.size() > maximum) {
+    error(call.text, "'" + call.name.str() + "' takes " + std::to_string(minimum) +
+                         (maximum == minimum ? "" : " or more") + (maximum == 1 ? " argument" : " arguments") +
+                         ", found " + std::to_string(call.operands.size()));
+    diagnostics.note("usage: " + usage.str());
+    return false;
+  }
+  for (const Keyword &k : call.keywords)
+    if (!is_contained(keywords, k.name)) {
+      std::vector<std::string> names;
+      for (StringRef name : keywords)
+        names.push_back(name.str());
+      error(k.name, "'" + call.name.str() + "' has no argument '" + k.name.str() + "'" + suggestion(k.name, names));
+      diagnostics.note("usage: " + usage.str());
+      return false;
+    }
+  return true;
+}
+
+std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position) {
+  Value value = evaluate(*call.operands[position]);
+  if (value.is(ValueKind::Index))
+    value = toTensor(*call.operands[position], value);
+  if (!value.good())
+    return std::nullopt;
+  if (!value.is(ValueKind::Tensor)) {
+    error(call.operands[position]->text, "argument " + std::to_string(position + 1) + " of '" + call.name.str() +
+                                             "' is a tensor, found " + describe(value));
+    return std::nullopt;
+  }
+  return value;
+}
+
+Value Emitter::evaluateCall(const Node &node) {
+  using Member = Value (Emitter::*)(const Node &);
+  static const std::map<StringRef, Member> forms = {
+      {"einsum", &Emitter::emitEinsum},       {"softmax", &Emitter::emitSoftmax},     {"skew", &Emitter::emitSkew},
+      {"pad", &Emitter::emitPad},             {"reshape", &Emitter::emitReshape},     {"gather", &Emitter::emitGather},
+      {"rearrange", &Emitter::emitRearrange}, {"broadcast", &Emitter::emitRearrange},
+  };
+  // A scheme that the user has defined comes before anything that is built in.
+  auto scheme = schemes.find(node.name.str());
+  if (scheme != schemes.end())
+    return inlineScheme(node, *scheme->second);
+  if (auto form = forms.find(node.name); form != forms.end())
+    return (this->*form->second)(node);
+  if (isFunction(node.name))
+    return emitFunction(node);
+  std::vector<std::string> names = {"exp", "log", "sqrt", "sigmoid", "tanh", "relu", "abs", "min", "max", "clamp",
+                                    "select", "len", "sin", "cos", "rsqrt", "floor", "ceil", "erf"};
+  for (const auto &[name, form] : forms)
+    names.push_back(name.str());
+  for (const auto &[name, definition] : schemes)
+    names.push_back(name);
+  return error(node.name, "unknown function or scheme '" + node.name.str() + "'" + suggestion(node.name, names));
+}
+
+} // namespace skewer::language

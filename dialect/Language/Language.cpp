@@ -1,0 +1,83 @@
+// The language's entry: text in, a verified module out.
+#include "dialect/Language/Language.h"
+#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Parser.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+
+namespace {
+/// The text at a location of an operation, for errors that a verifier finds.
+StringRef placeOf(SourceMgr &sources, Location location) {
+  auto at = dyn_cast<FileLineColLoc>(location);
+  for (unsigned buffer = 1; at && buffer <= sources.getNumBuffers(); ++buffer)
+    if (sources.getMemoryBuffer(buffer)->getBufferIdentifier() == at.getFilename().getValue()) {
+      SMLoc place = sources.FindLocForLineAndColumn(buffer, at.getLine(), at.getColumn());
+      if (place.isValid())
+        return StringRef(place.getPointer(), 1);
+    }
+  return {};
+}
+} // namespace
+
+OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, MLIRContext *context,
+                                   raw_ostream &out) {
+  context->loadDialect<attn::AttnDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect,
+                       func::FuncDialect>();
+  Diagnostics diagnostics(sources, out);
+  const MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
+  constexpr size_t kMaximumBytes = 64 << 20;
+  if (buffer->getBufferSize() > kMaximumBytes) {
+    diagnostics.error({}, buffer->getBufferIdentifier().str() + ": a specification has at most 64 MiB, found " +
+                              std::to_string(buffer->getBufferSize()) + " bytes");
+    return nullptr;
+  }
+  if (buffer->getBuffer().contains('\0')) {
+    diagnostics.error({}, buffer->getBufferIdentifier().str() + ": this is not a text file; expected a specification");
+    return nullptr;
+  }
+  Program program;
+  Parser(buffer->getBuffer(), diagnostics).program(program);
+  if (diagnostics.exhausted())
+    return nullptr;
+  bool parsed = !diagnostics.hasErrors();
+
+  std::vector<Program> builtins(builtinSchemes().size());
+  for (size_t k = 0; k < builtins.size(); ++k) {
+    const SchemeFile &file = builtinSchemes()[k];
+    unsigned id = sources.AddNewSourceBuffer(
+        MemoryBuffer::getMemBuffer(file.text, ("built-in " + file.name + ".attn").str()), SMLoc());
+    Parser(sources.getMemoryBuffer(id)->getBuffer(), diagnostics).program(builtins[k]);
+  }
+  Emitter emitter(diagnostics, options, context);
+  for (const Program &builtin : builtins)
+    emitter.addBuiltins(builtin);
+  OwningOpRef<ModuleOp> module = emitter.emit(program);
+  if (!parsed || diagnostics.hasErrors())
+    return nullptr;
+
+  // The front end checks what it emits; the verifier has the last word.
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    std::string message = diagnostic.str();
+    StringRef place = placeOf(sources, diagnostic.getLocation());
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+      diagnostics.error(place, message);
+    else
+      diagnostics.warning(place, message);
+    for (Diagnostic &note : diagnostic.getNotes())
+      diagnostics.note(placeOf(sources, note.getLocation()), note.str());
+    return success();
+  });
+  if (failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+} // namespace skewer::language

@@ -1,0 +1,78 @@
+// Text to tokens: names, numbers, strings in either kind of quotes, symbols; comments begin with #.
+#include "dialect/Language/Lexer.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+Token Lexer::take(TokenKind kind, size_t length) {
+  Token token{kind, rest.take_front(length), newline};
+  rest = rest.drop_front(length);
+  newline = false;
+  return token;
+}
+
+Token Lexer::next() {
+  while (!rest.empty()) {
+    char c = rest.front();
+    if (c == '\n') {
+      newline = true;
+      rest = rest.drop_front();
+    } else if (c == '#') {
+      rest = rest.drop_until([](char c) { return c == '\n'; });
+    } else if (c == ' ' || c == '\t' || c == '\r') {
+      rest = rest.drop_front();
+    } else if (rest.starts_with("\xEF\xBB\xBF")) {
+      rest = rest.drop_front(3); // a byte order mark
+    } else {
+      break;
+    }
+  }
+  if (rest.empty())
+    return take(TokenKind::End, 0);
+
+  char c = rest.front();
+  auto isWord = [](char c) { return isAlnum(c) || c == '_'; };
+  if (isAlpha(c) || c == '_')
+    return take(TokenKind::Name, rest.size() - rest.drop_while(isWord).size());
+
+  if (isDigit(c) || (c == '.' && rest.size() > 1 && isDigit(rest[1]))) {
+    size_t length = 0;
+    while (length < rest.size() && (isAlnum(rest[length]) || rest[length] == '.' || rest[length] == '_' ||
+                                    ((rest[length] == '-' || rest[length] == '+') && isDigit(c) &&
+                                     toLower(rest[length - 1]) == 'e' && length + 1 < rest.size() &&
+                                     isDigit(rest[length + 1]))))
+      ++length;
+    return take(TokenKind::Number, length);
+  }
+
+  if (c == '"' || c == '\'') {
+    size_t length = 1;
+    while (length < rest.size() && rest[length] != c && rest[length] != '\n')
+      ++length;
+    if (length < rest.size() && rest[length] == c)
+      return take(TokenKind::String, length + 1);
+    diagnostics.error(rest.take_front(1), "this string is never closed on its line");
+    return take(TokenKind::Bad, length);
+  }
+
+  for (StringRef symbol : {"...", "->", "<=", ">=", "==", "!=", "//", "**", "&&", "||"})
+    if (rest.starts_with(symbol))
+      return take(TokenKind::Symbol, symbol.size());
+  if (StringRef("(){}[],:;=+-*/%^<>!").contains(c))
+    return take(TokenKind::Symbol, 1);
+
+  // A run of bytes that no token begins with is one error, however long it is.
+  StringRef bad = rest.take_while([](char c) {
+    return !isAlnum(c) && !isSpace(c) && !StringRef("_\"'(){}[],:;=+-*/%^<>!#").contains(c);
+  });
+  size_t length = std::max<size_t>(bad.size(), 1);
+  bool text = isPrint(c);
+  diagnostics.error(rest.take_front(length), text ? "unexpected character '" + std::string(1, c) + "'"
+                                                  : "this byte (0x" + utohexstr(static_cast<unsigned char>(c)) +
+                                                        ") cannot be part of a specification; is it a text file?");
+  return take(TokenKind::Bad, length);
+}
+
+} // namespace skewer::language

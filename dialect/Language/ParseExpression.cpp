@@ -1,0 +1,304 @@
+// Expressions of the language, weakest binding first: where, or, and, not, comparisons, + -, * / // %, unary -, ^.
+#include "dialect/Language/Parser.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+namespace {
+constexpr int kMaximumNesting = 200;
+constexpr size_t kMaximumDepth = 400;
+
+enum Precedence { kOr = 1, kAnd, kNot, kComparison, kSum, kProduct };
+int precedenceOf(const Token &token) {
+  if (token.kind != TokenKind::Symbol && token.kind != TokenKind::Name)
+    return 0;
+  StringRef t = token.text;
+  if (t == "or" || t == "||")
+    return kOr;
+  if (t == "and" || t == "&&")
+    return kAnd;
+  if (t == "<" || t == "<=" || t == ">" || t == ">=" || t == "==" || t == "!=")
+    return kComparison;
+  if (t == "+" || t == "-")
+    return kSum;
+  if (t == "*" || t == "/" || t == "//" || t == "%" || t == "floordiv" || t == "mod")
+    return kProduct;
+  return 0;
+}
+StringRef canonicalOperator(StringRef t) {
+  return t == "||" ? "or" : t == "&&" ? "and" : t == "floordiv" ? "//" : t == "mod" ? "%" : t == "**" ? "^" : t;
+}
+} // namespace
+
+StringRef Parser::upToHere(StringRef from) const {
+  return StringRef(from.data(), previous.end() - from.data());
+}
+
+NodePtr Parser::make(NodeKind kind, StringRef from, StringRef name, std::vector<NodePtr> operands) {
+  auto node = std::make_unique<Node>();
+  node->kind = kind;
+  node->text = upToHere(from);
+  node->name = name;
+  for (const NodePtr &operand : operands)
+    if (operand)
+      node->depth = std::max(node->depth, operand->depth + 1);
+  node->operands = std::move(operands);
+  if (node->depth > kMaximumDepth) {
+    diagnostics.error(node->text.take_back(1), "this expression has more than " + std::to_string(kMaximumDepth) +
+                                                   " operations in one chain; name its parts");
+    return nullptr;
+  }
+  return node;
+}
+
+NodePtr Parser::expression() {
+  if (++nesting > kMaximumNesting) {
+    diagnostics.error(current.text, "nested deeper than " + std::to_string(kMaximumNesting) + " levels");
+    return nullptr; // `nesting` is reset where the statement is given up
+  }
+  StringRef from = current.text;
+  NodePtr left = binary(kOr);
+  while (left && at("where")) {
+    advance();
+    NodePtr predicate = binary(kOr);
+    if (!predicate)
+      return nullptr;
+    std::vector<NodePtr> operands;
+    operands.push_back(std::move(left));
+    operands.push_back(std::move(predicate));
+    left = make(NodeKind::Where, from, "where", std::move(operands));
+  }
+  --nesting;
+  return left;
+}
+
+NodePtr Parser::binary(int lowest) {
+  StringRef from = current.text;
+  NodePtr left;
+  if (lowest <= kNot && (at("not") || at("!"))) {
+    advance();
+    if (++nesting > kMaximumNesting)
+      return diagnostics.error(current.text, "nested deeper than " + std::to_string(kMaximumNesting) + " levels"),
+             nullptr;
+    std::vector<NodePtr> operands;
+    operands.push_back(binary(kNot));
+    if (!operands[0])
+      return nullptr;
+    --nesting;
+    left = make(NodeKind::Unary, from, "not", std::move(operands));
+  } else {
+    left = unary();
+  }
+  NodePtr chain; // 0 <= i < n is 0 <= i and i < n
+  StringRef middle;
+  while (left) {
+    int precedence = precedenceOf(current);
+    if (!precedence || precedence < lowest)
+      break;
+    StringRef name = canonicalOperator(current.text);
+    if (precedence == kComparison && middle.data()) {
+      diagnostics.error(current.text, "a chain of comparisons; write it with 'and'");
+      return nullptr;
+    }
+    middle = precedence == kComparison ? current.text : StringRef();
+    advance();
+    NodePtr right = binary(precedence + 1);
+    if (!right)
+      return nullptr;
+    std::vector<NodePtr> operands;
+    operands.push_back(std::move(left));
+    operands.push_back(std::move(right));
+    left = make(NodeKind::Binary, from, name, std::move(operands));
+  }
+  return left;
+}
+
+NodePtr Parser::unary() {
+  StringRef from = current.text;
+  if (at("+")) {
+    advance();
+    return unary();
+  }
+  if (!at("-"))
+    return power();
+  advance();
+  if (++nesting > kMaximumNesting) {
+    diagnostics.error(from, "nested deeper than " + std::to_string(kMaximumNesting) + " levels");
+    return nullptr;
+  }
+  std::vector<NodePtr> operands;
+  operands.push_back(unary());
+  if (!operands[0])
+    return nullptr;
+  --nesting;
+  return make(NodeKind::Unary, from, "-", std::move(operands));
+}
+
+NodePtr Parser::power() {
+  StringRef from = current.text;
+  NodePtr base = postfix();
+  if (!base || !(at("^") || at("**")))
+    return base;
+  advance();
+  if (++nesting > kMaximumNesting) {
+    diagnostics.error(from, "nested deeper than " + std::to_string(kMaximumNesting) + " levels");
+    return nullptr;
+  }
+  std::vector<NodePtr> operands;
+  operands.push_back(std::move(base));
+  operands.push_back(unary());
+  if (!operands[1])
+    return nullptr;
+  --nesting;
+  return make(NodeKind::Binary, from, "^", std::move(operands));
+}
+
+NodePtr Parser::postfix() {
+  StringRef from = current.text;
+  NodePtr base = primary();
+  while (base && at("[") && !current.newlineBefore) {
+    advance();
+    std::vector<NodePtr> operands;
+    operands.push_back(std::move(base));
+    NodePtr node = make(NodeKind::Subscript, from, "[]", std::move(operands));
+    if (!node || !subscripts(*node))
+      return nullptr;
+    node->text = upToHere(from);
+    base = std::move(node);
+  }
+  return base;
+}
+
+NodePtr Parser::primary() {
+  StringRef from = current.text;
+  if (current.kind == TokenKind::Number)
+    return number();
+  if (current.kind == TokenKind::String) {
+    advance();
+    return make(NodeKind::String, from, from.drop_front().drop_back(), {});
+  }
+  if (take("..."))
+    return make(NodeKind::Ellipsis, from, "...", {});
+  if (at("(") || at("["))
+    return list(at("(") ? ")" : "]");
+  if (current.kind == TokenKind::Name && !at("return") && !at("where") && !at("and") && !at("or")) {
+    advance();
+    if (!at("(") || current.newlineBefore)
+      return make(NodeKind::Name, from, from, {});
+    advance();
+    NodePtr call = make(NodeKind::Call, from, from, {});
+    if (!arguments(*call))
+      return nullptr;
+    call->text = upToHere(from);
+    return call;
+  }
+  fail("an expression");
+  return nullptr;
+}
+
+NodePtr Parser::number() {
+  StringRef from = current.text;
+  advance();
+  NodePtr node = make(NodeKind::Number, from, from, {});
+  if (from.find_first_not_of("0123456789") == StringRef::npos) {
+    node->isInteger = true;
+    if (from.getAsInteger(10, node->integer)) {
+      diagnostics.error(from, "this integer does not fit 64 bits");
+      return nullptr;
+    }
+    node->number = static_cast<double>(node->integer);
+    return node;
+  }
+  if (from.find_first_not_of("0123456789.eE+-") != StringRef::npos || from.getAsDouble(node->number)) {
+    diagnostics.error(from, "this is not a number");
+    return nullptr;
+  }
+  return node;
+}
+
+/// ( a ), ( a, b ), [ a, b ]: one element in parentheses is itself.
+NodePtr Parser::list(StringRef close) {
+  StringRef from = current.text;
+  bool parenthesis = close == ")";
+  advance();
+  std::vector<NodePtr> items;
+  bool comma = false;
+  while (!at(close)) {
+    NodePtr item = expression();
+    if (!item)
+      return nullptr;
+    items.push_back(std::move(item));
+    if (!take(","))
+      break;
+    comma = true;
+  }
+  if (!at(close))
+    return fail("',' or '" + close.str() + "'"), nullptr;
+  advance();
+  if (parenthesis && items.size() == 1 && !comma)
+    return std::move(items[0]);
+  return make(NodeKind::Tuple, from, from, std::move(items));
+}
+
+bool Parser::arguments(Node &call) {
+  while (!at(")")) {
+    if (current.kind == TokenKind::Name && following.is("=")) {
+      Keyword keyword{current.text, nullptr};
+      advance();
+      advance();
+      keyword.value = expression();
+      if (!keyword.value)
+        return false;
+      call.depth = std::max(call.depth, keyword.value->depth + 1);
+      for (const Keyword &other : call.keywords)
+        if (other.name == keyword.name) {
+          diagnostics.error(keyword.name, "argument '" + keyword.name.str() + "' is given twice");
+          return false;
+        }
+      call.keywords.push_back(std::move(keyword));
+    } else {
+      NodePtr operand = expression();
+      if (!operand)
+        return false;
+      if (!call.keywords.empty()) {
+        diagnostics.error(operand->text, "an argument without a name cannot follow one with a name");
+        return false;
+      }
+      call.depth = std::max(call.depth, operand->depth + 1);
+      call.operands.push_back(std::move(operand));
+    }
+    if (!take(","))
+      break;
+  }
+  return expect(")", "the arguments of '" + call.name.str() + "'");
+}
+
+bool Parser::subscripts(Node &subscript) {
+  do {
+    StringRef from = current.text;
+    NodePtr low, high, step;
+    if (at("]"))
+      break;
+    if (!at(":") && !(low = expression()))
+      return false;
+    if (take(":")) {
+      if (!at(",") && !at("]") && !at(":") && !(high = expression()))
+        return false;
+      if (take(":") && !at(",") && !at("]") && !(step = expression()))
+        return false;
+      std::vector<NodePtr> operands;
+      operands.push_back(std::move(low));
+      operands.push_back(std::move(high));
+      operands.push_back(std::move(step));
+      low = make(NodeKind::Slice, from, ":", std::move(operands));
+      if (!low)
+        return false;
+    }
+    subscript.depth = std::max(subscript.depth, low->depth + 1);
+    subscript.operands.push_back(std::move(low));
+  } while (take(","));
+  return expect("]", "the subscripts");
+}
+
+} // namespace skewer::language

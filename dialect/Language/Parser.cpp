@@ -1,0 +1,274 @@
+// Declarations and statements of the language, with recovery after errors.
+#include "dialect/Language/Parser.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+void Parser::advance() {
+  previous = current.text;
+  current = following;
+  following = lexer.next();
+}
+
+bool Parser::take(StringRef symbol) {
+  if (!at(symbol))
+    return false;
+  advance();
+  return true;
+}
+
+std::string Parser::found() const {
+  if (current.kind == TokenKind::End)
+    return "the end of the file";
+  return "'" + current.text.take_front(40).str() + (current.text.size() > 40 ? "…'" : "'");
+}
+
+bool Parser::fail(const std::string &expected) {
+  if (current.kind != TokenKind::Bad) // the lexer has said what is wrong with it
+    diagnostics.error(current.text, "expected " + expected + ", found " + found());
+  return false;
+}
+
+bool Parser::expect(StringRef symbol, StringRef after) {
+  return take(symbol) || fail("'" + symbol.str() + "' after " + after.str());
+}
+
+bool Parser::expectName(StringRef &name, StringRef what) {
+  static const StringRef reserved[] = {"param", "size", "kernel", "scheme", "return", "where", "and", "or", "not"};
+  if (current.kind != TokenKind::Name || is_contained(reserved, current.text))
+    return fail(what.str());
+  name = current.text;
+  advance();
+  return true;
+}
+
+void Parser::skipToDeclaration() {
+  nesting = 0;
+  while (current.kind != TokenKind::End &&
+         !(current.newlineBefore && (at("kernel") || at("scheme") || at("param") || at("size"))))
+    advance();
+}
+
+/// To the first token of a line, a ';' or the end of the block.
+void Parser::skipToStatement() {
+  nesting = 0;
+  while (current.kind != TokenKind::End && !at("}") && !at(";")) {
+    if (current.newlineBefore && current.kind == TokenKind::Name && (following.is("=") || at("return") || at("kernel") || at("scheme")))
+      return;
+    advance();
+  }
+}
+
+void Parser::program(Program &program) {
+  while (current.kind != TokenKind::End && !diagnostics.exhausted()) {
+    bool good = at("param")    ? params(program)
+                : at("size")   ? sizes(program)
+                : at("kernel") ? kernel(program)
+                : at("scheme") ? scheme(program)
+                : take(";")    ? true
+                               : fail("'param', 'size', 'kernel' or 'scheme'");
+    if (!good) {
+      if (!at("kernel") && !at("scheme"))
+        advance();
+      skipToDeclaration();
+    }
+  }
+}
+
+bool Parser::params(Program &program) {
+  advance();
+  do {
+    ParamDeclaration declaration;
+    if (!expectName(declaration.name, "the name of a param"))
+      return false;
+    if (take("=") && !(declaration.value = expression()))
+      return false;
+    program.params.push_back(std::move(declaration));
+  } while (take(","));
+  return true;
+}
+
+bool Parser::sizes(Program &program) {
+  advance();
+  do {
+    StringRef name;
+    if (!expectName(name, "the name of a run-time size"))
+      return false;
+    program.sizes.push_back(name);
+  } while (take(","));
+  if (at("="))
+    return diagnostics.error(current.text, "a run-time size has no value here; a size known at compile time is a 'param'"),
+           false;
+  return true;
+}
+
+bool Parser::type(TypeExpression &type) {
+  StringRef from = current.text;
+  if (!expectName(type.element, "a type such as f32[batch, N, dim]"))
+    return false;
+  if (type.element != "f32" && type.element != "f16" && type.element != "bf16") {
+    diagnostics.error(type.element, "unknown element type '" + type.element.str() + "'; there are f32, f16 and bf16" +
+                                        suggestion(type.element, {"f32", "f16", "bf16"}));
+    return false;
+  }
+  if (!expect("[", "the element type"))
+    return false;
+  while (!at("]")) {
+    NodePtr size = expression();
+    if (!size)
+      return false;
+    type.sizes.push_back(std::move(size));
+    if (!take(","))
+      break;
+  }
+  if (!expect("]", "the sizes of the type"))
+    return false;
+  type.text = upToHere(from);
+  return true;
+}
+
+bool Parser::kernel(Program &program) {
+  advance();
+  Kernel kernel;
+  if (!expectName(kernel.name, "the kernel's name") || !expect("(", "the kernel's name"))
+    return false;
+  while (!at(")")) {
+    size_t first = kernel.operands.size();
+    do {
+      KernelOperand operand;
+      if (at("const") && following.kind == TokenKind::Name) {
+        advance();
+        operand.isConst = true;
+      }
+      if (!expectName(operand.name, "the name of an operand"))
+        return false;
+      kernel.operands.push_back(std::move(operand));
+    } while (take(","));
+    if (!expect(":", "the names of the operands"))
+      return false;
+    auto shared = std::make_shared<TypeExpression>();
+    if (!type(*shared))
+      return false;
+    for (size_t k = first; k < kernel.operands.size(); ++k)
+      kernel.operands[k].type = shared;
+    if (!take(","))
+      break;
+  }
+  if (!expect(")", "the kernel's operands") || !expect("->", "the kernel's operands") || !type(kernel.result) ||
+      !expect("{", "the kernel's type"))
+    return false;
+  block(kernel.body, kernel.end);
+  program.kernels.push_back(std::move(kernel));
+  return true;
+}
+
+bool Parser::schemeOperand(SchemeOperand &operand) {
+  if (!expectName(operand.name, "the name of an operand"))
+    return false;
+  if (take(":")) {
+    operand.isTensor = true;
+    if (!expect("[", "':'"))
+      return false;
+    while (!at("]")) {
+      StringRef axis;
+      if (!expectName(axis, "the name of an axis"))
+        return false;
+      if (is_contained(operand.axes, axis))
+        return diagnostics.error(axis, "axis '" + axis.str() + "' is named twice"), false;
+      operand.axes.push_back(axis);
+      if (!take(","))
+        break;
+    }
+    return expect("]", "the axes of '" + operand.name.str() + "'");
+  }
+  if (!take("="))
+    return true;
+  NodePtr value = expression();
+  if (!value)
+    return false;
+  // map = (H, W) names the parts of an argument; anything else is a default.
+  if (value->kind == NodeKind::Tuple &&
+      all_of(value->operands, [](const NodePtr &item) { return item->kind == NodeKind::Name; })) {
+    for (const NodePtr &item : value->operands)
+      operand.pattern.push_back(item->name);
+  } else {
+    operand.defaultValue = std::move(value);
+  }
+  return true;
+}
+
+bool Parser::scheme(Program &program) {
+  advance();
+  Scheme scheme;
+  if (!expectName(scheme.name, "the scheme's name") || !expect("(", "the scheme's name"))
+    return false;
+  while (!at(")")) {
+    SchemeOperand operand;
+    if (!schemeOperand(operand))
+      return false;
+    scheme.operands.push_back(std::move(operand));
+    if (!take(","))
+      break;
+  }
+  if (!expect(")", "the scheme's operands"))
+    return false;
+  if (take("=")) {
+    Statement statement;
+    if (!(statement.value = expression()))
+      return false;
+    scheme.end = previous;
+    scheme.body.push_back(std::move(statement));
+  } else if (take("{")) {
+    block(scheme.body, scheme.end);
+  } else {
+    return fail("'=' or '{' after the scheme's operands");
+  }
+  program.schemes.push_back(std::move(scheme));
+  return true;
+}
+
+void Parser::block(std::vector<Statement> &body, StringRef &end) {
+  while (!at("}") && current.kind != TokenKind::End && !diagnostics.exhausted()) {
+    if (take(";"))
+      continue;
+    if (current.newlineBefore && (at("kernel") || at("scheme")) && following.kind == TokenKind::Name) {
+      fail("'}' at the end of the block");
+      end = previous;
+      return;
+    }
+    Statement one;
+    nesting = 0;
+    if (statement(one))
+      body.push_back(std::move(one));
+    else
+      skipToStatement();
+  }
+  end = current.text;
+  if (!take("}") && !diagnostics.exhausted())
+    fail("'}' at the end of the block");
+}
+
+bool Parser::statement(Statement &statement) {
+  StringRef name;
+  if (!take("return")) {
+    statement.destructures = take("(");
+    do {
+      if (!expectName(name, "a statement: NAME = …, or 'return'"))
+        return false;
+      statement.targets.push_back(name);
+    } while (statement.destructures && take(",") && !at(")"));
+    if (statement.destructures && !expect(")", "the names"))
+      return false;
+    if (!expect("=", "'" + name.str() + "'"))
+      return false;
+  }
+  if (!(statement.value = expression()))
+    return false;
+  if (!current.newlineBefore && !at("}") && !at(";") && current.kind != TokenKind::End)
+    return fail("the end of the statement");
+  return true;
+}
+
+} // namespace skewer::language

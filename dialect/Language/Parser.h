@@ -1,0 +1,57 @@
+// Tokens to a syntax tree, by recursive descent of bounded depth.
+#pragma once
+#include "dialect/Language/Ast.h"
+#include "dialect/Language/Lexer.h"
+
+namespace skewer::language {
+
+class Parser {
+public:
+  Parser(llvm::StringRef text, Diagnostics &diagnostics) : lexer(text, diagnostics), diagnostics(diagnostics) {
+    advance();
+    advance();
+  }
+  /// Declarations up to the end of the text. After an error it goes on at the next statement or declaration.
+  void program(Program &);
+
+private:
+  void advance();
+  bool at(llvm::StringRef symbol) const { return current.is(symbol); }
+  bool take(llvm::StringRef symbol);
+  bool expect(llvm::StringRef symbol, llvm::StringRef after);
+  bool expectName(llvm::StringRef &name, llvm::StringRef what);
+  bool fail(const std::string &expected);
+  std::string found() const;
+  void skipToDeclaration();
+  void skipToStatement();
+
+  bool params(Program &);
+  bool sizes(Program &);
+  bool kernel(Program &);
+  bool scheme(Program &);
+  bool schemeOperand(SchemeOperand &);
+  bool type(TypeExpression &);
+  void block(std::vector<Statement> &, llvm::StringRef &end);
+  bool statement(Statement &);
+
+  NodePtr expression(); // with `where`
+  NodePtr binary(int lowest);
+  NodePtr unary();
+  NodePtr power();
+  NodePtr postfix();
+  NodePtr primary();
+  NodePtr number();
+  NodePtr list(llvm::StringRef close);
+  bool arguments(Node &call);
+  bool subscripts(Node &subscript);
+  NodePtr make(NodeKind kind, llvm::StringRef from, llvm::StringRef name, std::vector<NodePtr> operands);
+  llvm::StringRef upToHere(llvm::StringRef from) const;
+
+  Lexer lexer;
+  Diagnostics &diagnostics;
+  Token current, following;
+  llvm::StringRef previous; // text of the token before the current one
+  int nesting = 0;
+};
+
+} // namespace skewer::language

@@ -1,0 +1,99 @@
+// Descriptions of values and the many names of their dimensions.
+#include "dialect/Language/Values.h"
+#include "llvm/ADT/StringExtras.h"
+#include <set>
+
+namespace skewer::language {
+using subscript::Expr;
+
+std::string describe(const Dimensions &dimensions) {
+  std::string text = "[";
+  for (const Dimension &d : dimensions)
+    text += (text.size() > 1 ? ", " : "") + (d.isRuntime() ? d.runtime : std::to_string(d.size));
+  return text + "]";
+}
+
+std::string print(const Naming &naming) {
+  if (naming.size() == 1)
+    return naming[0].name;
+  std::string text = "(";
+  for (const Axis &axis : naming)
+    text += (text.size() > 1 ? " " : "") + axis.name;
+  return text + ")";
+}
+
+std::string print(const std::vector<Naming> &namings) {
+  std::string text;
+  for (const Naming &naming : namings)
+    text += (text.empty() ? "" : " ") + print(naming);
+  return text;
+}
+
+std::string describeAxes(const Dimensions &dimensions) {
+  std::string text;
+  for (const Dimension &d : dimensions)
+    text += (text.empty() ? "" : " ") + (d.namings.empty() ? "_" : print(d.namings[0]));
+  return text;
+}
+
+std::string describe(const Value &value) {
+  switch (value.kind) {
+  case ValueKind::Error:
+    return "an error";
+  case ValueKind::Number:
+    return "the number " + (value.isInteger ? std::to_string(value.integer) : llvm::formatv("{0}", value.number).str());
+  case ValueKind::Index:
+    return "the index expression " + subscript::print(value.index);
+  case ValueKind::Size:
+    return "the run-time size '" + value.name + "'";
+  case ValueKind::Tensor:
+    return "a tensor " + describe(value.dimensions);
+  case ValueKind::List:
+    return "a list of " + std::to_string(value.items.size());
+  case ValueKind::Text:
+    return "a text";
+  }
+  return "";
+}
+
+subscript::Substitution renaming(const Dimensions &dimensions, const std::vector<Naming> &chosen) {
+  subscript::Substitution substitution;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    Expr flat = 0;
+    for (const Axis &axis : chosen[d])
+      flat = chosen[d].size() == 1 ? Expr::symbol(axis.name) : flat * Expr(axis.size) + Expr::symbol(axis.name);
+    for (const Axis &axis : chosen[d])
+      substitution.insert({axis.name, Expr::symbol(axis.name)});
+    for (const Naming &naming : dimensions[d].namings) {
+      int64_t stride = 1;
+      for (size_t k = naming.size(); k-- > 0;) {
+        Expr position = stride == 1 ? flat : floorDiv(flat, Expr(stride));
+        if (k > 0)
+          position = mod(position, Expr(naming[k].size));
+        substitution.insert({naming[k].name, position});
+        stride *= k > 0 ? naming[k].size : 1;
+      }
+    }
+  }
+  return substitution;
+}
+
+std::vector<Naming> loneNamings(const Dimensions &dimensions) {
+  std::set<std::string> used;
+  std::vector<Naming> names(dimensions.size());
+  for (size_t d = 0; d < dimensions.size(); ++d)
+    for (const Naming &naming : dimensions[d].namings)
+      if (naming.size() == 1 && names[d].empty() && used.insert(naming[0].name).second)
+        names[d] = naming;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    if (!names[d].empty())
+      continue;
+    std::string name = d + 1 == dimensions.size() ? "j" : d + 2 == dimensions.size() ? "i" : "x" + std::to_string(d);
+    while (!used.insert(name).second)
+      name += "_" + std::to_string(d);
+    names[d] = {Axis{name, dimensions[d].size, dimensions[d].runtime}};
+  }
+  return names;
+}
+
+} // namespace skewer::language

@@ -1,0 +1,73 @@
+// What an expression of the language can be: a number, an index, a tensor with named axes, a list, a text.
+#pragma once
+#include "dialect/Subscript/Einsum.h"
+#include "mlir/IR/Value.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace skewer::language {
+
+/// An axis by name. A run-time size has size subscript::kRuntime and the name of the size.
+struct Axis {
+  std::string name;
+  int64_t size = 0;
+  std::string runtime;
+};
+/// One way to name a dimension: by an axis, or by a product of axes, row-major.
+using Naming = std::vector<Axis>;
+
+struct Dimension {
+  int64_t size = 0;
+  std::string runtime;         // the size's name where it is known at run time only
+  std::vector<Naming> namings; // every way that the text has named it; the first is the one to show
+  bool isRuntime() const { return !runtime.empty(); }
+};
+using Dimensions = std::vector<Dimension>;
+
+enum class ValueKind { Error, Number, Index, Size, Tensor, List, Text };
+
+struct Value {
+  ValueKind kind = ValueKind::Error;
+  double number = 0;               // Number
+  int64_t integer = 0;             // Number, where isInteger
+  bool isInteger = false;
+  subscript::Expr index;           // Index: a function of positions; a predicate is 1 or 0
+  std::map<std::string, Axis> axes; // Index: the axes it depends on
+  mlir::Value tensor;              // Tensor
+  Dimensions dimensions;
+  bool byName = false;             // Tensor: an indexed expression (slope[h]), aligned by its axes' names only
+  std::vector<Value> items;        // List
+  std::string name;                // Size, Text
+
+  bool is(ValueKind k) const { return kind == k; }
+  bool good() const { return kind != ValueKind::Error; }
+  bool isWhole() const { return kind == ValueKind::Number && isInteger; }
+  static Value whole(int64_t v) {
+    Value r;
+    r.kind = ValueKind::Number, r.number = static_cast<double>(v), r.integer = v, r.isInteger = true;
+    return r;
+  }
+  static Value real(double v) {
+    Value r;
+    r.kind = ValueKind::Number, r.number = v;
+    return r;
+  }
+};
+
+/// "f32[batch, 4, 196]" without the element type: "[batch, 4, 196]".
+std::string describe(const Dimensions &);
+/// "b h (iy ix)" of the first namings; "_" where a dimension has no name.
+std::string describeAxes(const Dimensions &);
+/// What a value is, for messages: "a tensor [4, 196]", "the number 3", …
+std::string describe(const Value &);
+
+/// Each axis that any naming of the dimensions has, as an expression of the chosen namings' axes, one naming a dimension.
+/// Axes of the chosen namings stand for themselves.
+subscript::Substitution renaming(const Dimensions &, const std::vector<Naming> &chosen);
+/// A single name for each dimension, distinct from one another: its own, else i and j for the last two, else x0, x1, ….
+std::vector<Naming> loneNamings(const Dimensions &);
+std::string print(const Naming &);
+std::string print(const std::vector<Naming> &);
+
+} // namespace skewer::language
