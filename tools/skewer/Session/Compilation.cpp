@@ -108,11 +108,15 @@ bool Compilation::separate(ModuleOp module) {
 bool Compilation::runPasses(ModuleOp module, const std::string &name, const char *what,
                             llvm::function_ref<void(OpPassManager &)> add) {
   SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
-  // Called before the handler above: counts, and leaves the printing to it.
+  // Called before the handler above: looks, and leaves the printing to it.
   unsigned errors = 0;
   ScopedDiagnosticHandler counter(mlirContext.get(), [&](Diagnostic &diagnostic) {
     errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    return failure();
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
+      return failure();
+    auto [line, column] = lineOf(diagnostic.getLocation());
+    remarks.push_back({line, column, diagnostic.str()});
+    return success(!printRemarks);
   });
   PassManager manager(mlirContext.get(), ModuleOp::getOperationName());
   manager.enableVerifier(true);
@@ -122,6 +126,18 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
   if (!errors)
     llvm::errs() << specPath << ": error: kernel '" << name << "': " << what << " failed without giving a reason\n";
   return false;
+}
+
+std::pair<unsigned, unsigned> lineOf(Location location) {
+  std::pair<unsigned, unsigned> found{0, 0};
+  location->walk([&](Location inner) {
+    if (auto place = dyn_cast<FileLineColRange>(inner)) {
+      found = {place.getStartLine(), place.getStartColumn()};
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return found;
 }
 
 OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {

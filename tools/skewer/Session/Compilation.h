@@ -28,6 +28,12 @@ struct Lowered {
   KernelPlan plan;
 };
 
+/// What a pass remarked about a line of the spec: "not fused: …".
+struct Remark {
+  unsigned line = 0, column = 0; // 0: unknown
+  std::string text;
+};
+
 class Compilation {
 public:
   /// Reads the spec, checks it and takes it apart. On failure the diagnostics have been printed and nothing is returned.
@@ -36,6 +42,9 @@ public:
   ~Compilation();
 
   std::vector<Kernel> kernels;
+  /// Remarks of the passes that have run. With `printRemarks` they are printed in the compiler style too.
+  std::vector<Remark> remarks;
+  bool printRemarks = false;
   const Target &target() const { return machine; }
   /// Hash over the spec's text and parameters.
   const std::string &hash() const { return specHash; }
@@ -69,5 +78,8 @@ private:
   llvm::SourceMgr sources;
   std::unique_ptr<mlir::MLIRContext> mlirContext;
 };
+
+/// Line and column of the text that said an operation, from 1; 0 where unknown.
+std::pair<unsigned, unsigned> lineOf(mlir::Location);
 
 } // namespace skewer::driver

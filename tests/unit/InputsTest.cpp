@@ -1,0 +1,105 @@
+// Operands of a run: seeded numbers, run-time sizes from files and options, and the errors.
+#include "tools/skewer/Inputs.h"
+#include "tools/skewer/Npy.h"
+#include "tools/skewer/WriteFiles.h"
+#include "gtest/gtest.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <cmath>
+#include <random>
+
+using namespace skewer;
+using namespace skewer::driver;
+
+namespace {
+
+KernelPlan planOf(ElementType type = ElementType::F32) {
+  KernelPlan plan;
+  plan.name = "kernel";
+  plan.sizes = {"batch"};
+  plan.inputs = {{"q", type, {{"batch", 1}, {"", 2}, {"", 3}}}, {"k", type, {{"batch", 1}, {"", 2}, {"", 3}}}};
+  plan.output = {"output", type, {{"batch", 1}, {"", 2}, {"", 3}}};
+  return plan;
+}
+
+struct InputFiles : testing::Test {
+  llvm::SmallString<128> folder;
+  void SetUp() override { ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("skewer-inputs", folder)); }
+  void TearDown() override { llvm::sys::fs::remove_directories(folder); }
+  std::string write(const char *name, const std::vector<int64_t> &shape, const char *type = "<f4") {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, name);
+    Array array{shape, std::vector<double>(*elementsOf(shape), 0.1)};
+    EXPECT_FALSE(static_cast<bool>(writeFiles({{path.str().str(), npyBytes(array, type)}})));
+    return path.str().str();
+  }
+  std::string errorOf(const KernelPlan &plan, const std::map<std::string, std::string> &files,
+                      const std::map<std::string, int64_t> &sizes = {}) {
+    auto operands = prepareOperands(plan, files, sizes, 1);
+    return operands ? "no error" : llvm::toString(operands.takeError());
+  }
+};
+
+TEST(Inputs, NormalNumbersAreTheSameEverywhereAndNormal) {
+  std::vector<double> values = normalNumbers(100001, 7);
+  EXPECT_EQ(values, normalNumbers(100001, 7));
+  EXPECT_NE(values, normalNumbers(100001, 8));
+  double sum = 0, squares = 0;
+  for (double value : values) {
+    ASSERT_TRUE(std::isfinite(value));
+    sum += value;
+    squares += value * value;
+  }
+  EXPECT_NEAR(sum / 100001, 0, 0.02);
+  EXPECT_NEAR(squares / 100001, 1, 0.02);
+  // A change of these numbers would change what every documented run prints.
+  std::mt19937_64 generator(7);
+  double u = (static_cast<double>(generator() >> 11) + 0.5) * 0x1p-53;
+  double angle = 6.283185307179586 * ((static_cast<double>(generator() >> 11) + 0.5) * 0x1p-53);
+  EXPECT_NEAR(values[0], std::sqrt(-2 * std::log(u)) * std::cos(angle), 1e-15);
+}
+
+TEST_F(InputFiles, SizesComeFromFilesElseOptionsElseOne) {
+  auto one = prepareOperands(planOf(), {}, {}, 1);
+  ASSERT_TRUE(static_cast<bool>(one));
+  EXPECT_EQ(one->sizes, std::vector<int64_t>{1});
+  auto given = prepareOperands(planOf(), {}, {{"batch", 4}}, 1);
+  ASSERT_TRUE(static_cast<bool>(given));
+  EXPECT_EQ(given->outputShape, (std::vector<int64_t>{4, 2, 3}));
+  auto read = prepareOperands(planOf(), {{"q", write("q.npy", {5, 2, 3})}}, {}, 1);
+  ASSERT_TRUE(static_cast<bool>(read));
+  EXPECT_EQ(read->sizes, std::vector<int64_t>{5});
+  EXPECT_EQ(read->inputs[0].values[0], 0.1f);
+  EXPECT_EQ(read->inputs[1].values.size(), 30u);
+}
+
+TEST_F(InputFiles, NarrowTypesAreRounded) {
+  auto read = prepareOperands(planOf(ElementType::BF16), {{"q", write("q.npy", {1, 2, 3})}}, {}, 1);
+  ASSERT_TRUE(static_cast<bool>(read));
+  EXPECT_EQ(read->inputs[0].values[0], roundTo(ElementType::BF16, 0.1f));
+  for (double value : read->inputs[1].values)
+    EXPECT_EQ(value, roundTo(ElementType::BF16, value));
+}
+
+TEST_F(InputFiles, ErrorsNameArgumentExpectedAndFound) {
+  auto expect = [](const std::string &error, std::vector<const char *> parts) {
+    for (const char *part : parts)
+      EXPECT_NE(error.find(part), std::string::npos) << "'" << part << "' in: " << error;
+  };
+  expect(errorOf(planOf(), {{"q", write("a.npy", {1, 2, 4})}}), {"input 'q'", "expected shape [batch, 2, 3]", "found [1, 2, 4]"});
+  expect(errorOf(planOf(), {{"q", write("a.npy", {2, 3})}}), {"input 'q'", "found [2, 3]"});
+  expect(errorOf(planOf(), {{"q", write("a.npy", {1, 2, 3}, "<f8")}}), {"input 'q'", "expected elements of type <f4", "found <f8"});
+  expect(errorOf(planOf(), {{"q", write("a.npy", {2, 2, 3})}, {"k", write("b.npy", {3, 2, 3})}}),
+         {"batch = 2", "input 'k'", "found 3"});
+  expect(errorOf(planOf(), {{"q", write("a.npy", {2, 2, 3})}}, {{"batch", 3}}), {"batch = 3", "--size", "found 2"});
+  expect(errorOf(planOf(), {{"v", "v.npy"}}), {"no argument 'v'", "q, k"});
+  expect(errorOf(planOf(), {{"q", "/no/such/file.npy"}}), {"input 'q'", "cannot read"});
+  expect(errorOf(planOf(), {}, {{"rows", 3}}), {"no run-time size 'rows'", "batch"});
+  expect(errorOf(planOf(), {}, {{"batch", 0}}), {"size 'batch'", "at least 1", "found 0"});
+  expect(errorOf(planOf(), {}, {{"batch", -2}}), {"size 'batch'", "found -2"});
+  expect(errorOf(planOf(), {}, {{"batch", INT64_MAX}}), {"does not fit"});
+  expect(errorOf(planOf(), {}, {{"batch", 1LL << 55}}), {"does not fit"});
+}
+
+} // namespace

@@ -1,0 +1,180 @@
+// `skewer bench`: times kernels, with the processor's peak measured before and after each.
+#include "tools/skewer/Check.h"
+#include "tools/skewer/Commands.h"
+#include "tools/skewer/Execution.h"
+#include "tools/skewer/Peak.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+
+namespace skewer::driver {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double medianOf(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+struct Timing {
+  double median = 0, least = 0;
+  int64_t calls = 0;
+};
+
+/// Calls for about `seconds` after a first call that warms caches and pages; at least three times.
+std::optional<Timing> measure(Execution &execution, double seconds) {
+  if (!execution.run())
+    return std::nullopt;
+  std::vector<double> times;
+  double end = now() + seconds;
+  while (times.size() < 3 || (now() < end && times.size() < 1000000)) {
+    double start = now();
+    if (!execution.run())
+      return std::nullopt;
+    times.push_back(now() - start);
+  }
+  return Timing{medianOf(times), *std::min_element(times.begin(), times.end()), static_cast<int64_t>(times.size())};
+}
+
+struct Row {
+  std::string name;
+  Timing timing;
+  double flops = 0, peak = 0, error = 0;
+  std::optional<double> unfused;
+  uint64_t workspaceBytes = 0;
+  bool isRight = true;
+  double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
+  double percent() const { return peak > 0 ? 100 * gflops() / peak : 0; }
+};
+
+bool wrong(const std::string &text) {
+  llvm::errs() << "skewer: error: " << text << "\n";
+  return false;
+}
+
+bool benchKernel(const Options &options, Compilation &compilation, const Kernel &kernel, ThreadPool &pool,
+                 std::vector<double> &peaks, Row &row) {
+  auto execution = Execution::create(compilation, kernel, /*unfused=*/false);
+  if (!execution)
+    return false;
+  auto operands = prepareOperands(execution->plan(), {}, options.sizes, options.seed);
+  if (!operands)
+    return wrong(llvm::toString(operands.takeError()));
+  if (!execution->bind(*operands, pool) || !execution->run())
+    return false;
+  auto check = compareWithReference(kernel.einsumFunction(), *operands, execution->plan().output.type,
+                                    execution->result(), options.rows ? options.rows : 32, options.seed,
+                                    execution->flops());
+  if (!check)
+    return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(check.takeError())));
+
+  row.name = kernel.name;
+  row.error = check->error;
+  row.flops = execution->flops();
+  row.workspaceBytes = execution->workspaceBytes();
+  double tolerance = options.tolerance.value_or(defaultTolerance(execution->plan()));
+  row.isRight = check->within(tolerance);
+  if (!row.isRight)
+    wrong(fmt::format("kernel '{}': error {:.3g} is above the tolerance {:.3g}; worst at {}", kernel.name, check->error,
+                      tolerance, check->where));
+
+  // The clock of a processor wanders: the peak is measured around each part of the timing, and medians are compared.
+  std::vector<double> local{measurePeak(pool)};
+  std::vector<Timing> parts;
+  for (int part = 0; part < 3; ++part) {
+    auto timing = measure(*execution, options.seconds / 3);
+    if (!timing)
+      return false;
+    parts.push_back(*timing);
+    local.push_back(measurePeak(pool));
+  }
+  std::vector<double> medians;
+  row.timing.least = parts.front().least;
+  for (const Timing &part : parts) {
+    medians.push_back(part.median);
+    row.timing.least = std::min(row.timing.least, part.least);
+    row.timing.calls += part.calls;
+  }
+  row.timing.median = medianOf(medians);
+  row.peak = medianOf(local);
+  peaks.insert(peaks.end(), local.begin(), local.end());
+
+  if (options.unfused) {
+    auto generic = Execution::create(compilation, kernel, /*unfused=*/true);
+    if (!generic || !generic->bind(*operands, pool))
+      return false;
+    auto timing = measure(*generic, std::min(options.seconds, 1.0) / 4);
+    if (!timing)
+      return false;
+    row.unfused = timing->median;
+  }
+  return true;
+}
+
+void printJson(const std::vector<Row> &rows, double peak) {
+  llvm::json::Array kernels;
+  for (const Row &row : rows)
+    kernels.push_back(llvm::json::Object{{"name", row.name},
+                                         {"median_seconds", row.timing.median},
+                                         {"min_seconds", row.timing.least},
+                                         {"gflops", row.gflops()},
+                                         {"percent_of_peak", row.percent()},
+                                         {"unfused_median_seconds", row.unfused ? llvm::json::Value(*row.unfused) : nullptr},
+                                         {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
+                                         {"max_error", row.error}});
+  llvm::json::Object document{{"peak_gflops", peak}, {"kernels", std::move(kernels)}};
+  llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(document))) << "\n";
+}
+
+void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
+  llvm::outs() << fmt::format("peak {:.1f} GFLOP/s on {} thread{} ({}, f32)\n", peak, threads, threads == 1 ? "" : "s",
+                              peakInstructions());
+  for (const Row &row : rows) {
+    llvm::outs() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls)  {:>8.1f} GFLOP/s  {:>5.1f} % of peak", row.name,
+                                row.timing.median * 1e3, row.timing.least * 1e3, row.timing.calls, row.gflops(), row.percent());
+    if (row.unfused)
+      llvm::outs() << fmt::format("  unfused {:.4f} ms ({:.2f} times)", *row.unfused * 1e3, *row.unfused / row.timing.median);
+    llvm::outs() << fmt::format("  workspace {} B  error {:.2g}\n", row.workspaceBytes, row.error);
+  }
+}
+
+} // namespace
+
+int bench(const Options &options) {
+  ThreadPool pool(options.threads);
+  std::vector<Row> rows;
+  std::vector<double> peaks;
+  bool allRight = true;
+  for (const std::string &spec : options.specs) {
+    auto compilation = Compilation::create(spec, options.parameters, hostTarget());
+    if (!compilation)
+      return kWrong;
+    std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/false);
+    if (chosen.empty())
+      return kWrong;
+    for (const Kernel *kernel : chosen) {
+      Row row;
+      if (!benchKernel(options, *compilation, *kernel, pool, peaks, row))
+        return kWrong;
+      allRight &= row.isRight;
+      rows.push_back(std::move(row));
+    }
+  }
+  double peak = medianOf(peaks);
+  if (options.json)
+    printJson(rows, peak);
+  else
+    printTable(rows, peak, options.threads);
+  return allRight ? kDone : kWrong;
+}
+
+} // namespace skewer::driver

@@ -1,0 +1,102 @@
+// Compiling into this process, binding operands, calling.
+#include "tools/skewer/Execution.h"
+#include "tools/skewer/Flops.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstring>
+#include <fmt/format.h>
+
+namespace skewer::driver {
+
+std::unique_ptr<Execution> Execution::create(Compilation &compilation, const Kernel &kernel, bool unfused) {
+  auto scheduled = compilation.schedule(kernel);
+  if (!scheduled)
+    return nullptr;
+  auto execution = std::make_unique<Execution>();
+  execution->name = kernel.name;
+  execution->counted = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*scheduled)->clone()));
+  auto lowered = compilation.lower(unfused ? compilation.cloneEinsum(kernel) : std::move(scheduled), kernel.name);
+  if (!lowered)
+    return nullptr;
+  auto context = std::make_unique<llvm::LLVMContext>();
+  auto module = compilation.toLlvm(*lowered, *context);
+  if (!module)
+    return nullptr;
+  auto jit = JitKernel::create(std::move(module), std::move(context), lowered->plan, compilation.target());
+  if (!jit) {
+    Compilation::report(kernel.name, jit.takeError());
+    return nullptr;
+  }
+  execution->kernel = std::move(*jit);
+  execution->kernelPlan = lowered->plan;
+  return execution;
+}
+
+bool Execution::bind(const Operands &operands, ThreadPool &pool) {
+  auto outOfMemory = [&](uint64_t bytes) {
+    llvm::errs() << "skewer: error: kernel '" << name << "': no memory for " << bytes << " bytes\n";
+    return false;
+  };
+  inputs.clear();
+  pointers.clear();
+  for (size_t k = 0; k < operands.inputs.size(); ++k) {
+    size_t bytes = operands.inputs[k].values.size() * bytesOf(kernelPlan.inputs[k].type);
+    inputs.emplace_back(bytes);
+    if (!inputs.back().data())
+      return outOfMemory(bytes);
+    pack(kernelPlan.inputs[k].type, operands.inputs[k].values, inputs.back().data());
+    pointers.push_back(inputs.back().data());
+  }
+  outputShape = operands.outputShape;
+  output = Buffer(*elementsOf(outputShape) * bytesOf(kernelPlan.output.type));
+  if (!output.data())
+    return outOfMemory(output.size());
+  // All bits set is NaN in every type: an element that no phase writes cannot pass for a result.
+  std::memset(output.data(), 0xff, output.size());
+  sizes = operands.sizes;
+  exec.workers = pool.workers();
+  exec.context = &pool;
+  exec.parallelFor = pool.workers() > 1 ? &ThreadPool::parallelFor : nullptr;
+  exec.workspaceBytes = kernel->workspaceBytes(sizes, exec.workers);
+  workspace = Buffer(exec.workspaceBytes == UINT64_MAX ? 0 : exec.workspaceBytes);
+  if (exec.workspaceBytes == UINT64_MAX || !workspace.data())
+    return outOfMemory(exec.workspaceBytes);
+  exec.workspace = workspace.data();
+  usefulWork = usefulFlops(*(*counted).getOps<mlir::func::FuncOp>().begin(), operands.sizeByName);
+  return true;
+}
+
+bool Execution::run() {
+  int status = kernel->run(pointers, output.data(), sizes, exec);
+  if (status == 0)
+    return true;
+  llvm::errs() << "skewer: error: kernel '" << name << "' returned status " << status << ": " << statusText(status)
+               << "\n";
+  return false;
+}
+
+Array Execution::resultArray() const {
+  Array array{outputShape, std::vector<double>(*elementsOf(outputShape))};
+  for (size_t k = 0; k < array.values.size(); ++k)
+    array.values[k] = unpack(kernelPlan.output.type, output.data(), static_cast<int64_t>(k));
+  return array;
+}
+
+std::vector<const Kernel *> chooseKernels(const Compilation &compilation, const std::string &name, bool one) {
+  std::vector<const Kernel *> chosen;
+  std::string known;
+  for (const Kernel &kernel : compilation.kernels) {
+    known += (known.empty() ? "" : ", ") + kernel.name;
+    if (name.empty() || kernel.name == name)
+      chosen.push_back(&kernel);
+  }
+  if (chosen.empty()) {
+    llvm::errs() << compilation.path() << ": error: no kernel is named '" << name << "'; the spec has " << known << "\n";
+  } else if (one && chosen.size() > 1) {
+    llvm::errs() << compilation.path() << ": error: the spec has several kernels; choose one with --kernel: " << known
+                 << "\n";
+    chosen.clear();
+  }
+  return chosen;
+}
+
+} // namespace skewer::driver

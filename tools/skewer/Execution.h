@@ -1,0 +1,44 @@
+// A kernel in this process with its operands: what `run` and `bench` call.
+#pragma once
+#include "codegen/ABI/Emit.h"
+#include "tools/skewer/Inputs.h"
+#include "tools/skewer/Session/Compilation.h"
+#include "tools/skewer/ThreadPool.h"
+
+namespace skewer::driver {
+
+class Execution {
+public:
+  /// Compiles for the host: fused and scheduled, or with `unfused` the generic path. Null after a diagnostic.
+  static std::unique_ptr<Execution> create(Compilation &, const Kernel &, bool unfused);
+
+  const KernelPlan &plan() const { return kernelPlan; }
+  /// Packs the operands and plans memory for them. False after a diagnostic.
+  bool bind(const Operands &, ThreadPool &);
+  /// Calls the kernel once; false after a diagnostic.
+  bool run();
+  /// The result's elements; all NaN before the first run.
+  const void *result() const { return output.data(); }
+  /// Its values in float64.
+  Array resultArray() const;
+  uint64_t workspaceBytes() const { return exec.workspaceBytes; }
+  /// Useful FLOPs of one call with these sizes.
+  double flops() const { return usefulWork; }
+
+private:
+  std::string name;
+  KernelPlan kernelPlan;
+  std::unique_ptr<JitKernel> kernel;
+  mlir::OwningOpRef<mlir::ModuleOp> counted; // level 3, for counting FLOPs
+  std::vector<Buffer> inputs;
+  Buffer output, workspace;
+  std::vector<const void *> pointers;
+  std::vector<int64_t> sizes, outputShape;
+  Exec exec;
+  double usefulWork = 0;
+};
+
+/// The kernels that --kernel leaves; for `one`, an error if that is not one. Empty after a diagnostic.
+std::vector<const Kernel *> chooseKernels(const Compilation &, const std::string &name, bool one);
+
+} // namespace skewer::driver

@@ -1,0 +1,211 @@
+// Gathering facts from a kernel's level 1 and level 3.
+#include "tools/skewer/Facts.h"
+#include "dialect/IR/Attn.h"
+#include "passes/Fusion/TermClass.h"
+#include "tools/skewer/Flops.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace mlir;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace skewer::driver {
+namespace {
+
+std::string nameOfOperand(Value value, func::FuncOp function) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "attn.name"))
+      return name.str();
+  if (Operation *op = value.getDefiningOp())
+    if (unsigned line = lineOf(op->getLoc()).first)
+      return fmt::format("(line {})", line);
+  return "(computed)";
+}
+
+/// "0.125 q·table[j - i + 13] where abs(j - i) <= 4".
+std::string textOfTerm(TermOp term, func::FuncOp function) {
+  std::string text;
+  double scale = term.getScale().convertToDouble();
+  if (scale != 1 || (term.getInputs().empty() && !term.getValue()))
+    text = fmt::format("{:.6g} ", scale);
+  bool first = true;
+  auto factor = [&](const std::string &name) {
+    text += (first ? "" : "·") + name;
+    first = false;
+  };
+  auto spec = parseEinsum(std::string_view(term.getSubscripts()));
+  for (auto [k, input] : llvm::enumerate(term.getInputs())) {
+    std::vector<std::string> indices;
+    if (spec && k < spec->operands.size())
+      for (const Dimension &dimension : spec->operands[k])
+        if (!dimension.isProduct())
+          indices.push_back(print(dimension.index));
+    factor(nameOfOperand(input, function) + (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]"));
+  }
+  if (term.getValue())
+    factor("(" + term.getValue()->str() + ")");
+  if (term.getGuard())
+    text += " where " + term.getGuard()->str();
+  return text;
+}
+
+/// "14x14" where positions are products of axes.
+std::string mapOf(const ScoreSpace &space) {
+  if (space.query.size() < 2)
+    return "";
+  std::string text;
+  for (const std::string &axis : space.query) {
+    auto size = space.sizes.find(axis);
+    text += (text.empty() ? "" : "x") + std::to_string(size == space.sizes.end() ? 0 : size->second);
+  }
+  return text;
+}
+
+AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
+  ScoreSpace space = scoreSpace(attention);
+  AttentionFacts facts;
+  facts.space = attention.getSpace().str();
+  if (attention.getMask())
+    facts.mask = attention.getMask()->str();
+  facts.map = mapOf(space);
+  facts.queries = space.queries();
+  facts.keys = space.keys();
+  facts.pairs = visiblePairs(attention);
+  facts.valueFlops = valueFlops(attention, facts.pairs);
+  facts.width = facts.pairs > 0 ? static_cast<int64_t>(facts.valueFlops / facts.pairs / 2) : 0;
+  auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
+  if (schedule)
+    facts.schedule = fmt::format("{}: {} lanes, tile {}x{}, row block {}, keys {} at a time, {} rows an item",
+                                 schedule.getTarget().str(), schedule.getLanes(), schedule.getTileRows(),
+                                 schedule.getTileVectors(), schedule.getRowBlock(), schedule.getKeyBlock(),
+                                 schedule.getRowsPerItem());
+  attention.getScore().walk([&](TermOp term) {
+    TermView view = viewOf(term, space);
+    TermAnalysis analysis;
+    const TermClass &termClass = classify(view, space, analysis);
+    TermFacts fact{textOfTerm(term, function), analysis.className, termClass.describe(view, analysis), "",
+                   usefulFlops(analysis, space, facts.pairs), lineOf(term.getLoc()).first};
+    if (schedule && facts.terms.size() < schedule.getStrategies().size())
+      fact.strategy = schedule.getStrategies()[facts.terms.size()].str();
+    facts.terms.push_back(std::move(fact));
+  });
+  return facts;
+}
+
+using Shape = std::vector<int64_t>;
+
+/// Results of operations by shape, with bytes an element.
+std::map<Shape, std::pair<int64_t, int64_t>> resultsOf(func::FuncOp function) {
+  std::map<Shape, std::pair<int64_t, int64_t>> found;
+  Operation *last = function.getBody().front().getTerminator();
+  function.walk([&](Operation *op) {
+    for (Value result : op->getResults()) {
+      auto type = dyn_cast<RankedTensorType>(result.getType());
+      // What the function returns has to be written anyway.
+      if (!type || type.getRank() == 0 || llvm::is_contained(last->getOperands(), result))
+        continue;
+      Shape shape;
+      for (int64_t size : type.getShape())
+        shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+      auto &entry = found[shape];
+      ++entry.first;
+      entry.second = type.getElementTypeBitWidth() / 8;
+    }
+  });
+  return found;
+}
+
+double elements(const Shape &shape) {
+  double product = 1;
+  for (int64_t size : shape)
+    product *= size < 0 ? 1 : static_cast<double>(size);
+  return product;
+}
+
+} // namespace
+
+KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
+  KernelFacts facts;
+  facts.name = kernel.name;
+  func::FuncOp before = kernel.einsumFunction(), after = *scheduled.getOps<func::FuncOp>().begin();
+  KernelPlan signature = signatureOf(before);
+  facts.elementType = nameOf(signature.output.type);
+  facts.runTimeSizes = signature.sizes;
+  after.walk([&](AttentionOp attention) { facts.attentions.push_back(factsOf(attention, after)); });
+  if (auto reasons = after->getAttrOfType<ArrayAttr>("attn.unfused"))
+    for (Attribute reason : reasons)
+      if (auto text = dyn_cast<StringAttr>(reason))
+        facts.unfused.push_back(text.str());
+
+  auto atFirst = resultsOf(before), atLast = resultsOf(after);
+  // Only what grows with queries × keys is worth a line.
+  double threshold = 0;
+  for (const AttentionFacts &attention : facts.attentions)
+    threshold = std::max(threshold, static_cast<double>(attention.queries) * static_cast<double>(attention.keys));
+  for (const auto &[shape, entry] : atFirst) {
+    auto left = atLast.find(shape);
+    int64_t gone = entry.first - (left == atLast.end() ? 0 : left->second.first);
+    if (threshold > 0 && gone > 0 && elements(shape) >= threshold)
+      facts.neverMaterialised.push_back({shape, gone, elements(shape) * static_cast<double>(gone * entry.second)});
+  }
+  for (const auto &[shape, entry] : atLast)
+    facts.materialised.push_back({shape, entry.first, elements(shape) * static_cast<double>(entry.first * entry.second)});
+  auto bySize = [](const TensorFacts &a, const TensorFacts &b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.shape < b.shape;
+  };
+  std::sort(facts.neverMaterialised.begin(), facts.neverMaterialised.end(), bySize);
+  std::sort(facts.materialised.begin(), facts.materialised.end(), bySize);
+
+  std::map<std::string, int64_t> ones;
+  for (const std::string &size : signature.sizes)
+    ones[size] = 1;
+  facts.flops = usefulFlops(after, ones);
+  return facts;
+}
+
+static llvm::json::Array toJson(const std::vector<TensorFacts> &tensors) {
+  llvm::json::Array array;
+  for (const TensorFacts &tensor : tensors)
+    array.push_back(llvm::json::Object{
+        {"shape", llvm::json::Array(tensor.shape)}, {"count", tensor.count}, {"bytes", tensor.bytes}});
+  return array;
+}
+
+llvm::json::Object toJson(const KernelFacts &facts) {
+  llvm::json::Array attentions;
+  for (const AttentionFacts &attention : facts.attentions) {
+    llvm::json::Array terms;
+    for (const TermFacts &term : attention.terms)
+      terms.push_back(llvm::json::Object{{"text", term.text},
+                                         {"class", term.className},
+                                         {"description", term.description},
+                                         {"strategy", term.strategy},
+                                         {"flops", term.flops},
+                                         {"line", static_cast<int64_t>(term.line)}});
+    attentions.push_back(llvm::json::Object{{"space", attention.space},
+                                            {"mask", attention.mask},
+                                            {"schedule", attention.schedule},
+                                            {"queries", attention.queries},
+                                            {"keys", attention.keys},
+                                            {"value_width", attention.width},
+                                            {"visible_pairs", attention.pairs},
+                                            {"value_flops", attention.valueFlops},
+                                            {"terms", std::move(terms)}});
+  }
+  return llvm::json::Object{{"name", facts.name},
+                            {"type", facts.elementType},
+                            {"sizes", llvm::json::Array(facts.runTimeSizes)},
+                            {"attentions", std::move(attentions)},
+                            {"unfused", llvm::json::Array(facts.unfused)},
+                            {"never_materialised", toJson(facts.neverMaterialised)},
+                            {"materialised", toJson(facts.materialised)},
+                            {"useful_flops", facts.flops}};
+}
+
+std::string manifestDetails(const Kernel &kernel, ModuleOp scheduled) {
+  return llvm::formatv("{0}", llvm::json::Value(toJson(factsOf(kernel, scheduled)))).str();
+}
+
+} // namespace skewer::driver

@@ -1,0 +1,48 @@
+// What became of a kernel: its terms, what was never materialised, what did not fuse. `explain` prints it, the manifest
+// carries it.
+#pragma once
+#include "tools/skewer/Session/Compilation.h"
+#include "llvm/Support/JSON.h"
+
+namespace skewer::driver {
+
+struct TermFacts {
+  std::string text;        // "0.0884 q·rel_h[jy - iy + 13]"
+  std::string className;   // "offset, query side"
+  std::string description; // the class's own line
+  std::string strategy;    // from the schedule; empty without one
+  double flops = 0;        // useful FLOPs of one leading index
+  unsigned line = 0;       // of the spec; 0: unknown
+};
+
+/// Tensors of one shape. A dimension of run-time size is -1 and counts as 1 in `bytes`.
+struct TensorFacts {
+  std::vector<int64_t> shape;
+  int64_t count = 0;
+  double bytes = 0; // of all of them
+};
+
+struct AttentionFacts {
+  std::string space, mask, schedule, map;
+  int64_t queries = 0, keys = 0, width = 0;
+  std::vector<TermFacts> terms;
+  double pairs = 0, valueFlops = 0; // of one leading index
+};
+
+struct KernelFacts {
+  std::string name, elementType;
+  std::vector<std::string> runTimeSizes;
+  std::vector<AttentionFacts> attentions;
+  std::vector<std::string> unfused;           // reasons
+  std::vector<TensorFacts> neverMaterialised; // intermediate results of the spec that fusion did away with
+  std::vector<TensorFacts> materialised;      // those that are left
+  double flops = 0;                           // useful, with every run-time size 1
+};
+
+/// Compares a kernel's level 1 with its level 3.
+KernelFacts factsOf(const Kernel &, mlir::ModuleOp scheduled);
+llvm::json::Object toJson(const KernelFacts &);
+/// The facts as the manifest's details.
+std::string manifestDetails(const Kernel &, mlir::ModuleOp scheduled);
+
+} // namespace skewer::driver

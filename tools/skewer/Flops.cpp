@@ -1,0 +1,118 @@
+// Counting useful FLOPs from the classes of terms.
+#include "tools/skewer/Flops.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace skewer::driver {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+double product(const std::vector<std::string> &axes, const AxisSizes &sizes) {
+  double result = 1;
+  for (const std::string &axis : axes) {
+    auto size = sizes.find(axis);
+    if (size != sizes.end() && size->second != kRuntime)
+      result *= static_cast<double>(size->second);
+  }
+  return result;
+}
+
+/// The value of a dimension known at run time: that of the argument it is a dimension of, or of the only such size.
+double runTimeSize(Value operand, size_t dimension, func::FuncOp function, const Sizes &sizes) {
+  if (auto argument = dyn_cast<BlockArgument>(operand))
+    if (auto shape = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "attn.shape"))
+      if (dimension < shape.size())
+        if (auto name = dyn_cast<StringAttr>(shape[dimension])) {
+          auto size = sizes.find(name.str());
+          if (size != sizes.end())
+            return static_cast<double>(size->second);
+        }
+  return sizes.size() == 1 ? static_cast<double>(sizes.begin()->second) : 1;
+}
+
+/// Fills in the sizes of axes that stand alone in a dimension of run-time size.
+void fillRunTime(const Dimensions &dimensions, Value operand, func::FuncOp function, const Sizes &sizes, AxisSizes &axes) {
+  std::vector<int64_t> shape = shapeOf(operand);
+  for (size_t k = 0; k < dimensions.size() && k < shape.size(); ++k)
+    if (shape[k] == kRuntime && dimensions[k].isAxis())
+      axes[dimensions[k].axes.front()] = static_cast<int64_t>(runTimeSize(operand, k, function, sizes));
+}
+
+bool hasIndexExpression(const Einsum &spec) {
+  for (const Dimensions &operand : spec.operands)
+    for (const Dimension &dimension : operand)
+      if (!dimension.isProduct() && !dimension.index.isConstant())
+        return true;
+  return false;
+}
+
+} // namespace
+
+double visiblePairs(AttentionOp attention) {
+  ScoreSpace space = scoreSpace(attention);
+  double queries = static_cast<double>(space.queries()), keys = static_cast<double>(space.keys());
+  if (!attention.getMask() || space.query.size() != 1 || space.key.size() != 1)
+    return queries * keys;
+  auto predicate = parse(std::string_view(*attention.getMask()));
+  if (!predicate)
+    return queries * keys;
+  auto interval = asOffsetInterval(*predicate, space.query.front(), space.key.front(), domainOf(space.sizes));
+  if (!interval)
+    return queries * keys;
+  if (interval->low <= -(space.queries() - 1) && interval->high == 0 && space.queries() == space.keys())
+    return queries * keys / 2;
+  double pairs = 0;
+  for (int64_t i = 0; i < space.queries(); ++i) {
+    int64_t first = interval->low <= -i ? 0 : interval->low + i;
+    int64_t last = interval->high >= space.keys() - 1 - i ? space.keys() - 1 : interval->high + i;
+    pairs += static_cast<double>(std::max<int64_t>(0, last - first + 1));
+  }
+  return pairs;
+}
+
+double usefulFlops(const TermAnalysis &term, const ScoreSpace &space, double pairs) {
+  bool whole = space.query.size() == 1 && space.key.size() == 1;
+  bool counts = (term.kind == TermKind::Content && term.query >= 0 && term.queryLeading == term.otherLeading) ||
+                (term.kind == TermKind::OffsetQuery && whole && !term.guarded);
+  return counts ? 2.0 * static_cast<double>(term.depth) * pairs : 0;
+}
+
+double valueFlops(AttentionOp attention, double pairs) {
+  ScoreSpace space = scoreSpace(attention);
+  return 2 * product(space.value, space.sizes) * pairs;
+}
+
+double usefulFlops(func::FuncOp function, const Sizes &sizes) {
+  double total = 0;
+  function.walk([&](Operation *op) {
+    if (auto attention = dyn_cast<AttentionOp>(op)) {
+      ScoreSpace space = scoreSpace(attention);
+      AxisSizes filled = space.sizes;
+      if (auto spec = parseEinsum(std::string_view(attention.getValueSpec())))
+        fillRunTime(spec->operands.front(), attention.getValue(), function, sizes, filled);
+      attention.getScore().walk([&](TermOp term) {
+        if (auto spec = parseEinsum(std::string_view(term.getSubscripts())))
+          for (auto [operand, dimensions] : llvm::zip(term.getInputs(), spec->operands))
+            fillRunTime(dimensions, operand, function, sizes, filled);
+      });
+      double pairs = visiblePairs(attention), one = valueFlops(attention, pairs);
+      attention.getScore().walk([&](TermOp term) { one += usefulFlops(analyse(term, space), space, pairs); });
+      total += one * product(space.leading, filled);
+    } else if (auto einsum = dyn_cast<EinsumOp>(op)) {
+      ResolvedEinsum resolved = resolve(einsum);
+      // As for terms: what an index expression reads is not counted, and a broadcast is no contraction.
+      if (resolved.contracted.empty() || einsum.getInputs().size() < 2 || hasIndexExpression(resolved.spec))
+        return;
+      for (auto [operand, dimensions] : llvm::zip(einsum.getInputs(), resolved.spec.operands))
+        fillRunTime(dimensions, operand, function, sizes, resolved.sizes);
+      total += 2 * product(resolved.spec.axes(), resolved.sizes);
+    }
+  });
+  return total;
+}
+
+} // namespace skewer::driver
