@@ -19,6 +19,10 @@ def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
   let summary = "softmax of a sum of terms, times values, becomes attn.attention";
   let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
 }
+def AttnPrintTermClasses : Pass<"attn-print-term-classes", "::mlir::func::FuncOp"> {
+  let summary = "a remark on each term that says its class";
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
 def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let summary = "the cost model chooses tiles, blocks and a strategy for each term";
   let dependentDialects = ["::skewer::attn::AttnDialect"];

@@ -1,0 +1,165 @@
+// Writing summands as einsums.
+#include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Factorise.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+std::vector<std::string> skewer::dimensionNames(size_t rank) {
+  static const char *usual[] = {"b", "h", "i", "j"};
+  std::vector<std::string> names;
+  if (rank <= 4)
+    names.assign(std::end(usual) - rank, std::end(usual));
+  else
+    for (size_t k = 0; k < rank; ++k)
+      names.push_back(k < 2 ? usual[k] : "x" + std::to_string(k));
+  return names;
+}
+
+namespace {
+void eachExpression(Summand &summand, llvm::function_ref<void(Expr &)> visit) {
+  for (Factor &factor : summand.factors)
+    for (Expr &subscript : factor.subscripts)
+      visit(subscript);
+  visit(summand.guard);
+}
+} // namespace
+
+Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std::vector<std::string> &names,
+                          RankedTensorType type) {
+  if (original.scale != 1 || original.value || original.factors.empty())
+    return {};
+  Summand summand = original;
+  AxisSizes sizes, named;
+  std::vector<Expr> expressions;
+  bool printable = true;
+  eachExpression(summand, [&](Expr &e) {
+    expressions.push_back(e);
+    printable &= hasText(e);
+  });
+  if (!printable)
+    return {};
+
+  // The result's dimensions, each an axis or a product of axes.
+  std::vector<int64_t> shape = shapeOf(type);
+  Dimensions result;
+  Substitution substitution;
+  for (size_t k = 0; k < names.size(); ++k) {
+    Dimension dimension;
+    std::vector<int64_t> factors = {shape[k]};
+    if (shape[k] != kRuntime)
+      factors = factorsOf(names[k], shape[k], expressions);
+    dimension.axes = axisNames(names[k], factors.size());
+    for (size_t n = 0; n < factors.size(); ++n)
+      sizes[dimension.axes[n]] = factors[n];
+    substitution[names[k]] = flatIndex(dimension, sizes);
+    result.push_back(std::move(dimension));
+  }
+  Domain domain = domainOf(sizes);
+  for (const auto &[axis, size] : summand.contracted)
+    if (size != kRuntime)
+      domain[axis] = {0, size - 1};
+  summand.guard = simplify(substitute(summand.guard, substitution), domain);
+  std::optional<Expr> guard = summand.guard.isConstant() ? std::nullopt : std::optional<Expr>(summand.guard);
+  std::set<std::string> order; // contracted axes by appearance
+  Substitution contracted;
+  AxisSizes all = sizes;
+  for (Factor &factor : summand.factors)
+    for (Expr &subscript : factor.subscripts) {
+      subscript = simplify(substitute(subscript, substitution), domain, guard);
+      for (const std::string &symbol : symbolsOf(subscript))
+        if (summand.contracted.count(symbol) && !contracted.count(symbol)) {
+          size_t n = contracted.size();
+          std::string name = n ? "d" + std::to_string(n) : "d";
+          while (all.count(name))
+            name += "_";
+          all[name] = summand.contracted[symbol];
+          contracted[symbol] = Expr::symbol(name);
+        }
+    }
+
+  Einsum spec;
+  std::set<std::string> plain;
+  SmallVector<Value> operands;
+  for (const Factor &factor : summand.factors) {
+    Dimensions dimensions;
+    std::vector<int64_t> extents = shapeOf(factor.operand);
+    for (auto [subscript, extent] : llvm::zip(factor.subscripts, extents)) {
+      dimensions.push_back(dimensionFor(substitute(subscript, contracted), all, extent));
+      if (dimensions.back().isAxis())
+        plain.insert(dimensions.back().axes[0]);
+    }
+    spec.operands.push_back(std::move(dimensions));
+    operands.push_back(factor.operand);
+  }
+  spec.result = result;
+  AxisSizes given;
+  for (const auto &[axis, size] : all) {
+    if (plain.count(axis))
+      continue;
+    if (size == kRuntime)
+      return {};
+    given[axis] = size;
+  }
+  auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
+  auto specText = text(print(spec));
+  auto sizesAttr = given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given);
+  auto guardText = guard ? text(print(*guard)) : StringAttr();
+  if (!resolve(specText.getValue(), operands, sizesAttr,
+               guard ? std::optional<StringRef>(guardText.getValue()) : std::nullopt))
+    return {};
+  return EinsumOp::create(builder, summand.location, type, specText, sizesAttr, guardText, operands);
+}
+
+std::vector<Operation *> skewer::scoreOperations(func::FuncOp function) {
+  llvm::SetVector<Operation *> found;
+  // An einsum's operands are followed through index maps only.
+  std::function<void(Value, bool)> follow = [&](Value value, bool mapsOnly) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return;
+    auto einsum = dyn_cast<EinsumOp>(op);
+    bool map = isa<IndexMapOpInterface>(op) || (einsum && isView(einsum));
+    bool arithmetic = isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op);
+    if (!map && (mapsOnly || (!arithmetic && !einsum)))
+      return;
+    if (!found.insert(op))
+      return;
+    for (Value operand : op->getOperands())
+      follow(operand, mapsOnly || (einsum && !map));
+  };
+  bool any = false;
+  function.walk([&](SoftmaxOp softmax) {
+    any = true;
+    follow(softmax.getInput(), false);
+  });
+  if (!any)
+    function.walk([&](func::ReturnOp op) {
+      for (Value value : op.getOperands())
+        follow(value, false);
+    });
+  std::vector<Operation *> ordered;
+  function.walk([&](Operation *op) {
+    if (found.contains(op))
+      ordered.push_back(op);
+  });
+  return ordered;
+}
+
+void skewer::eraseDead(func::FuncOp function) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    SmallVector<Operation *> dead;
+    function.walk([&](Operation *op) {
+      if (op != function.getOperation() && op->getNumResults() > 0 && op->use_empty() && isMemoryEffectFree(op))
+        dead.push_back(op);
+    });
+    for (Operation *op : dead)
+      op->erase(), changed = true;
+  }
+}

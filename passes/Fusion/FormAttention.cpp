@@ -1,0 +1,482 @@
+// attn-form-attention: softmax of a sum of terms, times values, becomes attn.attention.
+#include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Factorise.h"
+#include "passes/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNFORMATTENTION
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace {
+/// The names that the fused form gives to axes; leading axes keep theirs unless they would clash.
+bool isReserved(const std::string &name) {
+  static const std::set<std::string> fixed = {"i", "j", "d", "e"};
+  if (fixed.count(name))
+    return true;
+  // iy, j0, c1, d2, e1: made from the fixed names, or a contracted axis of an expansion.
+  return name.size() >= 2 && std::string("ijdec").find(name[0]) != std::string::npos &&
+         (llvm::all_of(name.substr(1), [](char c) { return c >= '0' && c <= '9'; }) ||
+          (name.size() == 2 && name[1] >= 'x' && name[1] <= 'z'));
+}
+
+/// One softmax with the einsum that applies it to the values, on its way to one attention.
+class Candidate {
+public:
+  Candidate(SoftmaxOp softmax, EinsumOp product) : softmax(softmax), product(product) {}
+
+  /// Nothing is changed unless all of it succeeds; otherwise `why` says what kept it from fusing.
+  bool form(std::string &why) {
+    return findRoles(why) && expandScore(why) && dropQueryOnly() && factorise() && build(why);
+  }
+
+private:
+  bool findRoles(std::string &why);
+  bool expandScore(std::string &why);
+  bool dropQueryOnly();
+  bool factorise();
+  bool build(std::string &why);
+  Einsum nameContracted(const Summand &, AxisSizes &, Substitution &) const;
+  std::vector<Expr *> expressions();
+
+  SoftmaxOp softmax;
+  EinsumOp product;
+  size_t weightOperand = 0;
+  std::vector<std::string> leading, query, key, valueAxes;
+  std::vector<int64_t> queryDimensions;  // sizes of the score's dimensions that are queries
+  AxisSizes sizes;                       // of leading, query, key and value axes
+  std::vector<Expr> at;                  // the score's indices, over those axes
+  std::optional<Expr> mask;
+  Summand value{UnknownLoc()};           // one factor: the values
+  std::vector<Expr> resultIndices;       // of the product's result
+  std::vector<Summand> terms;
+};
+
+bool Candidate::findRoles(std::string &why) {
+  ResolvedEinsum resolved = resolve(product);
+  if (product.getInputs().size() != 2 || !resolved.spec.result || resolved.guard) {
+    why = "the product with the weights is not of two operands without a guard";
+    return false;
+  }
+  weightOperand = product.getInputs()[0] == softmax.getResult() ? 0 : 1;
+  if (product.getInputs()[1 - weightOperand] == softmax.getResult()) {
+    why = "the weights are multiplied by themselves";
+    return false;
+  }
+  const Dimensions &weights = resolved.spec.operands[weightOperand];
+  auto over = parseDimensions(std::string_view(softmax.getOver()));
+  auto named = parseDimensions(std::string_view(softmax.getAxes()));
+  if (!over || over->size() != 1 || !named || named->size() != weights.size()) {
+    why = "the softmax is not over one dimension";
+    return false;
+  }
+  int keyDimension = -1;
+  for (size_t k = 0; k < named->size(); ++k)
+    if ((*named)[k].axes == (*over)[0].axes)
+      keyDimension = int(k);
+  if (keyDimension < 0) {
+    why = "the softmax is not over one whole dimension";
+    return false;
+  }
+
+  std::set<std::string> valueSymbols, kept;
+  for (const Expr &subscript : resolved.subscripts[1 - weightOperand])
+    for (const std::string &symbol : symbolsOf(subscript))
+      valueSymbols.insert(symbol);
+  for (const Dimension &dimension : *resolved.spec.result)
+    kept.insert(dimension.axes.begin(), dimension.axes.end());
+
+  // The role of each dimension of the weights; all axes of a dimension must have the same one.
+  std::vector<int64_t> shape = shapeOf(softmax.getInput());
+  std::vector<size_t> queries;
+  std::vector<std::string> leadingOf(weights.size());
+  auto fresh = [&](std::string name, size_t place) {
+    auto taken = [&](const std::string &n) { return isReserved(n) || llvm::is_contained(leading, n); };
+    for (const char *other : {"h", "b", "g", "n", "m", "t"}) {
+      if (!name.empty() && !taken(name))
+        return name;
+      name = other;
+    }
+    return "leading" + std::to_string(place);
+  };
+  for (size_t k = 0; k < weights.size(); ++k) {
+    if (!weights[k].isProduct()) {
+      why = "the weights are read through an index expression";
+      return false;
+    }
+    bool summed = true, inValue = true, outsideValue = true;
+    for (const std::string &axis : weights[k].axes) {
+      summed &= !kept.count(axis);
+      inValue &= valueSymbols.count(axis) > 0;
+      outsideValue &= !valueSymbols.count(axis) && kept.count(axis);
+    }
+    bool keptAll = llvm::all_of(weights[k].axes, [&](const std::string &axis) { return kept.count(axis); });
+    if (int(k) == keyDimension) {
+      if (!summed || !inValue) {
+        why = "the product does not sum over the dimension that the softmax is over";
+        return false;
+      }
+    } else if (outsideValue) {
+      queries.push_back(k);
+    } else if (keptAll && inValue) {
+      leadingOf[k] = fresh(weights[k].isAxis() ? weights[k].axes[0] : "", k);
+      leading.push_back(leadingOf[k]);
+    } else {
+      why = "a dimension of the weights is neither a query, nor a key, nor common to weights and values";
+      return false;
+    }
+  }
+  // Values that all heads share make every other dimension look like a query's: the last one is.
+  for (size_t q = 0; q + 1 < queries.size(); ++q) {
+    const Dimension &dimension = weights[queries[q]];
+    if (shape[queries[q]] == kRuntime || (*named)[queries[q]].axes == std::vector<std::string>{"h"} ||
+        (dimension.isAxis() && (dimension.axes[0] == "b" || dimension.axes[0] == "h"))) {
+      leadingOf[queries[q]] = fresh(dimension.isAxis() ? dimension.axes[0] : "", queries[q]);
+      leading.push_back(leadingOf[queries[q]]);
+      queries.erase(queries.begin() + q--);
+    }
+  }
+  if (queries.empty()) {
+    why = "the weights have no query dimension";
+    return false;
+  }
+
+  // The score's indices over leading axes, one query and one key position.
+  leading.clear();
+  at.assign(weights.size(), Expr());
+  int64_t queryCount = 1;
+  for (size_t k : queries) {
+    if (shape[k] == kRuntime || shape[keyDimension] == kRuntime) {
+      why = "the number of queries or keys is known at run time only";
+      return false;
+    }
+    queryCount *= shape[k];
+    queryDimensions.push_back(shape[k]);
+  }
+  for (size_t k = 0; k < weights.size(); ++k)
+    if (!leadingOf[k].empty()) {
+      leading.push_back(leadingOf[k]);
+      sizes[leadingOf[k]] = shape[k];
+      at[k] = Expr::symbol(leadingOf[k]);
+    }
+  query = {"i"}, key = {"j"};
+  sizes["i"] = queryCount, sizes["j"] = shape[keyDimension];
+  at[keyDimension] = Expr::symbol("j");
+  AxisSizes querySizes;
+  std::vector<std::string> queryNames;
+  for (size_t k : queries) {
+    queryNames.push_back("q" + std::to_string(k));
+    querySizes[queryNames.back()] = shape[k];
+  }
+  auto queryParts = splitProduct(Expr::symbol("i"), queryNames, querySizes);
+  for (size_t n = 0; n < queries.size(); ++n)
+    at[queries[n]] = simplify((*queryParts)[n], domainOf(sizes));
+
+  // The values' and the result's indices over the same axes.
+  Substitution axes;
+  for (size_t k = 0; k < weights.size(); ++k) {
+    auto parts = splitProduct(at[k], weights[k].axes, resolved.sizes);
+    if (!parts) {
+      why = "an axis of the weights has no size at compile time";
+      return false;
+    }
+    for (size_t n = 0; n < parts->size(); ++n)
+      axes[weights[k].axes[n]] = (*parts)[n];
+  }
+  value.location = product.getLoc();
+  for (const std::string &axis : resolved.spec.axes())
+    if (!axes.count(axis)) {
+      if (!kept.count(axis)) {
+        why = "the product sums over an axis that the weights lack";
+        return false;
+      }
+      std::string name = valueAxes.empty() ? "e" : "e" + std::to_string(valueAxes.size());
+      axes[axis] = Expr::symbol(name);
+      valueAxes.push_back(name);
+      sizes[name] = value.contracted[name] = resolved.sizes[axis];
+    }
+  Factor values{product.getInputs()[1 - weightOperand], {}};
+  for (const Expr &subscript : resolved.subscripts[1 - weightOperand])
+    values.subscripts.push_back(simplify(substitute(subscript, axes), domainOf(sizes)));
+  value.factors = {values};
+  for (const Dimension &dimension : *resolved.spec.result)
+    resultIndices.push_back(simplify(substitute(flatIndex(dimension, resolved.sizes), axes), domainOf(sizes)));
+
+  if (softmax.getMask()) {
+    auto predicate = parse(std::string_view(*softmax.getMask()));
+    Einsum spec;
+    spec.operands = {*named};
+    auto namedSizes = resolveSizes(spec, {shape}, sizesFrom(softmax.getSizesAttr()));
+    if (!predicate || !namedSizes) {
+      why = "the mask is not a predicate of the score's axes";
+      return false;
+    }
+    Substitution named2;
+    for (size_t k = 0; k < named->size(); ++k) {
+      auto parts = splitProduct(at[k], (*named)[k].axes, *namedSizes);
+      for (size_t n = 0; parts && n < parts->size(); ++n)
+        named2[(*named)[k].axes[n]] = (*parts)[n];
+    }
+    mask = simplify(substitute(*predicate, named2), domainOf(sizes));
+    if (mask->isConstant() && mask->value() != 0)
+      mask.reset();
+  }
+  return true;
+}
+
+bool Candidate::expandScore(std::string &why) {
+  ExpansionOptions options;
+  options.plain.insert(leading.begin(), leading.end());
+  Expansion expansion(domainOf(sizes), mask, options);
+  terms = expansion.expand(softmax.getInput(), at);
+  options.scaledOperands = false;
+  Expansion(domainOf(sizes), mask, options).lookThroughOperand(value, value.factors[0]);
+  for (Summand &term : terms) {
+    term.guard = expansion.predicate(term.guard);
+    for (const auto &entry : term.contracted) {
+      const std::string &axis = entry.first;
+      bool plainly = false;
+      for (const Factor &factor : term.factors)
+        plainly |= llvm::any_of(factor.subscripts, [&](const Expr &e) { return e.isSymbol() && e.name() == axis; });
+      if (!plainly || entry.second == kRuntime) {
+        why = "a contracted axis has no size at compile time, or no operand has it alone";
+        return false;
+      }
+    }
+  }
+  llvm::erase_if(terms, [](const Summand &term) { return term.guard.isConstant(0) || term.scale == 0; });
+  return true;
+}
+
+bool Candidate::dropQueryOnly() {
+  std::vector<Summand> left;
+  for (Summand &term : terms) {
+    std::set<std::string> symbols = symbolsOf(term.guard);
+    if (term.value)
+      symbols.merge(symbolsOf(*term.value));
+    for (const Factor &factor : term.factors)
+      for (const Expr &subscript : factor.subscripts)
+        symbols.merge(symbolsOf(subscript));
+    if (symbols.count("j"))
+      left.push_back(std::move(term));
+    else
+      emitRemark(term.location) << "depends on the query only: softmax is invariant to it, so it is dropped";
+  }
+  terms = std::move(left);
+  if (terms.empty()) { // all keys weigh the same
+    Summand nothing(softmax.getLoc());
+    nothing.value = Expr(0);
+    terms.push_back(nothing);
+  }
+  return true;
+}
+
+std::vector<Expr *> Candidate::expressions() {
+  std::vector<Expr *> all;
+  auto add = [&](Summand &summand) {
+    for (Factor &factor : summand.factors)
+      for (Expr &subscript : factor.subscripts)
+        all.push_back(&subscript);
+    if (summand.value)
+      all.push_back(&*summand.value);
+    all.push_back(&summand.guard);
+  };
+  for (Summand &term : terms)
+    add(term);
+  add(value);
+  if (mask)
+    all.push_back(&*mask);
+  return all;
+}
+
+bool Candidate::factorise() {
+  std::vector<Expr *> all = expressions();
+  std::vector<Expr> plain;
+  for (Expr *e : all)
+    plain.push_back(*e);
+  Substitution positions;
+  for (std::vector<std::string> *side : {&query, &key}) {
+    std::string symbol = (*side)[0];
+    std::vector<int64_t> factors = factorsOf(symbol, sizes[symbol], plain);
+    if (factors.size() == 1)
+      continue;
+    *side = axisNames(symbol, factors.size());
+    sizes.erase(symbol);
+    for (size_t k = 0; k < factors.size(); ++k)
+      sizes[(*side)[k]] = factors[k];
+    Dimension dimension;
+    dimension.axes = *side;
+    positions[symbol] = flatIndex(dimension, sizes);
+  }
+  if (positions.empty())
+    return true;
+  Domain domain = domainOf(sizes);
+  for (Summand &term : terms)
+    for (const auto &[axis, size] : term.contracted)
+      domain[axis] = {0, size - 1};
+  if (mask)
+    mask = simplify(substitute(*mask, positions), domain);
+  for (Expr *e : all)
+    if (!mask || e != &*mask)
+      *e = simplify(substitute(*e, positions), domain, mask);
+  for (Expr &e : resultIndices)
+    e = simplify(substitute(e, positions), domain);
+  return true;
+}
+
+/// The term's operands with contracted axes named d, d1, … in order of appearance.
+Einsum Candidate::nameContracted(const Summand &term, AxisSizes &all, Substitution &names) const {
+  all = sizes;
+  auto visit = [&](const Expr &e) {
+    if (e.isSymbol() && term.contracted.count(e.name()) && !names.count(e.name()) && !sizes.count(e.name())) {
+      std::string name = names.empty() ? "d" : "d" + std::to_string(names.size());
+      names[e.name()] = Expr::symbol(name);
+      all[name] = term.contracted.at(e.name());
+    }
+  };
+  Einsum spec;
+  for (const Factor &factor : term.factors)
+    for (const Expr &subscript : factor.subscripts)
+      visit(subscript);
+  for (const Factor &factor : term.factors) {
+    Dimensions dimensions;
+    std::vector<int64_t> extents = shapeOf(factor.operand);
+    for (auto [subscript, extent] : llvm::zip(factor.subscripts, extents))
+      dimensions.push_back(dimensionFor(substitute(subscript, names), all, extent));
+    spec.operands.push_back(std::move(dimensions));
+  }
+  return spec;
+}
+
+bool Candidate::build(std::string &why) {
+  OpBuilder builder(product);
+  auto axis = [](const std::vector<std::string> &names) {
+    Dimension dimension;
+    dimension.axes = names;
+    return dimension;
+  };
+  Dimensions space;
+  std::vector<int64_t> shape;
+  for (const std::string &name : leading)
+    space.push_back(axis({name}));
+  space.push_back(axis(query));
+  Dimensions result = space;
+  space.push_back(axis(key));
+  for (const std::string &name : valueAxes)
+    result.push_back(axis({name}));
+  for (const Dimension &dimension : result) {
+    int64_t size = 1;
+    for (const std::string &name : dimension.axes)
+      size = sizes[name] == kRuntime ? ShapedType::kDynamic : size * sizes[name];
+    shape.push_back(size);
+  }
+
+  AxisSizes all;
+  Substitution none;
+  Einsum valueSpec = nameContracted(value, all, none);
+  valueSpec.result = result;
+  std::string rearrangement;
+  Dimensions wanted;
+  for (const Expr &index : resultIndices)
+    wanted.push_back(dimensionFor(index, sizes));
+  // The result as the program has it: the same, or another order or grouping of axes.
+  bool same = print(wanted) == print(result);
+  Einsum reorder;
+  if (!same) {
+    for (const Dimension &dimension : wanted)
+      if (!dimension.isProduct() && !dimension.index.isConstant(0)) {
+        why = "the result is arranged in a way that is no product of its axes";
+        return false;
+      }
+    reorder.operands = {result};
+    reorder.result = wanted;
+  }
+
+  AxisSizes given, querySizes;
+  for (const std::vector<std::string> *side : {&query, &key})
+    for (const std::string &name : *side)
+      if (side->size() > 1)
+        given[name] = sizes[name];
+  for (const std::string &name : query)
+    if (query.size() > 1)
+      querySizes[name] = sizes[name];
+  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(product.getType()).getElementType());
+  auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
+  auto attention = AttentionOp::create(
+      builder, product.getLoc(), type, text(print(space)), given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
+      mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)), value.factors[0].operand, Attribute());
+  Block *body = builder.createBlock(&attention.getScore());
+  builder.setInsertionPointToStart(body);
+  for (const Summand &term : terms) {
+    AxisSizes axes;
+    Substitution names;
+    Einsum spec = nameContracted(term, axes, names);
+    SmallVector<Value> operands;
+    for (const Factor &factor : term.factors)
+      operands.push_back(factor.operand);
+    std::optional<Expr> factor = term.value;
+    if (factor && factor->isConstant(1) && !operands.empty())
+      factor.reset();
+    if (!factor && operands.empty())
+      factor = Expr(1);
+    TermOp::create(builder, term.location, text(print(spec)),
+                   term.guard.isConstant(1) ? StringAttr() : text(print(term.guard)),
+                   factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands);
+  }
+  builder.setInsertionPoint(product);
+  Value output = attention.getResult();
+  if (!same)
+    output = RearrangeOp::create(builder, product.getLoc(), product.getType(), text(print(reorder)),
+                                 querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes), output);
+  product.getResult().replaceAllUsesWith(output);
+  product.erase();
+  return true;
+}
+
+struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    SmallVector<SoftmaxOp> softmaxes;
+    function.walk([&](SoftmaxOp op) { softmaxes.push_back(op); });
+    std::string reasons;
+    for (SoftmaxOp softmax : softmaxes) {
+      std::string why;
+      if (formFrom(softmax, why))
+        continue;
+      std::string memory = "scores of " + shapeText(softmax.getInput());
+      softmax.emitRemark() << "not fused: " << why << "; " << memory << " are held in memory";
+      reasons += (reasons.empty() ? "" : "\n") + why + "; " + memory + " are held in memory";
+    }
+    if (!reasons.empty())
+      function->setAttr("attn.unfused", StringAttr::get(&getContext(), reasons));
+    eraseDead(function);
+  }
+
+  static std::string shapeText(Value tensor) {
+    std::string text = "[";
+    for (int64_t size : shapeOf(tensor))
+      text += (text.size() > 1 ? "," : "") + (size == kRuntime ? std::string("?") : std::to_string(size));
+    return text + "]";
+  }
+
+  static bool formFrom(SoftmaxOp softmax, std::string &why) {
+    if (!softmax.getResult().hasOneUse()) {
+      why = softmax.getResult().use_empty() ? "the weights are not used" : "the weights are used more than once";
+      return false;
+    }
+    auto product = dyn_cast<EinsumOp>(*softmax.getResult().user_begin());
+    if (!product) {
+      why = "the weights do not go into an einsum with the values";
+      return false;
+    }
+    return Candidate(softmax, product).form(why);
+  }
+};
+} // namespace

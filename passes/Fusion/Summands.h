@@ -1,0 +1,80 @@
+// A score, or any tensor, as a sum of products of operands read through index expressions.
+#pragma once
+#include "dialect/IR/Attn.h"
+#include "mlir/IR/Location.h"
+#include <optional>
+
+namespace skewer {
+
+/// One operand and where it is read.
+struct Factor {
+  mlir::Value operand;
+  std::vector<subscript::Expr> subscripts;
+};
+
+/// scale × value × Σ over contracted axes of Π factors, 0 where `guard` is 0. Symbols are those of the caller's `at` and
+/// the contracted axes, whose names ("c0", "c1", …) are unique within one `Expansion`.
+struct Summand {
+  double scale = 1;
+  std::vector<Factor> factors;
+  std::optional<subscript::Expr> value;
+  subscript::Expr guard = 1;
+  subscript::AxisSizes contracted;
+  mlir::Location location;
+  explicit Summand(mlir::Location location) : location(location) {}
+};
+
+/// What an expansion may look through.
+struct ExpansionOptions {
+  bool arithmetic = true;   // sums, differences and products by numbers
+  bool scaledOperands = true; // an einsum's operand that is a multiple of another tensor
+  std::set<std::string> plain; // symbols that an operand, once looked through, must still be read by alone (heads)
+};
+
+/// Looks through operations, from a tensor to what it is made from: composing index maps onto einsums.
+class Expansion {
+public:
+  /// `domain` is that of the symbols in use; `assumed`, a predicate that holds wherever the result matters (a mask).
+  Expansion(subscript::Domain domain, std::optional<subscript::Expr> assumed, ExpansionOptions options = {})
+      : domain(std::move(domain)), assumed(std::move(assumed)), options(options) {}
+
+  /// The summands of `tensor[at…]`. What cannot be looked through is a factor itself.
+  std::vector<Summand> expand(mlir::Value tensor, const std::vector<subscript::Expr> &at);
+
+  /// An equal expression where `assumed` and `guard` hold.
+  subscript::Expr simplified(const subscript::Expr &, const subscript::Expr &guard = 1) const;
+  /// 1 where the predicate follows from what is assumed.
+  subscript::Expr predicate(const subscript::Expr &) const;
+  /// Where the factor's operand is itself read from a tensor, or is a multiple of one, reads that instead.
+  void lookThroughOperand(Summand &, Factor &) const;
+  subscript::Domain domain;
+
+private:
+  std::vector<Summand> expandProduct(mlir::Operation *, const std::vector<subscript::Expr> &at);
+  std::optional<Summand> composeEinsum(attn::EinsumOp, const std::vector<subscript::Expr> &at);
+  Summand leaf(mlir::Value, const std::vector<subscript::Expr> &at) const;
+
+  std::optional<subscript::Expr> assumed;
+  ExpansionOptions options;
+  unsigned contractedCount = 0;
+};
+
+/// The number that every element of the tensor is, if it is known.
+std::optional<double> splatValue(mlir::Value);
+/// An einsum that only moves elements: one operand, nothing contracted.
+bool isView(attn::EinsumOp);
+/// Whether the expression has a text: a table of constants has none.
+bool hasText(const subscript::Expr &);
+/// The view as a map from result indices d0, d1, … (padding 0 where its guard does not hold).
+std::optional<attn::IndexMap> mapOf(mlir::Operation *);
+
+/// The indices of the axes of a product that is read at `index`, row-major. Nothing if a size is needed and unknown.
+std::optional<std::vector<subscript::Expr>> splitProduct(const subscript::Expr &index,
+                                                         const std::vector<std::string> &axes,
+                                                         const subscript::AxisSizes &);
+/// The dimension that says `index`: an axis, a product of axes in row-major order, or an index expression. An axis alone
+/// stands for a whole dimension: where `extent`, the dimension's size, is known and another, `index` is said otherwise.
+subscript::Dimension dimensionFor(const subscript::Expr &index, const subscript::AxisSizes &,
+                                  int64_t extent = subscript::kRuntime);
+
+} // namespace skewer

@@ -1,0 +1,98 @@
+// Fits index expressions to matrices of constant indices, by values: what was computed elsewhere is recognised.
+#include "passes/Import/FitTable.h"
+
+using namespace skewer::subscript;
+
+namespace {
+constexpr size_t kMostSteps = 64;
+
+/// An affine expression through the values, where `terms[k]` is the k-th index and runs over `extents[k]` values. The
+/// values are row-major over the extents.
+std::optional<Expr> fitAffine(const std::vector<int64_t> &values, const std::vector<int64_t> &extents,
+                              const std::vector<Expr> &terms) {
+  std::vector<int64_t> strides(extents.size(), 1), coefficients(extents.size(), 0);
+  for (size_t k = extents.size(); k-- > 1;)
+    strides[k - 1] = strides[k] * extents[k];
+  Expr fitted = values[0];
+  for (size_t k = 0; k < extents.size(); ++k)
+    if (extents[k] > 1) {
+      if (__builtin_sub_overflow(values[strides[k]], values[0], &coefficients[k]))
+        return std::nullopt;
+      fitted = fitted + terms[k] * Expr(coefficients[k]);
+    }
+  for (size_t flat = 0; flat < values.size(); ++flat) {
+    __int128 expected = values[0];
+    for (size_t k = 0; k < extents.size(); ++k)
+      expected += __int128(coefficients[k]) * (int64_t(flat) / strides[k] % extents[k]);
+    if (expected != values[flat])
+      return std::nullopt;
+  }
+  return fitted;
+}
+
+/// A function of symbols[1] - symbols[0] that changes at few offsets.
+std::optional<Expr> fitSteps(const std::vector<int64_t> &values, const std::vector<int64_t> &shape,
+                             const std::vector<std::string> &symbols) {
+  int64_t queries = shape[0], keys = shape[1];
+  std::vector<int64_t> byOffset(queries + keys - 1);
+  for (int64_t offset = 1 - queries; offset < keys; ++offset)
+    byOffset[offset + queries - 1] = offset < 0 ? values[-offset * keys] : values[offset];
+  for (int64_t i = 0; i < queries; ++i)
+    for (int64_t j = 0; j < keys; ++j)
+      if (values[i * keys + j] != byOffset[j - i + queries - 1])
+        return std::nullopt;
+  Expr offset = Expr::symbol(symbols[1]) - Expr::symbol(symbols[0]);
+  // Runs of one slope, 0 or ±1: clamp(offset, a, b) and its mirror image first.
+  size_t first = 0, last = byOffset.size() - 1;
+  while (first + 1 < byOffset.size() && byOffset[first + 1] == byOffset[first])
+    ++first;
+  while (last > 0 && byOffset[last - 1] == byOffset[last])
+    --last;
+  if (first < last) {
+    int64_t slope = byOffset[first + 1] - byOffset[first];
+    bool clamped = true;
+    for (size_t k = first; k < last; ++k)
+      clamped &= byOffset[k + 1] - byOffset[k] == slope;
+    if (clamped) {
+      int64_t low = int64_t(first) - (queries - 1), high = int64_t(last) - (queries - 1);
+      return clamp(offset, Expr(low), Expr(high)) * Expr(slope) + Expr(byOffset[first] - slope * low);
+    }
+  }
+  Expr sum = byOffset[0];
+  size_t steps = 0;
+  for (size_t k = 1; k < byOffset.size(); ++k)
+    if (byOffset[k] != byOffset[k - 1]) {
+      if (++steps > kMostSteps)
+        return std::nullopt;
+      sum = sum + lessEqual(Expr(int64_t(k) - (queries - 1)), offset) * Expr(byOffset[k] - byOffset[k - 1]);
+    }
+  return sum;
+}
+} // namespace
+
+std::optional<Expr> skewer::fitTable(const std::vector<int64_t> &values, const std::vector<int64_t> &shape,
+                                     const std::vector<std::string> &symbols) {
+  size_t elements = 1;
+  for (int64_t size : shape)
+    elements *= size;
+  if (values.empty() || values.size() != elements || shape.size() != symbols.size())
+    return std::nullopt;
+  std::vector<Expr> terms;
+  for (const std::string &symbol : symbols)
+    terms.push_back(Expr::symbol(symbol));
+  if (auto affine = fitAffine(values, shape, terms))
+    return affine;
+  if (shape.size() != 2)
+    return std::nullopt;
+  // Both positions on maps of the same width.
+  for (int64_t width = 2; width < std::max(shape[0], shape[1]); ++width) {
+    if (shape[0] % width || shape[1] % width)
+      continue;
+    std::vector<int64_t> extents = {shape[0] / width, width, shape[1] / width, width};
+    std::vector<Expr> parts = {floorDiv(terms[0], width), mod(terms[0], width), floorDiv(terms[1], width),
+                               mod(terms[1], width)};
+    if (auto affine = fitAffine(values, extents, parts))
+      return affine;
+  }
+  return fitSteps(values, shape, symbols);
+}

@@ -1,0 +1,120 @@
+// attn-raise-skew: chains of index maps become one einsum of one operand each, which says the composed map.
+#include "passes/Fusion/BuildEinsum.h"
+#include "passes/Import/FitTable.h"
+#include "passes/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNRAISESKEW
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace {
+/// A gather whose indices are an index expression reads its operand through that.
+void recogniseIndices(GatherOp gather, attn::IndexMap &map) {
+  auto indices = cast<ShapedType>(gather.getIndices().getType());
+  std::vector<int64_t> values, shape(indices.getShape().begin(), indices.getShape().end());
+  for (const APInt &value : gather.getIndices().getValues<APInt>())
+    values.push_back(value.getSExtValue());
+  std::vector<std::string> symbols;
+  for (size_t n = 0; n < shape.size(); ++n)
+    symbols.push_back("d" + std::to_string(gather.getDimension() + n));
+  if (auto fitted = fitTable(values, shape, symbols))
+    map.subscripts[gather.getDimension()] = *fitted;
+}
+
+struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    for (Operation *op : scoreOperations(function))
+      if (auto map = dyn_cast<IndexMapOpInterface>(op))
+        raise(map);
+    eraseDead(function);
+  }
+
+  /// The composed map of `outer` read at the einsum that says the map below it, if there is one.
+  static Value raiseOnto(OpBuilder &builder, Location location, Value source, attn::IndexMap map, RankedTensorType type) {
+    std::vector<std::string> names = dimensionNames(type.getRank());
+    Substitution named;
+    Domain domain;
+    for (auto [k, size] : llvm::enumerate(shapeOf(type))) {
+      named["d" + std::to_string(k)] = Expr::symbol(names[k]);
+      if (size != kRuntime)
+        domain[names[k]] = {0, size - 1};
+    }
+    Summand summand(location);
+    std::vector<Expr> subscripts;
+    for (const Expr &subscript : map.subscripts)
+      subscripts.push_back(substitute(subscript, named));
+    summand.guard = simplify(substitute(map.inside, named), domain);
+    while (auto below = source.getDefiningOp<EinsumOp>()) {
+      auto next = mapOf(below);
+      if (!next)
+        break;
+      Substitution here;
+      for (auto [k, subscript] : llvm::enumerate(subscripts))
+        here["d" + std::to_string(k)] = subscript;
+      subscripts.clear();
+      for (const Expr &subscript : next->subscripts)
+        subscripts.push_back(substitute(subscript, here));
+      summand.guard = logicalAnd(summand.guard, substitute(next->inside, here));
+      source = below.getInputs()[0];
+    }
+    Expansion expansion(domain, std::nullopt);
+    summand.guard = expansion.predicate(summand.guard);
+    for (Expr &subscript : subscripts)
+      subscript = expansion.simplified(subscript, summand.guard);
+    summand.factors.push_back({source, std::move(subscripts)});
+    return buildEinsum(builder, summand, names, type);
+  }
+
+  static void raise(IndexMapOpInterface op) {
+    attn::IndexMap map = op.getIndexMap();
+    if (auto gather = dyn_cast<GatherOp>(op.getOperation()))
+      recogniseIndices(gather, map);
+    if (map.padding != 0 && !map.inside.isConstant(1))
+      return;
+    OpBuilder builder(op);
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    if (Value raised = sink(builder, op->getLoc(), op.getMappedOperand(), map, type)) {
+      op->getResult(0).replaceAllUsesWith(raised);
+      op->erase();
+    }
+  }
+
+  /// Moves the map below sums and multiples, where it meets einsums.
+  static Value sink(OpBuilder &builder, Location location, Value source, const attn::IndexMap &map, RankedTensorType type) {
+    Operation *below = source.getDefiningOp();
+    bool padded = !map.inside.isConstant(1);
+    bool sinks = below && (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(below) ||
+                           (isa<arith::DivFOp>(below) && !padded && splatValue(below->getOperand(1))));
+    if (!sinks || splatValue(source))
+      return raiseOnto(builder, location, source, map, type);
+    SmallVector<Value> operands;
+    for (Value operand : below->getOperands()) {
+      auto number = splatValue(operand);
+      if (number && type.hasStaticShape()) {
+        FloatAttr element = builder.getFloatAttr(type.getElementType(), *number);
+        // A padded sum is 0 in its border; a multiple is 0 there whatever the number is.
+        if (padded && !isa<arith::MulFOp>(below))
+          return raiseOnto(builder, location, source, map, type);
+        operands.push_back(arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, element)));
+        continue;
+      }
+      Value moved = sink(builder, location, operand, map, type);
+      if (!moved)
+        return {};
+      operands.push_back(moved);
+    }
+    Operation *copy = builder.clone(*below);
+    copy->setOperands(operands);
+    copy->getResult(0).setType(type);
+    return copy->getResult(0);
+  }
+};
+} // namespace
