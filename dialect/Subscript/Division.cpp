@@ -11,6 +11,7 @@ namespace skewer::subscript {
 
 namespace {
 constexpr size_t kMaximumSplitTerms = 6; // 64 ways to split
+constexpr size_t kMaximumDivisions = 24; // each is tried with each
 
 int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
 bool isDivision(const Expr &e, Kind kind) { return e.kind() == kind && e.operands()[1].isConstant(); }
@@ -218,6 +219,8 @@ Linear Simplifier::remainder(const Linear &numerator, int64_t n) {
 /// Puts quotient and remainder of one number together again: (x floordiv n)*n + x mod n = x and its relatives.
 Linear Simplifier::recombine(Linear l) {
   while (size_t divisions = countDivisions(l)) {
+    if (divisions > kMaximumDivisions)
+      return l;
     std::optional<Linear> better;
     for (const Term &t : l.terms) {
       if (!isAnyDivision(t.atom) || !t.atom.operands()[1].isConstant() || t.atom.operands()[1].value() <= 0)

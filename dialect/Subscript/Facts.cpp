@@ -288,10 +288,10 @@ std::optional<Interval> Simplifier::enumerate(const Linear &l) {
       return std::nullopt;
     points *= range.high - range.low + 1;
     box.push_back(range);
-    if (points > kEnumerationPoints || points > enumerationBudget)
+    if (points > kEnumerationPoints || points > budget->points)
       return std::nullopt;
   }
-  enumerationBudget -= points;
+  budget->points -= points;
   Program program(symbols);
   size_t value = program.add(toExpr(l));
   std::vector<size_t> conditions;

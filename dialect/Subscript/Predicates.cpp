@@ -47,12 +47,12 @@ bool isPredicate(const Expr &e) {
 }
 
 std::optional<Simplifier> Simplifier::assuming(const Expr &predicate) const {
-  if (nesting >= kMaximumNesting)
+  if (nesting >= kMaximumNesting || budget->contexts == 0)
     return std::nullopt;
   Simplifier inner = *this;
   inner.results.clear();
   ++inner.nesting;
-  inner.enumerationBudget /= 4;
+  --budget->contexts;
   inner.assume(predicate);
   return inner;
 }

@@ -72,7 +72,13 @@ private:
   std::vector<Expr> truths, falsities; // of them, those that are no affine facts
   std::unordered_map<Expr, Interval, Hash> refined, ranges;
   std::unordered_map<Expr, Linear, Hash> results;
-  int64_t enumerationBudget = 1 << 15; // points; keeps one simplification far below a millisecond
+  /// What may still be spent on enumeration and on nested contexts, all copies together: a simplification is asked for
+  /// often, and selects within selects would otherwise double the work at each level.
+  struct Budget {
+    int64_t points = 1 << 15;
+    int contexts = 64;
+  };
+  std::shared_ptr<Budget> budget = std::make_shared<Budget>();
   int nesting = 0;
   bool contradiction = false;
 };

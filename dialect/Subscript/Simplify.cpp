@@ -24,6 +24,8 @@ Linear Simplifier::linear(const Expr &e) {
     return Linear::of(e);
   Linear result = compute(e);
   results.emplace(e, result);
+  if (const Expr *atom = result.soleAtom(); atom && result.constant == 0)
+    results.emplace(*atom, result); // canonical already
   return result;
 }
 
@@ -122,37 +124,38 @@ Linear Simplifier::product(const Expr &e, const Linear &a, const Linear &b) {
 Linear Simplifier::extremum(Kind kind, std::vector<Linear> given) {
   bool isMin = kind == Kind::Min;
   // min(min(a, b) + c, d) is min(a + c, b + c, d).
-  std::vector<Linear> operands;
-  while (!given.empty()) {
-    Linear l = std::move(given.back());
-    given.pop_back();
+  std::vector<Linear> operands, pending = given;
+  while (!pending.empty() && operands.size() <= kMaximumExtremumOperands) {
+    Linear l = std::move(pending.back());
+    pending.pop_back();
     const Expr *nested = l.terms.size() == 1 && l.terms[0].coefficient == 1 ? &l.terms[0].atom : nullptr;
-    if (!nested || nested->kind() != kind) {
+    bool opened = nested && nested->kind() == kind;
+    std::vector<Linear> inner;
+    if (opened)
+      for (const Expr &operand : nested->operands()) {
+        auto shifted = combine(linear(operand), Linear(l.constant));
+        opened = opened && shifted;
+        inner.push_back(shifted.value_or(Linear()));
+      }
+    if (opened)
+      pending.insert(pending.end(), inner.begin(), inner.end());
+    else
       operands.push_back(std::move(l));
-      continue;
-    }
-    for (const Expr &operand : nested->operands()) {
-      auto shifted = combine(linear(operand), Linear(l.constant));
-      if (!shifted) {
-        operands.push_back(l);
+  }
+  if (!pending.empty() || operands.size() > kMaximumExtremumOperands)
+    operands = std::move(given); // too many to compare each with each
+  // Operands that never decide go.
+  for (size_t k = 0; k < operands.size(); ++k)
+    for (size_t m = 0; m < operands.size(); ++m) {
+      if (m == k)
+        continue;
+      auto difference = isMin ? combine(operands[m], operands[k], -1) : combine(operands[k], operands[m], -1);
+      if (difference && tightBoundsOf(*difference).high <= 0) { // operand m is never the worse
+        operands.erase(operands.begin() + k);
+        --k;
         break;
       }
-      given.push_back(std::move(*shifted));
     }
-  }
-  // Operands that never decide go.
-  if (operands.size() <= kMaximumExtremumOperands)
-    for (size_t k = 0; k < operands.size(); ++k)
-      for (size_t m = 0; m < operands.size(); ++m) {
-        if (m == k)
-          continue;
-        auto difference = isMin ? combine(operands[m], operands[k], -1) : combine(operands[k], operands[m], -1);
-        if (difference && tightBoundsOf(*difference).high <= 0) { // operand m is never the worse
-          operands.erase(operands.begin() + k);
-          --k;
-          break;
-        }
-      }
   if (operands.size() == 1)
     return operands[0];
   // max(min(v, high), low) is written min(max(v, low), high), where the two are the same.

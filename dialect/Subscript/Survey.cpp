@@ -7,6 +7,7 @@ namespace skewer::subscript {
 
 namespace {
 constexpr size_t kMaximumCornerSymbols = 8; // 256 corners
+constexpr int64_t kSmallBox = 4096;         // points that cost less than looking for a shorter way
 
 void flattenConjuncts(const Expr &e, std::vector<Expr> &conjuncts) {
   if (e.kind() == Kind::And)
@@ -173,6 +174,9 @@ Survey Surveyor::candidates() {
 
 Survey Surveyor::all(int64_t limit) {
   Survey survey;
+  if (main.points > std::min(kSmallBox, limit))
+    if (auto differences = byDifference(limit))
+      return *differences;
   if (!main.bounded || main.points > limit)
     return survey;
   Program program(main.symbols);
@@ -191,6 +195,51 @@ Survey Surveyor::all(int64_t limit) {
     do
       visit(survey, main, program, value, conditions, at);
     while (next(at, main.box));
+  for (const Part &part : others)
+    settle(survey, part, limit);
+  finish(survey);
+  return survey;
+}
+
+std::optional<Survey> Surveyor::byDifference(int64_t limit) {
+  if (!main.bounded || main.symbols.size() != 2 || main.box[0].empty() || main.box[1].empty())
+    return std::nullopt;
+  const Interval &first = main.box[0], &second = main.box[1];
+  auto low = checkedSubtract(second.low, first.high), high = checkedSubtract(second.high, first.low);
+  if (!low || !high || !checkedSubtract(*high, *low) || *high - *low >= limit)
+    return std::nullopt;
+  const std::string name = "difference of " + main.symbols[1]; // no parsed name has a space
+  Simplifier along({{name, {*low, *high}}}, std::nullopt);
+  Substitution moved{{main.symbols[1], Expr::symbol(main.symbols[0]) + Expr::symbol(name)}};
+  auto rewritten = [&](const Expr &e) { return along.simplify(substitute(e, moved)); };
+  Part line;
+  line.symbols = {name};
+  line.box = {{*low, *high}};
+  Expr value = rewritten(expression);
+  bool alone = !symbolsOf(value).count(main.symbols[0]);
+  for (const Expr &conjunct : main.conjuncts) {
+    line.conjuncts.push_back(rewritten(conjunct));
+    alone = alone && !symbolsOf(line.conjuncts.back()).count(main.symbols[0]);
+  }
+  if (!alone)
+    return std::nullopt;
+  // Every difference of the two ranges is one of some point.
+  Program program(line.symbols);
+  size_t result = program.add(value);
+  std::vector<size_t> conditions;
+  for (const Expr &conjunct : line.conjuncts)
+    conditions.push_back(program.add(conjunct));
+  Survey survey;
+  survey.complete = true;
+  for (int64_t difference = *low; difference <= *high; ++difference)
+    visit(survey, line, program, result, conditions, {difference});
+  for (Assignment *point : {&survey.lowest, &survey.highest}) {
+    auto found = point->find(name);
+    if (found == point->end())
+      continue;
+    int64_t difference = found->second, start = std::max(first.low, second.low - difference);
+    *point = {{main.symbols[0], start}, {main.symbols[1], start + difference}};
+  }
   for (const Part &part : others)
     settle(survey, part, limit);
   finish(survey);

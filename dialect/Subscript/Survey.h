@@ -20,8 +20,8 @@ public:
 
   /// Corners of the box, and where an affine assumption holds with equality.
   Survey candidates();
-  /// Every point, if there are at most `limit`; symbols that neither the expression nor, through the guard, its symbols
-  /// depend on are not multiplied in.
+  /// Every point (of two symbols that matter by their difference only: every difference), if there are at most `limit`;
+  /// symbols that neither the expression nor, through the guard, its symbols depend on are not multiplied in.
   Survey all(int64_t limit);
 
 private:
@@ -35,6 +35,8 @@ private:
   bool visit(Survey &, const Part &, class Program &, size_t value, const std::vector<size_t> &conditions,
              const std::vector<int64_t> &at);
   void finish(Survey &);
+  /// Where expression and guard depend on the difference of two symbols alone: a visit to each difference.
+  std::optional<Survey> byDifference(int64_t limit);
   /// A point of a part without the expression at which its conjuncts hold.
   void settle(Survey &, const Part &, int64_t limit);
 

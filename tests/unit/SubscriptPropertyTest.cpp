@@ -163,6 +163,39 @@ TEST(SubscriptProperty, ProofsAgreeWithBruteForce) {
   EXPECT_GT(proven, 50);
 }
 
+// Large boxes are visited by difference where nothing else matters: T5's buckets, clipped offsets, bands.
+TEST(SubscriptProperty, FunctionsOfTheOffsetAreBoundedExactly) {
+  RandomExpr random(10);
+  for (int round = 0; round < 60; ++round) {
+    Domain domain{{"i", {random.between(-3, 3), 70}}, {"j", {0, 70 + random.below(30)}}};
+    Expr offset = Expr::symbol("j") - Expr::symbol("i");
+    Substitution toOffset{{"i", offset}, {"j", offset}, {"k", offset}};
+    Expr e = substitute(random.index(3), toOffset);
+    std::optional<Expr> guard;
+    if (round % 2)
+      guard = substitute(random.predicate(2), toOffset);
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    forEachPoint(domain, [&](const Assignment &at) {
+      if (!holds(guard, at))
+        return;
+      low = std::min(low, *evaluate(e, at));
+      high = std::max(high, *evaluate(e, at));
+    });
+    bool empty = false;
+    auto bounds = bound(e, domain, guard, 200, &empty); // far fewer than the box has points
+    ASSERT_EQ(empty, low > high) << describe(e, domain, guard);
+    if (empty)
+      continue;
+    ASSERT_TRUE(bounds && bounds->exact) << describe(e, domain, guard);
+    ASSERT_EQ(bounds->range, (Range{low, high})) << describe(e, domain, guard);
+    Proof proof = proveWithin(e, {low, high - 1}, domain, guard);
+    ASSERT_EQ(proof.outcome, Proof::Refuted) << describe(e, domain, guard);
+    EXPECT_EQ(proof.value, high);
+    EXPECT_EQ(evaluate(e, proof.counterexample), high);
+    EXPECT_TRUE(holds(guard, proof.counterexample));
+  }
+}
+
 TEST(SubscriptProperty, PreimagesEqualBruteForce) {
   RandomExpr random(8);
   for (int round = 0; round < kRounds; ++round) {
