@@ -1,0 +1,315 @@
+// From the operations of a level 1 function to nodes.
+#include "codegen/Reference/Builder.h"
+#include "codegen/Reference/EinsumNode.h"
+#include "codegen/Reference/ElementNodes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <set>
+
+using namespace mlir;
+
+namespace skewer::reference {
+
+namespace {
+std::string titleOf(Operation *op) { return op->getName().getStringRef().str(); }
+
+std::map<std::string, int64_t> sizesOf(DictionaryAttr attribute) {
+  std::map<std::string, int64_t> sizes;
+  if (attribute)
+    for (NamedAttribute entry : attribute)
+      if (auto size = dyn_cast<IntegerAttr>(entry.getValue()))
+        if (size.getInt() >= 0) // a run-time size is found elsewhere
+          sizes[entry.getName().str()] = size.getInt();
+  return sizes;
+}
+
+bool hasAxis(const SpecDimensions &dimensions, const std::string &axis) {
+  for (const SpecDimension &dimension : dimensions)
+    if (llvm::is_contained(dimension.axes, axis))
+      return true;
+  return false;
+}
+
+double toDouble(APFloat value) {
+  bool lost;
+  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
+  return value.convertToDouble();
+}
+} // namespace
+
+Node *NodeBuilder::fail(Operation *op, const std::string &why) {
+  failure.report(titleOf(op) + ": " + why);
+  return nullptr;
+}
+
+std::optional<std::vector<int64_t>> NodeBuilder::shapeOf(Value value) {
+  std::vector<int64_t> shape;
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || type.getRank() > static_cast<int64_t>(kMaximumRank))
+    return std::nullopt;
+  for (int64_t size : type.getShape()) {
+    if (ShapedType::isDynamic(size) && !runtimeSize)
+      return std::nullopt;
+    shape.push_back(ShapedType::isDynamic(size) ? *runtimeSize : size);
+  }
+  return shape;
+}
+
+Node *NodeBuilder::build(func::FuncOp function, std::vector<Tensor> inputs) {
+  if (!llvm::hasSingleElement(function.getBody()))
+    return failure.report("a kernel has one block"), nullptr;
+  Block &block = function.getBody().front();
+  if (inputs.size() != block.getNumArguments())
+    return failure.report("the kernel has " + std::to_string(block.getNumArguments()) + " arguments, got " +
+                          std::to_string(inputs.size()) + " inputs"),
+           nullptr;
+  std::set<int64_t> runtimeSizes;
+  for (auto [argument, input] : llvm::zip(block.getArguments(), inputs)) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    std::string name = "input " + std::to_string(argument.getArgNumber());
+    if (!type || static_cast<size_t>(type.getRank()) != input.shape.size() || input.shape.size() > kMaximumRank)
+      return failure.report(name + " has the wrong rank"), nullptr;
+    for (size_t d = 0; d < input.shape.size(); ++d) {
+      if (type.isDynamicDim(d))
+        runtimeSizes.insert(input.shape[d]);
+      else if (type.getDimSize(d) != input.shape[d])
+        return failure.report(name + " has size " + std::to_string(input.shape[d]) + " in dimension " +
+                              std::to_string(d) + ", the kernel wants " + std::to_string(type.getDimSize(d))),
+               nullptr;
+    }
+    if (static_cast<int64_t>(input.values.size()) != input.elements())
+      return failure.report(name + " has " + std::to_string(input.values.size()) + " elements, its shape " +
+                            std::to_string(input.elements())),
+             nullptr;
+    known[argument] = own(std::make_unique<StoredNode>(input.shape, std::move(input.values), failure));
+  }
+  if (runtimeSizes.size() == 1)
+    runtimeSize = *runtimeSizes.begin();
+  for (Operation &op : block) {
+    if (auto end = dyn_cast<func::ReturnOp>(op)) {
+      if (end.getNumOperands() != 1)
+        return fail(&op, "a kernel has one result, found " + std::to_string(end.getNumOperands()));
+      return known.lookup(end.getOperand(0));
+    }
+    if (op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType())) {
+      if (!isa<arith::ConstantOp>(op))
+        return fail(&op, "scalar operations are not interpreted");
+      known[op.getResult(0)] = constant(cast<arith::ConstantOp>(op));
+      continue;
+    }
+    Node *node = build(&op);
+    if (!node)
+      return fail(&op, "not interpreted");
+    known[op.getResult(0)] = node;
+    // What is asked for more than once is computed once.
+    bool contraction = isa<attn::EinsumOp>(op), onlyReturned = true;
+    for (Operation *user : op.getUsers()) {
+      onlyReturned &= isa<func::ReturnOp>(user);
+      if (isa<attn::EinsumOp>(user) && !node->hasLines())
+        node->remember();
+    }
+    if ((contraction && !onlyReturned) ||
+        (!node->hasLines() && !op.getResult(0).hasOneUse() && !isa<arith::ConstantOp>(op)))
+      node->remember();
+  }
+  return failure.report("the kernel returns nothing"), nullptr;
+}
+
+Node *NodeBuilder::build(Operation *op) {
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0)
+    return fail(op, "the reference does not know this operation");
+  for (Value operand : op->getOperands())
+    if (!known.lookup(operand))
+      return fail(op, "an operand has no value");
+  return llvm::TypeSwitch<Operation *, Node *>(op)
+      .Case([&](attn::EinsumOp o) {
+        return einsum(op, o.getSpec(), o.getInputs(), o.getSizesAttr(), o.getGuard(), false);
+      })
+      .Case([&](attn::RearrangeOp o) {
+        return einsum(op, o.getSpec(), o->getOperands(), o.getSizesAttr(), std::nullopt, true);
+      })
+      .Case([&](attn::SoftmaxOp o) { return softmax(o); })
+      .Case([&](attn::PositionOp o) { return position(o); })
+      .Case<attn::PadOp, attn::ReshapeOp, attn::SliceOp, attn::SkewOp, attn::GatherOp>(
+          [&](auto) { return movement(op); })
+      .Case([&](arith::ConstantOp o) { return constant(o); })
+      .Default([&](Operation *) { return pointwise(op); });
+}
+
+Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, DictionaryAttr sizesAttribute,
+                          std::optional<StringRef> guard, bool moves) {
+  std::string error;
+  Spec spec;
+  if (!parseSpec(std::string_view(text), spec, error))
+    return fail(op, error);
+  if (inputs.empty() && spec.operands.size() == 1 && spec.operands[0].empty())
+    spec.operands.clear();
+  std::vector<Node *> operands;
+  std::vector<std::vector<int64_t>> shapes;
+  for (Value input : inputs) {
+    operands.push_back(known.lookup(input));
+    shapes.push_back(operands.back()->shape);
+  }
+  auto sizes = sizesOf(sizesAttribute);
+  // An axis that no operand has alone or in a product takes its size from the result.
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  for (size_t d = 0; type && d < spec.result.size() && d < static_cast<size_t>(type.getRank()); ++d) {
+    const std::vector<std::string> &axes = spec.result[d].axes;
+    if (axes.size() != 1 || sizes.count(axes[0]))
+      continue;
+    if (llvm::any_of(spec.operands, [&](const SpecDimensions &o) { return hasAxis(o, axes[0]); }))
+      continue;
+    if (!type.isDynamicDim(d))
+      sizes[axes[0]] = type.getDimSize(d);
+    else if (runtimeSize)
+      sizes[axes[0]] = *runtimeSize;
+  }
+  if (!solveSizes(spec, shapes, sizes, error))
+    return fail(op, error);
+  Reading reading;
+  if (!reading.build(spec, sizes, guard ? guard->str() : "", error))
+    return fail(op, error);
+  if (reading.names.size() > 2 * kMaximumRank || reading.result.size() > kMaximumRank)
+    return fail(op, "too many axes");
+  if (moves && operands.size() != 1)
+    return fail(op, "a rearrangement has one operand");
+  return own(std::make_unique<EinsumNode>(std::move(reading), std::move(operands), moves, titleOf(op), failure));
+}
+
+/// The axes of one tensor, read as a spec whose result and only operand they are.
+static bool readAxes(StringRef axes, const std::vector<int64_t> &shape, DictionaryAttr sizesAttribute, Spec &spec,
+                     std::map<std::string, int64_t> &sizes, std::string &error) {
+  if (!parseSpec(std::string_view(axes), spec, error))
+    return false;
+  spec.result = spec.operands[0];
+  spec.hasResult = true;
+  sizes = sizesOf(sizesAttribute);
+  return solveSizes(spec, {shape}, sizes, error);
+}
+
+Node *NodeBuilder::softmax(attn::SoftmaxOp op) {
+  Node *input = known.lookup(op.getInput());
+  std::string error;
+  Spec spec, over;
+  std::map<std::string, int64_t> sizes;
+  if (!readAxes(op.getAxes(), input->shape, op.getSizesAttr(), spec, sizes, error))
+    return fail(op, error);
+  if (!parseSpec(std::string_view(op.getOver()), over, error))
+    return fail(op, error);
+  std::vector<std::string> wanted;
+  for (const SpecDimension &dimension : over.operands[0])
+    wanted.insert(wanted.end(), dimension.axes.begin(), dimension.axes.end());
+  size_t dimension = 0;
+  while (dimension < spec.result.size() && spec.result[dimension].axes != wanted)
+    ++dimension;
+  if (dimension == spec.result.size())
+    return fail(op, "no dimension is made of '" + op.getOver().str() + "'");
+  Reading reading;
+  if (!reading.build(spec, sizes, op.getMask() ? op.getMask()->str() : "", error))
+    return fail(op, error);
+  return own(std::make_unique<SoftmaxNode>(std::move(reading), input, dimension, titleOf(op), failure));
+}
+
+Node *NodeBuilder::position(attn::PositionOp op) {
+  auto shape = shapeOf(op.getResult());
+  if (!shape)
+    return fail(op, "the result's run-time size is not known");
+  std::string error, missing;
+  Spec spec;
+  std::map<std::string, int64_t> sizes;
+  Reading reading;
+  Expression expression;
+  if (!readAxes(op.getAxes(), *shape, op.getSizesAttr(), spec, sizes, error) || !reading.build(spec, sizes, "", error) ||
+      !parseExpression(std::string_view(op.getExpression()), expression, error))
+    return fail(op, error);
+  if (!expression.bind(reading.names, missing))
+    return fail(op, "'" + missing + "' is no axis");
+  return own(std::make_unique<PositionNode>(*shape, std::move(reading), std::move(expression), titleOf(op), failure));
+}
+
+Node *NodeBuilder::constant(arith::ConstantOp op) {
+  if (auto number = dyn_cast<FloatAttr>(op.getValue()))
+    return own(std::make_unique<SplatNode>(std::vector<int64_t>(), toDouble(number.getValue()), failure));
+  auto dense = dyn_cast<DenseFPElementsAttr>(op.getValue());
+  auto shape = shapeOf(op.getResult());
+  if (!dense || !shape)
+    return fail(op, "only tensors of floating point numbers are interpreted");
+  if (dense.isSplat())
+    return own(std::make_unique<SplatNode>(*shape, toDouble(dense.getSplatValue<APFloat>()), failure));
+  std::vector<double> values;
+  for (const APFloat &value : dense.getValues<APFloat>())
+    values.push_back(toDouble(value));
+  return own(std::make_unique<StoredNode>(*shape, std::move(values), failure));
+}
+
+Node *NodeBuilder::pointwise(Operation *op) {
+  static const std::map<std::string, Function> functions = {
+      {"arith.addf", Function::Add},         {"arith.subf", Function::Subtract},    {"arith.mulf", Function::Multiply},
+      {"arith.divf", Function::Divide},      {"arith.maximumf", Function::Maximum}, {"arith.minimumf", Function::Minimum},
+      {"arith.negf", Function::Negate},      {"arith.truncf", Function::Identity},  {"arith.extf", Function::Identity},
+      {"math.exp", Function::Exp},           {"math.exp2", Function::Exp2},         {"math.log", Function::Log},
+      {"math.log2", Function::Log2},         {"math.sqrt", Function::Sqrt},         {"math.rsqrt", Function::Rsqrt},
+      {"math.tanh", Function::Tanh},         {"math.absf", Function::Absolute},     {"math.sin", Function::Sin},
+      {"math.cos", Function::Cos},           {"math.erf", Function::Erf}};
+  auto found = functions.find(titleOf(op));
+  if (found == functions.end() || op->getNumOperands() == 0)
+    return fail(op, "the reference does not know this operation");
+  std::vector<Node *> inputs;
+  for (Value operand : op->getOperands()) {
+    inputs.push_back(known.lookup(operand));
+    if (inputs.back()->shape != inputs.front()->shape)
+      return fail(op, "the operands' shapes differ");
+  }
+  return own(std::make_unique<PointwiseNode>(found->second, std::move(inputs), failure));
+}
+
+Node *NodeBuilder::movement(Operation *op) {
+  Node *input = known.lookup(op->getOperand(0));
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  std::vector<int64_t> shape(type.getShape().begin(), type.getShape().end());
+  auto whole = [&](size_t result, size_t operand) { // a run-time size that passes unchanged
+    if (ShapedType::isDynamic(shape[result]) && operand < input->shape.size())
+      shape[result] = input->shape[operand];
+  };
+  if (auto pad = dyn_cast<attn::PadOp>(op)) {
+    for (size_t d = 0; d < shape.size(); ++d)
+      shape[d] = input->shape[d] + pad.getLow()[d] + pad.getHigh()[d];
+    return own(
+        std::make_unique<PadNode>(shape, input, pad.getLow().vec(), toDouble(pad.getValue()), failure));
+  }
+  if (auto gather = dyn_cast<attn::GatherOp>(op)) {
+    size_t dimension = gather.getDimension(), rank = cast<ShapedType>(gather.getIndices().getType()).getRank();
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (d < dimension || d >= dimension + rank)
+        whole(d, d < dimension ? d : d - rank + 1);
+    std::vector<int64_t> rows;
+    for (const APInt &row : gather.getIndices().getValues<APInt>())
+      rows.push_back(row.getSExtValue());
+    return own(std::make_unique<GatherNode>(shape, input, dimension, rank, std::move(rows), failure));
+  }
+  if (isa<attn::ReshapeOp>(op)) {
+    int64_t fixed = 1;
+    size_t runtime = shape.size();
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (ShapedType::isDynamic(shape[d]))
+        runtime = d;
+      else
+        fixed *= shape[d];
+    if (runtime < shape.size() && fixed > 0)
+      shape[runtime] = input->elements() / fixed;
+    auto node = own(std::make_unique<ReshapeNode>(shape, input, failure));
+    return node->elements() == input->elements() ? node : fail(op, "the number of elements changes");
+  }
+  for (size_t d = 0; d < shape.size(); ++d)
+    whole(d, d);
+  if (shape.size() != input->shape.size())
+    return fail(op, "the rank changes");
+  if (auto slice = dyn_cast<attn::SliceOp>(op))
+    return own(std::make_unique<SliceNode>(shape, input, slice.getOffsets().vec(), slice.getStrides().vec(), failure));
+  if (shape.size() < 2)
+    return fail(op, "a skew needs two dimensions");
+  return own(std::make_unique<SkewNode>(shape, input, failure));
+}
+
+} // namespace skewer::reference

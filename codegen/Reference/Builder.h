@@ -1,0 +1,40 @@
+// From the operations of a level 1 function to nodes.
+#pragma once
+#include "codegen/Reference/Node.h"
+#include "codegen/Reference/Reference.h"
+#include "dialect/IR/Attn.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace skewer::reference {
+
+class NodeBuilder {
+public:
+  NodeBuilder(std::vector<std::unique_ptr<Node>> &nodes, Failure &failure) : nodes(nodes), failure(failure) {}
+  /// The node of the function's result; null, with the failure reported, if there is none.
+  Node *build(mlir::func::FuncOp, std::vector<Tensor> inputs);
+
+private:
+  Node *build(mlir::Operation *);
+  Node *einsum(mlir::Operation *, llvm::StringRef spec, mlir::ValueRange inputs, mlir::DictionaryAttr sizes,
+               std::optional<llvm::StringRef> guard, bool moves);
+  Node *softmax(attn::SoftmaxOp);
+  Node *position(attn::PositionOp);
+  Node *constant(mlir::arith::ConstantOp);
+  Node *pointwise(mlir::Operation *);
+  Node *movement(mlir::Operation *);
+  /// The result's shape where its type leaves nothing to run time.
+  std::optional<std::vector<int64_t>> shapeOf(mlir::Value);
+  Node *fail(mlir::Operation *, const std::string &why);
+  template <typename T> T *own(std::unique_ptr<T> node) {
+    T *raw = node.get();
+    nodes.push_back(std::move(node));
+    return raw;
+  }
+
+  std::vector<std::unique_ptr<Node>> &nodes;
+  Failure &failure;
+  llvm::DenseMap<mlir::Value, Node *> known;
+  std::optional<int64_t> runtimeSize; // where every run-time size of the arguments is the same
+};
+
+} // namespace skewer::reference

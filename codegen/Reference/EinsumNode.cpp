@@ -1,0 +1,175 @@
+// Contractions, element by element.
+#include "codegen/Reference/EinsumNode.h"
+#include <algorithm>
+
+namespace skewer::reference {
+
+EinsumNode::EinsumNode(Reading read, std::vector<Node *> inputs, bool moves, std::string title, Failure &failure)
+    : Node(read.resultShape(), failure), reading(std::move(read)), operands(std::move(inputs)), moves(moves),
+      title(std::move(title)) {
+  for (bool absents : {true, false})
+    for (size_t k = 0; k < operands.size(); ++k)
+      if (operands[k]->mayBeAbsent == absents) {
+        order.push_back(k);
+        mayBeAbsent |= absents;
+      }
+  guardIsOuter = true;
+  for (const Expression::Node &node : reading.guard.nodes)
+    if (node.operation == Expression::Operation::Axis && node.value >= static_cast<int64_t>(reading.kept))
+      guardIsOuter = false;
+  if (moves || reading.kept == reading.names.size() || !guardIsOuter)
+    return;
+  size_t inner = reading.names.size() - 1;
+  hasFast = operands.size() == 2; // a dot product of two lines in memory
+  for (size_t k = 0; k < operands.size() && hasFast; ++k) {
+    int64_t stride = 0;
+    hasFast = operands[k]->hasLines();
+    for (size_t d = 0; d < reading.operands[k].size() && hasFast; ++d) {
+      const Subscript &subscript = reading.operands[k][d];
+      hasFast = subscript.isLinear;
+      if (!subscript.isLinear || subscript.coefficients[inner] == 0)
+        continue;
+      int64_t step = operands[k]->lineStride(d);
+      hasFast = step != 0;
+      stride += step * subscript.coefficients[inner];
+    }
+    innerStrides.push_back(stride);
+  }
+}
+
+double EinsumNode::element(size_t operand, const int64_t *axes) {
+  int64_t index[kMaximumRank];
+  Node &node = *operands[operand];
+  if (!reading.indexOf(operand, axes, index)) {
+    failure.report(title + ": a subscript of operand " + std::to_string(operand + 1) + " has no value at " +
+                   reading.printAxes(axes));
+    return 0;
+  }
+  if (!node.contains(index)) {
+    failure.report(title + ": operand " + std::to_string(operand + 1) + " is read at " +
+                   printIndex(index, node.shape.size()) + ", outside its shape " +
+                   printIndex(node.shape.data(), node.shape.size()) + ", at " + reading.printAxes(axes));
+    return 0;
+  }
+  return node.at(index);
+}
+
+/// One run along the last contracted axis where both factors are lines in memory; false if a line leaves its operand.
+bool EinsumNode::fast(int64_t *axes, double &sum, bool &any) {
+  size_t inner = reading.names.size() - 1;
+  int64_t length = reading.sizes[inner];
+  const double *lines[2];
+  int64_t starts[2][kMaximumRank];
+  axes[inner] = 0;
+  for (size_t k = 0; k < 2; ++k) {
+    int64_t index[kMaximumRank];
+    const std::vector<Subscript> &subscripts = reading.operands[k];
+    for (size_t d = 0; d < subscripts.size(); ++d) {
+      subscripts[d].evaluate(axes, index[d]);
+      int64_t end = index[d] + subscripts[d].coefficients[inner] * (length - 1);
+      if (std::min(index[d], end) < 0 || std::max(index[d], end) >= operands[k]->shape[d])
+        return false;
+    }
+    std::copy_n(index, subscripts.size(), starts[k]);
+  }
+  lines[0] = operands[0]->line(starts[0]);
+  lines[1] = operands[1]->line(starts[1]);
+  lines[0] = operands[0]->line(starts[0]); // computing the second line may have pushed the first one out of its memory
+  int64_t strideA = innerStrides[0], strideB = innerStrides[1];
+  const double *a = lines[0], *b = lines[1];
+  if (mayBeAbsent) {
+    for (int64_t n = 0; n < length; ++n) {
+      double left = a[n * strideA], right = b[n * strideB];
+      if (isAbsent(left) || isAbsent(right))
+        continue;
+      any = true;
+      sum += left * right;
+    }
+    return true;
+  }
+  any |= length > 0;
+  double parts[4] = {0, 0, 0, 0};
+  int64_t n = 0;
+  if (strideA == 1 && strideB == 1)
+    for (; n + 4 <= length; n += 4)
+      for (int64_t p = 0; p < 4; ++p)
+        parts[p] += a[n + p] * b[n + p];
+  for (; n < length; ++n)
+    parts[0] += a[n * strideA] * b[n * strideB];
+  sum += (parts[0] + parts[1]) + (parts[2] + parts[3]);
+  return true;
+}
+
+bool EinsumNode::guarded(const int64_t *axes) {
+  int64_t holds = 0;
+  if (!reading.guard.evaluate(axes, holds))
+    failure.report(title + ": the guard has no value at " + reading.printAxes(axes));
+  return holds != 0;
+}
+
+/// The same, factor by factor; an absent factor ends its product before the others are read.
+void EinsumNode::slow(int64_t *axes, double &sum, bool &any) {
+  bool contracts = reading.kept < reading.names.size();
+  size_t inner = reading.names.size() - 1;
+  int64_t length = contracts ? reading.sizes[inner] : 1;
+  for (int64_t n = 0; n < length && !failure.any(); ++n) {
+    if (contracts)
+      axes[inner] = n;
+    if (!guardIsOuter && !guarded(axes))
+      continue;
+    double product = 1;
+    bool taken = true;
+    for (size_t k : order) {
+      double factor = element(k, axes);
+      if (isAbsent(factor)) {
+        taken = false;
+        break;
+      }
+      product *= factor;
+    }
+    if (taken) {
+      any = true;
+      sum += product;
+    }
+  }
+}
+
+double EinsumNode::compute(const int64_t *index) {
+  int64_t axes[2 * kMaximumRank] = {};
+  reading.axesOf(index, axes);
+  if (moves)
+    return element(0, axes);
+  size_t first = reading.kept, count = reading.names.size();
+  for (size_t k = first; k < count; ++k)
+    if (reading.sizes[k] == 0)
+      return 0;
+  if (!reading.guard.empty() && guardIsOuter && !guarded(axes))
+    return 0;
+  double sum = 0;
+  bool any = false;
+  while (!failure.any()) {
+    if (!hasFast || !fast(axes, sum, any))
+      slow(axes, sum, any);
+    // The next point of the contracted axes but the last, like an odometer.
+    size_t k = count > first ? count - 1 : first;
+    for (; k > first; --k) {
+      if (++axes[k - 1] < reading.sizes[k - 1])
+        break;
+      axes[k - 1] = 0;
+    }
+    if (k == first)
+      break;
+  }
+  // Where every product lost a factor to a mask, the sum is as absent as they are.
+  return any || !mayBeAbsent ? sum : absent();
+}
+
+double PositionNode::compute(const int64_t *index) {
+  int64_t axes[2 * kMaximumRank] = {}, value = 0;
+  reading.axesOf(index, axes);
+  if (!expression.evaluate(axes, value))
+    failure.report(title + ": the expression has no value at " + reading.printAxes(axes));
+  return static_cast<double>(value);
+}
+
+} // namespace skewer::reference

@@ -1,0 +1,103 @@
+// Operations that read their operands through the text of an einsum: contraction, rearrangement, positions, softmax.
+#pragma once
+#include "codegen/Reference/IndexText.h"
+#include "codegen/Reference/Node.h"
+
+namespace skewer::reference {
+
+/// A subscript over the values of a spec's axes.
+struct Subscript {
+  int64_t constant = 0;
+  std::vector<int64_t> coefficients; // where linear
+  Expression program;                // where not
+  bool isLinear = true;
+  bool mayLeave = false;             // an index expression, which may leave the operand
+
+  bool evaluate(const int64_t *axes, int64_t &value) const;
+};
+
+/// A spec whose sizes are known: how axes follow from a result's index, and operands' indices from the axes.
+class Reading {
+public:
+  /// `guard` may be empty. False, with a reason, where the texts do not make sense.
+  bool build(const Spec &, const std::map<std::string, int64_t> &sizes, const std::string &guard, std::string &error);
+  /// The axes of the result from an index into it; the other axes are not touched.
+  void axesOf(const int64_t *resultIndex, int64_t *axes) const;
+  /// The operand's index; false where an expression has no value.
+  bool indexOf(size_t operand, const int64_t *axes, int64_t *index) const;
+  std::vector<int64_t> resultShape() const;
+  std::string printAxes(const int64_t *axes) const;
+
+  std::vector<std::string> names; // of the axes: those of the result, then the contracted ones
+  std::vector<int64_t> sizes;
+  size_t kept = 0;                // how many axes the result has
+  std::vector<std::vector<size_t>> result; // places of the axes of each dimension
+  std::vector<std::vector<Subscript>> operands;
+  Expression guard;
+};
+
+/// Σ over contracted axes of Π operands, where the guard holds. With `moves` the one operand's element itself.
+class EinsumNode : public Node {
+public:
+  EinsumNode(Reading reading, std::vector<Node *> operands, bool moves, std::string title, Failure &failure);
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  bool fast(int64_t *axes, double &sum, bool &any);
+  void slow(int64_t *axes, double &sum, bool &any);
+  double element(size_t operand, const int64_t *axes);
+  bool guarded(const int64_t *axes);
+
+  Reading reading;
+  std::vector<Node *> operands;
+  std::vector<size_t> order;          // operands whose elements may be absent first
+  std::vector<int64_t> innerStrides;  // of each operand in memory, along the last contracted axis
+  bool hasFast = false, moves;
+  bool guardIsOuter = false;          // the guard does not ask for contracted axes
+  std::string title;
+};
+
+/// An index expression as numbers.
+class PositionNode : public Node {
+public:
+  PositionNode(std::vector<int64_t> shape, Reading reading, Expression expression, std::string title, Failure &failure)
+      : Node(std::move(shape), failure), reading(std::move(reading)), expression(std::move(expression)),
+        title(std::move(title)) {}
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  Reading reading;
+  Expression expression;
+  std::string title;
+};
+
+/// Softmax along one dimension over what the mask leaves; the last few rows are kept.
+class SoftmaxNode : public Node {
+public:
+  SoftmaxNode(Reading reading, Node *input, size_t dimension, std::string title, Failure &failure);
+  const double *line(const int64_t *index) override { return row(index) + index[dimension]; }
+  int64_t lineStride(size_t d) const override { return d == dimension ? 1 : 0; }
+  bool hasLines() const override { return true; }
+
+protected:
+  double compute(const int64_t *index) override { return row(index)[index[dimension]]; }
+
+private:
+  const double *row(const int64_t *index);
+  struct Row {
+    int64_t key = -1;
+    std::vector<double> weights;
+  };
+  Reading reading; // its guard is the mask
+  Node *input;
+  size_t dimension;
+  std::string title;
+  std::vector<Row> kept;
+  size_t next = 0, last = 0;
+};
+
+} // namespace skewer::reference

@@ -1,0 +1,88 @@
+// Operations on single elements: those that move them and those that compute with them.
+#pragma once
+#include "codegen/Reference/Node.h"
+
+namespace skewer::reference {
+
+class PadNode : public Node {
+public:
+  PadNode(std::vector<int64_t> shape, Node *input, std::vector<int64_t> low, double value, Failure &failure);
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  Node *input;
+  std::vector<int64_t> low;
+  double value;
+};
+
+class ReshapeNode : public Node {
+public:
+  ReshapeNode(std::vector<int64_t> shape, Node *input, Failure &failure);
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  Node *input;
+};
+
+class SliceNode : public Node {
+public:
+  SliceNode(std::vector<int64_t> shape, Node *input, std::vector<int64_t> offsets, std::vector<int64_t> strides,
+            Failure &failure);
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  Node *input;
+  std::vector<int64_t> offsets, strides;
+};
+
+/// [l, 2l-1] to [l, l]: column j of row i is the one of offset j - i.
+class SkewNode : public Node {
+public:
+  SkewNode(std::vector<int64_t> shape, Node *input, Failure &failure);
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  Node *input;
+};
+
+class GatherNode : public Node {
+public:
+  GatherNode(std::vector<int64_t> shape, Node *input, size_t dimension, size_t indexRank, std::vector<int64_t> rows,
+             Failure &failure);
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  Node *input;
+  size_t dimension, indexRank;
+  std::vector<int64_t> rows;
+};
+
+enum class Function {
+  Add, Subtract, Multiply, Divide, Maximum, Minimum,
+  Negate, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Absolute, Sin, Cos, Erf, Identity
+};
+
+/// One function of elements at the same index.
+class PointwiseNode : public Node {
+public:
+  PointwiseNode(Function function, std::vector<Node *> inputs, Failure &failure);
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  Function function;
+  std::vector<Node *> inputs;
+};
+
+} // namespace skewer::reference

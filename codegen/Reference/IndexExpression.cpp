@@ -1,0 +1,355 @@
+// The judge's own index expressions: recursive descent in, values out.
+#include "codegen/Reference/IndexText.h"
+#include <algorithm>
+#include <cctype>
+
+namespace skewer::reference {
+
+using Operation = Expression::Operation;
+
+namespace {
+class Reader {
+public:
+  Reader(std::string_view text, Expression &out, std::string &error) : text(text), out(out), error(error) {}
+
+  bool run() {
+    out.root = disjunction();
+    if (out.root < 0)
+      return false;
+    space();
+    return at == text.size() || (fail("unexpected text after an index expression"), false);
+  }
+
+private:
+  int fail(const std::string &why) {
+    if (error.empty())
+      error = why + " in '" + std::string(text) + "'";
+    return -1;
+  }
+  void space() {
+    while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))
+      ++at;
+  }
+  bool symbol(std::string_view wanted) {
+    space();
+    if (text.substr(at, wanted.size()) != wanted)
+      return false;
+    at += wanted.size();
+    return true;
+  }
+  static bool letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+  static bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
+  std::string_view peek() {
+    space();
+    size_t end = at;
+    if (end < text.size() && letter(text[end]))
+      while (end < text.size() && (letter(text[end]) || digit(text[end])))
+        ++end;
+    return text.substr(at, end - at);
+  }
+  bool word(std::string_view wanted) {
+    if (peek() != wanted)
+      return false;
+    at += wanted.size();
+    return true;
+  }
+  int node(Operation operation, int a, int b = -1, int c = -1, int64_t value = 0) {
+    out.nodes.push_back({operation, value, {a, b, c}});
+    return static_cast<int>(out.nodes.size()) - 1;
+  }
+
+  int disjunction() {
+    int left = conjunction();
+    while (left >= 0 && (word("or") || symbol("||"))) {
+      int right = conjunction();
+      left = right < 0 ? -1 : node(Operation::Or, left, right);
+    }
+    return left;
+  }
+  int conjunction() {
+    int left = negation();
+    while (left >= 0 && (word("and") || symbol("&&"))) {
+      int right = negation();
+      left = right < 0 ? -1 : node(Operation::And, left, right);
+    }
+    return left;
+  }
+  bool notSign() {
+    space();
+    if (text.substr(at, 1) == "!" && text.substr(at, 2) != "!=") {
+      ++at;
+      return true;
+    }
+    return false;
+  }
+  int negation() {
+    if (word("not") || notSign()) {
+      if (++nesting > 200)
+        return fail("too deep a nesting");
+      int inner = negation();
+      --nesting;
+      return inner < 0 ? -1 : node(Operation::Not, inner);
+    }
+    return comparison();
+  }
+  int comparison() {
+    int left = sum(), result = -1;
+    while (left >= 0) {
+      Operation operation;
+      bool swap = false;
+      if (symbol("<="))
+        operation = Operation::LessEqual;
+      else if (symbol(">="))
+        operation = Operation::LessEqual, swap = true;
+      else if (symbol("=="))
+        operation = Operation::Equal;
+      else if (symbol("!="))
+        operation = Operation::NotEqual;
+      else if (symbol("<"))
+        operation = Operation::Less;
+      else if (symbol(">"))
+        operation = Operation::Less, swap = true;
+      else
+        return result < 0 ? left : result;
+      int right = sum();
+      if (right < 0)
+        return -1;
+      int one = swap ? node(operation, right, left) : node(operation, left, right);
+      result = result < 0 ? one : node(Operation::And, result, one); // 0 <= i < n
+      left = right;
+    }
+    return -1;
+  }
+  int sum() {
+    int left = product();
+    while (left >= 0) {
+      Operation operation = Operation::Add;
+      if (symbol("-"))
+        operation = Operation::Subtract;
+      else if (!symbol("+"))
+        return left;
+      int right = product();
+      left = right < 0 ? -1 : node(operation, left, right);
+    }
+    return left;
+  }
+  int product() {
+    int left = factor();
+    while (left >= 0) {
+      Operation operation = Operation::Divide;
+      if (symbol("*"))
+        operation = Operation::Multiply;
+      else if (word("mod") || symbol("%"))
+        operation = Operation::Modulo;
+      else if (!word("floordiv") && !symbol("//") && !symbol("/"))
+        return left;
+      int right = factor();
+      left = right < 0 ? -1 : node(operation, left, right);
+    }
+    return left;
+  }
+  int factor() {
+    if (++nesting > 200)
+      return fail("too deep a nesting");
+    int result;
+    if (symbol("-")) {
+      int inner = factor();
+      result = inner < 0 ? -1 : node(Operation::Subtract, node(Operation::Constant, -1), inner);
+    } else if (symbol("+")) {
+      result = factor();
+    } else {
+      result = primary();
+    }
+    --nesting;
+    return result;
+  }
+  int primary() {
+    space();
+    if (at == text.size())
+      return fail("an operand is missing at the end");
+    if (digit(text[at])) {
+      int64_t value = 0;
+      for (; at < text.size() && digit(text[at]); ++at)
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, text[at] - '0', &value))
+          return fail("an integer does not fit 64 bits");
+      return node(Operation::Constant, -1, -1, -1, value);
+    }
+    if (symbol("(")) {
+      int inner = disjunction();
+      return inner < 0 ? -1 : symbol(")") ? inner : fail("a ')' is missing");
+    }
+    std::string name(peek());
+    if (name.empty())
+      return fail("unexpected '" + std::string(1, text[at]) + "'");
+    at += name.size();
+    if (symbol("["))
+      return fail("'" + name + "[…]' reads an operand at run time, which the reference does not know");
+    if (symbol("("))
+      return call(name);
+    size_t place = std::find(out.names.begin(), out.names.end(), name) - out.names.begin();
+    if (place == out.names.size())
+      out.names.push_back(name);
+    return node(Operation::Axis, -1, -1, -1, static_cast<int64_t>(place));
+  }
+  int call(const std::string &name) {
+    std::vector<int> arguments;
+    do {
+      arguments.push_back(disjunction());
+      if (arguments.back() < 0)
+        return -1;
+    } while (symbol(","));
+    if (!symbol(")"))
+      return fail("a ')' is missing");
+    if (name == "abs" && arguments.size() == 1)
+      return node(Operation::Absolute, arguments[0]);
+    if (name == "select" && arguments.size() == 3)
+      return node(Operation::Select, arguments[0], arguments[1], arguments[2]);
+    if (name == "clamp" && arguments.size() == 3)
+      return node(Operation::Minimum, node(Operation::Maximum, arguments[0], arguments[1]), arguments[2]);
+    if ((name == "min" || name == "max") && arguments.size() >= 2) {
+      int result = arguments[0];
+      for (size_t k = 1; k < arguments.size(); ++k)
+        result = node(name == "min" ? Operation::Minimum : Operation::Maximum, result, arguments[k]);
+      return result;
+    }
+    return fail("'" + name + "' with " + std::to_string(arguments.size()) + " arguments is unknown");
+  }
+
+  std::string_view text;
+  Expression &out;
+  std::string &error;
+  size_t at = 0;
+  int nesting = 0;
+};
+} // namespace
+
+bool parseExpression(std::string_view text, Expression &expression, std::string &error) {
+  expression = {};
+  return Reader(text, expression, error).run();
+}
+
+bool Expression::bind(const std::vector<std::string> &axes, std::string &missing) {
+  for (Node &node : nodes) {
+    if (node.operation != Operation::Axis)
+      continue;
+    const std::string &name = names[node.value];
+    auto found = std::find(axes.begin(), axes.end(), name);
+    if (found == axes.end()) {
+      missing = name;
+      return false;
+    }
+    node.value = found - axes.begin();
+  }
+  names = axes;
+  return true;
+}
+
+bool Expression::evaluate(int which, const int64_t *axes, int64_t &result) const {
+  const Node &node = nodes[which];
+  int64_t a = 0, b = 0;
+  switch (node.operation) {
+  case Operation::Constant:
+    result = node.value;
+    return true;
+  case Operation::Axis:
+    result = axes[node.value];
+    return true;
+  case Operation::Select:
+    return evaluate(node.operands[0], axes, a) && evaluate(node.operands[a ? 1 : 2], axes, result);
+  case Operation::And:
+  case Operation::Or: {
+    bool decides = node.operation == Operation::Or;
+    bool first = evaluate(node.operands[0], axes, a);
+    if (first && (a != 0) == decides)
+      return result = decides, true;
+    bool second = evaluate(node.operands[1], axes, b);
+    if (second && (b != 0) == decides)
+      return result = decides, true;
+    result = !decides;
+    return first && second;
+  }
+  case Operation::Absolute:
+  case Operation::Not:
+    if (!evaluate(node.operands[0], axes, a))
+      return false;
+    if (node.operation == Operation::Not)
+      return result = !a, true;
+    return a >= 0 ? (result = a, true) : !__builtin_sub_overflow(int64_t(0), a, &result);
+  default:
+    break;
+  }
+  if (!evaluate(node.operands[0], axes, a) || !evaluate(node.operands[1], axes, b))
+    return false;
+  switch (node.operation) {
+  case Operation::Add:
+    return !__builtin_add_overflow(a, b, &result);
+  case Operation::Subtract:
+    return !__builtin_sub_overflow(a, b, &result);
+  case Operation::Multiply:
+    return !__builtin_mul_overflow(a, b, &result);
+  case Operation::Divide: // rounds towards minus infinity
+    if (b <= 0)
+      return false;
+    result = a >= 0 ? a / b : -((-(a + 1)) / b) - 1;
+    return true;
+  case Operation::Modulo: // in 0 … b-1
+    if (b <= 0)
+      return false;
+    result = a >= 0 ? a % b : b - 1 - (-(a + 1)) % b;
+    return true;
+  case Operation::Minimum:
+    return result = std::min(a, b), true;
+  case Operation::Maximum:
+    return result = std::max(a, b), true;
+  case Operation::Less:
+    return result = a < b, true;
+  case Operation::LessEqual:
+    return result = a <= b, true;
+  case Operation::Equal:
+    return result = a == b, true;
+  case Operation::NotEqual:
+    return result = a != b, true;
+  default:
+    return false;
+  }
+}
+
+bool Expression::linear(int which, size_t axes, int64_t &constant, std::vector<int64_t> &coefficients) const {
+  const Node &node = nodes[which];
+  constant = 0;
+  coefficients.assign(axes, 0);
+  if (node.operation == Operation::Constant)
+    return constant = node.value, true;
+  if (node.operation == Operation::Axis)
+    return coefficients[node.value] = 1, true;
+  bool add = node.operation == Operation::Add, subtract = node.operation == Operation::Subtract;
+  if (!add && !subtract && node.operation != Operation::Multiply)
+    return false;
+  int64_t otherConstant;
+  std::vector<int64_t> other;
+  if (!linear(node.operands[0], axes, constant, coefficients) || !linear(node.operands[1], axes, otherConstant, other))
+    return false;
+  if (add || subtract) {
+    bool overflow = add ? __builtin_add_overflow(constant, otherConstant, &constant)
+                        : __builtin_sub_overflow(constant, otherConstant, &constant);
+    for (size_t k = 0; k < axes; ++k)
+      overflow |= add ? __builtin_add_overflow(coefficients[k], other[k], &coefficients[k])
+                      : __builtin_sub_overflow(coefficients[k], other[k], &coefficients[k]);
+    return !overflow;
+  }
+  auto isConstant = [](const std::vector<int64_t> &c) {
+    return std::all_of(c.begin(), c.end(), [](int64_t v) { return v == 0; });
+  };
+  if (isConstant(coefficients)) {
+    std::swap(constant, otherConstant);
+    std::swap(coefficients, other);
+  } else if (!isConstant(other)) {
+    return false;
+  }
+  bool overflow = __builtin_mul_overflow(constant, otherConstant, &constant);
+  for (int64_t &c : coefficients)
+    overflow |= __builtin_mul_overflow(c, otherConstant, &c);
+  return !overflow;
+}
+
+} // namespace skewer::reference

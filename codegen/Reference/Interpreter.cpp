@@ -1,0 +1,59 @@
+// The interpreter: a function as nodes, a row as one element after the other.
+#include "codegen/Reference/Builder.h"
+
+namespace skewer::reference {
+
+struct Interpreter::Implementation {
+  Failure failure;
+  std::vector<std::unique_ptr<Node>> nodes;
+  Node *result = nullptr;
+  std::string broken; // why the function cannot be interpreted
+};
+
+Interpreter::Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs)
+    : implementation(std::make_unique<Implementation>()) {
+  Implementation &self = *implementation;
+  self.result = NodeBuilder(self.nodes, self.failure).build(kernel, std::move(inputs));
+  if (!self.result && !self.failure.any())
+    self.failure.report("the result has no value");
+  self.broken = self.failure.message;
+}
+
+Interpreter::~Interpreter() = default;
+
+std::vector<int64_t> Interpreter::resultShape() const {
+  return implementation->result ? implementation->result->shape : std::vector<int64_t>();
+}
+
+std::optional<std::vector<double>> Interpreter::row(const std::vector<int64_t> &leading, std::string *error) {
+  Implementation &self = *implementation;
+  auto fail = [&](std::string why) -> std::optional<std::vector<double>> {
+    if (error)
+      *error = std::move(why);
+    return std::nullopt;
+  };
+  if (!self.broken.empty())
+    return fail(self.broken);
+  const std::vector<int64_t> &shape = self.result->shape;
+  int64_t index[kMaximumRank] = {};
+  if (leading.size() + 1 != shape.size())
+    return fail("a row of this result has " + std::to_string(shape.size()) + " - 1 leading indices, got " +
+                std::to_string(leading.size()));
+  std::copy(leading.begin(), leading.end(), index);
+  if (shape.back() > 0 && !self.result->contains(index))
+    return fail("there is no row " + printIndex(index, leading.size()) + " in a result of shape " +
+                printIndex(shape.data(), shape.size()));
+  std::vector<double> values;
+  for (int64_t n = 0; n < shape.back(); ++n) {
+    index[shape.size() - 1] = n;
+    values.push_back(present(self.result->at(index)));
+    if (self.failure.any()) {
+      // It stays broken: what was remembered on the way may hold what came of the error.
+      self.broken = self.failure.message;
+      return fail(self.broken);
+    }
+  }
+  return values;
+}
+
+} // namespace skewer::reference

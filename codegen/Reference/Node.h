@@ -1,0 +1,119 @@
+// A value of the interpreted function: its elements are computed when asked for.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace skewer::reference {
+
+constexpr size_t kMaximumRank = 32;
+
+/// A weight that a mask took away is not a number 0: it takes no part in products, whatever the other factor is. It is a
+/// NaN with a payload that no arithmetic makes, and every operation looks for it where it may occur.
+inline double fromBits(uint64_t bits) {
+  double value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+inline uint64_t bitsOf(double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+constexpr uint64_t kAbsentBits = 0x7ff8'5ee0'0000'0001, kUnknownBits = 0x7ff8'5ee0'0000'0002;
+inline bool isAbsent(double value) { return bitsOf(value) == kAbsentBits; }
+inline double absent() { return fromBits(kAbsentBits); }
+inline double present(double value) { return isAbsent(value) ? 0.0 : value; }
+
+/// The first thing that went wrong in an evaluation.
+struct Failure {
+  std::string message;
+  void report(std::string text) {
+    if (message.empty())
+      message = std::move(text);
+  }
+  bool any() const { return !message.empty(); }
+};
+
+/// "[1, 0, 5]".
+std::string printIndex(const int64_t *index, size_t rank);
+
+class Node {
+public:
+  Node(std::vector<int64_t> shape, Failure &failure);
+  virtual ~Node() = default;
+
+  /// The element at an index inside the shape.
+  double at(const int64_t *index) { return remembers ? remembered(index) : compute(index); }
+  /// Where a line of elements along dimension `lineDimension()` lies in memory, element `index` being its first; null
+  /// if there is none. Consecutive elements are `lineStride(d)` apart in dimension d.
+  virtual const double *line(const int64_t *index) { return nullptr; }
+  /// Distance in memory of neighbours along a dimension, 0 if they are not in one line.
+  virtual int64_t lineStride(size_t dimension) const { return 0; }
+  virtual bool hasLines() const { return false; }
+  bool contains(const int64_t *index) const {
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (index[d] < 0 || index[d] >= shape[d])
+        return false;
+    return true;
+  }
+  int64_t flat(const int64_t *index) const {
+    int64_t position = 0;
+    for (size_t d = 0; d < shape.size(); ++d)
+      position = position * shape[d] + index[d];
+    return position;
+  }
+  int64_t elements() const { return total; }
+  /// Keeps every element once computed, up to a bound on memory.
+  void remember() { remembers = true; }
+
+  const std::vector<int64_t> shape;
+  bool mayBeAbsent = false;
+
+protected:
+  virtual double compute(const int64_t *index) = 0;
+  Failure &failure;
+
+private:
+  double remembered(const int64_t *index);
+  bool remembers = false;
+  int64_t total = 1;
+  std::vector<double> all;                                   // of a small tensor
+  std::unordered_map<int64_t, std::unique_ptr<double[]>> rows; // of a large one
+  int64_t lastRow = -1;
+  double *lastElements = nullptr;
+};
+
+/// An argument or a constant.
+class StoredNode : public Node {
+public:
+  StoredNode(std::vector<int64_t> shape, std::vector<double> values, Failure &failure);
+  const double *line(const int64_t *index) override { return values.data() + flat(index); }
+  int64_t lineStride(size_t dimension) const override { return strides[dimension]; }
+  bool hasLines() const override { return true; }
+
+protected:
+  double compute(const int64_t *index) override { return values[flat(index)]; }
+
+private:
+  std::vector<double> values;
+  std::vector<int64_t> strides;
+};
+
+/// One number everywhere.
+class SplatNode : public Node {
+public:
+  SplatNode(std::vector<int64_t> shape, double value, Failure &failure) : Node(std::move(shape), failure), value(value) {}
+
+protected:
+  double compute(const int64_t *) override { return value; }
+
+private:
+  double value;
+};
+
+} // namespace skewer::reference

@@ -1,0 +1,56 @@
+// Softmax rows.
+#include "codegen/Reference/EinsumNode.h"
+#include <algorithm>
+#include <cmath>
+
+namespace skewer::reference {
+
+SoftmaxNode::SoftmaxNode(Reading read, Node *input, size_t dimension, std::string title, Failure &failure)
+    : Node(input->shape, failure), reading(std::move(read)), input(input), dimension(dimension), title(std::move(title)),
+      kept(8) {
+  mayBeAbsent = !reading.guard.empty();
+}
+
+const double *SoftmaxNode::row(const int64_t *index) {
+  int64_t here[kMaximumRank];
+  std::copy_n(index, shape.size(), here);
+  here[dimension] = 0;
+  int64_t key = flat(here);
+  if (kept[last].key == key)
+    return kept[last].weights.data();
+  for (size_t k = 0; k < kept.size(); ++k)
+    if (kept[k].key == key) {
+      last = k;
+      return kept[k].weights.data();
+    }
+  std::vector<double> weights(static_cast<size_t>(shape[dimension]), absent());
+  int64_t axes[2 * kMaximumRank] = {};
+  double largest = -INFINITY, sum = 0;
+  for (int64_t n = 0; n < shape[dimension] && !failure.any(); ++n) {
+    here[dimension] = n;
+    if (!reading.guard.empty()) {
+      int64_t visible = 0;
+      reading.axesOf(here, axes);
+      if (!reading.guard.evaluate(axes, visible))
+        failure.report(title + ": the mask has no value at " + reading.printAxes(axes));
+      if (!visible)
+        continue;
+    }
+    weights[n] = present(input->at(here));
+    largest = std::max(largest, weights[n]);
+  }
+  for (double &weight : weights)
+    if (!isAbsent(weight)) {
+      weight = std::exp(weight - largest);
+      sum += weight;
+    }
+  for (double &weight : weights)
+    if (!isAbsent(weight))
+      weight /= sum;
+  last = next;
+  next = (next + 1) % kept.size();
+  kept[last] = {key, std::move(weights)};
+  return kept[last].weights.data();
+}
+
+} // namespace skewer::reference
