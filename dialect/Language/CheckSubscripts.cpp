@@ -33,7 +33,7 @@ void Emitter::checkEinsum(attn::EinsumOp op) {
   for (size_t k = 0; k < resolved.spec.operands.size(); ++k) {
     std::vector<int64_t> shape = attn::shapeOf(op.getInputs()[k]);
     for (size_t d = 0; d < shape.size(); ++d) {
-      const subscript::Dimension &dimension = resolved.spec.operands[k][d];
+      const subscript::Dimension dimension = resolved.spec.operands[k][d]; // a copy: `resolved` may be made anew
       if (dimension.isProduct() || shape[d] == subscript::kRuntime)
         continue;
       subscript::Range rows{0, shape[d] - 1};

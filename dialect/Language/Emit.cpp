@@ -1,5 +1,6 @@
 // Declarations, kernels and statements.
 #include "dialect/Language/Emitter.h"
+#include "dialect/Subscript/Arithmetic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -140,7 +141,9 @@ bool Emitter::shape(const TypeExpression &type, Dimensions &dimensions) {
     } else {
       fixedSeen = true;
       dimension.size = value.integer;
-      if (value.integer > kMaximumElements || (elements *= value.integer) > kMaximumElements)
+      auto product = subscript::checkedMultiply(elements, value.integer);
+      elements = product.value_or(INT64_MAX);
+      if (elements > kMaximumElements)
         return error(node->text, "the tensor has more than 2^46 elements"), false;
     }
     dimensions.push_back(std::move(dimension));
@@ -207,7 +210,12 @@ void Emitter::emitKernel(const Kernel &kernel) {
   auto function = func::FuncOp::create(builder, location(kernel.name), kernel.name,
                                        builder.getFunctionType(inputs, typeOf(result, element)));
   function->setAttr("attn.kernel", builder.getUnitAttr());
-  SmallVector<StringRef> sizes(runtimeSizes.begin(), runtimeSizes.end());
+  SmallVector<StringRef> sizes; // those that this kernel's operands have, in order of declaration
+  for (const std::string &size : runtimeSizes)
+    if (llvm::any_of(shapes, [&](const Dimensions &shape) {
+          return llvm::any_of(shape, [&](const Dimension &d) { return d.runtime == size; });
+        }))
+      sizes.push_back(size);
   function->setAttr("attn.sizes", builder.getStrArrayAttr(sizes));
   function.setResultAttr(0, "attn.shape", shapeAttribute(result));
   Block *block = function.addEntryBlock();

@@ -172,8 +172,38 @@ bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const Axi
         }
       }
       dimension.index = subscript::substitute(dimension.index, substitution);
+      auto read = replaceReads(dimension.index, place);
+      if (!read)
+        return false;
+      dimension.index = *read;
     }
   return true;
+}
+
+/// map[1] of a list known at compile time is the number; other reads have no place in an index expression.
+std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
+  std::vector<Expr> operands;
+  for (const Expr &operand : e.operands()) {
+    auto replaced = replaceReads(operand, place);
+    if (!replaced)
+      return std::nullopt;
+    operands.push_back(*replaced);
+  }
+  if (e.kind() != subscript::Kind::Read)
+    return operands.empty() ? e : e.withOperands(std::move(operands));
+  const Value *list = lookup(e.name());
+  if (!list || !list->is(ValueKind::List)) {
+    error(place, "'" + e.name() + "[…]' in an index expression is an element of a list, found " +
+                     (list ? describe(*list) : "no list of this name" + suggestion(e.name(), visibleNames())));
+    return std::nullopt;
+  }
+  if (operands.size() != 1 || !operands[0].isConstant() || operands[0].value() < 0 ||
+      operands[0].value() >= static_cast<int64_t>(list->items.size()) || !list->items[operands[0].value()].isWhole()) {
+    error(place, "'" + e.name() + "[…]' takes one place from 0 to " + std::to_string(list->items.size() - 1) +
+                     ", known at compile time, where there is a whole number");
+    return std::nullopt;
+  }
+  return Expr(list->items[operands[0].value()].integer);
 }
 
 /// Sizes come from the operands and the call; then from the axes of the kernel or scheme so far; then from the partner.
@@ -200,15 +230,21 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
   learnSizes(plain, shapes, known);
   std::vector<std::string> axes = plain.axes();
   auto adopt = [&](auto &&sizeOf) {
+    AxisSizes adopted; // all at once: what one of them would tell about another is for resolveSizes to check
     for (const std::string &axis : axes)
       if (!known.count(axis))
-        if (std::optional<int64_t> size = sizeOf(axis)) {
-          known[axis] = given[axis] = *size;
-          learnSizes(plain, shapes, known);
-        }
+        if (std::optional<int64_t> size = sizeOf(axis))
+          adopted[axis] = *size;
+    known.insert(adopted.begin(), adopted.end());
+    given.insert(adopted.begin(), adopted.end());
+    learnSizes(plain, shapes, known);
   };
+  std::set<std::string> inProducts;
+  for (const auto &operand : plain.operands)
+    for (const subscript::Dimension &dimension : operand)
+      inProducts.insert(dimension.axes.begin(), dimension.axes.end());
   adopt([&](const std::string &axis) -> std::optional<int64_t> {
-    const Axis *found = findAxis(axis);
+    const Axis *found = inProducts.count(axis) ? nullptr : findAxis(axis);
     return found ? std::optional<int64_t>(found->size) : std::nullopt;
   });
   adopt([&](const std::string &axis) -> std::optional<int64_t> {
@@ -384,6 +420,14 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
       return error(node.operands[d + 1]->text, "axis '" + axis.name + "' runs from 0 to " + std::to_string(axis.size - 1) +
                                                    ", but this dimension has size " +
                                                    std::to_string(base.dimensions[d].size));
+  }
+  if (subscript::print(spec.operands[0]) == subscript::print(*spec.result)) {
+    // The whole tensor as it is, with names.
+    Value named = base;
+    for (size_t d = 0; d < named.dimensions.size(); ++d)
+      named.dimensions[d].namings = {{axes.at(spec.operands[0][d].axes[0])}};
+    named.byName = true;
+    return named;
   }
   return buildEinsum(node, spec, {base}, given, given, true);
 }

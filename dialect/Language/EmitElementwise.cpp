@@ -126,7 +126,7 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
         ++at;
       return at;
     };
-    llvm::stable_sort(axes, [&](const Axis &a, const Axis &b) { return order(a) < order(b); });
+    llvm::sort(axes, [&](const Axis &a, const Axis &b) { return std::pair(order(a), a.name) < std::pair(order(b), b.name); });
     Value target;
     for (const Axis &axis : axes)
       target.dimensions.push_back({axis.size, axis.runtime, {{axis}}});

@@ -67,6 +67,7 @@ private:
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
                    subscript::AxisSizes &given, subscript::AxisSizes &all);
   bool substituteNames(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
+  std::optional<subscript::Expr> replaceReads(const subscript::Expr &, llvm::StringRef place);
   bool keywordSizes(const Node &, subscript::AxisSizes &given);
   Value buildEinsum(const Node &, subscript::Einsum &, const std::vector<Value> &, const subscript::AxisSizes &given,
                     const subscript::AxisSizes &all, bool byName);
@@ -127,7 +128,6 @@ private:
     std::vector<std::vector<llvm::StringRef>> dimensions; // places of the operands' dimensions
   };
   std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages
-  bool inSoftmax = false;
   unsigned schemeDepth = 0;
 };
 

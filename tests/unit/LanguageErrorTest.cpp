@@ -1,0 +1,135 @@
+// What the language says against a text that it cannot accept: one test for each kind of error, and hostile inputs.
+#include "LanguageTesting.h"
+
+using namespace skewer::testing;
+
+namespace {
+/// The messages about a kernel with q, k, v [2, 4, 12, 8] and a table of 23 rows.
+std::string errors(const std::string &body) {
+  Imported r = import("param N = 12, heads = 4, dim = 8\nsize batch\n"
+                      "kernel test(q, k, v : f32[2, heads, N, dim], table : f32[2*N - 1, dim]) -> f32[2, heads, N, dim] {\n" +
+                      body + "\n}\n");
+  EXPECT_FALSE(r.good) << r.module;
+  return r.messages;
+}
+std::string rejected(const std::string &text) {
+  Imported r = import(text);
+  EXPECT_FALSE(r.good) << r.module;
+  return r.messages;
+}
+#define EXPECT_SAYS(messages, part) EXPECT_TRUE(contains(messages, part))
+} // namespace
+
+TEST(LanguageError, ReadingOutsideATable) {
+  EXPECT_EQ(errors("x = einsum(\"b h i d, (j - i + N) d -> b h i j\", q, table, j = N)\n"
+                   "return einsum(\"bhij,bhjd->bhid\", softmax(x + einsum(\"bhid,bhjd->bhij\", q, k)), v)"),
+            "test.attn:4:23: error: table 'table' is read outside its rows\n"
+            "x = einsum(\"b h i d, (j - i + N) d -> b h i j\", q, table, j = N)\n"
+            "                      ^~~~~~~~~\n"
+            "note: j - i + N runs from 1 to 23, but 'table' has rows 0..22; at i = 0, j = 11 it reads row 23\n"
+            "note: its values are as many as the rows: j - i + N - 1 runs from 0 to 22\n");
+}
+
+TEST(LanguageError, RowsThatAreNeverRead) {
+  Imported r = import("kernel f(q : f32[4, 2], t : f32[9, 2]) -> f32[4, 4] { return einsum('i d, (j - i + 3) d -> i j', q, t, j = 4) }");
+  EXPECT_TRUE(r.good);
+  EXPECT_SAYS(r.messages, "note: of rows 0..8 of 't' only 0..6 are ever read");
+}
+
+TEST(LanguageError, UnknownNames) {
+  EXPECT_SAYS(errors("return tabel"), "4:8: error: unknown name 'tabel' (did you mean 'table'?)");
+  EXPECT_SAYS(errors("return softmx(q)"), "unknown function or scheme 'softmx' (did you mean 'softmax'?)");
+  EXPECT_SAYS(errors("return rel2e(q)"), "(did you mean 'rel2d'?)");
+  EXPECT_SAYS(errors("x = einsum(\"b h i d, (j - i + heds) d -> b h i j\", q, table, j = N)\nreturn x"),
+              "4:31: error: unknown name 'heds' in an index expression (did you mean 'heads'?)");
+  EXPECT_SAYS(errors("return softmax(einsum(\"bhid,bhjd->bhij\", q, k) where jj <= i)"), "unknown name 'jj' (did you mean 'j'?)");
+  EXPECT_SAYS(errors("return rel1d(q, tabel = table)"), "has no argument 'tabel' (did you mean 'table'?)");
+}
+
+TEST(LanguageError, SeveralErrorsInOneRun) {
+  std::string messages = errors("a = foo(q)\nb = = 3\nc = bar(k)\nreturn a");
+  EXPECT_SAYS(messages, "4:5: error: unknown function or scheme 'foo'");
+  EXPECT_SAYS(messages, "5:5: error: expected an expression, found '='");
+  EXPECT_SAYS(messages, "6:5: error: unknown function or scheme 'bar'");
+}
+
+TEST(LanguageError, Einsum) {
+  EXPECT_SAYS(errors("return einsum(q, k)"), "the first argument of 'einsum' is its text");
+  EXPECT_SAYS(errors("return einsum(\"bhid\", q)"), "an einsum says its result");
+  EXPECT_SAYS(errors("return einsum(\"bhid,bhjd->bhij\", q)"), "the text names 2 operands, but 1 are given");
+  EXPECT_SAYS(errors("return einsum(\"bhid,hjd->bhij\", q, k)"), "gives operand 2 3 dimensions, but 'k' is a tensor [2, 4, 12, 8]");
+  EXPECT_SAYS(errors("return einsum(\"b h i d, r i -> b h i r\", q, table)"), "axis 'i' has size 12 elsewhere, but 8 here");
+  EXPECT_SAYS(errors("return einsum(\"b h i d, (z + 1) d -> b h i z\", q, table)"), "axis 'z'");
+  EXPECT_SAYS(errors("return einsum(\"b h i d -> b h i d\", q, zz = 3)"), "no axis 'zz' in this text");
+  EXPECT_SAYS(errors("return einsum(\"b h (i d -> b h i d\", q)"), "is never closed");
+  EXPECT_SAYS(errors("return einsum(\"b h i d, (j - i + len(x)) d -> b h i j\", q, table, j = 3)"), "there is no axis 'x'");
+}
+
+TEST(LanguageError, Shapes) {
+  EXPECT_SAYS(errors("return q + table[:5, :]"), "the shapes");
+  EXPECT_SAYS(errors("return table"), "kernel 'test' returns [2, 4, 12, 8], but this is [23, 8]");
+  EXPECT_SAYS(errors("return skew(q)"), "[l, 2*l - 1], found [2, 4, 12, 8]");
+  EXPECT_SAYS(errors("return reshape(q, [5, 5])"), "768 elements against 25");
+  EXPECT_SAYS(errors("return q[:, :, 13:]"), "the dimension has size 12, found 13");
+  EXPECT_SAYS(errors("return q[:, :, 5:5]"), "this slice is empty");
+  EXPECT_SAYS(errors("return gather(table, i + 12, i = 12, dim = 0)"), "at i = 11 it reads row 23, but there are rows 0..22");
+  EXPECT_SAYS(errors("return softmax(q where z <= 3)"), "unknown name 'z'");
+  EXPECT_SAYS(errors("return rel1d(table, q)"), "argument 'q' is a tensor [b, h, i, d], found a tensor [23, 8]");
+  EXPECT_SAYS(errors("return rel1d(q)"), "scheme 'rel1d' needs an argument 'table'");
+}
+
+TEST(LanguageError, SchemesSayWhereTheyWereCalled) {
+  std::string messages = errors("return einsum(\"bhij,bhjd->bhid\", softmax(rel2d(q, table, table, map = (3, 5))), v)");
+  EXPECT_SAYS(messages, "built-in rel2d.attn:");
+  EXPECT_SAYS(messages, "test.attn:4:42: note: in scheme 'rel2d', called here");
+}
+
+TEST(LanguageError, Declarations) {
+  EXPECT_SAYS(errors("q = k\nreturn q"), "'q' has a value already");
+  EXPECT_SAYS(errors("x = k"), "expected 'return' before the end of the block");
+  EXPECT_SAYS(rejected("param N = 3, N = 4"), "'N' is declared twice");
+  EXPECT_SAYS(rejected("kernel f(q : f64[3]) -> f32[3] { return q }"), "unknown element type 'f64'");
+  EXPECT_SAYS(rejected("kernel f(q : f32[0]) -> f32[3] { return q }"), "a size is at least 1, but 0 is 0");
+  EXPECT_SAYS(rejected("param N = 3\nkernel f(q : f32[N - 5]) -> f32[3] { return q }"), "but N - 5 is -2");
+  EXPECT_SAYS(rejected("param N = 3\nkernel f(q : f32[N / 2]) -> f32[3] { return q }"), "found the number 1.5");
+  EXPECT_SAYS(rejected("kernel f(q : f32[9000000000000, 9000000000000]) -> f32[3] { return q }"), "more than 2^46 elements");
+  EXPECT_SAYS(rejected("kernel f(q : f32[99999999999999999999]) -> f32[3] { return q }"), "does not fit 64 bits");
+  EXPECT_SAYS(rejected("param N = 9223372036854775807 + 1"), "does not fit 64 bits");
+  EXPECT_SAYS(rejected("size b\nkernel f(q : f32[3, b]) -> f32[3] { return q }"), "must come before");
+  EXPECT_SAYS(rejected("scheme a(x : [i]) = a(x)\nkernel f(q : f32[3]) -> f32[3] { return a(q) }"), "call itself");
+  EXPECT_SAYS(rejected("kernel f(q : f32[3]) -> f32[3] { return q"), "expected '}'");
+}
+
+TEST(LanguageError, HostileTexts) {
+  EXPECT_SAYS(rejected(""), "there is no 'kernel'");
+  EXPECT_SAYS(rejected("\n\n# nothing\n"), "there is no 'kernel'");
+  EXPECT_SAYS(rejected(std::string("\0\1\2kernel", 9)), "not a text file");
+  EXPECT_SAYS(rejected("\x80\x90\xff\xfe"), "is it a text file?");
+  EXPECT_SAYS(rejected("param s = \"never closed\n"), "this string is never closed");
+  std::string noise;
+  for (unsigned k = 0, state = 1; k < 100000; ++k, state = state * 1664525 + 1013904223)
+    noise += static_cast<char>(32 + (state >> 16) % 95);
+  EXPECT_LT(rejected(noise).size(), 20000u);
+}
+
+TEST(LanguageError, DeepAndLongTexts) {
+  for (std::string open : {"(", "-", "not ", "exp(", "[", "q[", "2^"}) {
+    std::string nested;
+    for (int k = 0; k < 200000; ++k)
+      nested += open;
+    EXPECT_SAYS(rejected("kernel f(q : f32[3]) -> f32[3] { return " + nested + " }"), "nested deeper than 200 levels");
+  }
+  std::string chain = "q";
+  for (int k = 0; k < 200000; ++k)
+    chain += " + q";
+  EXPECT_SAYS(rejected("kernel f(q : f32[3]) -> f32[3] { return " + chain + " }"), "operations in one chain");
+  std::string postfix = "q";
+  for (int k = 0; k < 200000; ++k)
+    postfix += "[0]";
+  EXPECT_SAYS(rejected("kernel f(q : f32[3]) -> f32[3] { return " + postfix + " }"), "operations in one chain");
+  std::string line(10 << 20, 'x');
+  std::string messages = rejected("kernel f(q : f32[3]) -> f32[3] { return " + line + " }");
+  EXPECT_LT(messages.size(), size_t(32) << 20);
+  messages = rejected(std::string(10 << 20, '?'));
+  EXPECT_LT(messages.size(), 2000u);
+}
