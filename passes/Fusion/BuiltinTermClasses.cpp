@@ -1,96 +1,12 @@
 // The built-in term classes, in the order in which they are tried.
 #include "passes/Fusion/BuiltinTermClasses.h"
-#include <algorithm>
+#include "passes/Fusion/TermReader.h"
 
 using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-bool contains(const std::vector<std::string> &list, const std::string &name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
-int placeOf(const std::vector<std::string> &list, const std::string &name) {
-  auto found = std::find(list.begin(), list.end(), name);
-  return found == list.end() ? -1 : int(found - list.begin());
-}
-std::set<std::string> asSet(const std::vector<std::string> &list) { return {list.begin(), list.end()}; }
-
-/// What the subscripts of one operand have in common with the groups of axes.
-struct Reading {
-  bool plain = true; // every dimension an axis, or the whole query or key position
-  bool leading = false, query = false, key = false, contracted = false;
-  int oddDimensions = 0, odd = -1; // dimensions that are neither, and the last of them
-};
-
-class Reader {
-public:
-  Reader(const TermView &view, const ScoreSpace &space) : view(view), space(space) {
-    domain = domainOf(view.resolved.sizes);
-    for (const auto &[axis, range] : domainOf(space.sizes))
-      domain[axis] = range;
-    queryPosition = simplify(positionOf(space.query), domain);
-    keyPosition = simplify(positionOf(space.key), domain);
-  }
-
-  Reading read(size_t operand) const {
-    Reading reading;
-    const auto &subscripts = view.resolved.subscripts[operand];
-    for (size_t d = 0; d < subscripts.size(); ++d) {
-      Expr e = simplify(subscripts[d], domain);
-      for (const std::string &symbol : symbolsOf(e)) {
-        reading.leading |= contains(space.leading, symbol);
-        reading.query |= contains(space.query, symbol);
-        reading.key |= contains(space.key, symbol);
-        reading.contracted |= contains(view.resolved.contracted, symbol);
-      }
-      bool known = e == queryPosition || e == keyPosition || e.isConstant(0) ||
-                   (e.isSymbol() && (contains(space.leading, e.name()) || contains(view.resolved.contracted, e.name()) ||
-                                     contains(space.query, e.name()) || contains(space.key, e.name())));
-      if (!known) {
-        reading.plain = false;
-        ++reading.oddDimensions;
-        reading.odd = int(d);
-      }
-    }
-    return reading;
-  }
-
-  /// Reads the whole query (or key) position in one dimension, and no axis of it elsewhere.
-  bool readsWhole(size_t operand, bool query) const {
-    const Expr &whole = query ? queryPosition : keyPosition;
-    int count = 0;
-    for (const Expr &subscript : view.resolved.subscripts[operand])
-      count += simplify(subscript, domain) == whole;
-    return count == 1;
-  }
-
-  Expr positionOf(const std::vector<std::string> &axes) const {
-    Dimension dimension;
-    dimension.axes = axes;
-    return flatIndex(dimension, space.sizes);
-  }
-
-  /// Axes, extents and sizes that every class reports.
-  TermAnalysis start(TermKind kind) const {
-    TermAnalysis analysis;
-    analysis.kind = kind;
-    analysis.contracted = view.resolved.contracted;
-    for (const std::string &axis : analysis.contracted) {
-      auto size = view.resolved.sizes.find(axis);
-      analysis.depth = size == view.resolved.sizes.end() || size->second == kRuntime || analysis.depth == kRuntime
-                           ? kRuntime
-                           : analysis.depth * size->second;
-    }
-    return analysis;
-  }
-
-  const TermView &view;
-  const ScoreSpace &space;
-  Domain domain;
-  Expr queryPosition, keyPosition;
-};
-
 std::string rowsUsed(const TermAnalysis &analysis) {
   int64_t used = analysis.queryExtent + analysis.keyExtent - 1;
   return (used < analysis.rows ? std::to_string(used) + " of " : std::string()) + std::to_string(analysis.rows) + " rows";
@@ -102,7 +18,7 @@ public:
   std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
     if (view.shapes.size() != 2 || view.value || view.resolved.contracted.empty())
       return std::nullopt;
-    Reader reader(view, space);
+    TermReader reader(view, space);
     Reading readings[2] = {reader.read(0), reader.read(1)};
     for (int query : {0, 1}) {
       const Reading &q = readings[query], &k = readings[1 - query];
@@ -132,7 +48,7 @@ public:
   std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
     if (view.shapes.size() != 2 || view.value || view.resolved.contracted.empty())
       return std::nullopt;
-    Reader reader(view, space);
+    TermReader reader(view, space);
     for (int vector : {0, 1}) {
       int table = 1 - vector;
       Reading v = reader.read(vector), t = reader.read(table);
@@ -171,7 +87,7 @@ public:
   }
 
 private:
-  bool fits(TermAnalysis &analysis, const Reader &reader, bool query) const {
+  bool fits(TermAnalysis &analysis, const TermReader &reader, bool query) const {
     const ScoreSpace &space = reader.space;
     auto place = [&](const std::string &queryAxis, const std::string &keyAxis) {
       analysis.offset.query = queryAxis;
@@ -217,10 +133,11 @@ private:
 } // namespace
 
 void skewer::registerBuiltinTermClasses(
-    llvm::function_ref<void(std::unique_ptr<TermClass>, unsigned)> registerClass) {
+    RegisterTermClass registerClass) {
   registerClass(std::make_unique<Content>(), 100);
   registerClass(std::make_unique<RowOfTable>("offset, query side", TermKind::OffsetQuery), 200);
   registerClass(std::make_unique<RowOfTable>("offset per map axis, query side", TermKind::AxisOffsetQuery), 300);
   registerClass(std::make_unique<RowOfTable>("offset, key side", TermKind::OffsetKey), 400);
   registerClass(std::make_unique<RowOfTable>("function of the offset", TermKind::OffsetFunction), 500);
+  registerScalarTermClasses(registerClass);
 }

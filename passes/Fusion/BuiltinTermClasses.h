@@ -3,6 +3,10 @@
 #include "passes/Fusion/TermClass.h"
 
 namespace skewer {
-void registerBuiltinTermClasses(
-    llvm::function_ref<void(std::unique_ptr<TermClass>, unsigned order)> registerClass);
+using RegisterTermClass = llvm::function_ref<void(std::unique_ptr<TermClass>, unsigned order)>;
+
+/// Orders 100 to 500: a vector of the query or the key contracted with another.
+void registerBuiltinTermClasses(RegisterTermClass);
+/// Orders 600 to 900: one number for each query and key.
+void registerScalarTermClasses(RegisterTermClass);
 } // namespace skewer

@@ -1,0 +1,92 @@
+// What the subscripts of a term's operands have to do with the groups of axes: shared by the built-in classes.
+#pragma once
+#include "passes/Fusion/TermClass.h"
+#include <algorithm>
+
+namespace skewer {
+
+inline bool contains(const std::vector<std::string> &list, const std::string &name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+inline int placeOf(const std::vector<std::string> &list, const std::string &name) {
+  auto found = std::find(list.begin(), list.end(), name);
+  return found == list.end() ? -1 : int(found - list.begin());
+}
+inline std::set<std::string> asSet(const std::vector<std::string> &list) { return {list.begin(), list.end()}; }
+
+/// What the subscripts of one operand have in common with the groups of axes.
+struct Reading {
+  bool plain = true; // every dimension an axis, or the whole query or key position
+  bool leading = false, query = false, key = false, contracted = false;
+  int oddDimensions = 0, odd = -1; // dimensions that are neither, and the last of them
+};
+
+class TermReader {
+public:
+  TermReader(const TermView &view, const attn::ScoreSpace &space) : view(view), space(space) {
+    domain = subscript::domainOf(view.resolved.sizes);
+    for (const auto &[axis, range] : subscript::domainOf(space.sizes))
+      domain[axis] = range;
+    queryPosition = subscript::simplify(positionOf(space.query), domain);
+    keyPosition = subscript::simplify(positionOf(space.key), domain);
+  }
+
+  Reading read(size_t operand) const {
+    Reading reading;
+    const auto &subscripts = view.resolved.subscripts[operand];
+    for (size_t d = 0; d < subscripts.size(); ++d) {
+      subscript::Expr e = subscript::simplify(subscripts[d], domain);
+      for (const std::string &symbol : symbolsOf(e)) {
+        reading.leading |= contains(space.leading, symbol);
+        reading.query |= contains(space.query, symbol);
+        reading.key |= contains(space.key, symbol);
+        reading.contracted |= contains(view.resolved.contracted, symbol);
+      }
+      bool known = e == queryPosition || e == keyPosition || e.isConstant(0) ||
+                   (e.isSymbol() && (contains(space.leading, e.name()) || contains(view.resolved.contracted, e.name()) ||
+                                     contains(space.query, e.name()) || contains(space.key, e.name())));
+      if (!known) {
+        reading.plain = false;
+        ++reading.oddDimensions;
+        reading.odd = int(d);
+      }
+    }
+    return reading;
+  }
+
+  /// Reads the whole query (or key) position in one dimension, and no axis of it elsewhere.
+  bool readsWhole(size_t operand, bool query) const {
+    const subscript::Expr &whole = query ? queryPosition : keyPosition;
+    int count = 0;
+    for (const subscript::Expr &subscript : view.resolved.subscripts[operand])
+      count += subscript::simplify(subscript, domain) == whole;
+    return count == 1;
+  }
+
+  subscript::Expr positionOf(const std::vector<std::string> &axes) const {
+    subscript::Dimension dimension;
+    dimension.axes = axes;
+    return subscript::flatIndex(dimension, space.sizes);
+  }
+
+  /// Axes, extents and sizes that every class reports.
+  TermAnalysis start(TermKind kind) const {
+    TermAnalysis analysis;
+    analysis.kind = kind;
+    analysis.contracted = view.resolved.contracted;
+    for (const std::string &axis : analysis.contracted) {
+      auto size = view.resolved.sizes.find(axis);
+      analysis.depth = size == view.resolved.sizes.end() || size->second == subscript::kRuntime || analysis.depth == subscript::kRuntime
+                           ? subscript::kRuntime
+                           : analysis.depth * size->second;
+    }
+    return analysis;
+  }
+
+  const TermView &view;
+  const attn::ScoreSpace &space;
+  subscript::Domain domain;
+  subscript::Expr queryPosition, keyPosition;
+};
+
+} // namespace skewer
