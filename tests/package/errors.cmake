@@ -1,0 +1,26 @@
+# What skewer_add_library() says where it is called wrongly. With CALL it makes that call; without, it makes all of them.
+cmake_minimum_required(VERSION 3.25)
+if(CALL)
+  include(${MODULE})
+  cmake_language(EVAL CODE "${CALL}")
+  return()
+endif()
+
+function(expect call message)
+  execute_process(COMMAND ${CMAKE_COMMAND} -DMODULE=${MODULE} -DCALL=${call} -P ${CMAKE_CURRENT_LIST_FILE}
+                  RESULT_VARIABLE code ERROR_VARIABLE text OUTPUT_QUIET)
+  string(REGEX REPLACE "[ \n]+" " " text "${text}") # CMake breaks lines
+  string(FIND "${text}" "${message}" at)
+  if(code EQUAL 0 OR at EQUAL -1)
+    message(FATAL_ERROR "${call}\nexpected: ${message}\nfound (code ${code}): ${text}")
+  endif()
+endfunction()
+
+file(MAKE_DIRECTORY ${FOLDER})
+file(WRITE ${FOLDER}/empty.attn "# no kernel here\n")
+expect("skewer_add_library(layers)" "skewer_add_library(layers): SPEC is missing; name the .attn file")
+expect("skewer_add_library(layers SPEC ${FOLDER}/absent.attn)" "absent.attn' does not exist")
+expect("skewer_add_library(layers SPECS a.attn)" "skewer_add_library(layers): unknown arguments: SPECS;a.attn")
+expect("skewer_add_library(layers SPEC ${FOLDER}/empty.attn TARGETS zen4 x86-64-v3)" "a library is made for one processor")
+expect("set(CMAKE_CROSSCOMPILING ON)\nskewer_add_library(layers SPEC ${FOLDER}/empty.attn)"
+       "skewer_add_library(layers): cross-compiling; name the processor with TARGETS")
