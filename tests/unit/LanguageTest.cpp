@@ -37,6 +37,19 @@ TEST(Language, EverySpecificationOfTheTreeCompiles) {
   EXPECT_GE(count, 18u);
 }
 
+TEST(Language, EveryExampleOfTheManualCompiles) {
+  std::string manual = fileText(SKEWER_SOURCE_DIR "/dialect/LANGUAGE.md");
+  size_t count = 0;
+  for (size_t at = 0; (at = manual.find("```attn\n", at)) != std::string::npos; ++count) {
+    size_t begin = at + 8, end = manual.find("\n```", begin);
+    ASSERT_NE(end, std::string::npos);
+    Imported r = import(manual.substr(begin, end - begin));
+    EXPECT_TRUE(r.good) << manual.substr(begin, end - begin) << "\n" << r.messages;
+    at = end;
+  }
+  EXPECT_GE(count, 8u);
+}
+
 TEST(Language, KernelCarriesItsSignature) {
   Imported r = import("param H = 14\nsize batch, unused\n"
                       "kernel f(q : f32[batch, H*H, 2*H - 1], const t : f16[27]) -> f32[batch, H*H, 2*H - 1] "
