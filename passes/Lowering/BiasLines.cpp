@@ -1,4 +1,4 @@
-// Where more than one thing adds to a score, each row gets a line of initial values over the block's keys: the map axes'
+// Where more than one thing adds to a score, each row gets a line of values over the block's keys: the map axes'
 // logits first (a broadcast and a load for each vector), then windows over whole positions, then single elements.
 #include "passes/Lowering/CpuKernel.h"
 #include "passes/Lowering/EmitIndex.h"

@@ -41,7 +41,7 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
         });
         (void)from;
       });
-    if (lineInit)
+    if (lineBias)
       biasLines(firstRow, rows, lowKey, highKey);
 
     // Panels outside, row groups inside: a panel stays in L1 while every group passes over it.

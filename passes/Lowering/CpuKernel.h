@@ -5,8 +5,8 @@
 //
 //   packQueries      rows × depth, scaled by scale·log2(e), zero below the last row
 //   offsetLogits     for each offset term: rows × the window of its table that the block reaches (Band)
-//   biasLines        where more than one such window, or another term, adds up: rows × keys initial values
-//   scoreTile        accumulators start as zero, a skewed load of a window, or a line; then the matmul
+//   biasLines        where more than one such window, or another term, adds up: rows × keys
+//   scoreTile        the matmul, plus a skewed load of a window or a line
 //   rowSoftmax       running maximum, exp2, sums
 //   accumulateValues probabilities × values
 //
@@ -49,7 +49,7 @@ struct CpuKernel {
   int64_t tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem;
   // Derived.
   int64_t lanes, depth, keyVectors, widthVectors, panelStride, lineStride, lineMargin, scoreStride, chunks;
-  bool manyKeyBlocks, skewedInit, lineInit;
+  bool manyKeyBlocks, skewedBias, lineBias;
   std::vector<int64_t> contentOffset; // of each content term in the packed depth
   std::vector<PackedTable> tables;
   Buffer packedKeys, packedValues, queries, scores, accumulators, maxima, sums, scales, line;

@@ -39,8 +39,8 @@ void CpuKernel::planWorkspace() {
   // A window of one table over all keys is read in place, skewed; anything more is added up in lines first.
   bool whole = shape.offsets.size() == 1 && shape.offsets[0].queryAxis.isWhole(shape.queries) &&
                shape.offsets[0].keyAxis.isWhole(shape.keys);
-  lineInit = !shape.others.empty() || shape.mask || (!shape.offsets.empty() && !whole);
-  skewedInit = whole && !lineInit;
+  lineBias = !shape.others.empty() || shape.mask || (!shape.offsets.empty() && !whole);
+  skewedBias = whole && !lineBias;
 
   int64_t innermost = shape.keyAxes.back().extent;
   lineMargin = llvm::alignTo(innermost + lanes, lanes);
@@ -56,7 +56,7 @@ void CpuKernel::planWorkspace() {
   maxima = reserve(localBytes, rowBlock * lanes);
   sums = reserve(localBytes, rowBlock);
   scales = reserve(localBytes, 2 * rowBlock);
-  line = reserve(localBytes, lineInit ? rowBlock * lineStride : 0);
+  line = reserve(localBytes, lineBias ? rowBlock * lineStride : 0);
 
   for (const OffsetTerm &term : shape.offsets) {
     PackedTable table;
@@ -103,7 +103,7 @@ void CpuKernel::openBuffers() {
   maximaBuffer = open(local, maxima);
   sumsBuffer = open(local, sums);
   scalesBuffer = open(local, scales);
-  if (lineInit)
+  if (lineBias)
     lineBuffer = open(local, line);
   for (const PackedTable &table : tables) {
     tableBuffers.push_back(open(shared, table.buffer));

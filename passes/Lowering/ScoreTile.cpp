@@ -1,4 +1,4 @@
-// One tile of scores: accumulators that start with everything but the content, then the matmul, then the mask.
+// One tile of scores: the matmul, then everything that is added to it, then the mask.
 #include "passes/Lowering/CpuKernel.h"
 #include <limits>
 
@@ -20,33 +20,36 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
   Value key = b.mul(vector, lanes);              // of the tile's first key
   Value column = b.sub(key, lowKey);             // within the key block
 
-  SmallVector<Value> sums;
-  if (skewedInit) {
+  SmallVector<Value> sums(tileRows * vectors, b.constant(0));
+  if (depth)
+    sums = multiply(tileRows, vectors, depth, sums, queriesBuffer, b.mul(row, depth), depth, keysBuffer,
+                    b.mul(vector, panelStride), panelStride);
+  // Everything but the content is added last, in one rounding. As the accumulators' initial value it would be free of
+  // this add, but each of the `depth` products would then round at the size of the bias: measured 4.3e-6 of the largest
+  // output against 1.9e-6 on a 64x64 map with unit-normal tables.
+  SmallVector<Value> bias;
+  auto addBias = [&](Value buffer, Value origin, int64_t rowStride) {
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        bias.push_back(b.load(buffer, b.add(origin, r * rowStride + v * lanes)));
+    for (auto [sum, term] : llvm::zip(sums, bias))
+      sum = b.addf(sum, term);
+  };
+  if (skewedBias) {
     // Row r of the group reads one element earlier than row r-1: the skew.
     const PackedTable &table = tables[0];
     Value start = logitsStart(0, group, firstRow, lowKey);
     Value origin = b.add(b.add(b.mul(row, table.logitsStride), table.margin + table.constant),
                          b.sub(b.sub(key, position), b.mul(start, lanes)));
-    for (int64_t r = 0; r < tileRows; ++r)
-      for (int64_t v = 0; v < vectors; ++v)
-        sums.push_back(b.load(logitsBuffers[0], b.add(origin, r * (table.logitsStride - 1) + v * lanes)));
-  } else if (lineInit) {
-    Value origin = b.add(b.add(b.mul(row, lineStride), lineMargin), column);
-    for (int64_t r = 0; r < tileRows; ++r)
-      for (int64_t v = 0; v < vectors; ++v)
-        sums.push_back(b.load(lineBuffer, b.add(origin, r * lineStride + v * lanes)));
-  } else {
-    sums.assign(tileRows * vectors, b.constant(0));
+    addBias(logitsBuffers[0], origin, table.logitsStride - 1);
+  } else if (lineBias) {
+    addBias(lineBuffer, b.add(b.add(b.mul(row, lineStride), lineMargin), column), lineStride);
   }
-  SmallVector<Value> initial = sums;
-  if (depth)
-    sums = multiply(tileRows, vectors, depth, sums, queriesBuffer, b.mul(row, depth), depth, keysBuffer,
-                    b.mul(vector, panelStride), panelStride);
 
   Value nothing = b.constant(-std::numeric_limits<float>::infinity());
   if (shape.mask)
-    for (auto [sum, start] : llvm::zip(sums, initial))
-      sum = b.select(b.compare(arith::CmpFPredicate::OEQ, start, nothing), nothing, sum);
+    for (auto [sum, term] : llvm::zip(sums, bias))
+      sum = b.select(b.compare(arith::CmpFPredicate::OEQ, term, nothing), nothing, sum);
   if (last && shape.keys % lanes) {
     Value inside = arith::CmpIOp::create(
         b.builder, arith::CmpIPredicate::slt, b.laneNumbers(),
