@@ -21,6 +21,14 @@ llvm::LogicalResult verifySizes(mlir::Operation *, mlir::DictionaryAttr sizes);
 std::optional<subscript::Expr> verifyExpression(mlir::Operation *, llvm::StringRef role, llvm::StringRef text,
                                                 const std::set<std::string> &axes, const subscript::AxisSizes &);
 
+/// attn_c3, attn_c4: refuses what cannot be evaluated: reads of tensors, and divisors that may be 0.
+llvm::LogicalResult verifyEvaluates(mlir::Operation *, const llvm::Twine &role, const subscript::Expr &,
+                                    const subscript::Domain &);
+
+/// The dimensions are axes, products of axes or 1, each axis once.
+llvm::LogicalResult verifyNamesOnce(mlir::Operation *, llvm::StringRef role, const subscript::Dimensions &,
+                                    llvm::StringRef constraint);
+
 /// Parses a spec. Nothing after an error.
 std::optional<subscript::Einsum> verifySpec(mlir::Operation *, llvm::StringRef role, llvm::StringRef text,
                                             llvm::StringRef constraint);
@@ -35,7 +43,7 @@ std::optional<subscript::AxisSizes> verifyOperands(mlir::Operation *, const subs
                                                    const subscript::AxisSizes &given, const SubscriptConstraints &);
 
 /// Proves that every index expression stays inside the dimension it reads where `guard` holds. On a counterexample the
-/// message gives the point, and a note the range. `firstOperand` is the number of the first subscripted operand.
+/// message gives the point, and a note the range.
 llvm::LogicalResult verifyReads(mlir::Operation *, const subscript::Einsum &,
                                 const std::vector<std::vector<int64_t>> &shapes, const subscript::AxisSizes &,
                                 const std::optional<subscript::Expr> &guard, const SubscriptConstraints &);

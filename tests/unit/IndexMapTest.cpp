@@ -1,5 +1,5 @@
-// The index maps of pad, reshape, slice, skew, gather and rearrange: each against the operation's meaning on a tensor whose
-// elements are numbered, and chains of them against the index expression that the literature derives by hand.
+// The index maps of pad, reshape, slice, skew, gather and rearrange: each against the operation's meaning on a tensor
+// whose elements are numbered, and chains of them against the index expression that the literature derives by hand.
 #include "dialect/IR/Attn.h"
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -111,7 +111,8 @@ protected:
 };
 
 TEST_F(IndexMapTest, PadPutsTheConstantOutside) {
-  auto r = run("tensor<2x2xf32>", "%0 = attn.pad %x low [1, 0] high [0, 1] value -7.0 : tensor<2x2xf32> to tensor<3x3xf32>");
+  auto r =
+      run("tensor<2x2xf32>", "%0 = attn.pad %x low [1, 0] high [0, 1] value -7.0 : tensor<2x2xf32> to tensor<3x3xf32>");
   EXPECT_EQ(r.elements, (std::vector<int64_t>{-7, -7, -7, 0, 1, -7, 2, 3, -7}));
 }
 
@@ -122,9 +123,9 @@ TEST_F(IndexMapTest, PadLeavesRuntimeDimensionsAlone) {
 
 TEST_F(IndexMapTest, ReshapeKeepsTheOrderOfElements) {
   const std::pair<const char *, const char *> cases[] = {
-      {"4x6", "24"},  {"24", "4x6"},     {"4x6", "6x4"},       {"2x3x4", "4x3x2"}, {"1x6", "6"},   {"6", "1x6x1"},
-      {"2x1x3", "6"}, {"5x4x6", "5x24"}, {"5x4x6", "5x3x2x4"}, {"1x1", "1"},       {"3x4", "3x4"}, {"4x9", "6x6"},
-      {"1", "1x1x1"}, {"2x6x1", "3x4"},  {"7x2x3", "7x3x2"}};
+      {"4x6", "24"},  {"24", "4x6"},  {"4x6", "6x4"},    {"2x3x4", "4x3x2"},   {"1x6", "6"},
+      {"6", "1x6x1"}, {"2x1x3", "6"}, {"5x4x6", "5x24"}, {"5x4x6", "5x3x2x4"}, {"1x1", "1"},
+      {"3x4", "3x4"}, {"4x9", "6x6"}, {"1", "1x1x1"},    {"2x6x1", "3x4"},     {"7x2x3", "7x3x2"}};
   for (auto [from, to] : cases) {
     std::string a = std::string("tensor<") + from + "xf32>", b = std::string("tensor<") + to + "xf32>";
     Numbers r = run(a, "%0 = attn.reshape %x : " + a + " to " + b);
@@ -157,7 +158,8 @@ TEST_F(IndexMapTest, ReshapeLeavesUntouchedDimensionsAsSymbols) {
 }
 
 TEST_F(IndexMapTest, SliceStepsFromItsOffset) {
-  auto r = run("tensor<3x7xf32>", "%0 = attn.slice %x offsets [1, 1] strides [1, 3] : tensor<3x7xf32> to tensor<2x2xf32>");
+  auto r =
+      run("tensor<3x7xf32>", "%0 = attn.slice %x offsets [1, 1] strides [1, 3] : tensor<3x7xf32> to tensor<2x2xf32>");
   EXPECT_EQ(r.elements, (std::vector<int64_t>{8, 11, 15, 18}));
 }
 
@@ -184,7 +186,8 @@ TEST_F(IndexMapTest, GatherReplacesADimensionByTheShapeOfTheIndices) {
 }
 
 TEST_F(IndexMapTest, GatherByOneIndexDropsTheDimension) {
-  auto r = run("tensor<3x2xf32>", "%0 = attn.gather %x dimension 0 indices dense<2> : tensor<i64> : tensor<3x2xf32> to tensor<2xf32>");
+  auto r = run("tensor<3x2xf32>",
+               "%0 = attn.gather %x dimension 0 indices dense<2> : tensor<i64> : tensor<3x2xf32> to tensor<2xf32>");
   EXPECT_EQ(r.elements, (std::vector<int64_t>{4, 5}));
 }
 
@@ -195,8 +198,9 @@ TEST_F(IndexMapTest, GatherBySplatIndices) {
 }
 
 TEST_F(IndexMapTest, RearrangeSplitsMergesPermutesAndRepeats) {
-  auto r = run("tensor<2x6x1xf32>", "%0 = attn.rearrange \"b (y x) 1 -> (x b) k y\" sizes {y = 2 : i64, k = 2 : i64} %x "
-                                    ": tensor<2x6x1xf32> to tensor<6x2x2xf32>");
+  auto r =
+      run("tensor<2x6x1xf32>", "%0 = attn.rearrange \"b (y x) 1 -> (x b) k y\" sizes {y = 2 : i64, k = 2 : i64} %x "
+                               ": tensor<2x6x1xf32> to tensor<6x2x2xf32>");
   ASSERT_EQ(r.elements.size(), 24u);
   for (int64_t b = 0; b < 2; ++b)
     for (int64_t y = 0; y < 2; ++y)
@@ -206,7 +210,8 @@ TEST_F(IndexMapTest, RearrangeSplitsMergesPermutesAndRepeats) {
 }
 
 TEST_F(IndexMapTest, RearrangeWithARuntimeBatch) {
-  auto r = run("tensor<?x2x3xf32>", "%0 = attn.rearrange \"b h d -> b (d h)\" %x : tensor<?x2x3xf32> to tensor<?x6xf32>");
+  auto r =
+      run("tensor<?x2x3xf32>", "%0 = attn.rearrange \"b h d -> b (d h)\" %x : tensor<?x2x3xf32> to tensor<?x6xf32>");
   ASSERT_EQ(r.elements.size(), 12u);
   for (int64_t b = 0; b < 2; ++b)
     for (int64_t h = 0; h < 2; ++h)
