@@ -76,6 +76,12 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
     inputs.push_back({input.shape, input.values});
   reference::Interpreter interpreter(function, std::move(inputs));
   std::vector<int64_t> shape = interpreter.resultShape();
+  if (shape.empty()) { // what the function holds is beyond the interpreter; a row says what
+    std::string why;
+    interpreter.row({}, &why);
+    return llvm::createStringError(std::errc::invalid_argument, "%s",
+                                   fmt::format("the reference cannot judge it: {}", why).c_str());
+  }
   if (shape != operands.outputShape)
     return llvm::createStringError(std::errc::invalid_argument, "%s",
                                    fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape),

@@ -28,7 +28,7 @@ Compilation::Compilation(const Target &target) : machine(target) {
   mlirContext = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   mlirContext->printOpOnDiagnostic(false); // the user wrote a line of a spec, not this operation
 }
-Compilation::~Compilation() = default;
+Compilation::~Compilation() { kernels.clear(); } // before the context that owns their types
 
 std::unique_ptr<Compilation> Compilation::create(const std::string &spec,
                                                  const std::map<std::string, int64_t> &parameters,
