@@ -4,6 +4,8 @@
 #include "codegen/Reference/ElementNodes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <set>
 
@@ -92,10 +94,9 @@ Node *NodeBuilder::build(func::FuncOp function, std::vector<Tensor> inputs) {
         return fail(&op, "a kernel has one result, found " + std::to_string(end.getNumOperands()));
       return known.lookup(end.getOperand(0));
     }
-    if (op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType())) {
-      if (!isa<arith::ConstantOp>(op))
-        return fail(&op, "scalar operations are not interpreted");
-      known[op.getResult(0)] = constant(cast<arith::ConstantOp>(op));
+    if (op.getNumResults() == 1 && op.getResult(0).getType().isIndex()) {
+      if (!integer(&op))
+        return fail(&op, "the reference does not know this operation on integers");
       continue;
     }
     Node *node = build(&op);
@@ -120,7 +121,7 @@ Node *NodeBuilder::build(Operation *op) {
   if (op->getNumResults() != 1 || op->getNumRegions() != 0)
     return fail(op, "the reference does not know this operation");
   for (Value operand : op->getOperands())
-    if (!known.lookup(operand))
+    if (!isa<IndexType>(operand.getType()) && !known.lookup(operand))
       return fail(op, "an operand has no value");
   return llvm::TypeSwitch<Operation *, Node *>(op)
       .Case([&](attn::EinsumOp o) {
@@ -134,6 +135,7 @@ Node *NodeBuilder::build(Operation *op) {
       .Case<attn::PadOp, attn::ReshapeOp, attn::SliceOp, attn::SkewOp, attn::GatherOp>(
           [&](auto) { return movement(op); })
       .Case([&](arith::ConstantOp o) { return constant(o); })
+      .Case([&](tensor::SplatOp o) { return splat(o); })
       .Default([&](Operation *) { return pointwise(op); });
 }
 
@@ -180,7 +182,7 @@ Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, Dict
 /// The axes of one tensor, read as a spec whose result and only operand they are.
 static bool readAxes(StringRef axes, const std::vector<int64_t> &shape, DictionaryAttr sizesAttribute, Spec &spec,
                      std::map<std::string, int64_t> &sizes, std::string &error) {
-  if (!parseSpec(std::string_view(axes), spec, error))
+  if (!parseSpec(std::string_view(axes), spec, error, /*compact=*/false))
     return false;
   spec.result = spec.operands[0];
   spec.hasResult = true;
@@ -195,7 +197,7 @@ Node *NodeBuilder::softmax(attn::SoftmaxOp op) {
   std::map<std::string, int64_t> sizes;
   if (!readAxes(op.getAxes(), input->shape, op.getSizesAttr(), spec, sizes, error))
     return fail(op, error);
-  if (!parseSpec(std::string_view(op.getOver()), over, error))
+  if (!parseSpec(std::string_view(op.getOver()), over, error, /*compact=*/false))
     return fail(op, error);
   std::vector<std::string> wanted;
   for (const SpecDimension &dimension : over.operands[0])
@@ -243,6 +245,38 @@ Node *NodeBuilder::constant(arith::ConstantOp op) {
   return own(std::make_unique<StoredNode>(*shape, std::move(values), failure));
 }
 
+/// A size as a number: a constant, or a dimension of a tensor.
+bool NodeBuilder::integer(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto value = dyn_cast<IntegerAttr>(constant.getValue());
+    if (value)
+      integers[op->getResult(0)] = value.getInt();
+    return value != nullptr;
+  }
+  auto size = dyn_cast<tensor::DimOp>(op);
+  if (!size || !known.lookup(size.getSource()) || !integers.count(size.getIndex()))
+    return false;
+  const std::vector<int64_t> &shape = known.lookup(size.getSource())->shape;
+  int64_t dimension = integers[size.getIndex()];
+  if (dimension < 0 || dimension >= static_cast<int64_t>(shape.size()))
+    return false;
+  integers[op->getResult(0)] = shape[dimension];
+  return true;
+}
+
+Node *NodeBuilder::splat(tensor::SplatOp op) {
+  std::vector<int64_t> shape(op.getType().getShape().begin(), op.getType().getShape().end());
+  size_t next = 0;
+  for (int64_t &size : shape)
+    if (ShapedType::isDynamic(size)) {
+      if (next == op.getDynamicSizes().size() || !integers.count(op.getDynamicSizes()[next]))
+        return fail(op, "a run-time size is not known");
+      size = integers[op.getDynamicSizes()[next++]];
+    }
+  Node *number = known.lookup(op.getInput());
+  return own(std::make_unique<SplatNode>(shape, number->at(nullptr), failure));
+}
+
 Node *NodeBuilder::pointwise(Operation *op) {
   static const std::map<std::string, Function> functions = {
       {"arith.addf", Function::Add},         {"arith.subf", Function::Subtract},    {"arith.mulf", Function::Multiply},
@@ -251,7 +285,7 @@ Node *NodeBuilder::pointwise(Operation *op) {
       {"math.exp", Function::Exp},           {"math.exp2", Function::Exp2},         {"math.log", Function::Log},
       {"math.log2", Function::Log2},         {"math.sqrt", Function::Sqrt},         {"math.rsqrt", Function::Rsqrt},
       {"math.tanh", Function::Tanh},         {"math.absf", Function::Absolute},     {"math.sin", Function::Sin},
-      {"math.cos", Function::Cos},           {"math.erf", Function::Erf}};
+      {"math.cos", Function::Cos},           {"math.powf", Function::Power},           {"math.erf", Function::Erf}};
   auto found = functions.find(titleOf(op));
   if (found == functions.end() || op->getNumOperands() == 0)
     return fail(op, "the reference does not know this operation");

@@ -3,6 +3,8 @@
 #include "codegen/Reference/Node.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace skewer::reference {
@@ -20,6 +22,8 @@ private:
   Node *softmax(attn::SoftmaxOp);
   Node *position(attn::PositionOp);
   Node *constant(mlir::arith::ConstantOp);
+  Node *splat(mlir::tensor::SplatOp);
+  bool integer(mlir::Operation *);
   Node *pointwise(mlir::Operation *);
   Node *movement(mlir::Operation *);
   /// The result's shape where its type leaves nothing to run time.
@@ -34,6 +38,7 @@ private:
   std::vector<std::unique_ptr<Node>> &nodes;
   Failure &failure;
   llvm::DenseMap<mlir::Value, Node *> known;
+  llvm::DenseMap<mlir::Value, int64_t> integers; // of type index
   std::optional<int64_t> runtimeSize; // where every run-time size of the arguments is the same
 };
 

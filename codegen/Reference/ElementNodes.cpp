@@ -157,6 +157,8 @@ double PointwiseNode::compute(const int64_t *index) {
     return std::cos(a);
   case Function::Erf:
     return std::erf(a);
+  case Function::Power:
+    return std::pow(a, b);
   case Function::Identity:
     return a;
   }

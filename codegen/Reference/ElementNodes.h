@@ -69,7 +69,7 @@ private:
 
 enum class Function {
   Add, Subtract, Multiply, Divide, Maximum, Minimum,
-  Negate, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Absolute, Sin, Cos, Erf, Identity
+  Negate, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Absolute, Sin, Cos, Erf, Identity, Power
 };
 
 /// One function of elements at the same index.

@@ -118,7 +118,7 @@ std::vector<std::string> Spec::axes() const {
   return all;
 }
 
-bool parseSpec(std::string_view text, Spec &spec, std::string &error) {
+bool parseSpec(std::string_view text, Spec &spec, std::string &error, bool compact) {
   spec = {};
   size_t begin = 0;
   int depth = 0;
@@ -147,6 +147,8 @@ bool parseSpec(std::string_view text, Spec &spec, std::string &error) {
     }
     begin = k + 1;
   }
+  if (!compact)
+    return true;
   std::vector<SpecDimensions *> lists;
   for (SpecDimensions &operand : spec.operands)
     lists.push_back(&operand);

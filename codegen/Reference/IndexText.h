@@ -55,7 +55,8 @@ struct Spec {
   /// All axes: those of the result first, then the others in order of appearance.
   std::vector<std::string> axes() const;
 };
-bool parseSpec(std::string_view text, Spec &, std::string &error);
+/// `compact`: "bhid,bhjd->bhij" is letters; a plain list of dimensions is never read so.
+bool parseSpec(std::string_view text, Spec &, std::string &error, bool compact = true);
 
 /// Finds the axes' sizes from the operands' shapes and what `sizes` already holds.
 bool solveSizes(const Spec &, const std::vector<std::vector<int64_t>> &shapes, std::map<std::string, int64_t> &sizes,

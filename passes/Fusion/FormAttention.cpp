@@ -384,8 +384,11 @@ bool Candidate::build(std::string &why) {
   valueSpec.result = result;
   std::string rearrangement;
   Dimensions wanted;
-  for (const Expr &index : resultIndices)
-    wanted.push_back(dimensionFor(index, sizes));
+  for (auto [place, index] : llvm::enumerate(resultIndices)) {
+    // The index of an axis of one element is the constant 0: it is the axis that stands in that place.
+    bool single = index.isConstant(0) && place < result.size() && shape[place] == 1;
+    wanted.push_back(single ? result[place] : dimensionFor(index, sizes));
+  }
   // The result as the program has it: the same, or another order or grouping of axes.
   bool same = print(wanted) == print(result);
   Einsum reorder;
