@@ -4,6 +4,7 @@
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include <chrono>
@@ -25,7 +26,8 @@ Tensor filled(std::vector<int64_t> shape, std::function<double(int64_t)> element
 class ReferenceTest : public ::testing::Test {
 protected:
   ReferenceTest() {
-    context.loadDialect<skewer::attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
+    context.loadDialect<skewer::attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect,
+                        tensor::TensorDialect>();
   }
 
   std::unique_ptr<Interpreter> interpret(const std::string &text, std::vector<Tensor> inputs) {
@@ -198,6 +200,23 @@ TEST_F(ReferenceTest, ProductsOfAxes) {
     return %r : tensor<2x2xf32> })ir",
                  {{{2, 1}, {1, 2}}, {{3, 1}, {5, 6, 7}}}),
              {6, 7, 10, 12});
+}
+
+TEST_F(ReferenceTest, RunTimeSizesComeFromOperands) {
+  // A bias of positions, repeated along a batch that only the input knows; "over" a name of several letters.
+  const char *text = R"ir(func.func @f(%x: tensor<?x2x2xf32>) -> tensor<?x2x2xf32> {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1.0 : f32
+    %n = tensor.dim %x, %zero : tensor<?x2x2xf32>
+    %ones = tensor.splat %one[%n] : tensor<?xf32>
+    %p = attn.position "iy jy" = "jy - iy" : tensor<2x2xf32>
+    %b = attn.einsum "iy jy, batch -> batch iy jy" (%p, %ones) : (tensor<2x2xf32>, tensor<?xf32>) -> tensor<?x2x2xf32>
+    %s = arith.addf %x, %b : tensor<?x2x2xf32>
+    %w = attn.softmax "batch iy jy" over "jy" (%s) : tensor<?x2x2xf32>
+    return %w : tensor<?x2x2xf32> })ir";
+  double l = std::log(3);
+  // Scores [[1, 1 + ln 3], [1, 1 + ln 3]] in the first of the batch, all equal in the second.
+  expectNear(all(text, {{{2, 2, 2}, {1, l, 2, 1 + l, 1, 0, 1, 0}}}), {0.25, 0.75, 0.25, 0.75, 0.5, 0.5, 0.5, 0.5});
 }
 
 TEST_F(ReferenceTest, UnknownOperationsAreNamed) {
