@@ -4,7 +4,6 @@
 usage: documents_test.py SKEWER C_COMPILER
 """
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -32,8 +31,19 @@ int main(void) {
 
 
 def blocks(path, language):
+    """The fenced blocks of a page that name this language ("": none)."""
+    found, current = [], None
     with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
-        return re.findall(rf"^```{language}\n(.*?)^```$", stream.read(), re.MULTILINE | re.DOTALL)
+        for line in stream:
+            if not line.startswith("```"):
+                if current:
+                    current[1].append(line)
+            elif current:
+                found.append(current)
+                current = None
+            else:
+                current = (line[3:].strip(), [])
+    return ["".join(lines) for name, lines in found if name == language]
 
 
 class DocumentsTest(unittest.TestCase):
