@@ -14,7 +14,10 @@ constexpr size_t kMaximumSplitTerms = 6; // 64 ways to split
 constexpr size_t kMaximumDivisions = 24; // each is tried with each
 
 int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
-bool isDivision(const Expr &e, Kind kind) { return e.kind() == kind && e.operands()[1].isConstant(); }
+/// By a positive constant: other divisions have no value and are left alone.
+bool isDivision(const Expr &e, Kind kind) {
+  return e.kind() == kind && e.operands()[1].isConstant() && e.operands()[1].value() > 0;
+}
 bool isAnyDivision(const Expr &e) { return e.kind() == Kind::FloorDiv || e.kind() == Kind::Mod; }
 size_t countDivisions(const Linear &l) {
   return std::count_if(l.terms.begin(), l.terms.end(), [](const Term &t) { return isAnyDivision(t.atom); });
@@ -232,8 +235,7 @@ Linear Simplifier::recombine(Linear l) {
           continue;
         int64_t m = -t.coefficient / n;
         Linear x = linear(t.atom.operands()[0]);
-        auto rest = combine(l, Linear::of(t.atom), -t.coefficient);
-        rest = rest ? combine(*rest, x, -m) : std::nullopt;
+        auto rest = combine(without(l, t.atom), x, -m);
         if (rest && rest->terms.size() + x.terms.size() + 1 == l.terms.size())
           better = combine(*rest, remainder(x, n), m);
       } else if (divisions > 1) {
@@ -248,17 +250,14 @@ Linear Simplifier::recombine(Linear l) {
           auto apart = combine(y, x, -1);
           if (!apart || apart->contentOfCoefficients() % n || apart->constant % n)
             continue;
-          auto sum = combine(l, Linear::of(t.atom), -t.coefficient);
-          sum = sum ? combine(*sum, Linear::of(other.atom), -other.coefficient) : std::nullopt;
-          better = sum ? combine(*sum, y, t.coefficient) : std::nullopt;
+          better = combine(without(without(l, t.atom), other.atom), y, t.coefficient);
           break;
         }
         if (better && countDivisions(*better) < divisions)
           break;
         better.reset();
         // n*(x floordiv n) + x mod n = x: eliminating the remainder must cancel a quotient.
-        auto rest = combine(l, Linear::of(t.atom), -t.coefficient);
-        rest = rest ? combine(*rest, x, t.coefficient) : std::nullopt;
+        auto rest = combine(without(l, t.atom), x, t.coefficient);
         auto multiple = checkedMultiply(t.coefficient, -n);
         rest = rest && multiple ? combine(*rest, quotient(x, n), *multiple) : std::nullopt;
         if (rest && countDivisions(*rest) + 2 <= divisions + countDivisions(x)) {
@@ -272,9 +271,7 @@ Linear Simplifier::recombine(Linear l) {
           auto both = checkedMultiply(a, n);
           if (!lowAtom || !both || t.coefficient % a || l.coefficientOf(*lowAtom) != t.coefficient / a)
             continue;
-          rest = combine(l, Linear::of(t.atom), -t.coefficient);
-          rest = rest ? combine(*rest, low, -(t.coefficient / a)) : std::nullopt;
-          better = rest ? combine(*rest, remainder(y, *both), t.coefficient / a) : std::nullopt;
+          better = combine(without(without(l, t.atom), *lowAtom), remainder(y, *both), t.coefficient / a);
         }
       }
       if (better && (countDivisions(*better) < divisions || better->terms.size() < l.terms.size()))

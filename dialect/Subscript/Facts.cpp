@@ -78,17 +78,15 @@ void Simplifier::addFact(const Linear &atMostZero, int depth) {
     return;
   for (const Term &t : atMostZero.terms) {
     Kind kind = t.atom.kind();
-    auto rest = combine(atMostZero, Linear::of(t.atom), -t.coefficient);
-    if (!rest)
-      continue;
+    Linear rest = without(atMostZero, t.atom);
     auto instead = [&](const Expr &operand, int64_t coefficient) {
-      if (auto l = combine(*rest, linear(operand), coefficient))
+      if (auto l = combine(rest, linear(operand), coefficient))
         addFact(*l, depth + 1);
     };
     if ((kind == Kind::Max && t.coefficient > 0) || (kind == Kind::Min && t.coefficient < 0))
       for (const Expr &operand : t.atom.operands())
         instead(operand, t.coefficient);
-    if (kind == Kind::Abs && t.coefficient > 0) {
+    if (kind == Kind::Abs && t.coefficient > 0) { // so that it has an opposite
       instead(t.atom.operands()[0], t.coefficient);
       instead(t.atom.operands()[0], -t.coefficient);
     }
@@ -174,7 +172,7 @@ Interval Simplifier::computeRange(const Expr &e) {
   case Kind::Mod: {
     Interval n = operand(1);
     if (!o[1].isConstant() || o[1].value() <= 0)
-      return {0, n.high == INT64_MAX ? n.high : std::max<int64_t>(n.high - 1, 0)};
+      return {0, n.high == INT64_MAX ? n.high : std::max<int64_t>(n.high, 1) - 1};
     Interval x = operand(0);
     if (x.bounded() && floorDivide(x.low, o[1].value()) == floorDivide(x.high, o[1].value()))
       return {floorModulo(x.low, o[1].value()), floorModulo(x.high, o[1].value())};
@@ -284,7 +282,8 @@ std::optional<Interval> Simplifier::enumerate(const Linear &l) {
   int64_t points = 1;
   for (const std::string &name : symbols) {
     Interval range = rangeOf(Expr::symbol(name));
-    if (!range.bounded() || range.empty() || range.high - range.low >= kEnumerationPoints)
+    auto length = checkedSubtract(range.high, range.low);
+    if (!range.bounded() || range.empty() || !length || *length >= kEnumerationPoints)
       return std::nullopt;
     points *= range.high - range.low + 1;
     box.push_back(range);

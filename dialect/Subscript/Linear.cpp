@@ -78,6 +78,14 @@ std::optional<Linear> combine(const Linear &a, const Linear &b, int64_t scale) {
   return sum;
 }
 
+Linear without(const Linear &l, const Expr &atom) {
+  Linear rest(l.constant);
+  for (const Term &t : l.terms)
+    if (t.atom != atom)
+      rest.terms.push_back(t);
+  return rest;
+}
+
 std::optional<Linear> scaled(const Linear &l, int64_t factor) { return combine(Linear(), l, factor); }
 
 Expr toExpr(const Linear &l) {

@@ -45,6 +45,8 @@ struct Linear {
 
 /// a + scale * b; nothing if a coefficient overflows.
 std::optional<Linear> combine(const Linear &a, const Linear &b, int64_t scale = 1);
+/// The form less its term of this atom.
+Linear without(const Linear &, const Expr &atom);
 std::optional<Linear> scaled(const Linear &, int64_t factor);
 /// Positive terms first, larger coefficients first, then by atom; the constant last: `14*iy + ix`, `j - i + 13`.
 Expr toExpr(const Linear &);

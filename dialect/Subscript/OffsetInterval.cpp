@@ -74,11 +74,9 @@ private:
       bool both = t.coefficient > 0;
       if (kind != Kind::Abs && kind != Kind::Max && kind != Kind::Min)
         continue;
-      auto rest = combine(l, Linear::of(t.atom), -t.coefficient);
-      if (!rest)
-        return std::nullopt;
+      Linear rest = without(l, t.atom);
       auto instead = [&](const Expr &operand, int64_t coefficient) {
-        auto replaced = combine(*rest, simplifier.linear(operand), coefficient);
+        auto replaced = combine(rest, simplifier.linear(operand), coefficient);
         return replaced ? atMostZero(*replaced) : std::nullopt;
       };
       const auto &o = t.atom.operands();
@@ -113,7 +111,7 @@ std::optional<Interval> byOffset(const Expr &predicate, const std::string &query
     return std::nullopt;
   auto low = checkedSubtract(keys->second.low, queries->second.high);
   auto high = checkedSubtract(keys->second.high, queries->second.low);
-  if (!low || !high || *high < *low || *high - *low > kMaximumOffsets)
+  if (!low || !high || *high < *low || !checkedSubtract(*high, *low) || *high - *low > kMaximumOffsets)
     return std::nullopt;
   const std::string offset = "offset of " + key; // no parsed name has a space
   Domain without;
