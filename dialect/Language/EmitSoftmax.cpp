@@ -106,31 +106,40 @@ Value Emitter::emitWhere(const Node &node) {
     return {};
   if (!value.is(ValueKind::Tensor))
     return error(node.operands[0]->text, "'where' follows a tensor, found " + describe(value));
-  auto condition = predicate(*node.operands[1], value);
+  auto einsum = value.tensor.getDefiningOp<attn::EinsumOp>();
+  auto spec = einsum ? subscript::parseEinsum(std::string_view(einsum.getSpec())) : std::nullopt;
+  std::vector<Naming> own; // the names that the einsum's own text gives its result
+  for (size_t d = 0; spec && d < value.dimensions.size(); ++d)
+    for (const Naming &naming : value.dimensions[d].namings)
+      if (own.size() == d && print(naming) == subscript::print({(*spec->result)[d]}))
+        own.push_back(naming);
+  bool guards = spec && own.size() == value.dimensions.size();
+  Value named = value;
+  if (guards && node.operands[0]->kind == NodeKind::Call && node.operands[0]->name == "einsum") {
+    // Right after an einsum its summed axes have names too: what is summed is 0 where the condition does not hold.
+    attn::ResolvedEinsum resolved = attn::resolve(einsum);
+    for (const std::string &axis : resolved.contracted)
+      if (int64_t size = resolved.sizes[axis]; size != subscript::kRuntime) {
+        own.push_back({Axis{axis, size, ""}});
+        named.dimensions.push_back({size, "", {own.back()}});
+      }
+  }
+  auto condition = predicate(*node.operands[1], named);
   if (!condition)
     return {};
-  if (auto einsum = value.tensor.getDefiningOp<attn::EinsumOp>()) {
-    // The names that the einsum's own text gives its result.
-    auto spec = subscript::parseEinsum(std::string_view(einsum.getSpec()));
-    std::vector<Naming> own;
-    for (size_t d = 0; spec && d < spec->result->size(); ++d)
-      for (const Naming &naming : value.dimensions[d].namings)
-        if (own.size() == d && print(naming) == subscript::print({(*spec->result)[d]}))
-          own.push_back(naming);
+  if (guards) {
     Expr guard;
-    if (own.size() == value.dimensions.size()) {
-      if (!expressIn(*node.operands[1], *condition, value, own, guard))
-        return {};
-      if (einsum.getGuard())
-        if (auto before = subscript::parse(std::string_view(*einsum.getGuard())))
-          guard = logicalAnd(*before, guard);
-      // A copy: the value without the condition may be used elsewhere.
-      auto copy = cast<attn::EinsumOp>(builder.clone(*einsum));
-      copy.setGuard(subscript::print(guard));
-      einsumTexts[copy] = einsumTexts[einsum];
-      value.tensor = copy.getResult();
-      return value;
-    }
+    if (!expressIn(*node.operands[1], *condition, named, own, guard))
+      return {};
+    if (einsum.getGuard())
+      if (auto before = subscript::parse(std::string_view(*einsum.getGuard())))
+        guard = logicalAnd(*before, guard);
+    // A copy: the value without the condition may be used elsewhere.
+    auto copy = cast<attn::EinsumOp>(builder.clone(*einsum));
+    copy.setGuard(subscript::print(guard));
+    einsumTexts[copy] = einsumTexts[einsum];
+    value.tensor = copy.getResult();
+    return value;
   }
   Expr checked;
   if (!expressIn(*node.operands[1], *condition, value, loneNamings(value.dimensions), checked))
