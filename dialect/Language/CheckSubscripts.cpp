@@ -56,7 +56,8 @@ void Emitter::checkEinsum(attn::EinsumOp op) {
                  std::to_string(proof.range->high) + ", but " + name + " has " + range + "; ";
         else
           note = name + " has " + range + "; ";
-        diagnostics.note(note + "at " + describe(proof.counterexample) + " it reads row " + std::to_string(proof.value));
+        diagnostics.note(note + "at " + describe(proof.counterexample) + " it reads row " +
+                         std::to_string(proof.value));
         if (proof.range && proof.range->high - proof.range->low == rows.high && proof.range->low != 0) {
           int64_t shift = -proof.range->low;
           diagnostics.note("its values are as many as the rows: " + written.str() + (shift < 0 ? " - " : " + ") +

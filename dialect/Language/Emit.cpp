@@ -78,8 +78,8 @@ void Emitter::declare(const Program &program) {
         value = error(param.value->text, "a param is a number, found " + describe(value));
       globals.values[param.name.str()] = value;
     } else {
-      diagnostics.error(param.name, "param '" + param.name.str() + "' has no value; give it with -D " +
-                                        param.name.str() + "=…");
+      diagnostics.error(param.name,
+                        "param '" + param.name.str() + "' has no value; give it with -D " + param.name.str() + "=…");
       globals.values[param.name.str()] = Value();
     }
   }
@@ -126,17 +126,19 @@ bool Emitter::shape(const TypeExpression &type, Dimensions &dimensions) {
     Dimension dimension;
     if (value.is(ValueKind::Size)) {
       if (fixedSeen)
-        return error(node->text, "the run-time size '" + value.name + "' must come before the sizes known at compile time"),
+        return error(node->text,
+                     "the run-time size '" + value.name + "' must come before the sizes known at compile time"),
                false;
       dimension.size = subscript::kRuntime;
       dimension.runtime = value.name;
     } else if (!value.isWhole()) {
-      std::string what = value.is(ValueKind::Number) ? "a size is a whole number, found " + describe(value) +
-                                                           "; '//' divides rounding down"
-                                                     : "a size is a whole number, found " + describe(value);
+      std::string what = value.is(ValueKind::Number)
+                             ? "a size is a whole number, found " + describe(value) + "; '//' divides rounding down"
+                             : "a size is a whole number, found " + describe(value);
       return error(node->text, what), false;
     } else if (value.integer < 1) {
-      return error(node->text, "a size is at least 1, but " + node->text.str() + " is " + std::to_string(value.integer)),
+      return error(node->text,
+                   "a size is at least 1, but " + node->text.str() + " is " + std::to_string(value.integer)),
              false;
     } else {
       fixedSeen = true;
@@ -166,7 +168,9 @@ ArrayAttr Emitter::shapeAttribute(const Dimensions &dimensions) {
 }
 
 static Type elementType(OpBuilder &builder, StringRef name) {
-  return name == "f16" ? Type(builder.getF16Type()) : name == "bf16" ? Type(builder.getBF16Type()) : builder.getF32Type();
+  return name == "f16"    ? Type(builder.getF16Type())
+         : name == "bf16" ? Type(builder.getBF16Type())
+                          : builder.getF32Type();
 }
 
 void Emitter::emitKernel(const Kernel &kernel) {
@@ -284,8 +288,8 @@ bool Emitter::assign(const Statement &statement, Value value) {
   if (!statement.destructures) {
     parts.push_back(value);
   } else if (value.good() && (!value.is(ValueKind::List) || value.items.size() != statement.targets.size())) {
-    error(statement.value->text, "expected a list of " + std::to_string(statement.targets.size()) + ", found " +
-                                     describe(value));
+    error(statement.value->text,
+          "expected a list of " + std::to_string(statement.targets.size()) + ", found " + describe(value));
     value = Value();
   }
   if (statement.destructures)
@@ -307,7 +311,8 @@ bool Emitter::assign(const Statement &statement, Value value) {
   return value.good();
 }
 
-void Emitter::finishKernel(const Kernel &kernel, const Dimensions &declared, Type element, Value result, StringRef place) {
+void Emitter::finishKernel(const Kernel &kernel, const Dimensions &declared, Type element, Value result,
+                           StringRef place) {
   if (!result.is(ValueKind::Tensor)) {
     error(place, "kernel '" + kernel.name.str() + "' returns a tensor, found " + describe(result));
     return;

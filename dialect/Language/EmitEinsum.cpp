@@ -1,6 +1,6 @@
 // einsum("…", operands…, axis = size), and T[index, …], which is one.
+#include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
-#include "dialect/Subscript/Arithmetic.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -9,78 +9,6 @@ namespace skewer::language {
 using subscript::AxisSizes;
 using subscript::Expr;
 using subscript::kRuntime;
-
-namespace {
-/// `len(i)` becomes the symbol `len_i_` of the same length, so that places in the text stay what they are.
-std::string withLengthSymbols(StringRef text) {
-  std::string result = text.str();
-  for (size_t at = 0; (at = result.find("len", at)) != std::string::npos; at += 3) {
-    if (at > 0 && (isAlnum(result[at - 1]) || result[at - 1] == '_'))
-      continue;
-    size_t open = result.find_first_not_of(' ', at + 3);
-    if (open == std::string::npos || result[open] != '(')
-      continue;
-    size_t close = result.find(')', open);
-    if (close == std::string::npos)
-      continue;
-    for (size_t k = at + 3; k <= close; ++k)
-      if (!isAlnum(result[k]))
-        result[k] = '_';
-  }
-  return result;
-}
-StringRef lengthOf(StringRef symbol) {
-  return symbol.starts_with("len_") && symbol.ends_with("_") ? symbol.drop_front(3).trim('_') : StringRef();
-}
-
-/// iy and jy, i and j: positions of the query and the key along one direction.
-std::string partner(StringRef axis) {
-  if (axis.empty() || (axis[0] != 'i' && axis[0] != 'j'))
-    return "";
-  return (axis[0] == 'i' ? "j" : "i") + axis.drop_front().str();
-}
-
-/// Adds the sizes that the operands tell: lone axes, and the one unknown factor of a product.
-void learnSizes(const subscript::Einsum &spec, ArrayRef<std::vector<int64_t>> shapes, AxisSizes &sizes) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t k = 0; k < spec.operands.size() && k < shapes.size(); ++k)
-      for (size_t d = 0; d < spec.operands[k].size() && d < shapes[k].size(); ++d) {
-        const std::string *unknown = nullptr;
-        int64_t product = 1;
-        bool solvable = true;
-        for (const std::string &axis : spec.operands[k][d].axes) {
-          auto found = sizes.find(axis);
-          if (found != sizes.end())
-            product = found->second > 0 ? subscript::checkedMultiply(product, found->second).value_or(0) : 0;
-          else if (unknown)
-            solvable = false;
-          else
-            unknown = &axis;
-        }
-        int64_t size = shapes[k][d];
-        bool lone = spec.operands[k][d].isAxis();
-        if (!unknown || !solvable || (size == kRuntime ? !lone : product <= 0 || size % product))
-          continue;
-        sizes[*unknown] = size == kRuntime ? kRuntime : size / product;
-        changed = true;
-      }
-  }
-}
-} // namespace
-
-bool Emitter::keywordSizes(const Node &node, AxisSizes &given) {
-  for (const Keyword &k : node.keywords) {
-    auto size = evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
-    if (!size)
-      return false;
-    if (*size < 1)
-      return error(k.value->text, "axis '" + k.name.str() + "' has a size of at least 1, found " + std::to_string(*size)),
-             false;
-    given[k.name.str()] = *size;
-  }
-  return true;
-}
 
 Value Emitter::emitEinsum(const Node &node) {
   if (node.operands.empty() || node.operands[0]->kind != NodeKind::String) {
@@ -121,177 +49,6 @@ Value Emitter::emitEinsum(const Node &node) {
   return buildEinsum(node, *spec, operands, given, all, false);
 }
 
-/// Params and scalars in index expressions become their values. What is left are axes and lengths.
-bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
-  std::set<std::string> axes;
-  auto collect = [&](const subscript::Dimensions &list) {
-    for (const subscript::Dimension &dimension : list)
-      axes.insert(dimension.axes.begin(), dimension.axes.end());
-  };
-  for (const auto &operand : spec.operands)
-    collect(operand);
-  collect(*spec.result);
-  for (const auto &[axis, size] : given)
-    axes.insert(axis);
-  for (const auto &[axis, size] : given)
-    if (!is_contained(spec.axes(), axis)) {
-      error(text, "no axis '" + axis + "' in this text" + suggestion(axis, spec.axes()));
-      return false;
-    }
-  for (const subscript::Dimension &dimension : *spec.result)
-    if (!dimension.isProduct() && !dimension.index.isConstant(0))
-      return error(text.slice(dimension.begin, dimension.end), "an index expression cannot be a dimension of the result"),
-             false;
-  for (auto &operand : spec.operands)
-    for (subscript::Dimension &dimension : operand) {
-      if (dimension.isProduct())
-        continue;
-      StringRef place = text.slice(dimension.begin, dimension.end);
-      subscript::Substitution substitution;
-      for (const std::string &symbol : subscript::symbolsOf(dimension.index)) {
-        if (axes.count(symbol) || !lengthOf(symbol).empty())
-          continue;
-        size_t within = place.find(symbol);
-        StringRef at = within == StringRef::npos ? place : place.substr(within, symbol.size());
-        const Value *value = lookup(symbol);
-        if (value && value->isWhole())
-          substitution.insert({symbol, Expr(value->integer)});
-        else if (value && value->is(ValueKind::Index))
-          substitution.insert({symbol, value->index});
-        else if (value && value->good())
-          return error(at, "'" + symbol + "' in an index expression is a whole number or an axis, found " + describe(*value)),
-                 false;
-        else if (value)
-          return false; // said before
-        else if (!findAxis(symbol)) {
-          std::vector<std::string> names = visibleNames();
-          names.insert(names.end(), axes.begin(), axes.end());
-          error(at, "unknown name '" + symbol + "' in an index expression" + suggestion(symbol, names));
-          diagnostics.note("an axis that no operand has takes its size as an argument: " + symbol + " = …");
-          return false;
-        }
-      }
-      dimension.index = subscript::substitute(dimension.index, substitution);
-      auto read = replaceReads(dimension.index, place);
-      if (!read)
-        return false;
-      dimension.index = *read;
-    }
-  return true;
-}
-
-/// map[1] of a list known at compile time is the number; other reads have no place in an index expression.
-std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
-  std::vector<Expr> operands;
-  for (const Expr &operand : e.operands()) {
-    auto replaced = replaceReads(operand, place);
-    if (!replaced)
-      return std::nullopt;
-    operands.push_back(*replaced);
-  }
-  if (e.kind() != subscript::Kind::Read)
-    return operands.empty() ? e : e.withOperands(std::move(operands));
-  const Value *list = lookup(e.name());
-  if (!list || !list->is(ValueKind::List)) {
-    error(place, "'" + e.name() + "[…]' in an index expression is an element of a list, found " +
-                     (list ? describe(*list) : "no list of this name" + suggestion(e.name(), visibleNames())));
-    return std::nullopt;
-  }
-  if (operands.size() != 1 || !operands[0].isConstant() || operands[0].value() < 0 ||
-      operands[0].value() >= static_cast<int64_t>(list->items.size()) || !list->items[operands[0].value()].isWhole()) {
-    error(place, "'" + e.name() + "[…]' takes one place from 0 to " + std::to_string(list->items.size() - 1) +
-                     ", known at compile time, where there is a whole number");
-    return std::nullopt;
-  }
-  return Expr(list->items[operands[0].value()].integer);
-}
-
-/// Sizes come from the operands and the call; then from the axes of the kernel or scheme so far; then from the partner.
-bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands, StringRef text,
-                          AxisSizes &given, AxisSizes &all) {
-  std::vector<std::vector<int64_t>> shapes;
-  for (const Value &operand : operands) {
-    shapes.emplace_back();
-    for (const Dimension &d : operand.dimensions)
-      shapes.back().push_back(d.size);
-  }
-  // Lengths are no axes: they stand as 0 until the sizes are known.
-  subscript::Einsum plain = spec;
-  for (auto &operand : plain.operands)
-    for (subscript::Dimension &dimension : operand)
-      if (!dimension.isProduct()) {
-        subscript::Substitution lengths;
-        for (const std::string &symbol : subscript::symbolsOf(dimension.index))
-          if (!lengthOf(symbol).empty())
-            lengths.insert({symbol, Expr(0)});
-        dimension.index = subscript::substitute(dimension.index, lengths);
-      }
-  AxisSizes known = given;
-  learnSizes(plain, shapes, known);
-  std::vector<std::string> axes = plain.axes();
-  auto adopt = [&](auto &&sizeOf) {
-    AxisSizes adopted; // all at once: what one of them would tell about another is for resolveSizes to check
-    for (const std::string &axis : axes)
-      if (!known.count(axis))
-        if (std::optional<int64_t> size = sizeOf(axis))
-          adopted[axis] = *size;
-    known.insert(adopted.begin(), adopted.end());
-    given.insert(adopted.begin(), adopted.end());
-    learnSizes(plain, shapes, known);
-  };
-  std::set<std::string> inProducts;
-  for (const auto &operand : plain.operands)
-    for (const subscript::Dimension &dimension : operand)
-      inProducts.insert(dimension.axes.begin(), dimension.axes.end());
-  adopt([&](const std::string &axis) -> std::optional<int64_t> {
-    const Axis *found = inProducts.count(axis) ? nullptr : findAxis(axis);
-    return found ? std::optional<int64_t>(found->size) : std::nullopt;
-  });
-  adopt([&](const std::string &axis) -> std::optional<int64_t> {
-    auto found = known.find(partner(axis));
-    return found != known.end() ? std::optional<int64_t>(found->second) : std::nullopt;
-  });
-  subscript::ParseError why;
-  auto resolved = subscript::resolveSizes(plain, shapes, given, &why);
-  if (!resolved) {
-    StringRef place = text.drop_front(std::min(why.position, text.size()));
-    for (const auto &operand : spec.operands)
-      for (const auto &dimension : operand)
-        if (dimension.begin == why.position)
-          place = text.slice(dimension.begin, dimension.end);
-    if (place.size() == text.size() - why.position)
-      place = place.take_while([](char c) { return isAlnum(c) || c == '_'; });
-    error(place, why.message);
-    for (size_t k = 0; k < operands.size(); ++k)
-      diagnostics.note("operand '" + node.operands[k + 1]->text.take_front(40).str() + "' is " + describe(operands[k].dimensions));
-    return false;
-  }
-  all = std::move(*resolved);
-  for (auto &operand : spec.operands)
-    for (subscript::Dimension &dimension : operand)
-      if (!dimension.isProduct()) {
-        subscript::Substitution lengths;
-        for (const std::string &symbol : subscript::symbolsOf(dimension.index)) {
-          StringRef axis = lengthOf(symbol);
-          if (axis.empty())
-            continue;
-          StringRef place = text.slice(dimension.begin, dimension.end);
-          auto size = all.find(axis.str());
-          const Axis *outer = findAxis(axis.str());
-          int64_t length = size != all.end() ? size->second : outer ? outer->size : 0;
-          if (length == 0)
-            return error(place, "len(" + axis.str() + "): there is no axis '" + axis.str() + "'" + suggestion(axis, axes)),
-                   false;
-          if (length == kRuntime)
-            return error(place, "len(" + axis.str() + ") is known at run time only, so it cannot be in an index expression"),
-                   false;
-          lengths.insert({symbol, Expr(length)});
-        }
-        dimension.index = subscript::substitute(dimension.index, lengths);
-      }
-  return true;
-}
-
 Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands,
                            const AxisSizes &given, const AxisSizes &all, bool byName) {
   subscript::Domain domain = subscript::domainOf(all);
@@ -299,7 +56,8 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
   std::vector<std::vector<int64_t>> shapes;
   SpecText places;
   SmallVector<mlir::Value> inputs;
-  StringRef text = !node.operands.empty() && node.operands[0]->kind == NodeKind::String ? node.operands[0]->name : StringRef();
+  StringRef text =
+      !node.operands.empty() && node.operands[0]->kind == NodeKind::String ? node.operands[0]->name : StringRef();
   for (size_t k = 0; k < operands.size(); ++k) {
     inputs.push_back(operands[k].tensor);
     shapes.emplace_back();
@@ -322,11 +80,12 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
       auto [entry, fresh] = runtimes.insert({dimension.axes[0], own.runtime});
       if (!fresh && entry->second != own.runtime)
         return error(places.dimensions.back().back(), "axis '" + dimension.axes[0] + "' has the run-time size '" +
-                                                          entry->second + "' elsewhere, but '" + own.runtime + "' here");
+                                                          entry->second + "' elsewhere, but '" + own.runtime +
+                                                          "' here");
       if (all.at(dimension.axes[0]) != kRuntime)
-        return error(places.dimensions.back().back(), "axis '" + dimension.axes[0] + "' has size " +
-                                                          std::to_string(all.at(dimension.axes[0])) +
-                                                          " elsewhere, but the run-time size '" + own.runtime + "' here");
+        return error(places.dimensions.back().back(),
+                     "axis '" + dimension.axes[0] + "' has size " + std::to_string(all.at(dimension.axes[0])) +
+                         " elsewhere, but the run-time size '" + own.runtime + "' here");
     }
   }
   AxisSizes fromOperands, attribute;
@@ -353,10 +112,9 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
       own.namings.push_back(naming);
     result.push_back(std::move(own));
   }
-  auto op = attn::EinsumOp::create(builder, location(node), typeOf(result, builder.getF32Type()),
-                                   builder.getStringAttr(subscript::print(spec)),
-                                   attribute.empty() ? DictionaryAttr() : attn::sizesTo(context, attribute), StringAttr(),
-                                   inputs);
+  auto op = attn::EinsumOp::create(
+      builder, location(node), typeOf(result, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
+      attribute.empty() ? DictionaryAttr() : attn::sizesTo(context, attribute), StringAttr(), inputs);
   einsumTexts[op] = std::move(places);
   rememberAxes(result);
   Value value = tensorValue(op.getResult(), std::move(result));
@@ -386,7 +144,8 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
     if (!index.good())
       return {};
     if (!index.is(ValueKind::Index) && !index.isWhole())
-      return error(node.operands[k]->text, "an index is a whole number or an expression of positions, found " + describe(index));
+      return error(node.operands[k]->text,
+                   "an index is a whole number or an expression of positions, found " + describe(index));
     subscript::Dimension dimension;
     if (index.is(ValueKind::Index) && index.index.isSymbol())
       dimension.axes = {index.index.name()};
@@ -417,8 +176,8 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
     spec.operands[0][d].axes.clear();
     spec.operands[0][d].index = Expr::symbol(axis.name) + Expr(0);
     if (axis.size > base.dimensions[d].size)
-      return error(node.operands[d + 1]->text, "axis '" + axis.name + "' runs from 0 to " + std::to_string(axis.size - 1) +
-                                                   ", but this dimension has size " +
+      return error(node.operands[d + 1]->text, "axis '" + axis.name + "' runs from 0 to " +
+                                                   std::to_string(axis.size - 1) + ", but this dimension has size " +
                                                    std::to_string(base.dimensions[d].size));
   }
   if (subscript::print(spec.operands[0]) == subscript::print(*spec.result)) {

@@ -29,7 +29,8 @@ mlir::Value Emitter::splat(const Node &node, double number, const Dimensions &di
 /// Arithmetic is in f32; f16 and bf16 are only how operands and results are stored.
 Value Emitter::widen(const Node &node, Value value) {
   if (value.is(ValueKind::Tensor) && !cast<RankedTensorType>(value.tensor.getType()).getElementType().isF32())
-    value.tensor = arith::ExtFOp::create(builder, location(node), typeOf(value.dimensions, builder.getF32Type()), value.tensor);
+    value.tensor =
+        arith::ExtFOp::create(builder, location(node), typeOf(value.dimensions, builder.getF32Type()), value.tensor);
   return value;
 }
 
@@ -72,7 +73,8 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
   }
   bool square = op == "^" && right.is(ValueKind::Number) && right.number == 2;
   if (left.is(ValueKind::Number))
-    left.tensor = splat(node, left.number, right.dimensions), left.dimensions = right.dimensions, left.byName = right.byName;
+    left.tensor = splat(node, left.number, right.dimensions), left.dimensions = right.dimensions,
+    left.byName = right.byName;
   else if (square)
     right.tensor = left.tensor, right.dimensions = left.dimensions;
   else if (right.is(ValueKind::Number))
@@ -126,7 +128,8 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
         ++at;
       return at;
     };
-    llvm::sort(axes, [&](const Axis &a, const Axis &b) { return std::pair(order(a), a.name) < std::pair(order(b), b.name); });
+    llvm::sort(axes,
+               [&](const Axis &a, const Axis &b) { return std::pair(order(a), a.name) < std::pair(order(b), b.name); });
     Value target;
     for (const Axis &axis : axes)
       target.dimensions.push_back({axis.size, axis.runtime, {{axis}}});
@@ -183,7 +186,8 @@ bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
   for (const Dimension &d : large.dimensions) {
     const Naming *best = nullptr;
     for (const Naming &naming : d.namings)
-      if (!best && any_of(naming, [&](const Axis &axis) { return wanted.count(axis.name) && !covered.count(axis.name); }))
+      if (!best &&
+          any_of(naming, [&](const Axis &axis) { return wanted.count(axis.name) && !covered.count(axis.name); }))
         best = &naming;
     Naming own = best ? *best : !d.namings.empty() ? d.namings[0] : Naming{};
     bool clash = any_of(own, [&](const Axis &axis) { return !best && wanted.count(axis.name); });
@@ -195,7 +199,8 @@ bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
   }
   for (const std::string &axis : wanted)
     if (!covered.count(axis)) {
-      error(node.text, "axis '" + axis + "' of one operand is no axis of the other, which has " + describeAxes(large.dimensions));
+      error(node.text,
+            "axis '" + axis + "' of one operand is no axis of the other, which has " + describeAxes(large.dimensions));
       diagnostics.note("name the axes alike, or repeat it first: broadcast(x, \"… -> …\", …)");
       return false;
     }
@@ -204,7 +209,9 @@ bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
       for (const Naming &b : to)
         for (const Axis &other : b)
           if (axis.name == other.name && (axis.size != other.size || axis.runtime != other.runtime)) {
-            auto size = [](const Axis &axis) { return axis.runtime.empty() ? std::to_string(axis.size) : axis.runtime; };
+            auto size = [](const Axis &axis) {
+              return axis.runtime.empty() ? std::to_string(axis.size) : axis.runtime;
+            };
             error(node.text, "axis '" + axis.name + "' has size " + size(axis) + " in one operand and " + size(other) +
                                  " in the other");
             return false;
@@ -229,9 +236,11 @@ bool Emitter::alignByPosition(const Node &node, Value &small, const Value &large
     const Dimension *other = d >= theirs ? &large.dimensions[d - theirs] : nullptr;
     Axis axis{"x" + std::to_string(d), 0, ""};
     bool repeat = !mine || (mine->size == 1 && other && other->size != 1);
-    if (mine && other && !repeat && other->size != 1 && (mine->size != other->size || mine->runtime != other->runtime)) {
+    if (mine && other && !repeat && other->size != 1 &&
+        (mine->size != other->size || mine->runtime != other->runtime)) {
       error(node.text, "the shapes " + describe(small.dimensions) + " and " + describe(large.dimensions) +
-                           " do not fit: dimension " + std::to_string(d + 1) + " of " + std::to_string(rank) + " differs");
+                           " do not fit: dimension " + std::to_string(d + 1) + " of " + std::to_string(rank) +
+                           " differs");
       return false;
     }
     const Dimension &take = repeat ? *other : *mine;

@@ -73,7 +73,8 @@ Value Emitter::emitFunction(const Node &node) {
     if (!value.good())
       return {};
     if (!value.is(ValueKind::Number) && !value.is(ValueKind::Index) && !value.is(ValueKind::Tensor))
-      return error(operand->text, "'" + name.str() + "' takes numbers, positions and tensors, found " + describe(value));
+      return error(operand->text,
+                   "'" + name.str() + "' takes numbers, positions and tensors, found " + describe(value));
     numbers &= value.is(ValueKind::Number);
     indices &= value.is(ValueKind::Index) || value.isWhole();
   }
@@ -104,11 +105,11 @@ Value Emitter::emitFunction(const Node &node) {
       e.push_back(argument.is(ValueKind::Index) ? argument.index : Expr(argument.integer));
       value.axes.insert(argument.axes.begin(), argument.axes.end());
     }
-    value.index = name == "abs"      ? abs(e[0])
-                  : name == "min"    ? min(e[0], e[1])
-                  : name == "max"    ? max(e[0], e[1])
-                  : name == "clamp"  ? clamp(e[0], e[1], e[2])
-                                     : select(e[0], e[1], e[2]);
+    value.index = name == "abs"     ? abs(e[0])
+                  : name == "min"   ? min(e[0], e[1])
+                  : name == "max"   ? max(e[0], e[1])
+                  : name == "clamp" ? clamp(e[0], e[1], e[2])
+                                    : select(e[0], e[1], e[2]);
     return value;
   }
   if (name == "select")

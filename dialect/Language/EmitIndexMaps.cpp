@@ -19,8 +19,8 @@ Value Emitter::emitSkew(const Node &node) {
   size_t rank = dimensions.size();
   if (rank < 2 || dimensions[rank - 1].isRuntime() || dimensions[rank - 2].isRuntime() ||
       dimensions[rank - 1].size != 2 * dimensions[rank - 2].size - 1)
-    return error(node.operands[0]->text, "'skew' takes a tensor whose last two dimensions are [l, 2*l - 1], found " +
-                                             describe(dimensions));
+    return error(node.operands[0]->text,
+                 "'skew' takes a tensor whose last two dimensions are [l, 2*l - 1], found " + describe(dimensions));
   dimensions.back() = {dimensions[rank - 2].size, "", {}};
   auto type = cast<RankedTensorType>(operand->tensor.getType());
   auto op = attn::SkewOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor);
@@ -49,8 +49,8 @@ Value Emitter::emitPad(const Node &node) {
     }
   size_t pairs = node.operands.size() - 1;
   if (pairs > rank)
-    return error(node.text, "there are " + std::to_string(pairs) + " pairs, but the tensor has " + std::to_string(rank) +
-                                " dimensions");
+    return error(node.text, "there are " + std::to_string(pairs) + " pairs, but the tensor has " +
+                                std::to_string(rank) + " dimensions");
   for (size_t k = 0; k < pairs; ++k) {
     const Node &given = *node.operands[k + 1];
     auto pair = evaluateWholes(given, "a pair (low, high)");
@@ -76,16 +76,16 @@ Value Emitter::emitPad(const Node &node) {
     if (!low[d] && !high[d])
       continue;
     if (dimensions[d].isRuntime())
-      return error(node.text, "dimension " + std::to_string(d + 1) + " has the run-time size '" + dimensions[d].runtime +
-                                  "' and cannot be padded");
+      return error(node.text, "dimension " + std::to_string(d + 1) + " has the run-time size '" +
+                                  dimensions[d].runtime + "' and cannot be padded");
     int64_t limit = int64_t(1) << 46;
     if (low[d] > limit || high[d] > limit)
       return error(node.text, "the border has more than 2^46 elements");
     dimensions[d] = {dimensions[d].size + low[d] + high[d], "", {}};
   }
   auto type = cast<RankedTensorType>(operand->tensor.getType());
-  auto op = attn::PadOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor, low,
-                                high, APFloat(value));
+  auto op = attn::PadOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor,
+                                low, high, APFloat(value));
   return tensorValue(op.getResult(), std::move(dimensions));
 }
 
@@ -153,8 +153,8 @@ Value Emitter::emitReshape(const Node &node) {
                                   ": a run-time size stays the first dimension");
   }
   // Leading dimensions that stay keep their names.
-  for (size_t d = 0; d < std::min(dimensions.size(), operand->dimensions.size()) &&
-                     dimensions[d].size == operand->dimensions[d].size;
+  for (size_t d = 0;
+       d < std::min(dimensions.size(), operand->dimensions.size()) && dimensions[d].size == operand->dimensions[d].size;
        ++d)
     dimensions[d].namings = operand->dimensions[d].namings;
   return reshapeTo(node, *operand, std::move(dimensions));
@@ -228,7 +228,8 @@ Value Emitter::emitSlice(const Node &node, Value base) {
       if (!at)
         return {};
       if (*at < -size || *at >= size)
-        return error(item.text, "the dimension has size " + std::to_string(size) + ", found place " + std::to_string(*at));
+        return error(item.text,
+                     "the dimension has size " + std::to_string(size) + ", found place " + std::to_string(*at));
       low = *at < 0 ? *at + size : *at, high = low + 1;
       reshaped = true;
     }
@@ -246,8 +247,8 @@ Value Emitter::emitSlice(const Node &node, Value base) {
     shown.push_back(sliced[position++]);
   auto type = cast<RankedTensorType>(base.tensor.getType());
   if (cut) {
-    auto op = attn::SliceOp::create(builder, location(node), typeOf(sliced, type.getElementType()), base.tensor, offsets,
-                                    strides);
+    auto op = attn::SliceOp::create(builder, location(node), typeOf(sliced, type.getElementType()), base.tensor,
+                                    offsets, strides);
     base = tensorValue(op.getResult(), sliced);
   }
   if (!reshaped)
@@ -280,14 +281,14 @@ Value Emitter::emitGather(const Node &node) {
     if (k.name == "dim") {
       dimension = *value < 0 ? *value + rank : *value;
       if (dimension < 0 || dimension >= rank)
-        return error(k.value->text, "the tensor has " + std::to_string(rank) + " dimensions, found dim = " +
-                                        std::to_string(*value));
+        return error(k.value->text,
+                     "the tensor has " + std::to_string(rank) + " dimensions, found dim = " + std::to_string(*value));
       continue;
     }
     auto next = subscript::checkedMultiply(elements, *value);
     if (*value < 1 || !next || *next > (1 << 24))
-      return error(k.value->text, "the matrix of indices has 1 to 2^24 elements; axis '" + k.name.str() + "' = " +
-                                      std::to_string(*value));
+      return error(k.value->text, "the matrix of indices has 1 to 2^24 elements; axis '" + k.name.str() +
+                                      "' = " + std::to_string(*value));
     elements = *next;
     axes.push_back({k.name.str(), *value, ""});
     inner.values.erase(k.name.str());
@@ -306,7 +307,8 @@ Value Emitter::emitGather(const Node &node) {
   if (!index.good())
     return {};
   if (!index.is(ValueKind::Index) && !index.isWhole())
-    return error(node.operands[1]->text, "the second argument of 'gather' is an index expression, found " + describe(index));
+    return error(node.operands[1]->text,
+                 "the second argument of 'gather' is an index expression, found " + describe(index));
   int64_t rows = operand->dimensions[dimension].size;
   if (rows == kRuntime)
     return error(node.operands[0]->text, "dimension " + std::to_string(dimension + 1) + " has a run-time size");
@@ -336,7 +338,8 @@ Value Emitter::emitGather(const Node &node) {
     shape.push_back(axis.size);
   }
   dimensions.insert(dimensions.end(), operand->dimensions.begin() + dimension + 1, operand->dimensions.end());
-  auto indices = DenseIntElementsAttr::get(RankedTensorType::get(shape, builder.getI64Type()), ArrayRef<int64_t>(matrix));
+  auto indices =
+      DenseIntElementsAttr::get(RankedTensorType::get(shape, builder.getI64Type()), ArrayRef<int64_t>(matrix));
   auto type = cast<RankedTensorType>(operand->tensor.getType());
   auto op = attn::GatherOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor,
                                    static_cast<uint64_t>(dimension), indices);

@@ -130,8 +130,8 @@ Value Emitter::rearrange(const Node &node, Value value, const std::vector<Naming
   std::string text = list(from);
   DictionaryAttr attribute = sizes.empty() ? DictionaryAttr() : attn::sizesTo(context, sizes);
   if (repeated.empty()) {
-    auto op = attn::RearrangeOp::create(builder, location(node), result, builder.getStringAttr(text + " -> " + list(to)),
-                                        attribute, value.tensor);
+    auto op = attn::RearrangeOp::create(builder, location(node), result,
+                                        builder.getStringAttr(text + " -> " + list(to)), attribute, value.tensor);
     value.tensor = op.getResult();
   } else {
     // Only an operand can tell a run-time size: multiply by ones that have it.

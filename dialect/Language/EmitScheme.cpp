@@ -25,8 +25,8 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
     names.push_back(operand.name.str());
   for (const Keyword &k : call.keywords)
     if (!is_contained(names, k.name)) {
-      error(k.name, "scheme '" + scheme.name.str() + "' has no argument '" + k.name.str() + "'" +
-                        suggestion(k.name, names));
+      error(k.name,
+            "scheme '" + scheme.name.str() + "' has no argument '" + k.name.str() + "'" + suggestion(k.name, names));
       diagnostics.note(scheme.name, "usage: " + usage);
       return {};
     }
@@ -119,7 +119,9 @@ bool Emitter::bindTensor(const SchemeOperand &operand, const Node &argument, Sco
     std::string name = operand.axes[d].str();
     const Axis *known = own.axis(name);
     if (known && (known->size != dimension.size || known->runtime != dimension.runtime)) {
-      auto size = [](int64_t size, const std::string &runtime) { return runtime.empty() ? std::to_string(size) : runtime; };
+      auto size = [](int64_t size, const std::string &runtime) {
+        return runtime.empty() ? std::to_string(size) : runtime;
+      };
       error(argument.text, "axis '" + name + "' of argument '" + operand.name.str() + "' has size " +
                                size(dimension.size, dimension.runtime) + ", but " + size(known->size, known->runtime) +
                                " in an argument before");

@@ -38,8 +38,8 @@ std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor) {
 }
 
 /// The condition as text over the chosen names of the tensor's dimensions.
-bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &tensor, const std::vector<Naming> &chosen,
-                        Expr &result) {
+bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &tensor,
+                        const std::vector<Naming> &chosen, Expr &result) {
   subscript::Substitution substitution = renaming(tensor.dimensions, chosen);
   subscript::Domain domain;
   for (const Naming &naming : chosen)
@@ -51,8 +51,9 @@ bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &t
       std::vector<std::string> names;
       for (const auto &[name, position] : substitution)
         names.push_back(name);
-      return error(node.text, "the condition depends on '" + symbol + "', which is no axis of the tensor; its axes are " +
-                                  describeAxes(tensor.dimensions) + suggestion(symbol, names)),
+      return error(node.text, "the condition depends on '" + symbol +
+                                  "', which is no axis of the tensor; its axes are " + describeAxes(tensor.dimensions) +
+                                  suggestion(symbol, names)),
              false;
     }
   result = subscript::simplify(subscript::substitute(predicate.index, substitution), domain);
@@ -90,9 +91,9 @@ Value Emitter::emitSoftmax(const Node &node) {
     }
     mask = builder.getStringAttr(subscript::print(all));
   }
-  auto op = attn::SoftmaxOp::create(builder, location(node), value.tensor.getType(),
-                                    builder.getStringAttr(print(names)), builder.getStringAttr(print(names.back())), mask,
-                                    DictionaryAttr(), value.tensor);
+  auto op =
+      attn::SoftmaxOp::create(builder, location(node), value.tensor.getType(), builder.getStringAttr(print(names)),
+                              builder.getStringAttr(print(names.back())), mask, DictionaryAttr(), value.tensor);
   value.tensor = op.getResult();
   value.byName = false;
   return value;

@@ -11,7 +11,8 @@
 
 namespace skewer::language {
 
-/// The names that a piece of text sees. `axes` are positions that einsums, or a scheme's operands, have named, in order.
+/// The names that a piece of text sees. `axes` are positions that einsums, or a scheme's operands, have named, in
+/// order.
 struct Scope {
   std::map<std::string, Value> values;
   std::map<std::string, llvm::StringRef> declared; // where, for notes and unused warnings
@@ -36,7 +37,8 @@ private:
   bool shape(const TypeExpression &, Dimensions &);
   mlir::RankedTensorType typeOf(const Dimensions &, mlir::Type element);
   mlir::ArrayAttr shapeAttribute(const Dimensions &);
-  void finishKernel(const Kernel &, const Dimensions &declared, mlir::Type element, Value result, llvm::StringRef place);
+  void finishKernel(const Kernel &, const Dimensions &declared, mlir::Type element, Value result,
+                    llvm::StringRef place);
 
   // Evaluate.cpp: expressions without tensors, and the way to the others.
   Value evaluate(const Node &);
@@ -87,7 +89,8 @@ private:
   Value emitSoftmax(const Node &);
   Value emitWhere(const Node &);
   std::optional<Value> predicate(const Node &, const Value &tensor);
-  bool expressIn(const Node &, const Value &predicate, const Value &tensor, const std::vector<Naming> &, subscript::Expr &);
+  bool expressIn(const Node &, const Value &predicate, const Value &tensor, const std::vector<Naming> &,
+                 subscript::Expr &);
 
   // EmitIndexMaps.cpp, EmitRearrange.cpp
   Value emitSkew(const Node &);
@@ -123,8 +126,8 @@ private:
   std::map<std::string, const Scheme *> schemes;
   std::map<std::string, std::pair<mlir::Value, int64_t>> runtimeSources; // a size: where it is read from
   struct SpecText {
-    llvm::StringRef text;                     // between the quotes
-    std::vector<std::string> operandNames;    // as written
+    llvm::StringRef text;                                 // between the quotes
+    std::vector<std::string> operandNames;                // as written
     std::vector<std::vector<llvm::StringRef>> dimensions; // places of the operands' dimensions
   };
   std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages

@@ -1,4 +1,5 @@
-// Evaluation of expressions: numbers in double precision, index expressions symbolically, tensors by emitting operations.
+// Evaluation of expressions: numbers in double precision, index expressions symbolically, tensors by emitting
+// operations.
 #include "dialect/Language/Emitter.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include <cmath>
@@ -86,9 +87,9 @@ Value Emitter::evaluate(const Node &node) {
     if (!at)
       return {};
     if (*at < 0 || *at >= static_cast<int64_t>(base.items.size()))
-      return error(node.operands[1]->text, "the list has " + std::to_string(base.items.size()) +
-                                               " elements, so places run from 0 to " +
-                                               std::to_string(base.items.size() - 1) + ", found " + std::to_string(*at));
+      return error(node.operands[1]->text,
+                   "the list has " + std::to_string(base.items.size()) + " elements, so places run from 0 to " +
+                       std::to_string(base.items.size() - 1) + ", found " + std::to_string(*at));
     return base.items[*at];
   }
   case NodeKind::Slice:
@@ -147,7 +148,8 @@ Value Emitter::evaluateBinary(const Node &node) {
   StringRef op = node.name;
   for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
     if (!value->is(ValueKind::Number) && !value->is(ValueKind::Index) && !value->is(ValueKind::Tensor))
-      return error((*operand)->text, "'" + op.str() + "' takes numbers, positions and tensors, found " + describe(*value));
+      return error((*operand)->text,
+                   "'" + op.str() + "' takes numbers, positions and tensors, found " + describe(*value));
   if (left.is(ValueKind::Number) && right.is(ValueKind::Number))
     return evaluateNumbers(node, op, left, right);
   bool indices = (left.is(ValueKind::Index) || left.isWhole()) && (right.is(ValueKind::Index) || right.isWhole());
@@ -172,8 +174,8 @@ Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, c
   bool whole = a.isInteger && b.isInteger;
   if (op == "//" || op == "%") {
     if (!whole || b.integer <= 0)
-      return error(node.text, "'" + op.str() + "' takes whole numbers and a divisor of at least 1, found " + describe(a) +
-                                  " and " + describe(b));
+      return error(node.text, "'" + op.str() + "' takes whole numbers and a divisor of at least 1, found " +
+                                  describe(a) + " and " + describe(b));
     return Value::whole(op == "//" ? subscript::floorDivide(a.integer, b.integer)
                                    : subscript::floorModulo(a.integer, b.integer));
   }
@@ -301,8 +303,9 @@ std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position) 
 Value Emitter::evaluateCall(const Node &node) {
   using Member = Value (Emitter::*)(const Node &);
   static const std::map<StringRef, Member> forms = {
-      {"einsum", &Emitter::emitEinsum},       {"softmax", &Emitter::emitSoftmax},     {"skew", &Emitter::emitSkew},
-      {"pad", &Emitter::emitPad},             {"reshape", &Emitter::emitReshape},     {"gather", &Emitter::emitGather},
+      {"einsum", &Emitter::emitEinsum},       {"softmax", &Emitter::emitSoftmax},
+      {"skew", &Emitter::emitSkew},           {"pad", &Emitter::emitPad},
+      {"reshape", &Emitter::emitReshape},     {"gather", &Emitter::emitGather},
       {"rearrange", &Emitter::emitRearrange}, {"broadcast", &Emitter::emitRearrange},
   };
   // A scheme that the user has defined comes before anything that is built in.
@@ -313,8 +316,8 @@ Value Emitter::evaluateCall(const Node &node) {
     return (this->*form->second)(node);
   if (isFunction(node.name))
     return emitFunction(node);
-  std::vector<std::string> names = {"exp", "log", "sqrt", "sigmoid", "tanh", "relu", "abs", "min", "max", "clamp",
-                                    "select", "len", "sin", "cos", "rsqrt", "floor", "ceil", "erf"};
+  std::vector<std::string> names = {"exp",   "log",    "sqrt", "sigmoid", "tanh", "relu",  "abs",   "min",  "max",
+                                    "clamp", "select", "len",  "sin",     "cos",  "rsqrt", "floor", "ceil", "erf"};
   for (const auto &[name, form] : forms)
     names.push_back(name.str());
   for (const auto &[name, definition] : schemes)

@@ -27,8 +27,7 @@ StringRef placeOf(SourceMgr &sources, Location location) {
 }
 } // namespace
 
-OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, MLIRContext *context,
-                                   raw_ostream &out) {
+OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, MLIRContext *context, raw_ostream &out) {
   context->loadDialect<attn::AttnDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect,
                        func::FuncDialect>();
   Diagnostics diagnostics(sources, out);

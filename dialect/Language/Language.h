@@ -13,12 +13,17 @@ struct Options {
 };
 
 /// Parses the main buffer of `sources` and emits one `func.func` for each `kernel`:
-///   - argument i carries {attn.name = "q", attn.shape = ["batch", 4, 196, 128]} (a string is a run-time size) and has the
+///   - argument i carries {attn.name = "q", attn.shape = ["batch", 4, 196, 128]} (a string is a run-time size) and has
+///   the
 ///     tensor type with `?` there; the result carries {attn.shape = […]} too;
 ///   - the function carries {attn.kernel, attn.sizes = ["batch", …]}, the run-time sizes in order of declaration;
 ///   - every operation has the FileLineColLoc of the text that said it.
-/// Diagnostics (several in one run) go to `diagnostics` in the compiler style: file:line:column: error: …, the source line,
-/// a caret, notes. Returns null after any error. Built-in schemes are found without being named (dialect/Schemes).
+///   - a scalar beside a tensor is a splat arith.constant, or tensor.splat with tensor.dim where a size is a run-time one;
+///   - a tensor is repeated by attn.rearrange, or, along a run-time size, by an einsum with ones of that size;
+///   - arithmetic is in f32: operands of f16 and bf16 pass arith.extf, einsums read them as they are.
+/// Diagnostics (several in one run) go to `diagnostics` in the compiler style: file:line:column: error: …, the source
+/// line, a caret, notes. Returns null after any error. Built-in schemes are found without being named
+/// (dialect/Schemes).
 mlir::OwningOpRef<mlir::ModuleOp> importSource(llvm::SourceMgr &sources, const Options &, mlir::MLIRContext *,
                                                llvm::raw_ostream &diagnostics);
 

@@ -39,10 +39,10 @@ Token Lexer::next() {
 
   if (isDigit(c) || (c == '.' && rest.size() > 1 && isDigit(rest[1]))) {
     size_t length = 0;
-    while (length < rest.size() && (isAlnum(rest[length]) || rest[length] == '.' || rest[length] == '_' ||
-                                    ((rest[length] == '-' || rest[length] == '+') && isDigit(c) &&
-                                     toLower(rest[length - 1]) == 'e' && length + 1 < rest.size() &&
-                                     isDigit(rest[length + 1]))))
+    while (length < rest.size() &&
+           (isAlnum(rest[length]) || rest[length] == '.' || rest[length] == '_' ||
+            ((rest[length] == '-' || rest[length] == '+') && isDigit(c) && toLower(rest[length - 1]) == 'e' &&
+             length + 1 < rest.size() && isDigit(rest[length + 1]))))
       ++length;
     return take(TokenKind::Number, length);
   }
@@ -64,9 +64,8 @@ Token Lexer::next() {
     return take(TokenKind::Symbol, 1);
 
   // A run of bytes that no token begins with is one error, however long it is.
-  StringRef bad = rest.take_while([](char c) {
-    return !isAlnum(c) && !isSpace(c) && !StringRef("_\"'(){}[],:;=+-*/%^<>!#").contains(c);
-  });
+  StringRef bad = rest.take_while(
+      [](char c) { return !isAlnum(c) && !isSpace(c) && !StringRef("_\"'(){}[],:;=+-*/%^<>!#").contains(c); });
   size_t length = std::max<size_t>(bad.size(), 1);
   bool text = isPrint(c);
   diagnostics.error(rest.take_front(length), text ? "unexpected character '" + std::string(1, c) + "'"

@@ -10,7 +10,9 @@ struct Token {
   TokenKind kind = TokenKind::End;
   llvm::StringRef text;       // as written, quotes included
   bool newlineBefore = false; // the first token of its line: where a statement may begin
-  bool is(llvm::StringRef symbol) const { return (kind == TokenKind::Symbol || kind == TokenKind::Name) && text == symbol; }
+  bool is(llvm::StringRef symbol) const {
+    return (kind == TokenKind::Symbol || kind == TokenKind::Name) && text == symbol;
+  }
 };
 
 /// Produces tokens one after another, so that a huge file costs no memory.

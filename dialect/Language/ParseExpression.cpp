@@ -31,9 +31,7 @@ StringRef canonicalOperator(StringRef t) {
 }
 } // namespace
 
-StringRef Parser::upToHere(StringRef from) const {
-  return StringRef(from.data(), previous.end() - from.data());
-}
+StringRef Parser::upToHere(StringRef from) const { return StringRef(from.data(), previous.end() - from.data()); }
 
 NodePtr Parser::make(NodeKind kind, StringRef from, StringRef name, std::vector<NodePtr> operands) {
   auto node = std::make_unique<Node>();

@@ -55,7 +55,8 @@ void Parser::skipToDeclaration() {
 void Parser::skipToStatement() {
   nesting = 0;
   while (current.kind != TokenKind::End && !at("}") && !at(";")) {
-    if (current.newlineBefore && current.kind == TokenKind::Name && (following.is("=") || at("return") || at("kernel") || at("scheme")))
+    if (current.newlineBefore && current.kind == TokenKind::Name &&
+        (following.is("=") || at("return") || at("kernel") || at("scheme")))
       return;
     advance();
   }
@@ -99,7 +100,8 @@ bool Parser::sizes(Program &program) {
     program.sizes.push_back(name);
   } while (take(","));
   if (at("="))
-    return diagnostics.error(current.text, "a run-time size has no value here; a size known at compile time is a 'param'"),
+    return diagnostics.error(current.text,
+                             "a run-time size has no value here; a size known at compile time is a 'param'"),
            false;
   return true;
 }

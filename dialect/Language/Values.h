@@ -29,16 +29,16 @@ enum class ValueKind { Error, Number, Index, Size, Tensor, List, Text };
 
 struct Value {
   ValueKind kind = ValueKind::Error;
-  double number = 0;               // Number
-  int64_t integer = 0;             // Number, where isInteger
+  double number = 0;   // Number
+  int64_t integer = 0; // Number, where isInteger
   bool isInteger = false;
-  subscript::Expr index;           // Index: a function of positions; a predicate is 1 or 0
+  subscript::Expr index;            // Index: a function of positions; a predicate is 1 or 0
   std::map<std::string, Axis> axes; // Index: the axes it depends on
-  mlir::Value tensor;              // Tensor
+  mlir::Value tensor;               // Tensor
   Dimensions dimensions;
-  bool byName = false;             // Tensor: an indexed expression (slope[h]), aligned by its axes' names only
-  std::vector<Value> items;        // List
-  std::string name;                // Size, Text
+  bool byName = false;      // Tensor: an indexed expression (slope[h]), aligned by its axes' names only
+  std::vector<Value> items; // List
+  std::string name;         // Size, Text
 
   bool is(ValueKind k) const { return kind == k; }
   bool good() const { return kind != ValueKind::Error; }
@@ -62,8 +62,8 @@ std::string describeAxes(const Dimensions &);
 /// What a value is, for messages: "a tensor [4, 196]", "the number 3", …
 std::string describe(const Value &);
 
-/// Each axis that any naming of the dimensions has, as an expression of the chosen namings' axes, one naming a dimension.
-/// Axes of the chosen namings stand for themselves.
+/// Each axis that any naming of the dimensions has, as an expression of the chosen namings' axes, one naming a
+/// dimension. Axes of the chosen namings stand for themselves.
 subscript::Substitution renaming(const Dimensions &, const std::vector<Naming> &chosen);
 /// A single name for each dimension, distinct from one another: its own, else i and j for the last two, else x0, x1, ….
 std::vector<Naming> loneNamings(const Dimensions &);

@@ -1,4 +1,5 @@
-// The models' own numbers: each specification of tests/e2e/conformance, evaluated in float64, against the stored output.
+// The models' own numbers: each specification of tests/e2e/conformance, evaluated in float64, against the stored
+// output.
 #include "codegen/Reference/Reference.h"
 #include "dialect/Language/Language.h"
 #include "mlir/IR/MLIRContext.h"
@@ -49,8 +50,8 @@ class Conformance : public ::testing::TestWithParam<std::string> {};
 std::vector<std::string> cases() {
   std::vector<std::string> names;
   std::error_code error;
-  for (llvm::sys::fs::directory_iterator at(SKEWER_SOURCE_DIR "/tests/e2e/conformance", error), end; at != end && !error;
-       at.increment(error))
+  for (llvm::sys::fs::directory_iterator at(SKEWER_SOURCE_DIR "/tests/e2e/conformance", error), end;
+       at != end && !error; at.increment(error))
     if (llvm::sys::fs::exists(at->path() + "/spec.attn"))
       names.push_back(at->path());
   return names;

@@ -6,9 +6,10 @@ using namespace skewer::testing;
 namespace {
 /// The messages about a kernel with q, k, v [2, 4, 12, 8] and a table of 23 rows.
 std::string errors(const std::string &body) {
-  Imported r = import("param N = 12, heads = 4, dim = 8\nsize batch\n"
-                      "kernel test(q, k, v : f32[2, heads, N, dim], table : f32[2*N - 1, dim]) -> f32[2, heads, N, dim] {\n" +
-                      body + "\n}\n");
+  Imported r =
+      import("param N = 12, heads = 4, dim = 8\nsize batch\n"
+             "kernel test(q, k, v : f32[2, heads, N, dim], table : f32[2*N - 1, dim]) -> f32[2, heads, N, dim] {\n" +
+             body + "\n}\n");
   EXPECT_FALSE(r.good) << r.module;
   return r.messages;
 }
@@ -31,7 +32,8 @@ TEST(LanguageError, ReadingOutsideATable) {
 }
 
 TEST(LanguageError, RowsThatAreNeverRead) {
-  Imported r = import("kernel f(q : f32[4, 2], t : f32[9, 2]) -> f32[4, 4] { return einsum('i d, (j - i + 3) d -> i j', q, t, j = 4) }");
+  Imported r = import("kernel f(q : f32[4, 2], t : f32[9, 2]) -> f32[4, 4] { return einsum('i d, (j - i + 3) d -> i "
+                      "j', q, t, j = 4) }");
   EXPECT_TRUE(r.good);
   EXPECT_SAYS(r.messages, "note: of rows 0..8 of 't' only 0..6 are ever read");
 }
@@ -42,7 +44,8 @@ TEST(LanguageError, UnknownNames) {
   EXPECT_SAYS(errors("return rel2e(q)"), "(did you mean 'rel2d'?)");
   EXPECT_SAYS(errors("x = einsum(\"b h i d, (j - i + heds) d -> b h i j\", q, table, j = N)\nreturn x"),
               "4:31: error: unknown name 'heds' in an index expression (did you mean 'heads'?)");
-  EXPECT_SAYS(errors("return softmax(einsum(\"bhid,bhjd->bhij\", q, k) where jj <= i)"), "unknown name 'jj' (did you mean 'j'?)");
+  EXPECT_SAYS(errors("return softmax(einsum(\"bhid,bhjd->bhij\", q, k) where jj <= i)"),
+              "unknown name 'jj' (did you mean 'j'?)");
   EXPECT_SAYS(errors("return rel1d(q, tabel = table)"), "has no argument 'tabel' (did you mean 'table'?)");
 }
 
@@ -57,12 +60,15 @@ TEST(LanguageError, Einsum) {
   EXPECT_SAYS(errors("return einsum(q, k)"), "the first argument of 'einsum' is its text");
   EXPECT_SAYS(errors("return einsum(\"bhid\", q)"), "an einsum says its result");
   EXPECT_SAYS(errors("return einsum(\"bhid,bhjd->bhij\", q)"), "the text names 2 operands, but 1 are given");
-  EXPECT_SAYS(errors("return einsum(\"bhid,hjd->bhij\", q, k)"), "gives operand 2 3 dimensions, but 'k' is a tensor [2, 4, 12, 8]");
-  EXPECT_SAYS(errors("return einsum(\"b h i d, r i -> b h i r\", q, table)"), "axis 'i' has size 12 elsewhere, but 8 here");
+  EXPECT_SAYS(errors("return einsum(\"bhid,hjd->bhij\", q, k)"),
+              "gives operand 2 3 dimensions, but 'k' is a tensor [2, 4, 12, 8]");
+  EXPECT_SAYS(errors("return einsum(\"b h i d, r i -> b h i r\", q, table)"),
+              "axis 'i' has size 12 elsewhere, but 8 here");
   EXPECT_SAYS(errors("return einsum(\"b h i d, (z + 1) d -> b h i z\", q, table)"), "axis 'z'");
   EXPECT_SAYS(errors("return einsum(\"b h i d -> b h i d\", q, zz = 3)"), "no axis 'zz' in this text");
   EXPECT_SAYS(errors("return einsum(\"b h (i d -> b h i d\", q)"), "is never closed");
-  EXPECT_SAYS(errors("return einsum(\"b h i d, (j - i + len(x)) d -> b h i j\", q, table, j = 3)"), "there is no axis 'x'");
+  EXPECT_SAYS(errors("return einsum(\"b h i d, (j - i + len(x)) d -> b h i j\", q, table, j = 3)"),
+              "there is no axis 'x'");
 }
 
 TEST(LanguageError, Shapes) {
@@ -72,7 +78,8 @@ TEST(LanguageError, Shapes) {
   EXPECT_SAYS(errors("return reshape(q, [5, 5])"), "768 elements against 25");
   EXPECT_SAYS(errors("return q[:, :, 13:]"), "the dimension has size 12, found 13");
   EXPECT_SAYS(errors("return q[:, :, 5:5]"), "this slice is empty");
-  EXPECT_SAYS(errors("return gather(table, i + 12, i = 12, dim = 0)"), "at i = 11 it reads row 23, but there are rows 0..22");
+  EXPECT_SAYS(errors("return gather(table, i + 12, i = 12, dim = 0)"),
+              "at i = 11 it reads row 23, but there are rows 0..22");
   EXPECT_SAYS(errors("return softmax(q where z <= 3)"), "unknown name 'z'");
   EXPECT_SAYS(errors("return rel1d(table, q)"), "argument 'q' is a tensor [b, h, i, d], found a tensor [23, 8]");
   EXPECT_SAYS(errors("return rel1d(q)"), "scheme 'rel1d' needs an argument 'table'");
@@ -92,7 +99,8 @@ TEST(LanguageError, Declarations) {
   EXPECT_SAYS(rejected("kernel f(q : f32[0]) -> f32[3] { return q }"), "a size is at least 1, but 0 is 0");
   EXPECT_SAYS(rejected("param N = 3\nkernel f(q : f32[N - 5]) -> f32[3] { return q }"), "but N - 5 is -2");
   EXPECT_SAYS(rejected("param N = 3\nkernel f(q : f32[N / 2]) -> f32[3] { return q }"), "found the number 1.5");
-  EXPECT_SAYS(rejected("kernel f(q : f32[9000000000000, 9000000000000]) -> f32[3] { return q }"), "more than 2^46 elements");
+  EXPECT_SAYS(rejected("kernel f(q : f32[9000000000000, 9000000000000]) -> f32[3] { return q }"),
+              "more than 2^46 elements");
   EXPECT_SAYS(rejected("kernel f(q : f32[99999999999999999999]) -> f32[3] { return q }"), "does not fit 64 bits");
   EXPECT_SAYS(rejected("param N = 9223372036854775807 + 1"), "does not fit 64 bits");
   EXPECT_SAYS(rejected("size b\nkernel f(q : f32[3, b]) -> f32[3] { return q }"), "must come before");

@@ -78,35 +78,41 @@ TEST(Language, IndexExpressionsHaveParamsReplaced) {
 }
 
 TEST(Language, LengthsInIndexExpressions) {
-  Imported r = import(kernel(std::string("x = einsum(\"b h i d, (j - i + len(i) - 1) d -> b h i j\", q, table)") + finish));
+  Imported r =
+      import(kernel(std::string("x = einsum(\"b h i d, (j - i + len(i) - 1) d -> b h i j\", q, table)") + finish));
   EXPECT_TRUE(contains(r.module, "(j - i + 11) d")) << r.messages;
 }
 
 TEST(Language, PartnersShareTheirSizes) {
   Imported r = import(kernel(
-      std::string("x = einsum(\"b h (iy ix) d, (jy - iy + 3) d -> b h (iy ix) (jy jx)\", q, table, jy = 3, jx = 4) * 0.5 "
-                  "where jy <= 10") + finish));
+      std::string(
+          "x = einsum(\"b h (iy ix) d, (jy - iy + 3) d -> b h (iy ix) (jy jx)\", q, table, jy = 3, jx = 4) * 0.5 "
+          "where jy <= 10") +
+      finish));
   EXPECT_TRUE(contains(r.module, "sizes {ix = 4 : i64, iy = 3 : i64, jx = 4 : i64, jy = 3 : i64}")) << r.messages;
 }
 
 TEST(Language, SchemesAreInlined) {
   std::string inlined = import(kernel(std::string("x = rel1d(q, table)") + finish)).module;
-  std::string written = import(kernel(std::string("x = einsum(\"b h i d, (j - i + N - 1) d -> b h i j\", q, table)") + finish)).module;
+  std::string written =
+      import(kernel(std::string("x = einsum(\"b h i d, (j - i + N - 1) d -> b h i j\", q, table)") + finish)).module;
   EXPECT_NE(inlined, "");
   EXPECT_EQ(inlined, written);
 }
 
 TEST(Language, OwnSchemesComeBeforeBuiltInOnes) {
-  Imported r = import("scheme rel1d(q : [b, h, i, d], table : [r, d]) = einsum(\"b h i d, (i - j + len(i) - 1) d -> b h i j\", q, table)\n" +
+  Imported r = import("scheme rel1d(q : [b, h, i, d], table : [r, d]) = einsum(\"b h i d, (i - j + len(i) - 1) d -> b "
+                      "h i j\", q, table)\n" +
                       kernel(std::string("x = rel1d(q, table)") + finish));
   EXPECT_TRUE(contains(r.module, "(i - j + 11) d")) << r.messages;
 }
 
 TEST(Language, SchemesTakeListsDefaultsAndSizes) {
-  Imported r = import("scheme mine(q : [b, h, i, d], table : [r, d], map = (H, W), shift = 2) {\n"
-                      "  (A, B) = map\n"
-                      "  return einsum(\"b h i d, (j - i + A*B - map[1] + W - H + H - shift + 1) d -> b h i j\", q, table)\n}\n" +
-                      kernel(std::string("x = mine(q, table, map = (3, 4), j = N)") + finish));
+  Imported r = import(
+      "scheme mine(q : [b, h, i, d], table : [r, d], map = (H, W), shift = 2) {\n"
+      "  (A, B) = map\n"
+      "  return einsum(\"b h i d, (j - i + A*B - map[1] + W - H + H - shift + 1) d -> b h i j\", q, table)\n}\n" +
+      kernel(std::string("x = mine(q, table, map = (3, 4), j = N)") + finish));
   EXPECT_TRUE(contains(r.module, "(j - i + 11) d")) << r.messages;
 }
 
@@ -114,12 +120,14 @@ TEST(Language, MaskOfSoftmax) {
   Imported r = import(kernel("return einsum(\"bhij,bhjd->bhid\", softmax(content * dim^-0.5 where j <= i), v)"));
   EXPECT_TRUE(contains(r.module, "over \"j\" where \"j <= i\"")) << r.messages;
   EXPECT_TRUE(contains(r.module, "dense<0.353553385>"));
-  std::string keyword = import(kernel("return einsum(\"bhij,bhjd->bhid\", softmax(content * dim^-0.5, where = j <= i), v)")).module;
+  std::string keyword =
+      import(kernel("return einsum(\"bhij,bhjd->bhid\", softmax(content * dim^-0.5, where = j <= i), v)")).module;
   EXPECT_EQ(r.module, keyword);
 }
 
 TEST(Language, WhereElsewhereIsAGuard) {
-  Imported r = import(kernel(std::string("x = einsum(\"b h i d, (j - i + 2) d -> b h i j\", q, table) where abs(j - i) <= 2") + finish));
+  Imported r = import(kernel(
+      std::string("x = einsum(\"b h i d, (j - i + 2) d -> b h i j\", q, table) where abs(j - i) <= 2") + finish));
   EXPECT_TRUE(contains(r.module, "-> b h i j\" where \"abs(i - j) <= 2\"")) << r.messages;
   r = import(kernel(std::string("x = (content + 1) where j <= i") + finish));
   EXPECT_TRUE(contains(r.module, "attn.position \"i j\" = \"j <= i\"")) << r.messages;
@@ -131,7 +139,9 @@ TEST(Language, MasksMakeReadsLegal) {
   EXPECT_TRUE(contains(r.module, "where \"j <= i\" sizes {j = 12 : i64}")) << r.messages;
   EXPECT_FALSE(import(kernel(read + "return einsum(\"bhij,bhjd->bhid\", softmax((content + x) * 2), v)")).good);
   // Another use that no mask covers.
-  EXPECT_FALSE(import(kernel(read + "p = softmax(content + x where j <= i)\nreturn einsum(\"bhij,bhjd->bhid\", p + x, v)")).good);
+  EXPECT_FALSE(
+      import(kernel(read + "p = softmax(content + x where j <= i)\nreturn einsum(\"bhij,bhjd->bhid\", p + x, v)"))
+          .good);
 }
 
 TEST(Language, FunctionsOfPositions) {
@@ -145,10 +155,12 @@ TEST(Language, FunctionsOfPositions) {
 TEST(Language, PastedSkews) {
   Imported r = import(kernel(std::string("logits = einsum(\"bhid,rd->bhir\", q, table)\n"
                                          "flat = pad(reshape(pad(logits, (0, 1)), [2, heads, -1]), high = [N - 1])\n"
-                                         "x = reshape(flat, 2, heads, N + 1, 2*N - 1)[:, :, :N, N-1:]") + finish));
+                                         "x = reshape(flat, 2, heads, N + 1, 2*N - 1)[:, :, :N, N-1:]") +
+                             finish));
   EXPECT_TRUE(contains(r.module, "attn.pad")) << r.messages;
   EXPECT_TRUE(contains(r.module, "high [0, 0, 11]"));
-  EXPECT_TRUE(contains(r.module, "offsets [0, 0, 0, 11] strides [1, 1, 1, 1] : tensor<2x4x13x23xf32> to tensor<2x4x12x12xf32>"));
+  EXPECT_TRUE(contains(r.module,
+                       "offsets [0, 0, 0, 11] strides [1, 1, 1, 1] : tensor<2x4x13x23xf32> to tensor<2x4x12x12xf32>"));
   r = import(kernel(std::string("x = skew(einsum(\"bhid,rd->bhir\", q, table))") + finish));
   EXPECT_TRUE(contains(r.module, "attn.skew")) << r.messages;
 }
@@ -171,7 +183,9 @@ TEST(Language, NarrowTypesAreComputedInF32) {
 TEST(Language, Arithmetic) {
   std::string values = "param N = (7 // 2) * 2^3 - 14 % 4 + 10 / 5\nkernel f(x : f32[N]) -> f32[N] { return x }";
   EXPECT_TRUE(contains(import(values).module, "tensor<24xf32>")) << import(values).messages;
-  Imported r = import("kernel f(x : f32[3]) -> f32[3] { return relu(-x^2) + sigmoid(x) / 4 - abs(x) * sqrt(16) + min(x, 1) }");
-  for (const char *op : {"arith.negf", "arith.maximumf", "math.exp", "arith.divf", "math.absf", "dense<4.000000e+00>", "arith.minimumf"})
+  Imported r =
+      import("kernel f(x : f32[3]) -> f32[3] { return relu(-x^2) + sigmoid(x) / 4 - abs(x) * sqrt(16) + min(x, 1) }");
+  for (const char *op :
+       {"arith.negf", "arith.maximumf", "math.exp", "arith.divf", "math.absf", "dense<4.000000e+00>", "arith.minimumf"})
     EXPECT_TRUE(contains(r.module, op)) << r.messages;
 }
