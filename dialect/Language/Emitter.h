@@ -42,6 +42,7 @@ private:
 
   // Evaluate.cpp: expressions without tensors, and the way to the others.
   Value evaluate(const Node &);
+  Value evaluateNode(const Node &);
   Value evaluateName(const Node &);
   Value evaluateUnary(const Node &);
   Value evaluateBinary(const Node &);
@@ -131,7 +132,7 @@ private:
     std::vector<std::vector<llvm::StringRef>> dimensions; // places of the operands' dimensions
   };
   std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages
-  unsigned schemeDepth = 0;
+  unsigned schemeDepth = 0, evaluationDepth = 0;
 };
 
 } // namespace skewer::language

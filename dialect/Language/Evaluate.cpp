@@ -41,6 +41,18 @@ std::vector<std::string> Emitter::visibleNames() const {
 }
 
 Value Emitter::evaluate(const Node &node) {
+  // Schemes inside schemes add up. This many levels were measured to fit a stack of 2 MiB, in a release build.
+  constexpr unsigned kMaximumDepth = 600;
+  if (evaluationDepth >= kMaximumDepth)
+    return error(node.text, "this expression and the schemes that it is in are nested deeper than " +
+                                std::to_string(kMaximumDepth) + " levels");
+  ++evaluationDepth;
+  Value value = evaluateNode(node);
+  --evaluationDepth;
+  return value;
+}
+
+Value Emitter::evaluateNode(const Node &node) {
   switch (node.kind) {
   case NodeKind::Number:
     return node.isInteger ? Value::whole(node.integer) : Value::real(node.number);

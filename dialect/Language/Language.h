@@ -14,8 +14,7 @@ struct Options {
 
 /// Parses the main buffer of `sources` and emits one `func.func` for each `kernel`:
 ///   - argument i carries {attn.name = "q", attn.shape = ["batch", 4, 196, 128]} (a string is a run-time size) and has
-///   the
-///     tensor type with `?` there; the result carries {attn.shape = […]} too;
+///     the tensor type with `?` there; the result carries {attn.shape = […]} too;
 ///   - the function carries {attn.kernel, attn.sizes = ["batch", …]}, the run-time sizes in order of declaration;
 ///   - every operation has the FileLineColLoc of the text that said it.
 ///   - a scalar beside a tensor is a splat arith.constant, or tensor.splat with tensor.dim where a size is a run-time one;

@@ -131,6 +131,11 @@ TEST(LanguageError, DeepAndLongTexts) {
   for (int k = 0; k < 200000; ++k)
     chain += " + q";
   EXPECT_SAYS(rejected("kernel f(q : f32[3]) -> f32[3] { return " + chain + " }"), "operations in one chain");
+  std::string deep = "a(x)";
+  for (int k = 0; k < 390; ++k)
+    deep += " + x";
+  EXPECT_SAYS(rejected("scheme a(x : [i]) = " + deep + "\nkernel f(q : f32[3]) -> f32[3] { return a(q) }"),
+              "nested deeper than 600 levels");
   std::string postfix = "q";
   for (int k = 0; k < 200000; ++k)
     postfix += "[0]";
