@@ -5,31 +5,127 @@ include "mlir/Pass/PassBase.td"
 
 def AttnRaiseSkew : Pass<"attn-raise-skew", "::mlir::func::FuncOp"> {
   let summary = "chains of pad, reshape, slice, gather and rearrange become one index map each";
+  let description = [{
+    Every index map that the score of a softmax is made from becomes an `attn.einsum` of one operand that says the map;
+    a map of a map says the composed one. Padding becomes a guard unless bounds prove that it is never read. Maps of sums
+    and multiples move below them, to the einsums. A gather whose constant indices are an index expression (affine,
+    affine on a map's axes, or a step function of the offset) is read through that.
+
+    ```mlir
+    %p = attn.pad %l low [0, 0, 1] high [0, 0, 0] : tensor<2x4x7xf32> to tensor<2x4x8xf32>
+    %f = attn.reshape %p : tensor<2x4x8xf32> to tensor<2x8x4xf32>
+    %s = attn.slice %f offsets [0, 1, 0] strides [1, 1, 1] : tensor<2x8x4xf32> to tensor<2x7x4xf32>
+    %r = attn.reshape %s : tensor<2x7x4xf32> to tensor<2x4x7xf32>
+    %t = attn.slice %r offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x7xf32> to tensor<2x4x4xf32>
+    ```
+    becomes
+    ```mlir
+    %t = attn.einsum "h i (j - i + 3) -> h i j" sizes {j = 4 : i64}(%l) : (tensor<2x4x7xf32>) -> tensor<2x4x4xf32>
+    ```
+  }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnPropagateMasks : Pass<"attn-propagate-masks", "::mlir::func::FuncOp"> {
   let summary = "a softmax's mask becomes known to the terms that feed it";
+  let description = [{
+    Off its mask a softmax does not look at its input, so an einsum that nothing else reads may as well be 0 there: the
+    mask becomes its guard. What follows (composing, bounds of tables) may assume it.
+
+    ```mlir
+    %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+    %p = attn.softmax "i j" over "j" where "j <= i"(%s) : tensor<4x4xf32>
+    ```
+    becomes
+    ```mlir
+    %s = attn.einsum "i d, j d -> i j" where "j <= i"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+    %p = attn.softmax "i j" over "j" where "j <= i"(%s) : tensor<4x4xf32>
+    ```
+  }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnComposeSkew : Pass<"attn-compose-skew", "::mlir::func::FuncOp"> {
   let summary = "an index map after an einsum becomes an index expression inside the einsum";
+  let description = [{
+    The map's subscripts take the place of the einsum's axes and are simplified over the result's box and under its guard;
+    a dimension that they take apart by division is named by its axes. Only the operations that make up scores are
+    composed. Contracted axes stay axes: an operand whose map would mix them with others is read as it is.
+
+    ```mlir
+    %l = attn.einsum "h i d, r d -> h i r"(%q, %table) : (tensor<2x4x8xf32>, tensor<7x8xf32>) -> tensor<2x4x7xf32>
+    %s = attn.skew %l : tensor<2x4x7xf32> to tensor<2x4x4xf32>
+    ```
+    becomes
+    ```mlir
+    %s = attn.einsum "h i d, (j - i + 3) d -> h i j" sizes {j = 4 : i64}(%q, %table)
+        : (tensor<2x4x8xf32>, tensor<7x8xf32>) -> tensor<2x4x4xf32>
+    ```
+  }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
   let summary = "softmax of a sum of terms, times values, becomes attn.attention";
+  let description = [{
+    The score is taken apart into terms through sums, differences and products by numbers, which become scales; what has
+    no form of its own is read as a tensor. Names are the same whoever wrote the program: leading axes keep theirs, then
+    `i` and `j` (`iy ix`, `jy jx` where all subscripts agree on a map), `d` for what a term contracts and `e` for the
+    values' own axis. Terms of the query alone are dropped with a remark. A softmax that cannot be fused is left as it
+    is, with a remark and the reason in the function's `attn.unfused`.
+
+    ```mlir
+    %s = attn.einsum "x c, y c -> x y"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+    %p = attn.softmax "x y" over "y"(%s) : tensor<4x4xf32>
+    %o = attn.einsum "x y, y c -> x c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e"(%v) score {
+      attn.term "i d, j d"(%q, %k) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
+    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    ```
+  }];
   let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
 }
 def AttnPrintTermClasses : Pass<"attn-print-term-classes", "::mlir::func::FuncOp"> {
   let summary = "a remark on each term that says its class";
+  let description = [{
+    For people and tests: classes are derived, so the IR does not show them.
+
+    ```
+    remark: content: matmul of queries and keys
+    ```
+  }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let summary = "the cost model chooses tiles, blocks and a strategy for each term";
+  let description = [{
+    Adds an `#attn.cpu_schedule` to every `attn.attention` whose operands the CPU lowering can walk. The choice comes
+    from the description of the processor (lanes, registers, caches, FMAs a cycle) and the layer's sizes, never from a
+    measurement of the machine at hand.
+
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf32> -> tensor<64x64xf32>
+    // becomes, with target=x86-64-v3,
+    %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf32> -> tensor<64x64xf32>
+        schedule #attn.cpu_schedule<target = "x86-64-v3", lanes = 8, …, strategies = ["matmul"]>
+    ```
+  }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
 }
 def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
   let summary = "scheduled attention becomes loops over vectors";
+  let description = [{
+    A function that is one scheduled `attn.attention` of f32 becomes its phases: `NAME_pack` (tables, only where a term
+    reads one by an offset) and `NAME_attend`, on flat buffers, and the module gets `attn.plan`: arguments, phases with
+    their work items, workspace sizes. Other functions are left to `attn-to-linalg`, with the reason in `attn.unfused`.
+
+    ```mlir
+    func.func @layer(%q: tensor<64x64xf32>, …) -> tensor<64x64xf32> { … attn.attention … schedule … }
+    // becomes
+    func.func @layer_attend(%q: memref<?xf32>, …, %shared: memref<?xi8>, %local: memref<?xi8>, %begin: index, %end: index)
+    ```
+  }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];

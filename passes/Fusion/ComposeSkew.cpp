@@ -54,7 +54,7 @@ struct ComposeSkew : skewer::impl::AttnComposeSkewBase<ComposeSkew> {
         return;
     }
     for (const Factor &factor : summand.factors)
-      if (factor.operand.getDefiningOp<SoftmaxOp>())
+      if (factor.operand == op->getResult(0) || factor.operand.getDefiningOp<SoftmaxOp>())
         return;
     OpBuilder builder(op);
     if (Value composed = buildEinsum(builder, summand, names, type)) {

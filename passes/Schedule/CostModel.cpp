@@ -6,12 +6,15 @@
 
 using namespace skewer;
 
-// Bytes a cycle between the caches; measured 45-61 (L2) and 24-27 (L3) on Zen 5, lower on Cascade Lake.
-static constexpr double kL2Bytes = 45, kL3Bytes = 20;
 // Loads a cycle of every core described here; a broadcast from memory counts as one.
 static constexpr double kLoads = 2;
 // Cycles to rescale one row's maximum and sum when the softmax is online, besides its accumulators.
 static constexpr double kRescale = 40;
+// Instructions of one vector of exp2 with its maximum and sum: on the FMA pipes, and adds, comparisons and rounding that
+// have pipes of their own on some processors.
+static constexpr double kExpMultiplies = 8, kExpAdds = 8;
+// Share of L1 that a panel of keys may take: queries, scores and the prefetcher's lines need the rest.
+static constexpr double kPanelShare = 0.6;
 // A head's keys are packed once for each run of work items; fewer rows than this make the packing show.
 static constexpr int64_t kRowsPerItem = 512;
 
@@ -49,6 +52,12 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target) {
                       multiplyCycles(count, widthVectors, sizes.keys, {rows, vectors}, target);
       // Too few independent accumulators leave the FMAs waiting for their own results (latency 4).
       cycles *= std::max(1.0, 4 * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
+      // Row groups pass over one panel of keys after the other: a panel that leaves no room in L1 comes from L2 for
+      // each of them, and half of that shows.
+      double panelBytes = 4.0 * std::min(vectors, keyVectors) * target.lanes * sizes.depth;
+      if (panelBytes > kPanelShare * target.l1Bytes)
+        cycles += 0.5 * panelBytes / target.l2Rate * llvm::divideCeil(keyVectors, vectors) *
+                  llvm::divideCeil(count, rows);
       // Between equals, fewer loads.
       cycles *= 1 + 0.05 * double(rows + vectors) / double(rows * vectors);
       if (cycles < bestCycles) {
@@ -66,6 +75,9 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
   double compute = (multiplyCycles(tile.rows, llvm::divideCeil(sizes.keys, target.lanes), sizes.depth, tile, target) +
                     multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
                    tile.rows;
+  double exponentials = target.separateAdd ? std::max(kExpMultiplies / target.fmaPerCycle, kExpAdds / 2)
+                                           : (kExpMultiplies + kExpAdds) / target.fmaPerCycle;
+  compute += exponentials * llvm::divideCeil(sizes.keys, target.lanes);
   Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, INFINITY};
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
   double bytesOfHead = 4.0 * sizes.keys * (sizes.depth + sizes.width);
@@ -79,11 +91,11 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
       double scoreBytes = 4.0 * keys * (1 + sizes.extraPerKey);
       // Keys and values pass through once a row block; they come from L2 if a head and the block fit there together.
       bool inL2 = bytesOfHead + blockBytes < 0.8 * target.l2Bytes;
-      double traffic = bytesOfHead / (inL2 ? kL2Bytes : kL3Bytes) / rows;
+      double traffic = bytesOfHead / (inL2 ? target.l2Rate : target.l3Rate) / rows;
       // Scores are written, read, written and read: free in L1, else at L2's (or L3's) rate.
       double passes = blockBytes < 0.7 * target.l1Bytes   ? 0
-                      : blockBytes < 0.7 * target.l2Bytes ? 4 * scoreBytes / kL2Bytes
-                                                          : 4 * scoreBytes / kL3Bytes;
+                      : blockBytes < 0.7 * target.l2Bytes ? 4 * scoreBytes / target.l2Rate
+                                                          : 4 * scoreBytes / target.l3Rate;
       int64_t blocks = llvm::divideCeil(sizes.keys, keys);
       passes *= blocks;
       double online = blocks > 1 ? blocks * (kRescale + 3.0 * llvm::divideCeil(sizes.width, target.lanes)) : 0;

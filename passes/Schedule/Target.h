@@ -15,7 +15,8 @@ struct Target {
   double fmaPerCycle = 2;      // vector FMAs
   bool separateAdd = false;    // FADD has pipes of its own beside the FMAs
   int64_t l1Bytes = 32 << 10, l2Bytes = 1 << 20;
-  double gigahertz = 3;        // for predictions only
+  double l2Rate = 45, l3Rate = 20; // bytes a cycle that one core gets from L2 and from what is behind it
+  double gigahertz = 3;            // for predictions only
 };
 
 /// The descriptions that come with Skewer; the first is the default where the host is not recognised.

@@ -1,0 +1,121 @@
+// attn.attention on the generic path: one row of scores at a time.
+#include "passes/Lowering/GenericKernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+using subscript::Expr;
+
+bool Kernel::emitAttention(attn::AttentionOp op) {
+  attn::ScoreSpace space = attn::scoreSpace(op);
+  DictionaryAttr known = attn::sizesTo(op.getContext(), space.sizes);
+  auto value = attn::resolve(op.getValueSpec(), op->getOperands(), known, std::nullopt);
+  if (!value || !value->spec.result)
+    return fail(op, "the value spec does not resolve");
+  auto extents = extentsOf(*value, op->getOperands());
+  if (!extents)
+    return fail(op, "a run-time size is no dimension of the values");
+  for (const auto &[axis, size] : space.sizes)
+    if (size != subscript::kRuntime)
+      (*extents)[axis] = {"", size};
+  auto axesOf = [&](std::initializer_list<const std::vector<std::string> *> groups) {
+    std::vector<Axis> axes;
+    for (const std::vector<std::string> *group : groups)
+      for (const std::string &axis : *group)
+        axes.push_back({axis, (*extents)[axis]});
+    return axes;
+  };
+  std::vector<Axis> keys = axesOf({&space.key});
+  Expr key = 0; // its place in the row of scores
+  for (const Axis &axis : keys)
+    key = key * Expr(axis.extent.fixed) + Expr::symbol(axis.name);
+  std::optional<Expr> mask;
+  if (op.getMask()) {
+    mask = subscript::parse(std::string_view(*op.getMask()));
+    if (!mask)
+      return fail(op, "the mask does not parse");
+  }
+
+  struct Term {
+    Contraction product;
+    std::optional<Expr> guard, value;
+    double scale;
+  };
+  std::vector<Term> terms;
+  for (auto term : op.getScore().front().getOps<attn::TermOp>()) {
+    attn::ResolvedEinsum resolved = resolve(term);
+    Term described;
+    if (resolved.subscripts.size() != term.getInputs().size())
+      return fail(term, "the subscripts do not resolve");
+    for (auto [operand, subscripts] : llvm::zip(term.getInputs(), resolved.subscripts))
+      described.product.factors.push_back({&storage[operand], subscripts});
+    for (const std::string &axis : resolved.contracted)
+      described.product.contracted.push_back({axis, {"", resolved.sizes.at(axis)}});
+    described.guard = resolved.guard;
+    if (term.getValue()) {
+      described.value = subscript::parse(std::string_view(*term.getValue()));
+      if (!described.value)
+        return fail(term, "the value does not parse");
+    }
+    described.scale = term.getScale().convertToDouble();
+    terms.push_back(std::move(described));
+  }
+
+  Storage &row = scoreRows[op];
+  row.masked = mask.has_value();
+  Symbols symbols;
+  addRuntimeSizes(*extents, symbols);
+  loops(axesOf({&space.leading, &space.query}), symbols, [&] {
+    auto visible = [&](Value otherwise, const std::function<Value()> &body) {
+      return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
+    };
+    auto place = [&] { return position(row, key, symbols); };
+    auto score = [&] {
+      Value sum = real(0);
+      for (const Term &term : terms) {
+        auto one = [&]() -> Value {
+          Value product = term.product.factors.empty() ? real(1) : dot(term.product, symbols);
+          if (term.value) {
+            Value integer = arith::IndexCastOp::create(b, b.getI64Type(), this->value(*term.value, symbols));
+            product = arith::MulFOp::create(b, product, arith::SIToFPOp::create(b, b.getF32Type(), integer));
+          }
+          return term.scale == 1 ? product : arith::MulFOp::create(b, product, real(term.scale)).getResult();
+        };
+        Value here = term.guard ? guarded(predicate(*term.guard, symbols), real(0), one) : one();
+        sum = arith::AddFOp::create(b, sum, here);
+      }
+      return sum;
+    };
+    // A NaN passes the maximum by and reaches the sum, and so the whole row.
+    Value largest = carry(keys, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
+      return {visible(so[0], [&]() -> Value {
+        Value one = score();
+        store(one, row, place());
+        return arith::MaxNumFOp::create(b, so[0], one);
+      })};
+    })[0];
+    Value sum = carry(keys, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
+      Value power = visible(real(0), [&]() -> Value {
+        return math::ExpOp::create(b, arith::SubFOp::create(b, load(row, place()), largest));
+      });
+      store(power, row, place());
+      return {arith::AddFOp::create(b, so[0], power)};
+    })[0];
+    Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
+    Value inverse = arith::DivFOp::create(b, real(1), arith::SelectOp::create(b, empty, real(1), sum));
+    Contraction output;
+    output.factors = {{&row, {key}}, {&storage[op.getValue()], value->subscripts[0]}};
+    output.contracted = keys;
+    output.parallel = axesOf({&space.value});
+    output.target = &storage[op.getResult()];
+    for (const subscript::Dimension &dimension : *value->spec.result)
+      output.targetSubscripts.push_back(subscript::flatIndex(dimension, value->sizes));
+    output.finish = [&](Value total) -> Value {
+      return arith::MulFOp::create(b, total, isa<VectorType>(total.getType()) ? spread(inverse) : inverse);
+    };
+    contract(output, symbols);
+  });
+  return true;
+}

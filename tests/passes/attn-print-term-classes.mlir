@@ -1,0 +1,32 @@
+// RUN: skewer-opt %s -attn-print-term-classes 2>&1 >/dev/null | FileCheck %s
+
+// CHECK: remark: content: matmul of queries and keys
+// CHECK: remark: content: matmul of queries and one row a key, shared by all heads
+// CHECK: remark: offset per map axis, query side: row jy - iy + 1 of a table, 3 rows, query side
+// CHECK: remark: offset, key side: row ix - jx + 1 of a table a head, 3 rows, key side
+// CHECK: remark: function of the offset: row {{.*}} of a table, {{.*}} query side
+// CHECK: remark: query only
+// CHECK: remark: key only
+// CHECK: remark: position
+// CHECK: remark: scalar of the offset: one number an offset and head, row {{.*}} of 9
+// CHECK: remark: scalar of the offset: the function {{.*}} of the offset, times one number a head
+// CHECK: remark: materialised
+func.func @classes(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %e: tensor<4x8xf32>,
+                   %r: tensor<3x8xf32>, %rh: tensor<2x3x8xf32>, %c: tensor<2x8xf32>, %t4: tensor<4xf32>,
+                   %t9: tensor<2x9xf32>, %slope: tensor<2xf32>, %b: tensor<4x4xf32>) -> tensor<2x4x8xf32> {
+  %o = attn.attention "h (iy ix) (jy jx)" sizes {iy = 2 : i64, ix = 2 : i64, jy = 2 : i64, jx = 2 : i64}
+      value "h (jy jx) e -> h (iy ix) e"(%v) score {
+    attn.term "h (iy ix) d, h (jy jx) d"(%q, %k) scale 1.0 : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+    attn.term "h (iy ix) d, (jy jx) d"(%q, %e) scale 1.0 : tensor<2x4x8xf32>, tensor<4x8xf32>
+    attn.term "h (iy ix) d, (jy - iy + 1) d"(%q, %r) scale 1.0 : tensor<2x4x8xf32>, tensor<3x8xf32>
+    attn.term "h (jy jx) d, h (ix - jx + 1) d"(%k, %rh) scale 1.0 : tensor<2x4x8xf32>, tensor<2x3x8xf32>
+    attn.term "h (iy ix) d, (max(jx - ix, 0)) d"(%q, %c) scale 1.0 : tensor<2x4x8xf32>, tensor<2x8xf32>
+    attn.term "(iy ix)"(%t4) scale 1.0 : tensor<4xf32>
+    attn.term "(jy jx)"(%t4) scale 1.0 : tensor<4xf32>
+    attn.term ""() times "jx*iy" scale 1.0
+    attn.term "h (3*iy - 3*jy + ix - jx + 4)"(%t9) scale 1.0 : tensor<2x9xf32>
+    attn.term "h"(%slope) times "abs(iy - jy)" scale 1.0 : tensor<2xf32>
+    attn.term "(iy ix) (jy jx)"(%b) scale 1.0 : tensor<4x4xf32>
+  } : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
