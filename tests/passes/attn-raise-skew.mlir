@@ -16,7 +16,7 @@ func.func @rel_shift(%l: tensor<2x4x7xf32>) -> tensor<2x4x4xf32> {
 // -----
 // Padding that is read is a guard; the subscript stays inside the operand.
 // CHECK-LABEL: func.func @padded
-// CHECK-NEXT: attn.einsum "(min(i, 3)) -> i" where "i <= 3" sizes {i = 6 : i64}(%arg0)
+// CHECK-NEXT: attn.einsum "(min(j, 3)) -> j" where "j <= 3" sizes {j = 6 : i64}(%arg0)
 func.func @padded(%x: tensor<4xf32>) -> tensor<6xf32> {
   %p = attn.pad %x low [0] high [2] : tensor<4xf32> to tensor<6xf32>
   return %p : tensor<6xf32>
