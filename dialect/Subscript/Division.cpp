@@ -161,7 +161,7 @@ Linear Simplifier::quotient(const Linear &numerator, int64_t n) {
   };
   if (rest.isConstant() || n == 1)
     return withWhole(n == 1 ? rest : Linear(0));
-  if (const Expr *atom = rest.soleAtom()) {
+  if (const Expr *atom = rest.atomAndConstant()) {
     const auto &o = atom->operands();
     // (x floordiv a + c) floordiv n = (x + a*c) floordiv (a*n)
     if (isDivision(*atom, Kind::FloorDiv)) {

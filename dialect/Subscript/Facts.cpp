@@ -163,11 +163,11 @@ Interval Simplifier::computeRange(const Expr &e) {
     return operand(0) * operand(1);
   }
   case Kind::FloorDiv: {
-    if (!o[1].isConstant() || o[1].value() <= 0)
+    Interval x = operand(0), n = operand(1).intersect({1, INT64_MAX}); // there is no value elsewhere
+    if (n.empty())
       return {};
-    Interval x = operand(0);
-    int64_t n = o[1].value();
-    return {x.low == INT64_MIN ? x.low : floorDivide(x.low, n), x.high == INT64_MAX ? x.high : floorDivide(x.high, n)};
+    auto divided = [](int64_t v, int64_t by) { return v == INT64_MIN || v == INT64_MAX ? v : floorDivide(v, by); };
+    return {divided(x.low, x.low >= 0 ? n.high : n.low), divided(x.high, x.high >= 0 ? n.low : n.high)};
   }
   case Kind::Mod: {
     Interval n = operand(1);

@@ -9,26 +9,32 @@ namespace {
 using Wide = __int128;
 constexpr Wide kOpen = static_cast<Wide>(1) << 100; // what stands for an open end in wide arithmetic
 
-Wide widen(int64_t v) { return v == INT64_MIN ? -kOpen : v == INT64_MAX ? kOpen : static_cast<Wide>(v); }
+// A low end is open at INT64_MIN only, a high end at INT64_MAX only; at the other it is that number.
+Wide lowEnd(int64_t v) { return v == INT64_MIN ? -kOpen : static_cast<Wide>(v); }
+Wide highEnd(int64_t v) { return v == INT64_MAX ? kOpen : static_cast<Wide>(v); }
 int64_t narrow(Wide v) { return v >= INT64_MAX ? INT64_MAX : v <= INT64_MIN ? INT64_MIN : static_cast<int64_t>(v); }
 // An open end times 0 is 0: the factor is exactly 0 whatever the other is.
-Wide multiply(int64_t a, int64_t b) {
+Wide multiply(Wide a, Wide b) {
   if (a == 0 || b == 0)
     return 0;
-  bool open = a == INT64_MIN || a == INT64_MAX || b == INT64_MIN || b == INT64_MAX;
-  return open ? ((a < 0) != (b < 0) ? -kOpen : kOpen) : static_cast<Wide>(a) * b;
+  bool open = a == -kOpen || a == kOpen || b == -kOpen || b == kOpen;
+  return open ? ((a < 0) != (b < 0) ? -kOpen : kOpen) : a * b;
 }
 } // namespace
 
 Interval Interval::operator+(const Interval &o) const {
-  // Each end keeps its own side: an open low end never turns into a high one.
-  return {low == INT64_MIN || o.low == INT64_MIN ? INT64_MIN : narrow(widen(low) + widen(o.low)),
-          high == INT64_MAX || o.high == INT64_MAX ? INT64_MAX : narrow(widen(high) + widen(o.high))};
+  return {low == INT64_MIN || o.low == INT64_MIN ? INT64_MIN : narrow(lowEnd(low) + lowEnd(o.low)),
+          high == INT64_MAX || o.high == INT64_MAX ? INT64_MAX : narrow(highEnd(high) + highEnd(o.high))};
 }
-Interval Interval::operator*(int64_t factor) const { return *this * Interval{factor, factor}; }
 Interval Interval::operator*(const Interval &o) const {
-  Wide ends[] = {multiply(low, o.low), multiply(low, o.high), multiply(high, o.low), multiply(high, o.high)};
+  Wide a = lowEnd(low), b = highEnd(high), c = lowEnd(o.low), d = highEnd(o.high);
+  Wide ends[] = {multiply(a, c), multiply(a, d), multiply(b, c), multiply(b, d)};
   return {narrow(*std::min_element(ends, ends + 4)), narrow(*std::max_element(ends, ends + 4))};
+}
+Interval Interval::operator*(int64_t factor) const {
+  // The factor is a number even at the ends of 64 bits.
+  Wide ends[] = {multiply(lowEnd(low), factor), multiply(highEnd(high), factor)};
+  return {narrow(std::min(ends[0], ends[1])), narrow(std::max(ends[0], ends[1]))};
 }
 
 int64_t Linear::coefficientOf(const Expr &atom) const {

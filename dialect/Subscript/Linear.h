@@ -37,7 +37,11 @@ struct Linear {
   }
   bool isConstant() const { return terms.empty(); }
   /// The atom, if the form is nothing but that.
-  const Expr *soleAtom() const { return terms.size() == 1 && terms[0].coefficient == 1 ? &terms[0].atom : nullptr; }
+  const Expr *soleAtom() const { return constant == 0 ? atomAndConstant() : nullptr; }
+  /// The atom, if the form is that plus a constant.
+  const Expr *atomAndConstant() const {
+    return terms.size() == 1 && terms[0].coefficient == 1 ? &terms[0].atom : nullptr;
+  }
   int64_t coefficientOf(const Expr &atom) const;
   int64_t contentOfCoefficients() const; // their greatest common divisor, 0 without terms
   bool operator==(const Linear &o) const;

@@ -44,7 +44,7 @@ std::vector<int64_t> preimage(const Expr &expression, int64_t target, const std:
         wanted = {*first, *last};
         auto low = checkedSubtract(wanted.low, inner.constant), high = checkedSubtract(wanted.high, inner.constant);
         int64_t k = inner.terms[0].coefficient;
-        if (low && high && k != INT64_MIN && k != 0) {
+        if (low && high && *low > INT64_MIN && *high > INT64_MIN && k != INT64_MIN && k != 0) {
           wanted = k > 0 ? Interval{-floorDivide(-*low, k), floorDivide(*high, k)}
                          : Interval{-floorDivide(*high, -k), floorDivide(-*low, -k)};
           atom = inner.terms[0].atom;

@@ -148,7 +148,7 @@ Survey Surveyor::candidates() {
     for (const std::vector<int64_t> &from : corners) {
       sum.run(from);
       auto excess = sum.value(total);
-      if (!excess)
+      if (!excess || *excess == INT64_MIN)
         continue;
       for (size_t k = 0; k < count; ++k) {
         int64_t c = fact.coefficientOf(Expr::symbol(main.symbols[k]));

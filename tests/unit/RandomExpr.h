@@ -42,6 +42,10 @@ public:
     case 5:
       return floorDiv(index(depth - 1), Expr(between(1, 15)));
     case 6:
+      if (below(4) == 0) { // by what is known at run time only
+        Expr divisor = abs(index(depth - 1)) + Expr(1);
+        return below(2) ? mod(index(depth - 1), divisor) : floorDiv(index(depth - 1) * divisor + symbol(), divisor);
+      }
       return mod(index(depth - 1), Expr(between(1, 15)));
     case 7:
       return below(2) ? min(index(depth - 1), index(depth - 1)) : max(index(depth - 1), index(depth - 1));

@@ -94,6 +94,8 @@ TEST(SubscriptDivision, Rules) {
   EXPECT_EQ(simple("i floordiv 1 + i mod 1"), "i");
   EXPECT_EQ(simple("(-i) floordiv 14", {{"i", {1, 14}}}), "-1");
   EXPECT_EQ(simple("(i*n) floordiv n"), "i");
+  EXPECT_EQ(simple("i mod (i + 5)"), "i mod (i + 5)");
+  EXPECT_EQ(simple("14*((i floordiv 14 + 1) mod 5) + i mod 14"), "14*((i floordiv 14 + 1) mod 5) + i mod 14");
   EXPECT_EQ(simple("(i*n + j) mod n", {{"j", {0, 99}}, {"n", {1, 1000}}}, "j < n"), "j");
 }
 
