@@ -132,7 +132,37 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
 }
 def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
   let summary = "the generic path: what did not fuse becomes linalg on buffers";
+  let description = [{
+    A function that is not one scheduled attention becomes one phase, `NAME_compute`: a buffer in the shared workspace for
+    each intermediate tensor (those that do not live together share memory), `linalg.generic` for what is element-wise,
+    loops for what has index expressions. Sums are in f32 whatever the tensors hold. A weight that a mask took away
+    contributes nothing, whatever it is multiplied with; a softmax row without a visible element is 0. The module gets
+    its `attn.plan`.
+
+    ```mlir
+    func.func @f(%x: tensor<4x7xf32> {attn.name = "x"}) -> tensor<4x4xf32> {
+      %r = attn.skew %x : tensor<4x7xf32> to tensor<4x4xf32>
+      return %r : tensor<4x4xf32>
+    }
+    ```
+    becomes, with `begin` and `end` of the one work item as the last arguments,
+    ```mlir
+    func.func @f_compute(%x: memref<?xf32>, %output: memref<?xf32>, %shared: memref<?xi8>, %local: memref<?xi8>,
+                         %begin: index, %end: index) {
+      scf.for %item = %begin to %end step %c1 {
+        scf.for %d0 = %c0 to %c4 step %c1 {
+          scf.for %d1 = %c0 to %c4 step %c1 {
+            ... = memref.load %x[...]      // row d0, column d1 - d0 + 3
+            memref.store ..., %output[...]
+          }
+        }
+      }
+      return
+    }
+    ```
+  }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect"];
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 #endif

@@ -52,6 +52,9 @@ bool Kernel::emitAttention(attn::AttentionOp op) {
     for (auto [operand, subscripts] : llvm::zip(term.getInputs(), resolved.subscripts))
       described.product.factors.push_back({&storage[operand], subscripts});
     for (const std::string &axis : resolved.contracted)
+      if (resolved.sizes.at(axis) == subscript::kRuntime)
+        return fail(term, "axis '" + axis + "' of run-time size is contracted");
+    for (const std::string &axis : resolved.contracted)
       described.product.contracted.push_back({axis, {"", resolved.sizes.at(axis)}});
     described.guard = resolved.guard;
     if (term.getValue()) {

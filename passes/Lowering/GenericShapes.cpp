@@ -98,7 +98,7 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
   for (size_t d = 0; d < shape.size(); ++d) {
     if (!ShapedType::isDynamic(shape[d].fixed))
       continue;
-    size_t from = gather && static_cast<int64_t>(d) > gather.getDimension() ? d - added : d;
+    size_t from = gather && d > gather.getDimension() ? d - added : d;
     if (from >= input.size() || input[from].name.empty())
       return std::nullopt;
     shape[d] = input[from];
@@ -196,7 +196,7 @@ bool Kernel::planWorkspace() {
   std::vector<Interval> intervals;
   std::map<std::string, int> powers; // how often each run-time size is a factor
   bool overflow = false;
-  auto plan = [&](Storage &tensor, size_t begin, size_t end) {
+  auto reserve = [&](Storage &tensor, size_t begin, size_t end) {
     int64_t bytes = tensor.element.getIntOrFloatBitWidth() / 8;
     std::map<std::string, int> own;
     for (const Extent &extent : tensor.shape) {
@@ -212,7 +212,7 @@ bool Kernel::planWorkspace() {
       continue;
     Storage &tensor = storage[op.getResult(0)];
     if (auto row = scoreRows.find(&op); row != scoreRows.end())
-      plan(row->second, order[&op], order[&op]);
+      reserve(row->second, order[&op], order[&op]);
     if (tensor.number || isa<arith::ConstantOp>(op))
       continue;
     if (&op == last) {
@@ -225,17 +225,17 @@ bool Kernel::planWorkspace() {
         user = user->getParentOp();
       end = std::max(end, order[user]);
     }
-    plan(tensor, order[&op], end);
+    reserve(tensor, order[&op], end);
   }
   if (overflow)
     return fail(source, "an intermediate tensor is too large to address");
   int64_t fixed = place(intervals, false), scaled = place(intervals, true);
-  this->plan.sharedBytes = {fixed, scaled, {}};
+  plan.sharedBytes = {fixed, scaled, {}};
   Value factor = index(1);
   if (scaled)
     for (const auto &[name, power] : powers)
       for (int n = 0; n < power; ++n) {
-        this->plan.sharedBytes.factors.push_back(name);
+        plan.sharedBytes.factors.push_back(name);
         factor = b.createOrFold<arith::MulIOp>(factor, sizes.at(name));
       }
   for (Interval &interval : intervals) {
