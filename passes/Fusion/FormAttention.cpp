@@ -381,6 +381,15 @@ bool Candidate::build(std::string &why) {
   AxisSizes all;
   Substitution none;
   Einsum valueSpec = nameContracted(value, all, none);
+  // A single key is read at the constant 0: the axis of one element that stands there is the key's.
+  if (key.size() == 1 && sizes[key[0]] == 1 && !llvm::is_contained(valueSpec.axes(), key[0])) {
+    std::vector<int64_t> extents = shapeOf(value.factors[0].operand);
+    for (auto [dimension, extent] : llvm::zip(llvm::reverse(valueSpec.operands[0]), llvm::reverse(extents)))
+      if (!dimension.isProduct() && extent == 1) {
+        dimension = axis(key);
+        break;
+      }
+  }
   valueSpec.result = result;
   std::string rearrangement;
   Dimensions wanted;
