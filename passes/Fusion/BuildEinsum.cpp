@@ -65,7 +65,11 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
     if (size != kRuntime)
       domain[axis] = {0, size - 1};
   summand.guard = simplify(substitute(summand.guard, substitution), domain);
-  std::optional<Expr> guard = summand.guard.isConstant() ? std::nullopt : std::optional<Expr>(summand.guard);
+  bool never = summand.guard.isConstant(0);
+  std::optional<Expr> guard =
+      summand.guard.isConstant() && !never ? std::nullopt : std::optional<Expr>(summand.guard);
+  if (never) // all padding: what is read does not matter, but must be there
+    eachExpression(summand, [&](Expr &e) { e = Expr(0); });
   std::set<std::string> order; // contracted axes by appearance
   Substitution contracted;
   AxisSizes all = sizes;
