@@ -84,6 +84,7 @@ int run(const Options &options) {
                               kernel.name, comparison.rows, comparison.allRows,
                               options.expect.empty() ? "the float64 reference" : options.expect, comparison.error,
                               tolerance);
+  llvm::outs().flush(); // the line comes before the error that it leads to
   if (comparison.within(tolerance))
     return kDone;
   if (comparison.mismatches)

@@ -5,6 +5,17 @@
 
 namespace skewer::driver {
 
+/// A definition up to the parenthesis that closes its arguments.
+static llvm::StringRef headOf(llvm::StringRef line) {
+  int depth = 0;
+  for (size_t k = 0; k < line.size(); ++k) {
+    depth += (line[k] == '(') - (line[k] == ')');
+    if (line[k] == ')' && depth == 0)
+      return line.take_front(k + 1);
+  }
+  return line;
+}
+
 int schemes(const Options &) {
   for (const language::SchemeFile &file : language::builtinSchemes()) {
     llvm::outs() << file.name << "\n";
@@ -18,7 +29,7 @@ int schemes(const Options &) {
     // The definitions' heads say what to call and with what.
     while (!line.empty() || !rest.empty()) {
       if (line.starts_with("scheme "))
-        llvm::outs() << "    " << line.split(" = ").first.rtrim(" ={") << "\n";
+        llvm::outs() << "    " << headOf(line) << "\n";
       std::tie(line, rest) = rest.split('\n');
     }
     llvm::outs() << "\n";

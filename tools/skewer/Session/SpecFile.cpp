@@ -4,6 +4,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace skewer::driver {
@@ -19,7 +20,7 @@ static bool wrong(const std::string &path, const std::string &text) {
 static bool checkText(const std::string &path, llvm::StringRef text, SpecKind kind) {
   if (text.trim().empty())
     return wrong(path, "the spec is empty: expected at least one kernel");
-  size_t line = 1, lineStart = 0, depth = 0;
+  size_t line = 1, lineStart = 0, depth = 0, angles = 0;
   for (size_t k = 0; k < text.size(); ++k) {
     unsigned char c = static_cast<unsigned char>(text[k]);
     if (c < 32 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\v')
@@ -35,7 +36,13 @@ static bool checkText(const std::string &path, llvm::StringRef text, SpecKind ki
       ++depth;
     else if ((c == ')' || c == ']' || c == '}') && depth)
       --depth;
-    if (depth > kDeepestNesting)
+    // MLIR nests types in angle brackets; '<=' and '->' are none.
+    char next = k + 1 < text.size() ? text[k + 1] : '\0';
+    if (kind == SpecKind::Mlir && c == '<' && next != '=' && next != ' ')
+      ++angles;
+    else if (c == '>' && angles && text[k - 1] != '-')
+      --angles;
+    if (std::max(depth, angles) > kDeepestNesting)
       return wrong(path + fmt::format(":{}:{}", line, k - lineStart + 1),
                    fmt::format("brackets are nested deeper than {}", kDeepestNesting));
   }

@@ -1,0 +1,47 @@
+"""conformance.py FOLDER [OPTION…]: every case under FOLDER through `skewer run`, compared with the model's own output.
+
+A case is a folder with case.json (files, tolerance) and spec.attn. Prints a line a case and fails if any does.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+
+def run(folder, options):
+    with open(os.path.join(folder, "case.json")) as f:
+        case = json.load(f)
+    with open(os.path.join(folder, "spec.attn")) as f:
+        text = re.sub(r"#.*", "", f.read())
+    arguments = text[text.index("kernel "):].split("->")[0]
+    command = ["skewer", "run", os.path.join(folder, "spec.attn"), *options, "--expect",
+               os.path.join(folder, case["output"]["file"]), "--tolerance", str(case["tolerance"]["f32"])]
+    for name, entry in case["inputs"].items():
+        # A case may hold what the inputs were made from, which the kernel does not take.
+        if re.search(r"\b%s\b" % name, arguments):
+            command += ["--input", "%s=%s" % (name, os.path.join(folder, entry["file"]))]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return None, "took more than a minute"
+    match = re.search(r"largest error (\S+)", result.stdout)
+    return result.returncode == 0, "error " + match.group(1) if match else result.stderr.strip()[-400:]
+
+
+def main():
+    root, options = sys.argv[1], sys.argv[2:]
+    folders = sorted(os.path.join(root, name) for name in os.listdir(root))
+    folders = [f for f in folders if os.path.exists(os.path.join(f, "spec.attn"))]
+    if not folders:
+        sys.exit("no cases in " + root)
+    failed = 0
+    for folder in folders:
+        right, text = run(folder, options)
+        failed += not right
+        print("%-30s %s %s" % (os.path.basename(folder), "ok  " if right else "WRONG", text), flush=True)
+    print("%d cases, %d wrong" % (len(folders), failed))
+    sys.exit(1 if failed else 0)
+
+
+main()
