@@ -2,10 +2,10 @@
 #include "tools/skewer/Inputs.h"
 #include "tools/skewer/Npy.h"
 #include "tools/skewer/WriteFiles.h"
-#include "gtest/gtest.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "gtest/gtest.h"
 #include <cmath>
 #include <random>
 
@@ -87,9 +87,11 @@ TEST_F(InputFiles, ErrorsNameArgumentExpectedAndFound) {
     for (const char *part : parts)
       EXPECT_NE(error.find(part), std::string::npos) << "'" << part << "' in: " << error;
   };
-  expect(errorOf(planOf(), {{"q", write("a.npy", {1, 2, 4})}}), {"input 'q'", "expected shape [batch, 2, 3]", "found [1, 2, 4]"});
+  expect(errorOf(planOf(), {{"q", write("a.npy", {1, 2, 4})}}),
+         {"input 'q'", "expected shape [batch, 2, 3]", "found [1, 2, 4]"});
   expect(errorOf(planOf(), {{"q", write("a.npy", {2, 3})}}), {"input 'q'", "found [2, 3]"});
-  expect(errorOf(planOf(), {{"q", write("a.npy", {1, 2, 3}, "<f8")}}), {"input 'q'", "expected elements of type <f4", "found <f8"});
+  expect(errorOf(planOf(), {{"q", write("a.npy", {1, 2, 3}, "<f8")}}),
+         {"input 'q'", "expected elements of type <f4", "found <f8"});
   expect(errorOf(planOf(), {{"q", write("a.npy", {2, 2, 3})}, {"k", write("b.npy", {3, 2, 3})}}),
          {"batch = 2", "input 'k'", "found 3"});
   expect(errorOf(planOf(), {{"q", write("a.npy", {2, 2, 3})}}, {{"batch", 3}}), {"batch = 3", "--size", "found 2"});

@@ -87,11 +87,12 @@ TEST(Npy, SurvivesAnyHeader) {
   for (const char *header :
        {"", "{", "}", "{}", "{'descr'", "{'descr': }", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': Maybe",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (", "{'descr': '<f4', 'fortran_order': False, 'shape': (1",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "{'descr': '<f4', 'fortran_order': False, 'shape': (x,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (x,), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4611686018427387904), }",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807,), }",
-        "{'shape': (1,), 'descr': [", "{'other': 3, 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"}) {
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807,), }", "{'shape': (1,), 'descr': [",
+        "{'other': 3, 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"}) {
     EXPECT_NE(errorOf(fileOf(header, "1234")), "no error") << header;
   }
   // A header's length that leaves the file.

@@ -1,11 +1,11 @@
 // The measured peak, the team of threads and the files that appear whole.
 #include "tools/skewer/Peak.h"
 #include "tools/skewer/WriteFiles.h"
-#include "gtest/gtest.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "gtest/gtest.h"
 #include <atomic>
 
 using namespace skewer::driver;
@@ -80,8 +80,7 @@ TEST(WriteFiles, WritesAndReplaces) {
 TEST(WriteFiles, LeavesEverythingAsItWasOnAnError) {
   Folder folder;
   ASSERT_FALSE(static_cast<bool>(writeFiles({{folder.file("a"), "before"}})));
-  std::string error =
-      llvm::toString(writeFiles({{folder.file("a"), "after"}, {folder.file("no/such/folder"), "x"}}));
+  std::string error = llvm::toString(writeFiles({{folder.file("a"), "after"}, {folder.file("no/such/folder"), "x"}}));
   EXPECT_NE(error.find("cannot write"), std::string::npos) << error;
   EXPECT_NE(error.find("no/such/folder"), std::string::npos) << error;
   EXPECT_EQ(textOf(folder.file("a")), "before");

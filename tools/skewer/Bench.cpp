@@ -13,9 +13,7 @@
 namespace skewer::driver {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 double medianOf(std::vector<double> values) {
   if (values.empty())
@@ -71,9 +69,9 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     return wrong(llvm::toString(operands.takeError()));
   if (!execution->bind(*operands, pool) || !execution->run())
     return false;
-  auto check = compareWithReference(kernel.einsumFunction(), *operands, execution->plan().output.type,
-                                    execution->result(), options.rows ? options.rows : 32, options.seed,
-                                    execution->flops());
+  auto check =
+      compareWithReference(kernel.einsumFunction(), *operands, execution->plan().output.type, execution->result(),
+                           options.rows ? options.rows : 32, options.seed, execution->flops());
   if (!check)
     return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(check.takeError())));
 
@@ -123,14 +121,15 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
 void printJson(const std::vector<Row> &rows, double peak) {
   llvm::json::Array kernels;
   for (const Row &row : rows)
-    kernels.push_back(llvm::json::Object{{"name", row.name},
-                                         {"median_seconds", row.timing.median},
-                                         {"min_seconds", row.timing.least},
-                                         {"gflops", row.gflops()},
-                                         {"percent_of_peak", row.percent()},
-                                         {"unfused_median_seconds", row.unfused ? llvm::json::Value(*row.unfused) : nullptr},
-                                         {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
-                                         {"max_error", row.error}});
+    kernels.push_back(
+        llvm::json::Object{{"name", row.name},
+                           {"median_seconds", row.timing.median},
+                           {"min_seconds", row.timing.least},
+                           {"gflops", row.gflops()},
+                           {"percent_of_peak", row.percent()},
+                           {"unfused_median_seconds", row.unfused ? llvm::json::Value(*row.unfused) : nullptr},
+                           {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
+                           {"max_error", row.error}});
   llvm::json::Object document{{"peak_gflops", peak}, {"kernels", std::move(kernels)}};
   llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(document))) << "\n";
 }
@@ -139,10 +138,12 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
   llvm::outs() << fmt::format("peak {:.1f} GFLOP/s on {} thread{} ({}, f32)\n", peak, threads, threads == 1 ? "" : "s",
                               peakInstructions());
   for (const Row &row : rows) {
-    llvm::outs() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls)  {:>8.1f} GFLOP/s  {:>5.1f} % of peak", row.name,
-                                row.timing.median * 1e3, row.timing.least * 1e3, row.timing.calls, row.gflops(), row.percent());
+    llvm::outs() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls)  {:>8.1f} GFLOP/s  {:>5.1f} % of peak",
+                                row.name, row.timing.median * 1e3, row.timing.least * 1e3, row.timing.calls,
+                                row.gflops(), row.percent());
     if (row.unfused)
-      llvm::outs() << fmt::format("  unfused {:.4f} ms ({:.2f} times)", *row.unfused * 1e3, *row.unfused / row.timing.median);
+      llvm::outs() << fmt::format("  unfused {:.4f} ms ({:.2f} times)", *row.unfused * 1e3,
+                                  *row.unfused / row.timing.median);
     llvm::outs() << fmt::format("  workspace {} B  error {:.2g}\n", row.workspaceBytes, row.error);
   }
 }

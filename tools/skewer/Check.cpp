@@ -47,9 +47,7 @@ std::vector<int64_t> indicesOf(int64_t row, llvm::ArrayRef<int64_t> shape) {
 } // namespace
 
 double defaultTolerance(const KernelPlan &plan) {
-  auto of = [](ElementType type) {
-    return type == ElementType::F32 ? 2e-6 : type == ElementType::F16 ? 2e-3 : 1.5e-2;
-  };
+  auto of = [](ElementType type) { return type == ElementType::F32 ? 2e-6 : type == ElementType::F16 ? 2e-3 : 1.5e-2; };
   double tolerance = of(plan.output.type);
   for (const TensorArgument &argument : plan.inputs)
     tolerance = std::max(tolerance, of(argument.type));
@@ -83,10 +81,10 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
                                    fmt::format("the reference cannot judge it: {}", why).c_str());
   }
   if (shape != operands.outputShape)
-    return llvm::createStringError(std::errc::invalid_argument, "%s",
-                                   fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape),
-                                               textOf(operands.outputShape))
-                                       .c_str());
+    return llvm::createStringError(
+        std::errc::invalid_argument, "%s",
+        fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape), textOf(operands.outputShape))
+            .c_str());
   int64_t width = shape.empty() ? 1 : shape.back();
   int64_t allRows = width ? *elementsOf(shape) / width : 0;
   int64_t limit = rows;
@@ -99,8 +97,9 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
     std::string why;
     auto expected = interpreter.row(leading, &why);
     if (!expected)
-      return llvm::createStringError(std::errc::invalid_argument, "%s",
-                                     fmt::format("the reference cannot judge row {}: {}", textOf(leading), why).c_str());
+      return llvm::createStringError(
+          std::errc::invalid_argument, "%s",
+          fmt::format("the reference cannot judge row {}: {}", textOf(leading), why).c_str());
     int64_t row = 0;
     for (size_t k = 0; k < leading.size(); ++k)
       row = row * shape[k] + leading[k];

@@ -1,7 +1,7 @@
 // Comparing a kernel's result with what it must be.
 #pragma once
-#include "tools/skewer/Inputs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tools/skewer/Inputs.h"
 #include <string>
 
 namespace skewer::driver {

@@ -114,7 +114,8 @@ int compile(const Options &options) {
     emitter.files.push_back({options.dependencyFile, text + "\n"});
   }
   if (std::error_code code = llvm::sys::fs::create_directories(options.outputFolder)) {
-    llvm::errs() << "skewer: error: cannot make the folder '" << options.outputFolder << "': " << code.message() << "\n";
+    llvm::errs() << "skewer: error: cannot make the folder '" << options.outputFolder << "': " << code.message()
+                 << "\n";
     return kWrong;
   }
   if (llvm::Error error = writeFiles(emitter.files)) {

@@ -90,7 +90,8 @@ std::vector<const Kernel *> chooseKernels(const Compilation &compilation, const 
       chosen.push_back(&kernel);
   }
   if (chosen.empty()) {
-    llvm::errs() << compilation.path() << ": error: no kernel is named '" << name << "'; the spec has " << known << "\n";
+    llvm::errs() << compilation.path() << ": error: no kernel is named '" << name << "'; the spec has " << known
+                 << "\n";
   } else if (one && chosen.size() > 1) {
     llvm::errs() << compilation.path() << ": error: the spec has several kernels; choose one with --kernel: " << known
                  << "\n";

@@ -19,6 +19,8 @@ std::string bytesText(double bytes) {
 std::string flopsText(double flops) {
   if (flops == 0)
     return "not counted";
+  if (flops < 1e6)
+    return fmt::format("{:.2f} KFLOP", flops * 1e-3);
   return flops < 1e9 ? fmt::format("{:.2f} MFLOP", flops * 1e-6) : fmt::format("{:.2f} GFLOP", flops * 1e-9);
 }
 
@@ -60,7 +62,7 @@ void print(const AttentionFacts &attention, llvm::raw_ostream &out) {
   out << fmt::format("  softmax over {} keys for {} queries{}, space \"{}\"{}\n", attention.keys, attention.queries,
                      attention.map.empty() ? "" : ", map " + attention.map, attention.space,
                      attention.mask.empty() ? "" : ", where " + attention.mask);
-  size_t text = 12, kind = 12, strategy = 8;
+  size_t text = 14, kind = 12, strategy = 8;
   for (const TermFacts &term : attention.terms) {
     text = std::max(text, displayWidth(term.text));
     kind = std::max(kind, displayWidth(term.className));
@@ -81,7 +83,8 @@ void print(const AttentionFacts &attention, llvm::raw_ostream &out) {
     out << "    schedule  " << attention.schedule << "\n";
 }
 
-void print(const KernelFacts &facts, const std::vector<Remark> &remarks, const KernelPlan *plan, llvm::raw_ostream &out) {
+void print(const KernelFacts &facts, const std::vector<Remark> &remarks, const KernelPlan *plan,
+           llvm::raw_ostream &out) {
   out << facts.name << ": " << facts.elementType;
   for (const std::string &size : facts.runTimeSizes)
     out << ", " << size << " at run time";
@@ -99,6 +102,12 @@ void print(const KernelFacts &facts, const std::vector<Remark> &remarks, const K
   if (remarks.empty())
     for (const std::string &reason : facts.unfused)
       out << "  not fused: " << reason << "\n";
+  if (!facts.generic.empty()) {
+    out << "  generic path, one worker: ";
+    if (facts.genericLine)
+      out << "line " << facts.genericLine << ": ";
+    out << facts.generic << "\n";
+  }
   if (!facts.materialised.empty()) {
     perBatch = false;
     bytes = 0;
@@ -110,8 +119,8 @@ void print(const KernelFacts &facts, const std::vector<Remark> &remarks, const K
     out << "  workspace: " << bytesText(shared) << " shared, " << bytesText(static_cast<double>(plan->localBytes))
         << " a worker\n";
   }
-  out << "  useful work: " << flopsText(facts.flops) << (facts.runTimeSizes.empty() ? "" : " with every run-time size 1")
-      << "\n";
+  out << "  useful work: " << flopsText(facts.flops)
+      << (facts.runTimeSizes.empty() ? "" : " with every run-time size 1") << "\n";
 }
 
 } // namespace
@@ -135,13 +144,14 @@ int explain(const Options &options) {
       if (!scheduled)
         return kWrong;
       KernelFacts facts = factsOf(kernel, *scheduled);
-      std::vector<Remark> remarks = compilation->remarks;
       auto lowered = compilation->lower(std::move(scheduled), kernel.name);
       if (!lowered)
         return kWrong;
+      const std::vector<Remark> &remarks = compilation->remarks;
       if (options.json) {
         llvm::json::Object object = toJson(facts);
-        object["workspace_bytes"] = lowered->plan.sharedBytes.fixed + lowered->plan.sharedBytes.scaled + lowered->plan.localBytes;
+        object["workspace_bytes"] =
+            lowered->plan.sharedBytes.fixed + lowered->plan.sharedBytes.scaled + lowered->plan.localBytes;
         kernels.push_back(std::move(object));
       } else {
         print(facts, remarks, &lowered->plan, llvm::outs());
@@ -153,7 +163,8 @@ int explain(const Options &options) {
     return kWrong;
   }
   if (options.json)
-    llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"kernels", std::move(kernels)}})) << "\n";
+    llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"kernels", std::move(kernels)}}))
+                 << "\n";
   return kDone;
 }
 

@@ -2,6 +2,7 @@
 #include "tools/skewer/Facts.h"
 #include "dialect/IR/Attn.h"
 #include "passes/Fusion/TermClass.h"
+#include "passes/Lowering/AttentionShape.h"
 #include "tools/skewer/Flops.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
@@ -40,7 +41,7 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
     std::vector<std::string> indices;
     if (spec && k < spec->operands.size())
       for (const Dimension &dimension : spec->operands[k])
-        if (!dimension.isProduct())
+        if (!dimension.isProduct() && !dimension.index.isConstant())
           indices.push_back(print(dimension.index));
     factor(nameOfOperand(input, function) + (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]"));
   }
@@ -77,21 +78,51 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   facts.width = facts.pairs > 0 ? static_cast<int64_t>(facts.valueFlops / facts.pairs / 2) : 0;
   auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
   if (schedule)
-    facts.schedule = fmt::format("{}: {} lanes, tile {}x{}, row block {}, keys {} at a time, {} rows an item",
-                                 schedule.getTarget().str(), schedule.getLanes(), schedule.getTileRows(),
-                                 schedule.getTileVectors(), schedule.getRowBlock(), schedule.getKeyBlock(),
-                                 schedule.getRowsPerItem());
+    facts.schedule =
+        fmt::format("{}: {} lanes, tile {}x{}, row block {}, keys {} at a time, {} rows an item",
+                    schedule.getTarget().str(), schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(),
+                    schedule.getRowBlock(), schedule.getKeyBlock(), schedule.getRowsPerItem());
   attention.getScore().walk([&](TermOp term) {
     TermView view = viewOf(term, space);
     TermAnalysis analysis;
     const TermClass &termClass = classify(view, space, analysis);
-    TermFacts fact{textOfTerm(term, function), analysis.className, termClass.describe(view, analysis), "",
-                   usefulFlops(analysis, space, facts.pairs), lineOf(term.getLoc()).first};
+    TermFacts fact{textOfTerm(term, function),
+                   analysis.className,
+                   termClass.describe(view, analysis),
+                   "",
+                   usefulFlops(analysis, space, facts.pairs),
+                   lineOf(term.getLoc()).first};
     if (schedule && facts.terms.size() < schedule.getStrategies().size())
       fact.strategy = schedule.getStrategies()[facts.terms.size()].str();
     facts.terms.push_back(std::move(fact));
   });
   return facts;
+}
+
+/// Why `attn-lower-to-cpu` leaves the kernel to the generic path: it takes a function that is one scheduled attention
+/// of f32 over the function's arguments.
+void explainGeneric(func::FuncOp function, const KernelPlan &signature, KernelFacts &facts) {
+  AttentionOp attention;
+  for (Operation &op : function.getBody().front()) {
+    if (auto found = dyn_cast<AttentionOp>(op))
+      attention = found;
+    if (!facts.generic.empty() || isa<AttentionOp, func::ReturnOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    facts.generic = fmt::format("'{}' stands beside the attention", op.getName().getStringRef().str());
+    facts.genericLine = lineOf(op.getLoc()).first;
+  }
+  bool isSingle = signature.output.type == ElementType::F32;
+  for (const TensorArgument &input : signature.inputs)
+    isSingle &= input.type == ElementType::F32;
+  if (!attention)
+    facts.generic = "no attention was formed", facts.genericLine = 0;
+  else if (!isSingle)
+    facts.generic = "fused kernels are made for f32 only", facts.genericLine = 0;
+  else if (facts.generic.empty() && !attention.getScheduleAttr()) {
+    facts.genericLine = lineOf(attention.getLoc()).first;
+    if (shapeOfAttention(attention, facts.generic))
+      facts.generic = "no schedule was chosen";
+  }
 }
 
 using Shape = std::vector<int64_t>;
@@ -139,6 +170,8 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
       if (auto text = dyn_cast<StringAttr>(reason))
         facts.unfused.push_back(text.str());
 
+  explainGeneric(after, signature, facts);
+
   auto atFirst = resultsOf(before), atLast = resultsOf(after);
   // Only what grows with queries × keys is worth a line.
   double threshold = 0;
@@ -151,7 +184,8 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
       facts.neverMaterialised.push_back({shape, gone, elements(shape) * static_cast<double>(gone * entry.second)});
   }
   for (const auto &[shape, entry] : atLast)
-    facts.materialised.push_back({shape, entry.first, elements(shape) * static_cast<double>(entry.first * entry.second)});
+    facts.materialised.push_back(
+        {shape, entry.first, elements(shape) * static_cast<double>(entry.first * entry.second)});
   auto bySize = [](const TensorFacts &a, const TensorFacts &b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.shape < b.shape;
   };
@@ -198,6 +232,8 @@ llvm::json::Object toJson(const KernelFacts &facts) {
                             {"type", facts.elementType},
                             {"sizes", llvm::json::Array(facts.runTimeSizes)},
                             {"attentions", std::move(attentions)},
+                            {"generic", facts.generic},
+                            {"generic_line", static_cast<int64_t>(facts.genericLine)},
                             {"unfused", llvm::json::Array(facts.unfused)},
                             {"never_materialised", toJson(facts.neverMaterialised)},
                             {"materialised", toJson(facts.materialised)},

@@ -36,7 +36,9 @@ struct KernelFacts {
   std::vector<std::string> unfused;           // reasons
   std::vector<TensorFacts> neverMaterialised; // intermediate results of the spec that fusion did away with
   std::vector<TensorFacts> materialised;      // those that are left
-  double flops = 0;                           // useful, with every run-time size 1
+  std::string generic;      // why the generic path takes the whole kernel; empty where a fused kernel is made
+  unsigned genericLine = 0; // of what is in the way; 0: no line in particular
+  double flops = 0;         // useful, with every run-time size 1
 };
 
 /// Compares a kernel's level 1 with its level 3.

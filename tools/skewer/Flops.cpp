@@ -35,7 +35,8 @@ double runTimeSize(Value operand, size_t dimension, func::FuncOp function, const
 }
 
 /// Fills in the sizes of axes that stand alone in a dimension of run-time size.
-void fillRunTime(const Dimensions &dimensions, Value operand, func::FuncOp function, const Sizes &sizes, AxisSizes &axes) {
+void fillRunTime(const Dimensions &dimensions, Value operand, func::FuncOp function, const Sizes &sizes,
+                 AxisSizes &axes) {
   std::vector<int64_t> shape = shapeOf(operand);
   for (size_t k = 0; k < dimensions.size() && k < shape.size(); ++k)
     if (shape[k] == kRuntime && dimensions[k].isAxis())

@@ -1,8 +1,8 @@
 // Useful FLOPs: what the layer's formula costs, whatever a kernel does to get there.
 #pragma once
 #include "dialect/IR/Attn.h"
-#include "passes/Fusion/TermClass.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Fusion/TermClass.h"
 #include <map>
 
 namespace skewer::driver {
@@ -10,9 +10,9 @@ namespace skewer::driver {
 /// Pairs of query and key that the mask leaves, of one leading index. A causal square counts as half of it.
 double visiblePairs(attn::AttentionOp);
 
-/// A term's FLOPs for one leading index: 2·D for each visible score of a content term and of an unclipped offset term on
-/// whole positions, query side. Terms on one axis of a map, clipped, bucketed and scalar ones are not counted: their cost
-/// is lower than what a reader of the formula would count, and models are compared without them.
+/// A term's FLOPs for one leading index: 2·D for each visible score of a content term and of an unclipped offset term
+/// on whole positions, query side. Terms on one axis of a map, clipped, bucketed and scalar ones are not counted: their
+/// cost is lower than what a reader of the formula would count, and models are compared without them.
 double usefulFlops(const TermAnalysis &, const attn::ScoreSpace &, double pairs);
 
 /// 2·Dv for each visible score: the product with the values, of one leading index.

@@ -84,8 +84,8 @@ static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argu
   std::optional<int64_t> count = elementsOf(shape);
   double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (!count || static_cast<double>(*count) * 16 > memory)
-    return wrong(fmt::format("argument '{}' of shape {} does not fit in this machine's memory", argument.name,
-                             textOf(shape)));
+    return wrong(
+        fmt::format("argument '{}' of shape {} does not fit in this machine's memory", argument.name, textOf(shape)));
   return shape;
 }
 
@@ -121,8 +121,7 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
     auto file = files.find(plan.inputs[k].name);
     if (file == files.end())
       continue;
-    if (llvm::Error error =
-            readInput(plan.inputs[k], file->second, operands.inputs[k], operands.sizeByName, origins))
+    if (llvm::Error error = readInput(plan.inputs[k], file->second, operands.inputs[k], operands.sizeByName, origins))
       return error;
   }
   for (const std::string &name : plan.sizes)

@@ -104,9 +104,7 @@ static std::string printable(llvm::StringRef text) {
 }
 
 /// Bytes of an element of a type that is read here; 0 for any other.
-static unsigned widthOf(llvm::StringRef type) {
-  return type == "<f4" ? 4 : type == "<f8" ? 8 : type == "<f2" ? 2 : 0;
-}
+static unsigned widthOf(llvm::StringRef type) { return type == "<f4" ? 4 : type == "<f8" ? 8 : type == "<f2" ? 2 : 0; }
 
 llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
   if (!bytes.starts_with("\x93NUMPY"))
@@ -127,8 +125,8 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
   Header header;
   llvm::StringRef text = bytes.substr(start, length);
   if (!HeaderReader(text).read(header))
-    return wrong(fmt::format("expected a header {{'descr': …, 'fortran_order': …, 'shape': …}}, found \"{}\"",
-                             printable(text)));
+    return wrong(
+        fmt::format("expected a header {{'descr': …, 'fortran_order': …, 'shape': …}}, found \"{}\"", printable(text)));
   unsigned width = widthOf(header.type);
   if (!width)
     return wrong(fmt::format("expected elements of type <f4, <f8 or <f2, found {}", printable(header.type)));

@@ -20,8 +20,8 @@ cl::SubCommand schemesCommand("schemes", "lists the built-in positional schemes"
 
 cl::OptionCategory category("Options");
 
-cl::list<std::string> specs(cl::Positional, cl::OneOrMore, cl::desc("SPEC…"), cl::cat(category), cl::sub(compileCommand),
-                            cl::sub(benchCommand), cl::sub(explainCommand));
+cl::list<std::string> specs(cl::Positional, cl::OneOrMore, cl::desc("SPEC…"), cl::cat(category),
+                            cl::sub(compileCommand), cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<std::string> spec(cl::Positional, cl::Required, cl::desc("SPEC"), cl::cat(category), cl::sub(runCommand));
 cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a compile-time size (param)"),
                                  cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(compileCommand),
@@ -38,7 +38,8 @@ cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make
                                     cl::cat(category), cl::sub(compileCommand));
 
 cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else taken from the inputs, else 1"),
-                            cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+                            cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand),
+                            cl::sub(benchCommand));
 cl::list<std::string> inputs("input", cl::desc("An argument's values; others are seeded normal numbers"),
                              cl::value_desc("NAME=FILE.npy"), cl::cat(category), cl::sub(runCommand));
 cl::opt<std::string> output("output", cl::desc("Where to write the result"), cl::value_desc("file.npy"),
@@ -75,7 +76,8 @@ const CommandText kCommands[] = {
      "  skewer compile botnet.attn -o out\n"
      "  skewer compile rel1d.attn -D N=1024 --target=cascadelake -o out --emit=fused,asm\n"},
     {Command::Run, &runCommand,
-     "Compiles a kernel into this process, runs it and compares the result with the float64 reference or with a file.\n\n"
+     "Compiles a kernel into this process, runs it and compares the result with the float64 reference or with a "
+     "file.\n\n"
      "  skewer run rel1d.attn -D N=64\n"
      "  skewer run botnet.attn --size batch=2 --threads 4\n"
      "  skewer run botnet.attn --input q=q.npy --input k=k.npy --expect o.npy --tolerance 1e-5 --output got.npy\n"},
@@ -93,14 +95,15 @@ const CommandText kCommands[] = {
      "  skewer schemes\n"},
 };
 
-const char *kOverview = "Compiles attention layers with positions to kernels without a runtime.\n\n"
-                        "  skewer compile botnet.attn -o out     object file, C header, manifest\n"
-                        "  skewer run rel1d.attn -D N=64         run it here, checked against a float64 reference\n"
-                        "  skewer bench rel1d.attn -D N=1024     time it beside this processor's peak\n"
-                        "  skewer explain botnet.attn            what became of each term\n"
-                        "  skewer schemes                        the built-in schemes\n\n"
-                        "'skewer COMMAND --help' lists a command's options. Exit codes: 0 done, 1 the input or a result "
-                        "is wrong, 2 usage.\n";
+const char *kOverview =
+    "Compiles attention layers with positions to kernels without a runtime.\n\n"
+    "  skewer compile botnet.attn -o out     object file, C header, manifest\n"
+    "  skewer run rel1d.attn -D N=64         run it here, checked against a float64 reference\n"
+    "  skewer bench rel1d.attn -D N=1024     time it beside this processor's peak\n"
+    "  skewer explain botnet.attn            what became of each term\n"
+    "  skewer schemes                        the built-in schemes\n\n"
+    "'skewer COMMAND --help' lists a command's options. Exit codes: 0 done, 1 the input or a result "
+    "is wrong, 2 usage.\n";
 
 bool usage(const std::string &text) {
   llvm::errs() << "skewer: error: " << text << "\n";
@@ -147,7 +150,8 @@ bool fill(Options &options, int &exitCode) {
   options.dependencyFile = dependencyFile;
   for (const std::string &kind : emit) {
     if (!llvm::is_contained({"attn", "fused", "scheduled", "loops", "llvm", "asm", "obj"}, llvm::StringRef(kind)))
-      return usage(fmt::format("--emit: unknown kind '{}'; known: attn, fused, scheduled, loops, llvm, asm, obj", kind));
+      return usage(
+          fmt::format("--emit: unknown kind '{}'; known: attn, fused, scheduled, loops, llvm, asm, obj", kind));
     if (!llvm::is_contained(options.emit, kind))
       options.emit.push_back(kind);
   }
@@ -168,7 +172,8 @@ bool fill(Options &options, int &exitCode) {
   if (tolerance.getNumOccurrences()) {
     double value;
     if (llvm::StringRef(tolerance).getAsDouble(value) || !(value >= 0))
-      return usage(fmt::format("--tolerance: expected a number that is not negative, found '{}'", tolerance.getValue()));
+      return usage(
+          fmt::format("--tolerance: expected a number that is not negative, found '{}'", tolerance.getValue()));
     options.tolerance = value;
   }
   options.seed = seed;

@@ -24,8 +24,8 @@ struct Options {
   std::string outputFolder, dependencyFile;
   std::vector<std::string> emit;
   // run and bench
-  std::map<std::string, int64_t> sizes;        // --size NAME=VALUE
-  std::map<std::string, std::string> inputs;   // --input NAME=FILE
+  std::map<std::string, int64_t> sizes;      // --size NAME=VALUE
+  std::map<std::string, std::string> inputs; // --input NAME=FILE
   std::string output, expect, kernel;
   std::optional<double> tolerance;
   uint64_t seed = 1;

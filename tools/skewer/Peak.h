@@ -5,8 +5,8 @@
 
 namespace skewer::driver {
 
-/// One measurement: single-precision GFLOP/s of all the pool's workers together, register-only FMAs on the widest vectors
-/// the processor has, for about `seconds`. The clock varies: measure before and after what is compared with it.
+/// One measurement: single-precision GFLOP/s of all the pool's workers together, register-only FMAs on the widest
+/// vectors the processor has, for about `seconds`. The clock varies: measure before and after what is compared with it.
 double measurePeak(ThreadPool &, double seconds = 0.02);
 /// "avx512f", "avx2+fma", …: the instructions that measurePeak uses here.
 const char *peakInstructions();

@@ -90,7 +90,8 @@ int run(const Options &options) {
   if (comparison.mismatches)
     return wrong(fmt::format("kernel '{}': {} elements are NaN or infinite on one side only; first at {}", kernel.name,
                              comparison.mismatches, comparison.where));
-  return wrong(fmt::format("kernel '{}': the error is above the tolerance; worst at {}", kernel.name, comparison.where));
+  return wrong(
+      fmt::format("kernel '{}': the error is above the tolerance; worst at {}", kernel.name, comparison.where));
 }
 
 } // namespace skewer::driver

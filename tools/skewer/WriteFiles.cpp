@@ -42,8 +42,8 @@ llvm::Error writeFiles(const std::vector<OutputFile> &files) {
       code = fs::openFileForWrite(path, descriptor, fs::CD_OpenExisting);
     } else {
       llvm::SmallString<128> temporary;
-      code = fs::createUniqueFile(llvm::Twine(path) + ".%%%%%%%%.part", descriptor, temporary,
-                                  fs::OF_None, fs::all_read | fs::all_write);
+      code = fs::createUniqueFile(llvm::Twine(path) + ".%%%%%%%%.part", descriptor, temporary, fs::OF_None,
+                                  fs::all_read | fs::all_write);
       if (!code)
         temporaries[k] = temporary.str().str();
     }

@@ -3,13 +3,13 @@
 #include "codegen/ABI/Emit.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/Language/Language.h"
-#include "passes/Pipelines.h"
-#include "tools/skewer/Session/Dialects.h"
-#include "tools/skewer/Session/SpecFile.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Pipelines.h"
+#include "tools/skewer/Session/Dialects.h"
+#include "tools/skewer/Session/SpecFile.h"
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -30,9 +30,8 @@ Compilation::Compilation(const Target &target) : machine(target) {
 }
 Compilation::~Compilation() { kernels.clear(); } // before the context that owns their types
 
-std::unique_ptr<Compilation> Compilation::create(const std::string &spec,
-                                                 const std::map<std::string, int64_t> &parameters,
-                                                 const Target &target) {
+std::unique_ptr<Compilation>
+Compilation::create(const std::string &spec, const std::map<std::string, int64_t> &parameters, const Target &target) {
   std::unique_ptr<Compilation> compilation(new Compilation(target));
   compilation->specPath = spec;
   if (!compilation->import(parameters))
@@ -71,8 +70,8 @@ bool Compilation::import(const std::map<std::string, int64_t> &parameters) {
 static LogicalResult checkSignature(func::FuncOp function) {
   auto isTensor = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && (tensor.getElementType().isF32() || tensor.getElementType().isF16() ||
-                      tensor.getElementType().isBF16());
+    return tensor &&
+           (tensor.getElementType().isF32() || tensor.getElementType().isF16() || tensor.getElementType().isBF16());
   };
   if (function.isExternal())
     return function.emitError() << "kernel '" << function.getName() << "' has no body";
@@ -89,7 +88,8 @@ static LogicalResult checkSignature(func::FuncOp function) {
 }
 
 bool Compilation::separate(ModuleOp module) {
-  bool anyMarked = llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp f) { return f->hasAttr("attn.kernel"); });
+  bool anyMarked =
+      llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp f) { return f->hasAttr("attn.kernel"); });
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {
     // A hand-written module need not mark its kernels; then every public function is one.
     if (anyMarked ? !function->hasAttr("attn.kernel") : function.isPrivate())

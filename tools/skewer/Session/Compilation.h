@@ -1,10 +1,10 @@
 // A spec on its way down the levels, one module for each of its kernels.
 #pragma once
-#include "passes/Lowering/KernelPlan.h"
-#include "passes/Schedule/Target.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/LogicalResult.h"
+#include "passes/Lowering/KernelPlan.h"
+#include "passes/Schedule/Target.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SourceMgr.h"
@@ -36,7 +36,8 @@ struct Remark {
 
 class Compilation {
 public:
-  /// Reads the spec, checks it and takes it apart. On failure the diagnostics have been printed and nothing is returned.
+  /// Reads the spec, checks it and takes it apart. On failure the diagnostics have been printed and nothing is
+  /// returned.
   static std::unique_ptr<Compilation> create(const std::string &spec, const std::map<std::string, int64_t> &parameters,
                                              const Target &target);
   ~Compilation();

@@ -30,7 +30,8 @@ static bool checkText(const std::string &path, llvm::StringRef text, SpecKind ki
       ++line;
       lineStart = k + 1;
     } else if (kind == SpecKind::Attn && k - lineStart >= kLongestLine) {
-      return wrong(path + fmt::format(":{}:{}", line, 1), fmt::format("the line is longer than {} bytes", kLongestLine));
+      return wrong(path + fmt::format(":{}:{}", line, 1),
+                   fmt::format("the line is longer than {} bytes", kLongestLine));
     }
     if (c == '(' || c == '[' || c == '{')
       ++depth;
