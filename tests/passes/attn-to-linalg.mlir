@@ -1,14 +1,73 @@
-// RUN: skewer-opt %s --attn-to-linalg | FileCheck %s
+// RUN: skewer-opt %s -attn-to-linalg -canonicalize -cse -split-input-file | FileCheck %s
 
-// A layer that no attention could be formed of: each tensor between is a buffer in the workspace, each operation a loop.
-// CHECK: module attributes {attn.plan
-// CHECK: func.func @{{.*}}(%{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>, {{.*}}: memref<?xi8>, %{{.*}}: memref<?xi8>, %{{.*}}: index, %{{.*}}: index)
-// CHECK: memref.view
-// CHECK-NOT: attn.einsum
-// CHECK-NOT: attn.softmax
-func.func @weights(%q: tensor<4x8xf32> {attn.name = "q", attn.shape = [4, 8]})
-    -> (tensor<4x4xf32> {attn.shape = [4, 4]}) attributes {attn.kernel, attn.sizes = []} {
-  %s = attn.einsum "i d, j d -> i j"(%q, %q) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
-  %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
-  return %p : tensor<4x4xf32>
+// The example of the pass's description: one phase, the skew as an address.
+// CHECK-LABEL: module attributes {attn.plan = {inputs = [{name = "x", shape = [4, 7], type = "f32"}]
+// CHECK-SAME: phases = [{function = "f_compute", items = {factors = [], fixed = 1 : i64, scaled = 0 : i64}, title = "compute"}]
+// CHECK-SAME: sharedBytes = {factors = [], fixed = 0 : i64, scaled = 0 : i64}
+// CHECK-LABEL: func.func @f_compute(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<?xf32>, %[[OUT:[a-z0-9]+]]: memref<?xf32>
+// CHECK: scf.for
+// CHECK: scf.for %[[I:[a-z0-9]+]] = %c0 to %c4
+// CHECK: scf.for %[[J:[a-z0-9]+]] = %c0 to %c4
+// CHECK: %[[ROW:[a-z0-9]+]] = arith.muli %[[I]], %c7
+// CHECK: %[[VALUE:[a-z0-9]+]] = memref.load %[[X]]
+// CHECK: memref.store %[[VALUE]], %[[OUT]]
+// CHECK-NOT: attn.skew
+func.func @f(%x: tensor<4x7xf32> {attn.name = "x"}) -> tensor<4x4xf32> {
+  %r = attn.skew %x : tensor<4x7xf32> to tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}
+
+// -----
+// Intermediates: [batch, 4, 4] scores and weights live together, so 2·64 bytes for each of the batch. What is element-wise is
+// linalg, a masked weight guards the values it is multiplied with.
+// CHECK-LABEL: module attributes {attn.plan
+// CHECK-SAME: sharedBytes = {factors = ["batch"], fixed = 0 : i64, scaled = 128 : i64}
+// CHECK-LABEL: func.func @layer_compute(
+// CHECK: memref.view %{{.*}}[%c0][%{{.*}}] : memref<?xi8> to memref<?xf32>
+// CHECK: linalg.generic
+// CHECK: arith.mulf
+// CHECK: math.exp
+// CHECK: arith.cmpf une
+// CHECK: scf.if
+// CHECK-NOT: attn.{{softmax|einsum}}
+func.func @layer(%s: tensor<?x4x4xf32> {attn.name = "s", attn.shape = ["batch", 4, 4]},
+                 %v: tensor<?x4x4xf32> {attn.name = "v", attn.shape = ["batch", 4, 4]})
+    -> (tensor<?x4x4xf32> {attn.shape = ["batch", 4, 4]}) attributes {attn.sizes = ["batch"]} {
+  %t = arith.mulf %s, %s : tensor<?x4x4xf32>
+  %p = attn.softmax "b i j" over "j" where "j <= i" (%t) : tensor<?x4x4xf32>
+  %o = attn.einsum "b i j, b j e -> b i e" (%p, %v) : (tensor<?x4x4xf32>, tensor<?x4x4xf32>) -> tensor<?x4x4xf32>
+  return %o : tensor<?x4x4xf32>
+}
+
+// -----
+// Three intermediates in a chain share two places.
+// CHECK-LABEL: module attributes {attn.plan
+// CHECK-SAME: sharedBytes = {factors = [], fixed = 512 : i64, scaled = 0 : i64}
+func.func @chain(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %a = math.exp %x : tensor<64xf32>
+  %b = arith.negf %a : tensor<64xf32>
+  %c = math.tanh %b : tensor<64xf32>
+  %d = math.absf %c : tensor<64xf32>
+  return %d : tensor<64xf32>
+}
+
+// -----
+// A contraction along consecutive elements is summed in vectors.
+// CHECK-LABEL: func.func @dot_compute
+// CHECK: vector.load %{{.*}} : memref<?xf32>, vector<8xf32>
+// CHECK: vector.reduction <add>
+func.func @dot(%q: tensor<3x32xf32>, %k: tensor<5x32xf32>) -> tensor<3x5xf32> {
+  %s = attn.einsum "i d, j d -> i j" (%q, %k) : (tensor<3x32xf32>, tensor<5x32xf32>) -> tensor<3x5xf32>
+  return %s : tensor<3x5xf32>
+}
+
+// -----
+// A constant matrix of indices is a table of the module.
+// CHECK: memref.global "private" constant @index_table_0 : memref<3xi64> = dense<[2, 0, 1]>
+// CHECK-LABEL: func.func @rows_compute
+// CHECK: memref.get_global @index_table_0
+func.func @rows(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %r = attn.gather %x dimension 0 indices dense<[2, 0, 1]> : tensor<3xi64> : tensor<3x2xf32> to tensor<3x2xf32>
+  return %r : tensor<3x2xf32>
 }
