@@ -1,7 +1,7 @@
 // Registration of the passes and of the pipelines that have a flag of their own.
 #include "passes/Pipelines.h"
-#include "passes/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "passes/Passes.h"
 
 using namespace mlir;
 

@@ -1,8 +1,8 @@
 // Writing summands as einsums.
 #include "passes/Fusion/BuildEinsum.h"
-#include "passes/Fusion/Factorise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "passes/Fusion/Factorise.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -66,8 +66,7 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
       domain[axis] = {0, size - 1};
   summand.guard = simplify(substitute(summand.guard, substitution), domain);
   bool never = summand.guard.isConstant(0);
-  std::optional<Expr> guard =
-      summand.guard.isConstant() && !never ? std::nullopt : std::optional<Expr>(summand.guard);
+  std::optional<Expr> guard = summand.guard.isConstant() && !never ? std::nullopt : std::optional<Expr>(summand.guard);
   if (never) // all padding: what is read does not matter, but must be there
     eachExpression(summand, [&](Expr &e) { e = Expr(0); });
   std::set<std::string> order; // contracted axes by appearance

@@ -1,23 +1,24 @@
 // Writing a summand down as attn.einsum, and which part of a function the fusion passes rewrite.
 #pragma once
-#include "passes/Fusion/Summands.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Fusion/Summands.h"
 
 namespace skewer {
 
 /// Names for the dimensions of a tensor of this rank: "i j", "h i j", "b h i j", ….
 std::vector<std::string> dimensionNames(size_t rank);
 
-/// attn.einsum that computes the summand, whose symbols are `names` (one for each dimension of `type`) and the contracted
-/// axes. A dimension that the subscripts take apart by division is named by its axes: (iy ix). Null if the summand is
-/// scaled, has no operand or a factor that is a function of positions, reads a table of constants, or needs a size that
-/// is known at run time only.
-mlir::Value buildEinsum(mlir::OpBuilder &, const Summand &, const std::vector<std::string> &names, mlir::RankedTensorType type);
+/// attn.einsum that computes the summand, whose symbols are `names` (one for each dimension of `type`) and the
+/// contracted axes. A dimension that the subscripts take apart by division is named by its axes: (iy ix). Null if the
+/// summand is scaled, has no operand or a factor that is a function of positions, reads a table of constants, or needs
+/// a size that is known at run time only.
+mlir::Value buildEinsum(mlir::OpBuilder &, const Summand &, const std::vector<std::string> &names,
+                        mlir::RankedTensorType type);
 
-/// The operations, in order, that the score of a softmax is made from: back from every softmax's input (without a softmax:
-/// from the function's results) through arithmetic, index maps and einsums, and through the index maps of the einsums'
-/// operands.
+/// The operations, in order, that the score of a softmax is made from: back from every softmax's input (without a
+/// softmax: from the function's results) through arithmetic, index maps and einsums, and through the index maps of the
+/// einsums' operands.
 std::vector<mlir::Operation *> scoreOperations(mlir::func::FuncOp);
 
 /// Removes what has no use any more.

@@ -9,7 +9,8 @@ using namespace skewer::subscript;
 namespace {
 std::string rowsUsed(const TermAnalysis &analysis) {
   int64_t used = analysis.queryExtent + analysis.keyExtent - 1;
-  return (used < analysis.rows ? std::to_string(used) + " of " : std::string()) + std::to_string(analysis.rows) + " rows";
+  return (used < analysis.rows ? std::to_string(used) + " of " : std::string()) + std::to_string(analysis.rows) +
+         " rows";
 }
 
 class Content : public TermClass {
@@ -35,7 +36,8 @@ public:
     return std::nullopt;
   }
   std::string describe(const TermView &, const TermAnalysis &analysis) const override {
-    return analysis.otherLeading ? "matmul of queries and keys" : "matmul of queries and one row a key, shared by all heads";
+    return analysis.otherLeading ? "matmul of queries and keys"
+                                 : "matmul of queries and one row a key, shared by all heads";
   }
 };
 
@@ -132,8 +134,7 @@ private:
 };
 } // namespace
 
-void skewer::registerBuiltinTermClasses(
-    RegisterTermClass registerClass) {
+void skewer::registerBuiltinTermClasses(RegisterTermClass registerClass) {
   registerClass(std::make_unique<Content>(), 100);
   registerClass(std::make_unique<RowOfTable>("offset, query side", TermKind::OffsetQuery), 200);
   registerClass(std::make_unique<RowOfTable>("offset per map axis, query side", TermKind::AxisOffsetQuery), 300);

@@ -28,6 +28,13 @@ struct ComposeSkew : skewer::impl::AttnComposeSkewBase<ComposeSkew> {
     // The weights' product stays whole: attention is formed around it.
     if (einsum && llvm::any_of(einsum.getInputs(), [](Value v) { return v.getDefiningOp<SoftmaxOp>(); }))
       return;
+    // A map before an einsum: the einsum looks through it. What the map reads is not computed again.
+    auto contracts = [](Operation *user) {
+      auto consumer = dyn_cast<EinsumOp>(user);
+      return consumer && !isView(consumer);
+    };
+    if ((!einsum || isView(einsum)) && !op->use_empty() && llvm::all_of(op->getUsers(), contracts))
+      return;
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     std::vector<std::string> names = dimensionNames(type.getRank());
     AxisSizes sizes;

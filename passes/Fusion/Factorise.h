@@ -4,9 +4,11 @@
 
 namespace skewer {
 
-/// The sizes of the axes, outermost first, into which the expressions take `symbol` (0 .. size-1) apart: {H, W} where all
-/// of `symbol floordiv W` and `symbol mod W` agree. One entry, `size`, where nothing divides it or divisors disagree.
-std::vector<int64_t> factorsOf(const std::string &symbol, int64_t size, const std::vector<subscript::Expr> &expressions);
+/// The sizes of the axes, outermost first, into which the expressions take `symbol` (0 .. size-1) apart: {H, W} where
+/// all of `symbol floordiv W` and `symbol mod W` agree. One entry, `size`, where nothing divides it or divisors
+/// disagree.
+std::vector<int64_t> factorsOf(const std::string &symbol, int64_t size,
+                               const std::vector<subscript::Expr> &expressions);
 
 /// Names of the axes: {"i"} for one, {"iy", "ix"}, {"iz", "iy", "ix"}, else i0, i1, ….
 std::vector<std::string> axisNames(const std::string &symbol, size_t count);

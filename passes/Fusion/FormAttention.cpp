@@ -1,9 +1,9 @@
 // attn-form-attention: softmax of a sum of terms, times values, becomes attn.attention.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Builders.h"
 
 namespace skewer {
 #define GEN_PASS_DEF_ATTNFORMATTENTION
@@ -40,6 +40,7 @@ public:
 private:
   bool findRoles(std::string &why);
   bool expandScore(std::string &why);
+  bool sizesAxis(const Factor &, const std::string &axis, const AxisSizes &contracted) const;
   bool dropQueryOnly();
   bool factorise();
   bool build(std::string &why);
@@ -50,12 +51,12 @@ private:
   EinsumOp product;
   size_t weightOperand = 0;
   std::vector<std::string> leading, query, key, valueAxes;
-  std::vector<int64_t> queryDimensions;  // sizes of the score's dimensions that are queries
-  AxisSizes sizes;                       // of leading, query, key and value axes
-  std::vector<Expr> at;                  // the score's indices, over those axes
+  std::vector<int64_t> queryDimensions; // sizes of the score's dimensions that are queries
+  AxisSizes sizes;                      // of leading, query, key and value axes
+  std::vector<Expr> at;                 // the score's indices, over those axes
   std::optional<Expr> mask;
-  Summand value{UnknownLoc()};           // one factor: the values
-  std::vector<Expr> resultIndices;       // of the product's result
+  Summand value{UnknownLoc()};     // one factor: the values
+  std::vector<Expr> resultIndices; // of the product's result
   std::vector<Summand> terms;
 };
 
@@ -111,21 +112,21 @@ bool Candidate::findRoles(std::string &why) {
       why = "the weights are read through an index expression";
       return false;
     }
-    bool summed = true, inValue = true, outsideValue = true;
+    bool summed = true, inValue = true, shared = false, keptAll = true;
     for (const std::string &axis : weights[k].axes) {
       summed &= !kept.count(axis);
+      keptAll &= kept.count(axis) > 0;
       inValue &= valueSymbols.count(axis) > 0;
-      outsideValue &= !valueSymbols.count(axis) && kept.count(axis);
+      shared |= valueSymbols.count(axis) > 0;
     }
-    bool keptAll = llvm::all_of(weights[k].axes, [&](const std::string &axis) { return kept.count(axis); });
     if (int(k) == keyDimension) {
       if (!summed || !inValue) {
         why = "the product does not sum over the dimension that the softmax is over";
         return false;
       }
-    } else if (outsideValue) {
+    } else if (keptAll && !shared) {
       queries.push_back(k);
-    } else if (keptAll && inValue) {
+    } else if (keptAll) { // a group of heads may share values: "(g r)" with values by g
       leadingOf[k] = fresh(weights[k].isAxis() ? weights[k].axes[0] : "", k);
       leading.push_back(leadingOf[k]);
     } else {
@@ -231,8 +232,25 @@ bool Candidate::findRoles(std::string &why) {
   return true;
 }
 
+/// Whether a dimension of the operand tells the size of a contracted axis: the axis alone, or a product with it.
+bool Candidate::sizesAxis(const Factor &factor, const std::string &axis, const AxisSizes &contracted) const {
+  AxisSizes all = sizes;
+  all.insert(contracted.begin(), contracted.end());
+  std::vector<int64_t> extents = shapeOf(factor.operand);
+  for (auto [subscript, extent] : llvm::zip(factor.subscripts, extents)) {
+    std::vector<std::string> axes = dimensionFor(subscript, all, extent).axes;
+    auto unsized = [&](const std::string &other) {
+      return other != axis && (contracted.count(other) || all[other] == kRuntime);
+    };
+    if (llvm::is_contained(axes, axis) && llvm::none_of(axes, unsized))
+      return true;
+  }
+  return false;
+}
+
 bool Candidate::expandScore(std::string &why) {
   ExpansionOptions options;
+  options.products = true;
   options.plain.insert(leading.begin(), leading.end());
   Expansion expansion(domainOf(sizes), mask, options);
   terms = expansion.expand(softmax.getInput(), at);
@@ -244,7 +262,7 @@ bool Candidate::expandScore(std::string &why) {
       const std::string &axis = entry.first;
       bool plainly = false;
       for (const Factor &factor : term.factors)
-        plainly |= llvm::any_of(factor.subscripts, [&](const Expr &e) { return e.isSymbol() && e.name() == axis; });
+        plainly |= sizesAxis(factor, axis, term.contracted);
       if (!plainly || entry.second == kRuntime) {
         why = "a contracted axis has no size at compile time, or no operand has it alone";
         return false;
@@ -421,9 +439,10 @@ bool Candidate::build(std::string &why) {
       querySizes[name] = sizes[name];
   auto type = RankedTensorType::get(shape, cast<RankedTensorType>(product.getType()).getElementType());
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
-  auto attention = AttentionOp::create(
-      builder, product.getLoc(), type, text(print(space)), given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
-      mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)), value.factors[0].operand, Attribute());
+  auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(space)),
+                                       given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
+                                       mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)),
+                                       value.factors[0].operand, Attribute());
   Block *body = builder.createBlock(&attention.getScore());
   builder.setInsertionPointToStart(body);
   for (const Summand &term : terms) {
@@ -445,8 +464,9 @@ bool Candidate::build(std::string &why) {
   builder.setInsertionPoint(product);
   Value output = attention.getResult();
   if (!same)
-    output = RearrangeOp::create(builder, product.getLoc(), product.getType(), text(print(reorder)),
-                                 querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes), output);
+    output =
+        RearrangeOp::create(builder, product.getLoc(), product.getType(), text(print(reorder)),
+                            querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes), output);
   product.getResult().replaceAllUsesWith(output);
   product.erase();
   return true;

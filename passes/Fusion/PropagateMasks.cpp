@@ -1,10 +1,10 @@
 // attn-propagate-masks: a softmax's mask guards the einsums that only that softmax reads.
 //
-// Elements off the mask are don't-care, and 0 is as good as any: so the mask is an ordinary guard, which the verifier and
-// the algebra know about, and the program still means what it says.
+// Elements off the mask are don't-care, and 0 is as good as any: so the mask is an ordinary guard, which the verifier
+// and the algebra know about, and the program still means what it says.
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace skewer {
 #define GEN_PASS_DEF_ATTNPROPAGATEMASKS

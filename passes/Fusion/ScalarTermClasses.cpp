@@ -77,7 +77,8 @@ public:
 
   std::string describe(const TermView &view, const TermAnalysis &a) const override {
     if (view.value && a.rowDimension < 0)
-      return "the function " + print(*view.value) + " of the offset, times one number" + (a.otherLeading ? " a head" : "");
+      return "the function " + print(*view.value) + " of the offset, times one number" +
+             (a.otherLeading ? " a head" : "");
     return "one number an offset" + std::string(a.otherLeading ? " and head" : "") +
            (a.rowDimension >= 0 ? ", row " + print(a.row) + " of " + std::to_string(a.rows) : "");
   }
@@ -108,9 +109,7 @@ public:
   std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
     std::set<std::string> symbols = symbolsOfTerm(view);
     bool query = meets(symbols, space.query), key = meets(symbols, space.key);
-    bool fits = kind == TermKind::KeyOnly     ? key && !query
-                : kind == TermKind::QueryOnly ? !key
-                                              : view.shapes.empty();
+    bool fits = kind == TermKind::KeyOnly ? key && !query : kind == TermKind::QueryOnly ? !key : view.shapes.empty();
     if (!fits)
       return std::nullopt;
     TermAnalysis analysis = TermReader(view, space).start(kind);
@@ -131,6 +130,7 @@ private:
 void skewer::registerScalarTermClasses(RegisterTermClass registerClass) {
   registerClass(std::make_unique<OneSided>("query only", TermKind::QueryOnly, "the same for all keys of a query"), 600);
   registerClass(std::make_unique<OneSided>("key only", TermKind::KeyOnly, "one number a key, whatever the query"), 700);
-  registerClass(std::make_unique<OneSided>("position", TermKind::Position, "a function of positions, without a tensor"), 800);
+  registerClass(std::make_unique<OneSided>("position", TermKind::Position, "a function of positions, without a tensor"),
+                800);
   registerClass(std::make_unique<ScalarOffset>(), 900);
 }

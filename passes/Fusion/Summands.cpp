@@ -12,13 +12,24 @@ using namespace skewer::subscript;
 namespace {
 constexpr size_t kMostProducts = 8; // a product of sums is written out up to this many terms
 
-/// Contracted axes and heads must be read as they are: a tile of them is loaded at once.
-bool readsPlainly(const std::vector<Expr> &subscripts, const AxisSizes &contracted, const std::set<std::string> &plain) {
-  for (const Expr &subscript : subscripts)
-    if (!subscript.isSymbol())
-      for (const std::string &symbol : symbolsOf(subscript))
-        if (contracted.count(symbol) || plain.count(symbol))
-          return false;
+/// Contracted axes and heads must be read at even strides: a tile of them is loaded at once.
+bool readsEvenly(const std::vector<Expr> &subscripts, const std::vector<int64_t> &extents, const AxisSizes &contracted,
+                 const Domain &domain, const ExpansionOptions &options) {
+  for (auto [subscript, extent] : llvm::zip(subscripts, extents)) {
+    if (subscript.isSymbol())
+      continue;
+    AxisSizes sizes;
+    bool summed = false, head = false, others = false;
+    for (const std::string &symbol : symbolsOf(subscript)) {
+      auto range = domain.find(symbol);
+      sizes[symbol] = range == domain.end() ? kRuntime : range->second.high + 1;
+      (contracted.count(symbol) ? summed : options.plain.count(symbol) ? head : others) = true;
+    }
+    if (summed && (!options.products || !dimensionFor(subscript, sizes, extent).isProduct()))
+      return false;
+    if (head && !summed && others && !asAffine(subscript, domain))
+      return false;
+  }
   return true;
 }
 } // namespace
@@ -27,9 +38,7 @@ bool skewer::hasText(const Expr &e) {
   return e.kind() != Kind::Table && llvm::all_of(e.operands(), [](const Expr &operand) { return hasText(operand); });
 }
 
-bool skewer::isView(EinsumOp op) {
-  return op.getInputs().size() == 1 && resolve(op).contracted.empty();
-}
+bool skewer::isView(EinsumOp op) { return op.getInputs().size() == 1 && resolve(op).contracted.empty(); }
 
 std::optional<skewer::attn::IndexMap> skewer::mapOf(Operation *op) {
   if (auto map = dyn_cast_or_null<IndexMapOpInterface>(op))
@@ -80,7 +89,10 @@ std::optional<double> skewer::splatValue(Value tensor) {
   if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp>(op)) {
     auto a = splatValue(op->getOperand(0)), b = splatValue(op->getOperand(1));
     if (a && b)
-      return isa<arith::AddFOp>(op) ? *a + *b : isa<arith::SubFOp>(op) ? *a - *b : isa<arith::MulFOp>(op) ? *a * *b : *a / *b;
+      return isa<arith::AddFOp>(op)   ? *a + *b
+             : isa<arith::SubFOp>(op) ? *a - *b
+             : isa<arith::MulFOp>(op) ? *a * *b
+                                      : *a / *b;
   }
   return std::nullopt;
 }
@@ -109,7 +121,8 @@ Dimension skewer::dimensionFor(const Expr &index, const AxisSizes &sizes, int64_
   Dimension dimension;
   dimension.index = index;
   if (extent != kRuntime && index.isSymbol()) {
-    // Part of a dimension, or more than it under a guard: "(j)" would be the axis j itself, min(j, extent - 1) is j too.
+    // Part of a dimension, or more than it under a guard: "(j)" would be the axis j itself, min(j, extent - 1) is j
+    // too.
     auto size = sizes.find(index.name());
     if (size != sizes.end() && size->second != kRuntime && size->second != extent) {
       dimension.index = min(index, Expr(extent - 1));
@@ -225,7 +238,8 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
     std::vector<Expr> subscripts;
     for (const Expr &subscript : map->subscripts)
       subscripts.push_back(simplified(substitute(subscript, here), summand.guard));
-    if (!readsPlainly(subscripts, summand.contracted, options.plain) || !llvm::all_of(subscripts, hasText))
+    if (!readsEvenly(subscripts, shapeOf(op->getOperand(0)), summand.contracted, domain, options) ||
+        !llvm::all_of(subscripts, hasText))
       return;
     factor = {op->getOperand(0), std::move(subscripts)};
   }

@@ -12,8 +12,8 @@ struct Factor {
   std::vector<subscript::Expr> subscripts;
 };
 
-/// scale × value × Σ over contracted axes of Π factors, 0 where `guard` is 0. Symbols are those of the caller's `at` and
-/// the contracted axes, whose names ("c0", "c1", …) are unique within one `Expansion`.
+/// scale × value × Σ over contracted axes of Π factors, 0 where `guard` is 0. Symbols are those of the caller's `at`
+/// and the contracted axes, whose names ("c0", "c1", …) are unique within one `Expansion`.
 struct Summand {
   double scale = 1;
   std::vector<Factor> factors;
@@ -26,9 +26,11 @@ struct Summand {
 
 /// What an expansion may look through.
 struct ExpansionOptions {
-  bool arithmetic = true;   // sums, differences and products by numbers
+  bool arithmetic = true;     // sums, differences and products by numbers
   bool scaledOperands = true; // an einsum's operand that is a multiple of another tensor
-  std::set<std::string> plain; // symbols that an operand, once looked through, must still be read by alone (heads)
+  /// Whether an operand that is looked through may be read by a contracted axis inside a product, "(h d)": a stride.
+  bool products = false;
+  std::set<std::string> plain; // symbols by which operands may only be read at even strides (heads), or by them alone
 };
 
 /// Looks through operations, from a tensor to what it is made from: composing index maps onto einsums.
@@ -69,11 +71,11 @@ bool hasText(const subscript::Expr &);
 std::optional<attn::IndexMap> mapOf(mlir::Operation *);
 
 /// The indices of the axes of a product that is read at `index`, row-major. Nothing if a size is needed and unknown.
-std::optional<std::vector<subscript::Expr>> splitProduct(const subscript::Expr &index,
-                                                         const std::vector<std::string> &axes,
-                                                         const subscript::AxisSizes &);
-/// The dimension that says `index`: an axis, a product of axes in row-major order, or an index expression. An axis alone
-/// stands for a whole dimension: where `extent`, the dimension's size, is known and another, `index` is said otherwise.
+std::optional<std::vector<subscript::Expr>>
+splitProduct(const subscript::Expr &index, const std::vector<std::string> &axes, const subscript::AxisSizes &);
+/// The dimension that says `index`: an axis, a product of axes in row-major order, or an index expression. An axis
+/// alone stands for a whole dimension: where `extent`, the dimension's size, is known and another, `index` is said
+/// otherwise.
 subscript::Dimension dimensionFor(const subscript::Expr &index, const subscript::AxisSizes &,
                                   int64_t extent = subscript::kRuntime);
 

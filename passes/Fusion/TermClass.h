@@ -11,21 +11,22 @@ namespace skewer {
 
 /// What a class does with its operands, for code that has a strategy for each kind. A plugin's class is `Custom`.
 enum class TermKind {
-  Content,         // q_i·k_j, also q_i·E[j]: one operand read by the query, one by the key, all subscripts plain
+  Content,         // q_i·k_j, also q_i·E[j]: one operand read by the query, one by the key, both by whole positions;
+                   // heads may share keys, k[h floordiv 4]
   OffsetQuery,     // q_i·R[±(j - i) + c], the query and the key each being a single axis
   AxisOffsetQuery, // q_i·R[±(jy - iy) + c] on one axis of a product
   OffsetKey,       // k_j·R[±(j - i) + c], on whole positions or on one axis
-  OffsetFunction,  // q_i·R[f(j - i)] or k_j·R[f(j - i)]: clamped or bucketed offsets, or mixed axes, of one pair of axes
-  KeyOnly,         // depends on the key, not on the query
-  QueryOnly,       // depends on the query, not on the key: softmax is invariant to it
-  ScalarOffset,    // T[h, f(j - i)]: nothing contracted, one operand; also products of per-axis offsets
-  Position,        // no operands: scale × a function of positions
-  Materialised,    // anything else
+  OffsetFunction, // q_i·R[f(j - i)] or k_j·R[f(j - i)]: clamped or bucketed offsets, or mixed axes, of one pair of axes
+  KeyOnly,        // depends on the key, not on the query
+  QueryOnly,      // depends on the query, not on the key: softmax is invariant to it
+  ScalarOffset,   // T[h, f(j - i)]: nothing contracted, one operand; also products of per-axis offsets
+  Position,       // no operands: scale × a function of positions
+  Materialised,   // anything else
   Custom
 };
 
-/// One term, resolved: what a class is matched against. `resolved.subscripts[k]` are operand k's, over `space`'s axes and
-/// `resolved.contracted`.
+/// One term, resolved: what a class is matched against. `resolved.subscripts[k]` are operand k's, over `space`'s axes
+/// and `resolved.contracted`.
 struct TermView {
   attn::ResolvedEinsum resolved;
   const attn::ScoreSpace *space = nullptr;
@@ -37,7 +38,7 @@ struct TermView {
 /// A factor of an operand that is the row of a table: f(difference) for one query axis and one key axis.
 struct TermAnalysis {
   TermKind kind = TermKind::Materialised;
-  std::string className;            // "content", "offset, query side", …
+  std::string className; // "content", "offset, query side", …
   /// Index of the operand that is read by plain axes of the query (OffsetKey: of the key); -1 if there is none.
   int query = -1;
   /// Index of the other operand: the key tensor or the table; -1 if there is none.

@@ -1,5 +1,6 @@
 // What the subscripts of a term's operands have to do with the groups of axes: shared by the built-in classes.
 #pragma once
+#include "passes/Fusion/Summands.h"
 #include "passes/Fusion/TermClass.h"
 #include <algorithm>
 
@@ -16,7 +17,7 @@ inline std::set<std::string> asSet(const std::vector<std::string> &list) { retur
 
 /// What the subscripts of one operand have in common with the groups of axes.
 struct Reading {
-  bool plain = true; // every dimension an axis, or the whole query or key position
+  bool plain = true; // positions only as an axis or in a product of axes; leading and contracted axes in any way
   bool leading = false, query = false, key = false, contracted = false;
   int oddDimensions = 0, odd = -1; // dimensions that are neither, and the last of them
 };
@@ -27,6 +28,8 @@ public:
     domain = subscript::domainOf(view.resolved.sizes);
     for (const auto &[axis, range] : subscript::domainOf(space.sizes))
       domain[axis] = range;
+    sizes = view.resolved.sizes;
+    sizes.insert(space.sizes.begin(), space.sizes.end());
     queryPosition = subscript::simplify(positionOf(space.query), domain);
     keyPosition = subscript::simplify(positionOf(space.key), domain);
   }
@@ -42,9 +45,11 @@ public:
         reading.key |= contains(space.key, symbol);
         reading.contracted |= contains(view.resolved.contracted, symbol);
       }
-      bool known = e == queryPosition || e == keyPosition || e.isConstant(0) ||
-                   (e.isSymbol() && (contains(space.leading, e.name()) || contains(view.resolved.contracted, e.name()) ||
-                                     contains(space.query, e.name()) || contains(space.key, e.name())));
+      bool positions = false; // of the query or the key
+      for (const std::string &symbol : symbolsOf(e))
+        positions |= contains(space.query, symbol) || contains(space.key, symbol);
+      bool known =
+          !positions || e.isSymbol() || e == queryPosition || e == keyPosition || dimensionFor(e, sizes).isProduct();
       if (!known) {
         reading.plain = false;
         ++reading.oddDimensions;
@@ -54,13 +59,15 @@ public:
     return reading;
   }
 
-  /// Reads the whole query (or key) position in one dimension, and no axis of it elsewhere.
+  /// Reads every axis of the query (or key) once and in order, so that the operand has a row for each position.
   bool readsWhole(size_t operand, bool query) const {
-    const subscript::Expr &whole = query ? queryPosition : keyPosition;
-    int count = 0;
+    const std::vector<std::string> &axes = query ? space.query : space.key;
+    std::vector<std::string> read;
     for (const subscript::Expr &subscript : view.resolved.subscripts[operand])
-      count += subscript::simplify(subscript, domain) == whole;
-    return count == 1;
+      for (const std::string &axis : dimensionFor(subscript::simplify(subscript, domain), sizes).axes)
+        if (contains(axes, axis))
+          read.push_back(axis);
+    return read == axes;
   }
 
   subscript::Expr positionOf(const std::vector<std::string> &axes) const {
@@ -76,7 +83,8 @@ public:
     analysis.contracted = view.resolved.contracted;
     for (const std::string &axis : analysis.contracted) {
       auto size = view.resolved.sizes.find(axis);
-      analysis.depth = size == view.resolved.sizes.end() || size->second == subscript::kRuntime || analysis.depth == subscript::kRuntime
+      analysis.depth = size == view.resolved.sizes.end() || size->second == subscript::kRuntime ||
+                               analysis.depth == subscript::kRuntime
                            ? subscript::kRuntime
                            : analysis.depth * size->second;
     }
@@ -86,6 +94,7 @@ public:
   const TermView &view;
   const attn::ScoreSpace &space;
   subscript::Domain domain;
+  subscript::AxisSizes sizes;
   subscript::Expr queryPosition, keyPosition;
 };
 

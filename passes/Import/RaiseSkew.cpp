@@ -1,8 +1,8 @@
 // attn-raise-skew: chains of index maps become one einsum of one operand each, which says the composed map.
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Import/FitTable.h"
 #include "passes/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace skewer {
 #define GEN_PASS_DEF_ATTNRAISESKEW
@@ -38,7 +38,8 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
   }
 
   /// The composed map of `outer` read at the einsum that says the map below it, if there is one.
-  static Value raiseOnto(OpBuilder &builder, Location location, Value source, attn::IndexMap map, RankedTensorType type) {
+  static Value raiseOnto(OpBuilder &builder, Location location, Value source, attn::IndexMap map,
+                         RankedTensorType type) {
     std::vector<std::string> names = dimensionNames(type.getRank());
     Substitution named;
     Domain domain;
@@ -88,7 +89,8 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
   }
 
   /// Moves the map below sums and multiples, where it meets einsums.
-  static Value sink(OpBuilder &builder, Location location, Value source, const attn::IndexMap &map, RankedTensorType type) {
+  static Value sink(OpBuilder &builder, Location location, Value source, const attn::IndexMap &map,
+                    RankedTensorType type) {
     Operation *below = source.getDefiningOp();
     bool padded = !map.inside.isConstant(1);
     bool sinks = below && (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(below) ||

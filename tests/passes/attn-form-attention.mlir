@@ -77,3 +77,30 @@ func.func @unfused(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>
   %o = attn.einsum "i j, j c -> i c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %o, %p : tensor<4x8xf32>, tensor<4x4xf32>
 }
+
+// -----
+// Groups of heads share keys and values, and operands that are views of others are read through their strides.
+// CHECK-LABEL: func.func @grouped
+// CHECK-NEXT: attn.attention "h i j" value "(h floordiv 2) j e -> h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "i (h d), (h floordiv 2) j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+func.func @grouped(%q: tensor<4x32xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>) -> tensor<4x4x8xf32> {
+  %heads = attn.rearrange "n (h d) -> h n d" sizes {h = 4 : i64} %q : tensor<4x32xf32> to tensor<4x4x8xf32>
+  %s = attn.einsum "(g r) i d, g j d -> (g r) i j"(%heads, %k) : (tensor<4x4x8xf32>, tensor<2x4x8xf32>) -> tensor<4x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<4x4x4xf32>
+  %o = attn.einsum "(g r) i j, g j d -> (g r) i d"(%p, %v) : (tensor<4x4x4xf32>, tensor<2x4x8xf32>) -> tensor<4x4x8xf32>
+  return %o : tensor<4x4x8xf32>
+}
+
+// -----
+// What an einsum computes for two readers is not computed twice: only the score is looked through.
+// CHECK-LABEL: func.func @projected
+// CHECK: %[[Q:.*]] = attn.einsum "n c, c h d -> h n d"
+// CHECK: attn.term "h i d, h j d"(%[[Q]], %[[Q]])
+func.func @projected(%x: tensor<4x16xf32>, %w: tensor<16x2x8xf32>, %v: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %q = attn.einsum "n c, c h d -> h n d"(%x, %w) : (tensor<4x16xf32>, tensor<16x2x8xf32>) -> tensor<2x4x8xf32>
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %q) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}

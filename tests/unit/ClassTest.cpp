@@ -1,8 +1,8 @@
 // Term classes: what the analysis says about terms, the order of the registry, and classes from outside.
-#include "passes/Fusion/TermClass.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/Fusion/TermClass.h"
 #include <gtest/gtest.h>
 
 namespace {
@@ -21,16 +21,19 @@ protected:
     size_t begin = 0, count = 0;
     while (!list.empty() && begin <= list.size()) {
       size_t end = list.find(", ", begin);
-      arguments += std::string(", %") + name[count++] + ": " + list.substr(begin, end == std::string::npos ? end : end - begin);
+      arguments +=
+          std::string(", %") + name[count++] + ": " + list.substr(begin, end == std::string::npos ? end : end - begin);
       if (end == std::string::npos)
         break;
       begin = end + 2;
     }
-    std::string space = map ? "\"b h (iy ix) (jy jx)\" sizes {iy = 2 : i64, ix = 3 : i64, jy = 2 : i64, jx = 3 : i64} value "
-                              "\"b h (jy jx) e -> b h (iy ix) e\""
-                            : "\"b h i j\" value \"b h j e -> b h i e\"";
-    std::string text = "func.func @f(%v: tensor<?x2x6x8xf32>" + arguments + ") -> tensor<?x2x6x8xf32> {\n  %o = attn.attention " +
-                       space + " (%v) score {\n    attn.term " + term + (types.empty() ? "" : " : " + types) +
+    std::string space =
+        map ? "\"b h (iy ix) (jy jx)\" sizes {iy = 2 : i64, ix = 3 : i64, jy = 2 : i64, jx = 3 : i64} value "
+              "\"b h (jy jx) e -> b h (iy ix) e\""
+            : "\"b h i j\" value \"b h j e -> b h i e\"";
+    std::string text = "func.func @f(%v: tensor<?x2x6x8xf32>" + arguments +
+                       ") -> tensor<?x2x6x8xf32> {\n  %o = attn.attention " + space + " (%v) score {\n    attn.term " +
+                       term + (types.empty() ? "" : " : " + types) +
                        "\n  } : tensor<?x2x6x8xf32> -> tensor<?x2x6x8xf32>\n  return %o : tensor<?x2x6x8xf32>\n}\n";
     module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module) << text;
@@ -93,7 +96,8 @@ TEST_F(Classes, OffsetOfAnAxis) {
 }
 
 TEST_F(Classes, FunctionsOfTheOffset) {
-  auto a = analysisOf("\"b h i d, (clamp(j - i, -2, 2) + 2) d\"(%a, %b) scale 1.0", kQuery + ", tensor<5x8xf32>", false);
+  auto a =
+      analysisOf("\"b h i d, (clamp(j - i, -2, 2) + 2) d\"(%a, %b) scale 1.0", kQuery + ", tensor<5x8xf32>", false);
   EXPECT_EQ(a.kind, TermKind::OffsetFunction);
   EXPECT_EQ(a.rowDimension, 0);
   a = analysisOf("\"b h i d, (min(j + i, 5)) d\"(%a, %b) scale 1.0", kQuery + ", tensor<6x8xf32>", false);

@@ -1,16 +1,16 @@
-// The fusion passes keep the meaning of programs: judged by the float64 interpreter, on random chains of index maps and on
-// layers whose fused form is written out as einsums again.
+// The fusion passes keep the meaning of programs: judged by the float64 interpreter, on random chains of index maps and
+// on layers whose fused form is written out as einsums again.
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
-#include "passes/Fusion/Summands.h"
-#include "passes/Import/FitTable.h"
-#include "passes/Passes.h"
-#include "passes/Pipelines.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Fusion/Summands.h"
+#include "passes/Import/FitTable.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -62,7 +62,8 @@ protected:
     return elements;
   }
 
-  static void expectClose(const std::vector<double> &actual, const std::vector<double> &expected, const std::string &what) {
+  static void expectClose(const std::vector<double> &actual, const std::vector<double> &expected,
+                          const std::string &what) {
     ASSERT_EQ(actual.size(), expected.size()) << what;
     ASSERT_FALSE(expected.empty()) << what;
     for (size_t k = 0; k < expected.size(); ++k)
@@ -95,20 +96,24 @@ protected:
       for (TermOp term : op.getScore().getOps<TermOp>()) {
         Value value;
         if (!term.getInputs().empty())
-          value = EinsumOp::create(builder, term.getLoc(), type, text((term.getSubscripts() + " -> " + op.getSpace()).str()),
-                                   sizes, term.getGuardAttr(), term.getInputs());
+          value = EinsumOp::create(builder, term.getLoc(), type,
+                                   text((term.getSubscripts() + " -> " + op.getSpace()).str()), sizes,
+                                   term.getGuardAttr(), term.getInputs());
         if (term.getValue()) {
-          Value position = PositionOp::create(builder, term.getLoc(), type, op.getSpaceAttr(), term.getValueAttr(), sizes);
+          Value position =
+              PositionOp::create(builder, term.getLoc(), type, op.getSpaceAttr(), term.getValueAttr(), sizes);
           value = value ? arith::MulFOp::create(builder, term.getLoc(), value, position) : position;
         }
         auto scale = DenseElementsAttr::get(type, builder.getF32FloatAttr(term.getScale().convertToDouble()));
-        value = arith::MulFOp::create(builder, term.getLoc(), value, arith::ConstantOp::create(builder, term.getLoc(), scale));
+        value = arith::MulFOp::create(builder, term.getLoc(), value,
+                                      arith::ConstantOp::create(builder, term.getLoc(), scale));
         sum = sum ? arith::AddFOp::create(builder, term.getLoc(), sum, value) : value;
       }
-      Value weights = SoftmaxOp::create(builder, op.getLoc(), type, op.getSpaceAttr(), text(subscript::print({dimensions->back()})),
-                                        op.getMaskAttr(), sizes, sum);
-      auto output = EinsumOp::create(builder, op.getLoc(), op.getType(), text((op.getSpace() + ", " + op.getValueSpec()).str()),
-                                     sizes, StringAttr(), ValueRange{weights, op.getValue()});
+      Value weights = SoftmaxOp::create(builder, op.getLoc(), type, op.getSpaceAttr(),
+                                        text(subscript::print({dimensions->back()})), op.getMaskAttr(), sizes, sum);
+      auto output =
+          EinsumOp::create(builder, op.getLoc(), op.getType(), text((op.getSpace() + ", " + op.getValueSpec()).str()),
+                           sizes, StringAttr(), ValueRange{weights, op.getValue()});
       op.getResult().replaceAllUsesWith(output.getResult());
       op.erase();
     }
@@ -184,10 +189,11 @@ TEST_F(Fusion, RandomChainsOfIndexMapsKeepTheirMeaning) {
   for (unsigned seed = 0; seed < 150; ++seed) {
     Chain chain(seed, 5, 9);
     std::string maps = chain.grow(1 + int(chain.below(6)), "%l");
-    std::string text = "func.func @chain(%q: tensor<2x5x3xf32>, %t: tensor<9x3xf32>) -> " + chain.type() +
-                       " {\n  %l = attn.einsum \"h i d, r d -> h i r\"(%q, %t) : (tensor<2x5x3xf32>, tensor<9x3xf32>) -> "
-                       "tensor<2x5x9xf32>\n" +
-                       maps + "  return " + chain.last + " : " + chain.type() + "\n}\n";
+    std::string text =
+        "func.func @chain(%q: tensor<2x5x3xf32>, %t: tensor<9x3xf32>) -> " + chain.type() +
+        " {\n  %l = attn.einsum \"h i d, r d -> h i r\"(%q, %t) : (tensor<2x5x3xf32>, tensor<9x3xf32>) -> "
+        "tensor<2x5x9xf32>\n" +
+        maps + "  return " + chain.last + " : " + chain.type() + "\n}\n";
     auto module = parse(text);
     ASSERT_TRUE(module) << text;
     auto inputs = randomInputs(kernel(*module), seed);
@@ -214,12 +220,14 @@ TEST_F(Fusion, RandomChainsOfIndexMapsKeepTheirMeaning) {
 
 /// A layer around a score: what comes before `%score` differs from test to test.
 std::string layer(const std::string &arguments, const std::string &score, int64_t n, const std::string &mask = "") {
-  std::string q = "tensor<2x" + std::to_string(n) + "x4xf32>", s = "tensor<2x" + std::to_string(n) + "x" + std::to_string(n) + "xf32>";
+  std::string q = "tensor<2x" + std::to_string(n) + "x4xf32>",
+              s = "tensor<2x" + std::to_string(n) + "x" + std::to_string(n) + "xf32>";
   return "func.func @layer(%q: " + q + ", %k: " + q + ", %v: " + q + arguments + ") -> " + q +
-         " {\n  %content = attn.einsum \"h i d, h j d -> h i j\"(%q, %k) : (" + q + ", " + q + ") -> " + s + "\n" + score +
-         "  %sum = arith.addf %content, %position : " + s + "\n  %p = attn.softmax \"h i j\" over \"j\" " +
+         " {\n  %content = attn.einsum \"h i d, h j d -> h i j\"(%q, %k) : (" + q + ", " + q + ") -> " + s + "\n" +
+         score + "  %sum = arith.addf %content, %position : " + s + "\n  %p = attn.softmax \"h i j\" over \"j\" " +
          (mask.empty() ? "" : "where \"" + mask + "\" ") + "(%sum) : " + s +
-         "\n  %o = attn.einsum \"h i j, h j d -> h i d\"(%p, %v) : (" + s + ", " + q + ") -> " + q + "\n  return %o : " + q + "\n}\n";
+         "\n  %o = attn.einsum \"h i j, h j d -> h i d\"(%p, %v) : (" + s + ", " + q + ") -> " + q +
+         "\n  return %o : " + q + "\n}\n";
 }
 const char *const kScaledMap = R"mlir(
   %half = arith.constant dense<0.5> : tensor<2x6x6xf32>
@@ -275,6 +283,16 @@ TEST_F(Fusion, FusedLayersKeepTheirMeaning) {
 )mlir",
              6, "j <= i + 3"),
        "h i d, (j - i + 1) d"},
+      {"heads in groups, merged in the queries and in the result", R"mlir(
+func.func @grouped(%q: tensor<5x32xf32>, %k: tensor<2x6x8xf32>, %v: tensor<2x6x3xf32>) -> tensor<5x12xf32> {
+  %heads = attn.rearrange "n (h d) -> h n d" sizes {h = 4 : i64} %q : tensor<5x32xf32> to tensor<4x5x8xf32>
+  %s = attn.einsum "(g r) i d, g j d -> (g r) i j"(%heads, %k) : (tensor<4x5x8xf32>, tensor<2x6x8xf32>) -> tensor<4x5x6xf32>
+  %p = attn.softmax "h i j" over "j" where "j <= i"(%s) : tensor<4x5x6xf32>
+  %o = attn.einsum "(g r) i j, g j e -> i (g r e)"(%p, %v) : (tensor<4x5x6xf32>, tensor<2x6x3xf32>) -> tensor<5x12xf32>
+  return %o : tensor<5x12xf32>
+}
+)mlir",
+       "i (h d), (h floordiv 2) j d"},
       {"a product of tensors stays a tensor",
        layer(", %t: tensor<2x6x6xf32>", R"mlir(
   %again = attn.einsum "h i d, h j d -> h i j"(%k, %q) : (tensor<2x6x4xf32>, tensor<2x6x4xf32>) -> tensor<2x6x6xf32>
