@@ -6,6 +6,7 @@
 #include "passes/Lowering/KernelPlan.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
+#include "tests/unit/RandomExpr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -256,6 +257,26 @@ TEST_F(GenericKernelTest, SkewAndPositionsAndConstants) {
     %z = arith.addf %w, %y : tensor<3x6x6xf32>
     return %z : tensor<3x6x6xf32> })ir",
         {normal({3, 6, 11}, 1)});
+}
+
+TEST_F(GenericKernelTest, RandomIndexExpressions) {
+  // The emitted arithmetic against the reference's own evaluator; six expressions a kernel.
+  subscript::testing::RandomExpr random(11);
+  for (int kernel = 0; kernel < 8; ++kernel) {
+    std::string text = "func.func @f(%x: tensor<6x5x7xf32>) -> tensor<6x5x7xf32> {\n";
+    std::string sum = "%x";
+    for (int n = 0; n < 6; ++n) {
+      // Kept small, so that f32 holds it.
+      std::string e = print(mod(n % 3 ? random.index(4) : random.predicate(3), subscript::Expr(1009)));
+      std::string name = std::to_string(n);
+      text += "%p" + name + " = attn.position \"i j k\" = \"" + e + "\" : tensor<6x5x7xf32>\n";
+      text += "%s" + name + " = arith.addf " + sum + ", %p" + name + " : tensor<6x5x7xf32>\n";
+      sum = "%s" + name;
+    }
+    check(text + "return " + sum + " : tensor<6x5x7xf32> }", {normal({6, 5, 7}, 1)});
+    if (HasFailure())
+      FAIL() << text;
+  }
 }
 
 TEST_F(GenericKernelTest, RunTimeSizesInFront) {

@@ -2,6 +2,7 @@
 #include "codegen/Reference/IndexText.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
+#include "tests/unit/RandomExpr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -276,6 +277,32 @@ TEST(ReferenceExpression, WhatHasNoValue) {
   EXPECT_FALSE(parseExpression("i +", expression, error));
   EXPECT_FALSE(parseExpression("seg[i]", expression, error));
   EXPECT_FALSE(parseExpression(std::string(10000, '(') + "i", expression, error));
+}
+
+TEST(ReferenceExpression, AgreesWithTheDialectsEvaluator) {
+  namespace subscript = skewer::subscript;
+  namespace drawn = subscript::testing;
+  drawn::RandomExpr random(7);
+  size_t values = 0;
+  for (int n = 0; n < 1500; ++n) {
+    subscript::Expr e = n % 3 ? random.index(4) : random.predicate(3);
+    subscript::Domain domain = random.domain();
+    Expression own;
+    std::string error, missing;
+    ASSERT_TRUE(parseExpression(subscript::print(e), own, error)) << error;
+    ASSERT_TRUE(own.bind({"i", "j", "k"}, missing));
+    drawn::forEachPoint(domain, [&](const subscript::Assignment &at) {
+      int64_t axes[] = {at.at("i"), at.at("j"), at.at("k")}, result = 0;
+      auto expected = subscript::evaluate(e, at);
+      bool has = own.evaluate(axes, result);
+      ASSERT_EQ(has, expected.has_value()) << drawn::describe(e, domain);
+      if (has) {
+        ASSERT_EQ(result, *expected) << drawn::describe(e, domain);
+      }
+      values += has;
+    });
+  }
+  EXPECT_GT(values, 10000u);
 }
 
 TEST(ReferenceRows, AllOrSeededWithCorners) {
