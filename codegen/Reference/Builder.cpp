@@ -5,7 +5,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <set>
 
@@ -222,7 +221,8 @@ Node *NodeBuilder::position(attn::PositionOp op) {
   std::map<std::string, int64_t> sizes;
   Reading reading;
   Expression expression;
-  if (!readAxes(op.getAxes(), *shape, op.getSizesAttr(), spec, sizes, error) || !reading.build(spec, sizes, "", error) ||
+  if (!readAxes(op.getAxes(), *shape, op.getSizesAttr(), spec, sizes, error) ||
+      !reading.build(spec, sizes, "", error) ||
       !parseExpression(std::string_view(op.getExpression()), expression, error))
     return fail(op, error);
   if (!expression.bind(reading.names, missing))
@@ -279,13 +279,13 @@ Node *NodeBuilder::splat(tensor::SplatOp op) {
 
 Node *NodeBuilder::pointwise(Operation *op) {
   static const std::map<std::string, Function> functions = {
-      {"arith.addf", Function::Add},         {"arith.subf", Function::Subtract},    {"arith.mulf", Function::Multiply},
-      {"arith.divf", Function::Divide},      {"arith.maximumf", Function::Maximum}, {"arith.minimumf", Function::Minimum},
-      {"arith.negf", Function::Negate},      {"arith.truncf", Function::Identity},  {"arith.extf", Function::Identity},
-      {"math.exp", Function::Exp},           {"math.exp2", Function::Exp2},         {"math.log", Function::Log},
-      {"math.log2", Function::Log2},         {"math.sqrt", Function::Sqrt},         {"math.rsqrt", Function::Rsqrt},
-      {"math.tanh", Function::Tanh},         {"math.absf", Function::Absolute},     {"math.sin", Function::Sin},
-      {"math.cos", Function::Cos},           {"math.powf", Function::Power},           {"math.erf", Function::Erf}};
+      {"arith.addf", Function::Add},    {"arith.subf", Function::Subtract},    {"arith.mulf", Function::Multiply},
+      {"arith.divf", Function::Divide}, {"arith.maximumf", Function::Maximum}, {"arith.minimumf", Function::Minimum},
+      {"arith.negf", Function::Negate}, {"arith.truncf", Function::Identity},  {"arith.extf", Function::Identity},
+      {"math.exp", Function::Exp},      {"math.exp2", Function::Exp2},         {"math.log", Function::Log},
+      {"math.log2", Function::Log2},    {"math.sqrt", Function::Sqrt},         {"math.rsqrt", Function::Rsqrt},
+      {"math.tanh", Function::Tanh},    {"math.absf", Function::Absolute},     {"math.sin", Function::Sin},
+      {"math.cos", Function::Cos},      {"math.powf", Function::Power},        {"math.erf", Function::Erf}};
   auto found = functions.find(titleOf(op));
   if (found == functions.end() || op->getNumOperands() == 0)
     return fail(op, "the reference does not know this operation");
@@ -309,8 +309,7 @@ Node *NodeBuilder::movement(Operation *op) {
   if (auto pad = dyn_cast<attn::PadOp>(op)) {
     for (size_t d = 0; d < shape.size(); ++d)
       shape[d] = input->shape[d] + pad.getLow()[d] + pad.getHigh()[d];
-    return own(
-        std::make_unique<PadNode>(shape, input, pad.getLow().vec(), toDouble(pad.getValue()), failure));
+    return own(std::make_unique<PadNode>(shape, input, pad.getLow().vec(), toDouble(pad.getValue()), failure));
   }
   if (auto gather = dyn_cast<attn::GatherOp>(op)) {
     size_t dimension = gather.getDimension(), rank = cast<ShapedType>(gather.getIndices().getType()).getRank();

@@ -39,7 +39,7 @@ private:
   Failure &failure;
   llvm::DenseMap<mlir::Value, Node *> known;
   llvm::DenseMap<mlir::Value, int64_t> integers; // of type index
-  std::optional<int64_t> runtimeSize; // where every run-time size of the arguments is the same
+  std::optional<int64_t> runtimeSize;            // where every run-time size of the arguments is the same
 };
 
 } // namespace skewer::reference

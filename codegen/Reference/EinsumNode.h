@@ -11,7 +11,7 @@ struct Subscript {
   std::vector<int64_t> coefficients; // where linear
   Expression program;                // where not
   bool isLinear = true;
-  bool mayLeave = false;             // an index expression, which may leave the operand
+  bool mayLeave = false; // an index expression, which may leave the operand
 
   bool evaluate(const int64_t *axes, int64_t &value) const;
 };
@@ -30,7 +30,7 @@ public:
 
   std::vector<std::string> names; // of the axes: those of the result, then the contracted ones
   std::vector<int64_t> sizes;
-  size_t kept = 0;                // how many axes the result has
+  size_t kept = 0;                         // how many axes the result has
   std::vector<std::vector<size_t>> result; // places of the axes of each dimension
   std::vector<std::vector<Subscript>> operands;
   Expression guard;
@@ -52,10 +52,10 @@ private:
 
   Reading reading;
   std::vector<Node *> operands;
-  std::vector<size_t> order;          // operands whose elements may be absent first
-  std::vector<int64_t> innerStrides;  // of each operand in memory, along the last contracted axis
+  std::vector<size_t> order;         // operands whose elements may be absent first
+  std::vector<int64_t> innerStrides; // of each operand in memory, along the last contracted axis
   bool hasFast = false, moves;
-  bool guardIsOuter = false;          // the guard does not ask for contracted axes
+  bool guardIsOuter = false; // the guard does not ask for contracted axes
   std::string title;
 };
 

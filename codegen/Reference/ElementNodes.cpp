@@ -29,8 +29,8 @@ double ReshapeNode::compute(const int64_t *index) {
   return input->at(inner);
 }
 
-SliceNode::SliceNode(std::vector<int64_t> shape, Node *input, std::vector<int64_t> offsets, std::vector<int64_t> strides,
-                     Failure &failure)
+SliceNode::SliceNode(std::vector<int64_t> shape, Node *input, std::vector<int64_t> offsets,
+                     std::vector<int64_t> strides, Failure &failure)
     : Node(std::move(shape), failure), input(input), offsets(std::move(offsets)), strides(std::move(strides)) {
   mayBeAbsent = input->mayBeAbsent;
 }

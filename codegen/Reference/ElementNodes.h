@@ -68,8 +68,26 @@ private:
 };
 
 enum class Function {
-  Add, Subtract, Multiply, Divide, Maximum, Minimum,
-  Negate, Exp, Exp2, Log, Log2, Sqrt, Rsqrt, Tanh, Absolute, Sin, Cos, Erf, Identity, Power
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  Maximum,
+  Minimum,
+  Negate,
+  Exp,
+  Exp2,
+  Log,
+  Log2,
+  Sqrt,
+  Rsqrt,
+  Tanh,
+  Absolute,
+  Sin,
+  Cos,
+  Erf,
+  Identity,
+  Power
 };
 
 /// One function of elements at the same index.

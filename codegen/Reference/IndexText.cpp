@@ -158,8 +158,8 @@ bool parseSpec(std::string_view text, Spec &spec, std::string &error, bool compa
   return true;
 }
 
-bool solveSizes(const Spec &spec, const std::vector<std::vector<int64_t>> &shapes, std::map<std::string, int64_t> &sizes,
-                std::string &error) {
+bool solveSizes(const Spec &spec, const std::vector<std::vector<int64_t>> &shapes,
+                std::map<std::string, int64_t> &sizes, std::string &error) {
   if (shapes.size() != spec.operands.size()) {
     error = "the text has " + std::to_string(spec.operands.size()) + " operands, the operation " +
             std::to_string(shapes.size());

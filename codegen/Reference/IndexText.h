@@ -11,8 +11,24 @@ namespace skewer::reference {
 /// An integer function of axes, as a pool of nodes.
 struct Expression {
   enum class Operation {
-    Constant, Axis, Add, Subtract, Multiply, Divide, Modulo, Minimum, Maximum, Absolute,
-    Less, LessEqual, Equal, NotEqual, And, Or, Not, Select
+    Constant,
+    Axis,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+    Minimum,
+    Maximum,
+    Absolute,
+    Less,
+    LessEqual,
+    Equal,
+    NotEqual,
+    And,
+    Or,
+    Not,
+    Select
   };
   struct Node {
     Operation operation;

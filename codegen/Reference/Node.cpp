@@ -5,8 +5,8 @@
 namespace skewer::reference {
 
 namespace {
-constexpr int64_t kDenseElements = int64_t(1) << 22;  // 32 MiB: one array
-constexpr int64_t kKeptElements = int64_t(1) << 24;   // 128 MiB of rows, then all are dropped
+constexpr int64_t kDenseElements = int64_t(1) << 22; // 32 MiB: one array
+constexpr int64_t kKeptElements = int64_t(1) << 24;  // 128 MiB of rows, then all are dropped
 } // namespace
 
 std::string printIndex(const int64_t *index, size_t rank) {

@@ -12,8 +12,8 @@ namespace skewer::reference {
 
 constexpr size_t kMaximumRank = 32;
 
-/// A weight that a mask took away is not a number 0: it takes no part in products, whatever the other factor is. It is a
-/// NaN with a payload that no arithmetic makes, and every operation looks for it where it may occur.
+/// A weight that a mask took away is not a number 0: it takes no part in products, whatever the other factor is. It is
+/// a NaN with a payload that no arithmetic makes, and every operation looks for it where it may occur.
 inline double fromBits(uint64_t bits) {
   double value;
   std::memcpy(&value, &bits, sizeof value);
@@ -82,7 +82,7 @@ private:
   double remembered(const int64_t *index);
   bool remembers = false;
   int64_t total = 1;
-  std::vector<double> all;                                   // of a small tensor
+  std::vector<double> all;                                     // of a small tensor
   std::unordered_map<int64_t, std::unique_ptr<double[]>> rows; // of a large one
   int64_t lastRow = -1;
   double *lastElements = nullptr;
@@ -107,7 +107,8 @@ private:
 /// One number everywhere.
 class SplatNode : public Node {
 public:
-  SplatNode(std::vector<int64_t> shape, double value, Failure &failure) : Node(std::move(shape), failure), value(value) {}
+  SplatNode(std::vector<int64_t> shape, double value, Failure &failure)
+      : Node(std::move(shape), failure), value(value) {}
 
 protected:
   double compute(const int64_t *) override { return value; }

@@ -6,8 +6,8 @@
 namespace skewer::reference {
 
 SoftmaxNode::SoftmaxNode(Reading read, Node *input, size_t dimension, std::string title, Failure &failure)
-    : Node(input->shape, failure), reading(std::move(read)), input(input), dimension(dimension), title(std::move(title)),
-      kept(8) {
+    : Node(input->shape, failure), reading(std::move(read)), input(input), dimension(dimension),
+      title(std::move(title)), kept(8) {
   mayBeAbsent = !reading.guard.empty();
 }
 

@@ -11,16 +11,17 @@ namespace skewer {
 
 /// Emits index expressions at a builder's insertion point. Only ops of arith and memref come out, and only such that
 /// lower to LLVM without an expansion pass. The values of an expression equal `subscript::evaluate` wherever that
-/// succeeds; where it fails (a table read outside its rows, a divisor that is not positive) the value is unspecified but
-/// nothing traps and no memory outside the table is read: so a branch that a select does not take may be computed.
+/// succeeds; where it fails (a table read outside its rows, a divisor that is not positive) the value is unspecified
+/// but nothing traps and no memory outside the table is read: so a branch that a select does not take may be computed.
 class IndexEmitter {
 public:
   /// The value (type `index`) of an element of a run-time integer operand at subscripts of type `index`.
   using Read = std::function<mlir::Value(const std::string &operand, mlir::ValueRange subscripts)>;
 
-  /// `symbols`: the value, of type `index`, of each symbol. Tables become private constants of the module that holds the
-  /// insertion point; equal tables share one.
-  IndexEmitter(mlir::OpBuilder &builder, mlir::Location location, std::map<std::string, mlir::Value> symbols, Read read = {})
+  /// `symbols`: the value, of type `index`, of each symbol. Tables become private constants of the module that holds
+  /// the insertion point; equal tables share one.
+  IndexEmitter(mlir::OpBuilder &builder, mlir::Location location, std::map<std::string, mlir::Value> symbols,
+               Read read = {})
       : builder(builder), location(location), symbols(std::move(symbols)), read(std::move(read)) {}
 
   /// Of type `index`; a comparison gives 1 or 0. Null where a symbol has no value or a Read occurs without `read`:

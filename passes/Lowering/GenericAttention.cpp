@@ -1,7 +1,7 @@
 // attn.attention on the generic path: one row of scores at a time.
-#include "passes/Lowering/GenericKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Lowering/GenericKernel.h"
 
 using namespace mlir;
 using namespace skewer;

@@ -1,9 +1,9 @@
 // Sums of products on the generic path: a vector along the result's last axis or along the last contracted one.
 #include "dialect/Subscript/Analysis.h"
-#include "passes/Lowering/GenericKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Lowering/GenericKernel.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -105,14 +105,14 @@ Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
       symbols[inner.name] = loop.getInductionVar();
-      scf::YieldOp::create(b, addProduct(loop.getRegionIterArgs()[0], contraction, symbols, step == 1 ? "" : inner.name));
+      scf::YieldOp::create(b,
+                           addProduct(loop.getRegionIterArgs()[0], contraction, symbols, step == 1 ? "" : inner.name));
       return loop.getResult(0);
     };
     Value wide = run(0, whole, kLanes, so[0]);
     return {wide, whole == inner.extent.fixed ? so[1] : run(whole, inner.extent.fixed, 1, so[1])};
   });
-  Value reduced = vector::ReductionOp::create(b, vector::CombiningKind::ADD, sums[0],
-                                              arith::FastMathFlags::reassoc);
+  Value reduced = vector::ReductionOp::create(b, vector::CombiningKind::ADD, sums[0], arith::FastMathFlags::reassoc);
   return arith::AddFOp::create(b, reduced, sums[1]);
 }
 

@@ -1,9 +1,9 @@
 // Element-wise operations on the generic path: linalg.generic over flat buffers.
-#include "passes/Lowering/GenericKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Lowering/GenericKernel.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -29,7 +29,8 @@ bool Kernel::emitElementwise(Operation *op) {
       inputs.push_back(window(storage[operand]));
   SmallVector<AffineMap> maps(inputs.size() + 1, AffineMap::getMultiDimIdentityMap(1, b.getContext()));
   linalg::GenericOp::create(
-      b, b.getLoc(), inputs, ValueRange{window(result)}, maps, ArrayRef<utils::IteratorType>{utils::IteratorType::parallel},
+      b, b.getLoc(), inputs, ValueRange{window(result)}, maps,
+      ArrayRef<utils::IteratorType>{utils::IteratorType::parallel},
       [&](OpBuilder &inner, Location, ValueRange arguments) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());

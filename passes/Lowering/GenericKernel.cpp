@@ -108,13 +108,15 @@ bool Kernel::emit() {
 }
 
 /// A table of numbers in the module, as flat memory.
-static Value constantMemory(ImplicitLocOpBuilder &b, ModuleOp module, DenseFPElementsAttr values, const std::string &name) {
+static Value constantMemory(ImplicitLocOpBuilder &b, ModuleOp module, DenseFPElementsAttr values,
+                            const std::string &name) {
   auto type = MemRefType::get({values.getNumElements()}, values.getElementType());
   auto flat = values.reshape(RankedTensorType::get({values.getNumElements()}, values.getElementType()));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    memref::GlobalOp::create(b, name, b.getStringAttr("private"), type, flat, /*constant=*/true, b.getI64IntegerAttr(64));
+    memref::GlobalOp::create(b, name, b.getStringAttr("private"), type, flat, /*constant=*/true,
+                             b.getI64IntegerAttr(64));
   }
   Value memory = memref::GetGlobalOp::create(b, type, name);
   return memref::CastOp::create(b, MemRefType::get({ShapedType::kDynamic}, values.getElementType()), memory);

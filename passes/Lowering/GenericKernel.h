@@ -4,9 +4,9 @@
 // with index expressions are loops whose innermost run is a vector where the subscripts allow it. Sums are in f32.
 #pragma once
 #include "dialect/IR/Attn.h"
-#include "passes/Lowering/KernelPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Lowering/KernelPlan.h"
 #include "llvm/ADT/DenseMap.h"
 #include <functional>
 
@@ -21,7 +21,8 @@ struct Storage {
   std::optional<double> number; // that number
   std::vector<Extent> shape;
   mlir::Type element;
-  bool masked = false; // zeros may stand for weights that a mask took away: what they are multiplied with does not count
+  bool masked =
+      false; // zeros may stand for weights that a mask took away: what they are multiplied with does not count
 };
 
 struct Axis {

@@ -1,10 +1,10 @@
 // What the generic path's code is made of: loops, loads, stores and guards.
-#include "passes/Lowering/EmitIndex.h"
-#include "passes/Lowering/GenericKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Lowering/EmitIndex.h"
+#include "passes/Lowering/GenericKernel.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -12,9 +12,7 @@ using namespace skewer::generic;
 using subscript::Expr;
 
 Value Kernel::index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
-Value Kernel::real(double value) {
-  return arith::ConstantOp::create(b, b.getF32FloatAttr(static_cast<float>(value)));
-}
+Value Kernel::real(double value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(static_cast<float>(value))); }
 Value Kernel::extent(const Extent &extent) { return extent.name.empty() ? index(extent.fixed) : sizes.at(extent.name); }
 
 Value Kernel::elements(ArrayRef<Extent> shape) {

@@ -1,12 +1,12 @@
 // attn-to-linalg: what did not fuse becomes loops on buffers.
-#include "passes/Lowering/GenericKernel.h"
-#include "passes/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Lowering/GenericKernel.h"
+#include "passes/Passes.h"
 
 using namespace mlir;
 using namespace skewer;

@@ -1,7 +1,7 @@
 // Operations of the attn dialect as loops over buffers.
-#include "passes/Lowering/GenericKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Lowering/GenericKernel.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -110,7 +110,8 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
     return fail(op, "the text does not parse");
   attn::ResolvedEinsum resolved;
   resolved.spec.operands = {*dimensions};
-  auto sizes = subscript::resolveSizes(resolved.spec, {attn::shapeOf(op.getInput())}, attn::sizesFrom(op.getSizesAttr()));
+  auto sizes =
+      subscript::resolveSizes(resolved.spec, {attn::shapeOf(op.getInput())}, attn::sizesFrom(op.getSizesAttr()));
   if (!sizes)
     return fail(op, "the sizes do not resolve");
   resolved.sizes = *sizes;
@@ -134,9 +135,8 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
       return {visible(so[0], [&]() -> Value { return arith::MaxNumFOp::create(b, so[0], read()); })};
     })[0];
     auto power = [&] {
-      return visible(real(0), [&]() -> Value {
-        return math::ExpOp::create(b, arith::SubFOp::create(b, read(), largest));
-      });
+      return visible(real(0),
+                     [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), largest)); });
     };
     bool keep = result.element.isF32(); // else the rounded power would be summed, or read back
     Value sum = carry(inner, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {

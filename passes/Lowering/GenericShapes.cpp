@@ -1,8 +1,8 @@
 // What the generic path knows before it emits code: the shape of every tensor, and where each lies in the workspace.
-#include "passes/Lowering/GenericKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Lowering/GenericKernel.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -135,9 +135,10 @@ bool Kernel::describe(Operation *op) {
   described.masked = keepsMask(op, storage);
   auto number = [](Attribute attribute) -> std::optional<double> {
     if (auto dense = dyn_cast_if_present<DenseFPElementsAttr>(attribute))
-      return dense.isSplat() ? std::optional<double>(FloatAttr::get(dense.getElementType(), dense.getSplatValue<APFloat>())
-                                                         .getValueAsDouble())
-                             : std::nullopt;
+      return dense.isSplat()
+                 ? std::optional<double>(
+                       FloatAttr::get(dense.getElementType(), dense.getSplatValue<APFloat>()).getValueAsDouble())
+                 : std::nullopt;
     if (auto scalar = dyn_cast_if_present<FloatAttr>(attribute))
       return scalar.getValueAsDouble();
     return std::nullopt;
@@ -205,7 +206,8 @@ bool Kernel::planWorkspace() {
       else
         powers[extent.name] = std::max(powers[extent.name], ++own[extent.name]);
     }
-    intervals.push_back({&tensor, static_cast<int64_t>(llvm::alignTo(overflow ? 0 : bytes, 64)), !own.empty(), begin, end});
+    intervals.push_back(
+        {&tensor, static_cast<int64_t>(llvm::alignTo(overflow ? 0 : bytes, 64)), !own.empty(), begin, end});
   };
   for (Operation &op : block) {
     if (op.getNumResults() != 1 || !storage.count(op.getResult(0)))

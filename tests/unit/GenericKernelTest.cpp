@@ -3,10 +3,6 @@
 #include "codegen/ABI/Emit.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
-#include "passes/Lowering/KernelPlan.h"
-#include "passes/Passes.h"
-#include "passes/Pipelines.h"
-#include "tests/unit/RandomExpr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -18,9 +14,13 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Lowering/KernelPlan.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
+#include "tests/unit/RandomExpr.h"
 #include "llvm/ADT/APFloat.h"
-#include <gtest/gtest.h>
 #include <cmath>
+#include <gtest/gtest.h>
 #include <random>
 
 using namespace mlir;
@@ -176,7 +176,8 @@ protected:
 
 TEST_F(GenericKernelTest, AttentionWithRelativeRows) {
   // Sizes that are no multiple of a vector.
-  check(R"ir(func.func @f(%q: tensor<2x13x19xf32>, %k: tensor<2x13x19xf32>, %v: tensor<2x13x11xf32>, %t: tensor<25x19xf32>)
+  check(
+      R"ir(func.func @f(%q: tensor<2x13x19xf32>, %k: tensor<2x13x19xf32>, %v: tensor<2x13x11xf32>, %t: tensor<25x19xf32>)
       -> tensor<2x13x11xf32> {
     %c = attn.einsum "h i d, h j d -> h i j" (%q, %k) : (tensor<2x13x19xf32>, tensor<2x13x19xf32>) -> tensor<2x13x13xf32>
     %r = attn.einsum "h i d, (j - i + 12) d -> h i j" sizes {j = 13 : i64} (%q, %t)
@@ -187,7 +188,7 @@ TEST_F(GenericKernelTest, AttentionWithRelativeRows) {
     %p = attn.softmax "h i j" over "j" (%x) : tensor<2x13x13xf32>
     %o = attn.einsum "h i j, h j e -> h i e" (%p, %v) : (tensor<2x13x13xf32>, tensor<2x13x11xf32>) -> tensor<2x13x11xf32>
     return %o : tensor<2x13x11xf32> })ir",
-        {normal({2, 13, 19}, 1), normal({2, 13, 19}, 2), normal({2, 13, 11}, 3), normal({25, 19}, 4)});
+      {normal({2, 13, 19}, 1), normal({2, 13, 19}, 2), normal({2, 13, 11}, 3), normal({25, 19}, 4)});
 }
 
 TEST_F(GenericKernelTest, MaskedNaNContributesNothing) {
@@ -302,10 +303,11 @@ TEST_F(GenericKernelTest, RunTimeSizesInFront) {
 TEST_F(GenericKernelTest, NarrowTypesAreSummedWide) {
   for (std::string type : {"f16", "bf16"}) {
     std::string q = "tensor<5x64x" + type + ">", o = "tensor<5x9x" + type + ">", k = "tensor<9x64x" + type + ">";
-    std::string text = "func.func @f(%q: " + q + ", %k: " + k + ") -> " + o + " {\n" +
-                       "%s = attn.einsum \"i d, j d -> i j\" (%q, %k) : (" + q + ", " + k + ") -> tensor<5x9xf32>\n" +
-                       "%p = attn.softmax \"i j\" over \"j\" (%s) : tensor<5x9xf32>\n%o = arith.truncf %p : tensor<5x9xf32> to " +
-                       o + "\nreturn %o : " + o + " }";
+    std::string text =
+        "func.func @f(%q: " + q + ", %k: " + k + ") -> " + o + " {\n" +
+        "%s = attn.einsum \"i d, j d -> i j\" (%q, %k) : (" + q + ", " + k + ") -> tensor<5x9xf32>\n" +
+        "%p = attn.softmax \"i j\" over \"j\" (%s) : tensor<5x9xf32>\n%o = arith.truncf %p : tensor<5x9xf32> to " + o +
+        "\nreturn %o : " + o + " }";
     ElementType element = type == "f16" ? ElementType::F16 : ElementType::BF16;
     std::vector<Tensor> inputs = {normal({5, 64}, 1), normal({9, 64}, 2)};
     for (Tensor &input : inputs)
@@ -363,7 +365,8 @@ TEST_F(GenericKernelTest, AttentionAmongOtherOperations) {
 }
 
 TEST_F(GenericKernelTest, ArgumentsAndConstantsCanBeResults) {
-  check(R"ir(func.func @f(%x: tensor<3x5xf32>) -> tensor<3x5xf32> { return %x : tensor<3x5xf32> })ir", {normal({3, 5}, 1)});
+  check(R"ir(func.func @f(%x: tensor<3x5xf32>) -> tensor<3x5xf32> { return %x : tensor<3x5xf32> })ir",
+        {normal({3, 5}, 1)});
   check(R"ir(func.func @f(%x: tensor<3x5xf32>) -> tensor<2xf32> {
     %c = arith.constant dense<[1.0, 2.5]> : tensor<2xf32>
     return %c : tensor<2xf32> })ir",

@@ -1,13 +1,13 @@
 // The float64 judge against numbers worked out by hand.
-#include "codegen/Reference/IndexText.h"
 #include "codegen/Reference/Reference.h"
+#include "codegen/Reference/IndexText.h"
 #include "dialect/IR/Attn.h"
-#include "tests/unit/RandomExpr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "tests/unit/RandomExpr.h"
 #include <chrono>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -77,14 +77,15 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 std::string softmaxTimesValues(const std::string &mask, int size) {
   std::string n = std::to_string(size), square = "tensor<" + n + "x" + n + "xf32>", values = "tensor<" + n + "x1xf32>";
   return "func.func @f(%s: " + square + ", %v: " + values + ") -> " + values + " {\n" +
-         "%p = attn.softmax \"i j\" over \"j\" " + (mask.empty() ? "" : "where \"" + mask + "\" ") + "(%s) : " + square +
-         "\n%o = attn.einsum \"i j, j e -> i e\" (%p, %v) : (" + square + ", " + values + ") -> " + values +
-         "\nreturn %o : " + values + " }";
+         "%p = attn.softmax \"i j\" over \"j\" " + (mask.empty() ? "" : "where \"" + mask + "\" ") +
+         "(%s) : " + square + "\n%o = attn.einsum \"i j, j e -> i e\" (%p, %v) : (" + square + ", " + values + ") -> " +
+         values + "\nreturn %o : " + values + " }";
 }
 
 TEST_F(ReferenceTest, PlainAttention) {
   // q = identity, k = [[ln 2, 0], [0, ln 3]]: scores [[ln 2, 0], [0, ln 3]], weights [[2/3, 1/3], [1/4, 3/4]].
-  const char *text = R"ir(func.func @f(%q: tensor<2x2xf32>, %k: tensor<2x2xf32>, %v: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  const char *text =
+      R"ir(func.func @f(%q: tensor<2x2xf32>, %k: tensor<2x2xf32>, %v: tensor<2x2xf32>) -> tensor<2x2xf32> {
     %s = attn.einsum "i d, j d -> i j" (%q, %k) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
     %p = attn.softmax "i j" over "j" (%s) : tensor<2x2xf32>
     %o = attn.einsum "i j, j e -> i e" (%p, %v) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
@@ -160,7 +161,8 @@ TEST_F(ReferenceTest, EmptyRowsAreZero) {
 }
 
 TEST_F(ReferenceTest, ScaledWeightsKeepTheirMask) {
-  const char *text = R"ir(func.func @f(%s: tensor<2x2xf32>, %v: tensor<2x1xf32>, %g: tensor<2x2xf32>) -> tensor<2x1xf32> {
+  const char *text =
+      R"ir(func.func @f(%s: tensor<2x2xf32>, %v: tensor<2x1xf32>, %g: tensor<2x2xf32>) -> tensor<2x1xf32> {
     %p = attn.softmax "i j" over "j" where "j <= i" (%s) : tensor<2x2xf32>
     %w = arith.mulf %p, %g : tensor<2x2xf32>
     %o = attn.einsum "i j, j e -> i e" (%w, %v) : (tensor<2x2xf32>, tensor<2x1xf32>) -> tensor<2x1xf32>
@@ -232,8 +234,9 @@ TEST_F(ReferenceTest, UnknownOperationsAreNamed) {
 }
 
 TEST_F(ReferenceTest, WrongInputsAreRefused) {
-  auto interpreter = interpret(R"ir(func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> { return %x : tensor<2x3xf32> })ir",
-                               {filled({3, 2}, [](int64_t) { return 0; })});
+  auto interpreter =
+      interpret(R"ir(func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> { return %x : tensor<2x3xf32> })ir",
+                {filled({3, 2}, [](int64_t) { return 0; })});
   std::string error;
   EXPECT_FALSE(interpreter->row({0}, &error));
   EXPECT_NE(error.find("input 0"), std::string::npos) << error;
@@ -318,7 +321,8 @@ TEST(ReferenceRows, AllOrSeededWithCorners) {
 }
 
 TEST_F(ReferenceTest, ALongRowIsQuick) {
-  auto interpreter = interpret(R"ir(func.func @f(%q: tensor<4096x64xf32>, %k: tensor<4096x64xf32>, %v: tensor<4096x64xf32>,
+  auto interpreter =
+      interpret(R"ir(func.func @f(%q: tensor<4096x64xf32>, %k: tensor<4096x64xf32>, %v: tensor<4096x64xf32>,
       %a: tensor<8191x64xf32>, %b: tensor<8191x64xf32>) -> tensor<4096x64xf32> {
     %c = attn.einsum "i d, j d -> i j" (%q, %k) : (tensor<4096x64xf32>, tensor<4096x64xf32>) -> tensor<4096x4096xf32>
     %x = attn.einsum "i d, (j - i + 4095) d -> i j" sizes {j = 4096 : i64} (%q, %a)
@@ -330,11 +334,11 @@ TEST_F(ReferenceTest, ALongRowIsQuick) {
     %p = attn.softmax "i j" over "j" (%t) : tensor<4096x4096xf32>
     %o = attn.einsum "i j, j e -> i e" (%p, %v) : (tensor<4096x4096xf32>, tensor<4096x64xf32>) -> tensor<4096x64xf32>
     return %o : tensor<4096x64xf32> })ir",
-                               {filled({4096, 64}, [](int64_t n) { return (n % 7) * 0.01; }),
-                                filled({4096, 64}, [](int64_t n) { return (n % 5) * 0.01; }),
-                                filled({4096, 64}, [](int64_t n) { return 1 + n % 64; }),
-                                filled({8191, 64}, [](int64_t n) { return (n % 3) * 0.01; }),
-                                filled({8191, 64}, [](int64_t n) { return (n % 2) * 0.01; })});
+                {filled({4096, 64}, [](int64_t n) { return (n % 7) * 0.01; }),
+                 filled({4096, 64}, [](int64_t n) { return (n % 5) * 0.01; }),
+                 filled({4096, 64}, [](int64_t n) { return 1 + n % 64; }),
+                 filled({8191, 64}, [](int64_t n) { return (n % 3) * 0.01; }),
+                 filled({8191, 64}, [](int64_t n) { return (n % 2) * 0.01; })});
   ASSERT_TRUE(interpreter);
   interpreter->row({0});
   auto begin = std::chrono::steady_clock::now();
