@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Fusion/Provenance.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -209,17 +210,20 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
   while (Operation *op = factor.operand.getDefiningOp()) {
     if (options.scaledOperands && isa<arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
       if (isa<arith::NegFOp>(op)) {
+        summand.location = withComposed(summand.location, op);
         summand.scale = -summand.scale;
         factor.operand = op->getOperand(0);
         continue;
       }
       auto right = splatValue(op->getOperand(1)), left = splatValue(op->getOperand(0));
       if (right) {
+        summand.location = withComposed(summand.location, op);
         summand.scale = isa<arith::MulFOp>(op) ? summand.scale * *right : summand.scale / *right;
         factor.operand = op->getOperand(0);
         continue;
       }
       if (left && isa<arith::MulFOp>(op)) {
+        summand.location = withComposed(summand.location, op);
         summand.scale *= *left;
         factor.operand = op->getOperand(1);
         continue;
@@ -241,6 +245,7 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
     if (!readsEvenly(subscripts, shapeOf(op->getOperand(0)), summand.contracted, domain, options) ||
         !llvm::all_of(subscripts, hasText))
       return;
+    summand.location = withComposed(summand.location, op);
     factor = {op->getOperand(0), std::move(subscripts)};
   }
 }
@@ -382,8 +387,14 @@ std::vector<Summand> Expansion::expand(Value tensor, const std::vector<Expr> &at
         assumed = assumed ? logicalAnd(*assumed, inside) : inside;
       auto summands = expand(op->getOperand(0), below);
       assumed = outer;
-      for (Summand &summand : summands)
+      auto contraction = op->getOperand(0).getDefiningOp<EinsumOp>();
+      for (Summand &summand : summands) {
         summand.guard = logicalAnd(inside, summand.guard);
+        // The logits that the map moved are held no more than its own result.
+        if (contraction && !isView(contraction))
+          summand.location = withComposed(summand.location, contraction);
+        summand.location = withComposed(summand.location, op);
+      }
       return summands;
     }
   }

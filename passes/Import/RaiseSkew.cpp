@@ -1,6 +1,7 @@
 // attn-raise-skew: chains of index maps become one einsum of one operand each, which says the composed map.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Provenance.h"
 #include "passes/Import/FitTable.h"
 #include "passes/Passes.h"
 
@@ -38,7 +39,7 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
   }
 
   /// The composed map of `outer` read at the einsum that says the map below it, if there is one.
-  static Value raiseOnto(OpBuilder &builder, Location location, Value source, attn::IndexMap map,
+  static Value raiseOnto(OpBuilder &builder, Operation *mover, Value source, attn::IndexMap map,
                          RankedTensorType type) {
     std::vector<std::string> names = dimensionNames(type.getRank());
     Substitution named;
@@ -48,7 +49,8 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
       if (size != kRuntime)
         domain[names[k]] = {0, size - 1};
     }
-    Summand summand(location);
+    Summand summand(mover->getLoc());
+    SmallVector<Operation *> passed;
     std::vector<Expr> subscripts;
     for (const Expr &subscript : map.subscripts)
       subscripts.push_back(substitute(subscript, named));
@@ -64,6 +66,7 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
       for (const Expr &subscript : next->subscripts)
         subscripts.push_back(substitute(subscript, here));
       summand.guard = logicalAnd(summand.guard, substitute(next->inside, here));
+      passed.push_back(below);
       source = below.getInputs()[0];
     }
     Expansion expansion(domain, std::nullopt);
@@ -71,6 +74,9 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     for (Expr &subscript : subscripts)
       subscript = expansion.simplified(subscript, summand.guard);
     summand.factors.push_back({source, std::move(subscripts)});
+    for (Operation *below : llvm::reverse(passed))
+      summand.location = withComposed(summand.location, below);
+    summand.location = withComposed(summand.location, mover);
     return buildEinsum(builder, summand, names, type);
   }
 
@@ -82,21 +88,21 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
       return;
     OpBuilder builder(op);
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    if (Value raised = sink(builder, op->getLoc(), op.getMappedOperand(), map, type)) {
+    if (Value raised = sink(builder, op, op.getMappedOperand(), map, type)) {
       op->getResult(0).replaceAllUsesWith(raised);
       op->erase();
     }
   }
 
   /// Moves the map below sums and multiples, where it meets einsums.
-  static Value sink(OpBuilder &builder, Location location, Value source, const attn::IndexMap &map,
+  static Value sink(OpBuilder &builder, Operation *mover, Value source, const attn::IndexMap &map,
                     RankedTensorType type) {
     Operation *below = source.getDefiningOp();
     bool padded = !map.inside.isConstant(1);
     bool sinks = below && (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(below) ||
                            (isa<arith::DivFOp>(below) && !padded && splatValue(below->getOperand(1))));
     if (!sinks || splatValue(source))
-      return raiseOnto(builder, location, source, map, type);
+      return raiseOnto(builder, mover, source, map, type);
     SmallVector<Value> operands;
     for (Value operand : below->getOperands()) {
       auto number = splatValue(operand);
@@ -104,11 +110,11 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
         FloatAttr element = builder.getFloatAttr(type.getElementType(), *number);
         // A padded sum is 0 in its border; a multiple is 0 there whatever the number is.
         if (padded && !isa<arith::MulFOp>(below))
-          return raiseOnto(builder, location, source, map, type);
-        operands.push_back(arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, element)));
+          return raiseOnto(builder, mover, source, map, type);
+        operands.push_back(arith::ConstantOp::create(builder, mover->getLoc(), DenseElementsAttr::get(type, element)));
         continue;
       }
-      Value moved = sink(builder, location, operand, map, type);
+      Value moved = sink(builder, mover, operand, map, type);
       if (!moved)
         return {};
       operands.push_back(moved);

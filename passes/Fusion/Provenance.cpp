@@ -1,0 +1,96 @@
+// Records of composed operations: fused locations with a dictionary as their metadata.
+#include "passes/Fusion/Provenance.h"
+#include "dialect/IR/Attn.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+constexpr StringLiteral kComposed = "composed", kShape = "shape", kBytes = "bytes";
+
+DictionaryAttr recordOf(Location location) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  auto record = fused ? dyn_cast_or_null<DictionaryAttr>(fused.getMetadata()) : DictionaryAttr();
+  return record && record.getAs<StringAttr>(kComposed) ? record : DictionaryAttr();
+}
+
+void collect(Location location, SmallVectorImpl<Location> &records) {
+  if (recordOf(location)) {
+    records.push_back(location);
+  } else if (auto fused = dyn_cast<FusedLoc>(location)) {
+    for (Location inner : fused.getLocations())
+      collect(inner, records);
+  }
+}
+
+std::optional<FileLineColLoc> placeOf(Location location) {
+  std::optional<FileLineColLoc> found;
+  location->walk([&](Location inner) {
+    if (auto place = dyn_cast<FileLineColLoc>(inner)) {
+      found = place;
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return found;
+}
+
+Location fuse(Location location, ArrayRef<Location> records) {
+  if (records.empty())
+    return location;
+  SmallVector<Location> all{location};
+  all.append(records.begin(), records.end());
+  return FusedLoc::get(location.getContext(), all);
+}
+} // namespace
+
+Location skewer::withComposed(Location location, Location from) {
+  SmallVector<Location> records;
+  collect(from, records);
+  return fuse(location, records);
+}
+
+Location skewer::withComposed(Location location, Operation *op) {
+  SmallVector<Location> records;
+  collect(op->getLoc(), records);
+  auto type = op->getNumResults() == 1 ? dyn_cast<RankedTensorType>(op->getResult(0).getType()) : RankedTensorType();
+  if (!type || (isa<attn::EinsumOp>(op) && !records.empty()))
+    return fuse(location, records);
+  Builder builder(op->getContext());
+  std::vector<int64_t> shape;
+  for (int64_t size : type.getShape())
+    shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+  auto record = builder.getDictionaryAttr(
+      {builder.getNamedAttr(kBytes, builder.getI64IntegerAttr(type.getElementTypeBitWidth() / 8)),
+       builder.getNamedAttr(kComposed, builder.getStringAttr(op->getName().stripDialect())),
+       builder.getNamedAttr(kShape, builder.getDenseI64ArrayAttr(shape))});
+  Location place = UnknownLoc::get(op->getContext());
+  if (auto known = placeOf(op->getLoc()))
+    place = *known;
+  records.push_back(FusedLoc::get(op->getContext(), {place}, record));
+  return fuse(location, records);
+}
+
+std::vector<ComposedOperation> skewer::composedInto(Location location) {
+  SmallVector<Location> records;
+  collect(location, records);
+  std::vector<ComposedOperation> result;
+  for (Location at : records) {
+    DictionaryAttr record = recordOf(at);
+    ComposedOperation composed;
+    composed.operation = record.getAs<StringAttr>(kComposed).str();
+    if (auto shape = record.getAs<DenseI64ArrayAttr>(kShape))
+      composed.shape.assign(shape.asArrayRef().begin(), shape.asArrayRef().end());
+    if (auto bytes = record.getAs<IntegerAttr>(kBytes))
+      composed.elementBytes = bytes.getInt();
+    if (auto place = placeOf(at)) {
+      composed.file = place->getFilename().str();
+      composed.line = place->getLine();
+      composed.column = place->getColumn();
+    }
+    result.push_back(std::move(composed));
+  }
+  return result;
+}
