@@ -10,8 +10,8 @@ using namespace skewer;
 static constexpr double kLoads = 2;
 // Cycles to rescale one row's maximum and sum when the softmax is online, besides its accumulators.
 static constexpr double kRescale = 40;
-// Instructions of one vector of exp2 with its maximum and sum: on the FMA pipes, and adds, comparisons and rounding that
-// have pipes of their own on some processors.
+// Instructions of one vector of exp2 with its maximum and sum: on the FMA pipes, and adds, comparisons and rounding
+// that have pipes of their own on some processors.
 static constexpr double kExpMultiplies = 8, kExpAdds = 8;
 // Share of L1 that a panel of keys may take: queries, scores and the prefetcher's lines need the rest.
 static constexpr double kPanelShare = 0.6;
@@ -48,16 +48,16 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target) {
       if (rows * vectors + vectors + 1 > target.registers)
         continue;
       int64_t count = std::max(sizes.queries, rows);
-      double cycles = multiplyCycles(count, keyVectors, sizes.depth, {rows, vectors}, target) +
-                      multiplyCycles(count, widthVectors, sizes.keys, {rows, vectors}, target);
+      double cycles = multiplyCycles(count, keyVectors, sizes.depth, Tile{rows, vectors}, target) +
+                      multiplyCycles(count, widthVectors, sizes.keys, Tile{rows, vectors}, target);
       // Too few independent accumulators leave the FMAs waiting for their own results (latency 4).
       cycles *= std::max(1.0, 4 * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
       // Row groups pass over one panel of keys after the other: a panel that leaves no room in L1 comes from L2 for
       // each of them, and half of that shows.
       double panelBytes = 4.0 * std::min(vectors, keyVectors) * target.lanes * sizes.depth;
       if (panelBytes > kPanelShare * target.l1Bytes)
-        cycles += 0.5 * panelBytes / target.l2Rate * llvm::divideCeil(keyVectors, vectors) *
-                  llvm::divideCeil(count, rows);
+        cycles +=
+            0.5 * panelBytes / target.l2Rate * llvm::divideCeil(keyVectors, vectors) * llvm::divideCeil(count, rows);
       // Between equals, fewer loads.
       cycles *= 1 + 0.05 * double(rows + vectors) / double(rows * vectors);
       if (cycles < bestCycles) {
@@ -69,40 +69,53 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target) {
 }
 } // namespace
 
-Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &target) {
-  Tile tile = chooseTile(sizes, target);
-  int64_t panel = tile.vectors * target.lanes;
-  double compute = (multiplyCycles(tile.rows, llvm::divideCeil(sizes.keys, target.lanes), sizes.depth, tile, target) +
-                    multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
-                   tile.rows;
+double skewer::multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const Blocking &blocking,
+                              const Target &target) {
+  return ::multiplyCycles(rows, columns, steps, Tile{blocking.tileRows, blocking.tileVectors}, target);
+}
+
+double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blocking, const Target &target) {
+  Tile tile{blocking.tileRows, blocking.tileVectors};
+  int64_t rows = blocking.rowBlock, keys = std::max<int64_t>(1, blocking.keyBlock);
+  double compute =
+      (::multiplyCycles(tile.rows, llvm::divideCeil(sizes.keys, target.lanes), sizes.depth, tile, target) +
+       ::multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
+      tile.rows;
   double exponentials = target.separateAdd ? std::max(kExpMultiplies / target.fmaPerCycle, kExpAdds / 2)
                                            : (kExpMultiplies + kExpAdds) / target.fmaPerCycle;
   compute += exponentials * llvm::divideCeil(sizes.keys, target.lanes);
+  double bytesOfHead = 4.0 * sizes.keys * (sizes.depth + sizes.width);
+  double blockBytes = 4.0 * rows * (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.width);
+  double scoreBytes = 4.0 * keys * (1 + sizes.extraPerKey);
+  // Keys and values pass through once a row block; they come from L2 if a head and the block fit there together.
+  bool inL2 = bytesOfHead + blockBytes < 0.8 * target.l2Bytes;
+  double traffic = bytesOfHead / (inL2 ? target.l2Rate : target.l3Rate) / rows;
+  // Scores are written, read, written and read: free in L1, else at L2's (or L3's) rate.
+  double passes = blockBytes < 0.7 * target.l1Bytes   ? 0
+                  : blockBytes < 0.7 * target.l2Bytes ? 4 * scoreBytes / target.l2Rate
+                                                      : 4 * scoreBytes / target.l3Rate;
+  int64_t blocks = llvm::divideCeil(sizes.keys, keys);
+  passes *= blocks;
+  double online = blocks > 1 ? blocks * (kRescale + 3.0 * llvm::divideCeil(sizes.width, target.lanes)) : 0;
+  // Half of the traffic hides behind the arithmetic (measured shares lie between a third and two thirds).
+  return compute + 0.5 * (traffic + passes) + online;
+}
+
+Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &target) {
+  Tile tile = chooseTile(sizes, target);
+  int64_t panel = tile.vectors * target.lanes;
   Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, INFINITY};
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
-  double bytesOfHead = 4.0 * sizes.keys * (sizes.depth + sizes.width);
   for (int64_t groups : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
     int64_t rows = groups * tile.rows;
     if (groups > 1 && rows - tile.rows >= sizes.queries)
       break;
     for (int64_t keys = panel;; keys *= 2) {
       keys = std::min(keys, allKeys);
-      double blockBytes = 4.0 * rows * (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.width);
-      double scoreBytes = 4.0 * keys * (1 + sizes.extraPerKey);
-      // Keys and values pass through once a row block; they come from L2 if a head and the block fit there together.
-      bool inL2 = bytesOfHead + blockBytes < 0.8 * target.l2Bytes;
-      double traffic = bytesOfHead / (inL2 ? target.l2Rate : target.l3Rate) / rows;
-      // Scores are written, read, written and read: free in L1, else at L2's (or L3's) rate.
-      double passes = blockBytes < 0.7 * target.l1Bytes   ? 0
-                      : blockBytes < 0.7 * target.l2Bytes ? 4 * scoreBytes / target.l2Rate
-                                                          : 4 * scoreBytes / target.l3Rate;
-      int64_t blocks = llvm::divideCeil(sizes.keys, keys);
-      passes *= blocks;
-      double online = blocks > 1 ? blocks * (kRescale + 3.0 * llvm::divideCeil(sizes.width, target.lanes)) : 0;
-      // Half of the traffic hides behind the arithmetic (measured shares lie between a third and two thirds).
-      double cycles = compute + 0.5 * (traffic + passes) + online;
-      if (cycles < best.cyclesPerRow)
-        best = {tile.rows, tile.vectors, rows, keys, 0, cycles};
+      Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0};
+      blocking.cyclesPerRow = cyclesPerRow(sizes, blocking, target);
+      if (blocking.cyclesPerRow < best.cyclesPerRow)
+        best = blocking;
       if (keys >= allKeys)
         break;
     }

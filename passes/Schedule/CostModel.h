@@ -20,5 +20,9 @@ struct Blocking {
 };
 
 Blocking chooseBlocking(const AttentionSizes &, const Target &);
+/// The model's estimate for a blocking as given (`cyclesPerRow` is not read).
+double cyclesPerRow(const AttentionSizes &, const Blocking &, const Target &);
+/// Cycles to multiply `rows` by `columns` vectors over `steps`, by register tiles of the blocking's shape.
+double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const Blocking &, const Target &);
 
 } // namespace skewer

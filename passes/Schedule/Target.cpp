@@ -10,15 +10,19 @@ using namespace skewer;
 /// Figures from the makers' optimisation guides (AMD 57647, 58455; Intel 248966); FMA rates and FADD pipes confirmed by
 /// measurement on Zen 5 and Cascade Lake (`separateAdd`: 2 FMA + 2 FADD a cycle sustained, against 2 in all). Zen 5's
 /// cache rates are measured (45-61 from L2, 24-27 from L3); the others are from the guides, lowered by the same share.
+///
+/// Memory: a socket's channels divided by its cores, from the data sheets of each generation's largest common model:
+/// EPYC 9755 (12 x DDR5-6000, 128 cores), EPYC 9654 (12 x DDR5-4800, 96), Xeon 8280 (6 x DDR4-2933, 28), Xeon 8480+
+/// (8 x DDR5-4800, 56). One core alone gets more. The x86-64 levels have the usual figure of these.
 static std::vector<Target> makeTargets() {
-  //                     lanes, registers, FMAs, own FADD, L1, L2, L2 rate, L3 rate, GHz
-  Target zen5{"zen5", "znver5", "", 16, 32, 2, true, 48 << 10, 1 << 20, 53, 25, 4.1};
-  Target zen4{"zen4", "znver4", "", 16, 32, 1, true, 32 << 10, 1 << 20, 32, 20, 3.7};
-  Target cascadeLake{"cascadelake", "cascadelake", "", 16, 32, 2, false, 32 << 10, 1 << 20, 40, 10, 2.4};
-  Target sapphireRapids{"sapphirerapids", "sapphirerapids", "", 16, 32, 2, false, 48 << 10, 2 << 20, 40, 10, 2.8};
-  Target v4{"x86-64-v4", "x86-64-v4", "", 16, 32, 2, false, 32 << 10, 1 << 20, 40, 10, 2.5};
-  Target v3{"x86-64-v3", "x86-64-v3", "", 8, 16, 2, false, 32 << 10, 512 << 10, 32, 12, 3};
-  Target v2{"x86-64-v2", "x86-64-v2", "", 4, 16, 2, false, 32 << 10, 256 << 10, 20, 10, 3};
+  //                     lanes, registers, FMAs, own FADD, L1, L2, L2 rate, L3 rate, GHz, memory
+  Target zen5{"zen5", "znver5", "", 16, 32, 2, true, 48 << 10, 1 << 20, 53, 25, 4.1, 4.5};
+  Target zen4{"zen4", "znver4", "", 16, 32, 1, true, 32 << 10, 1 << 20, 32, 20, 3.7, 4.8};
+  Target cascadeLake{"cascadelake", "cascadelake", "", 16, 32, 2, false, 32 << 10, 1 << 20, 40, 10, 2.4, 5};
+  Target sapphireRapids{"sapphirerapids", "sapphirerapids", "", 16, 32, 2, false, 48 << 10, 2 << 20, 40, 10, 2.8, 5.5};
+  Target v4{"x86-64-v4", "x86-64-v4", "", 16, 32, 2, false, 32 << 10, 1 << 20, 40, 10, 2.5, 5};
+  Target v3{"x86-64-v3", "x86-64-v3", "", 8, 16, 2, false, 32 << 10, 512 << 10, 32, 12, 3, 5};
+  Target v2{"x86-64-v2", "x86-64-v2", "", 4, 16, 2, false, 32 << 10, 256 << 10, 20, 10, 3, 5};
   return {v3, v4, zen5, zen4, cascadeLake, sapphireRapids, v2};
 }
 

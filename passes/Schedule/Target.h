@@ -17,6 +17,7 @@ struct Target {
   int64_t l1Bytes = 32 << 10, l2Bytes = 1 << 20;
   double l2Rate = 45, l3Rate = 20; // bytes a cycle that one core gets from L2 and from what is behind it
   double gigahertz = 3;            // for predictions only
+  double memoryRate = 5;           // GB/s from memory for each core when all work; for predictions only
 };
 
 /// The descriptions that come with Skewer; the first is the default where the host is not recognised.
