@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Plants faults in a copy of the compiler, one at a time, and says which test notices each.
+
+Tests are worth what they catch. faults.py lists mistakes that somebody could make; for each of them this script edits
+one place of a copy of the tree, builds, and runs the tests that the edited file goes into, quickest first, until one
+fails. Your own files are never touched: the copy is a clone of a commit in a folder of its own."""
+import argparse
+import contextlib
+import fcntl
+import glob
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from faults import FAULTS
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOOLS = ["skewer", "skewer-opt", "skewer-lsp-server"]
+LIT = ["dialect", "passes", "codegen", "e2e"]
+EXAMPLES = """
+examples:
+  plant.py --check                       every fault still fits its file; builds nothing
+  plant.py --list                        what there is
+  plant.py --build /tmp/faults --results /tmp/faults.jsonl
+                                         all of them; the copy and the build stay for the next time, and a run that
+                                         was broken off goes on where it was
+  plant.py --build /tmp/faults --only empty-rows --only mask-edge-missed
+"""
+
+
+class Stop(Exception):
+    """Something that is not about one fault."""
+
+
+def read(path):
+    with open(path, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+def planted(fault, root):
+    """The text of the fault's file with the fault in it."""
+    path = os.path.join(root, fault.file)
+    if not os.path.exists(path):
+        raise Stop(f"fault '{fault.name}' is stale: there is no {fault.file}")
+    text = read(path)
+    if text.count(fault.find) != 1:
+        raise Stop(f"fault '{fault.name}' is stale: '{fault.find}' stands {text.count(fault.find)} times in {fault.file}, "
+                   "expected once; choose its text anew in tests/faults/faults.py")
+    if fault.find == fault.replace:
+        raise Stop(f"fault '{fault.name}' changes nothing")
+    return text.replace(fault.find, fault.replace)
+
+
+def check(faults, root):
+    """Messages about faults that do not fit the tree."""
+    names = [fault.name for fault in faults]
+    messages = [f"two faults are called '{name}'" for name in sorted(set(names)) if names.count(name) > 1]
+    for fault in faults:
+        try:
+            planted(fault, root)
+        except Stop as stop:
+            messages.append(str(stop))
+    return messages
+
+
+def run(command, folder, limit=None, **environment):
+    """Exit code and output; None as the code of a command that did not end in `limit` seconds."""
+    with subprocess.Popen(command, cwd=folder, env={**os.environ, **environment}, text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as process:
+        try:
+            output = process.communicate(timeout=limit)[0]
+            return process.returncode, output
+        except BaseException as why:  # with everything that the command started
+            os.killpg(process.pid, signal.SIGKILL)
+            output = process.communicate()[0]
+            if isinstance(why, subprocess.TimeoutExpired):
+                return None, output
+            raise
+
+
+def must(command, folder):
+    code, output = run(command, folder)
+    if code != 0:
+        raise Stop(f"'{' '.join(command)}' failed:\n{output[-3000:]}")
+    return output
+
+
+@contextlib.contextmanager
+def held(lock):
+    """Holds the lock file, if there is one: a machine that is shared builds and measures one thing at a time."""
+    if not lock:
+        yield
+        return
+    with open(lock, "a", encoding="utf-8") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+class Test:
+    def __init__(self, name, targets, command):
+        self.name, self.targets, self.command = name, targets, command
+        self.files, self.seconds = set(), None
+
+    def failure(self, copy):
+        """The first test case that fails, or None."""
+        limit = 60 + 10 * self.seconds if self.seconds is not None else None  # a fault may make a loop endless
+        code, output = run(self.command, copy.build, limit, GTEST_FAIL_FAST="1",
+                           LIT_OPTS=f"--max-failures=1 -j{copy.jobs}")
+        if code == 0:
+            return None
+        failed = re.findall(r"^\[  FAILED  \] ([\w/.]+)", output, re.M) or re.findall(r"^FAIL: \w+ :: (\S+)", output, re.M)
+        begun = re.findall(r"^\[ RUN      \] ([\w/.]+)", output, re.M)
+        what = failed[0] if failed else (begun[-1] if begun else "") + " (crash)"
+        return f"{self.name}: {what}" + (" (no end)" if code is None else "")
+
+
+class Copy:
+    """A clone of the tree in `folder`, its build, and its tests."""
+
+    def __init__(self, folder, commit, jobs, lock):
+        self.source, self.build = os.path.join(folder, "source"), os.path.join(folder, "build")
+        self.folder, self.jobs, self.lock = folder, jobs, lock
+        self.commit = must(["git", "rev-parse", "--verify", commit + "^{commit}"], ROOT).strip()
+        os.makedirs(folder, exist_ok=True)
+        if not os.path.isdir(self.source):
+            if os.listdir(folder):
+                raise Stop(f"{folder} holds something else; give --build a new folder, or one of an earlier run")
+            must(["git", "clone", "--quiet", "--shared", "--no-checkout", ROOT, self.source], folder)
+        must(["git", "checkout", "--quiet", "--force", "--detach", self.commit], self.source)
+
+    def ninja(self, *targets):
+        return run(["ninja", f"-j{self.jobs}", *targets], self.build)
+
+    def prepare(self):
+        """Builds everything and runs every test once, without a fault: each must pass. Sorts them by their time."""
+        with held(self.lock):
+            must(["cmake", "--preset", "release", "-B", self.build], self.source)
+        self.tests = []
+        for path in sorted(glob.glob(os.path.join(self.source, "tests", "unit", "*Test.cpp"))):
+            name = os.path.basename(path)[:-len(".cpp")]
+            self.tests.append(Test(name, [name], [os.path.join(self.build, "bin", name)]))
+        listing = must(["ctest", "-N"], self.build)
+        self.tests += [Test(f"lit.{suite}", TOOLS, ["ctest", "-R", rf"^lit\.{suite}$", "--output-on-failure"])
+                       for suite in LIT if f" lit.{suite}\n" in listing]
+        record = os.path.join(self.folder, "passed.json")
+        passed = json.loads(read(record)) if os.path.exists(record) else {}
+        if passed.get("commit") != self.commit:
+            passed = {"commit": self.commit, "seconds": {}}
+        for test in self.tests:
+            for target in test.targets:
+                with held(self.lock):
+                    must(["ninja", f"-j{self.jobs}", target], self.build)
+            inputs = must(["ninja", "-t", "inputs", *test.targets], self.build).splitlines()
+            prefix = self.source + os.sep
+            test.files = {path[len(prefix):] for path in inputs if path.startswith(prefix)}
+            if test.name not in passed["seconds"]:
+                print(f"without a fault: {test.name}", file=sys.stderr, flush=True)
+                with held(self.lock):
+                    start = time.monotonic()
+                    failure = test.failure(self)
+                if failure:
+                    raise Stop(f"{failure} fails without a fault; nothing can be learnt from it")
+                passed["seconds"][test.name] = time.monotonic() - start
+                write(record, json.dumps(passed))
+            test.seconds = passed["seconds"][test.name]
+        self.tests.sort(key=lambda test: test.seconds)
+
+    def tests_of(self, file):
+        """The tests that the file is built into, quickest first; a header may be in any of them."""
+        into = [test for test in self.tests if file in test.files]
+        return into or self.tests
+
+    def judge(self, fault):
+        """Which test catches the fault, or None, or that it does not build."""
+        path, text = os.path.join(self.source, fault.file), planted(fault, self.source)
+        original = read(path)
+        try:
+            write(path, text)
+            for test in self.tests_of(fault.file):
+                code, output = self.ninja(*test.targets)
+                if code != 0:
+                    raise Stop(f"fault '{fault.name}' does not build:\n{output[-3000:]}")
+                if failure := test.failure(self):
+                    return failure
+            return None
+        finally:
+            write(path, original)
+
+
+def digest(fault, root):
+    """Changes with the fault and with the file that it is in."""
+    return hashlib.sha256((fault.file + "\0" + planted(fault, root)).encode()).hexdigest()[:16]
+
+
+def table(rows):
+    """The results in Markdown, aligned so that they can be read as they are."""
+    lines = [["fault", "file", "what it breaks", "caught by", "seconds"]]
+    lines += [[fault.name, fault.file, fault.says, result["caught"] or "NOT CAUGHT", f"{result['seconds']:.0f}"]
+              for fault, result in rows]
+    widths = [max(len(line[k]) for line in lines) for k in range(5)]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in lines)
+
+
+def plant_all(faults, options, folder):
+    copy = Copy(folder, options.commit, options.jobs, options.lock)
+    known = {}
+    if options.results and os.path.exists(options.results):
+        for line in read(options.results).splitlines():
+            entry = json.loads(line)
+            known[entry["fault"]] = entry
+    rows, prepared = [], False
+    for number, fault in enumerate(faults, 1):
+        mark, entry = digest(fault, copy.source), known.get(fault.name)
+        # What was not caught is tried again: there may be a new test.
+        if not entry or entry["digest"] != mark or not entry["caught"]:
+            if not prepared:
+                copy.prepare()
+                prepared = True
+            with held(options.lock):
+                start = time.monotonic()
+                caught = copy.judge(fault)
+            entry = {"fault": fault.name, "digest": mark, "commit": copy.commit, "caught": caught,
+                     "seconds": time.monotonic() - start}
+            if options.results:
+                with open(options.results, "a", encoding="utf-8") as stream:
+                    stream.write(json.dumps(entry) + "\n")
+            print(f"{number}/{len(faults)} {fault.name}: {caught or 'NOT CAUGHT'}", file=sys.stderr, flush=True)
+        rows.append((fault, entry))
+    missed = sum(not entry["caught"] for _, entry in rows)
+    print(table(rows) + f"\n\n{len(rows)} faults planted in {copy.commit[:10]}, {missed} not caught")
+    return 1 if missed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only say whether every fault fits this tree")
+    parser.add_argument("--list", action="store_true", help="only list the faults")
+    parser.add_argument("--only", metavar="NAME", action="append", help="plant this fault; may be repeated")
+    parser.add_argument("--commit", default="HEAD", help="the commit to copy (HEAD); changes that are not committed are "
+                        "not in the copy")
+    parser.add_argument("--build", metavar="DIR", help="keep the copy and its build here (else: a temporary folder)")
+    parser.add_argument("--results", metavar="FILE", help="append each result as a line of JSON, and skip the faults "
+                        "that an earlier run has caught in the same file")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="compilers at a time")
+    parser.add_argument("--lock", metavar="FILE", help="hold this file's lock while building and testing, and release "
+                        "it between faults")
+    options = parser.parse_args()
+    faults = [fault for fault in FAULTS if not options.only or fault.name in options.only]
+    for name in options.only or []:
+        if name not in [fault.name for fault in FAULTS]:
+            parser.error(f"there is no fault '{name}'; --list shows them")
+    if options.list:
+        for fault in faults:
+            print(f"{fault.name:26} {fault.file:38} {fault.says}")
+        return 0
+    if options.check:
+        messages = check(faults, ROOT)
+        print("\n".join(messages) or f"{len(faults)} faults fit the tree")
+        return 1 if messages else 0
+    os.nice(10)
+    try:
+        if options.build:
+            return plant_all(faults, options, os.path.abspath(options.build))
+        with tempfile.TemporaryDirectory(prefix="skewer-faults-") as folder:
+            return plant_all(faults, options, folder)
+    except Stop as stop:
+        print(f"plant.py: {stop}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""plant.py notices faults that no longer fit the tree, and leaves a fault's file as it was."""
+import os
+import tempfile
+import unittest
+
+import plant
+from faults import Fault
+
+
+class PlantTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = self.folder.name
+        plant.write(os.path.join(self.root, "a.cpp"), "int once = 1;\nint twice = 2, twice_more = 2;\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_stale(self):
+        def messages(*edit, file="a.cpp"):
+            return plant.check([Fault("f", file, "", *edit)], self.root)
+        self.assertEqual(messages("once = 1", "once = 2"), [])
+        self.assertIn("stands 0 times", messages("gone", "")[0])
+        self.assertIn("stands 2 times", messages("= 2", "= 3")[0])
+        self.assertIn("changes nothing", messages("once", "once")[0])
+        self.assertIn("no b.cpp", messages("once", "", file="b.cpp")[0])
+        fault = Fault("f", "a.cpp", "", "once", "")
+        self.assertEqual(plant.check([fault, fault], self.root), ["two faults are called 'f'"])
+
+    def test_judge(self):
+        path = os.path.join(self.root, "a.cpp")
+        original = plant.read(path)
+
+        class Copy(plant.Copy):
+            def __init__(self, root, text):
+                self.source, self.build, self.jobs = root, root, 1
+                self.tests = [plant.Test("Text", [], ["sh", "-c", f"echo '[  FAILED  ] A.B'; grep -q '{text}' a.cpp"])]
+
+            def ninja(self, *targets):
+                return 0, ""
+
+        fault = Fault("f", "a.cpp", "", "once", "never")
+        self.assertEqual(Copy(self.root, "int once").judge(fault), "Text: A.B")
+        self.assertEqual(plant.read(path), original)
+        self.assertIsNone(Copy(self.root, "int twice").judge(fault))
+
+    def test_a_test_without_end(self):
+        test = plant.Test("Slow", [], ["sleep", "600"])
+        test.seconds = -5.98  # the limit is ten times this and a minute
+        copy = type("Copy", (), {"build": self.root, "jobs": 1})
+        self.assertIn("no end", test.failure(copy))
+
+    def test_table(self):
+        fault = Fault("f", "a.cpp", "all", "", "")
+        text = plant.table([(fault, {"caught": None, "seconds": 1.2})])
+        self.assertIn("| f     | a.cpp | all            | NOT CAUGHT | 1       |", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
