@@ -62,5 +62,7 @@ private:
 };
 /// The text of a status the entry returned.
 const char *statusText(int status);
+/// The same, with the name of the operand where one is to blame.
+std::string statusText(int status, const KernelPlan &);
 
 } // namespace skewer

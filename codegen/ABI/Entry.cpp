@@ -35,6 +35,8 @@ public:
   void build(StringRef info) {
     buildCheckSizes();
     buildNeededBytes();
+    if (!rangedInputs(plan).empty())
+      buildInRange();
     buildCheckAll();
     for (size_t phase = 0; phase < phases.size(); ++phase)
       bodies.push_back(buildBody(phase));
@@ -58,7 +60,7 @@ private:
   Type *i32, *i64;
   PointerType *pointer;
   StructType *exec, *frame;
-  Function *checkSizes = nullptr, *neededBytes = nullptr, *checkAll = nullptr;
+  Function *checkSizes = nullptr, *neededBytes = nullptr, *checkAll = nullptr, *within = nullptr;
   std::vector<Function *> bodies;
 
   // Functions and blocks ---------------------------------------------------------------------------------------------
@@ -184,6 +186,42 @@ private:
     return b.CreateAnd(b.CreateICmpULT(p, b.CreateAdd(q, m)), b.CreateICmpULT(q, b.CreateAdd(p, n)));
   }
 
+  /// i1 NAME.within(data, elements, low, span): whether low <= data[k] <= low + span for all elements, which are i32.
+  void buildInRange() {
+    constexpr unsigned kLanes = 8;
+    auto *lanes = FixedVectorType::get(i32, kLanes);
+    within = declare(".within", b.getInt1Ty(), {pointer, i64, i32, i32}, true);
+    begin(within);
+    Value *data = within->getArg(0), *count = within->getArg(1);
+    // Unsigned: what is below `low` is above every span.
+    auto outside = [&](Value *elements, bool isVector) {
+      Value *low = within->getArg(2), *span = within->getArg(3);
+      if (isVector)
+        low = b.CreateVectorSplat(kLanes, low), span = b.CreateVectorSplat(kLanes, span);
+      return b.CreateZExt(b.CreateICmpUGT(b.CreateSub(elements, low), span), elements->getType());
+    };
+    auto loop = [&](Value *from, Value *to, unsigned step, Type *type) {
+      BasicBlock *before = b.GetInsertBlock(), *head = newBlock(), *body = newBlock(), *after = newBlock();
+      b.CreateBr(head);
+      b.SetInsertPoint(head);
+      PHINode *at = b.CreatePHI(i64, 2), *found = b.CreatePHI(type, 2);
+      at->addIncoming(from, before);
+      found->addIncoming(Constant::getNullValue(type), before);
+      b.CreateCondBr(b.CreateICmpSLT(at, to), body, after);
+      b.SetInsertPoint(body);
+      Value *elements = b.CreateAlignedLoad(type, b.CreateGEP(i32, data, at), Align(4));
+      found->addIncoming(b.CreateOr(found, outside(elements, step > 1)), body);
+      at->addIncoming(b.CreateAdd(at, b.getInt64(step)), body);
+      b.CreateBr(head);
+      b.SetInsertPoint(after);
+      return found;
+    };
+    Value *whole = b.CreateAnd(count, b.getInt64(-int64_t(kLanes)));
+    Value *wide = b.CreateOrReduce(loop(b.getInt64(0), whole, kLanes, lanes));
+    Value *rest = loop(whole, count, 1, i32);
+    b.CreateRet(b.CreateIsNull(b.CreateOr(wide, rest)));
+  }
+
   /// status NAME.check(args, exec, frame): everything that can be wrong with a call; fills the frame. The order is
   /// documented in docs/abi.md.
   void buildCheckAll() {
@@ -221,6 +259,14 @@ private:
         shared = b.CreateOr(shared, overlaps(start, bytes, output, outputBytes));
     }
     require(b.CreateNot(shared), Status::Overlap);
+    for (auto [number, input] : enumerate(rangedInputs(plan))) {
+      const TensorArgument &tensor = plan.inputs[input];
+      Value *elements = b.CreateUDiv(evaluate(bytesOfTensor(tensor), arguments), b.getInt64(4));
+      Value *good = b.CreateCall(within, {word(arguments, layout.inputWord(input), pointer), elements,
+                                          b.getInt32(uint32_t(tensor.range->low)),
+                                          b.getInt32(uint32_t(tensor.range->high - tensor.range->low))});
+      require(good, b.getInt32(int32_t(Status::BadIndex) + int32_t(number)));
+    }
 
     Value *overflow = b.getFalse();
     setField(state, FrameArguments, arguments);

@@ -10,7 +10,14 @@ using namespace llvm;
 namespace skewer {
 namespace {
 
-const char *elementInC(ElementType type) { return type == ElementType::F32 ? "float" : "skewer_half"; }
+const char *elementInC(ElementType type) {
+  return type == ElementType::F32 ? "float" : type == ElementType::I32 ? "int32_t" : "skewer_half";
+}
+
+/// ", elements 0..31"
+std::string rangeInWords(const TensorArgument &tensor) {
+  return tensor.range ? ", every element within " + textOf(*tensor.range) : "";
+}
 
 /// What all kernels' headers of one ABI version have in common, word for word.
 void writeShared(raw_ostream &out) {
@@ -28,16 +35,20 @@ typedef enum skewer_status {
 #undef SKEWER_STATUS
   };
   for (auto [number, status] : enumerate(statuses))
-    out << "  SKEWER_" << status.first << " = " << number << (number + 1 < statuses.size() ? "," : "") << " /* "
-        << status.second << " */\n";
+    out << "  SKEWER_" << status.first << " = " << number << ", /* " << status.second << " */\n";
+  out << "  SKEWER_BAD_INDEX_LAST = " << int(Status::BadIndex) + int(kMaximumBadIndices) - 1
+      << " /* SKEWER_BAD_INDEX + k: the k-th operand with a range; the kernel's _status_text() names it */\n";
   out << R"(} skewer_status;
 
 static inline const char *skewer_status_text(skewer_status status) {
+  if (status > SKEWER_BAD_INDEX && status <= SKEWER_BAD_INDEX_LAST)
+    status = SKEWER_BAD_INDEX;
   switch (status) {
 )";
   for (auto &[name, text] : statuses)
     out << "  case SKEWER_" << name << ": return \"" << text << "\";\n";
-  out << R"(  }
+  out << R"(  default: break;
+  }
   return "unknown status";
 }
 
@@ -83,7 +94,8 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
       << "  uint32_t size;    /* sizeof(" << name << "_args) */\n"
       << "  uint32_t version; /* SKEWER_ABI_VERSION */\n";
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
-    out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << " */\n";
+    out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << rangeInWords(input)
+        << " */\n";
   out << "  " << elementInC(plan.output.type) << " *" << layout.output << "; /* " << textOf(plan.output)
       << ", written; shares no memory with the inputs */\n";
   for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
@@ -129,7 +141,13 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan) {
       << "skewer_status " << name << "_raw(const " << name << "_args *args, const skewer_exec *exec, int32_t phase, "
       << "int64_t begin,\n    int64_t end, int32_t worker);\n\n"
       << "/* The manifest as JSON text: arguments, sizes, target, workspace. */\n"
-      << "const char *" << name << "_info(void);\n";
+      << "const char *" << name << "_info(void);\n\n"
+      << "/* What a status means; of an index out of range also which operand has it. */\n"
+      << "static inline const char *" << name << "_status_text(skewer_status status) {\n"
+      << "  switch ((int)status - (int)SKEWER_BAD_INDEX) {\n";
+  for (auto [number, input] : enumerate(rangedInputs(plan)))
+    out << "  case " << number << ": return \"" << statusText(int(Status::BadIndex) + int(number), plan) << "\";\n";
+  out << "  default: return skewer_status_text(status);\n  }\n}\n";
 }
 
 void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
@@ -148,7 +166,7 @@ void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
       << "     exec.workspace_bytes = (" << name << "_workspace_bytes(&args, &exec) + 63) / 64 * 64;\n"
       << "     exec.workspace = aligned_alloc(64, exec.workspace_bytes);\n"
       << "     skewer_status status = " << name << "(&args, &exec);\n"
-      << "     if (status != SKEWER_OK) fprintf(stderr, \"%s\\n\", skewer_status_text(status)); */\n";
+      << "     if (status != SKEWER_OK) fprintf(stderr, \"%s\\n\", " << name << "_status_text(status)); */\n";
 }
 
 } // namespace

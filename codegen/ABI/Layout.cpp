@@ -1,5 +1,6 @@
 // Names, order and checks of a kernel's argument struct.
 #include "codegen/ABI/Layout.h"
+#include "codegen/ABI/Status.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -197,6 +198,15 @@ Error validate(const KernelPlan &plan) {
       return error;
   if (Error error = checkTensor(plan, plan.output))
     return error;
+  for (const TensorArgument &input : plan.inputs)
+    if (input.range && (input.type != ElementType::I32 || input.range->low > input.range->high ||
+                        !isInt<32>(input.range->low) || !isInt<32>(input.range->high)))
+      return problem(plan, "tensor '" + input.name + "' has the range " + textOf(*input.range) +
+                               ", which is none of 32-bit integers, or is no tensor of i32");
+  if (rangedInputs(plan).size() > kMaximumBadIndices)
+    return problem(plan, "more than " + Twine(kMaximumBadIndices) + " index operands declare a range");
+  if (plan.output.type == ElementType::I32)
+    return problem(plan, "the result has elements of i32; a kernel computes floating point numbers");
   for (const Phase &phase : plan.phases)
     if (Error error = checkExpression(plan, phase.items, "the number of items of phase '" + phase.title + "'"))
       return error;
@@ -221,6 +231,16 @@ std::string textOf(const TensorArgument &tensor) {
     text += (k ? ", " : "") + (extent.name.empty() ? std::to_string(extent.fixed) : extent.name);
   }
   return text + ']';
+}
+
+std::string textOf(const IndexRange &range) { return std::to_string(range.low) + ".." + std::to_string(range.high); }
+
+std::vector<size_t> rangedInputs(const KernelPlan &plan) {
+  std::vector<size_t> inputs;
+  for (size_t k = 0; k < plan.inputs.size(); ++k)
+    if (plan.inputs[k].range)
+      inputs.push_back(k);
+  return inputs;
 }
 
 std::string textOf(const SizeExpression &size) {

@@ -31,6 +31,10 @@ int64_t fixedBytes(const TensorArgument &);
 
 /// "f32[batch, 4, 196, 128]"
 std::string textOf(const TensorArgument &);
+/// "0..31"
+std::string textOf(const IndexRange &);
+/// The inputs whose elements have a range to be checked, in order: SKEWER_BAD_INDEX + k is the k-th of them.
+std::vector<size_t> rangedInputs(const KernelPlan &);
 /// "64 + 128 * batch"
 std::string textOf(const SizeExpression &);
 

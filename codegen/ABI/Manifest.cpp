@@ -15,8 +15,11 @@ json::Object describe(const TensorArgument &tensor, StringRef field) {
   json::Array shape;
   for (const Extent &extent : tensor.shape)
     shape.push_back(extent.name.empty() ? json::Value(extent.fixed) : json::Value(extent.name));
-  return json::Object{
+  json::Object object{
       {"name", tensor.name}, {"field", field}, {"type", nameOf(tensor.type)}, {"shape", std::move(shape)}};
+  if (tensor.range)
+    object["range"] = json::Array{tensor.range->low, tensor.range->high};
+  return object;
 }
 
 json::Object describe(const SizeExpression &size) {

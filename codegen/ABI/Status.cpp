@@ -1,8 +1,12 @@
 // The texts of the statuses.
 #include "codegen/ABI/Status.h"
 #include "codegen/ABI/Emit.h"
+#include "codegen/ABI/Layout.h"
 
 const char *skewer::statusText(int status) {
+  constexpr int kBadIndex = int(Status::BadIndex);
+  if (status > kBadIndex && status < kBadIndex + int(kMaximumBadIndices))
+    status = kBadIndex;
   switch (static_cast<Status>(status)) {
 #define SKEWER_STATUS(c, cpp, text)                                                                                    \
   case Status::cpp:                                                                                                    \
@@ -11,4 +15,14 @@ const char *skewer::statusText(int status) {
 #undef SKEWER_STATUS
   }
   return "unknown status";
+}
+
+std::string skewer::statusText(int status, const KernelPlan &plan) {
+  std::vector<size_t> ranged = rangedInputs(plan);
+  size_t which = status - int(Status::BadIndex);
+  if (status < int(Status::BadIndex) || which >= ranged.size())
+    return statusText(status);
+  const TensorArgument &input = plan.inputs[ranged[which]];
+  return "an element of '" + input.name + "' is outside " + textOf(*input.range) +
+         ", the range that the kernel declares for it";
 }

@@ -25,12 +25,16 @@ namespace skewer {
   X(BAD_PHASE, BadPhase, "the phase is not one of the kernel's phases")                                                \
   X(BAD_RANGE, BadRange, "begin, end or worker is outside the phase's items or exec->workers")                         \
   X(BAD_PARALLEL_FOR, BadParallelFor,                                                                                  \
-    "exec->parallel_for passed a range or worker out of bounds, or did not cover all items once")
+    "exec->parallel_for passed a range or worker out of bounds, or did not cover all items once")                      \
+  X(BAD_INDEX, BadIndex, "an element of an index operand is outside the range that the kernel declares for it")
 
 enum class Status : int32_t {
 #define SKEWER_STATUS(c, cpp, text) cpp,
   SKEWER_STATUSES(SKEWER_STATUS)
 #undef SKEWER_STATUS
 };
+
+/// BadIndex + k is the k-th index operand with a range: this many of them at most.
+constexpr unsigned kMaximumBadIndices = 32;
 
 } // namespace skewer

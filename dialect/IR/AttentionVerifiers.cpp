@@ -68,7 +68,8 @@ std::optional<Expr> conjunction(const std::optional<Expr> &a, const std::optiona
 
 LogicalResult AttentionOp::verify() {
   static const SubscriptConstraints constraints = {"attention_c3", "attention_c3", "attention_c2", "attention_c6"};
-  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())))
+  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())) ||
+      failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
     return failure();
   auto space = verifyDimensions(*this, "space", getSpace(), "attention_c1");
   if (!space)
@@ -161,7 +162,7 @@ LogicalResult TermOp::verify() {
   auto space = attention ? parseDimensions(std::string_view(attention.getSpace())) : std::nullopt;
   if (!space || space->size() < 2)
     return emitOpError() << "expects to stand in the score of an attention (term_c1)";
-  if (failed(verifyShapes(*this)))
+  if (failed(verifyShapes(*this)) || failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
     return failure();
   auto spec = verifySpec(*this, "subscripts", getSubscripts(), constraints.parses);
   if (!spec)
@@ -175,9 +176,7 @@ LogicalResult TermOp::verify() {
   AxisSizes scoreSizes, known;
   for (const std::string &axis : roles.all) {
     auto size = score.sizes.find(axis);
-    scoreSizes[axis] = size == score.sizes.end() ? kRuntime : size->second;
-    if (scoreSizes[axis] != kRuntime)
-      known[axis] = scoreSizes[axis];
+    known[axis] = scoreSizes[axis] = size == score.sizes.end() ? kRuntime : size->second;
   }
   auto shapes = shapesOf(getInputs());
   auto sizes = verifyOperands(*this, *spec, shapes, known, constraints);
@@ -196,19 +195,20 @@ LogicalResult TermOp::verify() {
 
   if (!std::isfinite(getScale().convertToDouble()))
     return emitOpError() << "scale is not finite (term_c5)";
-  if (getValue() && !verifyExpression(*this, "factor", *getValue(), roles.all, *sizes))
-    return failure();
   if (!getValue() && getInputs().empty())
     return emitOpError() << "has neither an operand nor a factor; give it 'times' an expression (term_c5)";
   std::optional<Expr> guard, mask;
+  if (attention.getMask())
+    mask = skewer::subscript::parse(std::string_view(*attention.getMask()));
   if (getGuard()) {
-    guard = verifyExpression(*this, "guard", *getGuard(), roles.all, *sizes);
+    guard = verifyExpression(*this, "guard", *getGuard(), roles.all, *sizes, mask);
     if (!guard)
       return failure();
   }
-  if (attention.getMask())
-    mask = skewer::subscript::parse(std::string_view(*attention.getMask()));
-  return verifyReads(*this, *spec, shapes, *sizes, conjunction(mask, guard), constraints);
+  std::optional<Expr> present = conjunction(mask, guard);
+  if (getValue() && !verifyExpression(*this, "factor", *getValue(), roles.all, *sizes, present))
+    return failure();
+  return verifyReads(*this, *spec, shapes, *sizes, present, constraints);
 }
 
 LogicalResult CpuScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef target, int64_t lanes,

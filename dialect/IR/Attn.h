@@ -18,6 +18,17 @@ struct IndexMap {
   subscript::Expr inside = 1;
   double padding = 0;
 };
+
+/// Attributes of a kernel's arguments: the name, and of an index operand the values that the caller promises,
+/// `array<i64: low, high>`, both inclusive.
+constexpr llvm::StringLiteral kArgumentName = "attn.name", kArgumentRange = "attn.range";
+
+// The assembly of run-time index operands, after the word `indices`: `(seg = %seg : tensor<?x40xi32>)`.
+mlir::ParseResult parseIndices(mlir::OpAsmParser &, mlir::ArrayAttr &names,
+                               llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &operands,
+                               llvm::SmallVectorImpl<mlir::Type> &types);
+void printIndices(mlir::OpAsmPrinter &, mlir::Operation *, mlir::ArrayAttr names, mlir::OperandRange operands,
+                  mlir::TypeRange types);
 } // namespace skewer::attn
 
 #include "dialect/IR/AttnDialect.h.inc"
@@ -35,6 +46,21 @@ mlir::DictionaryAttr sizesTo(mlir::MLIRContext *, const subscript::AxisSizes &);
 std::vector<int64_t> shapeOf(mlir::Value);
 std::vector<int64_t> shapeOf(mlir::Type);
 
+/// Run-time index operands by name: what `seg[b, i]` in a text reads.
+using IndexOperands = std::map<std::string, mlir::Value>;
+/// Those of an einsum, softmax, position, attention or term; none of any other operation.
+IndexOperands indicesOf(mlir::Operation *);
+/// Those that a kernel (or the one around an operation) has: its arguments of i32, by `attn.name`.
+IndexOperands kernelIndices(mlir::Operation *);
+/// Makes the operation's `indices` those of the kernel's that its texts read: to be called whenever a text that may read
+/// some is new.
+void bindIndices(mlir::Operation *);
+/// The range that the kernel declares for an index operand.
+std::optional<subscript::Range> rangeOf(mlir::Value indexOperand);
+void addRanges(subscript::Domain &, const IndexOperands &);
+/// Adds the sizes of axes that the spec's index expressions read index operands by, and that no operand has.
+void addSizesOfReads(const subscript::Einsum &, const IndexOperands &, subscript::AxisSizes &);
+
 /// What an einsum, with its operands' shapes, says. The operation's verifier has proven that it parses and resolves.
 struct ResolvedEinsum {
   subscript::Einsum spec;
@@ -45,7 +71,8 @@ struct ResolvedEinsum {
 };
 /// Also for rearrange specs. Nothing if the text does not parse or the sizes do not resolve; `error` says why.
 std::optional<ResolvedEinsum> resolve(llvm::StringRef spec, mlir::ValueRange operands, mlir::DictionaryAttr sizes,
-                                      std::optional<llvm::StringRef> guard, subscript::ParseError *error = nullptr);
+                                      std::optional<llvm::StringRef> guard, subscript::ParseError *error = nullptr,
+                                      const IndexOperands &indices = {});
 ResolvedEinsum resolve(EinsumOp);
 
 /// The score's space of an attention: its axes by role.

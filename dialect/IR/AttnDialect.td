@@ -13,5 +13,6 @@ def Attn_Dialect : Dialect {
     same operation with a schedule attribute. Constraints are numbered in `dialect/SPEC.md`; verifiers cite the numbers.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasRegionArgAttrVerify = 1;
 }
 #endif

@@ -14,8 +14,11 @@ class Attn_Op<string mnemonic, list<Trait> traits = []> : Op<Attn_Dialect, mnemo
 class Attn_IndexMapOp<string mnemonic, list<Trait> traits = []>
     : Attn_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<IndexMapOpInterface>], traits)>;
 def Attn_FloatTensor : RankedTensorOf<[F16, BF16, F32, F64]>;
+def Attn_IndexTensor : RankedTensorOf<[I32]>;
+// `indices(seg = %seg : tensor<?x40xi32>)`: the run-time index operands that an operation's texts read, `seg[b, i]`, by
+// name. Constraints attn_c6 to attn_c9.
 
-def EinsumOp : Attn_Op<"einsum", [Pure]> {
+def EinsumOp : Attn_Op<"einsum", [Pure, AttrSizedOperandSegments]> {
   let summary = "a contraction whose operands are read through index expressions";
   let description = [{
     `result[r…] = Σ over contracted axes of Π operand[subscripts]`, accumulated in at least f32. Subscripts are written
@@ -24,20 +27,30 @@ def EinsumOp : Attn_Op<"einsum", [Pure]> {
     in `sizes`.
 
     Every index expression is proven to stay inside its operand wherever the guard holds (constraints einsum_c1 to
-    einsum_c5 of dialect/SPEC.md): the table below has 27 rows because `j - i + 13` takes 27 values.
+    einsum_c5 of dialect/SPEC.md): the table below has 27 rows because `j - i + 13` takes 27 values. Subscripts and guard
+    may read run-time index operands, which `indices` names; their values are within the range that the kernel's argument
+    declares (`attn.range`).
 
     Created by the language front end and by `attn-compose-skew`; removed by `attn-form-attention` or `attn-to-linalg`.
 
     ```mlir
     %r = attn.einsum "b h i d, (j - i + 13) d -> b h i j" sizes {j = 14 : i64} (%q, %table)
         : (tensor<?x4x14x64xf32>, tensor<27x64xf32>) -> tensor<?x4x14x14xf32>
+    %s = attn.einsum "b h i d, h (seg[b, i] != seg[b, j]) d -> b h i j" sizes {j = 14 : i64}
+        indices(seg = %seg : tensor<?x14xi32>) (%q, %embedding)
+        : (tensor<?x4x14x64xf32>, tensor<4x2x64xf32>) -> tensor<?x4x14x14xf32>
     ```
   }];
   let arguments = (ins StrAttr:$spec, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$guard,
-                       Variadic<Attn_FloatTensor>:$inputs);
+                       OptionalAttr<StrArrayAttr>:$index_names, Variadic<Attn_FloatTensor>:$inputs,
+                       Variadic<Attn_IndexTensor>:$indices);
   let results = (outs Attn_FloatTensor:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$spec, "::mlir::DictionaryAttr":$sizes,
+                                 "::mlir::StringAttr":$guard, "::mlir::ValueRange":$inputs),
+    "build($_builder, $_state, result, spec, sizes, guard, {}, inputs, {});">];
   let assemblyFormat = [{
-    $spec (`where` $guard^)? (`sizes` $sizes^)? `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)
+    $spec (`where` $guard^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
+    `(` $inputs `)` attr-dict `:` functional-type($inputs, $result)
   }];
 }
 
@@ -52,21 +65,28 @@ def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
 
     ```mlir
     %p = attn.softmax "b h i j" over "j" where "j <= i" (%score) : tensor<?x4x14x14xf32>
+    %padded = attn.softmax "b h i j" over "j" where "j < lengths[b]" indices(lengths = %lengths : tensor<?xi32>) (%score)
+        : tensor<?x4x14x14xf32>
     ```
   }];
   let arguments = (ins StrAttr:$axes, StrAttr:$over, OptionalAttr<StrAttr>:$mask, OptionalAttr<DictionaryAttr>:$sizes,
-                       Attn_FloatTensor:$input);
+                       OptionalAttr<StrArrayAttr>:$index_names, Attn_FloatTensor:$input,
+                       Variadic<Attn_IndexTensor>:$indices);
   let results = (outs Attn_FloatTensor:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$axes, "::mlir::StringAttr":$over,
+                                 "::mlir::StringAttr":$mask, "::mlir::DictionaryAttr":$sizes, "::mlir::Value":$input),
+    "build($_builder, $_state, result, axes, over, mask, sizes, {}, input, ::mlir::ValueRange());">];
   let assemblyFormat = [{
-    $axes `over` $over (`where` $mask^)? (`sizes` $sizes^)? `(` $input `)` attr-dict `:` type($result)
+    $axes `over` $over (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
+    `(` $input `)` attr-dict `:` type($result)
   }];
 }
 
 def PositionOp : Attn_Op<"position", [Pure]> {
   let summary = "an index expression as a tensor of numbers";
   let description = [{
-    `result[axes…] = expression`, a function of positions alone: `abs(i - j)` of ALiBi, for instance. The integer is
-    rounded to the result's type. Constraints position_c1 and position_c2.
+    `result[axes…] = expression`, a function of positions and run-time index operands alone: `abs(i - j)` of ALiBi, for
+    instance. The integer is rounded to the result's type. Constraints position_c1 and position_c2.
 
     Created by the language front end; `attn-form-attention` makes it the factor of a term, `attn-to-linalg` a loop.
 
@@ -74,9 +94,15 @@ def PositionOp : Attn_Op<"position", [Pure]> {
     %distance = attn.position "i j" = "abs(i - j)" : tensor<14x14xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$axes, StrAttr:$expression, OptionalAttr<DictionaryAttr>:$sizes);
+  let arguments = (ins StrAttr:$axes, StrAttr:$expression, OptionalAttr<DictionaryAttr>:$sizes,
+                       OptionalAttr<StrArrayAttr>:$index_names, Variadic<Attn_IndexTensor>:$indices);
   let results = (outs Attn_FloatTensor:$result);
-  let assemblyFormat = "$axes `=` $expression (`sizes` $sizes^)? attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$axes, "::mlir::StringAttr":$expression,
+                                 "::mlir::DictionaryAttr":$sizes),
+    "build($_builder, $_state, result, axes, expression, sizes, {}, ::mlir::ValueRange());">];
+  let assemblyFormat = [{
+    $axes `=` $expression (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)? attr-dict `:` type($result)
+  }];
 }
 
 def PadOp : Attn_IndexMapOp<"pad"> {
@@ -191,16 +217,17 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
     ```
   }];
   let arguments = (ins StrAttr:$space, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$mask,
-                       StrAttr:$value_spec, Attn_FloatTensor:$value, OptionalAttr<AnyAttr>:$schedule);
+                       StrAttr:$value_spec, OptionalAttr<AnyAttr>:$schedule, OptionalAttr<StrArrayAttr>:$index_names,
+                       Attn_FloatTensor:$value, Variadic<Attn_IndexTensor>:$indices);
   let results = (outs Attn_FloatTensor:$result);
   let regions = (region SizedRegion<1>:$score);
   let assemblyFormat = [{
-    $space (`where` $mask^)? (`sizes` $sizes^)? `value` $value_spec `(` $value `)` `score` $score
-    attr-dict `:` type($value) `->` type($result) (`schedule` $schedule^)?
+    $space (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
+    `value` $value_spec `(` $value `)` `score` $score attr-dict `:` type($value) `->` type($result) (`schedule` $schedule^)?
   }];
 }
 
-def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, DeclareOpInterfaceMethods<TermInterface>]> {
+def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments, DeclareOpInterfaceMethods<TermInterface>]> {
   let summary = "one summand of a score";
   let description = [{
     `scale × Σ over contracted axes of Π operand[subscripts]`, 0 where `guard` is 0. Axes that are not of the score's
@@ -211,15 +238,25 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, DeclareOpInterfaceMethod
     Created by `attn-form-attention`; lives and dies with its `attn.attention`.
 
     ```mlir
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$space, "::mlir::DictionaryAttr":$sizes,
+                                 "::mlir::StringAttr":$mask, "::mlir::StringAttr":$value_spec, "::mlir::Value":$value,
+                                 "::mlir::Attribute":$schedule),
+    "build($_builder, $_state, result, space, sizes, mask, value_spec, schedule, {}, value, ::mlir::ValueRange());">];
     attn.term "b h i d, (j - i + 13) d" (%q, %table) scale 1.250000e-01 where "i - j <= 13"
         : tensor<?x4x14x64xf32>, tensor<27x64xf32>
     attn.term "h" (%slope) times "abs(i - j)" scale -1.000000e+00 : tensor<4xf32>
     ```
   }];
   let arguments = (ins StrAttr:$subscripts, OptionalAttr<StrAttr>:$guard, OptionalAttr<StrAttr>:$value, F64Attr:$scale,
-                       Variadic<Attn_FloatTensor>:$inputs);
+                       OptionalAttr<StrArrayAttr>:$index_names, Variadic<Attn_FloatTensor>:$inputs,
+                       Variadic<Attn_IndexTensor>:$indices);
+  let builders = [OpBuilder<(ins "::mlir::StringAttr":$subscripts, "::mlir::StringAttr":$guard,
+                                 "::mlir::StringAttr":$value, "::mlir::FloatAttr":$scale, "::mlir::ValueRange":$inputs),
+    "build($_builder, $_state, ::mlir::TypeRange(), subscripts, guard, value, scale, {}, inputs, {});">];
   let assemblyFormat = [{
-    $subscripts `(` $inputs `)` (`times` $value^)? `scale` $scale (`where` $guard^)? attr-dict (`:` type($inputs)^)?
+    $subscripts (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)? `(` $inputs `)` (`times` $value^)? `scale` $scale
+    (`where` $guard^)? attr-dict (`:` type($inputs)^)?
   }];
 }
 #endif
+    attn.term "" indices(region = %region : tensor<?x49xi32>) () times "region[b, i] != region[b, j]" scale -1.000000e+02

@@ -16,7 +16,8 @@ static Einsum asSpec(const Dimensions &dimensions) {
 
 LogicalResult EinsumOp::verify() {
   static const SubscriptConstraints constraints = {"einsum_c1", "einsum_c2", "einsum_c3", "einsum_c5"};
-  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())))
+  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())) ||
+      failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
     return failure();
   auto spec = verifySpec(*this, "spec", getSpec(), constraints.parses);
   if (!spec)
@@ -38,7 +39,8 @@ LogicalResult EinsumOp::verify() {
 
 LogicalResult SoftmaxOp::verify() {
   static const SubscriptConstraints constraints = {"softmax_c1", "softmax_c1", "softmax_c2", "softmax_c2"};
-  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())))
+  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())) ||
+      failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
     return failure();
   auto axes = verifyDimensions(*this, "axes", getAxes(), constraints.parses);
   if (!axes)
@@ -64,7 +66,8 @@ LogicalResult SoftmaxOp::verify() {
 
 LogicalResult PositionOp::verify() {
   static const SubscriptConstraints constraints = {"position_c1", "position_c1", "position_c2", "position_c2"};
-  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())))
+  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())) ||
+      failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
     return failure();
   auto axes = verifyDimensions(*this, "axes", getAxes(), constraints.parses);
   if (!axes)

@@ -35,7 +35,8 @@ std::vector<int64_t> skewer::attn::shapeOf(Type type) {
 std::vector<int64_t> skewer::attn::shapeOf(Value value) { return shapeOf(value.getType()); }
 
 std::optional<ResolvedEinsum> skewer::attn::resolve(StringRef text, ValueRange operands, DictionaryAttr sizes,
-                                                    std::optional<StringRef> guard, ParseError *error) {
+                                                    std::optional<StringRef> guard, ParseError *error,
+                                                    const IndexOperands &indices) {
   ParseError ignored;
   ParseError &why = error ? *error : ignored;
   ResolvedEinsum resolved;
@@ -45,7 +46,9 @@ std::optional<ResolvedEinsum> skewer::attn::resolve(StringRef text, ValueRange o
   std::vector<std::vector<int64_t>> shapes;
   for (Value operand : operands)
     shapes.push_back(shapeOf(operand));
-  auto all = resolveSizes(*spec, shapes, sizesFrom(sizes), &why);
+  AxisSizes given = sizesFrom(sizes);
+  addSizesOfReads(*spec, indices, given);
+  auto all = resolveSizes(*spec, shapes, given, &why);
   if (!all)
     return std::nullopt;
   resolved.sizes = std::move(*all);
@@ -67,7 +70,7 @@ std::optional<ResolvedEinsum> skewer::attn::resolve(StringRef text, ValueRange o
 }
 
 ResolvedEinsum skewer::attn::resolve(EinsumOp op) {
-  auto resolved = resolve(op.getSpec(), op.getInputs(), op.getSizesAttr(), op.getGuard());
+  auto resolved = resolve(op.getSpec(), op.getInputs(), op.getSizesAttr(), op.getGuard(), nullptr, indicesOf(op));
   return resolved ? std::move(*resolved) : ResolvedEinsum();
 }
 
@@ -126,7 +129,7 @@ ResolvedEinsum skewer::attn::resolve(TermOp op) {
     for (const std::string &axis : *group) {
       axes.insert(axis);
       auto size = space.sizes.find(axis);
-      if (size != space.sizes.end() && size->second != kRuntime)
+      if (size != space.sizes.end())
         known[axis] = size->second;
     }
   auto resolved = resolve(op.getSubscripts(), op.getInputs(), sizesTo(op.getContext(), known), op.getGuard());

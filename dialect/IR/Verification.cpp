@@ -85,17 +85,14 @@ void visit(const Expr &e, llvm::DenseSet<const void *> &seen, llvm::function_ref
 } // namespace
 
 LogicalResult skewer::attn::verifyEvaluates(Operation *op, const Twine &role, const Expr &expression,
-                                            const Domain &domain) {
-  LogicalResult result = success();
+                                            const Domain &positions, const std::optional<Expr> &where) {
+  Domain domain = positions;
+  addRanges(domain, kernelIndices(op));
+  LogicalResult result = verifyIndexReads(op, role, expression, domain, where);
   llvm::DenseSet<const void *> seen;
   visit(expression, seen, [&](const Expr &e) {
     if (failed(result))
       return;
-    if (e.kind() == Kind::Read) {
-      result = op->emitOpError() << role << " reads '" << e.name()
-                                 << "', which is not an operand of this operation (attn_c3)";
-      return;
-    }
     if (e.kind() != Kind::FloorDiv && e.kind() != Kind::Mod)
       return;
     const Expr &divisor = e.operands()[1];
@@ -109,7 +106,8 @@ LogicalResult skewer::attn::verifyEvaluates(Operation *op, const Twine &role, co
 }
 
 std::optional<Expr> skewer::attn::verifyExpression(Operation *op, StringRef role, StringRef text,
-                                                   const std::set<std::string> &axes, const AxisSizes &sizes) {
+                                                   const std::set<std::string> &axes, const AxisSizes &sizes,
+                                                   const std::optional<Expr> &where) {
   ParseError why;
   auto expression = parse(std::string_view(text), &why);
   if (!expression) {
@@ -123,7 +121,7 @@ std::optional<Expr> skewer::attn::verifyExpression(Operation *op, StringRef role
                         << " (attn_c3)";
       return std::nullopt;
     }
-  if (failed(verifyEvaluates(op, role, *expression, domainOf(sizes))))
+  if (failed(verifyEvaluates(op, role, *expression, domainOf(sizes), where)))
     return std::nullopt;
   return expression;
 }

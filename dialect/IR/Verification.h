@@ -16,14 +16,25 @@ llvm::LogicalResult verifyShapes(mlir::Operation *);
 /// attn_c2: `sizes` holds positive 64-bit integers only.
 llvm::LogicalResult verifySizes(mlir::Operation *, mlir::DictionaryAttr sizes);
 
-/// attn_c3, attn_c4: parses a guard, a mask or a factor, and checks that it names only `axes` and divides by nothing
-/// that may be 0. `role` is what the message calls it. Nothing after an error.
+/// attn_c3: parses a guard, a mask or a factor, and checks that it names only `axes` and can be evaluated where `where`
+/// holds. `role` is what the message calls it. Nothing after an error.
 std::optional<subscript::Expr> verifyExpression(mlir::Operation *, llvm::StringRef role, llvm::StringRef text,
-                                                const std::set<std::string> &axes, const subscript::AxisSizes &);
+                                                const std::set<std::string> &axes, const subscript::AxisSizes &,
+                                                const std::optional<subscript::Expr> &where = std::nullopt);
 
-/// attn_c3, attn_c4: refuses what cannot be evaluated: reads of tensors, and divisors that may be 0.
+/// attn_c4, attn_c7, attn_c8: refuses what cannot be evaluated where `where` holds: divisors that may be 0, and reads of
+/// what is no index operand or outside it.
 llvm::LogicalResult verifyEvaluates(mlir::Operation *, const llvm::Twine &role, const subscript::Expr &,
-                                    const subscript::Domain &);
+                                    const subscript::Domain &,
+                                    const std::optional<subscript::Expr> &where = std::nullopt);
+
+/// attn_c6: each index operand is an argument of the kernel and has its name.
+llvm::LogicalResult verifyIndices(mlir::Operation *, mlir::ArrayAttr names, mlir::ValueRange operands);
+/// attn_c7, attn_c8: see `verifyEvaluates`. The domain has the operands' ranges.
+llvm::LogicalResult verifyIndexReads(mlir::Operation *, const llvm::Twine &role, const subscript::Expr &,
+                                     const subscript::Domain &, const std::optional<subscript::Expr> &where);
+/// "'seg' and 'doc'": the operands without a range that the expression reads; empty if there is none.
+std::string unboundedReads(const subscript::Expr &, const IndexOperands &);
 
 /// The dimensions are axes, products of axes or 1, each axis once.
 llvm::LogicalResult verifyNamesOnce(mlir::Operation *, llvm::StringRef role, const subscript::Dimensions &,

@@ -11,11 +11,11 @@ namespace {
 std::string printPoint(const Assignment &point, const std::set<std::string> &symbols) {
   std::string text;
   for (const auto &[axis, value] : point)
-    if (symbols.count(axis))
+    if (symbols.count(axis) || axis.find('[') != std::string::npos) // an axis, or the element of an index operand
       text += (text.empty() ? "at " : ", ") + axis + " = " + std::to_string(value) + "";
   return text;
 }
-std::string printIndices(int64_t size) { return size == 1 ? "index 0 only" : "indices 0.." + std::to_string(size - 1); }
+std::string describeRows(int64_t size) { return size == 1 ? "index 0 only" : "indices 0.." + std::to_string(size - 1); }
 } // namespace
 
 /// The length of a product: kRuntime where its first axis is of run-time size, nothing where another is, or on
@@ -73,7 +73,9 @@ std::optional<AxisSizes> skewer::attn::verifyOperands(Operation *op, const Einsu
       return std::nullopt;
     }
   ParseError why;
-  auto sizes = resolveSizes(spec, shapes, given, &why);
+  AxisSizes known = given;
+  addSizesOfReads(spec, indicesOf(op), known);
+  auto sizes = resolveSizes(spec, shapes, known, &why);
   if (!sizes) {
     op->emitOpError() << why.message << " (" << constraints.sizes << ")";
     return std::nullopt;
@@ -90,6 +92,8 @@ LogicalResult skewer::attn::verifyReads(Operation *op, const Einsum &spec,
                                         const std::vector<std::vector<int64_t>> &shapes, const AxisSizes &sizes,
                                         const std::optional<Expr> &guard, const SubscriptConstraints &constraints) {
   Domain domain = domainOf(sizes);
+  IndexOperands indices = kernelIndices(op); // the mask of an attention may read others than the term
+  addRanges(domain, indices);
   for (size_t k = 0; k < spec.operands.size(); ++k)
     for (size_t d = 0; d < spec.operands[k].size(); ++d) {
       const Dimension &dimension = spec.operands[k][d];
@@ -97,7 +101,7 @@ LogicalResult skewer::attn::verifyReads(Operation *op, const Einsum &spec,
         continue; // verifyLength
       const Expr &index = dimension.index;
       std::string role = "subscript " + std::to_string(d) + " of operand #" + std::to_string(k);
-      if (failed(verifyEvaluates(op, role, index, domain)))
+      if (failed(verifyEvaluates(op, role, index, domain, guard)))
         return failure();
       int64_t size = shapes[k][d];
       if (size == kRuntime)
@@ -108,15 +112,19 @@ LogicalResult skewer::attn::verifyReads(Operation *op, const Einsum &spec,
       Proof proof = proveWithin(index, {0, size - 1}, domain, guard);
       if (proof.outcome == Proof::Proven)
         continue;
+      if (std::string unbounded = unboundedReads(index, indices); proof.outcome == Proof::Unknown && !unbounded.empty())
+        return op->emitOpError() << role << ", " << print(index) << ", is not proven to stay inside the dimension, "
+                                 << describeRows(size) << ", as " << unbounded << " declares no range ("
+                                 << constraints.range << "); give the argument 'attn.range'";
       if (proof.outcome == Proof::Unknown)
         return op->emitOpError() << role << ", " << print(index) << ", is not proven to stay inside the dimension, "
-                                 << printIndices(size) << " (" << constraints.range
+                                 << describeRows(size) << " (" << constraints.range
                                  << "); give every axis it names a compile-time size, or clamp it";
       std::string point = printPoint(proof.counterexample, symbolsOf(index));
       InFlightDiagnostic diagnostic =
           op->emitOpError() << "operand #" << k << " is read outside dimension " << d << ": " << print(index)
                             << " reads " << proof.value << (point.empty() ? "" : " ") << point
-                            << ", but the dimension has " << printIndices(size) << " (" << constraints.range << ")";
+                            << ", but the dimension has " << describeRows(size) << " (" << constraints.range << ")";
       Diagnostic &note = diagnostic.attachNote();
       if (proof.range)
         note << print(index) << " runs from " << proof.range->low << " to " << proof.range->high << "; ";

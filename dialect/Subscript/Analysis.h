@@ -9,8 +9,18 @@ struct Range {
   int64_t low = 0, high = -1;
   bool operator==(const Range &o) const { return low == o.low && high == o.high; }
 };
-/// The range of each symbol. A symbol without an entry is unbounded.
+/// The range of each symbol, and under `elementsOf(operand)` that of every element of a run-time operand. What has no
+/// entry is unbounded.
 using Domain = std::map<std::string, Range>;
+
+/// The key of a domain that holds the range of a run-time operand's elements: what `Expr::read(operand, …)` may be.
+std::string elementsOf(const std::string &operand);
+/// The run-time operands that the expression reads.
+std::set<std::string> readsOf(const Expr &);
+/// Its Read nodes, outer ones before those in their subscripts.
+std::vector<Expr> readNodes(const Expr &);
+/// The symbols on which the expression depends otherwise than by where it reads run-time operands.
+std::set<std::string> symbolsOutsideReads(const Expr &);
 
 /// An equal expression in canonical form: affine parts are sums `c1*s1 + c2*s2 + … + c` with symbols and other atoms in a
 /// fixed order; floordiv and mod are eliminated where the domain (and `guard`, if given: a predicate that may be assumed)
@@ -23,7 +33,8 @@ struct Bounds {
   Range range;
   bool exact = false; // both ends are attained (under the guard)
 };
-/// Bounds of the expression over the domain's points at which `guard` is not 0. Intervals first; where they are not
+/// Bounds of the expression over the domain's points at which `guard` is not 0. Elements of run-time operands count as
+/// symbols, each of any value in the range that the domain gives them. Intervals first; where they are not
 /// exact, or a guard is given, and the box of the symbols involved has at most `enumerationLimit` points, by enumeration.
 /// Nothing where a symbol is unbounded and matters, or no point satisfies the guard (then `emptyDomain` is set).
 std::optional<Bounds> bound(const Expr &, const Domain &, const std::optional<Expr> &guard = std::nullopt,
@@ -32,7 +43,7 @@ std::optional<Bounds> bound(const Expr &, const Domain &, const std::optional<Ex
 /// Outcome of trying to prove that an expression stays in a range.
 struct Proof {
   enum Outcome { Proven, Refuted, Unknown } outcome = Unknown;
-  Assignment counterexample; // Refuted: a point of the domain, guard true, …
+  Assignment counterexample; // Refuted: a point of the domain, guard true ("seg[b, i]" stands for an element), …
   int64_t value = 0;         // … and the value there
   std::optional<Range> range; // the range that the expression takes, where known
 };

@@ -1,10 +1,15 @@
 // Bounds of expressions and proofs that they stay in a range.
+#include "dialect/Subscript/Elements.h"
 #include "dialect/Subscript/Survey.h"
 
 namespace skewer::subscript {
 
-std::optional<Bounds> bound(const Expr &e, const Domain &domain, const std::optional<Expr> &guard,
+std::optional<Bounds> bound(const Expr &given, const Domain &positions, const std::optional<Expr> &condition,
                             int64_t enumerationLimit, bool *emptyDomain) {
+  Elements elements(positions);
+  Expr e = elements.replace(given);
+  std::optional<Expr> guard = elements.replace(condition);
+  const Domain &domain = elements.domain();
   if (emptyDomain)
     *emptyDomain = false;
   auto empty = [&]() -> std::optional<Bounds> {
@@ -35,7 +40,11 @@ std::optional<Bounds> bound(const Expr &e, const Domain &domain, const std::opti
   return Bounds{{range.low, range.high}, false};
 }
 
-Proof proveWithin(const Expr &e, Range wanted, const Domain &domain, const std::optional<Expr> &guard) {
+Proof proveWithin(const Expr &given, Range wanted, const Domain &positions, const std::optional<Expr> &condition) {
+  Elements elements(positions);
+  Expr e = elements.replace(given);
+  std::optional<Expr> guard = elements.replace(condition);
+  const Domain &domain = elements.domain();
   Proof proof;
   Simplifier simplifier(domain, guard);
   if (simplifier.contradictory()) {
@@ -60,7 +69,7 @@ Proof proveWithin(const Expr &e, Range wanted, const Domain &domain, const std::
     const Assignment &point = above >= below ? survey.highest : survey.lowest;
     auto value = evaluate(e, point);
     if (!value || (*value >= wanted.low && *value <= wanted.high) ||
-        (guard && evaluate(*guard, point).value_or(0) == 0))
+        (guard && evaluate(*guard, point).value_or(0) == 0) || elements.contradicts(point))
       return false;
     proof.outcome = Proof::Refuted;
     proof.counterexample = point;

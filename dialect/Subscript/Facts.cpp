@@ -212,6 +212,10 @@ Interval Simplifier::computeRange(const Expr &e) {
     auto ends = std::minmax_element(values.begin() + row.low, values.begin() + row.high + 1);
     return {*ends.first, *ends.second};
   }
+  case Kind::Read: {
+    auto found = domain.find(elementsOf(e.name()));
+    return found == domain.end() ? Interval() : Interval{found->second.low, found->second.high};
+  }
   default:
     return {};
   }

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace skewer;
 
-int64_t skewer::bytesOf(ElementType type) { return type == ElementType::F32 ? 4 : 2; }
+int64_t skewer::bytesOf(ElementType type) { return type == ElementType::F32 || type == ElementType::I32 ? 4 : 2; }
 
 const char *skewer::nameOf(ElementType type) {
   switch (type) {
@@ -15,6 +15,8 @@ const char *skewer::nameOf(ElementType type) {
     return "f16";
   case ElementType::BF16:
     return "bf16";
+  case ElementType::I32:
+    return "i32";
   case ElementType::F32:
     break;
   }
@@ -42,9 +44,12 @@ struct Writer {
     return builder.getArrayAttr(entries);
   }
   Attribute argument(const TensorArgument &argument) {
-    return builder.getDictionaryAttr({entry("name", builder.getStringAttr(argument.name)),
-                                      entry("shape", shape(argument.shape)),
-                                      entry("type", builder.getStringAttr(nameOf(argument.type)))});
+    SmallVector<NamedAttribute> entries = {entry("name", builder.getStringAttr(argument.name)),
+                                           entry("shape", shape(argument.shape)),
+                                           entry("type", builder.getStringAttr(nameOf(argument.type)))};
+    if (argument.range)
+      entries.push_back(entry("range", builder.getDenseI64ArrayAttr({argument.range->low, argument.range->high})));
+    return builder.getDictionaryAttr(entries);
   }
   Attribute size(const SizeExpression &size) {
     return builder.getDictionaryAttr({entry("factors", strings(size.factors)),
@@ -55,6 +60,11 @@ struct Writer {
     return builder.getDictionaryAttr({entry("function", builder.getStringAttr(phase.function)),
                                       entry("items", size(phase.items)),
                                       entry("title", builder.getStringAttr(phase.title))});
+  }
+  Attribute stage(const StagePlan &stage) {
+    return builder.getDictionaryAttr({entry("bytes", size(stage.bytes)),
+                                      entry("line", builder.getI64IntegerAttr(stage.line)),
+                                      entry("title", builder.getStringAttr(stage.title))});
   }
   template <typename Range, typename Function> Attribute list(const Range &range, Function function) {
     SmallVector<Attribute> entries;
@@ -94,13 +104,20 @@ std::vector<Extent> shape(ArrayRef<Attribute> attributes) {
   return result;
 }
 ElementType elementType(StringRef name) {
-  return name == "f16" ? ElementType::F16 : name == "bf16" ? ElementType::BF16 : ElementType::F32;
+  return name == "f16"    ? ElementType::F16
+         : name == "bf16" ? ElementType::BF16
+         : name == "i32"  ? ElementType::I32
+                          : ElementType::F32;
+}
+std::optional<IndexRange> range(DenseI64ArrayAttr stated) {
+  return stated && stated.size() == 2 ? std::optional<IndexRange>({stated[0], stated[1]}) : std::nullopt;
 }
 TensorArgument argument(DictionaryAttr dictionary) {
   TensorArgument result;
   result.name = text(dictionary, "name");
   result.type = elementType(text(dictionary, "type"));
   result.shape = shape(list(dictionary, "shape"));
+  result.range = range(dictionary ? dictionary.getAs<DenseI64ArrayAttr>("range") : DenseI64ArrayAttr());
   return result;
 }
 SizeExpression size(DictionaryAttr dictionary, StringRef name) {
@@ -112,7 +129,10 @@ SizeExpression size(DictionaryAttr dictionary, StringRef name) {
 ElementType elementType(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   Type element = tensor ? tensor.getElementType() : type;
-  return element.isF16() ? ElementType::F16 : element.isBF16() ? ElementType::BF16 : ElementType::F32;
+  return element.isF16()         ? ElementType::F16
+         : element.isBF16()      ? ElementType::BF16
+         : element.isInteger(32) ? ElementType::I32
+                                 : ElementType::F32;
 }
 /// The stated shape, or the type's with its run-time dimensions named after the tensor.
 std::vector<Extent> shapeOf(ArrayAttr stated, Type type, const std::string &name) {
@@ -138,7 +158,8 @@ void skewer::attachPlan(ModuleOp module, const KernelPlan &plan) {
            writer.entry("name", builder.getStringAttr(plan.name)), writer.entry("output", writer.argument(plan.output)),
            writer.entry("phases", writer.list(plan.phases, [&](auto &p) { return writer.phase(p); })),
            writer.entry("sharedBytes", writer.size(plan.sharedBytes)),
-           writer.entry("sizes", writer.strings(plan.sizes))}));
+           writer.entry("sizes", writer.strings(plan.sizes)),
+           writer.entry("stages", writer.list(plan.stages, [&](auto &s) { return writer.stage(s); }))}));
 }
 
 std::optional<KernelPlan> skewer::planOf(ModuleOp module) {
@@ -151,6 +172,10 @@ std::optional<KernelPlan> skewer::planOf(ModuleOp module) {
     plan.inputs.push_back(argument(dyn_cast<DictionaryAttr>(input)));
   plan.output = argument(dictionary.getAs<DictionaryAttr>("output"));
   plan.sizes = strings(list(dictionary, "sizes"));
+  for (Attribute attribute : list(dictionary, "stages")) {
+    auto stage = dyn_cast<DictionaryAttr>(attribute);
+    plan.stages.push_back({text(stage, "title"), static_cast<unsigned>(number(stage, "line")), size(stage, "bytes")});
+  }
   for (Attribute attribute : list(dictionary, "phases")) {
     auto phase = dyn_cast<DictionaryAttr>(attribute);
     plan.phases.push_back({text(phase, "function"), text(phase, "title"), size(phase, "items")});
@@ -170,6 +195,7 @@ KernelPlan skewer::signatureOf(func::FuncOp function) {
     argument.name = name ? name.str() : "input" + std::to_string(index);
     argument.type = elementType(input);
     argument.shape = shapeOf(function.getArgAttrOfType<ArrayAttr>(index, "attn.shape"), input, argument.name);
+    argument.range = range(function.getArgAttrOfType<DenseI64ArrayAttr>(index, "attn.range"));
     plan.inputs.push_back(std::move(argument));
   }
   plan.output.name = "output";

@@ -9,9 +9,9 @@
 
 namespace skewer {
 
-enum class ElementType { F32, F16, BF16 };
+enum class ElementType { F32, F16, BF16, I32 };
 int64_t bytesOf(ElementType);
-const char *nameOf(ElementType); // "f32", "f16", "bf16"
+const char *nameOf(ElementType); // "f32", "f16", "bf16", "i32"
 
 /// A size known at compile time, or the name of a run-time size.
 struct Extent {
@@ -19,11 +19,17 @@ struct Extent {
   int64_t fixed = 1;
 };
 
+/// What the elements of an index operand are, both ends inclusive.
+struct IndexRange {
+  int64_t low = 0, high = 0;
+};
+
 /// One tensor argument: row-major, contiguous.
 struct TensorArgument {
   std::string name;
   ElementType type = ElementType::F32;
   std::vector<Extent> shape;
+  std::optional<IndexRange> range; // of an i32: checked at entry
 };
 
 /// fixed + scaled * (product of the named run-time sizes).
@@ -39,6 +45,14 @@ struct Phase {
   SizeExpression items;
 };
 
+/// What a stage is: one or more phases that make one tensor. `bytes`: of its buffer in the shared workspace, 0 where it
+/// writes the kernel's output. Buffers of stages that do not live together share memory.
+struct StagePlan {
+  std::string title; // "attention", "einsum", "elementwise", …
+  unsigned line = 0; // of the spec; 0: unknown
+  SizeExpression bytes;
+};
+
 /// Signature of a phase's func.func at level 4, in this order: each input memref<?xT> (flat, row-major), output memref<?xT>,
 /// each run-time size index, shared workspace memref<?xi8>, this worker's workspace memref<?xi8>, begin index, end index.
 struct KernelPlan {
@@ -46,6 +60,7 @@ struct KernelPlan {
   std::vector<TensorArgument> inputs;
   TensorArgument output;
   std::vector<std::string> sizes;  // run-time sizes, in order of declaration
+  std::vector<StagePlan> stages;   // in the order in which they run
   std::vector<Phase> phases;
   SizeExpression sharedBytes;      // multiple of 64
   int64_t localBytes = 0;          // for each worker; multiple of 64

@@ -73,15 +73,6 @@ func.func @f(%q: tensor<4x64xf32>) {
 
 // -----
 
-// attn_c3: nothing but operands is read
-func.func @f(%q: tensor<4x64xf32>) {
-  // expected-error @below {{guard reads 'segment', which is not an operand of this operation (attn_c3)}}
-  %0 = attn.einsum "i d -> i" where "segment[i] == 0" (%q) : (tensor<4x64xf32>) -> tensor<4xf32>
-  return
-}
-
-// -----
-
 // attn_c4: no division by what may be 0
 func.func @f(%q: tensor<4x64xf32>) {
   // expected-error @below {{guard divides by i, which is not known to be positive (attn_c4)}}

@@ -47,7 +47,9 @@ std::vector<int64_t> indicesOf(int64_t row, llvm::ArrayRef<int64_t> shape) {
 } // namespace
 
 double defaultTolerance(const KernelPlan &plan) {
-  auto of = [](ElementType type) { return type == ElementType::F32 ? 2e-6 : type == ElementType::F16 ? 2e-3 : 1.5e-2; };
+  auto of = [](ElementType type) {
+    return type == ElementType::BF16 ? 1.5e-2 : type == ElementType::F16 ? 2e-3 : 2e-6;
+  };
   double tolerance = of(plan.output.type);
   for (const TensorArgument &argument : plan.inputs)
     tolerance = std::max(tolerance, of(argument.type));

@@ -3,6 +3,7 @@
 #include "tools/skewer/Npy.h"
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <random>
 #include <unistd.h>
 
@@ -34,9 +35,31 @@ std::vector<double> normalNumbers(int64_t count, uint64_t seed) {
   return values;
 }
 
-/// Whether a file's element type may hold the argument's values: the type itself, or f4 for the narrow ones.
-static bool accepts(ElementType type, llvm::StringRef file) {
-  return file == "<f4" || (type == ElementType::F16 && file == "<f2");
+/// The file's element types that may hold the argument's values: the type itself, or a wider one.
+static std::vector<std::string> accepted(ElementType type) {
+  if (type == ElementType::I32)
+    return {"<i4", "<i8"};
+  return type == ElementType::F16 ? std::vector<std::string>{"<f2", "<f4"} : std::vector<std::string>{"<f4"};
+}
+
+/// `count` whole numbers from `low` to `high`, the same with every C++ library.
+static std::vector<double> wholeNumbers(int64_t count, IndexRange range, uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  uint64_t values = static_cast<uint64_t>(range.high - range.low) + 1;
+  std::vector<double> numbers(count);
+  for (double &number : numbers)
+    number = static_cast<double>(range.low + static_cast<int64_t>(generator() % values));
+  return numbers;
+}
+
+/// What an index operand without a declared range is filled with: 0 to the largest compile-time size of the result but
+/// the last dimension, which of a layer is its number of queries.
+static IndexRange usualRange(const KernelPlan &plan) {
+  int64_t largest = 1;
+  for (size_t d = 0; d + 1 < plan.output.shape.size(); ++d)
+    if (plan.output.shape[d].name.empty())
+      largest = std::max(largest, plan.output.shape[d].fixed);
+  return {0, std::min<int64_t>(largest, INT32_MAX)};
 }
 
 static llvm::Error readInput(const TensorArgument &argument, const std::string &path, Array &to,
@@ -45,10 +68,14 @@ static llvm::Error readInput(const TensorArgument &argument, const std::string &
   auto file = readNpy(path);
   if (!file)
     return wrong(where + llvm::toString(file.takeError()));
-  if (!accepts(argument.type, file->type))
-    return wrong(where + fmt::format("expected elements of type {} for {}, found {}",
-                                     argument.type == ElementType::F16 ? "<f2 or <f4" : "<f4", nameOf(argument.type),
-                                     file->type));
+  std::vector<std::string> types = accepted(argument.type);
+  if (!llvm::is_contained(types, file->type))
+    return wrong(where + fmt::format("expected elements of type {} for {}, found {}", fmt::join(types, " or "),
+                                     nameOf(argument.type), file->type));
+  if (argument.type == ElementType::I32)
+    for (double value : file->array.values)
+      if (value < INT32_MIN || value > INT32_MAX)
+        return wrong(where + fmt::format("{:.0f} does not fit i32", value));
   const std::vector<int64_t> &found = file->array.shape;
   bool fits = found.size() == argument.shape.size();
   for (size_t k = 0; fits && k < found.size(); ++k)
@@ -132,7 +159,11 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
     if (!shape)
       return shape.takeError();
     if (!files.count(plan.inputs[k].name)) {
-      operands.inputs[k].values = normalNumbers(*elementsOf(*shape), seed * 1000003 + k);
+      const TensorArgument &input = plan.inputs[k];
+      int64_t count = *elementsOf(*shape);
+      operands.inputs[k].values = input.type == ElementType::I32
+                                      ? wholeNumbers(count, input.range.value_or(usualRange(plan)), seed * 1000003 + k)
+                                      : normalNumbers(count, seed * 1000003 + k);
       operands.inputs[k].shape = *shape;
     }
     for (double &value : operands.inputs[k].values)

@@ -104,7 +104,10 @@ static std::string printable(llvm::StringRef text) {
 }
 
 /// Bytes of an element of a type that is read here; 0 for any other.
-static unsigned widthOf(llvm::StringRef type) { return type == "<f4" ? 4 : type == "<f8" ? 8 : type == "<f2" ? 2 : 0; }
+static unsigned widthOf(llvm::StringRef type) {
+  return type == "<f4" || type == "<i4" ? 4 : type == "<f8" || type == "<i8" ? 8 : type == "<f2" ? 2 : 0;
+}
+static bool isWhole(llvm::StringRef type) { return type.starts_with("<i"); }
 
 llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
   if (!bytes.starts_with("\x93NUMPY"))
@@ -129,7 +132,7 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
         fmt::format("expected a header {{'descr': …, 'fortran_order': …, 'shape': …}}, found \"{}\"", printable(text)));
   unsigned width = widthOf(header.type);
   if (!width)
-    return wrong(fmt::format("expected elements of type <f4, <f8 or <f2, found {}", printable(header.type)));
+    return wrong(fmt::format("expected elements of type <f4, <f8, <f2, <i4 or <i8, found {}", printable(header.type)));
   if (header.fortran)
     return wrong("expected C order (row-major), found Fortran order; write it with numpy.ascontiguousarray");
   std::optional<int64_t> count = elementsOf(header.shape);
@@ -145,7 +148,12 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
   NpyFile file{header.type, {header.shape, std::vector<double>(*count)}};
   for (int64_t k = 0; k < *count; ++k) {
     const char *at = data.data() + k * width;
-    if (width == 4) {
+    if (isWhole(header.type)) {
+      // An <i8 beyond 2^53 is rounded; nothing that takes whole numbers takes so large ones.
+      file.array.values[k] =
+          static_cast<double>(width == 4 ? llvm::support::endian::read<int32_t>(at, llvm::endianness::little)
+                                         : llvm::support::endian::read<int64_t>(at, llvm::endianness::little));
+    } else if (width == 4) {
       float value;
       std::memcpy(&value, at, 4);
       file.array.values[k] = value;
@@ -189,7 +197,10 @@ std::string npyBytes(const Array &array, llvm::StringRef type) {
   bytes.resize(start + array.values.size() * width);
   for (size_t k = 0; k < array.values.size(); ++k) {
     char *at = &bytes[start + k * width];
-    if (width == 4) {
+    if (isWhole(type)) {
+      int64_t value = static_cast<int64_t>(array.values[k]); // the lower bytes come first
+      std::memcpy(at, &value, width);
+    } else if (width == 4) {
       float value = static_cast<float>(array.values[k]);
       std::memcpy(at, &value, 4);
     } else if (width == 8) {

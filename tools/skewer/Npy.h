@@ -1,4 +1,4 @@
-// Files of NumPy's .npy format (versions 1 to 3): little-endian floats in C order.
+// Files of NumPy's .npy format (versions 1 to 3): little-endian numbers in C order.
 #pragma once
 #include "tools/skewer/Tensors.h"
 #include "llvm/ADT/StringRef.h"
@@ -7,7 +7,7 @@
 namespace skewer::driver {
 
 struct NpyFile {
-  std::string type; // "<f4", "<f8" or "<f2", as the file says it
+  std::string type; // "<f4", "<f8", "<f2", "<i4" or "<i8", as the file says it
   Array array;
 };
 
@@ -17,7 +17,7 @@ llvm::Expected<NpyFile> readNpy(llvm::StringRef path);
 /// The same from the file's bytes.
 llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes);
 
-/// A version 1.0 file's bytes: `type` is "<f4", "<f8" or "<f2".
+/// A version 1.0 file's bytes: `type` is one of those that are read.
 std::string npyBytes(const Array &, llvm::StringRef type);
 
 } // namespace skewer::driver

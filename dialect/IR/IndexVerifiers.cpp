@@ -1,0 +1,107 @@
+// Verifiers of run-time index operands: their names, their ranges, and that reads of them stay inside.
+#include "dialect/IR/Verification.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+LogicalResult skewer::attn::verifyIndices(Operation *op, ArrayAttr names, ValueRange operands) {
+  size_t count = names ? names.size() : 0;
+  if (count != operands.size())
+    return op->emitOpError() << "names " << count << " index operands, but has " << operands.size() << " (attn_c6)";
+  for (auto [entry, operand] : llvm::zip(names ? names.getValue() : ArrayRef<Attribute>(), operands)) {
+    StringRef name = cast<StringAttr>(entry).getValue();
+    auto argument = dyn_cast<BlockArgument>(operand);
+    auto function = argument ? dyn_cast_or_null<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
+    if (!function)
+      return op->emitOpError() << "index operand '" << name << "' is no argument of the kernel (attn_c6)";
+    // One name, one argument: expressions are moved from operation to operation.
+    for (unsigned n = 0; n < function.getNumArguments(); ++n) {
+      auto other = function.getArgAttrOfType<StringAttr>(n, kArgumentName);
+      bool named = other && other.getValue() == name;
+      if (named != (n == argument.getArgNumber()))
+        return op->emitOpError() << "index operand '" << name << "' is argument #" << argument.getArgNumber()
+                                 << ", but "
+                                 << (named ? "argument #" + std::to_string(n) + " has that 'attn.name', too"
+                                           : "that has another 'attn.name'")
+                                 << " (attn_c6)";
+    }
+  }
+  return success();
+}
+
+/// What must hold where the reads of a predicate matter: `and` does not look at the rest once one part is 0.
+static std::optional<Expr> conjunctsWithoutReads(const Expr &e) {
+  if (e.kind() == Kind::And) {
+    auto left = conjunctsWithoutReads(e.operands()[0]), right = conjunctsWithoutReads(e.operands()[1]);
+    return left && right ? std::optional<Expr>(logicalAnd(*left, *right)) : left ? left : right;
+  }
+  return readsOf(e).empty() ? std::optional<Expr>(e) : std::nullopt;
+}
+
+LogicalResult skewer::attn::verifyIndexReads(Operation *op, const Twine &role, const Expr &expression,
+                                             const Domain &domain, const std::optional<Expr> &where) {
+  std::vector<Expr> reads = readNodes(expression);
+  if (reads.empty())
+    return success();
+  IndexOperands operands = indicesOf(op);
+  std::optional<Expr> guard = conjunctsWithoutReads(expression);
+  if (where)
+    guard = guard ? logicalAnd(*guard, *where) : where;
+  for (const Expr &read : reads) {
+    auto found = operands.find(read.name());
+    if (found == operands.end())
+      return op->emitOpError() << role << " reads '" << read.name() << "', which is not among its indices (attn_c7)";
+    std::vector<int64_t> shape = shapeOf(found->second);
+    if (shape.size() != read.operands().size())
+      return op->emitOpError() << role << " reads " << print(read) << ", but '" << read.name() << "' has "
+                               << shape.size() << " dimensions (attn_c7)";
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const Expr &at = read.operands()[d];
+      if (shape[d] == kRuntime) {
+        // An axis of run-time size has the dimension's.
+        if (at.isConstant(0) || (at.isSymbol() && !domain.count(at.name())))
+          continue;
+        return op->emitOpError() << role << " reads " << print(read) << ", but dimension " << d << " of '"
+                                 << read.name() << "' has run-time size and is read by an axis of that size only "
+                                 << "(attn_c8)";
+      }
+      Proof proof = proveWithin(at, {0, shape[d] - 1}, domain, guard);
+      if (proof.outcome == Proof::Proven)
+        continue;
+      InFlightDiagnostic diagnostic = op->emitOpError() << role << " reads " << print(read) << ", and " << print(at);
+      if (proof.outcome == Proof::Refuted)
+        diagnostic << " may be " << proof.value;
+      else
+        diagnostic << " is not proven to stay inside";
+      diagnostic << ", but dimension " << d << " of '" << read.name() << "' has indices 0.." << shape[d] - 1
+                 << " (attn_c8)";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+std::string skewer::attn::unboundedReads(const Expr &expression, const IndexOperands &operands) {
+  std::set<std::string> names;
+  for (const std::string &name : readsOf(expression))
+    if (auto found = operands.find(name); found != operands.end() && !rangeOf(found->second))
+      names.insert(name);
+  return names.empty() ? "" : printNames(names);
+}
+
+LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned number,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != kArgumentRange)
+    return success();
+  auto range = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+  if (!range || range.size() != 2 || range[0] > range[1] || range[0] < INT32_MIN || range[1] > INT32_MAX)
+    return op->emitOpError() << "argument #" << number << " has the range " << attribute.getValue()
+                             << "; expected array<i64: low, high>, low <= high, both within 32 bits (attn_c9)";
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  auto type = function ? dyn_cast<RankedTensorType>(function.getArgumentTypes()[number]) : nullptr;
+  if (!type || !type.getElementType().isInteger(32))
+    return op->emitOpError() << "argument #" << number << " has a range, but is no tensor of i32 (attn_c9)";
+  return success();
+}
