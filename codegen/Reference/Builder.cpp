@@ -133,6 +133,7 @@ Node *NodeBuilder::build(Operation *op) {
       .Case([&](attn::PositionOp o) { return position(o); })
       .Case<attn::PadOp, attn::ReshapeOp, attn::SliceOp, attn::SkewOp, attn::GatherOp>(
           [&](auto) { return movement(op); })
+      .Case([&](attn::ConcatOp o) { return concat(o); })
       .Case([&](arith::ConstantOp o) { return constant(o); })
       .Case([&](tensor::SplatOp o) { return splat(o); })
       .Default([&](Operation *) { return pointwise(op); });
@@ -296,6 +297,31 @@ Node *NodeBuilder::pointwise(Operation *op) {
       return fail(op, "the operands' shapes differ");
   }
   return own(std::make_unique<PointwiseNode>(found->second, std::move(inputs), failure));
+}
+
+Node *NodeBuilder::concat(attn::ConcatOp op) {
+  std::vector<Node *> inputs;
+  std::vector<int64_t> shape;
+  size_t along = op.getDimension();
+  for (Value operand : op.getInputs()) {
+    inputs.push_back(known.lookup(operand));
+    const std::vector<int64_t> &sizes = inputs.back()->shape;
+    if (shape.empty()) {
+      shape = sizes;
+      if (along >= shape.size())
+        return fail(op, "there is no such dimension");
+      continue;
+    }
+    if (sizes.size() != shape.size())
+      return fail(op, "the ranks differ");
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (d != along && sizes[d] != shape[d])
+        return fail(op, "the operands' shapes differ in dimension " + std::to_string(d));
+    shape[along] += sizes[along];
+  }
+  if (inputs.empty())
+    return fail(op, "there are no operands");
+  return own(std::make_unique<ConcatNode>(std::move(shape), std::move(inputs), along, failure));
 }
 
 Node *NodeBuilder::movement(Operation *op) {

@@ -26,6 +26,7 @@ private:
   bool integer(mlir::Operation *);
   Node *pointwise(mlir::Operation *);
   Node *movement(mlir::Operation *);
+  Node *concat(attn::ConcatOp);
   /// The result's shape where its type leaves nothing to run time.
   std::optional<std::vector<int64_t>> shapeOf(mlir::Value);
   Node *fail(mlir::Operation *, const std::string &why);

@@ -46,6 +46,23 @@ double SliceNode::compute(const int64_t *index) {
   return input->at(inner);
 }
 
+ConcatNode::ConcatNode(std::vector<int64_t> shape, std::vector<Node *> list, size_t dimension, Failure &failure)
+    : Node(std::move(shape), failure), inputs(std::move(list)), dimension(dimension) {
+  for (const Node *input : inputs)
+    mayBeAbsent |= input->mayBeAbsent;
+}
+double ConcatNode::compute(const int64_t *index) {
+  int64_t inner[kMaximumRank];
+  std::copy_n(index, shape.size(), inner);
+  for (Node *input : inputs) {
+    if (inner[dimension] < input->shape[dimension])
+      return input->at(inner);
+    inner[dimension] -= input->shape[dimension];
+  }
+  failure.report("attn.concat: the operands have no element " + printIndex(index, shape.size()));
+  return 0;
+}
+
 SkewNode::SkewNode(std::vector<int64_t> shape, Node *input, Failure &failure)
     : Node(std::move(shape), failure), input(input) {
   mayBeAbsent = input->mayBeAbsent;

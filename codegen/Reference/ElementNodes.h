@@ -28,6 +28,19 @@ private:
   Node *input;
 };
 
+/// Tensors one after another along a dimension.
+class ConcatNode : public Node {
+public:
+  ConcatNode(std::vector<int64_t> shape, std::vector<Node *> inputs, size_t dimension, Failure &failure);
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  std::vector<Node *> inputs;
+  size_t dimension;
+};
+
 class SliceNode : public Node {
 public:
   SliceNode(std::vector<int64_t> shape, Node *input, std::vector<int64_t> offsets, std::vector<int64_t> strides,

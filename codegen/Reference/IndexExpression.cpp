@@ -178,6 +178,8 @@ private:
       int inner = disjunction();
       return inner < 0 ? -1 : symbol(")") ? inner : fail("a ')' is missing");
     }
+    if (symbol("["))
+      return table();
     std::string name(peek());
     if (name.empty())
       return fail("unexpected '" + std::string(1, text[at]) + "'");
@@ -190,6 +192,45 @@ private:
     if (place == out.names.size())
       out.names.push_back(name);
     return node(Operation::Axis, -1, -1, -1, static_cast<int64_t>(place));
+  }
+  bool whole(int64_t &value) {
+    bool negative = symbol("-");
+    space();
+    value = 0;
+    size_t begin = at;
+    for (; at < text.size() && digit(text[at]); ++at)
+      if (__builtin_mul_overflow(value, 10, &value) ||
+          __builtin_add_overflow(value, negative ? '0' - text[at] : text[at] - '0', &value))
+        return fail("an integer does not fit 64 bits"), false;
+    return at > begin || (fail("an integer is missing in a table"), false);
+  }
+  /// After the bracket of [5 x 64, 4, 3..0][row].
+  int table() {
+    std::vector<int64_t> values;
+    do {
+      int64_t first, last, times = 1;
+      if (!whole(first))
+        return -1;
+      last = first;
+      if (symbol("..")) {
+        if (!whole(last))
+          return -1;
+      } else if (symbol("x") && !whole(times)) {
+        return -1;
+      }
+      if (times < 1 || times > (1 << 24) || std::max(first, last) - std::min(first, last) > (1 << 24))
+        return fail("a table is too long");
+      values.insert(values.end(), times, first);
+      while (values.back() != last)
+        values.push_back(values.back() + (last > first ? 1 : -1));
+    } while (symbol(","));
+    if (!symbol("]") || !symbol("["))
+      return fail("a table is followed by its row");
+    int row = disjunction();
+    if (row < 0 || !symbol("]"))
+      return row < 0 ? -1 : fail("a ']' is missing");
+    out.tables.push_back(std::move(values));
+    return node(Operation::Table, row, -1, -1, static_cast<int64_t>(out.tables.size()) - 1);
   }
   int call(const std::string &name) {
     std::vector<int> arguments;
@@ -268,6 +309,10 @@ bool Expression::evaluate(int which, const int64_t *axes, int64_t &result) const
     result = !decides;
     return first && second;
   }
+  case Operation::Table:
+    if (!evaluate(node.operands[0], axes, a) || a < 0 || a >= static_cast<int64_t>(tables[node.value].size()))
+      return false;
+    return result = tables[node.value][a], true;
   case Operation::Absolute:
   case Operation::Not:
     if (!evaluate(node.operands[0], axes, a))

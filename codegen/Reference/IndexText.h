@@ -28,7 +28,8 @@ struct Expression {
     And,
     Or,
     Not,
-    Select
+    Select,
+    Table // operands[0]: the row; value: a place in `tables`
   };
   struct Node {
     Operation operation;
@@ -36,6 +37,7 @@ struct Expression {
     int operands[3] = {-1, -1, -1};
   };
   std::vector<Node> nodes;
+  std::vector<std::vector<int64_t>> tables;
   std::vector<std::string> names;
   int root = -1;
 

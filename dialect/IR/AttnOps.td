@@ -197,6 +197,23 @@ def RearrangeOp : Attn_IndexMapOp<"rearrange"> {
   let assemblyFormat = "$spec (`sizes` $sizes^)? $input attr-dict `:` type($input) `to` type($result)";
 }
 
+def ConcatOp : Attn_Op<"concat", [Pure]> {
+  let summary = "tensors one after another along a dimension";
+  let description = [{
+    Along `dimension` the result holds the elements of the first input, then those of the second, and so on; in every
+    other dimension all of them are alike. A position space that is put together from parts (a class token and a map,
+    a memory and a sequence) is made so. Constraints concat_c1 to concat_c4.
+
+    Created by the language front end; removed by `attn-to-linalg`.
+
+    ```mlir
+    %r = attn.concat %token, %map dimension 1 : (tensor<?x1x64xf32>, tensor<?x196x64xf32>) -> tensor<?x197x64xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Attn_FloatTensor>:$inputs, I64Attr:$dimension);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = "$inputs `dimension` $dimension attr-dict `:` functional-type($inputs, $result)";
+}
 def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoTerminator, NoRegionArguments,
                                         DeclareOpInterfaceMethods<RegionKindInterface>]> {
   let summary = "the fused layer: softmax of a sum of terms, times values";

@@ -1,4 +1,4 @@
-// Verifiers of the operations that only move elements: pad, reshape, slice, skew, gather, rearrange.
+// Verifiers of the operations that only move elements: pad, reshape, slice, skew, gather, rearrange, concat.
 #include "dialect/IR/Verification.h"
 #include "dialect/Subscript/Arithmetic.h"
 
@@ -191,5 +191,39 @@ LogicalResult RearrangeOp::verify() {
     if ((*sizes)[axis] != 1)
       return emitOpError() << "drops the axis '" << axis << "' of " << sizeText((*sizes)[axis])
                            << "; only an axis of size 1 can be dropped (rearrange_c5)";
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  if (failed(verifyShapes(*this)))
+    return failure();
+  std::vector<int64_t> result = shapeOf(getResult());
+  int64_t along = getDimension(), total = 0;
+  if (getInputs().empty())
+    return emitOpError() << "has no operands, expected at least one (concat_c1)";
+  if (along < 0 || along >= static_cast<int64_t>(result.size()))
+    return emitOpError() << "dimension " << along << " is none of the " << result.size()
+                         << " dimensions, counted from 0 (concat_c1)";
+  for (auto [k, input] : llvm::enumerate(getInputs())) {
+    std::vector<int64_t> shape = shapeOf(input);
+    if (cast<ShapedType>(input.getType()).getElementType() != getResult().getType().getElementType())
+      return emitOpError() << "operand " << k << " has type " << input.getType() << ", the result "
+                           << getResult().getType() << "; expected the same element type (concat_c2)";
+    if (shape.size() != result.size())
+      return emitOpError() << "operand " << k << " has " << shape.size() << " dimensions, expected " << result.size()
+                           << " as the result (concat_c2)";
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (static_cast<int64_t>(d) != along && shape[d] != result[d])
+        return emitOpError() << "dimension " << d << " of operand " << k << " has " << sizeText(shape[d])
+                             << ", expected " << sizeText(result[d]) << " as the result (concat_c3)";
+    if (shape[along] == kRuntime || result[along] == kRuntime)
+      return emitOpError() << "dimension " << along
+                           << " has run-time size; tensors are joined along a compile-time size"
+                           << " (concat_c4)";
+    total += shape[along];
+  }
+  if (total != result[along])
+    return emitOpError() << "dimension " << along << " of the result has " << sizeText(result[along])
+                         << ", but the operands have " << total << " together (concat_c4)";
   return success();
 }

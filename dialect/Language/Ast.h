@@ -42,9 +42,11 @@ struct Node {
 };
 
 struct Statement {
-  std::vector<llvm::StringRef> targets; // empty: return
+  std::vector<llvm::StringRef> targets; // empty: return, or a requirement
   bool destructures = false;
+  bool isRequirement = false; // require value, message
   NodePtr value;
+  llvm::StringRef message;
 };
 
 struct ParamDeclaration {

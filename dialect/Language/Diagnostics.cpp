@@ -18,6 +18,15 @@ void Diagnostics::error(StringRef place, const std::string &message) {
     out << "error: too many errors, stopping here\n";
 }
 
+void Diagnostics::errorOfCall(StringRef place, const std::string &message) {
+  if (calls.empty())
+    return error(place, message);
+  auto call = calls.back();
+  calls.pop_back();
+  error(call.first, "scheme '" + call.second + "': " + message);
+  calls.push_back(call);
+}
+
 void Diagnostics::warning(StringRef place, const std::string &message) {
   silenced = exhausted();
   if (!silenced)

@@ -27,6 +27,8 @@ public:
   /// While a scheme is inlined, errors say where it was called.
   void enterCall(llvm::StringRef place, llvm::StringRef scheme) { calls.push_back({place, scheme.str()}); }
   void leaveCall() { calls.pop_back(); }
+  /// An error of the innermost call; without one, of `place`.
+  void errorOfCall(llvm::StringRef place, const std::string &message);
 
   llvm::SourceMgr &sources;
 

@@ -116,7 +116,17 @@ bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const Axi
           continue;
         size_t within = place.find(symbol);
         StringRef at = within == StringRef::npos ? place : place.substr(within, symbol.size());
+        if (auto call = textCalls.find(symbol); call != textCalls.end()) {
+          substitution.insert({symbol, callPlaceholder(symbol, call->second, axes)});
+          continue;
+        }
         const Value *value = lookup(symbol);
+        if (value && value->is(ValueKind::Real)) { // a function that has a name
+          std::string placeholder = "__" + symbol;
+          textCalls[placeholder] = at;
+          substitution.insert({symbol, callPlaceholder(placeholder, at, axes)});
+          continue;
+        }
         if (value && value->isWhole())
           substitution.insert({symbol, Expr(value->integer)});
         else if (value && value->is(ValueKind::Index))
@@ -153,7 +163,7 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
       return std::nullopt;
     operands.push_back(*replaced);
   }
-  if (e.kind() != subscript::Kind::Read)
+  if (e.kind() != subscript::Kind::Read || textCalls.count(e.name()))
     return operands.empty() ? e : e.withOperands(std::move(operands));
   const Value *list = lookup(e.name());
   if (!list || !list->is(ValueKind::List)) {

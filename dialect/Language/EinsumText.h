@@ -6,6 +6,9 @@
 
 namespace skewer::language {
 
+/// Calls in index expressions, other than of their own functions, become symbols of the same length; `calls` has their
+/// texts.
+std::string withCallSymbols(llvm::StringRef text, std::map<std::string, llvm::StringRef> &calls);
 /// `len(i)` becomes the symbol `len_i_` of the same length, so that places in the text stay what they are.
 std::string withLengthSymbols(llvm::StringRef text);
 

@@ -36,8 +36,10 @@ Value Emitter::tensorValue(mlir::Value tensor, Dimensions dimensions) {
 }
 
 void Emitter::addBuiltins(const Program &builtin) {
-  for (const Scheme &scheme : builtin.schemes)
+  for (const Scheme &scheme : builtin.schemes) {
     schemes.insert({scheme.name.str(), &scheme});
+    builtinSchemes.insert(&scheme);
+  }
 }
 
 OwningOpRef<ModuleOp> Emitter::emit(const Program &program) {
@@ -202,10 +204,6 @@ void Emitter::emitKernel(const Kernel &kernel) {
   }
   Dimensions result;
   good &= shape(kernel.result, result);
-  if (kernel.operands.empty() && good) {
-    error(kernel.name, "kernel '" + kernel.name.str() + "' has no operands");
-    good = false;
-  }
   if (!good) {
     scope = nullptr;
     return;
@@ -267,6 +265,12 @@ bool Emitter::emitBody(const std::vector<Statement> &body, Value &result, String
   bool good = true;
   for (size_t k = 0; k < body.size() && !diagnostics.exhausted(); ++k) {
     const Statement &statement = body[k];
+    if (statement.isRequirement) {
+      good &= checkRequirement(statement);
+      if (!good)
+        return false;
+      continue;
+    }
     Value value = evaluate(*statement.value);
     if (!statement.targets.empty()) {
       good &= assign(statement, std::move(value));
@@ -280,6 +284,38 @@ bool Emitter::emitBody(const std::vector<Statement> &body, Value &result, String
   }
   if (good && !diagnostics.hasErrors())
     error(end, "expected 'return' before the end of the block");
+  return false;
+}
+
+/// The numbers that a condition names, for a message: "c = 7, rows = 4".
+static void numbersOf(const Node &node, llvm::function_ref<const Value *(const std::string &)> lookup,
+                      std::map<std::string, std::string> &found) {
+  if (node.kind == NodeKind::Name)
+    if (const Value *value = lookup(node.name.str()); value && value->is(ValueKind::Number))
+      found[node.name.str()] = describe(*value).substr(std::string("the number ").size());
+  if (node.kind == NodeKind::Call && node.name == "len")
+    return;
+  for (const NodePtr &operand : node.operands)
+    numbersOf(*operand, lookup, found);
+}
+
+bool Emitter::checkRequirement(const Statement &statement) {
+  Value value = evaluate(*statement.value);
+  if (!value.good())
+    return false;
+  if (!value.is(ValueKind::Number))
+    return error(statement.value->text,
+                 "'require' takes a condition on numbers known at compile time, found " + describe(value)),
+           false;
+  if (value.number != 0)
+    return true;
+  std::map<std::string, std::string> numbers;
+  numbersOf(*statement.value, [&](const std::string &name) { return lookup(name); }, numbers);
+  std::string list;
+  for (const auto &[name, text] : numbers)
+    list += (list.empty() ? ", with " : ", ") + name + " = " + text;
+  diagnostics.errorOfCall(statement.value->text, statement.message.str());
+  diagnostics.note(statement.value->text, "required here" + list);
   return false;
 }
 
@@ -302,7 +338,7 @@ bool Emitter::assign(const Statement &statement, Value value) {
       diagnostics.note(entry->second, "declared here");
       return false;
     }
-    if (globals.values.count(name.str())) {
+    if (!scope->isBuiltin && globals.values.count(name.str())) {
       error(name, "'" + name.str() + "' is already a param or a size");
       diagnostics.note(globals.declared[name.str()], "declared here");
     }

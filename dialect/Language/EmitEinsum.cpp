@@ -18,7 +18,8 @@ Value Emitter::emitEinsum(const Node &node) {
   }
   StringRef text = node.operands[0]->name;
   subscript::ParseError why;
-  auto spec = subscript::parseEinsum(withLengthSymbols(text), &why);
+  std::map<std::string, StringRef> calls;
+  auto spec = subscript::parseEinsum(withLengthSymbols(withCallSymbols(text, calls)), &why);
   if (!spec)
     return error(text.drop_front(std::min(why.position, text.size())).take_front(1), why.message);
   if (!spec->result)
@@ -43,8 +44,9 @@ Value Emitter::emitEinsum(const Node &node) {
       return {};
     }
   AxisSizes given, all;
+  textCalls = std::move(calls);
   if (!keywordSizes(node, given) || !substituteNames(*spec, text, given) ||
-      !einsumSizes(node, *spec, operands, text, given, all))
+      !einsumSizes(node, *spec, operands, text, given, all) || !evaluateCalls(*spec, all))
     return {};
   return buildEinsum(node, *spec, operands, given, all, false);
 }
@@ -143,14 +145,14 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
     Value index = evaluate(*node.operands[k]);
     if (!index.good())
       return {};
-    if (!index.is(ValueKind::Index) && !index.isWhole())
-      return error(node.operands[k]->text,
-                   "an index is a whole number or an expression of positions, found " + describe(index));
+    auto expression = asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");
+    if (!expression)
+      return {};
     subscript::Dimension dimension;
-    if (index.is(ValueKind::Index) && index.index.isSymbol())
-      dimension.axes = {index.index.name()};
+    if (expression->isSymbol())
+      dimension.axes = {expression->name()};
     else
-      dimension.index = index.is(ValueKind::Index) ? index.index : Expr(index.integer);
+      dimension.index = *expression;
     axes.insert(index.axes.begin(), index.axes.end());
     spec.operands[0].push_back(std::move(dimension));
   }

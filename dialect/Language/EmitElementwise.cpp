@@ -35,6 +35,8 @@ Value Emitter::widen(const Node &node, Value value) {
 }
 
 Value Emitter::toTensor(const Node &node, const Value &value) {
+  if (value.is(ValueKind::Real))
+    return realTensor(node, value);
   if (!value.is(ValueKind::Index))
     return value;
   Dimensions dimensions;

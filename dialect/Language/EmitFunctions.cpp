@@ -42,7 +42,7 @@ const std::map<StringRef, Elementwise> &elementwise() {
 
 bool Emitter::isFunction(StringRef name) const {
   return elementwise().count(name) || name == "min" || name == "max" || name == "clamp" || name == "select" ||
-         name == "len";
+         name == "len" || name == "f32" || name == "f64";
 }
 
 Value Emitter::emitFunction(const Node &node) {
@@ -66,21 +66,31 @@ Value Emitter::emitFunction(const Node &node) {
     return Value::whole(found->size);
   }
   std::vector<Value> arguments;
-  bool numbers = true, indices = true;
+  bool numbers = true, indices = true, positions = true;
   for (const NodePtr &operand : node.operands) {
     arguments.push_back(evaluate(*operand));
     const Value &value = arguments.back();
     if (!value.good())
       return {};
-    if (!value.is(ValueKind::Number) && !value.is(ValueKind::Index) && !value.is(ValueKind::Tensor))
+    if (!isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
       return error(operand->text,
                    "'" + name.str() + "' takes numbers, positions and tensors, found " + describe(value));
     numbers &= value.is(ValueKind::Number);
+    positions &= isFunctionOfPositions(value);
     indices &= value.is(ValueKind::Index) || value.isWhole();
   }
   auto whole = [&](size_t k) { return arguments[k].isWhole(); };
   auto number = [&](size_t k) { return arguments[k].number; };
+  if ((name == "f32" || name == "f64") && !positions)
+    return error(node.operands[0]->text, "'" + name.str() + "' takes a function of positions, which is computed at compile time, found " +
+                                             describe(arguments[0]));
   if (numbers) {
+    if (name == "f64")
+      return arguments[0];
+    if (name == "f32") {
+      float rounded = static_cast<float>(number(0));
+      return whole(0) && rounded == number(0) ? arguments[0] : Value::real(rounded);
+    }
     if (name == "abs" && whole(0) && arguments[0].integer != INT64_MIN)
       return Value::whole(std::abs(arguments[0].integer));
     if (name == "floor" || name == "ceil") {
@@ -112,6 +122,14 @@ Value Emitter::emitFunction(const Node &node) {
                                     : select(e[0], e[1], e[2]);
     return value;
   }
+  if (positions) {
+    if ((name == "floor" || name == "ceil") && arguments[0].is(ValueKind::Index))
+      return arguments[0];
+    if (name == "clamp")
+      return realValue(node, RealKind::Minimum,
+                       {realValue(node, RealKind::Maximum, {arguments[0], arguments[1]}), arguments[2]});
+    return realValue(node, *realFunction(name), arguments);
+  }
   if (name == "select")
     return error(node.text, "'select' takes positions and whole numbers; for tensors write 'x where condition'");
   if (name == "clamp" || name == "min" || name == "max") {
@@ -120,7 +138,11 @@ Value Emitter::emitFunction(const Node &node) {
       return low;
     return arithmetic(node, "min", low, arguments[name == "clamp" ? 2 : 1]);
   }
-  Value value = widen(node, toTensor(node, arguments[0]));
+  return elementwiseFunction(node, name, toTensor(node, arguments[0]));
+}
+
+Value Emitter::elementwiseFunction(const Node &node, StringRef name, Value tensor) {
+  Value value = widen(node, std::move(tensor));
   if (!value.good())
     return {};
   Location at = location(node);

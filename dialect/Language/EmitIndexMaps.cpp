@@ -292,6 +292,7 @@ Value Emitter::emitGather(const Node &node) {
     elements = *next;
     axes.push_back({k.name.str(), *value, ""});
     inner.values.erase(k.name.str());
+    inner.hidden.insert(k.name.str());
   }
   if (axes.empty()) {
     error(node.text, "'gather' needs the axes of its index expression with their sizes");
@@ -302,19 +303,17 @@ Value Emitter::emitGather(const Node &node) {
   Scope *outer = scope;
   scope = &inner;
   Value index = evaluate(*node.operands[1]);
+  auto evaluated = asIndex(*node.operands[1], index, "the second argument of 'gather' is an index expression");
   scope = outer;
   outer->used.insert(inner.used.begin(), inner.used.end());
-  if (!index.good())
+  if (!evaluated)
     return {};
-  if (!index.is(ValueKind::Index) && !index.isWhole())
-    return error(node.operands[1]->text,
-                 "the second argument of 'gather' is an index expression, found " + describe(index));
   int64_t rows = operand->dimensions[dimension].size;
   if (rows == kRuntime)
     return error(node.operands[0]->text, "dimension " + std::to_string(dimension + 1) + " has a run-time size");
   std::vector<int64_t> matrix;
   subscript::Assignment at;
-  subscript::Expr expression = index.is(ValueKind::Index) ? index.index : subscript::Expr(index.integer);
+  subscript::Expr expression = *evaluated;
   for (int64_t flat = 0; flat < elements; ++flat) {
     int64_t rest = flat;
     for (size_t k = axes.size(); k-- > 0; rest /= axes[k].size)

@@ -32,6 +32,7 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
     }
 
   Scope own;
+  own.isBuiltin = builtinSchemes.count(&scheme) > 0;
   for (size_t k = 0; k < scheme.operands.size(); ++k) {
     const SchemeOperand &operand = scheme.operands[k];
     const Node *argument = k < call.operands.size() ? call.operands[k].get() : nullptr;
@@ -102,7 +103,7 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
 
 bool Emitter::bindTensor(const SchemeOperand &operand, const Node &argument, Scope &own) {
   Value value = evaluate(argument);
-  if (value.is(ValueKind::Index))
+  if (value.is(ValueKind::Index) || value.is(ValueKind::Real))
     value = toTensor(argument, value);
   if (!value.good())
     return false;

@@ -30,6 +30,13 @@ std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor) {
   }
   if (!value.good())
     return std::nullopt;
+  if (value.is(ValueKind::Real)) {
+    auto index = asIndex(node, value, "'where' takes a condition on positions, such as j <= i");
+    if (!index)
+      return std::nullopt;
+    value.kind = ValueKind::Index;
+    value.index = *index;
+  }
   if (!value.is(ValueKind::Index)) {
     error(node.text, "'where' takes a condition on positions, such as j <= i, found " + describe(value));
     return std::nullopt;

@@ -18,6 +18,8 @@ struct Scope {
   std::map<std::string, llvm::StringRef> declared; // where, for notes and unused warnings
   std::set<std::string> used;
   std::vector<Axis> axes;
+  std::set<std::string> hidden; // params and sizes behind an axis of the same name
+  bool isBuiltin = false;       // a built-in scheme, which sees nothing of the file
   const Axis *axis(const std::string &name) const;
 };
 
@@ -34,6 +36,7 @@ private:
   void emitKernel(const Kernel &);
   bool emitBody(const std::vector<Statement> &, Value &result, llvm::StringRef &place, llvm::StringRef end);
   bool assign(const Statement &, Value);
+  bool checkRequirement(const Statement &);
   bool shape(const TypeExpression &, Dimensions &);
   mlir::RankedTensorType typeOf(const Dimensions &, mlir::Type element);
   mlir::ArrayAttr shapeAttribute(const Dimensions &);
@@ -58,6 +61,16 @@ private:
   // EmitFunctions.cpp: elementwise functions and index functions.
   bool isFunction(llvm::StringRef name) const;
   Value emitFunction(const Node &);
+  Value elementwiseFunction(const Node &, llvm::StringRef name, Value tensor);
+
+  // EmitReal.cpp: functions of positions that are evaluated at compile time.
+  static bool isFunctionOfPositions(const Value &);
+  Value realValue(const Node &, RealKind, llvm::ArrayRef<Value> operands);
+  std::optional<RealForms> smallForms(const Node &, const Value &, bool complain);
+  std::optional<subscript::Expr> asIndex(const Node &, const Value &, const std::string &what);
+  Value realTensor(const Node &, const Value &);
+  Value emitReal(const Node &, const RealFunction &, const Value &);
+  Value emitTabulate(const Node &);
 
   // EmitScheme.cpp: inlining.
   Value inlineScheme(const Node &, const Scheme &);
@@ -70,6 +83,9 @@ private:
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
                    subscript::AxisSizes &given, subscript::AxisSizes &all);
   bool substituteNames(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
+  subscript::Expr callPlaceholder(const std::string &symbol, llvm::StringRef call, const std::set<std::string> &axes);
+  bool evaluateCalls(subscript::Einsum &, const subscript::AxisSizes &all);
+  std::optional<subscript::Expr> evaluateCallsIn(const subscript::Expr &, const subscript::AxisSizes &all);
   std::optional<subscript::Expr> replaceReads(const subscript::Expr &, llvm::StringRef place);
   bool keywordSizes(const Node &, subscript::AxisSizes &given);
   Value buildEinsum(const Node &, subscript::Einsum &, const std::vector<Value> &, const subscript::AxisSizes &given,
@@ -98,6 +114,7 @@ private:
   Value emitPad(const Node &);
   Value emitReshape(const Node &);
   Value emitGather(const Node &);
+  Value emitConcat(const Node &);
   Value emitSlice(const Node &, Value base);
   Value emitRearrange(const Node &);
   Value reshapeTo(const Node &, Value, Dimensions);
@@ -125,6 +142,7 @@ private:
   const Axis *findAxis(const std::string &name) const;
   std::vector<std::string> runtimeSizes;
   std::map<std::string, const Scheme *> schemes;
+  std::set<const Scheme *> builtinSchemes;
   std::map<std::string, std::pair<mlir::Value, int64_t>> runtimeSources; // a size: where it is read from
   struct SpecText {
     llvm::StringRef text;                                 // between the quotes
@@ -132,6 +150,8 @@ private:
     std::vector<std::vector<llvm::StringRef>> dimensions; // places of the operands' dimensions
   };
   std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages
+  std::map<std::string, llvm::StringRef> textCalls; // of the einsum at hand: functions in its index expressions
+  std::deque<NodePtr> parsedCalls;
   unsigned schemeDepth = 0, evaluationDepth = 0;
 };
 

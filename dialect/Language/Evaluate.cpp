@@ -24,6 +24,8 @@ const Value *Emitter::lookup(const std::string &name) {
       return &own->second;
     }
   }
+  if (scope && (scope->isBuiltin || scope->hidden.count(name)))
+    return nullptr;
   auto global = globals.values.find(name);
   return global == globals.values.end() ? nullptr : &global->second;
 }
@@ -132,6 +134,8 @@ Value Emitter::evaluateUnary(const Node &node) {
   if (node.name == "not") {
     if (operand.isWhole())
       return Value::whole(!operand.integer);
+    if (operand.is(ValueKind::Real) && operand.function->whole)
+      return realValue(node, RealKind::Not, operand);
     if (!operand.is(ValueKind::Index))
       return error(node.operands[0]->text, "'not' takes a condition on positions, found " + describe(operand));
     operand.index = logicalNot(operand.index);
@@ -148,6 +152,8 @@ Value Emitter::evaluateUnary(const Node &node) {
     operand.index = -operand.index;
     return operand;
   }
+  if (operand.is(ValueKind::Real))
+    return realValue(node, RealKind::Negate, operand);
   if (operand.is(ValueKind::Tensor))
     return arithmetic(node, "neg", operand, operand);
   return error(node.text, "'-' takes a number or a tensor, found " + describe(operand));
@@ -159,7 +165,7 @@ Value Emitter::evaluateBinary(const Node &node) {
     return {};
   StringRef op = node.name;
   for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
-    if (!value->is(ValueKind::Number) && !value->is(ValueKind::Index) && !value->is(ValueKind::Tensor))
+    if (!isFunctionOfPositions(*value) && !value->is(ValueKind::Tensor))
       return error((*operand)->text,
                    "'" + op.str() + "' takes numbers, positions and tensors, found " + describe(*value));
   if (left.is(ValueKind::Number) && right.is(ValueKind::Number))
@@ -167,6 +173,20 @@ Value Emitter::evaluateBinary(const Node &node) {
   bool indices = (left.is(ValueKind::Index) || left.isWhole()) && (right.is(ValueKind::Index) || right.isWhole());
   if (indices && op != "/" && op != "^")
     return evaluateIndices(node, op, left, right);
+  if (isFunctionOfPositions(left) && isFunctionOfPositions(right)) {
+    for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
+      if ((op == "//" || op == "%" || op == "and" || op == "or") &&
+          !(value->is(ValueKind::Real) ? value->function->whole : value->is(ValueKind::Index) || value->isInteger))
+        return error((*operand)->text, "'" + op.str() + "' takes whole numbers and positions, found " +
+                                           describe(*value) +
+                                           (value->is(ValueKind::Real) ? "; floor(…) makes it whole" : ""));
+    if ((op == "//" || op == "%") && !(right.isWhole() && right.integer > 0))
+      return error(node.operands[1]->text,
+                   "positions are divided by a whole number of at least 1, found " + describe(right));
+    bool swap = op == ">" || op == ">=";
+    StringRef name = op == ">" ? "<" : op == ">=" ? "<=" : op;
+    return realValue(node, *realOperator(name), swap ? ArrayRef<Value>{right, left} : ArrayRef<Value>{left, right});
+  }
   if (op == "+" || op == "-" || op == "*" || op == "/" || op == "^")
     return arithmetic(node, op, std::move(left), std::move(right));
   const Value &wrong = left.is(ValueKind::Tensor) ? left : right;
@@ -300,7 +320,7 @@ bool Emitter::checkArguments(const Node &call, size_t minimum, size_t maximum, A
 
 std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position) {
   Value value = evaluate(*call.operands[position]);
-  if (value.is(ValueKind::Index))
+  if (value.is(ValueKind::Index) || value.is(ValueKind::Real))
     value = toTensor(*call.operands[position], value);
   if (!value.good())
     return std::nullopt;
@@ -317,6 +337,7 @@ Value Emitter::evaluateCall(const Node &node) {
   static const std::map<StringRef, Member> forms = {
       {"einsum", &Emitter::emitEinsum},       {"softmax", &Emitter::emitSoftmax},
       {"skew", &Emitter::emitSkew},           {"pad", &Emitter::emitPad},
+      {"tabulate", &Emitter::emitTabulate},   {"concat", &Emitter::emitConcat},
       {"reshape", &Emitter::emitReshape},     {"gather", &Emitter::emitGather},
       {"rearrange", &Emitter::emitRearrange}, {"broadcast", &Emitter::emitRearrange},
   };
@@ -329,7 +350,7 @@ Value Emitter::evaluateCall(const Node &node) {
   if (isFunction(node.name))
     return emitFunction(node);
   std::vector<std::string> names = {"exp",   "log",    "sqrt", "sigmoid", "tanh", "relu",  "abs",   "min",  "max",
-                                    "clamp", "select", "len",  "sin",     "cos",  "rsqrt", "floor", "ceil", "erf"};
+                                    "clamp", "select", "len",  "sin",     "cos",  "rsqrt", "floor", "ceil", "erf",  "f32",  "f64"};
   for (const auto &[name, form] : forms)
     names.push_back(name.str());
   for (const auto &[name, definition] : schemes)

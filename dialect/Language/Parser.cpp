@@ -78,6 +78,14 @@ void Parser::program(Program &program) {
   }
 }
 
+NodePtr Parser::onlyExpression() {
+  NodePtr node = expression();
+  if (!node || current.kind == TokenKind::End)
+    return node;
+  fail("the end of the expression");
+  return nullptr;
+}
+
 bool Parser::params(Program &program) {
   advance();
   do {
@@ -254,7 +262,19 @@ void Parser::block(std::vector<Statement> &body, StringRef &end) {
 
 bool Parser::statement(Statement &statement) {
   StringRef name;
-  if (!take("return")) {
+  if (at("require") && !following.is("=")) {
+    advance();
+    statement.isRequirement = true;
+    if (!(statement.value = expression()) || !expect(",", "the condition"))
+      return false;
+    NodePtr message = expression();
+    if (!message)
+      return false;
+    if (message->kind != NodeKind::String)
+      return diagnostics.error(message->text, "expected what to say where the condition does not hold, in quotes"),
+             false;
+    statement.message = message->name;
+  } else if (!take("return")) {
     statement.destructures = take("(");
     do {
       if (!expectName(name, "a statement: NAME = …, or 'return'"))
@@ -266,7 +286,7 @@ bool Parser::statement(Statement &statement) {
     if (!expect("=", "'" + name.str() + "'"))
       return false;
   }
-  if (!(statement.value = expression()))
+  if (!statement.value && !(statement.value = expression()))
     return false;
   if (!current.newlineBefore && !at("}") && !at(";") && current.kind != TokenKind::End)
     return fail("the end of the statement");

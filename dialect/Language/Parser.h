@@ -13,6 +13,8 @@ public:
   }
   /// Declarations up to the end of the text. After an error it goes on at the next statement or declaration.
   void program(Program &);
+  /// The text as one expression; null after an error.
+  NodePtr onlyExpression();
 
 private:
   void advance();

@@ -44,6 +44,8 @@ std::string describe(const Value &value) {
     return "the number " + (value.isInteger ? std::to_string(value.integer) : llvm::formatv("{0}", value.number).str());
   case ValueKind::Index:
     return "the index expression " + subscript::print(value.index);
+  case ValueKind::Real:
+    return "a real-valued function of positions";
   case ValueKind::Size:
     return "the run-time size '" + value.name + "'";
   case ValueKind::Tensor:

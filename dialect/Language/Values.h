@@ -1,5 +1,6 @@
 // What an expression of the language can be: a number, an index, a tensor with named axes, a list, a text.
 #pragma once
+#include "dialect/Language/RealFunction.h"
 #include "dialect/Subscript/Einsum.h"
 #include "mlir/IR/Value.h"
 #include <map>
@@ -25,7 +26,7 @@ struct Dimension {
 };
 using Dimensions = std::vector<Dimension>;
 
-enum class ValueKind { Error, Number, Index, Size, Tensor, List, Text };
+enum class ValueKind { Error, Number, Index, Real, Size, Tensor, List, Text };
 
 struct Value {
   ValueKind kind = ValueKind::Error;
@@ -33,7 +34,8 @@ struct Value {
   int64_t integer = 0; // Number, where isInteger
   bool isInteger = false;
   subscript::Expr index;            // Index: a function of positions; a predicate is 1 or 0
-  std::map<std::string, Axis> axes; // Index: the axes it depends on
+  RealPtr function;                 // Real: a function of positions beyond the algebra of index expressions
+  std::map<std::string, Axis> axes; // Index and Real: the axes it depends on
   mlir::Value tensor;               // Tensor
   Dimensions dimensions;
   bool byName = false;      // Tensor: an indexed expression (slope[h]), aligned by its axes' names only

@@ -107,7 +107,8 @@ struct ParseError {
   std::string message; // lowercase, without a full stop
 };
 /// Grammar: `+ - *`, `floordiv` (also `//` and `/` on integers), `mod` (also `%`), comparisons `< <= > >= == !=`,
-/// `and or not` (also `&& || !`), `abs min max clamp select`, names, integers, `name[expr, …]` for a Read, parentheses.
+/// `and or not` (also `&& || !`), `abs min max clamp select`, names, integers, `name[expr, …]` for a Read,
+/// `[5 x 64, 4, 3..0][expr]` for a Table (64 times 5, then 4, then down from 3), parentheses.
 /// Nesting deeper than 200 is an error, never a crash.
 std::optional<Expr> parse(std::string_view text, ParseError *error = nullptr);
 

@@ -207,6 +207,67 @@ private:
     return result;
   }
 
+  std::optional<int64_t> whole() {
+    skipSpace();
+    bool negative = take("-");
+    skipSpace();
+    size_t end = at;
+    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])))
+      ++end;
+    int64_t value = 0;
+    if (end == at)
+      return fail(at, "expected an integer in a table");
+    for (; at < end; ++at) {
+      auto scaled = checkedMultiply(value, 10);
+      auto next = !scaled    ? std::nullopt
+                  : negative ? checkedSubtract(*scaled, text[at] - '0')
+                             : checkedAdd(*scaled, text[at] - '0');
+      if (!next)
+        return fail(at, "this integer does not fit 64 bits");
+      value = *next;
+    }
+    return value;
+  }
+
+  /// A constant table and its row, after the bracket: 5 x 64, 4, 3..0][row].
+  std::optional<Expr> table(size_t begin) {
+    constexpr int64_t kMaximumRows = 1 << 24;
+    auto values = std::make_shared<std::vector<int64_t>>();
+    do {
+      auto first = whole();
+      if (!first)
+        return std::nullopt;
+      int64_t count = 1, last = *first;
+      if (take("x")) {
+        auto times = whole();
+        if (!times)
+          return std::nullopt;
+        count = *times;
+      } else if (take("..")) {
+        auto end = whole();
+        if (!end)
+          return std::nullopt;
+        last = *end;
+        auto length = last < *first ? checkedSubtract(*first, last) : checkedSubtract(last, *first);
+        count = length && *length < kMaximumRows ? *length + 1 : kMaximumRows + 1;
+      }
+      if (count < 1 || count > kMaximumRows - static_cast<int64_t>(values->size()))
+        return fail(begin, "a table has 1 to " + std::to_string(kMaximumRows) + " rows");
+      for (int64_t k = 0; k < count; ++k)
+        values->push_back(last < *first ? *first - k : last > *first ? *first + k : *first);
+    } while (take(","));
+    if (!take("]"))
+      return fail(at < text.size() ? at : begin, "expected ',' or ']' in a table");
+    if (!take("["))
+      return fail(at < text.size() ? at : begin, "expected '[' and the row after a table");
+    auto row = arguments(']', at - 1);
+    if (!row)
+      return std::nullopt;
+    if (row->size() != 1)
+      return fail(begin, "a table has one row at a time, got " + std::to_string(row->size()) + " subscripts");
+    return Expr::table(std::move(values), (*row)[0]);
+  }
+
   std::optional<Expr> primary() {
     skipSpace();
     size_t begin = at;
@@ -222,6 +283,8 @@ private:
         return fail(at < text.size() ? at : begin, at < text.size() ? "expected ')'" : "this '(' is never closed");
       return inner;
     }
+    if (take("["))
+      return table(begin);
     std::string_view word = peekWord();
     if (word.empty())
       return fail(at, "expected an operand, found '" + std::string(1, text[at]) + "'");

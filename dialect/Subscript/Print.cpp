@@ -85,12 +85,33 @@ public:
     case Kind::Select:
       return list("select(", o, ")");
     case Kind::Table:
+      return list(runs(e.table()) + "[", o, "]");
     case Kind::Read:
       return list(e.name() + "[", o, "]");
     }
   }
 
 private:
+  /// [5 x 64, 4, 3..0]: values that repeat and values that count up or down by one, so that a long table is a short text.
+  static std::string runs(const std::vector<int64_t> &values) {
+    std::string text;
+    for (size_t k = 0; k < values.size();) {
+      size_t same = k + 1, counting = k + 1;
+      while (same < values.size() && values[same] == values[k])
+        ++same;
+      auto step = [&](size_t at) { return values[at] == values[at - 1] + (values[k + 1] > values[k] ? 1 : -1); };
+      while (same == k + 1 && counting < values.size() && values[counting - 1] != INT64_MAX &&
+             values[counting - 1] != INT64_MIN && step(counting))
+        ++counting;
+      text += (text.empty() ? "" : ", ") + std::to_string(values[k]);
+      if (same > k + 1)
+        text += " x " + std::to_string(same - k);
+      else if (counting > k + 2)
+        text += ".." + std::to_string(values[counting - 1]);
+      k = same > k + 1 ? same : counting > k + 2 ? counting : k + 1;
+    }
+    return "[" + text + "]";
+  }
   template <typename Body> void wrap(bool parentheses, Body body) {
     if (parentheses)
       text += "(";

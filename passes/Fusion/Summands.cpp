@@ -36,7 +36,10 @@ bool readsEvenly(const std::vector<Expr> &subscripts, const std::vector<int64_t>
 } // namespace
 
 bool skewer::hasText(const Expr &e) {
-  return e.kind() != Kind::Table && llvm::all_of(e.operands(), [](const Expr &operand) { return hasText(operand); });
+  constexpr size_t kMaximumRows = 1 << 18, kMaximumText = 1 << 15;
+  if (e.kind() == Kind::Table && (e.table().size() > kMaximumRows || print(e).size() > kMaximumText))
+    return false;
+  return llvm::all_of(e.operands(), [](const Expr &operand) { return hasText(operand); });
 }
 
 bool skewer::isView(EinsumOp op) { return op.getInputs().size() == 1 && resolve(op).contracted.empty(); }

@@ -65,7 +65,7 @@ private:
 std::optional<double> splatValue(mlir::Value);
 /// An einsum that only moves elements: one operand, nothing contracted.
 bool isView(attn::EinsumOp);
-/// Whether the expression has a text: a table of constants has none.
+/// Whether the expression has a text of reasonable length: a large table of constants has none.
 bool hasText(const subscript::Expr &);
 /// The view as a map from result indices d0, d1, … (padding 0 where its guard does not hold).
 std::optional<attn::IndexMap> mapOf(mlir::Operation *);

@@ -1,0 +1,141 @@
+// Calls of schemes and of real-valued functions inside the index expressions of an einsum's text.
+#include "dialect/Language/EinsumText.h"
+#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Parser.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+using subscript::Expr;
+
+namespace {
+bool isWord(char c) { return isAlnum(c) || c == '_'; }
+
+/// Names of the text that are not called, in order.
+std::vector<StringRef> namesIn(StringRef text) {
+  std::vector<StringRef> names;
+  for (size_t at = 0; at < text.size();) {
+    if (!isWord(text[at])) {
+      ++at;
+      continue;
+    }
+    StringRef word = text.drop_front(at).take_while(isWord);
+    at += word.size();
+    if (!isDigit(word[0]) && !text.drop_front(at).ltrim().starts_with("("))
+      names.push_back(word);
+  }
+  return names;
+}
+} // namespace
+
+std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &calls) {
+  static const StringRef known[] = {"len", "abs", "min",      "max", "clamp", "select",
+                                    "and", "or",  "floordiv", "mod", "not"};
+  std::string result = text.str();
+  int depth = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (depth < 1 || !isWord(text[at]) || (at > 0 && isWord(text[at - 1])))
+      continue;
+    StringRef name = text.drop_front(at).take_while(isWord);
+    size_t end = at + name.size();
+    if (isDigit(name[0]) || is_contained(known, name) || !text.drop_front(end).starts_with("("))
+      continue;
+    int inner = 0;
+    do {
+      inner += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+      ++end;
+    } while (end < text.size() && inner > 0);
+    if (inner > 0)
+      break;
+    // A name as long as the call, so that places stay what they are; the same for calls that read alike.
+    StringRef call = text.slice(at, end);
+    size_t number = 0;
+    std::string symbol;
+    do {
+      std::string digits = std::to_string(number++);
+      if (digits.size() + 2 > call.size())
+        return result;
+      symbol = "__" + std::string(call.size() - 2 - digits.size(), '0') + digits;
+    } while (calls.count(symbol) && calls[symbol] != call);
+    calls[symbol] = call;
+    result.replace(at, call.size(), symbol);
+    at = end - 1;
+  }
+  return result;
+}
+
+/// Until the sizes of the axes are known, a call stands as a read at the axes that it names.
+Expr Emitter::callPlaceholder(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
+  std::set<std::string> named;
+  for (StringRef word : namesIn(call)) {
+    std::string name = word.str();
+    const Value *value = axes.count(name) ? nullptr : lookup(name);
+    if (value && (value->is(ValueKind::Index) || value->is(ValueKind::Real)))
+      for (const auto &[axis, size] : value->axes)
+        named.insert(axis);
+    else if (axes.count(name) || (!value && findAxis(name)))
+      named.insert(name);
+  }
+  std::vector<Expr> symbols;
+  for (const std::string &name : named)
+    symbols.push_back(Expr::symbol(name));
+  return Expr::read(symbol, std::move(symbols));
+}
+
+std::optional<Expr> Emitter::evaluateCallsIn(const Expr &e, const subscript::AxisSizes &all) {
+  auto call = e.kind() == subscript::Kind::Read ? textCalls.find(e.name()) : textCalls.end();
+  if (call == textCalls.end()) {
+    std::vector<Expr> operands;
+    for (const Expr &operand : e.operands()) {
+      auto evaluated = evaluateCallsIn(operand, all);
+      if (!evaluated)
+        return std::nullopt;
+      operands.push_back(*evaluated);
+    }
+    return operands.empty() ? e : e.withOperands(std::move(operands));
+  }
+  NodePtr node = Parser(call->second, diagnostics).onlyExpression();
+  if (!node)
+    return std::nullopt;
+  parsedCalls.push_back(std::move(node));
+  const Node &parsed = *parsedCalls.back();
+  Scope inner = *scope;
+  for (const auto &[axis, size] : all) {
+    const Axis *outer = findAxis(axis);
+    Axis own{axis, size, size == subscript::kRuntime ? (outer ? outer->runtime : axis) : ""};
+    inner.values.erase(axis);
+    inner.hidden.insert(axis);
+    llvm::erase_if(inner.axes, [&, &name = axis](const Axis &other) { return other.name == name; });
+    inner.axes.push_back(own);
+  }
+  std::map<std::string, StringRef> calls = std::move(textCalls); // an einsum inside has its own
+  Scope *outer = scope;
+  scope = &inner;
+  Value value = evaluate(parsed);
+  for (auto &[name, axis] : value.axes) // a function that was named before takes the sizes that its axes have here
+    if (auto size = all.find(name); size != all.end())
+      axis.size = size->second;
+  auto index = asIndex(parsed, value, "what is called in an index expression gives a whole number or a position");
+  scope = outer;
+  textCalls = std::move(calls);
+  outer->used.insert(inner.used.begin(), inner.used.end());
+  return index;
+}
+
+/// Replaces the placeholders once the sizes are known.
+bool Emitter::evaluateCalls(subscript::Einsum &spec, const subscript::AxisSizes &all) {
+  if (textCalls.empty())
+    return true;
+  for (auto &operand : spec.operands)
+    for (subscript::Dimension &dimension : operand)
+      if (!dimension.isProduct()) {
+        auto index = evaluateCallsIn(dimension.index, all);
+        if (!index)
+          return false;
+        dimension.index = *index;
+      }
+  return true;
+}
+
+} // namespace skewer::language

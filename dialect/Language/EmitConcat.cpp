@@ -1,0 +1,91 @@
+// concat: tensors one after another along a dimension.
+#include "dialect/Language/Emitter.h"
+#include "dialect/Subscript/Arithmetic.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+
+/// concat(a, b, …, dim = k). In the other dimensions a size of 1 is repeated, and missing ones are put in front.
+Value Emitter::emitConcat(const Node &node) {
+  StringRef usage = "concat(a, b, dim = 1)";
+  if (!checkArguments(node, 1, SIZE_MAX, {"dim"}, usage))
+    return {};
+  std::vector<Value> parts;
+  size_t rank = 0;
+  bool sameType = true;
+  for (size_t k = 0; k < node.operands.size(); ++k) {
+    auto part = tensorArgument(node, k);
+    if (!part)
+      return {};
+    rank = std::max(rank, part->dimensions.size());
+    parts.push_back(std::move(*part));
+    sameType &= cast<RankedTensorType>(parts[k].tensor.getType()).getElementType() ==
+                cast<RankedTensorType>(parts[0].tensor.getType()).getElementType();
+  }
+  int64_t along = 0;
+  const Node *place = keyword(node, "dim");
+  if (place) {
+    auto given = evaluateWhole(*place, "'dim'");
+    if (!given)
+      return {};
+    along = *given < 0 ? *given + static_cast<int64_t>(rank) : *given;
+  }
+  if (along < 0 || along >= static_cast<int64_t>(rank))
+    return error(place ? place->text : node.text,
+                 "the tensors have " + std::to_string(rank) +
+                     " dimensions, counted from 0; found dim = " + std::to_string(along));
+  // What every part has to have, but along the dimension of joining.
+  Dimensions common(rank, Dimension{1, "", {}});
+  int64_t total = 0;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    if (!sameType)
+      parts[k] = widen(*node.operands[k], parts[k]);
+    const Dimensions &own = parts[k].dimensions;
+    for (size_t d = 0; d < own.size(); ++d) {
+      size_t at = d + rank - own.size();
+      if (static_cast<int64_t>(at) == along) {
+        if (own[d].isRuntime())
+          return error(node.operands[k]->text, "tensors are joined along a size known at compile time, but dimension " +
+                                                   std::to_string(at) + " has the run-time size '" + own[d].runtime +
+                                                   "'");
+        auto sum = subscript::checkedAdd(total, own[d].size);
+        if (!sum)
+          return error(node.operands[k]->text, "the size of the result does not fit 64 bits");
+        total = *sum;
+      } else if (common[at].size == 1 && !common[at].isRuntime()) {
+        common[at] = own[d];
+      } else if ((own[d].size != 1 || own[d].isRuntime()) &&
+                 (own[d].size != common[at].size || own[d].runtime != common[at].runtime)) {
+        auto size = [](const Dimension &d) { return d.isRuntime() ? d.runtime : std::to_string(d.size); };
+        return error(node.operands[k]->text,
+                     "dimension " + std::to_string(at) + " has size " + size(own[d]) + ", but " + size(common[at]) +
+                         " in a part before; only along dim = " + std::to_string(along) + " may sizes differ");
+      }
+    }
+    if (static_cast<int64_t>(rank - own.size()) > along)
+      ++total; // a missing dimension has size 1
+  }
+  Value target;
+  target.kind = ValueKind::Tensor;
+  target.dimensions = common;
+  SmallVector<mlir::Value> inputs;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const Dimensions &own = parts[k].dimensions;
+    int64_t missing = static_cast<int64_t>(rank - own.size());
+    target.dimensions[along].size = along < missing ? 1 : own[along - missing].size;
+    if (!alignByPosition(*node.operands[k], parts[k], target))
+      return {};
+    inputs.push_back(parts[k].tensor);
+  }
+  if (inputs.size() == 1)
+    return parts[0];
+  common[along] = {total, "", {}};
+  auto type = cast<RankedTensorType>(inputs[0].getType());
+  auto op = attn::ConcatOp::create(builder, location(node), typeOf(common, type.getElementType()), inputs,
+                                   static_cast<uint64_t>(along));
+  return tensorValue(op.getResult(), std::move(common));
+}
+
+} // namespace skewer::language

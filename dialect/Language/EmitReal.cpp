@@ -1,0 +1,314 @@
+// Real-valued functions of positions: integer tables where they are indices, constant tensors where they are numbers.
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::Expr;
+
+namespace {
+/// A table has an entry for each offset, never for each pair of positions.
+constexpr int64_t kMaximumRows = 1 << 18;
+constexpr int64_t kMaximumElements = 1 << 24;
+
+std::string pointText(ArrayRef<Axis> axes, const std::vector<int64_t> &point) {
+  std::string text;
+  for (size_t k = 0; k < axes.size(); ++k)
+    text += (text.empty() ? "" : ", ") + axes[k].name + " = " + std::to_string(point[k]);
+  return text;
+}
+
+/// Calls `visit` at every point of the box, the last dimension fastest, until it declines.
+template <typename Visit> bool forEachPoint(ArrayRef<subscript::Range> box, Visit visit) {
+  std::vector<int64_t> point;
+  for (const subscript::Range &range : box)
+    point.push_back(range.low);
+  while (visit(point)) {
+    size_t k = box.size();
+    while (k > 0 && ++point[k - 1] > box[k - 1].high)
+      --k, point[k] = box[k].low;
+    if (k == 0)
+      return true;
+  }
+  return false;
+}
+} // namespace
+
+bool Emitter::isFunctionOfPositions(const Value &value) {
+  return value.is(ValueKind::Number) || value.is(ValueKind::Index) || value.is(ValueKind::Real);
+}
+
+Value Emitter::realValue(const Node &node, RealKind kind, ArrayRef<Value> operands) {
+  constexpr size_t kMaximumDepth = 400;
+  Value result;
+  result.kind = ValueKind::Real;
+  std::vector<RealPtr> functions;
+  for (const Value &operand : operands) {
+    functions.push_back(operand.is(ValueKind::Number)  ? makeReal(operand.number, operand.isInteger, &node)
+                        : operand.is(ValueKind::Index) ? makeReal(operand.index, &node)
+                                                       : operand.function);
+    result.axes.insert(operand.axes.begin(), operand.axes.end());
+  }
+  result.function = makeReal(kind, std::move(functions), &node);
+  if (result.function->depth > kMaximumDepth)
+    return error(node.text, "this function of positions has more than " + std::to_string(kMaximumDepth) +
+                                " operations in one chain");
+  return result;
+}
+
+/// The forms that a function depends on; nothing, with the error said, where a table over them would be too large.
+std::optional<RealForms> Emitter::smallForms(const Node &node, const Value &value, bool complain) {
+  subscript::Domain domain;
+  for (const auto &[name, axis] : value.axes) {
+    if (axis.size == subscript::kRuntime) {
+      error(node.text, "a function of the position along '" + name + "' needs a size known at compile time; '" + name +
+                           "' has the run-time size '" + axis.runtime + "'");
+      return std::nullopt;
+    }
+    domain[name] = {0, axis.size - 1};
+  }
+  auto forms = formsOf(value.function, domain);
+  if (!forms) {
+    if (complain)
+      error(node.text, "this function of positions cannot be computed at compile time");
+    return std::nullopt;
+  }
+  if (forms->points() <= kMaximumRows)
+    return forms;
+  if (!complain)
+    return std::nullopt;
+  std::string list;
+  for (const Expr &form : forms->forms)
+    list += (list.empty() ? "" : ", ") + subscript::print(form);
+  error(node.text, "the table of this function would have " +
+                       (forms->points() == INT64_MAX ? "more than 2^63" : std::to_string(forms->points())) +
+                       " entries, at most " + std::to_string(kMaximumRows) + " are possible");
+  diagnostics.note("it depends on " + list + "; write it as a function of one offset, such as j - i");
+  return std::nullopt;
+}
+
+/// A function of positions as an index expression: what is not whole-number algebra becomes a table over the offset.
+std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const std::string &what) {
+  if (value.is(ValueKind::Index))
+    return value.index;
+  if (value.isWhole())
+    return Expr(value.integer);
+  if (!value.good())
+    return std::nullopt;
+  if (!value.is(ValueKind::Real)) {
+    error(node.text, what + ", found " + describe(value));
+    return std::nullopt;
+  }
+  if (!value.function->whole) {
+    error(node.text, what + ", but this function of positions takes values between whole numbers");
+    diagnostics.note("say how it is rounded: floor(…) or ceil(…)");
+    return std::nullopt;
+  }
+  auto forms = smallForms(node, value, true);
+  if (!forms)
+    return std::nullopt;
+  RealProgram program(*forms->function, forms->symbols, /*single=*/true);
+  auto values = std::make_shared<std::vector<int64_t>>();
+  std::vector<Axis> names;
+  for (const Expr &form : forms->forms)
+    names.push_back({subscript::print(form), 0, ""});
+  bool good = forEachPoint(forms->ranges, [&](const std::vector<int64_t> &point) {
+    double result = program.run(point);
+    if (!(std::fabs(result) < 9e15)) {
+      error(node.text, "this function of positions has no value" +
+                           (names.empty() ? std::string() : " at " + pointText(names, point)) + ", it is " +
+                           (std::isnan(result) ? "not a number" : "too large for an index"));
+      return false;
+    }
+    values->push_back(static_cast<int64_t>(result));
+    return true;
+  });
+  if (!good)
+    return std::nullopt;
+  Expr row = 0;
+  std::vector<Expr> rows = forms->rows();
+  for (size_t k = 0; k < rows.size(); ++k)
+    row = row * Expr(forms->ranges[k].high - forms->ranges[k].low + 1) + rows[k];
+  subscript::Domain domain;
+  for (const auto &[name, axis] : value.axes)
+    domain[name] = {0, axis.size - 1};
+  return subscript::simplify(Expr::table(std::move(values), row), domain);
+}
+
+/// Arithmetic on positions stays arithmetic, which fusion takes for a factor; every other function becomes a constant
+/// tensor over the offsets that it depends on, evaluated in double precision and rounded once.
+Value Emitter::realTensor(const Node &node, const Value &value) {
+  auto forms = isArithmetic(*value.function) ? std::nullopt : smallForms(node, value, false);
+  if (!forms)
+    return diagnostics.hasErrors() ? Value() : emitReal(node, *value.function, value);
+  std::vector<float> numbers;
+  RealProgram program(*forms->function, forms->symbols, /*single=*/false);
+  forEachPoint(forms->ranges, [&](const std::vector<int64_t> &point) {
+    numbers.push_back(static_cast<float>(program.run(point)));
+    return true;
+  });
+  if (forms->forms.empty())
+    return Value::real(numbers[0]);
+  SmallVector<int64_t> shape;
+  subscript::Einsum spec;
+  spec.operands.emplace_back();
+  spec.result.emplace();
+  std::set<std::string> symbols;
+  std::vector<Expr> rows = forms->rows();
+  for (size_t k = 0; k < rows.size(); ++k) {
+    shape.push_back(forms->ranges[k].high - forms->ranges[k].low + 1);
+    subscript::Dimension dimension;
+    if (rows[k].isSymbol())
+      dimension.axes = {rows[k].name()};
+    else
+      dimension.index = rows[k];
+    for (const std::string &symbol : subscript::symbolsOf(rows[k]))
+      symbols.insert(symbol);
+    spec.operands[0].push_back(std::move(dimension));
+  }
+  Dimensions dimensions;
+  subscript::AxisSizes sizes;
+  auto add = [&](const Axis &axis) {
+    if (!symbols.erase(axis.name))
+      return;
+    dimensions.push_back({axis.size, "", {{axis}}});
+    subscript::Dimension dimension;
+    dimension.axes = {axis.name};
+    spec.result->push_back(dimension);
+    if (none_of(spec.operands[0], [&](const subscript::Dimension &d) { return d.axes == dimension.axes; }))
+      sizes[axis.name] = axis.size;
+  };
+  for (const Axis &axis : scope->axes)
+    if (auto own = value.axes.find(axis.name); own != value.axes.end())
+      add(own->second);
+  for (const auto &[name, axis] : value.axes)
+    add(axis);
+  mlir::Value table = arith::ConstantOp::create(
+      builder, location(node),
+      DenseElementsAttr::get(RankedTensorType::get(shape, builder.getF32Type()), ArrayRef<float>(numbers)));
+  auto op = attn::EinsumOp::create(
+      builder, location(node), typeOf(dimensions, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
+      sizes.empty() ? DictionaryAttr() : attn::sizesTo(context, sizes), StringAttr(), ValueRange{table});
+  Value result = tensorValue(op.getResult(), std::move(dimensions));
+  result.byName = true;
+  return result;
+}
+
+/// The function as operations on tensors.
+Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &value) {
+  std::vector<Value> operands;
+  for (const RealPtr &operand : f.operands) {
+    operands.push_back(emitReal(node, *operand, value));
+    if (!operands.back().good())
+      return {};
+  }
+  const Node &place = f.node ? *f.node : node;
+  switch (f.kind) {
+  case RealKind::Number:
+    return f.whole ? Value::whole(static_cast<int64_t>(f.number)) : Value::real(f.number);
+  case RealKind::Index: {
+    Value index;
+    index.kind = ValueKind::Index;
+    index.index = f.index;
+    for (const std::string &symbol : subscript::symbolsOf(f.index))
+      if (auto axis = value.axes.find(symbol); axis != value.axes.end())
+        index.axes.insert(*axis);
+    return index;
+  }
+  case RealKind::Single:
+  case RealKind::Double:
+    return operands[0];
+  case RealKind::Negate:
+    return operands[0].is(ValueKind::Number) ? Value::real(-operands[0].number)
+                                             : arithmetic(place, "neg", operands[0], operands[0]);
+  default:
+    break;
+  }
+  for (StringRef op : {"+", "-", "*", "/", "^"})
+    if (realOperator(op) == f.kind) {
+      if (operands[0].is(ValueKind::Number) && operands[1].is(ValueKind::Number))
+        return evaluateNumbers(place, op, operands[0], operands[1]);
+      return arithmetic(place, op, operands[0], operands[1]);
+    }
+  for (StringRef name : {"min", "max"})
+    if (realFunction(name) == f.kind)
+      return arithmetic(place, name, operands[0], operands[1]);
+  for (StringRef name :
+       {"abs", "floor", "ceil", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "relu", "sigmoid"})
+    if (realFunction(name) == f.kind)
+      return elementwiseFunction(place, name, toTensor(place, operands[0]));
+  smallForms(node, value, true); // says why no table is possible
+  return {};
+}
+
+/// tabulate(expression, t = 100, k = 24): a constant tensor over the axes given.
+Value Emitter::emitTabulate(const Node &node) {
+  StringRef usage = "tabulate(sin(t * 100^(-k/24)), t = 10, k = 24)";
+  if (node.operands.size() != 1 || node.keywords.empty()) {
+    error(node.text, "'tabulate' takes a function of positions, and its axes with their sizes");
+    diagnostics.note("usage: " + usage.str());
+    return {};
+  }
+  int64_t elements = 1;
+  std::vector<Axis> axes;
+  std::vector<subscript::Range> box;
+  std::vector<std::string> names;
+  SmallVector<int64_t> shape;
+  Dimensions dimensions;
+  Scope inner = *scope;
+  for (const Keyword &k : node.keywords) {
+    auto size = evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
+    if (!size)
+      return {};
+    if (*size < 1 || *size > kMaximumElements / elements)
+      return error(k.value->text,
+                   "a table has 1 to 2^24 elements; axis '" + k.name.str() + "' = " + std::to_string(*size));
+    if (is_contained(names, k.name))
+      return error(k.name, "axis '" + k.name.str() + "' is given twice");
+    elements *= *size;
+    axes.push_back({k.name.str(), *size, ""});
+    box.push_back({0, *size - 1});
+    names.push_back(k.name.str());
+    shape.push_back(*size);
+    dimensions.push_back({*size, "", {{axes.back()}}});
+    inner.values.erase(k.name.str());
+    inner.hidden.insert(k.name.str());
+  }
+  inner.axes = axes; // the others have a length, and no position
+  for (const Axis &axis : scope->axes)
+    if (!is_contained(names, axis.name))
+      inner.axes.push_back(axis);
+  Scope *outer = scope;
+  scope = &inner;
+  Value value = evaluate(*node.operands[0]);
+  scope = outer;
+  outer->used.insert(inner.used.begin(), inner.used.end());
+  if (!value.good())
+    return {};
+  if (!isFunctionOfPositions(value))
+    return error(node.operands[0]->text,
+                 "'tabulate' takes a function of the positions along its axes, found " + describe(value));
+  for (const auto &[name, axis] : value.axes)
+    if (!is_contained(names, name))
+      return error(node.operands[0]->text, "'" + name + "' is no axis of this table" + suggestion(name, names));
+  Value function = value.is(ValueKind::Real) ? value : realValue(node, RealKind::Double, value);
+  RealProgram program(*function.function, names, /*single=*/false);
+  std::vector<float> numbers;
+  numbers.reserve(elements);
+  bool good = forEachPoint(box, [&](const std::vector<int64_t> &point) {
+    numbers.push_back(static_cast<float>(program.run(point)));
+    if (std::isfinite(numbers.back()))
+      return true;
+    error(node.operands[0]->text, "the value at " + pointText(axes, point) + " is no finite number of type f32");
+    return false;
+  });
+  if (!good)
+    return {};
+  auto values = DenseElementsAttr::get(RankedTensorType::get(shape, builder.getF32Type()), ArrayRef<float>(numbers));
+  return tensorValue(arith::ConstantOp::create(builder, location(node), values), std::move(dimensions));
+}
+
+} // namespace skewer::language

@@ -1,0 +1,344 @@
+// Trees of real-valued functions: construction and evaluation.
+#include "dialect/Language/RealFunction.h"
+#include <cmath>
+#include <numeric>
+
+namespace skewer::language {
+using subscript::Expr;
+
+static RealPtr finish(RealFunction f) {
+  for (const RealPtr &operand : f.operands)
+    f.depth = std::max(f.depth, operand->depth + 1);
+  return std::make_shared<const RealFunction>(std::move(f));
+}
+
+RealPtr makeReal(double number, bool whole, const Node *node) {
+  RealFunction f;
+  f.number = number, f.whole = whole, f.node = node;
+  return finish(std::move(f));
+}
+
+RealPtr makeReal(Expr index, const Node *node) {
+  RealFunction f;
+  f.kind = RealKind::Index, f.index = std::move(index), f.whole = true, f.node = node;
+  return finish(std::move(f));
+}
+
+RealPtr makeReal(RealKind kind, std::vector<RealPtr> operands, const Node *node) {
+  RealFunction f;
+  f.kind = kind, f.node = node;
+  bool all = true;
+  for (const RealPtr &operand : operands)
+    all &= operand->whole;
+  switch (kind) {
+  case RealKind::Floor:
+  case RealKind::Ceil:
+  case RealKind::Less:
+  case RealKind::LessEqual:
+  case RealKind::Equal:
+  case RealKind::NotEqual:
+  case RealKind::And:
+  case RealKind::Or:
+  case RealKind::Not:
+    f.whole = true;
+    break;
+  case RealKind::Single:
+  case RealKind::Double:
+  case RealKind::Negate:
+  case RealKind::Add:
+  case RealKind::Subtract:
+  case RealKind::Multiply:
+  case RealKind::FloorDivide:
+  case RealKind::Modulo:
+  case RealKind::Minimum:
+  case RealKind::Maximum:
+  case RealKind::Abs:
+  case RealKind::Relu:
+    f.whole = all;
+    break;
+  case RealKind::Select:
+    f.whole = operands[1]->whole && operands[2]->whole;
+    break;
+  default:
+    break;
+  }
+  f.operands = std::move(operands);
+  return finish(std::move(f));
+}
+
+std::optional<RealKind> realOperator(std::string_view name) {
+  static const std::map<std::string_view, RealKind> operators = {
+      {"+", RealKind::Add},          {"-", RealKind::Subtract}, {"*", RealKind::Multiply},  {"/", RealKind::Divide},
+      {"//", RealKind::FloorDivide}, {"%", RealKind::Modulo},   {"^", RealKind::Power},     {"<", RealKind::Less},
+      {"<=", RealKind::LessEqual},   {"==", RealKind::Equal},   {"!=", RealKind::NotEqual}, {"and", RealKind::And},
+      {"or", RealKind::Or},
+  };
+  auto found = operators.find(name);
+  return found == operators.end() ? std::nullopt : std::optional<RealKind>(found->second);
+}
+
+std::optional<RealKind> realFunction(std::string_view name) {
+  static const std::map<std::string_view, RealKind> functions = {
+      {"f32", RealKind::Single},  {"f64", RealKind::Double},    {"min", RealKind::Minimum},
+      {"max", RealKind::Maximum}, {"select", RealKind::Select}, {"abs", RealKind::Abs},
+      {"floor", RealKind::Floor}, {"ceil", RealKind::Ceil},     {"exp", RealKind::Exp},
+      {"log", RealKind::Log},     {"sqrt", RealKind::Sqrt},     {"rsqrt", RealKind::Rsqrt},
+      {"sin", RealKind::Sin},     {"cos", RealKind::Cos},       {"tanh", RealKind::Tanh},
+      {"erf", RealKind::Erf},     {"relu", RealKind::Relu},     {"sigmoid", RealKind::Sigmoid},
+  };
+  auto found = functions.find(name);
+  return found == functions.end() ? std::nullopt : std::optional<RealKind>(found->second);
+}
+
+bool isArithmetic(const RealFunction &f) {
+  switch (f.kind) {
+  case RealKind::Number:
+  case RealKind::Index:
+    return true;
+  case RealKind::Negate:
+  case RealKind::Add:
+  case RealKind::Subtract:
+  case RealKind::Multiply:
+  case RealKind::Divide:
+    for (const RealPtr &operand : f.operands)
+      if (!isArithmetic(*operand))
+        return false;
+    return true;
+  default:
+    return false;
+  }
+}
+
+RealProgram::RealProgram(const RealFunction &f, const std::vector<std::string> &axes, bool single) : indices(axes) {
+  add(f, single);
+}
+
+size_t RealProgram::add(const RealFunction &f, bool single) {
+  auto found = known.find({&f, single});
+  if (found != known.end())
+    return found->second;
+  Instruction instruction{f.kind, {0, 0, 0}, f.number, single};
+  if (f.kind == RealKind::Index)
+    instruction.operands[0] = indices.add(f.index);
+  for (size_t k = 0; k < f.operands.size(); ++k)
+    instruction.operands[k] = add(*f.operands[k], single && f.kind != RealKind::Double);
+  code.push_back(instruction);
+  registers.push_back(0);
+  return known[{&f, single}] = code.size() - 1;
+}
+
+double RealProgram::run(const std::vector<int64_t> &point) {
+  indices.run(point);
+  for (size_t k = 0; k < code.size(); ++k) {
+    const Instruction &instruction = code[k];
+    double a = registers[instruction.operands[0]], b = registers[instruction.operands[1]], result = 0;
+    switch (instruction.kind) {
+    case RealKind::Number:
+      result = instruction.number;
+      break;
+    case RealKind::Index: {
+      auto value = indices.value(instruction.operands[0]);
+      result = value ? static_cast<double>(*value) : NAN;
+      break;
+    }
+    case RealKind::Double:
+      registers[k] = a; // not rounded
+      continue;
+    case RealKind::Single:
+      result = static_cast<double>(static_cast<float>(a));
+      break;
+    case RealKind::Negate:
+      result = -a;
+      break;
+    case RealKind::Add:
+      result = a + b;
+      break;
+    case RealKind::Subtract:
+      result = a - b;
+      break;
+    case RealKind::Multiply:
+      result = a * b;
+      break;
+    case RealKind::Divide:
+      result = a / b;
+      break;
+    case RealKind::FloorDivide:
+      result = std::floor(a / b);
+      break;
+    case RealKind::Modulo:
+      result = a - std::floor(a / b) * b;
+      break;
+    case RealKind::Power:
+      result = std::pow(a, b);
+      break;
+    case RealKind::Less:
+      result = a < b;
+      break;
+    case RealKind::LessEqual:
+      result = a <= b;
+      break;
+    case RealKind::Equal:
+      result = a == b;
+      break;
+    case RealKind::NotEqual:
+      result = a != b;
+      break;
+    case RealKind::And:
+      result = a != 0 && b != 0;
+      break;
+    case RealKind::Or:
+      result = a != 0 || b != 0;
+      break;
+    case RealKind::Not:
+      result = a == 0;
+      break;
+    case RealKind::Minimum:
+      result = std::isnan(a) || a < b ? a : b;
+      break;
+    case RealKind::Maximum:
+      result = std::isnan(a) || a > b ? a : b;
+      break;
+    case RealKind::Select:
+      result = a != 0 ? b : registers[instruction.operands[2]];
+      break;
+    case RealKind::Abs:
+      result = std::fabs(a);
+      break;
+    case RealKind::Floor:
+      result = std::floor(a);
+      break;
+    case RealKind::Ceil:
+      result = std::ceil(a);
+      break;
+    case RealKind::Exp:
+      result = std::exp(a);
+      break;
+    case RealKind::Log:
+      result = std::log(a);
+      break;
+    case RealKind::Sqrt:
+      result = std::sqrt(a);
+      break;
+    case RealKind::Rsqrt:
+      result = 1 / std::sqrt(a);
+      break;
+    case RealKind::Sin:
+      result = std::sin(a);
+      break;
+    case RealKind::Cos:
+      result = std::cos(a);
+      break;
+    case RealKind::Tanh:
+      result = std::tanh(a);
+      break;
+    case RealKind::Erf:
+      result = std::erf(a);
+      break;
+    case RealKind::Relu:
+      result = a < 0 ? 0 : a;
+      break;
+    case RealKind::Sigmoid:
+      result = 1 / (1 + std::exp(-a));
+      break;
+    }
+    registers[k] = instruction.single ? static_cast<double>(static_cast<float>(result)) : result;
+  }
+  return registers.back();
+}
+
+namespace {
+/// Replaces the linear forms in a function's index expressions by symbols.
+class FormFinder {
+public:
+  FormFinder(RealForms &found, const subscript::Domain &domain) : found(found), domain(domain) {}
+  bool good = true;
+
+  RealPtr rewrite(const RealPtr &f) {
+    auto known = rewritten.find(f.get());
+    if (known != rewritten.end())
+      return known->second;
+    RealFunction copy = *f;
+    if (copy.kind == RealKind::Index)
+      copy.index = rewrite(copy.index);
+    for (RealPtr &operand : copy.operands)
+      operand = rewrite(operand);
+    return rewritten[f.get()] = std::make_shared<const RealFunction>(std::move(copy));
+  }
+
+private:
+  Expr rewrite(const Expr &e) {
+    auto affine = subscript::asAffine(e, domain);
+    if (!affine) {
+      std::vector<Expr> operands;
+      for (const Expr &operand : e.operands())
+        operands.push_back(rewrite(operand));
+      good &= e.kind() != subscript::Kind::Read;
+      return e.withOperands(std::move(operands));
+    }
+    if (affine->coefficients.empty())
+      return Expr(affine->constant);
+    // j - i and i - j, and 2*j - 2*i, are one form. Of an offset the last name, the key's, counts up.
+    int64_t scale = 0;
+    for (const auto &[name, coefficient] : affine->coefficients)
+      scale = std::gcd(scale, std::abs(coefficient));
+    if (affine->coefficients.rbegin()->second < 0)
+      scale = -scale;
+    Expr form = 0;
+    subscript::Range range{0, 0};
+    for (const auto &[name, coefficient] : affine->coefficients) {
+      auto axis = domain.find(name);
+      if (axis == domain.end()) {
+        good = false;
+        return e;
+      }
+      int64_t c = coefficient / scale;
+      form = form + Expr(c) * Expr::symbol(name);
+      __int128 low = static_cast<__int128>(c) * (c > 0 ? axis->second.low : axis->second.high) + range.low;
+      __int128 high = static_cast<__int128>(c) * (c > 0 ? axis->second.high : axis->second.low) + range.high;
+      if (low < -(int64_t(1) << 60) || high > (int64_t(1) << 60)) {
+        good = false;
+        return e;
+      }
+      range = {static_cast<int64_t>(low), static_cast<int64_t>(high)};
+    }
+    form = subscript::simplify(form, domain);
+    size_t place = 0;
+    while (place < found.forms.size() && found.forms[place] != form)
+      ++place;
+    if (place == found.forms.size()) {
+      found.forms.push_back(form);
+      found.ranges.push_back(range);
+      found.symbols.push_back("form" + std::to_string(place));
+    }
+    return Expr(scale) * Expr::symbol(found.symbols[place]) + Expr(affine->constant);
+  }
+
+  RealForms &found;
+  const subscript::Domain &domain;
+  std::map<const RealFunction *, RealPtr> rewritten;
+};
+} // namespace
+
+int64_t RealForms::points() const {
+  int64_t points = 1;
+  for (const subscript::Range &range : ranges)
+    if (__builtin_mul_overflow(points, range.high - range.low + 1, &points))
+      return INT64_MAX;
+  return points;
+}
+
+std::vector<Expr> RealForms::rows() const {
+  std::vector<Expr> rows;
+  for (size_t k = 0; k < forms.size(); ++k)
+    rows.push_back(forms[k] - Expr(ranges[k].low));
+  return rows;
+}
+
+std::optional<RealForms> formsOf(const RealPtr &f, const subscript::Domain &domain) {
+  RealForms forms;
+  FormFinder finder(forms, domain);
+  forms.function = finder.rewrite(f);
+  return finder.good ? std::optional<RealForms>(std::move(forms)) : std::nullopt;
+}
+
+} // namespace skewer::language

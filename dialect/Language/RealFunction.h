@@ -1,0 +1,111 @@
+// Real-valued functions of positions, kept as they are written until their use says how they are rounded.
+#pragma once
+#include "dialect/Subscript/Analysis.h"
+#include "dialect/Subscript/Program.h"
+#include <memory>
+#include <string_view>
+
+namespace skewer::language {
+
+struct Node;
+struct RealFunction;
+using RealPtr = std::shared_ptr<const RealFunction>;
+
+enum class RealKind {
+  Number, // number
+  Index,  // index: a whole number
+  Single, // f32(…): operands[0] rounded to f32
+  Double, // f64(…): operands[0] without rounding to f32
+  Negate,
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  FloorDivide, // of whole numbers, as Modulo
+  Modulo,
+  Power,
+  Less,
+  LessEqual,
+  Equal,
+  NotEqual,
+  And,
+  Or,
+  Not,
+  Minimum,
+  Maximum,
+  Select,
+  Abs,
+  Floor,
+  Ceil,
+  Exp,
+  Log,
+  Sqrt,
+  Rsqrt,
+  Sin,
+  Cos,
+  Tanh,
+  Erf,
+  Relu,
+  Sigmoid
+};
+
+struct RealFunction {
+  RealKind kind = RealKind::Number;
+  double number = 0;
+  subscript::Expr index;
+  std::vector<RealPtr> operands;
+  bool whole = false;         // takes whole numbers only
+  const Node *node = nullptr; // where it is written
+  size_t depth = 1;
+};
+
+RealPtr makeReal(double number, bool whole, const Node *);
+RealPtr makeReal(subscript::Expr, const Node *);
+RealPtr makeReal(RealKind, std::vector<RealPtr>, const Node *);
+
+/// The kind of a binary operator or of a function by its name in the language.
+std::optional<RealKind> realOperator(std::string_view);
+std::optional<RealKind> realFunction(std::string_view);
+
+/// Whether the function is made of arithmetic alone: no function of the mathematical kind, no selection.
+bool isArithmetic(const RealFunction &);
+
+/// A function compiled for evaluation at many points. Where `single`, what is written outside f64(…) is rounded to f32
+/// operation by operation, numbers and positions included, as a tensor of f32 would be; else everything is a double.
+class RealProgram {
+public:
+  RealProgram(const RealFunction &, const std::vector<std::string> &axes, bool single);
+  /// NaN where an index expression has no value.
+  double run(const std::vector<int64_t> &point);
+
+private:
+  struct Instruction {
+    RealKind kind;
+    size_t operands[3];
+    double number; // Index: the register of `indices` is operands[0]
+    bool single;
+  };
+  size_t add(const RealFunction &, bool single);
+  std::map<std::pair<const RealFunction *, bool>, size_t> known;
+  std::vector<Instruction> code;
+  std::vector<double> registers;
+  subscript::Program indices;
+};
+
+/// What a function of positions depends on: linear forms such as j - i, without their constants, each with its range.
+/// A table over them has as many dimensions as there are forms.
+struct RealForms {
+  std::vector<subscript::Expr> forms;
+  std::vector<subscript::Range> ranges;
+  /// Rows of the table; saturates.
+  int64_t points() const;
+  /// 0 for the first form at the low end of its range, ….
+  std::vector<subscript::Expr> rows() const;
+  /// The function over the symbols "form0", "form1", … in the place of the forms.
+  RealPtr function;
+  std::vector<std::string> symbols;
+};
+/// Nothing where an axis has no range in `domain`.
+std::optional<RealForms> formsOf(const RealPtr &, const subscript::Domain &);
+
+} // namespace skewer::language
