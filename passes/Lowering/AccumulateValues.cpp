@@ -11,17 +11,17 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
   Value row = b.mul(group, tileRows), position = b.add(firstRow, row);
   Value weights = b.sub(b.mul(row, scoreStride), lowKey);
   int64_t outStride = widthVectors * lanes;
-  // Between `allLow` and `allHigh` every row sees every key. Outside, a key that a row does not see has weight 0, but its
-  // value may be NaN, so that it must not be multiplied.
+  // Between `allLow` and `allHigh` every row sees every key. Outside, a key that a row does not see has weight 0, but
+  // its value may be NaN, so that it must not be multiplied.
   Value allLow = low, allHigh = high;
-  if (shape.mask) {
-    allHigh = low;
-  } else if (shape.visible) {
+  if (shape.visible) {
     if (shape.visible->low != INT64_MIN)
       allLow = b.maximum(low, b.minimum(high, b.add(position, tileRows - 1 + shape.visible->low)));
     if (shape.visible->high != INT64_MAX)
       allHigh = b.maximum(allLow, b.minimum(high, b.add(position, shape.visible->high + 1)));
   }
+  if (valuesFinite)
+    allHigh = b.select(valuesFinite, allHigh, allLow);
   for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
     int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
     Value out = b.add(b.mul(row, outStride), firstVector * lanes);
@@ -29,8 +29,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     for (int64_t r = 0; r < tileRows; ++r) {
       Value scale = manyKeyBlocks ? b.loadBroadcast(scalesBuffer, b.add(row, r)) : Value();
       for (int64_t v = 0; v < vectors; ++v)
-        sums.push_back(manyKeyBlocks ? b.mulf(scale, b.load(accumulatorsBuffer,
-                                                             b.add(out, r * outStride + v * lanes)))
+        sums.push_back(manyKeyBlocks ? b.mulf(scale, b.load(accumulatorsBuffer, b.add(out, r * outStride + v * lanes)))
                                      : b.constant(0));
     }
     auto steps = [&](Value key, int64_t count, bool tested, SmallVector<Value> sums) {
@@ -63,7 +62,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     Value whole = b.add(allLow, b.mul(b.divide(b.sub(allHigh, allLow), kUnroll), kUnroll));
     run(allLow, whole, kUnroll, false);
     run(whole, allHigh, 1, false);
-    if (shape.mask || (shape.visible && shape.visible->high != INT64_MAX))
+    if (valuesFinite || (shape.visible && shape.visible->high != INT64_MAX))
       run(allHigh, high, 1, true);
     for (int64_t r = 0; r < tileRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)

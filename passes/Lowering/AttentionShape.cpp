@@ -18,7 +18,7 @@ struct SplitOffset {
 class Analyzer {
 public:
   Analyzer(AttentionOp attention, std::string &reason)
-      : attention(attention), space(scoreSpace(attention)), reason(reason) {
+      : attention(attention), operands(operandsOf(attention)), space(scoreSpace(attention)), reason(reason) {
     leading.insert(space.leading.begin(), space.leading.end());
     query.insert(space.query.begin(), space.query.end());
     key.insert(space.key.begin(), space.key.end());
@@ -27,12 +27,7 @@ public:
   std::optional<AttentionShape> run();
 
 private:
-  std::optional<unsigned> argumentOf(Value value) {
-    auto argument = dyn_cast<BlockArgument>(value);
-    if (!argument || !isa<func::FuncOp>(argument.getOwner()->getParentOp()))
-      return std::nullopt;
-    return argument.getArgNumber();
-  }
+  unsigned argumentOf(Value value) { return static_cast<unsigned>(llvm::find(operands, value) - operands.begin()); }
   Expr flatten(ArrayRef<Expr> subscripts, Value operand);
   std::optional<SplitOffset> split(const Expr &offset, const Domain &domain);
   /// The stride of the flat position if the axes' coefficients are those of a row-major product.
@@ -42,8 +37,11 @@ private:
   bool addOffsetTerm(const ResolvedEinsum &, ArrayRef<SplitOffset>, ArrayRef<unsigned> arguments, TermOp,
                      AttentionShape &);
   std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
+  bool staysInside(const OtherTerm &, TermOp, const Domain &within);
+  void findKind(OtherTerm &, ArrayRef<SplitOffset>, bool affine);
 
   AttentionOp attention;
+  SmallVector<Value> operands;
   ScoreSpace space;
   std::string &reason;
   std::set<std::string> leading, query, key;
@@ -157,7 +155,10 @@ bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset>
       if (!remaining || usesAny(*remaining, space.key) || usesAny(*remaining, space.query))
         return false;
       result.tableBase = remaining->base;
-      result.tablePerHead = !symbolsOf(remaining->base).empty();
+      result.tableAxes = leadingAxesIn({remaining->base}, space);
+      // Tables are packed before anything of run-time size is known.
+      if (countOf(result.tableAxes, space) == kRuntime)
+        return false;
       if (!einsum.contracted.empty()) {
         auto found = remaining->axes.find(einsum.contracted.front());
         result.depthStride = found == remaining->axes.end() ? 0 : found->second;
@@ -183,6 +184,62 @@ bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset>
   return false;
 }
 
+/// Whether the guard alone keeps every operand's subscripts inside.
+bool Analyzer::staysInside(const OtherTerm &term, TermOp op, const Domain &within) {
+  for (auto [operand, subscripts] : llvm::zip(op.getInputs(), term.einsum.subscripts))
+    for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
+      if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, within, term.guard).outcome != Proof::Proven)
+        return false;
+  return true;
+}
+
+void Analyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, bool affine) {
+  auto without = [&](ArrayRef<unsigned> gates) {
+    std::vector<Expr> expressions;
+    for (auto [place, offset] : llvm::enumerate(term.offsets))
+      if (!llvm::is_contained(gates, place))
+        expressions.push_back(offset);
+    if (term.value)
+      expressions.push_back(*term.value);
+    if (term.guard)
+      expressions.push_back(*term.guard);
+    return expressions;
+  };
+  std::vector<unsigned> gates;
+  for (auto [place, offset] : llvm::enumerate(term.offsets)) {
+    auto symbols = symbolsOf(offset);
+    bool ofQuery = llvm::any_of(symbols, [&](const std::string &s) { return query.count(s) != 0; });
+    bool ofElse = llvm::any_of(
+        symbols, [&](const std::string &s) { return key.count(s) || llvm::is_contained(term.einsum.contracted, s); });
+    if (ofQuery && !ofElse)
+      gates.push_back(place);
+  }
+  term.bias = biasKindOf(without({}), space);
+  if (term.bias == BiasKind::Difference || term.bias == BiasKind::Key)
+    return;
+  // An operand's own rows are loaded rather than copied to a table.
+  if (term.offsets.size() == gates.size() + 1 && !term.value && !term.guard && affine &&
+      term.einsum.contracted.empty()) {
+    unsigned place = 0;
+    while (llvm::is_contained(gates, place))
+      ++place;
+    auto row = walk(parts[place], term.arguments[place], {});
+    if (row && row->key == 1) {
+      term.bias = BiasKind::Row;
+      term.row = *row;
+      term.gates = gates;
+      return;
+    }
+  }
+  if (gates.empty() || gates.size() == term.offsets.size())
+    return;
+  BiasKind inner = biasKindOf(without(gates), space);
+  if (inner != BiasKind::Element) {
+    term.bias = inner;
+    term.gates = gates;
+  }
+}
+
 bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
   ResolvedEinsum einsum = resolve(term);
   OtherTerm other;
@@ -190,12 +247,7 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
   bool affine = true;
   Domain within = domainOf(einsum.sizes);
   for (auto [number, operand] : llvm::enumerate(term.getInputs())) {
-    auto argument = argumentOf(operand);
-    if (!argument) {
-      reason = "operand of a term is computed inside the kernel";
-      return false;
-    }
-    other.arguments.push_back(*argument);
+    other.arguments.push_back(argumentOf(operand));
     Expr flat = flatten(einsum.subscripts[number], operand);
     other.offsets.push_back(simplify(flat, within));
     auto parts = split(flat, within);
@@ -204,13 +256,12 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
     else
       affine = false;
   }
-  std::optional<Expr> guard = einsum.guard;
+  std::optional<Expr> guard = einsum.guard, mask;
+  if (attention.getMask())
+    mask = parse(std::string_view(*attention.getMask()));
   // A guard that repeats the mask says nothing more.
-  if (guard && attention.getMask()) {
-    auto mask = parse(std::string_view(*attention.getMask()));
-    if (mask && simplify(*mask, domain) == simplify(*guard, domain))
-      guard = std::nullopt;
-  }
+  if (guard && mask && simplify(*mask, domain) == simplify(*guard, domain))
+    guard = std::nullopt;
   double scale = term.getTermScale();
   bool plain = !guard && !term.getValue() && term.getInputs().size() == 2 && einsum.contracted.size() <= 1 && affine;
   if (plain) {
@@ -237,6 +288,10 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
     other.value = parse(std::string_view(*term.getValue()));
   other.scale = scale;
   other.einsum = std::move(einsum);
+  // What is prepared is prepared for masked pairs too, where an operand may be read outside.
+  if (mask && !staysInside(other, term, within))
+    other.guard = guard ? logicalAnd(*guard, *mask) : *mask;
+  findKind(other, offsets, affine);
   shape.others.push_back(std::move(other));
   shape.roles.push_back(TermRole::Other);
   return true;
@@ -252,15 +307,13 @@ std::optional<AttentionShape> Analyzer::run() {
   shape.queryAxes = mapAxes(space.query);
   shape.keyAxes = mapAxes(space.key);
 
-  auto valueArgument = argumentOf(attention.getValue());
-  if (!valueArgument)
-    return reason = "the values are computed inside the kernel", std::nullopt;
+  unsigned valueArgument = argumentOf(attention.getValue());
   AxisSizes known;
   for (const auto &[axis, size] : space.sizes)
     if (size != kRuntime)
       known[axis] = size;
-  auto value = resolve(attention.getValueSpec(), attention.getValue(), sizesTo(attention.getContext(), known),
-                       std::nullopt);
+  auto value =
+      resolve(attention.getValueSpec(), attention.getValue(), sizesTo(attention.getContext(), known), std::nullopt);
   if (!value || !value->spec.result || space.value.size() != 1)
     return reason = "the values have more than one axis that is neither leading nor a key", std::nullopt;
   AxisSizes sizes = value->sizes;
@@ -273,7 +326,7 @@ std::optional<AttentionShape> Analyzer::run() {
   auto resultParts = split(flatten(resultSubscripts, attention.getResult()), domainOf(sizes));
   if (!parts || !resultParts)
     return reason = "the values are not read through even strides", std::nullopt;
-  auto valueWalk = walk(*parts, *valueArgument, space.value), resultWalk = walk(*resultParts, 0, space.value);
+  auto valueWalk = walk(*parts, valueArgument, space.value), resultWalk = walk(*resultParts, 0, space.value);
   shape.width = sizes.at(space.value.front());
   // An axis of one element has no stride of its own in a simplified offset; any will do.
   if (resultWalk && shape.width == 1)
@@ -292,15 +345,35 @@ std::optional<AttentionShape> Analyzer::run() {
     auto mask = parse(std::string_view(*attention.getMask()));
     if (!mask)
       return reason = "the mask cannot be read", std::nullopt;
-    if (space.query.size() == 1 && space.key.size() == 1)
-      shape.visible = asOffsetInterval(*mask, space.query[0], space.key[0], domain);
-    if (!shape.visible)
-      shape.mask = *mask;
+    for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain))) {
+      std::optional<subscript::Range> interval;
+      if (space.query.size() == 1 && space.key.size() == 1)
+        interval = asOffsetInterval(conjunct, space.query[0], space.key[0], domain);
+      bool everything = interval && interval->low == INT64_MIN && interval->high == INT64_MAX;
+      if (everything || (conjunct.isConstant() && conjunct.value() != 0))
+        continue;
+      if (!interval)
+        shape.masks.push_back({conjunct, biasKindOf({conjunct}, space)});
+      else if (!shape.visible)
+        shape.visible = interval;
+      else
+        shape.visible = subscript::Range{std::max(shape.visible->low, interval->low),
+                                         std::min(shape.visible->high, interval->high)};
+    }
   }
   return shape;
 }
 
 } // namespace
+
+SmallVector<Value> skewer::operandsOf(AttentionOp attention) {
+  SmallVector<Value> operands = {attention.getValue()};
+  for (auto term : attention.getScore().front().getOps<TermOp>())
+    for (Value input : term.getInputs())
+      if (!llvm::is_contained(operands, input))
+        operands.push_back(input);
+  return operands;
+}
 
 std::optional<AttentionShape> skewer::shapeOfAttention(AttentionOp attention, std::string &reason) {
   return Analyzer(attention, reason).run();

@@ -1,13 +1,14 @@
-// What the CPU lowering needs to know of a scheduled attention: how each operand is walked, in flat positions and strides.
+// What the CPU lowering needs to know of a scheduled attention: how each operand is walked, in flat positions and
+// strides.
 #pragma once
-#include "dialect/IR/Attn.h"
+#include "passes/Lowering/BiasKind.h"
 #include <optional>
 
 namespace skewer {
 
 /// A flat element offset base(leading axes) + query*i + key*j + depth*d, strides in elements.
 struct Walk {
-  unsigned argument = 0;      // number of the function's argument
+  unsigned argument = 0;      // number in operandsOf(attention)
   subscript::Expr base;       // over the leading axes
   int64_t query = 0, key = 0; // for one step of the flat query or key position
   int64_t depth = 0;          // for one step of the contracted (or value) axis
@@ -28,15 +29,15 @@ struct ContentTerm {
 /// q_i · R[sign*(key axis - query axis) + constant].
 struct OffsetTerm {
   Walk query;
-  unsigned table = 0;           // argument
-  subscript::Expr tableBase;    // over the leading axes
+  unsigned table = 0;        // argument
+  subscript::Expr tableBase; // over the leading axes
   int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
   MapAxis queryAxis, keyAxis;
   int64_t sign = 1, constant = 0;
   double scale = 1;
-  bool tablePerHead = false;    // tableBase depends on leading axes
+  std::vector<std::string> tableAxes; // leading axes on which the table's base depends
 };
-/// Anything else: evaluated element by element.
+/// Anything else. `bias` says what of it is prepared: all, or all but the gates, operands that are one number a query.
 struct OtherTerm {
   attn::ResolvedEinsum einsum;
   std::vector<unsigned> arguments;
@@ -44,6 +45,16 @@ struct OtherTerm {
   std::optional<subscript::Expr> value; // a function of positions that multiplies
   std::optional<subscript::Expr> guard;
   double scale = 1;
+  BiasKind bias = BiasKind::Element;
+  std::vector<unsigned> gates; // places in `arguments`
+  Walk row;                    // BiasKind::Row: of the operand that is no gate
+
+  bool isGate(unsigned place) const { return llvm::is_contained(gates, place); }
+};
+/// One conjunct of a mask.
+struct MaskPart {
+  subscript::Expr predicate; // over all axes
+  BiasKind kind = BiasKind::Element;
 };
 
 enum class TermRole { Content, Offset, Other };
@@ -56,15 +67,17 @@ struct AttentionShape {
   std::vector<OffsetTerm> offsets;
   std::vector<OtherTerm> others;
   std::vector<TermRole> roles; // of each term of the score, in its order
-  Walk value, result; // depth: along the value width
+  Walk value, result;          // depth: along the value width
   /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
   std::optional<subscript::Range> visible;
-  /// Any other mask, over all axes.
-  std::optional<subscript::Expr> mask;
+  /// The conjuncts of the mask that are no interval.
+  std::vector<MaskPart> masks;
 };
 
-/// Nothing where the operands are not arguments of the function, or the values are not walked with even strides:
-/// the generic path takes those. `reason` says which.
+/// The values and what the terms read, each once: "argument" n of an AttentionShape is the n-th of them. Whether they
+/// are the kernel's inputs or results of earlier stages makes no difference here.
+llvm::SmallVector<mlir::Value> operandsOf(attn::AttentionOp);
+/// Nothing where the values are not walked with even strides: the generic path takes those. `reason` says which.
 std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &reason);
 
 } // namespace skewer

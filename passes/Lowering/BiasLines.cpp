@@ -1,14 +1,10 @@
-// Where more than one thing adds to a score, each row gets a line of values over the block's keys: the map axes'
-// logits first (a broadcast and a load for each vector), then windows over whole positions, then single elements.
+// What the score tile cannot load by itself is added up in a line of values over the block's keys, one a row: the map
+// axes' logits and prepared differences (broadcasts and loads for each vector of a map row), then single elements.
 #include "passes/Lowering/CpuKernel.h"
-#include "passes/Lowering/EmitIndex.h"
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
 using namespace skewer;
-
-static constexpr double kLog2e = 1.4426950408889634;
 
 namespace {
 class LineBuilder {
@@ -20,10 +16,10 @@ public:
 private:
   /// Where key-axis value 0 of term `number` stands in its logits for this row.
   Value logitsOrigin(unsigned number, Value row, Value position);
-  void mapTerms(Value line, ArrayRef<Value> origins);
+  void mapTerms(Value line, Value position, ArrayRef<Value> origins);
   void elements(Value line, Value position);
-  Value element(const OtherTerm &term, std::map<std::string, Value> at);
-  Value predicate(const subscript::Expr &expression, const std::map<std::string, Value> &at);
+  /// Where prepared differences over maps are read for this row and the key axes' first values.
+  Value preparedOrigin(const PreparedBias &bias, Value position);
 
   CpuKernel &kernel;
   VectorBuilder &b;
@@ -35,112 +31,102 @@ Value LineBuilder::logitsOrigin(unsigned number, Value row, Value position) {
   const OffsetTerm &term = kernel.shape.offsets[number];
   const PackedTable &table = kernel.tables[number];
   Value start = kernel.logitsStart(number, b.divide(row, kernel.tileRows), firstRow, lowKey);
-  Value query = term.queryAxis.isWhole(kernel.shape.queries) ? position : kernel.axisOf(term.queryAxis, position);
+  Value query = kernel.axisOf(term.queryAxis, position);
   Value column = b.sub(b.sub(b.index(table.constant), query), b.mul(start, kernel.lanes));
   return b.add(b.add(b.mul(row, table.logitsStride), table.margin), column);
 }
 
 /// Terms over a map: for each index of the outer key axes, a sum of scalars plus vectors over the innermost axis.
-void LineBuilder::mapTerms(Value line, ArrayRef<Value> origins) {
+void LineBuilder::mapTerms(Value line, Value position, ArrayRef<Value> origins) {
   const AttentionShape &shape = kernel.shape;
   const MapAxis &innermost = shape.keyAxes.back();
   bool map = shape.keyAxes.size() > 1;
-  if (!map) {
-    Value low = b.mul(b.divide(lowKey, kernel.lanes), kernel.lanes);
-    b.loop(low, highKey, kernel.lanes, [&](Value key) {
-      Value sum = b.constant(0);
-      for (unsigned t = 0; t < shape.offsets.size(); ++t)
-        sum = b.addf(sum, b.load(kernel.logitsBuffers[t], b.add(origins[t], key)));
-      b.store(sum, kernel.lineBuffer, b.add(line, b.sub(key, lowKey)));
-    });
-    return;
-  }
+  if (!map)
+    return b.loop(lowKey, highKey, kernel.lanes,
+                  [&](Value key) { b.store(b.constant(0), kernel.lineBuffer, b.add(line, b.sub(key, lowKey))); });
+  SmallVector<Value> preparedOrigins(kernel.prepared.size());
+  for (auto [number, bias] : llvm::enumerate(kernel.prepared))
+    if (bias.overMap())
+      preparedOrigins[number] = preparedOrigin(bias, position);
   int64_t width = innermost.extent;
   Value firstOuter = b.divide(lowKey, width), endOuter = b.divide(b.add(highKey, width - 1), width);
   b.loop(firstOuter, endOuter, 1, [&](Value outer) {
-    Value position = b.mul(outer, width);
+    Value firstKey = b.mul(outer, width);
     Value base = b.constant(0);
     for (unsigned t = 0; t < shape.offsets.size(); ++t) {
       const MapAxis &axis = shape.offsets[t].keyAxis;
       if (axis.inner == 1)
         continue;
-      Value at = b.add(origins[t], kernel.axisOf(axis, position));
+      Value at = b.add(origins[t], kernel.axisOf(axis, firstKey));
       base = b.addf(base, b.loadBroadcast(kernel.logitsBuffers[t], at));
     }
-    Value target = b.add(line, b.sub(position, lowKey));
+    Value target = b.add(line, b.sub(firstKey, lowKey));
+    SmallVector<Value> preparedAt(kernel.prepared.size());
+    for (auto [number, bias] : llvm::enumerate(kernel.prepared))
+      if (bias.overMap()) {
+        Value at = preparedOrigins[number];
+        for (size_t pair = 0; pair + 1 < shape.keyAxes.size(); ++pair)
+          at = b.add(at, b.mul(kernel.axisOf(shape.keyAxes[pair], firstKey), bias.strides[pair]));
+        preparedAt[number] = at;
+      }
+    Value nothing = b.constant(-std::numeric_limits<float>::infinity());
     b.loop(b.index(0), b.index(width), kernel.lanes, [&](Value x) {
       Value sum = base;
-      for (unsigned t = 0; t < shape.offsets.size(); ++t) {
-        const MapAxis &axis = shape.offsets[t].keyAxis;
-        if (axis.inner != 1)
-          continue;
-        Value at = axis.isWhole(shape.keys) ? b.add(position, x) : x;
-        sum = b.addf(sum, b.load(kernel.logitsBuffers[t], b.add(origins[t], at)));
-      }
+      for (unsigned t = 0; t < shape.offsets.size(); ++t)
+        if (shape.offsets[t].keyAxis.inner == 1 && !kernel.readsWhole(shape.offsets[t]))
+          sum = b.addf(sum, b.load(kernel.logitsBuffers[t], b.add(origins[t], x)));
+      for (bool masks : {false, true})
+        for (auto [number, bias] : llvm::enumerate(kernel.prepared)) {
+          if (!bias.overMap() || bias.isMask() != masks)
+            continue;
+          Value term = b.load(kernel.preparedBuffers[number], b.add(preparedAt[number], x));
+          sum = masks ? b.select(b.compare(arith::CmpFPredicate::OEQ, term, nothing), nothing, sum) : b.addf(sum, term);
+        }
       // The last vector of a map row runs into the next one, which is written after it.
       b.store(sum, kernel.lineBuffer, b.add(target, x));
     });
   });
 }
 
-Value LineBuilder::predicate(const subscript::Expr &expression, const std::map<std::string, Value> &at) {
-  return IndexEmitter(b.builder, b.builder.getLoc(), at).emitPredicate(expression);
+Value LineBuilder::preparedOrigin(const PreparedBias &bias, Value position) {
+  Value origin = b.index(bias.origin);
+  for (auto [axis, stride] : llvm::zip(kernel.shape.queryAxes, bias.strides))
+    origin = b.sub(origin, b.mul(kernel.axisOf(axis, position), stride));
+  return origin;
 }
 
-Value LineBuilder::element(const OtherTerm &term, std::map<std::string, Value> at) {
-  std::function<Value(size_t, Value)> contract = [&](size_t level, Value sum) -> Value {
-    if (level < term.einsum.contracted.size()) {
-      const std::string &axis = term.einsum.contracted[level];
-      return b.loop(b.index(0), b.index(term.einsum.sizes.at(axis)), 1, ValueRange{sum},
-                    [&](Value d, ValueRange carried) {
-                      at[axis] = d;
-                      return SmallVector<Value>{contract(level + 1, carried[0])};
-                    })[0];
-    }
-    Value product = b.constantScalar(1);
-    for (auto [argument, offset] : llvm::zip(term.arguments, term.offsets)) {
-      Value flat = emitIndex(b.builder, b.builder.getLoc(), offset, at);
-      product = b.mulf(product, b.scalar(kernel.arguments[argument], flat));
-    }
-    return b.addf(sum, product);
-  };
-  Value sum = contract(0, b.constantScalar(0));
-  if (term.value) {
-    Value number = emitIndex(b.builder, b.builder.getLoc(), *term.value, at);
-    Value wide = arith::IndexCastOp::create(b.builder, b.builder.getI64Type(), number);
-    sum = b.mulf(sum, arith::SIToFPOp::create(b.builder, b.f32, wide));
-  }
-  return b.mulf(sum, b.constantScalar(term.scale * kLog2e));
-}
-
-/// Terms of no class, and masks that are no interval: one element at a time. A masked key's value is -inf.
+/// Terms and masks that nothing better is known for: one element at a time. A masked key's value is -inf.
 void LineBuilder::elements(Value line, Value position) {
   const AttentionShape &shape = kernel.shape;
-  if (shape.others.empty() && !shape.mask)
+  SmallVector<const OtherTerm *> terms;
+  for (const OtherTerm &term : shape.others)
+    if (term.bias == BiasKind::Element)
+      terms.push_back(&term);
+  std::optional<subscript::Expr> mask;
+  for (const MaskPart &part : shape.masks)
+    if (part.kind == BiasKind::Element)
+      mask = mask ? logicalAnd(*mask, part.predicate) : part.predicate;
+  if (terms.empty() && !mask)
     return;
   b.loop(lowKey, highKey, 1, [&](Value key) {
-    std::map<std::string, Value> at = kernel.axes;
-    for (auto [axis, name] : llvm::zip(shape.queryAxes, shape.space.query))
-      at[name] = kernel.axisOf(axis, position);
-    for (auto [axis, name] : llvm::zip(shape.keyAxes, shape.space.key))
-      at[name] = kernel.axisOf(axis, key);
+    std::map<std::string, Value> at = kernel.axesAt(position, key);
     Value where = b.add(line, b.sub(key, lowKey));
-    auto addTerm = [&](const OtherTerm &term) {
-      Value sum = b.addf(b.scalar(kernel.lineBuffer, where), element(term, at));
-      b.storeScalar(sum, kernel.lineBuffer, where);
-    };
     auto addAll = [&] {
-      for (const OtherTerm &term : shape.others)
-        if (term.guard)
-          b.when(predicate(*term.guard, at), [&] { addTerm(term); });
+      for (const OtherTerm *term : terms) {
+        auto add = [&] {
+          Value sum = b.addf(b.scalar(kernel.lineBuffer, where), kernel.element(*term, at));
+          b.storeScalar(sum, kernel.lineBuffer, where);
+        };
+        if (term->guard)
+          b.when(kernel.predicate(*term->guard, at), add);
         else
-          addTerm(term);
+          add();
+      }
     };
-    if (!shape.mask)
+    if (!mask)
       return addAll();
-    b.when(predicate(*shape.mask, at), addAll, [&] {
-      b.storeScalar(b.constantScalar(-std::numeric_limits<float>::infinity()), kernel.lineBuffer, where);
-    });
+    b.when(kernel.predicate(*mask, at), addAll,
+           [&] { b.storeScalar(b.constantScalar(-std::numeric_limits<float>::infinity()), kernel.lineBuffer, where); });
   });
 }
 
@@ -150,7 +136,7 @@ void LineBuilder::row(Value row) {
   SmallVector<Value> origins;
   for (unsigned t = 0; t < kernel.shape.offsets.size(); ++t)
     origins.push_back(logitsOrigin(t, row, position));
-  mapTerms(line, origins);
+  mapTerms(line, position, origins);
   elements(line, position);
 }
 

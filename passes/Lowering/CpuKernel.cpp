@@ -12,6 +12,7 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
   Value zero = b.index(0), nothing = b.constant(-std::numeric_limits<float>::infinity());
   Value groups = b.divide(b.add(rows, tileRows - 1), tileRows);
   packQueries(firstRow, rows, groups);
+  prepareGates(firstRow, rows, groups);
   b.loop(zero, b.mul(groups, tileRows), 1, [&](Value row) {
     b.store(nothing, maximaBuffer, b.mul(row, lanes));
     b.storeScalar(b.constantScalar(0), sumsBuffer, row);
@@ -34,12 +35,10 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
     if (!shape.offsets.empty())
       b.loop(zero, groups, 1, [&](Value group) {
         auto [low, high] = live(group);
-        Value from = b.mul(b.divide(b.maximum(low, zero), tileVectors * lanes), tileVectors * lanes);
         b.when(b.less(low, high), [&, high = high] {
           for (unsigned term = 0; term < shape.offsets.size(); ++term)
             offsetLogits(term, group, firstRow, lowKey, high);
         });
-        (void)from;
       });
     if (lineBias)
       biasLines(firstRow, rows, lowKey, highKey);
@@ -47,7 +46,7 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
     // Panels outside, row groups inside: a panel stays in L1 while every group passes over it.
     auto tileAllGroups = [&](Value vector, int64_t vectors, bool last) {
       b.loop(zero, groups, 1, [&](Value group) {
-        if (!shape.visible)
+        if (!shape.visible && !lowVisible)
           return scoreTile(group, firstRow, lowKey, vector, vectors, last);
         auto [low, high] = live(group);
         Value key = b.mul(vector, lanes);
@@ -74,7 +73,7 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
                [&](Value row) { rowSoftmax(row, lowKey, lowVector, highVector); });
         accumulateValues(group, firstRow, lowKey, low, high);
       };
-      if (shape.visible)
+      if (shape.visible || lowVisible)
         b.when(b.less(low, high), body);
       else
         body();
@@ -83,66 +82,10 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
   writeRows(firstRow, rows);
 }
 
-namespace {
-
-struct PhaseFunction {
-  func::FuncOp function;
-  ValueRange inputs, sizes;
-  Value output, shared, local, begin, end;
-};
-
-PhaseFunction createPhase(ImplicitLocOpBuilder &builder, ModuleOp module, const KernelPlan &plan, StringRef suffix) {
-  auto memory = [&](ElementType type) -> Type {
-    Type element = type == ElementType::F32   ? Type(builder.getF32Type())
-                   : type == ElementType::F16 ? Type(builder.getF16Type())
-                                              : Type(builder.getBF16Type());
-    return MemRefType::get({ShapedType::kDynamic}, element);
-  };
-  SmallVector<Type> types;
-  for (const TensorArgument &input : plan.inputs)
-    types.push_back(memory(input.type));
-  types.push_back(memory(plan.output.type));
-  types.append(plan.sizes.size(), builder.getIndexType());
-  types.append(2, MemRefType::get({ShapedType::kDynamic}, builder.getI8Type()));
-  types.append(2, builder.getIndexType());
-  builder.setInsertionPointToEnd(module.getBody());
-  auto function = func::FuncOp::create(builder, plan.name + suffix.str(), builder.getFunctionType(types, {}));
-  Block *body = function.addEntryBlock();
-  builder.setInsertionPointToStart(body);
-  ValueRange all = body->getArguments();
-  size_t inputs = plan.inputs.size(), sizes = plan.sizes.size();
-  return {function,
-          all.take_front(inputs),
-          all.slice(inputs + 1, sizes),
-          all[inputs],
-          all[inputs + 1 + sizes],
-          all[inputs + 2 + sizes],
-          all[inputs + 3 + sizes],
-          all[inputs + 4 + sizes]};
-}
-
-/// Sizes of the leading axes at run time: a constant, or the kernel's size argument of that axis's dimension.
-SmallVector<Value> leadingSizes(CpuKernel &kernel, const KernelPlan &plan, ValueRange sizes) {
-  SmallVector<Value> result;
-  size_t runtime = 0;
-  for (const std::string &axis : kernel.shape.space.leading) {
-    int64_t size = kernel.shape.space.sizes.at(axis);
-    if (size != subscript::kRuntime)
-      result.push_back(kernel.b.index(size));
-    else
-      result.push_back(sizes[runtime++]);
-  }
-  return result;
-}
-
-} // namespace
-
 static void emitPack(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
   VectorBuilder &b = kernel.b;
-  PhaseFunction phase = createPhase(b.builder, module, plan, "_pack");
-  kernel.arguments = phase.inputs;
-  kernel.shared = phase.shared;
-  kernel.local = phase.local;
+  PhaseFunction phase = createPhase(b.builder, module, plan, "pack");
+  kernel.openStage(kernel, phase);
   // One item a panel, the tables one after the other.
   int64_t first = 0;
   for (auto [number, term] : llvm::enumerate(kernel.shape.offsets)) {
@@ -150,40 +93,45 @@ static void emitPack(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
     int64_t stride = (term.depth + 1) * kernel.lanes;
     int64_t items = table.copies * table.panels;
     Value low = b.maximum(phase.begin, b.index(first)), high = b.minimum(phase.end, b.index(first + items));
-    Value target = b.view(phase.shared, b.index(table.buffer.offset), table.buffer.floats);
+    Value target = b.view(kernel.shared, b.index(table.buffer.offset), table.buffer.floats);
     b.loop(low, high, 1, [&](Value item) {
       Value local = b.sub(item, b.index(first));
       Value copy = b.divide(local, table.panels), panel = b.remainder(local, table.panels);
-      // Leading axes of static size, the last one fastest.
-      Value rest = copy;
-      for (const std::string &axis : llvm::reverse(kernel.shape.space.leading)) {
-        int64_t size = kernel.shape.space.sizes.at(axis);
-        if (size == subscript::kRuntime) {
-          kernel.axes[axis] = b.index(0);
-          continue;
-        }
-        kernel.axes[axis] = b.remainder(rest, size);
-        rest = b.divide(rest, size);
-      }
-      kernel.packPanels(phase.inputs[term.table], kernel.baseOf(term.tableBase), term.rowStride, term.depthStride,
+      kernel.enterCopy(term.tableAxes, copy);
+      kernel.packPanels(kernel.arguments[term.table], kernel.baseOf(term.tableBase), term.rowStride, term.depthStride,
                         term.rows, term.depth, 0, term.sign < 0, table.factor, target,
                         b.mul(copy, table.panels * stride), stride, panel);
     });
     first += items;
   }
-  func::ReturnOp::create(b.builder);
+  // Score tables: one item a row.
+  for (unsigned number = 0; number < kernel.prepared.size(); ++number) {
+    const PreparedBias &bias = kernel.prepared[number];
+    if (bias.kind != BiasKind::Table)
+      continue;
+    int64_t rows = kernel.shape.queries;
+    int64_t items = countOf(bias.axes, kernel.shape.space) * rows;
+    Value low = b.maximum(phase.begin, b.index(first)), high = b.minimum(phase.end, b.index(first + items));
+    Value target = b.view(kernel.shared, b.index(bias.buffer.offset), bias.buffer.floats);
+    b.loop(low, high, 1, [&](Value item) {
+      Value local = b.sub(item, b.index(first));
+      Value copy = b.divide(local, rows);
+      kernel.enterCopy(bias.axes, copy);
+      kernel.prepare(number, target, b.mul(copy, bias.copyFloats), b.remainder(local, rows));
+    });
+    first += items;
+  }
   plan.phases.push_back({phase.function.getSymName().str(), "pack", {first, 0, {}}});
 }
 
 static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
   VectorBuilder &b = kernel.b;
-  PhaseFunction phase = createPhase(b.builder, module, plan, "_attend");
-  kernel.arguments = phase.inputs;
-  kernel.output = phase.output;
-  kernel.shared = phase.shared;
-  kernel.local = phase.local;
+  PhaseFunction phase = createPhase(b.builder, module, plan, "attend");
+  kernel.openStage(kernel, phase);
   kernel.openBuffers();
-  SmallVector<Value> sizes = leadingSizes(kernel, plan, phase.sizes);
+  SmallVector<Value> sizes;
+  for (const Extent &extent : kernel.leading)
+    sizes.push_back(extentIn(phase, b.builder, plan, extent));
 
   b.loop(phase.begin, phase.end, 1, [&](Value item) {
     Value chunk = b.remainder(item, kernel.chunks);
@@ -201,7 +149,9 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
     b.when(arith::OrIOp::create(b.builder, firstOfHead, firstOfRun), [&] {
       kernel.packKeys();
       kernel.packValues();
+      kernel.prepareHead();
     });
+    kernel.findVisible();
     if (kernel.packedValues.floats) {
       kernel.valueBase = b.index(0);
       kernel.valueStride = kernel.widthVectors * kernel.lanes;
@@ -209,6 +159,7 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
       kernel.valueBase = kernel.baseOf(kernel.shape.value.base);
       kernel.valueStride = kernel.shape.value.key;
     }
+    kernel.testValues();
     Value low = b.mul(chunk, kernel.rowsPerItem);
     Value high = b.minimum(b.add(low, kernel.rowsPerItem), b.index(kernel.shape.queries));
     b.loop(low, high, kernel.rowBlock, [&](Value firstRow) {
@@ -216,27 +167,22 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
       kernel.rowBlockBody(firstRow, rows);
     });
   });
-  func::ReturnOp::create(b.builder);
 
   SizeExpression items;
   int64_t count = kernel.chunks;
-  size_t runtime = 0;
-  for (const std::string &axis : kernel.shape.space.leading) {
-    int64_t size = kernel.shape.space.sizes.at(axis);
-    if (size == subscript::kRuntime)
-      items.factors.push_back(plan.sizes[runtime++]);
+  for (const Extent &extent : kernel.leading) {
+    if (extent.name.empty())
+      count *= extent.fixed;
     else
-      count *= size;
+      items.factors.push_back(extent.name);
   }
   (items.factors.empty() ? items.fixed : items.scaled) = count;
   plan.phases.push_back({phase.function.getSymName().str(), "attend", items});
 }
 
 void skewer::emitCpuKernel(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
-  kernel.planWorkspace();
-  if (!kernel.shape.offsets.empty())
+  bool tables = llvm::any_of(kernel.prepared, [](const PreparedBias &bias) { return bias.kind == BiasKind::Table; });
+  if (!kernel.shape.offsets.empty() || tables)
     emitPack(kernel, module, plan);
   emitAttend(kernel, module, plan);
-  plan.sharedBytes = {kernel.sharedBytes, 0, {}};
-  plan.localBytes = kernel.localBytes;
 }

@@ -1,12 +1,12 @@
 // The parts of a fused attention on a CPU, and the state they share while one kernel is emitted.
 //
-// One work item is a run of query rows of one leading index (batch, head). It packs that head's keys once, then goes
-// through blocks of `rowBlock` rows × `keyBlock` keys:
+// One work item is a run of query rows of one leading index (batch, head). It packs that head's keys and prepares what
+// is added to its scores (PreparedBias) once, then goes through blocks of `rowBlock` rows × `keyBlock` keys:
 //
 //   packQueries      rows × depth, scaled by scale·log2(e), zero below the last row
 //   offsetLogits     for each offset term: rows × the window of its table that the block reaches (Band)
-//   biasLines        where more than one such window, or another term, adds up: rows × keys
-//   scoreTile        the matmul, plus a skewed load of a window or a line
+//   biasLines        where windows over map axes, or terms of no class, add up: rows × keys
+//   scoreTile        the matmul, plus a (skewed) load of each window, prepared line, table or row
 //   rowSoftmax       running maximum, exp2, sums
 //   accumulateValues probabilities × values
 //
@@ -14,7 +14,8 @@
 // (arXiv:1809.04281) section 3.4.1 for the skew that the start address of a load replaces.
 #pragma once
 #include "passes/Lowering/AttentionShape.h"
-#include "passes/Lowering/KernelPlan.h"
+#include "passes/Lowering/EmitIndex.h"
+#include "passes/Lowering/PhaseFunction.h"
 #include "passes/Lowering/VectorBuilder.h"
 
 namespace skewer {
@@ -27,15 +28,35 @@ struct Buffer {
 
 /// A table packed for the band: panels of `lanes` columns × depth, columns in the order of key minus query.
 struct PackedTable {
-  Buffer buffer;            // in the shared workspace
-  int64_t panels = 0;       // of one copy
-  int64_t copies = 1;       // one for each leading index if the table differs by it, else 1
-  int64_t constant = 0;     // column of (query axis 0, key axis 0)
-  double factor = 1;        // table entries are multiplied by this
-  Buffer queries;           // rows × depth of its own if the content's scaled queries do not serve
+  Buffer buffer;        // in the shared workspace
+  int64_t panels = 0;   // of one copy
+  int64_t copies = 1;   // one for each tuple of OffsetTerm::tableAxes
+  int64_t constant = 0; // column of (query axis 0, key axis 0)
+  double factor = 1;    // table entries are multiplied by this
+  Buffer queries;       // rows × depth of its own if the content's scaled queries do not serve
   bool ownQueries = false;
-  Buffer logits;            // rows × logitsStride in the worker's workspace
+  Buffer logits; // rows × logitsStride in the worker's workspace
   int64_t logitsStride = 0, margin = 0;
+};
+
+/// Summands without a contraction, or parts of the mask, whose values are prepared before the scores are computed: by
+/// `prepare` once for each run of work items of a head, or (a score table) in the pack phase.
+///
+/// A Difference of one pair of axes is a line that each row reads one element earlier than the row before it, as the
+/// band is; over maps it has a dimension for each pair. A Key line is the same for all rows.
+struct PreparedBias {
+  BiasKind kind = BiasKind::Key;
+  std::vector<unsigned> terms;   // of shape.others; their values are added up
+  std::vector<unsigned> masks;   // of shape.masks: 0 where all hold, -inf elsewhere
+  std::vector<std::string> axes; // score table: leading axes with a copy each
+  Buffer buffer;                 // score table: in the shared workspace
+  int64_t copyFloats = 0;        // of one copy
+  std::vector<int64_t> strides;  // Difference: of each pair of axes; Table: of a row
+  int64_t origin = 0;            // of difference (0, …, 0)
+  Buffer gates;                  // one factor a row of the block, if a term has gates
+
+  bool isMask() const { return !masks.empty(); }
+  bool overMap() const { return kind == BiasKind::Difference && strides.size() > 1; }
 };
 
 struct CpuKernel {
@@ -49,43 +70,76 @@ struct CpuKernel {
   int64_t tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem;
   // Derived.
   int64_t lanes, depth, keyVectors, widthVectors, panelStride, lineStride, lineMargin, scoreStride, chunks;
-  bool manyKeyBlocks, skewedBias, lineBias;
-  std::vector<int64_t> contentOffset; // of each content term in the packed depth
+  bool manyKeyBlocks;
+  bool lineBias;                      // rows have bias lines: see biasLines
+  bool lineMask;                      // … in which masked keys are -inf
+  std::vector<int64_t> contentOffset; // of each content term in the packed depth; terms with the same queries share one
   std::vector<PackedTable> tables;
+  std::vector<PreparedBias> prepared;
   Buffer packedKeys, packedValues, queries, scores, accumulators, maxima, sums, scales, line;
   int64_t localBytes = 0, sharedBytes = 0;
 
-  // While emitting the attend phase.
-  mlir::ValueRange arguments;      // input buffers
+  // From the stage: how many of each leading axis there are, and what a phase begins with: it sets `arguments`,
+  // `output`, `shared` and `local` from the phase's own.
+  std::vector<Extent> leading;
+  std::function<void(CpuKernel &, const PhaseFunction &)> openStage;
+
+  // While emitting a phase.
+  IndexEmitter::Read reads; // of the kernel's run-time index operands
+  llvm::SmallVector<mlir::Value> arguments; // flat memory of each of operandsOf(attention)
   mlir::Value output, shared, local;
   std::map<std::string, mlir::Value> axes; // values of the leading axes
-  mlir::Value leadingIndex;        // flat
+  mlir::Value leadingIndex;                // flat
   mlir::Value keysBuffer, valuesBuffer, queriesBuffer, scoresBuffer, accumulatorsBuffer, maximaBuffer, sumsBuffer,
       scalesBuffer, lineBuffer;
   std::vector<mlir::Value> tableBuffers, logitsBuffers, ownQueriesBuffers;
-  mlir::Value valueBase;           // element offset of (key 0, width 0)
+  mlir::Value valueBase; // element offset of (key 0, width 0)
   int64_t valueStride = 0;
+  std::vector<mlir::Value> preparedBuffers, gateBuffers;
+  mlir::Value lowVisible, highVisible; // keys outside are masked for all queries of this head; null without such a mask
+  mlir::Value valuesFinite;            // whether a masked key's value may be multiplied by 0; null without such masks
 
   void planWorkspace();
+  void planPrepared();
   void openBuffers();
-  mlir::Value baseOf(const subscript::Expr &);
+  bool isContentRepeated(unsigned term) const; // its queries stand there already
+  bool readsWhole(const OffsetTerm &term) const {
+    return term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys);
+  }
+  /// The number of the copy that belongs to the current leading axes; and back, at the start of a copy's preparation.
+  mlir::Value copyOf(const std::vector<std::string> &axes);
+  void enterCopy(const std::vector<std::string> &axes, mlir::Value copy);
+  mlir::Value baseOf(const subscript::Expr &); // at the current leading axes
   mlir::Value axisOf(const MapAxis &, mlir::Value position);
 
   // One part each; see the file of that name.
   void packPanels(mlir::Value source, mlir::Value sourceBase, int64_t rowStride, int64_t depthStride, int64_t rows,
                   int64_t depth, int64_t depthOffset, bool reversed, double factor, mlir::Value target,
-                  mlir::Value targetBase, int64_t stride, mlir::Value panel);
+                  mlir::Value targetBase, int64_t stride, mlir::Value panel, bool accumulate = false);
   void packKeys();
   void packValues();
   void packQueries(mlir::Value firstRow, mlir::Value rows, mlir::Value groups);
   void offsetLogits(unsigned term, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value highKey);
   mlir::Value logitsStart(unsigned term, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey);
+  void prepare(unsigned number, mlir::Value target, mlir::Value targetBase, mlir::Value queryRow = {});
+  void prepareHead();
+  void findVisible();
+  void testValues();
+  void prepareGates(mlir::Value firstRow, mlir::Value rows, mlir::Value groups);
+  void addPrepared(mlir::Value row, mlir::Value position, mlir::Value key, int64_t vectors, bool last,
+                   llvm::SmallVector<mlir::Value> &sums);
+  void hideMasked(mlir::Value position, mlir::Value key, int64_t vectors, llvm::SmallVector<mlir::Value> &sums);
+  /// One element of a term without its gates and its guard, in base 2; whether a predicate holds; axis values of a
+  /// pair.
+  mlir::Value element(const OtherTerm &term, std::map<std::string, mlir::Value> at);
+  mlir::Value predicate(const subscript::Expr &expression, const std::map<std::string, mlir::Value> &at);
+  mlir::Value indexOf(const subscript::Expr &expression, const std::map<std::string, mlir::Value> &at);
+  std::map<std::string, mlir::Value> axesAt(mlir::Value query, mlir::Value key);
   void biasLines(mlir::Value firstRow, mlir::Value rows, mlir::Value lowKey, mlir::Value highKey);
   void scoreTile(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value vector, int64_t vectors,
                  bool last);
   void rowSoftmax(mlir::Value row, mlir::Value lowKey, mlir::Value lowVector, mlir::Value highVector);
-  void accumulateValues(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low,
-                        mlir::Value high);
+  void accumulateValues(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low, mlir::Value high);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
   void rowBlockBody(mlir::Value firstRow, mlir::Value rows);
 
@@ -98,8 +152,8 @@ struct CpuKernel {
   std::pair<mlir::Value, mlir::Value> liveKeys(mlir::Value firstRow, int64_t rows, mlir::Value low, mlir::Value high);
 };
 
-/// Phase functions: `NAME_pack` (tables; only if there are any) and `NAME_attend`, added to the module; the plan's phases
-/// and workspace are filled in.
+/// Phase functions: `NAME_pack` (tables; only if there are any) and `NAME_attend`, added to the module and to the
+/// plan's phases. `planWorkspace` has been called; `leading` and `openStage` are set.
 void emitCpuKernel(CpuKernel &, mlir::ModuleOp, KernelPlan &);
 
 } // namespace skewer

@@ -1,9 +1,16 @@
 // The band: q_i · R for the columns of a packed table that a row group can reach. Column u belongs to key - query =
 // u - constant, so that the skew is only where the next load starts.
 #include "passes/Lowering/CpuKernel.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace skewer;
+
+// Steps of the depth that are summed up by themselves where the logits may be large (queries that are not scaled): one
+// chain over 64 steps loses 4.1e-6 of the largest output on a 64x64 map with tables of 0.3 standard deviation.
+static constexpr int64_t kChunk = 16;
+// Entries that are multiplied by this or more are such logits.
+static constexpr double kLargeFactor = 2;
 
 /// First and last value of an axis over a row group: where the axis wraps inside the group, its whole extent.
 static std::pair<Value, Value> axisRange(CpuKernel &kernel, const MapAxis &axis, Value first, Value last) {
@@ -14,8 +21,8 @@ static std::pair<Value, Value> axisRange(CpuKernel &kernel, const MapAxis &axis,
   if (axis.inner * axis.extent >= kernel.shape.queries)
     return {low, high};
   int64_t period = axis.inner * axis.extent;
-  Value same = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, b.divide(first, period),
-                                     b.divide(last, period));
+  Value same =
+      arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, b.divide(first, period), b.divide(last, period));
   return {b.select(same, low, b.index(0)), b.select(same, high, b.index(axis.extent - 1))};
 }
 
@@ -47,22 +54,25 @@ void CpuKernel::offsetLogits(unsigned number, Value group, Value firstRow, Value
   end = b.minimum(end, b.index(table.panels - tileVectors));
 
   int64_t stride = (term.depth + 1) * lanes;
-  Value copy = table.copies > 1 ? b.mul(leadingIndex, table.panels * stride) : b.index(0);
-  if (table.copies > 1 && shape.space.leading.size() > 1) {
-    // Tables are not repeated for run-time axes (the batch), which are the outermost.
-    copy = b.mul(b.remainder(leadingIndex, table.copies), table.panels * stride);
-  }
+  Value copy = b.mul(copyOf(term.tableAxes), table.panels * stride);
   int64_t rowStride = table.ownQueries ? term.depth : depth;
   Value rowsBase = b.mul(group, tileRows * rowStride);
   Value target = b.add(b.mul(group, tileRows * table.logitsStride), table.margin);
+  bool large = !readsWhole(term) || table.ownQueries || std::abs(table.factor) >= kLargeFactor;
+  int64_t chunk = large ? kChunk : term.depth;
   auto tile = [&](Value panel, int64_t vectors) {
-    SmallVector<Value> sums(tileRows * vectors, b.constant(0));
-    sums = multiply(tileRows, vectors, term.depth, sums, ownQueriesBuffers[number], rowsBase, rowStride,
-                    tableBuffers[number], b.add(copy, b.mul(panel, stride)), stride);
     Value column = b.add(target, b.mul(b.sub(panel, start), lanes));
-    for (int64_t r = 0; r < tileRows; ++r)
-      for (int64_t v = 0; v < vectors; ++v)
-        b.store(sums[r * vectors + v], logitsBuffers[number], b.add(column, r * table.logitsStride + v * lanes));
+    Value panelBase = b.add(copy, b.mul(panel, stride));
+    for (int64_t first = 0; first < std::max<int64_t>(term.depth, 1); first += chunk) {
+      SmallVector<Value> sums(tileRows * vectors, b.constant(0));
+      sums = multiply(tileRows, vectors, std::min(chunk, term.depth - first), sums, ownQueriesBuffers[number],
+                      b.add(rowsBase, first), rowStride, tableBuffers[number], b.add(panelBase, first * lanes), stride);
+      for (int64_t r = 0; r < tileRows; ++r)
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value at = b.add(column, r * table.logitsStride + v * lanes), sum = sums[r * vectors + v];
+          b.store(first ? b.addf(sum, b.load(logitsBuffers[number], at)) : sum, logitsBuffers[number], at);
+        }
+    }
   };
   // Whole tiles first, then single vectors: one more tile would do up to three vectors too many.
   Value count = b.maximum(b.sub(end, start), b.index(0));

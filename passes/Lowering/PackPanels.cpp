@@ -8,11 +8,12 @@ using namespace skewer;
 
 static constexpr double kLog2e = 1.4426950408889634;
 
-/// Panel `panel` of `target`: row depthOffset+d holds, in lane n, source row panel*lanes + n at depth d; lanes beyond the
-/// last row are 0. With `reversed`, source rows count from the last one down.
+/// Panel `panel` of `target`: row depthOffset+d holds, in lane n, source row panel*lanes + n at depth d; lanes beyond
+/// the last row are 0. With `reversed`, source rows count from the last one down. With `accumulate` the panel is added
+/// to.
 void CpuKernel::packPanels(Value source, Value sourceBase, int64_t rowStride, int64_t depthStride, int64_t rows,
                            int64_t termDepth, int64_t depthOffset, bool reversed, double factor, Value target,
-                           Value targetBase, int64_t stride, Value panel) {
+                           Value targetBase, int64_t stride, Value panel, bool accumulate) {
   Value first = b.mul(panel, lanes);
   Value base = b.add(targetBase, b.add(b.mul(panel, stride), depthOffset * lanes));
   auto rowOffset = [&](Value row) {
@@ -29,9 +30,13 @@ void CpuKernel::packPanels(Value source, Value sourceBase, int64_t rowStride, in
             b.less(row, b.index(rows)),
             [&] {
               Value x = b.scalar(source, b.add(rowOffset(row), b.mul(d, depthStride)));
-              b.storeScalar(b.mulf(x, scaleScalar), target, at);
+              x = b.mulf(x, scaleScalar);
+              b.storeScalar(accumulate ? b.addf(x, b.scalar(target, at)) : x, target, at);
             },
-            [&] { b.storeScalar(b.constantScalar(0), target, at); });
+            [&] {
+              if (!accumulate)
+                b.storeScalar(b.constantScalar(0), target, at);
+            });
       }
     });
   };
@@ -52,7 +57,8 @@ void CpuKernel::packPanels(Value source, Value sourceBase, int64_t rowStride, in
           block = vector::TransposeOp::create(b.builder, block, ArrayRef<int64_t>{1, 0});
           for (int64_t lane = 0; lane < lanes; ++lane) {
             Value line = vector::ExtractOp::create(b.builder, block, ArrayRef<int64_t>{lane});
-            b.store(line, target, b.add(base, b.mul(b.add(d, lane), lanes)));
+            Value at = b.add(base, b.mul(b.add(d, lane), lanes));
+            b.store(accumulate ? b.addf(line, b.load(target, at)) : line, target, at);
           }
         });
         if (blocked < termDepth)
@@ -61,11 +67,18 @@ void CpuKernel::packPanels(Value source, Value sourceBase, int64_t rowStride, in
 }
 
 void CpuKernel::packKeys() {
-  for (auto [term, offset] : llvm::zip(shape.content, contentOffset)) {
+  for (unsigned number = 0; number < shape.content.size(); ++number) {
+    const ContentTerm &term = shape.content[number];
     Value base = baseOf(term.key.base);
+    // q·k + q·E = q·(k + E): what meets the same queries is added up, in units of the first of them.
+    bool repeated = isContentRepeated(number);
+    double factor = 1;
+    for (unsigned before = 0; repeated && before < number; ++before)
+      if (contentOffset[before] == contentOffset[number] && !isContentRepeated(before))
+        factor = term.scale / shape.content[before].scale;
     b.loop(b.index(0), b.index(keyVectors), 1, [&](Value panel) {
-      packPanels(arguments[term.key.argument], base, term.key.key, term.key.depth, shape.keys, term.depth, offset,
-                 false, 1.0, keysBuffer, b.index(0), panelStride, panel);
+      packPanels(arguments[term.key.argument], base, term.key.key, term.key.depth, shape.keys, term.depth,
+                 contentOffset[number], false, factor, keysBuffer, b.index(0), panelStride, panel, repeated);
     });
   }
 }
@@ -126,15 +139,17 @@ void CpuKernel::packQueries(Value firstRow, Value rows, Value groups) {
           });
     });
   };
-  for (auto [term, offset] : llvm::zip(shape.content, contentOffset))
-    pack(term.query, term.depth, term.scale, queriesBuffer, depth, offset);
+  for (unsigned number = 0; number < shape.content.size(); ++number)
+    if (const ContentTerm &term = shape.content[number]; !isContentRepeated(number))
+      pack(term.query, term.depth, term.scale, queriesBuffer, depth, contentOffset[number]);
   for (auto [number, term] : llvm::enumerate(shape.offsets))
     if (tables[number].ownQueries)
       pack(term.query, term.depth, term.scale, ownQueriesBuffers[number], term.depth, 0);
 }
 
-Value CpuKernel::baseOf(const subscript::Expr &expression) { return emitIndex(b.builder, b.builder.getLoc(), expression, axes); }
-
-Value CpuKernel::axisOf(const MapAxis &axis, Value position) {
-  return b.remainder(b.divide(position, axis.inner), axis.extent);
+bool CpuKernel::isContentRepeated(unsigned term) const {
+  for (unsigned before = 0; before < term; ++before)
+    if (contentOffset[before] == contentOffset[term])
+      return true;
+  return false;
 }

@@ -3,6 +3,7 @@
 #include "passes/Lowering/AttentionShape.h"
 #include "passes/Passes.h"
 #include "passes/Schedule/CostModel.h"
+#include "passes/Schedule/Prediction.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -14,30 +15,13 @@ namespace skewer {
 
 namespace {
 
-AttentionSizes sizesOf(const AttentionShape &shape) {
-  AttentionSizes sizes{shape.queries, shape.keys, 0, shape.width};
-  for (const ContentTerm &term : shape.content)
-    sizes.depth += term.depth;
-  bool line = !shape.others.empty() || shape.mask || shape.offsets.size() > 1;
-  for (const OffsetTerm &term : shape.offsets) {
-    bool whole = term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys);
-    line |= !whole;
-    if (whole)
-      ++sizes.extraPerKey;
-    else
-      sizes.extraPerRow += term.keyAxis.extent + term.queryAxis.extent;
-  }
-  sizes.extraPerKey += line;
-  return sizes;
-}
-
 /// How each term is computed, in the order of the terms.
 SmallVector<StringAttr> strategiesOf(attn::AttentionOp attention, const AttentionShape &shape) {
   SmallVector<StringAttr> strategies;
-  size_t offsets = 0;
+  size_t offsets = 0, others = 0;
   for (TermRole role : shape.roles) {
     StringRef name = role == TermRole::Content ? "matmul"
-                     : role == TermRole::Other ? "element"
+                     : role == TermRole::Other ? nameOf(shape.others[others++].bias)
                      : shape.offsets[offsets].keyAxis.isWhole(shape.keys) ? "band"
                                                                           : "axis_logits";
     offsets += role == TermRole::Offset;

@@ -1,0 +1,58 @@
+// One element of a term at a time, at any pair of positions: what is prepared, and what nothing better is known for.
+#include "passes/Lowering/CpuKernel.h"
+#include "passes/Lowering/EmitIndex.h"
+
+using namespace mlir;
+using namespace skewer;
+
+static constexpr double kLog2e = 1.4426950408889634;
+
+Value CpuKernel::indexOf(const subscript::Expr &expression, const std::map<std::string, Value> &at) {
+  return IndexEmitter(b.builder, b.builder.getLoc(), at, reads).emit(expression);
+}
+
+Value CpuKernel::predicate(const subscript::Expr &expression, const std::map<std::string, Value> &at) {
+  return IndexEmitter(b.builder, b.builder.getLoc(), at, reads).emitPredicate(expression);
+}
+
+Value CpuKernel::baseOf(const subscript::Expr &expression) { return indexOf(expression, axes); }
+
+Value CpuKernel::axisOf(const MapAxis &axis, Value position) {
+  return b.remainder(b.divide(position, axis.inner), axis.extent);
+}
+
+std::map<std::string, Value> CpuKernel::axesAt(Value query, Value key) {
+  std::map<std::string, Value> at = axes;
+  if (query)
+    for (auto [axis, name] : llvm::zip(shape.queryAxes, shape.space.query))
+      at[name] = axisOf(axis, query);
+  if (key)
+    for (auto [axis, name] : llvm::zip(shape.keyAxes, shape.space.key))
+      at[name] = axisOf(axis, key);
+  return at;
+}
+
+Value CpuKernel::element(const OtherTerm &term, std::map<std::string, Value> at) {
+  std::function<Value(size_t, Value)> contract = [&](size_t level, Value sum) -> Value {
+    if (level < term.einsum.contracted.size()) {
+      const std::string &axis = term.einsum.contracted[level];
+      return b.loop(b.index(0), b.index(term.einsum.sizes.at(axis)), 1, ValueRange{sum},
+                    [&](Value d, ValueRange carried) {
+                      at[axis] = d;
+                      return SmallVector<Value>{contract(level + 1, carried[0])};
+                    })[0];
+    }
+    Value product = b.constantScalar(1);
+    for (unsigned place = 0; place < term.arguments.size(); ++place)
+      if (!term.isGate(place))
+        product = b.mulf(product, b.scalar(arguments[term.arguments[place]], indexOf(term.offsets[place], at)));
+    return b.addf(sum, product);
+  };
+  Value sum = contract(0, b.constantScalar(0));
+  if (term.value) {
+    Value number = indexOf(*term.value, at);
+    Value wide = arith::IndexCastOp::create(b.builder, b.builder.getI64Type(), number);
+    sum = b.mulf(sum, arith::SIToFPOp::create(b.builder, b.f32, wide));
+  }
+  return b.mulf(sum, b.constantScalar(term.scale * kLog2e));
+}
