@@ -1,25 +1,24 @@
-// attn.attention on the generic path: one row of scores at a time.
+// An attention that cannot fuse: one row of scores at a time.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Lowering/GenericKernel.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
 
-bool Kernel::emitAttention(attn::AttentionOp op) {
+bool Kernel::emitRows(attn::AttentionOp op) {
   attn::ScoreSpace space = attn::scoreSpace(op);
   DictionaryAttr known = attn::sizesTo(op.getContext(), space.sizes);
   auto value = attn::resolve(op.getValueSpec(), op->getOperands(), known, std::nullopt);
   if (!value || !value->spec.result)
     return fail(op, "the value spec does not resolve");
-  auto extents = extentsOf(*value, op->getOperands());
+  auto extents = extentsOf(op);
   if (!extents)
-    return fail(op, "a run-time size is no dimension of the values");
-  for (const auto &[axis, size] : space.sizes)
-    if (size != subscript::kRuntime)
-      (*extents)[axis] = {"", size};
+    return fail(op, "a run-time size of the score is no operand's dimension");
   auto axesOf = [&](std::initializer_list<const std::vector<std::string> *> groups) {
     std::vector<Axis> axes;
     for (const std::vector<std::string> *group : groups)
@@ -66,59 +65,67 @@ bool Kernel::emitAttention(attn::AttentionOp op) {
     terms.push_back(std::move(described));
   }
 
-  Storage &row = scoreRows[op];
+  Storage row;
+  row.element = b.getF32Type();
+  row.shape = {{"", space.keys()}};
   row.masked = mask.has_value();
+  row.memory = memref::ViewOp::create(b, MemRefType::get({ShapedType::kDynamic}, row.element), phase.local, index(0),
+                                      ValueRange{index(space.keys())});
+  plan.localBytes = std::max<int64_t>(plan.localBytes, llvm::alignTo(space.keys() * 4, 64));
   Symbols symbols;
   addRuntimeSizes(*extents, symbols);
-  loops(axesOf({&space.leading, &space.query}), symbols, [&] {
-    auto visible = [&](Value otherwise, const std::function<Value()> &body) {
-      return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
-    };
-    auto place = [&] { return position(row, key, symbols); };
-    auto score = [&] {
-      Value sum = real(0);
-      for (const Term &term : terms) {
-        auto one = [&]() -> Value {
-          Value product = term.product.factors.empty() ? real(1) : dot(term.product, symbols);
-          if (term.value) {
-            Value integer = arith::IndexCastOp::create(b, b.getI64Type(), this->value(*term.value, symbols));
-            product = arith::MulFOp::create(b, product, arith::SIToFPOp::create(b, b.getF32Type(), integer));
-          }
-          return term.scale == 1 ? product : arith::MulFOp::create(b, product, real(term.scale)).getResult();
-        };
-        Value here = term.guard ? guarded(predicate(*term.guard, symbols), real(0), one) : one();
-        sum = arith::AddFOp::create(b, sum, here);
-      }
-      return sum;
-    };
-    // A NaN passes the maximum by and reaches the sum, and so the whole row.
-    Value largest = carry(keys, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
-      return {visible(so[0], [&]() -> Value {
-        Value one = score();
-        store(one, row, place());
-        return arith::MaxNumFOp::create(b, so[0], one);
-      })};
-    })[0];
-    Value sum = carry(keys, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
-      Value power = visible(real(0), [&]() -> Value {
-        return math::ExpOp::create(b, arith::SubFOp::create(b, load(row, place()), largest));
-      });
-      store(power, row, place());
-      return {arith::AddFOp::create(b, so[0], power)};
-    })[0];
-    Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
-    Value inverse = arith::DivFOp::create(b, real(1), arith::SelectOp::create(b, empty, real(1), sum));
-    Contraction output;
-    output.factors = {{&row, {key}}, {&storage[op.getValue()], value->subscripts[0]}};
-    output.contracted = keys;
-    output.parallel = axesOf({&space.value});
-    output.target = &storage[op.getResult()];
-    for (const subscript::Dimension &dimension : *value->spec.result)
-      output.targetSubscripts.push_back(subscript::flatIndex(dimension, value->sizes));
-    output.finish = [&](Value total) -> Value {
-      return arith::MulFOp::create(b, total, isa<VectorType>(total.getType()) ? spread(inverse) : inverse);
-    };
-    contract(output, symbols);
+  std::vector<Axis> outer = axesOf({&space.leading, &space.query});
+  items(outer, outer.size(), symbols, [&](ArrayRef<Axis> rest) {
+    loops(rest, symbols, [&] {
+      auto visible = [&](Value otherwise, const std::function<Value()> &body) {
+        return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
+      };
+      auto place = [&] { return position(row, key, symbols); };
+      auto score = [&] {
+        Value sum = real(0);
+        for (const Term &term : terms) {
+          auto one = [&]() -> Value {
+            Value product = term.product.factors.empty() ? real(1) : dot(term.product, symbols);
+            if (term.value) {
+              Value integer = arith::IndexCastOp::create(b, b.getI64Type(), this->value(*term.value, symbols));
+              product = arith::MulFOp::create(b, product, arith::SIToFPOp::create(b, b.getF32Type(), integer));
+            }
+            return term.scale == 1 ? product : arith::MulFOp::create(b, product, real(term.scale)).getResult();
+          };
+          Value here = term.guard ? guarded(predicate(*term.guard, symbols), real(0), one) : one();
+          sum = arith::AddFOp::create(b, sum, here);
+        }
+        return sum;
+      };
+      // A NaN passes the maximum by and reaches the sum, and so the whole row.
+      Value largest = carry(keys, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
+        return {visible(so[0], [&]() -> Value {
+          Value one = score();
+          store(one, row, place());
+          return arith::MaxNumFOp::create(b, so[0], one);
+        })};
+      })[0];
+      Value sum = carry(keys, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
+        Value power = visible(real(0), [&]() -> Value {
+          return math::ExpOp::create(b, arith::SubFOp::create(b, load(row, place()), largest));
+        });
+        store(power, row, place());
+        return {arith::AddFOp::create(b, so[0], power)};
+      })[0];
+      Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
+      Value inverse = arith::DivFOp::create(b, real(1), arith::SelectOp::create(b, empty, real(1), sum));
+      Contraction output;
+      output.factors = {{&row, {key}}, {&storage[op.getValue()], value->subscripts[0]}};
+      output.contracted = keys;
+      output.parallel = axesOf({&space.value});
+      output.target = &storage[op.getResult()];
+      for (const subscript::Dimension &dimension : *value->spec.result)
+        output.targetSubscripts.push_back(subscript::flatIndex(dimension, value->sizes));
+      output.finish = [&](Value total) -> Value {
+        return arith::MulFOp::create(b, total, isa<VectorType>(total.getType()) ? spread(inverse) : inverse);
+      };
+      contract(output, symbols);
+    });
   });
   return true;
 }

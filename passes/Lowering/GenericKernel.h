@@ -1,12 +1,15 @@
-// The generic path: every operation of a level 1 function as loops over buffers, for what did not fuse.
+// A kernel as stages (Stages.h), each with phases of its own: fused attentions, and loops over buffers for what stands
+// beside them.
 //
-// Each intermediate tensor has a buffer in the shared workspace; element-wise operations are linalg.generic, operations
-// with index expressions are loops whose innermost run is a vector where the subscripts allow it. Sums are in f32.
+// The result of a stage has a buffer in the shared workspace, or is the kernel's output. The loops' innermost run is a
+// vector where the subscripts allow it; the outermost axes count work items. Sums are in f32.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "passes/Lowering/KernelPlan.h"
+#include "passes/Lowering/CpuKernel.h"
+#include "passes/Lowering/EmitIndex.h"
+#include "passes/Lowering/Stages.h"
 #include "llvm/ADT/DenseMap.h"
 #include <functional>
 
@@ -15,9 +18,17 @@ namespace skewer::generic {
 /// Elements of a vector: one register of AVX2, half of one of AVX-512.
 constexpr int64_t kLanes = 8;
 
+/// A place in the shared workspace: an offset in bytes, which counts from the end of the fixed part and is multiplied
+/// by the run-time sizes where it is scaled.
+struct Place {
+  int64_t offset = 0;
+  bool scaled = false;
+};
+
 /// A tensor at level 4.
 struct Storage {
-  mlir::Value memory;           // memref<?xT>, flat, row-major; null for one number everywhere
+  mlir::Value memory;           // memref<?xT>, flat, row-major, in the phase that is being emitted
+  std::optional<Place> place;   // of a buffer
   std::optional<double> number; // that number
   std::vector<Extent> shape;
   mlir::Type element;
@@ -48,10 +59,23 @@ struct Contraction {
   std::function<mlir::Value(mlir::Value)> finish; // of an f32 or of a vector of them; may be absent
 };
 
+/// A fused attention before its phases are emitted.
+struct FusedAttention {
+  FusedAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, attn::CpuScheduleAttr schedule)
+      : shape(std::move(shape)), vectors(b, schedule.getLanes()), kernel(vectors, this->shape) {
+    kernel.schedule = schedule;
+    kernel.planWorkspace();
+  }
+  AttentionShape shape;
+  VectorBuilder vectors;
+  CpuKernel kernel;
+  Place tables; // in the shared workspace
+};
+
 class Kernel {
 public:
   Kernel(mlir::ModuleOp module, mlir::func::FuncOp function);
-  /// Adds the phase function, attaches the plan and removes the level 1 function. False after a diagnostic.
+  /// Adds the phase functions, attaches the plan and removes the function. False after a diagnostic.
   bool emit();
 
 private:
@@ -63,18 +87,49 @@ private:
   /// The size of each axis, run-time sizes by name. Nothing where a run-time size has no name.
   std::optional<std::map<std::string, Extent>> extentsOf(const attn::ResolvedEinsum &, mlir::ValueRange operands);
   std::optional<std::vector<Extent>> extentsOf(const subscript::Dimensions &, const std::map<std::string, Extent> &);
-  /// Offsets of all intermediates in the shared workspace, and their memory.
-  bool planWorkspace();
+  void collectExtents(const attn::ResolvedEinsum &, mlir::ValueRange operands, std::map<std::string, Extent> &);
+  /// Of the axes of an attention's score and values.
+  std::optional<std::map<std::string, Extent>> extentsOf(attn::AttentionOp);
+  /// Offsets of all buffers in the shared workspace (PlanBuffers.cpp).
+  bool planBuffers();
 
-  //===- What each operation becomes; false after a diagnostic --------------------===//
-  bool emit(mlir::Operation *);
+  //===- Phases (GenericPhases.cpp) -------------------------------------------------===//
+  /// The tensors in memory that a stage reads.
+  llvm::SmallVector<mlir::Value> readsOf(const Stage &);
+  /// Begins a phase in which `result` is written; memory of what the stage reads is at hand.
+  void beginPhase(const Stage &, llvm::StringRef title);
+  /// Gives everything that the stage reads or writes its memory in the phase.
+  void openMemory(const Stage &, const PhaseFunction &);
+  mlir::Value memoryIn(const PhaseFunction &, mlir::Value);
+  mlir::Value address(const Place &); // in bytes
+  /// The phase's work items: the first axes, as few as give enough of them but no more than `most`. The body is emitted
+  /// once, in a loop over the items, and gets the remaining axes.
+  void items(llvm::ArrayRef<Axis>, size_t most, Symbols &, const std::function<void(llvm::ArrayRef<Axis>)> &body);
+
+  //===- What each stage becomes; false after a diagnostic --------------------------===//
+  bool emit(const Stage &);
   bool emitEinsum(attn::EinsumOp);
-  bool emitIndexMap(attn::IndexMapOpInterface);
-  bool emitPosition(attn::PositionOp);
+  bool emitConcat(const Stage &, attn::ConcatOp);
   bool emitSoftmax(attn::SoftmaxOp);
-  bool emitAttention(attn::AttentionOp);
-  bool emitElementwise(mlir::Operation *);
-  void copy(const Storage &from, const Storage &to);
+  bool emitRows(attn::AttentionOp);
+  bool emitFused(const Stage &, attn::AttentionOp);
+  bool emitElementwise(const Stage &);
+
+  //===- Element by element (GenericElementwise.cpp) --------------------------------===//
+  using Point = std::vector<subscript::Expr>;
+  /// An element of a tensor that is in memory or computed on the way, as f32; along `vectorAxis` (if not empty)
+  /// `kLanes` of them. Null after a diagnostic.
+  mlir::Value element(mlir::Value tensor, const Point &, const Symbols &, const std::string &vectorAxis);
+  mlir::Value produce(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
+  mlir::Value arithmetic(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
+  /// Whether `element` can give vectors along an axis.
+  bool vectorises(mlir::Value tensor, const Point &, const std::string &axis);
+  bool vectorises(mlir::Operation *, const Point &, const std::string &axis);
+  /// Whether a tensor is in memory when a stage runs, and not computed on the way.
+  bool isStored(mlir::Value tensor) { return stored.contains(memoryOf(tensor)); }
+  /// An index map at a point of its result: the point of its operand, and where it is inside.
+  std::optional<std::pair<Point, subscript::Expr>> mapped(attn::IndexMapOpInterface, const Point &);
+  std::optional<subscript::Expr> positionAt(attn::PositionOp, const Point &);
 
   //===- Contractions (GenericContraction.cpp) -------------------------------------===//
   void contract(const Contraction &, Symbols &);
@@ -88,6 +143,7 @@ private:
   //===- Building blocks (GenericLoops.cpp) ----------------------------------------===//
   mlir::Value index(int64_t);
   mlir::Value real(double);
+  mlir::Value real(double, bool vector);
   mlir::Value extent(const Extent &);
   mlir::Value elements(llvm::ArrayRef<Extent>);
   void loop(mlir::Value low, mlir::Value high, int64_t step, const std::function<void(mlir::Value)> &body);
@@ -97,6 +153,7 @@ private:
                                        const std::function<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> &body);
   mlir::Value flat(const Storage &, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value position(const Storage &, llvm::ArrayRef<subscript::Expr>, const Symbols &);
+  IndexEmitter::Read reads(); // loads of the kernel's index operands in the phase that is being emitted
   mlir::Value value(const subscript::Expr &, const Symbols &);     // index
   mlir::Value predicate(const subscript::Expr &, const Symbols &); // i1
   /// An element as f32, or a vector of `kLanes` consecutive ones.
@@ -112,11 +169,16 @@ private:
   mlir::func::FuncOp source;
   mlir::ImplicitLocOpBuilder b;
   KernelPlan plan;
+  std::vector<Stage> stages;
+  llvm::DenseSet<mlir::Value> stored; // arguments, numbers, stages' results
+  subscript::Domain domain;           // of the axes of an element-wise loop
   llvm::DenseMap<mlir::Value, Storage> storage;
-  llvm::DenseMap<mlir::Operation *, Storage> scoreRows; // of attentions: one row of scores
-  std::map<std::string, mlir::Value> sizes;             // run-time sizes
-  mlir::Value shared, output;
-  mlir::Operation *last = nullptr; // the operation whose result is the function's
+  llvm::DenseMap<mlir::Operation *, std::unique_ptr<FusedAttention>> fused;
+  llvm::DenseMap<mlir::Operation *, std::string> globals;            // of constants
+  std::vector<std::tuple<mlir::Value, Point, mlir::Value>> computed; // elements at hand, see `element`
+  // Of the phase that is being emitted.
+  PhaseFunction phase;
+  std::map<std::string, mlir::Value> sizes; // run-time sizes
   std::string emissionFailure;
 };
 

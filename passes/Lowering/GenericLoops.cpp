@@ -13,6 +13,7 @@ using subscript::Expr;
 
 Value Kernel::index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
 Value Kernel::real(double value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(static_cast<float>(value))); }
+Value Kernel::real(double value, bool vector) { return vector ? spread(real(value)) : real(value); }
 Value Kernel::extent(const Extent &extent) { return extent.name.empty() ? index(extent.fixed) : sizes.at(extent.name); }
 
 Value Kernel::elements(ArrayRef<Extent> shape) {
@@ -64,8 +65,22 @@ Value Kernel::flat(const Storage &tensor, ArrayRef<Value> indices) {
   return sum;
 }
 
+IndexEmitter::Read Kernel::reads() {
+  return loadsFrom(b, b.getLoc(), [&](const std::string &name) -> std::optional<IndexMemory> {
+    for (auto [number, input] : llvm::enumerate(plan.inputs))
+      if (input.name == name && input.type == ElementType::I32) {
+        IndexMemory operand;
+        operand.memory = phase.inputs[number];
+        for (const Extent &size : input.shape)
+          operand.extents.push_back(extentIn(phase, b, plan, size));
+        return operand;
+      }
+    return std::nullopt;
+  });
+}
+
 Value Kernel::value(const Expr &expression, const Symbols &symbols) {
-  IndexEmitter emitter(b, b.getLoc(), symbols);
+  IndexEmitter emitter(b, b.getLoc(), symbols, reads());
   if (Value emitted = emitter.emit(expression))
     return emitted;
   if (emissionFailure.empty())
@@ -73,7 +88,7 @@ Value Kernel::value(const Expr &expression, const Symbols &symbols) {
   return index(0);
 }
 Value Kernel::predicate(const Expr &expression, const Symbols &symbols) {
-  IndexEmitter emitter(b, b.getLoc(), symbols);
+  IndexEmitter emitter(b, b.getLoc(), symbols, reads());
   if (Value emitted = emitter.emitPredicate(expression))
     return emitted;
   if (emissionFailure.empty())

@@ -1,4 +1,4 @@
-// Operations of the attn dialect as loops over buffers.
+// Einsums, softmaxes and concatenations as loops over buffers.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Lowering/GenericKernel.h"
@@ -39,62 +39,35 @@ bool Kernel::emitEinsum(attn::EinsumOp op) {
   contraction.targetSubscripts = flatIndices(*resolved.spec.result, resolved.sizes);
   Symbols symbols;
   addRuntimeSizes(*extents, symbols);
-  contract(contraction, symbols);
+  std::vector<Axis> axes = std::move(contraction.parallel);
+  // The innermost axis stays whole: it is the one that vectors go along.
+  items(axes, axes.size() > 1 ? axes.size() - 1 : axes.size(), symbols, [&](ArrayRef<Axis> rest) {
+    contraction.parallel = rest;
+    contract(contraction, symbols);
+  });
   return true;
 }
 
-bool Kernel::emitIndexMap(attn::IndexMapOpInterface op) {
-  const Storage &input = storage[op.getMappedOperand()], &result = storage[op->getResult(0)];
-  attn::IndexMap map = op.getIndexMap();
-  if (map.subscripts.size() != input.shape.size())
-    return fail(op, "the operation has no index map");
-  Contraction move;
-  move.factors = {{&input, map.subscripts}};
-  move.target = &result;
-  for (size_t d = 0; d < result.shape.size(); ++d) {
-    std::string name = "d" + std::to_string(d);
-    move.parallel.push_back({name, result.shape[d]});
-    move.targetSubscripts.push_back(Expr::symbol(name));
+bool Kernel::emitConcat(const Stage &stage, attn::ConcatOp op) {
+  size_t along = op.getDimension();
+  int64_t done = 0;
+  for (Value operand : op.getInputs()) {
+    beginPhase(stage, "concatenate"); // the parts have items of their own
+    const Storage &input = storage[operand], &result = storage[op.getResult()];
+    std::vector<Axis> axes;
+    std::vector<Expr> from, to;
+    for (size_t d = 0; d < input.shape.size(); ++d) {
+      axes.push_back({"d" + std::to_string(d), input.shape[d]});
+      from.push_back(Expr::symbol(axes.back().name));
+      to.push_back(d == along ? from.back() + Expr(done) : from.back());
+    }
+    Symbols symbols;
+    items(axes, axes.size() - 1, symbols, [&](ArrayRef<Axis> rest) {
+      loops(rest, symbols,
+            [&] { store(load(input, position(input, from, symbols)), result, position(result, to, symbols)); });
+    });
+    done += input.shape[along].fixed;
   }
-  Symbols symbols;
-  if (auto rearrange = dyn_cast<attn::RearrangeOp>(op.getOperation()))
-    if (auto resolved = attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}))
-      if (auto extents = extentsOf(*resolved, rearrange->getOperands()))
-        addRuntimeSizes(*extents, symbols);
-  loops(move.parallel, symbols, [&] {
-    auto read = [&]() -> Value { return load(input, position(input, map.subscripts, symbols)); };
-    Value element =
-        map.inside.isConstant(1) ? read() : guarded(predicate(map.inside, symbols), real(map.padding), read);
-    store(element, result, position(result, move.targetSubscripts, symbols));
-  });
-  return true;
-}
-
-bool Kernel::emitPosition(attn::PositionOp op) {
-  const Storage &result = storage[op.getResult()];
-  auto dimensions = subscript::parseDimensions(std::string_view(op.getAxes()));
-  auto expression = subscript::parse(std::string_view(op.getExpression()));
-  if (!dimensions || !expression)
-    return fail(op, "the text does not parse");
-  subscript::Einsum spec;
-  spec.operands = {*dimensions};
-  auto sizes = subscript::resolveSizes(spec, {attn::shapeOf(op.getResult())}, attn::sizesFrom(op.getSizesAttr()));
-  if (!sizes)
-    return fail(op, "the sizes do not resolve");
-  std::map<std::string, Extent> extents;
-  for (const auto &[axis, size] : *sizes)
-    if (size != subscript::kRuntime)
-      extents[axis] = {"", size};
-  for (const std::string &axis : spec.axes())
-    if (!extents.count(axis))
-      return fail(op, "a position along a run-time size is not lowered");
-  Symbols symbols;
-  std::vector<Expr> target = flatIndices(*dimensions, *sizes);
-  loops(axesOf(*dimensions, extents), symbols, [&] {
-    Value integer = arith::IndexCastOp::create(b, b.getI64Type(), value(*expression, symbols));
-    Value number = arith::SIToFPOp::create(b, b.getF32Type(), integer);
-    store(number, result, position(result, target, symbols));
-  });
   return true;
 }
 
@@ -125,37 +98,39 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
   std::vector<Expr> subscripts = flatIndices(*dimensions, *sizes);
   Symbols symbols;
   addRuntimeSizes(*extents, symbols);
-  loops(outer, symbols, [&] {
-    auto visible = [&](Value otherwise, const std::function<Value()> &body) {
-      return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
-    };
-    auto read = [&] { return load(input, position(input, subscripts, symbols)); };
-    // A NaN passes the maximum by and reaches the sum, and so the whole row.
-    Value largest = carry(inner, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
-      return {visible(so[0], [&]() -> Value { return arith::MaxNumFOp::create(b, so[0], read()); })};
-    })[0];
-    auto power = [&] {
-      return visible(real(0),
-                     [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), largest)); });
-    };
-    bool keep = result.element.isF32(); // else the rounded power would be summed, or read back
-    Value sum = carry(inner, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
-      Value one = power();
-      if (keep)
-        store(one, result, position(result, subscripts, symbols));
-      return {arith::AddFOp::create(b, so[0], one)};
-    })[0];
-    // Only a row without a visible element sums to 0, as the largest one has power 1.
-    Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
-    Value divisor = arith::SelectOp::create(b, empty, real(1), sum);
-    loops(inner, symbols, [&] {
-      Value place = position(result, subscripts, symbols);
-      Value one = keep ? load(result, place) : power();
-      // A masked weight is 0 also where the row is NaN.
-      Value weight = arith::DivFOp::create(b, one, divisor);
-      if (mask)
-        weight = arith::SelectOp::create(b, predicate(*mask, symbols), weight, real(0));
-      store(weight, result, place);
+  items(outer, outer.size(), symbols, [&](ArrayRef<Axis> rest) {
+    loops(rest, symbols, [&] {
+      auto visible = [&](Value otherwise, const std::function<Value()> &body) {
+        return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
+      };
+      auto read = [&] { return load(input, position(input, subscripts, symbols)); };
+      // A NaN passes the maximum by and reaches the sum, and so the whole row.
+      Value largest = carry(inner, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
+        return {visible(so[0], [&]() -> Value { return arith::MaxNumFOp::create(b, so[0], read()); })};
+      })[0];
+      auto power = [&] {
+        return visible(real(0),
+                       [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), largest)); });
+      };
+      bool keep = result.element.isF32(); // else the rounded power would be summed, or read back
+      Value sum = carry(inner, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
+        Value one = power();
+        if (keep)
+          store(one, result, position(result, subscripts, symbols));
+        return {arith::AddFOp::create(b, so[0], one)};
+      })[0];
+      // Only a row without a visible element sums to 0, as the largest one has power 1.
+      Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
+      Value divisor = arith::SelectOp::create(b, empty, real(1), sum);
+      loops(inner, symbols, [&] {
+        Value place = position(result, subscripts, symbols);
+        Value one = keep ? load(result, place) : power();
+        // A masked weight is 0 also where the row is NaN.
+        Value weight = arith::DivFOp::create(b, one, divisor);
+        if (mask)
+          weight = arith::SelectOp::create(b, predicate(*mask, symbols), weight, real(0));
+        store(weight, result, place);
+      });
     });
   });
   return true;

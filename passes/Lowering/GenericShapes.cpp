@@ -1,19 +1,16 @@
-// What the generic path knows before it emits code: the shape of every tensor, and where each lies in the workspace.
+// What is known before code is emitted: the shape of every tensor, and whether a mask made zeros of it.
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Lowering/GenericKernel.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 using subscript::kRuntime;
 
-std::optional<std::map<std::string, Extent>> Kernel::extentsOf(const attn::ResolvedEinsum &resolved,
-                                                               ValueRange operands) {
-  std::map<std::string, Extent> extents;
+void Kernel::collectExtents(const attn::ResolvedEinsum &resolved, ValueRange operands,
+                            std::map<std::string, Extent> &extents) {
   for (const auto &[axis, size] : resolved.sizes)
     if (size != kRuntime)
       extents[axis] = {"", size};
@@ -23,9 +20,33 @@ std::optional<std::map<std::string, Extent>> Kernel::extentsOf(const attn::Resol
       if (resolved.spec.operands[k][d].isAxis())
         extents.insert({resolved.spec.operands[k][d].axes[0], shape[d]});
   }
+}
+
+std::optional<std::map<std::string, Extent>> Kernel::extentsOf(const attn::ResolvedEinsum &resolved,
+                                                               ValueRange operands) {
+  std::map<std::string, Extent> extents;
+  collectExtents(resolved, operands, extents);
   for (const std::string &axis : resolved.spec.axes())
     if (!extents.count(axis))
       return std::nullopt;
+  return extents;
+}
+
+std::optional<std::map<std::string, Extent>> Kernel::extentsOf(attn::AttentionOp op) {
+  attn::ScoreSpace space = attn::scoreSpace(op);
+  std::map<std::string, Extent> extents;
+  Value values = op.getValue();
+  if (auto value = attn::resolve(op.getValueSpec(), values, attn::sizesTo(op.getContext(), space.sizes), std::nullopt))
+    collectExtents(*value, values, extents);
+  for (auto term : op.getScore().front().getOps<attn::TermOp>())
+    collectExtents(resolve(term), term.getInputs(), extents);
+  for (const auto &[axis, size] : space.sizes)
+    if (size != kRuntime)
+      extents[axis] = {"", size};
+  for (const auto *axes : {&space.leading, &space.query, &space.key, &space.value})
+    for (const std::string &axis : *axes)
+      if (!extents.count(axis))
+        return std::nullopt;
   return extents;
 }
 
@@ -115,7 +136,8 @@ static bool keepsMask(Operation *op, const llvm::DenseMap<Value, Storage> &stora
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([](attn::SoftmaxOp softmax) { return softmax.getMask().has_value(); })
       .Case([](attn::AttentionOp) { return false; })
-      .Case<attn::EinsumOp, arith::MulFOp>([&](Operation *o) { return llvm::any_of(o->getOperands(), masked); })
+      .Case<attn::EinsumOp, attn::ConcatOp, arith::MulFOp>(
+          [&](Operation *o) { return llvm::any_of(o->getOperands(), masked); })
       .Case<arith::AddFOp, arith::SubFOp>([&](Operation *o) { return llvm::all_of(o->getOperands(), masked); })
       .Case<attn::IndexMapOpInterface, arith::DivFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
           [&](Operation *o) { return masked(o->getOperand(0)); })
@@ -154,98 +176,5 @@ bool Kernel::describe(Operation *op) {
       return fail(op, "only splats of constants are lowered");
   }
   storage[op->getResult(0)] = std::move(described);
-  return true;
-}
-
-namespace {
-/// A buffer's place in time and, once found, in space.
-struct Interval {
-  Storage *tensor;
-  int64_t bytes;     // the fixed part
-  bool scaled;       // times the product of the run-time sizes
-  size_t begin, end; // operations, inclusive
-  int64_t offset = 0;
-};
-
-/// The lowest offsets at which no two buffers that live together meet; returns the bytes needed.
-int64_t place(std::vector<Interval> &intervals, bool scaled) {
-  int64_t total = 0;
-  std::vector<const Interval *> placed;
-  for (Interval &interval : intervals) {
-    if (interval.scaled != scaled)
-      continue;
-    std::vector<const Interval *> others;
-    for (const Interval *other : placed)
-      if (other->begin <= interval.end && interval.begin <= other->end)
-        others.push_back(other);
-    llvm::sort(others, [](const Interval *a, const Interval *b) { return a->offset < b->offset; });
-    for (const Interval *other : others)
-      if (interval.offset + interval.bytes > other->offset && other->offset + other->bytes > interval.offset)
-        interval.offset = other->offset + other->bytes;
-    total = std::max(total, interval.offset + interval.bytes);
-    placed.push_back(&interval);
-  }
-  return total;
-}
-} // namespace
-
-bool Kernel::planWorkspace() {
-  Block &block = source.getBody().front();
-  llvm::DenseMap<Operation *, size_t> order;
-  for (Operation &op : block)
-    order[&op] = order.size();
-  std::vector<Interval> intervals;
-  std::map<std::string, int> powers; // how often each run-time size is a factor
-  bool overflow = false;
-  auto reserve = [&](Storage &tensor, size_t begin, size_t end) {
-    int64_t bytes = tensor.element.getIntOrFloatBitWidth() / 8;
-    std::map<std::string, int> own;
-    for (const Extent &extent : tensor.shape) {
-      if (extent.name.empty())
-        overflow |= __builtin_mul_overflow(bytes, extent.fixed, &bytes) || bytes > (int64_t(1) << 56);
-      else
-        powers[extent.name] = std::max(powers[extent.name], ++own[extent.name]);
-    }
-    intervals.push_back(
-        {&tensor, static_cast<int64_t>(llvm::alignTo(overflow ? 0 : bytes, 64)), !own.empty(), begin, end});
-  };
-  for (Operation &op : block) {
-    if (op.getNumResults() != 1 || !storage.count(op.getResult(0)))
-      continue;
-    Storage &tensor = storage[op.getResult(0)];
-    if (auto row = scoreRows.find(&op); row != scoreRows.end())
-      reserve(row->second, order[&op], order[&op]);
-    if (tensor.number || isa<arith::ConstantOp>(op))
-      continue;
-    if (&op == last) {
-      tensor.memory = output;
-      continue;
-    }
-    size_t end = order[&op];
-    for (Operation *user : op.getUsers()) {
-      while (user->getBlock() != &block) // a term of an attention
-        user = user->getParentOp();
-      end = std::max(end, order[user]);
-    }
-    reserve(tensor, order[&op], end);
-  }
-  if (overflow)
-    return fail(source, "an intermediate tensor is too large to address");
-  int64_t fixed = place(intervals, false), scaled = place(intervals, true);
-  plan.sharedBytes = {fixed, scaled, {}};
-  Value factor = index(1);
-  if (scaled)
-    for (const auto &[name, power] : powers)
-      for (int n = 0; n < power; ++n) {
-        plan.sharedBytes.factors.push_back(name);
-        factor = b.createOrFold<arith::MulIOp>(factor, sizes.at(name));
-      }
-  for (Interval &interval : intervals) {
-    Value offset = index(interval.offset);
-    if (interval.scaled)
-      offset = b.createOrFold<arith::AddIOp>(index(fixed), b.createOrFold<arith::MulIOp>(offset, factor));
-    auto type = MemRefType::get({ShapedType::kDynamic}, interval.tensor->element);
-    interval.tensor->memory = memref::ViewOp::create(b, type, shared, offset, elements(interval.tensor->shape));
-  }
   return true;
 }

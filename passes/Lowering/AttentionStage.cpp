@@ -1,0 +1,33 @@
+// A fused attention as a stage: its operands are inputs of the kernel or results of earlier stages.
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Lowering/GenericKernel.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+
+bool Kernel::emitFused(const Stage &stage, attn::AttentionOp op) {
+  FusedAttention &attention = *fused[op];
+  CpuKernel &kernel = attention.kernel;
+  auto extents = extentsOf(op);
+  if (!extents)
+    return fail(op, "a run-time size of the score is no operand's dimension");
+  for (const std::string &axis : attention.shape.space.leading)
+    kernel.leading.push_back(extents->at(axis));
+  kernel.openStage = [&](CpuKernel &, const PhaseFunction &opened) {
+    phase = opened;
+    openMemory(stage, opened);
+    kernel.arguments.clear();
+    for (Value operand : operandsOf(op))
+      kernel.arguments.push_back(storage[operand].memory);
+    kernel.output = storage[op.getResult()].memory;
+    kernel.local = opened.local;
+    kernel.reads = reads();
+    kernel.shared = opened.shared;
+    if (kernel.sharedBytes && attention.tables.offset)
+      kernel.shared = memref::ViewOp::create(b, cast<MemRefType>(opened.shared.getType()), opened.shared,
+                                             address(attention.tables), ValueRange{index(kernel.sharedBytes)});
+  };
+  emitCpuKernel(kernel, module, plan);
+  return true;
+}

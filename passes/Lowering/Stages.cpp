@@ -1,0 +1,190 @@
+// Divides a function in stages.
+#include "passes/Lowering/Stages.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace skewer;
+
+const char *skewer::nameOf(StageKind kind) {
+  switch (kind) {
+  case StageKind::Attention:
+    return "attention";
+  case StageKind::Rows:
+    return "attention by rows";
+  case StageKind::Einsum:
+    return "einsum";
+  case StageKind::Softmax:
+    return "softmax";
+  case StageKind::Elementwise:
+    break;
+  }
+  return "elementwise";
+}
+
+Value skewer::memoryOf(Value value) {
+  while (auto reshape = value.getDefiningOp<attn::ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, std::string &reason) {
+  for (Value operand : operandsOf(attention))
+    for (int64_t size : cast<RankedTensorType>(operand.getType()).getShape().drop_front())
+      if (ShapedType::isDynamic(size))
+        return reason = "an operand has a run-time size that is not its first", std::nullopt;
+  auto shape = shapeOfAttention(attention, reason);
+  if (shape && !isa_and_nonnull<attn::CpuScheduleAttr>(attention.getScheduleAttr()))
+    return reason = "it has no schedule", std::nullopt;
+  return shape;
+}
+
+void skewer::widenAttentions(func::FuncOp function) {
+  auto isNarrow = [](Value value) {
+    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    return element.isF16() || element.isBF16();
+  };
+  SmallVector<attn::AttentionOp> attentions;
+  function.walk([&](attn::AttentionOp attention) {
+    std::string reason;
+    if (fusedShape(attention, reason))
+      attentions.push_back(attention);
+  });
+  for (attn::AttentionOp attention : attentions) {
+    ImplicitLocOpBuilder builder(attention.getLoc(), attention);
+    auto withElement = [](Type type, Type element) { return cast<RankedTensorType>(type).clone(element); };
+    for (Value operand : operandsOf(attention)) {
+      if (!isNarrow(operand))
+        continue;
+      Value wide = arith::ExtFOp::create(builder, withElement(operand.getType(), builder.getF32Type()), operand);
+      attention->walk([&](Operation *reader) { reader->replaceUsesOfWith(operand, wide); });
+    }
+    Value result = attention.getResult();
+    if (!isNarrow(result))
+      continue;
+    Type narrow = result.getType();
+    result.setType(cast<RankedTensorType>(withElement(narrow, builder.getF32Type())));
+    builder.setInsertionPointAfter(attention);
+    auto rounded = arith::TruncFOp::create(builder, narrow, result);
+    result.replaceAllUsesExcept(rounded, rounded);
+  }
+}
+
+namespace {
+
+bool isArithmetic(Operation *op) {
+  return isa<arith::ExtFOp, arith::TruncFOp>(op) ||
+         (op->hasTrait<OpTrait::Elementwise>() && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
+}
+bool isPointwise(Operation *op) { return isArithmetic(op) || isa<attn::IndexMapOpInterface, attn::PositionOp>(op); }
+bool isNumber(Operation *op) { return isa<arith::ConstantOp, tensor::SplatOp, tensor::DimOp>(op); }
+
+int64_t elements(Value value) {
+  int64_t product = 1; // run-time sizes count as 1 on both sides of a comparison
+  for (int64_t size : cast<RankedTensorType>(value.getType()).getShape())
+    product *= ShapedType::isDynamic(size) ? 1 : size;
+  return product;
+}
+
+/// Where an operation's result is wanted.
+struct Readers {
+  llvm::SmallSetVector<Operation *, 2> stages; // those whose loops compute it on the way
+  bool stored = false;                         // some stage reads it from memory
+  bool expanded = false;                       // an index map on the way repeats its elements
+  unsigned maps = 0, direct = 0;               // index maps and arithmetic that read it
+};
+
+class Divider {
+public:
+  explicit Divider(func::FuncOp function) : block(function.getBody().front()) {}
+
+  std::vector<Stage> run() {
+    for (Operation &op : llvm::reverse(block))
+      if (op.getNumResults() == 1 && isa<RankedTensorType>(op.getResult(0).getType()) && !isNumber(&op))
+        place(&op);
+    std::vector<Stage> stages;
+    for (Operation &op : block)
+      if (roots.contains(&op))
+        stages.push_back(describe(op.getResult(0)));
+    Value result = block.getTerminator()->getOperand(0), memory = memoryOf(result);
+    // An argument or a number is copied to the output.
+    if (!memory.getDefiningOp() || isNumber(memory.getDefiningOp()))
+      stages.push_back({StageKind::Elementwise, result, {}, ""});
+    return stages;
+  }
+
+private:
+  void place(Operation *op) {
+    Readers &own = readers[op];
+    for (Operation *user : op->getUsers()) {
+      while (user->getBlock() != &block) // a term of an attention
+        user = user->getParentOp();
+      if (isNumber(user))
+        continue; // asks for a size
+      if (!isPointwise(user)) {
+        own.stored = true;
+      } else if (isa<attn::ReshapeOp>(user)) { // no map at all: its readers are this operation's
+        const Readers &through = readers[user];
+        own.stored |= through.stored;
+        own.expanded |= through.expanded;
+        own.maps += through.maps;
+        own.direct += through.direct;
+        own.stages.insert(through.stages.begin(), through.stages.end());
+      } else {
+        bool isMap = isa<attn::IndexMapOpInterface>(user);
+        own.maps += isMap;
+        own.direct += !isMap;
+        if (roots.contains(user)) {
+          own.stages.insert(user);
+        } else {
+          const Readers &through = readers[user];
+          own.stages.insert(through.stages.begin(), through.stages.end());
+          own.expanded |= through.expanded;
+        }
+        own.expanded |= isMap && elements(user->getResult(0)) > elements(op->getResult(0));
+      }
+    }
+    if (isa<attn::ReshapeOp>(op))
+      return; // its operand is stored instead
+    bool folds = isPointwise(op) && !own.stored;
+    // Moved elements cost a load wherever they are read; computed ones are computed once.
+    if (isArithmetic(op))
+      folds &= own.stages.size() <= 1 && !own.expanded && own.maps <= 1 && (own.maps == 0 || own.direct == 0);
+    if (!folds && !op->use_empty())
+      roots.insert(op);
+  }
+
+  Stage describe(Value result) {
+    Operation *op = result.getDefiningOp();
+    Stage stage{StageKind::Elementwise, result, {}, ""};
+    if (auto attention = dyn_cast<attn::AttentionOp>(op))
+      stage.kind = fusedShape(attention, stage.reason) ? StageKind::Attention : StageKind::Rows;
+    else if (isa<attn::EinsumOp>(op))
+      stage.kind = StageKind::Einsum;
+    else if (isa<attn::SoftmaxOp>(op))
+      stage.kind = StageKind::Softmax;
+    if (stage.kind == StageKind::Elementwise)
+      fold(op, stage);
+    return stage;
+  }
+  void fold(Operation *op, Stage &stage) {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || roots.contains(producer) || isNumber(producer) || llvm::is_contained(stage.folded, producer))
+        continue;
+      fold(producer, stage);
+      stage.folded.push_back(producer);
+    }
+  }
+
+  Block &block;
+  llvm::DenseMap<Operation *, Readers> readers;
+  llvm::DenseSet<Operation *> roots;
+};
+
+} // namespace
+
+std::vector<Stage> skewer::stagesOf(func::FuncOp function) { return Divider(function).run(); }

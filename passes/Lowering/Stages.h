@@ -1,0 +1,43 @@
+// A kernel as a list of stages: which operations get a loop and a buffer of their own, and which are computed on the
+// way.
+#pragma once
+#include "dialect/IR/Attn.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Lowering/AttentionShape.h"
+
+namespace skewer {
+
+enum class StageKind {
+  Attention,   // fused: phases of its own, see CpuKernel
+  Rows,        // an attention that cannot fuse: one row of scores at a time
+  Einsum,      // a sum of products
+  Elementwise, // arithmetic and index maps, one loop for all of them
+  Softmax
+};
+/// "attention", "attention by rows", "einsum", "elementwise", "softmax".
+const char *nameOf(StageKind);
+
+struct Stage {
+  StageKind kind;
+  mlir::Value result;                          // goes to a buffer, or where the kernel's output goes
+  llvm::SmallVector<mlir::Operation *> folded; // computed element by element where they are read
+  std::string reason;                          // why an attention does not fuse
+};
+
+/// The stages in the order in which they run. An operation is one where another stage reads its result as a whole;
+/// arithmetic with one reader, and index maps, are part of the stage that reads them. The last stage that the
+/// function's result needs may be a copy of an argument.
+std::vector<Stage> stagesOf(mlir::func::FuncOp);
+
+/// The value whose memory a value is: reshapes move nothing.
+mlir::Value memoryOf(mlir::Value);
+
+/// What the CPU lowering needs to fuse an attention: it has a schedule and is walked as `shapeOfAttention` says.
+/// Nothing otherwise; `reason` says why.
+std::optional<AttentionShape> fusedShape(attn::AttentionOp, std::string &reason);
+
+/// Operands of fused attentions become f32 by `arith.extf`, results narrow by `arith.truncf`: the fused kernels are
+/// made of f32 alone, and what a stage widens grows with the operand only.
+void widenAttentions(mlir::func::FuncOp);
+
+} // namespace skewer
