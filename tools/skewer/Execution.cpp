@@ -40,14 +40,14 @@ bool Execution::bind(const Operands &operands, ThreadPool &pool) {
   pointers.clear();
   for (size_t k = 0; k < operands.inputs.size(); ++k) {
     size_t bytes = operands.inputs[k].values.size() * bytesOf(kernelPlan.inputs[k].type);
-    inputs.emplace_back(bytes);
+    inputs.emplace_back(bytes, bytesOf(kernelPlan.inputs[k].type));
     if (!inputs.back().data())
       return outOfMemory(bytes);
     pack(kernelPlan.inputs[k].type, operands.inputs[k].values, inputs.back().data());
     pointers.push_back(inputs.back().data());
   }
   outputShape = operands.outputShape;
-  output = Buffer(*elementsOf(outputShape) * bytesOf(kernelPlan.output.type));
+  output = Buffer(*elementsOf(outputShape) * bytesOf(kernelPlan.output.type), bytesOf(kernelPlan.output.type));
   if (!output.data())
     return outOfMemory(output.size());
   // All bits set is NaN in every type: an element that no phase writes cannot pass for a result.

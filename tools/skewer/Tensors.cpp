@@ -1,7 +1,10 @@
 // Conversion between float64 and the element types of kernels.
 #include "tools/skewer/Tensors.h"
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace skewer::driver {
 
@@ -43,11 +46,37 @@ double roundTo(ElementType type, double value) {
     return static_cast<double>(static_cast<_Float16>(value));
   case ElementType::BF16:
     return ofBf16(bf16Of(static_cast<float>(value)));
+  case ElementType::I32:
+    return std::nearbyint(value);
   }
   return value;
 }
 
-Buffer::Buffer(size_t bytes) : bytes(bytes) {
+static bool atGuardPages = false;
+void Buffer::endAtGuardPages(bool on) { atGuardPages = on; }
+
+void Buffer::Free::operator()(void *pointer) const {
+  if (mapping)
+    munmap(mapping, mapped);
+  else
+    std::free(pointer);
+}
+
+bool Buffer::allocateAtGuardPage(size_t alignment) {
+  size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), usable = (bytes + alignment + page - 1) / page * page;
+  void *mapping = mmap(nullptr, usable + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED || mprotect(mapping, usable, PROT_READ | PROT_WRITE) != 0)
+    return false;
+  size_t offset = (usable - bytes) / alignment * alignment;
+  memory = std::unique_ptr<void, Free>(static_cast<char *>(mapping) + offset, Free(mapping, usable + page));
+  return true;
+}
+
+Buffer::Buffer(size_t bytes, size_t alignment) : bytes(bytes) {
+  if (atGuardPages) {
+    allocateAtGuardPage(alignment);
+    return;
+  }
   size_t rounded = (bytes + 63) / 64 * 64;
   memory.reset(std::aligned_alloc(64, rounded ? rounded : 64));
   if (memory)
@@ -68,6 +97,10 @@ void pack(ElementType type, llvm::ArrayRef<double> values, void *to) {
     for (size_t k = 0; k < values.size(); ++k)
       static_cast<uint16_t *>(to)[k] = bf16Of(static_cast<float>(values[k]));
     return;
+  case ElementType::I32:
+    for (size_t k = 0; k < values.size(); ++k)
+      static_cast<int32_t *>(to)[k] = static_cast<int32_t>(values[k]);
+    return;
   }
 }
 
@@ -79,6 +112,8 @@ double unpack(ElementType type, const void *from, int64_t index) {
     return static_cast<double>(static_cast<const _Float16 *>(from)[index]);
   case ElementType::BF16:
     return ofBf16(static_cast<const uint16_t *>(from)[index]);
+  case ElementType::I32:
+    return static_cast<const int32_t *>(from)[index];
   }
   return 0;
 }

@@ -29,14 +29,22 @@ double roundTo(ElementType, double value);
 class Buffer {
 public:
   /// `bytes` zeroed bytes; data() is null where the system has no such memory.
-  explicit Buffer(size_t bytes = 0);
+  explicit Buffer(size_t bytes = 0, size_t alignment = 64);
   void *data() const { return memory.get(); }
   size_t size() const { return bytes; }
+  /// For tests: every later buffer lies right before a page that may not be touched, aligned as it asked for and no
+  /// better, so that a kernel that reads or writes behind an operand is found out.
+  static void endAtGuardPages(bool);
 
 private:
   struct Free {
-    void operator()(void *pointer) const { std::free(pointer); }
+    Free() : mapping(nullptr), mapped(0) {}
+    Free(void *mapping, size_t mapped) : mapping(mapping), mapped(mapped) {}
+    void *mapping; // of a buffer at a guard page, else null
+    size_t mapped;
+    void operator()(void *pointer) const;
   };
+  bool allocateAtGuardPage(size_t alignment);
   std::unique_ptr<void, Free> memory;
   size_t bytes = 0;
 };

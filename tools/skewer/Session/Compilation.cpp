@@ -9,7 +9,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Pipelines.h"
 #include "tools/skewer/Session/Dialects.h"
-#include "tools/skewer/Session/SpecFile.h"
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -34,15 +33,25 @@ std::unique_ptr<Compilation>
 Compilation::create(const std::string &spec, const std::map<std::string, int64_t> &parameters, const Target &target) {
   std::unique_ptr<Compilation> compilation(new Compilation(target));
   compilation->specPath = spec;
-  if (!compilation->import(parameters))
+  SpecKind kind;
+  if (!openSpec(spec, compilation->sources, kind) || !compilation->import(kind, parameters))
     return nullptr;
   return compilation;
 }
 
-bool Compilation::import(const std::map<std::string, int64_t> &parameters) {
+std::unique_ptr<Compilation> Compilation::createFromText(const std::string &text, const std::string &name,
+                                                         const std::map<std::string, int64_t> &parameters,
+                                                         const Target &target) {
+  std::unique_ptr<Compilation> compilation(new Compilation(target));
+  compilation->specPath = name;
   SpecKind kind;
-  if (!openSpec(specPath, sources, kind))
-    return false;
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(text, name);
+  if (!addSpec(std::move(buffer), compilation->sources, kind) || !compilation->import(kind, parameters))
+    return nullptr;
+  return compilation;
+}
+
+bool Compilation::import(SpecKind kind, const std::map<std::string, int64_t> &parameters) {
   std::vector<std::pair<std::string, int64_t>> ordered(parameters.begin(), parameters.end());
   specHash = hashOfSpec(sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(), ordered);
 

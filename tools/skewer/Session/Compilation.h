@@ -5,6 +5,7 @@
 #include "mlir/Support/LogicalResult.h"
 #include "passes/Lowering/KernelPlan.h"
 #include "passes/Schedule/Target.h"
+#include "tools/skewer/Session/SpecFile.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SourceMgr.h"
@@ -40,6 +41,10 @@ public:
   /// returned.
   static std::unique_ptr<Compilation> create(const std::string &spec, const std::map<std::string, int64_t> &parameters,
                                              const Target &target);
+  /// The same for a spec's text; messages call it `name`, which ends in .attn or .mlir.
+  static std::unique_ptr<Compilation> createFromText(const std::string &text, const std::string &name,
+                                                     const std::map<std::string, int64_t> &parameters,
+                                                     const Target &target);
   ~Compilation();
 
   std::vector<Kernel> kernels;
@@ -68,7 +73,8 @@ public:
 
 private:
   explicit Compilation(const Target &);
-  bool import(const std::map<std::string, int64_t> &parameters);
+  /// Of the spec that `sources` holds.
+  bool import(SpecKind, const std::map<std::string, int64_t> &parameters);
   bool separate(mlir::ModuleOp);
   /// Runs passes; `what` names them in the message where none of them said why it failed.
   bool runPasses(mlir::ModuleOp, const std::string &name, const char *what,

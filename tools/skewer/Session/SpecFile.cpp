@@ -63,10 +63,15 @@ bool openSpec(const std::string &path, llvm::SourceMgr &sources, SpecKind &kind)
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true);
   if (!buffer)
     return wrong(path, fmt::format("cannot read the spec: {}", buffer.getError().message()));
+  return addSpec(std::move(*buffer), sources, kind);
+}
+
+bool addSpec(std::unique_ptr<llvm::MemoryBuffer> buffer, llvm::SourceMgr &sources, SpecKind &kind) {
+  std::string path = buffer->getBufferIdentifier().str();
   kind = llvm::sys::path::extension(path) == ".mlir" ? SpecKind::Mlir : SpecKind::Attn;
-  if (!checkText(path, (*buffer)->getBuffer(), kind))
+  if (!checkText(path, buffer->getBuffer(), kind))
     return false;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   return true;
 }
 

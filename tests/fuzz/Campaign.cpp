@@ -1,0 +1,118 @@
+// Judging seeds in child processes; a failure is made small and printed with the command that repeats it.
+#include "tests/fuzz/Campaign.h"
+#include "tests/fuzz/Isolate.h"
+#include "tests/fuzz/Shrink.h"
+#include "tools/skewer/WriteFiles.h"
+#include "llvm/Support/raw_ostream.h"
+#include <chrono>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace skewer::fuzz {
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+class Campaign {
+public:
+  explicit Campaign(const CampaignOptions &options) : options(options), start(now()) {}
+
+  CampaignResult run() {
+    uint64_t next = options.seeds.begin;
+    while (true) {
+      bool mayStart = next < options.seeds.end && result.failures < options.mostFailures &&
+                      (options.seconds <= 0 || now() - start < options.seconds);
+      if (mayStart && running.size() < options.jobs) {
+        Child child = Child::start(randomSpec(next), planOf(next), options.limitSeconds);
+        running.emplace(child.process(), std::make_pair(next, child));
+        ++next;
+        continue;
+      }
+      if (running.empty())
+        break;
+      reap();
+    }
+    if (!options.quiet && isTerminal)
+      llvm::errs() << "\r\033[K";
+    result.next = next;
+    return std::move(result);
+  }
+
+private:
+  Plan planOf(uint64_t seed) const {
+    Plan plan = planFor(seed);
+    plan.onlyFusion = options.onlyFusion;
+    plan.guardPages = options.guardPages;
+    return plan;
+  }
+
+  void reap() {
+    int status = 0;
+    pid_t process = waitpid(-1, &status, 0);
+    auto found = running.find(process);
+    if (found == running.end())
+      return;
+    auto [seed, child] = found->second;
+    running.erase(found);
+    Outcome outcome = child.finish(status);
+    Spec spec = randomSpec(seed);
+    result.coverage.add(spec, outcome);
+    worst = std::max(worst, outcome.tolerance > 0 ? outcome.error / outcome.tolerance : 0);
+    ++done;
+    if (outcome.failure != Failure::None)
+      report(seed, spec, outcome);
+    progress();
+  }
+
+  void progress() {
+    uint64_t all = options.seeds.end - options.seeds.begin;
+    if (options.quiet || (!isTerminal && done % 50 != 0))
+      return;
+    llvm::errs() << fmt::format("{}{}/{} seeds, {} failures, largest error {:.2f} of the tolerance, {:.0f} s{}",
+                                isTerminal ? "\r\033[K" : "", done, all, result.failures, worst, now() - start,
+                                isTerminal ? "" : "\n");
+  }
+
+  void report(uint64_t seed, Spec spec, Outcome outcome) {
+    ++result.failures;
+    Plan plan = planOf(seed);
+    llvm::outs() << fmt::format("{}seed {}: {}: {}\n", isTerminal ? "\n" : "", seed, nameOf(outcome.failure),
+                                outcome.message);
+    if (options.shrink) {
+      Failure failure = outcome.failure;
+      spec = shrink(std::move(spec), [&](const Spec &smaller) {
+        Outcome tried = Child::start(smaller, plan, options.limitSeconds).wait();
+        if (tried.failure != failure)
+          return false;
+        outcome = std::move(tried);
+        return true;
+      });
+    }
+    std::string text = print(spec);
+    llvm::outs() << fmt::format("as small as it got: {}\n{}", outcome.message, text);
+    llvm::outs() << fmt::format("again: skewer-fuzz --seeds {}:{}   target {}{}{}{}, operands of seed {}\n\n", seed,
+                                seed + 1, plan.target, plan.threads ? ", threads" : "", plan.unfused ? ", unfused" : "",
+                                plan.poison ? ", one NaN" : "", plan.operandSeed);
+    llvm::outs().flush();
+    if (options.saveFolder.empty())
+      return;
+    std::string path = fmt::format("{}/seed-{}.attn", options.saveFolder, seed);
+    std::string why = fmt::format("# seed {}: {}\n", seed, nameOf(outcome.failure));
+    if (llvm::Error error = driver::writeFiles({{path, why + text}}))
+      llvm::errs() << "skewer-fuzz: error: " << llvm::toString(std::move(error)) << "\n";
+  }
+
+  const CampaignOptions &options;
+  double start, worst = 0;
+  uint64_t done = 0;
+  bool isTerminal = isatty(STDERR_FILENO);
+  std::map<pid_t, std::pair<uint64_t, Child>> running;
+  CampaignResult result;
+};
+
+} // namespace
+
+CampaignResult runCampaign(const CampaignOptions &options) { return Campaign(options).run(); }
+
+} // namespace skewer::fuzz

@@ -1,0 +1,28 @@
+// A range of seeds, several at a time.
+#pragma once
+#include "tests/fuzz/Coverage.h"
+
+namespace skewer::fuzz {
+
+struct Range {
+  uint64_t begin = 0, end = 0; // `end` is not included
+};
+
+struct CampaignOptions {
+  Range seeds;
+  unsigned jobs = 1, limitSeconds = 60; // of one seed
+  double seconds = 0;                   // start no seed after this time; 0: go to the end
+  bool onlyFusion = false, shrink = true, guardPages = true, quiet = false;
+  unsigned mostFailures = 10; // then stop
+  std::string saveFolder;     // small failing specs go there, if it is named
+};
+
+struct CampaignResult {
+  uint64_t next = 0; // all seeds before it are done
+  unsigned failures = 0;
+  Coverage coverage;
+};
+
+CampaignResult runCampaign(const CampaignOptions &);
+
+} // namespace skewer::fuzz

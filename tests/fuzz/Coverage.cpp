@@ -1,0 +1,85 @@
+// Counting what the seeds hold.
+#include "tests/fuzz/Coverage.h"
+#include "passes/Fusion/TermClass.h"
+#include <fmt/format.h>
+
+namespace skewer::fuzz {
+
+/// Kinds that no fused kernel holds: their specs take the generic path, whatever else is in them.
+static const std::set<TermKind> &neverFused() {
+  static const std::set<TermKind> kinds = {
+      TermKind::ValueOffset,
+      TermKind::ValueAxis, // the weights go into two products
+  };
+  return kinds;
+}
+
+/// Classes that no fused kernel holds: a term of the query alone is dropped, and what is left decides.
+static const std::set<std::string> &neverInKernels() {
+  static const std::set<std::string> classes = {};
+  return classes;
+}
+
+void Coverage::add(const Spec &spec, const Outcome &outcome) {
+  ++specs;
+  fused += outcome.isFused;
+  masks[nameOf(spec.mask)].add(outcome.isFused);
+  types[spec.type].add(outcome.isFused);
+  for (const std::string &name : std::set<std::string>(outcome.classes.begin(), outcome.classes.end()))
+    classes[name].add(outcome.isFused);
+  std::set<TermKind> present;
+  for (const Term &term : spec.terms)
+    present.insert(term.kind);
+  for (TermKind kind : present) {
+    kinds[nameOf(kind)].add(outcome.isFused);
+    pairs.insert({kind, spec.mask});
+  }
+  if (!outcome.isFused)
+    ++reasons[outcome.generic];
+}
+
+std::string Coverage::report() const {
+  std::string text = fmt::format("{} specs, {} fused\n", specs, fused);
+  auto table = [&](const char *title, const std::map<std::string, Count> &counts) {
+    text += fmt::format("{} (specs that hold it, of these fused):\n", title);
+    for (const auto &[name, count] : counts)
+      text += fmt::format("  {:<34}{:>6}{:>6}\n", name, count.all, count.fused);
+  };
+  table("classes", classes);
+  table("kinds of terms", kinds);
+  table("masks", masks);
+  table("types", types);
+  text += "not fused:\n";
+  for (const auto &[reason, count] : reasons)
+    text += fmt::format("  {:>6}  {}\n", count, reason);
+  return text;
+}
+
+std::vector<std::string> Coverage::gaps() const {
+  std::vector<std::string> missing;
+  auto check = [&](const char *what, const std::map<std::string, Count> &counts, const std::string &name, bool fuses) {
+    auto found = counts.find(name);
+    if (found == counts.end())
+      missing.push_back(fmt::format("{} '{}' does not occur", what, name));
+    else if (fuses && found->second.fused == 0)
+      missing.push_back(fmt::format("{} '{}' occurs in {} specs, and none was fused", what, name, found->second.all));
+  };
+  forEachTermClass([&](const TermClass &termClass) {
+    std::string name = termClass.name().str();
+    check("class", classes, name, !neverInKernels().count(name));
+    return false;
+  });
+  for (int k = 0; k < kTermKinds; ++k) {
+    auto kind = static_cast<TermKind>(k);
+    check("kind of term", kinds, nameOf(kind), !neverFused().count(kind));
+    for (int m = 0; m < kMasks; ++m)
+      if (!pairs.count({kind, static_cast<Mask>(m)}))
+        missing.push_back(fmt::format("kind of term '{}' does not occur under mask '{}'", nameOf(kind),
+                                      nameOf(static_cast<Mask>(m))));
+  }
+  for (int m = 0; m < kMasks; ++m)
+    check("mask", masks, nameOf(static_cast<Mask>(m)), true);
+  return missing;
+}
+
+} // namespace skewer::fuzz

@@ -1,0 +1,28 @@
+// Which kinds of terms, masks and classes a range of seeds has met, and which of them were fused.
+#pragma once
+#include "tests/fuzz/Differential.h"
+#include <set>
+
+namespace skewer::fuzz {
+
+class Coverage {
+public:
+  void add(const Spec &, const Outcome &);
+  /// A table of counts.
+  std::string report() const;
+  /// What 300 seeds must have met and have not, a line each: every class of the registry; every kind of term under
+  /// every mask; every class, kind and mask in a fused kernel, but for those that the compiler does not fuse.
+  std::vector<std::string> gaps() const;
+
+private:
+  struct Count {
+    int all = 0, fused = 0;
+    void add(bool isFused) { ++all, fused += isFused; }
+  };
+  std::map<std::string, Count> classes, kinds, masks, types;
+  std::map<std::string, int> reasons; // why kernels were not fused
+  std::set<std::pair<TermKind, Mask>> pairs;
+  int specs = 0, fused = 0;
+};
+
+} // namespace skewer::fuzz

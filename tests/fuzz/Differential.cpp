@@ -1,0 +1,171 @@
+// The pipeline of `skewer run`, with the result compared in several ways.
+#include "tests/fuzz/Differential.h"
+#include "tests/fuzz/Dice.h"
+#include "tools/skewer/Check.h"
+#include "tools/skewer/Execution.h"
+#include "tools/skewer/Facts.h"
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace skewer::fuzz {
+
+using namespace driver;
+
+const char *nameOf(Failure failure) {
+  static const char *const names[] = {"none",       "spec",    "compile", "call",  "reference", "mismatch",
+                                      "not-finite", "threads", "unfused", "crash", "timeout"};
+  return names[static_cast<int>(failure)];
+}
+
+/// The host, and sometimes an older processor that it can stand in for: other vector lengths, tiles and blocks.
+static std::string targetFor(uint64_t seed) {
+  const Target host = hostTarget();
+  uint64_t turn = seed % 8;
+  if (turn == 5 && host.lanes >= 8)
+    return "x86-64-v3";
+  return turn == 7 ? "x86-64-v2" : "host";
+}
+
+Plan planFor(uint64_t seed) {
+  Dice dice(seed ^ 0x706c616e);
+  Plan plan;
+  plan.target = targetFor(seed);
+  plan.operandSeed = seed + 1;
+  plan.threads = dice.chance(25);
+  plan.unfused = dice.chance(15);
+  plan.poison = dice.chance(8);
+  return plan;
+}
+
+namespace {
+
+class Judge {
+public:
+  Judge(const Spec &spec, const Plan &plan) : spec(spec), plan(plan) {}
+
+  Outcome run() {
+    auto target = findTarget(plan.target);
+    auto compilation = Compilation::createFromText(print(spec), "layer.attn", {}, *target);
+    if (!compilation)
+      return fail(Failure::Spec, "the spec was refused");
+    const Kernel &kernel = compilation->kernels.front();
+    auto scheduled = compilation->schedule(kernel);
+    if (!scheduled)
+      return fail(Failure::Compile, "fusion or scheduling failed");
+    note(factsOf(kernel, *scheduled), compilation->remarks);
+    if (plan.onlyFusion)
+      return outcome;
+
+    auto operands = prepareOperands(signatureOf(kernel.einsumFunction()), {}, runTimeSizes(spec), plan.operandSeed);
+    if (!operands)
+      return fail(Failure::Spec, llvm::toString(operands.takeError()));
+    if (plan.poison)
+      poison(*operands);
+    auto execution = Execution::create(*compilation, kernel, /*unfused=*/false);
+    if (!execution)
+      return fail(Failure::Compile, "lowering failed");
+    ThreadPool one(1);
+    if (!execution->bind(*operands, one) || !execution->run())
+      return fail(Failure::Call, "the call failed");
+    if (!compareToReference(kernel, *operands, *execution))
+      return outcome;
+    if (plan.threads && !compareThreads(*operands, *execution))
+      return outcome;
+    if (plan.unfused && outcome.isFused)
+      compareUnfused(*compilation, kernel, *operands, *execution);
+    return outcome;
+  }
+
+private:
+  Outcome fail(Failure failure, std::string message) {
+    outcome.failure = failure;
+    outcome.message = std::move(message);
+    return outcome;
+  }
+
+  void note(const KernelFacts &facts, const std::vector<Remark> &remarks) {
+    outcome.isFused = facts.generic.empty();
+    outcome.generic = facts.generic;
+    for (const AttentionFacts &attention : facts.attentions)
+      for (const TermFacts &term : attention.terms)
+        outcome.classes.push_back(term.className);
+    for (const Remark &remark : remarks)
+      if (remark.text.find("depends on the query only") != std::string::npos)
+        outcome.classes.push_back("query only");
+  }
+
+  void poison(Operands &operands) const {
+    Dice dice(plan.operandSeed);
+    Array &array = operands.inputs[dice.below(static_cast<int64_t>(operands.inputs.size()))];
+    if (!array.values.empty())
+      array.values[dice.below(static_cast<int64_t>(array.values.size()))] = std::nan("");
+  }
+
+  bool compareToReference(const Kernel &kernel, const Operands &operands, const Execution &execution) {
+    auto comparison = compareWithReference(kernel.einsumFunction(), operands, execution.plan().output.type,
+                                           execution.result(), /*rows=*/1 << 30, plan.operandSeed, execution.flops());
+    if (!comparison) {
+      fail(Failure::Reference, llvm::toString(comparison.takeError()));
+      return false;
+    }
+    outcome.error = comparison->error;
+    outcome.tolerance = defaultTolerance(execution.plan());
+    if (comparison->mismatches)
+      fail(Failure::NotFinite, fmt::format("{} elements are NaN or infinite on one side only; {}",
+                                           comparison->mismatches, comparison->where));
+    else if (!comparison->within(outcome.tolerance))
+      fail(Failure::Mismatch, fmt::format("error {:.3g} of the largest value, tolerance {:.3g}; worst at {}",
+                                          comparison->error, outcome.tolerance, comparison->where));
+    return outcome.failure == Failure::None;
+  }
+
+  bool compareThreads(const Operands &operands, Execution &execution) {
+    auto bytes = [&] {
+      const char *data = static_cast<const char *>(execution.result());
+      return std::vector<char>(data, data + *elementsOf(operands.outputShape) * bytesOf(execution.plan().output.type));
+    };
+    std::vector<char> serial = bytes();
+    ThreadPool three(3);
+    if (!execution.bind(operands, three) || !execution.run()) {
+      fail(Failure::Call, "the call with three threads failed");
+      return false;
+    }
+    std::vector<char> parallel = bytes();
+    // NaN has no bits of its own.
+    if (!plan.poison && std::memcmp(serial.data(), parallel.data(), serial.size()) != 0)
+      fail(Failure::Threads, "three threads give other bits than one");
+    return outcome.failure == Failure::None;
+  }
+
+  void compareUnfused(Compilation &compilation, const Kernel &kernel, const Operands &operands, Execution &fused) {
+    auto unfused = Execution::create(compilation, kernel, /*unfused=*/true);
+    if (!unfused) {
+      fail(Failure::Compile, "lowering without fusion failed");
+      return;
+    }
+    ThreadPool one(1);
+    if (!unfused->bind(operands, one) || !unfused->run()) {
+      fail(Failure::Call, "the call of the unfused kernel failed");
+      return;
+    }
+    Comparison comparison = compareWith(fused.resultArray(), unfused->plan().output.type, unfused->result());
+    // Both may be off by the tolerance, in opposite directions.
+    if (!comparison.within(2 * outcome.tolerance))
+      fail(Failure::Unfused, fmt::format("the generic path differs by {:.3g} of the largest value; worst at {}",
+                                         comparison.error, comparison.where));
+  }
+
+  const Spec &spec;
+  const Plan &plan;
+  Outcome outcome;
+};
+
+} // namespace
+
+Outcome judge(const Spec &spec, const Plan &plan) {
+  driver::Buffer::endAtGuardPages(plan.guardPages);
+  return Judge(spec, plan).run();
+}
+
+} // namespace skewer::fuzz

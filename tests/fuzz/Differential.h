@@ -1,0 +1,49 @@
+// One spec through the compiler, judged by the float64 reference.
+#pragma once
+#include "tests/fuzz/RandomSpec.h"
+#include <string>
+#include <vector>
+
+namespace skewer::fuzz {
+
+enum class Failure {
+  None,
+  Spec,      // the language refused it: the generator writes what is no spec, or the language is wrong
+  Compile,   // a pass or the code generator gave up
+  Call,      // the kernel returned a status, or memory for it was missing
+  Reference, // the reference cannot judge it
+  Mismatch,  // the result is off by more than the tolerance
+  NotFinite, // NaN or infinity on one side alone
+  Threads,   // other bits with three threads than with one
+  Unfused,   // the generic path's result is not the fused kernel's
+  Crash,     // a signal
+  Timeout,
+};
+const char *nameOf(Failure);
+
+/// What is done with a spec besides comparing one call with the reference.
+struct Plan {
+  std::string target = "host";
+  uint64_t operandSeed = 1;
+  bool onlyFusion = false; // stop after fusing and scheduling
+  bool threads = false;    // call again with three threads
+  bool unfused = false;    // compile for the generic path too
+  bool poison = false;     // one element of one operand is NaN
+  bool guardPages = true;  // memory of operands ends where the process may read no further
+};
+/// The plan of a seed: samples of all of the above.
+Plan planFor(uint64_t seed);
+
+struct Outcome {
+  Failure failure = Failure::None;
+  std::string message;
+  double error = 0, tolerance = 0;  // of the largest value
+  bool isFused = false;             // the fused kernel was made, and not the generic one
+  std::string generic;              // why not
+  std::vector<std::string> classes; // of the terms, by the registry; "query only" where such a term was dropped
+};
+
+/// Diagnostics go to standard error.
+Outcome judge(const Spec &, const Plan &);
+
+} // namespace skewer::fuzz

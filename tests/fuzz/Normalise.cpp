@@ -1,0 +1,167 @@
+// What fits together in a spec: applied to what the dice gave, and to every smaller spec that is tried.
+#include "tests/fuzz/RandomSpec.h"
+#include <algorithm>
+
+namespace skewer::fuzz {
+
+const char *nameOf(TermKind kind) {
+  static const char *const names[kTermKinds] = {
+      "offset-query",   "offset-key", "axis-query",   "axis-key",      "strided-axis", "key-table",
+      "key-axis-table", "key-scalar", "query-scalar", "scalar-offset", "scalar-map",   "scalar-map-axes",
+      "slope",          "position",   "gated",        "matrix",        "value-offset", "value-axis"};
+  return names[static_cast<int>(kind)];
+}
+const char *nameOf(Mask mask) {
+  static const char *const names[kMasks] = {"none",   "causal", "causal-bottom", "strict",   "sliding",   "band",
+                                            "prefix", "blocks", "odd",           "per-head", "map-window"};
+  return names[static_cast<int>(mask)];
+}
+
+bool isOnMap(TermKind kind) {
+  return kind == TermKind::AxisQuery || kind == TermKind::AxisKey || kind == TermKind::StridedAxis ||
+         kind == TermKind::KeyAxisTable || kind == TermKind::ScalarMap || kind == TermKind::ScalarMapAxes ||
+         kind == TermKind::ValueAxis;
+}
+bool isValueSide(TermKind kind) { return kind == TermKind::ValueOffset || kind == TermKind::ValueAxis; }
+bool isContracted(TermKind kind) {
+  return kind == TermKind::OffsetQuery || kind == TermKind::OffsetKey || kind == TermKind::AxisQuery ||
+         kind == TermKind::AxisKey || kind == TermKind::StridedAxis || kind == TermKind::KeyTable ||
+         kind == TermKind::KeyAxisTable;
+}
+bool isScalar(TermKind kind) {
+  return kind == TermKind::KeyScalar || kind == TermKind::QueryScalar || kind == TermKind::ScalarOffset ||
+         kind == TermKind::ScalarMap || kind == TermKind::ScalarMapAxes || kind == TermKind::Gated ||
+         kind == TermKind::Matrix;
+}
+
+bool isWholeScore(TermKind kind) {
+  return kind == TermKind::OffsetQuery || kind == TermKind::AxisQuery || kind == TermKind::StridedAxis ||
+         kind == TermKind::KeyTable || kind == TermKind::KeyAxisTable || kind == TermKind::Gated;
+}
+
+static TermKind withoutMap(TermKind kind) {
+  switch (kind) {
+  case TermKind::AxisQuery:
+  case TermKind::StridedAxis:
+    return TermKind::OffsetQuery;
+  case TermKind::AxisKey:
+    return TermKind::OffsetKey;
+  case TermKind::KeyAxisTable:
+    return TermKind::KeyTable;
+  case TermKind::ScalarMap:
+  case TermKind::ScalarMapAxes:
+    return TermKind::ScalarOffset;
+  case TermKind::ValueAxis:
+    return TermKind::ValueOffset;
+  default:
+    return kind;
+  }
+}
+
+static bool hasOffset(TermKind kind) {
+  return kind != TermKind::StridedAxis && kind != TermKind::KeyTable && kind != TermKind::KeyAxisTable &&
+         kind != TermKind::KeyScalar && kind != TermKind::QueryScalar && kind != TermKind::Matrix &&
+         kind != TermKind::Position;
+}
+
+static void normaliseRow(const Spec &spec, Term &term) {
+  if (!hasOffset(term.kind))
+    term.row = RowForm::Plain;
+  bool isCausal = spec.mask == Mask::Causal || spec.mask == Mask::Strict;
+  bool oneAxis = term.kind == TermKind::OffsetQuery || term.kind == TermKind::OffsetKey;
+  if (term.row == RowForm::Causal && (!isCausal || !oneAxis))
+    term.row = RowForm::Plain;
+  bool isMapScalar = term.kind == TermKind::ScalarMap || term.kind == TermKind::ScalarMapAxes;
+  if (isMapScalar && term.row != RowForm::Absolute)
+    term.row = RowForm::Plain;
+  if (term.kind == TermKind::Slope && term.row != RowForm::Plain && term.row != RowForm::Clamped)
+    term.row = RowForm::Absolute;
+  if (term.row == RowForm::Windowed)
+    term.guard = Guard::Window;
+  // A guard names axes of the tensor that it stands behind.
+  if (term.kind == TermKind::QueryScalar || term.kind == TermKind::KeyScalar)
+    term.guard = Guard::None;
+  if (term.row != RowForm::Plain && term.row != RowForm::Halved)
+    term.sign = 1;
+  if (term.row != RowForm::Plain || !hasOffset(term.kind) || isMapScalar || term.kind == TermKind::Slope)
+    term.low = term.high = 0;
+}
+
+static void normaliseSpelling(const Spec &spec, Term &term) {
+  Spelling &spelling = term.spelling;
+  bool isPastedSkew =
+      spelling == Spelling::Skew || spelling == Spelling::RelativeToAbsolute || spelling == Spelling::RelativeShift;
+  bool isSquare =
+      spec.queries == spec.keys && term.guard == Guard::None && term.kind == TermKind::OffsetQuery && spec.content;
+  if (isPastedSkew && (!isSquare || term.row != RowForm::Plain || term.sign != 1 || term.low || term.high))
+    spelling = Spelling::Einsum;
+  // Music Transformer's form is right under the causal mask alone.
+  if (spelling == Spelling::CausalShift &&
+      (!isSquare || term.row != RowForm::Causal || spec.mask != Mask::Causal || spec.cap != 0))
+    spelling = Spelling::Einsum;
+  bool readsInside = term.row != RowForm::Windowed && term.row != RowForm::Causal;
+  bool isRow = term.kind == TermKind::OffsetQuery || term.kind == TermKind::OffsetKey;
+  if (spelling == Spelling::Gather && (!isRow || !readsInside))
+    spelling = Spelling::Einsum;
+  if (spelling == Spelling::Index && (!isScalar(term.kind) || !readsInside || !spec.content || spec.groupedText))
+    spelling = Spelling::Einsum;
+  bool isOwnEinsum = spelling == Spelling::Einsum && (isContracted(term.kind) || isValueSide(term.kind));
+  if (!spec.map || !spec.content || !isOwnEinsum)
+    term.otherNames = false;
+}
+
+void normalise(Spec &spec) {
+  if (spec.map) {
+    spec.queries = spec.queryMap[0] * spec.queryMap[1];
+    spec.keys = spec.keyMap[0] * spec.keyMap[1];
+  } else {
+    spec.mapNames = false;
+    if (spec.mask == Mask::MapWindow)
+      spec.mask = Mask::Band;
+  }
+  if (spec.heads % spec.groups)
+    spec.groups = 1;
+  // Tensors are brought to one shape two by two, by the names of axes: only one may have fewer axes, or none with a
+  // name, than the content that comes after it.
+  int partial = 0;
+  bool needsNames = false, isWhole = false, isScored = false;
+  for (Term &term : spec.terms) {
+    if (!spec.map)
+      term.kind = withoutMap(term.kind);
+    needsNames |= term.kind == TermKind::Slope || term.kind == TermKind::Position;
+    isWhole |= isWholeScore(term.kind);
+    bool isPasted = term.spelling != Spelling::Einsum && term.spelling != Spelling::Index;
+    partial += (!isWholeScore(term.kind) || isPasted) && !isValueSide(term.kind);
+    isScored |= isScalar(term.kind) && term.kind != TermKind::Gated;
+  }
+  // Closed forms and masks a head name axes, which the content gives them.
+  spec.content |= needsNames || !isWhole || spec.mask == Mask::PerHead;
+  spec.groupedText &= spec.groups < spec.heads && !needsNames && !isScored && spec.mask != Mask::PerHead;
+  spec.contentLast &= partial <= 1;
+  spec.residual &= spec.width == spec.dim;
+  if (spec.batch == Batch::None)
+    spec.batchSize = 1;
+  for (Term &term : spec.terms) {
+    normaliseRow(spec, term);
+    normaliseSpelling(spec, term);
+    if (isValueSide(term.kind) || term.kind == TermKind::Position || term.kind == TermKind::Slope) {
+      term.bias = false;
+      term.spelling = Spelling::Einsum;
+    }
+  }
+}
+
+double costOf(const Spec &spec) {
+  double depth = static_cast<double>(spec.width + (spec.content ? spec.dim : 0));
+  for (const Term &term : spec.terms)
+    depth += isContracted(term.kind) || isValueSide(term.kind) ? static_cast<double>(spec.dim) : 2;
+  return depth * static_cast<double>(spec.batchSize * spec.heads * spec.queries * spec.keys);
+}
+
+std::map<std::string, int64_t> runTimeSizes(const Spec &spec) {
+  if (spec.batch != Batch::RunTime)
+    return {};
+  return {{"batch", spec.batchSize}};
+}
+
+} // namespace skewer::fuzz

@@ -1,0 +1,158 @@
+// From a seed to a spec.
+#include "tests/fuzz/RandomSpec.h"
+#include "tests/fuzz/Dice.h"
+#include <cmath>
+
+namespace skewer::fuzz {
+namespace {
+
+// A call of the float64 reference and one of the unfused path must stay far below a second.
+constexpr double kMostCost = 1.5e6;
+
+class Generator {
+public:
+  explicit Generator(uint64_t seed) : seed(seed), dice(seed) {}
+
+  Spec make() {
+    // The first kind and the mask go round, so that every pair of them occurs; the rest is left to the dice.
+    auto first = static_cast<TermKind>(seed % kTermKinds);
+    spec.mask = static_cast<Mask>(seed / kTermKinds % kMasks);
+    spec.map = isOnMap(first) || spec.mask == Mask::MapWindow || dice.chance(20);
+    chooseSizes();
+    chooseWords();
+    spec.terms.push_back(chooseTerm(first));
+    static const std::vector<int> more = {0, 0, 0, 1, 1, 2};
+    for (int k = dice.pick(more); k > 0; --k)
+      spec.terms.push_back(chooseTerm(static_cast<TermKind>(dice.below(kTermKinds))));
+    if (seed >= kTermKinds * kMasks && dice.chance(3))
+      spec.terms.clear();
+    normalise(spec);
+    while (costOf(spec) > kMostCost)
+      makeCheaper();
+    return std::move(spec);
+  }
+
+private:
+  void chooseSizes() {
+    static const std::vector<int64_t> lengths = {1,  2,  3,  7,  13, 15, 16, 17, 19, 23, 31, 32,
+                                                 33, 37, 41, 48, 49, 53, 63, 64, 65, 79, 97};
+    static const std::vector<int64_t> sides = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11};
+    spec.queries = spec.keys = dice.pick(lengths);
+    if (dice.chance(35))
+      spec.keys = dice.pick(lengths);
+    for (int axis : {0, 1})
+      spec.queryMap[axis] = spec.keyMap[axis] = dice.pick(sides);
+    if (dice.chance(30))
+      for (int axis : {0, 1})
+        spec.keyMap[axis] = dice.pick(sides);
+    static const std::vector<int64_t> heads = {1, 1, 2, 2, 3, 4, 6},
+                                      depths = {1, 2, 3, 8, 8, 15, 16, 16, 17, 24, 32, 40};
+    spec.heads = spec.groups = dice.pick(heads);
+    if (spec.heads > 1 && dice.chance(30))
+      spec.groups = spec.heads % 2 == 0 && dice.chance(50) ? spec.heads / 2 : 1;
+    spec.dim = spec.width = dice.pick(depths);
+    if (dice.chance(30))
+      spec.width = dice.pick(depths);
+    static const std::vector<Batch> batches = {Batch::None, Batch::Fixed, Batch::Fixed, Batch::RunTime, Batch::RunTime};
+    spec.batch = dice.pick(batches);
+    spec.batchSize = dice.between(1, 3);
+  }
+
+  void chooseWords() {
+    if (dice.chance(12)) {
+      spec.type = dice.chance(50) ? "f16" : "bf16";
+      spec.tableType = dice.chance(50) ? spec.type : "f32";
+    }
+    spec.tokenMajor = dice.chance(20);
+    spec.depthMajorKeys = dice.chance(8);
+    spec.groupedText = dice.chance(40);
+    spec.mapNames = dice.chance(60);
+    spec.content = dice.chance(88);
+    spec.contentBias = dice.chance(10);
+    spec.contentLast = dice.chance(15);
+    spec.commonScale = dice.chance(45);
+    spec.contentScale = scale();
+    if (dice.chance(4))
+      spec.cap = 5;
+    spec.residual = dice.chance(6);
+    spec.maskSize = dice.between(1, 9);
+    spec.maskArgument = dice.chance(25);
+  }
+
+  /// Of a product over the head dimension: 0 stands for dim^-0.5. Scores of a few units keep the comparison with
+  /// float64 about the kernel, and not about how exp magnifies the rounding of large scores.
+  double scale() {
+    if (spec.dim <= 3 && dice.chance(50))
+      return 1;
+    return dice.chance(60) ? 0 : std::round(1e3 / std::sqrt(static_cast<double>(spec.dim))) * 1e-3;
+  }
+
+  Term chooseTerm(TermKind kind) {
+    Term term;
+    term.kind = kind;
+    static const std::vector<RowForm> forms = {RowForm::Plain,    RowForm::Plain,  RowForm::Plain,
+                                               RowForm::Plain,    RowForm::Plain,  RowForm::Clamped,
+                                               RowForm::Absolute, RowForm::Halved, RowForm::Windowed};
+    term.row = dice.pick(forms);
+    if (spec.mask == Mask::Causal && dice.chance(40))
+      term.row = RowForm::Causal;
+    if (dice.chance(15))
+      term.guard = dice.chance(60) ? Guard::Window : Guard::Corner;
+    if (dice.chance(35)) {
+      static const std::vector<Spelling> pasted = {Spelling::Skew, Spelling::RelativeToAbsolute,
+                                                   Spelling::RelativeShift, Spelling::Gather};
+      term.spelling = term.row == RowForm::Causal ? Spelling::CausalShift : dice.pick(pasted);
+    }
+    if (isScalar(kind))
+      term.spelling = dice.chance(60) ? Spelling::Index : Spelling::Einsum;
+    bool isPasted = term.spelling != Spelling::Einsum && term.spelling != Spelling::Gather && !isScalar(kind);
+    if (isPasted) {
+      term.guard = Guard::None;
+      if (term.row != RowForm::Causal)
+        term.row = RowForm::Plain;
+    } else {
+      term.sign = dice.chance(35) ? -1 : 1;
+      if (dice.chance(20))
+        term.low = dice.between(0, 3), term.high = dice.between(0, 3);
+    }
+    term.left = dice.between(0, 8);
+    term.right = dice.between(0, 5);
+    term.axis = static_cast<int>(dice.below(2));
+    term.perHead = dice.chance(35);
+    term.headLast = dice.chance(40);
+    term.bias = dice.chance(10);
+    term.isConst = dice.chance(25);
+    term.otherNames = dice.chance(25);
+    term.scale = isContracted(kind) ? scale() : dice.chance(70) ? 1 : 0.5;
+    if (kind == TermKind::Slope || kind == TermKind::Position)
+      term.scale = dice.chance(50) ? 0.05 : -0.03; // offsets are as large as the layer is long
+    return term;
+  }
+
+  /// Numbers of queries and keys go last: tile edges are what this is about.
+  void makeCheaper() {
+    if (spec.batchSize > 1) {
+      spec.batchSize = 1;
+    } else if (spec.heads > 2) {
+      spec.groups = spec.groups < spec.heads ? 1 : 2;
+      spec.heads = 2;
+    } else if (spec.dim > 17 || spec.width > 17) {
+      spec.dim = spec.dim > 17 ? 17 : spec.dim;
+      spec.width = spec.width > 17 ? 15 : spec.width;
+    } else {
+      for (int64_t *size : {&spec.queries, &spec.keys, &spec.queryMap[0], &spec.keyMap[0]})
+        *size = (*size + 1) / 2;
+    }
+    normalise(spec);
+  }
+
+  uint64_t seed;
+  Dice dice;
+  Spec spec;
+};
+
+} // namespace
+
+Spec randomSpec(uint64_t seed) { return Generator(seed).make(); }
+
+} // namespace skewer::fuzz

@@ -1,0 +1,118 @@
+// An attention layer as a structure: made from a seed, made smaller piece by piece, printed as .attn text.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace skewer::fuzz {
+
+/// What a term of the score, or of the values, is made of. K and Q are positions of key and query.
+enum class TermKind {
+  OffsetQuery,   // q_i·R[±(K - Q) + c]
+  OffsetKey,     // k_j·R[±(K - Q) + c]
+  AxisQuery,     // q_i·R[..] on one axis of a map
+  AxisKey,       // k_j·R[..] on one axis of a map
+  StridedAxis,   // q_i·R[Qy - 2*Ky + c] on one axis of a map
+  KeyTable,      // q_i·E[K]
+  KeyAxisTable,  // q_i·E[Ky]
+  KeyScalar,     // T[K]
+  QueryScalar,   // T[Q]
+  ScalarOffset,  // T[f(K - Q)]
+  ScalarMap,     // T[(Qy - Ky + c)*rows + Qx - Kx + d]
+  ScalarMapAxes, // T[Qy - Ky + c, Qx - Kx + d]
+  Slope,         // slope[h] * f(K - Q)
+  Position,      // a number times f(Q, K)
+  Gated,         // gate[b, h, Q] * T[f(K - Q)]
+  Matrix,        // T[Q, K]
+  ValueOffset,   // Σ p·R[K - Q + c], added to the result
+  ValueAxis,     // the same on one axis of a map
+};
+constexpr int kTermKinds = static_cast<int>(TermKind::ValueAxis) + 1;
+
+/// How the row of a table follows from the offset.
+enum class RowForm {
+  Plain,    // ±(K - Q) + c, with a row for every offset
+  Clamped,  // clamp(K - Q, -left, right) + left
+  Absolute, // abs(K - Q)
+  Halved,   // (±(K - Q) + c) // 2
+  Windowed, // K - Q + left, under the guard abs(K - Q) <= left
+  Causal,   // K - Q + c, with rows for K <= Q only: under a causal mask
+};
+enum class Guard { None, Window, Corner };
+/// How a term is written.
+enum class Spelling {
+  Einsum,
+  Index,              // table[h, j - i + c]
+  Gather,             // the rows, gathered to a tensor of queries × keys, then an einsum
+  Skew,               // skew(einsum with the whole table)
+  RelativeToAbsolute, // the same as pad, flatten, pad, reshape, slice
+  RelativeShift,      // Transformer-XL's pad, reshape, slice
+  CausalShift,        // Music Transformer's pad, reshape, slice
+};
+enum class Mask { None, Causal, CausalBottom, Strict, Sliding, Band, Prefix, Blocks, Odd, PerHead, MapWindow };
+constexpr int kMasks = static_cast<int>(Mask::MapWindow) + 1;
+enum class Batch { None, Fixed, RunTime };
+
+struct Term {
+  TermKind kind = TermKind::OffsetQuery;
+  RowForm row = RowForm::Plain;
+  Guard guard = Guard::None;
+  Spelling spelling = Spelling::Einsum;
+  int sign = 1;                // 1: key minus query
+  int64_t low = 0, high = 0;   // rows below and above those that are read
+  int64_t left = 3, right = 2; // of Clamped and Windowed, and of the guard
+  int axis = 0;                // of the map: 0 is y
+  bool perHead = false;        // a table a head
+  bool headLast = false;       // [row, head] instead of [head, row] (scalars)
+  bool bias = false;           // a vector a head is added to q
+  bool isConst = false;        // the table is declared const
+  bool otherNames = false;     // written with flat positions where the spec uses the map's, or the other way round
+  double scale = 1;
+};
+
+struct Spec {
+  int64_t queries = 16, keys = 16; // 1-D; on a map, products of these:
+  bool map = false;
+  int64_t queryMap[2] = {4, 4}, keyMap[2] = {4, 4};
+  int64_t heads = 1, groups = 1; // groups: heads of k and v; divides heads
+  int64_t dim = 8, width = 8;    // of q and k, of v
+  Batch batch = Batch::Fixed;
+  int64_t batchSize = 1;
+  std::string type = "f32", tableType = "f32";
+  bool tokenMajor = false;     // [b, i, h, d] instead of [b, h, i, d]
+  bool depthMajorKeys = false; // k is [b, h, d, j]
+  bool groupedText = false;    // heads written as (g r) instead of h // r
+  bool mapNames = false;       // iy, ix, jy, jx instead of i, j
+  bool content = true, contentBias = false, contentLast = false;
+  double contentScale = 0;  // 0: dim^-0.5
+  bool commonScale = false; // dim^-0.5 times the whole sum; contentScale is not used then
+  double cap = 0;           // cap * tanh(score / cap), unless 0
+  bool residual = false;    // q is added to the result (width = dim)
+  Mask mask = Mask::None;
+  int64_t maskSize = 3;      // of a window, a block, a prefix
+  bool maskArgument = false; // softmax(x, where = P) instead of softmax(x where P)
+  std::vector<Term> terms;
+};
+
+/// The spec of a seed: deterministic, and valid. Seeds 0 … kTermKinds*kMasks - 1 hold each kind of term under each
+/// mask.
+Spec randomSpec(uint64_t seed);
+/// Changes what does not fit together (a causal table without a causal mask, a pasted skew of a map) to what does.
+void normalise(Spec &);
+/// The spec as text, with one kernel named `layer`.
+std::string print(const Spec &);
+/// Operations of one call of the reference, roughly.
+double costOf(const Spec &);
+/// Values of the run-time sizes.
+std::map<std::string, int64_t> runTimeSizes(const Spec &);
+
+const char *nameOf(TermKind);
+const char *nameOf(Mask);
+bool isOnMap(TermKind);      // needs a map
+bool isValueSide(TermKind);  // belongs to the result, not to the score
+bool isContracted(TermKind); // sums over the head dimension
+bool isScalar(TermKind);     // one number of a table for each query and key
+bool isWholeScore(TermKind); // its text names batch, head, query and key: it can be a score by itself
+
+} // namespace skewer::fuzz

@@ -1,0 +1,130 @@
+// Positions, rows, guards and masks as text.
+#include "tests/fuzz/Text.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace skewer::fuzz {
+
+std::string Names::queryAxis(int axis) const {
+  if (isMap)
+    return axis ? "ix" : "iy";
+  return axis ? "(i % W)" : "(i // W)";
+}
+std::string Names::keyAxis(int axis) const {
+  if (isMap)
+    return axis ? "jx" : "jy";
+  return axis ? "(j % Wk)" : "(j // Wk)";
+}
+std::string Names::sizesOf(bool ofQuery, bool ofKey) const {
+  std::string text;
+  if (ofQuery)
+    text += isMap ? ", iy = H, ix = W" : ", i = N";
+  if (ofKey)
+    text += isMap ? ", jy = Hk, jx = Wk" : ", j = M";
+  return text;
+}
+
+/// " + 3", " - 3", or nothing.
+static std::string plus(int64_t number) {
+  return number == 0 ? "" : fmt::format(" {} {}", number < 0 ? '-' : '+', number < 0 ? -number : number);
+}
+
+static Row row(const Term &term, const std::string &query, const std::string &key, int64_t queries, int64_t keys) {
+  int64_t offsets = queries + keys - 1;
+  std::string forward = term.sign > 0 ? key + " - " + query + plus(queries - 1 + term.low)
+                                      : query + " - " + key + plus(keys - 1 + term.low);
+  switch (term.row) {
+  case RowForm::Plain:
+    return {forward, offsets + term.low + term.high};
+  case RowForm::Clamped:
+    return {fmt::format("clamp({} - {}, -{}, {}){}", key, query, term.left, term.right, plus(term.left)),
+            term.left + term.right + 1};
+  case RowForm::Absolute:
+    return {fmt::format("abs({} - {})", key, query), std::max(queries, keys)};
+  case RowForm::Halved:
+    return {"(" + forward + ") // 2", (offsets - 1) / 2 + 1};
+  case RowForm::Windowed:
+    return {fmt::format("{} - {}{}", key, query, plus(term.left)), 2 * term.left + 1};
+  case RowForm::Causal:
+    return {key + " - " + query + plus(queries - 1), queries};
+  }
+  return {};
+}
+
+static bool isOneAxis(TermKind kind) {
+  return kind == TermKind::AxisQuery || kind == TermKind::AxisKey || kind == TermKind::StridedAxis ||
+         kind == TermKind::ValueAxis;
+}
+
+Row axisRowOf(const Spec &spec, const Term &term, const Names &names, int axis) {
+  return row(term, names.queryAxis(axis), names.keyAxis(axis), spec.queryMap[axis], spec.keyMap[axis]);
+}
+
+Row rowOf(const Spec &spec, const Term &term, const Names &names) {
+  if (term.kind == TermKind::StridedAxis) {
+    int64_t last = 2 * (spec.keyMap[term.axis] - 1);
+    return {fmt::format("{} - 2*{}{}", names.queryAxis(term.axis), names.keyAxis(term.axis), plus(last)),
+            spec.queryMap[term.axis] + last};
+  }
+  if (isOneAxis(term.kind))
+    return axisRowOf(spec, term, names, term.axis);
+  return row(term, names.queryAt(), names.keyAt(), spec.queries, spec.keys);
+}
+
+std::string guardText(const Spec &spec, const Term &term, const Names &names) {
+  bool onAxis = isOneAxis(term.kind);
+  std::string query = onAxis ? names.queryAxis(term.axis) : names.queryAt();
+  std::string key = onAxis ? names.keyAxis(term.axis) : names.keyAt();
+  switch (term.guard) {
+  case Guard::None:
+    return "";
+  case Guard::Window:
+    return fmt::format(" where abs({} - {}) <= {}", key, query, term.left);
+  case Guard::Corner:
+    return fmt::format(" where {} > 0 and {} > 0", names.queryAt(), names.keyAt());
+  }
+  return "";
+}
+
+std::string maskText(const Spec &spec, const Names &names) {
+  std::string q = names.queryAt(), k = names.keyAt();
+  int64_t size = spec.maskSize;
+  switch (spec.mask) {
+  case Mask::None:
+    return "";
+  case Mask::Causal:
+    return fmt::format("{} <= {}", k, q);
+  case Mask::CausalBottom:
+    return fmt::format("{} <= {}{}", k, q, plus(spec.keys - spec.queries));
+  case Mask::Strict: // the first rows see nothing
+    return fmt::format("{} < {}{}", k, q, plus(-(size % 3)));
+  case Mask::Sliding:
+    return fmt::format("{} <= {} and {} - {} < {}", k, q, q, size, k);
+  case Mask::Band:
+    return fmt::format("abs({} - {}) <= {}", k, q, size);
+  case Mask::Prefix:
+    return fmt::format("{} <= {} or {} < {}", k, q, k, size);
+  case Mask::Blocks:
+    return fmt::format("{} // {} == {} // {}", q, size, k, size);
+  case Mask::Odd:
+    return fmt::format("({} + {}) % 3 != 1", q, k);
+  case Mask::PerHead:
+    return fmt::format("{} <= {} + 2*h", k, q);
+  case Mask::MapWindow:
+    return fmt::format("abs({} - {}) <= {} and abs({} - {}) <= {}", names.keyAxis(0), names.queryAxis(0), size / 3,
+                       names.keyAxis(1), names.queryAxis(1), size % 4);
+  }
+  return "";
+}
+
+void Text::operand(const std::string &name, const std::string &type, bool isConst) {
+  operands +=
+      fmt::format("{}{}{} : {}", operands.empty() ? "" : ",\n             ", isConst ? "const " : "", name, type);
+}
+void Text::statement(const std::string &name, const std::string &value) {
+  statements += fmt::format("  {} = {}\n", name, value);
+}
+
+std::string numberText(double number) { return fmt::format("{:g}", number); }
+
+} // namespace skewer::fuzz

@@ -1,0 +1,80 @@
+// skewer-fuzz: random layers, compiled and judged by the float64 reference.
+#include "tests/fuzz/Campaign.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+#include <fmt/format.h>
+
+namespace cl = llvm::cl;
+using namespace skewer::fuzz;
+
+static cl::OptionCategory category("Options");
+static cl::opt<std::string> seeds("seeds", cl::desc("Seeds to try; END is not included (default 0:300)"),
+                                  cl::value_desc("BEGIN:END"), cl::init("0:300"), cl::cat(category));
+static cl::opt<unsigned> jobs("jobs", cl::desc("Seeds at a time (default 1)"), cl::init(1), cl::cat(category));
+static cl::opt<double> seconds("seconds", cl::desc("Start no seed after this time, and say where to go on"),
+                               cl::init(0), cl::cat(category));
+static cl::opt<unsigned> limit("limit", cl::desc("Seconds that one seed may take (default 60)"), cl::init(60),
+                               cl::cat(category));
+static cl::opt<unsigned> failures("failures", cl::desc("Stop after so many failures (default 10)"), cl::init(10),
+                                  cl::cat(category));
+static cl::opt<bool> printOnly("print", cl::desc("Print the specs and do nothing with them"), cl::cat(category));
+static cl::opt<bool> onlyFusion("only-fusion", cl::desc("Check, fuse and schedule; make no code"), cl::cat(category));
+static cl::opt<bool> coverage("coverage",
+                              cl::desc("Print what the seeds held; a class, kind of term or mask that did "
+                                       "not occur, or was never fused, is a failure"),
+                              cl::cat(category));
+static cl::opt<bool> noShrink("no-shrink", cl::desc("Print failing specs as they are"), cl::cat(category));
+static cl::opt<bool> noGuard("no-guard-pages", cl::desc("Let kernels read behind their operands"), cl::cat(category));
+static cl::opt<bool> quiet("quiet", cl::desc("No progress line"), cl::cat(category));
+static cl::opt<std::string> save("save", cl::desc("Write small failing specs to this folder"), cl::value_desc("FOLDER"),
+                                 cl::cat(category));
+
+static bool readRange(llvm::StringRef text, Range &range) {
+  auto [begin, end] = text.split(':');
+  return !begin.getAsInteger(10, range.begin) && !end.getAsInteger(10, range.end) && range.begin < range.end;
+}
+
+int main(int argc, char **argv) {
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(argc, argv,
+                                   "Random layers, compiled and judged by the float64 reference.\n\n"
+                                   "  skewer-fuzz --seeds 0:300 --jobs 2    try these; exit code 1 if one fails\n"
+                                   "  skewer-fuzz --seeds 17:18 --print     the spec of a seed\n",
+                                   &llvm::errs()))
+    return 2;
+  CampaignOptions options;
+  if (!readRange(seeds, options.seeds)) {
+    llvm::errs() << "skewer-fuzz: error: --seeds expects BEGIN:END with BEGIN before END, found '" << seeds << "'\n";
+    return 2;
+  }
+  if (printOnly) {
+    for (uint64_t seed = options.seeds.begin; seed < options.seeds.end; ++seed)
+      llvm::outs() << fmt::format("# seed {}\n{}\n", seed, print(randomSpec(seed)));
+    return 0;
+  }
+  options.jobs = std::max(1u, jobs.getValue());
+  options.seconds = seconds;
+  options.limitSeconds = limit;
+  options.mostFailures = std::max(1u, failures.getValue());
+  options.onlyFusion = onlyFusion;
+  options.shrink = !noShrink;
+  options.guardPages = !noGuard;
+  options.quiet = quiet;
+  options.saveFolder = save;
+
+  CampaignResult result = runCampaign(options);
+  int exitCode = result.failures ? 1 : 0;
+  if (coverage) {
+    llvm::outs() << result.coverage.report();
+    for (const std::string &gap : result.coverage.gaps()) {
+      llvm::outs() << "gap: " << gap << "\n";
+      exitCode = 1;
+    }
+  }
+  llvm::outs() << fmt::format("{} seeds from {}: {} failures\n", result.next - options.seeds.begin, options.seeds.begin,
+                              result.failures);
+  if (result.next < options.seeds.end)
+    llvm::outs() << fmt::format("stopped before seed {}; go on with --seeds {}:{}\n", result.next, result.next,
+                                options.seeds.end);
+  return exitCode;
+}
