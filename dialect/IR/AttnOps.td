@@ -238,6 +238,10 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
                        Attn_FloatTensor:$value, Variadic<Attn_IndexTensor>:$indices);
   let results = (outs Attn_FloatTensor:$result);
   let regions = (region SizedRegion<1>:$score);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$space, "::mlir::DictionaryAttr":$sizes,
+                                 "::mlir::StringAttr":$mask, "::mlir::StringAttr":$value_spec, "::mlir::Value":$value,
+                                 "::mlir::Attribute":$schedule),
+    "build($_builder, $_state, result, space, sizes, mask, value_spec, schedule, {}, value, ::mlir::ValueRange());">];
   let assemblyFormat = [{
     $space (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
     `value` $value_spec `(` $value `)` `score` $score attr-dict `:` type($value) `->` type($result) (`schedule` $schedule^)?
@@ -255,13 +259,10 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments
     Created by `attn-form-attention`; lives and dies with its `attn.attention`.
 
     ```mlir
-  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$space, "::mlir::DictionaryAttr":$sizes,
-                                 "::mlir::StringAttr":$mask, "::mlir::StringAttr":$value_spec, "::mlir::Value":$value,
-                                 "::mlir::Attribute":$schedule),
-    "build($_builder, $_state, result, space, sizes, mask, value_spec, schedule, {}, value, ::mlir::ValueRange());">];
     attn.term "b h i d, (j - i + 13) d" (%q, %table) scale 1.250000e-01 where "i - j <= 13"
         : tensor<?x4x14x64xf32>, tensor<27x64xf32>
     attn.term "h" (%slope) times "abs(i - j)" scale -1.000000e+00 : tensor<4xf32>
+    attn.term "" indices(region = %region : tensor<?x49xi32>) () times "region[b, i] != region[b, j]" scale -1.000000e+02
     ```
   }];
   let arguments = (ins StrAttr:$subscripts, OptionalAttr<StrAttr>:$guard, OptionalAttr<StrAttr>:$value, F64Attr:$scale,
@@ -276,4 +277,3 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments
   }];
 }
 #endif
-    attn.term "" indices(region = %region : tensor<?x49xi32>) () times "region[b, i] != region[b, j]" scale -1.000000e+02
