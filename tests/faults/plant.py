@@ -5,7 +5,6 @@ Tests are worth what they catch. faults.py lists mistakes that somebody could ma
 one place of a copy of the tree, builds, and runs the tests that the edited file goes into, quickest first, until one
 fails. Your own files are never touched: the copy is a clone of a commit in a folder of its own."""
 import argparse
-import contextlib
 import fcntl
 import glob
 import hashlib
@@ -96,15 +95,23 @@ def must(command, folder):
     return output
 
 
-@contextlib.contextmanager
-def held(lock):
-    """Holds the lock file, if there is one: a machine that is shared builds and measures one thing at a time."""
-    if not lock:
-        yield
-        return
-    with open(lock, "a", encoding="utf-8") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
+class Lock:
+    """Holds a lock file around steps that load the machine, if there is one; gives it back after `seconds` at a time."""
+
+    def __init__(self, path, seconds):
+        self.stream = open(path, "a", encoding="utf-8") if path else None
+        self.seconds, self.since = seconds, None
+
+    def __enter__(self):
+        if self.stream and self.since is None:
+            fcntl.flock(self.stream, fcntl.LOCK_EX)
+            self.since = time.monotonic()
+
+    def __exit__(self, *_):
+        if self.since is not None and time.monotonic() - self.since >= self.seconds:
+            fcntl.flock(self.stream, fcntl.LOCK_UN)
+            self.since = None
+            time.sleep(1)  # so that who waits gets it
 
 
 class Test:
@@ -144,7 +151,7 @@ class Copy:
 
     def prepare(self):
         """Builds everything and runs every test once, without a fault: each must pass. Sorts them by their time."""
-        with held(self.lock):
+        with self.lock:
             must(["cmake", "--preset", "release", "-B", self.build], self.source)
         self.tests = []
         for path in sorted(glob.glob(os.path.join(self.source, "tests", "unit", "*Test.cpp"))):
@@ -159,14 +166,14 @@ class Copy:
             passed = {"commit": self.commit, "seconds": {}}
         for test in self.tests:
             for target in test.targets:
-                with held(self.lock):
+                with self.lock:
                     must(["ninja", f"-j{self.jobs}", target], self.build)
             inputs = must(["ninja", "-t", "inputs", *test.targets], self.build).splitlines()
             prefix = self.source + os.sep
             test.files = {path[len(prefix):] for path in inputs if path.startswith(prefix)}
             if test.name not in passed["seconds"]:
                 print(f"without a fault: {test.name}", file=sys.stderr, flush=True)
-                with held(self.lock):
+                with self.lock:
                     start = time.monotonic()
                     failure = test.failure(self)
                 if failure:
@@ -214,7 +221,7 @@ def table(rows):
 
 
 def plant_all(faults, options, folder):
-    copy = Copy(folder, options.commit, options.jobs, options.lock)
+    copy = Copy(folder, options.commit, options.jobs, Lock(options.lock, options.hold))
     known = {}
     if options.results and os.path.exists(options.results):
         for line in read(options.results).splitlines():
@@ -228,7 +235,7 @@ def plant_all(faults, options, folder):
             if not prepared:
                 copy.prepare()
                 prepared = True
-            with held(options.lock):
+            with copy.lock:
                 start = time.monotonic()
                 caught = copy.judge(fault)
             entry = {"fault": fault.name, "digest": mark, "commit": copy.commit, "caught": caught,
@@ -255,8 +262,9 @@ def main():
     parser.add_argument("--results", metavar="FILE", help="append each result as a line of JSON, and skip the faults "
                         "that an earlier run has caught in the same file")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="compilers at a time")
-    parser.add_argument("--lock", metavar="FILE", help="hold this file's lock while building and testing, and release "
-                        "it between faults")
+    parser.add_argument("--lock", metavar="FILE", help="hold this file's lock while building and testing")
+    parser.add_argument("--hold", type=float, default=0, metavar="SECONDS", help="give the lock back, between faults, "
+                        "after this time (0: after each)")
     options = parser.parse_args()
     faults = [fault for fault in FAULTS if not options.only or fault.name in options.only]
     for name in options.only or []:
