@@ -48,18 +48,20 @@ std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &ca
     } while (end < text.size() && inner > 0);
     if (inner > 0)
       break;
-    // A name as long as the call, so that places stay what they are; the same for calls that read alike.
+    // A name in parentheses as long as the call, so that places stay what they are, and a lone call is no axis; the same
+    // name for calls that read alike.
     StringRef call = text.slice(at, end);
     size_t number = 0;
     std::string symbol;
     do {
-      std::string digits = std::to_string(number++);
-      if (digits.size() + 2 > call.size())
+      std::string digits = call.size() > 3 ? std::to_string(number) : "";
+      if (digits.size() + 3 > call.size() || (digits.empty() && number > 0))
         return result;
-      symbol = "__" + std::string(call.size() - 2 - digits.size(), '0') + digits;
+      ++number;
+      symbol = "_" + std::string(call.size() - 3 - digits.size(), '0') + digits;
     } while (calls.count(symbol) && calls[symbol] != call);
     calls[symbol] = call;
-    result.replace(at, call.size(), symbol);
+    result.replace(at, call.size(), "(" + symbol + ")");
     at = end - 1;
   }
   return result;

@@ -47,7 +47,8 @@ Value Emitter::realValue(const Node &node, RealKind kind, ArrayRef<Value> operan
   result.kind = ValueKind::Real;
   std::vector<RealPtr> functions;
   for (const Value &operand : operands) {
-    functions.push_back(operand.is(ValueKind::Number)  ? makeReal(operand.number, operand.isInteger, &node)
+    functions.push_back(operand.is(ValueKind::Number)
+                            ? makeReal(operand.number, operand.number == std::floor(operand.number), &node)
                         : operand.is(ValueKind::Index) ? makeReal(operand.index, &node)
                                                        : operand.function);
     result.axes.insert(operand.axes.begin(), operand.axes.end());

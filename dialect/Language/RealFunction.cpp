@@ -292,7 +292,8 @@ private:
         return e;
       }
       int64_t c = coefficient / scale;
-      form = form + Expr(c) * Expr::symbol(name);
+      Expr term = Expr(c) * Expr::symbol(name);
+      form = form == Expr(0) ? term : c < 0 ? form + term : term + form;
       __int128 low = static_cast<__int128>(c) * (c > 0 ? axis->second.low : axis->second.high) + range.low;
       __int128 high = static_cast<__int128>(c) * (c > 0 ? axis->second.high : axis->second.low) + range.high;
       if (low < -(int64_t(1) << 60) || high > (int64_t(1) << 60)) {
@@ -301,7 +302,6 @@ private:
       }
       range = {static_cast<int64_t>(low), static_cast<int64_t>(high)};
     }
-    form = subscript::simplify(form, domain);
     size_t place = 0;
     while (place < found.forms.size() && found.forms[place] != form)
       ++place;

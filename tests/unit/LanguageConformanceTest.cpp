@@ -4,6 +4,7 @@
 #include "dialect/Language/Language.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
@@ -94,8 +95,13 @@ TEST_P(Conformance, SpecificationGivesTheModelsOutput) {
       size = std::max(size, std::fabs(expected.values[row * width + e]));
     }
   }
-  // The scale is a float32 constant in the operations; everything else is float64.
-  EXPECT_LE(worst, 1e-6 * size);
+  // The scale is a float32 constant in the operations; everything else is float64. Some models' own tables are float32.
+  auto description = llvm::MemoryBuffer::getFile(folder + "/case.json");
+  ASSERT_TRUE(bool(description));
+  auto json = llvm::json::parse((*description)->getBuffer());
+  ASSERT_TRUE(bool(json));
+  double own = json->getAsObject()->getNumber("formula_error").value_or(0);
+  EXPECT_LE(worst, std::max(1e-6, 1.1 * own) * size);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Conformance, ::testing::ValuesIn(cases()), [](const auto &info) {

@@ -51,6 +51,25 @@ TEST(SubscriptText, PrintsWithoutNeedlessParentheses) {
   EXPECT_EQ(roundTrip("i - (j - k)"), "i - (j - k)");
 }
 
+TEST(SubscriptText, TablesAreRuns) {
+  EXPECT_EQ(roundTrip("[3,3,3,3,1,2,3,4,7,9,8,7][j-i+5]"), "[3 x 4, 1..4, 7, 9..7][j - i + 5]");
+  EXPECT_EQ(roundTrip("[-2..2, 2 x 3, -5 x 2][i] + 1"), "[-2..2, 2 x 3, -5 x 2][i] + 1");
+  EXPECT_EQ(roundTrip("[7][i]"), "[7][i]");
+  EXPECT_EQ(read("[0..3][i]"), read("[0, 1, 2, 3][i]"));
+  Expr e = read("[10, 20 x 2, 5..4][2*i]");
+  EXPECT_EQ(evaluate(e, {{"i", 0}}), 10);
+  EXPECT_EQ(evaluate(e, {{"i", 1}}), 20);
+  EXPECT_EQ(evaluate(e, {{"i", 2}}), 4);
+  EXPECT_FALSE(evaluate(e, {{"i", 3}}).has_value());
+  for (auto [text, position] : {std::pair("[][i]", 1u), std::pair("[1, ]", 4u), std::pair("[1 2][i]", 3u),
+                                std::pair("[1]", 0u), std::pair("[1][i, j]", 0u), std::pair("[1 x 0][i]", 0u),
+                                std::pair("[0..99999999999][i]", 0u), std::pair("[1][i", 3u)}) {
+    ParseError why;
+    EXPECT_FALSE(parse(text, &why)) << text;
+    EXPECT_EQ(why.position, position) << text << ": " << why.message;
+  }
+}
+
 TEST(SubscriptText, EverySpellingOfAnOperator) {
   EXPECT_EQ(read("i // 4"), read("i floordiv 4"));
   EXPECT_EQ(read("i / 4"), read("i floordiv 4"));
