@@ -8,6 +8,7 @@ int compile(const Options &);
 int run(const Options &);
 int bench(const Options &);
 int explain(const Options &);
+int plot(const Options &);
 int schemes(const Options &);
 
 } // namespace skewer::driver

@@ -13,7 +13,6 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace skewer::driver {
-namespace {
 
 std::string nameOfOperand(Value value, func::FuncOp function) {
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -24,6 +23,8 @@ std::string nameOfOperand(Value value, func::FuncOp function) {
       return fmt::format("(line {})", line);
   return "(computed)";
 }
+
+namespace {
 
 /// "0.125 q·table[j - i + 13] where abs(j - i) <= 4".
 std::string textOfTerm(TermOp term, func::FuncOp function) {

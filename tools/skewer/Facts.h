@@ -41,6 +41,9 @@ struct KernelFacts {
   double flops = 0;         // useful, with every run-time size 1
 };
 
+/// What a reader calls a tensor: the argument's name, or the line that computes it.
+std::string nameOfOperand(mlir::Value, mlir::func::FuncOp);
+
 /// Compares a kernel's level 1 with its level 3.
 KernelFacts factsOf(const Kernel &, mlir::ModuleOp scheduled);
 llvm::json::Object toJson(const KernelFacts &);

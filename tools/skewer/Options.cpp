@@ -16,16 +16,19 @@ cl::SubCommand compileCommand("compile", "a spec becomes object files, headers a
 cl::SubCommand runCommand("run", "runs a spec's kernel here and checks what it returns");
 cl::SubCommand benchCommand("bench", "times a spec's kernels beside this processor's measured peak");
 cl::SubCommand explainCommand("explain", "says what became of each term of the score");
+cl::SubCommand plotCommand("plot", "draws how positions are read, scores and tables");
 cl::SubCommand schemesCommand("schemes", "lists the built-in positional schemes");
 
 cl::OptionCategory category("Options");
 
 cl::list<std::string> specs(cl::Positional, cl::OneOrMore, cl::desc("SPEC…"), cl::cat(category),
                             cl::sub(compileCommand), cl::sub(benchCommand), cl::sub(explainCommand));
-cl::opt<std::string> spec(cl::Positional, cl::Required, cl::desc("SPEC"), cl::cat(category), cl::sub(runCommand));
+cl::opt<std::string> spec(cl::Positional, cl::Required, cl::desc("SPEC"), cl::cat(category), cl::sub(runCommand),
+                          cl::sub(plotCommand));
 cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a compile-time size (param)"),
                                  cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(compileCommand),
-                                 cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand));
+                                 cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
+                                 cl::sub(plotCommand));
 cl::opt<std::string> target("target", cl::desc("Processor to make code for: host (default), zen4, x86-64-v3, …"),
                             cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand),
                             cl::sub(explainCommand));
@@ -38,22 +41,27 @@ cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make
                                     cl::cat(category), cl::sub(compileCommand));
 
 cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else taken from the inputs, else 1"),
-                            cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand),
-                            cl::sub(benchCommand));
+                            cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
+                            cl::sub(plotCommand));
+cl::opt<std::string> picture("o", cl::desc("Where to write the picture"), cl::value_desc("file.svg"), cl::Required,
+                             cl::cat(category), cl::sub(plotCommand));
 cl::list<std::string> inputs("input", cl::desc("An argument's values; others are seeded normal numbers"),
-                             cl::value_desc("NAME=FILE.npy"), cl::cat(category), cl::sub(runCommand));
+                             cl::value_desc("NAME=FILE.npy"), cl::cat(category), cl::sub(runCommand),
+                             cl::sub(plotCommand));
 cl::opt<std::string> output("output", cl::desc("Where to write the result"), cl::value_desc("file.npy"),
                             cl::cat(category), cl::sub(runCommand));
 cl::opt<std::string> expect("expect", cl::desc("Compare with these values instead of the float64 reference"),
                             cl::value_desc("file.npy"), cl::cat(category), cl::sub(runCommand));
 cl::opt<std::string> kernel("kernel", cl::desc("Which kernel, where the spec has several"), cl::value_desc("name"),
-                            cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand));
+                            cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
+                            cl::sub(plotCommand));
 cl::opt<std::string> tolerance("tolerance",
                                cl::desc("Largest error, as a share of the largest absolute value "
                                         "(default: f32 2e-6, f16 2e-3, bf16 1.5e-2)"),
                                cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"), cl::init(1),
-                       cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+                       cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
+                       cl::sub(plotCommand));
 cl::opt<int64_t> rows("rows", cl::desc("Rows of the result to check (default: all where that is cheap)"), cl::init(0),
                       cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<int> threads("threads", cl::desc("Threads to run on (default 1)"), cl::init(1), cl::value_desc("n"),
@@ -86,10 +94,15 @@ const CommandText kCommands[] = {
      "  skewer bench rel1d.attn -D N=1024 --threads 2\n"
      "  skewer bench botnet.attn --size batch=64 --unfused --json\n"},
     {Command::Explain, &explainCommand,
-     "Prints each term's class and strategy, what is never materialised, and for what did not fuse the line and the\n"
-     "memory it costs.\n\n"
+     "Prints each term's class and strategy, what was composed, dropped and never materialised, what a mask leaves,\n"
+     "the work, its roofline and the predicted time, and for what did not fuse the line and the memory it costs.\n\n"
      "  skewer explain botnet.attn\n"
      "  skewer explain rel1d.attn -D N=1024 --target=zen4 --json\n"},
+    {Command::Plot, &plotCommand,
+     "Draws a kernel's first attention as SVG: the row of each table that each query and key read, scores and biases\n"
+     "of seeded inputs by the float64 reference, and how alike the rows of each table are.\n\n"
+     "  skewer plot rel1d.attn -D N=8 -o rel1d.svg\n"
+     "  skewer plot botnet.attn --input rel_h=rel_h.npy --input rel_w=rel_w.npy -o botnet.svg\n"},
     {Command::Schemes, &schemesCommand,
      "Lists the built-in positional schemes: files of the language itself, called from a spec by name.\n\n"
      "  skewer schemes\n"},
@@ -101,6 +114,7 @@ const char *kOverview =
     "  skewer run rel1d.attn -D N=64         run it here, checked against a float64 reference\n"
     "  skewer bench rel1d.attn -D N=1024     time it beside this processor's peak\n"
     "  skewer explain botnet.attn            what became of each term\n"
+    "  skewer plot rel1d.attn -o rel1d.svg   how positions are read, scores, tables\n"
     "  skewer schemes                        the built-in schemes\n\n"
     "'skewer COMMAND --help' lists a command's options. Exit codes: 0 done, 1 the input or a result "
     "is wrong, 2 usage.\n";
@@ -143,7 +157,7 @@ bool readNumbers(const char *option, const cl::list<std::string> &list, std::map
 
 bool fill(Options &options, int &exitCode) {
   options.specs.assign(specs.begin(), specs.end());
-  if (options.command == Command::Run)
+  if (options.command == Command::Run || options.command == Command::Plot)
     options.specs = {spec};
   options.target = target;
   options.outputFolder = outputFolder;
@@ -166,7 +180,7 @@ bool fill(Options &options, int &exitCode) {
     if (!options.inputs.emplace(name, file.str()).second)
       return usage(fmt::format("--input {} is given twice", name));
   }
-  options.output = output;
+  options.output = options.command == Command::Plot ? picture : output;
   options.expect = expect;
   options.kernel = kernel;
   if (tolerance.getNumOccurrences()) {

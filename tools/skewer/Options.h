@@ -13,7 +13,7 @@ namespace skewer::driver {
 /// Exit codes of every command.
 enum ExitCode { kDone = 0, kWrong = 1, kUsage = 2 };
 
-enum class Command { Compile, Run, Bench, Explain, Schemes };
+enum class Command { Compile, Run, Bench, Explain, Plot, Schemes };
 
 struct Options {
   Command command = Command::Compile;

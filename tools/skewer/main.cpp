@@ -15,6 +15,8 @@ static int dispatch(const Options &options) {
     return bench(options);
   case Command::Explain:
     return explain(options);
+  case Command::Plot:
+    return plot(options);
   case Command::Schemes:
     return schemes(options);
   }

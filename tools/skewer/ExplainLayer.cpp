@@ -1,0 +1,96 @@
+// Gathering what `explain` says of a layer.
+#include "tools/skewer/ExplainLayer.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Fusion/TermClass.h"
+#include "llvm/ADT/StringExtras.h"
+#include <fmt/format.h>
+
+using namespace mlir;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace skewer::driver {
+namespace {
+
+/// "0.125 (q·k + q·table[j - i + 13])": a scale that all terms have stands in front.
+std::string sumOf(const std::vector<TermFacts> &terms, const std::vector<double> &scales) {
+  bool common = terms.size() > 1 && scales.front() != 1 && llvm::all_equal(scales);
+  std::string prefix = common ? fmt::format("{:.6g} ", scales.front()) : "", sum;
+  for (const TermFacts &term : terms) {
+    llvm::StringRef text = term.text;
+    text.consume_front(prefix);
+    bool negative = !sum.empty() && text.consume_front("-");
+    if (negative)
+      text.consume_front("1 ");
+    sum += (sum.empty() ? "" : negative ? " - " : " + ") + text.str();
+  }
+  return common ? prefix + "(" + sum + ")" : sum;
+}
+
+std::string formulaOf(AttentionOp attention, const AttentionFacts &facts, const std::vector<double> &scales) {
+  ScoreSpace space = scoreSpace(attention);
+  std::string keys = llvm::join(space.key, " ");
+  return fmt::format("softmax over {} of {}{}, times {}", keys, sumOf(facts.terms, scales),
+                     facts.mask.empty() ? "" : " where " + facts.mask,
+                     nameOfOperand(attention.getValue(), attention->getParentOfType<func::FuncOp>()));
+}
+
+/// The file of the line that `lineOf` finds.
+std::string fileOf(Location location) {
+  std::string file;
+  location->walk([&](Location inner) {
+    if (auto place = dyn_cast<FileLineColRange>(inner)) {
+      file = place.getFilename().str();
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return file;
+}
+
+} // namespace
+
+double bytesOf(const ComposedOperation &composed) {
+  double bytes = static_cast<double>(composed.elementBytes);
+  for (int64_t size : composed.shape)
+    bytes *= size < 0 ? 1 : static_cast<double>(size);
+  return bytes;
+}
+
+bool isIndexMap(const ComposedOperation &composed) {
+  return llvm::is_contained({"pad", "reshape", "slice", "skew", "gather", "rearrange"},
+                            llvm::StringRef(composed.operation));
+}
+
+LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, const Target &target) {
+  LayerFacts layer;
+  std::vector<double> scales;
+  attention.getScore().walk([&](TermOp term) {
+    scales.push_back(term.getScale().convertToDouble());
+    layer.composed.push_back(composedInto(term.getLoc()));
+    layer.files.push_back(fileOf(term.getLoc()));
+  });
+  layer.formula = formulaOf(attention, facts, scales);
+  layer.unread = unreadRowsOf(attention);
+  ScoreSpace space = scoreSpace(attention);
+  for (const std::string &axis : space.leading)
+    if (auto size = space.sizes.find(axis); size != space.sizes.end() && size->second != kRuntime)
+      layer.leading *= static_cast<double>(size->second);
+
+  auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
+  std::string reason;
+  auto shape = schedule ? shapeOfAttention(attention, reason) : std::nullopt;
+  if (!shape)
+    return layer;
+  layer.tileRows = schedule.getTileRows();
+  layer.tileKeys = schedule.getTileVectors() * schedule.getLanes();
+  if (attention.getMask())
+    layer.tiles = countTiles(*shape, layer.tileRows, layer.tileKeys);
+  Blocking blocking{schedule.getTileRows(), schedule.getTileVectors(), schedule.getRowBlock(),
+                    schedule.getKeyBlock(), schedule.getRowsPerItem(), 0};
+  layer.work = predictWork(*shape, blocking, target);
+  layer.isPredicted = true;
+  return layer;
+}
+
+} // namespace skewer::driver

@@ -1,0 +1,258 @@
+// Printing an explanation for people.
+#include "tools/skewer/ExplainText.h"
+#include <fmt/format.h>
+
+namespace skewer::driver {
+namespace {
+
+constexpr size_t kWidth = 120;
+
+std::string bytesText(double bytes) {
+  if (bytes < 1e4)
+    return fmt::format("{:.0f} B", bytes);
+  if (bytes < 1e6)
+    return fmt::format("{:.1f} KB", bytes * 1e-3);
+  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes * 1e-6) : fmt::format("{:.2f} GB", bytes * 1e-9);
+}
+
+std::string flopsText(double flops) {
+  if (flops == 0)
+    return "not counted";
+  if (flops < 1e6)
+    return fmt::format("{:.2f} KFLOP", flops * 1e-3);
+  return flops < 1e9 ? fmt::format("{:.2f} MFLOP", flops * 1e-6) : fmt::format("{:.2f} GFLOP", flops * 1e-9);
+}
+
+std::string timeText(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6)
+         : seconds < 1  ? fmt::format("{:.3g} ms", seconds * 1e3)
+                        : fmt::format("{:.3g} s", seconds);
+}
+
+std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text;
+  for (int64_t size : shape)
+    if (size >= 0)
+      text += (text.empty() ? "" : ",") + std::to_string(size);
+  return "[" + text + "]";
+}
+
+bool hasRunTimeSize(const std::vector<int64_t> &shape) {
+  return std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
+}
+
+/// "2 x [4,196,196], [196,196] (1.8 MB a batch row)".
+std::string tensorsText(const std::vector<TensorFacts> &tensors) {
+  std::string text;
+  bool anyRunTime = false;
+  double bytes = 0;
+  for (const TensorFacts &tensor : tensors) {
+    text += text.empty() ? "" : ", ";
+    if (tensor.count > 1)
+      text += fmt::format("{} x ", tensor.count);
+    text += shapeText(tensor.shape);
+    bytes += tensor.bytes;
+    anyRunTime |= hasRunTimeSize(tensor.shape);
+  }
+  return fmt::format("{} ({}{})", text, bytesText(bytes), anyRunTime ? " a batch row" : "");
+}
+
+size_t displayWidth(llvm::StringRef text) {
+  size_t width = 0; // of UTF-8: continuation bytes take no column
+  for (char c : text)
+    width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  return width;
+}
+std::string padded(const std::string &text, size_t width) {
+  size_t now = displayWidth(text);
+  return text + std::string(now < width ? width - now : 1, ' ');
+}
+
+class Page {
+public:
+  explicit Page(llvm::raw_ostream &out) : out(out) {}
+
+  /// One paragraph; lines after the first are indented by four more.
+  void line(size_t indent, llvm::StringRef text) {
+    std::string current(indent, ' ');
+    size_t width = indent;
+    bool empty = true;
+    while (!text.empty()) {
+      // A run of spaces is part of a column: it stays with the word before it.
+      size_t end = text.find(' ');
+      end = end == llvm::StringRef::npos ? text.size() : std::min(text.find_first_not_of(' ', end), text.size());
+      llvm::StringRef word = text.take_front(end);
+      if (!empty && width + displayWidth(word.rtrim()) > kWidth) {
+        out << llvm::StringRef(current).rtrim() << "\n";
+        current = std::string(indent + 4, ' ');
+        width = indent + 4;
+      }
+      current += word;
+      width += displayWidth(word);
+      empty = false;
+      text = text.drop_front(end);
+    }
+    out << llvm::StringRef(current).rtrim() << "\n";
+  }
+
+private:
+  llvm::raw_ostream &out;
+};
+
+/// "line 9", of a built-in scheme "rel2d.attn:4".
+std::string placeText(llvm::StringRef file, unsigned line, const std::string &spec) {
+  file.consume_front("built-in ");
+  return file.empty() || file == spec ? fmt::format("line {}", line) : fmt::format("{}:{}", file.str(), line);
+}
+
+/// "skew composed (was: einsum [4,14,27], pad [4,14,28] line 9): 1.2 MB a batch row that are never held".
+void printComposed(const std::vector<ComposedOperation> &operations, const std::string &spec, Page &page) {
+  auto list = [&](bool maps, std::string &text, double &bytes, bool &anyRunTime) {
+    for (const ComposedOperation &operation : operations) {
+      // The contraction belongs to the maps that moved its result.
+      bool isMap = isIndexMap(operation) || operation.operation == "einsum";
+      if (isMap != maps)
+        continue;
+      text += (text.empty() ? "" : ", ") + operation.operation + " " + shapeText(operation.shape);
+      if (operation.line)
+        text += " " + placeText(operation.file, operation.line, spec);
+      bytes += bytesOf(operation);
+      anyRunTime |= hasRunTimeSize(operation.shape);
+    }
+  };
+  for (bool maps : {true, false}) {
+    std::string text;
+    double bytes = 0;
+    bool anyRunTime = false;
+    list(maps, text, bytes, anyRunTime);
+    bool skew = maps && llvm::any_of(operations, [](const ComposedOperation &operation) {
+                  return operation.operation == "einsum"; // logits were moved
+                });
+    if (!text.empty())
+      page.line(6, fmt::format("{} (was: {}): {}{} never held",
+                               skew   ? "skew composed"
+                               : maps ? "index maps composed"
+                                      : "scale folded",
+                               text, bytesText(bytes), anyRunTime ? " a batch row" : ""));
+  }
+}
+
+void printTiles(const LayerFacts &layer, const AttentionFacts &facts, Page &page) {
+  std::string text = "mask      " + facts.mask;
+  if (layer.tiles) {
+    const TileCounts &tiles = *layer.tiles;
+    int64_t all = tiles.dead + tiles.edge + tiles.full;
+    text +=
+        fmt::format(": of {} tiles of {} queries x {} keys, {} dead", all, layer.tileRows, layer.tileKeys, tiles.dead);
+    if (tiles.dead)
+      text += tiles.skipped == tiles.dead ? " (not computed)"
+              : tiles.skipped             ? fmt::format(" ({} of them not computed)", tiles.skipped)
+                                          : " (computed all the same)";
+    text += fmt::format(", {} edge, {} full", tiles.edge, tiles.full);
+  }
+  page.line(4, text);
+}
+
+void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std::string &spec, Page &page) {
+  page.line(2, fmt::format("softmax over {} keys for {} queries{}, space \"{}\"{}", facts.keys, facts.queries,
+                           facts.map.empty() ? "" : ", map " + facts.map, facts.space,
+                           facts.mask.empty() ? "" : ", where " + facts.mask));
+  page.line(4, layer.formula);
+  size_t text = 14, kind = 12, strategy = 8;
+  for (const TermFacts &term : facts.terms) {
+    text = std::max(text, displayWidth(term.text));
+    kind = std::max(kind, displayWidth(term.className));
+    strategy = std::max(strategy, displayWidth(term.strategy));
+  }
+  text = std::min<size_t>(text, 44); // a longer one takes a line for itself
+  auto row = [&](const std::string &a, const std::string &b, const std::string &c, double flops,
+                 const std::string &place) {
+    std::string rest =
+        padded(b, kind + 2) + padded(c, strategy + 2) + flopsText(flops) + (place.empty() ? "" : "  (" + place + ")");
+    if (displayWidth(a) <= text)
+      return page.line(4, padded(a, text + 2) + rest);
+    page.line(4, a);
+    page.line(6, rest);
+  };
+  for (size_t k = 0; k < facts.terms.size(); ++k) {
+    const TermFacts &term = facts.terms[k];
+    row(term.text, term.className, term.strategy, term.flops,
+        term.line ? placeText(k < layer.files.size() ? layer.files[k] : "", term.line, spec) : "");
+    page.line(6, term.description);
+    if (k < layer.composed.size())
+      printComposed(layer.composed[k], spec, page);
+  }
+  row("weights·values", "values", "matmul", facts.valueFlops, "");
+  if (!facts.mask.empty())
+    printTiles(layer, facts, page);
+  for (const UnreadRows &unread : layer.unread) {
+    std::string runs;
+    for (const subscript::Range &run : unread.runs)
+      runs += (runs.empty() ? "" : ", ") +
+              (run.low == run.high ? std::to_string(run.low) : fmt::format("{}..{}", run.low, run.high));
+    page.line(4,
+              fmt::format("note: of the {} rows of '{}', these are never read: {}", unread.rows, unread.operand, runs));
+  }
+  if (!facts.schedule.empty())
+    page.line(4, "schedule  " + facts.schedule);
+}
+
+void printWork(const Explanation &explanation, Page &page) {
+  const WorkFacts &work = explanation.work;
+  const char *ones = explanation.facts.runTimeSizes.empty() ? "" : " with every run-time size 1";
+  page.line(2, fmt::format("useful work: {}{}", flopsText(work.usefulFlops), ones));
+  if (work.matmulFlops > 0)
+    page.line(2, fmt::format("work done: {} in matmuls, rounded up to whole tiles", flopsText(work.matmulFlops)));
+  page.line(
+      2, fmt::format("memory: {} if every argument is read and the result written once", bytesText(work.bytesMoved)));
+  page.line(2,
+            fmt::format("roofline: at least {}, bound by {}: arithmetic {} at {:.1f} GFLOP/s, memory {} at {:.1f} GB/s",
+                        timeText(work.boundSeconds()), work.isMemoryBound() ? "memory" : "arithmetic",
+                        timeText(work.computeSeconds), work.peak * 1e-9, timeText(work.memorySeconds),
+                        work.memoryRate * 1e-9));
+  if (work.predictedSeconds > 0)
+    page.line(2, fmt::format("predicted: {} on one core of {}, {:.0f} % of its peak", timeText(work.predictedSeconds),
+                             explanation.target, 100 * work.shareOfPeak()));
+}
+
+} // namespace
+
+void printText(const Explanation &explanation, llvm::raw_ostream &out) {
+  const KernelFacts &facts = explanation.facts;
+  Page page(out);
+  std::string head = facts.name + ": " + facts.elementType;
+  for (const std::string &size : facts.runTimeSizes)
+    head += ", " + size + " at run time";
+  page.line(0, head);
+  for (size_t k = 0; k < facts.attentions.size(); ++k)
+    printLayer(facts.attentions[k], explanation.layers[k], explanation.spec, page);
+  if (!facts.neverMaterialised.empty())
+    page.line(2, "never materialised: " + tensorsText(facts.neverMaterialised));
+  for (const Remark &remark : explanation.remarks)
+    page.line(2, fmt::format("line {}: {}", remark.line, remark.text));
+  if (explanation.remarks.empty())
+    for (const std::string &reason : facts.unfused)
+      page.line(2, "not fused: " + reason);
+  if (!facts.generic.empty())
+    page.line(2, "generic path: " +
+                     (facts.genericLine ? fmt::format("line {}: ", facts.genericLine) : std::string()) + facts.generic);
+  if (!facts.materialised.empty())
+    page.line(2, "materialised: " + tensorsText(facts.materialised));
+  const KernelPlan &plan = explanation.plan;
+  if (plan.stages.size() > 1) {
+    std::string stages;
+    for (const StagePlan &stage : plan.stages) {
+      double bytes = static_cast<double>(stage.bytes.fixed + stage.bytes.scaled);
+      stages += fmt::format("{}{}{} to {}", stages.empty() ? "" : ", ", stage.title,
+                            stage.line ? fmt::format(" (line {})", stage.line) : std::string(),
+                            bytes > 0 ? "a buffer of " + bytesText(bytes) : std::string("the output"));
+    }
+    page.line(2, "stages: " + stages);
+  }
+  page.line(2, fmt::format("workspace: {} shared, {} a worker",
+                           bytesText(static_cast<double>(plan.sharedBytes.fixed + plan.sharedBytes.scaled)),
+                           bytesText(static_cast<double>(plan.localBytes))));
+  printWork(explanation, page);
+}
+
+} // namespace skewer::driver

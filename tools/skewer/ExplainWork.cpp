@@ -1,0 +1,34 @@
+// The roofline (Williams et al. 2009, doi:10.1145/1498765.1498785) with the figures of the target's description.
+#include "tools/skewer/ExplainWork.h"
+
+namespace skewer::driver {
+
+WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std::vector<LayerFacts> &layers,
+                      bool fused, const Target &target) {
+  auto bytes = [](const TensorArgument &argument) {
+    double product = static_cast<double>(skewer::bytesOf(argument.type));
+    for (const Extent &extent : argument.shape)
+      product *= extent.name.empty() ? static_cast<double>(extent.fixed) : 1;
+    return product;
+  };
+  WorkFacts work;
+  for (const TensorArgument &input : signature.inputs)
+    work.bytesMoved += bytes(input);
+  work.bytesMoved += bytes(signature.output);
+  work.usefulFlops = usefulFlops;
+  work.peak = 2.0 * static_cast<double>(target.lanes) * target.fmaPerCycle * target.gigahertz * 1e9;
+  work.memoryRate = target.memoryRate * 1e9;
+  work.computeSeconds = usefulFlops / work.peak;
+  work.memorySeconds = work.bytesMoved / work.memoryRate;
+  bool all = fused && !layers.empty();
+  for (const LayerFacts &layer : layers)
+    all &= layer.isPredicted;
+  if (all)
+    for (const LayerFacts &layer : layers) {
+      work.matmulFlops += layer.leading * layer.work.matmulFlops;
+      work.predictedSeconds += layer.leading * layer.work.cycles / (target.gigahertz * 1e9);
+    }
+  return work;
+}
+
+} // namespace skewer::driver

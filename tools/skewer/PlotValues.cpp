@@ -1,0 +1,114 @@
+// A copy of the function that returns the value in question is given to the reference's interpreter.
+#include "tools/skewer/PlotValues.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace skewer::driver {
+namespace {
+
+/// The einsum "… -> leading (iy ix) (jy jx)" of a term's operands.
+Value contractionOf(TermOp term) {
+  auto attention = term->getParentOfType<AttentionOp>();
+  ScoreSpace space = scoreSpace(attention);
+  ResolvedEinsum resolved = resolve(term);
+  std::set<std::string> used;
+  for (const std::vector<Expr> &operand : resolved.subscripts)
+    for (const Expr &subscript : operand)
+      used.merge(symbolsOf(subscript));
+  Einsum spec = resolved.spec;
+  spec.result.emplace();
+  SmallVector<int64_t> shape;
+  AxisSizes given;
+  auto size = [&](const std::string &axis) {
+    auto found = space.sizes.find(axis);
+    return found == space.sizes.end() ? kRuntime : found->second;
+  };
+  auto add = [&](const std::vector<std::string> &axes) {
+    Dimension dimension;
+    dimension.axes = axes;
+    int64_t extent = 1;
+    for (const std::string &axis : axes)
+      extent = size(axis) == kRuntime ? ShapedType::kDynamic : extent * size(axis);
+    spec.result->push_back(std::move(dimension));
+    shape.push_back(extent);
+  };
+  for (const std::string &axis : space.leading)
+    if (used.count(axis))
+      add({axis});
+  add(space.query);
+  add(space.key);
+  for (const auto &[axis, extent] : resolved.sizes)
+    if (extent != kRuntime)
+      given[axis] = extent;
+  for (const std::vector<std::string> *side : {&space.query, &space.key})
+    for (const std::string &axis : *side)
+      given[axis] = size(axis);
+  OpBuilder builder(attention);
+  // Where the mask hides a pair, the term may read outside its operands.
+  Expr guard = 1;
+  for (const std::optional<StringRef> &predicate : {attention.getMask(), term.getGuard()})
+    if (auto parsed = predicate ? parse(std::string_view(*predicate)) : std::nullopt)
+      guard = logicalAnd(guard, *parsed);
+  auto type = RankedTensorType::get(shape, builder.getF32Type());
+  auto einsum = EinsumOp::create(
+      builder, term.getLoc(), type, builder.getStringAttr(print(spec)), sizesTo(builder.getContext(), given),
+      guard.isConstant(1) ? StringAttr() : builder.getStringAttr(print(guard)), term.getInputs());
+  bindIndices(einsum);
+  return einsum.getResult();
+}
+
+} // namespace
+
+TensorValues::TensorValues(func::FuncOp function, Value tensor, const Operands &operands) {
+  holder = ModuleOp::create(function.getLoc());
+  IRMapping mapping;
+  auto copy = cast<func::FuncOp>(function->clone(mapping));
+  holder->push_back(copy);
+  interpret(copy, mapping.lookupOrDefault(tensor), operands);
+}
+
+TensorValues::TensorValues(func::FuncOp function, TermOp term, const Operands &operands) {
+  holder = ModuleOp::create(function.getLoc());
+  IRMapping mapping;
+  auto copy = cast<func::FuncOp>(function->clone(mapping));
+  holder->push_back(copy);
+  auto mapped = dyn_cast_or_null<TermOp>(mapping.lookupOrNull(term.getOperation()));
+  if (mapped)
+    interpret(copy, contractionOf(mapped), operands);
+}
+
+void TensorValues::interpret(func::FuncOp copy, Value result, const Operands &operands) {
+  Block &body = copy.getBody().front();
+  body.getTerminator()->setOperands(result);
+  copy.setFunctionType(FunctionType::get(copy.getContext(), body.getArgumentTypes(), result.getType()));
+  // The interpreter looks at every operation: what the value does not need is removed.
+  SmallVector<Operation *> all;
+  for (Operation &op : body.without_terminator())
+    all.push_back(&op);
+  for (Operation *op : llvm::reverse(all))
+    if (op->use_empty())
+      op->erase();
+  std::vector<reference::Tensor> inputs;
+  for (const Array &input : operands.inputs)
+    inputs.push_back({input.shape, input.values});
+  interpreter = std::make_unique<reference::Interpreter>(copy, std::move(inputs));
+  resultShape = interpreter->resultShape();
+}
+
+llvm::Expected<std::vector<double>> TensorValues::row(const std::vector<int64_t> &leading) {
+  auto found = known.find(leading);
+  if (found != known.end())
+    return found->second;
+  std::string why = "it is not interpreted";
+  auto values = interpreter ? interpreter->row(leading, &why) : std::nullopt;
+  if (!values)
+    return llvm::createStringError(std::errc::invalid_argument, "the reference cannot judge it: %s", why.c_str());
+  return known[leading] = std::move(*values);
+}
+
+} // namespace skewer::driver
