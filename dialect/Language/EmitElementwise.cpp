@@ -144,6 +144,20 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
     return alignByName(node, left, right) ? (mergeNamings(left, right), left.byName = false, true) : false;
   if (right.byName)
     return alignByName(node, right, left);
+  auto within = [](const Value &small, const Value &large) {
+    return !small.dimensions.empty() && all_of(small.dimensions, [&](const Dimension &wanted) {
+      return any_of(large.dimensions, [&](const Dimension &d) {
+        return any_of(d.namings, [&](const Naming &naming) {
+          return any_of(wanted.namings, [&](const Naming &mine) { return print(mine) == print(naming); });
+        });
+      });
+    });
+  };
+  // x[b, h, n, d + 1] * table, where the table's axes are n and d: the table is repeated.
+  if (left.byName && rightRank < leftRank && within(right, left))
+    return alignByName(node, right, left);
+  if (right.byName && leftRank < rightRank && within(left, right))
+    return alignByName(node, left, right) ? (left.byName = true) : false;
   if (leftRank == rightRank) {
     if (!alignByPosition(node, left, right) || !alignByPosition(node, right, left))
       return false;
@@ -151,14 +165,7 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
     return true;
   }
   Value &small = leftRank < rightRank ? left : right, &large = leftRank < rightRank ? right : left;
-  auto has = [&](const Dimension &wanted) {
-    return any_of(large.dimensions, [&](const Dimension &d) {
-      return any_of(d.namings, [&](const Naming &naming) {
-        return any_of(wanted.namings, [&](const Naming &mine) { return print(mine) == print(naming); });
-      });
-    });
-  };
-  bool named = !small.dimensions.empty() && all_of(small.dimensions, has);
+  bool named = within(small, large);
   if (!(named ? alignByName(node, small, large) : alignByPosition(node, small, large)))
     return false;
   if (!named && !alignByPosition(node, large, small))

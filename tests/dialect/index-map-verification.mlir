@@ -268,3 +268,66 @@ func.func @f(%x: tensor<3x4xf32>) {
   %0 = attn.rearrange "a b -> a" %x : tensor<3x4xf32> to tensor<3xf32>
   return
 }
+
+// -----
+
+// concat_c1: the dimension is there
+func.func @f(%x: tensor<3x4xf32>) {
+  // expected-error @below {{dimension 2 is none of the 2 dimensions, counted from 0 (concat_c1)}}
+  %0 = attn.concat %x, %x dimension 2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+// concat_c1: there is an operand
+func.func @f() {
+  // expected-error @below {{has no operands, expected at least one (concat_c1)}}
+  %0 = "attn.concat"() {dimension = 0 : i64} : () -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+// concat_c2: one element type
+func.func @f(%x: tensor<3x4xf32>, %y: tensor<3x4xf16>) {
+  // expected-error @below {{operand 1 has type 'tensor<3x4xf16>', the result 'tensor<6x4xf32>'; expected the same element type (concat_c2)}}
+  %0 = attn.concat %x, %y dimension 0 : (tensor<3x4xf32>, tensor<3x4xf16>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+// concat_c2: one number of dimensions
+func.func @f(%x: tensor<3x4xf32>, %y: tensor<4xf32>) {
+  // expected-error @below {{operand 1 has 1 dimensions, expected 2 as the result (concat_c2)}}
+  %0 = attn.concat %x, %y dimension 0 : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+// concat_c3: the other dimensions agree
+func.func @f(%x: tensor<3x4xf32>, %y: tensor<3x5xf32>) {
+  // expected-error @below {{dimension 1 of operand 1 has size 5, expected size 4 as the result (concat_c3)}}
+  %0 = attn.concat %x, %y dimension 0 : (tensor<3x4xf32>, tensor<3x5xf32>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+// concat_c4: the joined size is known
+func.func @f(%x: tensor<?x4xf32>) {
+  // expected-error @below {{dimension 0 has run-time size; tensors are joined along a compile-time size (concat_c4)}}
+  %0 = attn.concat %x, %x dimension 0 : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// concat_c4: sizes add up
+func.func @f(%x: tensor<3x4xf32>) {
+  // expected-error @below {{dimension 0 of the result has size 7, but the operands have 6 together (concat_c4)}}
+  %0 = attn.concat %x, %x dimension 0 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<7x4xf32>
+  return
+}

@@ -103,3 +103,14 @@ func.func @attention_map(%q: tensor<2x6x8xf32>, %v: tensor<2x6x8xf32>, %rows: te
   } : tensor<2x6x8xf32> -> tensor<2x6x8xf32>
   return %0 : tensor<2x6x8xf32>
 }
+
+// A class token in front of a map, and a subscript that reads a constant table.
+// CHECK-LABEL: func.func @concat
+func.func @concat(%token: tensor<?x1x8xf32>, %map: tensor<?x6x8xf32>, %table: tensor<5x7xf32>) -> tensor<?x7x8xf32> {
+  // CHECK: attn.concat %{{.*}}, %{{.*}} dimension 1 : (tensor<?x1x8xf32>, tensor<?x6x8xf32>) -> tensor<?x7x8xf32>
+  %0 = attn.concat %token, %map dimension 1 : (tensor<?x1x8xf32>, tensor<?x6x8xf32>) -> tensor<?x7x8xf32>
+  // CHECK: attn.einsum "([0 x 3, 1..4, 4 x 2, 3 x 4][j - i + 6]) j -> i j"
+  %1 = attn.einsum "([0 x 3, 1..4, 4 x 2, 3 x 4][j - i + 6]) j -> i j" sizes {i = 7 : i64} (%table)
+      : (tensor<5x7xf32>) -> tensor<7x7xf32>
+  return %0 : tensor<?x7x8xf32>
+}

@@ -2,7 +2,7 @@
 #include "tools/skewer/Facts.h"
 #include "dialect/IR/Attn.h"
 #include "passes/Fusion/TermClass.h"
-#include "passes/Lowering/AttentionShape.h"
+#include "passes/Lowering/Stages.h"
 #include "tools/skewer/Flops.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
@@ -100,30 +100,20 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   return facts;
 }
 
-/// Why `attn-lower-to-cpu` leaves the kernel to the generic path: it takes a function that is one scheduled attention
-/// of f32 over the function's arguments.
-void explainGeneric(func::FuncOp function, const KernelPlan &signature, KernelFacts &facts) {
-  AttentionOp attention;
-  for (Operation &op : function.getBody().front()) {
-    if (auto found = dyn_cast<AttentionOp>(op))
-      attention = found;
-    if (!facts.generic.empty() || isa<AttentionOp, func::ReturnOp>(op) || op.hasTrait<OpTrait::ConstantLike>())
+/// Why no fused kernel is made: what the lowering itself says of its stages.
+void explainGeneric(func::FuncOp function, KernelFacts &facts) {
+  bool isFused = false;
+  for (const Stage &stage : stagesOf(function)) {
+    isFused |= stage.kind == StageKind::Attention;
+    if (stage.kind != StageKind::Rows)
       continue;
-    facts.generic = fmt::format("'{}' stands beside the attention", op.getName().getStringRef().str());
-    facts.genericLine = lineOf(op.getLoc()).first;
+    facts.generic = stage.reason;
+    facts.genericLine = lineOf(stage.result.getLoc()).first;
   }
-  bool isSingle = signature.output.type == ElementType::F32;
-  for (const TensorArgument &input : signature.inputs)
-    isSingle &= input.type == ElementType::F32;
-  if (!attention)
-    facts.generic = "no attention was formed", facts.genericLine = 0;
-  else if (!isSingle)
-    facts.generic = "fused kernels are made for f32 only", facts.genericLine = 0;
-  else if (facts.generic.empty() && !attention.getScheduleAttr()) {
-    facts.genericLine = lineOf(attention.getLoc()).first;
-    if (shapeOfAttention(attention, facts.generic))
-      facts.generic = "no schedule was chosen";
-  }
+  if (isFused)
+    facts.generic.clear(), facts.genericLine = 0;
+  else if (facts.generic.empty())
+    facts.generic = "no attention was formed";
 }
 
 using Shape = std::vector<int64_t>;
@@ -171,7 +161,7 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
       if (auto text = dyn_cast<StringAttr>(reason))
         facts.unfused.push_back(text.str());
 
-  explainGeneric(after, signature, facts);
+  explainGeneric(after, facts);
 
   auto atFirst = resultsOf(before), atLast = resultsOf(after);
   // Only what grows with queries × keys is worth a line.

@@ -1,4 +1,4 @@
-// `skewer schemes`: the built-in scheme files with their leading comments.
+// `skewer schemes`: the built-in scheme files: what to call and with what, and the comments that say why.
 #include "dialect/Language/Language.h"
 #include "tools/skewer/Commands.h"
 #include "llvm/Support/raw_ostream.h"
@@ -6,31 +6,28 @@
 namespace skewer::driver {
 
 /// A definition up to the parenthesis that closes its arguments.
-static llvm::StringRef headOf(llvm::StringRef line) {
+static std::string headOf(llvm::StringRef text) {
   int depth = 0;
-  for (size_t k = 0; k < line.size(); ++k) {
-    depth += (line[k] == '(') - (line[k] == ')');
-    if (line[k] == ')' && depth == 0)
-      return line.take_front(k + 1);
+  std::string head;
+  for (char c : text) {
+    bool space = c == ' ' || c == '\n';
+    if (!space || (!head.empty() && head.back() != ' '))
+      head += space ? ' ' : c;
+    depth += (c == '(') - (c == ')');
+    if (c == ')' && depth == 0)
+      break;
   }
-  return line;
+  return head;
 }
 
 int schemes(const Options &) {
   for (const language::SchemeFile &file : language::builtinSchemes()) {
     llvm::outs() << file.name << "\n";
-    llvm::StringRef rest = file.text, line;
-    while (true) {
-      std::tie(line, rest) = rest.split('\n');
-      if (!line.consume_front("#"))
-        break;
-      llvm::outs() << "    " << line.trim() << "\n";
-    }
-    // The definitions' heads say what to call and with what.
-    while (!line.empty() || !rest.empty()) {
-      if (line.starts_with("scheme "))
-        llvm::outs() << "    " << headOf(line) << "\n";
-      std::tie(line, rest) = rest.split('\n');
+    for (llvm::StringRef rest = file.text; !rest.empty(); rest = rest.split('\n').second) {
+      if (rest.starts_with("#"))
+        llvm::outs() << "    " << rest.split('\n').first.drop_front(1).trim() << "\n";
+      else if (rest.starts_with("scheme "))
+        llvm::outs() << "  " << headOf(rest) << "\n";
     }
     llvm::outs() << "\n";
   }
