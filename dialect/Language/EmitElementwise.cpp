@@ -140,10 +140,6 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
     left.byName = right.byName = true;
     return true;
   }
-  if (left.byName)
-    return alignByName(node, left, right) ? (mergeNamings(left, right), left.byName = false, true) : false;
-  if (right.byName)
-    return alignByName(node, right, left);
   auto within = [](const Value &small, const Value &large) {
     return !small.dimensions.empty() && all_of(small.dimensions, [&](const Dimension &wanted) {
       return any_of(large.dimensions, [&](const Dimension &d) {
@@ -158,6 +154,10 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
     return alignByName(node, right, left);
   if (right.byName && leftRank < rightRank && within(left, right))
     return alignByName(node, left, right) ? (left.byName = true) : false;
+  if (left.byName)
+    return alignByName(node, left, right) ? (mergeNamings(left, right), left.byName = false, true) : false;
+  if (right.byName)
+    return alignByName(node, right, left);
   if (leftRank == rightRank) {
     if (!alignByPosition(node, left, right) || !alignByPosition(node, right, left))
       return false;
