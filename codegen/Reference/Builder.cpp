@@ -65,15 +65,19 @@ Node *NodeBuilder::build(func::FuncOp function, std::vector<Tensor> inputs) {
     return failure.report("the kernel has " + std::to_string(block.getNumArguments()) + " arguments, got " +
                           std::to_string(inputs.size()) + " inputs"),
            nullptr;
-  std::set<int64_t> runtimeSizes;
+  std::set<int64_t> differentSizes;
   for (auto [argument, input] : llvm::zip(block.getArguments(), inputs)) {
+    auto stated = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "attn.shape");
+    for (size_t d = 0; stated && d < stated.size() && d < input.shape.size(); ++d)
+      if (auto name = dyn_cast<StringAttr>(stated[d]))
+        runtimeSizes[name.str()] = input.shape[d];
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     std::string name = "input " + std::to_string(argument.getArgNumber());
     if (!type || static_cast<size_t>(type.getRank()) != input.shape.size() || input.shape.size() > kMaximumRank)
       return failure.report(name + " has the wrong rank"), nullptr;
     for (size_t d = 0; d < input.shape.size(); ++d) {
       if (type.isDynamicDim(d))
-        runtimeSizes.insert(input.shape[d]);
+        differentSizes.insert(input.shape[d]);
       else if (type.getDimSize(d) != input.shape[d])
         return failure.report(name + " has size " + std::to_string(input.shape[d]) + " in dimension " +
                               std::to_string(d) + ", the kernel wants " + std::to_string(type.getDimSize(d))),
@@ -83,10 +87,17 @@ Node *NodeBuilder::build(func::FuncOp function, std::vector<Tensor> inputs) {
       return failure.report(name + " has " + std::to_string(input.values.size()) + " elements, its shape " +
                             std::to_string(input.elements())),
              nullptr;
+    if (type.getElementType().isInteger(32)) {
+      auto source = std::make_shared<IndexSource>();
+      source->shape = input.shape;
+      for (double value : input.values)
+        source->values.push_back(static_cast<int64_t>(value));
+      indices[argument] = std::move(source);
+    }
     known[argument] = own(std::make_unique<StoredNode>(input.shape, std::move(input.values), failure));
   }
-  if (runtimeSizes.size() == 1)
-    runtimeSize = *runtimeSizes.begin();
+  if (differentSizes.size() == 1)
+    runtimeSize = *differentSizes.begin();
   for (Operation &op : block) {
     if (auto end = dyn_cast<func::ReturnOp>(op)) {
       if (end.getNumOperands() != 1)
@@ -139,6 +150,28 @@ Node *NodeBuilder::build(Operation *op) {
       .Default([&](Operation *) { return pointwise(op); });
 }
 
+IndexSources NodeBuilder::sourcesOf(Operation *op) {
+  IndexSources sources;
+  auto names = op->getAttrOfType<ArrayAttr>("index_names");
+  size_t first = op->getNumOperands() - (names ? names.size() : 0); // they are the last operands
+  for (size_t k = 0; names && k < names.size(); ++k)
+    if (auto source = indices.find(op->getOperand(first + k)); source != indices.end())
+      sources[cast<StringAttr>(names[k]).str()] = source->second;
+  return sources;
+}
+
+void NodeBuilder::addSizesOfReads(const Expression &expression, const IndexSources &sources,
+                                  std::map<std::string, int64_t> &sizes) {
+  for (const Expression::Element &element : expression.elements) {
+    auto source = sources.find(element.name);
+    for (size_t d = 0; source != sources.end() && d < element.subscripts.size(); ++d) {
+      const Expression::Node &at = expression.nodes[element.subscripts[d]];
+      if (at.operation == Expression::Operation::Axis && d < source->second->shape.size())
+        sizes.insert({expression.names[at.value], source->second->shape[d]});
+    }
+  }
+}
+
 Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, DictionaryAttr sizesAttribute,
                           std::optional<StringRef> guard, bool moves) {
   std::string error;
@@ -167,10 +200,18 @@ Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, Dict
     else if (runtimeSize)
       sizes[axes[0]] = *runtimeSize;
   }
+  IndexSources sources = sourcesOf(op);
+  std::map<std::string, int64_t> read;
+  for (const SpecDimensions &operand : spec.operands)
+    for (const SpecDimension &dimension : operand)
+      addSizesOfReads(dimension.index, sources, read);
+  for (const auto &[axis, size] : read)
+    if (llvm::none_of(spec.operands, [&](const SpecDimensions &o) { return hasAxis(o, axis); }))
+      sizes.insert({axis, size});
   if (!solveSizes(spec, shapes, sizes, error))
     return fail(op, error);
   Reading reading;
-  if (!reading.build(spec, sizes, guard ? guard->str() : "", error))
+  if (!reading.build(spec, sizes, guard ? guard->str() : "", sources, error))
     return fail(op, error);
   if (reading.names.size() > 2 * kMaximumRank || reading.result.size() > kMaximumRank)
     return fail(op, "too many axes");
@@ -208,23 +249,51 @@ Node *NodeBuilder::softmax(attn::SoftmaxOp op) {
   if (dimension == spec.result.size())
     return fail(op, "no dimension is made of '" + op.getOver().str() + "'");
   Reading reading;
-  if (!reading.build(spec, sizes, op.getMask() ? op.getMask()->str() : "", error))
+  if (!reading.build(spec, sizes, op.getMask() ? op.getMask()->str() : "", sourcesOf(op), error))
     return fail(op, error);
   return own(std::make_unique<SoftmaxNode>(std::move(reading), input, dimension, titleOf(op), failure));
 }
 
 Node *NodeBuilder::position(attn::PositionOp op) {
-  auto shape = shapeOf(op.getResult());
-  if (!shape)
-    return fail(op, "the result's run-time size is not known");
   std::string error, missing;
-  Spec spec;
-  std::map<std::string, int64_t> sizes;
+  Spec spec, axes;
+  std::map<std::string, int64_t> sizes, read;
   Reading reading;
   Expression expression;
+  IndexSources sources = sourcesOf(op);
+  if (!parseExpression(std::string_view(op.getExpression()), expression, error) ||
+      !expression.bindReads(sources, error) ||
+      !parseSpec(std::string_view(op.getAxes()), axes, error, /*compact=*/false))
+    return fail(op, error);
+  addSizesOfReads(expression, sources, read);
+  // A run-time dimension is as long as what is read along it.
+  std::optional<std::vector<int64_t>> shape;
+  auto type = dyn_cast<RankedTensorType>(op.getResult().getType());
+  if (type && !type.hasStaticShape() && static_cast<size_t>(type.getRank()) == axes.operands[0].size()) {
+    shape = type.getShape().vec();
+    for (size_t d = 0; d < shape->size(); ++d)
+      if (type.isDynamicDim(d)) {
+        const std::vector<std::string> &names = axes.operands[0][d].axes;
+        auto stated = op->getAttrOfType<ArrayAttr>("attn.shape");
+        auto name = stated && d < stated.size() ? dyn_cast<StringAttr>(stated[d]) : StringAttr();
+        auto known = name ? runtimeSizes.find(name.str()) : runtimeSizes.end();
+        auto size = names.size() == 1 ? read.find(names[0]) : read.end();
+        if (known != runtimeSizes.end()) {
+          (*shape)[d] = known->second;
+        } else if (size != read.end()) {
+          (*shape)[d] = size->second;
+        } else {
+          shape.reset();
+          break;
+        }
+      }
+  }
+  if (!shape)
+    shape = shapeOf(op.getResult());
+  if (!shape)
+    return fail(op, "the result's run-time size is not known");
   if (!readAxes(op.getAxes(), *shape, op.getSizesAttr(), spec, sizes, error) ||
-      !reading.build(spec, sizes, "", error) ||
-      !parseExpression(std::string_view(op.getExpression()), expression, error))
+      !reading.build(spec, sizes, "", {}, error))
     return fail(op, error);
   if (!expression.bind(reading.names, missing))
     return fail(op, "'" + missing + "' is no axis");

@@ -1,5 +1,6 @@
 // From the operations of a level 1 function to nodes.
 #pragma once
+#include "codegen/Reference/IndexText.h"
 #include "codegen/Reference/Node.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
@@ -30,6 +31,10 @@ private:
   /// The result's shape where its type leaves nothing to run time.
   std::optional<std::vector<int64_t>> shapeOf(mlir::Value);
   Node *fail(mlir::Operation *, const std::string &why);
+  /// The index operands of an operation by the names that its texts have for them.
+  IndexSources sourcesOf(mlir::Operation *);
+  /// Sizes of axes by which index operands are read and that nothing else tells.
+  void addSizesOfReads(const Expression &, const IndexSources &, std::map<std::string, int64_t> &sizes);
   template <typename T> T *own(std::unique_ptr<T> node) {
     T *raw = node.get();
     nodes.push_back(std::move(node));
@@ -40,6 +45,8 @@ private:
   Failure &failure;
   llvm::DenseMap<mlir::Value, Node *> known;
   llvm::DenseMap<mlir::Value, int64_t> integers; // of type index
+  llvm::DenseMap<mlir::Value, std::shared_ptr<const IndexSource>> indices; // arguments of i32
+  std::map<std::string, int64_t> runtimeSizes;   // by the names that the arguments' shapes have for them
   std::optional<int64_t> runtimeSize;            // where every run-time size of the arguments is the same
 };
 

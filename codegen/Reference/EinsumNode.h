@@ -20,7 +20,8 @@ struct Subscript {
 class Reading {
 public:
   /// `guard` may be empty. False, with a reason, where the texts do not make sense.
-  bool build(const Spec &, const std::map<std::string, int64_t> &sizes, const std::string &guard, std::string &error);
+  bool build(const Spec &, const std::map<std::string, int64_t> &sizes, const std::string &guard,
+             const IndexSources &sources, std::string &error);
   /// The axes of the result from an index into it; the other axes are not touched.
   void axesOf(const int64_t *resultIndex, int64_t *axes) const;
   /// The operand's index; false where an expression has no value.

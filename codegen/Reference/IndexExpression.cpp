@@ -185,7 +185,7 @@ private:
       return fail("unexpected '" + std::string(1, text[at]) + "'");
     at += name.size();
     if (symbol("["))
-      return fail("'" + name + "[…]' reads an operand at run time, which the reference does not know");
+      return read(name);
     if (symbol("("))
       return call(name);
     size_t place = std::find(out.names.begin(), out.names.end(), name) - out.names.begin();
@@ -231,6 +231,19 @@ private:
       return row < 0 ? -1 : fail("a ']' is missing");
     out.tables.push_back(std::move(values));
     return node(Operation::Table, row, -1, -1, static_cast<int64_t>(out.tables.size()) - 1);
+  }
+  int read(const std::string &name) {
+    Expression::Element element;
+    element.name = name;
+    do {
+      element.subscripts.push_back(disjunction());
+      if (element.subscripts.back() < 0)
+        return -1;
+    } while (symbol(","));
+    if (!symbol("]"))
+      return fail("a ']' is missing");
+    out.elements.push_back(std::move(element));
+    return node(Operation::Read, -1, -1, -1, static_cast<int64_t>(out.elements.size()) - 1);
   }
   int call(const std::string &name) {
     std::vector<int> arguments;
@@ -285,6 +298,19 @@ bool Expression::bind(const std::vector<std::string> &axes, std::string &missing
   return true;
 }
 
+bool Expression::bindReads(const IndexSources &sources, std::string &error) {
+  for (Element &element : elements) {
+    auto found = sources.find(element.name);
+    if (found == sources.end() || found->second->shape.size() != element.subscripts.size()) {
+      error = "there is no index operand '" + element.name + "' of " + std::to_string(element.subscripts.size()) +
+              " dimensions";
+      return false;
+    }
+    element.source = found->second;
+  }
+  return true;
+}
+
 bool Expression::evaluate(int which, const int64_t *axes, int64_t &result) const {
   const Node &node = nodes[which];
   int64_t a = 0, b = 0;
@@ -295,6 +321,17 @@ bool Expression::evaluate(int which, const int64_t *axes, int64_t &result) const
   case Operation::Axis:
     result = axes[node.value];
     return true;
+  case Operation::Read: {
+    const Element &element = elements[node.value];
+    int64_t position = 0;
+    for (size_t d = 0; d < element.subscripts.size(); ++d) {
+      if (!evaluate(element.subscripts[d], axes, a) || a < 0 || a >= element.source->shape[d])
+        return false;
+      position = position * element.source->shape[d] + a;
+    }
+    result = element.source->values[position];
+    return true;
+  }
   case Operation::Select:
     return evaluate(node.operands[0], axes, a) && evaluate(node.operands[a ? 1 : 2], axes, result);
   case Operation::And:

@@ -2,13 +2,20 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace skewer::reference {
 
-/// An integer function of axes, as a pool of nodes.
+/// The values of a run-time index operand, row-major.
+struct IndexSource {
+  std::vector<int64_t> shape, values;
+};
+using IndexSources = std::map<std::string, std::shared_ptr<const IndexSource>>;
+
+/// An integer function of axes and of index operands, as a pool of nodes.
 struct Expression {
   enum class Operation {
     Constant,
@@ -29,6 +36,7 @@ struct Expression {
     Or,
     Not,
     Select,
+    Read, // value: a place in `elements`
     Table // operands[0]: the row; value: a place in `tables`
   };
   struct Node {
@@ -36,7 +44,13 @@ struct Expression {
     int64_t value = 0; // Constant: the value; Axis: a place in `names`, after `bind` in the array given to `evaluate`
     int operands[3] = {-1, -1, -1};
   };
+  struct Element { // seg[b, i]
+    std::string name;
+    std::vector<int> subscripts;
+    std::shared_ptr<const IndexSource> source; // after `bindReads`
+  };
   std::vector<Node> nodes;
+  std::vector<Element> elements;
   std::vector<std::vector<int64_t>> tables;
   std::vector<std::string> names;
   int root = -1;
@@ -44,7 +58,9 @@ struct Expression {
   bool empty() const { return root < 0; }
   /// Replaces places in `names` by places in `axes`. False if a name is not among them; `missing` is that name.
   bool bind(const std::vector<std::string> &axes, std::string &missing);
-  /// False on a divisor that is not positive or on overflow. What a select, an `and` or an `or` does not need is not
+  /// Finds the operands that are read. False, with a reason, where there is none of that name and rank.
+  bool bindReads(const IndexSources &, std::string &error);
+  /// False on a divisor that is not positive, on overflow or on a read outside an operand. What a select, an `and` or an `or` does not need is not
   /// looked at.
   bool evaluate(const int64_t *axes, int64_t &result) const { return evaluate(root, axes, result); }
   /// constant + Σ coefficients[axis]·axis, of a bound expression. False if it is not of that form.

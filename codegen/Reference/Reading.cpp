@@ -14,7 +14,7 @@ bool Subscript::evaluate(const int64_t *axes, int64_t &value) const {
 }
 
 bool Reading::build(const Spec &spec, const std::map<std::string, int64_t> &known, const std::string &guardText,
-                    std::string &error) {
+                    const IndexSources &sources, std::string &error) {
   names = spec.axes();
   for (const std::string &name : names)
     sizes.push_back(known.at(name));
@@ -52,6 +52,8 @@ bool Reading::build(const Spec &spec, const std::map<std::string, int64_t> &know
           error = "'" + missing + "' is no axis";
           return false;
         }
+        if (!subscript.program.bindReads(sources, error))
+          return false;
         subscript.isLinear = subscript.program.linear(names.size(), subscript.constant, subscript.coefficients);
       }
       subscripts.push_back(std::move(subscript));
@@ -65,6 +67,8 @@ bool Reading::build(const Spec &spec, const std::map<std::string, int64_t> &know
       error = "'" + missing + "' is no axis";
       return false;
     }
+    if (!guard.bindReads(sources, error))
+      return false;
   }
   return true;
 }

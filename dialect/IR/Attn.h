@@ -61,6 +61,19 @@ void addRanges(subscript::Domain &, const IndexOperands &);
 /// Adds the sizes of axes that the spec's index expressions read index operands by, and that no operand has.
 void addSizesOfReads(const subscript::Einsum &, const IndexOperands &, subscript::AxisSizes &);
 
+/// A read of an index operand that is not proven to stay inside it.
+struct ReadOutside {
+  subscript::Expr read;
+  size_t dimension = 0;
+  int64_t size = 0;             // of that dimension
+  std::optional<int64_t> value; // where its subscript is known to leave: what it may be
+};
+/// The first one of an expression; `where` holds wherever the expression matters.
+std::optional<ReadOutside> findReadOutside(const subscript::Expr &, const IndexOperands &, const subscript::Domain &,
+                                           const std::optional<subscript::Expr> &where);
+/// The first one of an einsum, a softmax or a position.
+std::optional<ReadOutside> findReadOutside(mlir::Operation *);
+
 /// What an einsum, with its operands' shapes, says. The operation's verifier has proven that it parses and resolves.
 struct ResolvedEinsum {
   subscript::Einsum spec;

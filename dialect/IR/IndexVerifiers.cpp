@@ -40,15 +40,66 @@ static std::optional<Expr> conjunctsWithoutReads(const Expr &e) {
   return readsOf(e).empty() ? std::optional<Expr>(e) : std::nullopt;
 }
 
-LogicalResult skewer::attn::verifyIndexReads(Operation *op, const Twine &role, const Expr &expression,
-                                             const Domain &domain, const std::optional<Expr> &where) {
+std::optional<ReadOutside> skewer::attn::findReadOutside(const Expr &expression, const IndexOperands &operands,
+                                                         const Domain &domain, const std::optional<Expr> &where) {
   std::vector<Expr> reads = readNodes(expression);
   if (reads.empty())
-    return success();
-  IndexOperands operands = indicesOf(op);
+    return std::nullopt;
   std::optional<Expr> guard = conjunctsWithoutReads(expression);
   if (where)
     guard = guard ? logicalAnd(*guard, *where) : where;
+  for (const Expr &read : reads) {
+    auto found = operands.find(read.name());
+    std::vector<int64_t> shape = found == operands.end() ? std::vector<int64_t>() : shapeOf(found->second);
+    for (size_t d = 0; d < shape.size() && d < read.operands().size(); ++d) {
+      if (shape[d] == kRuntime)
+        continue;
+      Proof proof = proveWithin(read.operands()[d], {0, shape[d] - 1}, domain, guard);
+      if (proof.outcome != Proof::Proven)
+        return ReadOutside{read, d, shape[d],
+                           proof.outcome == Proof::Refuted ? std::optional<int64_t>(proof.value) : std::nullopt};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ReadOutside> skewer::attn::findReadOutside(Operation *op) {
+  IndexOperands operands = indicesOf(op);
+  std::optional<ReadOutside> bad;
+  auto look = [&](const Expr &expression, const AxisSizes &sizes, const std::optional<Expr> &where) {
+    Domain domain = domainOf(sizes);
+    addRanges(domain, kernelIndices(op));
+    if (!bad)
+      bad = findReadOutside(expression, operands, domain, where);
+  };
+  auto sizesOf = [&](StringRef axes, Value tensor, DictionaryAttr given) {
+    Einsum spec;
+    if (auto dimensions = parseDimensions(std::string_view(axes)))
+      spec.operands = {*dimensions};
+    auto sizes = resolveSizes(spec, {shapeOf(tensor)}, sizesFrom(given));
+    return sizes ? *sizes : AxisSizes();
+  };
+  if (auto einsum = dyn_cast<EinsumOp>(op)) {
+    ResolvedEinsum resolved = resolve(einsum);
+    for (const auto &subscripts : resolved.subscripts)
+      for (const Expr &subscript : subscripts)
+        look(subscript, resolved.sizes, resolved.guard);
+    if (resolved.guard)
+      look(*resolved.guard, resolved.sizes, std::nullopt);
+  } else if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
+    if (auto mask = softmax.getMask() ? parse(std::string_view(*softmax.getMask())) : std::nullopt)
+      look(*mask, sizesOf(softmax.getAxes(), softmax.getInput(), softmax.getSizesAttr()), std::nullopt);
+  } else if (auto position = dyn_cast<PositionOp>(op)) {
+    if (auto expression = parse(std::string_view(position.getExpression())))
+      look(*expression, sizesOf(position.getAxes(), position.getResult(), position.getSizesAttr()), std::nullopt);
+  }
+  return bad;
+}
+
+LogicalResult skewer::attn::verifyIndexReads(Operation *op, const Twine &role, const Expr &expression,
+                                             const Domain &domain, const std::optional<Expr> &where) {
+  std::vector<Expr> reads = readNodes(expression);
+  IndexOperands operands = indicesOf(op);
   for (const Expr &read : reads) {
     auto found = operands.find(read.name());
     if (found == operands.end())
@@ -60,27 +111,26 @@ LogicalResult skewer::attn::verifyIndexReads(Operation *op, const Twine &role, c
     for (size_t d = 0; d < shape.size(); ++d) {
       const Expr &at = read.operands()[d];
       if (shape[d] == kRuntime) {
-        // An axis of run-time size has the dimension's.
+        // Sizes at run time are not compared: an axis of run-time size has the dimension's.
         if (at.isConstant(0) || (at.isSymbol() && !domain.count(at.name())))
           continue;
         return op->emitOpError() << role << " reads " << print(read) << ", but dimension " << d << " of '"
                                  << read.name() << "' has run-time size and is read by an axis of that size only "
                                  << "(attn_c8)";
       }
-      Proof proof = proveWithin(at, {0, shape[d] - 1}, domain, guard);
-      if (proof.outcome == Proof::Proven)
-        continue;
-      InFlightDiagnostic diagnostic = op->emitOpError() << role << " reads " << print(read) << ", and " << print(at);
-      if (proof.outcome == Proof::Refuted)
-        diagnostic << " may be " << proof.value;
-      else
-        diagnostic << " is not proven to stay inside";
-      diagnostic << ", but dimension " << d << " of '" << read.name() << "' has indices 0.." << shape[d] - 1
-                 << " (attn_c8)";
-      return diagnostic;
     }
   }
-  return success();
+  auto bad = findReadOutside(expression, operands, domain, where);
+  if (!bad)
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError() << role << " reads " << print(bad->read) << ", and "
+                                                    << print(bad->read.operands()[bad->dimension]);
+  if (bad->value)
+    diagnostic << " may be " << *bad->value;
+  else
+    diagnostic << " is not proven to stay inside";
+  return diagnostic << ", but dimension " << bad->dimension << " of '" << bad->read.name() << "' has indices 0.."
+                    << bad->size - 1 << " (attn_c8)";
 }
 
 std::string skewer::attn::unboundedReads(const Expr &expression, const IndexOperands &operands) {

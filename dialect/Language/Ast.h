@@ -57,6 +57,7 @@ struct ParamDeclaration {
 struct TypeExpression {
   llvm::StringRef text, element;
   std::vector<NodePtr> sizes;
+  NodePtr low, high; // i32[…] in low..high; null without a range
 };
 
 struct KernelOperand {

@@ -35,6 +35,7 @@ void Emitter::checkEinsum(attn::EinsumOp op) {
   const SpecText &places = found->second;
   attn::ResolvedEinsum resolved = attn::resolve(op);
   subscript::Domain domain = subscript::domainOf(resolved.sizes);
+  attn::addRanges(domain, attn::kernelIndices(op));
   for (size_t k = 0; k < resolved.spec.operands.size(); ++k) {
     std::vector<int64_t> shape = attn::shapeOf(op.getInputs()[k]);
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -72,6 +73,7 @@ void Emitter::checkEinsum(attn::EinsumOp op) {
         }
       } else if (proof.outcome == subscript::Proof::Unknown) {
         error(written, "cannot prove that this stays inside " + range + " of " + name);
+        noteMissingRanges(dimension.index);
       } else if (proof.range && !looksUp(dimension.index) &&
                  (proof.range->low > 0 || proof.range->high < rows.high)) {
         diagnostics.note(written, "of " + range + " of " + name + " only " + std::to_string(proof.range->low) + ".." +
@@ -162,6 +164,7 @@ bool Emitter::guardByMask(attn::EinsumOp op, const subscript::Domain &domain) {
   if (resolved.guard && *resolved.guard == guard)
     return false;
   op.setGuard(subscript::print(guard));
+  attn::bindIndices(op);
   return true;
 }
 

@@ -166,9 +166,18 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
   if (e.kind() != subscript::Kind::Read || textCalls.count(e.name()))
     return operands.empty() ? e : e.withOperands(std::move(operands));
   const Value *list = lookup(e.name());
+  if (list && list->is(ValueKind::Indices)) {
+    if (operands.size() != list->dimensions.size()) {
+      error(place, "index operand '" + e.name() + "' has " + std::to_string(list->dimensions.size()) +
+                       " dimensions, found " + std::to_string(operands.size()) + " indices");
+      return std::nullopt;
+    }
+    readPlaces.insert({list->name, place});
+    return Expr::read(list->name, std::move(operands)); // a scheme may know it by another name
+  }
   if (!list || !list->is(ValueKind::List)) {
-    error(place, "'" + e.name() + "[…]' in an index expression is an element of a list, found " +
-                     (list ? describe(*list) : "no list of this name" + suggestion(e.name(), visibleNames())));
+    error(place, "'" + e.name() + "[…]' in an index expression is an element of a list or of an index operand, found " +
+                     (list ? describe(*list) : "none of this name" + suggestion(e.name(), visibleNames())));
     return std::nullopt;
   }
   if (operands.size() != 1 || !operands[0].isConstant() || operands[0].value() < 0 ||
@@ -220,6 +229,12 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
   adopt([&](const std::string &axis) -> std::optional<int64_t> {
     const Axis *found = inProducts.count(axis) ? nullptr : findAxis(axis);
     return found ? std::optional<int64_t>(found->size) : std::nullopt;
+  });
+  std::map<std::string, Axis> read;
+  sizesOfReads(plain, read);
+  adopt([&](const std::string &axis) -> std::optional<int64_t> {
+    auto found = read.find(axis);
+    return found != read.end() && !inProducts.count(axis) ? std::optional<int64_t>(found->second.size) : std::nullopt;
   });
   adopt([&](const std::string &axis) -> std::optional<int64_t> {
     auto found = known.find(partner(axis));

@@ -172,6 +172,7 @@ ArrayAttr Emitter::shapeAttribute(const Dimensions &dimensions) {
 static Type elementType(OpBuilder &builder, StringRef name) {
   return name == "f16"    ? Type(builder.getF16Type())
          : name == "bf16" ? Type(builder.getBF16Type())
+         : name == "i32"  ? Type(builder.getI32Type())
                           : builder.getF32Type();
 }
 
@@ -180,6 +181,7 @@ void Emitter::emitKernel(const Kernel &kernel) {
   scope = &globals;
   SmallVector<Type> inputs;
   std::vector<Dimensions> shapes;
+  std::vector<std::optional<subscript::Range>> ranges;
   std::map<const TypeExpression *, std::pair<bool, Dimensions>> groups; // the operands of a group share their type
   bool good = true;
   for (const KernelOperand &operand : kernel.operands) {
@@ -190,6 +192,8 @@ void Emitter::emitKernel(const Kernel &kernel) {
     auto &[fine, dimensions] = groups[operand.type.get()];
     good &= fine;
     shapes.push_back(dimensions);
+    ranges.emplace_back();
+    good &= declaredRange(operand, ranges.back());
     inputs.push_back(typeOf(dimensions, elementType(builder, operand.type->element)));
     auto [entry, fresh] = own.declared.insert({operand.name.str(), operand.name});
     if (!fresh) {
@@ -204,6 +208,10 @@ void Emitter::emitKernel(const Kernel &kernel) {
   }
   Dimensions result;
   good &= shape(kernel.result, result);
+  if (kernel.result.element == "i32" || kernel.result.low) {
+    error(kernel.result.text, "a kernel's result is of f32, f16 or bf16, and has no range");
+    good = false;
+  }
   if (!good) {
     scope = nullptr;
     return;
@@ -224,6 +232,8 @@ void Emitter::emitKernel(const Kernel &kernel) {
   builder.setInsertionPointToStart(block);
   runtimeSources.clear();
   einsumTexts.clear();
+  indexOperands.clear();
+  readPlaces.clear();
   for (size_t k = 0; k < kernel.operands.size(); ++k) {
     const KernelOperand &operand = kernel.operands[k];
     function.setArgAttr(k, "attn.name", builder.getStringAttr(operand.name));
@@ -233,7 +243,14 @@ void Emitter::emitKernel(const Kernel &kernel) {
     for (size_t d = 0; d < shapes[k].size(); ++d)
       if (shapes[k][d].isRuntime())
         runtimeSources.insert({shapes[k][d].runtime, {block->getArgument(k), d}});
-    own.values[operand.name.str()] = tensorValue(block->getArgument(k), shapes[k]);
+    Value &value = own.values[operand.name.str()];
+    if (operand.type->element != "i32") {
+      value = tensorValue(block->getArgument(k), shapes[k]);
+      continue;
+    }
+    value = indexOperands[operand.name.str()] = indexOperand(operand.name, block->getArgument(k), shapes[k]);
+    if (ranges[k])
+      function.setArgAttr(k, attn::kArgumentRange, builder.getDenseI64ArrayAttr({ranges[k]->low, ranges[k]->high}));
   }
   for (const Dimension &d : result)
     if (d.isRuntime() && !runtimeSources.count(d.runtime)) {
@@ -259,6 +276,7 @@ void Emitter::emitKernel(const Kernel &kernel) {
       op.erase();
     }
   checkSubscripts(function);
+  checkReads(function);
 }
 
 bool Emitter::emitBody(const std::vector<Statement> &body, Value &result, StringRef &place, StringRef end) {

@@ -54,6 +54,8 @@ Value Emitter::emitEinsum(const Node &node) {
 Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands,
                            const AxisSizes &given, const AxisSizes &all, bool byName) {
   subscript::Domain domain = subscript::domainOf(all);
+  std::map<std::string, Axis> readAxes;
+  sizesOfReads(spec, readAxes);
   std::map<std::string, std::string> runtimes;
   std::vector<std::vector<int64_t>> shapes;
   SpecText places;
@@ -93,8 +95,18 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
   AxisSizes fromOperands, attribute;
   learnSizes(spec, shapes, fromOperands);
   for (const std::string &axis : spec.axes())
-    if (!fromOperands.count(axis))
+    if (!fromOperands.count(axis) && all.at(axis) != kRuntime)
       attribute[axis] = all.at(axis);
+  for (const auto &[name, axis] : readAxes) {
+    const std::string &size = axis.runtime;
+    if (size.empty())
+      continue;
+    auto [entry, fresh] = runtimes.insert({name, size});
+    if (entry->second != size || all.at(name) != kRuntime)
+      return error(node.text, "an index operand is read along axis '" + name + "' of the run-time size '" + size +
+                                  "', but elsewhere its size is " +
+                                  (entry->second != size ? entry->second : std::to_string(all.at(name))));
+  }
 
   Dimensions result;
   for (const subscript::Dimension &dimension : *spec.result) {
@@ -117,6 +129,7 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
   auto op = attn::EinsumOp::create(
       builder, location(node), typeOf(result, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
       attribute.empty() ? DictionaryAttr() : attn::sizesTo(context, attribute), StringAttr(), inputs);
+  attn::bindIndices(op);
   einsumTexts[op] = std::move(places);
   rememberAxes(result);
   Value value = tensorValue(op.getResult(), std::move(result));

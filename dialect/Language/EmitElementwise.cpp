@@ -52,12 +52,16 @@ Value Emitter::toTensor(const Node &node, const Value &value) {
     add(axis);
   for (const auto &[name, axis] : value.axes)
     add(axis);
+  std::set<std::string> numbers = subscript::symbolsOutsideReads(value.index);
   for (const Dimension &d : dimensions)
-    if (d.isRuntime())
+    if (d.isRuntime() && numbers.count(d.namings[0][0].name))
       return error(node.text, "a position along the run-time size '" + d.runtime + "' cannot be used as a number");
   auto op = attn::PositionOp::create(builder, location(node), typeOf(dimensions, builder.getF32Type()),
                                      builder.getStringAttr(axes), builder.getStringAttr(subscript::print(value.index)),
                                      DictionaryAttr());
+  attn::bindIndices(op);
+  if (!op.getIndices().empty()) // run-time sizes that no operand of its own tells
+    op->setAttr("attn.shape", shapeAttribute(dimensions));
   Value result = tensorValue(op.getResult(), std::move(dimensions));
   result.byName = true;
   return result;

@@ -60,6 +60,17 @@ Value Emitter::realValue(const Node &node, RealKind kind, ArrayRef<Value> operan
   return result;
 }
 
+/// The first index operand that a function reads; nothing if it is a function of positions alone.
+static std::optional<std::string> readOperand(const RealFunction &function) {
+  if (function.kind == RealKind::Index)
+    if (auto names = subscript::readsOf(function.index); !names.empty())
+      return *names.begin();
+  for (const RealPtr &operand : function.operands)
+    if (auto found = readOperand(*operand))
+      return found;
+  return std::nullopt;
+}
+
 /// The forms that a function depends on; nothing, with the error said, where a table over them would be too large.
 std::optional<RealForms> Emitter::smallForms(const Node &node, const Value &value, bool complain) {
   subscript::Domain domain;
@@ -108,6 +119,12 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
     diagnostics.note("say how it is rounded: floor(…) or ceil(…)");
     return std::nullopt;
   }
+  if (auto operand = readOperand(*value.function)) {
+    error(node.text, what + ", but this function is computed at compile time and reads the index operand '" + *operand +
+                         "'");
+    diagnostics.note("whole numbers, positions and elements of index operands may be added, multiplied and compared");
+    return std::nullopt;
+  }
   auto forms = smallForms(node, value, true);
   if (!forms)
     return std::nullopt;
@@ -142,7 +159,8 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
 /// Arithmetic on positions stays arithmetic, which fusion takes for a factor; every other function becomes a constant
 /// tensor over the offsets that it depends on, evaluated in double precision and rounded once.
 Value Emitter::realTensor(const Node &node, const Value &value) {
-  auto forms = isArithmetic(*value.function) ? std::nullopt : smallForms(node, value, false);
+  auto forms = isArithmetic(*value.function) || readOperand(*value.function) ? std::nullopt
+                                                                             : smallForms(node, value, false);
   if (!forms)
     return diagnostics.hasErrors() ? Value() : emitReal(node, *value.function, value);
   std::vector<float> numbers;

@@ -110,7 +110,8 @@ bool Emitter::bindTensor(const SchemeOperand &operand, const Node &argument, Sco
   std::string axes;
   for (StringRef axis : operand.axes)
     axes += (axes.empty() ? "" : ", ") + axis.str();
-  if (!value.is(ValueKind::Tensor) || value.dimensions.size() != operand.axes.size()) {
+  if ((!value.is(ValueKind::Tensor) && !value.is(ValueKind::Indices)) ||
+      value.dimensions.size() != operand.axes.size()) {
     error(argument.text, "argument '" + operand.name.str() + "' is a tensor [" + axes + "], found " + describe(value));
     diagnostics.note(operand.name, "declared here");
     return false;

@@ -63,6 +63,7 @@ bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &t
                                   suggestion(symbol, names)),
              false;
     }
+  attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
   result = subscript::simplify(subscript::substitute(predicate.index, substitution), domain);
   return true;
 }
@@ -101,6 +102,7 @@ Value Emitter::emitSoftmax(const Node &node) {
   auto op =
       attn::SoftmaxOp::create(builder, location(node), value.tensor.getType(), builder.getStringAttr(print(names)),
                               builder.getStringAttr(print(names.back())), mask, DictionaryAttr(), value.tensor);
+  attn::bindIndices(op);
   value.tensor = op.getResult();
   value.byName = false;
   return value;
@@ -145,6 +147,7 @@ Value Emitter::emitWhere(const Node &node) {
     // A copy: the value without the condition may be used elsewhere.
     auto copy = cast<attn::EinsumOp>(builder.clone(*einsum));
     copy.setGuard(subscript::print(guard));
+    attn::bindIndices(copy);
     einsumTexts[copy] = einsumTexts[einsum];
     value.tensor = copy.getResult();
     return value;

@@ -72,6 +72,16 @@ private:
   Value emitReal(const Node &, const RealFunction &, const Value &);
   Value emitTabulate(const Node &);
 
+  // EmitIndices.cpp: run-time index operands.
+  Value indexOperand(llvm::StringRef name, mlir::Value argument, Dimensions);
+  bool declaredRange(const KernelOperand &, std::optional<subscript::Range> &);
+  Value emitIndexRead(const Node &, const Value &operand);
+  Value readIndex(llvm::StringRef place, const Value &operand, llvm::ArrayRef<subscript::Expr> subscripts,
+                  const std::map<std::string, Axis> &axes);
+  void sizesOfReads(const subscript::Einsum &, std::map<std::string, Axis> &axes);
+  void noteMissingRanges(const subscript::Expr &);
+  void checkReads(mlir::func::FuncOp);
+
   // EmitScheme.cpp: inlining.
   Value inlineScheme(const Node &, const Scheme &);
   bool bindTensor(const SchemeOperand &, const Node &argument, Scope &);
@@ -152,6 +162,8 @@ private:
   std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages
   std::map<std::string, llvm::StringRef> textCalls; // of the einsum at hand: functions in its index expressions
   std::deque<NodePtr> parsedCalls;
+  std::map<std::string, Value> indexOperands;       // of the kernel, by name
+  std::map<std::string, llvm::StringRef> readPlaces; // of their reads: where one is not certain to stay inside
   unsigned schemeDepth = 0, evaluationDepth = 0;
 };
 

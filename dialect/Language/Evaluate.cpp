@@ -95,6 +95,8 @@ Value Emitter::evaluateNode(const Node &node) {
           return emitSlice(node, base);
       return emitRead(node, base);
     }
+    if (base.is(ValueKind::Indices))
+      return emitIndexRead(node, base);
     if (!base.is(ValueKind::List) || node.operands.size() != 2)
       return error(node.text, "only tensors and lists have elements, found " + describe(base));
     auto at = evaluateWhole(*node.operands[1], "the place in a list");

@@ -39,7 +39,7 @@ Token Lexer::next() {
 
   if (isDigit(c) || (c == '.' && rest.size() > 1 && isDigit(rest[1]))) {
     size_t length = 0;
-    while (length < rest.size() &&
+    while (length < rest.size() && !rest.drop_front(length).starts_with("..") && // of a range, 0..31
            (isAlnum(rest[length]) || rest[length] == '.' || rest[length] == '_' ||
             ((rest[length] == '-' || rest[length] == '+') && isDigit(c) && toLower(rest[length - 1]) == 'e' &&
              length + 1 < rest.size() && isDigit(rest[length + 1]))))
@@ -57,7 +57,7 @@ Token Lexer::next() {
     return take(TokenKind::Bad, length);
   }
 
-  for (StringRef symbol : {"...", "->", "<=", ">=", "==", "!=", "//", "**", "&&", "||"})
+  for (StringRef symbol : {"...", "..", "->", "<=", ">=", "==", "!=", "//", "**", "&&", "||"})
     if (rest.starts_with(symbol))
       return take(TokenKind::Symbol, symbol.size());
   if (StringRef("(){}[],:;=+-*/%^<>!").contains(c))

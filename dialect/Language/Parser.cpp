@@ -118,9 +118,10 @@ bool Parser::type(TypeExpression &type) {
   StringRef from = current.text;
   if (!expectName(type.element, "a type such as f32[batch, N, dim]"))
     return false;
-  if (type.element != "f32" && type.element != "f16" && type.element != "bf16") {
-    diagnostics.error(type.element, "unknown element type '" + type.element.str() + "'; there are f32, f16 and bf16" +
-                                        suggestion(type.element, {"f32", "f16", "bf16"}));
+  if (type.element != "f32" && type.element != "f16" && type.element != "bf16" && type.element != "i32") {
+    diagnostics.error(type.element, "unknown element type '" + type.element.str() +
+                                        "'; there are f32, f16 and bf16, and i32 for operands that hold indices" +
+                                        suggestion(type.element, {"f32", "f16", "bf16", "i32"}));
     return false;
   }
   if (!expect("[", "the element type"))
@@ -135,6 +136,11 @@ bool Parser::type(TypeExpression &type) {
   }
   if (!expect("]", "the sizes of the type"))
     return false;
+  if (at("in")) {
+    advance();
+    if (!(type.low = expression()) || !expect("..", "the least value of the range") || !(type.high = expression()))
+      return false;
+  }
   type.text = upToHere(from);
   return true;
 }

@@ -54,6 +54,8 @@ std::string describe(const Value &value) {
     return "a list of " + std::to_string(value.items.size());
   case ValueKind::Text:
     return "a text";
+  case ValueKind::Indices:
+    return "the index operand '" + value.name + "' " + describe(value.dimensions);
   }
   return "";
 }

@@ -26,7 +26,7 @@ struct Dimension {
 };
 using Dimensions = std::vector<Dimension>;
 
-enum class ValueKind { Error, Number, Index, Real, Size, Tensor, List, Text };
+enum class ValueKind { Error, Number, Index, Real, Size, Tensor, List, Text, Indices };
 
 struct Value {
   ValueKind kind = ValueKind::Error;
@@ -36,11 +36,11 @@ struct Value {
   subscript::Expr index;            // Index: a function of positions; a predicate is 1 or 0
   RealPtr function;                 // Real: a function of positions beyond the algebra of index expressions
   std::map<std::string, Axis> axes; // Index and Real: the axes it depends on
-  mlir::Value tensor;               // Tensor
+  mlir::Value tensor;               // Tensor, Indices
   Dimensions dimensions;
   bool byName = false;      // Tensor: an indexed expression (slope[h]), aligned by its axes' names only
   std::vector<Value> items; // List
-  std::string name;         // Size, Text
+  std::string name;         // Size, Text; Indices: the kernel's operand
 
   bool is(ValueKind k) const { return kind == k; }
   bool good() const { return kind != ValueKind::Error; }

@@ -102,8 +102,11 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
   }
   spec.result = result;
   AxisSizes given;
+  IndexOperands indices = kernelIndices(builder.getInsertionBlock()->getParentOp());
+  AxisSizes told;
+  addSizesOfReads(spec, indices, told);
   for (const auto &[axis, size] : all) {
-    if (plain.count(axis))
+    if (plain.count(axis) || (size == kRuntime && told.count(axis)))
       continue;
     if (size == kRuntime)
       return {};
@@ -114,9 +117,11 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
   auto sizesAttr = given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given);
   auto guardText = guard ? text(print(*guard)) : StringAttr();
   if (!resolve(specText.getValue(), operands, sizesAttr,
-               guard ? std::optional<StringRef>(guardText.getValue()) : std::nullopt))
+               guard ? std::optional<StringRef>(guardText.getValue()) : std::nullopt, nullptr, indices))
     return {};
-  return EinsumOp::create(builder, summand.location, type, specText, sizesAttr, guardText, operands);
+  auto einsum = EinsumOp::create(builder, summand.location, type, specText, sizesAttr, guardText, operands);
+  bindIndices(einsum);
+  return einsum;
 }
 
 std::vector<Operation *> skewer::scoreOperations(func::FuncOp function) {

@@ -140,5 +140,6 @@ void skewer::registerBuiltinTermClasses(RegisterTermClass registerClass) {
   registerClass(std::make_unique<RowOfTable>("offset per map axis, query side", TermKind::AxisOffsetQuery), 300);
   registerClass(std::make_unique<RowOfTable>("offset, key side", TermKind::OffsetKey), 400);
   registerClass(std::make_unique<RowOfTable>("function of the offset", TermKind::OffsetFunction), 500);
+  registerPerTokenTermClass(registerClass);
   registerScalarTermClasses(registerClass);
 }

@@ -9,4 +9,5 @@ using RegisterTermClass = llvm::function_ref<void(std::unique_ptr<TermClass>, un
 void registerBuiltinTermClasses(RegisterTermClass);
 /// Orders 600 to 900: one number for each query and key.
 void registerScalarTermClasses(RegisterTermClass);
+void registerPerTokenTermClass(RegisterTermClass);
 } // namespace skewer

@@ -53,9 +53,10 @@ struct ComposeSkew : skewer::impl::AttnComposeSkewBase<ComposeSkew> {
       return;
     // Nothing was looked through: the program's own words are better than ours.
     Summand &summand = summands[0];
-    if (summand.factors.size() == op->getNumOperands()) {
+    ValueRange inputs = einsum ? ValueRange(einsum.getInputs()) : ValueRange(op->getOperands());
+    if (summand.factors.size() == inputs.size()) {
       bool same = true;
-      for (auto [factor, operand] : llvm::zip(summand.factors, op->getOperands()))
+      for (auto [factor, operand] : llvm::zip(summand.factors, inputs))
         same &= factor.operand == operand;
       if (same)
         return;

@@ -399,15 +399,21 @@ bool Candidate::build(std::string &why) {
   AxisSizes all;
   Substitution none;
   Einsum valueSpec = nameContracted(value, all, none);
-  // A single key is read at the constant 0: the axis of one element that stands there is the key's.
-  if (key.size() == 1 && sizes[key[0]] == 1 && !llvm::is_contained(valueSpec.axes(), key[0])) {
-    std::vector<int64_t> extents = shapeOf(value.factors[0].operand);
-    for (auto [dimension, extent] : llvm::zip(llvm::reverse(valueSpec.operands[0]), llvm::reverse(extents)))
-      if (!dimension.isProduct() && extent == 1) {
-        dimension = axis(key);
-        break;
-      }
-  }
+  // Axes of one element, a single key or values one wide, are read at the constant 0. Each stands for a dimension of one
+  // element; which of several makes no difference.
+  std::vector<std::string> unread;
+  if (key.size() == 1 && sizes[key[0]] == 1)
+    unread.push_back(key[0]);
+  for (const std::string &name : valueAxes)
+    if (sizes[name] == 1)
+      unread.push_back(name);
+  llvm::erase_if(unread, [&](const std::string &name) { return llvm::is_contained(valueSpec.axes(), name); });
+  std::vector<int64_t> extents = shapeOf(value.factors[0].operand);
+  for (auto [dimension, extent] : llvm::zip(llvm::reverse(valueSpec.operands[0]), llvm::reverse(extents)))
+    if (!unread.empty() && !dimension.isProduct() && dimension.index.isConstant(0) && extent == 1) {
+      dimension = axis({unread.back()});
+      unread.pop_back();
+    }
   valueSpec.result = result;
   std::string rearrangement;
   Dimensions wanted;
@@ -443,6 +449,7 @@ bool Candidate::build(std::string &why) {
                                        given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
                                        mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)),
                                        value.factors[0].operand, Attribute());
+  bindIndices(attention);
   Block *body = builder.createBlock(&attention.getScore());
   builder.setInsertionPointToStart(body);
   for (const Summand &term : terms) {
@@ -457,9 +464,10 @@ bool Candidate::build(std::string &why) {
       factor.reset();
     if (!factor && operands.empty())
       factor = Expr(1);
-    TermOp::create(builder, term.location, text(print(spec)),
-                   term.guard.isConstant(1) ? StringAttr() : text(print(term.guard)),
-                   factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands);
+    bindIndices(TermOp::create(builder, term.location, text(print(spec)),
+                               term.guard.isConstant(1) ? StringAttr() : text(print(term.guard)),
+                               factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale),
+                               operands));
   }
   builder.setInsertionPoint(product);
   Value output = attention.getResult();

@@ -17,8 +17,6 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-bool readsTensors(const Expr &e) { return e.kind() == Kind::Read || llvm::any_of(e.operands(), readsTensors); }
-
 struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
   void runOnOperation() override {
     getOperation().walk([&](SoftmaxOp softmax) {
@@ -33,7 +31,7 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
       return std::nullopt;
     auto mask = parse(std::string_view(*softmax.getMask()));
     auto axes = parseDimensions(std::string_view(softmax.getAxes()));
-    if (!mask || !axes || readsTensors(*mask))
+    if (!mask || !axes)
       return std::nullopt;
     Einsum spec;
     spec.operands = {*axes};
@@ -76,6 +74,7 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     if (resolved.guard)
       guard = simplify(logicalAnd(guard, *resolved.guard), domain);
     einsum.setGuardAttr(StringAttr::get(einsum.getContext(), print(guard)));
+    bindIndices(einsum);
   }
 };
 } // namespace

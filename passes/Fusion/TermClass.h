@@ -20,6 +20,7 @@ enum class TermKind {
   KeyOnly,        // depends on the key, not on the query
   QueryOnly,      // depends on the query, not on the key: softmax is invariant to it
   ScalarOffset,   // T[h, f(j - i)]: nothing contracted, one operand; also products of per-axis offsets
+  PerToken,       // q_i·E[seg[b, i] != seg[b, j]], T[bucket[b, i, j], h]: rows picked by run-time index operands
   Position,       // no operands: scale × a function of positions
   Materialised,   // anything else
   Custom

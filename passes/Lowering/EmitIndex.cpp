@@ -170,6 +170,9 @@ Value IndexEmitter::build(const Expr &expression) {
         return {};
     }
     value = read(expression.name(), subscripts);
+    if (!value && reason.empty())
+      reason = "there is no index operand '" + expression.name() + "' of " + std::to_string(subscripts.size()) +
+               " dimensions here";
     break;
   }
   case Kind::Less:
@@ -241,6 +244,27 @@ Value IndexEmitter::buildPredicate(const Expr &expression) {
   if (value)
     predicates[expression.identity()] = value;
   return value;
+}
+
+IndexEmitter::Read skewer::loadsFrom(OpBuilder &builder, Location location,
+                                     std::function<std::optional<IndexMemory>(const std::string &)> find) {
+  return [&builder, location, find = std::move(find)](const std::string &name, ValueRange subscripts) -> Value {
+    std::optional<IndexMemory> operand = find(name);
+    if (!operand || operand->extents.size() != subscripts.size())
+      return {};
+    Value zero = arith::ConstantIndexOp::create(builder, location, 0);
+    Value one = arith::ConstantIndexOp::create(builder, location, 1);
+    Value flat = zero;
+    for (auto [subscript, extent] : llvm::zip(subscripts, operand->extents)) {
+      Value last = builder.createOrFold<arith::SubIOp>(location, extent, one);
+      Value inside = builder.createOrFold<arith::MaxSIOp>(location, subscript, zero);
+      inside = builder.createOrFold<arith::MinSIOp>(location, inside, last);
+      flat = builder.createOrFold<arith::AddIOp>(
+          location, builder.createOrFold<arith::MulIOp>(location, flat, extent), inside);
+    }
+    Value element = memref::LoadOp::create(builder, location, operand->memory, flat);
+    return arith::IndexCastOp::create(builder, location, builder.getIndexType(), element);
+  };
 }
 
 Value skewer::emitIndex(OpBuilder &builder, Location location, const Expr &expression,

@@ -5,6 +5,7 @@
 #include "mlir/IR/Value.h"
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace skewer {
@@ -16,6 +17,7 @@ namespace skewer {
 class IndexEmitter {
 public:
   /// The value (type `index`) of an element of a run-time integer operand at subscripts of type `index`.
+  /// Null where there is no such operand.
   using Read = std::function<mlir::Value(const std::string &operand, mlir::ValueRange subscripts)>;
 
   /// `symbols`: the value, of type `index`, of each symbol. Tables become private constants of the module that holds
@@ -48,6 +50,16 @@ private:
   std::map<const void *, mlir::Value> predicates; // likewise
   std::string reason;
 };
+
+/// A run-time index operand at level 4.
+struct IndexMemory {
+  mlir::Value memory;                     // memref<?xi32>, flat, row-major
+  llvm::SmallVector<mlir::Value> extents; // of each dimension, of type index
+};
+/// Loads of elements of the operands that `find` knows. Subscripts are clamped to the extents: what no select takes, or
+/// an `and` does not need, may be read anywhere, but must be read inside.
+IndexEmitter::Read loadsFrom(mlir::OpBuilder &, mlir::Location,
+                             std::function<std::optional<IndexMemory>(const std::string &operand)> find);
 
 /// One expression, without reads.
 mlir::Value emitIndex(mlir::OpBuilder &, mlir::Location, const subscript::Expr &,

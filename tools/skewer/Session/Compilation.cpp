@@ -87,9 +87,10 @@ static LogicalResult checkSignature(func::FuncOp function) {
   if (!function.getBody().hasOneBlock())
     return function.emitError() << "kernel '" << function.getName() << "' has branches; expected one block";
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
-    if (!isTensor(type))
+    if (auto tensor = dyn_cast<RankedTensorType>(type);
+        !isTensor(type) && !(tensor && tensor.getElementType().isInteger(32)))
       return function.emitError() << "kernel '" << function.getName() << "': argument " << index
-                                  << ": expected a ranked tensor of f32, f16 or bf16, found " << type;
+                                  << ": expected a ranked tensor of f32, f16, bf16 or i32, found " << type;
   if (function.getNumResults() != 1 || !isTensor(function.getResultTypes().front()))
     return function.emitError() << "kernel '" << function.getName()
                                 << "': expected one result, a ranked tensor of f32, f16 or bf16";

@@ -1,0 +1,141 @@
+// Run-time index operands: elements of i32 operands in index expressions, conditions and functions of positions.
+#include "dialect/Language/EinsumText.h"
+#include "dialect/Language/Emitter.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+using subscript::Expr;
+using subscript::kRuntime;
+
+Value Emitter::indexOperand(StringRef name, mlir::Value argument, Dimensions dimensions) {
+  Value value = tensorValue(argument, std::move(dimensions));
+  value.kind = ValueKind::Indices;
+  value.name = name.str();
+  return value;
+}
+
+/// The promised values of a kernel's operand; false after an error.
+bool Emitter::declaredRange(const KernelOperand &operand, std::optional<subscript::Range> &range) {
+  const TypeExpression &type = *operand.type;
+  if (!type.low)
+    return true;
+  if (type.element != "i32")
+    return error(type.low->text, "only an index operand, of i32, has a range; '" + operand.name.str() + "' is of " +
+                                     type.element.str()),
+           false;
+  auto low = evaluateWhole(*type.low, "the end of a range"), high = evaluateWhole(*type.high, "the end of a range");
+  if (!low || !high)
+    return false;
+  if (*low > *high)
+    return error(type.low->text, "the range of '" + operand.name.str() + "', " + std::to_string(*low) + ".." +
+                                     std::to_string(*high) + ", is empty"),
+           false;
+  if (*low < INT32_MIN || *high > INT32_MAX)
+    return error(type.low->text, "the range of '" + operand.name.str() + "', " + std::to_string(*low) + ".." +
+                                     std::to_string(*high) + ", has values that do not fit i32"),
+           false;
+  range = subscript::Range{*low, *high};
+  return true;
+}
+
+/// seg[b, i]: its value, as a function of positions.
+Value Emitter::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> subscripts,
+                         const std::map<std::string, Axis> &axes) {
+  if (subscripts.size() != operand.dimensions.size())
+    return error(place, "index operand '" + operand.name + "' has " + std::to_string(operand.dimensions.size()) +
+                            " dimensions, found " + std::to_string(subscripts.size()) + " indices");
+  subscript::Domain domain;
+  for (const auto &[name, axis] : axes)
+    if (axis.size != kRuntime)
+      domain[name] = {0, axis.size - 1};
+  subscript::Domain ranged = domain;
+  if (builder.getInsertionBlock())
+    attn::addRanges(ranged, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
+  for (size_t d = 0; d < subscripts.size(); ++d) {
+    const Dimension &dimension = operand.dimensions[d];
+    auto axis = subscripts[d].isSymbol() ? axes.find(subscripts[d].name()) : axes.end();
+    if (dimension.isRuntime()) {
+      if (axis != axes.end() && axis->second.runtime == dimension.runtime)
+        continue;
+      return error(place, "dimension " + std::to_string(d + 1) + " of index operand '" + operand.name +
+                              "' has the run-time size '" + dimension.runtime +
+                              "', so it is read at an axis of that size, found " + subscript::print(subscripts[d]));
+    }
+    // Under a condition it may yet be inside: what is not certain now is asked again at the end.
+    auto proof = subscript::proveWithin(subscripts[d], {0, dimension.size - 1}, ranged);
+    if (proof.outcome != subscript::Proof::Proven)
+      readPlaces.insert({operand.name, place});
+  }
+  Value value;
+  value.kind = ValueKind::Index;
+  value.index = subscript::simplify(Expr::read(operand.name, subscripts.vec()), domain);
+  value.axes = axes;
+  return value;
+}
+
+Value Emitter::emitIndexRead(const Node &node, const Value &operand) {
+  std::vector<Expr> subscripts;
+  std::map<std::string, Axis> axes;
+  for (size_t k = 1; k < node.operands.size(); ++k) {
+    if (node.operands[k]->kind == NodeKind::Slice || node.operands[k]->kind == NodeKind::Ellipsis)
+      return error(node.operands[k]->text, "index operand '" + operand.name + "' is read element by element: " +
+                                               operand.name + "[i]; it has no slices");
+    Value index = evaluate(*node.operands[k]);
+    auto expression = asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");
+    if (!index.good() || !expression)
+      return {};
+    subscripts.push_back(*expression);
+    axes.insert(index.axes.begin(), index.axes.end());
+  }
+  return readIndex(node.text, operand, subscripts, axes);
+}
+
+/// Sizes of axes by which the text's index expressions read operands.
+void Emitter::sizesOfReads(const subscript::Einsum &spec, std::map<std::string, Axis> &axes) {
+  for (const auto &operand : spec.operands)
+    for (const subscript::Dimension &dimension : operand)
+      for (const Expr &read : subscript::readNodes(dimension.index)) {
+        auto found = indexOperands.find(read.name());
+        if (found == indexOperands.end())
+          continue;
+        const Dimensions &dimensions = found->second.dimensions;
+        for (size_t d = 0; d < dimensions.size() && d < read.operands().size(); ++d)
+          if (const Expr &at = read.operands()[d]; at.isSymbol())
+            axes.insert({at.name(), Axis{at.name(), dimensions[d].size, dimensions[d].runtime}});
+      }
+}
+
+/// What a message about an expression that cannot be bounded adds, where operands without a range are the reason.
+void Emitter::noteMissingRanges(const Expr &expression) {
+  for (const std::string &name : subscript::readsOf(expression))
+    if (auto found = indexOperands.find(name); found != indexOperands.end() && !attn::rangeOf(found->second.tensor)) {
+      std::string shape = describe(found->second.dimensions);
+      diagnostics.note("nothing is known about the values of '" + name + "'; declare their range: " + name + " : i32" +
+                       shape + " in low..high");
+    }
+}
+
+/// Reads that were not certain to stay inside where they are written, in the operations that they have ended up in.
+void Emitter::checkReads(mlir::func::FuncOp function) {
+  if (readPlaces.empty())
+    return;
+  function.walk([&](mlir::Operation *op) {
+    if (diagnostics.exhausted() || attn::indicesOf(op).empty())
+      return;
+    if (auto bad = attn::findReadOutside(op)) {
+      auto place = readPlaces.find(bad->read.name());
+      error(place == readPlaces.end() ? StringRef() : place->second,
+            "index operand '" + bad->read.name() + "' is read outside its elements");
+      const Expr &at = bad->read.operands()[bad->dimension];
+      std::string written = subscript::print(at);
+      diagnostics.note(
+          "dimension " + std::to_string(bad->dimension + 1) + " has elements 0.." + std::to_string(bad->size - 1) +
+          ", and " + written +
+          (bad->value ? " may be " + std::to_string(*bad->value) : std::string(" is not proven to stay inside")));
+      noteMissingRanges(at);
+    }
+  });
+}
+
+} // namespace skewer::language
