@@ -13,7 +13,7 @@ using subscript::Expr;
 bool Kernel::emitRows(attn::AttentionOp op) {
   attn::ScoreSpace space = attn::scoreSpace(op);
   DictionaryAttr known = attn::sizesTo(op.getContext(), space.sizes);
-  auto value = attn::resolve(op.getValueSpec(), op->getOperands(), known, std::nullopt);
+  auto value = attn::resolve(op.getValueSpec(), op.getValue(), known, std::nullopt);
   if (!value || !value->spec.result)
     return fail(op, "the value spec does not resolve");
   auto extents = extentsOf(op);

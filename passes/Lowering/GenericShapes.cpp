@@ -20,6 +20,14 @@ void Kernel::collectExtents(const attn::ResolvedEinsum &resolved, ValueRange ope
       if (resolved.spec.operands[k][d].isAxis())
         extents.insert({resolved.spec.operands[k][d].axes[0], shape[d]});
   }
+  // Axes by which nothing but index operands is read.
+  for (const subscript::Dimensions &operand : resolved.spec.operands)
+    for (const subscript::Dimension &dimension : operand)
+      for (const subscript::Expr &read : subscript::readNodes(dimension.index))
+        for (const TensorArgument &input : plan.inputs)
+          for (size_t d = 0; input.name == read.name() && d < input.shape.size() && d < read.operands().size(); ++d)
+            if (read.operands()[d].isSymbol())
+              extents.insert({read.operands()[d].name(), input.shape[d]});
 }
 
 std::optional<std::map<std::string, Extent>> Kernel::extentsOf(const attn::ResolvedEinsum &resolved,
@@ -90,9 +98,18 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
                        rearrange->getOperands());
   if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
     attn::ScoreSpace space = attn::scoreSpace(attention);
-    auto resolved = attn::resolve(attention.getValueSpec(), attention->getOperands(),
-                                  attn::sizesTo(op->getContext(), space.sizes), {});
-    return throughSpec(resolved, attention->getOperands());
+    Value values = attention.getValue();
+    auto resolved = attn::resolve(attention.getValueSpec(), values, attn::sizesTo(op->getContext(), space.sizes), {});
+    return throughSpec(resolved, values);
+  }
+  if (isa<attn::PositionOp>(op)) { // along run-time sizes only to read index operands, and then it says them
+    auto stated = op->getAttrOfType<ArrayAttr>("attn.shape");
+    if (!stated || stated.size() != shape.size())
+      return std::nullopt;
+    for (auto [extent, entry] : llvm::zip(shape, stated))
+      if (auto name = dyn_cast<StringAttr>(entry))
+        extent = {name.str(), 1};
+    return shape;
   }
   if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
     size_t next = 0;
