@@ -8,8 +8,9 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 
-Kernel::Kernel(ModuleOp module, func::FuncOp function)
-    : module(module), source(function), b(function.getLoc(), function.getContext()), plan(signatureOf(function)) {}
+Kernel::Kernel(ModuleOp module, func::FuncOp function, std::optional<Target> target)
+    : module(module), source(function), b(function.getLoc(), function.getContext()), plan(signatureOf(function)),
+      target(std::move(target)) {}
 
 bool Kernel::fail(Operation *op, const Twine &why) {
   op->emitError() << why;
@@ -60,6 +61,14 @@ bool Kernel::emit() {
                                                           cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()));
     }
   }
+  for (const Stage &stage : stages)
+    if (auto einsum = stage.result.getDefiningOp<attn::EinsumOp>(); einsum && target) {
+      bool single = storage[stage.result].element.isF32();
+      for (Value input : einsum.getInputs())
+        single &= storage[input].element.isF32() && !storage[input].masked && !storage[input].number;
+      if (auto matmul = single ? matmulOf(einsum) : std::nullopt)
+        matmuls[einsum] = std::make_unique<MatmulPlan>(std::move(*matmul), *target);
+    }
   if (!planBuffers())
     return false;
   for (const Stage &stage : stages) {
@@ -83,6 +92,8 @@ bool Kernel::emit(const Stage &stage) {
     beginPhase(stage, "rows");
     return emitRows(cast<attn::AttentionOp>(op));
   case StageKind::Einsum:
+    if (matmuls.count(op))
+      return emitMatmul(stage, cast<attn::EinsumOp>(op));
     beginPhase(stage, "einsum");
     return emitEinsum(cast<attn::EinsumOp>(op));
   case StageKind::Softmax:

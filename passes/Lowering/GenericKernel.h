@@ -9,7 +9,9 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Lowering/CpuKernel.h"
 #include "passes/Lowering/EmitIndex.h"
+#include "passes/Lowering/Matmul.h"
 #include "passes/Lowering/Stages.h"
+#include "passes/Schedule/Target.h"
 #include "llvm/ADT/DenseMap.h"
 #include <functional>
 
@@ -72,9 +74,21 @@ struct FusedAttention {
   Place tables; // in the shared workspace
 };
 
+/// Tiles and blocks of a matrix product. Strides in floats.
+struct MatmulPlan {
+  MatmulPlan(Matmul, const Target &);
+  Matmul matmul;
+  int64_t lanes, tileRows, tileVectors; // accumulators of the register tile
+  int64_t panels, panelStride;          // of the packed columns
+  int64_t rowBlock, blocks, rowStride;  // rows of an item, items of one outer index, distance of packed rows
+  int64_t packedBytes, scratchOffset, localBytes;
+  Place packed; // in the shared workspace
+};
+
 class Kernel {
 public:
-  Kernel(mlir::ModuleOp module, mlir::func::FuncOp function);
+  /// With a target, matrix products are made for it.
+  Kernel(mlir::ModuleOp module, mlir::func::FuncOp function, std::optional<Target> target = std::nullopt);
   /// Adds the phase functions, attaches the plan and removes the function. False after a diagnostic.
   bool emit();
 
@@ -109,11 +123,17 @@ private:
   //===- What each stage becomes; false after a diagnostic --------------------------===//
   bool emit(const Stage &);
   bool emitEinsum(attn::EinsumOp);
+  bool emitMatmul(const Stage &, attn::EinsumOp);
   bool emitConcat(const Stage &, attn::ConcatOp);
   bool emitSoftmax(attn::SoftmaxOp);
   bool emitRows(attn::AttentionOp);
   bool emitFused(const Stage &, attn::AttentionOp);
   bool emitElementwise(const Stage &);
+
+  //===- Matrix products (MatmulStage.cpp) ------------------------------------------===//
+  void packColumns(MatmulPlan &, mlir::Value source);
+  void packRows(const MatmulPlan &, const Factor &rows, const std::map<std::string, Extent> &, Symbols,
+                mlir::Value target, mlir::Value base);
 
   //===- Element by element (GenericElementwise.cpp) --------------------------------===//
   using Point = std::vector<subscript::Expr>;
@@ -169,11 +189,13 @@ private:
   mlir::func::FuncOp source;
   mlir::ImplicitLocOpBuilder b;
   KernelPlan plan;
+  std::optional<Target> target;
   std::vector<Stage> stages;
   llvm::DenseSet<mlir::Value> stored; // arguments, numbers, stages' results
   subscript::Domain domain;           // of the axes of an element-wise loop
   llvm::DenseMap<mlir::Value, Storage> storage;
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<FusedAttention>> fused;
+  llvm::DenseMap<mlir::Operation *, std::unique_ptr<MatmulPlan>> matmuls;
   llvm::DenseMap<mlir::Operation *, std::string> globals;            // of constants
   std::vector<std::tuple<mlir::Value, Point, mlir::Value>> computed; // elements at hand, see `element`
   // Of the phase that is being emitted.

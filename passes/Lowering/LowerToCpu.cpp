@@ -27,6 +27,11 @@ struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    auto processor = findTarget(target);
+    if (!processor) {
+      module.emitError() << "unknown target '" << target << "'";
+      return signalPassFailure();
+    }
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (!function.getBody().hasOneBlock() || !fuses(function))
         continue;
@@ -35,7 +40,7 @@ struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
         function.emitError("a module holds one kernel when it is lowered; '") << function.getName() << "' is another";
         return signalPassFailure();
       }
-      if (!generic::Kernel(module, function).emit())
+      if (!generic::Kernel(module, function, processor).emit())
         return signalPassFailure();
     }
   }

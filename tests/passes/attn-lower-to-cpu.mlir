@@ -1,9 +1,9 @@
-// RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-lower-to-cpu | FileCheck %s
-// RUN: skewer-opt %s --attn-lower-to-cpu | FileCheck %s --check-prefix=UNSCHEDULED
+// RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-lower-to-cpu --split-input-file | FileCheck %s
+// RUN: skewer-opt %s --attn-lower-to-cpu --split-input-file | FileCheck %s --check-prefix=UNSCHEDULED
 
 // The plan: tables are packed in one phase, rows attended to in the next; nothing of 64x64 scores is in the workspace
 // of a head but the row block's.
-// CHECK: module attributes {attn.plan
+// CHECK-LABEL: module attributes {attn.plan
 // CHECK-NOT: func.func @layer(
 // CHECK: func.func @layer_pack(%{{.*}}: memref<?xf32>, {{.*}}: memref<?xi8>, %{{.*}}: memref<?xi8>, %{{.*}}: index, %{{.*}}: index)
 // CHECK: vector.transpose %{{.*}}, [1, 0] : vector<8x8xf32> to vector<8x8xf32>
@@ -14,7 +14,7 @@
 // CHECK: vector.reduction <add>
 // CHECK-NOT: attn.attention
 
-// UNSCHEDULED: attn.unfused = "it has no schedule"
+// UNSCHEDULED-NOT: attn.plan
 // UNSCHEDULED: attn.attention
 func.func @layer(%q: tensor<2x64x64xf32> {attn.name = "q", attn.shape = [2, 64, 64]},
                  %k: tensor<2x64x64xf32> {attn.name = "k", attn.shape = [2, 64, 64]},
@@ -26,4 +26,34 @@ func.func @layer(%q: tensor<2x64x64xf32> {attn.name = "q", attn.shape = [2, 64, 
     attn.term "h i d, (j - i + 63) d" (%q, %table) scale 1.250000e-01 : tensor<2x64x64xf32>, tensor<127x64xf32>
   } : tensor<2x64x64xf32> -> tensor<2x64x64xf32>
   return %o : tensor<2x64x64xf32>
+}
+
+// -----
+// What stands before the attention has a buffer that the attention reads; what stands behind it reads the attention's.
+// Half-precision operands are widened on the way, or in a stage of their own; the attention is rounded once.
+// CHECK-LABEL: module attributes {attn.plan
+// CHECK-SAME: function = "module_elementwise", items = {factors = ["batch"], fixed = 0 : i64, scaled = 32 : i64}
+// CHECK-SAME: function = "module_elementwise_2"
+// CHECK-SAME: function = "module_attend"
+// CHECK-SAME: function = "module_elementwise_3"
+// CHECK-SAME: function = "module_einsum"
+// CHECK-SAME: stages = [{bytes = {factors = ["batch"], fixed = 0 : i64, scaled = 2048 : i64}, {{[^{]*}} title = "elementwise"}
+// CHECK-SAME: {bytes = {factors = ["batch"], fixed = 0 : i64, scaled = 2048 : i64}, {{[^{]*}} title = "elementwise"}
+// CHECK-SAME: {bytes = {factors = ["batch"], fixed = 0 : i64, scaled = 2048 : i64}, {{[^{]*}} title = "attention"}
+// CHECK-SAME: {bytes = {factors = ["batch"], fixed = 0 : i64, scaled = 1024 : i64}, {{[^{]*}} title = "elementwise"}
+// CHECK-SAME: {bytes = {factors = [], fixed = 0 : i64, scaled = 0 : i64}, {{[^{]*}} title = "einsum"}]
+// CHECK: func.func @module_elementwise(
+// CHECK: arith.extf {{.*}} : vector<8xf16> to vector<8xf32>
+// CHECK: func.func @module_attend(
+// CHECK: memref.view %{{.*}} : memref<?xi8> to memref<?xf32>
+// CHECK-NOT: attn.attention
+func.func @module(%x: tensor<?x32x16xf16> {attn.name = "x", attn.shape = ["batch", 32, 16]},
+                  %w: tensor<16x8xf16> {attn.name = "w", attn.shape = [16, 8]})
+    -> (tensor<?x32x8xf16> {attn.shape = ["batch", 32, 8]}) attributes {attn.kernel, attn.sizes = ["batch"]} {
+  %q = arith.addf %x, %x : tensor<?x32x16xf16>
+  %o = attn.attention "b i j" value "b j d -> b i d" (%x) score {
+    attn.term "b i d, b j d" (%q, %x) scale 2.500000e-01 : tensor<?x32x16xf16>, tensor<?x32x16xf16>
+  } : tensor<?x32x16xf16> -> tensor<?x32x16xf16>
+  %y = attn.einsum "b i d, d e -> b i e" (%o, %w) : (tensor<?x32x16xf16>, tensor<16x8xf16>) -> tensor<?x32x8xf16>
+  return %y : tensor<?x32x8xf16>
 }

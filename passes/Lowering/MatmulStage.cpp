@@ -1,0 +1,251 @@
+// A matrix product as two phases: the columns' operand in panels, then row blocks by register tiles, with the parts of
+// the attention kernel (PackPanels.cpp, RegisterTile.cpp).
+//
+// An item packs a block of rows, then takes a few panels at a time through all its row tiles: the panels stay in L2, a
+// tile's rows in L1, the accumulators in registers over the whole depth.
+#include "passes/Lowering/GenericKernel.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+using subscript::Expr;
+
+/// Rows of an item, in tiles, where there are many: enough that packing them and fetching the panels is little beside
+/// the products, few enough that a product of a thousand rows gives work to many workers.
+static constexpr int64_t kTilesOfBlock = 6;
+
+MatmulPlan::MatmulPlan(Matmul product, const Target &target) : matmul(std::move(product)), lanes(target.lanes) {
+  // 8x3 is the best of the tiles that fit 32 registers over a long depth; 16 registers hold 4x3.
+  tileRows = target.registers >= 32 ? 8 : 4;
+  tileVectors = 3;
+  panels = llvm::divideCeil(matmul.columns, lanes);
+  tileVectors = std::min(tileVectors, panels);
+  // A line more each: rows and panels a multiple of 4 KiB apart would share their L1 sets.
+  panelStride = (matmul.depth + 1) * lanes;
+  rowStride = llvm::alignTo(matmul.depth, lanes) + lanes;
+  int64_t many = matmul.rows / 64 / tileRows, inL2 = target.l2Bytes / 4 / (rowStride * 4) / tileRows;
+  int64_t blockRows = std::min(std::max(kTilesOfBlock, many), std::max<int64_t>(inL2, 1)) * tileRows;
+  blocks = llvm::divideCeil(matmul.rows, blockRows);
+  rowBlock = llvm::alignTo(llvm::divideCeil(matmul.rows, blocks), tileRows);
+  packedBytes = llvm::alignTo(panels * panelStride * 4, 64);
+  scratchOffset = llvm::alignTo(rowBlock * rowStride * 4, 64);
+  localBytes = scratchOffset + llvm::alignTo(tileRows * tileVectors * lanes * 4, 64);
+}
+
+namespace {
+
+/// A flat position in a product of axes becomes the axes' values.
+void decompose(VectorBuilder &b, Value position, const std::vector<std::string> &axes,
+               const std::map<std::string, Extent> &extents, Symbols &symbols) {
+  Value rest = position;
+  for (size_t k = axes.size(); k-- > 0;) {
+    int64_t size = extents.at(axes[k]).fixed;
+    symbols[axes[k]] = k == 0 ? rest : b.remainder(rest, size);
+    if (k > 0)
+      rest = b.divide(rest, size);
+  }
+}
+
+} // namespace
+
+void Kernel::packColumns(MatmulPlan &product, Value source) {
+  const Matmul &matmul = product.matmul;
+  VectorBuilder v(b, product.lanes);
+  AttentionShape none;
+  CpuKernel parts(v, none);
+  parts.lanes = product.lanes;
+  Value packed = v.view(phase.shared, address(product.packed), product.packedBytes / 4);
+  int64_t whole = matmul.columns / product.lanes, last = matmul.columns % product.lanes;
+  v.loop(phase.begin, phase.end, 1, [&](Value panel) {
+    if (matmul.columnStride != 1)
+      return parts.packPanels(source, index(matmul.columnBase), matmul.columnStride, matmul.columnDepthStride,
+                              matmul.columns, matmul.depth, 0, false, 1, packed, index(0), product.panelStride, panel);
+    auto copy = [&](int64_t lanes) {
+      v.loop(index(0), index(matmul.depth), 1, [&](Value step) {
+        Value from =
+            v.add(v.add(v.mul(step, matmul.columnDepthStride), v.mul(panel, product.lanes)), matmul.columnBase);
+        Value to = v.add(v.mul(panel, product.panelStride), v.mul(step, product.lanes));
+        v.store(v.loadFirst(source, from, lanes), packed, to);
+      });
+    };
+    v.when(v.less(panel, index(whole)), [&] { copy(product.lanes); }, [&] { copy(last ? last : product.lanes); });
+  });
+  plan.phases.back().items = {product.panels, 0, {}};
+}
+
+void Kernel::packRows(const MatmulPlan &product, const Factor &rows, const std::map<std::string, Extent> &extents,
+                      Symbols symbols, Value target, Value base) {
+  const Matmul &matmul = product.matmul;
+  VectorBuilder v(b, product.lanes);
+  const Value memory = rows.storage->memory;
+  auto run = [&](Value from, Value to, int64_t length) {
+    int64_t whole = llvm::alignDown(length, product.lanes);
+    if (whole)
+      v.loop(index(0), index(whole), product.lanes,
+             [&](Value at) { v.store(v.load(memory, v.add(from, at)), target, v.add(to, at)); });
+    if (whole < length)
+      v.store(v.loadFirst(memory, v.add(from, whole), length - whole), target, v.add(to, whole));
+  };
+  for (const std::string &axis : matmul.depthAxes)
+    symbols[axis] = index(0);
+  if (matmul.rowDepthStride == 1)
+    return run(position(*rows.storage, rows.subscripts, symbols), base, matmul.depth);
+  // Not one run: the innermost axis at a time, if that is one.
+  std::vector<Axis> axes;
+  for (const std::string &axis : matmul.depthAxes)
+    axes.push_back({axis, extents.at(axis)});
+  auto depthAt = [&]() {
+    Value flat = index(0);
+    for (const Axis &axis : axes)
+      flat = v.add(v.mul(flat, axis.extent.fixed), symbols[axis.name]);
+    return v.add(base, flat);
+  };
+  const Axis inner = axes.back();
+  bool runs = step(*rows.storage, rows.subscripts, inner.name) == 1 && inner.extent.fixed % product.lanes == 0;
+  loops(runs ? ArrayRef<Axis>(axes).drop_back() : ArrayRef<Axis>(axes), symbols, [&] {
+    if (runs)
+      symbols[inner.name] = index(0);
+    Value from = position(*rows.storage, rows.subscripts, symbols);
+    if (runs)
+      return run(from, depthAt(), inner.extent.fixed);
+    v.storeScalar(v.scalar(memory, from), target, depthAt());
+  });
+}
+
+bool Kernel::emitMatmul(const Stage &stage, attn::EinsumOp op) {
+  MatmulPlan &product = *matmuls[op];
+  const Matmul &matmul = product.matmul;
+  attn::ResolvedEinsum resolved = resolve(op);
+  auto extents = extentsOf(resolved, op.getInputs());
+  if (!extents)
+    return fail(op, "a run-time size is no operand's dimension");
+  beginPhase(stage, "pack");
+  packColumns(product, storage[op.getInputs()[matmul.columnsInput]].memory);
+
+  beginPhase(stage, "matmul");
+  plan.localBytes = std::max(plan.localBytes, product.localBytes);
+  VectorBuilder v(b, product.lanes);
+  AttentionShape none;
+  CpuKernel parts(v, none);
+  parts.lanes = product.lanes;
+  Factor rows{&storage[op.getInputs()[matmul.rowsInput]], resolved.subscripts[matmul.rowsInput]};
+  const Storage &result = storage[op.getResult()];
+  std::vector<Expr> subscripts;
+  for (const subscript::Dimension &dimension : *resolved.spec.result)
+    subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
+  Value packed = v.view(phase.shared, address(product.packed), product.packedBytes / 4);
+  Value block = v.view(phase.local, index(0), product.rowBlock * product.rowStride);
+  Value scratch =
+      v.view(phase.local, index(product.scratchOffset), product.tileRows * product.tileVectors * product.lanes);
+
+  std::vector<Axis> outer;
+  SizeExpression count{0, 0, {}};
+  int64_t fixed = product.blocks;
+  for (const std::string &axis : matmul.outer) {
+    outer.push_back({axis, extents->at(axis)});
+    if (outer.back().extent.name.empty())
+      fixed *= outer.back().extent.fixed;
+    else
+      count.factors.push_back(outer.back().extent.name);
+  }
+  (count.factors.empty() ? count.fixed : count.scaled) = fixed;
+  plan.phases.back().items = count;
+
+  // Vectors of the result are consecutive where the last column axis is the result's last and no vector crosses its
+  // end.
+  const std::string &lastColumn = matmul.columnAxes.back();
+  bool consecutive = step(result, subscripts, lastColumn) == 1 &&
+                     (matmul.columnAxes.size() == 1 || extents->at(lastColumn).fixed % product.lanes == 0);
+  int64_t partial = matmul.columns % product.lanes;
+
+  v.loop(phase.begin, phase.end, 1, [&](Value item) {
+    Symbols symbols;
+    addRuntimeSizes(*extents, symbols);
+    Value rest = v.divide(item, product.blocks);
+    for (size_t k = outer.size(); k-- > 0;) {
+      Value size = extent(outer[k].extent);
+      symbols[outer[k].name] = k == 0 ? rest : b.createOrFold<arith::RemUIOp>(rest, size);
+      if (k > 0)
+        rest = b.createOrFold<arith::DivUIOp>(rest, size);
+    }
+    Value firstRow = v.mul(v.remainder(item, product.blocks), product.rowBlock);
+    Value rowCount = v.minimum(index(product.rowBlock), v.sub(index(matmul.rows), firstRow));
+    Value tiles = v.divide(v.add(rowCount, product.tileRows - 1), product.tileRows);
+    v.loop(index(0), v.mul(tiles, product.tileRows), 1, [&](Value row) {
+      Value to = v.mul(row, product.rowStride);
+      v.when(
+          v.less(row, rowCount),
+          [&] {
+            decompose(v, v.add(firstRow, row), matmul.rowAxes, *extents, symbols);
+            packRows(product, rows, *extents, symbols, block, to);
+          },
+          [&] { // computed with the others of the tile, and not stored
+            v.loop(index(0), index(llvm::alignTo(matmul.depth, product.lanes)), product.lanes,
+                   [&](Value at) { v.store(v.constant(0), block, v.add(to, at)); });
+          });
+    });
+
+    // The result's offset is the sum of what its row and its column say.
+    auto offsetOf = [&](const std::vector<std::string> &moving, Value at, bool isRow) {
+      Symbols own = symbols;
+      if (!isRow)
+        for (const Axis &axis : outer)
+          own[axis.name] = index(0);
+      for (const auto *axes : {&matmul.rowAxes, &matmul.columnAxes})
+        for (const std::string &axis : *axes)
+          own[axis] = index(0);
+      decompose(v, at, moving, *extents, own);
+      return position(result, subscripts, own);
+    };
+    auto storeTile = [&](Value tile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums) {
+      Value firstOfTile = v.mul(tile, product.tileRows);
+      if (consecutive) {
+        SmallVector<Value> columns;
+        for (int64_t k = 0; k < vectors; ++k)
+          columns.push_back(offsetOf(matmul.columnAxes, v.mul(v.add(panel, k), product.lanes), false));
+        for (int64_t r = 0; r < product.tileRows; ++r) {
+          Value row = v.add(firstOfTile, r);
+          v.when(v.less(row, rowCount), [&] {
+            Value base = offsetOf(matmul.rowAxes, v.add(firstRow, row), true);
+            for (int64_t k = 0; k < vectors; ++k)
+              v.storeFirst(sums[r * vectors + k], result.memory, v.add(base, columns[k]),
+                           last && partial && k + 1 == vectors ? partial : product.lanes);
+          });
+        }
+        return;
+      }
+      for (int64_t r = 0; r < product.tileRows; ++r)
+        for (int64_t k = 0; k < vectors; ++k)
+          v.store(sums[r * vectors + k], scratch, index((r * vectors + k) * product.lanes));
+      Value rowsHere = v.minimum(index(product.tileRows), v.sub(rowCount, firstOfTile));
+      Value firstColumn = v.mul(panel, product.lanes);
+      Value columnsHere = v.minimum(index(vectors * product.lanes), v.sub(index(matmul.columns), firstColumn));
+      v.loop(index(0), rowsHere, 1, [&](Value r) {
+        Value base = offsetOf(matmul.rowAxes, v.add(firstRow, v.add(firstOfTile, r)), true);
+        v.loop(index(0), columnsHere, 1, [&](Value column) {
+          Value at = offsetOf(matmul.columnAxes, v.add(firstColumn, column), false);
+          v.storeScalar(v.scalar(scratch, v.add(v.mul(r, vectors * product.lanes), column)), result.memory,
+                        v.add(base, at));
+        });
+      });
+    };
+    auto throughRows = [&](Value panel, int64_t vectors, bool last) {
+      v.loop(index(0), tiles, 1, [&](Value tile) {
+        SmallVector<Value> sums(product.tileRows * vectors, v.constant(0));
+        sums = parts.multiply(product.tileRows, vectors, matmul.depth, sums, block,
+                              v.mul(tile, product.tileRows * product.rowStride), product.rowStride, packed,
+                              v.mul(panel, product.panelStride), product.panelStride);
+        storeTile(tile, panel, vectors, last, sums);
+      });
+    };
+    int64_t left = product.panels % product.tileVectors;
+    if (left == 0 && partial)
+      left = product.tileVectors;
+    v.loop(index(0), index(product.panels - left), product.tileVectors,
+           [&](Value panel) { throughRows(panel, product.tileVectors, false); });
+    if (left)
+      throughRows(index(product.panels - left), left, true);
+  });
+  return true;
+}
