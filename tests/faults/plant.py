@@ -54,8 +54,8 @@ def planted(fault, root):
         raise Stop(f"fault '{fault.name}' is stale: there is no {fault.file}")
     text = read(path)
     if text.count(fault.find) != 1:
-        raise Stop(f"fault '{fault.name}' is stale: '{fault.find}' stands {text.count(fault.find)} times in {fault.file}, "
-                   "expected once; choose its text anew in tests/faults/faults.py")
+        raise Stop(f"fault '{fault.name}' is stale: '{fault.find}' stands {text.count(fault.find)} times in "
+                   f"{fault.file}, expected once; choose its text anew in tests/faults/faults.py")
     if fault.find == fault.replace:
         raise Stop(f"fault '{fault.name}' changes nothing")
     return text.replace(fault.find, fault.replace)
@@ -96,7 +96,7 @@ def must(command, folder):
 
 
 class Lock:
-    """Holds a lock file around steps that load the machine, if there is one; gives it back after `seconds` at a time."""
+    """Holds a lock file, if there is one, around steps that load the machine; gives it back after `seconds`."""
 
     def __init__(self, path, seconds):
         self.stream = open(path, "a", encoding="utf-8") if path else None
@@ -122,11 +122,15 @@ class Test:
     def failure(self, copy):
         """The first test case that fails, or None."""
         limit = 60 + 10 * self.seconds if self.seconds is not None else None  # a fault may make a loop endless
+        options = f"--max-failures=1 -j{copy.jobs}"
+        if copy.without:
+            options += " --filter-out='" + "|".join(map(re.escape, copy.without)) + "'"
         code, output = run(self.command, copy.build, limit, GTEST_FAIL_FAST="1",
-                           LIT_OPTS=f"--max-failures=1 -j{copy.jobs}")
+                           GTEST_FILTER="*-" + ":".join(copy.without),
+                           LIT_OPTS=options)
         if code == 0:
             return None
-        failed = re.findall(r"^\[  FAILED  \] ([\w/.]+)", output, re.M) or re.findall(r"^FAIL: \w+ :: (\S+)", output, re.M)
+        failed = re.findall(r"^(?:\[  FAILED  \]|FAIL: \w+ ::) ([\w/.-]+)", output, re.M)
         begun = re.findall(r"^\[ RUN      \] ([\w/.]+)", output, re.M)
         what = failed[0] if failed else (begun[-1] if begun else "") + " (crash)"
         return f"{self.name}: {what}" + (" (no end)" if code is None else "")
@@ -135,9 +139,9 @@ class Test:
 class Copy:
     """A clone of the tree in `folder`, its build, and its tests."""
 
-    def __init__(self, folder, commit, jobs, lock):
+    def __init__(self, folder, commit, jobs, lock, without):
         self.source, self.build = os.path.join(folder, "source"), os.path.join(folder, "build")
-        self.folder, self.jobs, self.lock = folder, jobs, lock
+        self.folder, self.jobs, self.lock, self.without = folder, jobs, lock, without
         self.commit = must(["git", "rev-parse", "--verify", commit + "^{commit}"], ROOT).strip()
         os.makedirs(folder, exist_ok=True)
         if not os.path.isdir(self.source):
@@ -177,7 +181,8 @@ class Copy:
                     start = time.monotonic()
                     failure = test.failure(self)
                 if failure:
-                    raise Stop(f"{failure} fails without a fault; nothing can be learnt from it")
+                    raise Stop(f"{failure} fails without a fault, so that nothing can be learnt from it; mend it, or "
+                               "leave it out with --without")
                 passed["seconds"][test.name] = time.monotonic() - start
                 write(record, json.dumps(passed))
             test.seconds = passed["seconds"][test.name]
@@ -221,7 +226,7 @@ def table(rows):
 
 
 def plant_all(faults, options, folder):
-    copy = Copy(folder, options.commit, options.jobs, Lock(options.lock, options.hold))
+    copy = Copy(folder, options.commit, options.jobs, Lock(options.lock, options.hold), options.without)
     known = {}
     if options.results and os.path.exists(options.results):
         for line in read(options.results).splitlines():
@@ -256,11 +261,13 @@ def main():
     parser.add_argument("--check", action="store_true", help="only say whether every fault fits this tree")
     parser.add_argument("--list", action="store_true", help="only list the faults")
     parser.add_argument("--only", metavar="NAME", action="append", help="plant this fault; may be repeated")
-    parser.add_argument("--commit", default="HEAD", help="the commit to copy (HEAD); changes that are not committed are "
-                        "not in the copy")
+    parser.add_argument("--commit", default="HEAD", help="the commit to copy (HEAD); changes that are not "
+                        "committed are not in the copy")
     parser.add_argument("--build", metavar="DIR", help="keep the copy and its build here (else: a temporary folder)")
     parser.add_argument("--results", metavar="FILE", help="append each result as a line of JSON, and skip the faults "
                         "that an earlier run has caught in the same file")
+    parser.add_argument("--without", metavar="CASE", action="append", default=[], help="leave out this test case, a "
+                        "Suite.Case or a lit file; may be repeated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="compilers at a time")
     parser.add_argument("--lock", metavar="FILE", help="hold this file's lock while building and testing")
     parser.add_argument("--hold", type=float, default=0, metavar="SECONDS", help="give the lock back, between faults, "

@@ -34,7 +34,7 @@ class PlantTest(unittest.TestCase):
 
         class Copy(plant.Copy):
             def __init__(self, root, text):
-                self.source, self.build, self.jobs = root, root, 1
+                self.source, self.build, self.jobs, self.without = root, root, 1, []
                 self.tests = [plant.Test("Text", [], ["sh", "-c", f"echo '[  FAILED  ] A.B'; grep -q '{text}' a.cpp"])]
 
             def ninja(self, *targets):
@@ -48,7 +48,7 @@ class PlantTest(unittest.TestCase):
     def test_a_test_without_end(self):
         test = plant.Test("Slow", [], ["sleep", "600"])
         test.seconds = -5.98  # the limit is ten times this and a minute
-        copy = type("Copy", (), {"build": self.root, "jobs": 1})
+        copy = type("Copy", (), {"build": self.root, "jobs": 1, "without": []})
         self.assertIn("no end", test.failure(copy))
 
     def test_table(self):
