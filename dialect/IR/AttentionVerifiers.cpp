@@ -149,6 +149,11 @@ LogicalResult AttentionOp::verify() {
   }
   if (terms == 0)
     return emitOpError() << "score has no term (attention_c7)";
+  for (Operation &nested : getValues().getOps()) {
+    if (!isa<TermInterface>(nested))
+      return emitOpError() << "values hold '" << nested.getName() << "', expected terms only (attention_c9)";
+    ++terms;
+  }
   if (auto schedule = dyn_cast_or_null<CpuScheduleAttr>(getScheduleAttr()))
     if (int64_t(schedule.getStrategies().size()) != terms)
       return emitOpError() << "schedule has " << schedule.getStrategies().size() << " strategies for " << terms
@@ -161,15 +166,15 @@ LogicalResult TermOp::verify() {
   auto attention = dyn_cast_or_null<AttentionOp>((*this)->getParentOp());
   auto space = attention ? parseDimensions(std::string_view(attention.getSpace())) : std::nullopt;
   if (!space || space->size() < 2)
-    return emitOpError() << "expects to stand in the score of an attention (term_c1)";
+    return emitOpError() << "expects to stand in the score or the values of an attention (term_c1)";
   if (failed(verifyShapes(*this)) || failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
     return failure();
   auto spec = verifySpec(*this, "subscripts", getSubscripts(), constraints.parses);
   if (!spec)
     return failure();
   if (spec->result)
-    return emitOpError() << "subscripts \"" << getSubscripts()
-                         << "\" have an '->'; a term's result is always the score (term_c1)";
+    return emitOpError() << "subscripts \"" << getSubscripts() << "\" have an '->'; a term's result is always the "
+                         << (isValueSide() ? "values'" : "score") << " (term_c1)";
 
   Roles roles(*space);
   ScoreSpace score = scoreSpace(attention);
@@ -178,16 +183,23 @@ LogicalResult TermOp::verify() {
     auto size = score.sizes.find(axis);
     known[axis] = scoreSizes[axis] = size == score.sizes.end() ? kRuntime : size->second;
   }
+  // What is added to the values has their axes as well.
+  std::set<std::string> own = roles.all;
+  if (isValueSide())
+    for (const std::string &axis : score.value) {
+      own.insert(axis);
+      known[axis] = scoreSizes[axis] = score.sizes.at(axis);
+    }
   auto shapes = shapesOf(getInputs());
   auto sizes = verifyOperands(*this, *spec, shapes, known, constraints);
   if (!sizes)
     return failure();
   for (const auto &[axis, size] : *sizes) {
     bool runtime = size == kRuntime;
-    if (roles.all.count(axis) && runtime != (scoreSizes[axis] == kRuntime))
+    if (own.count(axis) && runtime != (scoreSizes[axis] == kRuntime))
       return emitOpError() << "axis '" << axis << "' has " << (runtime ? "run-time" : "compile-time")
                            << " size here, but not in the score (term_c3)";
-    if (!roles.all.count(axis) && runtime)
+    if (!own.count(axis) && runtime)
       return emitOpError() << "contracts the axis '" << axis << "' of run-time size (term_c3)";
   }
   for (const auto &[axis, size] : scoreSizes)

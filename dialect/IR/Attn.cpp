@@ -32,4 +32,15 @@ llvm::StringRef TermOp::getTermSubscripts() { return getSubscripts(); }
 ValueRange TermOp::getTermOperands() { return getInputs(); }
 double TermOp::getTermScale() { return getScale().convertToDouble(); }
 std::optional<llvm::StringRef> TermOp::getTermGuard() { return getGuard(); }
-bool TermOp::isValueSide() { return false; }
+bool TermOp::isValueSide() {
+  auto attention = dyn_cast_or_null<AttentionOp>((*this)->getParentOp());
+  return attention && (*this)->getParentRegion() == &attention.getValues();
+}
+
+SmallVector<TermOp> skewer::attn::termsOf(AttentionOp attention) {
+  SmallVector<TermOp> terms;
+  for (Region *side : {&attention.getScore(), &attention.getValues()})
+    for (TermOp term : side->getOps<TermOp>())
+      terms.push_back(term);
+  return terms;
+}

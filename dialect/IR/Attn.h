@@ -96,6 +96,8 @@ struct ScoreSpace {
   int64_t queries() const, keys() const;        // products of the sizes
 };
 ScoreSpace scoreSpace(AttentionOp);
-/// A term's subscripts over the space's axes and its contracted axes.
+/// A term's subscripts over the space's axes (on the value side those of the values' own too) and its contracted axes.
 ResolvedEinsum resolve(TermOp);
+/// The terms of the score, then those of the values.
+llvm::SmallVector<TermOp> termsOf(AttentionOp);
 } // namespace skewer::attn

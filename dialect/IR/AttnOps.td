@@ -222,7 +222,11 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
     product of axes: "b h (iy ix) (jy jx)". The score is the sum of the `attn.term`s of the region. `mask`, a predicate
     of the axes, says which keys a query sees. `value_spec` reads the values, "b h (jy jx) e -> b h (iy ix) e": its
     result is the operation's. Sizes of axes come from the types of the values and of the result; those that neither
-    has alone are in `sizes`. Nothing of the size of the score is ever held. Constraints attention_c1 to attention_c8.
+    has alone are in `sizes`. Nothing of the size of the score is ever held. Constraints attention_c1 to attention_c9.
+
+    `values`, where it is there, holds terms that are added to the values of each query and key: the result is
+    `Σ over keys of weight × (value + the sum of these terms)`. So relative values (Shaw et al. 2018, arXiv:1803.02155,
+    equation 3) are a term with a table read at `j - i`, and the weights are never held.
 
     Created by `attn-form-attention`; `attn-schedule` adds the schedule; removed by `attn-lower-to-cpu`.
 
@@ -230,6 +234,8 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
     %o = attn.attention "b h i j" value "b h j e -> b h i e" (%v) score {
       attn.term "b h i d, b h j d" (%q, %k) scale 1.250000e-01 : tensor<?x4x14x64xf32>, tensor<?x4x14x64xf32>
       attn.term "b h i d, (j - i + 13) d" (%q, %table) scale 1.250000e-01 : tensor<?x4x14x64xf32>, tensor<27x64xf32>
+    } values {
+      attn.term "(j - i + 4) e" (%near) scale 1.000000e+00 where "abs(j - i) <= 4" : tensor<9x64xf32>
     } : tensor<?x4x14x64xf32> -> tensor<?x4x14x64xf32>
     ```
   }];
@@ -237,24 +243,26 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
                        StrAttr:$value_spec, OptionalAttr<AnyAttr>:$schedule, OptionalAttr<StrArrayAttr>:$index_names,
                        Attn_FloatTensor:$value, Variadic<Attn_IndexTensor>:$indices);
   let results = (outs Attn_FloatTensor:$result);
-  let regions = (region SizedRegion<1>:$score);
+  let regions = (region SizedRegion<1>:$score, AnyRegion:$values);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$space, "::mlir::DictionaryAttr":$sizes,
                                  "::mlir::StringAttr":$mask, "::mlir::StringAttr":$value_spec, "::mlir::Value":$value,
                                  "::mlir::Attribute":$schedule),
     "build($_builder, $_state, result, space, sizes, mask, value_spec, schedule, {}, value, ::mlir::ValueRange());">];
   let assemblyFormat = [{
     $space (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
-    `value` $value_spec `(` $value `)` `score` $score attr-dict `:` type($value) `->` type($result) (`schedule` $schedule^)?
+    `value` $value_spec `(` $value `)` `score` $score (`values` $values^)? attr-dict `:` type($value) `->` type($result) (`schedule` $schedule^)?
   }];
 }
 
 def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments, DeclareOpInterfaceMethods<TermInterface>]> {
-  let summary = "one summand of a score";
+  let summary = "one summand of a score, or of what a key adds to the result";
   let description = [{
     `scale × Σ over contracted axes of Π operand[subscripts]`, 0 where `guard` is 0. Axes that are not of the score's
     space are contracted. `value` is a further factor, a function of the score's axes; a term without operands is its scale times
     that. Subscripts are proven to stay inside where the attention's mask and the guard both hold. Constraints term_c1
     to term_c5.
+
+    Among the `values` of an attention the axes of the values' own (`e`) are the term's too, and not contracted.
 
     Created by `attn-form-attention`; lives and dies with its `attn.attention`.
 

@@ -125,7 +125,9 @@ ResolvedEinsum skewer::attn::resolve(TermOp op) {
   ScoreSpace space = scoreSpace(attention);
   AxisSizes known;
   std::set<std::string> axes;
-  for (const auto *group : {&space.leading, &space.query, &space.key})
+  if (!op.isValueSide())
+    space.value.clear();
+  for (const auto *group : {&space.leading, &space.query, &space.key, &space.value})
     for (const std::string &axis : *group) {
       axes.insert(axis);
       auto size = space.sizes.find(axis);
@@ -135,7 +137,7 @@ ResolvedEinsum skewer::attn::resolve(TermOp op) {
   auto resolved = resolve(op.getSubscripts(), op.getInputs(), sizesTo(op.getContext(), known), op.getGuard());
   if (!resolved)
     return {};
-  // Without an arrow everything but the score's axes is contracted.
+  // Without an arrow everything but the axes of the score, or of the values, is contracted.
   resolved->contracted.clear();
   for (const std::string &axis : resolved->spec.axes())
     if (!axes.count(axis))

@@ -183,6 +183,25 @@ func.func @f(%v: tensor<4x8xf32>) {
 
 // -----
 
+// attention_c8: terms of the values have one too
+func.func @f(%v: tensor<4x8xf32>) {
+  // expected-error @below {{schedule has 1 strategies for 2 terms (attention_c8)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score { attn.term "" () times "j" scale 1.0 } values { attn.term "j e" (%v) scale 1.0 : tensor<4x8xf32> } : tensor<4x8xf32> -> tensor<4x8xf32>
+    schedule #attn.cpu_schedule<target = "t", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 4, key_block = 4, rows_per_item = 4, strategies = ["matmul"]>
+  return
+}
+
+// -----
+
+// attention_c9: terms only
+func.func @f(%v: tensor<4x8xf32>) {
+  // expected-error @below {{values hold 'arith.constant', expected terms only (attention_c9)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score { attn.term "" () times "j" scale 1.0 } values { %c = arith.constant 1.0 : f32 } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 // attn_c3: a mask is a predicate of the space's axes
 func.func @f(%v: tensor<4x8xf32>) {
   // expected-error @below {{mask names 'e', which is no axis here; the axes are 'i' and 'j' (attn_c3)}}
@@ -214,6 +233,17 @@ func.func @f(%v: tensor<4x8xf32>) {
 
 // -----
 
+// term_c1: no result among the values either
+func.func @f(%v: tensor<4x8xf32>) {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score { attn.term "" () times "j" scale 1.0 } values {
+    // expected-error @below {{subscripts "j e -> e" have an '->'; a term's result is always the values' (term_c1)}}
+    attn.term "j e -> e" (%v) scale 1.0 : tensor<4x8xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 // term_c1: terms stand in an attention
 func.func @f(%v: tensor<4x8xf32>) {
   // expected-error @below {{'attn.term' op expects parent op 'attn.attention'}}
@@ -239,6 +269,29 @@ func.func @f(%v: tensor<4x8xf32>, %k: tensor<5x8xf32>) {
   %0 = attn.attention "i j" value "j e -> i e" (%v) score {
     // expected-error @below {{axis 'j' has size 4 elsewhere, but 5 here (term_c3)}}
     attn.term "j d" (%k) scale 1.0 : tensor<5x8xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// term_c3: among the values, sizes are those of the values
+func.func @f(%v: tensor<4x8xf32>, %near: tensor<7x6xf32>) {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score { attn.term "" () times "j" scale 1.0 } values {
+    // expected-error @below {{axis 'e' has size 8 elsewhere, but 6 here (term_c3)}}
+    attn.term "(j - i + 3) e" (%near) scale 1.0 : tensor<7x6xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// term_c4: among the values, subscripts stay inside where the guard holds
+func.func @f(%v: tensor<4x8xf32>, %near: tensor<5x8xf32>) {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score { attn.term "" () times "j" scale 1.0 } values {
+    // expected-error @below {{operand #0 is read outside dimension 0: j - i + 2 reads -1 at i = 3, j = 0, but the dimension has indices 0..4 (term_c4)}}
+    // expected-note @below {{j - i + 2 runs from -1 to 2; the guard leaves this point in; narrow it, correct the index, or clamp it}}
+    attn.term "(j - i + 2) e" (%near) scale 1.0 where "j <= i" : tensor<5x8xf32>
   } : tensor<4x8xf32> -> tensor<4x8xf32>
   return
 }

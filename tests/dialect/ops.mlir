@@ -104,6 +104,27 @@ func.func @attention_map(%q: tensor<2x6x8xf32>, %v: tensor<2x6x8xf32>, %rows: te
   return %0 : tensor<2x6x8xf32>
 }
 
+// Terms of the values: a window of offsets with a table a head, another tensor of values, a number for each pair.
+// CHECK-LABEL: func.func @values
+func.func @values(%q: tensor<?x4x14x64xf32>, %v: tensor<?x4x14x32xf32>, %near: tensor<4x9x32xf32>, %other: tensor<14x32xf32>)
+    -> tensor<?x4x14x32xf32> {
+  // CHECK: attn.attention "b h i j" value "b h j e -> b h i e"(%{{.*}}) score {
+  // CHECK-NEXT: attn.term "b h i d, b h j d"
+  // CHECK-NEXT: } values {
+  // CHECK-NEXT: attn.term "h (j - i + 4) e"(%{{.*}}) scale 1.000000e+00 where "abs(j - i) <= 4" : tensor<4x9x32xf32>
+  // CHECK-NEXT: attn.term "j e"(%{{.*}}) scale 5.000000e-01 : tensor<14x32xf32>
+  // CHECK-NEXT: attn.term ""() times "j - i" scale 2.000000e+00
+  // CHECK-NEXT: } : tensor<?x4x14x32xf32> -> tensor<?x4x14x32xf32>
+  %0 = attn.attention "b h i j" value "b h j e -> b h i e" (%v) score {
+    attn.term "b h i d, b h j d" (%q, %q) scale 0.125 : tensor<?x4x14x64xf32>, tensor<?x4x14x64xf32>
+  } values {
+    attn.term "h (j - i + 4) e" (%near) scale 1.0 where "abs(j - i) <= 4" : tensor<4x9x32xf32>
+    attn.term "j e" (%other) scale 0.5 : tensor<14x32xf32>
+    attn.term "" () times "j - i" scale 2.0
+  } : tensor<?x4x14x32xf32> -> tensor<?x4x14x32xf32>
+  return %0 : tensor<?x4x14x32xf32>
+}
+
 // A class token in front of a map, and a subscript that reads a constant table.
 // CHECK-LABEL: func.func @concat
 func.func @concat(%token: tensor<?x1x8xf32>, %map: tensor<?x6x8xf32>, %table: tensor<5x7xf32>) -> tensor<?x7x8xf32> {
