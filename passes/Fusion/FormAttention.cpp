@@ -341,9 +341,14 @@ bool Candidate::factorise() {
       domain[axis] = {0, size - 1};
   if (mask)
     mask = simplify(substitute(*mask, positions), domain);
+  // Of the values, whole axes are read: what the mask implies of one of them (j mod 2 == 0) must not take it away.
+  std::set<const Expr *> ofValues;
+  for (const Factor &factor : value.factors)
+    for (const Expr &subscript : factor.subscripts)
+      ofValues.insert(&subscript);
   for (Expr *e : all)
     if (!mask || e != &*mask)
-      *e = simplify(substitute(*e, positions), domain, mask);
+      *e = simplify(substitute(*e, positions), domain, ofValues.count(e) ? std::nullopt : mask);
   for (Expr &e : resultIndices)
     e = simplify(substitute(e, positions), domain);
   return true;

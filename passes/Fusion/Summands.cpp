@@ -396,6 +396,8 @@ std::vector<Summand> Expansion::expand(Value tensor, const std::vector<Expr> &at
         // The logits that the map moved are held no more than its own result.
         if (contraction && !isView(contraction))
           summand.location = withComposed(summand.location, contraction);
+        if (isa<BlockArgument>(op->getOperand(0)))
+          summand.location = op->getLoc(); // the line that reads the argument, not the one that declares it
         summand.location = withComposed(summand.location, op);
       }
       return summands;

@@ -240,14 +240,13 @@ void printText(const Explanation &explanation, llvm::raw_ostream &out) {
     page.line(2, "materialised: " + tensorsText(facts.materialised));
   const KernelPlan &plan = explanation.plan;
   if (plan.stages.size() > 1) {
-    std::string stages;
+    page.line(2, "stages:");
     for (const StagePlan &stage : plan.stages) {
       double bytes = static_cast<double>(stage.bytes.fixed + stage.bytes.scaled);
-      stages += fmt::format("{}{}{} to {}", stages.empty() ? "" : ", ", stage.title,
-                            stage.line ? fmt::format(" (line {})", stage.line) : std::string(),
-                            bytes > 0 ? "a buffer of " + bytesText(bytes) : std::string("the output"));
+      page.line(4, fmt::format("{}{} to {}", stage.title,
+                               stage.line ? fmt::format(" (line {})", stage.line) : std::string(),
+                               bytes > 0 ? "a buffer of " + bytesText(bytes) : std::string("the output")));
     }
-    page.line(2, "stages: " + stages);
   }
   page.line(2, fmt::format("workspace: {} shared, {} a worker",
                            bytesText(static_cast<double>(plan.sharedBytes.fixed + plan.sharedBytes.scaled)),

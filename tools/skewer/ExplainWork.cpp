@@ -23,11 +23,14 @@ WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std
   bool all = fused && !layers.empty();
   for (const LayerFacts &layer : layers)
     all &= layer.isPredicted;
-  if (all)
+  if (all) {
     for (const LayerFacts &layer : layers) {
       work.matmulFlops += layer.leading * layer.work.matmulFlops;
       work.predictedSeconds += layer.leading * layer.work.cycles / (target.gigahertz * 1e9);
     }
+    // The model takes the operands to be in the caches.
+    work.predictedSeconds = std::max(work.predictedSeconds, work.boundSeconds());
+  }
   return work;
 }
 

@@ -104,6 +104,12 @@ private:
     return dimensions;
   }
 
+  /// Whether the keys' side of a content term is a table of positions: it has fewer dimensions than the queries.
+  static bool isTable(TermOp term, const TermAnalysis &analysis) {
+    return analysis.query >= 0 && analysis.other >= 0 &&
+           shapeOf(term.getInputs()[analysis.other]).size() < shapeOf(term.getInputs()[analysis.query]).size();
+  }
+
   void addSkews(TermOp term);
   void addSkew(const std::string &title, const std::string &what, const Expr &row, const std::optional<Expr> &guard);
   llvm::Error addScores();
@@ -170,7 +176,7 @@ llvm::Error Plotter::addScores() {
   std::string biasText;
   for (TermOp term : terms) {
     TermAnalysis analysis = analyse(term, space);
-    bool isContent = analysis.kind == TermKind::Content && analysis.otherLeading;
+    bool isContent = analysis.kind == TermKind::Content && !isTable(term, analysis);
     if (!isContent)
       biasText += (biasText.empty() ? "" : " + ") + term.getSubscripts().str();
     auto factor = term.getValue() ? parse(std::string_view(*term.getValue())) : std::nullopt;
@@ -282,7 +288,7 @@ llvm::Error Plotter::addSimilarities(TermOp term) {
   }
   // A table of absolute positions: a row for each key, the same for all heads.
   TermAnalysis analysis = analyse(term, space);
-  if (analysis.kind != TermKind::Content || analysis.otherLeading || analysis.other < 0)
+  if (analysis.kind != TermKind::Content || !isTable(term, analysis))
     return llvm::Error::success();
   ResolvedEinsum resolved = resolve(term);
   const std::vector<Expr> &subscripts = resolved.subscripts[analysis.other];
