@@ -104,3 +104,34 @@ func.func @projected(%x: tensor<4x16xf32>, %w: tensor<16x2x8xf32>, %v: tensor<2x
   %o = attn.einsum "h i j, h j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
   return %o : tensor<2x4x8xf32>
 }
+
+// -----
+// Lengths and segments, read at run time: one attention, whose mask and terms keep them.
+// CHECK-LABEL: func.func @indices
+// CHECK-NEXT: attn.attention "b h i j" where "j < lengths[b]" indices(lengths = %arg5 : tensor<?xi32>) value "b h j e -> b h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "b h i d, b h j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: attn.term "b h i d, h (seg[b, i] != seg[b, j]) d" indices(seg = %arg4 : tensor<?x8xi32>)(%arg0, %arg3) scale 1.000000e+00
+// CHECK-NEXT: attn.term "" indices(seg = %arg4 : tensor<?x8xi32>)() times "seg[b, i] != seg[b, j]" scale -1.000000e+02
+// CHECK-NEXT: }
+func.func @indices(%q: tensor<?x2x8x4xf32>, %k: tensor<?x2x8x4xf32>, %v: tensor<?x2x8x4xf32>, %e: tensor<2x2x4xf32>,
+                   %seg: tensor<?x8xi32> {attn.name = "seg", attn.range = array<i64: 0, 1>},
+                   %lengths: tensor<?xi32> {attn.name = "lengths"}) -> tensor<?x2x8x4xf32> {
+  %content = attn.einsum "b h i d, b h j d -> b h i j"(%q, %k)
+      : (tensor<?x2x8x4xf32>, tensor<?x2x8x4xf32>) -> tensor<?x2x8x8xf32>
+  %segments = attn.einsum "b h i d, h (seg[b, i] != seg[b, j]) d -> b h i j" sizes {j = 8 : i64}
+      indices(seg = %seg : tensor<?x8xi32>)(%q, %e) : (tensor<?x2x8x4xf32>, tensor<2x2x4xf32>) -> tensor<?x2x8x8xf32>
+  %apart = attn.position "b i j" = "seg[b, i] != seg[b, j]" indices(seg = %seg : tensor<?x8xi32>) : tensor<?x8x8xf32>
+  %all = attn.rearrange "b i j -> b h i j" sizes {h = 2 : i64} %apart : tensor<?x8x8xf32> to tensor<?x2x8x8xf32>
+  %c0 = arith.constant 0 : index
+  %batch = tensor.dim %q, %c0 : tensor<?x2x8x4xf32>
+  %number = arith.constant 1.000000e+02 : f32
+  %hundred = tensor.splat %number[%batch] : tensor<?x2x8x8xf32>
+  %penalty = arith.mulf %all, %hundred : tensor<?x2x8x8xf32>
+  %sum = arith.addf %content, %segments : tensor<?x2x8x8xf32>
+  %score = arith.subf %sum, %penalty : tensor<?x2x8x8xf32>
+  %p = attn.softmax "b h i j" over "j" where "j < lengths[b]" indices(lengths = %lengths : tensor<?xi32>)(%score)
+      : tensor<?x2x8x8xf32>
+  %o = attn.einsum "b h i j, b h j d -> b h i d"(%p, %v)
+      : (tensor<?x2x8x8xf32>, tensor<?x2x8x4xf32>) -> tensor<?x2x8x4xf32>
+  return %o : tensor<?x2x8x4xf32>
+}

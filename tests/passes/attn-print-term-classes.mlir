@@ -30,3 +30,21 @@ func.func @classes(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x
   } : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
   return %o : tensor<2x4x8xf32>
 }
+
+// Rows picked by run-time index operands; of the key alone they are a key's number.
+// CHECK: remark: per-token index: row seg[b, i] != seg[b, j] of 2, read for each query and key, query side
+// CHECK: remark: per-token index: row bucket[j - i + 3] of 9, read for each query and key
+// CHECK: remark: per-token index: seg[b, i] != seg[b, j], read for each query and key
+// CHECK: remark: key only
+func.func @read(%q: tensor<?x4x8xf32>, %v: tensor<?x4x8xf32>, %e: tensor<2x8xf32>, %t: tensor<9xf32>,
+                %seg: tensor<?x4xi32> {attn.name = "seg", attn.range = array<i64: 0, 1>},
+                %bucket: tensor<7xi32> {attn.name = "bucket", attn.range = array<i64: 0, 8>}) -> tensor<?x4x8xf32> {
+  %o = attn.attention "b i j" value "b j e -> b i e"(%v) score {
+    attn.term "b i d, (seg[b, i] != seg[b, j]) d" indices(seg = %seg : tensor<?x4xi32>)(%q, %e) scale 1.0
+        : tensor<?x4x8xf32>, tensor<2x8xf32>
+    attn.term "(bucket[j - i + 3])" indices(bucket = %bucket : tensor<7xi32>)(%t) scale 1.0 : tensor<9xf32>
+    attn.term "" indices(seg = %seg : tensor<?x4xi32>)() times "seg[b, i] != seg[b, j]" scale 1.0
+    attn.term "(seg[b, j])" indices(seg = %seg : tensor<?x4xi32>)(%t) scale 1.0 : tensor<9xf32>
+  } : tensor<?x4x8xf32> -> tensor<?x4x8xf32>
+  return %o : tensor<?x4x8xf32>
+}

@@ -33,3 +33,15 @@ func.func @shared(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> (tensor<4x4xf32>,
   %p = attn.softmax "i j" over "j" where "j <= i"(%s) : tensor<4x4xf32>
   return %p, %s : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+// Lengths are read at run time: the einsum gets them as an index operand.
+// CHECK-LABEL: func.func @lengths
+// CHECK-NEXT: attn.einsum "b i d, b k d -> b i k" where "k < lengths[b]" indices(lengths = %arg2 : tensor<?xi32>)(%arg0, %arg1)
+func.func @lengths(%q: tensor<?x4x8xf32>, %k: tensor<?x4x8xf32>, %lengths: tensor<?xi32> {attn.name = "lengths"})
+    -> tensor<?x4x4xf32> {
+  %s = attn.einsum "b i d, b k d -> b i k"(%q, %k) : (tensor<?x4x8xf32>, tensor<?x4x8xf32>) -> tensor<?x4x4xf32>
+  %p = attn.softmax "b i j" over "j" where "j < lengths[b]" indices(lengths = %lengths : tensor<?xi32>)(%s)
+      : tensor<?x4x4xf32>
+  return %p : tensor<?x4x4xf32>
+}

@@ -68,6 +68,31 @@ func.func @double(%x: memref<?xf32>, %out: memref<?xf32>, %n: index, %shared: me
 }
 )mlir";
 
+/// rows i32[n] in 0..6, seg i32[3] in -2..1; the result is rows as numbers.
+const char *kIndexed = R"mlir(
+func.func @convert(%rows: memref<?xi32>, %seg: memref<?xi32>, %out: memref<?xf32>, %n: index, %shared: memref<?xi8>,
+                   %local: memref<?xi8>, %begin: index, %end: index) {
+  %c1 = arith.constant 1 : index
+  scf.for %i = %begin to %end step %c1 {
+    %row = memref.load %rows[%i] : memref<?xi32>
+    %number = arith.sitofp %row : i32 to f32
+    memref.store %number, %out[%i] : memref<?xf32>
+  }
+  return
+}
+)mlir";
+
+KernelPlan indexedPlan() {
+  KernelPlan plan;
+  plan.name = "convert_rows";
+  plan.inputs = {{"rows", ElementType::I32, {{"n", 1}}, IndexRange{0, 6}},
+                 {"seg", ElementType::I32, {{"", 3}}, IndexRange{-2, 1}}};
+  plan.output = {"result", ElementType::F32, {{"n", 1}}, std::nullopt};
+  plan.sizes = {"n"};
+  plan.phases = {{"convert", "convert", {0, 1, {"n"}}}};
+  return plan;
+}
+
 KernelPlan doublePlan() {
   KernelPlan plan;
   plan.name = "twice";
@@ -115,9 +140,9 @@ Target plainTarget() {
   return target;
 }
 
-std::unique_ptr<JitKernel> jit(const KernelPlan &plan) {
+std::unique_ptr<JitKernel> jit(const KernelPlan &plan, const char *text = kPhases) {
   auto context = std::make_unique<llvm::LLVMContext>();
-  auto module = emit(*context, plan, plainTarget());
+  auto module = emit(*context, plan, plainTarget(), text);
   if (!module) {
     ADD_FAILURE() << llvm::toString(module.takeError());
     return nullptr;
@@ -270,7 +295,53 @@ TEST(Abi, EveryStatusHasAText) {
   ++count;
   SKEWER_STATUSES(SKEWER_STATUS)
 #undef SKEWER_STATUS
-  EXPECT_STREQ(statusText(count), "unknown status");
+  EXPECT_STREQ(statusText(count - 1 + int(kMaximumBadIndices)), "unknown status");
+  EXPECT_STREQ(statusText(-1), "unknown status");
+  EXPECT_STREQ(statusText(int(Status::BadIndex) + 5), statusText(int(Status::BadIndex)));
+}
+
+TEST(Abi, EveryIndexIsCheckedBeforeAnythingIsWritten) {
+  KernelPlan plan = indexedPlan();
+  auto kernel = jit(plan, kIndexed);
+  ASSERT_TRUE(kernel);
+  int bad = int(Status::BadIndex);
+  for (int64_t n : {1, 7, 8, 21}) { // whole vectors and a rest
+    std::vector<int32_t> rows(n), seg = {-2, 1, 0};
+    std::vector<float> out(n, -1);
+    for (int64_t k = 0; k < n; ++k)
+      rows[k] = int32_t(k % 7);
+    auto run = [&] { return kernel->run({rows.data(), seg.data()}, out.data(), {n}, Exec()); };
+    for (int64_t k = 0; k < n; ++k)
+      for (int32_t wrong : {-1, 7, INT32_MIN, INT32_MAX}) {
+        std::swap(rows[k], wrong);
+        EXPECT_EQ(run(), bad) << k << " of " << n;
+        std::swap(rows[k], wrong);
+      }
+    for (int32_t wrong : {-3, 2}) {
+      std::swap(seg[2], wrong);
+      EXPECT_EQ(run(), bad + 1);
+      std::swap(seg[2], wrong);
+    }
+    EXPECT_EQ(out, std::vector<float>(n, -1));
+    EXPECT_EQ(run(), int(Status::Ok));
+    for (int64_t k = 0; k < n; ++k)
+      EXPECT_EQ(out[k], float(k % 7));
+  }
+  EXPECT_EQ(statusText(bad + 1, plan),
+            "an element of 'seg' is outside -2..1, the range that the kernel declares for it");
+  EXPECT_EQ(statusText(bad + 2, plan), statusText(bad));
+  EXPECT_EQ(statusText(0, plan), "done");
+}
+
+TEST(Abi, RangesAreOfI32) {
+  KernelPlan plan = indexedPlan();
+  plan.inputs[0].range = IndexRange{3, 2};
+  EXPECT_NE(messageOf(plan, kIndexed).find("tensor 'rows' has the range 3..2"), std::string::npos);
+  plan.inputs[0].range = IndexRange{0, int64_t(1) << 31};
+  EXPECT_NE(messageOf(plan, kIndexed).find("tensor 'rows' has the range 0..2147483648"), std::string::npos);
+  plan = indexedPlan();
+  plan.output.type = ElementType::I32;
+  EXPECT_NE(messageOf(plan, kIndexed).find("the result has elements of i32"), std::string::npos);
 }
 
 TEST(Abi, RefusesPlansWithoutACInterface) {
@@ -369,6 +440,12 @@ TEST(Abi, ManifestSaysWhatTheHeaderSays) {
   EXPECT_EQ(*input.get("shape"), llvm::json::Value(llvm::json::Array{"n", 4}));
   EXPECT_EQ(object.getObject("workspace")->getInteger("bytes_per_worker"), 64);
   EXPECT_EQ(object.getObject("details")->getInteger("note"), 1);
+  EXPECT_EQ(input.get("range"), nullptr);
+  auto indexed = llvm::json::parse(manifestText(indexedPlan(), plainTarget(), "0123456789abcdef"));
+  ASSERT_TRUE(bool(indexed));
+  const llvm::json::Object &seg = *(*indexed->getAsObject()->getArray("inputs"))[1].getAsObject();
+  EXPECT_EQ(seg.getString("type"), llvm::StringRef("i32"));
+  EXPECT_EQ(*seg.get("range"), llvm::json::Value(llvm::json::Array{-2, 1}));
 }
 
 TEST(Abi, HashDependsOnTextAndParametersAndNotOnTheirOrder) {
@@ -406,10 +483,13 @@ protected:
 TEST_F(CompilerTest, HeadersAreCleanCAndCxxBesideEachOther) {
   KernelPlan second = doublePlan();
   second.name = "other";
-  second.inputs.push_back({"class", ElementType::BF16, {{"", 3}}});
+  second.inputs.push_back({"class", ElementType::BF16, {{"", 3}}, std::nullopt});
+  second.inputs.push_back({"seg", ElementType::I32, {{"n", 1}}, IndexRange{-2, 31}});
   second.output.type = ElementType::F16;
   write("twice.h", headerText(doublePlan(), "0123456789abcdef"));
   write("other.h", headerText(second, "fedcba9876543210"));
+  EXPECT_NE(headerText(second, "").find("const int32_t *seg; /* i32[n], every element within -2..31 */"),
+            std::string::npos);
   write("use.c", "#include \"twice.h\"\n#include \"other.h\"\n#include \"twice.h\"\n");
   write("use.cpp", "#include \"other.h\"\n#include \"twice.h\"\n");
   EXPECT_EQ(execute(SKEWER_C_COMPILER,
@@ -455,6 +535,7 @@ int main(void) {
       if (twice_raw(&args, &exec, phase, item, item + 1, 0) != SKEWER_OK) return 15;
   for (int k = 0; k < 12; ++k) if (out[k] != 2 * x[k]) return 16;
   if (strcmp(skewer_status_text(SKEWER_OK), "done") != 0) return 17;
+  if (twice_status_text(SKEWER_BAD_INDEX) != skewer_status_text(SKEWER_BAD_INDEX)) return 20;
   if (!strstr(twice_info(), "0123456789abcdef")) return 18;
   return twice(&args, &exec) == SKEWER_OK ? 0 : 19;
 }

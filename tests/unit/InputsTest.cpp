@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include <cmath>
 #include <random>
+#include <set>
 
 using namespace skewer;
 using namespace skewer::driver;
@@ -80,6 +81,24 @@ TEST_F(InputFiles, NarrowTypesAreRounded) {
   EXPECT_EQ(read->inputs[0].values[0], roundTo(ElementType::BF16, 0.1f));
   for (double value : read->inputs[1].values)
     EXPECT_EQ(value, roundTo(ElementType::BF16, value));
+}
+
+TEST_F(InputFiles, IndicesAreWholeNumbersInTheirRange) {
+  KernelPlan plan = planOf();
+  plan.inputs.push_back({"seg", ElementType::I32, {{"batch", 1}, {"", 200}}, IndexRange{-2, 1}});
+  plan.inputs.push_back({"lengths", ElementType::I32, {{"", 200}}, std::nullopt});
+  auto made = prepareOperands(plan, {}, {}, 1);
+  ASSERT_TRUE(static_cast<bool>(made));
+  auto valuesOf = [&](size_t input) {
+    return std::set<double>(made->inputs[input].values.begin(), made->inputs[input].values.end());
+  };
+  EXPECT_EQ(valuesOf(2), (std::set<double>{-2, -1, 0, 1}));
+  EXPECT_EQ(valuesOf(3), (std::set<double>{0, 1, 2})); // the result is [batch, 2, 3]: of two queries
+  auto same = prepareOperands(plan, {}, {}, 1);
+  ASSERT_TRUE(static_cast<bool>(same));
+  EXPECT_EQ(same->inputs[2].values, made->inputs[2].values);
+  std::string error = errorOf(plan, {{"lengths", write("lengths.npy", {200})}});
+  EXPECT_NE(error.find("expected elements of type <i4 or <i8 for i32, found <f4"), std::string::npos) << error;
 }
 
 TEST_F(InputFiles, ErrorsNameArgumentExpectedAndFound) {

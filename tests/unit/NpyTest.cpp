@@ -67,11 +67,21 @@ TEST(Npy, EveryCutIsAnError) {
   EXPECT_TRUE(contains(errorOf(bytes + "x"), "bytes left over"));
 }
 
+TEST(Npy, WholeNumbers) {
+  for (const char *type : {"<i4", "<i8"}) {
+    Array array{{4}, {0, -1, INT32_MAX, INT32_MIN}};
+    auto read = parseNpy(npyBytes(array, type));
+    ASSERT_TRUE(static_cast<bool>(read));
+    EXPECT_EQ(read->type, type);
+    EXPECT_EQ(read->array.values, array.values);
+  }
+}
+
 TEST(Npy, NamesTheTypeItDoesNotRead) {
   const char *kRest = ", 'fortran_order': False, 'shape': (1,), }";
-  for (const char *type : {"<i4", ">f4", "|b1", "<c8", "<f16"}) {
+  for (const char *type : {"<i2", ">i4", ">f4", "|b1", "<c8", "<f16"}) {
     std::string error = errorOf(fileOf("{'descr': '" + std::string(type) + "'" + kRest, "12345678"));
-    EXPECT_TRUE(contains(error, "expected elements of type <f4, <f8 or <f2, found")) << error;
+    EXPECT_TRUE(contains(error, "expected elements of type <f4, <f8, <f2, <i4 or <i8, found")) << error;
     EXPECT_TRUE(contains(error, type)) << error;
   }
   EXPECT_TRUE(contains(errorOf(fileOf("{'descr': [('a', '<f4'), ('b', '<f4')]" + std::string(kRest), "12345678")),

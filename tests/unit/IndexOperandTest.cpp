@@ -1,0 +1,158 @@
+// Run-time index operands: what is proven about their elements, and what the language makes of them and says about
+// them.
+#include "LanguageTesting.h"
+#include "dialect/Subscript/Analysis.h"
+
+using namespace skewer::testing;
+using namespace skewer::subscript;
+
+namespace {
+Expr e(const char *text) {
+  ParseError why;
+  auto parsed = skewer::subscript::parse(text, &why);
+  EXPECT_TRUE(parsed) << text << ": " << why.message;
+  return parsed.value_or(Expr());
+}
+const Domain kDomain = {{"i", {0, 9}}, {"j", {0, 9}}, {elementsOf("seg"), {0, 3}}, {elementsOf("bucket"), {-2, 31}}};
+
+/// What is said about a kernel with q, k, v [batch, 2, 12, 8], `table` of four rows, and index operands.
+Imported kernel(const std::string &term) {
+  return import("param N = 12\nsize batch, other\n"
+                "kernel test(q, k, v : f32[batch, 2, N, 8], table : f32[4, 8], seg : i32[batch, N] in 0..3,\n"
+                "            wide : i32[N] in 0..5, loose : i32[N], many : i32[other]) -> f32[batch, 2, N, 8] {\n"
+                "content = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n" +
+                term + "\nreturn einsum(\"b h i j, b h j d -> b h i d\", softmax(content + x), v)\n}\n");
+}
+std::string said(const std::string &term) {
+  Imported r = kernel(term);
+  EXPECT_FALSE(r.good) << term << r.module;
+  return r.messages;
+}
+std::string declared(const std::string &operand) {
+  Imported r = import("param N = 4\nkernel f(x : f32[N], a : " + operand + ") -> f32[N] { return x }");
+  EXPECT_FALSE(r.good) << operand;
+  return r.messages;
+}
+#define EXPECT_SAYS(messages, part) EXPECT_TRUE(contains(messages, part))
+} // namespace
+
+TEST(IndexOperand, NamesAndSymbols) {
+  EXPECT_EQ(readsOf(e("seg[b, i] + doc[order[j]]")), (std::set<std::string>{"seg", "doc", "order"}));
+  EXPECT_EQ(readsOf(e("i + j")), std::set<std::string>());
+  EXPECT_EQ(symbolsOutsideReads(e("seg[b, i] + j")), std::set<std::string>{"j"});
+  EXPECT_EQ(symbolsOutsideReads(e("b")), std::set<std::string>{"b"});
+  EXPECT_EQ(readNodes(e("doc[order[j]]")).size(), 2u);
+}
+
+TEST(IndexOperand, BoundsFollowFromRanges) {
+  auto bounds = bound(e("seg[b, i] * 4 + seg[b, j]"), kDomain);
+  ASSERT_TRUE(bounds);
+  EXPECT_EQ(bounds->range, (Range{0, 15}));
+  bounds = bound(e("seg[b, i] != seg[b, j]"), kDomain);
+  ASSERT_TRUE(bounds);
+  EXPECT_EQ(bounds->range, (Range{0, 1}));
+  EXPECT_FALSE(bound(e("doc[i]"), kDomain)); // of no range
+  EXPECT_EQ(proveWithin(e("clamp(seg[b, i] - seg[b, j], -2, 2) + 2"), {0, 4}, kDomain).outcome, Proof::Proven);
+  EXPECT_EQ(proveWithin(e("clamp(doc[i], 0, 2)"), {0, 2}, kDomain).outcome, Proof::Proven);
+  EXPECT_EQ(proveWithin(e("doc[i]"), {0, 2}, kDomain).outcome, Proof::Unknown);
+  // One element, however it is spelled, is one number.
+  EXPECT_EQ(proveWithin(e("seg[b, i + j] - seg[b, j + i]"), {0, 0}, kDomain).outcome, Proof::Proven);
+  EXPECT_EQ(proveWithin(e("bucket[j - i]"), {-2, 31}, kDomain, e("seg[b, i] == seg[b, j]")).outcome, Proof::Proven);
+}
+
+TEST(IndexOperand, ARefutationNamesTheElement) {
+  Proof proof = proveWithin(e("seg[b, i] + 1"), {0, 3}, kDomain);
+  ASSERT_EQ(proof.outcome, Proof::Refuted);
+  EXPECT_EQ(proof.value, 4);
+  EXPECT_EQ(proof.counterexample.at("seg[b, i]"), 3);
+  ASSERT_TRUE(proof.range);
+  EXPECT_EQ(*proof.range, (Range{1, 4}));
+  // Under a guard on the element itself.
+  EXPECT_EQ(proveWithin(e("seg[b, i] + 1"), {0, 3}, kDomain, e("seg[b, i] <= 2")).outcome, Proof::Proven);
+}
+
+TEST(IndexOperand, MasksGuardsRowsAndNumbers) {
+  Imported r = kernel("x = einsum(\"b h i d, (seg[b, i] * (j <= i)) d -> b h i j\", q, table) where loose[j] > 3\n");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "attn.range = array<i64: 0, 3>");
+  EXPECT_SAYS(r.module, "indices(loose = %arg6 : tensor<12xi32>, seg = %arg4 : tensor<?x12xi32>)");
+  r = kernel("x = -100 * (seg[b, i] != seg[b, j])");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "attn.position \"b i j\" =");
+  r = kernel("x = table[seg[b, j], 2] + loose[j]"); // by a value without range, which picks nothing
+  ASSERT_TRUE(r.good) << r.messages;
+  r = kernel("x = softmax(content where loose[i] == loose[j])");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "where \"loose[");
+}
+
+TEST(IndexOperand, SchemesKnowThemByOtherNames) {
+  Imported r = import("scheme segments(q : [b, h, i, d], e : [h, two, d], s : [b, i]) = "
+                      "einsum(\"b h i d, h (s[b, i] != s[b, j]) d -> b h i j\", q, e)\n"
+                      "size batch\nkernel f(q : f32[batch, 2, 4, 8], e : f32[2, 2, 8], seg : i32[batch, 4] in 0..9) -> "
+                      "f32[batch, 2, 4, 4] { return segments(q, e, seg) }");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "h (seg[b, i] != seg[b, j]) d");
+}
+
+TEST(IndexOperand, UnderAConditionOnly) {
+  std::string declarations =
+      "param N = 12\nkernel f(q : f32[N, 8], near : i32[9] in 0..3, t : f32[4, 8]) -> f32[N, N] {";
+  EXPECT_TRUE(
+      import(declarations + "return einsum(\"i d, (near[j - i + 4]) d -> i j\", q, t) where abs(j - i) <= 4 }").good);
+  EXPECT_TRUE(import(declarations + "x = einsum(\"i d, j d -> i j\", q, q)\nreturn softmax(x where abs(j - i) <= 4 and "
+                                    "near[j - i + 4] > 0) }")
+                  .good);
+  Imported r =
+      import(declarations + "return einsum(\"i d, (near[j - i + 4]) d -> i j\", q, t) where abs(j - i) <= 5 }");
+  EXPECT_FALSE(r.good);
+  EXPECT_SAYS(r.messages, "1:20: error: index operand 'near' is read outside its elements");
+  EXPECT_SAYS(r.messages, "note: dimension 1 has elements 0..8, and j - i + 4 may be 9");
+}
+
+TEST(IndexOperandError, Rows) {
+  EXPECT_SAYS(said("x = einsum(\"b h i d, (wide[i]) d -> b h i j\", q, table, j = N)"),
+              "6:23: error: table 'table' is read outside its rows");
+  EXPECT_SAYS(said("x = einsum(\"b h i d, (wide[i]) d -> b h i j\", q, table, j = N)"),
+              "wide[i] runs from 0 to 5, but 'table' has rows 0..3; at i = 0, wide[i] = 5 it reads row 5");
+  std::string missing = said("x = einsum(\"b h i d, (loose[i]) d -> b h i j\", q, table, j = N)");
+  EXPECT_SAYS(missing, "error: cannot prove that this stays inside rows 0..3 of 'table'");
+  EXPECT_SAYS(missing, "declare their range: loose : i32[12] in low..high");
+  EXPECT_SAYS(said("x = table[loose[j], 1]"), "declare their range: loose : i32[12] in low..high");
+}
+
+TEST(IndexOperandError, Reads) {
+  EXPECT_SAYS(said("x = -1 * (sge[b, i] != 0)"), "unknown name 'sge' (did you mean 'seg'?)");
+  EXPECT_SAYS(said("x = einsum(\"b h i d, (sge[b, i]) d -> b h i j\", q, table, j = N)"),
+              "'sge[…]' in an index expression is an element of a list or of an index operand, found none of this name "
+              "(did you mean 'seg'?)");
+  EXPECT_SAYS(said("x = -1 * (seg[i] != 0)"), "index operand 'seg' has 2 dimensions, found 1 indices");
+  EXPECT_SAYS(said("x = einsum(\"b h i d, (seg[i]) d -> b h i j\", q, table, j = N)"),
+              "index operand 'seg' has 2 dimensions, found 1 indices");
+  EXPECT_SAYS(said("x = -1 * (seg[h, i] != 0)"), "dimension 1 of index operand 'seg' has the run-time size 'batch'");
+  EXPECT_SAYS(said("x = -1 * (many[b] != 0)"), "dimension 1 of index operand 'many' has the run-time size 'other'");
+  EXPECT_SAYS(said("x = -1 * (loose[i + 1] != 0)"), "index operand 'loose' is read outside its elements");
+  EXPECT_SAYS(said("x = -1 * (loose[1:] != 0)"), "index operand 'loose' is read element by element: loose[i]");
+  EXPECT_SAYS(said("x = exp(table[floor(log(seg[b, i] + 1)), 0])"), "reads the index operand 'seg'");
+}
+
+TEST(IndexOperandError, AsATensor) {
+  EXPECT_SAYS(said("x = content * seg"), "found the index operand 'seg' [batch, 12]");
+  EXPECT_SAYS(said("x = einsum(\"b i, b h i j -> b h i j\", seg, content)"),
+              "argument 2 of 'einsum' is a tensor, found the index operand 'seg' [batch, 12]");
+  EXPECT_SAYS(said("x = softmax(seg)"), "'softmax' takes a tensor, found the index operand 'seg' [batch, 12]");
+  EXPECT_SAYS(said("x = einsum(\"b h i d, (seg + 1) d -> b h i j\", q, table, j = N)"),
+              "'seg' in an index expression is a whole number or an axis, found the index operand 'seg' [batch, 12]");
+}
+
+TEST(IndexOperandError, Declarations) {
+  EXPECT_SAYS(declared("i32[N] in 3..1"), "the range of 'a', 3..1, is empty");
+  EXPECT_SAYS(declared("i32[N] in 0..2^31"), "has values that do not fit i32");
+  EXPECT_SAYS(declared("i32[N] in 0"), "expected '..' after the least value of the range");
+  EXPECT_SAYS(declared("i32[N] in 0..N/3"), "the end of a range is a whole number");
+  EXPECT_SAYS(declared("f32[N] in 0..1"), "only an index operand, of i32, has a range; 'a' is of f32");
+  EXPECT_SAYS(declared("i64[N]"), "unknown element type 'i64'");
+  Imported r = import("kernel f(x : f32[4]) -> i32[4] { return x }");
+  EXPECT_FALSE(r.good);
+  EXPECT_SAYS(r.messages, "a kernel's result is of f32, f16 or bf16");
+}
