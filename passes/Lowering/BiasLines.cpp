@@ -12,11 +12,12 @@ public:
   LineBuilder(CpuKernel &kernel, Value firstRow, Value lowKey, Value highKey)
       : kernel(kernel), b(kernel.b), firstRow(firstRow), lowKey(lowKey), highKey(highKey) {}
   void row(Value row);
+  void centre(Value row);
 
 private:
   /// Where key-axis value 0 of term `number` stands in its logits for this row.
   Value logitsOrigin(unsigned number, Value row, Value position);
-  void mapTerms(Value line, Value position, ArrayRef<Value> origins);
+  void mapTerms(Value line, Value row, Value position, ArrayRef<Value> origins);
   void elements(Value line, Value position);
   /// Where prepared differences over maps are read for this row and the key axes' first values.
   Value preparedOrigin(const PreparedBias &bias, Value position);
@@ -37,7 +38,7 @@ Value LineBuilder::logitsOrigin(unsigned number, Value row, Value position) {
 }
 
 /// Terms over a map: for each index of the outer key axes, a sum of scalars plus vectors over the innermost axis.
-void LineBuilder::mapTerms(Value line, Value position, ArrayRef<Value> origins) {
+void LineBuilder::mapTerms(Value line, Value row, Value position, ArrayRef<Value> origins) {
   const AttentionShape &shape = kernel.shape;
   const MapAxis &innermost = shape.keyAxes.back();
   bool map = shape.keyAxes.size() > 1;
@@ -60,6 +61,13 @@ void LineBuilder::mapTerms(Value line, Value position, ArrayRef<Value> origins) 
       Value at = b.add(origins[t], kernel.axisOf(axis, firstKey));
       base = b.addf(base, b.loadBroadcast(kernel.logitsBuffers[t], at));
     }
+    for (auto [term, plan] : llvm::zip(shape.rows, kernel.rowPlans)) {
+      const MapAxis &axis = shape.keyAxes[term.axis];
+      if (term.keySide || term.kind != RowKind::Axis || axis.inner == 1)
+        continue;
+      Value at = b.add(b.mul(row, plan.lineStride), kernel.axisOf(axis, firstKey));
+      base = b.addf(base, b.loadBroadcast(plan.linesBuffer, at));
+    }
     Value target = b.add(line, b.sub(firstKey, lowKey));
     SmallVector<Value> preparedAt(kernel.prepared.size());
     for (auto [number, bias] : llvm::enumerate(kernel.prepared))
@@ -75,6 +83,9 @@ void LineBuilder::mapTerms(Value line, Value position, ArrayRef<Value> origins) 
       for (unsigned t = 0; t < shape.offsets.size(); ++t)
         if (shape.offsets[t].keyAxis.inner == 1 && !kernel.readsWhole(shape.offsets[t]))
           sum = b.addf(sum, b.load(kernel.logitsBuffers[t], b.add(origins[t], x)));
+      for (auto [term, plan] : llvm::zip(shape.rows, kernel.rowPlans))
+        if (!term.keySide && term.kind == RowKind::Axis && shape.keyAxes[term.axis].inner == 1)
+          sum = b.addf(sum, b.load(plan.linesBuffer, b.add(b.mul(row, plan.lineStride), x)));
       for (bool masks : {false, true})
         for (auto [number, bias] : llvm::enumerate(kernel.prepared)) {
           if (!bias.overMap() || bias.isMask() != masks)
@@ -136,11 +147,52 @@ void LineBuilder::row(Value row) {
   SmallVector<Value> origins;
   for (unsigned t = 0; t < kernel.shape.offsets.size(); ++t)
     origins.push_back(logitsOrigin(t, row, position));
-  mapTerms(line, position, origins);
+  mapTerms(line, row, position, origins);
+  for (auto [number, term] : llvm::enumerate(kernel.shape.rows))
+    if (!term.keySide && term.kind == RowKind::Any)
+      kernel.gatherRows(number, row, position, lowKey, highKey);
   elements(line, position);
 }
 
 void CpuKernel::biasLines(Value firstRow, Value rows, Value lowKey, Value highKey) {
   LineBuilder lines(*this, firstRow, lowKey, highKey);
   b.loop(b.index(0), rows, 1, [&](Value row) { lines.row(row); });
+}
+
+/// Less their maximum, so that what is near the row's largest score is near 0 and is added up without rounding much.
+/// Each query's weights stay what they are. For its effect see kChunk in OffsetLogits.cpp.
+void LineBuilder::centre(Value row) {
+  for (auto [number, term] : llvm::enumerate(kernel.shape.offsets)) {
+    if (kernel.readsWhole(term))
+      continue;
+    Value logits = kernel.logitsBuffers[number], origin = logitsOrigin(number, row, b.add(firstRow, row));
+    float none = -std::numeric_limits<float>::infinity();
+    int64_t extent = term.keyAxis.extent, whole = extent / kernel.lanes * kernel.lanes;
+    Value largest = b.loop(b.index(0), b.index(whole), kernel.lanes, ValueRange{b.constant(none)},
+                           [&](Value x, ValueRange carried) {
+                             return SmallVector<Value>{b.larger(b.load(logits, b.add(origin, x)), carried[0])};
+                           })[0];
+    Value maximum = b.reduceMax(largest);
+    maximum = b.loop(b.index(whole), b.index(extent), 1, ValueRange{maximum}, [&](Value x, ValueRange carried) {
+      return SmallVector<Value>{b.larger(b.scalar(logits, b.add(origin, x)), carried[0])};
+    })[0];
+    // Infinities are left to the softmax.
+    Value finite = b.compare(arith::CmpFPredicate::OEQ, b.subf(maximum, maximum), b.constantScalar(0));
+    Value shift = b.select(finite, maximum, b.constantScalar(0)), shifts = b.broadcast(shift);
+    b.loop(b.index(0), b.index(whole), kernel.lanes, [&](Value x) {
+      Value at = b.add(origin, x);
+      b.store(b.subf(b.load(logits, at), shifts), logits, at);
+    });
+    b.loop(b.index(whole), b.index(extent), 1, [&](Value x) {
+      Value at = b.add(origin, x);
+      b.storeScalar(b.subf(b.scalar(logits, at), shift), logits, at);
+    });
+  }
+}
+
+void CpuKernel::centreLogits(Value firstRow, Value rows) {
+  if (llvm::all_of(shape.offsets, [&](const OffsetTerm &term) { return readsWhole(term); }))
+    return;
+  LineBuilder lines(*this, firstRow, b.index(0), b.index(shape.keys));
+  b.loop(b.index(0), rows, 1, [&](Value row) { lines.centre(row); });
 }

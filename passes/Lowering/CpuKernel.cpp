@@ -22,6 +22,14 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
       b.store(b.constant(0), accumulatorsBuffer, b.add(b.mul(row, widthVectors * lanes), v * lanes));
   });
 
+  // Windows over map axes are the same for every block of keys.
+  b.loop(zero, groups, 1, [&](Value group) {
+    for (unsigned term = 0; term < shape.offsets.size(); ++term)
+      if (!readsWhole(shape.offsets[term]))
+        offsetLogits(term, group, firstRow, zero, b.index(shape.keys));
+  });
+  centreLogits(firstRow, rows);
+
   int64_t blockVectors = keyBlock / lanes;
   auto [lowLive, highLive] = liveKeys(firstRow, rowBlock, zero, b.index(shape.keys));
   Value firstBlock = b.mul(b.divide(b.maximum(lowLive, zero), keyBlock), blockVectors);
@@ -32,16 +40,24 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
     auto live = [&](Value group) {
       return liveKeys(b.add(firstRow, b.mul(group, tileRows)), tileRows, lowKey, highKey);
     };
-    if (!shape.offsets.empty())
+    if (llvm::any_of(shape.offsets, [&](const OffsetTerm &term) { return readsWhole(term); }))
       b.loop(zero, groups, 1, [&](Value group) {
         auto [low, high] = live(group);
         b.when(b.less(low, high), [&, high = high] {
           for (unsigned term = 0; term < shape.offsets.size(); ++term)
-            offsetLogits(term, group, firstRow, lowKey, high);
+            if (readsWhole(shape.offsets[term]))
+              offsetLogits(term, group, firstRow, lowKey, high);
         });
       });
+    for (auto [number, term] : llvm::enumerate(shape.rows))
+      if (!term.keySide && term.kind == RowKind::Offset && !rowPlans[number].onceABlock)
+        b.loop(zero, groups, 1, [&, number = number](Value group) {
+          auto [low, high] = live(group);
+          b.when(b.less(low, high), [&, high = high] { offsetLine(number, group, firstRow, lowKey, high); });
+        });
     if (lineBias)
       biasLines(firstRow, rows, lowKey, highKey);
+    keyRows(firstRow, rows, lowKey, highKey);
 
     // Panels outside, row groups inside: a panel stays in L1 while every group passes over it.
     auto tileAllGroups = [&](Value vector, int64_t vectors, bool last) {
@@ -104,6 +120,15 @@ static void emitPack(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
     });
     first += items;
   }
+  for (auto [number, plan] : llvm::enumerate(kernel.rowPlans)) {
+    int64_t items = plan.copies * plan.items;
+    Value low = b.maximum(phase.begin, b.index(first)), high = b.minimum(phase.end, b.index(first + items));
+    b.loop(low, high, 1, [&, number = number, &plan = plan](Value item) {
+      Value local = b.sub(item, b.index(first));
+      kernel.packRowTable(number, b.divide(local, plan.items), b.remainder(local, plan.items));
+    });
+    first += items;
+  }
   // Score tables: one item a row.
   for (unsigned number = 0; number < kernel.prepared.size(); ++number) {
     const PreparedBias &bias = kernel.prepared[number];
@@ -148,6 +173,7 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
     Value firstOfRun = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, item, phase.begin);
     b.when(arith::OrIOp::create(b.builder, firstOfHead, firstOfRun), [&] {
       kernel.packKeys();
+      kernel.packRowKeys();
       kernel.packValues();
       kernel.prepareHead();
     });
@@ -182,7 +208,7 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
 
 void skewer::emitCpuKernel(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
   bool tables = llvm::any_of(kernel.prepared, [](const PreparedBias &bias) { return bias.kind == BiasKind::Table; });
-  if (!kernel.shape.offsets.empty() || tables)
+  if (!kernel.shape.offsets.empty() || !kernel.shape.rows.empty() || tables)
     emitPack(kernel, module, plan);
   emitAttend(kernel, module, plan);
 }

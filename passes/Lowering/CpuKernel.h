@@ -5,7 +5,9 @@
 //
 //   packQueries      rows × depth, scaled by scale·log2(e), zero below the last row
 //   offsetLogits     for each offset term: rows × the window of its table that the block reaches (Band)
-//   biasLines        where windows over map axes, or terms of no class, add up: rows × keys
+//   queryRows        for each term with picked rows: logits of the rows, put in the order in which tiles read them
+//   biasLines        where windows over map axes, gathered rows, or terms of no class, add up: rows × keys
+//   keyRows          the same of terms in which a key meets the picked row
 //   scoreTile        the matmul, plus a (skewed) load of each window, prepared line, table or row
 //   rowSoftmax       running maximum, exp2, sums
 //   accumulateValues probabilities × values
@@ -16,15 +18,10 @@
 #include "passes/Lowering/AttentionShape.h"
 #include "passes/Lowering/EmitIndex.h"
 #include "passes/Lowering/PhaseFunction.h"
+#include "passes/Lowering/RowPlan.h"
 #include "passes/Lowering/VectorBuilder.h"
 
 namespace skewer {
-
-/// A region of a workspace, in floats, 64-byte aligned.
-struct Buffer {
-  int64_t offset = 0; // bytes
-  int64_t floats = 0;
-};
 
 /// A table packed for the band: panels of `lanes` columns × depth, columns in the order of key minus query.
 struct PackedTable {
@@ -76,6 +73,7 @@ struct CpuKernel {
   std::vector<int64_t> contentOffset; // of each content term in the packed depth; terms with the same queries share one
   std::vector<PackedTable> tables;
   std::vector<PreparedBias> prepared;
+  std::vector<RowPlan> rowPlans;
   Buffer packedKeys, packedValues, queries, scores, accumulators, maxima, sums, scales, line;
   int64_t localBytes = 0, sharedBytes = 0;
 
@@ -101,6 +99,7 @@ struct CpuKernel {
 
   void planWorkspace();
   void planPrepared();
+  void planRows();
   void openBuffers();
   bool isContentRepeated(unsigned term) const; // its queries stand there already
   bool readsWhole(const OffsetTerm &term) const {
@@ -121,6 +120,30 @@ struct CpuKernel {
   void packQueries(mlir::Value firstRow, mlir::Value rows, mlir::Value groups);
   void offsetLogits(unsigned term, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value highKey);
   mlir::Value logitsStart(unsigned term, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey);
+  // Terms with picked rows; `number` is that of shape.rows.
+  void packRowTable(unsigned number, mlir::Value copy, mlir::Value item);
+  void packRowKeys();
+  void rowLogits(unsigned number, mlir::Value group, mlir::Value firstPanel, mlir::Value endPanel, mlir::Value target);
+  void queryRows(mlir::Value firstRow, mlir::Value rows, mlir::Value groups);
+  void offsetLine(unsigned number, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value highKey);
+  void addOffsetLine(unsigned number, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value key,
+                     int64_t vectors, llvm::SmallVector<mlir::Value> &sums);
+  mlir::Value lineStart(unsigned number, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey);
+  void axisLine(unsigned number, mlir::Value row, mlir::Value position, mlir::Value products);
+  void gatherRows(unsigned number, mlir::Value row, mlir::Value position, mlir::Value lowKey, mlir::Value highKey);
+  mlir::Value pickedRows(unsigned number, const std::map<std::string, mlir::Value> &at,
+                         std::map<std::string, mlir::Value> lanesAt, mlir::Value &guard);
+  std::map<std::string, mlir::Value> keyLanes(mlir::Value key);
+  void addToLine(mlir::Value x, mlir::Value at);
+  void keyProducts(unsigned number, mlir::Value firstRow, mlir::Value endRow, mlir::Value vector, int64_t vectors);
+  void keyRows(mlir::Value firstRow, mlir::Value rows, mlir::Value lowKey, mlir::Value highKey);
+  void keyDiagonals(unsigned number, mlir::Value firstRow, mlir::Value rows, mlir::Value lowKey, mlir::Value vector,
+                    int64_t vectors);
+  void gatherKeys(unsigned number, mlir::Value firstRow, mlir::Value rows, mlir::Value lowKey, mlir::Value vector,
+                  int64_t vectors);
+  void keyLines(unsigned number);
+  void addKeyLine(unsigned number, mlir::Value position, mlir::Value key, int64_t vectors,
+                  llvm::SmallVector<mlir::Value> &sums);
   void prepare(unsigned number, mlir::Value target, mlir::Value targetBase, mlir::Value queryRow = {});
   void prepareHead();
   void findVisible();
@@ -135,6 +158,7 @@ struct CpuKernel {
   mlir::Value predicate(const subscript::Expr &expression, const std::map<std::string, mlir::Value> &at);
   mlir::Value indexOf(const subscript::Expr &expression, const std::map<std::string, mlir::Value> &at);
   std::map<std::string, mlir::Value> axesAt(mlir::Value query, mlir::Value key);
+  void centreLogits(mlir::Value firstRow, mlir::Value rows);
   void biasLines(mlir::Value firstRow, mlir::Value rows, mlir::Value lowKey, mlir::Value highKey);
   void scoreTile(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value vector, int64_t vectors,
                  bool last);
@@ -148,6 +172,10 @@ struct CpuKernel {
                                           llvm::SmallVector<mlir::Value> accumulators, mlir::Value rowsBuffer,
                                           mlir::Value rowsBase, int64_t rowStride, mlir::Value panels,
                                           mlir::Value panelBase, int64_t panelStride);
+  /// The same from zero, stored at target[at + r*targetStride + v*lanes]; `chunk` steps are summed up by themselves.
+  void multiplyInto(int64_t tileRows, int64_t vectors, int64_t depth, int64_t chunk, mlir::Value rowsBuffer,
+                    mlir::Value rowsBase, int64_t rowStride, mlir::Value panels, mlir::Value panelBase,
+                    int64_t panelStride, mlir::Value target, mlir::Value at, int64_t targetStride);
   /// The keys of a row group that may be visible, within [low, high).
   std::pair<mlir::Value, mlir::Value> liveKeys(mlir::Value firstRow, int64_t rows, mlir::Value low, mlir::Value high);
 };
