@@ -101,6 +101,9 @@ size_t sizeOf(const Expr &);
 /// `j - i + 13`, `clamp(j - i, -64, 8) + 64`, `i floordiv 14`, `j <= i`, `abs(i - j) <= 4 and seg[i] == seg[j]`:
 /// minimal parentheses; parse(print(e)) simplifies to the same expression.
 std::string print(const Expr &);
+/// Printed text for people: of a constant table of more than four runs only the first and the last are shown,
+/// `[15 x 69, …, 31 x 69][j - i + 159]`.
+std::string abbreviateTables(std::string_view text);
 
 struct ParseError {
   size_t position = 0; // byte offset in the text

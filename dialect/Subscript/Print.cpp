@@ -1,5 +1,6 @@
 // Index expressions to text, with no more parentheses than the parser needs.
 #include "dialect/Subscript/Expr.h"
+#include <algorithm>
 
 namespace skewer::subscript {
 
@@ -141,6 +142,22 @@ std::string print(const Expr &e) {
   Printer printer;
   printer.print(e, kLowest);
   return std::move(printer.text);
+}
+
+std::string abbreviateTables(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    size_t close = text[at] == '[' ? text.find_first_not_of("0123456789-., x", at + 1) : std::string_view::npos;
+    bool isTable = close != std::string_view::npos && close > at + 1 && text.substr(close, 2) == "][";
+    std::string_view runs = isTable ? text.substr(at + 1, close - at - 1) : std::string_view();
+    if (std::count(runs.begin(), runs.end(), ',') < 4) {
+      result += text[at++];
+      continue;
+    }
+    result += "[" + std::string(runs.substr(0, runs.find(','))) + ", …" + std::string(runs.substr(runs.rfind(','))) + "]";
+    at = close + 1;
+  }
+  return result;
 }
 
 } // namespace skewer::subscript

@@ -70,6 +70,13 @@ TEST(SubscriptText, TablesAreRuns) {
   }
 }
 
+TEST(SubscriptText, LongTablesAreAbbreviatedForPeople) {
+  EXPECT_EQ(abbreviateTables("table[[15 x 69, 14 x 27, 7..0, -3, 31 x 69][j - i + 159] + 2, h]"),
+            "table[[15 x 69, …, 31 x 69][j - i + 159] + 2, h]");
+  for (const char *text : {"[1, 2, 3, 4][i]", "q[1, 2, 3, 4, 5, 6]", "x[i, j]", "[]", "[1, 2, 3, 4, 5, 6]", "["})
+    EXPECT_EQ(abbreviateTables(text), text);
+}
+
 TEST(SubscriptText, EverySpellingOfAnOperator) {
   EXPECT_EQ(read("i // 4"), read("i floordiv 4"));
   EXPECT_EQ(read("i / 4"), read("i floordiv 4"));

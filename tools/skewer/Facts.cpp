@@ -43,7 +43,7 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
     if (spec && k < spec->operands.size())
       for (const Dimension &dimension : spec->operands[k])
         if (!dimension.isProduct() && !dimension.index.isConstant())
-          indices.push_back(print(dimension.index));
+          indices.push_back(subscript::abbreviateTables(print(dimension.index)));
     factor(nameOfOperand(input, function) + (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]"));
   }
   if (term.getValue())
@@ -89,7 +89,7 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
     const TermClass &termClass = classify(view, space, analysis);
     TermFacts fact{textOfTerm(term, function),
                    analysis.className,
-                   termClass.describe(view, analysis),
+                   subscript::abbreviateTables(termClass.describe(view, analysis)),
                    "",
                    usefulFlops(analysis, space, facts.pairs),
                    lineOf(term.getLoc()).first};
