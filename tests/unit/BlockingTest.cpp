@@ -40,6 +40,7 @@ struct Layer {
   std::vector<float> q = normal(kDepth * kCount, 1), k = normal(kDepth * kCount, 2), v = normal(kWidth * kCount, 3),
                      table = normal(kDepth * (2 * kCount - 1), 4);
   int64_t low = -kNone, high = kNone;
+  int64_t hidden = kNone; // a key that no query sees
 
   static std::vector<float> normal(int64_t elementsOfHead, unsigned seed) {
     std::mt19937 random(seed);
@@ -54,6 +55,8 @@ struct Layer {
     std::string mask;
     if (high != kNone || low != -kNone)
       mask = fmt::format("where \"j - i <= {} and j - i >= {}\" ", high, low);
+    if (hidden != kNone)
+      mask = fmt::format("where \"j - i <= {} and j != {}\" ", high, hidden);
     std::string positions = fmt::format("tensor<{}x{}x{}xf32>", kHeads, kCount, kDepth);
     std::string values = fmt::format("tensor<{}x{}x{}xf32>", kHeads, kCount, kWidth);
     std::string rows = fmt::format("tensor<{}x{}x{}xf32>", kHeads, 2 * kCount - 1, kDepth);
@@ -85,6 +88,8 @@ func.func @layer(%q: {0} {{attn.name = "q"}}, %k: {0} {{attn.name = "k"}}, %v: {
         double total = 0;
         std::vector<double> sums(kWidth, 0.0);
         for (int64_t j = std::max<int64_t>(0, i + low); j < std::min(kCount, i + high + 1); ++j) {
+          if (j == hidden)
+            continue;
           double score = dot(query, &k[(h * kCount + j) * kDepth]) / 4 +
                          dot(query, &table[(h * (2 * kCount - 1) + j - i + kCount - 1) * kDepth]) / 2;
           double weight = std::exp(score); // of normal numbers: no overflow
@@ -201,6 +206,15 @@ TEST_F(Blockings, AVisibleNaNMakesItsRowNaNAndNoOther) {
   layer.q[7 * kDepth + 3] = kNaN;             // row 7 of the first head
   layer.k[(kCount + 30) * kDepth + 1] = kNaN; // rows 30 … of the second head
   layer.v[20 * kWidth + 5] = kNaN;            // one column of rows 20 … of the first head
+  check(layer);
+}
+
+TEST_F(Blockings, AHiddenNaNIsSeenByNoRow) {
+  Layer layer;
+  layer.high = 0;
+  layer.hidden = 9;
+  layer.k[9 * kDepth + 1] = kNaN;
+  layer.v[9 * kWidth + kWidth - 1] = kNaN; // in the last vector of the first head's values
   check(layer);
 }
 
