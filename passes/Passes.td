@@ -116,9 +116,19 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
 def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
   let summary = "scheduled attention becomes loops over vectors";
   let description = [{
-    A function that is one scheduled `attn.attention` of f32 becomes its phases: `NAME_pack` (tables, only where a term
-    reads one by an offset) and `NAME_attend`, on flat buffers, and the module gets `attn.plan`: arguments, phases with
-    their work items, workspace sizes. Other functions are left to `attn-to-linalg`, with the reason in `attn.unfused`.
+    A function with a scheduled `attn.attention` becomes the phases of its stages, on flat buffers, and the module gets
+    `attn.plan`: arguments, stages, phases with their work items, workspace sizes.
+
+    - An attention is `NAME_pack` (tables, only where a term reads one by an offset) and `NAME_attend`. Its operands are
+      inputs of the kernel or results of earlier stages; operands of f16 and bf16 are widened by a stage, the result is
+      rounded once. One that cannot fuse goes by rows of scores, and only that one.
+    - An einsum that is a matrix product, by its subscripts, is `NAME_pack` (one operand in panels) and `NAME_matmul`
+      (register tiles); any other einsum, softmax or concatenation is a phase of loops.
+    - Arithmetic and index maps are computed where they are read, or in one loop with one buffer where a stage wants
+      their result as a whole or there is more than one reader.
+
+    Results between stages stand in the shared workspace, 64-byte aligned; those that do not live together share memory.
+    Functions without such an attention are left to `attn-to-linalg`.
 
     ```mlir
     func.func @layer(%q: tensor<64x64xf32>, …) -> tensor<64x64xf32> { … attn.attention … schedule … }
@@ -131,11 +141,12 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
   let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
 }
 def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
-  let summary = "the generic path: what did not fuse becomes linalg on buffers";
+  let summary = "the generic path: kernels without a fused attention become loops on buffers";
   let description = [{
-    A function that is not one scheduled attention becomes one phase, `NAME_compute`: a buffer in the shared workspace for
-    each intermediate tensor (those that do not live together share memory), `linalg.generic` for what is element-wise,
-    loops for what has index expressions. Sums are in f32 whatever the tensors hold. A weight that a mask took away
+    A function without a scheduled attention becomes the phases of its stages, as in `attn-lower-to-cpu` but without the
+    parts that are made for a processor. Einsums, softmaxes and index maps are loops over buffers in the shared workspace
+    (those that do not live together share memory); a chain of arithmetic is one loop without a buffer in between. The
+    first axes of a result count work items. Sums are in f32 whatever the tensors hold. A weight that a mask took away
     contributes nothing, whatever it is multiplied with; a softmax row without a visible element is 0. The module gets
     its `attn.plan`.
 
@@ -145,16 +156,14 @@ def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
       return %r : tensor<4x4xf32>
     }
     ```
-    becomes, with `begin` and `end` of the one work item as the last arguments,
+    becomes, with a row of the result as a work item,
     ```mlir
-    func.func @f_compute(%x: memref<?xf32>, %output: memref<?xf32>, %shared: memref<?xi8>, %local: memref<?xi8>,
-                         %begin: index, %end: index) {
-      scf.for %item = %begin to %end step %c1 {
-        scf.for %d0 = %c0 to %c4 step %c1 {
-          scf.for %d1 = %c0 to %c4 step %c1 {
-            ... = memref.load %x[...]      // row d0, column d1 - d0 + 3
-            memref.store ..., %output[...]
-          }
+    func.func @f_move(%x: memref<?xf32>, %output: memref<?xf32>, %shared: memref<?xi8>, %local: memref<?xi8>,
+                      %begin: index, %end: index) {
+      scf.for %d0 = %begin to %end step %c1 {
+        scf.for %d1 = %c0 to %c4 step %c1 {
+          ... = memref.load %x[...]      // row d0, column d1 - d0 + 3
+          memref.store ..., %output[...]
         }
       }
       return

@@ -28,7 +28,10 @@ bool Kernel::emit() {
   auto end = cast<func::ReturnOp>(block.getTerminator());
   if (end.getNumOperands() != 1 || !isa<RankedTensorType>(end.getOperand(0).getType()))
     return fail(source, "a kernel has one result, a tensor");
-  widenAttentions(source);
+  if (target) { // else nothing fuses
+    absorbRearrangements(source);
+    widenOperands(source);
+  }
   for (auto [argument, described] : llvm::zip(block.getArguments(), plan.inputs)) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || !(type.getElementType().isF32() || type.getElementType().isF16() || type.getElementType().isBF16() ||

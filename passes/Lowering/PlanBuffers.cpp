@@ -70,7 +70,7 @@ bool Kernel::planBuffers() {
       described.title = "matmul";
       intervals.push_back({&matmuls[op]->packed, matmuls[op]->packedBytes, number, number});
     }
-    if (stage.result == output || number + 1 == stages.size()) {
+    if (memoryOf(stage.result) == output) { // also a copy of an argument
       plan.stages.push_back(described);
       continue;
     }

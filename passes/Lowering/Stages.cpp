@@ -1,9 +1,11 @@
 // Divides a function in stages.
 #include "passes/Lowering/Stages.h"
+#include "dialect/Subscript/Einsum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Lowering/Matmul.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -32,44 +34,78 @@ Value skewer::memoryOf(Value value) {
 }
 
 std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, std::string &reason) {
-  for (Value operand : operandsOf(attention))
-    for (int64_t size : cast<RankedTensorType>(operand.getType()).getShape().drop_front())
-      if (ShapedType::isDynamic(size))
-        return reason = "an operand has a run-time size that is not its first", std::nullopt;
+  SmallVector<Value> tensors = operandsOf(attention);
+  tensors.push_back(attention.getResult());
+  for (Value operand : tensors)
+    for (auto [dimension, size] : llvm::enumerate(cast<RankedTensorType>(operand.getType()).getShape()))
+      if (dimension > 0 && ShapedType::isDynamic(size))
+        return reason = "a tensor has a run-time size that is not its first", std::nullopt;
   auto shape = shapeOfAttention(attention, reason);
   if (shape && !isa_and_nonnull<attn::CpuScheduleAttr>(attention.getScheduleAttr()))
     return reason = "it has no schedule", std::nullopt;
   return shape;
 }
 
-void skewer::widenAttentions(func::FuncOp function) {
+void skewer::absorbRearrangements(func::FuncOp function) {
+  SmallVector<attn::AttentionOp> attentions(function.getOps<attn::AttentionOp>());
+  for (attn::AttentionOp attention : attentions) {
+    auto move = attention->hasOneUse() ? dyn_cast<attn::RearrangeOp>(*attention->user_begin()) : attn::RearrangeOp();
+    auto value = subscript::parseEinsum(std::string_view(attention.getValueSpec()));
+    auto moved = move ? subscript::parseEinsum(std::string_view(move.getSpec())) : std::nullopt;
+    std::string reason;
+    if (!value || !moved || !value->result || !moved->result || moved->operands.size() != 1 ||
+        subscript::print(*value->result) != subscript::print(moved->operands[0]) || !fusedShape(attention, reason))
+      continue;
+    std::string before = attention.getValueSpec().str();
+    Type type = attention.getResult().getType();
+    value->result = moved->result;
+    attention.setValueSpec(subscript::print(*value));
+    attention.getResult().setType(move.getResult().getType());
+    if (fusedShape(attention, reason)) {
+      move.getResult().replaceAllUsesWith(attention.getResult());
+      move.erase();
+    } else {
+      attention.setValueSpec(before);
+      attention.getResult().setType(cast<RankedTensorType>(type));
+    }
+  }
+}
+
+void skewer::widenOperands(func::FuncOp function) {
   auto isNarrow = [](Value value) {
     Type element = cast<RankedTensorType>(value.getType()).getElementType();
     return element.isF16() || element.isBF16();
   };
-  SmallVector<attn::AttentionOp> attentions;
-  function.walk([&](attn::AttentionOp attention) {
-    std::string reason;
-    if (fusedShape(attention, reason))
-      attentions.push_back(attention);
-  });
-  for (attn::AttentionOp attention : attentions) {
-    ImplicitLocOpBuilder builder(attention.getLoc(), attention);
-    auto withElement = [](Type type, Type element) { return cast<RankedTensorType>(type).clone(element); };
-    for (Value operand : operandsOf(attention)) {
+  auto withElement = [](Type type, Type element) { return cast<RankedTensorType>(type).clone(element); };
+  llvm::DenseSet<Operation *> roundings; // of results of earlier stages: who reads them wide needs no rounding
+  auto widen = [&](Operation *op, ArrayRef<Value> operands) {
+    ImplicitLocOpBuilder builder(op->getLoc(), op);
+    for (Value operand : operands) {
       if (!isNarrow(operand))
         continue;
-      Value wide = arith::ExtFOp::create(builder, withElement(operand.getType(), builder.getF32Type()), operand);
-      attention->walk([&](Operation *reader) { reader->replaceUsesOfWith(operand, wide); });
+      Value wide;
+      if (Operation *producer = operand.getDefiningOp(); producer && roundings.contains(producer))
+        wide = producer->getOperand(0);
+      else
+        wide = arith::ExtFOp::create(builder, withElement(operand.getType(), builder.getF32Type()), operand);
+      op->walk([&](Operation *reader) { reader->replaceUsesOfWith(operand, wide); });
     }
-    Value result = attention.getResult();
+    Value result = op->getResult(0);
     if (!isNarrow(result))
-      continue;
+      return;
     Type narrow = result.getType();
-    result.setType(cast<RankedTensorType>(withElement(narrow, builder.getF32Type())));
-    builder.setInsertionPointAfter(attention);
+    result.setType(withElement(narrow, builder.getF32Type()));
+    builder.setInsertionPointAfter(op);
     auto rounded = arith::TruncFOp::create(builder, narrow, result);
     result.replaceAllUsesExcept(rounded, rounded);
+    roundings.insert(rounded);
+  };
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    std::string reason;
+    if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && fusedShape(attention, reason))
+      widen(attention, operandsOf(attention));
+    else if (auto einsum = dyn_cast<attn::EinsumOp>(op); einsum && matmulOf(einsum))
+      widen(einsum, SmallVector<Value>(einsum.getInputs()));
   }
 }
 

@@ -36,8 +36,12 @@ mlir::Value memoryOf(mlir::Value);
 /// Nothing otherwise; `reason` says why.
 std::optional<AttentionShape> fusedShape(attn::AttentionOp, std::string &reason);
 
-/// Operands of fused attentions become f32 by `arith.extf`, results narrow by `arith.truncf`: the fused kernels are
-/// made of f32 alone, and what a stage widens grows with the operand only.
-void widenAttentions(mlir::func::FuncOp);
+/// A fused attention writes its result in the order of axes in which it is wanted: a rearrangement of it alone is
+/// folded in.
+void absorbRearrangements(mlir::func::FuncOp);
+
+/// Operands of fused attentions and of matrix products become f32 by `arith.extf`, results narrow by `arith.truncf`:
+/// their kernels are made of f32 alone, and what a stage widens grows with the operand only.
+void widenOperands(mlir::func::FuncOp);
 
 } // namespace skewer

@@ -1,0 +1,285 @@
+// Kernels of several stages: what stands before, between and behind attentions, matrix products, half precision. Each
+// is compiled from the language, run with its work items cut in different ways, and compared with the float64
+// reference.
+#include "passes/Lowering/Stages.h"
+#include "codegen/ABI/Emit.h"
+#include "codegen/Reference/Reference.h"
+#include "dialect/IR/Attn.h"
+#include "dialect/Language/Language.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Lowering/KernelPlan.h"
+#include "passes/Pipelines.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+using namespace skewer;
+using reference::Tensor;
+
+namespace {
+
+const llvm::fltSemantics &semantics(ElementType type) {
+  return type == ElementType::F16    ? llvm::APFloat::IEEEhalf()
+         : type == ElementType::BF16 ? llvm::APFloat::BFloat()
+                                     : llvm::APFloat::IEEEsingle();
+}
+uint32_t encode(double value, ElementType type) {
+  llvm::APFloat number(value);
+  bool lost;
+  number.convert(semantics(type), llvm::APFloat::rmNearestTiesToEven, &lost);
+  return static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue());
+}
+double decode(uint32_t bits, ElementType type) {
+  llvm::APFloat number(semantics(type), llvm::APInt(bytesOf(type) * 8, bits));
+  bool lost;
+  number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
+  return number.convertToDouble();
+}
+
+using Body = void (*)(void *, int64_t, int64_t, int32_t);
+/// Runs the items in runs of `context`, the last first, by three workers in turn.
+void backwards(void *context, int64_t count, Body body, void *data) {
+  int64_t run = *static_cast<int64_t *>(context);
+  for (int64_t end = count; end > 0; end -= std::min(run, end))
+    body(data, end - std::min(run, end), end, static_cast<int32_t>(end % 3));
+}
+
+struct Outcome {
+  std::vector<std::string> stages;
+  SizeExpression shared;
+  double error = 0; // the largest, relative to the largest value
+};
+
+/// `batch`: the value of every run-time size.
+Outcome compileAndCompare(const std::string &text, int64_t batch, const char *targetName = "host") {
+  Outcome outcome;
+  DialectRegistry registry;
+  registry.insert<attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect,
+                  scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect, linalg::LinalgDialect,
+                  tensor::TensorDialect>();
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
+  auto einsum = language::importSource(sources, {}, &context, llvm::errs());
+  EXPECT_TRUE(einsum) << text;
+  if (!einsum)
+    return outcome;
+  OwningOpRef<ModuleOp> module(cast<ModuleOp>((*einsum)->clone()));
+  auto target = findTarget(targetName);
+  PassManager manager(&context);
+  addFusionPipeline(manager);
+  addSchedulePipeline(manager, *target);
+  addCpuLoweringPipeline(manager, *target);
+  EXPECT_TRUE(succeeded(manager.run(*module))) << text;
+  auto plan = planOf(*module);
+  EXPECT_TRUE(plan);
+  if (!plan)
+    return outcome;
+  for (const StagePlan &stage : plan->stages)
+    outcome.stages.push_back(stage.title);
+  outcome.shared = plan->sharedBytes;
+  PassManager lower(&context);
+  addLlvmPipeline(lower, *target);
+  EXPECT_TRUE(succeeded(lower.run(*module)));
+  auto llvmContext = std::make_unique<llvm::LLVMContext>();
+  auto llvmModule = llvm::cantFail(toLlvmModule(*module, *plan, *target, *llvmContext, "0"));
+  llvm::cantFail(optimize(*llvmModule, *target));
+  auto kernel = llvm::cantFail(JitKernel::create(std::move(llvmModule), std::move(llvmContext), *plan, *target));
+
+  std::mt19937 random(7);
+  std::normal_distribution<double> distribution;
+  std::vector<Tensor> inputs;
+  std::vector<std::vector<char>> memory;
+  std::vector<const void *> pointers;
+  for (const TensorArgument &argument : plan->inputs) {
+    Tensor tensor;
+    for (const Extent &extent : argument.shape)
+      tensor.shape.push_back(extent.name.empty() ? extent.fixed : batch);
+    int64_t width = bytesOf(argument.type);
+    memory.emplace_back(tensor.elements() * width);
+    for (int64_t n = 0; n < tensor.elements(); ++n) {
+      uint32_t bits = encode(0.5 * distribution(random), argument.type);
+      tensor.values.push_back(decode(bits, argument.type));
+      std::memcpy(&memory.back()[n * width], &bits, width);
+    }
+    inputs.push_back(std::move(tensor));
+  }
+  for (const auto &input : memory)
+    pointers.push_back(input.data());
+  std::vector<int64_t> sizes(plan->sizes.size(), batch);
+
+  reference::Interpreter interpreter(*einsum->getOps<func::FuncOp>().begin(), inputs);
+  std::vector<double> expected;
+  for (const auto &leading : reference::sampleRows(interpreter.resultShape(), 1 << 20, 1)) {
+    std::string error;
+    auto row = interpreter.row(leading, &error);
+    EXPECT_TRUE(row) << error;
+    if (!row)
+      return outcome;
+    expected.insert(expected.end(), row->begin(), row->end());
+  }
+
+  int64_t width = bytesOf(plan->output.type);
+  auto run = [&](int64_t itemsAtOnce) {
+    std::vector<char> output(expected.size() * width + 64, char(0x5a));
+    Exec exec;
+    exec.workers = itemsAtOnce ? 3 : 1;
+    exec.workspaceBytes = kernel->workspaceBytes(sizes, exec.workers);
+    std::vector<char> workspace(exec.workspaceBytes + 128, char(0xff)); // NaN wherever nothing was written
+    exec.workspace = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(workspace.data()) + 63) / 64 * 64);
+    if (itemsAtOnce) {
+      exec.context = &itemsAtOnce;
+      exec.parallelFor = backwards;
+    }
+    EXPECT_EQ(kernel->run(pointers, output.data(), sizes, exec), 0);
+    for (size_t n = expected.size() * width; n < output.size(); ++n)
+      EXPECT_EQ(output[n], char(0x5a)) << "written behind the end";
+    const char *behind = static_cast<char *>(exec.workspace) + exec.workspaceBytes;
+    EXPECT_EQ(*behind, char(0xff)) << "written behind the workspace";
+    return output;
+  };
+  std::vector<char> output = run(0);
+  for (int64_t itemsAtOnce : {1, 5})
+    EXPECT_EQ(run(itemsAtOnce), output) << "another result with items in runs of " << itemsAtOnce;
+
+  double largest = 1e-30;
+  for (double value : expected)
+    largest = std::max(largest, std::fabs(value));
+  for (size_t n = 0; n < expected.size(); ++n) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &output[n * width], width);
+    double error = std::fabs(decode(bits, plan->output.type) - expected[n]) / largest;
+    outcome.error = std::isnan(error) ? INFINITY : std::max(outcome.error, error);
+  }
+  return outcome;
+}
+
+int64_t count(const Outcome &outcome, const std::string &title) { return llvm::count(outcome.stages, title); }
+
+constexpr const char *kAttend = R"(
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  return einsum("b h i j, b h j d -> b h i d", softmax(content * dim^-0.5), v)
+})";
+
+} // namespace
+
+TEST(Stages, OperandsAreComputedBeforeTheAttention) {
+  Outcome outcome = compileAndCompare(R"(param N = 37, heads = 3, dim = 20
+size batch
+kernel f(q, k, v : f32[batch, heads, N, dim], pos : f32[heads, 2*N - 1, dim], u, t : f32[heads, dim]) -> f32[batch, heads, N, dim] {
+  content  = einsum("b h i d, b h j d -> b h i j", q + u[:, None, :], k)
+  position = einsum("b h i d, h (j - i + N - 1) d -> b h i j", q + t[:, None, :], pos)
+  return einsum("b h i j, b h j d -> b h i d", softmax((content + position) * dim^-0.5), v)
+})",
+                                      2);
+  EXPECT_EQ(outcome.stages, (std::vector<std::string>{"elementwise", "elementwise", "attention"}));
+  EXPECT_LT(outcome.error, 2e-6);
+}
+
+TEST(Stages, TheModuleWithItsProjections) {
+  for (const char *target : {"host", "x86-64-v3"}) {
+    Outcome outcome = compileAndCompare(R"(param N = 50, heads = 3, dim = 32, c = 40
+size batch
+kernel f(x : f32[batch, N, c], w : f32[3*heads*dim, c], o : f32[heads*dim, c], bias : f32[c]) -> f32[batch, N, c] {
+  qkv = einsum("b n c, (t h d) c -> b t h n d", x, w, t = 3, h = heads)
+  (q, k, v) = (qkv[:, 0], qkv[:, 1], qkv[:, 2])
+  content = einsum("b h i d, b h j d -> b h i j", q, k) * dim^-0.5
+  mixed = einsum("b h i j, b h j d -> b i h d", softmax(content), v)
+  return einsum("b i h d, (h d) c -> b i c", mixed, o) + bias
+})",
+                                        3, target);
+    EXPECT_EQ(count(outcome, "attention"), 1);
+    EXPECT_EQ(count(outcome, "matmul"), 2);
+    EXPECT_LT(outcome.error, 2e-6) << target;
+  }
+}
+
+TEST(Stages, ProductsOfOddSizesAndSeveralAxes) {
+  // 37 columns, a depth of two axes that the rows' operand does not hold side by side, columns that are not the last
+  // axis.
+  Outcome outcome = compileAndCompare(R"(param N = 21, heads = 2, dim = 12
+size batch
+kernel f(q, k, v : f32[batch, heads, N, dim], w : f32[37, heads*dim], z : f32[37, N, 24]) -> f32[batch, 24, N] {
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  mixed = einsum("b h i j, b h j d -> b h i d", softmax(content * dim^-0.5), v)
+  y = einsum("b h i d, e (h d) -> b i e", mixed, w)
+  s = einsum("e i c -> i e c", z)
+  return einsum("b i e, i e c -> b c i", y, s)
+})",
+                                      4);
+  EXPECT_EQ(count(outcome, "attention"), 1);
+  EXPECT_EQ(count(outcome, "matmul"), 1); // the last one has an axis in both operands and the result
+  EXPECT_LT(outcome.error, 2e-6);
+}
+
+TEST(Stages, TwoAttentionsInOneKernel) {
+  Outcome outcome = compileAndCompare(R"(param N = 30, M = 45, heads = 2, dim = 16
+size batch
+kernel f(q : f32[batch, heads, N, dim], k, v : f32[batch, heads, M, dim], r : f32[2*N - 1, dim]) -> f32[batch, heads, N, dim] {
+  first  = softmax(einsum("b h i d, b h j d -> b h i j", q, k))
+  middle = einsum("b h i j, b h j d -> b h i d", first, v)
+  own    = einsum("b h i d, b h j d -> b h i j", middle, middle)
+  rows   = einsum("b h i d, (j - i + N - 1) d -> b h i j", middle, r, j = N)
+  second = softmax((own + rows) * 0.25 where j <= i)
+  return einsum("b h i j, b h j d -> b h i d", second, middle) + q
+})",
+                                      2);
+  EXPECT_EQ(outcome.stages, (std::vector<std::string>{"attention", "attention", "elementwise"}));
+  EXPECT_LT(outcome.error, 3e-6);
+}
+
+TEST(Stages, HalfPrecisionIsRoundedOnce) {
+  std::string head = "param N = 33, heads = 2, dim = 24\nsize batch\n";
+  for (auto [type, step] : {std::pair{"f16", std::ldexp(1, -11)}, std::pair{"bf16", std::ldexp(1, -8)}}) {
+    std::string shape = std::string(type) + "[batch, heads, N, dim]";
+    Outcome outcome = compileAndCompare(head + "kernel f(q, k, v : " + shape + ") -> " + shape + " {" + kAttend, 2);
+    EXPECT_EQ(count(outcome, "attention"), 1) << type;
+    EXPECT_LT(outcome.error, step + 2e-6) << type; // half a unit in the last place of the largest value, and f32's own
+  }
+}
+
+TEST(Stages, TheModuleInHalfPrecision) {
+  Outcome outcome = compileAndCompare(R"(param N = 20, heads = 2, dim = 16, c = 24
+size batch
+kernel f(x : f16[batch, N, c], w : f16[c, 3*heads*dim], o : f16[heads*dim, c]) -> f16[batch, N, c] {
+  qkv = einsum("b n c, c (t h d) -> b t h n d", x, w, t = 3, h = heads)
+  (q, k, v) = (qkv[:, 0], qkv[:, 1], qkv[:, 2])
+  mixed = einsum("b h i j, b h j d -> b i h d", softmax(einsum("b h i d, b h j d -> b h i j", q, k) * 0.25), v)
+  return einsum("b i h d, (h d) c -> b i c", mixed, o)
+})",
+                                      2);
+  EXPECT_EQ(count(outcome, "attention"), 1);
+  EXPECT_EQ(count(outcome, "matmul"), 2);
+  EXPECT_LT(outcome.error, std::ldexp(1, -10));
+}
+
+TEST(Stages, BuffersThatDoNotLiveTogetherShareMemory) {
+  std::string text = R"(param N = 32, dim = 16
+size batch
+kernel f(x : f32[batch, N, dim], w : f32[dim, dim]) -> f32[batch, N, dim] {
+  a = einsum("b n c, c d -> b n d", x, w)
+  b1 = einsum("b n c, c d -> b n d", a, w)
+  d = einsum("b n c, c d -> b n d", b1, w)
+  e = einsum("b n c, c d -> b n d", d, w)
+  p = softmax(einsum("b i d, b j d -> b i j", e, x))
+  return einsum("b i j, b j d -> b i d", p, x)
+})";
+  Outcome outcome = compileAndCompare(text, 2);
+  EXPECT_EQ(count(outcome, "matmul"), 4);
+  EXPECT_EQ(outcome.shared.scaled, 2 * 32 * 16 * 4); // five tensors, no more than two at a time
+  EXPECT_LT(outcome.error, 1e-5);
+}
