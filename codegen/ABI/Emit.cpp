@@ -1,5 +1,6 @@
 // From the LLVM dialect to an LLVM module whose only visible symbols are the kernel's C entries.
 #include "codegen/ABI/Emit.h"
+#include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Entry.h"
 #include "codegen/ABI/TargetMachine.h"
 #include "mlir/IR/Diagnostics.h"
@@ -54,6 +55,11 @@ void setAttributes(llvm::Module &module, const Target &target) {
     if (function.isDeclaration())
       continue;
     function.addFnAttr(Attribute::NoUnwind);
+    if (isBaseline(function)) {
+      function.addFnAttr("target-cpu", "x86-64");
+      function.addFnAttr("target-features", "+sse2");
+      continue;
+    }
     if (!target.cpu.empty())
       function.addFnAttr("target-cpu", target.cpu);
     if (!target.features.empty())
@@ -116,7 +122,7 @@ Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp source, cons
   }
   for (Function *phase : phases)
     addMemoryFacts(plan, *phase);
-  addEntries(**module, plan, phases, manifestText(plan, target, specHash));
+  addEntries(**module, plan, phases, manifestText(plan, target, specHash), target);
   setAttributes(**module, target);
 
   std::string why;

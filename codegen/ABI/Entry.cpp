@@ -1,5 +1,6 @@
 // Builds a kernel's C entries: validation, workspace, the walk over the phases.
 #include "codegen/ABI/Entry.h"
+#include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/Status.h"
 #include "llvm/IR/IRBuilder.h"
@@ -32,7 +33,8 @@ public:
         exec(StructType::get(context, {i32, i32, pointer, i64, i32, i32, pointer, pointer})),
         frame(StructType::get(context, {pointer, pointer, i64, i64, i64, i32, i32})) {}
 
-  void build(StringRef info) {
+  void build(StringRef info, const Target &target) {
+    cpu = addCpuCheck(module, plan.name, target);
     buildCheckSizes();
     buildNeededBytes();
     if (!rangedInputs(plan).empty())
@@ -60,14 +62,16 @@ private:
   Type *i32, *i64;
   PointerType *pointer;
   StructType *exec, *frame;
-  Function *checkSizes = nullptr, *neededBytes = nullptr, *checkAll = nullptr, *within = nullptr;
+  Function *checkSizes = nullptr, *neededBytes = nullptr, *checkAll = nullptr, *within = nullptr, *cpu = nullptr;
   std::vector<Function *> bodies;
 
   // Functions and blocks ---------------------------------------------------------------------------------------------
   Function *declare(const Twine &suffix, Type *result, ArrayRef<Type *> parameters, bool isInternal = false) {
-    return Function::Create(FunctionType::get(result, parameters, false),
-                            isInternal ? GlobalValue::InternalLinkage : GlobalValue::ExternalLinkage,
-                            plan.name + suffix, module);
+    Function *function = Function::Create(FunctionType::get(result, parameters, false),
+                                          isInternal ? GlobalValue::InternalLinkage : GlobalValue::ExternalLinkage,
+                                          plan.name + suffix, module);
+    makeBaseline(*function); // it runs before, or is, the check of the processor
+    return function;
   }
   void begin(Function *function) { b.SetInsertPoint(BasicBlock::Create(context, "", function)); }
   BasicBlock *newBlock() { return BasicBlock::Create(context, "", b.GetInsertBlock()->getParent()); }
@@ -82,6 +86,10 @@ private:
     b.SetInsertPoint(next);
   }
   void require(Value *good, Status status) { require(good, code(status)); }
+  void requireCpu() {
+    if (cpu)
+      require(b.CreateCall(cpu), Status::UnsupportedCpu);
+  }
   void requireOk(Value *status) { require(b.CreateIsNull(status), status); }
 
   // Fields -----------------------------------------------------------------------------------------------------------
@@ -330,6 +338,7 @@ private:
     begin(call);
     Value *arguments = call->getArg(0), *how = call->getArg(1);
     Value *state = b.CreateAlloca(frame);
+    requireCpu();
     requireOk(b.CreateCall(checkAll, {arguments, how, state}));
     Value *parallelFor = field(exec, how, ExecParallelFor), *callerContext = field(exec, how, ExecContext);
     Value *isSerial = b.CreateIsNull(parallelFor);
@@ -375,6 +384,7 @@ private:
     Function *raw = declare("_raw", i32, {pointer, pointer, i32, i64, i64, i32});
     begin(raw);
     Value *state = b.CreateAlloca(frame);
+    requireCpu();
     requireOk(b.CreateCall(checkAll, {raw->getArg(0), raw->getArg(1), state}));
     Value *phase = raw->getArg(2), *first = raw->getArg(3), *last = raw->getArg(4), *worker = raw->getArg(5);
     BasicBlock *unknown = newBlock();
@@ -414,8 +424,9 @@ private:
 
 } // namespace
 
-void addEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<Function *> phases, StringRef info) {
-  EntryBuilder(module, plan, phases).build(info);
+void addEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<Function *> phases, StringRef info,
+                const Target &target) {
+  EntryBuilder(module, plan, phases).build(info, target);
 }
 
 Error checkPhase(const KernelPlan &plan, const Phase &phase, Function *function) {

@@ -26,6 +26,7 @@ namespace skewer {
   X(BAD_RANGE, BadRange, "begin, end or worker is outside the phase's items or exec->workers")                         \
   X(BAD_PARALLEL_FOR, BadParallelFor,                                                                                  \
     "exec->parallel_for passed a range or worker out of bounds, or did not cover all items once")                      \
+  X(UNSUPPORTED_CPU, UnsupportedCpu, "this processor lacks instructions that the kernel was compiled for")             \
   X(BAD_INDEX, BadIndex, "an element of an index operand is outside the range that the kernel declares for it")
 
 enum class Status : int32_t {

@@ -390,7 +390,10 @@ TEST(Abi, OnlyTheEntriesAreVisibleAndPhasesKnowTheirMemory) {
       continue;
     if (!function.hasLocalLinkage())
       visible.push_back(function.getName().str());
-    EXPECT_EQ(function.getFnAttribute("target-features").getValueAsString(), "+sse4.2");
+    // What runs before the processor has been asked is for every x86-64; the rest is for the target.
+    bool isPhase = function.getName() == "twice.copy" || function.getName() == "twice.double";
+    EXPECT_EQ(function.getFnAttribute("target-features").getValueAsString(), isPhase ? "+sse4.2" : "+sse2")
+        << function.getName().str();
     EXPECT_TRUE(function.doesNotThrow());
   }
   llvm::sort(visible);
