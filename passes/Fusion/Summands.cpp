@@ -250,6 +250,7 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
       return;
     summand.location = withComposed(summand.location, op);
     factor = {op->getOperand(0), std::move(subscripts)};
+    summand.guard = guard;
   }
 }
 
@@ -286,6 +287,17 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
   }
   return summand;
 }
+  // One number everywhere, such as the ones that repeat a tensor along a run-time size, is part of the scale.
+  if (options.arithmetic)
+    llvm::erase_if(summand.factors, [&](const Factor &factor) {
+      auto number = splatValue(factor.operand);
+      for (const Expr &subscript : factor.subscripts)
+        for (const std::string &symbol : symbolsOf(subscript))
+          if (!number || summand.contracted.count(symbol))
+            return false;
+      summand.scale *= number.value_or(1);
+      return number.has_value();
+    });
 
 std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<Expr> &at) {
   std::vector<Summand> left = expand(op->getOperand(0), at), right = expand(op->getOperand(1), at), products;

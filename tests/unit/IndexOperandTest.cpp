@@ -106,7 +106,7 @@ TEST(IndexOperand, UnderAConditionOnly) {
   Imported r =
       import(declarations + "return einsum(\"i d, (near[j - i + 4]) d -> i j\", q, t) where abs(j - i) <= 5 }");
   EXPECT_FALSE(r.good);
-  EXPECT_SAYS(r.messages, "1:20: error: index operand 'near' is read outside its elements");
+  EXPECT_SAYS(r.messages, "2:97: error: index operand 'near' is read outside its elements");
   EXPECT_SAYS(r.messages, "note: dimension 1 has elements 0..8, and j - i + 4 may be 9");
 }
 
@@ -114,7 +114,7 @@ TEST(IndexOperandError, Rows) {
   EXPECT_SAYS(said("x = einsum(\"b h i d, (wide[i]) d -> b h i j\", q, table, j = N)"),
               "6:23: error: table 'table' is read outside its rows");
   EXPECT_SAYS(said("x = einsum(\"b h i d, (wide[i]) d -> b h i j\", q, table, j = N)"),
-              "wide[i] runs from 0 to 5, but 'table' has rows 0..3; at i = 0, wide[i] = 5 it reads row 5");
+              "wide[i] runs from 0 to 5, but 'table' has rows 0..3; at wide[i] = 5 it reads row 5");
   std::string missing = said("x = einsum(\"b h i d, (loose[i]) d -> b h i j\", q, table, j = N)");
   EXPECT_SAYS(missing, "error: cannot prove that this stays inside rows 0..3 of 'table'");
   EXPECT_SAYS(missing, "declare their range: loose : i32[12] in low..high");

@@ -15,7 +15,7 @@ using skewer::reference::Interpreter;
 using skewer::reference::Tensor;
 
 namespace {
-/// A little-endian, C-order .npy file of float32 or float64, version 1.
+/// A little-endian, C-order .npy file of float32, float64 or int32, version 1.
 bool readNpy(const std::string &path, Tensor &tensor) {
   auto file = llvm::MemoryBuffer::getFile(path, false, false);
   if (!file || !(*file)->getBuffer().starts_with("\x93NUMPY"))
@@ -37,8 +37,11 @@ bool readNpy(const std::string &path, Tensor &tensor) {
   for (int64_t k = 0; k < tensor.elements(); ++k) {
     double value;
     float narrow;
+    int32_t whole;
     if (wide)
       std::memcpy(&value, data.data() + 8 * k, 8);
+    else if (text.contains("<i4"))
+      std::memcpy(&whole, data.data() + 4 * k, 4), value = whole;
     else
       std::memcpy(&narrow, data.data() + 4 * k, 4), value = narrow;
     tensor.values.push_back(value);

@@ -278,8 +278,26 @@ TEST(ReferenceExpression, WhatHasNoValue) {
   ASSERT_TRUE(expression.bind({"i"}, missing));
   EXPECT_FALSE(expression.evaluate(axes, result));
   EXPECT_FALSE(parseExpression("i +", expression, error));
-  EXPECT_FALSE(parseExpression("seg[i]", expression, error));
+  EXPECT_FALSE(parseExpression("seg[i", expression, error));
+  EXPECT_FALSE(parseExpression("seg[]", expression, error));
   EXPECT_FALSE(parseExpression(std::string(10000, '(') + "i", expression, error));
+}
+
+TEST(ReferenceExpression, ReadsIndexOperands) {
+  auto seg = std::make_shared<IndexSource>();
+  seg->shape = {2, 3};
+  seg->values = {10, 11, 12, 20, 21, 22};
+  Expression expression;
+  std::string error, missing;
+  ASSERT_TRUE(parseExpression("seg[i, clamp(j - 1, 0, 2)] - seg[0, 1]", expression, error)) << error;
+  ASSERT_TRUE(expression.bind({"i", "j"}, missing));
+  EXPECT_FALSE(expression.bindReads({}, error));
+  EXPECT_EQ(error, "there is no index operand 'seg' of 2 dimensions");
+  ASSERT_TRUE(expression.bindReads({{"seg", seg}}, error));
+  int64_t result, inside[] = {1, 3}, outside[] = {2, 0};
+  ASSERT_TRUE(expression.evaluate(inside, result));
+  EXPECT_EQ(result, 22 - 11);
+  EXPECT_FALSE(expression.evaluate(outside, result));
 }
 
 TEST(ReferenceExpression, AgreesWithTheDialectsEvaluator) {
