@@ -1,5 +1,6 @@
 // Judging seeds in child processes; a failure is made small and printed with the command that repeats it.
 #include "tests/fuzz/Campaign.h"
+#include "passes/Schedule/Target.h"
 #include "tests/fuzz/Isolate.h"
 #include "tests/fuzz/Shrink.h"
 #include "tools/skewer/WriteFiles.h"
@@ -24,7 +25,7 @@ public:
       bool mayStart = next < options.seeds.end && result.failures < options.mostFailures &&
                       (options.seconds <= 0 || now() - start < options.seconds);
       if (mayStart && running.size() < options.jobs) {
-        Child child = Child::start(randomSpec(next), planOf(next), options.limitSeconds);
+        Child child = Child::start(subjectOf(randomSpec(next)), planOf(next), options.limitSeconds);
         running.emplace(child.process(), std::make_pair(next, child));
         ++next;
         continue;
@@ -82,7 +83,7 @@ private:
     if (options.shrink) {
       Failure failure = outcome.failure;
       spec = shrink(std::move(spec), [&](const Spec &smaller) {
-        Outcome tried = Child::start(smaller, plan, options.limitSeconds).wait();
+        Outcome tried = Child::start(subjectOf(smaller), plan, options.limitSeconds).wait();
         if (tried.failure != failure)
           return false;
         outcome = std::move(tried);
@@ -114,5 +115,30 @@ private:
 } // namespace
 
 CampaignResult runCampaign(const CampaignOptions &options) { return Campaign(options).run(); }
+
+unsigned judgeFile(const std::string &text, const CampaignOptions &options) {
+  unsigned failures = 0;
+  for (const char *target : {"host", "x86-64-v3", "x86-64-v2"}) {
+    if (auto known = findTarget(target); known->lanes > hostTarget().lanes)
+      continue;
+    // First without a NaN, then with one in each operand.
+    for (int poisoned = -1; poisoned < 8; ++poisoned) {
+      Plan plan;
+      plan.target = target;
+      plan.guardPages = options.guardPages;
+      plan.threads = plan.unfused = poisoned < 0;
+      if (poisoned >= 0)
+        plan.poison = poisoned;
+      Outcome outcome = Child::start({text}, plan, options.limitSeconds).wait();
+      if (outcome.failure == Failure::None)
+        continue;
+      ++failures;
+      llvm::outs() << fmt::format("target {}{}: {}: {}\n", target,
+                                  poisoned < 0 ? "" : fmt::format(", a NaN in operand {}", poisoned),
+                                  nameOf(outcome.failure), outcome.message);
+    }
+  }
+  return failures;
+}
 
 } // namespace skewer::fuzz

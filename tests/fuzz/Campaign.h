@@ -25,4 +25,8 @@ struct CampaignResult {
 
 CampaignResult runCampaign(const CampaignOptions &);
 
+/// One spec's text, for every target that the host can stand in for, with three threads, without fusion, and with a NaN
+/// in each operand. Prints what fails; returns how many did.
+unsigned judgeFile(const std::string &text, const CampaignOptions &);
+
 } // namespace skewer::fuzz

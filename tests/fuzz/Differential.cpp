@@ -34,7 +34,8 @@ Plan planFor(uint64_t seed) {
   plan.operandSeed = seed + 1;
   plan.threads = dice.chance(25);
   plan.unfused = dice.chance(15);
-  plan.poison = dice.chance(8);
+  if (dice.chance(8))
+    plan.poison = dice.next();
   return plan;
 }
 
@@ -42,27 +43,43 @@ namespace {
 
 class Judge {
 public:
-  Judge(const Spec &spec, const Plan &plan) : spec(spec), plan(plan) {}
+  Judge(const Subject &subject, const Plan &plan) : subject(subject), plan(plan) {}
 
   Outcome run() {
     auto target = findTarget(plan.target);
-    auto compilation = Compilation::createFromText(print(spec), "layer.attn", {}, *target);
+    auto compilation = Compilation::createFromText(subject.text, "layer.attn", {}, *target);
     if (!compilation)
       return fail(Failure::Spec, "the spec was refused");
-    const Kernel &kernel = compilation->kernels.front();
-    auto scheduled = compilation->schedule(kernel);
+    for (const Kernel &kernel : compilation->kernels)
+      if (outcome.failure == Failure::None)
+        run(*compilation, kernel);
+    return outcome;
+  }
+
+private:
+  Outcome run(Compilation &compilation, const Kernel &kernel) {
+    compilation.remarks.clear();
+    auto scheduled = compilation.schedule(kernel);
     if (!scheduled)
       return fail(Failure::Compile, "fusion or scheduling failed");
-    note(factsOf(kernel, *scheduled), compilation->remarks);
+    note(factsOf(kernel, *scheduled), compilation.remarks);
     if (plan.onlyFusion)
       return outcome;
 
-    auto operands = prepareOperands(signatureOf(kernel.einsumFunction()), {}, runTimeSizes(spec), plan.operandSeed);
+    KernelPlan signature = signatureOf(kernel.einsumFunction());
+    std::map<std::string, int64_t> sizes;
+    for (const std::string &name : signature.sizes) {
+      auto given = subject.sizes.find(name);
+      sizes[name] = given == subject.sizes.end() ? 2 : given->second;
+    }
+    auto operands = prepareOperands(signature, {}, sizes, plan.operandSeed);
     if (!operands)
       return fail(Failure::Spec, llvm::toString(operands.takeError()));
-    if (plan.poison)
+    // A term of the query alone is dropped, because softmax is invariant to it; then so is a NaN in it.
+    isPoisoned = plan.poison && llvm::count(outcome.classes, "query only") == 0;
+    if (isPoisoned)
       poison(*operands);
-    auto execution = Execution::create(*compilation, kernel, /*unfused=*/false);
+    auto execution = Execution::create(compilation, kernel, /*unfused=*/false);
     if (!execution)
       return fail(Failure::Compile, "lowering failed");
     ThreadPool one(1);
@@ -73,11 +90,10 @@ public:
     if (plan.threads && !compareThreads(*operands, *execution))
       return outcome;
     if (plan.unfused && outcome.isFused)
-      compareUnfused(*compilation, kernel, *operands, *execution);
+      compareUnfused(compilation, kernel, *operands, *execution);
     return outcome;
   }
 
-private:
   Outcome fail(Failure failure, std::string message) {
     outcome.failure = failure;
     outcome.message = std::move(message);
@@ -85,6 +101,7 @@ private:
   }
 
   void note(const KernelFacts &facts, const std::vector<Remark> &remarks) {
+    outcome.classes.clear();
     outcome.isFused = facts.generic.empty();
     outcome.generic = facts.generic;
     for (const AttentionFacts &attention : facts.attentions)
@@ -96,8 +113,8 @@ private:
   }
 
   void poison(Operands &operands) const {
-    Dice dice(plan.operandSeed);
-    Array &array = operands.inputs[dice.below(static_cast<int64_t>(operands.inputs.size()))];
+    Dice dice(*plan.poison);
+    Array &array = operands.inputs[*plan.poison % operands.inputs.size()];
     if (!array.values.empty())
       array.values[dice.below(static_cast<int64_t>(array.values.size()))] = std::nan("");
   }
@@ -133,7 +150,7 @@ private:
     }
     std::vector<char> parallel = bytes();
     // NaN has no bits of its own.
-    if (!plan.poison && std::memcmp(serial.data(), parallel.data(), serial.size()) != 0)
+    if (!isPoisoned && std::memcmp(serial.data(), parallel.data(), serial.size()) != 0)
       fail(Failure::Threads, "three threads give other bits than one");
     return outcome.failure == Failure::None;
   }
@@ -156,16 +173,19 @@ private:
                                          comparison.error, comparison.where));
   }
 
-  const Spec &spec;
+  const Subject &subject;
   const Plan &plan;
+  bool isPoisoned = false;
   Outcome outcome;
 };
 
 } // namespace
 
-Outcome judge(const Spec &spec, const Plan &plan) {
+Subject subjectOf(const Spec &spec) { return {print(spec), runTimeSizes(spec)}; }
+
+Outcome judge(const Subject &subject, const Plan &plan) {
   driver::Buffer::endAtGuardPages(plan.guardPages);
-  return Judge(spec, plan).run();
+  return Judge(subject, plan).run();
 }
 
 } // namespace skewer::fuzz

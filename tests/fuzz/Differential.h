@@ -1,6 +1,7 @@
 // One spec through the compiler, judged by the float64 reference.
 #pragma once
 #include "tests/fuzz/RandomSpec.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,11 @@ const char *nameOf(Failure);
 struct Plan {
   std::string target = "host";
   uint64_t operandSeed = 1;
-  bool onlyFusion = false; // stop after fusing and scheduling
-  bool threads = false;    // call again with three threads
-  bool unfused = false;    // compile for the generic path too
-  bool poison = false;     // one element of one operand is NaN
-  bool guardPages = true;  // memory of operands ends where the process may read no further
+  bool onlyFusion = false;        // stop after fusing and scheduling
+  bool threads = false;           // call again with three threads
+  bool unfused = false;           // compile for the generic path too
+  std::optional<uint64_t> poison; // one element of operand `poison % operands` is NaN
+  bool guardPages = true;         // memory of operands ends where the process may read no further
 };
 /// The plan of a seed: samples of all of the above.
 Plan planFor(uint64_t seed);
@@ -43,7 +44,13 @@ struct Outcome {
   std::vector<std::string> classes; // of the terms, by the registry; "query only" where such a term was dropped
 };
 
+/// What is judged: every kernel of a text. Run-time sizes that have no value are 2.
+struct Subject {
+  std::string text;
+  std::map<std::string, int64_t> sizes = {};
+};
+Subject subjectOf(const Spec &);
 /// Diagnostics go to standard error.
-Outcome judge(const Spec &, const Plan &);
+Outcome judge(const Subject &, const Plan &);
 
 } // namespace skewer::fuzz

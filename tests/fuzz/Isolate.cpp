@@ -57,13 +57,13 @@ std::optional<Outcome> fromJson(const std::string &text) {
   return outcome;
 }
 
-[[noreturn]] void judgeAndExit(const Spec &spec, const Plan &plan, unsigned limitSeconds, std::FILE *answer,
+[[noreturn]] void judgeAndExit(const Subject &subject, const Plan &plan, unsigned limitSeconds, std::FILE *answer,
                                std::FILE *diagnostics) {
   dup2(fileno(diagnostics), STDERR_FILENO);
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   alarm(limitSeconds);
-  std::string text = toJson(judge(spec, plan));
+  std::string text = toJson(judge(subject, plan));
   llvm::errs().flush();
   std::fwrite(text.data(), 1, text.size(), answer);
   std::fflush(answer);
@@ -72,7 +72,7 @@ std::optional<Outcome> fromJson(const std::string &text) {
 
 } // namespace
 
-Child Child::start(const Spec &spec, const Plan &plan, unsigned limitSeconds) {
+Child Child::start(const Subject &subject, const Plan &plan, unsigned limitSeconds) {
   Child child;
   child.answer = std::tmpfile();
   child.diagnostics = std::tmpfile();
@@ -88,7 +88,7 @@ Child Child::start(const Spec &spec, const Plan &plan, unsigned limitSeconds) {
     std::exit(2);
   }
   if (child.id == 0)
-    judgeAndExit(spec, plan, limitSeconds, child.answer, child.diagnostics);
+    judgeAndExit(subject, plan, limitSeconds, child.answer, child.diagnostics);
   return child;
 }
 

@@ -8,7 +8,7 @@ namespace skewer::fuzz {
 class Child {
 public:
   /// Starts judging; the process must have one thread.
-  static Child start(const Spec &, const Plan &, unsigned limitSeconds);
+  static Child start(const Subject &, const Plan &, unsigned limitSeconds);
   pid_t process() const { return id; }
   /// After the process has ended with `status` (of waitpid): its outcome, with what it printed.
   Outcome finish(int status);

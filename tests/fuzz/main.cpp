@@ -1,6 +1,7 @@
 // skewer-fuzz: random layers, compiled and judged by the float64 reference.
 #include "tests/fuzz/Campaign.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <fmt/format.h>
 
@@ -28,6 +29,9 @@ static cl::opt<bool> noGuard("no-guard-pages", cl::desc("Let kernels read behind
 static cl::opt<bool> quiet("quiet", cl::desc("No progress line"), cl::cat(category));
 static cl::opt<std::string> save("save", cl::desc("Write small failing specs to this folder"), cl::value_desc("FOLDER"),
                                  cl::cat(category));
+
+static cl::opt<std::string> specFile("spec", cl::desc("Judge this .attn file instead of seeds, in every way"),
+                                     cl::value_desc("FILE"), cl::cat(category));
 
 static bool readRange(llvm::StringRef text, Range &range) {
   auto [begin, end] = text.split(':');
@@ -62,6 +66,14 @@ int main(int argc, char **argv) {
   options.quiet = quiet;
   options.saveFolder = save;
 
+  if (!specFile.empty()) {
+    auto file = llvm::MemoryBuffer::getFile(specFile);
+    if (!file) {
+      llvm::errs() << "skewer-fuzz: error: " << specFile << ": " << file.getError().message() << "\n";
+      return 2;
+    }
+    return judgeFile((*file)->getBuffer().str(), options) ? 1 : 0;
+  }
   CampaignResult result = runCampaign(options);
   int exitCode = result.failures ? 1 : 0;
   if (coverage) {
