@@ -123,6 +123,9 @@ TEST(Language, MaskOfSoftmax) {
   std::string keyword =
       import(kernel("return einsum(\"bhij,bhjd->bhid\", softmax(content * dim^-0.5, where = j <= i), v)")).module;
   EXPECT_EQ(r.module, keyword);
+  // Several conditions all hold.
+  r = import(kernel("return einsum(\"bhij,bhjd->bhid\", softmax(content where j <= i where j != 3), v)"));
+  EXPECT_TRUE(contains(r.module, "where \"j != 3 and j <= i\"")) << r.messages;
 }
 
 TEST(Language, WhereElsewhereIsAGuard) {
