@@ -20,23 +20,68 @@ static bool isArithmetic(Operation *op) {
 /// The symbol of a run-time size inside subscripts that were composed of several maps'.
 static std::string symbolOf(const Extent &extent) { return "extent of " + extent.name; }
 
-std::optional<std::pair<Kernel::Point, Expr>> Kernel::mapped(attn::IndexMapOpInterface op, const Point &point) {
-  attn::IndexMap map = op.getIndexMap();
-  if (map.subscripts.size() != storage[op.getMappedOperand()].shape.size())
-    return std::nullopt;
+std::optional<subscript::Substitution> Kernel::axesAt(const subscript::Dimensions &dimensions,
+                                                      const subscript::AxisSizes &sizes, const Point &point) {
+  subscript::Substitution axesOfPoint;
+  for (size_t d = 0; d < dimensions.size() && d < point.size(); ++d) {
+    Expr rest = point[d];
+    const std::vector<std::string> &axes = dimensions[d].axes;
+    for (size_t k = axes.size(); k-- > 0;) {
+      int64_t size = sizes.at(axes[k]);
+      if (size == subscript::kRuntime && axes.size() > 1)
+        return std::nullopt;
+      axesOfPoint[axes[k]] = k == 0 ? rest : subscript::mod(rest, Expr(size));
+      if (k > 0)
+        rest = subscript::floorDiv(rest, Expr(size));
+    }
+  }
+  return axesOfPoint;
+}
+
+std::optional<Kernel::Moved> Kernel::moved(Operation *op, const Point &point) {
+  Moved result;
+  std::vector<std::pair<Value, std::vector<Expr>>> reads;
   subscript::Substitution substitution;
-  for (size_t d = 0; d < point.size(); ++d)
-    substitution["d" + std::to_string(d)] = point[d];
-  if (auto rearrange = dyn_cast<attn::RearrangeOp>(op.getOperation()))
-    if (auto resolved = attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}))
-      if (auto extents = extentsOf(*resolved, rearrange->getOperands()))
-        for (const auto &[axis, size] : *extents)
-          if (!size.name.empty())
-            substitution["size_" + axis] = Expr::symbol(symbolOf(size));
-  Point from;
-  for (const Expr &subscript : map.subscripts)
-    from.push_back(subscript::simplify(subscript::substitute(subscript, substitution), domain));
-  return std::make_pair(std::move(from), subscript::simplify(subscript::substitute(map.inside, substitution), domain));
+  auto addSizes = [&](const attn::ResolvedEinsum &resolved) {
+    if (auto extents = extentsOf(resolved, op->getOperands()))
+      for (const auto &[axis, size] : *extents)
+        if (!size.name.empty())
+          substitution["size_" + axis] = Expr::symbol(symbolOf(size));
+  };
+  if (auto map = dyn_cast<attn::IndexMapOpInterface>(op)) {
+    attn::IndexMap said = map.getIndexMap();
+    result.inside = said.inside;
+    result.padding = said.padding;
+    reads = {{map.getMappedOperand(), said.subscripts}};
+    for (size_t d = 0; d < point.size(); ++d)
+      substitution["d" + std::to_string(d)] = point[d];
+    if (auto rearrange = dyn_cast<attn::RearrangeOp>(op))
+      if (auto resolved = attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}))
+        addSizes(*resolved);
+  } else if (isProduct(op)) {
+    auto product = cast<attn::EinsumOp>(op);
+    attn::ResolvedEinsum resolved = resolve(product);
+    auto axes = resolved.spec.result ? axesAt(*resolved.spec.result, resolved.sizes, point) : std::nullopt;
+    if (!axes)
+      return std::nullopt;
+    for (auto [operand, subscripts] : llvm::zip(product.getInputs(), resolved.subscripts))
+      reads.push_back({operand, subscripts});
+    result.inside = resolved.guard.value_or(Expr(1));
+    substitution = std::move(*axes);
+    addSizes(resolved);
+  }
+  if (reads.empty())
+    return std::nullopt;
+  for (const auto &[operand, subscripts] : reads) {
+    if (subscripts.size() != storage[operand].shape.size())
+      return std::nullopt;
+    Point from;
+    for (const Expr &subscript : subscripts)
+      from.push_back(subscript::simplify(subscript::substitute(subscript, substitution), domain));
+    result.reads.push_back({operand, std::move(from)});
+  }
+  result.inside = subscript::simplify(subscript::substitute(result.inside, substitution), domain);
+  return result;
 }
 
 std::optional<Expr> Kernel::positionAt(attn::PositionOp op, const Point &point) {
@@ -47,24 +92,13 @@ std::optional<Expr> Kernel::positionAt(attn::PositionOp op, const Point &point) 
   subscript::Einsum spec;
   spec.operands = {*dimensions};
   auto sizes = subscript::resolveSizes(spec, {attn::shapeOf(op.getResult())}, attn::sizesFrom(op.getSizesAttr()));
-  if (!sizes)
+  auto axes = sizes ? axesAt(*dimensions, *sizes, point) : std::nullopt;
+  if (!axes)
     return std::nullopt;
-  subscript::Substitution substitution;
-  for (size_t d = 0; d < dimensions->size() && d < point.size(); ++d) {
-    Expr rest = point[d];
-    const std::vector<std::string> &axes = (*dimensions)[d].axes;
-    for (size_t k = axes.size(); k-- > 0;) {
-      int64_t size = sizes->at(axes[k]);
-      if (size == subscript::kRuntime && axes.size() > 1)
-        return std::nullopt;
-      substitution[axes[k]] = k == 0 ? rest : subscript::mod(rest, Expr(size));
-      if (k > 0)
-        rest = subscript::floorDiv(rest, Expr(size));
-    }
-  }
-  return subscript::simplify(subscript::substitute(*expression, substitution), domain);
+  return subscript::simplify(subscript::substitute(*expression, *axes), domain);
 }
 
+static bool isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
 static bool moves(const Expr &expression, const std::string &axis) {
   return subscript::symbolsOf(expression).count(axis) != 0;
 }
@@ -76,9 +110,10 @@ bool Kernel::vectorises(Value tensor, const Point &point, const std::string &axi
 }
 
 bool Kernel::vectorises(Operation *op, const Point &point, const std::string &axis) {
-  if (auto map = dyn_cast<attn::IndexMapOpInterface>(op)) {
-    auto from = mapped(map, point);
-    return from && !moves(from->second, axis) && vectorises(map.getMappedOperand(), from->first, axis);
+  if (isMap(op)) {
+    auto move = moved(op, point);
+    return move && !moves(move->inside, axis) &&
+           llvm::all_of(move->reads, [&](const auto &read) { return vectorises(read.first, read.second, axis); });
   }
   if (auto position = dyn_cast<attn::PositionOp>(op)) {
     auto expression = positionAt(position, point);
@@ -112,16 +147,34 @@ Value Kernel::element(Value tensor, const Point &point, const Symbols &symbols, 
 
 Value Kernel::produce(Operation *op, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
-  if (auto map = dyn_cast<attn::IndexMapOpInterface>(op)) {
-    auto from = mapped(map, point);
-    if (!from)
+  if (isMap(op)) {
+    auto move = moved(op, point);
+    if (!move)
       return fail(op, "the operation has no index map"), Value();
-    auto read = [&] { return element(map.getMappedOperand(), from->first, symbols, vectorAxis); };
-    if (from->second.isConstant(1))
+    auto read = [&] {
+      Value result;
+      for (const auto &[operand, from] : move->reads) {
+        if (storage[operand].number == 1.0 && move->reads.size() > 1)
+          continue;
+        Value factor = element(operand, from, symbols, vectorAxis);
+        if (!factor)
+          return Value();
+        result = result ? arith::MulFOp::create(b, result, factor).getResult() : factor;
+      }
+      // What a mask took away stays 0, whatever it is multiplied with.
+      for (const auto &[operand, from] : move->reads)
+        if (storage[operand].masked && move->reads.size() > 1) {
+          Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, element(operand, from, symbols, vectorAxis),
+                                             real(0, vector));
+          result = arith::SelectOp::create(b, none, real(0, vector), result);
+        }
+      return result ? result : real(1, vector);
+    };
+    if (move->inside.isConstant(1))
       return read();
     bool good = true;
-    Value padding = real(map.getIndexMap().padding, vector);
-    Value result = guarded(predicate(from->second, symbols), padding, [&] {
+    Value padding = real(move->padding, vector);
+    Value result = guarded(predicate(move->inside, symbols), padding, [&] {
       size_t before = computed.size(); // what is computed in a branch is not at hand behind it
       Value inside = read();
       computed.resize(before);
@@ -173,7 +226,6 @@ bool Kernel::emitElementwise(const Stage &stage) {
   Operation *op = stage.result.getDefiningOp();
   // Else an argument or a number is copied.
   bool computes = op && !isa<attn::ReshapeOp, arith::ConstantOp, tensor::SplatOp>(op);
-  auto isMap = [](Operation *folded) { return isa<attn::IndexMapOpInterface>(folded); };
   bool onlyMoves = !computes || (isMap(op) && llvm::all_of(stage.folded, isMap));
   beginPhase(stage, onlyMoves ? "move" : "elementwise");
   Storage target = storage[stage.result];

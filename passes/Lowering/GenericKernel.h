@@ -147,8 +147,18 @@ private:
   bool vectorises(mlir::Operation *, const Point &, const std::string &axis);
   /// Whether a tensor is in memory when a stage runs, and not computed on the way.
   bool isStored(mlir::Value tensor) { return stored.contains(memoryOf(tensor)); }
-  /// An index map at a point of its result: the point of its operand, and where it is inside.
-  std::optional<std::pair<Point, subscript::Expr>> mapped(attn::IndexMapOpInterface, const Point &);
+  /// An index map, or a product of some, at a point of its result: the points of its operands, where they are inside, and
+  /// what is outside.
+  struct Moved {
+    std::vector<std::pair<mlir::Value, Point>> reads;
+    subscript::Expr inside = 1;
+    double padding = 0;
+  };
+  /// Nothing if the operation is neither, or says no map.
+  std::optional<Moved> moved(mlir::Operation *, const Point &);
+  /// The axes of dimensions at a point. Nothing for a product of axes with a run-time size.
+  std::optional<subscript::Substitution> axesAt(const subscript::Dimensions &, const subscript::AxisSizes &,
+                                                const Point &);
   std::optional<subscript::Expr> positionAt(attn::PositionOp, const Point &);
 
   //===- Contractions (GenericContraction.cpp) -------------------------------------===//

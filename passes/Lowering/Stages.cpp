@@ -109,13 +109,19 @@ void skewer::widenOperands(func::FuncOp function) {
   }
 }
 
+bool skewer::isProduct(Operation *op) {
+  auto einsum = dyn_cast<attn::EinsumOp>(op);
+  return einsum && einsum.getIndices().empty() && resolve(einsum).contracted.empty();
+}
+
 namespace {
 
+bool isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
 bool isArithmetic(Operation *op) {
   return isa<arith::ExtFOp, arith::TruncFOp>(op) ||
          (op->hasTrait<OpTrait::Elementwise>() && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
 }
-bool isPointwise(Operation *op) { return isArithmetic(op) || isa<attn::IndexMapOpInterface, attn::PositionOp>(op); }
+bool isPointwise(Operation *op) { return isArithmetic(op) || isMap(op) || isa<attn::PositionOp>(op); }
 bool isNumber(Operation *op) { return isa<arith::ConstantOp, tensor::SplatOp, tensor::DimOp>(op); }
 
 int64_t elements(Value value) {
@@ -170,9 +176,9 @@ private:
         own.direct += through.direct;
         own.stages.insert(through.stages.begin(), through.stages.end());
       } else {
-        bool isMap = isa<attn::IndexMapOpInterface>(user);
-        own.maps += isMap;
-        own.direct += !isMap;
+        bool moves = isMap(user);
+        own.maps += moves;
+        own.direct += !moves;
         if (roots.contains(user)) {
           own.stages.insert(user);
         } else {
@@ -180,7 +186,7 @@ private:
           own.stages.insert(through.stages.begin(), through.stages.end());
           own.expanded |= through.expanded;
         }
-        own.expanded |= isMap && elements(user->getResult(0)) > elements(op->getResult(0));
+        own.expanded |= moves && elements(user->getResult(0)) > elements(op->getResult(0));
       }
     }
     if (isa<attn::ReshapeOp>(op))
@@ -198,7 +204,7 @@ private:
     Stage stage{StageKind::Elementwise, result, {}, ""};
     if (auto attention = dyn_cast<attn::AttentionOp>(op))
       stage.kind = fusedShape(attention, stage.reason) ? StageKind::Attention : StageKind::Rows;
-    else if (isa<attn::EinsumOp>(op))
+    else if (isa<attn::EinsumOp>(op) && !isProduct(op))
       stage.kind = StageKind::Einsum;
     else if (isa<attn::SoftmaxOp>(op))
       stage.kind = StageKind::Softmax;

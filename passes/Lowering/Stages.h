@@ -32,6 +32,9 @@ std::vector<Stage> stagesOf(mlir::func::FuncOp);
 /// The value whose memory a value is: reshapes move nothing.
 mlir::Value memoryOf(mlir::Value);
 
+/// An einsum that sums nothing and reads no run-time indices: a product of index maps.
+bool isProduct(mlir::Operation *);
+
 /// What the CPU lowering needs to fuse an attention: it has a schedule and is walked as `shapeOfAttention` says.
 /// Nothing otherwise; `reason` says why.
 std::optional<AttentionShape> fusedShape(attn::AttentionOp, std::string &reason);

@@ -382,7 +382,7 @@ TEST_F(GenericKernelTest, WhatIsNotLoweredIsNamed) {
   PassManager manager(&context);
   manager.addPass(createAttnToLinalg());
   EXPECT_TRUE(failed(manager.run(*module)));
-  EXPECT_NE(message.find("f32, f16 and bf16"), std::string::npos) << message;
+  EXPECT_NE(message.find("f32, f16, bf16 and i32"), std::string::npos) << message;
 }
 
 TEST(KernelPlanTest, WhatIsAttachedIsReadBack) {
