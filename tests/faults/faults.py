@@ -147,10 +147,6 @@ FAULTS = [
           "a row without visible keys divides 0 by 0",
           "b.select(empty, b.constantScalar(0), inverse)",
           "inverse"),
-    Fault("nan-taken-for-empty", "passes/Lowering/AccumulateValues.cpp",
-          "a row with a visible NaN gives 0",
-          "Value empty = b.compare(arith::CmpFPredicate::OEQ, sum,",
-          "Value empty = b.compare(arith::CmpFPredicate::UEQ, sum,"),
 
     # The C contract -------------------------------------------------------------------------------------------------
     Fault("null-tensor-accepted", "codegen/ABI/Entry.cpp",
