@@ -142,4 +142,5 @@ void skewer::registerBuiltinTermClasses(RegisterTermClass registerClass) {
   registerClass(std::make_unique<RowOfTable>("function of the offset", TermKind::OffsetFunction), 500);
   registerPerTokenTermClass(registerClass);
   registerScalarTermClasses(registerClass);
+  registerValueTermClasses(registerClass);
 }

@@ -10,4 +10,6 @@ void registerBuiltinTermClasses(RegisterTermClass);
 /// Orders 600 to 900: one number for each query and key.
 void registerScalarTermClasses(RegisterTermClass);
 void registerPerTokenTermClass(RegisterTermClass);
+/// Orders 1000 to 1300: terms of the values.
+void registerValueTermClasses(RegisterTermClass);
 } // namespace skewer

@@ -240,17 +240,19 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
     for (auto [k, index] : llvm::enumerate(factor.subscripts))
       here["d" + std::to_string(k)] = index;
     Expr inside = predicate(substitute(map->inside, here));
-    if (!inside.isConstant(1))
+    if (!inside.isConstant(1) && (map->padding != 0 || !options.guards || !options.guards(inside)))
       return;
+    Expr guard = logicalAnd(summand.guard, inside);
     std::vector<Expr> subscripts;
     for (const Expr &subscript : map->subscripts)
-      subscripts.push_back(simplified(substitute(subscript, here), summand.guard));
-    if (!readsEvenly(subscripts, shapeOf(op->getOperand(0)), summand.contracted, domain, options) ||
+      subscripts.push_back(simplified(substitute(subscript, here), guard));
+    if ((!options.uneven &&
+         !readsEvenly(subscripts, shapeOf(op->getOperand(0)), summand.contracted, domain, options)) ||
         !llvm::all_of(subscripts, hasText))
       return;
+    summand.guard = guard;
     summand.location = withComposed(summand.location, op);
     factor = {op->getOperand(0), std::move(subscripts)};
-    summand.guard = guard;
   }
 }
 
@@ -285,8 +287,6 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
     lookThroughOperand(summand, factor);
     summand.factors.push_back(std::move(factor));
   }
-  return summand;
-}
   // One number everywhere, such as the ones that repeat a tensor along a run-time size, is part of the scale.
   if (options.arithmetic)
     llvm::erase_if(summand.factors, [&](const Factor &factor) {
@@ -298,6 +298,8 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
       summand.scale *= number.value_or(1);
       return number.has_value();
     });
+  return summand;
+}
 
 std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<Expr> &at) {
   std::vector<Summand> left = expand(op->getOperand(0), at), right = expand(op->getOperand(1), at), products;

@@ -2,6 +2,7 @@
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/Location.h"
+#include <functional>
 #include <optional>
 
 namespace skewer {
@@ -30,6 +31,10 @@ struct ExpansionOptions {
   bool scaledOperands = true; // an einsum's operand that is a multiple of another tensor
   /// Whether an operand that is looked through may be read by a contracted axis inside a product, "(h d)": a stride.
   bool products = false;
+  /// Operands may be read anyhow by contracted axes: what stands for such an axis is found later.
+  bool uneven = false;
+  /// Whether zeros that pad an operand where `inside` is 0 may become part of the summand's guard; without it, none.
+  std::function<bool(const subscript::Expr &inside)> guards;
   std::set<std::string> plain; // symbols by which operands may only be read at even strides (heads), or by them alone
 };
 

@@ -12,6 +12,7 @@ namespace {
 class Materialised : public TermClass {
 public:
   llvm::StringRef name() const override { return "materialised"; }
+  bool isOf(bool) const override { return true; }
   std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &) const override {
     TermAnalysis analysis;
     analysis.kind = TermKind::Materialised;
@@ -65,6 +66,7 @@ TermView skewer::viewOf(TermOp op, const ScoreSpace &space) {
   if (op.getValue())
     view.value = parse(std::string_view(*op.getValue()));
   view.scale = op.getScale().convertToDouble();
+  view.valueSide = op.isValueSide();
   for (mlir::Value input : op.getInputs())
     view.shapes.push_back(shapeOf(input));
   return view;
@@ -73,7 +75,7 @@ TermView skewer::viewOf(TermOp op, const ScoreSpace &space) {
 const TermClass &skewer::classify(const TermView &view, const ScoreSpace &space, TermAnalysis &analysis) {
   const TermClass *found = nullptr;
   forEachTermClass([&](const TermClass &termClass) {
-    auto matched = termClass.match(view, space);
+    auto matched = termClass.isOf(view.valueSide) ? termClass.match(view, space) : std::nullopt;
     if (!matched)
       return false;
     analysis = std::move(*matched);

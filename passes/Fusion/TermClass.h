@@ -1,4 +1,5 @@
-// The classes of score terms: what an index expression's dependence on query and key lets code generation do.
+// The classes of terms, of the score and of the values: what an index expression's dependence on query and key lets
+// code generation do.
 //
 // A class is derived from a term's subscripts each time it is asked for and is never stored. The registry holds the
 // classes in a stated order, and the first that matches wins; plugins register more through the same function.
@@ -22,7 +23,11 @@ enum class TermKind {
   ScalarOffset,   // T[h, f(j - i)]: nothing contracted, one operand; also products of per-axis offsets
   PerToken,       // q_i·E[seg[b, i] != seg[b, j]], T[bucket[b, i, j], h]: rows picked by run-time index operands
   Position,       // no operands: scale × a function of positions
-  Materialised,   // anything else
+  ValueOfKey,     // Σ p·V2[j]: added to the values
+  ValueOffset,    // Σ p·RV[±(j - i) + c], the query and the key each being a single axis; a guard may be a window
+  AxisValueOffset, // Σ p·RV[±(jy - iy) + c] on one axis of a product
+  ValueFunction,   // Σ p·RV[f(j - i)]: clamped or bucketed offsets of one pair of axes
+  Materialised,    // anything else
   Custom
 };
 
@@ -34,6 +39,7 @@ struct TermView {
   std::optional<subscript::Expr> value; // `times`: an extra factor, a function of positions
   double scale = 1;
   std::vector<std::vector<int64_t>> shapes; // of each operand
+  bool valueSide = false;                   // added to the values, not to the score
 };
 
 /// A factor of an operand that is the row of a table: f(difference) for one query axis and one key axis.
@@ -69,6 +75,8 @@ class TermClass {
 public:
   virtual ~TermClass() = default;
   virtual llvm::StringRef name() const = 0;
+  /// Whether the class is about terms of the values, or of the score; only such terms are asked for.
+  virtual bool isOf(bool valueSide) const { return !valueSide; }
   /// The analysis if the term is of this class; `className` and `guarded` are filled in by `analyse`.
   virtual std::optional<TermAnalysis> match(const TermView &, const attn::ScoreSpace &) const = 0;
   /// One line for a reader: "offset jy - iy + 13 on axis y of 14 of 27 rows, query side".

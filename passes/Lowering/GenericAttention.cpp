@@ -42,8 +42,8 @@ bool Kernel::emitRows(attn::AttentionOp op) {
     std::optional<Expr> guard, value;
     double scale;
   };
-  std::vector<Term> terms;
-  for (auto term : op.getScore().front().getOps<attn::TermOp>()) {
+  std::vector<Term> terms, valueTerms;
+  for (attn::TermOp term : attn::termsOf(op)) {
     attn::ResolvedEinsum resolved = resolve(term);
     Term described;
     if (resolved.subscripts.size() != term.getInputs().size())
@@ -62,7 +62,7 @@ bool Kernel::emitRows(attn::AttentionOp op) {
         return fail(term, "the value does not parse");
     }
     described.scale = term.getScale().convertToDouble();
-    terms.push_back(std::move(described));
+    (term.isValueSide() ? valueTerms : terms).push_back(std::move(described));
   }
 
   Storage row;
@@ -81,7 +81,7 @@ bool Kernel::emitRows(attn::AttentionOp op) {
         return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
       };
       auto place = [&] { return position(row, key, symbols); };
-      auto score = [&] {
+      auto sumOf = [&](const std::vector<Term> &terms) {
         Value sum = real(0);
         for (const Term &term : terms) {
           auto one = [&]() -> Value {
@@ -100,7 +100,7 @@ bool Kernel::emitRows(attn::AttentionOp op) {
       // A NaN passes the maximum by and reaches the sum, and so the whole row.
       Value largest = carry(keys, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
         return {visible(so[0], [&]() -> Value {
-          Value one = score();
+          Value one = sumOf(terms);
           store(one, row, place());
           return arith::MaxNumFOp::create(b, so[0], one);
         })};
@@ -114,6 +114,24 @@ bool Kernel::emitRows(attn::AttentionOp op) {
       })[0];
       Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
       Value inverse = arith::DivFOp::create(b, real(1), arith::SelectOp::create(b, empty, real(1), sum));
+      if (!valueTerms.empty()) { // they differ from query to query, so that there is no product to make
+        loops(axesOf({&space.value}), symbols, [&] {
+          Value total = carry(keys, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
+            return {visible(so[0], [&]() -> Value {
+              const Storage &values = storage[op.getValue()];
+              Value element = load(values, position(values, value->subscripts[0], symbols));
+              element = arith::AddFOp::create(b, element, sumOf(valueTerms));
+              return arith::AddFOp::create(b, so[0], arith::MulFOp::create(b, load(row, place()), element));
+            })};
+          })[0];
+          std::vector<Expr> subscripts;
+          for (const subscript::Dimension &dimension : *value->spec.result)
+            subscripts.push_back(subscript::flatIndex(dimension, value->sizes));
+          const Storage &target = storage[op.getResult()];
+          store(arith::MulFOp::create(b, total, inverse), target, position(target, subscripts, symbols));
+        });
+        return;
+      }
       Contraction output;
       output.factors = {{&row, {key}}, {&storage[op.getValue()], value->subscripts[0]}};
       output.contracted = keys;

@@ -46,7 +46,7 @@ std::optional<std::map<std::string, Extent>> Kernel::extentsOf(attn::AttentionOp
   Value values = op.getValue();
   if (auto value = attn::resolve(op.getValueSpec(), values, attn::sizesTo(op.getContext(), space.sizes), std::nullopt))
     collectExtents(*value, values, extents);
-  for (auto term : op.getScore().front().getOps<attn::TermOp>())
+  for (attn::TermOp term : attn::termsOf(op))
     collectExtents(resolve(term), term.getInputs(), extents);
   for (const auto &[axis, size] : space.sizes)
     if (size != kRuntime)

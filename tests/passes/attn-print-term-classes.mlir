@@ -31,6 +31,44 @@ func.func @classes(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x
   return %o : tensor<2x4x8xf32>
 }
 
+// Terms of the values.
+// CHECK: remark: content
+// CHECK: remark: offset, value side: row j - i + 2 of a table of 5 rows, value side, where abs(j - i) <= 2
+// CHECK: remark: offset, value side: row i - j + 3 of a table a head of 7 rows, value side
+// CHECK: remark: function of the offset, value side: row clamp(j - i, -1, 1) + 1 of a table of 3 rows, value side
+// CHECK: remark: key only, value side: added to the values of the keys
+// CHECK: remark: materialised
+// CHECK: remark: materialised
+func.func @values(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %near: tensor<5x8xf32>, %far: tensor<2x7x8xf32>,
+                  %c: tensor<3x8xf32>, %w: tensor<4x8xf32>, %b: tensor<4x4xf32>) -> tensor<2x4x8xf32> {
+  %o = attn.attention "h i j" value "h j e -> h i e"(%v) score {
+    attn.term "h i d, h j d"(%q, %q) scale 1.0 : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+  } values {
+    attn.term "(j - i + 2) e"(%near) scale 1.0 where "abs(j - i) <= 2" : tensor<5x8xf32>
+    attn.term "h (i - j + 3) e"(%far) scale 1.0 : tensor<2x7x8xf32>
+    attn.term "(clamp(j - i, -1, 1) + 1) e"(%c) scale 1.0 : tensor<3x8xf32>
+    attn.term "j e"(%w) scale 1.0 : tensor<4x8xf32>
+    attn.term "i j"(%b) scale 1.0 : tensor<4x4xf32>
+    attn.term ""() times "j - i" scale 1.0
+  } : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
+
+// Per axis of a map.
+// CHECK: remark: content
+// CHECK: remark: offset per map axis, value side: row jy - iy + 1 of a table of 3 rows, value side
+// CHECK: remark: function of the offset, value side: row abs(ix - jx) of a table of 2 rows, value side
+func.func @values_of_axes(%q: tensor<2x4x8xf32>, %y: tensor<3x8xf32>, %x: tensor<2x8xf32>) -> tensor<2x4x8xf32> {
+  %o = attn.attention "h (iy ix) (jy jx)" sizes {iy = 2 : i64, ix = 2 : i64, jy = 2 : i64, jx = 2 : i64}
+      value "h (jy jx) e -> h (iy ix) e"(%q) score {
+    attn.term "h (iy ix) d, h (jy jx) d"(%q, %q) scale 1.0 : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+  } values {
+    attn.term "(jy - iy + 1) e"(%y) scale 1.0 : tensor<3x8xf32>
+    attn.term "(abs(jx - ix)) e"(%x) scale 1.0 : tensor<2x8xf32>
+  } : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
+
 // Rows picked by run-time index operands; of the key alone they are a key's number.
 // CHECK: remark: per-token index: row seg[b, i] != seg[b, j] of 2, read for each query and key, query side
 // CHECK: remark: per-token index: row bucket[j - i + 3] of 9, read for each query and key

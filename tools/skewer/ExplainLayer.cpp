@@ -30,9 +30,18 @@ std::string sumOf(const std::vector<TermFacts> &terms, const std::vector<double>
 std::string formulaOf(AttentionOp attention, const AttentionFacts &facts, const std::vector<double> &scales) {
   ScoreSpace space = scoreSpace(attention);
   std::string keys = llvm::join(space.key, " ");
-  return fmt::format("softmax over {} of {}{}, times {}", keys, sumOf(facts.terms, scales),
-                     facts.mask.empty() ? "" : " where " + facts.mask,
-                     nameOfOperand(attention.getValue(), attention->getParentOfType<func::FuncOp>()));
+  std::string values = nameOfOperand(attention.getValue(), attention->getParentOfType<func::FuncOp>());
+  std::vector<TermFacts> score;
+  for (const TermFacts &term : facts.terms)
+    if (!term.valueSide)
+      score.push_back(term);
+    else
+      values += " + " + term.text;
+  if (score.size() < facts.terms.size())
+    values = "(" + values + ")";
+  return fmt::format("softmax over {} of {}{}, times {}", keys,
+                     sumOf(score, {scales.begin(), scales.begin() + static_cast<ptrdiff_t>(score.size())}),
+                     facts.mask.empty() ? "" : " where " + facts.mask, values);
 }
 
 /// The file of the line that `lineOf` finds.
@@ -65,11 +74,11 @@ bool isIndexMap(const ComposedOperation &composed) {
 LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, const Target &target) {
   LayerFacts layer;
   std::vector<double> scales;
-  attention.getScore().walk([&](TermOp term) {
+  for (TermOp term : termsOf(attention)) {
     scales.push_back(term.getScale().convertToDouble());
     layer.composed.push_back(composedInto(term.getLoc()));
     layer.files.push_back(fileOf(term.getLoc()));
-  });
+  }
   layer.formula = formulaOf(attention, facts, scales);
   layer.unread = unreadRowsOf(attention);
   ScoreSpace space = scoreSpace(attention);

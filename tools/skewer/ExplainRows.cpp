@@ -94,7 +94,7 @@ std::vector<UnreadRows> unreadRowsOf(AttentionOp attention) {
   // Tables in order of first appearance; one that several terms read is read by all of them together.
   std::vector<std::pair<Value, size_t>> tables;
   std::map<std::pair<const void *, size_t>, std::vector<bool>> read;
-  attention.getScore().walk([&](TermOp term) {
+  for (TermOp term : termsOf(attention)) {
     ResolvedEinsum resolved = resolve(term);
     for (auto [operand, subscripts] : llvm::zip(term.getInputs(), resolved.subscripts)) {
       std::vector<int64_t> shape = shapeOf(operand);
@@ -112,7 +112,7 @@ std::vector<UnreadRows> unreadRowsOf(AttentionOp attention) {
           entry->second.assign(shape[d], true); // an axis, or a product of axes
       }
     }
-  });
+  }
   std::vector<UnreadRows> result;
   for (auto [operand, dimension] : tables) {
     const std::vector<bool> &rows = read[{operand.getAsOpaquePointer(), dimension}];

@@ -83,7 +83,7 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
         fmt::format("{}: {} lanes, tile {}x{}, row block {}, keys {} at a time, {} rows an item",
                     schedule.getTarget().str(), schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(),
                     schedule.getRowBlock(), schedule.getKeyBlock(), schedule.getRowsPerItem());
-  attention.getScore().walk([&](TermOp term) {
+  for (TermOp term : termsOf(attention)) {
     TermView view = viewOf(term, space);
     TermAnalysis analysis;
     const TermClass &termClass = classify(view, space, analysis);
@@ -92,11 +92,12 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
                    subscript::abbreviateTables(termClass.describe(view, analysis)),
                    "",
                    usefulFlops(analysis, space, facts.pairs),
-                   lineOf(term.getLoc()).first};
+                   lineOf(term.getLoc()).first,
+                   term.isValueSide()};
     if (schedule && facts.terms.size() < schedule.getStrategies().size())
       fact.strategy = schedule.getStrategies()[facts.terms.size()].str();
     facts.terms.push_back(std::move(fact));
-  });
+  }
   return facts;
 }
 
@@ -207,6 +208,7 @@ llvm::json::Object toJson(const KernelFacts &facts) {
                                          {"class", term.className},
                                          {"description", term.description},
                                          {"strategy", term.strategy},
+                                         {"side", term.valueSide ? "value" : "score"},
                                          {"flops", term.flops},
                                          {"line", static_cast<int64_t>(term.line)}});
     attentions.push_back(llvm::json::Object{{"space", attention.space},

@@ -13,6 +13,7 @@ struct TermFacts {
   std::string strategy;    // from the schedule; empty without one
   double flops = 0;        // useful FLOPs of one leading index
   unsigned line = 0;       // of the spec; 0: unknown
+  bool valueSide = false;  // added to the values, not to the score
 };
 
 /// Tensors of one shape. A dimension of run-time size is -1 and counts as 1 in `bytes`.

@@ -95,11 +95,10 @@ double usefulFlops(func::FuncOp function, const Sizes &sizes) {
       AxisSizes filled = space.sizes;
       if (auto spec = parseEinsum(std::string_view(attention.getValueSpec())))
         fillRunTime(spec->operands.front(), attention.getValue(), function, sizes, filled);
-      attention.getScore().walk([&](TermOp term) {
+      for (TermOp term : termsOf(attention))
         if (auto spec = parseEinsum(std::string_view(term.getSubscripts())))
           for (auto [operand, dimensions] : llvm::zip(term.getInputs(), spec->operands))
             fillRunTime(dimensions, operand, function, sizes, filled);
-      });
       double pairs = visiblePairs(attention), one = valueFlops(attention, pairs);
       attention.getScore().walk([&](TermOp term) { one += usefulFlops(analyse(term, space), space, pairs); });
       total += one * product(space.leading, filled);
