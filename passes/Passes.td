@@ -137,7 +137,8 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect"];
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
+                           "::mlir::LLVM::LLVMDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
 }
 def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {

@@ -36,6 +36,8 @@ private:
   bool addTerm(TermOp term, AttentionShape &shape);
   bool addOffsetTerm(const ResolvedEinsum &, ArrayRef<SplitOffset>, ArrayRef<unsigned> arguments, TermOp,
                      AttentionShape &);
+  bool addRowTerm(const ResolvedEinsum &, ArrayRef<unsigned> arguments, const std::optional<Expr> &guard, TermOp,
+                  AttentionShape &);
   std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
   bool staysInside(const OtherTerm &, TermOp, const Domain &within);
   void findKind(OtherTerm &, ArrayRef<SplitOffset>, bool affine);
@@ -184,6 +186,63 @@ bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset>
   return false;
 }
 
+bool Analyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> arguments,
+                          const std::optional<Expr> &guard, TermOp term, AttentionShape &shape) {
+  if (term.getValue() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1)
+    return false;
+  Domain within = domainOf(einsum.sizes);
+  const std::string &depth = einsum.contracted.front();
+  for (unsigned table : {1u, 0u}) {
+    auto parts = split(flatten(einsum.subscripts[1 - table], term.getInputs()[1 - table]), within);
+    if (!parts || (usesAny(*parts, space.query) && usesAny(*parts, space.key)))
+      continue;
+    auto vector = walk(*parts, arguments[1 - table], einsum.contracted);
+    // The dimensions that positions pick stand side by side: together they are the row.
+    const auto &subscripts = einsum.subscripts[table];
+    SmallVector<size_t> picked;
+    for (auto [dimension, subscript] : llvm::enumerate(subscripts))
+      if (llvm::any_of(symbolsOf(subscript), [&](const std::string &s) { return query.count(s) || key.count(s); }))
+        picked.push_back(dimension);
+    if (!vector || picked.empty() || picked.back() - picked.front() + 1 != picked.size())
+      continue;
+    auto shapeOfTable = shapeOf(term.getInputs()[table]);
+    RowTerm result;
+    result.keySide = usesAny(*parts, space.key);
+    result.vector = *vector;
+    result.table = arguments[table];
+    result.rows = result.rowStride = 1;
+    result.row = 0;
+    std::vector<Expr> rest = subscripts;
+    for (size_t dimension : picked) {
+      result.row = result.row * Expr(shapeOfTable[dimension]) + subscripts[dimension];
+      result.rows *= shapeOfTable[dimension];
+      rest[dimension] = 0;
+    }
+    result.row = simplify(result.row, within, guard);
+    for (size_t later = picked.back() + 1; later < shapeOfTable.size(); ++later)
+      result.rowStride *= shapeOfTable[later];
+    auto remaining = split(flatten(rest, term.getInputs()[table]), within);
+    if (!remaining || symbolsOf(result.row).count(depth))
+      continue;
+    result.tableBase = remaining->base;
+    result.tableAxes = leadingAxesIn({remaining->base}, space);
+    // Tables are packed before anything of run-time size is known.
+    if (countOf(result.tableAxes, space) == kRuntime)
+      continue;
+    auto found = remaining->axes.find(depth);
+    result.depthStride = found == remaining->axes.end() ? 0 : found->second;
+    result.depth = einsum.sizes.at(depth);
+    result.guard = guard;
+    result.scale = term.getTermScale();
+    if (!findRowKind(result, space))
+      continue;
+    shape.rows.push_back(std::move(result));
+    shape.roles.push_back(TermRole::Row);
+    return true;
+  }
+  return false;
+}
+
 /// Whether the guard alone keeps every operand's subscripts inside.
 bool Analyzer::staysInside(const OtherTerm &term, TermOp op, const Domain &within) {
   for (auto [operand, subscripts] : llvm::zip(op.getInputs(), term.einsum.subscripts))
@@ -283,6 +342,8 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
     if (addOffsetTerm(einsum, offsets, other.arguments, term, shape))
       return true;
   }
+  if (addRowTerm(einsum, other.arguments, guard, term, shape))
+    return true;
   other.guard = guard;
   if (term.getValue())
     other.value = parse(std::string_view(*term.getValue()));
@@ -336,6 +397,8 @@ std::optional<AttentionShape> Analyzer::run() {
   shape.value = *valueWalk;
   shape.result = *resultWalk;
 
+  if (!attention.getValues().empty() && !attention.getValues().front().empty())
+    return reason = "terms of the values are computed by rows", std::nullopt;
   for (Operation &operation : attention.getScore().front())
     if (auto term = dyn_cast<TermOp>(operation))
       if (!addTerm(term, shape))
@@ -368,7 +431,7 @@ std::optional<AttentionShape> Analyzer::run() {
 
 SmallVector<Value> skewer::operandsOf(AttentionOp attention) {
   SmallVector<Value> operands = {attention.getValue()};
-  for (auto term : attention.getScore().front().getOps<TermOp>())
+  for (TermOp term : termsOf(attention))
     for (Value input : term.getInputs())
       if (!llvm::is_contained(operands, input))
         operands.push_back(input);

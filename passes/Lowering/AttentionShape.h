@@ -2,23 +2,11 @@
 // strides.
 #pragma once
 #include "passes/Lowering/BiasKind.h"
+#include "passes/Lowering/RowTerm.h"
+#include "passes/Lowering/Walk.h"
 #include <optional>
 
 namespace skewer {
-
-/// A flat element offset base(leading axes) + query*i + key*j + depth*d, strides in elements.
-struct Walk {
-  unsigned argument = 0;      // number in operandsOf(attention)
-  subscript::Expr base;       // over the leading axes
-  int64_t query = 0, key = 0; // for one step of the flat query or key position
-  int64_t depth = 0;          // for one step of the contracted (or value) axis
-};
-
-/// One axis of the query or key dimension: position = (flat floordiv inner) mod extent.
-struct MapAxis {
-  int64_t extent = 1, inner = 1;
-  bool isWhole(int64_t positions) const { return inner == 1 && extent == positions; }
-};
 
 /// q_i · k_j.
 struct ContentTerm {
@@ -57,7 +45,7 @@ struct MaskPart {
   BiasKind kind = BiasKind::Element;
 };
 
-enum class TermRole { Content, Offset, Other };
+enum class TermRole { Content, Offset, Row, Other };
 
 struct AttentionShape {
   attn::ScoreSpace space;
@@ -65,6 +53,7 @@ struct AttentionShape {
   std::vector<MapAxis> queryAxes, keyAxes;
   std::vector<ContentTerm> content;
   std::vector<OffsetTerm> offsets;
+  std::vector<RowTerm> rows;
   std::vector<OtherTerm> others;
   std::vector<TermRole> roles; // of each term of the score, in its order
   Walk value, result;          // depth: along the value width

@@ -34,8 +34,7 @@ static bool usesAny(const std::vector<Expr> &expressions, const std::vector<std:
   return false;
 }
 
-/// Whether moving the query and the key by one along the same axis changes nothing, for each pair of axes.
-static bool isOfDifferences(const std::vector<Expr> &expressions, const ScoreSpace &space) {
+bool skewer::isOfDifferences(const std::vector<Expr> &expressions, const ScoreSpace &space) {
   if (space.query.size() != space.key.size())
     return false;
   Domain domain = domainOf(space.sizes);

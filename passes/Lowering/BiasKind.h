@@ -19,6 +19,9 @@ const char *nameOf(BiasKind);
 /// Element. Differences over one pair of axes are lines; over maps a table is read more cheaply, so it is tried before.
 BiasKind biasKindOf(const std::vector<subscript::Expr> &expressions, const attn::ScoreSpace &);
 
+/// Whether moving the query and the key by one along the same axis changes nothing, for each pair of axes.
+bool isOfDifferences(const std::vector<subscript::Expr> &expressions, const attn::ScoreSpace &);
+
 /// The leading axes that occur in the expressions, in the space's order. One prepared copy is held for each tuple of
 /// them.
 std::vector<std::string> leadingAxesIn(const std::vector<subscript::Expr> &expressions, const attn::ScoreSpace &);

@@ -29,6 +29,7 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
         offsetLogits(term, group, firstRow, zero, b.index(shape.keys));
   });
   centreLogits(firstRow, rows);
+  queryRows(firstRow, rows, groups);
 
   int64_t blockVectors = keyBlock / lanes;
   auto [lowLive, highLive] = liveKeys(firstRow, rowBlock, zero, b.index(shape.keys));

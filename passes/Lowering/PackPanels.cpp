@@ -145,6 +145,9 @@ void CpuKernel::packQueries(Value firstRow, Value rows, Value groups) {
   for (auto [number, term] : llvm::enumerate(shape.offsets))
     if (tables[number].ownQueries)
       pack(term.query, term.depth, term.scale, ownQueriesBuffers[number], term.depth, 0);
+  for (auto [term, plan] : llvm::zip(shape.rows, rowPlans))
+    if (!term.keySide && plan.ownVectors)
+      pack(term.vector, term.depth, term.scale, plan.vectorsBuffer, term.depth, 0);
 }
 
 bool CpuKernel::isContentRepeated(unsigned term) const {

@@ -48,6 +48,7 @@ void CpuKernel::planWorkspace() {
   lineMask = false;
   lineBias = llvm::any_of(shape.offsets, [&](const OffsetTerm &term) { return !readsWhole(term); });
   planPrepared();
+  planRows();
 
   int64_t innermost = shape.keyAxes.back().extent;
   lineMargin = llvm::alignTo(innermost + lanes, lanes);
@@ -63,7 +64,7 @@ void CpuKernel::planWorkspace() {
   maxima = reserve(localBytes, rowBlock * lanes);
   sums = reserve(localBytes, rowBlock);
   scales = reserve(localBytes, 2 * rowBlock);
-  line = reserve(localBytes, lineBias ? rowBlock * lineStride : 0);
+  line = reserve(localBytes, lineBias ? llvm::alignTo(rowBlock, lanes) * lineStride : 0);
 
   for (const OffsetTerm &term : shape.offsets) {
     PackedTable table;
@@ -110,6 +111,14 @@ void CpuKernel::openBuffers() {
   for (const PreparedBias &bias : prepared) {
     preparedBuffers.push_back(open(bias.kind == BiasKind::Table ? shared : local, bias.buffer));
     gateBuffers.push_back(bias.gates.floats ? open(local, bias.gates) : Value());
+  }
+  for (RowPlan &plan : rowPlans) {
+    bool keySide = shape.rows[&plan - rowPlans.data()].keySide;
+    plan.tableBuffer = open(shared, plan.table);
+    plan.vectorsBuffer = plan.ownVectors ? open(local, plan.vectors) : keySide ? keysBuffer : queriesBuffer;
+    plan.productsBuffer = open(local, plan.products);
+    if (plan.lines.floats)
+      plan.linesBuffer = open(local, plan.lines);
   }
   for (const PackedTable &table : tables) {
     tableBuffers.push_back(open(shared, table.buffer));

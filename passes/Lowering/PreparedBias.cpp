@@ -137,6 +137,9 @@ void CpuKernel::prepareHead() {
   for (unsigned number = 0; number < prepared.size(); ++number)
     if (prepared[number].kind != BiasKind::Table)
       prepare(number, preparedBuffers[number], b.index(0));
+  for (auto [number, term] : llvm::enumerate(shape.rows))
+    if (term.keySide && term.kind == RowKind::Axis)
+      keyLines(number);
 }
 
 void CpuKernel::prepareGates(Value firstRow, Value rows, Value groups) {

@@ -33,3 +33,18 @@ SmallVector<Value> CpuKernel::multiply(int64_t rows, int64_t vectors, int64_t te
     accumulators = steps(b.index(whole), termDepth - whole, accumulators);
   return accumulators;
 }
+
+void CpuKernel::multiplyInto(int64_t rows, int64_t vectors, int64_t termDepth, int64_t chunk, Value rowsBuffer,
+                             Value rowsBase, int64_t rowStride, Value panels, Value panelBase, int64_t stride,
+                             Value target, Value at, int64_t targetStride) {
+  for (int64_t first = 0; first < std::max<int64_t>(termDepth, 1); first += chunk) {
+    SmallVector<Value> sums(rows * vectors, b.constant(0));
+    sums = multiply(rows, vectors, std::min(chunk, termDepth - first), sums, rowsBuffer, b.add(rowsBase, first),
+                    rowStride, panels, b.add(panelBase, first * lanes), stride);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value place = b.add(at, r * targetStride + v * lanes), sum = sums[r * vectors + v];
+        b.store(first ? b.addf(sum, b.load(target, place)) : sum, target, place);
+      }
+  }
+}

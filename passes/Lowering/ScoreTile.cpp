@@ -51,6 +51,12 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
                          b.sub(b.sub(key, position), b.mul(start, lanes)));
     addBias(logitsBuffers[number], origin, table.logitsStride - 1, false);
   }
+  for (auto [number, term] : llvm::enumerate(shape.rows)) {
+    if (!term.keySide && term.kind == RowKind::Offset)
+      addOffsetLine(number, group, firstRow, lowKey, key, vectors, sums);
+    else if (term.keySide && term.kind == RowKind::Axis)
+      addKeyLine(number, position, key, vectors, sums);
+  }
   addPrepared(row, position, key, vectors, last, sums);
   if (lineBias)
     addBias(lineBuffer, b.add(b.add(b.mul(row, lineStride), lineMargin), column), lineStride, lineMask);

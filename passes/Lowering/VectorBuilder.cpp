@@ -1,6 +1,8 @@
 // Loops, loads and arithmetic on one-dimensional vectors.
 #include "passes/Lowering/VectorBuilder.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -86,6 +88,17 @@ void VectorBuilder::storeFirst(Value value, Value buffer, Value at, int64_t coun
     return store(value, buffer, at);
   vector::MaskedStoreOp::create(builder, buffer, at, firstLanes(*this, count), value);
 }
+Value VectorBuilder::loadIntegers(Value buffer, Value at) {
+  return vector::LoadOp::create(builder, integers, buffer, at);
+}
+Value VectorBuilder::gather(Value buffer, Value at, Value indices, Value mask) {
+  auto type = cast<ShapedType>(buffer.getType()).getElementType();
+  auto result = VectorType::get({lanes}, type);
+  if (!mask)
+    mask = firstLanes(*this, lanes);
+  Value none = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(result)));
+  return vector::GatherOp::create(builder, result, buffer, ValueRange{at}, indices, mask, none);
+}
 Value VectorBuilder::view(Value bytes, Value offset, int64_t floats) {
   auto type = MemRefType::get({ShapedType::kDynamic}, f32);
   return memref::ViewOp::create(builder, type, bytes, offset, ValueRange{index(floats)});
@@ -144,6 +157,38 @@ Value VectorBuilder::laneNumbers() {
   for (int64_t lane = 0; lane < lanes; ++lane)
     numbers.push_back(lane);
   return arith::ConstantOp::create(builder, DenseElementsAttr::get(integers, ArrayRef<int32_t>(numbers)));
+}
+Value VectorBuilder::integer(int32_t value) {
+  return arith::ConstantOp::create(builder, DenseElementsAttr::get(integers, value));
+}
+Value VectorBuilder::permute(Value x, Value pattern) {
+  StringRef name = lanes == 16 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx2.permps";
+  return LLVM::CallIntrinsicOp::create(builder, vector, builder.getStringAttr(name), ValueRange{x, pattern})
+      .getResult(0);
+}
+Value VectorBuilder::integerTable(ArrayRef<int32_t> values) {
+  auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  auto attribute = DenseElementsAttr::get(
+      RankedTensorType::get({static_cast<int64_t>(values.size())}, builder.getI32Type()), values);
+  auto type = MemRefType::get({static_cast<int64_t>(values.size())}, builder.getI32Type());
+  size_t count = 0;
+  memref::GlobalOp found;
+  for (auto global : module.getOps<memref::GlobalOp>()) {
+    count += global.getSymName().starts_with("row_table_");
+    if (!found && global.getInitialValueAttr() == attribute)
+      found = global;
+  }
+  if (!found) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    found = memref::GlobalOp::create(builder, "row_table_" + std::to_string(count), builder.getStringAttr("private"),
+                                     type, attribute, /*constant=*/true,
+                                     /*alignment=*/builder.getI64IntegerAttr(64));
+  }
+  return memref::GetGlobalOp::create(builder, type, found.getSymName());
+}
+Value VectorBuilder::tableElement(Value table, Value at) {
+  return arith::IndexCastOp::create(builder, builder.getIndexType(), memref::LoadOp::create(builder, table, at));
 }
 Value VectorBuilder::broadcastIndex(Value x) {
   Value narrow = arith::IndexCastOp::create(builder, builder.getI32Type(), x);

@@ -1,0 +1,25 @@
+// How an operand is walked in flat positions and strides, and the axes of a position.
+#pragma once
+#include "dialect/Subscript/Expr.h"
+
+namespace skewer {
+
+/// A flat element offset base(leading axes) + query*i + key*j + depth*d, strides in elements.
+struct Walk {
+  unsigned argument = 0;      // number in operandsOf(attention)
+  subscript::Expr base;       // over the leading axes
+  int64_t query = 0, key = 0; // for one step of the flat query or key position
+  int64_t depth = 0;          // for one step of the contracted (or value) axis
+
+  bool operator==(const Walk &o) const {
+    return argument == o.argument && base == o.base && query == o.query && key == o.key && depth == o.depth;
+  }
+};
+
+/// One axis of the query or key dimension: position = (flat floordiv inner) mod extent.
+struct MapAxis {
+  int64_t extent = 1, inner = 1;
+  bool isWhole(int64_t positions) const { return inner == 1 && extent == positions; }
+};
+
+} // namespace skewer
