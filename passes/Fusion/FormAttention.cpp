@@ -3,6 +3,7 @@
 #include "mlir/IR/Builders.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Factorise.h"
+#include "passes/Fusion/ValueSide.h"
 #include "passes/Passes.h"
 
 namespace skewer {
@@ -27,19 +28,23 @@ bool isReserved(const std::string &name) {
           (name.size() == 2 && name[1] >= 'x' && name[1] <= 'z'));
 }
 
-/// One softmax with the einsum that applies it to the values, on its way to one attention.
+/// One softmax with the einsum that applies it to the values, and what else is made of its weights, on its way to one
+/// attention.
 class Candidate {
 public:
-  Candidate(SoftmaxOp softmax, EinsumOp product) : softmax(softmax), product(product) {}
+  Candidate(SoftmaxOp softmax, EinsumOp product, const WeightUses &uses)
+      : softmax(softmax), product(product), uses(uses) {}
 
   /// Nothing is changed unless all of it succeeds; otherwise `why` says what kept it from fusing.
   bool form(std::string &why) {
-    return findRoles(why) && expandScore(why) && dropQueryOnly() && factorise() && build(why);
+    return findRoles(why) && expandScore(why) && expandValues(why) && dropQueryOnly() && factorise() && build(why);
   }
 
 private:
   bool findRoles(std::string &why);
   bool expandScore(std::string &why);
+  bool expandValues(std::string &why);
+  TermOp buildTerm(OpBuilder &, const Summand &) const;
   bool sizesAxis(const Factor &, const std::string &axis, const AxisSizes &contracted) const;
   bool dropQueryOnly();
   bool factorise();
@@ -49,7 +54,10 @@ private:
 
   SoftmaxOp softmax;
   EinsumOp product;
-  size_t weightOperand = 0;
+  const WeightUses &uses;
+  double valueScale = 1; // of the product, and as a tensor
+  Value valueFactor;
+  size_t weightOperand = 0, keyDimension = 0;
   std::vector<std::string> leading, query, key, valueAxes;
   std::vector<int64_t> queryDimensions; // sizes of the score's dimensions that are queries
   AxisSizes sizes;                      // of leading, query, key and value axes
@@ -57,7 +65,7 @@ private:
   std::optional<Expr> mask;
   Summand value{UnknownLoc()};     // one factor: the values
   std::vector<Expr> resultIndices; // of the product's result
-  std::vector<Summand> terms;
+  std::vector<Summand> terms, valueTerms;
 };
 
 bool Candidate::findRoles(std::string &why) {
@@ -93,6 +101,8 @@ bool Candidate::findRoles(std::string &why) {
       valueSymbols.insert(symbol);
   for (const Dimension &dimension : *resolved.spec.result)
     kept.insert(dimension.axes.begin(), dimension.axes.end());
+
+  this->keyDimension = keyDimension;
 
   // The role of each dimension of the weights; all axes of a dimension must have the same one.
   std::vector<int64_t> shape = shapeOf(softmax.getInput());
@@ -251,6 +261,11 @@ bool Candidate::sizesAxis(const Factor &factor, const std::string &axis, const A
 bool Candidate::expandScore(std::string &why) {
   ExpansionOptions options;
   options.products = true;
+  // A table with zeros around it is one that is read under a guard. Padding of keys or queries is no such thing.
+  options.guards = [](const Expr &inside) {
+    std::set<std::string> symbols = symbolsOf(inside);
+    return symbols == std::set<std::string>{"i", "j"};
+  };
   options.plain.insert(leading.begin(), leading.end());
   Expansion expansion(domainOf(sizes), mask, options);
   terms = expansion.expand(softmax.getInput(), at);
@@ -273,7 +288,41 @@ bool Candidate::expandScore(std::string &why) {
   return true;
 }
 
+/// What the other products of the weights add to the value of a query and a key.
+bool Candidate::expandValues(std::string &why) {
+  WeightIndices indices{at, keyDimension, sizes, mask};
+  for (const WeightedSummand &one : uses.products)
+    if (one.tensor == product.getResult())
+      valueScale = one.scale, valueFactor = one.factor;
+  if (valueScale == 0 || (valueScale != 1 && !valueFactor)) {
+    why = "the product with the values is scaled in several steps";
+    return false;
+  }
+  ExpansionOptions options;
+  options.products = options.uneven = true;
+  options.plain.insert(leading.begin(), leading.end());
+  options.guards = [](const Expr &) { return true; };
+  Expansion expansion(domainOf(sizes), std::nullopt, options), masked(domainOf(sizes), mask);
+  for (const WeightedSummand &one : uses.products) {
+    if (one.tensor == product.getResult())
+      continue;
+    for (const Summand &summand : expansion.expand(one.tensor, resultIndices)) {
+      auto term = asValueTerm(summand, softmax.getResult(), indices, why);
+      if (!term)
+        return false;
+      term->scale *= one.scale / valueScale;
+      term->guard = masked.predicate(term->guard); // masked keys weigh nothing
+      if (!term->guard.isConstant(0) && term->scale != 0)
+        valueTerms.push_back(std::move(*term));
+    }
+  }
+  return true;
+}
+
 bool Candidate::dropQueryOnly() {
+  // With a single key nothing depends on the key, and yet a NaN or an infinity of its score is one of the result.
+  if (sizes["j"] == 1 && !terms.empty())
+    return true;
   std::vector<Summand> left;
   for (Summand &term : terms) {
     std::set<std::string> symbols = symbolsOf(term.guard);
@@ -307,6 +356,8 @@ std::vector<Expr *> Candidate::expressions() {
     all.push_back(&summand.guard);
   };
   for (Summand &term : terms)
+    add(term);
+  for (Summand &term : valueTerms)
     add(term);
   add(value);
   if (mask)
@@ -378,8 +429,29 @@ Einsum Candidate::nameContracted(const Summand &term, AxisSizes &all, Substituti
   return spec;
 }
 
+TermOp Candidate::buildTerm(OpBuilder &builder, const Summand &term) const {
+  AxisSizes axes;
+  Substitution names;
+  Einsum spec = nameContracted(term, axes, names);
+  SmallVector<Value> operands;
+  for (const Factor &factor : term.factors)
+    operands.push_back(factor.operand);
+  std::optional<Expr> factor = term.value;
+  if (factor && factor->isConstant(1) && !operands.empty())
+    factor.reset();
+  if (!factor && operands.empty())
+    factor = Expr(1);
+  Expr guard = canonicalGuard(term.guard, query, key, domainOf(sizes));
+  auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
+  auto op =
+      TermOp::create(builder, term.location, text(print(spec)), guard.isConstant(1) ? StringAttr() : text(print(guard)),
+                     factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands);
+  bindIndices(op);
+  return op;
+}
+
 bool Candidate::build(std::string &why) {
-  OpBuilder builder(product);
+  OpBuilder builder(uses.root.getDefiningOp());
   auto axis = [](const std::vector<std::string> &names) {
     Dimension dimension;
     dimension.axes = names;
@@ -404,29 +476,20 @@ bool Candidate::build(std::string &why) {
   AxisSizes all;
   Substitution none;
   Einsum valueSpec = nameContracted(value, all, none);
-  // Axes of one element, a single key or values one wide, are read at the constant 0. Each stands for a dimension of one
-  // element; which of several makes no difference.
-  std::vector<std::string> unread;
-  if (key.size() == 1 && sizes[key[0]] == 1)
-    unread.push_back(key[0]);
-  for (const std::string &name : valueAxes)
-    if (sizes[name] == 1)
-      unread.push_back(name);
-  llvm::erase_if(unread, [&](const std::string &name) { return llvm::is_contained(valueSpec.axes(), name); });
-  std::vector<int64_t> extents = shapeOf(value.factors[0].operand);
-  for (auto [dimension, extent] : llvm::zip(llvm::reverse(valueSpec.operands[0]), llvm::reverse(extents)))
-    if (!unread.empty() && !dimension.isProduct() && dimension.index.isConstant(0) && extent == 1) {
-      dimension = axis({unread.back()});
-      unread.pop_back();
-    }
+  // Single keys and values one wide are read at the constant 0.
+  std::vector<std::string> single;
+  for (const std::vector<std::string> &names : {key, valueAxes})
+    llvm::copy_if(names, std::back_inserter(single), [&](const std::string &name) { return sizes[name] == 1; });
+  restoreSingles(valueSpec.operands[0], shapeOf(value.factors[0].operand), single);
   valueSpec.result = result;
   std::string rearrangement;
   Dimensions wanted;
-  for (auto [place, index] : llvm::enumerate(resultIndices)) {
-    // The index of an axis of one element is the constant 0: it is the axis that stands in that place.
-    bool single = index.isConstant(0) && place < result.size() && shape[place] == 1;
-    wanted.push_back(single ? result[place] : dimensionFor(index, sizes));
-  }
+  for (const Expr &index : resultIndices)
+    wanted.push_back(dimensionFor(index, sizes));
+  single.clear();
+  for (const Dimension &dimension : result)
+    llvm::copy_if(dimension.axes, std::back_inserter(single), [&](const std::string &name) { return sizes[name] == 1; });
+  restoreSingles(wanted, shapeOf(product.getResult()), single);
   // The result as the program has it: the same, or another order or grouping of axes.
   bool same = print(wanted) == print(result);
   Einsum reorder;
@@ -457,37 +520,26 @@ bool Candidate::build(std::string &why) {
   bindIndices(attention);
   Block *body = builder.createBlock(&attention.getScore());
   builder.setInsertionPointToStart(body);
-  for (const Summand &term : terms) {
-    AxisSizes axes;
-    Substitution names;
-    Einsum spec = nameContracted(term, axes, names);
-    SmallVector<Value> operands;
-    for (const Factor &factor : term.factors)
-      operands.push_back(factor.operand);
-    std::optional<Expr> factor = term.value;
-    if (factor && factor->isConstant(1) && !operands.empty())
-      factor.reset();
-    if (!factor && operands.empty())
-      factor = Expr(1);
-    bindIndices(TermOp::create(builder, term.location, text(print(spec)),
-                               term.guard.isConstant(1) ? StringAttr() : text(print(term.guard)),
-                               factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale),
-                               operands));
-  }
-  builder.setInsertionPoint(product);
+  for (const Summand &term : terms)
+    buildTerm(builder, term);
+  if (!valueTerms.empty())
+    builder.createBlock(&attention.getValues());
+  for (const Summand &term : valueTerms)
+    buildTerm(builder, term);
+  builder.setInsertionPoint(uses.root.getDefiningOp());
   Value output = attention.getResult();
   if (!same)
     output =
         RearrangeOp::create(builder, product.getLoc(), product.getType(), text(print(reorder)),
                             querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes), output);
-  product.getResult().replaceAllUsesWith(output);
-  product.erase();
+  replaceSum(builder, uses, output, valueScale == 1 ? Value() : valueFactor);
   return true;
 }
 
 struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
+    eraseDead(function);
     SmallVector<SoftmaxOp> softmaxes;
     function.walk([&](SoftmaxOp op) { softmaxes.push_back(op); });
     std::string reasons;
@@ -512,16 +564,20 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
   }
 
   static bool formFrom(SoftmaxOp softmax, std::string &why) {
-    if (!softmax.getResult().hasOneUse()) {
-      why = softmax.getResult().use_empty() ? "the weights are not used" : "the weights are used more than once";
+    auto uses = findWeightUses(softmax, why);
+    if (!uses)
       return false;
+    why = "the weights do not go into an einsum with the values";
+    std::string first;
+    for (EinsumOp product : productsWithValues(*uses, softmax)) {
+      if (Candidate(softmax, product, *uses).form(why))
+        return true;
+      if (first.empty())
+        first = why;
     }
-    auto product = dyn_cast<EinsumOp>(*softmax.getResult().user_begin());
-    if (!product) {
-      why = "the weights do not go into an einsum with the values";
-      return false;
-    }
-    return Candidate(softmax, product).form(why);
+    if (!first.empty())
+      why = first;
+    return false;
   }
 };
 } // namespace

@@ -67,9 +67,9 @@ func.func @merged_heads(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor
 
 // -----
 // What cannot be fused stays, and the function says why.
-// REMARK: not fused: the weights are used more than once; scores of [4,4] are held in memory
+// REMARK: not fused: the weights are used more than once, and not in a sum of products; scores of [4,4] are held in memory
 // CHECK-LABEL: func.func @unfused
-// CHECK-SAME: attributes {attn.unfused = "the weights are used more than once; scores of [4,4] are held in memory"}
+// CHECK-SAME: attributes {attn.unfused = "the weights are used more than once, and not in a sum of products; scores of [4,4] are held in memory"}
 // CHECK: attn.softmax
 func.func @unfused(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x4xf32>) {
   %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
@@ -134,4 +134,109 @@ func.func @indices(%q: tensor<?x2x8x4xf32>, %k: tensor<?x2x8x4xf32>, %v: tensor<
   %o = attn.einsum "b h i j, b h j d -> b h i d"(%p, %v)
       : (tensor<?x2x8x8xf32>, tensor<?x2x8x4xf32>) -> tensor<?x2x8x4xf32>
   return %o : tensor<?x2x8x4xf32>
+}
+
+// -----
+// What else is summed over the weights is added to the values: a window of relative values (VITS).
+// CHECK-LABEL: func.func @relative_values
+// CHECK-NEXT: attn.attention "h i j" value "h j e -> h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: } values {
+// CHECK-NEXT: attn.term "(j - i + 1) e"(%arg3) scale 1.000000e+00 where "abs(j - i) <= 1" : tensor<3x8xf32>
+// CHECK-NEXT: } : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
+// CHECK-NEXT: return
+func.func @relative_values(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %t: tensor<3x8xf32>) -> tensor<2x4x8xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %near = attn.einsum "h i j, (j - i + 1) d -> h i d" where "abs(j - i) <= 1"(%p, %t) : (tensor<2x4x4xf32>, tensor<3x8xf32>) -> tensor<2x4x8xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %r = arith.addf %o, %near : tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}
+
+// -----
+// The same as published code says it: absolute to relative by pad, reshape and slice, the window as a padded table.
+// CHECK-LABEL: func.func @absolute_to_relative
+// CHECK-NEXT: attn.attention "h i j" value "h j e -> h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: } values {
+// CHECK-NEXT: attn.term "(j - i + 1) e"(%arg3) scale 1.000000e+00 where "abs(j - i) <= 1" : tensor<3x8xf32>
+// CHECK-NEXT: } : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
+// CHECK-NEXT: return
+func.func @absolute_to_relative(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %t: tensor<3x8xf32>) -> tensor<2x4x8xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %a = attn.pad %p low [0, 0, 0] high [0, 0, 3] : tensor<2x4x4xf32> to tensor<2x4x7xf32>
+  %b = attn.reshape %a : tensor<2x4x7xf32> to tensor<2x28xf32>
+  %c = attn.pad %b low [0, 4] high [0, 0] : tensor<2x28xf32> to tensor<2x32xf32>
+  %d = attn.reshape %c : tensor<2x32xf32> to tensor<2x4x8xf32>
+  %x = attn.slice %d offsets [0, 0, 1] strides [1, 1, 1] : tensor<2x4x8xf32> to tensor<2x4x7xf32>
+  %full = attn.pad %t low [2, 0] high [2, 0] : tensor<3x8xf32> to tensor<7x8xf32>
+  %near = attn.einsum "h i r, r d -> h i d"(%x, %full) : (tensor<2x4x7xf32>, tensor<7x8xf32>) -> tensor<2x4x8xf32>
+  %r = arith.addf %o, %near : tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}
+
+// -----
+// Clamped offsets under a causal mask, a second tensor of values, scales; the tensor that is added stays outside.
+// CHECK-LABEL: func.func @sum_of_products
+// CHECK: %[[O:.*]] = attn.attention "i j" where "j <= i" value "j e -> i e"(%arg2) score {
+// CHECK: } values {
+// CHECK-NEXT: attn.term "(clamp(j - i, -2, 0) + 2) e"(%arg3) scale -5.000000e-01 : tensor<3x8xf32>
+// CHECK-NEXT: attn.term "j e"(%arg4) scale 2.500000e-01 : tensor<4x8xf32>
+// CHECK-NEXT: }
+// CHECK-NEXT: %[[S:.*]] = arith.mulf %[[O]], %{{.*}} : tensor<4x8xf32>
+// CHECK-NEXT: %[[R:.*]] = arith.addf %[[S]], %arg0 : tensor<4x8xf32>
+// CHECK-NEXT: return %[[R]]
+func.func @sum_of_products(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>, %t: tensor<3x8xf32>, %w: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %two = arith.constant dense<2.0> : tensor<4x8xf32>
+  %half = arith.constant dense<0.5> : tensor<4x8xf32>
+  %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  %p = attn.softmax "i j" over "j" where "j <= i"(%s) : tensor<4x4xf32>
+  %o = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %twice = arith.mulf %o, %two : tensor<4x8xf32>
+  %near = attn.einsum "i j, (clamp(j - i, -2, 0) + 2) d -> i d"(%p, %t) : (tensor<4x4xf32>, tensor<3x8xf32>) -> tensor<4x8xf32>
+  %more = attn.einsum "i j, j d -> i d"(%p, %w) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %less = arith.mulf %more, %half : tensor<4x8xf32>
+  %a = arith.subf %twice, %near : tensor<4x8xf32>
+  %b = arith.addf %a, %q : tensor<4x8xf32>
+  %r = arith.addf %b, %less : tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// -----
+// Per axis of a map.
+// CHECK-LABEL: func.func @axes
+// CHECK-NEXT: attn.attention "(iy ix) (jy jx)"
+// CHECK: } values {
+// CHECK-NEXT: attn.term "(jy - iy + 1) e"(%arg1) scale 1.000000e+00 : tensor<3x8xf32>
+// CHECK-NEXT: attn.term "(ix - jx + 2) e"(%arg2) scale 1.000000e+00 : tensor<5x8xf32>
+// CHECK-NEXT: }
+func.func @axes(%q: tensor<6x8xf32>, %y: tensor<3x8xf32>, %x: tensor<5x8xf32>) -> tensor<6x8xf32> {
+  %s = attn.einsum "i d, j d -> i j"(%q, %q) : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<6x6xf32>
+  %p = attn.softmax "i j" over "j"(%s) : tensor<6x6xf32>
+  %o = attn.einsum "i j, j d -> i d"(%p, %q) : (tensor<6x6xf32>, tensor<6x8xf32>) -> tensor<6x8xf32>
+  %a = attn.einsum "(iy ix) (jy jx), (jy - iy + 1) d -> (iy ix) d" sizes {iy = 2 : i64, ix = 3 : i64, jy = 2 : i64, jx = 3 : i64}(%p, %y) : (tensor<6x6xf32>, tensor<3x8xf32>) -> tensor<6x8xf32>
+  %b = attn.einsum "(iy ix) (jy jx), (ix - jx + 2) d -> (iy ix) d" sizes {iy = 2 : i64, ix = 3 : i64, jy = 2 : i64, jx = 3 : i64}(%p, %x) : (tensor<6x6xf32>, tensor<5x8xf32>) -> tensor<6x8xf32>
+  %c = arith.addf %o, %a : tensor<6x8xf32>
+  %r = arith.addf %c, %b : tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}
+
+// -----
+// Reading the weights of another query is no sum over this one's keys.
+// REMARK: not fused: the weights are read in a way that is no sum over keys; scores of [4,4] are held in memory
+// CHECK-LABEL: func.func @other_query
+// CHECK: attn.softmax
+func.func @other_query(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.einsum "i d, j d -> i j"(%q, %q) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
+  %o = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a = attn.pad %p low [0, 1] high [0, 0] : tensor<4x4xf32> to tensor<4x5xf32>
+  %b = attn.reshape %a : tensor<4x5xf32> to tensor<5x4xf32>
+  %c = attn.slice %b offsets [1, 0] strides [1, 1] : tensor<5x4xf32> to tensor<4x4xf32>
+  %n = attn.einsum "i j, j d -> i d"(%c, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %r = arith.addf %o, %n : tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
 }
