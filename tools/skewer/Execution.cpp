@@ -69,8 +69,8 @@ bool Execution::run() {
   int status = kernel->run(pointers, output.data(), sizes, exec);
   if (status == 0)
     return true;
-  llvm::errs() << "skewer: error: kernel '" << name << "' returned status " << status << ": " << statusText(status)
-               << "\n";
+  llvm::errs() << "skewer: error: kernel '" << name << "' returned status " << status << ": "
+               << statusText(status, kernelPlan) << "\n";
   return false;
 }
 
