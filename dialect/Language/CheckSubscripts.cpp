@@ -24,9 +24,7 @@ static std::string describe(const subscript::Assignment &point) {
 }
 
 /// Whether a constant table is part of the expression: a bucket function, whose far buckets a short layer never sees.
-static bool looksUp(const Expr &e) {
-  return e.kind() == subscript::Kind::Table || llvm::any_of(e.operands(), looksUp);
-}
+static bool looksUp(const Expr &e) { return e.kind() == subscript::Kind::Table || llvm::any_of(e.operands(), looksUp); }
 
 void Emitter::checkEinsum(attn::EinsumOp op) {
   auto found = einsumTexts.find(op);
@@ -74,8 +72,7 @@ void Emitter::checkEinsum(attn::EinsumOp op) {
       } else if (proof.outcome == subscript::Proof::Unknown) {
         error(written, "cannot prove that this stays inside " + range + " of " + name);
         noteMissingRanges(dimension.index);
-      } else if (proof.range && !looksUp(dimension.index) &&
-                 (proof.range->low > 0 || proof.range->high < rows.high)) {
+      } else if (proof.range && !looksUp(dimension.index) && (proof.range->low > 0 || proof.range->high < rows.high)) {
         diagnostics.note(written, "of " + range + " of " + name + " only " + std::to_string(proof.range->low) + ".." +
                                       std::to_string(proof.range->high) + " are ever read");
       }

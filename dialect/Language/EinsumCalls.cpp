@@ -48,8 +48,11 @@ std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &ca
     } while (end < text.size() && inner > 0);
     if (inner > 0)
       break;
-    // A name in parentheses as long as the call, so that places stay what they are, and a lone call is no axis; the same
-    // name for calls that read alike.
+    constexpr size_t kMaximumCalls = 1000; // each looks at the names of those before it
+    if (calls.size() >= kMaximumCalls)
+      break;
+    // A name in parentheses as long as the call, so that places stay what they are, and a lone call is no axis; the
+    // same name for calls that read alike.
     StringRef call = text.slice(at, end);
     size_t number = 0;
     std::string symbol;

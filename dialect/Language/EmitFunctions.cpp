@@ -82,8 +82,9 @@ Value Emitter::emitFunction(const Node &node) {
   auto whole = [&](size_t k) { return arguments[k].isWhole(); };
   auto number = [&](size_t k) { return arguments[k].number; };
   if ((name == "f32" || name == "f64") && !positions)
-    return error(node.operands[0]->text, "'" + name.str() + "' takes a function of positions, which is computed at compile time, found " +
-                                             describe(arguments[0]));
+    return error(node.operands[0]->text,
+                 "'" + name.str() + "' takes a function of positions, which is computed at compile time, found " +
+                     describe(arguments[0]));
   if (numbers) {
     if (name == "f64")
       return arguments[0];

@@ -42,7 +42,7 @@ bool Emitter::isFunctionOfPositions(const Value &value) {
 }
 
 Value Emitter::realValue(const Node &node, RealKind kind, ArrayRef<Value> operands) {
-  constexpr size_t kMaximumDepth = 400;
+  constexpr size_t kMaximumDepth = 400, kMaximumSize = 1 << 14;
   Value result;
   result.kind = ValueKind::Real;
   std::vector<RealPtr> functions;
@@ -57,6 +57,9 @@ Value Emitter::realValue(const Node &node, RealKind kind, ArrayRef<Value> operan
   if (result.function->depth > kMaximumDepth)
     return error(node.text, "this function of positions has more than " + std::to_string(kMaximumDepth) +
                                 " operations in one chain");
+  if (result.function->size > kMaximumSize) // schemes that use an argument twice double it
+    return error(node.text, "this function of positions, written out, has more than " + std::to_string(kMaximumSize) +
+                                " operations");
   return result;
 }
 
@@ -120,8 +123,8 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
     return std::nullopt;
   }
   if (auto operand = readOperand(*value.function)) {
-    error(node.text, what + ", but this function is computed at compile time and reads the index operand '" + *operand +
-                         "'");
+    error(node.text,
+          what + ", but this function is computed at compile time and reads the index operand '" + *operand + "'");
     diagnostics.note("whole numbers, positions and elements of index operands may be added, multiplied and compared");
     return std::nullopt;
   }
@@ -159,8 +162,8 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
 /// Arithmetic on positions stays arithmetic, which fusion takes for a factor; every other function becomes a constant
 /// tensor over the offsets that it depends on, evaluated in double precision and rounded once.
 Value Emitter::realTensor(const Node &node, const Value &value) {
-  auto forms = isArithmetic(*value.function) || readOperand(*value.function) ? std::nullopt
-                                                                             : smallForms(node, value, false);
+  auto forms =
+      isArithmetic(*value.function) || readOperand(*value.function) ? std::nullopt : smallForms(node, value, false);
   if (!forms)
     return diagnostics.hasErrors() ? Value() : emitReal(node, *value.function, value);
   std::vector<float> numbers;

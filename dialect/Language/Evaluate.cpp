@@ -351,8 +351,8 @@ Value Emitter::evaluateCall(const Node &node) {
     return (this->*form->second)(node);
   if (isFunction(node.name))
     return emitFunction(node);
-  std::vector<std::string> names = {"exp",   "log",    "sqrt", "sigmoid", "tanh", "relu",  "abs",   "min",  "max",
-                                    "clamp", "select", "len",  "sin",     "cos",  "rsqrt", "floor", "ceil", "erf",  "f32",  "f64"};
+  std::vector<std::string> names = {"exp",    "log", "sqrt", "sigmoid", "tanh",  "relu",  "abs",  "min", "max", "clamp",
+                                    "select", "len", "sin",  "cos",     "rsqrt", "floor", "ceil", "erf", "f32", "f64"};
   for (const auto &[name, form] : forms)
     names.push_back(name.str());
   for (const auto &[name, definition] : schemes)

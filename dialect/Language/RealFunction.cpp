@@ -7,8 +7,10 @@ namespace skewer::language {
 using subscript::Expr;
 
 static RealPtr finish(RealFunction f) {
-  for (const RealPtr &operand : f.operands)
+  for (const RealPtr &operand : f.operands) {
     f.depth = std::max(f.depth, operand->depth + 1);
+    f.size = __builtin_add_overflow(f.size, operand->size, &f.size) ? SIZE_MAX : f.size;
+  }
   return std::make_shared<const RealFunction>(std::move(f));
 }
 

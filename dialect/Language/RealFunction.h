@@ -56,7 +56,7 @@ struct RealFunction {
   std::vector<RealPtr> operands;
   bool whole = false;         // takes whole numbers only
   const Node *node = nullptr; // where it is written
-  size_t depth = 1;
+  size_t depth = 1, size = 1; // of the tree that it is written out as; the size saturates
 };
 
 RealPtr makeReal(double number, bool whole, const Node *);

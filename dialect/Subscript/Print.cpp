@@ -93,7 +93,8 @@ public:
   }
 
 private:
-  /// [5 x 64, 4, 3..0]: values that repeat and values that count up or down by one, so that a long table is a short text.
+  /// [5 x 64, 4, 3..0]: values that repeat and values that count up or down by one, so that a long table is a short
+  /// text.
   static std::string runs(const std::vector<int64_t> &values) {
     std::string text;
     for (size_t k = 0; k < values.size();) {
@@ -154,7 +155,8 @@ std::string abbreviateTables(std::string_view text) {
       result += text[at++];
       continue;
     }
-    result += "[" + std::string(runs.substr(0, runs.find(','))) + ", …" + std::string(runs.substr(runs.rfind(','))) + "]";
+    result +=
+        "[" + std::string(runs.substr(0, runs.find(','))) + ", …" + std::string(runs.substr(runs.rfind(','))) + "]";
     at = close + 1;
   }
   return result;

@@ -213,6 +213,16 @@ TEST(CompileTime, WhatAnIndexCannotBe) {
               "needs a size known at compile time; 'm' has the run-time size 'n'");
 }
 
+TEST(CompileTime, FunctionsThatDouble) {
+  std::string text = "scheme twice(d) = d * (d - 1) / 3\n";
+  std::string call = "j";
+  for (int n = 0; n < 24; ++n)
+    call = "twice(" + call + ")";
+  EXPECT_SAYS(
+      rejected(text + "kernel k(t : f32[8]) -> f32[8] {\n  x = einsum(\"j -> j\", t)\n  return x * " + call + "\n}\n"),
+      "this function of positions, written out, has more than 16384 operations");
+}
+
 TEST(CompileTime, FunctionsByName) {
   // A function that has a name, inside a text and as a condition.
   Imported r = import(
