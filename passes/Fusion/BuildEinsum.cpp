@@ -21,6 +21,25 @@ std::vector<std::string> skewer::dimensionNames(size_t rank) {
   return names;
 }
 
+void skewer::restoreSingles(Dimensions &dimensions, const std::vector<int64_t> &extents,
+                            std::vector<std::string> axes) {
+  for (const Dimension &dimension : dimensions)
+    llvm::erase_if(axes, [&](const std::string &axis) { return llvm::is_contained(dimension.axes, axis); });
+  for (size_t place = dimensions.size(); place-- > 0 && !axes.empty();) {
+    Dimension &dimension = dimensions[place];
+    if (dimension.isProduct() || !dimension.index.isConstant(0) || place >= extents.size() || extents[place] != 1)
+      continue;
+    dimension = Dimension();
+    dimension.axes = {axes.back()};
+    axes.pop_back();
+  }
+  for (Dimension &dimension : dimensions)
+    if (dimension.isProduct()) {
+      dimension.axes.insert(dimension.axes.begin(), axes.begin(), axes.end());
+      return;
+    }
+}
+
 namespace {
 void eachExpression(Summand &summand, llvm::function_ref<void(Expr &)> visit) {
   for (Factor &factor : summand.factors)

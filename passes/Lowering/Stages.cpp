@@ -56,6 +56,14 @@ void skewer::absorbRearrangements(func::FuncOp function) {
     if (!value || !moved || !value->result || !moved->result || moved->operands.size() != 1 ||
         subscript::print(*value->result) != subscript::print(moved->operands[0]) || !fusedShape(attention, reason))
       continue;
+    // An axis of one element may be left out by a rearrangement, but not by the values' spec, which names the space.
+    subscript::Einsum result;
+    result.operands = {*moved->result};
+    std::vector<std::string> named = result.axes();
+    auto isNamed = [&](const std::string &axis) { return llvm::is_contained(named, axis); };
+    if (!llvm::all_of(value->result.value(),
+                      [&](const subscript::Dimension &d) { return llvm::all_of(d.axes, isNamed); }))
+      continue;
     std::string before = attention.getValueSpec().str();
     Type type = attention.getResult().getType();
     value->result = moved->result;
