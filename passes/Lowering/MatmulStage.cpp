@@ -87,8 +87,10 @@ void Kernel::packRows(const MatmulPlan &product, const Factor &rows, const std::
     if (whole < length)
       v.store(v.loadFirst(memory, v.add(from, whole), length - whole), target, v.add(to, whole));
   };
-  for (const std::string &axis : matmul.depthAxes)
-    symbols[axis] = index(0);
+  // Rows may be read along a column's axis too where that has one element.
+  for (const std::vector<std::string> *axes : {&matmul.depthAxes, &matmul.columnAxes})
+    for (const std::string &axis : *axes)
+      symbols[axis] = index(0);
   if (matmul.rowDepthStride == 1)
     return run(position(*rows.storage, rows.subscripts, symbols), base, matmul.depth);
   // Not one run: the innermost axis at a time, if that is one.
