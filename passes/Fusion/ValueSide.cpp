@@ -355,10 +355,12 @@ Expr skewer::canonicalGuard(const Expr &guard, const std::vector<std::string> &q
   Expr i = Expr::symbol(query[0]), j = Expr::symbol(key[0]);
   if (interval->low == -interval->high && interval->high > 0)
     return lessEqual(abs(j - i), Expr(interval->high));
-  Expr result = 1;
+  std::optional<Expr> result;
   if (interval->low != INT64_MIN)
-    result = logicalAnd(result, interval->low == 0 ? lessEqual(i, j) : lessEqual(i + Expr(interval->low), j));
-  if (interval->high != INT64_MAX)
-    result = logicalAnd(result, interval->high == 0 ? lessEqual(j, i) : lessEqual(j, i + Expr(interval->high)));
-  return result;
+    result = interval->low == 0 ? lessEqual(i, j) : lessEqual(i + Expr(interval->low), j);
+  if (interval->high != INT64_MAX) {
+    Expr below = interval->high == 0 ? lessEqual(j, i) : lessEqual(j, i + Expr(interval->high));
+    result = result ? logicalAnd(*result, below) : below;
+  }
+  return result.value_or(Expr(1));
 }

@@ -397,8 +397,13 @@ std::optional<AttentionShape> Analyzer::run() {
   shape.value = *valueWalk;
   shape.result = *resultWalk;
 
-  if (!attention.getValues().empty() && !attention.getValues().front().empty())
-    return reason = "terms of the values are computed by rows", std::nullopt;
+  for (TermOp term : attention.getValues().getOps<TermOp>()) {
+    auto found =
+        valueTermOf(term, term.getInputs().empty() ? 0 : argumentOf(term.getInputs().front()), space, reason);
+    if (!found)
+      return std::nullopt;
+    shape.valueTerms.push_back(std::move(*found));
+  }
   for (Operation &operation : attention.getScore().front())
     if (auto term = dyn_cast<TermOp>(operation))
       if (!addTerm(term, shape))

@@ -3,6 +3,7 @@
 #pragma once
 #include "passes/Lowering/BiasKind.h"
 #include "passes/Lowering/RowTerm.h"
+#include "passes/Lowering/ValueTerm.h"
 #include "passes/Lowering/Walk.h"
 #include <optional>
 
@@ -56,6 +57,7 @@ struct AttentionShape {
   std::vector<RowTerm> rows;
   std::vector<OtherTerm> others;
   std::vector<TermRole> roles; // of each term of the score, in its order
+  std::vector<ValueTerm> valueTerms; // in their order
   Walk value, result;          // depth: along the value width
   /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
   std::optional<subscript::Range> visible;

@@ -89,6 +89,7 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
         b.loop(firstOfGroup, b.add(firstOfGroup, tileRows), 1,
                [&](Value row) { rowSoftmax(row, lowKey, lowVector, highVector); });
         accumulateValues(group, firstRow, lowKey, low, high);
+        addValueTerms(group, firstRow, lowKey, low, high);
       };
       if (shape.visible || lowVisible)
         b.when(b.less(low, high), body);
@@ -176,6 +177,7 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
       kernel.packKeys();
       kernel.packRowKeys();
       kernel.packValues();
+      kernel.packValueTerms();
       kernel.prepareHead();
     });
     kernel.findVisible();
@@ -186,6 +188,7 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
       kernel.valueBase = kernel.baseOf(kernel.shape.value.base);
       kernel.valueStride = kernel.shape.value.key;
     }
+    kernel.enterHeadOfValueTerms();
     kernel.testValues();
     Value low = b.mul(chunk, kernel.rowsPerItem);
     Value high = b.minimum(b.add(low, kernel.rowsPerItem), b.index(kernel.shape.queries));

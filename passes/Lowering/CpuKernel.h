@@ -11,6 +11,7 @@
 //   scoreTile        the matmul, plus a (skewed) load of each window, prepared line, table or row
 //   rowSoftmax       running maximum, exp2, sums
 //   accumulateValues probabilities × values
+//   addValueTerms    probabilities × rows of tables that positions pick
 //
 // Nothing here grows with queries × keys. Sources: Dao 2022 (arXiv:2205.14135) for the online softmax; Huang 2018
 // (arXiv:1809.04281) section 3.4.1 for the skew that the start address of a load replaces.
@@ -19,6 +20,7 @@
 #include "passes/Lowering/EmitIndex.h"
 #include "passes/Lowering/PhaseFunction.h"
 #include "passes/Lowering/RowPlan.h"
+#include "passes/Lowering/ValuePlan.h"
 #include "passes/Lowering/VectorBuilder.h"
 
 namespace skewer {
@@ -74,6 +76,7 @@ struct CpuKernel {
   std::vector<PackedTable> tables;
   std::vector<PreparedBias> prepared;
   std::vector<RowPlan> rowPlans;
+  std::vector<ValuePlan> valuePlans;
   Buffer packedKeys, packedValues, queries, scores, accumulators, maxima, sums, scales, line;
   int64_t localBytes = 0, sharedBytes = 0;
 
@@ -100,6 +103,7 @@ struct CpuKernel {
   void planWorkspace();
   void planPrepared();
   void planRows();
+  void planValueTerms();
   void openBuffers();
   bool isContentRepeated(unsigned term) const; // its queries stand there already
   bool readsWhole(const OffsetTerm &term) const {
@@ -164,6 +168,22 @@ struct CpuKernel {
                  bool last);
   void rowSoftmax(mlir::Value row, mlir::Value lowKey, mlir::Value lowVector, mlir::Value highVector);
   void accumulateValues(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low, mlir::Value high);
+  // Terms of the values (ValueTerms.cpp); `number` is that of shape.valueTerms.
+  void openValueTerms();
+  void packValueTerms();
+  void enterHeadOfValueTerms();
+  mlir::Value addValueTables(mlir::Value sum);
+  void addValueTerms(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low, mlir::Value high);
+  void addRuns(unsigned number, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low,
+               mlir::Value high);
+  void addAxisRuns(unsigned number, mlir::Value row, mlir::Value position, mlir::Value lowKey, mlir::Value low,
+                   mlir::Value high);
+  void addPairs(unsigned number, mlir::Value row, mlir::Value position, mlir::Value lowKey, mlir::Value low,
+                mlir::Value high);
+  void addToRow(mlir::Value row, const std::function<llvm::SmallVector<mlir::Value>(int64_t first, int64_t vectors,
+                                                                                    mlir::ValueRange)> &body);
+  mlir::Value sumOfWeights(mlir::Value low, mlir::Value high);
+  mlir::Value firstWeights(mlir::Value at, mlir::Value count);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
   void rowBlockBody(mlir::Value firstRow, mlir::Value rows);
 

@@ -57,6 +57,8 @@ void CpuKernel::planWorkspace() {
 
   packedKeys = reserve(localBytes, llvm::alignTo(keyVectors, tileVectors) * panelStride);
   bool copyValues = shape.value.depth != 1 || shape.width % lanes != 0;
+  for (const ValueTerm &term : shape.valueTerms)
+    copyValues |= term.kind == ValueKind::Key;
   packedValues = reserve(localBytes, copyValues ? shape.keys * widthVectors * lanes : 0);
   queries = reserve(localBytes, rowBlock * std::max<int64_t>(depth, 1));
   scores = reserve(localBytes, rowBlock * scoreStride);
@@ -64,6 +66,7 @@ void CpuKernel::planWorkspace() {
   maxima = reserve(localBytes, rowBlock * lanes);
   sums = reserve(localBytes, rowBlock);
   scales = reserve(localBytes, 2 * rowBlock);
+  planValueTerms();
   line = reserve(localBytes, lineBias ? llvm::alignTo(rowBlock, lanes) * lineStride : 0);
 
   for (const OffsetTerm &term : shape.offsets) {
@@ -108,6 +111,7 @@ void CpuKernel::openBuffers() {
   scalesBuffer = open(local, scales);
   if (lineBias)
     lineBuffer = open(local, line);
+  openValueTerms();
   for (const PreparedBias &bias : prepared) {
     preparedBuffers.push_back(open(bias.kind == BiasKind::Table ? shared : local, bias.buffer));
     gateBuffers.push_back(bias.gates.floats ? open(local, bias.gates) : Value());

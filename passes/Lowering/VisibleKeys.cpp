@@ -35,5 +35,6 @@ void CpuKernel::testValues() {
       sum = b.fma(b.load(valuesBuffer, b.add(at, v * lanes)), b.constant(0), sum);
     return SmallVector<Value>{sum};
   })[0];
+  sum = addValueTables(sum);
   valuesFinite = b.compare(arith::CmpFPredicate::ORD, b.reduceAdd(sum), b.constantScalar(0));
 }

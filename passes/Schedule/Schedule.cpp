@@ -28,6 +28,8 @@ SmallVector<StringAttr> strategiesOf(attn::AttentionOp attention, const Attentio
     offsets += role == TermRole::Offset;
     strategies.push_back(StringAttr::get(attention.getContext(), name));
   }
+  for (const ValueTerm &term : shape.valueTerms)
+    strategies.push_back(StringAttr::get(attention.getContext(), nameOf(term.kind)));
   return strategies;
 }
 
