@@ -3,6 +3,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "passes/Lowering/EmitIndex.h"
 #include "passes/Lowering/GenericKernel.h"
 
@@ -113,8 +114,18 @@ static Type likewise(Type shape, Type element) {
 }
 
 Value Kernel::widen(Value value) {
-  Type wide = likewise(value.getType(), b.getF32Type());
-  return wide == value.getType() ? value : arith::ExtFOp::create(b, wide, value).getResult();
+  Type type = value.getType(), wide = likewise(type, b.getF32Type());
+  if (wide == type)
+    return value;
+  if (!getElementTypeOrSelf(type).isBF16())
+    return arith::ExtFOp::create(b, wide, value);
+  // By hand as well: LLVM keeps vectors of bf16 from one iteration of a loop to the next, and where the processor has
+  // no such registers it rounds them again, by a call of the same library.
+  Type word = likewise(type, b.getI32Type()), half = likewise(type, b.getI16Type());
+  Value sixteen = arith::ConstantIntOp::create(b, 16, 32);
+  Value bits = arith::ExtUIOp::create(b, word, arith::BitcastOp::create(b, half, value));
+  bits = arith::ShLIOp::create(b, bits, isa<VectorType>(word) ? spread(sixteen) : sixteen);
+  return arith::BitcastOp::create(b, wide, bits);
 }
 
 Value Kernel::narrow(Value value, Type element) {
