@@ -43,10 +43,10 @@ func.func @swin(%t: tensor<2x9xf32>) -> tensor<2x4x4xf32> {
 }
 
 // -----
-// Clamped offsets, and indices that are no index expression.
+// Clamped offsets, and indices that are a table themselves.
 // CHECK-LABEL: func.func @clamped
-// CHECK: attn.einsum "({{.*}}) -> i j"
-// CHECK: attn.gather
+// CHECK: attn.einsum "(clamp(j - i, -1, 2) + 1) -> i j"
+// CHECK: attn.einsum "([1, 4, 0, 2][2*i + j]) -> i j"
 func.func @clamped(%t: tensor<5xf32>) -> (tensor<4x4xf32>, tensor<2x2xf32>) {
   %g = attn.gather %t dimension 0 indices dense<[[1, 2, 3, 3], [0, 1, 2, 3], [0, 0, 1, 2], [0, 0, 0, 1]]> : tensor<4x4xi64>
       : tensor<5xf32> to tensor<4x4xf32>
