@@ -59,7 +59,8 @@ private:
     Outcome outcome = child.finish(status);
     Spec spec = randomSpec(seed);
     result.coverage.add(spec, outcome);
-    worst = std::max(worst, outcome.tolerance > 0 ? outcome.error / outcome.tolerance : 0);
+    if (outcome.tolerance > 0 && outcome.error < 1e300)
+      worst = std::max(worst, outcome.error / outcome.tolerance);
     ++done;
     if (outcome.failure != Failure::None)
       report(seed, spec, outcome);

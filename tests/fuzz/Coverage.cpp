@@ -5,12 +5,9 @@
 
 namespace skewer::fuzz {
 
-/// Kinds that no fused kernel holds: their specs take the generic path, whatever else is in them.
+/// Kinds that no attention holds: their specs are not fused, whatever else is in them.
 static const std::set<TermKind> &neverFused() {
-  static const std::set<TermKind> kinds = {
-      TermKind::ValueOffset,
-      TermKind::ValueAxis, // the weights go into two products
-  };
+  static const std::set<TermKind> kinds = {};
   return kinds;
 }
 

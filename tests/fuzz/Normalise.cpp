@@ -6,14 +6,16 @@ namespace skewer::fuzz {
 
 const char *nameOf(TermKind kind) {
   static const char *const names[kTermKinds] = {
-      "offset-query",   "offset-key", "axis-query",   "axis-key",      "strided-axis", "key-table",
-      "key-axis-table", "key-scalar", "query-scalar", "scalar-offset", "scalar-map",   "scalar-map-axes",
-      "slope",          "position",   "gated",        "matrix",        "value-offset", "value-axis"};
+      "offset-query",   "offset-key",   "axis-query",   "axis-key",      "strided-axis", "key-table",
+      "key-axis-table", "key-scalar",   "query-scalar", "scalar-offset", "scalar-map",   "scalar-map-axes",
+      "slope",          "position",     "gated",        "matrix",        "value-offset", "value-axis",
+      "token-rows",     "token-scalar", "token-number"};
   return names[static_cast<int>(kind)];
 }
 const char *nameOf(Mask mask) {
-  static const char *const names[kMasks] = {"none",   "causal", "causal-bottom", "strict",   "sliding",   "band",
-                                            "prefix", "blocks", "odd",           "per-head", "map-window"};
+  static const char *const names[kMasks] = {"none",       "causal",  "causal-bottom", "strict", "sliding",
+                                            "band",       "prefix",  "blocks",        "odd",    "per-head",
+                                            "map-window", "lengths", "documents",     "reach"};
   return names[static_cast<int>(mask)];
 }
 
@@ -26,17 +28,21 @@ bool isValueSide(TermKind kind) { return kind == TermKind::ValueOffset || kind =
 bool isContracted(TermKind kind) {
   return kind == TermKind::OffsetQuery || kind == TermKind::OffsetKey || kind == TermKind::AxisQuery ||
          kind == TermKind::AxisKey || kind == TermKind::StridedAxis || kind == TermKind::KeyTable ||
-         kind == TermKind::KeyAxisTable;
+         kind == TermKind::KeyAxisTable || kind == TermKind::TokenRows;
+}
+bool isOfTokens(TermKind kind) {
+  return kind == TermKind::TokenRows || kind == TermKind::TokenScalar || kind == TermKind::TokenNumber;
 }
 bool isScalar(TermKind kind) {
   return kind == TermKind::KeyScalar || kind == TermKind::QueryScalar || kind == TermKind::ScalarOffset ||
          kind == TermKind::ScalarMap || kind == TermKind::ScalarMapAxes || kind == TermKind::Gated ||
-         kind == TermKind::Matrix;
+         kind == TermKind::Matrix || kind == TermKind::TokenScalar;
 }
 
 bool isWholeScore(TermKind kind) {
   return kind == TermKind::OffsetQuery || kind == TermKind::AxisQuery || kind == TermKind::StridedAxis ||
-         kind == TermKind::KeyTable || kind == TermKind::KeyAxisTable || kind == TermKind::Gated;
+         kind == TermKind::KeyTable || kind == TermKind::KeyAxisTable || kind == TermKind::Gated ||
+         kind == TermKind::TokenRows;
 }
 
 static TermKind withoutMap(TermKind kind) {
@@ -61,7 +67,7 @@ static TermKind withoutMap(TermKind kind) {
 static bool hasOffset(TermKind kind) {
   return kind != TermKind::StridedAxis && kind != TermKind::KeyTable && kind != TermKind::KeyAxisTable &&
          kind != TermKind::KeyScalar && kind != TermKind::QueryScalar && kind != TermKind::Matrix &&
-         kind != TermKind::Position;
+         kind != TermKind::Position && !isOfTokens(kind);
 }
 
 static void normaliseRow(const Spec &spec, Term &term) {
@@ -79,7 +85,8 @@ static void normaliseRow(const Spec &spec, Term &term) {
   if (term.row == RowForm::Windowed)
     term.guard = Guard::Window;
   // A guard names axes of the tensor that it stands behind.
-  if (term.kind == TermKind::QueryScalar || term.kind == TermKind::KeyScalar)
+  bool isOfKey = term.kind == TermKind::TokenNumber && term.token == TokenForm::Key;
+  if (term.kind == TermKind::QueryScalar || term.kind == TermKind::KeyScalar || isOfKey)
     term.guard = Guard::None;
   if (term.row != RowForm::Plain && term.row != RowForm::Halved)
     term.sign = 1;
@@ -128,14 +135,15 @@ void normalise(Spec &spec) {
   for (Term &term : spec.terms) {
     if (!spec.map)
       term.kind = withoutMap(term.kind);
-    needsNames |= term.kind == TermKind::Slope || term.kind == TermKind::Position;
+    needsNames |= term.kind == TermKind::Slope || term.kind == TermKind::Position || term.kind == TermKind::TokenNumber;
     isWhole |= isWholeScore(term.kind);
     bool isPasted = term.spelling != Spelling::Einsum && term.spelling != Spelling::Index;
     partial += (!isWholeScore(term.kind) || isPasted) && !isValueSide(term.kind);
     isScored |= isScalar(term.kind) && term.kind != TermKind::Gated;
   }
-  // Closed forms and masks a head name axes, which the content gives them.
-  spec.content |= needsNames || !isWhole || spec.mask == Mask::PerHead;
+  // Closed forms and masks a head or a batch row name axes, which the content gives them.
+  bool isOfBatch = spec.mask == Mask::Lengths || spec.mask == Mask::Documents || spec.mask == Mask::Reach;
+  spec.content |= needsNames || !isWhole || spec.mask == Mask::PerHead || isOfBatch;
   spec.groupedText &= spec.groups < spec.heads && !needsNames && !isScored && spec.mask != Mask::PerHead;
   spec.contentLast &= partial <= 1;
   spec.residual &= spec.width == spec.dim;
@@ -144,7 +152,10 @@ void normalise(Spec &spec) {
   for (Term &term : spec.terms) {
     normaliseRow(spec, term);
     normaliseSpelling(spec, term);
-    if (isValueSide(term.kind) || term.kind == TermKind::Position || term.kind == TermKind::Slope) {
+    term.ofKey &= (spec.content && term.kind == TermKind::TokenRows) || term.kind == TermKind::ValueOffset;
+    bool isClosedForm =
+        term.kind == TermKind::Position || term.kind == TermKind::Slope || term.kind == TermKind::TokenNumber;
+    if (isValueSide(term.kind) || isClosedForm) {
       term.bias = false;
       term.spelling = Spelling::Einsum;
     }

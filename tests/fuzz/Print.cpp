@@ -19,15 +19,13 @@ std::string parameters(const Spec &spec) {
 }
 
 std::string tensor(const Spec &spec, const std::string &head, const std::string &tokens, const std::string &depth) {
-  std::string batch = spec.batch == Batch::None ? "" : spec.batch == Batch::Fixed ? "B, " : "batch, ";
-  return fmt::format("{}[{}{}, {}, {}]", spec.type, batch, spec.tokenMajor ? tokens : head,
+  return fmt::format("{}[{}{}, {}, {}]", spec.type, batchSize(spec), spec.tokenMajor ? tokens : head,
                      spec.tokenMajor ? head : tokens, depth);
 }
 std::string keyTensor(const Spec &spec) {
   if (!spec.depthMajorKeys)
     return tensor(spec, "groups", "M", "dim");
-  std::string batch = spec.batch == Batch::None ? "" : spec.batch == Batch::Fixed ? "B, " : "batch, ";
-  return fmt::format("{}[{}groups, dim, M]", spec.type, batch);
+  return fmt::format("{}[{}groups, dim, M]", spec.type, batchSize(spec));
 }
 
 std::string scaled(const std::string &value, double scale) {
@@ -55,6 +53,7 @@ std::string print(const Spec &spec) {
   text.operand("q", tensor(spec, "heads", "N", "dim"));
   text.operand("k", keyTensor(spec));
   text.operand("v", tensor(spec, "groups", "M", "width"));
+  maskOperands(spec, text);
 
   std::vector<std::string> sum;
   if (spec.content) {

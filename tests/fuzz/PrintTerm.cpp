@@ -42,17 +42,19 @@ namespace {
 class TermPrinter {
 public:
   TermPrinter(const Spec &spec, const Term &term, size_t number, Text &text)
-      : spec(spec), term(term), text(text), names(spec, term.otherNames ? !spec.mapNames : spec.mapNames),
-        table(fmt::format("t{}", number)), value(fmt::format("{}{}", isValueSide(term.kind) ? "r" : "s", number)),
-        bias(fmt::format("u{}", number)) {}
+      : spec(spec), term(term), number(number), text(text),
+        names(spec, term.otherNames ? !spec.mapNames : spec.mapNames), table(fmt::format("t{}", number)),
+        value(fmt::format("{}{}", isValueSide(term.kind) ? "r" : "s", number)), bias(fmt::format("u{}", number)) {}
 
   std::string print() {
-    std::string result = term.kind == TermKind::Slope || term.kind == TermKind::Position ? closedForm()
-                         : isScalar(term.kind)                                           ? scalar()
-                         : isValueSide(term.kind)                                        ? valueSide()
-                         : term.spelling == Spelling::Einsum                             ? contraction()
-                         : term.spelling == Spelling::Gather                             ? gathered()
-                                                                                         : pasted();
+    bool isClosedForm =
+        term.kind == TermKind::Slope || term.kind == TermKind::Position || term.kind == TermKind::TokenNumber;
+    std::string result = isClosedForm                        ? closedForm()
+                         : isScalar(term.kind)               ? scalar()
+                         : isValueSide(term.kind)            ? valueSide()
+                         : term.spelling == Spelling::Einsum ? contraction()
+                         : term.spelling == Spelling::Gather ? gathered()
+                                                             : pasted();
     // What is gathered has flat positions.
     text.statement(value,
                    result + guardText(spec, term, term.spelling == Spelling::Gather ? Names(spec, false) : names));
@@ -64,7 +66,7 @@ private:
     return fmt::format("{}[{}{}, {}]", spec.tableType, term.perHead ? "heads, " : "", rows, depth);
   }
   std::string query() { return term.bias ? queryText(spec, bias, text) : "q"; }
-  bool ofKey() const { return term.kind == TermKind::OffsetKey || term.kind == TermKind::AxisKey; }
+  bool ofKey() const { return term.kind == TermKind::OffsetKey || term.kind == TermKind::AxisKey || term.ofKey; }
   /// The vector that meets the row: its text, its subscripts, and the sizes that it does not tell.
   std::string vector() { return ofKey() ? "k" : query(); }
   std::string vectorSubscripts() const {
@@ -79,6 +81,7 @@ private:
   std::string contraction() {
     Row row = term.kind == TermKind::KeyTable       ? Row{names.key(), spec.keys}
               : term.kind == TermKind::KeyAxisTable ? Row{names.keyAxis(term.axis), spec.keyMap[term.axis]}
+              : term.kind == TermKind::TokenRows    ? tokenRow(spec, term, number, names, text)
                                                     : rowOf(spec, term, names);
     std::string index = term.kind == TermKind::KeyTable ? row.index : "(" + row.index + ")";
     if (index.front() == '(' && row.index.front() == '(' && term.kind == TermKind::KeyAxisTable)
@@ -147,6 +150,9 @@ private:
       rowDimension(axisRowOf(spec, term, names, 0));
       rowDimension(axisRowOf(spec, term, names, 1));
       break;
+    case TermKind::TokenScalar:
+      rowDimension(tokenRow(spec, term, number, names, text));
+      break;
     case TermKind::Matrix:
       dimension(names.queryAt(), names.query(), "N");
       dimension(names.keyAt(), names.key(), "M");
@@ -175,6 +181,8 @@ private:
     }
     if (term.spelling == Spelling::Index)
       return read;
+    if (term.kind == TermKind::TokenScalar && from.find("[b, ") != std::string::npos)
+      to = withBatch(spec, to);
     to += (ofQuery ? names.query() : "") + (ofQuery && ofKey ? " " : "") + (ofKey ? names.key() : "");
     // A query's number is added to each of its keys.
     std::string after = term.kind == TermKind::QueryScalar ? "[..., None]" : "";
@@ -187,6 +195,8 @@ private:
       static const char *const forms[] = {"abs({1} - {0})", "({1} - {0})", "({0} + 2*{1})", "min({0}, {1})"};
       return fmt::format(fmt::runtime(forms[term.left % 4]), query, key);
     }
+    if (term.kind == TermKind::TokenNumber)
+      return fmt::format("({})", tokenRow(spec, term, number, names, text).index);
     text.operand(table, spec.tableType + "[heads]", term.isConst);
     std::string form = term.row == RowForm::Plain ? "(" + key + " - " + query + ")"
                        : term.row == RowForm::Clamped
@@ -196,9 +206,11 @@ private:
   }
 
   std::string valueSide() {
-    Row row = rowOf(spec, term, names);
+    Row row = term.ofKey ? Row{names.key(), spec.keys} : rowOf(spec, term, names);
+    if (!term.ofKey)
+      row.index = "(" + row.index + ")";
     text.operand(table, typeOf(std::to_string(row.rows), "width"), term.isConst);
-    return fmt::format("einsum(\"{}, {}({}) e -> {}\", weights, {}{})", scoreSubscripts(spec, names), head(), row.index,
+    return fmt::format("einsum(\"{}, {}{} e -> {}\", weights, {}{})", scoreSubscripts(spec, names), head(), row.index,
                        resultSubscripts(spec, names), table, spec.map ? names.sizesOf(true, true) : "");
   }
 
@@ -211,6 +223,7 @@ private:
 
   const Spec &spec;
   const Term &term;
+  size_t number;
   Text &text;
   Names names;
   std::string table, value, bias;

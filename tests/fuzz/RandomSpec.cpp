@@ -118,6 +118,8 @@ private:
     term.left = dice.between(0, 8);
     term.right = dice.between(0, 5);
     term.axis = static_cast<int>(dice.below(2));
+    term.token = static_cast<TokenForm>(dice.below(kTokenForms));
+    term.ofKey = dice.chance(25);
     term.perHead = dice.chance(35);
     term.headLast = dice.chance(40);
     term.bias = dice.chance(10);
@@ -126,6 +128,8 @@ private:
     term.scale = isContracted(kind) ? scale() : dice.chance(70) ? 1 : 0.5;
     if (kind == TermKind::Slope || kind == TermKind::Position)
       term.scale = dice.chance(50) ? 0.05 : -0.03; // offsets are as large as the layer is long
+    if (kind == TermKind::TokenNumber)
+      term.scale = dice.chance(50) ? 0.5 : -1.5;
     return term;
   }
 

@@ -27,8 +27,11 @@ enum class TermKind {
   Matrix,        // T[Q, K]
   ValueOffset,   // Σ p·R[K - Q + c], added to the result
   ValueAxis,     // the same on one axis of a map
+  TokenRows,     // q_i·E[f(a[b, Q], c[b, K])], or k_j·E[..], by index operands a and c
+  TokenScalar,   // T[f(a[b, Q], c[b, K])]
+  TokenNumber,   // a number times f(a[b, Q], c[b, K])
 };
-constexpr int kTermKinds = static_cast<int>(TermKind::ValueAxis) + 1;
+constexpr int kTermKinds = static_cast<int>(TermKind::TokenNumber) + 1;
 
 /// How the row of a table follows from the offset.
 enum class RowForm {
@@ -39,6 +42,16 @@ enum class RowForm {
   Windowed, // K - Q + left, under the guard abs(K - Q) <= left
   Causal,   // K - Q + c, with rows for K <= Q only: under a causal mask
 };
+/// How the row of a table follows from index operands.
+enum class TokenForm {
+  Differ,   // a[b, Q] != c[b, K]
+  Clamped,  // clamp(a[b, Q] - c[b, K], -2, 2) + 2
+  Key,      // c[b, K]
+  Buckets,  // a[K - Q + N - 1]
+  Pairs,    // a[Q, K]
+  AndOrder, // (a[b, Q] == c[b, K]) + 2*(K <= Q)
+};
+constexpr int kTokenForms = static_cast<int>(TokenForm::AndOrder) + 1;
 enum class Guard { None, Window, Corner };
 /// How a term is written.
 enum class Spelling {
@@ -50,8 +63,23 @@ enum class Spelling {
   RelativeShift,      // Transformer-XL's pad, reshape, slice
   CausalShift,        // Music Transformer's pad, reshape, slice
 };
-enum class Mask { None, Causal, CausalBottom, Strict, Sliding, Band, Prefix, Blocks, Odd, PerHead, MapWindow };
-constexpr int kMasks = static_cast<int>(Mask::MapWindow) + 1;
+enum class Mask {
+  None,
+  Causal,
+  CausalBottom,
+  Strict,
+  Sliding,
+  Band,
+  Prefix,
+  Blocks,
+  Odd,
+  PerHead,
+  MapWindow,
+  Lengths,   // K < lengths[b], by an index operand
+  Documents, // a[b, Q] == c[b, K]
+  Reach,     // K < reach[b, Q]
+};
+constexpr int kMasks = static_cast<int>(Mask::Reach) + 1;
 enum class Batch { None, Fixed, RunTime };
 
 struct Term {
@@ -63,11 +91,13 @@ struct Term {
   int64_t low = 0, high = 0;   // rows below and above those that are read
   int64_t left = 3, right = 2; // of Clamped and Windowed, and of the guard
   int axis = 0;                // of the map: 0 is y
-  bool perHead = false;        // a table a head
-  bool headLast = false;       // [row, head] instead of [head, row] (scalars)
-  bool bias = false;           // a vector a head is added to q
-  bool isConst = false;        // the table is declared const
-  bool otherNames = false;     // written with flat positions where the spec uses the map's, or the other way round
+  TokenForm token = TokenForm::Differ;
+  bool ofKey = false;      // TokenRows: the key meets the row; ValueOffset: the row is that of the key
+  bool perHead = false;    // a table a head
+  bool headLast = false;   // [row, head] instead of [head, row] (scalars)
+  bool bias = false;       // a vector a head is added to q
+  bool isConst = false;    // the table is declared const
+  bool otherNames = false; // written with flat positions where the spec uses the map's, or the other way round
   double scale = 1;
 };
 
@@ -113,6 +143,7 @@ bool isOnMap(TermKind);      // needs a map
 bool isValueSide(TermKind);  // belongs to the result, not to the score
 bool isContracted(TermKind); // sums over the head dimension
 bool isScalar(TermKind);     // one number of a table for each query and key
+bool isOfTokens(TermKind);   // reads index operands
 bool isWholeScore(TermKind); // its text names batch, head, query and key: it can be a score by itself
 
 } // namespace skewer::fuzz

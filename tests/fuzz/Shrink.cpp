@@ -80,6 +80,8 @@ private:
     set(&Term::row, RowForm::Plain);
     set(&Term::guard, Guard::None);
     set(&Term::bias, false);
+    set(&Term::token, TokenForm::Differ);
+    set(&Term::ofKey, false);
     set(&Term::perHead, false);
     set(&Term::headLast, false);
     set(&Term::isConst, false);

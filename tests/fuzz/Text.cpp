@@ -113,8 +113,80 @@ std::string maskText(const Spec &spec, const Names &names) {
   case Mask::MapWindow:
     return fmt::format("abs({} - {}) <= {} and abs({} - {}) <= {}", names.keyAxis(0), names.queryAxis(0), size / 3,
                        names.keyAxis(1), names.queryAxis(1), size % 4);
+  case Mask::Lengths:
+    return fmt::format("{} < lengths[{}]{}", k, spec.batch == Batch::None ? "0" : "b",
+                       size % 3 ? "" : fmt::format(" and {} <= {}", k, q));
+  case Mask::Documents:
+    return fmt::format("{0}[{2}{3}] == {1}[{2}{4}]", "document",
+                       spec.queries == spec.keys ? "document" : "document_of_key", batchIndex(spec), q, k);
+  case Mask::Reach:
+    return fmt::format("{} < reach[{}{}]", k, batchIndex(spec), q);
   }
   return "";
+}
+
+std::string batchSize(const Spec &spec) {
+  return spec.batch == Batch::None ? "" : spec.batch == Batch::Fixed ? "B, " : "batch, ";
+}
+std::string batchIndex(const Spec &spec) { return spec.batch == Batch::None ? "" : "b, "; }
+
+void maskOperands(const Spec &spec, Text &text) {
+  // What picks no row needs no range.
+  std::string range = spec.maskSize % 2 ? " in 0..M" : "";
+  std::string documents = fmt::format(" in 0..{}", spec.maskSize % 4);
+  std::string batch = batchSize(spec);
+  switch (spec.mask) {
+  case Mask::Lengths:
+    return text.operand("lengths",
+                        fmt::format("i32[{}]{}", batch.empty() ? "1" : batch.substr(0, batch.size() - 2), range));
+  case Mask::Documents:
+    text.operand("document", fmt::format("i32[{}N]{}", batch, documents));
+    if (spec.queries != spec.keys)
+      text.operand("document_of_key", fmt::format("i32[{}M]{}", batch, documents));
+    return;
+  case Mask::Reach:
+    return text.operand("reach", fmt::format("i32[{}N]{}", batch, range));
+  default:
+    return;
+  }
+}
+
+Row tokenRow(const Spec &spec, const Term &term, size_t number, const Names &names, Text &text) {
+  std::string a = fmt::format("a{}", number), c = fmt::format("c{}", number);
+  std::string q = names.queryAt(), k = names.keyAt();
+  auto tokens = [&](int last, bool ofQuery) {
+    std::string type = fmt::format("] in 0..{}", last), batch = batchSize(spec);
+    bool isShared = ofQuery && spec.queries == spec.keys && term.axis == 0;
+    if (ofQuery)
+      text.operand(a, "i32[" + batch + "N" + type);
+    if (isShared)
+      c = a;
+    else
+      text.operand(c, "i32[" + batch + "M" + type);
+    a += fmt::format("[{}{}]", batchIndex(spec), q);
+    c += fmt::format("[{}{}]", batchIndex(spec), k);
+  };
+  switch (term.token) {
+  case TokenForm::Differ:
+    tokens(2, true);
+    return {fmt::format("{} != {}", a, c), 2};
+  case TokenForm::Clamped:
+    tokens(6, true);
+    return {fmt::format("clamp({} - {}, -2, 2) + 2", a, c), 5};
+  case TokenForm::Key:
+    tokens(4, false);
+    return {c, 5};
+  case TokenForm::Buckets:
+    text.operand(a, "i32[N + M - 1] in 0..3");
+    return {fmt::format("{}[{} - {} + N - 1]", a, k, q), 4};
+  case TokenForm::Pairs:
+    text.operand(a, "i32[N, M] in 0..3");
+    return {fmt::format("{}[{}, {}]", a, q, k), 4};
+  case TokenForm::AndOrder:
+    tokens(2, true);
+    return {fmt::format("({} == {}) + 2*({} <= {})", a, c, k, q), 4};
+  }
+  return {};
 }
 
 void Text::operand(const std::string &name, const std::string &type, bool isConst) {

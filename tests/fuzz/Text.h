@@ -37,6 +37,9 @@ Row axisRowOf(const Spec &, const Term &, const Names &, int axis);
 std::string guardText(const Spec &, const Term &, const Names &);
 /// The predicate, or nothing.
 std::string maskText(const Spec &, const Names &);
+/// "B, ", "batch, " or nothing: before the other dimensions of an operand's type. "b, ": before its other indices.
+std::string batchSize(const Spec &);
+std::string batchIndex(const Spec &);
 
 /// The text of a spec as it grows: operands and statements.
 struct Text {
@@ -45,6 +48,10 @@ struct Text {
   void statement(const std::string &name, const std::string &value);
 };
 
+/// Adds the index operands of the mask.
+void maskOperands(const Spec &, Text &);
+/// The row of a table that term `number` reads by index operands, which are added to the text.
+Row tokenRow(const Spec &, const Term &, size_t number, const Names &, Text &);
 /// Adds what a term needs; returns the name that holds its value, of the score or of the result.
 std::string printTerm(const Spec &, const Term &, size_t number, Text &);
 /// "b h i d" of an operand with these position and depth, in the order that the spec has them.
