@@ -71,6 +71,11 @@ def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
     values' own axis. Terms of the query alone are dropped with a remark. A softmax that cannot be fused is left as it
     is, with a remark and the reason in the function's `attn.unfused`.
 
+    The weights may go into several products that are summed, with scales and with other tensors in the sum: one of them
+    has the values, the others become terms of the `values`. A product may read the weights through index maps, as
+    absolute-to-relative code does; the axis that it sums over is then changed to the key, where that is proven to be the
+    same sum.
+
     ```mlir
     %s = attn.einsum "x c, y c -> x y"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
     %p = attn.softmax "x y" over "y"(%s) : tensor<4x4xf32>
