@@ -39,7 +39,6 @@ private:
   bool addRowTerm(const ResolvedEinsum &, ArrayRef<unsigned> arguments, const std::optional<Expr> &guard, TermOp,
                   AttentionShape &);
   std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
-  bool staysInside(const OtherTerm &, TermOp, const Domain &within);
   void findKind(OtherTerm &, ArrayRef<SplitOffset>, bool affine);
 
   AttentionOp attention;
@@ -123,6 +122,23 @@ std::vector<MapAxis> Analyzer::mapAxes(const std::vector<std::string> &axes) {
   return result;
 }
 
+/// Whether the guard alone, or nothing, keeps an operand's subscripts inside.
+static bool staysInside(Value operand, ArrayRef<Expr> subscripts, const Domain &within,
+                        const std::optional<Expr> &guard) {
+  for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
+    if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, within, guard).outcome != Proof::Proven)
+      return false;
+  return true;
+}
+/// The same of every operand.
+static bool staysInside(const ResolvedEinsum &einsum, const std::optional<Expr> &guard, TermOp op,
+                        const Domain &within) {
+  for (auto [operand, subscripts] : llvm::zip(op.getInputs(), einsum.subscripts))
+    if (!staysInside(operand, subscripts, within, guard))
+      return false;
+  return true;
+}
+
 bool usesAny(const SplitOffset &offset, const std::vector<std::string> &axes) {
   return llvm::any_of(axes, [&](const std::string &axis) { return offset.axes.count(axis) != 0; });
 }
@@ -131,7 +147,8 @@ bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset>
                              TermOp term, AttentionShape &shape) {
   for (unsigned table : {1u, 0u}) {
     const SplitOffset &q = offsets[1 - table], &t = offsets[table];
-    if (usesAny(q, space.key) || !usesAny(t, space.key) || !usesAny(t, space.query))
+    if (usesAny(q, space.key) || !usesAny(t, space.key) || !usesAny(t, space.query) ||
+        !staysInside(term.getInputs()[1 - table], einsum.subscripts[1 - table], domainOf(einsum.sizes), std::nullopt))
       continue;
     // Which dimension of the table holds the row, and which axes pick it.
     const auto &subscripts = einsum.subscripts[table];
@@ -178,6 +195,10 @@ bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset>
       };
       result.queryAxis = find(space.query, shape.queryAxes, offset->query);
       result.keyAxis = find(space.key, shape.keyAxes, offset->key);
+      // A line over the keys is read skewed by whole positions; a window over an axis belongs to a map of keys.
+      bool whole = result.queryAxis.isWhole(shape.queries) && result.keyAxis.isWhole(shape.keys);
+      if (!whole && shape.keyAxes.size() == 1)
+        continue;
       shape.offsets.push_back(std::move(result));
       shape.roles.push_back(TermRole::Offset);
       return true;
@@ -194,7 +215,8 @@ bool Analyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> argum
   const std::string &depth = einsum.contracted.front();
   for (unsigned table : {1u, 0u}) {
     auto parts = split(flatten(einsum.subscripts[1 - table], term.getInputs()[1 - table]), within);
-    if (!parts || (usesAny(*parts, space.query) && usesAny(*parts, space.key)))
+    if (!parts || (usesAny(*parts, space.query) && usesAny(*parts, space.key)) ||
+        !staysInside(term.getInputs()[1 - table], einsum.subscripts[1 - table], within, std::nullopt))
       continue;
     auto vector = walk(*parts, arguments[1 - table], einsum.contracted);
     // The dimensions that positions pick stand side by side: together they are the row.
@@ -241,15 +263,6 @@ bool Analyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> argum
     return true;
   }
   return false;
-}
-
-/// Whether the guard alone keeps every operand's subscripts inside.
-bool Analyzer::staysInside(const OtherTerm &term, TermOp op, const Domain &within) {
-  for (auto [operand, subscripts] : llvm::zip(op.getInputs(), term.einsum.subscripts))
-    for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
-      if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, within, term.guard).outcome != Proof::Proven)
-        return false;
-  return true;
 }
 
 void Analyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, bool affine) {
@@ -323,7 +336,9 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
     guard = std::nullopt;
   double scale = term.getTermScale();
   bool plain = !guard && !term.getValue() && term.getInputs().size() == 2 && einsum.contracted.size() <= 1 && affine;
-  if (plain) {
+  // Rows of queries and keys are packed whole: also those of masked pairs, which an index simplified under the mask may
+  // put outside.
+  if (plain && (!mask || staysInside(einsum, std::nullopt, term, within))) {
     for (unsigned first : {0u, 1u}) {
       const SplitOffset &q = offsets[first], &k = offsets[1 - first];
       if (usesAny(q, space.key) || usesAny(k, space.query))
@@ -339,9 +354,9 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
       shape.roles.push_back(TermRole::Content);
       return true;
     }
-    if (addOffsetTerm(einsum, offsets, other.arguments, term, shape))
-      return true;
   }
+  if (plain && addOffsetTerm(einsum, offsets, other.arguments, term, shape))
+    return true;
   if (addRowTerm(einsum, other.arguments, guard, term, shape))
     return true;
   other.guard = guard;
@@ -350,7 +365,7 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
   other.scale = scale;
   other.einsum = std::move(einsum);
   // What is prepared is prepared for masked pairs too, where an operand may be read outside.
-  if (mask && !staysInside(other, term, within))
+  if (mask && !staysInside(other.einsum, other.guard, term, within))
     other.guard = guard ? logicalAnd(*guard, *mask) : *mask;
   findKind(other, offsets, affine);
   shape.others.push_back(std::move(other));

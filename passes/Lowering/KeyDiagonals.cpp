@@ -1,7 +1,7 @@
-// A row of the table for each key - query, key side. The products of rows and keys have the keys in their lanes, so that
-// `lanes` queries × `lanes` keys stand on diagonals of 2*lanes - 1 rows. Nothing is transposed: log2(lanes) stages of
-// selects, each by one bit of the lane, bring every lane to its own row. A row is addressed through the function of the
-// offset, so that clamped and logarithmic rows cost nothing more.
+// A row of the table for each key - query, key side. The products of rows and keys have the keys in their lanes, so
+// that `lanes` queries × `lanes` keys stand on diagonals of 2*lanes - 1 rows. Nothing is transposed: log2(lanes) stages
+// of selects, each by one bit of the lane, bring every lane to its own row. A row is addressed through the function of
+// the offset, so that clamped and logarithmic rows cost nothing more.
 #include "passes/Lowering/CpuKernel.h"
 
 using namespace mlir;

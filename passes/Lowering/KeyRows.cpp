@@ -1,6 +1,6 @@
-// Key side of terms with picked rows: products of table rows with the packed keys, lanes = keys, for one tile of keys at
-// a time. Rows picked lane by lane, and lines over keys for each value of an axis of the query map; rows by offset are
-// in KeyDiagonals.cpp.
+// Key side of terms with picked rows: products of table rows with the packed keys, lanes = keys, for one tile of keys
+// at a time. Rows picked lane by lane, and lines over keys for each value of an axis of the query map; rows by offset
+// are in KeyDiagonals.cpp.
 #include "passes/Lowering/CpuKernel.h"
 
 using namespace mlir;

@@ -150,8 +150,9 @@ Value LaneIndices::emitPredicate(const Expr &expression) {
     return arith::OrIOp::create(b.builder, operand(0), operand(1));
   case Kind::Not: {
     Value inner = operand(0);
-    return arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, inner,
-                                 arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(inner.getType()))));
+    return arith::CmpIOp::create(
+        b.builder, arith::CmpIPredicate::eq, inner,
+        arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(inner.getType()))));
   }
   default:
     return arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, build(expression), splat(0));

@@ -1,7 +1,7 @@
 // A row of the table for each key - query, query side: logits of the rows that a group of queries can reach, then for
 // each query a line over offsets. Each vector of the line is one permutation of a vector of logits where its rows stand
-// near each other, else a gather. A tile reads the line skewed, as it reads the band; before the first offset and behind
-// the last one, where the row stays what it is, it reads the line's ends again.
+// near each other, else a gather. A tile reads the line skewed, as it reads the band; before the first offset and
+// behind the last one, where the row stays what it is, it reads the line's ends again.
 #include "passes/Lowering/CpuKernel.h"
 
 using namespace mlir;

@@ -82,13 +82,12 @@ void CpuKernel::axisLine(unsigned number, Value row, Value position, Value produ
     b.store(logits, plan.linesBuffer, b.add(line, x));
     return logits;
   };
-  Value largest = b.loop(b.index(0), b.index(whole), lanes, ValueRange{b.constant(none)},
-                         [&](Value x, ValueRange carried) {
-                           return SmallVector<Value>{b.larger(vectorAt(x), carried[0])};
-                         })[0];
+  Value largest =
+      b.loop(b.index(0), b.index(whole), lanes, ValueRange{b.constant(none)},
+             [&](Value x, ValueRange carried) { return SmallVector<Value>{b.larger(vectorAt(x), carried[0])}; })[0];
   if (whole < extent) {
-    Value inside = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(),
-                                         b.integer(extent - whole));
+    Value inside =
+        arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(), b.integer(extent - whole));
     largest = b.larger(b.select(inside, vectorAt(b.index(whole)), b.constant(none)), largest);
   }
   Value maximum = b.reduceMax(largest);

@@ -88,8 +88,8 @@ void CpuKernel::planRows() {
       }
       // Groups of rows may go beyond the last one.
       plan.copyFloats = (plan.items + tileRows) * term.depth;
-      plan.vectors = reserve(
-          localBytes, plan.ownVectors ? llvm::alignTo(keyVectors, tileVectors) * (term.depth + 1) * lanes : 0);
+      plan.vectors =
+          reserve(localBytes, plan.ownVectors ? llvm::alignTo(keyVectors, tileVectors) * (term.depth + 1) * lanes : 0);
       plan.productStride = tileKeys;
       plan.products = reserve(localBytes, (rows + 2 * tileRows) * plan.productStride);
       if (term.kind == RowKind::Axis) {

@@ -1,7 +1,7 @@
 // What the terms whose table rows are picked by positions hold while a kernel is emitted.
 #pragma once
-#include "passes/Lowering/RowTerm.h"
 #include "mlir/IR/Value.h"
+#include "passes/Lowering/RowTerm.h"
 
 namespace skewer {
 

@@ -37,15 +37,16 @@ struct RowTerm {
   double scale = 1;
 
   RowKind kind = RowKind::Any;
-  OffsetRows offsets; // Offset
-  size_t axis = 0;    // Axis: its place in the space's key (query side) or query axes
+  OffsetRows offsets;               // Offset
+  size_t axis = 0;                  // Axis: its place in the space's key (query side) or query axes
   int64_t firstRow = 0, endRow = 0; // rows outside are never picked
 };
 
 /// Finds `kind` and what belongs to it. False where the term is better left to be evaluated element by element: more
 /// rows than pay, or positions beyond 32 bits.
 bool findRowKind(RowTerm &, const attn::ScoreSpace &);
-/// "offset_lines", "axis_lines", "gathered_rows", "key_diagonals", "key_lines", "gathered_keys": for readers of schedules.
+/// "offset_lines", "axis_lines", "gathered_rows", "key_diagonals", "key_lines", "gathered_keys": for readers of
+/// schedules.
 const char *nameOf(const RowTerm &);
 
 } // namespace skewer

@@ -81,6 +81,23 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
       (::multiplyCycles(tile.rows, llvm::divideCeil(sizes.keys, target.lanes), sizes.depth, tile, target) +
        ::multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
       tile.rows;
+  int64_t keyVectors = llvm::divideCeil(sizes.keys, target.lanes);
+  if (sizes.windowDepth) {
+    int64_t panel = tile.vectors * target.lanes;
+    auto window = static_cast<int64_t>(sizes.windowShare * static_cast<double>(std::min(rows + panel, sizes.windowRows)));
+    compute += ::multiplyCycles(window, keyVectors, sizes.windowDepth, tile, target) / rows;
+    // Written once and read twice where diagonals are put together.
+    if (4.0 * window * panel > kPanelShare * target.l1Bytes)
+      compute += 12.0 * sizes.keys / target.l2Rate;
+  }
+  if (sizes.lineDepth && sizes.keys > keys) {
+    // A tile and a group beyond the block on each side: buckets grow wider with the distance, so that blocks share most
+    // of what they reach (512 keys in blocks of 192 reach 1.5 times the rows that they reach together).
+    int64_t beyond = 2 * (tile.vectors * target.lanes + tile.rows) * llvm::divideCeil(sizes.keys, keys);
+    compute += ::multiplyCycles(tile.rows, beyond / target.lanes, sizes.lineDepth, tile, target) / tile.rows;
+  }
+  if (sizes.keyRowSteps)
+    compute += ::multiplyCycles(tile.rows, keyVectors, sizes.keyRowSteps, tile, target) / (tile.rows * rows);
   double exponentials = target.separateAdd ? std::max(kExpMultiplies / target.fmaPerCycle, kExpAdds / 2)
                                            : (kExpMultiplies + kExpAdds) / target.fmaPerCycle;
   compute += exponentials * llvm::divideCeil(sizes.keys, target.lanes);

@@ -10,6 +10,13 @@ namespace skewer {
 struct AttentionSizes {
   int64_t queries, keys, depth, width;
   int64_t extraPerKey = 0, extraPerRow = 0;
+  /// Steps of a product of the keys with rows that a block of queries makes anew for each tile of keys: with
+  /// `windowShare` times as many rows as the block and the tile have offsets, at most `windowRows`; and steps × rows of
+  /// those with all their rows.
+  int64_t windowDepth = 0, windowRows = 0, keyRowSteps = 0;
+  double windowShare = 1;
+  /// Steps of products of the queries with rows that each block of keys makes anew for the offsets it reaches.
+  int64_t lineDepth = 0;
 };
 
 struct Blocking {

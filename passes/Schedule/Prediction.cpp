@@ -1,5 +1,6 @@
 // Counting what the loops of a scheduled attention do.
 #include "passes/Schedule/Prediction.h"
+#include "passes/Schedule/RowWork.h"
 #include "dialect/Subscript/Program.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -32,6 +33,7 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape) {
       sizes.extraPerRow += term.keyAxis.extent + term.queryAxis.extent;
   }
   sizes.extraPerKey += line;
+  addRowSizes(shape, sizes);
   return sizes;
 }
 
@@ -168,6 +170,7 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const Blocking &b
   }
   if (llvm::any_of(shape.masks, [](const MaskPart &part) { return part.kind == BiasKind::Element; }))
     work.cycles += elements * kElementCycles;
+  addRowWork(shape, blocking, target, columns / static_cast<double>(groups), work);
   work.cycles += kPackCycles * static_cast<double>((shape.queries + shape.keys) * sizes.depth);
   return work;
 }

@@ -1,4 +1,5 @@
-// Fused CPU kernels against loops in double, over shapes around the edges of tiles, offsets of both signs, maps and masks.
+// Fused CPU kernels against loops in double, over shapes around the edges of tiles, offsets of both signs, maps and
+// masks.
 #include "CpuKernelTesting.h"
 
 using namespace skewer;
@@ -7,8 +8,13 @@ using namespace skewer::test;
 namespace {
 
 TEST(CpuKernel, PlainAttentionAtEverySize) {
-  for (auto [N, M, D, E] : std::vector<std::array<int64_t, 4>>{
-           {1, 1, 1, 1}, {7, 7, 3, 5}, {49, 49, 32, 32}, {16, 64, 16, 16}, {30, 197, 64, 64}, {65, 131, 80, 24}, {5, 300, 7, 130}}) {
+  for (auto [N, M, D, E] : std::vector<std::array<int64_t, 4>>{{1, 1, 1, 1},
+                                                               {7, 7, 3, 5},
+                                                               {49, 49, 32, 32},
+                                                               {16, 64, 16, 16},
+                                                               {30, 197, 64, 64},
+                                                               {65, 131, 80, 24},
+                                                               {5, 300, 7, 130}}) {
     Layer l = plain(N, M, D, E);
     l.terms = contentTerm(l, 0.25);
     l.score = [&](int64_t b, int64_t h, int64_t i, int64_t j) { return 0.25 * content(l, b, h, i, j); };
@@ -27,7 +33,8 @@ TEST(CpuKernel, EveryTarget) {
 }
 
 TEST(CpuKernel, CausalAndWindows) {
-  for (auto [N, low, high] : std::vector<std::array<int64_t, 3>>{{1, -9999, 0}, {45, -9999, 0}, {200, -9999, 0}, {130, -4, 4}, {130, -20, -3}, {77, 3, 9999}}) {
+  for (auto [N, low, high] : std::vector<std::array<int64_t, 3>>{
+           {1, -9999, 0}, {45, -9999, 0}, {200, -9999, 0}, {130, -4, 4}, {130, -20, -3}, {77, 3, 9999}}) {
     Layer l = plain(N, N, 24, 20);
     l.terms = contentTerm(l, 0.3);
     l.mask = fmt::format("j - i <= {} and j - i >= {}", high, low);
@@ -59,10 +66,10 @@ TEST(CpuKernel, OffsetsOfBothSigns) {
       Layer l = plain(N, N, 20, 16);
       std::mt19937 random(3);
       l.tables.push_back({"r", normal(random, {2 * N - 1, 20})});
-      l.terms = contentTerm(l, 0.25) +
-                fmt::format("attn.term \"b h i d, ({} + {}) d\" (%q, %r) scale 2.5e-1 : {}, {}\n",
-                            sign > 0 ? "j - i" : "i - j", N - 1, tensorType(l.q.shape, true),
-                            tensorType({2 * N - 1, 20}, false));
+      l.terms =
+          contentTerm(l, 0.25) + fmt::format("attn.term \"b h i d, ({} + {}) d\" (%q, %r) scale 2.5e-1 : {}, {}\n",
+                                             sign > 0 ? "j - i" : "i - j", N - 1, tensorType(l.q.shape, true),
+                                             tensorType({2 * N - 1, 20}, false));
       l.score = [&, sign](int64_t b, int64_t h, int64_t i, int64_t j) {
         return 0.25 * (content(l, b, h, i, j) +
                        dot(l.q, (b * l.H + h) * l.N + i, l.tables[0].second, sign * (j - i) + N - 1, 20));
@@ -76,8 +83,9 @@ TEST(CpuKernel, OffsetTableAHead) {
   Layer l = plain(N, N, 16, 16);
   std::mt19937 random(3);
   l.tables.push_back({"r", normal(random, {l.H, 2 * N - 1, 16})});
-  l.terms = contentTerm(l, 0.25) + fmt::format("attn.term \"b h i d, h (j - i + {}) d\" (%q, %r) scale 5.0e-1 : {}, {}\n",
-                                               N - 1, tensorType(l.q.shape, true), tensorType({l.H, 2 * N - 1, 16}, false));
+  l.terms =
+      contentTerm(l, 0.25) + fmt::format("attn.term \"b h i d, h (j - i + {}) d\" (%q, %r) scale 5.0e-1 : {}, {}\n",
+                                         N - 1, tensorType(l.q.shape, true), tensorType({l.H, 2 * N - 1, 16}, false));
   l.score = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     return 0.25 * content(l, b, h, i, j) +
            0.5 * dot(l.q, (b * l.H + h) * N + i, l.tables[0].second, h * (2 * N - 1) + j - i + N - 1, 16);
@@ -92,8 +100,9 @@ TEST(CpuKernel, CausalOffsetsOfATableWithoutTheFuture) {
     l.tables.push_back({"r", normal(random, {N, 16})});
     l.mask = "j <= i";
     l.visible = [](int64_t i, int64_t j) { return j <= i; };
-    l.terms = contentTerm(l, 0.25) + fmt::format("attn.term \"b h i d, (j - i + {}) d\" (%q, %r) scale 2.5e-1 : {}, {}\n",
-                                                 N - 1, tensorType(l.q.shape, true), tensorType({N, 16}, false));
+    l.terms =
+        contentTerm(l, 0.25) + fmt::format("attn.term \"b h i d, (j - i + {}) d\" (%q, %r) scale 2.5e-1 : {}, {}\n",
+                                           N - 1, tensorType(l.q.shape, true), tensorType({N, 16}, false));
     l.score = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
       return 0.25 * (content(l, b, h, i, j) + dot(l.q, (b * l.H + h) * N + i, l.tables[0].second, j - i + N - 1, 16));
     };
@@ -102,7 +111,8 @@ TEST(CpuKernel, CausalOffsetsOfATableWithoutTheFuture) {
 }
 
 TEST(CpuKernel, MapsOfEveryShape) {
-  for (auto [height, width] : std::vector<std::array<int64_t, 2>>{{1, 1}, {5, 7}, {7, 5}, {14, 14}, {3, 40}, {40, 3}, {8, 16}})
+  for (auto [height, width] :
+       std::vector<std::array<int64_t, 2>>{{1, 1}, {5, 7}, {7, 5}, {14, 14}, {3, 40}, {40, 3}, {8, 16}})
     for (int64_t sign : {1, -1}) {
       int64_t N = height * width;
       Layer l = plain(N, N, 16, 16);
@@ -141,7 +151,8 @@ TEST(CpuKernel, TermsOfNoClass) {
                         "attn.term \"i j\" (%full) times \"j - i\" scale 1.0e-2 : {}\n",
                         tensorType({l.H, 9}, false), tensorType({N, N}, false));
   l.score = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-    double bias = std::abs(i - j) <= 20 ? 0.5 * l.tables[0].second.values[h * 9 + std::clamp<int64_t>(j - i, -4, 4) + 4] : 0;
+    double bias =
+        std::abs(i - j) <= 20 ? 0.5 * l.tables[0].second.values[h * 9 + std::clamp<int64_t>(j - i, -4, 4) + 4] : 0;
     return 0.25 * content(l, b, h, i, j) + bias + 0.01 * (j - i) * l.tables[1].second.values[i * N + j];
   };
   check(l);

@@ -2,9 +2,6 @@
 #pragma once
 #include "codegen/ABI/Emit.h"
 #include "dialect/IR/Attn.h"
-#include "passes/Lowering/KernelPlan.h"
-#include "passes/Passes.h"
-#include "passes/Pipelines.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -14,10 +11,13 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include <fmt/format.h>
-#include <gtest/gtest.h>
+#include "passes/Lowering/KernelPlan.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
 #include <cmath>
+#include <fmt/format.h>
 #include <functional>
+#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 
@@ -126,10 +126,9 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
       "func.func @layer({}) -> ({} {{attn.shape = {}}}) attributes {{attn.kernel, attn.sizes = [\"batch\"]}} {{\n"
       "  %o = attn.attention \"{}\" {} {} value \"b h {} e -> b h {} e\" (%v) score {{\n{}  }}{} : {} -> {}\n"
       "  return %o : {}\n}}\n",
-      arguments, result, attribute(outputShape, true), l.space,
-      l.mask.empty() ? "" : "where \"" + l.mask + "\"", l.sizes.empty() ? "" : "sizes " + l.sizes, l.keyAxes,
-      l.queryAxes, l.terms, l.valueTerms.empty() ? "" : " values {\n" + l.valueTerms + "  }",
-      tensorType(l.v.shape, true), result, result);
+      arguments, result, attribute(outputShape, true), l.space, l.mask.empty() ? "" : "where \"" + l.mask + "\"",
+      l.sizes.empty() ? "" : "sizes " + l.sizes, l.keyAxes, l.queryAxes, l.terms,
+      l.valueTerms.empty() ? "" : " values {\n" + l.valueTerms + "  }", tensorType(l.v.shape, true), result, result);
 
   DialectRegistry registry;
   registry.insert<attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect,
@@ -155,10 +154,10 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
     if (l.blocking.empty())
       return;
     int64_t rows = l.blocking[0] * schedule.getTileRows();
-    op.setScheduleAttr(attn::CpuScheduleAttr::get(
-        &context, schedule.getTarget(), schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(), rows,
-        l.blocking[1] * schedule.getTileVectors() * schedule.getLanes(), l.blocking[2] * rows,
-        schedule.getStrategies()));
+    op.setScheduleAttr(attn::CpuScheduleAttr::get(&context, schedule.getTarget(), schedule.getLanes(),
+                                                  schedule.getTileRows(), schedule.getTileVectors(), rows,
+                                                  l.blocking[1] * schedule.getTileVectors() * schedule.getLanes(),
+                                                  l.blocking[2] * rows, schedule.getStrategies()));
   });
   addCpuLoweringPipeline(lowering, *target);
   ASSERT_TRUE(succeeded(lowering.run(*module))) << text;
@@ -204,8 +203,8 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
           double sum = 0;
           for (int64_t j = 0; j < l.M; ++j)
             if (l.visible(i, j))
-              sum += weights[j] *
-                     (l.v.values[((b * l.H + h) * l.M + j) * l.E + e] + (l.added ? l.added(h, i, j, e) : 0));
+              sum +=
+                  weights[j] * (l.v.values[((b * l.H + h) * l.M + j) * l.E + e] + (l.added ? l.added(h, i, j, e) : 0));
           double expected = total == 0 ? 0 : sum / total;
           double got = output[((b * l.H + h) * l.N + i) * l.E + e];
           if (std::isnan(got) || std::isnan(expected))

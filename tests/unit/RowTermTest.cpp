@@ -33,8 +33,8 @@ void fill(Layer &l, const std::vector<Rows> &terms, bool withContent = true) {
       shape.insert(shape.begin(), l.H);
     l.tables.push_back({name, normal(random, shape)});
     l.terms += fmt::format("attn.term \"b h {} d, {}({}) d\" (%{}, %{}) scale {:e}{} : {}, {}\n",
-                           t.keySide ? l.keyAxes : l.queryAxes, t.aHead ? "h " : "", t.text, t.keySide ? "k" : "q", name,
-                           t.scale, t.guard.empty() ? "" : " where \"" + t.guard + "\"",
+                           t.keySide ? l.keyAxes : l.queryAxes, t.aHead ? "h " : "", t.text, t.keySide ? "k" : "q",
+                           name, t.scale, t.guard.empty() ? "" : " where \"" + t.guard + "\"",
                            tensorType(t.keySide ? l.k.shape : l.q.shape, true), tensorType(shape, false));
     l.strategies.push_back(t.strategy);
   }
@@ -44,10 +44,11 @@ void fill(Layer &l, const std::vector<Rows> &terms, bool withContent = true) {
       const Rows &t = terms[number];
       int64_t row = t.row(i, j);
       if (row >= 0)
-        sum += t.scale * (t.keySide ? dot(l.k, (b * l.H + h) * l.M + j, l.tables[number].second,
-                                          row + (t.aHead ? h * t.count : 0), l.D)
-                                    : dot(l.q, (b * l.H + h) * l.N + i, l.tables[number].second,
-                                          row + (t.aHead ? h * t.count : 0), l.D));
+        sum +=
+            t.scale *
+            (t.keySide
+                 ? dot(l.k, (b * l.H + h) * l.M + j, l.tables[number].second, row + (t.aHead ? h * t.count : 0), l.D)
+                 : dot(l.q, (b * l.H + h) * l.N + i, l.tables[number].second, row + (t.aHead ? h * t.count : 0), l.D));
     }
     return sum;
   };
@@ -184,8 +185,9 @@ TEST(RowTerm, MaskedKeysMayHoldNaN) {
       l.k.values[39 * 16 + d] = l.v.values[39 * 16 + d] = l.k.values[7 * 16 + d] = NAN;
     l.mask = "j <= i and j != 7";
     l.visible = [](int64_t i, int64_t j) { return j <= i && j != 7; };
-    Rows any = {keySide, "(i*j) mod 7", "", [](int64_t i, int64_t j) { return i * j % 7; }, 7,
-                keySide ? "gathered_keys" : "gathered_rows"};
+    Rows any = {keySide, "(i*j) mod 7",
+                "",      [](int64_t i, int64_t j) { return i * j % 7; },
+                7,       keySide ? "gathered_keys" : "gathered_rows"};
     fill(l, {clamped(keySide, 9, 9), any});
     check(l);
   }
@@ -207,8 +209,8 @@ TEST(RowTerm, RowsThatAreFoundForEachPair) {
         };
         fill(l, {{keySide, "(3*((i - 1) floordiv 7) - 7*((j - 1) floordiv 3) + 700) floordiv 3", "i > 0 and j > 0", map,
                   300, name},
-                 {keySide, "select((i mod 3) != (j mod 4), 1, 0)", "", [](int64_t i, int64_t j) { return i % 3 != j % 4; },
-                  2, name}});
+                 {keySide, "select((i mod 3) != (j mod 4), 1, 0)", "",
+                  [](int64_t i, int64_t j) { return i % 3 != j % 4; }, 2, name}});
         check(l);
       }
 }
@@ -227,26 +229,55 @@ TEST(RowTerm, AxesOfMaps) {
         std::string name = keySide ? "key_lines" : "axis_lines";
         auto floorOf = [](int64_t x, int64_t y) { return (x >= 0 ? x : x - y + 1) / y; };
         auto rational = [=](int64_t q, int64_t k, int64_t qn, int64_t kn) { return floorOf(q * kn - k * qn, kn) + qn; };
-        Rows y = {keySide, fmt::format("((iy*{1} - jy*{0}) floordiv {1}) + {0}", qh, kh), "",
+        Rows y = {keySide,
+                  fmt::format("((iy*{1} - jy*{0}) floordiv {1}) + {0}", qh, kh),
+                  "",
                   [=, kw = kw, qw = qw, qh = qh, kh = kh](int64_t i, int64_t j) {
-                    return rational(i / qw, j / kw, qh, kh);
-                  },
-                  2 * qh, name};
-        Rows x = {keySide, fmt::format("((ix*{1} - jx*{0}) floordiv {1}) + {0}", qw, kw), "ix != 2",
+                    return rational(i / qw, j / kw, qh, kh); },
+                  2 * qh,
+                  name};
+        Rows x = {keySide,
+                  fmt::format("((ix*{1} - jx*{0}) floordiv {1}) + {0}", qw, kw),
+                  "ix != 2",
                   [=, kw = kw, qw = qw](int64_t i, int64_t j) {
-                    return i % qw == 2 ? -1 : rational(i % qw, j % kw, qw, kw);
-                  },
-                  2 * qw, name};
+                    return i % qw == 2 ? -1 : rational(i % qw, j % kw, qw, kw); },
+                  2 * qw,
+                  name};
         // Both axes of both maps at once.
-        Rows both = {keySide, fmt::format("(iy + 2*ix + 3*jy + 5*jx) mod 11"), "",
+        Rows both = {keySide,
+                     fmt::format("(iy + 2*ix + 3*jy + 5*jx) mod 11"),
+                     "",
                      [=, kw = kw, qw = qw](int64_t i, int64_t j) {
                        return (i / qw + 2 * (i % qw) + 3 * (j / kw) + 5 * (j % kw)) % 11;
                      },
-                     11, keySide ? "gathered_keys" : "gathered_rows"};
+                     11,
+                     keySide ? "gathered_keys" : "gathered_rows"};
         x.scale = 1;
         fill(l, {y, x, both});
         check(l, 4e-6);
       }
+}
+
+/// The offset from an axis of a query map to keys that are no map, and the other way round.
+TEST(RowTerm, OffsetsBetweenAMapAndALine) {
+  for (auto [height, width, M] : std::vector<std::array<int64_t, 3>>{{5, 9, 50}, {40, 3, 17}})
+    for (bool keySide : {false, true}) {
+      Layer l = plain(height * width, M, 16, 16);
+      l.space = "b h (iy ix) j";
+      l.queryAxes = "(iy ix)";
+      l.sizes = fmt::format("{{iy = {} : i64, ix = {} : i64, j = {} : i64}}", height, width, M);
+      fill(l, {{keySide, fmt::format("j - ix + {}", width), "",
+                [width = width](int64_t i, int64_t j) { return j - i % width + width; }, M + width,
+                keySide ? "key_lines" : "gathered_rows"}});
+      check(l);
+    }
+  Layer l = plain(45, 40, 16, 16);
+  l.space = "b h i (jy jx)";
+  l.keyAxes = "(jy jx)";
+  l.sizes = "{i = 45 : i64, jy = 5 : i64, jx = 8 : i64}";
+  fill(l, {{false, "jx - i + 44", "", [](int64_t i, int64_t j) { return j % 8 - i + 44; }, 60, "axis_logits"},
+           {true, "jx - i + 44", "", [](int64_t i, int64_t j) { return j % 8 - i + 44; }, 60, "gathered_keys"}});
+  check(l, 4e-6);
 }
 
 /// A square of rows for each pair of axes, as one table of two dimensions.
@@ -256,8 +287,9 @@ TEST(RowTerm, RowsOfTwoDimensions) {
   l.space = "b h (iy ix) (jy jx)";
   l.queryAxes = "(iy ix)", l.keyAxes = "(jy jx)";
   l.sizes = "{iy = 4 : i64, ix = 6 : i64, jy = 4 : i64, jx = 6 : i64}";
-  Rows rows = {false, "jy - iy + 3) (jx - ix + 5", "",
-               [](int64_t i, int64_t j) { return (j / 6 - i / 6 + 3) * 11 + j % 6 - i % 6 + 5; }, 77, "gathered_rows"};
+  Rows rows = {false, "jy - iy + 3) (jx - ix + 5",
+               "",    [](int64_t i, int64_t j) { return (j / 6 - i / 6 + 3) * 11 + j % 6 - i % 6 + 5; },
+               77,    "gathered_rows"};
   fill(l, {rows});
   std::string two = "tensor<7x11x16xf32>", one = "tensor<77x16xf32>";
   for (size_t at = l.terms.find(one); at != std::string::npos; at = l.terms.find(one))
