@@ -386,9 +386,19 @@ std::vector<Summand> Expansion::expand(Value tensor, const std::vector<Expr> &at
     }
   }
   if (auto einsum = dyn_cast<EinsumOp>(op); einsum && !isView(einsum)) {
-    if (auto summand = composeEinsum(einsum, at))
-      return {*summand};
-    return {leaf(tensor, at)};
+    auto composed = composeEinsum(einsum, at);
+    if (!composed)
+      return {leaf(tensor, at)};
+    // A tensor repeated along an axis of run-time size is an einsum with ones: what it is made of shows through.
+    bool repeats = composed->factors.size() == 1 && composed->contracted.empty() && !composed->value;
+    if (!repeats || !options.arithmetic || !composed->factors[0].operand.getDefiningOp())
+      return {*composed};
+    auto summands = expand(composed->factors[0].operand, composed->factors[0].subscripts);
+    for (Summand &summand : summands) {
+      summand.scale *= composed->scale;
+      summand.guard = logicalAnd(composed->guard, summand.guard);
+    }
+    return summands;
   }
   if (auto map = mapOf(op)) {
     Substitution here;
