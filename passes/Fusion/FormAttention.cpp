@@ -278,6 +278,10 @@ bool Candidate::expandScore(std::string &why) {
       bool plainly = false;
       for (const Factor &factor : term.factors)
         plainly |= sizesAxis(factor, axis, term.contracted);
+      // A head dimension of 1 is read at the constant 0 and says nothing.
+      plainly |= entry.second == 1 && llvm::none_of(term.factors, [&](const Factor &factor) {
+                   return llvm::any_of(factor.subscripts, [&](const Expr &e) { return symbolsOf(e).count(axis); });
+                 });
       if (!plainly || entry.second == kRuntime) {
         why = "a contracted axis has no size at compile time, or no operand has it alone";
         return false;
@@ -488,7 +492,8 @@ bool Candidate::build(std::string &why) {
     wanted.push_back(dimensionFor(index, sizes));
   single.clear();
   for (const Dimension &dimension : result)
-    llvm::copy_if(dimension.axes, std::back_inserter(single), [&](const std::string &name) { return sizes[name] == 1; });
+    llvm::copy_if(dimension.axes, std::back_inserter(single),
+                  [&](const std::string &name) { return sizes[name] == 1; });
   restoreSingles(wanted, shapeOf(product.getResult()), single);
   // The result as the program has it: the same, or another order or grouping of axes.
   bool same = print(wanted) == print(result);
