@@ -316,9 +316,11 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
         return std::nullopt;
     }
     inside = logicalAnd(lessEqual(Expr(0), keys[axis]), lessEqual(keys[axis], Expr(extent - 1)));
-  } else {
+  } else if (!summed.empty() || indices.sizes.at("j") != 1) { // a single key is read at the constant 0
     return std::nullopt;
   }
+  for (auto axis = product.contracted.begin(); axis != product.contracted.end();)
+    axis = axis->second == 1 && !summed.count(axis->first) ? product.contracted.erase(axis) : std::next(axis);
   for (const std::string &axis : summed) {
     if (!keys.count(axis))
       return std::nullopt;

@@ -18,6 +18,8 @@ enum class ValueKind {
 struct OffsetRun {
   int64_t low = 0, high = -1, start = 0, step = 0;
   int64_t length() const { return high - low + 1; }
+  /// Stays on one row for long enough that its weights are summed up before that is multiplied.
+  bool isSummed() const { return step == 0 && length() > 4; }
 };
 
 /// Σ_j p_ij · scale · table[base + …], 0 where the guard is not.

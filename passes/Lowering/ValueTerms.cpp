@@ -11,12 +11,8 @@ using namespace skewer;
 
 // Offsets whose products are summed up by themselves; as kChain in AccumulateValues.cpp.
 static constexpr int64_t kChain = 256;
-// Offsets that stay on one row and are multiplied one by one all the same: a sum of fewer is not worth its loop.
-static constexpr int64_t kFewOffsets = 4;
 // Accumulators where a single query is worked on.
 static constexpr int64_t kRowVectors = 8;
-
-static bool isSummed(const OffsetRun &run) { return run.step == 0 && run.length() > kFewOffsets; }
 
 void CpuKernel::planValueTerms() {
   auto reserve = [&](int64_t floats) {
@@ -35,7 +31,7 @@ void CpuKernel::planValueTerms() {
           unit = std::gcd(unit, std::abs(element - term.runs.front().start));
         }
         unit = std::gcd(unit, std::abs(run.step));
-        sums += isSummed(run);
+        sums += run.isSummed();
       }
       unit = std::max<int64_t>(unit, 1);
       plan.first = low;
@@ -185,7 +181,7 @@ void CpuKernel::addRuns(unsigned number, Value group, Value firstRow, Value lowK
   }
   int64_t sumNumber = 0;
   for (const OffsetRun &run : runs)
-    if (isSummed(run)) {
+    if (run.isSummed()) {
       b.loop(b.index(0), b.index(tileRows), 1, [&](Value r) {
         Value own = b.add(position, r);
         Value from = b.maximum(low, b.add(own, run.low)), to = b.minimum(high, b.add(own, run.high + 1));
@@ -241,7 +237,7 @@ void CpuKernel::addRuns(unsigned number, Value group, Value firstRow, Value lowK
     sumNumber = 0;
     int64_t chained = 0;
     for (const OffsetRun &run : runs) {
-      if (isSummed(run)) {
+      if (run.isSummed()) {
         auto weight = [&](int64_t r) {
           return b.scalar(plan.weightsBuffer, b.index(r * plan.weightStride + sumNumber));
         };

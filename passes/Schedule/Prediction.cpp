@@ -2,6 +2,7 @@
 #include "passes/Schedule/Prediction.h"
 #include "passes/Schedule/RowWork.h"
 #include "dialect/Subscript/Program.h"
+#include "passes/Schedule/ValueWork.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -170,6 +171,7 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const Blocking &b
   }
   if (llvm::any_of(shape.masks, [](const MaskPart &part) { return part.kind == BiasKind::Element; }))
     work.cycles += elements * kElementCycles;
+  addValueWork(shape, blocking, target, work);
   addRowWork(shape, blocking, target, columns / static_cast<double>(groups), work);
   work.cycles += kPackCycles * static_cast<double>((shape.queries + shape.keys) * sizes.depth);
   return work;

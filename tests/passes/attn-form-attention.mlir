@@ -240,3 +240,18 @@ func.func @other_query(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf
   %r = arith.addf %o, %n : tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// -----
+// A single query and key, whose axes are read at the constant 0.
+// CHECK-LABEL: func.func @single
+// CHECK: } values {
+// CHECK-NEXT: attn.term "1 e"(%arg2) scale 1.000000e+00 : tensor<1x8xf32>
+// CHECK-NEXT: }
+func.func @single(%q: tensor<1x8xf32>, %v: tensor<1x8xf32>, %t: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  %s = attn.einsum "i d, j d -> i j"(%q, %q) : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x1xf32>
+  %p = attn.softmax "i j" over "j"(%s) : tensor<1x1xf32>
+  %o = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<1x1xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
+  %near = attn.einsum "i j, (j - i) d -> i d"(%p, %t) : (tensor<1x1xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
+  %r = arith.addf %o, %near : tensor<1x8xf32>
+  return %r : tensor<1x8xf32>
+}
