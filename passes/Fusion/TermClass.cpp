@@ -19,8 +19,7 @@ public:
     return analysis;
   }
   std::string describe(const TermView &view, const TermAnalysis &) const override {
-    return "no class fits its subscripts '" + print(view.resolved.spec) +
-           "': every element is loaded or summed directly";
+    return "no class fits its subscripts '" + print(view.resolved.spec) + "'";
   }
 };
 

@@ -92,7 +92,9 @@ void CpuKernel::offsetLine(unsigned number, Value group, Value firstRow, Value l
     Value some = term.offsets.hasNone()
                      ? arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sge, pattern, b.integer(0)).getResult()
                      : Value();
-    Value from = tables.permutes ? b.sub(b.tableElement(lowest, vector), origin) : b.sub(b.index(0), origin);
+    Value from = tables.permutes ? b.sub(b.tableElement(lowest, vector), origin) : b.index(0);
+    if (!tables.permutes)
+      pattern = arith::SubIOp::create(b.builder, pattern, b.broadcastIndex(origin));
     Value to = b.add(line, b.mul(b.sub(vector, start), lanes));
     for (int64_t r = 0; r < tileRows; ++r) {
       Value at = b.add(from, r * plan.productStride), x;
