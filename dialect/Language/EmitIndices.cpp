@@ -69,6 +69,10 @@ Value Emitter::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> s
   }
   Value value;
   value.kind = ValueKind::Index;
+  // An axis of one element stays in the text: it is an axis of the tensor that this may become.
+  for (const auto &[name, axis] : axes)
+    if (axis.size == 1)
+      domain.erase(name);
   value.index = subscript::simplify(Expr::read(operand.name, subscripts.vec()), domain);
   value.axes = axes;
   return value;

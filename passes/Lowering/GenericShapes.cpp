@@ -100,7 +100,9 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
     attn::ScoreSpace space = attn::scoreSpace(attention);
     Value values = attention.getValue();
     auto resolved = attn::resolve(attention.getValueSpec(), values, attn::sizesTo(op->getContext(), space.sizes), {});
-    return throughSpec(resolved, values);
+    // Values that all batch rows share do not tell how many there are; some term does.
+    auto extents = extentsOf(attention);
+    return resolved && resolved->spec.result && extents ? extentsOf(*resolved->spec.result, *extents) : std::nullopt;
   }
   if (isa<attn::PositionOp>(op)) { // along run-time sizes only to read index operands, and then it says them
     auto stated = op->getAttrOfType<ArrayAttr>("attn.shape");

@@ -95,6 +95,18 @@ TEST(IndexOperand, SchemesKnowThemByOtherNames) {
   EXPECT_SAYS(r.module, "h (seg[b, i] != seg[b, j]) d");
 }
 
+TEST(IndexOperand, AxesOfOneElementStayAxes) {
+  // What holds of N queries holds of one.
+  for (const char *queries : {"1", "5"}) {
+    Imported r = import("param N = " + std::string(queries) +
+                        ", M = 1\n"
+                        "kernel f(q : f32[2, N, 8], k : f32[2, M, 8], a : i32[N], c : i32[M]) -> f32[2, N, M] {\n"
+                        "content = einsum(\"h i d, h j d -> h i j\", q, k)\n"
+                        "x = a[i] - c[j] where i > 0 and j > 0\nreturn content + x }");
+    EXPECT_TRUE(r.good) << r.messages;
+  }
+}
+
 TEST(IndexOperand, UnderAConditionOnly) {
   std::string declarations =
       "param N = 12\nkernel f(q : f32[N, 8], near : i32[9] in 0..3, t : f32[4, 8]) -> f32[N, N] {";
