@@ -85,7 +85,7 @@ static void normaliseRow(const Spec &spec, Term &term) {
   if (term.row == RowForm::Windowed)
     term.guard = Guard::Window;
   // A guard names axes of the tensor that it stands behind.
-  bool isOfKey = term.kind == TermKind::TokenNumber && term.token == TokenForm::Key;
+  bool isOfKey = term.kind != TermKind::TokenRows && isOfTokens(term.kind) && term.token == TokenForm::Key;
   if (term.kind == TermKind::QueryScalar || term.kind == TermKind::KeyScalar || isOfKey)
     term.guard = Guard::None;
   if (term.row != RowForm::Plain && term.row != RowForm::Halved)
@@ -152,6 +152,8 @@ void normalise(Spec &spec) {
   for (Term &term : spec.terms) {
     normaliseRow(spec, term);
     normaliseSpelling(spec, term);
+    // What follows names positions as the content does.
+    spec.contentLast &= !term.otherNames && (!spec.map || term.spelling != Spelling::Gather);
     term.ofKey &= (spec.content && term.kind == TermKind::TokenRows) || term.kind == TermKind::ValueOffset;
     bool isClosedForm =
         term.kind == TermKind::Position || term.kind == TermKind::Slope || term.kind == TermKind::TokenNumber;
