@@ -1,9 +1,16 @@
 // One tile of scores: the matmul, then everything that is added to it, then the mask.
 #include "passes/Lowering/CpuKernel.h"
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
 using namespace skewer;
+
+// Steps of the depth that are summed up by themselves where unit-normal queries and keys would give scores with a
+// standard deviation above kLargeScores, and that bound. Without it T5's unscaled layer of 512 tokens errs by 3.0e-6 of
+// the largest output, with it by 1.6e-6.
+static constexpr int64_t kChunk = 16;
+static constexpr double kLargeScores = 4;
 
 /// The keys in [low, high) that some row of [firstRow, firstRow + rows) may see.
 std::pair<Value, Value> CpuKernel::liveKeys(Value firstRow, int64_t rows, Value low, Value high) {
@@ -25,9 +32,26 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
   Value column = b.sub(key, lowKey);     // within the key block
 
   SmallVector<Value> sums(tileRows * vectors, b.constant(0));
-  if (depth)
-    sums = multiply(tileRows, vectors, depth, sums, queriesBuffer, b.mul(row, depth), depth, keysBuffer,
-                    b.mul(vector, panelStride), panelStride);
+  // Scores that may be large are summed up in chunks, which are held where the scores will be: one chain of products
+  // rounds at the size of its result each time.
+  bool large = llvm::any_of(shape.content, [](const ContentTerm &term) {
+    return std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
+  });
+  int64_t chunk = large ? kChunk : std::max<int64_t>(depth, 1);
+  Value held = b.add(b.mul(row, scoreStride), column);
+  for (int64_t first = 0; first < depth; first += chunk) {
+    SmallVector<Value> products(tileRows * vectors, b.constant(0));
+    products = multiply(tileRows, vectors, std::min(chunk, depth - first), products, queriesBuffer,
+                        b.add(b.mul(row, depth), first), depth, keysBuffer,
+                        b.add(b.mul(vector, panelStride), first * lanes), panelStride);
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value at = b.add(held, r * scoreStride + v * lanes), &sum = sums[r * vectors + v];
+        sum = first ? b.addf(b.load(scoresBuffer, at), products[r * vectors + v]) : products[r * vectors + v];
+        if (first + chunk < depth)
+          b.store(sum, scoresBuffer, at);
+      }
+  }
   // Everything but the content is added last, in one rounding. As the accumulators' initial value it would be free of
   // this add, but each of the `depth` products would then round at the size of the bias: measured 4.3e-6 of the largest
   // output against 1.9e-6 on a 64x64 map with unit-normal tables.
