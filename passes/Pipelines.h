@@ -1,7 +1,7 @@
 // The passes in the order they run, level by level (see dialect/RATIONALE.md).
 #pragma once
-#include "passes/Schedule/Target.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Schedule/Target.h"
 
 namespace skewer {
 

@@ -44,10 +44,10 @@ private:
   std::vector<std::unique_ptr<Node>> &nodes;
   Failure &failure;
   llvm::DenseMap<mlir::Value, Node *> known;
-  llvm::DenseMap<mlir::Value, int64_t> integers; // of type index
+  llvm::DenseMap<mlir::Value, int64_t> integers;                           // of type index
   llvm::DenseMap<mlir::Value, std::shared_ptr<const IndexSource>> indices; // arguments of i32
-  std::map<std::string, int64_t> runtimeSizes;   // by the names that the arguments' shapes have for them
-  std::optional<int64_t> runtimeSize;            // where every run-time size of the arguments is the same
+  std::map<std::string, int64_t> runtimeSizes; // by the names that the arguments' shapes have for them
+  std::optional<int64_t> runtimeSize;          // where every run-time size of the arguments is the same
 };
 
 } // namespace skewer::reference

@@ -60,8 +60,8 @@ struct Expression {
   bool bind(const std::vector<std::string> &axes, std::string &missing);
   /// Finds the operands that are read. False, with a reason, where there is none of that name and rank.
   bool bindReads(const IndexSources &, std::string &error);
-  /// False on a divisor that is not positive, on overflow or on a read outside an operand. What a select, an `and` or an `or` does not need is not
-  /// looked at.
+  /// False on a divisor that is not positive, on overflow or on a read outside an operand. What a select, an `and` or
+  /// an `or` does not need is not looked at.
   bool evaluate(const int64_t *axes, int64_t &result) const { return evaluate(root, axes, result); }
   /// constant + Σ coefficients[axis]·axis, of a bound expression. False if it is not of that form.
   bool linear(size_t axes, int64_t &constant, std::vector<int64_t> &coefficients) const {

@@ -1,5 +1,5 @@
-// The judge: a float64 interpreter of the einsum form (level 1) with an evaluator of subscripts of its own. It shares no
-// code with the passes and evaluates only what is asked for.
+// The judge: a float64 interpreter of the einsum form (level 1) with an evaluator of subscripts of its own. It shares
+// no code with the passes and evaluates only what is asked for.
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <map>
@@ -29,8 +29,8 @@ public:
   ~Interpreter();
   /// The result's shape with run-time sizes filled in.
   std::vector<int64_t> resultShape() const;
-  /// One row of the result: the elements along its last dimension at the given leading indices. Nothing, with a reason in
-  /// `error`, where the function holds an operation the interpreter does not know or an index leaves its tensor.
+  /// One row of the result: the elements along its last dimension at the given leading indices. Nothing, with a reason
+  /// in `error`, where the function holds an operation the interpreter does not know or an index leaves its tensor.
   std::optional<std::vector<double>> row(const std::vector<int64_t> &leading, std::string *error = nullptr);
 
 private:

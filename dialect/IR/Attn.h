@@ -52,8 +52,8 @@ using IndexOperands = std::map<std::string, mlir::Value>;
 IndexOperands indicesOf(mlir::Operation *);
 /// Those that a kernel (or the one around an operation) has: its arguments of i32, by `attn.name`.
 IndexOperands kernelIndices(mlir::Operation *);
-/// Makes the operation's `indices` those of the kernel's that its texts read: to be called whenever a text that may read
-/// some is new.
+/// Makes the operation's `indices` those of the kernel's that its texts read: to be called whenever a text that may
+/// read some is new.
 void bindIndices(mlir::Operation *);
 /// The range that the kernel declares for an index operand.
 std::optional<subscript::Range> rangeOf(mlir::Value indexOperand);

@@ -22,8 +22,8 @@ std::optional<subscript::Expr> verifyExpression(mlir::Operation *, llvm::StringR
                                                 const std::set<std::string> &axes, const subscript::AxisSizes &,
                                                 const std::optional<subscript::Expr> &where = std::nullopt);
 
-/// attn_c4, attn_c7, attn_c8: refuses what cannot be evaluated where `where` holds: divisors that may be 0, and reads of
-/// what is no index operand or outside it.
+/// attn_c4, attn_c7, attn_c8: refuses what cannot be evaluated where `where` holds: divisors that may be 0, and reads
+/// of what is no index operand or outside it.
 llvm::LogicalResult verifyEvaluates(mlir::Operation *, const llvm::Twine &role, const subscript::Expr &,
                                     const subscript::Domain &,
                                     const std::optional<subscript::Expr> &where = std::nullopt);

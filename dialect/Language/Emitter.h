@@ -160,9 +160,9 @@ private:
     std::vector<std::vector<llvm::StringRef>> dimensions; // places of the operands' dimensions
   };
   std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages
-  std::map<std::string, llvm::StringRef> textCalls; // of the einsum at hand: functions in its index expressions
+  std::map<std::string, llvm::StringRef> textCalls;  // of the einsum at hand: functions in its index expressions
   std::deque<NodePtr> parsedCalls;
-  std::map<std::string, Value> indexOperands;       // of the kernel, by name
+  std::map<std::string, Value> indexOperands;        // of the kernel, by name
   std::map<std::string, llvm::StringRef> readPlaces; // of their reads: where one is not certain to stay inside
   unsigned schemeDepth = 0, evaluationDepth = 0;
 };

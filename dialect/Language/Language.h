@@ -17,7 +17,8 @@ struct Options {
 ///     the tensor type with `?` there; the result carries {attn.shape = […]} too;
 ///   - the function carries {attn.kernel, attn.sizes = ["batch", …]}, the run-time sizes in order of declaration;
 ///   - every operation has the FileLineColLoc of the text that said it.
-///   - a scalar beside a tensor is a splat arith.constant, or tensor.splat with tensor.dim where a size is a run-time one;
+///   - a scalar beside a tensor is a splat arith.constant, or tensor.splat with tensor.dim where a size is a run-time
+///   one;
 ///   - a tensor is repeated by attn.rearrange, or, along a run-time size, by an einsum with ones of that size;
 ///   - arithmetic is in f32: operands of f16 and bf16 pass arith.extf, einsums read them as they are.
 /// Diagnostics (several in one run) go to `diagnostics` in the compiler style: file:line:column: error: …, the source

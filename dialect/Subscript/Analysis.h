@@ -22,11 +22,11 @@ std::vector<Expr> readNodes(const Expr &);
 /// The symbols on which the expression depends otherwise than by where it reads run-time operands.
 std::set<std::string> symbolsOutsideReads(const Expr &);
 
-/// An equal expression in canonical form: affine parts are sums `c1*s1 + c2*s2 + … + c` with symbols and other atoms in a
-/// fixed order; floordiv and mod are eliminated where the domain (and `guard`, if given: a predicate that may be assumed)
-/// proves them away, using `(a*n + b) floordiv n = a`, `mod n = b` if 0 <= b < n, shifting a*n + b to (a-1)*n + (b+n) and
-/// (a+1)*n + (b-n) as needed; min, max, abs, clamp, comparisons and selects that the domain decides are decided.
-/// Equal expressions of one origin (a composed skew, a hand-written index) come out structurally equal.
+/// An equal expression in canonical form: affine parts are sums `c1*s1 + c2*s2 + … + c` with symbols and other atoms in
+/// a fixed order; floordiv and mod are eliminated where the domain (and `guard`, if given: a predicate that may be
+/// assumed) proves them away, using `(a*n + b) floordiv n = a`, `mod n = b` if 0 <= b < n, shifting a*n + b to (a-1)*n
+/// + (b+n) and (a+1)*n + (b-n) as needed; min, max, abs, clamp, comparisons and selects that the domain decides are
+/// decided. Equal expressions of one origin (a composed skew, a hand-written index) come out structurally equal.
 Expr simplify(const Expr &, const Domain & = {}, const std::optional<Expr> &guard = std::nullopt);
 
 struct Bounds {
@@ -35,16 +35,17 @@ struct Bounds {
 };
 /// Bounds of the expression over the domain's points at which `guard` is not 0. Elements of run-time operands count as
 /// symbols, each of any value in the range that the domain gives them. Intervals first; where they are not
-/// exact, or a guard is given, and the box of the symbols involved has at most `enumerationLimit` points, by enumeration.
-/// Nothing where a symbol is unbounded and matters, or no point satisfies the guard (then `emptyDomain` is set).
+/// exact, or a guard is given, and the box of the symbols involved has at most `enumerationLimit` points, by
+/// enumeration. Nothing where a symbol is unbounded and matters, or no point satisfies the guard (then `emptyDomain` is
+/// set).
 std::optional<Bounds> bound(const Expr &, const Domain &, const std::optional<Expr> &guard = std::nullopt,
                             int64_t enumerationLimit = 1 << 22, bool *emptyDomain = nullptr);
 
 /// Outcome of trying to prove that an expression stays in a range.
 struct Proof {
   enum Outcome { Proven, Refuted, Unknown } outcome = Unknown;
-  Assignment counterexample; // Refuted: a point of the domain, guard true ("seg[b, i]" stands for an element), …
-  int64_t value = 0;         // … and the value there
+  Assignment counterexample;  // Refuted: a point of the domain, guard true ("seg[b, i]" stands for an element), …
+  int64_t value = 0;          // … and the value there
   std::optional<Range> range; // the range that the expression takes, where known
 };
 Proof proveWithin(const Expr &, Range, const Domain &, const std::optional<Expr> &guard = std::nullopt);
@@ -59,8 +60,9 @@ std::optional<Affine> asAffine(const Expr &, const Domain & = {});
 /// For a fixed assignment of all other symbols: the values of `symbol` in its domain at which `expression == target`
 /// and the guard holds, ascending. A contiguous or strided answer is found without enumeration where the expression is
 /// affine in `symbol`.
-std::vector<int64_t> preimage(const Expr &expression, int64_t target, const std::string &symbol, const Assignment &others,
-                              const Domain &, const std::optional<Expr> &guard = std::nullopt);
+std::vector<int64_t> preimage(const Expr &expression, int64_t target, const std::string &symbol,
+                              const Assignment &others, const Domain &,
+                              const std::optional<Expr> &guard = std::nullopt);
 
 /// The predicate as an interval of the difference `key - query` of two symbols: `j <= i` is (-inf, 0],
 /// `abs(i - j) <= 4` is [-4, 4]. Exact or nothing. Open ends are INT64_MIN and INT64_MAX.

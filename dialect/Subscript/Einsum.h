@@ -7,11 +7,12 @@
 namespace skewer::subscript {
 
 /// One dimension of an operand or a result: a product of axes, row-major ("(iy ix)", or just "d"), or an index
-/// expression ("(jy - iy + 13)"). `axes` is empty for an index expression and for the literal 1 ("1", index constant 0).
+/// expression ("(jy - iy + 13)"). `axes` is empty for an index expression and for the literal 1 ("1", index constant
+/// 0).
 struct Dimension {
   std::vector<std::string> axes;
-  Expr index;                         // meaningful where `axes` is empty
-  size_t begin = 0, end = 0;          // bytes of the text that said it
+  Expr index;                // meaningful where `axes` is empty
+  size_t begin = 0, end = 0; // bytes of the text that said it
   bool isAxis() const { return axes.size() == 1; }
   bool isProduct() const { return !axes.empty(); }
 };
@@ -19,7 +20,7 @@ using Dimensions = std::vector<Dimension>;
 
 struct Einsum {
   std::vector<Dimensions> operands;
-  std::optional<Dimensions> result;   // absent: "q, k" without an arrow
+  std::optional<Dimensions> result; // absent: "q, k" without an arrow
   /// Every axis named, in order of first appearance.
   std::vector<std::string> axes() const;
   /// Axes of the operands that the result lacks, in order of first appearance.
@@ -38,8 +39,8 @@ constexpr int64_t kRuntime = INT64_MIN;
 using AxisSizes = std::map<std::string, int64_t>;
 
 /// Finds each axis's size from the operands' shapes (a lone axis is that dimension; one unknown factor of a product is
-/// found by division) and `given`. Errors: an axis with two sizes, a product that does not divide, an axis without a size.
-/// Positions in the error are bytes of the einsum's text.
+/// found by division) and `given`. Errors: an axis with two sizes, a product that does not divide, an axis without a
+/// size. Positions in the error are bytes of the einsum's text.
 std::optional<AxisSizes> resolveSizes(const Einsum &, const std::vector<std::vector<int64_t>> &shapes,
                                       const AxisSizes &given, ParseError *error = nullptr);
 

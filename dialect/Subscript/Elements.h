@@ -5,9 +5,9 @@
 
 namespace skewer::subscript {
 
-/// Replaces every Read by a symbol that is written as the element is ("seg[b, i]"), one for each element that is spelled
-/// differently. Their values are independent of each other, so a bound that is proven over them holds, and a point is
-/// possible unless it gives one element two values.
+/// Replaces every Read by a symbol that is written as the element is ("seg[b, i]"), one for each element that is
+/// spelled differently. Their values are independent of each other, so a bound that is proven over them holds, and a
+/// point is possible unless it gives one element two values.
 class Elements {
 public:
   explicit Elements(const Domain &domain) : boxes(domain) {}

@@ -19,13 +19,23 @@ namespace skewer::subscript {
 enum class Kind {
   Constant, // value()
   Symbol,   // name(): an axis (i, jy, d) or a symbolic size
-  Add, Mul, FloorDiv, Mod, Min, Max,   // two operands
-  Less, LessEqual, Equal, NotEqual,    // two operands, 1 or 0
-  And, Or,                             // two operands, 1 or 0
-  Abs, Not,                            // one operand
-  Select,                              // condition, value if non-zero, value if zero
-  Table,   // table(): a constant integer table; one operand, its 0-based row (outside: evaluation fails)
-  Read     // name(): a run-time integer tensor operand; operands() are its subscripts
+  Add,
+  Mul,
+  FloorDiv,
+  Mod,
+  Min,
+  Max, // two operands
+  Less,
+  LessEqual,
+  Equal,
+  NotEqual, // two operands, 1 or 0
+  And,
+  Or, // two operands, 1 or 0
+  Abs,
+  Not,    // one operand
+  Select, // condition, value if non-zero, value if zero
+  Table,  // table(): a constant integer table; one operand, its 0-based row (outside: evaluation fails)
+  Read    // name(): a run-time integer tensor operand; operands() are its subscripts
 };
 
 class Expr {
@@ -39,21 +49,21 @@ public:
   static Expr read(std::string operand, std::vector<Expr> subscripts);
 
   Kind kind() const;
-  int64_t value() const;                          // Constant
-  const std::string &name() const;                // Symbol, Table, Read
+  int64_t value() const;           // Constant
+  const std::string &name() const; // Symbol, Table, Read
   const std::vector<Expr> &operands() const;
-  const std::vector<int64_t> &table() const;      // Table
-  Expr withOperands(std::vector<Expr>) const;     // the same node over other operands
+  const std::vector<int64_t> &table() const;  // Table
+  Expr withOperands(std::vector<Expr>) const; // the same node over other operands
   bool isConstant() const { return kind() == Kind::Constant; }
   bool isConstant(int64_t v) const { return isConstant() && value() == v; }
   bool isSymbol() const { return kind() == Kind::Symbol; }
 
-  bool operator==(const Expr &other) const;       // structural
+  bool operator==(const Expr &other) const; // structural
   bool operator!=(const Expr &other) const { return !(*this == other); }
-  bool operator<(const Expr &other) const;        // a total order, for canonical forms
-  size_t hash() const;                            // structural, cached
-  size_t depth() const;                           // nodes on the longest path downwards, cached
-  const void *identity() const;                   // the same for copies of one expression: a key for memoisation
+  bool operator<(const Expr &other) const; // a total order, for canonical forms
+  size_t hash() const;                     // structural, cached
+  size_t depth() const;                    // nodes on the longest path downwards, cached
+  const void *identity() const;            // the same for copies of one expression: a key for memoisation
 
 private:
   friend size_t sizeOf(const Expr &);
@@ -83,11 +93,12 @@ Expr select(const Expr &condition, const Expr &ifTrue, const Expr &ifFalse);
 
 using Assignment = std::map<std::string, int64_t>;
 using Substitution = std::map<std::string, Expr>;
-using ReadFunction = std::function<std::optional<int64_t>(const std::string &operand, const std::vector<int64_t> &subscripts)>;
+using ReadFunction =
+    std::function<std::optional<int64_t>(const std::string &operand, const std::vector<int64_t> &subscripts)>;
 
-/// The value under `assignment`; nothing where a symbol has no value, a divisor is not positive, a table is read outside
-/// its rows, arithmetic overflows 64 bits, or a Read occurs and `read` is absent or declines. What does not matter may
-/// fail: the branch that a select does not take, and the other operand of an `and` with 0 or an `or` with 1.
+/// The value under `assignment`; nothing where a symbol has no value, a divisor is not positive, a table is read
+/// outside its rows, arithmetic overflows 64 bits, or a Read occurs and `read` is absent or declines. What does not
+/// matter may fail: the branch that a select does not take, and the other operand of an `and` with 0 or an `or` with 1.
 std::optional<int64_t> evaluate(const Expr &, const Assignment &, const ReadFunction &read = {});
 
 /// Composition: every symbol that `substitution` names replaced at once (not repeatedly).

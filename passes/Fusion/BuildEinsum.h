@@ -24,8 +24,8 @@ std::vector<mlir::Operation *> scoreOperations(mlir::func::FuncOp);
 /// Removes what has no use any more.
 void eraseDead(mlir::func::FuncOp);
 
-/// Simplification reads axes of one element at the constant 0. Puts those of `axes` (each of one element) that are in no
-/// dimension back: in a dimension that is read at 0 and has one element (`extents`), the last axis in the last such
+/// Simplification reads axes of one element at the constant 0. Puts those of `axes` (each of one element) that are in
+/// no dimension back: in a dimension that is read at 0 and has one element (`extents`), the last axis in the last such
 /// place, else as a factor of a product. Which of several such places an axis gets makes no difference.
 void restoreSingles(subscript::Dimensions &, const std::vector<int64_t> &extents, std::vector<std::string> axes);
 

@@ -207,8 +207,8 @@ bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset>
   return false;
 }
 
-bool Analyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> arguments,
-                          const std::optional<Expr> &guard, TermOp term, AttentionShape &shape) {
+bool Analyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> arguments, const std::optional<Expr> &guard,
+                          TermOp term, AttentionShape &shape) {
   if (term.getValue() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1)
     return false;
   Domain within = domainOf(einsum.sizes);
@@ -413,8 +413,7 @@ std::optional<AttentionShape> Analyzer::run() {
   shape.result = *resultWalk;
 
   for (TermOp term : attention.getValues().getOps<TermOp>()) {
-    auto found =
-        valueTermOf(term, term.getInputs().empty() ? 0 : argumentOf(term.getInputs().front()), space, reason);
+    auto found = valueTermOf(term, term.getInputs().empty() ? 0 : argumentOf(term.getInputs().front()), space, reason);
     if (!found)
       return std::nullopt;
     shape.valueTerms.push_back(std::move(*found));

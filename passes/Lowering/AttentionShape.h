@@ -56,9 +56,9 @@ struct AttentionShape {
   std::vector<OffsetTerm> offsets;
   std::vector<RowTerm> rows;
   std::vector<OtherTerm> others;
-  std::vector<TermRole> roles; // of each term of the score, in its order
+  std::vector<TermRole> roles;       // of each term of the score, in its order
   std::vector<ValueTerm> valueTerms; // in their order
-  Walk value, result;          // depth: along the value width
+  Walk value, result;                // depth: along the value width
   /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
   std::optional<subscript::Range> visible;
   /// The conjuncts of the mask that are no interval.

@@ -86,7 +86,7 @@ struct CpuKernel {
   std::function<void(CpuKernel &, const PhaseFunction &)> openStage;
 
   // While emitting a phase.
-  IndexEmitter::Read reads; // of the kernel's run-time index operands
+  IndexEmitter::Read reads;                 // of the kernel's run-time index operands
   llvm::SmallVector<mlir::Value> arguments; // flat memory of each of operandsOf(attention)
   mlir::Value output, shared, local;
   std::map<std::string, mlir::Value> axes; // values of the leading axes
@@ -180,8 +180,9 @@ struct CpuKernel {
                    mlir::Value high);
   void addPairs(unsigned number, mlir::Value row, mlir::Value position, mlir::Value lowKey, mlir::Value low,
                 mlir::Value high);
-  void addToRow(mlir::Value row, const std::function<llvm::SmallVector<mlir::Value>(int64_t first, int64_t vectors,
-                                                                                    mlir::ValueRange)> &body);
+  void
+  addToRow(mlir::Value row,
+           const std::function<llvm::SmallVector<mlir::Value>(int64_t first, int64_t vectors, mlir::ValueRange)> &body);
   mlir::Value sumOfWeights(mlir::Value low, mlir::Value high);
   mlir::Value firstWeights(mlir::Value at, mlir::Value count);
   void writeRows(mlir::Value firstRow, mlir::Value rows);

@@ -259,8 +259,8 @@ IndexEmitter::Read skewer::loadsFrom(OpBuilder &builder, Location location,
       Value last = builder.createOrFold<arith::SubIOp>(location, extent, one);
       Value inside = builder.createOrFold<arith::MaxSIOp>(location, subscript, zero);
       inside = builder.createOrFold<arith::MinSIOp>(location, inside, last);
-      flat = builder.createOrFold<arith::AddIOp>(
-          location, builder.createOrFold<arith::MulIOp>(location, flat, extent), inside);
+      flat = builder.createOrFold<arith::AddIOp>(location, builder.createOrFold<arith::MulIOp>(location, flat, extent),
+                                                 inside);
     }
     Value element = memref::LoadOp::create(builder, location, operand->memory, flat);
     return arith::IndexCastOp::create(builder, location, builder.getIndexType(), element);

@@ -147,8 +147,8 @@ private:
   bool vectorises(mlir::Operation *, const Point &, const std::string &axis);
   /// Whether a tensor is in memory when a stage runs, and not computed on the way.
   bool isStored(mlir::Value tensor) { return stored.contains(memoryOf(tensor)); }
-  /// An index map, or a product of some, at a point of its result: the points of its operands, where they are inside, and
-  /// what is outside.
+  /// An index map, or a product of some, at a point of its result: the points of its operands, where they are inside,
+  /// and what is outside.
   struct Moved {
     std::vector<std::pair<mlir::Value, Point>> reads;
     subscript::Expr inside = 1;

@@ -1,5 +1,5 @@
-// What a lowered kernel is: its arguments, its phases and the workspace they need. The lowering writes it onto the module,
-// the ABI and the driver read it.
+// What a lowered kernel is: its arguments, its phases and the workspace they need. The lowering writes it onto the
+// module, the ABI and the driver read it.
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -53,17 +53,18 @@ struct StagePlan {
   SizeExpression bytes;
 };
 
-/// Signature of a phase's func.func at level 4, in this order: each input memref<?xT> (flat, row-major), output memref<?xT>,
-/// each run-time size index, shared workspace memref<?xi8>, this worker's workspace memref<?xi8>, begin index, end index.
+/// Signature of a phase's func.func at level 4, in this order: each input memref<?xT> (flat, row-major), output
+/// memref<?xT>, each run-time size index, shared workspace memref<?xi8>, this worker's workspace memref<?xi8>, begin
+/// index, end index.
 struct KernelPlan {
   std::string name;
   std::vector<TensorArgument> inputs;
   TensorArgument output;
-  std::vector<std::string> sizes;  // run-time sizes, in order of declaration
-  std::vector<StagePlan> stages;   // in the order in which they run
+  std::vector<std::string> sizes; // run-time sizes, in order of declaration
+  std::vector<StagePlan> stages;  // in the order in which they run
   std::vector<Phase> phases;
-  SizeExpression sharedBytes;      // multiple of 64
-  int64_t localBytes = 0;          // for each worker; multiple of 64
+  SizeExpression sharedBytes; // multiple of 64
+  int64_t localBytes = 0;     // for each worker; multiple of 64
 };
 
 /// Stores the plan as the module's attribute `attn.plan`, one dictionary entry a field.

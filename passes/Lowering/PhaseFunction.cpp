@@ -40,9 +40,14 @@ PhaseFunction skewer::createPhase(ImplicitLocOpBuilder &builder, ModuleOp module
   builder.setInsertionPointToStart(body);
   ValueRange all = body->getArguments();
   size_t inputs = plan.inputs.size(), next = inputs + 1 + plan.sizes.size();
-  return {function,      all.take_front(inputs), all.slice(inputs + 1, plan.sizes.size()),
-          all[inputs],   all[next],              all[next + 1],
-          all[next + 2], all[next + 3]};
+  return {function,
+          all.take_front(inputs),
+          all.slice(inputs + 1, plan.sizes.size()),
+          all[inputs],
+          all[next],
+          all[next + 1],
+          all[next + 2],
+          all[next + 3]};
 }
 
 Value skewer::extentIn(const PhaseFunction &phase, ImplicitLocOpBuilder &builder, const KernelPlan &plan,

@@ -12,8 +12,8 @@ struct PhaseFunction {
   mlir::Value output, shared, local, begin, end;
 };
 
-/// Adds the function `NAME_title` to the module (with a number behind it where that is taken); the builder stands at the
-/// start of its body, before its return.
+/// Adds the function `NAME_title` to the module (with a number behind it where that is taken); the builder stands at
+/// the start of its body, before its return.
 PhaseFunction createPhase(mlir::ImplicitLocOpBuilder &, mlir::ModuleOp, const KernelPlan &, llvm::StringRef title);
 /// An extent as a value in the phase.
 mlir::Value extentIn(const PhaseFunction &, mlir::ImplicitLocOpBuilder &, const KernelPlan &, const Extent &);

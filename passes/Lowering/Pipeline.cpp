@@ -1,6 +1,4 @@
 // From a schedule to the LLVM dialect.
-#include "passes/Pipelines.h"
-#include "passes/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -9,6 +7,8 @@
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
 
 using namespace mlir;
 using namespace skewer;

@@ -26,9 +26,8 @@ SmallVector<Value> CpuKernel::multiply(int64_t rows, int64_t vectors, int64_t te
   };
   int64_t whole = termDepth / kUnroll * kUnroll;
   if (whole)
-    accumulators = b.loop(b.index(0), b.index(whole), kUnroll, accumulators, [&](Value k, ValueRange sums) {
-      return steps(k, kUnroll, SmallVector<Value>(sums));
-    });
+    accumulators = b.loop(b.index(0), b.index(whole), kUnroll, accumulators,
+                          [&](Value k, ValueRange sums) { return steps(k, kUnroll, SmallVector<Value>(sums)); });
   if (whole < termDepth)
     accumulators = steps(b.index(whole), termDepth - whole, accumulators);
   return accumulators;

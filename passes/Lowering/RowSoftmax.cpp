@@ -9,8 +9,7 @@ using namespace skewer;
 void CpuKernel::rowSoftmax(Value row, Value lowKey, Value lowVector, Value highVector) {
   Value maximum = b.reduceMax(b.load(maximaBuffer, b.mul(row, lanes)));
   // A row without a visible key so far has maximum -inf; -inf - -inf would be NaN.
-  Value none = b.compare(arith::CmpFPredicate::OEQ, maximum,
-                         b.constantScalar(-std::numeric_limits<float>::infinity()));
+  Value none = b.compare(arith::CmpFPredicate::OEQ, maximum, b.constantScalar(-std::numeric_limits<float>::infinity()));
   Value reference = b.broadcast(b.select(none, b.constantScalar(0), maximum));
   Value base = b.add(b.mul(row, scoreStride), b.sub(b.mul(lowVector, lanes), lowKey));
   Value count = b.mul(b.sub(highVector, lowVector), lanes);
@@ -25,8 +24,8 @@ void CpuKernel::rowSoftmax(Value row, Value lowKey, Value lowVector, Value highV
     return b.storeScalar(sum, sumsBuffer, row);
   // scalesBuffer: first half the factor for what is there, second half the maximum it refers to.
   Value before = b.add(row, rowBlock);
-  Value scale = vector::ExtractOp::create(
-      b.builder, b.exp2(b.subf(b.loadBroadcast(scalesBuffer, before), reference)), ArrayRef<int64_t>{0});
+  Value scale = vector::ExtractOp::create(b.builder, b.exp2(b.subf(b.loadBroadcast(scalesBuffer, before), reference)),
+                                          ArrayRef<int64_t>{0});
   b.storeScalar(scale, scalesBuffer, row);
   b.storeScalar(maximum, scalesBuffer, before);
   b.storeScalar(b.addf(b.mulf(b.scalar(sumsBuffer, row), scale), sum), sumsBuffer, row);

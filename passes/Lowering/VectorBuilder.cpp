@@ -31,9 +31,7 @@ Value VectorBuilder::remainder(Value x, int64_t y) {
 }
 Value VectorBuilder::minimum(Value x, Value y) { return arith::MinSIOp::create(builder, x, y); }
 Value VectorBuilder::maximum(Value x, Value y) { return arith::MaxSIOp::create(builder, x, y); }
-Value VectorBuilder::less(Value x, Value y) {
-  return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, x, y);
-}
+Value VectorBuilder::less(Value x, Value y) { return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, x, y); }
 
 void VectorBuilder::loop(Value low, Value high, int64_t step, const Body &body) {
   auto loop = scf::ForOp::create(builder, low, high, index(step));
@@ -66,9 +64,7 @@ void VectorBuilder::storeScalar(Value value, Value buffer, Value at) {
   memref::StoreOp::create(builder, value, buffer, at);
 }
 Value VectorBuilder::load(Value buffer, Value at) { return vector::LoadOp::create(builder, vector, buffer, at); }
-void VectorBuilder::store(Value value, Value buffer, Value at) {
-  vector::StoreOp::create(builder, value, buffer, at);
-}
+void VectorBuilder::store(Value value, Value buffer, Value at) { vector::StoreOp::create(builder, value, buffer, at); }
 Value VectorBuilder::loadBroadcast(Value buffer, Value at) { return broadcast(scalar(buffer, at)); }
 
 static Value firstLanes(VectorBuilder &b, int64_t count) {

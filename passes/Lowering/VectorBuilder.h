@@ -1,4 +1,5 @@
-// A builder for loops over one-dimensional vectors and flat buffers: the vocabulary in which the CPU kernels are written.
+// A builder for loops over one-dimensional vectors and flat buffers: the vocabulary in which the CPU kernels are
+// written.
 #pragma once
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -84,7 +84,8 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   int64_t keyVectors = llvm::divideCeil(sizes.keys, target.lanes);
   if (sizes.windowDepth) {
     int64_t panel = tile.vectors * target.lanes;
-    auto window = static_cast<int64_t>(sizes.windowShare * static_cast<double>(std::min(rows + panel, sizes.windowRows)));
+    auto window =
+        static_cast<int64_t>(sizes.windowShare * static_cast<double>(std::min(rows + panel, sizes.windowRows)));
     compute += ::multiplyCycles(window, keyVectors, sizes.windowDepth, tile, target) / rows;
     // Written once and read twice where diagonals are put together.
     if (4.0 * window * panel > kPanelShare * target.l1Bytes)

@@ -20,9 +20,9 @@ SmallVector<StringAttr> strategiesOf(attn::AttentionOp attention, const Attentio
   SmallVector<StringAttr> strategies;
   size_t offsets = 0, rows = 0, others = 0;
   for (TermRole role : shape.roles) {
-    StringRef name = role == TermRole::Content ? "matmul"
-                     : role == TermRole::Row   ? nameOf(shape.rows[rows++])
-                     : role == TermRole::Other ? nameOf(shape.others[others++].bias)
+    StringRef name = role == TermRole::Content                            ? "matmul"
+                     : role == TermRole::Row                              ? nameOf(shape.rows[rows++])
+                     : role == TermRole::Other                            ? nameOf(shape.others[others++].bias)
                      : shape.offsets[offsets].keyAxis.isWhole(shape.keys) ? "band"
                                                                           : "axis_logits";
     offsets += role == TermRole::Offset;

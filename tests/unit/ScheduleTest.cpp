@@ -7,9 +7,7 @@ using namespace skewer;
 
 namespace {
 
-auto asTuple(const Blocking &b) {
-  return std::make_tuple(b.tileRows, b.tileVectors, b.rowBlock, b.keyBlock);
-}
+auto asTuple(const Blocking &b) { return std::make_tuple(b.tileRows, b.tileVectors, b.rowBlock, b.keyBlock); }
 
 TEST(Schedule, ProcessorsDiffer) {
   Target zen5 = *findTarget("zen5"), cascadeLake = *findTarget("cascadelake"), v3 = *findTarget("x86-64-v3");

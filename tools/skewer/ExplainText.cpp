@@ -234,8 +234,8 @@ void printText(const Explanation &explanation, llvm::raw_ostream &out) {
     for (const std::string &reason : facts.unfused)
       page.line(2, "not fused: " + reason);
   if (!facts.generic.empty())
-    page.line(2, "generic path: " +
-                     (facts.genericLine ? fmt::format("line {}: ", facts.genericLine) : std::string()) + facts.generic);
+    page.line(2, "generic path: " + (facts.genericLine ? fmt::format("line {}: ", facts.genericLine) : std::string()) +
+                     facts.generic);
   if (!facts.materialised.empty())
     page.line(2, "materialised: " + tensorsText(facts.materialised));
   const KernelPlan &plan = explanation.plan;

@@ -11,7 +11,7 @@ struct Explanation {
   std::vector<LayerFacts> layers; // one for each of facts.attentions
   WorkFacts work;
   std::vector<Remark> remarks;
-  KernelPlan plan; // of the lowered kernel: its workspace
+  KernelPlan plan;          // of the lowered kernel: its workspace
   std::string spec, target; // the spec's path; the description's name
 };
 

@@ -45,7 +45,8 @@ cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else tak
                             cl::sub(plotCommand));
 cl::opt<std::string> picture("o", cl::desc("Where to write the picture"), cl::value_desc("file.svg"), cl::Required,
                              cl::cat(category), cl::sub(plotCommand));
-cl::list<std::string> inputs("input", cl::desc("An argument's values; others are seeded: normal numbers, or indices in range"),
+cl::list<std::string> inputs("input",
+                             cl::desc("An argument's values; others are seeded: normal numbers, or indices in range"),
                              cl::value_desc("NAME=FILE.npy"), cl::cat(category), cl::sub(runCommand),
                              cl::sub(plotCommand));
 cl::opt<std::string> output("output", cl::desc("Where to write the result"), cl::value_desc("file.npy"),
