@@ -14,10 +14,15 @@ static Einsum asSpec(const Dimensions &dimensions) {
   return spec;
 }
 
+/// What einsum, softmax and position have in common: shapes, `sizes` and index operands.
+template <typename Op> static LogicalResult verifyAttributes(Op op) {
+  return success(succeeded(verifyShapes(op)) && succeeded(verifySizes(op, op.getSizesAttr())) &&
+                 succeeded(verifyIndices(op, op.getIndexNamesAttr(), op.getIndices())));
+}
+
 LogicalResult EinsumOp::verify() {
   static const SubscriptConstraints constraints = {"einsum_c1", "einsum_c2", "einsum_c3", "einsum_c5"};
-  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())) ||
-      failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
+  if (failed(verifyAttributes(*this)))
     return failure();
   auto spec = verifySpec(*this, "spec", getSpec(), constraints.parses);
   if (!spec)
@@ -39,8 +44,7 @@ LogicalResult EinsumOp::verify() {
 
 LogicalResult SoftmaxOp::verify() {
   static const SubscriptConstraints constraints = {"softmax_c1", "softmax_c1", "softmax_c2", "softmax_c2"};
-  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())) ||
-      failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
+  if (failed(verifyAttributes(*this)))
     return failure();
   auto axes = verifyDimensions(*this, "axes", getAxes(), constraints.parses);
   if (!axes)
@@ -66,8 +70,7 @@ LogicalResult SoftmaxOp::verify() {
 
 LogicalResult PositionOp::verify() {
   static const SubscriptConstraints constraints = {"position_c1", "position_c1", "position_c2", "position_c2"};
-  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())) ||
-      failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
+  if (failed(verifyAttributes(*this)))
     return failure();
   auto axes = verifyDimensions(*this, "axes", getAxes(), constraints.parses);
   if (!axes)

@@ -71,7 +71,7 @@ std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &ca
 }
 
 /// Until the sizes of the axes are known, a call stands as a read at the axes that it names.
-Expr Emitter::callPlaceholder(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
+Expr Emitter::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
   std::set<std::string> named;
   for (StringRef word : namesIn(call)) {
     std::string name = word.str();
@@ -128,7 +128,7 @@ std::optional<Expr> Emitter::evaluateCallsIn(const Expr &e, const subscript::Axi
   return index;
 }
 
-/// Replaces the placeholders once the sizes are known.
+/// Replaces what stands in for calls once the sizes are known.
 bool Emitter::evaluateCalls(subscript::Einsum &spec, const subscript::AxisSizes &all) {
   if (textCalls.empty())
     return true;

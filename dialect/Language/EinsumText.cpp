@@ -117,14 +117,14 @@ bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const Axi
         size_t within = place.find(symbol);
         StringRef at = within == StringRef::npos ? place : place.substr(within, symbol.size());
         if (auto call = textCalls.find(symbol); call != textCalls.end()) {
-          substitution.insert({symbol, callPlaceholder(symbol, call->second, axes)});
+          substitution.insert({symbol, standInFor(symbol, call->second, axes)});
           continue;
         }
         const Value *value = lookup(symbol);
         if (value && value->is(ValueKind::Real)) { // a function that has a name
-          std::string placeholder = "__" + symbol;
-          textCalls[placeholder] = at;
-          substitution.insert({symbol, callPlaceholder(placeholder, at, axes)});
+          std::string standIn = "__" + symbol;
+          textCalls[standIn] = at;
+          substitution.insert({symbol, standInFor(standIn, at, axes)});
           continue;
         }
         if (value && value->isWhole())

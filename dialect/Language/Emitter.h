@@ -93,7 +93,7 @@ private:
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
                    subscript::AxisSizes &given, subscript::AxisSizes &all);
   bool substituteNames(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
-  subscript::Expr callPlaceholder(const std::string &symbol, llvm::StringRef call, const std::set<std::string> &axes);
+  subscript::Expr standInFor(const std::string &symbol, llvm::StringRef call, const std::set<std::string> &axes);
   bool evaluateCalls(subscript::Einsum &, const subscript::AxisSizes &all);
   std::optional<subscript::Expr> evaluateCallsIn(const subscript::Expr &, const subscript::AxisSizes &all);
   std::optional<subscript::Expr> replaceReads(const subscript::Expr &, llvm::StringRef place);
