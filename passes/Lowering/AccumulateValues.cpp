@@ -6,10 +6,6 @@ using namespace skewer;
 
 // Keys of one step of the loop that carry no test; as in RegisterTile.cpp.
 static constexpr int64_t kUnroll = 4;
-// Keys whose products are summed up by themselves. One chain over 4096 keys rounds 4096 times at the size of the
-// result: 2.1e-6 of the largest output on a 64x64 map, and 0.8e-6 with chains of 256. Costs a load and an add each 256
-// products.
-static constexpr int64_t kChain = 256;
 
 void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Value low, Value high) {
   Value row = b.mul(group, tileRows), position = b.add(firstRow, row);

@@ -160,7 +160,7 @@ void CpuKernel::biasLines(Value firstRow, Value rows, Value lowKey, Value highKe
 }
 
 /// Less their maximum, so that what is near the row's largest score is near 0 and is added up without rounding much.
-/// Each query's weights stay what they are. For its effect see kChunk in OffsetLogits.cpp.
+/// Each query's weights stay what they are. For its effect see kChunk in Summation.h.
 void LineBuilder::centre(Value row) {
   for (auto [number, term] : llvm::enumerate(kernel.shape.offsets)) {
     if (kernel.readsWhole(term))

@@ -20,6 +20,7 @@
 #include "passes/Lowering/EmitIndex.h"
 #include "passes/Lowering/PhaseFunction.h"
 #include "passes/Lowering/RowPlan.h"
+#include "passes/Lowering/Summation.h"
 #include "passes/Lowering/ValuePlan.h"
 #include "passes/Lowering/VectorBuilder.h"
 
@@ -121,6 +122,9 @@ struct CpuKernel {
                   mlir::Value targetBase, int64_t stride, mlir::Value panel, bool accumulate = false);
   void packKeys();
   void packValues();
+  /// target[to + v] = scale × source[from + v × stride] for the width of the values, zeros behind it; or added to it.
+  void copyWidth(mlir::Value source, mlir::Value from, int64_t stride, double scale, mlir::Value target, mlir::Value to,
+                 bool accumulate = false);
   void packQueries(mlir::Value firstRow, mlir::Value rows, mlir::Value groups);
   void offsetLogits(unsigned term, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value highKey);
   mlir::Value logitsStart(unsigned term, mlir::Value group, mlir::Value firstRow, mlir::Value lowKey);

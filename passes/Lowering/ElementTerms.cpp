@@ -5,8 +5,6 @@
 using namespace mlir;
 using namespace skewer;
 
-static constexpr double kLog2e = 1.4426950408889634;
-
 Value CpuKernel::indexOf(const subscript::Expr &expression, const std::map<std::string, Value> &at) {
   return IndexEmitter(b.builder, b.builder.getLoc(), at, reads).emit(expression);
 }

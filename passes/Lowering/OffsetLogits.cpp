@@ -6,12 +6,6 @@
 using namespace mlir;
 using namespace skewer;
 
-// Steps of the depth that are summed up by themselves where the logits may be large (queries that are not scaled).
-// Together with `centreLogits`: 0.9e-6 instead of 1.9e-6 of the largest output on a 64x64 map with unit-normal tables.
-static constexpr int64_t kChunk = 16;
-// Entries that are multiplied by this or more are such logits.
-static constexpr double kLargeFactor = 2;
-
 /// First and last value of an axis over a row group: where the axis wraps inside the group, its whole extent.
 static std::pair<Value, Value> axisRange(CpuKernel &kernel, const MapAxis &axis, Value first, Value last) {
   VectorBuilder &b = kernel.b;

@@ -6,8 +6,6 @@
 using namespace mlir;
 using namespace skewer;
 
-static constexpr double kLog2e = 1.4426950408889634;
-
 /// Panel `panel` of `target`: row depthOffset+d holds, in lane n, source row panel*lanes + n at depth d; lanes beyond
 /// the last row are 0. With `reversed`, source rows count from the last one down. With `accumulate` the panel is added
 /// to.
@@ -83,6 +81,28 @@ void CpuKernel::packKeys() {
   }
 }
 
+void CpuKernel::copyWidth(Value source, Value from, int64_t stride, double scale, Value target, Value to,
+                          bool accumulate) {
+  for (int64_t v = 0; v < widthVectors; ++v) {
+    int64_t count = std::min(lanes, shape.width - v * lanes);
+    Value at = b.add(to, v * lanes);
+    if (stride == 1) {
+      Value x = b.loadFirst(source, b.add(from, v * lanes), count);
+      x = scale == 1 ? x : b.mulf(x, b.constant(scale));
+      b.store(accumulate ? b.addf(x, b.load(target, at)) : x, target, at);
+      continue;
+    }
+    if (!accumulate)
+      b.store(b.constant(0), target, at);
+    b.loop(b.index(0), b.index(count), 1, [&](Value e) {
+      Value place = b.add(at, e);
+      Value x = b.scalar(source, b.add(from, b.mul(b.add(e, v * lanes), stride)));
+      x = scale == 1 ? x : b.mulf(x, b.constantScalar(scale));
+      b.storeScalar(accumulate ? b.addf(x, b.scalar(target, place)) : x, target, place);
+    });
+  }
+}
+
 /// Values are read in place; where the width does not fill whole vectors they are copied with zeros behind.
 void CpuKernel::packValues() {
   valueBase = baseOf(shape.value.base);
@@ -92,19 +112,7 @@ void CpuKernel::packValues() {
   int64_t padded = widthVectors * lanes;
   Value source = arguments[shape.value.argument], base = valueBase;
   b.loop(b.index(0), b.index(shape.keys), 1, [&](Value key) {
-    Value from = b.add(base, b.mul(key, shape.value.key)), to = b.mul(key, padded);
-    for (int64_t v = 0; v < widthVectors; ++v) {
-      int64_t count = std::min(lanes, shape.width - v * lanes);
-      if (shape.value.depth == 1) {
-        b.store(b.loadFirst(source, b.add(from, v * lanes), count), valuesBuffer, b.add(to, v * lanes));
-        continue;
-      }
-      b.store(b.constant(0), valuesBuffer, b.add(to, v * lanes));
-      b.loop(b.index(0), b.index(count), 1, [&](Value e) {
-        Value at = b.add(e, v * lanes);
-        b.storeScalar(b.scalar(source, b.add(from, b.mul(at, shape.value.depth))), valuesBuffer, b.add(to, at));
-      });
-    }
+    copyWidth(source, b.add(base, b.mul(key, shape.value.key)), shape.value.depth, 1, valuesBuffer, b.mul(key, padded));
   });
   valueBase = b.index(0);
   valueStride = padded;

@@ -6,14 +6,6 @@
 using namespace mlir;
 using namespace skewer;
 
-static constexpr int64_t kLine = 64; // bytes of a cache line
-
-static Buffer reserve(int64_t &bytes, int64_t floats) {
-  Buffer buffer{bytes, floats};
-  bytes += llvm::alignTo(floats * 4, kLine);
-  return buffer;
-}
-
 void CpuKernel::planWorkspace() {
   tileRows = schedule.getTileRows();
   tileVectors = schedule.getTileVectors();

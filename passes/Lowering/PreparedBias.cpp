@@ -7,7 +7,6 @@
 using namespace mlir;
 using namespace skewer;
 
-static constexpr double kLog2e = 1.4426950408889634;
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Which summands and masks share one buffer: the same kind, the same copies, and no gate.
@@ -80,10 +79,8 @@ void CpuKernel::planPrepared() {
     bias.copyFloats = llvm::alignTo(bias.copyFloats, lanes);
     int64_t copies = bias.kind == BiasKind::Table ? countOf(bias.axes, shape.space) : 1;
     int64_t &bytes = bias.kind == BiasKind::Table ? sharedBytes : localBytes;
-    bias.buffer = {bytes, copies * bias.copyFloats};
-    bytes += llvm::alignTo(bias.buffer.floats * 4, 64);
-    bias.gates.offset = localBytes;
-    localBytes += llvm::alignTo(bias.gates.floats * 4, 64);
+    bias.buffer = reserve(bytes, copies * bias.copyFloats);
+    bias.gates = reserve(localBytes, bias.gates.floats);
   }
 }
 

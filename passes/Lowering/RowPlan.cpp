@@ -6,17 +6,6 @@
 using namespace mlir;
 using namespace skewer;
 
-static constexpr double kLog2e = 1.4426950408889634;
-// As for windows of offsets (OffsetLogits.cpp): steps that are summed up by themselves where logits may be large.
-static constexpr int64_t kChunk = 16;
-static constexpr double kLargeFactor = 2;
-
-static Buffer reserve(int64_t &bytes, int64_t floats) {
-  Buffer buffer{bytes, floats};
-  bytes += llvm::alignTo(floats * 4, 64);
-  return buffer;
-}
-
 /// The most rows that a window of `length` offsets picks, from the lowest to the highest.
 static int64_t reachOf(const OffsetRows &offsets, int64_t length) {
   int64_t most = 1;

@@ -1,15 +1,10 @@
 // What the terms whose table rows are picked by positions hold while a kernel is emitted.
 #pragma once
 #include "mlir/IR/Value.h"
+#include "passes/Lowering/Buffer.h"
 #include "passes/Lowering/RowTerm.h"
 
 namespace skewer {
-
-/// A region of a workspace, in floats, 64-byte aligned.
-struct Buffer {
-  int64_t offset = 0; // bytes
-  int64_t floats = 0;
-};
 
 /// One for each of AttentionShape::rows; QueryRows.cpp, OffsetLines.cpp, KeyRows.cpp and KeyDiagonals.cpp say how it is
 /// used.

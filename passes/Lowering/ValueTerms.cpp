@@ -9,17 +9,10 @@
 using namespace mlir;
 using namespace skewer;
 
-// Offsets whose products are summed up by themselves; as kChain in AccumulateValues.cpp.
-static constexpr int64_t kChain = 256;
 // Accumulators where a single query is worked on.
 static constexpr int64_t kRowVectors = 8;
 
 void CpuKernel::planValueTerms() {
-  auto reserve = [&](int64_t floats) {
-    Buffer buffer{localBytes, floats};
-    localBytes += llvm::alignTo(floats * 4, 64);
-    return buffer;
-  };
   for (const ValueTerm &term : shape.valueTerms) {
     ValuePlan plan;
     if ((term.kind == ValueKind::Runs || term.kind == ValueKind::Axis) && !term.runs.empty()) {
@@ -40,14 +33,14 @@ void CpuKernel::planValueTerms() {
       plan.rowFloats = unit;
       if (term.widthStride != 1 || shape.width % lanes != 0 || term.scale != 1) {
         plan.rowFloats = widthVectors * lanes;
-        plan.table = reserve(plan.rows * plan.rowFloats);
+        plan.table = reserve(localBytes, plan.rows * plan.rowFloats);
       }
       if (term.kind == ValueKind::Axis) {
         plan.weightStride = llvm::alignTo(term.keyAxis.extent, lanes) + lanes;
-        plan.weights = reserve(plan.weightStride);
+        plan.weights = reserve(localBytes, plan.weightStride);
       } else if (sums) {
         plan.weightStride = sums;
-        plan.weights = reserve(tileRows * sums);
+        plan.weights = reserve(localBytes, tileRows * sums);
       }
     }
     valuePlans.push_back(plan);
@@ -63,42 +56,19 @@ void CpuKernel::openValueTerms() {
   }
 }
 
-/// target[v] = source[from + v] for the width of the values, zeros behind it; with `accumulate` it is added.
-static void copyWidth(CpuKernel &kernel, Value source, Value from, int64_t stride, double scale, Value target, Value to,
-                      bool accumulate) {
-  VectorBuilder &b = kernel.b;
-  for (int64_t v = 0; v < kernel.widthVectors; ++v) {
-    int64_t count = std::min(kernel.lanes, kernel.shape.width - v * kernel.lanes);
-    Value at = b.add(to, v * kernel.lanes);
-    if (stride == 1) {
-      Value x = b.mulf(b.loadFirst(source, b.add(from, v * kernel.lanes), count), b.constant(scale));
-      b.store(accumulate ? b.addf(x, b.load(target, at)) : x, target, at);
-      continue;
-    }
-    if (!accumulate)
-      b.store(b.constant(0), target, at);
-    b.loop(b.index(0), b.index(count), 1, [&](Value e) {
-      Value place = b.add(at, e);
-      Value x = b.scalar(source, b.add(from, b.mul(b.add(e, v * kernel.lanes), stride)));
-      x = b.mulf(x, b.constantScalar(scale));
-      b.storeScalar(accumulate ? b.addf(x, b.scalar(target, place)) : x, target, place);
-    });
-  }
-}
-
 void CpuKernel::packValueTerms() {
   int64_t padded = widthVectors * lanes;
   for (auto [term, plan] : llvm::zip(shape.valueTerms, valuePlans)) {
     if (term.kind == ValueKind::Key) {
       Value base = baseOf(term.base);
       b.loop(b.index(0), b.index(shape.keys), 1, [&, &term = term](Value key) {
-        copyWidth(*this, arguments[term.argument], b.add(base, b.mul(key, term.keyStride)), term.widthStride,
-                  term.scale, valuesBuffer, b.mul(key, padded), true);
+        copyWidth(arguments[term.argument], b.add(base, b.mul(key, term.keyStride)), term.widthStride, term.scale,
+                  valuesBuffer, b.mul(key, padded), true);
       });
     } else if (plan.isPacked()) {
       Value base = b.add(baseOf(term.base), plan.first);
       b.loop(b.index(0), b.index(plan.rows), 1, [&, &term = term, &plan = plan](Value row) {
-        copyWidth(*this, arguments[term.argument], b.add(base, b.mul(row, plan.unit)), term.widthStride, term.scale,
+        copyWidth(arguments[term.argument], b.add(base, b.mul(row, plan.unit)), term.widthStride, term.scale,
                   plan.tableBuffer, b.mul(row, plan.rowFloats), false);
       });
     }

@@ -1,0 +1,25 @@
+// How long sums are split so that f32 holds them: the figures that several parts of a kernel share.
+#pragma once
+#include <cstdint>
+
+namespace skewer {
+
+/// Exponentials are powers of two: scores are multiplied by this before.
+constexpr double kLog2e = 1.4426950408889634;
+
+/// Steps of the depth that are summed up by themselves where scores or logits may be large: one chain of products
+/// rounds at the size of its result each time. For windows over map axes, together with `centreLogits`: 0.9e-6 instead
+/// of 1.9e-6 of the largest output on a 64x64 map with unit-normal tables; for T5's unscaled layer of 512 tokens 1.6e-6
+/// instead of 3.0e-6.
+constexpr int64_t kChunk = 16;
+/// Entries of a table that are multiplied by this or more make large logits.
+constexpr double kLargeFactor = 2;
+/// Unit-normal queries and keys whose scores have a standard deviation above this make large scores.
+constexpr double kLargeScores = 4;
+
+/// Keys whose products with the values are summed up by themselves. One chain over 4096 keys rounds 4096 times at the
+/// size of the result: 2.1e-6 of the largest output on a 64x64 map, and 0.8e-6 with chains of 256. Costs a load and an
+/// add each 256 products.
+constexpr int64_t kChain = 256;
+
+} // namespace skewer
