@@ -19,6 +19,8 @@ json::Object describe(const TensorArgument &tensor, StringRef field) {
       {"name", tensor.name}, {"field", field}, {"type", nameOf(tensor.type)}, {"shape", std::move(shape)}};
   if (tensor.range)
     object["range"] = json::Array{tensor.range->low, tensor.range->high};
+  if (tensor.deviation)
+    object["deviation"] = *tensor.deviation;
   return object;
 }
 

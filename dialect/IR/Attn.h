@@ -21,7 +21,8 @@ struct IndexMap {
 
 /// Attributes of a kernel's arguments: the name, and of an index operand the values that the caller promises,
 /// `array<i64: low, high>`, both inclusive.
-constexpr llvm::StringLiteral kArgumentName = "attn.name", kArgumentRange = "attn.range";
+constexpr llvm::StringLiteral kArgumentName = "attn.name", kArgumentRange = "attn.range",
+                              kArgumentDeviation = "attn.deviation";
 
 // The assembly of run-time index operands, after the word `indices`: `(seg = %seg : tensor<?x40xi32>)`.
 mlir::ParseResult parseIndices(mlir::OpAsmParser &, mlir::ArrayAttr &names,

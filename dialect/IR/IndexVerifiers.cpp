@@ -143,14 +143,25 @@ std::string skewer::attn::unboundedReads(const Expr &expression, const IndexOper
 
 LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned number,
                                                     NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  auto type = function ? dyn_cast<RankedTensorType>(function.getArgumentTypes()[number]) : nullptr;
+  if (attribute.getName() == kArgumentDeviation) {
+    auto deviation = dyn_cast<FloatAttr>(attribute.getValue());
+    if (!deviation || !deviation.getType().isF64() || !deviation.getValue().isFiniteNonZero() ||
+        deviation.getValue().isNegative())
+      return op->emitOpError() << "argument #" << number << " has the standard deviation " << attribute.getValue()
+                               << "; expected a positive f64 (attn_c10)";
+    if (!type || !isa<FloatType>(type.getElementType()))
+      return op->emitOpError() << "argument #" << number
+                               << " has a standard deviation, but is no tensor of floating point numbers (attn_c10)";
+    return success();
+  }
   if (attribute.getName() != kArgumentRange)
     return success();
   auto range = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
   if (!range || range.size() != 2 || range[0] > range[1] || range[0] < INT32_MIN || range[1] > INT32_MAX)
     return op->emitOpError() << "argument #" << number << " has the range " << attribute.getValue()
                              << "; expected array<i64: low, high>, low <= high, both within 32 bits (attn_c9)";
-  auto function = dyn_cast<FunctionOpInterface>(op);
-  auto type = function ? dyn_cast<RankedTensorType>(function.getArgumentTypes()[number]) : nullptr;
   if (!type || !type.getElementType().isInteger(32))
     return op->emitOpError() << "argument #" << number << " has a range, but is no tensor of i32 (attn_c9)";
   return success();

@@ -58,6 +58,7 @@ struct TypeExpression {
   llvm::StringRef text, element;
   std::vector<NodePtr> sizes;
   NodePtr low, high; // i32[…] in low..high; null without a range
+  NodePtr deviation; // f32[…] ~ deviation, of seeded values; null without one
 };
 
 struct KernelOperand {

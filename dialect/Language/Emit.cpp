@@ -182,6 +182,7 @@ void Emitter::emitKernel(const Kernel &kernel) {
   SmallVector<Type> inputs;
   std::vector<Dimensions> shapes;
   std::vector<std::optional<subscript::Range>> ranges;
+  std::vector<std::optional<double>> deviations;
   std::map<const TypeExpression *, std::pair<bool, Dimensions>> groups; // the operands of a group share their type
   bool good = true;
   for (const KernelOperand &operand : kernel.operands) {
@@ -194,6 +195,8 @@ void Emitter::emitKernel(const Kernel &kernel) {
     shapes.push_back(dimensions);
     ranges.emplace_back();
     good &= declaredRange(operand, ranges.back());
+    deviations.emplace_back();
+    good &= declaredDeviation(operand, deviations.back());
     inputs.push_back(typeOf(dimensions, elementType(builder, operand.type->element)));
     auto [entry, fresh] = own.declared.insert({operand.name.str(), operand.name});
     if (!fresh) {
@@ -208,8 +211,8 @@ void Emitter::emitKernel(const Kernel &kernel) {
   }
   Dimensions result;
   good &= shape(kernel.result, result);
-  if (kernel.result.element == "i32" || kernel.result.low) {
-    error(kernel.result.text, "a kernel's result is of f32, f16 or bf16, and has no range");
+  if (kernel.result.element == "i32" || kernel.result.low || kernel.result.deviation) {
+    error(kernel.result.text, "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");
     good = false;
   }
   if (!good) {
@@ -243,6 +246,8 @@ void Emitter::emitKernel(const Kernel &kernel) {
     for (size_t d = 0; d < shapes[k].size(); ++d)
       if (shapes[k][d].isRuntime())
         runtimeSources.insert({shapes[k][d].runtime, {block->getArgument(k), d}});
+    if (deviations[k])
+      function.setArgAttr(k, attn::kArgumentDeviation, builder.getF64FloatAttr(*deviations[k]));
     Value &value = own.values[operand.name.str()];
     if (operand.type->element != "i32") {
       value = tensorValue(block->getArgument(k), shapes[k]);

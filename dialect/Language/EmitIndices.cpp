@@ -1,4 +1,5 @@
-// Run-time index operands: elements of i32 operands in index expressions, conditions and functions of positions.
+// Run-time index operands: elements of i32 operands in index expressions, conditions and functions of positions; and
+// what a kernel declares of the values of its operands.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
 
@@ -36,6 +37,30 @@ bool Emitter::declaredRange(const KernelOperand &operand, std::optional<subscrip
                                      std::to_string(*high) + ", has values that do not fit i32"),
            false;
   range = subscript::Range{*low, *high};
+  return true;
+}
+
+/// The standard deviation that seeded values of a kernel's operand have; false after an error.
+bool Emitter::declaredDeviation(const KernelOperand &operand, std::optional<double> &deviation) {
+  const TypeExpression &type = *operand.type;
+  if (!type.deviation)
+    return true;
+  if (type.element == "i32")
+    return error(type.deviation->text, "an index operand has no standard deviation; '" + operand.name.str() +
+                                           "' is of i32, whose values may have a range: i32[…] in 0..31"),
+           false;
+  Value value = evaluate(*type.deviation);
+  if (!value.good())
+    return false;
+  if (!value.is(ValueKind::Number))
+    return error(type.deviation->text,
+                 "a standard deviation is a number known at compile time, found " + describe(value)),
+           false;
+  if (value.number <= 0)
+    return error(type.deviation->text, "the standard deviation of '" + operand.name.str() +
+                                           "' is a positive number, found " + describe(value)),
+           false;
+  deviation = value.number;
   return true;
 }
 

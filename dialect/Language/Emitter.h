@@ -75,6 +75,7 @@ private:
   // EmitIndices.cpp: run-time index operands.
   Value indexOperand(llvm::StringRef name, mlir::Value argument, Dimensions);
   bool declaredRange(const KernelOperand &, std::optional<subscript::Range> &);
+  bool declaredDeviation(const KernelOperand &, std::optional<double> &);
   Value emitIndexRead(const Node &, const Value &operand);
   Value readIndex(llvm::StringRef place, const Value &operand, llvm::ArrayRef<subscript::Expr> subscripts,
                   const std::map<std::string, Axis> &axes);

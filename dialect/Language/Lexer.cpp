@@ -60,12 +60,12 @@ Token Lexer::next() {
   for (StringRef symbol : {"...", "..", "->", "<=", ">=", "==", "!=", "//", "**", "&&", "||"})
     if (rest.starts_with(symbol))
       return take(TokenKind::Symbol, symbol.size());
-  if (StringRef("(){}[],:;=+-*/%^<>!").contains(c))
+  if (StringRef("(){}[],:;=+-*/%^<>!~").contains(c))
     return take(TokenKind::Symbol, 1);
 
   // A run of bytes that no token begins with is one error, however long it is.
   StringRef bad = rest.take_while(
-      [](char c) { return !isAlnum(c) && !isSpace(c) && !StringRef("_\"'(){}[],:;=+-*/%^<>!#").contains(c); });
+      [](char c) { return !isAlnum(c) && !isSpace(c) && !StringRef("_\"'(){}[],:;=+-*/%^<>!~#").contains(c); });
   size_t length = std::max<size_t>(bad.size(), 1);
   bool text = isPrint(c);
   diagnostics.error(rest.take_front(length), text ? "unexpected character '" + std::string(1, c) + "'"

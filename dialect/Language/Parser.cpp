@@ -141,6 +141,8 @@ bool Parser::type(TypeExpression &type) {
     if (!(type.low = expression()) || !expect("..", "the least value of the range") || !(type.high = expression()))
       return false;
   }
+  if (take("~") && !(type.deviation = expression()))
+    return false;
   type.text = upToHere(from);
   return true;
 }

@@ -49,6 +49,8 @@ struct Writer {
                                            entry("type", builder.getStringAttr(nameOf(argument.type)))};
     if (argument.range)
       entries.push_back(entry("range", builder.getDenseI64ArrayAttr({argument.range->low, argument.range->high})));
+    if (argument.deviation)
+      entries.push_back(entry("deviation", builder.getF64FloatAttr(*argument.deviation)));
     return builder.getDictionaryAttr(entries);
   }
   Attribute size(const SizeExpression &size) {
@@ -112,12 +114,16 @@ ElementType elementType(StringRef name) {
 std::optional<IndexRange> range(DenseI64ArrayAttr stated) {
   return stated && stated.size() == 2 ? std::optional<IndexRange>({stated[0], stated[1]}) : std::nullopt;
 }
+std::optional<double> deviation(FloatAttr stated) {
+  return stated ? std::optional<double>(stated.getValueAsDouble()) : std::nullopt;
+}
 TensorArgument argument(DictionaryAttr dictionary) {
   TensorArgument result;
   result.name = text(dictionary, "name");
   result.type = elementType(text(dictionary, "type"));
   result.shape = shape(list(dictionary, "shape"));
   result.range = range(dictionary ? dictionary.getAs<DenseI64ArrayAttr>("range") : DenseI64ArrayAttr());
+  result.deviation = deviation(dictionary ? dictionary.getAs<FloatAttr>("deviation") : FloatAttr());
   return result;
 }
 SizeExpression size(DictionaryAttr dictionary, StringRef name) {
@@ -196,6 +202,7 @@ KernelPlan skewer::signatureOf(func::FuncOp function) {
     argument.type = elementType(input);
     argument.shape = shapeOf(function.getArgAttrOfType<ArrayAttr>(index, "attn.shape"), input, argument.name);
     argument.range = range(function.getArgAttrOfType<DenseI64ArrayAttr>(index, "attn.range"));
+    argument.deviation = deviation(function.getArgAttrOfType<FloatAttr>(index, "attn.deviation"));
     plan.inputs.push_back(std::move(argument));
   }
   plan.output.name = "output";

@@ -30,6 +30,7 @@ struct TensorArgument {
   ElementType type = ElementType::F32;
   std::vector<Extent> shape;
   std::optional<IndexRange> range; // of an i32: checked at entry
+  std::optional<double> deviation; // standard deviation of seeded values; 1 where nothing is declared
 };
 
 /// fixed + scaled * (product of the named run-time sizes).

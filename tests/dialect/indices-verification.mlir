@@ -137,6 +137,30 @@ func.func @f(%q: tensor<4xf32> {attn.range = array<i64: 0, 1>}) {
 
 // -----
 
+// attn_c10: a positive number
+// expected-error @below {{argument #0 has the standard deviation 0.000000e+00 : f64; expected a positive f64 (attn_c10)}}
+func.func @f(%w: tensor<4xf32> {attn.deviation = 0.0 : f64}) {
+  return
+}
+
+// -----
+
+// attn_c10: of f64
+// expected-error @below {{argument #0 has the standard deviation 2 : i64; expected a positive f64 (attn_c10)}}
+func.func @f(%w: tensor<4xf32> {attn.deviation = 2 : i64}) {
+  return
+}
+
+// -----
+
+// attn_c10: of a tensor of floating point numbers
+// expected-error @below {{argument #0 has a standard deviation, but is no tensor of floating point numbers (attn_c10)}}
+func.func @f(%seg: tensor<4xi32> {attn.deviation = 2.0 : f64}) {
+  return
+}
+
+// -----
+
 // einsum_c5: the range leaves the table
 func.func @f(%t: tensor<4x64xf32>, %seg: tensor<8xi32> {attn.name = "seg", attn.range = array<i64: 0, 5>}) {
   // expected-error @below {{operand #0 is read outside dimension 0: seg[i] reads 5 at seg[i] = 5, but the dimension has indices 0..3 (einsum_c5)}}

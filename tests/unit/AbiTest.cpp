@@ -449,6 +449,12 @@ TEST(Abi, ManifestSaysWhatTheHeaderSays) {
   const llvm::json::Object &seg = *(*indexed->getAsObject()->getArray("inputs"))[1].getAsObject();
   EXPECT_EQ(seg.getString("type"), llvm::StringRef("i32"));
   EXPECT_EQ(*seg.get("range"), llvm::json::Value(llvm::json::Array{-2, 1}));
+  EXPECT_EQ(seg.get("deviation"), nullptr);
+  KernelPlan weighted = indexedPlan();
+  weighted.inputs[0].deviation = 0.25;
+  auto deviating = llvm::json::parse(manifestText(weighted, plainTarget(), "0123456789abcdef"));
+  ASSERT_TRUE(bool(deviating));
+  EXPECT_EQ((*deviating->getAsObject()->getArray("inputs"))[0].getAsObject()->getNumber("deviation"), 0.25);
 }
 
 TEST(Abi, HashDependsOnTextAndParametersAndNotOnTheirOrder) {

@@ -157,6 +157,27 @@ TEST(IndexOperandError, AsATensor) {
               "'seg' in an index expression is a whole number or an axis, found the index operand 'seg' [batch, 12]");
 }
 
+TEST(Deviation, IsANumberOfParamsAndHoldsForTheGroup) {
+  Imported r = import("param c = 64\nkernel f(x, y : f16[c] ~ c^-0.5, z : f32[c]) -> f32[c] { return x + y * z }");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "tensor<64xf16> {attn.deviation = 1.250000e-01 : f64, attn.name = \"x\", attn.shape = [64]}");
+  EXPECT_SAYS(r.module, "tensor<64xf16> {attn.deviation = 1.250000e-01 : f64, attn.name = \"y\", attn.shape = [64]}");
+  EXPECT_SAYS(r.module, "tensor<64xf32> {attn.name = \"z\", attn.shape = [64]}");
+}
+
+TEST(DeviationError, Declarations) {
+  EXPECT_SAYS(declared("f32[N] ~ 0"), "the standard deviation of 'a' is a positive number, found");
+  EXPECT_SAYS(declared("f32[N] ~ -N"), "the standard deviation of 'a' is a positive number, found");
+  EXPECT_SAYS(declared("f32[N] ~ 10^400"), "the result is not a finite number");
+  EXPECT_SAYS(declared("f32[N] ~ (1, 2)"), "a standard deviation is a number known at compile time, found");
+  EXPECT_SAYS(declared("f32[N] ~ unknown"), "unknown name 'unknown'");
+  EXPECT_SAYS(declared("f32[N] ~"), "expected");
+  EXPECT_SAYS(declared("i32[N] in 0..3 ~ 2"), "an index operand has no standard deviation; 'a' is of i32");
+  Imported r = import("kernel f(x : f32[4]) -> f32[4] ~ 2 { return x }");
+  EXPECT_FALSE(r.good);
+  EXPECT_SAYS(r.messages, "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");
+}
+
 TEST(IndexOperandError, Declarations) {
   EXPECT_SAYS(declared("i32[N] in 3..1"), "the range of 'a', 3..1, is empty");
   EXPECT_SAYS(declared("i32[N] in 0..2^31"), "has values that do not fit i32");

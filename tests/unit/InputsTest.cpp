@@ -101,6 +101,20 @@ TEST_F(InputFiles, IndicesAreWholeNumbersInTheirRange) {
   EXPECT_NE(error.find("expected elements of type <i4 or <i8 for i32, found <f4"), std::string::npos) << error;
 }
 
+TEST_F(InputFiles, SeededNumbersHaveTheDeclaredDeviationAndFilesAreReadAsTheyAre) {
+  KernelPlan plan = planOf();
+  auto plain = prepareOperands(plan, {}, {}, 1);
+  plan.inputs[0].deviation = 0.25;
+  auto scaled = prepareOperands(plan, {}, {}, 1);
+  ASSERT_TRUE(plain && scaled);
+  for (size_t k = 0; k < plain->inputs[0].values.size(); ++k)
+    EXPECT_EQ(scaled->inputs[0].values[k], 0.25 * plain->inputs[0].values[k]); // a power of two rounds alike
+  EXPECT_EQ(scaled->inputs[1].values, plain->inputs[1].values);
+  auto read = prepareOperands(plan, {{"q", write("q.npy", {1, 2, 3})}}, {}, 1);
+  ASSERT_TRUE(static_cast<bool>(read));
+  EXPECT_EQ(read->inputs[0].values[0], 0.1f);
+}
+
 TEST_F(InputFiles, ErrorsNameArgumentExpectedAndFound) {
   auto expect = [](const std::string &error, std::vector<const char *> parts) {
     for (const char *part : parts)

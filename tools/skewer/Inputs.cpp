@@ -164,6 +164,9 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
       operands.inputs[k].values = input.type == ElementType::I32
                                       ? wholeNumbers(count, input.range.value_or(usualRange(plan)), seed * 1000003 + k)
                                       : normalNumbers(count, seed * 1000003 + k);
+      if (input.deviation)
+        for (double &value : operands.inputs[k].values)
+          value *= *input.deviation;
       operands.inputs[k].shape = *shape;
     }
     for (double &value : operands.inputs[k].values)

@@ -13,10 +13,11 @@ struct Operands {
   std::map<std::string, int64_t> sizeByName;
 };
 
-/// Arguments with an entry in `files` are read; the others are normal numbers (mean 0, variance 1) that depend on the
-/// seed, on the argument's number and on nothing else; of index operands, whole numbers within the declared range, or
-/// from 0 to the largest compile-time size of the result but its last one. A run-time size comes from the files'
-/// shapes, else from `sizes`, else it is 1. Errors name the argument, what was expected and what was found.
+/// Arguments with an entry in `files` are read; the others are normal numbers of mean 0 and the standard deviation that
+/// the argument declares, or 1; they depend on the seed, on the argument's number and on nothing else. Of index
+/// operands they are whole numbers within the declared range, or from 0 to the largest compile-time size of the result
+/// but its last one. A run-time size comes from the files' shapes, else from `sizes`, else it is 1. Errors name the
+/// argument, what was expected and what was found.
 llvm::Expected<Operands> prepareOperands(const KernelPlan &, const std::map<std::string, std::string> &files,
                                          const std::map<std::string, int64_t> &sizes, uint64_t seed);
 
