@@ -1,0 +1,142 @@
+// What a launched kernel runs on: warps of 32 lanes with their registers, a block's shared memory, the device's memory.
+// Every access is checked, and what is wrong is noted in the report with the operation that did it.
+#pragma once
+#include "mlir/IR/Operation.h"
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace skewer::gpu {
+
+constexpr unsigned kLanes = 32;
+/// One register of a warp. Narrower values stand in the low bits, the others are 0.
+using Lanes = std::array<uint64_t, kLanes>;
+using Mask = uint32_t; // a bit for each lane
+
+enum class FaultKind {
+  Race,          // two threads touch one place with no barrier between, and one of them writes
+  Uninitialised, // memory is read that nothing wrote
+  OutOfBounds,
+  Misaligned,
+  Divergence, // an instruction of the whole warp or block is not reached by all of it
+  Unsupported // the interpreter does not know the operation
+};
+const char *nameOf(FaultKind);
+
+struct Fault {
+  FaultKind kind;
+  std::string message; // lowercase, names block, thread and address
+  mlir::Operation *operation = nullptr;
+};
+
+/// Shared memory accesses of one operation: `wavefronts` of `accesses` would each be one without bank conflicts.
+struct BankUse {
+  int64_t accesses = 0, wavefronts = 0;
+  bool hasConflicts() const { return wavefronts > accesses; }
+};
+
+struct Report {
+  std::vector<Fault> faults; // the first few
+  std::map<mlir::Operation *, BankUse> banks;
+  int64_t steps = 0; // operations executed by a warp
+  int64_t matrixSteps = 0;
+  void add(FaultKind, mlir::Operation *, std::string message);
+  /// One line a fault, with its operation.
+  std::string text() const;
+};
+
+/// Who accesses memory.
+struct Access {
+  unsigned block = 0, thread = 0;
+  uint32_t warpEpoch = 0; // barriers of the warp alone
+  mlir::Operation *operation = nullptr;
+};
+
+/// A block's shared memory with its history since the last barrier.
+class SharedMemory {
+public:
+  SharedMemory(size_t bytes, Report &report) : bytes(bytes), places((bytes + 1) / 2), report(report) {}
+  void reset(); // before each block: its contents are undefined
+  size_t size() const { return bytes.size(); }
+  /// Zero where the access is wrong.
+  uint64_t load(uint64_t address, unsigned size, const Access &);
+  void store(uint64_t address, unsigned size, uint64_t value, const Access &);
+  /// cp.async: from its issue to its wait nobody may touch the bytes.
+  void beginCopy(uint64_t address, unsigned size, const Access &);
+  void finishCopy(uint64_t address, const std::vector<uint8_t> &data, const Access &);
+  void barrier() { ++epoch; }
+  /// Counts the wavefronts of one access by a warp; `size` bytes a lane, lanes not in the mask take no part.
+  void countBanks(const Lanes &addresses, Mask, unsigned size, mlir::Operation *);
+
+private:
+  struct Place { // two bytes
+    uint32_t writeEpoch = 0, writeWarpEpoch = 0, readEpoch = 0, readWarpEpoch = 0;
+    uint16_t writer = 0, reader = 0, copier = 0; // thread + 1; 0: none
+    bool severalLanes = false, severalWarps = false, initialised = false;
+  };
+  bool check(uint64_t address, unsigned size, const Access &);
+  void noteRead(Place &, uint64_t address, const Access &);
+  void noteWrite(Place &, uint64_t address, const Access &);
+
+  std::vector<uint8_t> bytes;
+  std::vector<Place> places;
+  uint32_t epoch = 1;
+  Report &report;
+};
+
+/// Buffers of the device. An address names its buffer, so that no offset, however wrong, reaches another one.
+class DeviceMemory {
+public:
+  explicit DeviceMemory(Report &report) : report(report) {}
+  /// Returns the address. Contents are copied; without them the buffer is not initialised.
+  uint64_t add(size_t size, const void *contents, bool writable, std::string name);
+  uint64_t load(uint64_t address, unsigned size, const Access &);
+  void store(uint64_t address, unsigned size, uint64_t value, const Access &);
+  const std::vector<uint8_t> &contents(uint64_t address) const { return buffers[(address >> kShift) - 1].bytes; }
+
+private:
+  static constexpr unsigned kShift = 40;
+  struct Buffer {
+    std::string name;
+    std::vector<uint8_t> bytes;
+    std::vector<uint32_t> writers; // of each two bytes: thread of the grid + 1
+    bool writable = false, initialised = false;
+  };
+  Buffer *find(uint64_t address, unsigned size, const Access &, bool write);
+  std::vector<Buffer> buffers;
+  Report &report;
+};
+
+/// A block's state that its warps share.
+struct BlockState {
+  unsigned index = 0, threads = 0, grid = 0;
+  SharedMemory *shared = nullptr;
+  DeviceMemory *device = nullptr;
+  Report *report = nullptr;
+};
+
+struct AsyncCopy {
+  unsigned lane;
+  uint64_t address; // in shared memory
+  std::vector<uint8_t> data;
+};
+
+struct Warp {
+  BlockState *block = nullptr;
+  unsigned index = 0; // in the block
+  std::vector<Lanes> registers;
+  Mask mask = ~0u; // lanes that run the current operation
+  uint32_t epoch = 1;
+  mlir::Operation *operation = nullptr;
+  std::vector<std::vector<AsyncCopy>> groups; // committed, oldest first
+  std::vector<AsyncCopy> open;                // not yet committed
+
+  Access access(unsigned lane) const { return {block->index, index * kLanes + lane, epoch, operation}; }
+  bool runs(unsigned lane) const { return mask >> lane & 1; }
+  /// Notes a fault where not all lanes run.
+  void needAllLanes(const char *what);
+};
+
+} // namespace skewer::gpu

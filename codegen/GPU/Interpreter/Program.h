@@ -1,0 +1,76 @@
+// A kernel of the LLVM and NVVM dialects, taken apart into steps that a warp runs.
+#pragma once
+#include "codegen/GPU/Interpreter/Machine.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace skewer::gpu {
+
+/// Where a value stands: one register for each scalar in it.
+struct Slots {
+  unsigned first = 0, count = 1;
+  unsigned bits = 32; // of each scalar; pointers have 64
+};
+
+struct Step {
+  std::function<void(Warp &)> run;
+  mlir::Operation *operation = nullptr;
+  bool barrier = false; // of the block
+};
+
+/// Values that an edge between blocks hands over, register by register.
+struct Edge {
+  unsigned target = 0;
+  std::vector<std::pair<unsigned, unsigned>> moves; // from, to
+};
+struct CodeBlock {
+  std::vector<Step> steps;
+  std::vector<Edge> edges; // none: return; two: the first where `condition` is not 0
+  unsigned condition = 0;
+  mlir::Operation *end = nullptr;
+};
+
+class Decoder;
+/// One for each family of operations; false if the operation is of another.
+bool decodeArithmetic(Decoder &, mlir::Operation &, Step &);
+bool decodeMemory(Decoder &, mlir::Operation &, Step &);
+bool decodeWarp(Decoder &, mlir::Operation &, Step &);
+
+struct Program {
+  std::vector<CodeBlock> blocks;
+  unsigned registers = 0;
+  std::vector<Slots> arguments;
+  std::vector<std::pair<unsigned, uint64_t>> constants; // register, value in all lanes
+  std::string unsupported;                              // first operation that no family knows
+};
+
+/// The bits of the element type of an access and how many elements it has.
+struct ElementShape {
+  unsigned bits = 32, count = 1;
+};
+ElementShape elementShape(mlir::Type);
+
+class Decoder {
+public:
+  /// `device` receives the module's constant tables.
+  Decoder(mlir::LLVM::LLVMFuncOp kernel, DeviceMemory &device) : kernel(kernel), device(device) {}
+  Program run();
+
+  Slots slots(mlir::Value);
+  void constant(unsigned number, uint64_t value) { program.constants.push_back({number, value}); }
+  uint64_t addressOf(mlir::LLVM::GlobalOp);
+  mlir::LLVM::LLVMFuncOp kernel;
+  DeviceMemory &device;
+  Program program;
+
+private:
+  llvm::DenseMap<mlir::Value, Slots> known;
+  llvm::DenseMap<mlir::Operation *, uint64_t> globals;
+};
+
+} // namespace skewer::gpu
