@@ -101,6 +101,28 @@ def AttnPrintTermClasses : Pass<"attn-print-term-classes", "::mlir::func::FuncOp
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
+def AttnKeepContent : Pass<"attn-keep-content", "::mlir::func::FuncOp"> {
+  let summary = "the same attention without its positions, to measure what they cost";
+  let description = [{
+    Of each `attn.attention` only the first term of class content stays, with the mask and the values; what prepared the
+    tables of the others goes too. The result is another layer, of the same sizes: `skewer bench --plain` times it in
+    the same run.
+
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e" (%v) score {
+      attn.term "i d, j d" (%q, %k) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
+      attn.term "i d, (j - i + 3) d" (%q, %table) scale 1.000000e+00 : tensor<4x8xf32>, tensor<7x8xf32>
+    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e" (%v) score {
+      attn.term "i d, j d" (%q, %k) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
+    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
 def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let summary = "the cost model chooses tiles, blocks and a strategy for each term";
   let description = [{

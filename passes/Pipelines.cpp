@@ -12,6 +12,10 @@ void skewer::addFusionPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAttnFormAttention());
 }
 
+void skewer::addPlainPipeline(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createAttnKeepContent());
+}
+
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
   PassPipelineRegistration<>("attn-fuse", "level 1 to level 2: raise, propagate masks, compose, form attention",

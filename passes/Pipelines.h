@@ -7,6 +7,8 @@ namespace skewer {
 
 /// Level 1 to level 2: raise, propagate masks, compose, form attention.
 void addFusionPipeline(mlir::OpPassManager &);
+/// Level 2 to 2: another layer, without positions, of the same sizes.
+void addPlainPipeline(mlir::OpPassManager &);
 /// Level 2 to 3: choose a schedule for each attention.
 void addSchedulePipeline(mlir::OpPassManager &, const Target &);
 /// Level 3 (or 1, for what did not fuse) to 4: loops over memrefs, one module a kernel, with `attn.plan`.

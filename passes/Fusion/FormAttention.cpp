@@ -63,7 +63,7 @@ private:
   AxisSizes sizes;                      // of leading, query, key and value axes
   std::vector<Expr> at;                 // the score's indices, over those axes
   std::optional<Expr> mask;
-  Summand value{UnknownLoc()};     // one factor: the values
+  Summand value{softmax.getLoc()}; // one factor: the values
   std::vector<Expr> resultIndices; // of the product's result
   std::vector<Summand> terms, valueTerms;
 };

@@ -77,12 +77,6 @@ std::vector<double> evaluated(const std::string &text, std::vector<reference::Te
   return all;
 }
 
-std::string rejected(const std::string &text) {
-  Imported r = import(text);
-  EXPECT_FALSE(r.good) << r.module;
-  return r.messages;
-}
-#define EXPECT_SAYS(messages, part) EXPECT_TRUE(contains(messages, part))
 } // namespace
 
 TEST(CompileTime, BucketsAreTheModelsOwn) {

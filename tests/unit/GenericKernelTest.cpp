@@ -18,7 +18,7 @@
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "tests/unit/RandomExpr.h"
-#include "llvm/ADT/APFloat.h"
+#include "tests/unit/StoredNumbers.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -26,28 +26,12 @@
 using namespace mlir;
 using namespace skewer;
 using reference::Tensor;
+using skewer::testing::decode;
+using skewer::testing::encode;
 
 namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-const llvm::fltSemantics &semantics(ElementType type) {
-  return type == ElementType::F16    ? llvm::APFloat::IEEEhalf()
-         : type == ElementType::BF16 ? llvm::APFloat::BFloat()
-                                     : llvm::APFloat::IEEEsingle();
-}
-/// The number as the type holds it.
-uint32_t encode(double value, ElementType type) {
-  llvm::APFloat number(value);
-  bool lost;
-  number.convert(semantics(type), llvm::APFloat::rmNearestTiesToEven, &lost);
-  return static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue());
-}
-double decode(uint32_t bits, ElementType type) {
-  llvm::APFloat number(semantics(type), llvm::APInt(bytesOf(type) * 8, bits));
-  bool lost;
-  number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
-  return number.convertToDouble();
-}
 std::vector<char> bytes(const std::vector<double> &values, ElementType type) {
   std::vector<char> memory(values.size() * bytesOf(type));
   for (size_t n = 0; n < values.size(); ++n) {
@@ -111,7 +95,7 @@ protected:
     int64_t count = 1;
     for (int64_t size : shape)
       count *= size;
-    int64_t width = bytesOf(plan->output.type);
+    int64_t width = bytesOf(plan->outputs.front().type);
     std::vector<char> output((count + 16) * width, char(0x5a)); // the kernel must not write behind the end
     Exec exec;
     exec.workspaceBytes = (*kernel)->workspaceBytes(sizes, 1);
@@ -125,7 +109,7 @@ protected:
     for (int64_t n = 0; n < count; ++n) {
       uint32_t bits = 0;
       std::memcpy(&bits, &output[n * width], width);
-      values.push_back(decode(bits, plan->output.type));
+      values.push_back(decode(bits, plan->outputs.front().type));
     }
     return values;
   }
@@ -392,7 +376,7 @@ TEST(KernelPlanTest, WhatIsAttachedIsReadBack) {
   KernelPlan plan;
   plan.name = "layer";
   plan.inputs = {{"q", ElementType::BF16, {{"batch", 1}, {"", 7}}}};
-  plan.output = {"o", ElementType::F16, {{"", 3}}};
+  plan.outputs = {{"o", ElementType::F16, {{"", 3}}}};
   plan.sizes = {"batch"};
   plan.phases = {{"layer_pack", "pack", {4, 0, {}}}, {"layer_attend", "attend", {0, 12, {"batch"}}}};
   plan.sharedBytes = {64, 128, {"batch"}};
@@ -407,7 +391,7 @@ TEST(KernelPlanTest, WhatIsAttachedIsReadBack) {
   ASSERT_EQ(read->inputs[0].shape.size(), 2u);
   EXPECT_EQ(read->inputs[0].shape[0].name, "batch");
   EXPECT_EQ(read->inputs[0].shape[1].fixed, 7);
-  EXPECT_EQ(read->output.type, ElementType::F16);
+  EXPECT_EQ(read->outputs.front().type, ElementType::F16);
   EXPECT_EQ(read->sizes, plan.sizes);
   ASSERT_EQ(read->phases.size(), 2u);
   EXPECT_EQ(read->phases[1].function, "layer_attend");

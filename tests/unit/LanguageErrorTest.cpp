@@ -13,12 +13,6 @@ std::string errors(const std::string &body) {
   EXPECT_FALSE(r.good) << r.module;
   return r.messages;
 }
-std::string rejected(const std::string &text) {
-  Imported r = import(text);
-  EXPECT_FALSE(r.good) << r.module;
-  return r.messages;
-}
-#define EXPECT_SAYS(messages, part) EXPECT_TRUE(contains(messages, part))
 } // namespace
 
 TEST(LanguageError, ReadingOutsideATable) {

@@ -42,4 +42,13 @@ inline ::testing::AssertionResult contains(const std::string &text, const std::s
   return ::testing::AssertionFailure() << "expected to find\n  " << part << "\nin\n" << text;
 }
 
+#define EXPECT_SAYS(messages, part) EXPECT_TRUE(::skewer::testing::contains(messages, part))
+
+/// What was said against a text that must be refused.
+inline std::string rejected(const std::string &text) {
+  Imported result = import(text);
+  EXPECT_FALSE(result.good) << result.module;
+  return result.messages;
+}
+
 } // namespace skewer::testing

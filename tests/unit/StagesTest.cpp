@@ -16,7 +16,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Lowering/KernelPlan.h"
 #include "passes/Pipelines.h"
-#include "llvm/ADT/APFloat.h"
+#include "tests/unit/StoredNumbers.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
@@ -28,26 +28,10 @@
 using namespace mlir;
 using namespace skewer;
 using reference::Tensor;
+using skewer::testing::decode;
+using skewer::testing::encode;
 
 namespace {
-
-const llvm::fltSemantics &semantics(ElementType type) {
-  return type == ElementType::F16    ? llvm::APFloat::IEEEhalf()
-         : type == ElementType::BF16 ? llvm::APFloat::BFloat()
-                                     : llvm::APFloat::IEEEsingle();
-}
-uint32_t encode(double value, ElementType type) {
-  llvm::APFloat number(value);
-  bool lost;
-  number.convert(semantics(type), llvm::APFloat::rmNearestTiesToEven, &lost);
-  return static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue());
-}
-double decode(uint32_t bits, ElementType type) {
-  llvm::APFloat number(semantics(type), llvm::APInt(bytesOf(type) * 8, bits));
-  bool lost;
-  number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
-  return number.convertToDouble();
-}
 
 using Body = void (*)(void *, int64_t, int64_t, int32_t);
 /// Runs the items in runs of `context`, the last first, by three workers in turn.
@@ -133,7 +117,7 @@ Outcome compileAndCompare(const std::string &text, int64_t batch, const char *ta
     expected.insert(expected.end(), row->begin(), row->end());
   }
 
-  int64_t width = bytesOf(plan->output.type);
+  int64_t width = bytesOf(plan->outputs.front().type);
   auto run = [&](int64_t itemsAtOnce) {
     std::vector<char> output(expected.size() * width + 64, char(0x5a));
     Exec exec;
@@ -162,7 +146,7 @@ Outcome compileAndCompare(const std::string &text, int64_t batch, const char *ta
   for (size_t n = 0; n < expected.size(); ++n) {
     uint32_t bits = 0;
     std::memcpy(&bits, &output[n * width], width);
-    double error = std::fabs(decode(bits, plan->output.type) - expected[n]) / largest;
+    double error = std::fabs(decode(bits, plan->outputs.front().type) - expected[n]) / largest;
     outcome.error = std::isnan(error) ? INFINITY : std::max(outcome.error, error);
   }
   return outcome;

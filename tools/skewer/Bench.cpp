@@ -47,7 +47,7 @@ struct Row {
   std::string name;
   Timing timing;
   double flops = 0, peak = 0, error = 0;
-  std::optional<double> unfused;
+  std::optional<double> unfused, plain;
   uint64_t workspaceBytes = 0;
   bool isRight = true;
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
@@ -61,7 +61,7 @@ bool wrong(const std::string &text) {
 
 bool benchKernel(const Options &options, Compilation &compilation, const Kernel &kernel, ThreadPool &pool,
                  std::vector<double> &peaks, Row &row) {
-  auto execution = Execution::create(compilation, kernel, /*unfused=*/false);
+  auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
   if (!execution)
     return false;
   auto operands = prepareOperands(execution->plan(), {}, options.sizes, options.seed);
@@ -85,14 +85,31 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     wrong(fmt::format("kernel '{}': error {:.3g} is above the tolerance {:.3g}; worst at {}", kernel.name, check->error,
                       tolerance, check->where));
 
+  std::unique_ptr<Execution> plain;
+  if (options.plain) {
+    plain = Execution::create(compilation, kernel, Execution::Form::Plain);
+    if (plain && !plain->bind(*operands, pool))
+      return false;
+    if (!plain)
+      llvm::errs() << fmt::format("skewer: note: kernel '{}' does not fuse: there is no plain layer beside it\n",
+                                  kernel.name);
+  }
+
   // The clock of a processor wanders: the peak is measured around each part of the timing, and medians are compared.
   std::vector<double> local{measurePeak(pool)};
   std::vector<Timing> parts;
+  std::vector<double> plainMedians; // in turns with the layer, under the same clock
   for (int part = 0; part < 3; ++part) {
     auto timing = measure(*execution, options.seconds / 3);
     if (!timing)
       return false;
     parts.push_back(*timing);
+    if (plain) {
+      auto beside = measure(*plain, options.seconds / 3);
+      if (!beside)
+        return false;
+      plainMedians.push_back(beside->median);
+    }
     local.push_back(measurePeak(pool));
   }
   std::vector<double> medians;
@@ -106,8 +123,10 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   row.peak = medianOf(local);
   peaks.insert(peaks.end(), local.begin(), local.end());
 
+  if (plain)
+    row.plain = medianOf(plainMedians);
   if (options.unfused) {
-    auto generic = Execution::create(compilation, kernel, /*unfused=*/true);
+    auto generic = Execution::create(compilation, kernel, Execution::Form::Unfused);
     if (!generic || !generic->bind(*operands, pool))
       return false;
     auto timing = measure(*generic, std::min(options.seconds, 1.0) / 4);
@@ -128,6 +147,7 @@ void printJson(const std::vector<Row> &rows, double peak) {
                            {"gflops", row.gflops()},
                            {"percent_of_peak", row.percent()},
                            {"unfused_median_seconds", row.unfused ? llvm::json::Value(*row.unfused) : nullptr},
+                           {"plain_median_seconds", row.plain ? llvm::json::Value(*row.plain) : nullptr},
                            {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
                            {"max_error", row.error}});
   llvm::json::Object document{{"peak_gflops", peak}, {"kernels", std::move(kernels)}};
@@ -144,6 +164,9 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
     if (row.unfused)
       llvm::outs() << fmt::format("  unfused {:.4f} ms ({:.2f} times)", *row.unfused * 1e3,
                                   *row.unfused / row.timing.median);
+    if (row.plain)
+      llvm::outs() << fmt::format("  {:.2f} times plain ({:.4f} ms)", row.timing.median / *row.plain,
+                                  *row.plain * 1e3);
     llvm::outs() << fmt::format("  workspace {} B  error {:.2g}\n", row.workspaceBytes, row.error);
   }
 }

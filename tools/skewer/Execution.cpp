@@ -7,14 +7,14 @@
 
 namespace skewer::driver {
 
-std::unique_ptr<Execution> Execution::create(Compilation &compilation, const Kernel &kernel, bool unfused) {
-  auto scheduled = compilation.schedule(kernel);
+std::unique_ptr<Execution> Execution::create(Compilation &compilation, const Kernel &kernel, Form form) {
+  auto scheduled = form == Form::Plain ? compilation.schedulePlain(kernel) : compilation.schedule(kernel);
   if (!scheduled)
     return nullptr;
   auto execution = std::make_unique<Execution>();
   execution->name = kernel.name;
   execution->counted = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*scheduled)->clone()));
-  auto lowered = compilation.lower(unfused ? compilation.cloneEinsum(kernel) : std::move(scheduled), kernel.name);
+  auto lowered = compilation.lower(form == Form::Unfused ? compilation.cloneEinsum(kernel) : std::move(scheduled), kernel.name);
   if (!lowered)
     return nullptr;
   auto context = std::make_unique<llvm::LLVMContext>();

@@ -9,8 +9,11 @@ namespace skewer::driver {
 
 class Execution {
 public:
-  /// Compiles for the host: fused and scheduled, or with `unfused` the generic path. Null after a diagnostic.
-  static std::unique_ptr<Execution> create(Compilation &, const Kernel &, bool unfused);
+  /// What is compiled: the layer fused and scheduled, the layer by the generic path, or attention of its sizes without
+  /// positions.
+  enum class Form { Fused, Unfused, Plain };
+  /// Compiles for the host. Null after a diagnostic; for Plain also, without one, where the layer does not fuse.
+  static std::unique_ptr<Execution> create(Compilation &, const Kernel &, Form);
 
   const KernelPlan &plan() const { return kernelPlan; }
   /// Packs the operands and plans memory for them. False after a diagnostic.

@@ -71,6 +71,8 @@ cl::opt<double> seconds("seconds", cl::desc("Time to spend on each kernel (defau
                         cl::value_desc("s"), cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> unfused("unfused", cl::desc("run: the generic path, without fusion; bench: time it too"),
                       cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<bool> plain("plain", cl::desc("Time attention of the same sizes without positions too, in turns"),
+                    cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> json("json", cl::desc("Print JSON"), cl::cat(category), cl::sub(benchCommand), cl::sub(explainCommand));
 
 struct CommandText {
@@ -93,7 +95,8 @@ const CommandText kCommands[] = {
     {Command::Bench, &benchCommand,
      "Checks each kernel once, then times it: GFLOP/s and the share of the FMA peak measured beside it.\n\n"
      "  skewer bench rel1d.attn -D N=1024 --threads 2\n"
-     "  skewer bench botnet.attn --size batch=64 --unfused --json\n"},
+     "  skewer bench botnet.attn --size batch=64 --unfused --json\n"
+     "  skewer bench rel1d.attn --plain           (what do the positions cost?)\n"},
     {Command::Explain, &explainCommand,
      "Prints each term's class and strategy, what was composed, dropped and never materialised, what a mask leaves,\n"
      "the work, its roofline and the predicted time, and for what did not fuse the line and the memory it costs.\n\n"
@@ -202,6 +205,7 @@ bool fill(Options &options, int &exitCode) {
     return usage("--seconds: expected 0 to 3600");
   options.seconds = seconds;
   options.unfused = unfused;
+  options.plain = plain;
   options.json = json;
   return true;
 }

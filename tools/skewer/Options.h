@@ -32,7 +32,7 @@ struct Options {
   int64_t rows = 0; // 0: as many as are cheap
   int32_t threads = 1;
   double seconds = 1;
-  bool unfused = false, json = false;
+  bool unfused = false, plain = false, json = false;
 };
 
 /// Reads the command line. Nothing where the process has nothing left to do (--help, --version) or the line is wrong;

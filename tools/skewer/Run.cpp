@@ -57,7 +57,7 @@ int run(const Options &options) {
     expected = std::move(*read);
   }
 
-  auto execution = Execution::create(*compilation, kernel, options.unfused);
+  auto execution = Execution::create(*compilation, kernel, options.unfused ? Execution::Form::Unfused : Execution::Form::Fused);
   if (!execution)
     return kWrong;
   ThreadPool pool(options.threads);

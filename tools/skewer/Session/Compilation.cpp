@@ -166,6 +166,19 @@ OwningOpRef<ModuleOp> Compilation::schedule(const Kernel &kernel, std::string *f
   return module;
 }
 
+OwningOpRef<ModuleOp> Compilation::schedulePlain(const Kernel &kernel) {
+  OwningOpRef<ModuleOp> module = cloneEinsum(kernel);
+  size_t known = remarks.size();
+  bool isGood = runPasses(*module, kernel.name, "fusion", [](OpPassManager &manager) { addFusionPipeline(manager); });
+  bool isFused = isGood && module->walk([](attn::AttentionOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  isGood = isFused && runPasses(*module, kernel.name, "scheduling the plain layer", [&](OpPassManager &manager) {
+             addPlainPipeline(manager);
+             addSchedulePipeline(manager, machine);
+           });
+  remarks.resize(known); // they are about the layer as it was written, and have been made once
+  return isGood ? std::move(module) : OwningOpRef<ModuleOp>();
+}
+
 std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const std::string &name) {
   if (!runPasses(*module, name, "lowering to loops",
                  [&](OpPassManager &manager) { addCpuLoweringPipeline(manager, machine); }))

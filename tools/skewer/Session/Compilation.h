@@ -60,6 +60,8 @@ public:
   /// Level 1 to 3: fused and scheduled. Each step prints its diagnostics and returns null where it fails.
   /// `fusedText`, if given, receives the module's text between the two.
   mlir::OwningOpRef<mlir::ModuleOp> schedule(const Kernel &, std::string *fusedText = nullptr);
+  /// Level 1 to 3 of the same layer without its positions. Null, without a diagnostic, where nothing has fused.
+  mlir::OwningOpRef<mlir::ModuleOp> schedulePlain(const Kernel &);
   /// The kernel's level 1 module, for the generic path.
   mlir::OwningOpRef<mlir::ModuleOp> cloneEinsum(const Kernel &);
   /// Level 1 or 3 to 4, with the plan.

@@ -1,0 +1,46 @@
+// attn-keep-content: the layer without its positions, to measure what they cost.
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "passes/Fusion/TermClass.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNKEEPCONTENT
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+namespace {
+
+/// The term that stays: the first of class content, else the first of all, since a score has at least one.
+skewer::attn::TermOp contentOf(skewer::attn::AttentionOp attention) {
+  skewer::attn::TermOp first;
+  for (auto term : attention.getScore().getOps<skewer::attn::TermOp>()) {
+    if (skewer::analyse(term).kind == skewer::TermKind::Content)
+      return term;
+    if (!first)
+      first = term;
+  }
+  return first;
+}
+
+struct KeepContent : skewer::impl::AttnKeepContentBase<KeepContent> {
+  void runOnOperation() override {
+    SmallVector<Operation *> positions;
+    getOperation().walk([&](skewer::attn::AttentionOp attention) {
+      skewer::attn::TermOp content = contentOf(attention);
+      attention.walk([&](skewer::attn::TermOp term) {
+        if (term != content)
+          positions.push_back(term);
+      });
+    });
+    for (Operation *term : positions)
+      term->erase();
+    // What only prepared the tables of those terms goes with them.
+    for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(getOperation().getBody().front())))
+      if (isOpTriviallyDead(&operation))
+        operation.erase();
+  }
+};
+
+} // namespace

@@ -1,0 +1,30 @@
+// Numbers as a tensor's element type holds them, by way of LLVM's software floating point.
+#pragma once
+#include "passes/Lowering/KernelPlan.h"
+#include "llvm/ADT/APFloat.h"
+#include <cstdint>
+
+namespace skewer::testing {
+
+inline const llvm::fltSemantics &semantics(ElementType type) {
+  return type == ElementType::F16    ? llvm::APFloat::IEEEhalf()
+         : type == ElementType::BF16 ? llvm::APFloat::BFloat()
+                                     : llvm::APFloat::IEEEsingle();
+}
+
+/// The bits of the nearest number that the type has.
+inline uint32_t encode(double value, ElementType type) {
+  llvm::APFloat number(value);
+  bool lost;
+  number.convert(semantics(type), llvm::APFloat::rmNearestTiesToEven, &lost);
+  return static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue());
+}
+
+inline double decode(uint32_t bits, ElementType type) {
+  llvm::APFloat number(semantics(type), llvm::APInt(bytesOf(type) * 8, bits));
+  bool lost;
+  number.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
+  return number.convertToDouble();
+}
+
+} // namespace skewer::testing
