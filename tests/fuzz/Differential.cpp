@@ -79,7 +79,7 @@ private:
       return fail(Failure::Spec, llvm::toString(operands.takeError()));
     if (plan.poison)
       poison(signature, *operands);
-    auto execution = Execution::create(compilation, kernel, /*unfused=*/false);
+    auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
     if (!execution)
       return fail(Failure::Compile, "lowering failed");
     ThreadPool one(1);
@@ -191,7 +191,7 @@ private:
   }
 
   void compareUnfused(Compilation &compilation, const Kernel &kernel, const Operands &operands, Execution &fused) {
-    auto unfused = Execution::create(compilation, kernel, /*unfused=*/true);
+    auto unfused = Execution::create(compilation, kernel, Execution::Form::Unfused);
     if (!unfused) {
       fail(Failure::Compile, "lowering without fusion failed");
       return;
