@@ -8,7 +8,7 @@ import sys
 
 COLUMNS = [
     # heading, width
-    ("layer", 26), ("error", 9), ("ms", 10), ("GF/s", 8), ("of peak", 7), ("workspace", 10), ("object", 8),
+    ("layer", 26), ("error", 9), ("ms", 10), ("GF/s", 8), ("of peak", 7), ("× plain", 8), ("workspace", 10), ("object", 8),
 ]
 
 
@@ -29,12 +29,14 @@ def number_text(value, pattern):
 def row_of(name, kernel, object_bytes):
     """A table row from one entry of `kernels` in the report of `skewer bench --json`."""
     seconds, share = kernel.get("median_seconds"), kernel.get("percent_of_peak")
+    plain = kernel.get("plain_median_seconds")
     return [
         name,
         number_text(kernel.get("max_error"), ".1e"),
         number_text(seconds and seconds * 1e3, ".3f"),
         number_text(kernel.get("gflops"), ".1f"),
         "-" if share is None else f"{share:.0f} %",
+        number_text(plain and seconds / plain, ".2f"),
         size_text(kernel.get("workspace_bytes")),
         size_text(object_bytes),
     ]
@@ -82,6 +84,8 @@ def bench_spec(arguments, spec):
     command = [arguments.skewer, "bench", "--json", spec]
     if arguments.threads:
         command += ["--threads", arguments.threads]
+    if arguments.plain:
+        command.append("--plain")
     output, right = run(command)
     kernels = kernels_of(output)
     if right and not kernels:
@@ -98,6 +102,8 @@ def main():
     parser.add_argument("--compile", action="store_true", help="compile each spec first and show the size of its object")
     parser.add_argument("--out", default="out", help="folder for what --compile makes")
     parser.add_argument("--threads", help="passed to skewer bench")
+    parser.add_argument("--plain", action="store_true",
+                        help="time attention of the same sizes without positions too: what do the positions cost?")
     parser.add_argument("specs", nargs="+")
     arguments = parser.parse_args()
 
