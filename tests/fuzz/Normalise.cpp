@@ -108,7 +108,9 @@ static void normaliseSpelling(const Spec &spec, Term &term) {
     spelling = Spelling::Einsum;
   bool readsInside = term.row != RowForm::Windowed && term.row != RowForm::Causal;
   bool isRow = term.kind == TermKind::OffsetQuery || term.kind == TermKind::OffsetKey;
-  if (spelling == Spelling::Gather && (!isRow || !readsInside))
+  // A gathered row is over whole positions: where the mask names the map's axes, the content must have named them.
+  bool namesAxes = spec.content || !spec.mapNames;
+  if (spelling == Spelling::Gather && (!isRow || !readsInside || !namesAxes))
     spelling = Spelling::Einsum;
   if (spelling == Spelling::Index && (!isScalar(term.kind) || !readsInside || !spec.content || spec.groupedText))
     spelling = Spelling::Einsum;
