@@ -88,7 +88,31 @@ def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
     } : tensor<4x8xf32> -> tensor<4x8xf32>
     ```
   }];
-  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+def AttnTabulateOffsets : Pass<"attn-tabulate-offsets", "::mlir::func::FuncOp"> {
+  let summary = "what depends on offsets alone is computed for each offset, not for each query and key";
+  let description = [{
+    An operand of a term that arithmetic computes for each query and key, from parameters of heads, tables and positions,
+    and that is the same wherever query and key move together, is read through a view that has a row for each offset.
+    Arithmetic is computed where it is read, so that what grew with queries × keys grows with their sum. Closed forms of
+    distances with parameters, functions of relative tables.
+
+    ```mlir
+    %d = attn.position "h i j" = "abs(i - j)" : tensor<2x64x64xf32>
+    %s = attn.rearrange "h -> h i j" sizes {i = 64 : i64, j = 64 : i64} %slope : tensor<2xf32> to tensor<2x64x64xf32>
+    %x = arith.mulf %s, %d : tensor<2x64x64xf32>
+    %f = math.exp %x : tensor<2x64x64xf32>
+    attn.term "h i j" (%f) scale 1.000000e+00 : tensor<2x64x64xf32>
+    ```
+    becomes
+    ```mlir
+    %t = attn.einsum "h (max(-r1, -63) + 63) (max(r1, 63) - 63) -> h r1" sizes {r1 = 127 : i64} (%f)
+        : (tensor<2x64x64xf32>) -> tensor<2x127xf32>
+    attn.term "h (j - i + 63)" (%t) scale 1.000000e+00 : tensor<2x127xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnPrintTermClasses : Pass<"attn-print-term-classes", "::mlir::func::FuncOp"> {
   let summary = "a remark on each term that says its class";
@@ -167,6 +191,29 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
                            "::mlir::LLVM::LLVMDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
+}
+def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "a fused attention becomes a kernel for NVIDIA GPUs";
+  let description = [{
+    A function that is one `attn.attention` of its own operands becomes a `gpu.module` with a kernel on `mma.sync`: a
+    block has `rows` queries of one leading index and goes through the keys in tiles of `keys` with an online softmax,
+    while `cp.async` brings the next tile. Products of queries and keys, and of weights and values, are of f16 or bf16
+    with sums in f32; terms of other classes are added to each score by their index expressions. The module gets
+    `attn.plan` (arguments), the GPU module `attn.launch` (threads, blocks, shared memory). What the GPU target cannot do
+    yet is an error that says so.
+
+    ```mlir
+    func.func @layer(%q: tensor<64x64xf16>, …) -> tensor<64x64xf16> { … attn.attention … }
+    // becomes
+    gpu.module @layer_gpu attributes {attn.launch = {…}} {
+      llvm.func @layer(%q: !llvm.ptr<1>, …) attributes {nvvm.kernel, …} { … nvvm.mma.sync … }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+  let options = [Option<"rows", "rows", "int64_t", "64", "queries of a block, a multiple of 16">,
+                 Option<"keys", "keys", "int64_t", "64", "keys of a tile, a multiple of 16">];
 }
 def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
   let summary = "the generic path: kernels without a fused attention become loops on buffers";

@@ -71,7 +71,7 @@ void setAttributes(llvm::Module &module, const Target &target) {
 
 /// The entry has refused arguments that share memory with what is written, so the optimiser may rely on it.
 void addMemoryFacts(const KernelPlan &plan, Function &phase) {
-  size_t tensors = plan.inputs.size() + 1, shared = 5 * tensors + plan.sizes.size();
+  size_t tensors = plan.inputs.size() + plan.outputs.size(), shared = 5 * tensors + plan.sizes.size();
   std::vector<unsigned> descriptors;
   for (size_t k = 0; k < tensors; ++k)
     descriptors.push_back(5 * k);

@@ -50,9 +50,10 @@ public:
   static llvm::Expected<std::unique_ptr<JitKernel>>
   create(std::unique_ptr<llvm::Module>, std::unique_ptr<llvm::LLVMContext>, const KernelPlan &, const Target &);
   ~JitKernel();
-  /// `inputs` in the plan's order, then the output; `sizes` in the plan's order. Returns the C entry's status (0:
+  /// `inputs`, `outputs` and `sizes` in the plan's order. Returns the C entry's status (0:
   /// done).
-  int run(llvm::ArrayRef<const void *> inputs, void *output, llvm::ArrayRef<int64_t> sizes, const Exec &) const;
+  int run(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
+          const Exec &) const;
   uint64_t workspaceBytes(llvm::ArrayRef<int64_t> sizes, int32_t workers) const;
 
 private:

@@ -141,7 +141,8 @@ private:
     std::vector<std::pair<unsigned, const TensorArgument *>> result;
     for (size_t k = 0; k < plan.inputs.size(); ++k)
       result.push_back({layout.inputWord(k), &plan.inputs[k]});
-    result.push_back({layout.outputWord(), &plan.output});
+    for (size_t k = 0; k < plan.outputs.size(); ++k)
+      result.push_back({layout.outputWord(k), &plan.outputs[k]});
     return result;
   }
   int64_t localBytes() { return alignTo(plan.localBytes, 64); }
@@ -257,14 +258,15 @@ private:
     require(b.CreateOr(isUnused, b.CreateIsNull(b.CreateAnd(address, b.getInt64(63)))), Status::MisalignedWorkspace);
 
     Value *shared = b.getFalse();
-    Value *output = word(arguments, layout.outputWord(), i64);
-    Value *outputBytes = evaluate(bytesOfTensor(plan.output), arguments);
     for (auto [index, tensor] : tensors()) {
       Value *start = word(arguments, index, i64), *bytes = evaluate(bytesOfTensor(*tensor), arguments);
       Value *withWorkspace = overlaps(start, bytes, address, needed);
       shared = b.CreateOr(shared, b.CreateAnd(b.CreateNot(isUnused), withWorkspace));
-      if (tensor != &plan.output)
-        shared = b.CreateOr(shared, overlaps(start, bytes, output, outputBytes));
+      // What is written shares memory with nothing that stands before it.
+      for (size_t k = 0; k < plan.outputs.size(); ++k)
+        if (index < layout.outputWord(k))
+          shared = b.CreateOr(shared, overlaps(start, bytes, word(arguments, layout.outputWord(k), i64),
+                                               evaluate(bytesOfTensor(plan.outputs[k]), arguments)));
     }
     require(b.CreateNot(shared), Status::Overlap);
     for (auto [number, input] : enumerate(rangedInputs(plan))) {
@@ -439,7 +441,7 @@ Error checkPhase(const KernelPlan &plan, const Phase &phase, Function *function)
   Type *i64 = Type::getInt64Ty(function->getContext()), *pointer = PointerType::get(function->getContext(), 0);
   SmallVector<Type *> expected;
   auto addMemref = [&] { expected.append({pointer, pointer, i64, i64, i64}); };
-  for (size_t k = 0; k <= plan.inputs.size(); ++k)
+  for (size_t k = 0; k < plan.inputs.size() + plan.outputs.size(); ++k)
     addMemref();
   expected.append(plan.sizes.size(), i64);
   addMemref();

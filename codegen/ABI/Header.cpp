@@ -96,8 +96,9 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
     out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << rangeInWords(input)
         << " */\n";
-  out << "  " << elementInC(plan.output.type) << " *" << layout.output << "; /* " << textOf(plan.output)
-      << ", written; shares no memory with the inputs */\n";
+  for (auto [output, field] : zip_equal(plan.outputs, layout.outputs))
+    out << "  " << elementInC(output.type) << " *" << field << "; /* " << textOf(output)
+        << ", written; shares no memory with another tensor */\n";
   for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
     out << "  int64_t " << field << "; /* elements of the dimension '" << size << "', at least 1 */\n";
   out << "  int64_t q0, k0, head0; /* positions of the first query, key and head; 0 in this version */\n"
@@ -108,15 +109,16 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
       << "  args.version = SKEWER_ABI_VERSION;\n";
   for (const std::string &field : layout.inputs)
     out << "  args." << field << " = NULL;\n";
-  out << "  args." << layout.output << " = NULL;\n";
+  for (const std::string &field : layout.outputs)
+    out << "  args." << field << " = NULL;\n";
   for (const std::string &field : layout.sizes)
     out << "  args." << field << " = 1;\n";
   out << "  args.q0 = 0;\n  args.k0 = 0;\n  args.head0 = 0;\n  return args;\n}\n";
 }
 
-void writeEntries(raw_ostream &out, const KernelPlan &plan) {
+void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
   const std::string &name = plan.name;
-  out << "/* Computes args->out. exec says where its scratch memory is and, with parallel_for, on which threads it "
+  out << "/* Computes args->" << join(layout.outputs, " and args->") << ". exec says where its scratch memory is and, with parallel_for, on which threads it "
          "runs;\n"
       << "   the result has the same bits for any number of workers. */\n"
       << "skewer_status " << name << "(const " << name << "_args *args, const skewer_exec *exec);\n\n"
@@ -155,11 +157,15 @@ void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
   out << "/* " << name;
   for (auto [index, input] : enumerate(plan.inputs))
     out << (index ? ",\n" + std::string(name.size() + 4, ' ') : "(") << layout.inputs[index] << " : " << textOf(input);
-  out << (plan.inputs.empty() ? "()" : ")") << " -> " << textOf(plan.output) << "\n\n"
+  out << (plan.inputs.empty() ? "()" : ")") << " -> ";
+  for (auto [index, output] : enumerate(plan.outputs))
+    out << (index ? ", " : "") << layout.outputs[index] << " : " << textOf(output);
+  out << "\n\n"
       << "     " << name << "_args args = " << name << "_args_init();\n";
   for (const std::string &field : layout.inputs)
     out << "     args." << field << " = " << field << ";\n";
-  out << "     args.out = out;\n";
+  for (const std::string &field : layout.outputs)
+    out << "     args." << field << " = " << field << ";\n";
   for (const std::string &field : layout.sizes)
     out << "     args." << field << " = " << field << ";\n";
   out << "     skewer_exec exec = skewer_exec_init();\n"
@@ -185,7 +191,7 @@ std::string headerText(const KernelPlan &plan, StringRef specHash) {
   out << "\n#define SKEWER_HASH_" << plan.name << " \"" << specHash << "\"\n\n";
   writeArguments(out, plan, layout);
   out << "\n";
-  writeEntries(out, plan);
+  writeEntries(out, plan, layout);
   out << "\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
   return text;
 }

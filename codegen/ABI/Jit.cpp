@@ -73,15 +73,18 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Mod
   return kernel;
 }
 
-int JitKernel::run(ArrayRef<const void *> inputs, void *output, ArrayRef<int64_t> sizes, const Exec &exec) const {
+int JitKernel::run(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, ArrayRef<int64_t> sizes,
+                   const Exec &exec) const {
   std::vector<uint64_t> words = implementation->arguments();
-  if (inputs.size() != implementation->layout.inputs.size())
+  if (inputs.size() != implementation->layout.inputs.size() ||
+      outputs.size() != implementation->layout.outputs.size())
     return int(Status::NullTensor);
   if (!implementation->setSizes(words, sizes))
     return int(Status::BadSize);
   for (size_t k = 0; k < inputs.size(); ++k)
     words[implementation->layout.inputWord(k)] = reinterpret_cast<uintptr_t>(inputs[k]);
-  words[implementation->layout.outputWord()] = reinterpret_cast<uintptr_t>(output);
+  for (size_t k = 0; k < outputs.size(); ++k)
+    words[implementation->layout.outputWord(k)] = reinterpret_cast<uintptr_t>(outputs[k]);
   return implementation->entry(words.data(), &exec);
 }
 

@@ -160,8 +160,12 @@ Error checkExpression(const KernelPlan &plan, const SizeExpression &size, const 
 
 ArgumentLayout layoutOf(const KernelPlan &plan) {
   StringSet<> used;
-  for (const char *field : {"size", "version", "q0", "k0", "head0", "out"})
+  for (const char *field : {"size", "version", "q0", "k0", "head0"})
     used.insert(field);
+  // A result without a name of its own is `out`, which no input may take from it.
+  auto isUnnamed = [](const TensorArgument &output) { return output.name.empty() || output.name == "output"; };
+  if (any_of(plan.outputs, isUnnamed))
+    used.insert("out");
   auto fieldName = [&](StringRef name) {
     std::string result;
     for (char c : name)
@@ -179,7 +183,8 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
   ArgumentLayout layout;
   for (const TensorArgument &input : plan.inputs)
     layout.inputs.push_back(fieldName(input.name));
-  layout.output = "out";
+  for (const TensorArgument &output : plan.outputs)
+    layout.outputs.push_back(isUnnamed(output) ? "out" : fieldName(output.name));
   for (const std::string &size : plan.sizes)
     layout.sizes.push_back(fieldName(size));
   return layout;
@@ -196,8 +201,14 @@ Error validate(const KernelPlan &plan) {
   for (const TensorArgument &input : plan.inputs)
     if (Error error = checkTensor(plan, input))
       return error;
-  if (Error error = checkTensor(plan, plan.output))
-    return error;
+  if (plan.outputs.empty())
+    return problem(plan, "the plan has no result");
+  for (const TensorArgument &output : plan.outputs) {
+    if (Error error = checkTensor(plan, output))
+      return error;
+    if (output.type == ElementType::I32)
+      return problem(plan, "the result has elements of i32; a kernel computes floating point numbers");
+  }
   for (const TensorArgument &input : plan.inputs)
     if (input.range && (input.type != ElementType::I32 || input.range->low > input.range->high ||
                         !isInt<32>(input.range->low) || !isInt<32>(input.range->high)))
@@ -205,8 +216,6 @@ Error validate(const KernelPlan &plan) {
                                ", which is none of 32-bit integers, or is no tensor of i32");
   if (rangedInputs(plan).size() > kMaximumBadIndices)
     return problem(plan, "more than " + Twine(kMaximumBadIndices) + " index operands declare a range");
-  if (plan.output.type == ElementType::I32)
-    return problem(plan, "the result has elements of i32; a kernel computes floating point numbers");
   for (const Phase &phase : plan.phases)
     if (Error error = checkExpression(plan, phase.items, "the number of items of phase '" + phase.title + "'"))
       return error;

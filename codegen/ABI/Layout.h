@@ -7,14 +7,13 @@ namespace skewer {
 
 /// The struct's fields after `uint32_t size, version`: each is 8 bytes wide, so field k is the 64-bit word 1 + k.
 struct ArgumentLayout {
-  std::vector<std::string> inputs, sizes; // names in C, in the plan's order
-  std::string output;
+  std::vector<std::string> inputs, outputs, sizes; // names in C, in the plan's order
 
   unsigned inputWord(size_t input) const { return 1 + input; }
-  unsigned outputWord() const { return 1 + inputs.size(); }
-  unsigned sizeWord(size_t size) const { return 2 + inputs.size() + size; }
+  unsigned outputWord(size_t output) const { return 1 + inputs.size() + output; }
+  unsigned sizeWord(size_t size) const { return 1 + inputs.size() + outputs.size() + size; }
   /// First of the three words q0, k0, head0.
-  unsigned originWord() const { return 2 + inputs.size() + sizes.size(); }
+  unsigned originWord() const { return 1 + inputs.size() + outputs.size() + sizes.size(); }
   unsigned words() const { return originWord() + 3; }
   unsigned bytes() const { return 8 * words(); }
 };

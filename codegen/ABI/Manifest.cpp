@@ -33,9 +33,11 @@ json::Object describe(const SizeExpression &size) {
 
 std::string manifestText(const KernelPlan &plan, const Target &target, StringRef specHash, StringRef details) {
   ArgumentLayout layout = layoutOf(plan);
-  json::Array inputs, sizes, phases;
+  json::Array inputs, outputs, sizes, phases;
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
     inputs.push_back(describe(input, field));
+  for (auto [output, field] : zip_equal(plan.outputs, layout.outputs))
+    outputs.push_back(describe(output, field));
   for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
     sizes.push_back(json::Object{{"name", size}, {"field", field}});
   for (const Phase &phase : plan.phases)
@@ -49,7 +51,7 @@ std::string manifestText(const KernelPlan &plan, const Target &target, StringRef
       {"target", json::Object{{"name", target.name}, {"cpu", target.cpu}, {"features", target.features}}},
       {"args_bytes", layout.bytes()},
       {"inputs", std::move(inputs)},
-      {"output", describe(plan.output, layout.output)},
+      {"outputs", std::move(outputs)},
       {"sizes", std::move(sizes)},
       {"phases", std::move(phases)},
       {"workspace", json::Object{{"alignment", 64},

@@ -57,14 +57,18 @@ std::optional<std::vector<int64_t>> NodeBuilder::shapeOf(Value value) {
   return shape;
 }
 
-Node *NodeBuilder::build(func::FuncOp function, std::vector<Tensor> inputs) {
+std::vector<Node *> NodeBuilder::fail(const std::string &why) {
+  failure.report(why);
+  return {};
+}
+
+std::vector<Node *> NodeBuilder::build(func::FuncOp function, std::vector<Tensor> inputs) {
   if (!llvm::hasSingleElement(function.getBody()))
-    return failure.report("a kernel has one block"), nullptr;
+    return fail("a kernel has one block");
   Block &block = function.getBody().front();
   if (inputs.size() != block.getNumArguments())
-    return failure.report("the kernel has " + std::to_string(block.getNumArguments()) + " arguments, got " +
-                          std::to_string(inputs.size()) + " inputs"),
-           nullptr;
+    return fail("the kernel has " + std::to_string(block.getNumArguments()) + " arguments, got " +
+                std::to_string(inputs.size()) + " inputs");
   std::set<int64_t> differentSizes;
   for (auto [argument, input] : llvm::zip(block.getArguments(), inputs)) {
     auto stated = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "attn.shape");
@@ -74,19 +78,17 @@ Node *NodeBuilder::build(func::FuncOp function, std::vector<Tensor> inputs) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     std::string name = "input " + std::to_string(argument.getArgNumber());
     if (!type || static_cast<size_t>(type.getRank()) != input.shape.size() || input.shape.size() > kMaximumRank)
-      return failure.report(name + " has the wrong rank"), nullptr;
+      return fail(name + " has the wrong rank");
     for (size_t d = 0; d < input.shape.size(); ++d) {
       if (type.isDynamicDim(d))
         differentSizes.insert(input.shape[d]);
       else if (type.getDimSize(d) != input.shape[d])
-        return failure.report(name + " has size " + std::to_string(input.shape[d]) + " in dimension " +
-                              std::to_string(d) + ", the kernel wants " + std::to_string(type.getDimSize(d))),
-               nullptr;
+        return fail(name + " has size " + std::to_string(input.shape[d]) + " in dimension " + std::to_string(d) +
+                    ", the kernel wants " + std::to_string(type.getDimSize(d)));
     }
     if (static_cast<int64_t>(input.values.size()) != input.elements())
-      return failure.report(name + " has " + std::to_string(input.values.size()) + " elements, its shape " +
-                            std::to_string(input.elements())),
-             nullptr;
+      return fail(name + " has " + std::to_string(input.values.size()) + " elements, its shape " +
+                  std::to_string(input.elements()));
     if (type.getElementType().isInteger(32)) {
       auto source = std::make_shared<IndexSource>();
       source->shape = input.shape;
@@ -100,18 +102,19 @@ Node *NodeBuilder::build(func::FuncOp function, std::vector<Tensor> inputs) {
     runtimeSize = *differentSizes.begin();
   for (Operation &op : block) {
     if (auto end = dyn_cast<func::ReturnOp>(op)) {
-      if (end.getNumOperands() != 1)
-        return fail(&op, "a kernel has one result, found " + std::to_string(end.getNumOperands()));
-      return known.lookup(end.getOperand(0));
+      std::vector<Node *> results;
+      for (Value value : end.getOperands())
+        results.push_back(known.lookup(value));
+      return llvm::is_contained(results, nullptr) ? fail("a result has no value") : results;
     }
     if (op.getNumResults() == 1 && op.getResult(0).getType().isIndex()) {
       if (!integer(&op))
-        return fail(&op, "the reference does not know this operation on integers");
+        return fail(&op, "the reference does not know this operation on integers"), std::vector<Node *>();
       continue;
     }
     Node *node = build(&op);
     if (!node)
-      return fail(&op, "not interpreted");
+      return fail(&op, "not interpreted"), std::vector<Node *>();
     known[op.getResult(0)] = node;
     // What is asked for more than once is computed once.
     bool contraction = isa<attn::EinsumOp>(op), onlyReturned = true;
@@ -124,7 +127,7 @@ Node *NodeBuilder::build(func::FuncOp function, std::vector<Tensor> inputs) {
         (!node->hasLines() && !op.getResult(0).hasOneUse() && !isa<arith::ConstantOp>(op)))
       node->remember();
   }
-  return failure.report("the kernel returns nothing"), nullptr;
+  return fail("the kernel returns nothing");
 }
 
 Node *NodeBuilder::build(Operation *op) {
@@ -140,11 +143,12 @@ Node *NodeBuilder::build(Operation *op) {
       .Case([&](attn::RearrangeOp o) {
         return einsum(op, o.getSpec(), o->getOperands(), o.getSizesAttr(), std::nullopt, true);
       })
-      .Case([&](attn::SoftmaxOp o) { return softmax(o); })
+      .Case<attn::SoftmaxOp, attn::LogSumExpOp>([&](auto) { return rows(op); })
       .Case([&](attn::PositionOp o) { return position(o); })
       .Case<attn::PadOp, attn::ReshapeOp, attn::SliceOp, attn::SkewOp, attn::GatherOp>(
           [&](auto) { return movement(op); })
       .Case([&](attn::ConcatOp o) { return concat(o); })
+      .Case([&](attn::ApplyOp o) { return apply(o); })
       .Case([&](arith::ConstantOp o) { return constant(o); })
       .Case([&](tensor::SplatOp o) { return splat(o); })
       .Default([&](Operation *) { return pointwise(op); });
@@ -231,14 +235,18 @@ static bool readAxes(StringRef axes, const std::vector<int64_t> &shape, Dictiona
   return solveSizes(spec, {shape}, sizes, error);
 }
 
-Node *NodeBuilder::softmax(attn::SoftmaxOp op) {
-  Node *input = known.lookup(op.getInput());
+Node *NodeBuilder::rows(Operation *op) {
+  auto text = [&](StringRef name) {
+    auto attribute = op->getAttrOfType<StringAttr>(name);
+    return attribute ? attribute.str() : std::string();
+  };
+  Node *input = known.lookup(op->getOperand(0));
   std::string error;
   Spec spec, over;
   std::map<std::string, int64_t> sizes;
-  if (!readAxes(op.getAxes(), input->shape, op.getSizesAttr(), spec, sizes, error))
+  if (!readAxes(text("axes"), input->shape, op->getAttrOfType<DictionaryAttr>("sizes"), spec, sizes, error))
     return fail(op, error);
-  if (!parseSpec(std::string_view(op.getOver()), over, error, /*compact=*/false))
+  if (!parseSpec(text("over"), over, error, /*compact=*/false))
     return fail(op, error);
   std::vector<std::string> wanted;
   for (const SpecDimension &dimension : over.operands[0])
@@ -247,11 +255,16 @@ Node *NodeBuilder::softmax(attn::SoftmaxOp op) {
   while (dimension < spec.result.size() && spec.result[dimension].axes != wanted)
     ++dimension;
   if (dimension == spec.result.size())
-    return fail(op, "no dimension is made of '" + op.getOver().str() + "'");
+    return fail(op, "no dimension is made of '" + text("over") + "'");
   Reading reading;
-  if (!reading.build(spec, sizes, op.getMask() ? op.getMask()->str() : "", sourcesOf(op), error))
+  if (!reading.build(spec, sizes, text("mask"), sourcesOf(op), error))
     return fail(op, error);
-  return own(std::make_unique<SoftmaxNode>(std::move(reading), input, dimension, titleOf(op), failure));
+  if (isa<attn::SoftmaxOp>(op))
+    return own(std::make_unique<SoftmaxNode>(std::move(reading), input, dimension, titleOf(op), failure));
+  std::vector<int64_t> shape = input->shape;
+  shape.erase(shape.begin() + static_cast<int64_t>(dimension));
+  return own(std::make_unique<LogSumExpNode>(std::move(shape), std::move(reading), input, dimension, titleOf(op),
+                                             failure));
 }
 
 Node *NodeBuilder::position(attn::PositionOp op) {
@@ -366,6 +379,20 @@ Node *NodeBuilder::pointwise(Operation *op) {
       return fail(op, "the operands' shapes differ");
   }
   return own(std::make_unique<PointwiseNode>(found->second, std::move(inputs), failure));
+}
+
+Node *NodeBuilder::apply(attn::ApplyOp op) {
+  const attn::ElementFunction *function = attn::findElementFunction(op.getContext(), op.getFunction());
+  std::vector<Node *> inputs;
+  for (Value operand : op.getInputs()) {
+    inputs.push_back(known.lookup(operand));
+    if (inputs.back()->shape != inputs.front()->shape)
+      return fail(op, "the operands' shapes differ");
+  }
+  if (!function || inputs.empty())
+    return fail(op, "the function is not known");
+  std::vector<int64_t> shape = inputs.front()->shape;
+  return own(std::make_unique<ApplyNode>(std::move(shape), *function, std::move(inputs), failure));
 }
 
 Node *NodeBuilder::concat(attn::ConcatOp op) {

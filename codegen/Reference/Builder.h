@@ -13,24 +13,27 @@ namespace skewer::reference {
 class NodeBuilder {
 public:
   NodeBuilder(std::vector<std::unique_ptr<Node>> &nodes, Failure &failure) : nodes(nodes), failure(failure) {}
-  /// The node of the function's result; null, with the failure reported, if there is none.
-  Node *build(mlir::func::FuncOp, std::vector<Tensor> inputs);
+  /// The nodes of the function's results; none, with the failure reported, if there is one without.
+  std::vector<Node *> build(mlir::func::FuncOp, std::vector<Tensor> inputs);
 
 private:
   Node *build(mlir::Operation *);
   Node *einsum(mlir::Operation *, llvm::StringRef spec, mlir::ValueRange inputs, mlir::DictionaryAttr sizes,
                std::optional<llvm::StringRef> guard, bool moves);
-  Node *softmax(attn::SoftmaxOp);
+  /// A softmax or a logsumexp.
+  Node *rows(mlir::Operation *);
   Node *position(attn::PositionOp);
   Node *constant(mlir::arith::ConstantOp);
   Node *splat(mlir::tensor::SplatOp);
   bool integer(mlir::Operation *);
   Node *pointwise(mlir::Operation *);
   Node *movement(mlir::Operation *);
+  Node *apply(attn::ApplyOp);
   Node *concat(attn::ConcatOp);
   /// The result's shape where its type leaves nothing to run time.
   std::optional<std::vector<int64_t>> shapeOf(mlir::Value);
   Node *fail(mlir::Operation *, const std::string &why);
+  std::vector<Node *> fail(const std::string &why);
   /// The index operands of an operation by the names that its texts have for them.
   IndexSources sourcesOf(mlir::Operation *);
   /// Sizes of axes by which index operands are read and that nothing else tells.

@@ -101,4 +101,22 @@ private:
   size_t next = 0, last = 0;
 };
 
+/// The logarithm of the sum of the exponentials along one dimension over what the mask leaves.
+class LogSumExpNode : public Node {
+public:
+  LogSumExpNode(std::vector<int64_t> shape, Reading reading, Node *input, size_t dimension, std::string title,
+                Failure &failure)
+      : Node(std::move(shape), failure), reading(std::move(reading)), input(input), dimension(dimension),
+        title(std::move(title)) {}
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  Reading reading; // its guard is the mask
+  Node *input;
+  size_t dimension;
+  std::string title;
+};
+
 } // namespace skewer::reference

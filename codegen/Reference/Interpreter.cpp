@@ -6,26 +6,28 @@ namespace skewer::reference {
 struct Interpreter::Implementation {
   Failure failure;
   std::vector<std::unique_ptr<Node>> nodes;
-  Node *result = nullptr;
+  std::vector<Node *> results;
   std::string broken; // why the function cannot be interpreted
 };
 
 Interpreter::Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs)
     : implementation(std::make_unique<Implementation>()) {
   Implementation &self = *implementation;
-  self.result = NodeBuilder(self.nodes, self.failure).build(kernel, std::move(inputs));
-  if (!self.result && !self.failure.any())
+  self.results = NodeBuilder(self.nodes, self.failure).build(kernel, std::move(inputs));
+  if (self.results.empty() && !self.failure.any())
     self.failure.report("the result has no value");
   self.broken = self.failure.message;
 }
 
 Interpreter::~Interpreter() = default;
 
-std::vector<int64_t> Interpreter::resultShape() const {
-  return implementation->result ? implementation->result->shape : std::vector<int64_t>();
+std::vector<int64_t> Interpreter::resultShape(size_t result) const {
+  const std::vector<Node *> &results = implementation->results;
+  return result < results.size() ? results[result]->shape : std::vector<int64_t>();
 }
 
-std::optional<std::vector<double>> Interpreter::row(const std::vector<int64_t> &leading, std::string *error) {
+std::optional<std::vector<double>> Interpreter::row(const std::vector<int64_t> &leading, std::string *error,
+                                                    size_t result) {
   Implementation &self = *implementation;
   auto fail = [&](std::string why) -> std::optional<std::vector<double>> {
     if (error)
@@ -34,19 +36,22 @@ std::optional<std::vector<double>> Interpreter::row(const std::vector<int64_t> &
   };
   if (!self.broken.empty())
     return fail(self.broken);
-  const std::vector<int64_t> &shape = self.result->shape;
+  if (result >= self.results.size())
+    return fail("there is no result " + std::to_string(result));
+  Node &node = *self.results[result];
+  const std::vector<int64_t> &shape = node.shape;
   int64_t index[kMaximumRank] = {};
   if (leading.size() + 1 != shape.size())
     return fail("a row of this result has " + std::to_string(shape.size()) + " - 1 leading indices, got " +
                 std::to_string(leading.size()));
   std::copy(leading.begin(), leading.end(), index);
-  if (shape.back() > 0 && !self.result->contains(index))
+  if (shape.back() > 0 && !node.contains(index))
     return fail("there is no row " + printIndex(index, leading.size()) + " in a result of shape " +
                 printIndex(shape.data(), shape.size()));
   std::vector<double> values;
   for (int64_t n = 0; n < shape.back(); ++n) {
     index[shape.size() - 1] = n;
-    values.push_back(present(self.result->at(index)));
+    values.push_back(present(node.at(index)));
     if (self.failure.any()) {
       // It stays broken: what was remembered on the way may hold what came of the error.
       self.broken = self.failure.message;

@@ -27,11 +27,12 @@ public:
   /// `kernel`: a level 1 function. `inputs`: one for each of its arguments, in order, run-time sizes filled in.
   Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs);
   ~Interpreter();
-  /// The result's shape with run-time sizes filled in.
-  std::vector<int64_t> resultShape() const;
-  /// One row of the result: the elements along its last dimension at the given leading indices. Nothing, with a reason
+  /// The shape of a result (by its number) with run-time sizes filled in.
+  std::vector<int64_t> resultShape(size_t result = 0) const;
+  /// One row of a result: the elements along its last dimension at the given leading indices. Nothing, with a reason
   /// in `error`, where the function holds an operation the interpreter does not know or an index leaves its tensor.
-  std::optional<std::vector<double>> row(const std::vector<int64_t> &leading, std::string *error = nullptr);
+  std::optional<std::vector<double>> row(const std::vector<int64_t> &leading, std::string *error = nullptr,
+                                         size_t result = 0);
 
 private:
   struct Implementation;

@@ -1,4 +1,4 @@
-// Softmax rows.
+// Softmax rows, and their logarithmic sums.
 #include "codegen/Reference/EinsumNode.h"
 #include <algorithm>
 #include <cmath>
@@ -51,6 +51,33 @@ const double *SoftmaxNode::row(const int64_t *index) {
   next = (next + 1) % kept.size();
   kept[last] = {key, std::move(weights)};
   return kept[last].weights.data();
+}
+
+double LogSumExpNode::compute(const int64_t *index) {
+  int64_t here[kMaximumRank], axes[2 * kMaximumRank] = {};
+  size_t rank = input->shape.size();
+  for (size_t d = 0; d < rank; ++d)
+    here[d] = d == dimension ? 0 : index[d < dimension ? d : d - 1];
+  std::vector<double> values;
+  for (int64_t n = 0; n < input->shape[dimension] && !failure.any(); ++n) {
+    here[dimension] = n;
+    int64_t visible = 1;
+    if (!reading.guard.empty()) {
+      reading.axesOf(here, axes);
+      if (!reading.guard.evaluate(axes, visible))
+        failure.report(title + ": the mask has no value at " + reading.printAxes(axes));
+    }
+    if (visible)
+      values.push_back(present(input->at(here)));
+  }
+  double largest = -INFINITY, sum = 0;
+  for (double value : values)
+    largest = std::max(largest, value);
+  if (largest == -INFINITY) // nothing is visible, or nothing counts; a NaN comes through below
+    largest = 0;
+  for (double value : values)
+    sum += std::exp(value - largest);
+  return largest + std::log(sum);
 }
 
 } // namespace skewer::reference

@@ -128,6 +128,12 @@ LogicalResult AttentionOp::verify() {
       failed(verifyResult(*this, *spec->result, *sizes, getResult().getType(), "attention_c4")))
     return failure();
 
+  if (getLse()) {
+    Dimensions rows(space->begin(), space->end() - 1);
+    if (failed(verifyResult(*this, rows, *sizes, getLse().getType(), "attention_c10")))
+      return failure();
+  }
+
   std::optional<Expr> mask;
   if (getMask()) {
     AxisSizes spaceSizes;
@@ -207,7 +213,7 @@ LogicalResult TermOp::verify() {
 
   if (!std::isfinite(getScale().convertToDouble()))
     return emitOpError() << "scale is not finite (term_c5)";
-  if (!getValue() && getInputs().empty())
+  if (!getValue() && !getFunction() && getInputs().empty())
     return emitOpError() << "has neither an operand nor a factor; give it 'times' an expression (term_c5)";
   std::optional<Expr> guard, mask;
   if (attention.getMask())
@@ -218,6 +224,8 @@ LogicalResult TermOp::verify() {
       return failure();
   }
   std::optional<Expr> present = conjunction(mask, guard);
+  if (failed(verifyApplication(*this, *spec, roles.all, *sizes, present)))
+    return failure();
   if (getValue() && !verifyExpression(*this, "factor", *getValue(), roles.all, *sizes, present))
     return failure();
   return verifyReads(*this, *spec, shapes, *sizes, present, constraints);

@@ -8,6 +8,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/RegionKindInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace skewer::attn {
@@ -74,6 +75,19 @@ std::optional<ReadOutside> findReadOutside(const subscript::Expr &, const IndexO
                                            const std::optional<subscript::Expr> &where);
 /// The first one of an einsum, a softmax or a position.
 std::optional<ReadOutside> findReadOutside(mlir::Operation *);
+
+/// What a softmax and a logsumexp have in common: the rows of one dimension of a tensor, less what a mask hides.
+struct RowReduction {
+  llvm::StringRef axes, over;
+  std::optional<llvm::StringRef> mask;
+  mlir::DictionaryAttr sizes;
+  mlir::Value input;
+  bool operator==(const RowReduction &o) const {
+    return axes == o.axes && over == o.over && mask == o.mask && sizes == o.sizes && input == o.input;
+  }
+};
+/// Nothing if the operation is neither.
+std::optional<RowReduction> rowReductionOf(mlir::Operation *);
 
 /// What an einsum, with its operands' shapes, says. The operation's verifier has proven that it parses and resolves.
 struct ResolvedEinsum {

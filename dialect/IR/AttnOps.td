@@ -4,6 +4,7 @@
 include "dialect/IR/AttnDialect.td"
 include "dialect/IR/AttnInterfaces.td"
 include "dialect/IR/AttnAttributes.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/RegionKindInterface.td"
@@ -79,6 +80,33 @@ def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
   let assemblyFormat = [{
     $axes `over` $over (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
     `(` $input `)` attr-dict `:` type($result)
+  }];
+}
+
+def LogSumExpOp : Attn_Op<"logsumexp", [Pure]> {
+  let summary = "the logarithm of the sum of the exponentials of one dimension, on the part that a mask leaves";
+  let description = [{
+    What a softmax over the same elements divides by: the natural logarithm of `Σ exp(input)` along `over`, over the
+    elements at which `mask` is not 0. The result lacks that dimension and is of f32. Where no element is left, or all
+    of them are -inf, it is -inf, never NaN. Constraints logsumexp_c1 to logsumexp_c4.
+
+    Created by the language front end; `attn-form-attention` makes it the second result of the attention whose scores it
+    reads, `attn-to-linalg` and `attn-lower-to-cpu` a loop.
+
+    ```mlir
+    %lse = attn.logsumexp "b h i j" over "j" where "j <= i" (%score) : tensor<?x4x14x14xf32> -> tensor<?x4x14xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$axes, StrAttr:$over, OptionalAttr<StrAttr>:$mask, OptionalAttr<DictionaryAttr>:$sizes,
+                       OptionalAttr<StrArrayAttr>:$index_names, Attn_FloatTensor:$input,
+                       Variadic<Attn_IndexTensor>:$indices);
+  let results = (outs RankedTensorOf<[F32]>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$axes, "::mlir::StringAttr":$over,
+                                 "::mlir::StringAttr":$mask, "::mlir::DictionaryAttr":$sizes, "::mlir::Value":$input),
+    "build($_builder, $_state, result, axes, over, mask, sizes, {}, input, ::mlir::ValueRange());">];
+  let assemblyFormat = [{
+    $axes `over` $over (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
+    `(` $input `)` attr-dict `:` type($input) `->` type($result)
   }];
 }
 
@@ -214,6 +242,24 @@ def ConcatOp : Attn_Op<"concat", [Pure]> {
   let results = (outs Attn_FloatTensor:$result);
   let assemblyFormat = "$inputs `dimension` $dimension attr-dict `:` functional-type($inputs, $result)";
 }
+def ApplyOp : Attn_Op<"apply", [Pure, Elementwise, Vectorizable, SameOperandsAndResultType]> {
+  let summary = "a plugin's function, element by element";
+  let description = [{
+    `result[x] = function(input[x], …)`. The function is one that a plugin has brought (dialect/IR/ElementFunction.h):
+    it says how many arguments there are, what they mean in float64, and which operations compute it. Constraints
+    apply_c1 and apply_c2.
+
+    Created by the language front end, for a call of the function; `attn-form-attention` makes it part of a term, so
+    that arguments are read where they are needed, and otherwise it is removed by `attn-to-linalg`.
+
+    ```mlir
+    %r = attn.apply "periodic"(%frequency, %offset) : tensor<4x14x14xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$function, Variadic<Attn_FloatTensor>:$inputs);
+  let results = (outs Attn_FloatTensor:$result);
+  let assemblyFormat = "$function `(` $inputs `)` attr-dict `:` type($result)";
+}
 def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoTerminator, NoRegionArguments,
                                         DeclareOpInterfaceMethods<RegionKindInterface>]> {
   let summary = "the fused layer: softmax of a sum of terms, times values";
@@ -227,6 +273,10 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
     `values`, where it is there, holds terms that are added to the values of each query and key: the result is
     `Σ over keys of weight × (value + the sum of these terms)`. So relative values (Shaw et al. 2018, arXiv:1803.02155,
     equation 3) are a term with a table read at `j - i`, and the weights are never held.
+
+    `lse`, where it is asked for, is the natural logarithm of the sum of the scores' exponentials: f32, with the space's
+    dimensions but the last. It is of the terms as they stand: a term that depends on the query alone changes no weight,
+    but it changes the lse. A row without a visible key gives -inf.
 
     Created by `attn-form-attention`; `attn-schedule` adds the schedule; removed by `attn-lower-to-cpu`.
 
@@ -242,15 +292,15 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
   let arguments = (ins StrAttr:$space, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$mask,
                        StrAttr:$value_spec, OptionalAttr<AnyAttr>:$schedule, OptionalAttr<StrArrayAttr>:$index_names,
                        Attn_FloatTensor:$value, Variadic<Attn_IndexTensor>:$indices);
-  let results = (outs Attn_FloatTensor:$result);
+  let results = (outs Attn_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$lse);
   let regions = (region SizedRegion<1>:$score, AnyRegion:$values);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$space, "::mlir::DictionaryAttr":$sizes,
                                  "::mlir::StringAttr":$mask, "::mlir::StringAttr":$value_spec, "::mlir::Value":$value,
-                                 "::mlir::Attribute":$schedule),
-    "build($_builder, $_state, result, space, sizes, mask, value_spec, schedule, {}, value, ::mlir::ValueRange());">];
+                                 "::mlir::Attribute":$schedule, CArg<"::mlir::Type", "{}">:$lse),
+    "build($_builder, $_state, result, lse, space, sizes, mask, value_spec, schedule, {}, value, ::mlir::ValueRange());">];
   let assemblyFormat = [{
     $space (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
-    `value` $value_spec `(` $value `)` `score` $score (`values` $values^)? attr-dict `:` type($value) `->` type($result) (`schedule` $schedule^)?
+    `value` $value_spec `(` $value `)` `score` $score (`values` $values^)? attr-dict `:` type($value) `->` type($result) (`lse` type($lse)^)? (`schedule` $schedule^)?
   }];
 }
 
@@ -260,7 +310,10 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments
     `scale × Σ over contracted axes of Π operand[subscripts]`, 0 where `guard` is 0. Axes that are not of the score's
     space are contracted. `value` is a further factor, a function of the score's axes; a term without operands is its scale times
     that. Subscripts are proven to stay inside where the attention's mask and the guard both hold. Constraints term_c1
-    to term_c5.
+    to term_c6.
+
+    `apply "name" of [arguments]` is another factor: a plugin's function of elements of the term's operands (`#0`, `#1`, …)
+    and of positions. An operand that is an argument is no factor.
 
     Among the `values` of an attention the axes of the values' own (`e`) are the term's too, and not contracted.
 
@@ -270,17 +323,19 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments
     attn.term "b h i d, (j - i + 13) d" (%q, %table) scale 1.250000e-01 where "i - j <= 13"
         : tensor<?x4x14x64xf32>, tensor<27x64xf32>
     attn.term "h" (%slope) times "abs(i - j)" scale -1.000000e+00 : tensor<4xf32>
+    attn.term "h, h" (%a, %w) apply "periodic" of ["#1", "i - j"] scale 1.000000e+00 : tensor<4xf32>, tensor<4xf32>
     attn.term "" indices(region = %region : tensor<?x49xi32>) () times "region[b, i] != region[b, j]" scale -1.000000e+02
     ```
   }];
   let arguments = (ins StrAttr:$subscripts, OptionalAttr<StrAttr>:$guard, OptionalAttr<StrAttr>:$value, F64Attr:$scale,
+                       OptionalAttr<StrAttr>:$function, OptionalAttr<StrArrayAttr>:$arguments,
                        OptionalAttr<StrArrayAttr>:$index_names, Variadic<Attn_FloatTensor>:$inputs,
                        Variadic<Attn_IndexTensor>:$indices);
   let builders = [OpBuilder<(ins "::mlir::StringAttr":$subscripts, "::mlir::StringAttr":$guard,
                                  "::mlir::StringAttr":$value, "::mlir::FloatAttr":$scale, "::mlir::ValueRange":$inputs),
-    "build($_builder, $_state, ::mlir::TypeRange(), subscripts, guard, value, scale, {}, inputs, {});">];
+    "build($_builder, $_state, ::mlir::TypeRange(), subscripts, guard, value, scale, {}, {}, {}, inputs, {});">];
   let assemblyFormat = [{
-    $subscripts (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)? `(` $inputs `)` (`times` $value^)? `scale` $scale
+    $subscripts (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)? `(` $inputs `)` (`times` $value^)? (`apply` $function^ `of` $arguments)? `scale` $scale
     (`where` $guard^)? attr-dict (`:` type($inputs)^)?
   }];
 }

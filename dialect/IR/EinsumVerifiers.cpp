@@ -42,30 +42,55 @@ LogicalResult EinsumOp::verify() {
   return verifyReads(*this, *spec, shapes, *sizes, guard, constraints);
 }
 
-LogicalResult SoftmaxOp::verify() {
-  static const SubscriptConstraints constraints = {"softmax_c1", "softmax_c1", "softmax_c2", "softmax_c2"};
-  if (failed(verifyAttributes(*this)))
+/// Softmax and logsumexp: their dimensions, the one they run over, the mask. `over` becomes its place.
+template <typename Op>
+static LogicalResult verifyRows(Op op, const SubscriptConstraints &constraints, StringRef isOver,
+                                Dimensions &dimensions, AxisSizes &found, size_t &place) {
+  if (failed(verifyAttributes(op)))
     return failure();
-  auto axes = verifyDimensions(*this, "axes", getAxes(), constraints.parses);
+  auto axes = verifyDimensions(op, "axes", op.getAxes(), constraints.parses);
   if (!axes)
     return failure();
   Einsum spec = asSpec(*axes);
-  auto sizes = verifyOperands(*this, spec, shapesOf(getInput()), sizesFrom(getSizesAttr()), constraints);
+  auto sizes = verifyOperands(op, spec, shapesOf(op.getInput()), sizesFrom(op.getSizesAttr()), constraints);
   if (!sizes)
     return failure();
-  auto over = verifyDimensions(*this, "over", getOver(), "softmax_c3");
+  auto over = verifyDimensions(op, "over", op.getOver(), isOver);
   if (!over)
     return failure();
   // "jy jx" and "(jy jx)" say the same.
   std::vector<std::string> overAxes;
   for (const Dimension &dimension : *over)
     overAxes.insert(overAxes.end(), dimension.axes.begin(), dimension.axes.end());
-  if (overAxes.empty() || llvm::none_of(*axes, [&](const Dimension &d) { return d.axes == overAxes; }))
-    return emitOpError() << "over \"" << getOver() << "\" is not one of the dimensions \"" << getAxes()
-                         << "\" (softmax_c3)";
-  if (getMask() && !verifyExpression(*this, "mask", *getMask(), namesOf(spec.axes()), *sizes))
+  auto which = llvm::find_if(*axes, [&](const Dimension &d) { return d.axes == overAxes; });
+  if (overAxes.empty() || which == axes->end())
+    return op.emitOpError() << "over \"" << op.getOver() << "\" is not one of the dimensions \"" << op.getAxes()
+                            << "\" (" << isOver << ")";
+  place = static_cast<size_t>(which - axes->begin());
+  if (op.getMask() && !verifyExpression(op, "mask", *op.getMask(), namesOf(spec.axes()), *sizes))
     return failure();
+  dimensions = std::move(*axes);
+  found = std::move(*sizes);
   return success();
+}
+
+LogicalResult SoftmaxOp::verify() {
+  static const SubscriptConstraints constraints = {"softmax_c1", "softmax_c1", "softmax_c2", "softmax_c2"};
+  Dimensions axes;
+  AxisSizes sizes;
+  size_t place = 0;
+  return verifyRows(*this, constraints, "softmax_c3", axes, sizes, place);
+}
+
+LogicalResult LogSumExpOp::verify() {
+  static const SubscriptConstraints constraints = {"logsumexp_c1", "logsumexp_c1", "logsumexp_c2", "logsumexp_c2"};
+  Dimensions axes;
+  AxisSizes sizes;
+  size_t place = 0;
+  if (failed(verifyRows(*this, constraints, "logsumexp_c3", axes, sizes, place)))
+    return failure();
+  axes.erase(axes.begin() + place);
+  return verifyResult(*this, axes, sizes, getResult().getType(), "logsumexp_c4");
 }
 
 LogicalResult PositionOp::verify() {

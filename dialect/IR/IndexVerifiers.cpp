@@ -86,9 +86,9 @@ std::optional<ReadOutside> skewer::attn::findReadOutside(Operation *op) {
         look(subscript, resolved.sizes, resolved.guard);
     if (resolved.guard)
       look(*resolved.guard, resolved.sizes, std::nullopt);
-  } else if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
-    if (auto mask = softmax.getMask() ? parse(std::string_view(*softmax.getMask())) : std::nullopt)
-      look(*mask, sizesOf(softmax.getAxes(), softmax.getInput(), softmax.getSizesAttr()), std::nullopt);
+  } else if (auto rows = rowReductionOf(op)) {
+    if (auto mask = rows->mask ? parse(std::string_view(*rows->mask)) : std::nullopt)
+      look(*mask, sizesOf(rows->axes, rows->input, rows->sizes), std::nullopt);
   } else if (auto position = dyn_cast<PositionOp>(op)) {
     if (auto expression = parse(std::string_view(position.getExpression())))
       look(*expression, sizesOf(position.getAxes(), position.getResult(), position.getSizesAttr()), std::nullopt);

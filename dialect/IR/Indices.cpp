@@ -11,7 +11,7 @@ namespace {
 /// Calls `visit` with the operation if it may have `indices`.
 template <typename Function> bool withIndices(Operation *op, Function visit) {
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<EinsumOp, SoftmaxOp, PositionOp, AttentionOp, TermOp>([&](auto typed) {
+      .Case<EinsumOp, SoftmaxOp, LogSumExpOp, PositionOp, AttentionOp, TermOp>([&](auto typed) {
         visit(typed);
         return true;
       })
@@ -43,7 +43,7 @@ std::set<std::string> readNames(Operation *op) {
         collectSpecReads(o.getSpec(), names);
         collectReads(o.getGuard(), names);
       })
-      .Case([&](SoftmaxOp o) { collectReads(o.getMask(), names); })
+      .Case<SoftmaxOp, LogSumExpOp>([&](auto o) { collectReads(o.getMask(), names); })
       .Case([&](PositionOp o) { collectReads(o.getExpression(), names); })
       .Case([&](AttentionOp o) {
         collectSpecReads(o.getValueSpec(), names);
@@ -53,6 +53,9 @@ std::set<std::string> readNames(Operation *op) {
         collectSpecReads(o.getSubscripts(), names);
         collectReads(o.getGuard(), names);
         collectReads(o.getValue(), names);
+        if (o.getArguments())
+          for (StringAttr argument : o.getArgumentsAttr().getAsRange<StringAttr>())
+            collectReads(argument.getValue(), names);
       });
   return names;
 }

@@ -74,6 +74,17 @@ ResolvedEinsum skewer::attn::resolve(EinsumOp op) {
   return resolved ? std::move(*resolved) : ResolvedEinsum();
 }
 
+std::optional<RowReduction> skewer::attn::rowReductionOf(Operation *op) {
+  auto describe = [](auto o) {
+    return RowReduction{o.getAxes(), o.getOver(), o.getMask(), o.getSizesAttr(), o.getInput()};
+  };
+  if (auto softmax = dyn_cast<SoftmaxOp>(op))
+    return describe(softmax);
+  if (auto logSumExp = dyn_cast<LogSumExpOp>(op))
+    return describe(logSumExp);
+  return std::nullopt;
+}
+
 // 0 where a size is not known at compile time, which the verifier of attentions refuses.
 static int64_t productOf(const std::vector<std::string> &axes, const AxisSizes &sizes) {
   int64_t product = 1;

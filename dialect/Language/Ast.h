@@ -67,10 +67,16 @@ struct KernelOperand {
   std::shared_ptr<TypeExpression> type; // shared by the names of one group
 };
 
+struct KernelResult {
+  llvm::StringRef name; // empty where it is the only one and has no name
+  TypeExpression type;
+};
+
 struct Kernel {
   llvm::StringRef name;
   std::vector<KernelOperand> operands;
-  TypeExpression result;
+  std::vector<KernelResult> results; // at least one
+  llvm::StringRef resultText;
   std::vector<Statement> body;
   llvm::StringRef end; // the closing brace
 };

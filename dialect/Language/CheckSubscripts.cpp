@@ -105,13 +105,13 @@ std::optional<Expr> maskOf(mlir::Value value, unsigned depth = 0) {
   for (OpOperand &use : value.getUses()) {
     Operation *op = use.getOwner();
     std::optional<Expr> one;
-    if (auto softmax = dyn_cast<attn::SoftmaxOp>(op)) {
-      auto dimensions = subscript::parseDimensions(std::string_view(softmax.getAxes()));
-      auto mask = softmax.getMask() ? subscript::parse(std::string_view(*softmax.getMask())) : std::nullopt;
+    if (auto rows = attn::rowReductionOf(op)) {
+      auto dimensions = subscript::parseDimensions(std::string_view(rows->axes));
+      auto mask = rows->mask ? subscript::parse(std::string_view(*rows->mask)) : std::nullopt;
       if (!dimensions || !mask)
         return std::nullopt;
       std::vector<int64_t> shape = attn::shapeOf(value);
-      subscript::AxisSizes sizes = attn::sizesFrom(softmax.getSizesAttr());
+      subscript::AxisSizes sizes = attn::sizesFrom(rows->sizes);
       for (size_t d = 0; d < dimensions->size() && d < shape.size(); ++d)
         if ((*dimensions)[d].isAxis())
           sizes[(*dimensions)[d].axes[0]] = shape[d];

@@ -176,6 +176,30 @@ static Type elementType(OpBuilder &builder, StringRef name) {
                           : builder.getF32Type();
 }
 
+/// The shapes of the results; their names are taken by nothing else. False after an error.
+bool Emitter::declareResults(const Kernel &kernel, Scope &own, std::vector<Dimensions> &results) {
+  bool good = true;
+  std::map<std::string, StringRef> names;
+  for (const KernelResult &result : kernel.results) {
+    good &= shape(result.type, results.emplace_back());
+    if (result.type.element == "i32" || result.type.low || result.type.deviation) {
+      error(result.type.text, "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");
+      good = false;
+    }
+    if (result.name.empty())
+      continue;
+    auto operand = own.declared.find(result.name.str());
+    auto [entry, fresh] = names.insert({result.name.str(), result.name});
+    if (!fresh || operand != own.declared.end()) {
+      error(result.name, "result '" + result.name.str() + "' has the name of another " +
+                             (fresh ? "tensor of the kernel" : "result") + "; choose another");
+      diagnostics.note(fresh ? operand->second : entry->second, "declared here");
+      good = false;
+    }
+  }
+  return good;
+}
+
 void Emitter::emitKernel(const Kernel &kernel) {
   Scope own;
   scope = &globals;
@@ -209,19 +233,17 @@ void Emitter::emitKernel(const Kernel &kernel) {
       good = false;
     }
   }
-  Dimensions result;
-  good &= shape(kernel.result, result);
-  if (kernel.result.element == "i32" || kernel.result.low || kernel.result.deviation) {
-    error(kernel.result.text, "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");
-    good = false;
-  }
+  std::vector<Dimensions> results;
+  good &= declareResults(kernel, own, results);
   if (!good) {
     scope = nullptr;
     return;
   }
-  Type element = elementType(builder, kernel.result.element);
+  SmallVector<Type> resultTypes;
+  for (auto [result, dimensions] : llvm::zip(kernel.results, results))
+    resultTypes.push_back(typeOf(dimensions, elementType(builder, result.type.element)));
   auto function = func::FuncOp::create(builder, location(kernel.name), kernel.name,
-                                       builder.getFunctionType(inputs, typeOf(result, element)));
+                                       builder.getFunctionType(inputs, resultTypes));
   function->setAttr("attn.kernel", builder.getUnitAttr());
   SmallVector<StringRef> sizes; // those that this kernel's operands have, in order of declaration
   for (const std::string &size : runtimeSizes)
@@ -230,7 +252,11 @@ void Emitter::emitKernel(const Kernel &kernel) {
         }))
       sizes.push_back(size);
   function->setAttr("attn.sizes", builder.getStrArrayAttr(sizes));
-  function.setResultAttr(0, "attn.shape", shapeAttribute(result));
+  for (auto [number, result] : llvm::enumerate(kernel.results)) {
+    function.setResultAttr(number, "attn.shape", shapeAttribute(results[number]));
+    if (!result.name.empty())
+      function.setResultAttr(number, attn::kArgumentName, builder.getStringAttr(result.name));
+  }
   Block *block = function.addEntryBlock();
   builder.setInsertionPointToStart(block);
   runtimeSources.clear();
@@ -257,17 +283,18 @@ void Emitter::emitKernel(const Kernel &kernel) {
     if (ranges[k])
       function.setArgAttr(k, attn::kArgumentRange, builder.getDenseI64ArrayAttr({ranges[k]->low, ranges[k]->high}));
   }
-  for (const Dimension &d : result)
-    if (d.isRuntime() && !runtimeSources.count(d.runtime)) {
-      error(kernel.result.text, "no operand has the run-time size '" + d.runtime + "' of the result");
-      good = false;
-    }
+  for (auto [result, dimensions] : llvm::zip(kernel.results, results))
+    for (const Dimension &d : dimensions)
+      if (d.isRuntime() && !runtimeSources.count(d.runtime)) {
+        error(result.type.text, "no operand has the run-time size '" + d.runtime + "' of the result");
+        good = false;
+      }
 
   scope = &own;
   Value value;
   StringRef place;
   if (good && emitBody(kernel.body, value, place, kernel.end))
-    finishKernel(kernel, result, element, value, place);
+    finishKernel(kernel, results, value, place);
   scope = nullptr;
   for (const auto &[name, where] : own.declared)
     if (!own.used.count(name) && !diagnostics.hasErrors())
@@ -370,34 +397,58 @@ bool Emitter::assign(const Statement &statement, Value value) {
   return value.good();
 }
 
-void Emitter::finishKernel(const Kernel &kernel, const Dimensions &declared, Type element, Value result,
-                           StringRef place) {
+/// One result as its declared type. Null after an error.
+mlir::Value Emitter::finishResult(const Kernel &kernel, size_t number, const Dimensions &declared, const Value &result,
+                                  StringRef place) {
+  const KernelResult &stated = kernel.results[number];
+  std::string title = stated.name.empty() || kernel.results.size() == 1
+                          ? "kernel '" + kernel.name.str() + "' returns "
+                          : "result '" + stated.name.str() + "' of kernel '" + kernel.name.str() + "' is ";
   if (!result.is(ValueKind::Tensor)) {
-    error(place, "kernel '" + kernel.name.str() + "' returns a tensor, found " + describe(result));
-    return;
+    error(place, title + "a tensor, found " + describe(result));
+    return {};
   }
   bool same = declared.size() == result.dimensions.size();
   for (size_t d = 0; same && d < declared.size(); ++d)
     same = declared[d].size == result.dimensions[d].size && declared[d].runtime == result.dimensions[d].runtime;
   if (!same) {
-    error(place, "kernel '" + kernel.name.str() + "' returns " + describe(declared) + ", but this is " +
-                     describe(result.dimensions));
-    diagnostics.note(kernel.result.text, "declared here");
-    return;
+    error(place, title + describe(declared) + ", but this is " + describe(result.dimensions));
+    diagnostics.note(stated.type.text, "declared here");
+    return {};
   }
-  Type type = typeOf(declared, element);
-  if (result.tensor.getType() != type) {
-    // An einsum writes the declared element type itself: one rounding, from its accumulator.
-    auto einsum = result.tensor.getDefiningOp<attn::EinsumOp>();
-    if (einsum && result.tensor.use_empty())
-      result.tensor.setType(cast<RankedTensorType>(type));
-    else if (cast<RankedTensorType>(result.tensor.getType()).getElementType().getIntOrFloatBitWidth() >
-             element.getIntOrFloatBitWidth())
-      result.tensor = arith::TruncFOp::create(builder, location(place), type, result.tensor);
-    else
-      result.tensor = arith::ExtFOp::create(builder, location(place), type, result.tensor);
+  mlir::Value tensor = result.tensor;
+  Type element = elementType(builder, stated.type.element), type = typeOf(declared, element);
+  if (tensor.getType() == type)
+    return tensor;
+  // An einsum writes the declared element type itself: one rounding, from its accumulator.
+  if (tensor.getDefiningOp<attn::EinsumOp>() && tensor.use_empty()) {
+    tensor.setType(cast<RankedTensorType>(type));
+    return tensor;
   }
-  func::ReturnOp::create(builder, location(place), result.tensor);
+  if (cast<RankedTensorType>(tensor.getType()).getElementType().getIntOrFloatBitWidth() >
+      element.getIntOrFloatBitWidth())
+    return arith::TruncFOp::create(builder, location(place), type, tensor);
+  return arith::ExtFOp::create(builder, location(place), type, tensor);
+}
+
+void Emitter::finishKernel(const Kernel &kernel, ArrayRef<Dimensions> declared, Value result, StringRef place) {
+  std::vector<Value> values = {result};
+  if (kernel.results.size() > 1) {
+    if (!result.is(ValueKind::List) || result.items.size() != kernel.results.size()) {
+      error(place, "kernel '" + kernel.name.str() + "' returns " + std::to_string(kernel.results.size()) +
+                       " tensors, found " + describe(result));
+      diagnostics.note(kernel.resultText, "declared here");
+      return;
+    }
+    values = result.items;
+  }
+  SmallVector<mlir::Value> tensors;
+  for (size_t number = 0; number < values.size(); ++number) {
+    tensors.push_back(finishResult(kernel, number, declared[number], values[number], place));
+    if (!tensors.back())
+      return;
+  }
+  func::ReturnOp::create(builder, location(place), tensors);
 }
 
 } // namespace skewer::language

@@ -1,4 +1,4 @@
-// softmax, and `where`: a mask in a softmax's argument, a guard anywhere else.
+// softmax, logsumexp, and `where`: a mask in a softmax's argument, a guard anywhere else.
 #include "dialect/Language/Emitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -68,37 +68,48 @@ bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &t
   return true;
 }
 
-Value Emitter::emitSoftmax(const Node &node) {
-  if (!checkArguments(node, 1, 1, {"where"}, "softmax(x), softmax(x where j <= i)"))
-    return {};
+/// The argument of a softmax or a logsumexp: a tensor, names of its dimensions, and what `where` leaves of its rows.
+bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::vector<Naming> &names,
+                     StringAttr &mask) {
+  if (!checkArguments(node, 1, 1, {"where"}, (function + "(x), " + function + "(x where j <= i)").str()))
+    return false;
   const Node *argument = node.operands[0].get();
   std::vector<const Node *> conditions;
   for (; argument->kind == NodeKind::Where; argument = argument->operands[0].get())
     conditions.push_back(argument->operands[1].get());
   if (const Node *named = keyword(node, "where"))
     conditions.push_back(named);
-  Value value = evaluate(*argument);
+  value = evaluate(*argument);
   value = widen(node, toTensor(node, value));
   if (!value.good())
-    return {};
+    return false;
   if (!value.is(ValueKind::Tensor) || value.dimensions.empty())
-    return error(argument->text, "'softmax' takes a tensor, found " + describe(value));
+    return error(argument->text, "'" + function.str() + "' takes a tensor, found " + describe(value)), false;
   if (value.dimensions.back().isRuntime())
-    return error(argument->text, "the last dimension, over which the softmax runs, has the run-time size '" +
-                                     value.dimensions.back().runtime + "'");
-  std::vector<Naming> names = loneNamings(value.dimensions);
-  StringAttr mask;
-  if (!conditions.empty()) {
-    Expr all = 1;
-    for (const Node *condition : conditions) {
-      auto evaluated = predicate(*condition, value);
-      Expr one;
-      if (!evaluated || !expressIn(*condition, *evaluated, value, names, one))
-        return {};
-      all = all.isConstant(1) ? one : logicalAnd(all, one);
-    }
-    mask = builder.getStringAttr(subscript::print(all));
+    return error(argument->text, "the last dimension, over which the " + function.str() +
+                                     " runs, has the run-time size '" + value.dimensions.back().runtime + "'"),
+           false;
+  names = loneNamings(value.dimensions);
+  if (conditions.empty())
+    return true;
+  Expr all = 1;
+  for (const Node *condition : conditions) {
+    auto evaluated = predicate(*condition, value);
+    Expr one;
+    if (!evaluated || !expressIn(*condition, *evaluated, value, names, one))
+      return false;
+    all = all.isConstant(1) ? one : logicalAnd(all, one);
   }
+  mask = builder.getStringAttr(subscript::print(all));
+  return true;
+}
+
+Value Emitter::emitSoftmax(const Node &node) {
+  Value value;
+  std::vector<Naming> names;
+  StringAttr mask;
+  if (!rowsOf(node, "softmax", value, names, mask))
+    return {};
   auto op =
       attn::SoftmaxOp::create(builder, location(node), value.tensor.getType(), builder.getStringAttr(print(names)),
                               builder.getStringAttr(print(names.back())), mask, DictionaryAttr(), value.tensor);
@@ -106,6 +117,24 @@ Value Emitter::emitSoftmax(const Node &node) {
   value.tensor = op.getResult();
   value.byName = false;
   return value;
+}
+
+/// What the softmax of the same argument divides by, as a logarithm: a tensor without the last dimension.
+Value Emitter::emitLogSumExp(const Node &node) {
+  Value value;
+  std::vector<Naming> names;
+  StringAttr mask;
+  if (!rowsOf(node, "logsumexp", value, names, mask))
+    return {};
+  if (value.dimensions.size() < 2)
+    return error(node.operands[0]->text, "'logsumexp' takes a tensor of at least 2 dimensions, found " +
+                                             describe(value));
+  Dimensions rows(value.dimensions.begin(), value.dimensions.end() - 1);
+  auto op = attn::LogSumExpOp::create(builder, location(node), typeOf(rows, builder.getF32Type()),
+                                      builder.getStringAttr(print(names)), builder.getStringAttr(print(names.back())),
+                                      mask, DictionaryAttr(), value.tensor);
+  attn::bindIndices(op);
+  return tensorValue(op.getResult(), rows);
 }
 
 /// The value where the condition holds, else 0: an einsum takes the condition as its guard.

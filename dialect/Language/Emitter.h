@@ -1,6 +1,6 @@
 // From the syntax tree to operations of the attn dialect: one function of the module for each kernel.
 #pragma once
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/ElementFunction.h"
 #include "dialect/Language/Ast.h"
 #include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
@@ -40,8 +40,10 @@ private:
   bool shape(const TypeExpression &, Dimensions &);
   mlir::RankedTensorType typeOf(const Dimensions &, mlir::Type element);
   mlir::ArrayAttr shapeAttribute(const Dimensions &);
-  void finishKernel(const Kernel &, const Dimensions &declared, mlir::Type element, Value result,
-                    llvm::StringRef place);
+  bool declareResults(const Kernel &, Scope &own, std::vector<Dimensions> &results);
+  void finishKernel(const Kernel &, llvm::ArrayRef<Dimensions> declared, Value result, llvm::StringRef place);
+  mlir::Value finishResult(const Kernel &, size_t number, const Dimensions &declared, const Value &,
+                           llvm::StringRef place);
 
   // Evaluate.cpp: expressions without tensors, and the way to the others.
   Value evaluate(const Node &);
@@ -62,6 +64,9 @@ private:
   bool isFunction(llvm::StringRef name) const;
   Value emitFunction(const Node &);
   Value elementwiseFunction(const Node &, llvm::StringRef name, Value tensor);
+
+  // EmitApplied.cpp: functions that plugins bring.
+  Value emitApplied(const Node &, const attn::ElementFunction &);
 
   // EmitReal.cpp: functions of positions that are evaluated at compile time.
   static bool isFunctionOfPositions(const Value &);
@@ -115,6 +120,9 @@ private:
 
   // EmitSoftmax.cpp: softmax, `where`.
   Value emitSoftmax(const Node &);
+  Value emitLogSumExp(const Node &);
+  bool rowsOf(const Node &, llvm::StringRef function, Value &tensor, std::vector<Naming> &names,
+              mlir::StringAttr &mask);
   Value emitWhere(const Node &);
   std::optional<Value> predicate(const Node &, const Value &tensor);
   bool expressIn(const Node &, const Value &predicate, const Value &tensor, const std::vector<Naming> &,

@@ -338,6 +338,7 @@ Value Emitter::evaluateCall(const Node &node) {
   using Member = Value (Emitter::*)(const Node &);
   static const std::map<StringRef, Member> forms = {
       {"einsum", &Emitter::emitEinsum},       {"softmax", &Emitter::emitSoftmax},
+      {"logsumexp", &Emitter::emitLogSumExp},
       {"skew", &Emitter::emitSkew},           {"pad", &Emitter::emitPad},
       {"tabulate", &Emitter::emitTabulate},   {"concat", &Emitter::emitConcat},
       {"reshape", &Emitter::emitReshape},     {"gather", &Emitter::emitGather},
@@ -351,11 +352,15 @@ Value Emitter::evaluateCall(const Node &node) {
     return (this->*form->second)(node);
   if (isFunction(node.name))
     return emitFunction(node);
+  if (const attn::ElementFunction *function = attn::findElementFunction(context, node.name))
+    return emitApplied(node, *function);
   std::vector<std::string> names = {"exp",    "log", "sqrt", "sigmoid", "tanh",  "relu",  "abs",  "min", "max", "clamp",
                                     "select", "len", "sin",  "cos",     "rsqrt", "floor", "ceil", "erf", "f32", "f64"};
   for (const auto &[name, form] : forms)
     names.push_back(name.str());
   for (const auto &[name, definition] : schemes)
+    names.push_back(name);
+  for (const std::string &name : attn::ElementFunctions::of(context->getLoadedDialect<attn::AttnDialect>()).names())
     names.push_back(name);
   return error(node.name, "unknown function or scheme '" + node.name.str() + "'" + suggestion(node.name, names));
 }

@@ -147,6 +147,29 @@ bool Parser::type(TypeExpression &type) {
   return true;
 }
 
+/// A type, or several results by name: (out : f32[…], lse : f32[…]).
+bool Parser::kernelResults(Kernel &kernel) {
+  StringRef from = current.text;
+  if (!take("(")) {
+    kernel.results.emplace_back();
+    kernel.resultText = from;
+    if (!type(kernel.results.back().type))
+      return false;
+    kernel.resultText = upToHere(from);
+    return true;
+  }
+  do {
+    KernelResult result;
+    if (!expectName(result.name, "the name of a result") || !expect(":", "the name of a result") || !type(result.type))
+      return false;
+    kernel.results.push_back(std::move(result));
+  } while (take(",") && !at(")"));
+  if (!expect(")", "the kernel's results"))
+    return false;
+  kernel.resultText = upToHere(from);
+  return true;
+}
+
 bool Parser::kernel(Program &program) {
   advance();
   Kernel kernel;
@@ -174,8 +197,8 @@ bool Parser::kernel(Program &program) {
     if (!take(","))
       break;
   }
-  if (!expect(")", "the kernel's operands") || !expect("->", "the kernel's operands") || !type(kernel.result) ||
-      !expect("{", "the kernel's type"))
+  if (!expect(")", "the kernel's operands") || !expect("->", "the kernel's operands") ||
+      !kernelResults(kernel) || !expect("{", "the kernel's type"))
     return false;
   block(kernel.body, kernel.end);
   program.kernels.push_back(std::move(kernel));
@@ -282,7 +305,24 @@ bool Parser::statement(Statement &statement) {
       return diagnostics.error(message->text, "expected what to say where the condition does not hold, in quotes"),
              false;
     statement.message = message->name;
-  } else if (!take("return")) {
+  } else if (at("return")) {
+    advance();
+    StringRef from = current.text;
+    if (!(statement.value = expression()))
+      return false;
+    if (at(",")) { // several results
+      std::vector<NodePtr> values;
+      values.push_back(std::move(statement.value));
+      while (take(",")) {
+        NodePtr value = expression();
+        if (!value)
+          return false;
+        values.push_back(std::move(value));
+      }
+      if (!(statement.value = make(NodeKind::Tuple, from, "", std::move(values))))
+        return false;
+    }
+  } else {
     statement.destructures = take("(");
     do {
       if (!expectName(name, "a statement: NAME = …, or 'return'"))

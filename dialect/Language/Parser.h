@@ -30,6 +30,7 @@ private:
   bool params(Program &);
   bool sizes(Program &);
   bool kernel(Program &);
+  bool kernelResults(Kernel &);
   bool scheme(Program &);
   bool schemeOperand(SchemeOperand &);
   bool type(TypeExpression &);

@@ -161,9 +161,11 @@ std::vector<Operation *> skewer::scoreOperations(func::FuncOp function) {
       follow(operand, mapsOnly || (einsum && !map));
   };
   bool any = false;
-  function.walk([&](SoftmaxOp softmax) {
-    any = true;
-    follow(softmax.getInput(), false);
+  function.walk([&](Operation *op) {
+    auto rows = rowReductionOf(op);
+    any |= rows.has_value();
+    if (rows)
+      follow(rows->input, false);
   });
   if (!any)
     function.walk([&](func::ReturnOp op) {

@@ -1,8 +1,14 @@
 // attn-form-attention: softmax of a sum of terms, times values, becomes attn.attention.
+#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Factorise.h"
+#include "passes/Fusion/ScaleVectors.h"
 #include "passes/Fusion/ValueSide.h"
 #include "passes/Passes.h"
 
@@ -33,11 +39,19 @@ bool isReserved(const std::string &name) {
 class Candidate {
 public:
   Candidate(SoftmaxOp softmax, EinsumOp product, const WeightUses &uses)
-      : softmax(softmax), product(product), uses(uses) {}
+      : softmax(softmax), product(product), uses(uses) {
+    for (Operation *user : softmax.getInput().getUsers())
+      if (auto other = dyn_cast<LogSumExpOp>(user); other && *rowReductionOf(other) == *rowReductionOf(softmax))
+        logSumExps.push_back(other);
+  }
 
   /// Nothing is changed unless all of it succeeds; otherwise `why` says what kept it from fusing.
   bool form(std::string &why) {
-    return findRoles(why) && expandScore(why) && expandValues(why) && dropQueryOnly() && factorise() && build(why);
+    if (!findRoles(why) || !expandScore(why) || !expandValues(why))
+      return false;
+    if (dependsOnLse())
+      logSumExps.clear();
+    return dropQueryOnly() && factorise() && build(why);
   }
 
 private:
@@ -47,6 +61,11 @@ private:
   TermOp buildTerm(OpBuilder &, const Summand &) const;
   bool sizesAxis(const Factor &, const std::string &axis, const AxisSizes &contracted) const;
   bool dropQueryOnly();
+  bool isAddedAfterwards(const Summand &);
+  Value withQueryOnly(OpBuilder &, Value lse) const;
+  bool dependsOnLse() const;
+  std::optional<Einsum> arrangementOf(const Dimensions &has, ArrayRef<Expr> wanted, ArrayRef<int64_t> shape,
+                                      bool &same) const;
   bool factorise();
   bool build(std::string &why);
   Einsum nameContracted(const Summand &, AxisSizes &, Substitution &) const;
@@ -55,6 +74,8 @@ private:
   SoftmaxOp softmax;
   EinsumOp product;
   const WeightUses &uses;
+  SmallVector<LogSumExpOp> logSumExps;           // of the same scores
+  SmallVector<std::pair<Value, double>> queryOnly; // what the weights do not depend on and the lse does: × a number
   double valueScale = 1; // of the product, and as a tensor
   Value valueFactor;
   size_t weightOperand = 0, keyDimension = 0;
@@ -260,19 +281,27 @@ bool Candidate::sizesAxis(const Factor &factor, const std::string &axis, const A
 
 bool Candidate::expandScore(std::string &why) {
   ExpansionOptions options;
-  options.products = true;
+  options.products = options.functions = true;
   // A table with zeros around it is one that is read under a guard. Padding of keys or queries is no such thing.
   options.guards = [](const Expr &inside) {
     std::set<std::string> symbols = symbolsOf(inside);
     return symbols == std::set<std::string>{"i", "j"};
   };
   options.plain.insert(leading.begin(), leading.end());
-  Expansion expansion(domainOf(sizes), mask, options);
-  terms = expansion.expand(softmax.getInput(), at);
-  options.scaledOperands = false;
+  std::optional<Expansion> expansion;
+  for (bool scaled : {true, false}) {
+    options.scaledContractions = scaled;
+    expansion.emplace(domainOf(sizes), mask, options);
+    terms = expansion->expand(softmax.getInput(), at);
+    OpBuilder builder(softmax);
+    VectorScaling scaling(builder, sizes, leading);
+    if (!scaled || llvm::all_of(terms, [&](Summand &term) { return scaling.move(term); }))
+      break;
+  }
+  options.scaledContractions = options.scaledOperands = false;
   Expansion(domainOf(sizes), mask, options).lookThroughOperand(value, value.factors[0]);
   for (Summand &term : terms) {
-    term.guard = expansion.predicate(term.guard);
+    term.guard = expansion->predicate(term.guard);
     for (const auto &entry : term.contracted) {
       const std::string &axis = entry.first;
       bool plainly = false;
@@ -335,9 +364,12 @@ bool Candidate::dropQueryOnly() {
     for (const Factor &factor : term.factors)
       for (const Expr &subscript : factor.subscripts)
         symbols.merge(symbolsOf(subscript));
-    if (symbols.count("j"))
+    if (term.application)
+      for (const Application::Argument &argument : term.application->arguments)
+        symbols.merge(symbolsOf(argument.position));
+    if (symbols.count("j") || (!logSumExps.empty() && !isAddedAfterwards(term)))
       left.push_back(std::move(term));
-    else
+    else if (logSumExps.empty())
       emitRemark(term.location) << "depends on the query only: softmax is invariant to it, so it is dropped";
   }
   terms = std::move(left);
@@ -357,6 +389,9 @@ std::vector<Expr *> Candidate::expressions() {
         all.push_back(&subscript);
     if (summand.value)
       all.push_back(&*summand.value);
+    if (summand.application)
+      for (Application::Argument &argument : summand.application->arguments)
+        all.push_back(&argument.position);
     all.push_back(&summand.guard);
   };
   for (Summand &term : terms)
@@ -404,8 +439,9 @@ bool Candidate::factorise() {
   for (Expr *e : all)
     if (!mask || e != &*mask)
       *e = simplify(substitute(*e, positions), domain, ofValues.count(e) ? std::nullopt : mask);
-  for (Expr &e : resultIndices)
-    e = simplify(substitute(e, positions), domain);
+  for (std::vector<Expr> *indices : {&resultIndices, &at})
+    for (Expr &e : *indices)
+      e = simplify(substitute(e, positions), domain);
   return true;
 }
 
@@ -423,6 +459,11 @@ Einsum Candidate::nameContracted(const Summand &term, AxisSizes &all, Substituti
   for (const Factor &factor : term.factors)
     for (const Expr &subscript : factor.subscripts)
       visit(subscript);
+  // Those that no operand has alone: "b n (h d)" in queries and keys.
+  for (const Factor &factor : term.factors)
+    for (const Expr &subscript : factor.subscripts)
+      for (const std::string &symbol : symbolsOf(subscript))
+        visit(Expr::symbol(symbol));
   for (const Factor &factor : term.factors) {
     Dimensions dimensions;
     std::vector<int64_t> extents = shapeOf(factor.operand);
@@ -443,13 +484,20 @@ TermOp Candidate::buildTerm(OpBuilder &builder, const Summand &term) const {
   std::optional<Expr> factor = term.value;
   if (factor && factor->isConstant(1) && !operands.empty())
     factor.reset();
-  if (!factor && operands.empty())
+  if (!factor && operands.empty() && !term.application)
     factor = Expr(1);
   Expr guard = canonicalGuard(term.guard, query, key, domainOf(sizes));
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
   auto op =
       TermOp::create(builder, term.location, text(print(spec)), guard.isConstant(1) ? StringAttr() : text(print(guard)),
                      factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands);
+  if (term.application) {
+    SmallVector<Attribute> arguments;
+    for (const Application::Argument &argument : term.application->arguments)
+      arguments.push_back(text(printArgument(argument)));
+    op.setFunctionAttr(text(term.application->function->name().str()));
+    op.setArgumentsAttr(builder.getArrayAttr(arguments));
+  }
   bindIndices(op);
   return op;
 }
@@ -466,7 +514,7 @@ bool Candidate::build(std::string &why) {
   for (const std::string &name : leading)
     space.push_back(axis({name}));
   space.push_back(axis(query));
-  Dimensions result = space;
+  Dimensions rows = space, result = space;
   space.push_back(axis(key));
   for (const std::string &name : valueAxes)
     result.push_back(axis({name}));
@@ -486,26 +534,20 @@ bool Candidate::build(std::string &why) {
     llvm::copy_if(names, std::back_inserter(single), [&](const std::string &name) { return sizes[name] == 1; });
   restoreSingles(valueSpec.operands[0], shapeOf(value.factors[0].operand), single);
   valueSpec.result = result;
-  std::string rearrangement;
-  Dimensions wanted;
-  for (const Expr &index : resultIndices)
-    wanted.push_back(dimensionFor(index, sizes));
-  single.clear();
-  for (const Dimension &dimension : result)
-    llvm::copy_if(dimension.axes, std::back_inserter(single),
-                  [&](const std::string &name) { return sizes[name] == 1; });
-  restoreSingles(wanted, shapeOf(product.getResult()), single);
   // The result as the program has it: the same, or another order or grouping of axes.
-  bool same = print(wanted) == print(result);
-  Einsum reorder;
-  if (!same) {
-    for (const Dimension &dimension : wanted)
-      if (!dimension.isProduct() && !dimension.index.isConstant(0)) {
-        why = "the result is arranged in a way that is no product of its axes";
-        return false;
-      }
-    reorder.operands = {result};
-    reorder.result = wanted;
+  bool same = true, sameRows = true;
+  auto reorder = arrangementOf(result, resultIndices, shapeOf(product.getResult()), same);
+  std::vector<Expr> rowIndices = at;
+  rowIndices.erase(rowIndices.begin() + keyDimension);
+  std::optional<Einsum> reorderRows = Einsum();
+  Type lseType;
+  if (!logSumExps.empty()) {
+    reorderRows = arrangementOf(rows, rowIndices, shapeOf(logSumExps.front().getResult()), sameRows);
+    lseType = RankedTensorType::get(ArrayRef<int64_t>(shape).take_front(rows.size()), builder.getF32Type());
+  }
+  if (!reorder || !reorderRows) {
+    why = "the result is arranged in a way that is no product of its axes";
+    return false;
   }
 
   AxisSizes given, querySizes;
@@ -521,7 +563,7 @@ bool Candidate::build(std::string &why) {
   auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(space)),
                                        given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
                                        mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)),
-                                       value.factors[0].operand, Attribute());
+                                       value.factors[0].operand, Attribute(), lseType);
   bindIndices(attention);
   Block *body = builder.createBlock(&attention.getScore());
   builder.setInsertionPointToStart(body);
@@ -532,19 +574,126 @@ bool Candidate::build(std::string &why) {
   for (const Summand &term : valueTerms)
     buildTerm(builder, term);
   builder.setInsertionPoint(uses.root.getDefiningOp());
+  auto rearranged = [&](Value tensor, Type type, const Einsum &spec) -> Value {
+    auto sizesAttr = querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes);
+    return RearrangeOp::create(builder, tensor.getLoc(), type, text(print(spec)), sizesAttr, tensor);
+  };
   Value output = attention.getResult();
   if (!same)
-    output =
-        RearrangeOp::create(builder, product.getLoc(), product.getType(), text(print(reorder)),
-                            querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes), output);
+    output = rearranged(output, product.getType(), *reorder);
+  if (!logSumExps.empty()) {
+    Value lse = withQueryOnly(builder, attention.getLse());
+    if (!sameRows)
+      lse = rearranged(lse, logSumExps.front().getType(), *reorderRows);
+    for (LogSumExpOp op : logSumExps)
+      op.getResult().replaceAllUsesWith(lse);
+  }
+  Block *block = attention->getBlock();
   replaceSum(builder, uses, output, valueScale == 1 ? Value() : valueFactor);
+  for (LogSumExpOp op : logSumExps)
+    op.erase();
+  if (!logSumExps.empty()) // it may have been read before the product with the values
+    sortTopologically(block);
   return true;
+}
+
+/// How a tensor of dimensions `has` is brought to those that `wanted` (of `shape`) reads. Nothing where that is no order
+/// or grouping of its axes.
+std::optional<Einsum> Candidate::arrangementOf(const Dimensions &has, ArrayRef<Expr> wanted, ArrayRef<int64_t> shape,
+                                               bool &same) const {
+  Einsum spec;
+  spec.operands = {has};
+  spec.result.emplace();
+  for (const Expr &index : wanted)
+    spec.result->push_back(dimensionFor(simplify(index, domainOf(sizes)), sizes));
+  std::vector<std::string> single;
+  for (const Dimension &dimension : has)
+    llvm::copy_if(dimension.axes, std::back_inserter(single),
+                  [&](const std::string &name) { return sizes.at(name) == 1; });
+  restoreSingles(*spec.result, shape, single);
+  same = print(*spec.result) == print(has);
+  for (const Dimension &dimension : *spec.result)
+    if (!dimension.isProduct() && !dimension.index.isConstant(0))
+      return std::nullopt;
+  return spec;
+}
+
+/// Whether what depends on the query alone is an einsum over the rows, which is added to the lse; what is not stays a
+/// term.
+bool Candidate::isAddedAfterwards(const Summand &term) {
+  if (term.value || term.factors.empty() || term.application)
+    return false;
+  // A mask may have kept an index inside, and there may be rows that it leaves no key.
+  Domain domain = domainOf(sizes);
+  for (const auto &[axis, size] : term.contracted)
+    domain[axis] = {0, size - 1};
+  for (const Factor &factor : term.factors)
+    for (auto [subscript, extent] : llvm::zip(factor.subscripts, shapeOf(factor.operand)))
+      if (extent != kRuntime &&
+          proveWithin(subscript, {0, extent - 1}, domain, term.guard).outcome != Proof::Proven)
+        return false;
+  OpBuilder builder(uses.root.getDefiningOp());
+  std::vector<std::string> names = leading;
+  names.push_back("i");
+  SmallVector<int64_t> shape;
+  for (const std::string &name : names)
+    shape.push_back(sizes[name] == kRuntime ? ShapedType::kDynamic : sizes[name]);
+  Summand product = term;
+  product.scale = 1;
+  Value sum = buildEinsum(builder, product, names, RankedTensorType::get(shape, builder.getF32Type()));
+  if (sum)
+    queryOnly.push_back({sum, term.scale});
+  return static_cast<bool>(sum);
+}
+
+Value Candidate::withQueryOnly(OpBuilder &builder, Value lse) const {
+  auto type = cast<RankedTensorType>(lse.getType());
+  for (auto [sum, factor] : queryOnly) {
+    Location location = sum.getLoc();
+    auto number = builder.getF32FloatAttr(static_cast<float>(factor));
+    Value scale;
+    if (type.hasStaticShape()) {
+      scale = arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, Attribute(number)));
+    } else {
+      SmallVector<Value> runTime;
+      for (int64_t d = 0; d < type.getRank(); ++d)
+        if (type.isDynamicDim(d))
+          runTime.push_back(tensor::DimOp::create(builder, location, lse, d));
+      scale = tensor::SplatOp::create(builder, location, arith::ConstantOp::create(builder, location, number), type,
+                                      runTime);
+    }
+    Value scaled = arith::MulFOp::create(builder, location, sum, scale);
+    lse = arith::AddFOp::create(builder, location, lse, scaled);
+  }
+  return lse;
+}
+
+/// Whether what the attention reads is made from its own lse: then they cannot be one.
+bool Candidate::dependsOnLse() const {
+  llvm::DenseSet<Operation *> seen;
+  std::function<bool(Value)> reaches = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      return false;
+    auto own = dyn_cast<LogSumExpOp>(op);
+    return (own && llvm::is_contained(logSumExps, own)) || llvm::any_of(op->getOperands(), reaches);
+  };
+  auto reads = [&](const Summand &summand) {
+    return llvm::any_of(summand.factors, [&](const Factor &factor) { return reaches(factor.operand); });
+  };
+  return reads(value) || llvm::any_of(terms, reads) || llvm::any_of(valueTerms, reads);
 }
 
 struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     eraseDead(function);
+    // The scores of a softmax and of a logsumexp may have been written twice.
+    if (!function.getOps<LogSumExpOp>().empty()) {
+      IRRewriter rewriter(&getContext());
+      DominanceInfo dominance;
+      eliminateCommonSubExpressions(rewriter, dominance, function);
+    }
     SmallVector<SoftmaxOp> softmaxes;
     function.walk([&](SoftmaxOp op) { softmaxes.push_back(op); });
     std::string reasons;

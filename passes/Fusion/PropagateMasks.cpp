@@ -19,23 +19,32 @@ using namespace skewer::subscript;
 namespace {
 struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
   void runOnOperation() override {
-    getOperation().walk([&](SoftmaxOp softmax) {
-      if (auto mask = maskByDimension(softmax))
-        propagate(softmax.getInput(), *mask);
+    llvm::DenseSet<Value> done;
+    getOperation().walk([&](Operation *op) {
+      auto rows = rowReductionOf(op);
+      // A softmax and the logsumexp of the same scores throw the same elements away.
+      bool alike = rows && llvm::all_of(rows->input.getUsers(), [&](Operation *other) {
+                     auto others = rowReductionOf(other);
+                     return others && *others == *rows;
+                   });
+      if (!alike || !done.insert(rows->input).second)
+        return;
+      if (auto mask = maskByDimension(*rows))
+        propagate(rows->input, *mask);
     });
   }
 
   /// The mask over d0, d1, …, the dimensions of the score.
-  static std::optional<Expr> maskByDimension(SoftmaxOp softmax) {
-    if (!softmax.getMask())
+  static std::optional<Expr> maskByDimension(const RowReduction &rows) {
+    if (!rows.mask)
       return std::nullopt;
-    auto mask = parse(std::string_view(*softmax.getMask()));
-    auto axes = parseDimensions(std::string_view(softmax.getAxes()));
+    auto mask = parse(std::string_view(*rows.mask));
+    auto axes = parseDimensions(std::string_view(rows.axes));
     if (!mask || !axes)
       return std::nullopt;
     Einsum spec;
     spec.operands = {*axes};
-    auto sizes = resolveSizes(spec, {shapeOf(softmax.getInput())}, sizesFrom(softmax.getSizesAttr()));
+    auto sizes = resolveSizes(spec, {shapeOf(rows.input)}, sizesFrom(rows.sizes));
     if (!sizes)
       return std::nullopt;
     Substitution dimensions;
@@ -49,13 +58,15 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     return substitute(*mask, dimensions);
   }
 
+  /// `value` is used by nothing but what the mask is of.
   static void propagate(Value value, const Expr &mask) {
     Operation *op = value.getDefiningOp();
-    if (!op || !value.hasOneUse())
+    if (!op)
       return;
     if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
       for (Value operand : op->getOperands())
-        propagate(operand, mask);
+        if (operand.hasOneUse())
+          propagate(operand, mask);
       return;
     }
     auto einsum = dyn_cast<EinsumOp>(op);

@@ -102,6 +102,7 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
   Value base = baseOf(shape.result.base);
   b.loop(b.index(0), rows, 1, [&](Value row) {
     Value sum = b.scalar(sumsBuffer, row);
+    writeLogSum(row, firstRow, sum);
     // A row that sees no key gives 0. NaN is not equal to 0 and comes through.
     Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
     Value inverse = b.divf(b.constantScalar(1), sum);

@@ -1,5 +1,7 @@
 // Derives strides and classes from the subscripts of an attention. Knows index expressions, never schemes.
 #include "passes/Lowering/AttentionShape.h"
+#include "passes/Lowering/LaneIndices.h"
+#include "passes/Lowering/LaneTerm.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -209,7 +211,7 @@ bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset>
 
 bool Analyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> arguments, const std::optional<Expr> &guard,
                           TermOp term, AttentionShape &shape) {
-  if (term.getValue() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1)
+  if (term.getValue() || term.getFunction() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1)
     return false;
   Domain within = domainOf(einsum.sizes);
   const std::string &depth = einsum.contracted.front();
@@ -273,6 +275,9 @@ void Analyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, bool affin
         expressions.push_back(offset);
     if (term.value)
       expressions.push_back(*term.value);
+    if (term.application)
+      for (const Application::Argument &argument : term.application->arguments)
+        expressions.push_back(argument.position);
     if (term.guard)
       expressions.push_back(*term.guard);
     return expressions;
@@ -283,14 +288,14 @@ void Analyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, bool affin
     bool ofQuery = llvm::any_of(symbols, [&](const std::string &s) { return query.count(s) != 0; });
     bool ofElse = llvm::any_of(
         symbols, [&](const std::string &s) { return key.count(s) || llvm::is_contained(term.einsum.contracted, s); });
-    if (ofQuery && !ofElse)
+    if (ofQuery && !ofElse && !term.isArgument(place))
       gates.push_back(place);
   }
   term.bias = biasKindOf(without({}), space);
   if (term.bias == BiasKind::Difference || term.bias == BiasKind::Key)
     return;
   // An operand's own rows are loaded rather than copied to a table.
-  if (term.offsets.size() == gates.size() + 1 && !term.value && !term.guard && affine &&
+  if (term.offsets.size() == gates.size() + 1 && !term.value && !term.application && !term.guard && affine &&
       term.einsum.contracted.empty()) {
     unsigned place = 0;
     while (llvm::is_contained(gates, place))
@@ -335,7 +340,7 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
   if (guard && mask && simplify(*mask, domain) == simplify(*guard, domain))
     guard = std::nullopt;
   double scale = term.getTermScale();
-  bool plain = !guard && !term.getValue() && term.getInputs().size() == 2 && einsum.contracted.size() <= 1 && affine;
+  bool plain = !guard && !term.getValue() && !term.getFunction() && term.getInputs().size() == 2 && einsum.contracted.size() <= 1 && affine;
   // Rows of queries and keys are packed whole: also those of masked pairs, which an index simplified under the mask may
   // put outside.
   if (plain && (!mask || staysInside(einsum, std::nullopt, term, within))) {
@@ -355,19 +360,22 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
       return true;
     }
   }
-  if (plain && addOffsetTerm(einsum, offsets, other.arguments, term, shape))
+  if (plain && !einsum.contracted.empty() && addOffsetTerm(einsum, offsets, other.arguments, term, shape))
     return true;
   if (addRowTerm(einsum, other.arguments, guard, term, shape))
     return true;
   other.guard = guard;
   if (term.getValue())
     other.value = parse(std::string_view(*term.getValue()));
+  other.application = applicationOf(term);
   other.scale = scale;
   other.einsum = std::move(einsum);
   // What is prepared is prepared for masked pairs too, where an operand may be read outside.
   if (mask && !staysInside(other.einsum, other.guard, term, within))
     other.guard = guard ? logicalAnd(*guard, *mask) : *mask;
   findKind(other, offsets, affine);
+  if (other.bias == BiasKind::Element && fitsLanes(other, space))
+    other.bias = BiasKind::Lanes;
   shape.others.push_back(std::move(other));
   shape.roles.push_back(TermRole::Other);
   return true;
@@ -411,6 +419,7 @@ std::optional<AttentionShape> Analyzer::run() {
     return reason = "the values are not read through even strides", std::nullopt;
   shape.value = *valueWalk;
   shape.result = *resultWalk;
+  shape.hasLse = static_cast<bool>(attention.getLse());
 
   for (TermOp term : attention.getValues().getOps<TermOp>()) {
     auto found = valueTermOf(term, term.getInputs().empty() ? 0 : argumentOf(term.getInputs().front()), space, reason);
@@ -434,13 +443,17 @@ std::optional<AttentionShape> Analyzer::run() {
       bool everything = interval && interval->low == INT64_MIN && interval->high == INT64_MAX;
       if (everything || (conjunct.isConstant() && conjunct.value() != 0))
         continue;
-      if (!interval)
-        shape.masks.push_back({conjunct, biasKindOf({conjunct}, space)});
-      else if (!shape.visible)
+      if (!interval) {
+        BiasKind kind = biasKindOf({conjunct}, space);
+        if (kind == BiasKind::Element && fitsLanes(conjunct, domain))
+          kind = BiasKind::Lanes;
+        shape.masks.push_back({conjunct, kind});
+      } else if (!shape.visible) {
         shape.visible = interval;
-      else
+      } else {
         shape.visible = subscript::Range{std::max(shape.visible->low, interval->low),
                                          std::min(shape.visible->high, interval->high)};
+      }
     }
   }
   return shape;

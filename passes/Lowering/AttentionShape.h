@@ -1,6 +1,7 @@
 // What the CPU lowering needs to know of a scheduled attention: how each operand is walked, in flat positions and
 // strides.
 #pragma once
+#include "dialect/IR/ElementFunction.h"
 #include "passes/Lowering/BiasKind.h"
 #include "passes/Lowering/RowTerm.h"
 #include "passes/Lowering/ValueTerm.h"
@@ -32,6 +33,7 @@ struct OtherTerm {
   std::vector<unsigned> arguments;
   std::vector<subscript::Expr> offsets; // flat, over all axes
   std::optional<subscript::Expr> value; // a function of positions that multiplies
+  std::optional<attn::Application> application; // a plugin's function that does; operands are places in `arguments`
   std::optional<subscript::Expr> guard;
   double scale = 1;
   BiasKind bias = BiasKind::Element;
@@ -39,6 +41,8 @@ struct OtherTerm {
   Walk row;                    // BiasKind::Row: of the operand that is no gate
 
   bool isGate(unsigned place) const { return llvm::is_contained(gates, place); }
+  /// An argument of the function rather than a factor.
+  bool isArgument(unsigned place) const { return application && application->takes(place); }
 };
 /// One conjunct of a mask.
 struct MaskPart {
@@ -59,6 +63,7 @@ struct AttentionShape {
   std::vector<TermRole> roles;       // of each term of the score, in its order
   std::vector<ValueTerm> valueTerms; // in their order
   Walk value, result;                // depth: along the value width
+  bool hasLse = false;               // the log-sum-exp of the rows is asked for: [leading…, queries], contiguous
   /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
   std::optional<subscript::Range> visible;
   /// The conjuncts of the mask that are no interval.

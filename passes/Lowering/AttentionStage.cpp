@@ -19,14 +19,18 @@ bool Kernel::emitFused(const Stage &stage, attn::AttentionOp op) {
     openMemory(stage, opened);
     kernel.arguments.clear();
     for (Value operand : operandsOf(op))
-      kernel.arguments.push_back(storage[operand].memory);
+      kernel.arguments.push_back(isStored(operand) ? storage[operand].memory : Value());
     kernel.output = storage[op.getResult()].memory;
+    kernel.lse = op.getLse() ? storage[op.getLse()].memory : Value();
     kernel.local = opened.local;
     kernel.reads = reads();
     kernel.shared = opened.shared;
     if (kernel.sharedBytes && attention.tables.offset)
       kernel.shared = memref::ViewOp::create(b, cast<MemRefType>(opened.shared.getType()), opened.shared,
                                              address(attention.tables), ValueRange{index(kernel.sharedBytes)});
+  };
+  kernel.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
+    computeRow(operandsOf(op)[argument], first, target, at, scale, kernel.lanes);
   };
   emitCpuKernel(kernel, module, plan);
   return true;

@@ -152,6 +152,7 @@ void LineBuilder::row(Value row) {
     if (!term.keySide && term.kind == RowKind::Any)
       kernel.gatherRows(number, row, position, lowKey, highKey);
   elements(line, position);
+  kernel.addLanes(line, position, lowKey, highKey);
 }
 
 void CpuKernel::biasLines(Value firstRow, Value rows, Value lowKey, Value highKey) {
@@ -179,6 +180,7 @@ void LineBuilder::centre(Value row) {
     // Infinities are left to the softmax.
     Value finite = b.compare(arith::CmpFPredicate::OEQ, b.subf(maximum, maximum), b.constantScalar(0));
     Value shift = b.select(finite, maximum, b.constantScalar(0)), shifts = b.broadcast(shift);
+    kernel.noteShift(row, shift);
     b.loop(b.index(0), b.index(whole), kernel.lanes, [&](Value x) {
       Value at = b.add(origin, x);
       b.store(b.subf(b.load(logits, at), shifts), logits, at);

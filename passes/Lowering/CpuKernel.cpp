@@ -18,6 +18,8 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
     b.storeScalar(b.constantScalar(0), sumsBuffer, row);
     if (manyKeyBlocks)
       b.storeScalar(b.constantScalar(-std::numeric_limits<float>::infinity()), scalesBuffer, b.add(row, rowBlock));
+    if (shape.hasLse)
+      b.storeScalar(b.constantScalar(0), shiftsBuffer, row);
     for (int64_t v = 0; v < widthVectors; ++v)
       b.store(b.constant(0), accumulatorsBuffer, b.add(b.mul(row, widthVectors * lanes), v * lanes));
   });

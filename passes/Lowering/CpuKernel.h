@@ -18,6 +18,7 @@
 #pragma once
 #include "passes/Lowering/AttentionShape.h"
 #include "passes/Lowering/EmitIndex.h"
+#include "passes/Lowering/LaneTerm.h"
 #include "passes/Lowering/PhaseFunction.h"
 #include "passes/Lowering/RowPlan.h"
 #include "passes/Lowering/Summation.h"
@@ -76,24 +77,32 @@ struct CpuKernel {
   std::vector<int64_t> contentOffset; // of each content term in the packed depth; terms with the same queries share one
   std::vector<PackedTable> tables;
   std::vector<PreparedBias> prepared;
+  std::vector<IndexLine> indexLines;
+  std::vector<LaneTerm> laneTerms;
+  std::vector<subscript::Expr> laneMasks;
   std::vector<RowPlan> rowPlans;
   std::vector<ValuePlan> valuePlans;
-  Buffer packedKeys, packedValues, queries, scores, accumulators, maxima, sums, scales, line;
+  Buffer packedKeys, packedValues, queries, scores, accumulators, maxima, sums, scales, shifts, line;
   int64_t localBytes = 0, sharedBytes = 0;
 
   // From the stage: how many of each leading axis there are, and what a phase begins with: it sets `arguments`,
   // `output`, `shared` and `local` from the phase's own.
   std::vector<Extent> leading;
   std::function<void(CpuKernel &, const PhaseFunction &)> openStage;
+  // Operands without memory: target[at + d] = scale × their element `first` + d, for the whole row that begins there.
+  std::vector<bool> computed; // by number; empty: none
+  std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)> computeRow;
+  Buffer computedRows; // of a panel
+  bool isComputed(unsigned argument) const { return argument < computed.size() && computed[argument]; }
 
   // While emitting a phase.
   IndexEmitter::Read reads;                 // of the kernel's run-time index operands
   llvm::SmallVector<mlir::Value> arguments; // flat memory of each of operandsOf(attention)
-  mlir::Value output, shared, local;
+  mlir::Value output, lse, shared, local; // lse: null where it is not asked for
   std::map<std::string, mlir::Value> axes; // values of the leading axes
   mlir::Value leadingIndex;                // flat
   mlir::Value keysBuffer, valuesBuffer, queriesBuffer, scoresBuffer, accumulatorsBuffer, maximaBuffer, sumsBuffer,
-      scalesBuffer, lineBuffer;
+      scalesBuffer, shiftsBuffer, lineBuffer;
   std::vector<mlir::Value> tableBuffers, logitsBuffers, ownQueriesBuffers;
   mlir::Value valueBase; // element offset of (key 0, width 0)
   int64_t valueStride = 0;
@@ -103,6 +112,7 @@ struct CpuKernel {
 
   void planWorkspace();
   void planPrepared();
+  void planLanes();
   void planRows();
   void planValueTerms();
   void openBuffers();
@@ -120,6 +130,9 @@ struct CpuKernel {
   void packPanels(mlir::Value source, mlir::Value sourceBase, int64_t rowStride, int64_t depthStride, int64_t rows,
                   int64_t depth, int64_t depthOffset, bool reversed, double factor, mlir::Value target,
                   mlir::Value targetBase, int64_t stride, mlir::Value panel, bool accumulate = false);
+  /// The same of keys that a walk says, computed where they have no memory.
+  void packKeyPanels(const Walk &, int64_t depth, int64_t depthOffset, double factor, mlir::Value target,
+                     int64_t stride, bool accumulate = false);
   void packKeys();
   void packValues();
   /// target[to + v] = scale × source[from + v × stride] for the width of the values, zeros behind it; or added to it.
@@ -141,7 +154,8 @@ struct CpuKernel {
   void gatherRows(unsigned number, mlir::Value row, mlir::Value position, mlir::Value lowKey, mlir::Value highKey);
   mlir::Value pickedRows(unsigned number, const std::map<std::string, mlir::Value> &at,
                          std::map<std::string, mlir::Value> lanesAt, mlir::Value &guard);
-  std::map<std::string, mlir::Value> keyLanes(mlir::Value key);
+  /// With `inside`, lanes behind the last key repeat it.
+  std::map<std::string, mlir::Value> keyLanes(mlir::Value key, bool inside = false);
   void addToLine(mlir::Value x, mlir::Value at);
   void keyProducts(unsigned number, mlir::Value firstRow, mlir::Value endRow, mlir::Value vector, int64_t vectors);
   void keyRows(mlir::Value firstRow, mlir::Value rows, mlir::Value lowKey, mlir::Value highKey);
@@ -154,6 +168,9 @@ struct CpuKernel {
                   llvm::SmallVector<mlir::Value> &sums);
   void prepare(unsigned number, mlir::Value target, mlir::Value targetBase, mlir::Value queryRow = {});
   void prepareHead();
+  // Terms and masks that are evaluated for a vector of keys (LaneTerms.cpp).
+  void prepareIndexLines();
+  void addLanes(mlir::Value line, mlir::Value position, mlir::Value lowKey, mlir::Value highKey);
   void findVisible();
   void testValues();
   void prepareGates(mlir::Value firstRow, mlir::Value rows, mlir::Value groups);
@@ -190,6 +207,9 @@ struct CpuKernel {
   mlir::Value sumOfWeights(mlir::Value low, mlir::Value high);
   mlir::Value firstWeights(mlir::Value at, mlir::Value count);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
+  void writeLogSum(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
+  /// What a row's scores lack, the same for all keys: the weights do not see it, the lse does.
+  void noteShift(mlir::Value row, mlir::Value shift);
   void rowBlockBody(mlir::Value firstRow, mlir::Value rows);
 
   /// accumulators[r][v] += Σ_k rows[r][k] · panels[k][v]: the register tile everything is made of.

@@ -2,6 +2,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "dialect/IR/ElementFunction.h"
 #include "passes/Lowering/GenericKernel.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -40,6 +41,8 @@ bool Kernel::emitRows(attn::AttentionOp op) {
   struct Term {
     Contraction product;
     std::optional<Expr> guard, value;
+    std::optional<attn::Application> application;
+    std::vector<Contraction> arguments; // of the function: single elements
     double scale;
   };
   std::vector<Term> terms, valueTerms;
@@ -48,8 +51,12 @@ bool Kernel::emitRows(attn::AttentionOp op) {
     Term described;
     if (resolved.subscripts.size() != term.getInputs().size())
       return fail(term, "the subscripts do not resolve");
-    for (auto [operand, subscripts] : llvm::zip(term.getInputs(), resolved.subscripts))
-      described.product.factors.push_back({&storage[operand], subscripts});
+    described.application = attn::applicationOf(term);
+    for (auto [place, operand, subscripts] : llvm::enumerate(term.getInputs(), resolved.subscripts)) {
+      described.arguments.push_back({{{&storage[operand], subscripts}}, {}});
+      if (!described.application || !described.application->takes(place))
+        described.product.factors.push_back({&storage[operand], subscripts});
+    }
     for (const std::string &axis : resolved.contracted)
       if (resolved.sizes.at(axis) == subscript::kRuntime)
         return fail(term, "axis '" + axis + "' of run-time size is contracted");
@@ -86,9 +93,19 @@ bool Kernel::emitRows(attn::AttentionOp op) {
         for (const Term &term : terms) {
           auto one = [&]() -> Value {
             Value product = term.product.factors.empty() ? real(1) : dot(term.product, symbols);
-            if (term.value) {
-              Value integer = arith::IndexCastOp::create(b, b.getI64Type(), this->value(*term.value, symbols));
-              product = arith::MulFOp::create(b, product, arith::SIToFPOp::create(b, b.getF32Type(), integer));
+            auto number = [&](const Expr &position) -> Value {
+              Value integer = arith::IndexCastOp::create(b, b.getI64Type(), this->value(position, symbols));
+              return arith::SIToFPOp::create(b, b.getF32Type(), integer);
+            };
+            if (term.value)
+              product = arith::MulFOp::create(b, product, number(*term.value));
+            if (term.application) {
+              SmallVector<Value> arguments;
+              for (const attn::Application::Argument &argument : term.application->arguments)
+                arguments.push_back(argument.operand >= 0 ? dot(term.arguments[argument.operand], symbols)
+                                                          : number(argument.position));
+              Value applied = term.application->function->emit(b, b.getLoc(), arguments);
+              product = arith::MulFOp::create(b, product, applied);
             }
             return term.scale == 1 ? product : arith::MulFOp::create(b, product, real(term.scale)).getResult();
           };
@@ -105,6 +122,10 @@ bool Kernel::emitRows(attn::AttentionOp op) {
           return arith::MaxNumFOp::create(b, so[0], one);
         })};
       })[0];
+      if (op.getLse()) { // scores of -inf alone leave -inf, as a row without keys does
+        Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
+        largest = arith::SelectOp::create(b, none, real(0), largest);
+      }
       Value sum = carry(keys, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
         Value power = visible(real(0), [&]() -> Value {
           return math::ExpOp::create(b, arith::SubFOp::create(b, load(row, place()), largest));
@@ -112,6 +133,15 @@ bool Kernel::emitRows(attn::AttentionOp op) {
         store(power, row, place());
         return {arith::AddFOp::create(b, so[0], power)};
       })[0];
+      if (op.getLse()) {
+        const Storage &target = storage[op.getLse()];
+        std::vector<Expr> subscripts;
+        for (const subscript::Dimension &dimension : subscript::parseDimensions(std::string_view(op.getSpace())).value())
+          subscripts.push_back(subscript::flatIndex(dimension, space.sizes));
+        subscripts.pop_back();
+        Value total = arith::AddFOp::create(b, largest, math::LogOp::create(b, sum));
+        store(total, target, position(target, subscripts, symbols));
+      }
       Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
       Value inverse = arith::DivFOp::create(b, real(1), arith::SelectOp::create(b, empty, real(1), sum));
       if (!valueTerms.empty()) { // they differ from query to query, so that there is no product to make

@@ -1,4 +1,5 @@
 // Arithmetic and index maps, element by element: one loop for all that a stage computes, no buffer in between.
+#include "dialect/IR/ElementFunction.h"
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -12,7 +13,7 @@ using subscript::Expr;
 
 static bool isConversion(Operation *op) { return isa<arith::ExtFOp, arith::TruncFOp>(op); }
 static bool isArithmetic(Operation *op) {
-  return isConversion(op) ||
+  return isConversion(op) || isa<attn::ApplyOp>(op) ||
          (op->hasTrait<OpTrait::Elementwise>() && op->hasTrait<OpTrait::SameOperandsAndResultType>() &&
           isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
 }
@@ -106,7 +107,7 @@ static bool moves(const Expr &expression, const std::string &axis) {
 bool Kernel::vectorises(Value tensor, const Point &point, const std::string &axis) {
   if (!isStored(tensor))
     return vectorises(tensor.getDefiningOp(), point, axis);
-  return step(storage[tensor], point, axis).has_value();
+  return pinned ? lanePattern(storage[tensor], point, axis).has_value() : step(storage[tensor], point, axis).has_value();
 }
 
 bool Kernel::vectorises(Operation *op, const Point &point, const std::string &axis) {
@@ -132,7 +133,9 @@ Value Kernel::element(Value tensor, const Point &point, const Symbols &symbols, 
     if (known == tensor && where == point)
       return value;
   Value value;
-  if (isStored(tensor)) {
+  if (isStored(tensor) && vector && pinned) {
+    value = loadPattern(described, position(described, point, symbols), *lanePattern(described, point, vectorAxis));
+  } else if (isStored(tensor)) {
     bool wide = vector && step(described, point, vectorAxis) == 1;
     value = load(described, position(described, point, symbols), wide);
     if (vector && !wide)
@@ -206,6 +209,8 @@ Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbo
   }
   if (isConversion(op)) // what goes to memory is rounded there
     return isStored(op->getResult(0)) ? operands[0] : widen(narrow(operands[0], storage[op->getResult(0)].element));
+  if (auto apply = dyn_cast<attn::ApplyOp>(op))
+    return attn::findElementFunction(op->getContext(), apply.getFunction())->emit(b, b.getLoc(), operands);
   OperationState state(b.getLoc(), op->getName());
   state.addOperands(operands);
   state.addTypes(operands[0].getType());
@@ -222,17 +227,16 @@ Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbo
   return result;
 }
 
+void Kernel::addRuntimeSymbols(Symbols &symbols) {
+  for (const auto &[name, size] : sizes)
+    symbols[symbolOf({name, 1})] = size;
+}
+
 bool Kernel::emitElementwise(const Stage &stage) {
   Operation *op = stage.result.getDefiningOp();
-  // Else an argument or a number is copied.
-  bool computes = op && !isa<attn::ReshapeOp, arith::ConstantOp, tensor::SplatOp>(op);
-  bool onlyMoves = !computes || (isMap(op) && llvm::all_of(stage.folded, isMap));
+  bool onlyMoves = isMap(op) && llvm::all_of(stage.folded, isMap);
   beginPhase(stage, onlyMoves ? "move" : "elementwise");
   Storage target = storage[stage.result];
-  if (!computes) {
-    target.memory = phase.output;
-    target.shape = plan.output.shape;
-  }
   std::vector<Axis> axes;
   Point point;
   Symbols symbols;
@@ -243,13 +247,11 @@ bool Kernel::emitElementwise(const Stage &stage) {
     if (target.shape[d].name.empty())
       domain[axes.back().name] = {0, target.shape[d].fixed - 1};
   }
-  for (const auto &[name, size] : sizes)
-    symbols[symbolOf({name, 1})] = size;
+  addRuntimeSymbols(symbols);
   bool good = true;
   auto put = [&](const std::string &vectorAxis) {
     computed.clear();
-    Value value =
-        computes ? produce(op, point, symbols, vectorAxis) : element(stage.result, point, symbols, vectorAxis);
+    Value value = produce(op, point, symbols, vectorAxis);
     good &= static_cast<bool>(value);
     if (value)
       store(value, target, position(target, point, symbols));
@@ -258,8 +260,8 @@ bool Kernel::emitElementwise(const Stage &stage) {
     if (rest.empty())
       return put("");
     const Axis &inner = rest.back();
-    bool vector = inner.extent.name.empty() && inner.extent.fixed >= kLanes &&
-                  (computes ? vectorises(op, point, inner.name) : vectorises(stage.result, point, inner.name));
+    bool vector =
+        inner.extent.name.empty() && inner.extent.fixed >= kLanes && vectorises(op, point, inner.name);
     loops(rest.drop_back(), symbols, [&] {
       auto run = [&](Value low, Value high, int64_t by) {
         loop(low, high, by, [&](Value at) {

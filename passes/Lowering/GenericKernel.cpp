@@ -26,8 +26,10 @@ static bool isScalar(Operation &op) {
 bool Kernel::emit() {
   Block &block = source.getBody().front();
   auto end = cast<func::ReturnOp>(block.getTerminator());
-  if (end.getNumOperands() != 1 || !isa<RankedTensorType>(end.getOperand(0).getType()))
-    return fail(source, "a kernel has one result, a tensor");
+  if (end.getNumOperands() == 0 || !llvm::all_of(end.getOperandTypes(), llvm::IsaPred<RankedTensorType>))
+    return fail(source, "a kernel has results, and they are tensors");
+  if (!separateResults(source))
+    return fail(source, "a result of the kernel is copied from what has run-time sizes that are not known");
   if (target) { // else nothing fuses
     absorbRearrangements(source);
     widenOperands(source);
@@ -46,7 +48,7 @@ bool Kernel::emit() {
   for (Operation &op : block) {
     if (isa<func::ReturnOp>(op) || isScalar(op))
       continue;
-    if (op.getNumResults() != 1)
+    if (op.getNumResults() != 1 && !isa<attn::AttentionOp>(op))
       return fail(&op, "the generic path does not know this operation");
     if (!describe(&op))
       return false;
@@ -54,14 +56,20 @@ bool Kernel::emit() {
       stored.insert(op.getResult(0));
   }
 
+  for (auto [number, result] : llvm::enumerate(block.getTerminator()->getOperands()))
+    outputOf[memoryOf(result)] = number;
   stages = stagesOf(source);
   for (const Stage &stage : stages) {
-    stored.insert(stage.result);
+    for (Value made : resultsOf(stage))
+      stored.insert(made);
     std::string reason;
     if (stage.kind == StageKind::Attention) {
       auto attention = stage.result.getDefiningOp<attn::AttentionOp>();
-      fused[attention] = std::make_unique<FusedAttention>(b, *fusedShape(attention, reason),
-                                                          cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()));
+      std::vector<bool> computed;
+      for (Value operand : operandsOf(attention))
+        computed.push_back(!isStored(operand));
+      fused[attention] = std::make_unique<FusedAttention>(
+          b, *fusedShape(attention, reason), cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), computed);
     }
   }
   for (const Stage &stage : stages)
@@ -100,7 +108,9 @@ bool Kernel::emit(const Stage &stage) {
     beginPhase(stage, "einsum");
     return emitEinsum(cast<attn::EinsumOp>(op));
   case StageKind::Softmax:
-    beginPhase(stage, "softmax");
+    beginPhase(stage, isa<attn::LogSumExpOp>(op) ? "logsumexp" : "softmax");
+    if (auto logSumExp = dyn_cast<attn::LogSumExpOp>(op))
+      return emitLogSumExp(logSumExp);
     return emitSoftmax(cast<attn::SoftmaxOp>(op));
   case StageKind::Elementwise:
     break;

@@ -63,9 +63,12 @@ struct Contraction {
 
 /// A fused attention before its phases are emitted.
 struct FusedAttention {
-  FusedAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, attn::CpuScheduleAttr schedule)
+  /// `computed`: the operands without memory, by their numbers.
+  FusedAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, attn::CpuScheduleAttr schedule,
+                 std::vector<bool> computed)
       : shape(std::move(shape)), vectors(b, schedule.getLanes()), kernel(vectors, this->shape) {
     kernel.schedule = schedule;
+    kernel.computed = std::move(computed);
     kernel.planWorkspace();
   }
   AttentionShape shape;
@@ -126,6 +129,9 @@ private:
   bool emitMatmul(const Stage &, attn::EinsumOp);
   bool emitConcat(const Stage &, attn::ConcatOp);
   bool emitSoftmax(attn::SoftmaxOp);
+  bool emitLogSumExp(attn::LogSumExpOp);
+  struct Rows;
+  std::optional<Rows> rowsOf(mlir::Operation *);
   bool emitRows(attn::AttentionOp);
   bool emitFused(const Stage &, attn::AttentionOp);
   bool emitElementwise(const Stage &);
@@ -145,6 +151,12 @@ private:
   /// Whether `element` can give vectors along an axis.
   bool vectorises(mlir::Value tensor, const Point &, const std::string &axis);
   bool vectorises(mlir::Operation *, const Point &, const std::string &axis);
+  void addRuntimeSymbols(Symbols &);
+  // Where the lanes of a vector are known at compile time (`pinned`): any reads at known distances (OperandRows.cpp).
+  std::optional<llvm::SmallVector<int64_t>> lanePattern(const Storage &, const Point &, const std::string &axis);
+  mlir::Value loadPattern(const Storage &, mlir::Value place, llvm::ArrayRef<int64_t> pattern);
+  void computeRow(mlir::Value tensor, mlir::Value first, mlir::Value target, mlir::Value at, double scale,
+                  int64_t lanes);
   /// Whether a tensor is in memory when a stage runs, and not computed on the way.
   bool isStored(mlir::Value tensor) { return stored.contains(memoryOf(tensor)); }
   /// An index map, or a product of some, at a point of its result: the points of its operands, where they are inside,
@@ -203,7 +215,10 @@ private:
   std::vector<Stage> stages;
   llvm::DenseSet<mlir::Value> stored; // arguments, numbers, stages' results
   subscript::Domain domain;           // of the axes of an element-wise loop
+  int64_t vectorLanes = kLanes;
+  bool pinned = false; // the domain of the vectors' axis is their lanes
   llvm::DenseMap<mlir::Value, Storage> storage;
+  llvm::DenseMap<mlir::Value, unsigned> outputOf; // what is written to one of the kernel's outputs, and to which
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<FusedAttention>> fused;
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<MatmulPlan>> matmuls;
   llvm::DenseMap<mlir::Operation *, std::string> globals;            // of constants

@@ -71,34 +71,89 @@ bool Kernel::emitConcat(const Stage &stage, attn::ConcatOp op) {
   return true;
 }
 
-bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
-  const Storage &input = storage[op.getInput()], &result = storage[op.getResult()];
-  auto dimensions = subscript::parseDimensions(std::string_view(op.getAxes()));
-  auto over = subscript::parseDimensions(std::string_view(op.getOver()));
-  subscript::ParseError why;
+/// A softmax's or a logsumexp's rows: the axes outside, those along a row, and where an element stands.
+struct Kernel::Rows {
+  std::vector<Axis> outer, inner;
+  std::vector<Expr> subscripts, row; // of the input; of what has one number a row
   std::optional<Expr> mask;
-  if (op.getMask())
-    mask = subscript::parse(std::string_view(*op.getMask()), &why);
-  if (!dimensions || !over || (op.getMask() && !mask))
-    return fail(op, "the text does not parse");
+  Symbols symbols;
+};
+
+std::optional<Kernel::Rows> Kernel::rowsOf(Operation *op) {
+  attn::RowReduction described = *attn::rowReductionOf(op);
+  auto dimensions = subscript::parseDimensions(std::string_view(described.axes));
+  auto over = subscript::parseDimensions(std::string_view(described.over));
+  Rows rows;
+  if (described.mask)
+    rows.mask = subscript::parse(std::string_view(*described.mask));
+  if (!dimensions || !over || (described.mask && !rows.mask))
+    return fail(op, "the text does not parse"), std::nullopt;
   attn::ResolvedEinsum resolved;
   resolved.spec.operands = {*dimensions};
   auto sizes =
-      subscript::resolveSizes(resolved.spec, {attn::shapeOf(op.getInput())}, attn::sizesFrom(op.getSizesAttr()));
+      subscript::resolveSizes(resolved.spec, {attn::shapeOf(described.input)}, attn::sizesFrom(described.sizes));
   if (!sizes)
-    return fail(op, "the sizes do not resolve");
+    return fail(op, "the sizes do not resolve"), std::nullopt;
   resolved.sizes = *sizes;
   auto extents = extentsOf(resolved, op->getOperands());
   if (!extents)
-    return fail(op, "a run-time size is no dimension of its own");
-  std::vector<Axis> outer, inner = axesOf(*over, *extents);
+    return fail(op, "a run-time size is no dimension of its own"), std::nullopt;
+  rows.inner = axesOf(*over, *extents);
+  auto isInner = [&](const std::string &name) {
+    return llvm::any_of(rows.inner, [&](const Axis &other) { return other.name == name; });
+  };
   for (const Axis &axis : axesOf(*dimensions, *extents))
-    if (llvm::none_of(inner, [&](const Axis &other) { return other.name == axis.name; }))
-      outer.push_back(axis);
-  std::vector<Expr> subscripts = flatIndices(*dimensions, *sizes);
-  Symbols symbols;
-  addRuntimeSizes(*extents, symbols);
-  items(outer, outer.size(), symbols, [&](ArrayRef<Axis> rest) {
+    if (!isInner(axis.name))
+      rows.outer.push_back(axis);
+  rows.subscripts = flatIndices(*dimensions, *sizes);
+  for (auto [dimension, index] : llvm::zip(*dimensions, rows.subscripts))
+    if (dimension.axes.empty() || !isInner(dimension.axes.front()))
+      rows.row.push_back(index);
+  addRuntimeSizes(*extents, rows.symbols);
+  return rows;
+}
+
+bool Kernel::emitLogSumExp(attn::LogSumExpOp op) {
+  const Storage &input = storage[op.getInput()], &result = storage[op.getResult()];
+  auto rows = rowsOf(op);
+  if (!rows)
+    return false;
+  Symbols &symbols = rows->symbols;
+  items(rows->outer, rows->outer.size(), symbols, [&](ArrayRef<Axis> rest) {
+    loops(rest, symbols, [&] {
+      auto visible = [&](Value otherwise, const std::function<Value()> &body) {
+        return rows->mask ? guarded(predicate(*rows->mask, symbols), otherwise, body) : body();
+      };
+      auto read = [&] { return load(input, position(input, rows->subscripts, symbols)); };
+      // A NaN passes the maximum by and reaches the sum.
+      Value largest = carry(rows->inner, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
+        return {visible(so[0], [&]() -> Value { return arith::MaxNumFOp::create(b, so[0], read()); })};
+      })[0];
+      Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
+      Value reference = arith::SelectOp::create(b, none, real(0), largest);
+      Value sum = carry(rows->inner, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
+        Value one = visible(real(0), [&]() -> Value {
+          return math::ExpOp::create(b, arith::SubFOp::create(b, read(), reference));
+        });
+        return {arith::AddFOp::create(b, so[0], one)};
+      })[0];
+      Value total = arith::AddFOp::create(b, reference, math::LogOp::create(b, sum));
+      store(total, result, position(result, rows->row, symbols));
+    });
+  });
+  return true;
+}
+
+bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
+  const Storage &input = storage[op.getInput()], &result = storage[op.getResult()];
+  auto rows = rowsOf(op);
+  if (!rows)
+    return false;
+  const std::vector<Axis> &inner = rows->inner;
+  const std::vector<Expr> &subscripts = rows->subscripts;
+  const std::optional<Expr> &mask = rows->mask;
+  Symbols &symbols = rows->symbols;
+  items(rows->outer, rows->outer.size(), symbols, [&](ArrayRef<Axis> rest) {
     loops(rest, symbols, [&] {
       auto visible = [&](Value otherwise, const std::function<Value()> &body) {
         return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();

@@ -55,7 +55,7 @@ Value Kernel::memoryIn(const PhaseFunction &opened, Value tensor) {
     return memref::CastOp::create(b, flat, memory);
   }
   if (!described.place)
-    return opened.output;
+    return opened.outputs[outputOf.lookup(owner)];
   return memref::ViewOp::create(b, flat, opened.shared, address(*described.place),
                                 ValueRange{elements(described.shape)});
 }
@@ -73,10 +73,12 @@ void Kernel::openMemory(const Stage &stage, const PhaseFunction &opened) {
       owner = memoryIn(opened, read);
     tensor.memory = owner;
   }
-  // A copy of an argument goes to the output, which is not the argument's own memory.
-  Storage &result = storage[stage.result];
-  if (!memory.count(memoryOf(stage.result)) && stage.result.getDefiningOp())
-    result.memory = memoryIn(opened, stage.result);
+  for (Value made : resultsOf(stage)) {
+    Value &owner = memory[memoryOf(made)];
+    if (!owner)
+      owner = memoryIn(opened, made);
+    storage[made].memory = owner;
+  }
 }
 
 void Kernel::items(ArrayRef<Axis> axes, size_t most, Symbols &symbols,
@@ -112,10 +114,6 @@ SmallVector<Value> Kernel::readsOf(const Stage &stage) {
       reads.push_back(tensor);
   };
   Operation *op = stage.result.getDefiningOp();
-  if (!op || isa<attn::ReshapeOp, arith::ConstantOp, tensor::SplatOp>(op)) { // a copy
-    read(stage.result);
-    return reads;
-  }
   op->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), read); });
   for (Operation *folded : stage.folded)
     llvm::for_each(folded->getOperands(), read);

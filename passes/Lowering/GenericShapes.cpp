@@ -96,6 +96,18 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
   if (auto rearrange = dyn_cast<attn::RearrangeOp>(op))
     return throughSpec(attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}),
                        rearrange->getOperands());
+  if (auto logSumExp = dyn_cast<attn::LogSumExpOp>(op)) {
+    shape = storage[logSumExp.getInput()].shape;
+    auto axes = subscript::parseDimensions(std::string_view(logSumExp.getAxes()));
+    auto over = subscript::parseDimensions(std::string_view(logSumExp.getOver()));
+    std::vector<std::string> summed;
+    for (const subscript::Dimension &dimension : *over)
+      summed.insert(summed.end(), dimension.axes.begin(), dimension.axes.end());
+    for (size_t d = shape.size(); d-- > 0;)
+      if ((*axes)[d].axes == summed)
+        shape.erase(shape.begin() + d);
+    return shape;
+  }
   if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
     attn::ScoreSpace space = attn::scoreSpace(attention);
     Value values = attention.getValue();
@@ -195,5 +207,16 @@ bool Kernel::describe(Operation *op) {
       return fail(op, "only splats of constants are lowered");
   }
   storage[op->getResult(0)] = std::move(described);
+  if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && attention.getLse()) {
+    auto space = subscript::parseDimensions(std::string_view(attention.getSpace()));
+    auto extents = extentsOf(attention);
+    space->pop_back();
+    auto rows = extents ? extentsOf(*space, *extents) : std::nullopt;
+    if (!rows)
+      return fail(op, "a run-time size of the score is no operand's dimension");
+    Storage &lse = storage[attention.getLse()];
+    lse.shape = std::move(*rows);
+    lse.element = b.getF32Type();
+  }
   return true;
 }

@@ -161,7 +161,8 @@ void skewer::attachPlan(ModuleOp module, const KernelPlan &plan) {
       builder.getDictionaryAttr(
           {writer.entry("inputs", writer.list(plan.inputs, [&](auto &a) { return writer.argument(a); })),
            writer.entry("localBytes", builder.getI64IntegerAttr(plan.localBytes)),
-           writer.entry("name", builder.getStringAttr(plan.name)), writer.entry("output", writer.argument(plan.output)),
+           writer.entry("name", builder.getStringAttr(plan.name)),
+           writer.entry("outputs", writer.list(plan.outputs, [&](auto &a) { return writer.argument(a); })),
            writer.entry("phases", writer.list(plan.phases, [&](auto &p) { return writer.phase(p); })),
            writer.entry("sharedBytes", writer.size(plan.sharedBytes)),
            writer.entry("sizes", writer.strings(plan.sizes)),
@@ -176,7 +177,8 @@ std::optional<KernelPlan> skewer::planOf(ModuleOp module) {
   plan.name = text(dictionary, "name");
   for (Attribute input : list(dictionary, "inputs"))
     plan.inputs.push_back(argument(dyn_cast<DictionaryAttr>(input)));
-  plan.output = argument(dictionary.getAs<DictionaryAttr>("output"));
+  for (Attribute output : list(dictionary, "outputs"))
+    plan.outputs.push_back(argument(dyn_cast<DictionaryAttr>(output)));
   plan.sizes = strings(list(dictionary, "sizes"));
   for (Attribute attribute : list(dictionary, "stages")) {
     auto stage = dyn_cast<DictionaryAttr>(attribute);
@@ -205,21 +207,22 @@ KernelPlan skewer::signatureOf(func::FuncOp function) {
     argument.deviation = deviation(function.getArgAttrOfType<FloatAttr>(index, "attn.deviation"));
     plan.inputs.push_back(std::move(argument));
   }
-  plan.output.name = "output";
-  if (type.getNumResults() > 0) {
-    auto name = function.getResultAttrOfType<StringAttr>(0, "attn.name");
-    plan.output.name = name ? name.str() : "output";
-    plan.output.type = elementType(type.getResult(0));
-    auto stated = function.getResultAttrOfType<ArrayAttr>(0, "attn.shape");
-    plan.output.shape = shapeOf(stated, type.getResult(0), plan.output.name);
+  for (auto [index, result] : llvm::enumerate(type.getResults())) {
+    auto name = function.getResultAttrOfType<StringAttr>(index, "attn.name");
+    TensorArgument output;
+    output.name = name ? name.str() : index == 0 ? "output" : "output" + std::to_string(index);
+    output.type = elementType(result);
+    auto stated = function.getResultAttrOfType<ArrayAttr>(index, "attn.shape");
+    output.shape = shapeOf(stated, result, output.name);
     // Without a statement a run-time dimension of the result is the same one of the first input that has it.
     if (!stated)
-      for (size_t d = 0; d < plan.output.shape.size(); ++d)
+      for (size_t d = 0; d < output.shape.size(); ++d)
         for (const TensorArgument &input : plan.inputs)
-          if (!plan.output.shape[d].name.empty() && d < input.shape.size() && !input.shape[d].name.empty()) {
-            plan.output.shape[d] = input.shape[d];
+          if (!output.shape[d].name.empty() && d < input.shape.size() && !input.shape[d].name.empty()) {
+            output.shape[d] = input.shape[d];
             break;
           }
+    plan.outputs.push_back(std::move(output));
   }
   if (auto sizes = function->getAttrOfType<ArrayAttr>("attn.sizes"))
     plan.sizes = strings(sizes.getValue());
@@ -231,6 +234,7 @@ KernelPlan skewer::signatureOf(func::FuncOp function) {
   };
   for (const TensorArgument &input : plan.inputs)
     note(input);
-  note(plan.output);
+  for (const TensorArgument &output : plan.outputs)
+    note(output);
   return plan;
 }

@@ -39,7 +39,7 @@ struct SizeExpression {
   std::vector<std::string> factors;
 };
 
-/// A stage's parallel part: `function(inputs…, output, sizes…, shared, local, begin, end)` does the work items
+/// A stage's parallel part: `function(inputs…, outputs…, sizes…, shared, local, begin, end)` does the work items
 /// begin … end-1 of `items`. Items of one phase are independent; a phase begins when the one before it is done.
 struct Phase {
   std::string function, title; // symbol of the func.func; what it does ("pack", "attend")
@@ -47,20 +47,20 @@ struct Phase {
 };
 
 /// What a stage is: one or more phases that make one tensor. `bytes`: of its buffer in the shared workspace, 0 where it
-/// writes the kernel's output. Buffers of stages that do not live together share memory.
+/// writes an output of the kernel. Buffers of stages that do not live together share memory.
 struct StagePlan {
   std::string title; // "attention", "einsum", "elementwise", …
   unsigned line = 0; // of the spec; 0: unknown
   SizeExpression bytes;
 };
 
-/// Signature of a phase's func.func at level 4, in this order: each input memref<?xT> (flat, row-major), output
+/// Signature of a phase's func.func at level 4, in this order: each input memref<?xT> (flat, row-major), each output
 /// memref<?xT>, each run-time size index, shared workspace memref<?xi8>, this worker's workspace memref<?xi8>, begin
 /// index, end index.
 struct KernelPlan {
   std::string name;
   std::vector<TensorArgument> inputs;
-  TensorArgument output;
+  std::vector<TensorArgument> outputs; // at least one
   std::vector<std::string> sizes; // run-time sizes, in order of declaration
   std::vector<StagePlan> stages;  // in the order in which they run
   std::vector<Phase> phases;
@@ -72,7 +72,7 @@ struct KernelPlan {
 void attachPlan(mlir::ModuleOp, const KernelPlan &);
 /// Reads it back; nothing if the module has none.
 std::optional<KernelPlan> planOf(mlir::ModuleOp);
-/// The plan's arguments, output and sizes from a level 1-3 function (attn.name, attn.shape, attn.sizes).
+/// The plan's arguments, outputs and sizes from a level 1-3 function (attn.name, attn.shape, attn.sizes).
 KernelPlan signatureOf(mlir::func::FuncOp);
 
 } // namespace skewer

@@ -25,7 +25,8 @@ PhaseFunction skewer::createPhase(ImplicitLocOpBuilder &builder, ModuleOp module
   SmallVector<Type> types;
   for (const TensorArgument &input : plan.inputs)
     types.push_back(memory(typeOf(input.type, builder.getContext())));
-  types.push_back(memory(typeOf(plan.output.type, builder.getContext())));
+  for (const TensorArgument &output : plan.outputs)
+    types.push_back(memory(typeOf(output.type, builder.getContext())));
   types.append(plan.sizes.size(), builder.getIndexType());
   types.append(2, memory(builder.getI8Type()));
   types.append(2, builder.getIndexType());
@@ -39,11 +40,11 @@ PhaseFunction skewer::createPhase(ImplicitLocOpBuilder &builder, ModuleOp module
   func::ReturnOp::create(builder);
   builder.setInsertionPointToStart(body);
   ValueRange all = body->getArguments();
-  size_t inputs = plan.inputs.size(), next = inputs + 1 + plan.sizes.size();
+  size_t inputs = plan.inputs.size(), outputs = plan.outputs.size(), next = inputs + outputs + plan.sizes.size();
   return {function,
           all.take_front(inputs),
-          all.slice(inputs + 1, plan.sizes.size()),
-          all[inputs],
+          all.slice(inputs, outputs),
+          all.slice(inputs + outputs, plan.sizes.size()),
           all[next],
           all[next + 1],
           all[next + 2],

@@ -8,8 +8,8 @@ namespace skewer {
 /// A phase's func.func and its arguments, see KernelPlan.
 struct PhaseFunction {
   mlir::func::FuncOp function;
-  mlir::ValueRange inputs, sizes;
-  mlir::Value output, shared, local, begin, end;
+  mlir::ValueRange inputs, outputs, sizes;
+  mlir::Value shared, local, begin, end;
 };
 
 /// Adds the function `NAME_title` to the module (with a number behind it where that is taken); the builder stands at

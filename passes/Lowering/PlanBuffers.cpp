@@ -49,7 +49,6 @@ unsigned lineOf(Value value) {
 } // namespace
 
 bool Kernel::planBuffers() {
-  Value output = memoryOf(source.getBody().front().getTerminator()->getOperand(0));
   // A buffer is wanted until the last stage that reads it, itself or by what is computed on the way.
   llvm::DenseMap<Value, size_t> lastUse;
   for (auto [number, stage] : llvm::enumerate(stages))
@@ -59,6 +58,8 @@ bool Kernel::planBuffers() {
   std::map<std::string, int> powers; // how often each run-time size is a factor
   for (auto [number, stage] : llvm::enumerate(stages)) {
     StagePlan described{nameOf(stage.kind), lineOf(stage.result), {}};
+    if (stage.result.getDefiningOp<attn::LogSumExpOp>())
+      described.title = "logsumexp";
     if (Operation *op = stage.result.getDefiningOp(); op && fused.count(op)) {
       FusedAttention &attention = *fused[op];
       attention.tables = {0, false};
@@ -70,26 +71,28 @@ bool Kernel::planBuffers() {
       described.title = "matmul";
       intervals.push_back({&matmuls[op]->packed, matmuls[op]->packedBytes, number, number});
     }
-    if (memoryOf(stage.result) == output) { // also a copy of an argument
-      plan.stages.push_back(described);
-      continue;
-    }
-    Storage &tensor = storage[stage.result];
-    int64_t bytes = tensor.element.getIntOrFloatBitWidth() / 8;
-    std::map<std::string, int> own;
-    for (const Extent &extent : tensor.shape) {
-      if (!extent.name.empty()) {
-        powers[extent.name] = std::max(powers[extent.name], ++own[extent.name]);
-        described.bytes.factors.push_back(extent.name);
-      } else if (__builtin_mul_overflow(bytes, extent.fixed, &bytes) || bytes > (int64_t(1) << 56)) {
-        return fail(source, "an intermediate tensor is too large to address");
+    for (Value made : resultsOf(stage)) {
+      if (outputOf.count(memoryOf(made)))
+        continue;
+      Storage &tensor = storage[made];
+      int64_t bytes = tensor.element.getIntOrFloatBitWidth() / 8;
+      std::map<std::string, int> own;
+      for (const Extent &extent : tensor.shape) {
+        if (!extent.name.empty()) {
+          powers[extent.name] = std::max(powers[extent.name], ++own[extent.name]);
+          if (made == stage.result)
+            described.bytes.factors.push_back(extent.name);
+        } else if (__builtin_mul_overflow(bytes, extent.fixed, &bytes) || bytes > (int64_t(1) << 56)) {
+          return fail(source, "an intermediate tensor is too large to address");
+        }
       }
+      if (made == stage.result)
+        (own.empty() ? described.bytes.fixed : described.bytes.scaled) = bytes;
+      tensor.place = Place{0, !own.empty()};
+      intervals.push_back({&*tensor.place, static_cast<int64_t>(llvm::alignTo(bytes, 64)), number,
+                           std::max(number, lastUse.lookup(made))});
     }
-    (own.empty() ? described.bytes.fixed : described.bytes.scaled) = bytes;
     plan.stages.push_back(described);
-    tensor.place = Place{0, !own.empty()};
-    intervals.push_back({&*tensor.place, static_cast<int64_t>(llvm::alignTo(bytes, 64)), number,
-                         std::max(number, lastUse.lookup(stage.result))});
   }
   int64_t fixed = placeAll(intervals, false), scaled = placeAll(intervals, true);
   plan.sharedBytes = {fixed, scaled, {}};

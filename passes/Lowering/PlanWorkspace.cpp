@@ -40,6 +40,7 @@ void CpuKernel::planWorkspace() {
   lineMask = false;
   lineBias = llvm::any_of(shape.offsets, [&](const OffsetTerm &term) { return !readsWhole(term); });
   planPrepared();
+  planLanes();
   planRows();
 
   int64_t innermost = shape.keyAxes.back().extent;
@@ -52,12 +53,19 @@ void CpuKernel::planWorkspace() {
   for (const ValueTerm &term : shape.valueTerms)
     copyValues |= term.kind == ValueKind::Key;
   packedValues = reserve(localBytes, copyValues ? shape.keys * widthVectors * lanes : 0);
+  int64_t longest = 0; // of the keys without memory
+  for (const ContentTerm &term : shape.content)
+    longest = std::max(longest, isComputed(term.key.argument) ? term.depth : 0);
+  for (const RowTerm &term : shape.rows)
+    longest = std::max(longest, term.keySide && isComputed(term.vector.argument) ? term.depth : 0);
+  computedRows = reserve(localBytes, longest * lanes);
   queries = reserve(localBytes, rowBlock * std::max<int64_t>(depth, 1));
   scores = reserve(localBytes, rowBlock * scoreStride);
   accumulators = reserve(localBytes, rowBlock * widthVectors * lanes);
   maxima = reserve(localBytes, rowBlock * lanes);
   sums = reserve(localBytes, rowBlock);
   scales = reserve(localBytes, 2 * rowBlock);
+  shifts = reserve(localBytes, shape.hasLse ? rowBlock : 0);
   planValueTerms();
   line = reserve(localBytes, lineBias ? llvm::alignTo(rowBlock, lanes) * lineStride : 0);
 
@@ -101,6 +109,8 @@ void CpuKernel::openBuffers() {
   maximaBuffer = open(local, maxima);
   sumsBuffer = open(local, sums);
   scalesBuffer = open(local, scales);
+  if (shape.hasLse)
+    shiftsBuffer = open(local, shifts);
   if (lineBias)
     lineBuffer = open(local, line);
   openValueTerms();

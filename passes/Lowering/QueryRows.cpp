@@ -25,9 +25,11 @@ void CpuKernel::rowLogits(unsigned number, Value group, Value firstPanel, Value 
 }
 
 /// The key axes' values for `lanes` keys from `key` on; what is computed for keys behind the last one is not used.
-std::map<std::string, Value> CpuKernel::keyLanes(Value key) {
+std::map<std::string, Value> CpuKernel::keyLanes(Value key, bool inside) {
   std::map<std::string, Value> at;
   Value position = arith::AddIOp::create(b.builder, b.broadcastIndex(key), b.laneNumbers());
+  if (inside && shape.keys % lanes)
+    position = arith::MinSIOp::create(b.builder, position, b.integer(shape.keys - 1));
   for (auto [axis, name] : llvm::zip(shape.keyAxes, shape.space.key)) {
     if (axis.isWhole(shape.keys)) {
       at[name] = position;
@@ -93,7 +95,8 @@ void CpuKernel::axisLine(unsigned number, Value row, Value position, Value produ
   Value maximum = b.reduceMax(largest);
   // Infinities are left to the softmax.
   Value finite = b.compare(arith::CmpFPredicate::OEQ, b.subf(maximum, maximum), b.constantScalar(0));
-  Value shift = b.broadcast(b.select(finite, maximum, b.constantScalar(0)));
+  Value centre = b.select(finite, maximum, b.constantScalar(0)), shift = b.broadcast(centre);
+  noteShift(row, centre);
   b.loop(b.index(0), b.index(extent), lanes, [&](Value x) {
     Value place = b.add(line, x);
     b.store(b.subf(b.load(plan.linesBuffer, place), shift), plan.linesBuffer, place);

@@ -1,10 +1,30 @@
 // exp2 and sums over one row of scores in a block of keys; the running maximum rescales what earlier blocks left.
 // Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3, in base 2.
 #include "passes/Lowering/CpuKernel.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
 using namespace skewer;
+
+void CpuKernel::noteShift(Value row, Value shift) {
+  if (shape.hasLse)
+    b.storeScalar(b.addf(b.scalar(shiftsBuffer, row), shift), shiftsBuffer, row);
+}
+
+/// The natural logarithm of the sum of a row's exponentials: what is in base 2 is brought to e.
+void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
+  if (!shape.hasLse)
+    return;
+  Value reference = b.addf(b.scalar(scalesBuffer, b.add(row, rowBlock)), b.scalar(shiftsBuffer, row));
+  Value logarithm = math::LogOp::create(b.builder, sum);
+  Value total = b.addf(b.mulf(reference, b.constantScalar(std::log(2.0))), logarithm);
+  // A row without a visible key, or with scores of -inf alone.
+  Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
+  total = b.select(empty, b.constantScalar(-std::numeric_limits<float>::infinity()), total);
+  b.storeScalar(total, lse, b.add(b.mul(leadingIndex, shape.queries), b.add(firstRow, row)));
+}
 
 void CpuKernel::rowSoftmax(Value row, Value lowKey, Value lowVector, Value highVector) {
   Value maximum = b.reduceMax(b.load(maximaBuffer, b.mul(row, lanes)));
@@ -20,10 +40,13 @@ void CpuKernel::rowSoftmax(Value row, Value lowKey, Value lowVector, Value highV
     return SmallVector<Value>{b.addf(sum[0], weight)};
   })[0];
   Value sum = b.reduceAdd(total);
-  if (!manyKeyBlocks)
-    return b.storeScalar(sum, sumsBuffer, row);
   // scalesBuffer: first half the factor for what is there, second half the maximum it refers to.
   Value before = b.add(row, rowBlock);
+  if (!manyKeyBlocks) {
+    if (shape.hasLse)
+      b.storeScalar(maximum, scalesBuffer, before);
+    return b.storeScalar(sum, sumsBuffer, row);
+  }
   Value scale = vector::ExtractOp::create(b.builder, b.exp2(b.subf(b.loadBroadcast(scalesBuffer, before), reference)),
                                           ArrayRef<int64_t>{0});
   b.storeScalar(scale, scalesBuffer, row);

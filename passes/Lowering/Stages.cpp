@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Lowering/Matmul.h"
+#include "passes/Lowering/PackedOperands.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -49,7 +50,8 @@ std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, st
 void skewer::absorbRearrangements(func::FuncOp function) {
   SmallVector<attn::AttentionOp> attentions(function.getOps<attn::AttentionOp>());
   for (attn::AttentionOp attention : attentions) {
-    auto move = attention->hasOneUse() ? dyn_cast<attn::RearrangeOp>(*attention->user_begin()) : attn::RearrangeOp();
+    Value own = attention.getResult();
+    auto move = own.hasOneUse() ? dyn_cast<attn::RearrangeOp>(*own.user_begin()) : attn::RearrangeOp();
     auto value = subscript::parseEinsum(std::string_view(attention.getValueSpec()));
     auto moved = move ? subscript::parseEinsum(std::string_view(move.getSpec())) : std::nullopt;
     std::string reason;
@@ -126,7 +128,7 @@ namespace {
 
 bool isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
 bool isArithmetic(Operation *op) {
-  return isa<arith::ExtFOp, arith::TruncFOp>(op) ||
+  return isa<arith::ExtFOp, arith::TruncFOp, attn::ApplyOp>(op) ||
          (op->hasTrait<OpTrait::Elementwise>() && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
 }
 bool isPointwise(Operation *op) { return isArithmetic(op) || isMap(op) || isa<attn::PositionOp>(op); }
@@ -153,16 +155,12 @@ public:
 
   std::vector<Stage> run() {
     for (Operation &op : llvm::reverse(block))
-      if (op.getNumResults() == 1 && isa<RankedTensorType>(op.getResult(0).getType()) && !isNumber(&op))
+      if (op.getNumResults() > 0 && isa<RankedTensorType>(op.getResult(0).getType()) && !isNumber(&op))
         place(&op);
     std::vector<Stage> stages;
     for (Operation &op : block)
       if (roots.contains(&op))
         stages.push_back(describe(op.getResult(0)));
-    Value result = block.getTerminator()->getOperand(0), memory = memoryOf(result);
-    // An argument or a number is copied to the output.
-    if (!memory.getDefiningOp() || isNumber(memory.getDefiningOp()))
-      stages.push_back({StageKind::Elementwise, result, {}, ""});
     return stages;
   }
 
@@ -174,7 +172,11 @@ private:
         user = user->getParentOp();
       if (isNumber(user))
         continue; // asks for a size
-      if (!isPointwise(user)) {
+      auto attention = dyn_cast<attn::AttentionOp>(user);
+      if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0))) {
+        if (own.stages.insert(user))
+          ++own.direct;
+      } else if (!isPointwise(user)) {
         own.stored = true;
       } else if (isa<attn::ReshapeOp>(user)) { // no map at all: its readers are this operation's
         const Readers &through = readers[user];
@@ -214,14 +216,17 @@ private:
       stage.kind = fusedShape(attention, stage.reason) ? StageKind::Attention : StageKind::Rows;
     else if (isa<attn::EinsumOp>(op) && !isProduct(op))
       stage.kind = StageKind::Einsum;
-    else if (isa<attn::SoftmaxOp>(op))
+    else if (attn::rowReductionOf(op))
       stage.kind = StageKind::Softmax;
-    if (stage.kind == StageKind::Elementwise)
+    if (stage.kind == StageKind::Elementwise || stage.kind == StageKind::Attention)
       fold(op, stage);
     return stage;
   }
   void fold(Operation *op, Stage &stage) {
-    for (Value operand : op->getOperands()) {
+    SmallVector<Value> operands(op->getOperands());
+    if (auto attention = dyn_cast<attn::AttentionOp>(op))
+      operands = operandsOf(attention);
+    for (Value operand : operands) {
       Operation *producer = operand.getDefiningOp();
       if (!producer || roots.contains(producer) || isNumber(producer) || llvm::is_contained(stage.folded, producer))
         continue;
@@ -238,3 +243,32 @@ private:
 } // namespace
 
 std::vector<Stage> skewer::stagesOf(func::FuncOp function) { return Divider(function).run(); }
+
+SmallVector<Value> skewer::resultsOf(const Stage &stage) {
+  Operation *op = stage.result.getDefiningOp();
+  return op ? SmallVector<Value>(op->getResults()) : SmallVector<Value>{stage.result};
+}
+
+bool skewer::separateResults(func::FuncOp function) {
+  Operation *end = function.getBody().front().getTerminator();
+  llvm::DenseSet<Value> taken;
+  for (OpOperand &result : end->getOpOperands()) {
+    Operation *owner = memoryOf(result.get()).getDefiningOp();
+    if (owner && !isNumber(owner) && taken.insert(memoryOf(result.get())).second)
+      continue;
+    auto type = cast<RankedTensorType>(result.get().getType());
+    subscript::Dimensions dimensions;
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      dimensions.push_back({{"d" + std::to_string(d)}, {}});
+    subscript::Einsum spec;
+    spec.operands = {dimensions};
+    spec.result = dimensions;
+    OpBuilder builder(end);
+    Value copy = attn::RearrangeOp::create(builder, result.get().getLoc(), type,
+                                           builder.getStringAttr(subscript::print(spec)), DictionaryAttr(),
+                                           result.get());
+    taken.insert(copy);
+    result.set(copy);
+  }
+  return true;
+}

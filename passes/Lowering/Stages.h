@@ -12,7 +12,7 @@ enum class StageKind {
   Rows,        // an attention that cannot fuse: one row of scores at a time
   Einsum,      // a sum of products
   Elementwise, // arithmetic and index maps, one loop for all of them
-  Softmax
+  Softmax      // or a logsumexp: rows of one tensor
 };
 /// "attention", "attention by rows", "einsum", "elementwise", "softmax".
 const char *nameOf(StageKind);
@@ -23,11 +23,17 @@ struct Stage {
   llvm::SmallVector<mlir::Operation *> folded; // computed element by element where they are read
   std::string reason;                          // why an attention does not fuse
 };
+/// All that a stage makes: its result and, of an attention that has one, the log-sum-exp of its rows.
+llvm::SmallVector<mlir::Value> resultsOf(const Stage &);
 
 /// The stages in the order in which they run. An operation is one where another stage reads its result as a whole;
-/// arithmetic with one reader, and index maps, are part of the stage that reads them. The last stage that the
-/// function's result needs may be a copy of an argument.
+/// arithmetic with one reader, and index maps, are part of the stage that reads them.
 std::vector<Stage> stagesOf(mlir::func::FuncOp);
+
+/// Gives every result of the function memory of its own: one that is an argument, a number, or the same memory as an
+/// earlier result becomes a copy (a rearrangement that moves nothing). False where the copy's run-time sizes have no
+/// operand to tell them.
+bool separateResults(mlir::func::FuncOp);
 
 /// The value whose memory a value is: reshapes move nothing.
 mlir::Value memoryOf(mlir::Value);

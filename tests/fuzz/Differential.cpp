@@ -155,27 +155,34 @@ private:
   }
 
   bool compareToReference(const Kernel &kernel, const Operands &operands, const Execution &execution) {
-    auto comparison = compareWithReference(kernel.einsumFunction(), operands, execution.plan().output.type,
-                                           execution.result(), /*rows=*/1 << 30, plan.operandSeed, execution.flops());
-    if (!comparison) {
-      fail(Failure::Reference, llvm::toString(comparison.takeError()));
-      return false;
-    }
-    outcome.error = comparison->error;
     outcome.tolerance = defaultTolerance(execution.plan());
-    if (comparison->mismatches)
-      fail(Failure::NotFinite, fmt::format("{} elements are NaN or infinite on one side only; {}",
-                                           comparison->mismatches, comparison->where));
-    else if (!comparison->within(outcome.tolerance))
-      fail(Failure::Mismatch, fmt::format("error {:.3g} of the largest value, tolerance {:.3g}; worst at {}",
-                                          comparison->error, outcome.tolerance, comparison->where));
+    for (size_t number = 0; number < execution.plan().outputs.size() && outcome.failure == Failure::None; ++number) {
+      auto comparison = compareWithReference(kernel.einsumFunction(), operands, execution.plan().outputs[number].type,
+                                             execution.result(number), /*rows=*/1 << 30, plan.operandSeed,
+                                             execution.flops(), number);
+      if (!comparison) {
+        fail(Failure::Reference, llvm::toString(comparison.takeError()));
+        return false;
+      }
+      outcome.error = std::max(outcome.error, comparison->error);
+      if (comparison->mismatches)
+        fail(Failure::NotFinite, fmt::format("{} elements are NaN or infinite on one side only; {}",
+                                             comparison->mismatches, comparison->where));
+      else if (!comparison->within(outcome.tolerance))
+        fail(Failure::Mismatch, fmt::format("error {:.3g} of the largest value, tolerance {:.3g}; worst at {}",
+                                            comparison->error, outcome.tolerance, comparison->where));
+    }
     return outcome.failure == Failure::None;
   }
 
   bool compareThreads(const Operands &operands, Execution &execution) {
     auto bytes = [&] {
-      const char *data = static_cast<const char *>(execution.result());
-      return std::vector<char>(data, data + *elementsOf(operands.outputShape) * bytesOf(execution.plan().output.type));
+      std::vector<char> all;
+      for (auto [number, output] : llvm::enumerate(execution.plan().outputs)) {
+        const char *data = static_cast<const char *>(execution.result(number));
+        all.insert(all.end(), data, data + *elementsOf(operands.outputShapes[number]) * bytesOf(output.type));
+      }
+      return all;
     };
     std::vector<char> serial = bytes();
     ThreadPool three(3);
@@ -201,11 +208,13 @@ private:
       fail(Failure::Call, "the call of the unfused kernel failed");
       return;
     }
-    Comparison comparison = compareWith(fused.resultArray(), unfused->plan().output.type, unfused->result());
-    // Both may be off by the tolerance, in opposite directions.
-    if (!comparison.within(2 * outcome.tolerance))
-      fail(Failure::Unfused, fmt::format("the generic path differs by {:.3g} of the largest value; worst at {}",
-                                         comparison.error, comparison.where));
+    for (auto [number, output] : llvm::enumerate(unfused->plan().outputs)) {
+      Comparison comparison = compareWith(fused.resultArray(number), output.type, unfused->result(number));
+      // Both may be off by the tolerance, in opposite directions.
+      if (!comparison.within(2 * outcome.tolerance))
+        fail(Failure::Unfused, fmt::format("the generic path differs by {:.3g} of the largest value; worst at {}",
+                                           comparison.error, comparison.where));
+    }
   }
 
   const Subject &subject;

@@ -87,7 +87,7 @@ KernelPlan indexedPlan() {
   plan.name = "convert_rows";
   plan.inputs = {{"rows", ElementType::I32, {{"n", 1}}, IndexRange{0, 6}},
                  {"seg", ElementType::I32, {{"", 3}}, IndexRange{-2, 1}}};
-  plan.output = {"result", ElementType::F32, {{"n", 1}}, std::nullopt};
+  plan.outputs = {{"output", ElementType::F32, {{"n", 1}}, std::nullopt}};
   plan.sizes = {"n"};
   plan.phases = {{"convert", "convert", {0, 1, {"n"}}}};
   return plan;
@@ -97,11 +97,38 @@ KernelPlan doublePlan() {
   KernelPlan plan;
   plan.name = "twice";
   plan.inputs = {{"x", ElementType::F32, {{"n", 1}, {"", 4}}}};
-  plan.output = {"result", ElementType::F32, {{"n", 1}, {"", 4}}};
+  plan.outputs = {{"output", ElementType::F32, {{"n", 1}, {"", 4}}}};
   plan.sizes = {"n"};
   plan.phases = {{"copy", "copy", {0, 1, {"n"}}}, {"double", "double", {0, 1, {"n"}}}};
   plan.sharedBytes = {0, 64, {"n"}};
   plan.localBytes = 64;
+  return plan;
+}
+
+/// x f32[n]; results low = x - 1 and high = x + 1.
+const char *kTwoResults = R"mlir(
+func.func @spread(%x: memref<?xf32>, %low: memref<?xf32>, %high: memref<?xf32>, %n: index, %shared: memref<?xi8>,
+                  %local: memref<?xi8>, %begin: index, %end: index) {
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  scf.for %i = %begin to %end step %c1 {
+    %value = memref.load %x[%i] : memref<?xf32>
+    %below = arith.subf %value, %one : f32
+    %above = arith.addf %value, %one : f32
+    memref.store %below, %low[%i] : memref<?xf32>
+    memref.store %above, %high[%i] : memref<?xf32>
+  }
+  return
+}
+)mlir";
+
+KernelPlan twoResultsPlan() {
+  KernelPlan plan;
+  plan.name = "spread_out";
+  plan.inputs = {{"x", ElementType::F32, {{"n", 1}}}};
+  plan.outputs = {{"low", ElementType::F32, {{"n", 1}}}, {"high", ElementType::F32, {{"n", 1}}}};
+  plan.sizes = {"n"};
+  plan.phases = {{"spread", "spread", {0, 1, {"n"}}}};
   return plan;
 }
 
@@ -333,6 +360,33 @@ TEST(Abi, EveryIndexIsCheckedBeforeAnythingIsWritten) {
   EXPECT_EQ(statusText(0, plan), "done");
 }
 
+TEST(Abi, SeveralResultsHaveFieldsOfTheirOwnAndShareNoMemory) {
+  auto kernel = jit(twoResultsPlan(), kTwoResults);
+  ASSERT_TRUE(kernel);
+  std::vector<float> x = {1, 2, 3}, low(3, -9), high(3, -9), both(6, -9);
+  Exec exec;
+  EXPECT_EQ(Status(kernel->run({x.data()}, {low.data(), high.data()}, {3}, exec)), Status::Ok);
+  EXPECT_EQ(low, (std::vector<float>{0, 1, 2}));
+  EXPECT_EQ(high, (std::vector<float>{2, 3, 4}));
+  EXPECT_EQ(Status(kernel->run({x.data()}, {both.data(), both.data() + 2}, {3}, exec)), Status::Overlap);
+  EXPECT_EQ(Status(kernel->run({x.data()}, {both.data(), x.data()}, {3}, exec)), Status::Overlap);
+  EXPECT_EQ(Status(kernel->run({x.data()}, {both.data(), nullptr}, {3}, exec)), Status::NullTensor);
+  EXPECT_EQ(both, std::vector<float>(6, -9));
+  EXPECT_EQ(Status(kernel->run({x.data()}, {both.data(), both.data() + 3}, {3}, exec)), Status::Ok);
+  EXPECT_EQ(Status(kernel->run({x.data()}, {both.data()}, {3}, exec)), Status::NullTensor);
+
+  ArgumentLayout layout = layoutOf(twoResultsPlan());
+  EXPECT_EQ(layout.outputs, (std::vector<std::string>{"low", "high"}));
+  EXPECT_EQ(layout.sizeWord(0), layout.outputWord(1) + 1);
+  std::string header = headerText(twoResultsPlan(), "0123456789abcdef");
+  EXPECT_NE(header.find("float *high; /* f32[n], written"), std::string::npos) << header;
+  auto manifest = llvm::json::parse(manifestText(twoResultsPlan(), plainTarget(), "0123456789abcdef"));
+  ASSERT_TRUE(bool(manifest));
+  const llvm::json::Array &outputs = *manifest->getAsObject()->getArray("outputs");
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[1].getAsObject()->getString("name"), llvm::StringRef("high"));
+}
+
 TEST(Abi, RangesAreOfI32) {
   KernelPlan plan = indexedPlan();
   plan.inputs[0].range = IndexRange{3, 2};
@@ -340,7 +394,7 @@ TEST(Abi, RangesAreOfI32) {
   plan.inputs[0].range = IndexRange{0, int64_t(1) << 31};
   EXPECT_NE(messageOf(plan, kIndexed).find("tensor 'rows' has the range 0..2147483648"), std::string::npos);
   plan = indexedPlan();
-  plan.output.type = ElementType::I32;
+  plan.outputs.front().type = ElementType::I32;
   EXPECT_NE(messageOf(plan, kIndexed).find("the result has elements of i32"), std::string::npos);
 }
 
@@ -427,6 +481,9 @@ TEST(Abi, FieldNamesAreFreeInC) {
   EXPECT_EQ(layout.inputs, (std::vector<std::string>{"out_", "register_", "q0_", "xx", "out_2"}));
   EXPECT_EQ(layout.sizes, (std::vector<std::string>{"n", "size_"}));
   EXPECT_EQ(layout.bytes(), 8u * (1 + 5 + 1 + 2 + 3));
+  plan.outputs = {{"int", {}, {}}, {"register", {}, {}}};
+  EXPECT_EQ(layoutOf(plan).inputs.front(), "out"); // results with names leave it free
+  EXPECT_EQ(layoutOf(plan).outputs, (std::vector<std::string>{"int_", "register_2"}));
 }
 
 TEST(Abi, ManifestSaysWhatTheHeaderSays) {
@@ -494,7 +551,7 @@ TEST_F(CompilerTest, HeadersAreCleanCAndCxxBesideEachOther) {
   second.name = "other";
   second.inputs.push_back({"class", ElementType::BF16, {{"", 3}}, std::nullopt});
   second.inputs.push_back({"seg", ElementType::I32, {{"n", 1}}, IndexRange{-2, 31}});
-  second.output.type = ElementType::F16;
+  second.outputs.front().type = ElementType::F16;
   write("twice.h", headerText(doublePlan(), "0123456789abcdef"));
   write("other.h", headerText(second, "fedcba9876543210"));
   EXPECT_NE(headerText(second, "").find("const int32_t *seg; /* i32[n], every element within -2..31 */"),

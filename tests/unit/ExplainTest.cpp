@@ -176,8 +176,7 @@ TEST(Explain, RooflineTakesTheSlowerOfTheTwo) {
   KernelPlan plan;
   plan.inputs.resize(1);
   plan.inputs[0].shape = {{"batch", 1}, {"", 1000}};
-  plan.output.type = ElementType::F16;
-  plan.output.shape = {{"", 500}};
+  plan.outputs = {{"output", ElementType::F16, {{"", 500}}}};
   Target target = *findTarget("zen4");
   WorkFacts work = workFactsOf(plan, 1e9, {}, true, target);
   EXPECT_DOUBLE_EQ(work.bytesMoved, 4 * 1000 + 2 * 500);

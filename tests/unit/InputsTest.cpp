@@ -20,7 +20,7 @@ KernelPlan planOf(ElementType type = ElementType::F32) {
   plan.name = "kernel";
   plan.sizes = {"batch"};
   plan.inputs = {{"q", type, {{"batch", 1}, {"", 2}, {"", 3}}}, {"k", type, {{"batch", 1}, {"", 2}, {"", 3}}}};
-  plan.output = {"output", type, {{"batch", 1}, {"", 2}, {"", 3}}};
+  plan.outputs = {{"output", type, {{"batch", 1}, {"", 2}, {"", 3}}}};
   return plan;
 }
 
@@ -67,7 +67,7 @@ TEST_F(InputFiles, SizesComeFromFilesElseOptionsElseOne) {
   EXPECT_EQ(one->sizes, std::vector<int64_t>{1});
   auto given = prepareOperands(planOf(), {}, {{"batch", 4}}, 1);
   ASSERT_TRUE(static_cast<bool>(given));
-  EXPECT_EQ(given->outputShape, (std::vector<int64_t>{4, 2, 3}));
+  EXPECT_EQ(given->outputShapes.front(), (std::vector<int64_t>{4, 2, 3}));
   auto read = prepareOperands(planOf(), {{"q", write("q.npy", {5, 2, 3})}}, {}, 1);
   ASSERT_TRUE(static_cast<bool>(read));
   EXPECT_EQ(read->sizes, std::vector<int64_t>{5});

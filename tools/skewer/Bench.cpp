@@ -69,21 +69,21 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     return wrong(llvm::toString(operands.takeError()));
   if (!execution->bind(*operands, pool) || !execution->run())
     return false;
-  auto check =
-      compareWithReference(kernel.einsumFunction(), *operands, execution->plan().output.type, execution->result(),
-                           options.rows ? options.rows : 32, options.seed, execution->flops());
-  if (!check)
-    return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(check.takeError())));
-
   row.name = kernel.name;
-  row.error = check->error;
   row.flops = execution->flops();
   row.workspaceBytes = execution->workspaceBytes();
   double tolerance = options.tolerance.value_or(defaultTolerance(execution->plan()));
-  row.isRight = check->within(tolerance);
-  if (!row.isRight)
-    wrong(fmt::format("kernel '{}': error {:.3g} is above the tolerance {:.3g}; worst at {}", kernel.name, check->error,
-                      tolerance, check->where));
+  for (size_t number = 0; number < execution->plan().outputs.size(); ++number) {
+    auto check = compareWithReference(kernel.einsumFunction(), *operands, execution->plan().outputs[number].type,
+                                      execution->result(number), options.rows ? options.rows : 32, options.seed,
+                                      execution->flops(), number);
+    if (!check)
+      return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(check.takeError())));
+    row.error = std::max(row.error, check->error);
+    if (!check->within(tolerance))
+      row.isRight = wrong(fmt::format("kernel '{}': error {:.3g} is above the tolerance {:.3g}; worst at {}",
+                                      kernel.name, check->error, tolerance, check->where));
+  }
 
   std::unique_ptr<Execution> plain;
   if (options.plain) {

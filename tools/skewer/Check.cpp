@@ -50,9 +50,10 @@ double defaultTolerance(const KernelPlan &plan) {
   auto of = [](ElementType type) {
     return type == ElementType::BF16 ? 1.5e-2 : type == ElementType::F16 ? 2e-3 : 2e-6;
   };
-  double tolerance = of(plan.output.type);
-  for (const TensorArgument &argument : plan.inputs)
-    tolerance = std::max(tolerance, of(argument.type));
+  double tolerance = 0;
+  for (const auto *arguments : {&plan.inputs, &plan.outputs})
+    for (const TensorArgument &argument : *arguments)
+      tolerance = std::max(tolerance, of(argument.type));
   return tolerance;
 }
 
@@ -70,22 +71,22 @@ Comparison compareWith(const Array &expected, ElementType type, const void *got)
 }
 
 llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, const Operands &operands, ElementType type,
-                                                const void *got, int64_t rows, uint64_t seed, double flops) {
+                                                const void *got, int64_t rows, uint64_t seed, double flops, size_t result) {
   std::vector<reference::Tensor> inputs;
   for (const Array &input : operands.inputs)
     inputs.push_back({input.shape, input.values});
   reference::Interpreter interpreter(function, std::move(inputs));
-  std::vector<int64_t> shape = interpreter.resultShape();
+  std::vector<int64_t> shape = interpreter.resultShape(result);
   if (shape.empty()) { // what the function holds is beyond the interpreter; a row says what
     std::string why;
-    interpreter.row({}, &why);
+    interpreter.row({}, &why, result);
     return llvm::createStringError(std::errc::invalid_argument, "%s",
                                    fmt::format("the reference cannot judge it: {}", why).c_str());
   }
-  if (shape != operands.outputShape)
+  if (shape != operands.outputShapes[result])
     return llvm::createStringError(
         std::errc::invalid_argument, "%s",
-        fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape), textOf(operands.outputShape))
+        fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape), textOf(operands.outputShapes[result]))
             .c_str());
   int64_t width = shape.empty() ? 1 : shape.back();
   int64_t allRows = width ? *elementsOf(shape) / width : 0;
@@ -97,7 +98,7 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
   Comparer comparer;
   for (const std::vector<int64_t> &leading : reference::sampleRows(shape, limit, seed)) {
     std::string why;
-    auto expected = interpreter.row(leading, &why);
+    auto expected = interpreter.row(leading, &why, result);
     if (!expected)
       return llvm::createStringError(
           std::errc::invalid_argument, "%s",

@@ -46,12 +46,17 @@ bool Execution::bind(const Operands &operands, ThreadPool &pool) {
     pack(kernelPlan.inputs[k].type, operands.inputs[k].values, inputs.back().data());
     pointers.push_back(inputs.back().data());
   }
-  outputShape = operands.outputShape;
-  output = Buffer(*elementsOf(outputShape) * bytesOf(kernelPlan.output.type), bytesOf(kernelPlan.output.type));
-  if (!output.data())
-    return outOfMemory(output.size());
-  // All bits set is NaN in every type: an element that no phase writes cannot pass for a result.
-  std::memset(output.data(), 0xff, output.size());
+  outputShapes = operands.outputShapes;
+  outputs.clear();
+  results.clear();
+  for (auto [shape, argument] : llvm::zip(outputShapes, kernelPlan.outputs)) {
+    Buffer &output = outputs.emplace_back(*elementsOf(shape) * bytesOf(argument.type), bytesOf(argument.type));
+    if (!output.data())
+      return outOfMemory(output.size());
+    // All bits set is NaN in every type: an element that no phase writes cannot pass for a result.
+    std::memset(output.data(), 0xff, output.size());
+    results.push_back(output.data());
+  }
   sizes = operands.sizes;
   exec.workers = pool.workers();
   exec.context = &pool;
@@ -66,7 +71,7 @@ bool Execution::bind(const Operands &operands, ThreadPool &pool) {
 }
 
 bool Execution::run() {
-  int status = kernel->run(pointers, output.data(), sizes, exec);
+  int status = kernel->run(pointers, results, sizes, exec);
   if (status == 0)
     return true;
   llvm::errs() << "skewer: error: kernel '" << name << "' returned status " << status << ": "
@@ -74,10 +79,10 @@ bool Execution::run() {
   return false;
 }
 
-Array Execution::resultArray() const {
-  Array array{outputShape, std::vector<double>(*elementsOf(outputShape))};
+Array Execution::resultArray(size_t number) const {
+  Array array{outputShapes[number], std::vector<double>(*elementsOf(outputShapes[number]))};
   for (size_t k = 0; k < array.values.size(); ++k)
-    array.values[k] = unpack(kernelPlan.output.type, output.data(), static_cast<int64_t>(k));
+    array.values[k] = unpack(kernelPlan.outputs[number].type, result(number), static_cast<int64_t>(k));
   return array;
 }
 

@@ -20,10 +20,10 @@ public:
   bool bind(const Operands &, ThreadPool &);
   /// Calls the kernel once; false after a diagnostic.
   bool run();
-  /// The result's elements; all NaN before the first run.
-  const void *result() const { return output.data(); }
+  /// A result's elements; all NaN before the first run.
+  const void *result(size_t number = 0) const { return outputs[number].data(); }
   /// Its values in float64.
-  Array resultArray() const;
+  Array resultArray(size_t number = 0) const;
   uint64_t workspaceBytes() const { return exec.workspaceBytes; }
   /// Useful FLOPs of one call with these sizes.
   double flops() const { return usefulWork; }
@@ -33,10 +33,12 @@ private:
   KernelPlan kernelPlan;
   std::unique_ptr<JitKernel> kernel;
   mlir::OwningOpRef<mlir::ModuleOp> counted; // level 3, for counting FLOPs
-  std::vector<Buffer> inputs;
-  Buffer output, workspace;
+  std::vector<Buffer> inputs, outputs;
+  Buffer workspace;
   std::vector<const void *> pointers;
-  std::vector<int64_t> sizes, outputShape;
+  std::vector<void *> results;
+  std::vector<int64_t> sizes;
+  std::vector<std::vector<int64_t>> outputShapes;
   Exec exec;
   double usefulWork = 0;
 };

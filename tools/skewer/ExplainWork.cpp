@@ -14,7 +14,8 @@ WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std
   WorkFacts work;
   for (const TensorArgument &input : signature.inputs)
     work.bytesMoved += bytes(input);
-  work.bytesMoved += bytes(signature.output);
+  for (const TensorArgument &output : signature.outputs)
+    work.bytesMoved += bytes(output);
   work.usefulFlops = usefulFlops;
   work.peak = 2.0 * static_cast<double>(target.lanes) * target.fmaPerCycle * target.gigahertz * 1e9;
   work.memoryRate = target.memoryRate * 1e9;

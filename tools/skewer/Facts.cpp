@@ -38,13 +38,23 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
     first = false;
   };
   auto spec = parseEinsum(std::string_view(term.getSubscripts()));
+  auto application = applicationOf(term);
+  std::vector<std::string> elements;
   for (auto [k, input] : llvm::enumerate(term.getInputs())) {
     std::vector<std::string> indices;
     if (spec && k < spec->operands.size())
       for (const Dimension &dimension : spec->operands[k])
         if (!dimension.isProduct() && !dimension.index.isConstant())
           indices.push_back(subscript::abbreviateTables(print(dimension.index)));
-    factor(nameOfOperand(input, function) + (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]"));
+    elements.push_back(nameOfOperand(input, function) + (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]"));
+    if (!application || !application->takes(k))
+      factor(elements.back());
+  }
+  if (application) {
+    std::vector<std::string> arguments;
+    for (const Application::Argument &argument : application->arguments)
+      arguments.push_back(argument.operand >= 0 ? elements[argument.operand] : print(argument.position));
+    factor(application->function->name().str() + "(" + llvm::join(arguments, ", ") + ")");
   }
   if (term.getValue())
     factor("(" + term.getValue()->str() + ")");
@@ -91,7 +101,7 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
                    analysis.className,
                    subscript::abbreviateTables(termClass.describe(view, analysis)),
                    "",
-                   usefulFlops(analysis, space, facts.pairs),
+                   usefulFlops(term, space, facts.pairs),
                    lineOf(term.getLoc()).first,
                    term.isValueSide()};
     if (schedule && facts.terms.size() < schedule.getStrategies().size())
@@ -154,7 +164,7 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
   facts.name = kernel.name;
   func::FuncOp before = kernel.einsumFunction(), after = *scheduled.getOps<func::FuncOp>().begin();
   KernelPlan signature = signatureOf(before);
-  facts.elementType = nameOf(signature.output.type);
+  facts.elementType = nameOf(signature.outputs.front().type);
   facts.runTimeSizes = signature.sizes;
   after.walk([&](AttentionOp attention) { facts.attentions.push_back(factsOf(attention, after)); });
   if (auto reasons = after->getAttrOfType<ArrayAttr>("attn.unfused"))

@@ -56,9 +56,10 @@ static std::vector<double> wholeNumbers(int64_t count, IndexRange range, uint64_
 /// the last dimension, which of a layer is its number of queries.
 static IndexRange usualRange(const KernelPlan &plan) {
   int64_t largest = 1;
-  for (size_t d = 0; d + 1 < plan.output.shape.size(); ++d)
-    if (plan.output.shape[d].name.empty())
-      largest = std::max(largest, plan.output.shape[d].fixed);
+  const std::vector<Extent> &shape = plan.outputs.front().shape;
+  for (size_t d = 0; d + 1 < shape.size(); ++d)
+    if (shape[d].name.empty())
+      largest = std::max(largest, shape[d].fixed);
   return {0, std::min<int64_t>(largest, INT32_MAX)};
 }
 
@@ -172,10 +173,12 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
     for (double &value : operands.inputs[k].values)
       value = roundTo(plan.inputs[k].type, value);
   }
-  auto shape = fillShape(plan.output, operands.sizeByName);
-  if (!shape)
-    return shape.takeError();
-  operands.outputShape = *shape;
+  for (const TensorArgument &output : plan.outputs) {
+    auto shape = fillShape(output, operands.sizeByName);
+    if (!shape)
+      return shape.takeError();
+    operands.outputShapes.push_back(std::move(*shape));
+  }
   return operands;
 }
 

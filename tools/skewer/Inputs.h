@@ -9,7 +9,7 @@ namespace skewer::driver {
 struct Operands {
   std::vector<Array> inputs;  // in the plan's order, rounded to the arguments' types
   std::vector<int64_t> sizes; // run-time sizes, in the plan's order
-  std::vector<int64_t> outputShape;
+  std::vector<std::vector<int64_t>> outputShapes; // of each result
   std::map<std::string, int64_t> sizeByName;
 };
 

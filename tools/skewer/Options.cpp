@@ -37,6 +37,10 @@ cl::opt<std::string> outputFolder("o", cl::desc("Folder for NAME.o, NAME.h and N
 cl::list<std::string> emit("emit", cl::CommaSeparated,
                            cl::desc("Further files: attn, fused, scheduled, loops, llvm, asm (obj is always written)"),
                            cl::value_desc("kind,…"), cl::cat(category), cl::sub(compileCommand));
+cl::opt<std::string> cudaPath("cuda-path", cl::desc("CUDA toolkit whose bin/ptxas makes cubins (default: found)"),
+                              cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand));
+cl::opt<bool> ptxOnly("ptx-only", cl::desc("GPU targets: write PTX, no cubins; needs no ptxas"), cl::cat(category),
+                      cl::sub(compileCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
                                     cl::cat(category), cl::sub(compileCommand));
 
@@ -49,10 +53,12 @@ cl::list<std::string> inputs("input",
                              cl::desc("An argument's values; others are seeded: normal numbers, or indices in range"),
                              cl::value_desc("NAME=FILE.npy"), cl::cat(category), cl::sub(runCommand),
                              cl::sub(plotCommand));
-cl::opt<std::string> output("output", cl::desc("Where to write the result"), cl::value_desc("file.npy"),
-                            cl::cat(category), cl::sub(runCommand));
-cl::opt<std::string> expect("expect", cl::desc("Compare with these values instead of the float64 reference"),
-                            cl::value_desc("file.npy"), cl::cat(category), cl::sub(runCommand));
+cl::list<std::string> outputs("output", cl::desc("Where to write the result; with a name one of several"),
+                              cl::value_desc("[NAME=]FILE.npy"), cl::cat(category), cl::sub(runCommand));
+cl::list<std::string> expected("expect",
+                               cl::desc("Compare with these values instead of the float64 reference; with a name one "
+                                        "of several results"),
+                               cl::value_desc("[NAME=]FILE.npy"), cl::cat(category), cl::sub(runCommand));
 cl::opt<std::string> kernel("kernel", cl::desc("Which kernel, where the spec has several"), cl::value_desc("name"),
                             cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
                             cl::sub(plotCommand));
@@ -74,6 +80,19 @@ cl::opt<bool> unfused("unfused", cl::desc("run: the generic path, without fusion
 cl::opt<bool> plain("plain", cl::desc("Time attention of the same sizes without positions too, in turns"),
                     cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> json("json", cl::desc("Print JSON"), cl::cat(category), cl::sub(benchCommand), cl::sub(explainCommand));
+
+cl::list<std::string> dialectPlugins("load-dialect-plugin",
+                                     cl::desc("A shared object with functions, term classes or dialects of one's own"),
+                                     cl::value_desc("file.so"), cl::cat(category), cl::sub(compileCommand),
+                                     cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
+                                     cl::sub(plotCommand));
+cl::list<std::string> passPlugins("load-pass-plugin", cl::desc("A shared object with passes of one's own"),
+                                  cl::value_desc("file.so"), cl::cat(category), cl::sub(compileCommand),
+                                  cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
+                                  cl::sub(plotCommand));
+cl::opt<std::string> passes("passes", cl::desc("Passes to run on each kernel before fusion, as in --pass-pipeline"),
+                            cl::value_desc("pipeline"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
+                            cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(plotCommand));
 
 struct CommandText {
   Command command;
@@ -166,6 +185,8 @@ bool fill(Options &options, int &exitCode) {
   options.target = target;
   options.outputFolder = outputFolder;
   options.dependencyFile = dependencyFile;
+  options.cudaPath = cudaPath;
+  options.ptxOnly = ptxOnly;
   for (const std::string &kind : emit) {
     if (!llvm::is_contained({"attn", "fused", "scheduled", "loops", "llvm", "asm", "obj"}, llvm::StringRef(kind)))
       return usage(
@@ -184,8 +205,18 @@ bool fill(Options &options, int &exitCode) {
     if (!options.inputs.emplace(name, file.str()).second)
       return usage(fmt::format("--input {} is given twice", name));
   }
-  options.output = options.command == Command::Plot ? picture : output;
-  options.expect = expect;
+  options.picture = picture;
+  for (auto &[list, option, files] :
+       {std::tuple(&outputs, "--output", &options.outputs), std::tuple(&expected, "--expect", &options.expected)})
+    for (const std::string &text : *list) {
+      llvm::StringRef name, file = text;
+      if (file.contains('='))
+        std::tie(name, file) = file.split('=');
+      if (file.empty())
+        return usage(fmt::format("{} expects FILE or NAME=FILE, found '{}'", option, text));
+      if (!files->emplace(name.str(), file.str()).second)
+        return usage(fmt::format("{} {}is given twice", option, name.empty() ? "" : name.str() + " "));
+    }
   options.kernel = kernel;
   if (tolerance.getNumOccurrences()) {
     double value;
@@ -204,6 +235,9 @@ bool fill(Options &options, int &exitCode) {
   if (!(seconds >= 0) || seconds > 3600)
     return usage("--seconds: expected 0 to 3600");
   options.seconds = seconds;
+  options.dialectPlugins.assign(dialectPlugins.begin(), dialectPlugins.end());
+  options.passPlugins.assign(passPlugins.begin(), passPlugins.end());
+  options.passes = passes;
   options.unfused = unfused;
   options.plain = plain;
   options.json = json;

@@ -23,15 +23,20 @@ struct Options {
   // compile
   std::string outputFolder, dependencyFile;
   std::vector<std::string> emit;
+  std::string cudaPath; // of a CUDA toolkit; empty: where one is found
+  bool ptxOnly = false;
   // run and bench
   std::map<std::string, int64_t> sizes;      // --size NAME=VALUE
   std::map<std::string, std::string> inputs; // --input NAME=FILE
-  std::string output, expect, kernel;
+  std::map<std::string, std::string> outputs, expected; // --output, --expect: NAME=FILE, or FILE under an empty name
+  std::string picture, kernel;
   std::optional<double> tolerance;
   uint64_t seed = 1;
   int64_t rows = 0; // 0: as many as are cheap
   int32_t threads = 1;
   double seconds = 1;
+  std::vector<std::string> dialectPlugins, passPlugins;
+  std::string passes; // a pipeline of MLIR's syntax, run before fusion
   bool unfused = false, plain = false, json = false;
 };
 

@@ -29,7 +29,7 @@ int plot(const Options &options) {
     Compilation::report(kernel.name, data.takeError());
     return kWrong;
   }
-  if (llvm::Error error = writeFiles({{options.output, drawPlot(*data)}})) {
+  if (llvm::Error error = writeFiles({{options.picture, drawPlot(*data)}})) {
     llvm::errs() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
     return kWrong;
   }

@@ -6,6 +6,7 @@
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/raw_ostream.h"
 #include <fmt/format.h>
+#include <map>
 
 namespace skewer::driver {
 namespace {
@@ -15,7 +16,36 @@ int wrong(const std::string &text) {
   return kWrong;
 }
 
-/// Reads --expect; a file of another shape than the result is an error.
+/// What a result is called in options and messages: `out` where it has no name of its own.
+std::string titleOf(const TensorArgument &result) { return result.name == "output" ? "out" : result.name; }
+
+/// The files of --output or --expect by the number of the result; a file without a name is that of the only one.
+llvm::Expected<std::map<size_t, std::string>> filesOf(const char *option, const KernelPlan &plan,
+                                                      const std::map<std::string, std::string> &given) {
+  std::map<size_t, std::string> files;
+  std::string known;
+  for (const TensorArgument &result : plan.outputs)
+    known += (known.empty() ? "" : ", ") + titleOf(result);
+  for (const auto &[name, path] : given) {
+    size_t number = 0;
+    while (number < plan.outputs.size() && titleOf(plan.outputs[number]) != name)
+      ++number;
+    if (name.empty() && plan.outputs.size() == 1)
+      number = 0;
+    std::string why;
+    if (number == plan.outputs.size())
+      why = name.empty() ? fmt::format("{}: kernel '{}' has {} results, say which: {}=FILE, with one of {}", option,
+                                       plan.name, plan.outputs.size(), option, known)
+                         : fmt::format("{}: kernel '{}' has no result '{}'; it has {}", option, plan.name, name, known);
+    else if (!files.emplace(number, path).second)
+      why = fmt::format("{}: result '{}' is given twice", option, titleOf(plan.outputs[number]));
+    if (!why.empty())
+      return llvm::createStringError(std::errc::invalid_argument, "%s", why.c_str());
+  }
+  return files;
+}
+
+/// Reads a file of --expect; one of another shape than the result is an error.
 llvm::Expected<Array> readExpected(const std::string &path, const std::vector<int64_t> &shape) {
   auto file = readNpy(path);
   std::string why;
@@ -28,10 +58,30 @@ llvm::Expected<Array> readExpected(const std::string &path, const std::vector<in
   return llvm::createStringError(std::errc::invalid_argument, "%s", fmt::format("--expect: {}: {}", path, why).c_str());
 }
 
-llvm::Error writeResult(const std::string &path, const Execution &execution) {
-  // A bf16 has no .npy type of its own; f4 holds it exactly.
-  bool isHalf = execution.plan().output.type == ElementType::F16;
-  return writeFiles({{path, npyBytes(execution.resultArray(), isHalf ? "<f2" : "<f4")}});
+llvm::Error writeResults(const std::map<size_t, std::string> &files, const Execution &execution) {
+  std::vector<OutputFile> contents;
+  for (const auto &[number, path] : files) {
+    // A bf16 has no .npy type of its own; f4 holds it exactly.
+    bool isHalf = execution.plan().outputs[number].type == ElementType::F16;
+    contents.push_back({path, npyBytes(execution.resultArray(number), isHalf ? "<f2" : "<f4")});
+  }
+  return writeFiles(contents);
+}
+
+/// Prints what came of comparing one result; false after a diagnostic.
+bool report(const std::string &title, const Comparison &comparison, const std::string &judge, double tolerance) {
+  llvm::outs() << fmt::format("{}: {} of {} rows compared with {}, largest error {:.3g} of the largest value "
+                              "(tolerance {:.3g})\n",
+                              title, comparison.rows, comparison.allRows, judge, comparison.error, tolerance);
+  llvm::outs().flush(); // the line comes before the error that it leads to
+  if (comparison.within(tolerance))
+    return true;
+  if (comparison.mismatches)
+    wrong(fmt::format("kernel '{}': {} elements are NaN or infinite on one side only; first at {}", title,
+                      comparison.mismatches, comparison.where));
+  else
+    wrong(fmt::format("kernel '{}': the error is above the tolerance; worst at {}", title, comparison.where));
+  return false;
 }
 
 } // namespace
@@ -46,52 +96,52 @@ int run(const Options &options) {
   const Kernel &kernel = *chosen.front();
 
   // Operands first: a wrong file is found before time goes into compiling.
-  auto operands = prepareOperands(signatureOf(kernel.einsumFunction()), options.inputs, options.sizes, options.seed);
+  KernelPlan signature = signatureOf(kernel.einsumFunction());
+  auto outputs = filesOf("--output", signature, options.outputs);
+  if (!outputs)
+    return wrong(llvm::toString(outputs.takeError()));
+  auto expectations = filesOf("--expect", signature, options.expected);
+  if (!expectations)
+    return wrong(llvm::toString(expectations.takeError()));
+  auto operands = prepareOperands(signature, options.inputs, options.sizes, options.seed);
   if (!operands)
     return wrong(llvm::toString(operands.takeError()));
-  Array expected;
-  if (!options.expect.empty()) {
-    auto read = readExpected(options.expect, operands->outputShape);
+  std::map<size_t, Array> expected;
+  for (const auto &[number, path] : *expectations) {
+    auto read = readExpected(path, operands->outputShapes[number]);
     if (!read)
       return wrong(llvm::toString(read.takeError()));
-    expected = std::move(*read);
+    expected[number] = std::move(*read);
   }
 
-  auto execution = Execution::create(*compilation, kernel, options.unfused ? Execution::Form::Unfused : Execution::Form::Fused);
+  auto execution =
+      Execution::create(*compilation, kernel, options.unfused ? Execution::Form::Unfused : Execution::Form::Fused);
   if (!execution)
     return kWrong;
   ThreadPool pool(options.threads);
   if (!execution->bind(*operands, pool) || !execution->run())
     return kWrong;
-  if (!options.output.empty())
-    if (llvm::Error error = writeResult(options.output, *execution))
-      return wrong("--output: " + llvm::toString(std::move(error)));
+  if (llvm::Error error = writeResults(*outputs, *execution))
+    return wrong("--output: " + llvm::toString(std::move(error)));
 
   const KernelPlan &plan = execution->plan();
-  Comparison comparison;
-  if (!options.expect.empty()) {
-    comparison = compareWith(expected, plan.output.type, execution->result());
-  } else {
-    auto judged = compareWithReference(kernel.einsumFunction(), *operands, plan.output.type, execution->result(),
-                                       options.rows, options.seed, execution->flops());
+  double tolerance = options.tolerance.value_or(defaultTolerance(plan));
+  bool good = true;
+  for (size_t number = 0; number < plan.outputs.size(); ++number) {
+    std::string title = kernel.name + (plan.outputs.size() > 1 ? "." + titleOf(plan.outputs[number]) : "");
+    ElementType type = plan.outputs[number].type;
+    if (auto given = expected.find(number); given != expected.end()) {
+      good &= report(title, compareWith(given->second, type, execution->result(number)), (*expectations)[number],
+                     tolerance);
+      continue;
+    }
+    auto judged = compareWithReference(kernel.einsumFunction(), *operands, type, execution->result(number),
+                                       options.rows, options.seed, execution->flops(), number);
     if (!judged)
       return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(judged.takeError())));
-    comparison = std::move(*judged);
+    good &= report(title, *judged, "the float64 reference", tolerance);
   }
-  double tolerance = options.tolerance.value_or(defaultTolerance(plan));
-  llvm::outs() << fmt::format("{}: {} of {} rows compared with {}, largest error {:.3g} of the largest value "
-                              "(tolerance {:.3g})\n",
-                              kernel.name, comparison.rows, comparison.allRows,
-                              options.expect.empty() ? "the float64 reference" : options.expect, comparison.error,
-                              tolerance);
-  llvm::outs().flush(); // the line comes before the error that it leads to
-  if (comparison.within(tolerance))
-    return kDone;
-  if (comparison.mismatches)
-    return wrong(fmt::format("kernel '{}': {} elements are NaN or infinite on one side only; first at {}", kernel.name,
-                             comparison.mismatches, comparison.where));
-  return wrong(
-      fmt::format("kernel '{}': the error is above the tolerance; worst at {}", kernel.name, comparison.where));
+  return good ? kDone : kWrong;
 }
 
 } // namespace skewer::driver

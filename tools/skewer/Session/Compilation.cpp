@@ -1,12 +1,14 @@
 // From a spec to LLVM modules, by the pipelines of passes/Pipelines.h.
 #include "tools/skewer/Session/Compilation.h"
 #include "codegen/ABI/Emit.h"
+#include "codegen/GPU/Ptx.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/Language/Language.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "passes/Pipelines.h"
 #include "tools/skewer/Session/Dialects.h"
 #include <fmt/format.h>
@@ -14,6 +16,26 @@
 using namespace mlir;
 
 namespace skewer::driver {
+
+static std::string &ownPasses() {
+  static std::string pipeline;
+  return pipeline;
+}
+
+bool useOwnPasses(const std::string &pipeline) {
+  if (pipeline.empty())
+    return true;
+  registerSkewerPasses();
+  std::string why;
+  llvm::raw_string_ostream stream(why);
+  OpPassManager parsed(ModuleOp::getOperationName());
+  if (succeeded(parsePassPipeline(pipeline, parsed, stream))) {
+    ownPasses() = pipeline;
+    return true;
+  }
+  llvm::errs() << "skewer: error: --passes: '" << pipeline << "' is no pipeline of known passes:\n" << why;
+  return false;
+}
 
 func::FuncOp Kernel::einsumFunction() const {
   ModuleOp module = *einsum;
@@ -91,9 +113,9 @@ static LogicalResult checkSignature(func::FuncOp function) {
         !isTensor(type) && !(tensor && tensor.getElementType().isInteger(32)))
       return function.emitError() << "kernel '" << function.getName() << "': argument " << index
                                   << ": expected a ranked tensor of f32, f16, bf16 or i32, found " << type;
-  if (function.getNumResults() != 1 || !isTensor(function.getResultTypes().front()))
+  if (function.getNumResults() == 0 || !llvm::all_of(function.getResultTypes(), isTensor))
     return function.emitError() << "kernel '" << function.getName()
-                                << "': expected one result, a ranked tensor of f32, f16 or bf16";
+                                << "': expected results, each a ranked tensor of f32, f16 or bf16";
   return success();
 }
 
@@ -156,7 +178,11 @@ OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {
 
 OwningOpRef<ModuleOp> Compilation::schedule(const Kernel &kernel, std::string *fusedText) {
   OwningOpRef<ModuleOp> module = cloneEinsum(kernel);
-  if (!runPasses(*module, kernel.name, "fusion", [](OpPassManager &manager) { addFusionPipeline(manager); }))
+  if (!runPasses(*module, kernel.name, "fusion", [](OpPassManager &manager) {
+        if (!ownPasses().empty())
+          (void)parsePassPipeline(ownPasses(), manager); // it has been parsed once: useOwnPasses
+        addFusionPipeline(manager);
+      }))
     return {};
   if (fusedText)
     *fusedText = textOf(*module);
@@ -189,6 +215,19 @@ std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const st
     return std::nullopt;
   }
   return Lowered{std::move(module), std::move(*plan)};
+}
+
+OwningOpRef<ModuleOp> Compilation::lowerForGpu(ModuleOp fused, const std::string &name, int64_t rows, int64_t keys) {
+  DialectRegistry registry;
+  gpu::registerGpuTarget(registry);
+  mlirContext->appendDialectRegistry(registry);
+  OwningOpRef<ModuleOp> module(cast<ModuleOp>(fused->clone()));
+  if (!runPasses(*module, name, "lowering to a GPU kernel", [&](OpPassManager &manager) {
+        addGpuLoweringPipeline(manager, rows, keys);
+        addNvvmPipeline(manager);
+      }))
+    return {};
+  return module;
 }
 
 std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMContext &llvmContext,
