@@ -15,6 +15,10 @@ void addSchedulePipeline(mlir::OpPassManager &, const Target &);
 void addCpuLoweringPipeline(mlir::OpPassManager &, const Target &);
 /// Level 4 to the LLVM dialect.
 void addLlvmPipeline(mlir::OpPassManager &, const Target &);
+/// Level 2 to 4 for NVIDIA GPUs: a kernel on tiles of that many queries and keys, in its GPU module.
+void addGpuLoweringPipeline(mlir::OpPassManager &, int64_t rows, int64_t keys);
+/// Level 4 to the NVVM and LLVM dialects.
+void addNvvmPipeline(mlir::OpPassManager &);
 
 /// Every pass of this project and every pipeline, by flag.
 void registerSkewerPasses();

@@ -1,0 +1,31 @@
+// ptxas: from PTX to a cubin, and what it says about registers.
+#pragma once
+#include "codegen/GPU/GpuTarget.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace skewer::gpu {
+
+/// What `ptxas -v` says about a kernel.
+struct Resources {
+  int64_t registers = 0;    // of a thread
+  int64_t spilledBytes = 0; // stores and loads of registers that did not fit
+  std::string warnings;     // its lines that warn
+};
+
+struct Assembled {
+  std::string cubin;
+  Resources resources;
+};
+
+/// The path of ptxas: in `cudaPath` (a toolkit's folder, "" if none is given), else where CUDA_HOME or CUDA_PATH say,
+/// else the one that the build found, else on PATH. The error says what to install.
+llvm::Expected<std::string> findPtxas(llvm::StringRef cudaPath);
+
+/// Spills are not an error here: the caller may try a smaller tile.
+llvm::Expected<Assembled> assemble(llvm::StringRef ptx, const GpuTarget &, llvm::StringRef ptxas);
+
+/// Reads what `ptxas -v` printed.
+Resources resourcesOf(llvm::StringRef output);
+
+} // namespace skewer::gpu

@@ -1,0 +1,56 @@
+// Chooses the tile by what the assembler says of it.
+#include "codegen/GPU/Build.h"
+#include "codegen/GPU/Ptx.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &target, llvm::StringRef ptxas,
+                                                             LowerForTile lower) {
+  // Rows stay at 64 while they can: fewer would read the keys more often.
+  constexpr std::pair<int64_t, int64_t> kTiles[] = {{64, 64}, {64, 32}, {64, 16}, {32, 16}, {16, 16}};
+  int64_t leastShared = 0, leastSpilled = 0;
+  std::string name;
+  for (auto [rows, keys] : kTiles) {
+    OwningOpRef<ModuleOp> module = lower(rows, keys);
+    if (!module)
+      return std::nullopt;
+    auto plan = planOf(*module);
+    auto modules = module->getOps<mlir::gpu::GPUModuleOp>();
+    auto launch = modules.empty() ? std::nullopt : launchOf(*modules.begin());
+    if (!plan || !launch)
+      return llvm::createStringError(llvm::inconvertibleErrorCode(), "the lowering left no kernel for a GPU");
+    name = launch->kernel;
+    if (launch->sharedBytes > target.sharedBytes) {
+      leastShared = launch->sharedBytes;
+      continue;
+    }
+    GpuCode code{target, *launch, *plan, "", "", "", {}};
+    llvm::raw_string_ostream(code.nvvm) << *module;
+    auto ptx = ptxOf(*module, target);
+    if (!ptx)
+      return ptx.takeError();
+    code.ptx = std::move(*ptx);
+    if (ptxas.empty())
+      return code;
+    auto assembled = assemble(code.ptx, target, ptxas);
+    if (!assembled)
+      return assembled.takeError();
+    code.cubin = std::move(assembled->cubin);
+    code.resources = std::move(assembled->resources);
+    if (code.resources.spilledBytes == 0)
+      return code;
+    leastSpilled = code.resources.spilledBytes;
+  }
+  if (leastSpilled)
+    return llvm::createStringError(
+        llvm::inconvertibleErrorCode(),
+        "kernel '" + name + "', target '" + target.name + "': " + llvm::Twine(leastSpilled) +
+            " bytes of registers are spilled even in the smallest tile; its heads are too wide");
+  return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                 "kernel '" + name + "', target '" + target.name + "': the smallest tile needs " +
+                                     llvm::Twine(leastShared) + " bytes of shared memory, of " +
+                                     llvm::Twine(target.sharedBytes));
+}

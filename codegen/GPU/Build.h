@@ -1,0 +1,33 @@
+// One kernel for one GPU: the tile that fits, its PTX and its cubin.
+#pragma once
+#include "codegen/GPU/Assemble.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "passes/LoweringGpu/GpuLaunch.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace skewer::gpu {
+
+struct GpuCode {
+  GpuTarget target;
+  GpuLaunch launch;
+  KernelPlan plan;
+  std::string nvvm; // the final IR, for people
+  std::string ptx, cubin;
+  Resources resources; // of the cubin
+};
+
+/// The module in the NVVM dialect for a tile of so many queries and keys, or null after a diagnostic.
+using LowerForTile = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(int64_t rows, int64_t keys)>;
+
+/// Tries tiles, the largest first, until one fits into the target's shared memory and, by ptxas, into its registers
+/// without spills. `ptxas` empty: PTX alone, and registers are estimated. No value after a diagnostic; an error where
+/// no tile fits, with the kernel's name and bytes.
+llvm::Expected<std::optional<GpuCode>> buildFor(const GpuTarget &, llvm::StringRef ptxas, LowerForTile);
+
+/// The manifest's JSON: arguments, and for each target its launch and files.
+std::string gpuManifestText(llvm::ArrayRef<GpuCode>, llvm::StringRef specHash, llvm::StringRef version);
+/// A C header, C99 and C++ clean: how the kernel is launched on each target.
+std::string gpuHeaderText(llvm::ArrayRef<GpuCode>, llvm::StringRef specHash, llvm::StringRef version);
+
+} // namespace skewer::gpu

@@ -1,0 +1,47 @@
+// From a GPU module of the NVVM dialect to PTX text.
+#include "codegen/GPU/Ptx.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVM/NVVM/Target.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+
+using namespace mlir;
+
+void skewer::gpu::registerGpuTarget(DialectRegistry &registry) {
+  registry.insert<mlir::gpu::GPUDialect, NVVM::NVVMDialect, LLVM::LLVMDialect, arith::ArithDialect, scf::SCFDialect,
+                  cf::ControlFlowDialect>();
+  NVVM::registerNVVMTargetInterfaceExternalModels(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+}
+
+llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget &target) {
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  GpuNVVMAttachTargetOptions attach;
+  attach.chip = target.name;
+  attach.features = target.features;
+  attach.optLevel = 3;
+  manager.addPass(createGpuNVVMAttachTarget(attach));
+  GpuModuleToBinaryPassOptions binary;
+  binary.compilationTarget = "isa";
+  manager.addPass(createGpuModuleToBinaryPass(binary));
+  if (failed(manager.run(module)))
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   "target '" + target.name + "': the code generator makes no PTX of the kernel");
+  for (auto result : module.getOps<mlir::gpu::BinaryOp>())
+    for (Attribute object : result.getObjects())
+      if (auto text = dyn_cast<mlir::gpu::ObjectAttr>(object))
+        // MLIR ends the text with a null byte, for drivers that load it as it is.
+        return text.getObject().getValue().rtrim('\0').str();
+  return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                 "target '" + target.name + "': the code generator left no PTX");
+}

@@ -1,0 +1,103 @@
+// Emits what a thread of a GPU kernel does: arith for numbers, the LLVM dialect for memory, NVVM for the warp.
+#pragma once
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <array>
+#include <functional>
+
+namespace skewer::gpu {
+
+using mlir::Type;
+using mlir::Value;
+using mlir::ValueRange;
+
+/// Address spaces of PTX as LLVM numbers them.
+constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+
+/// Four accumulators of a 16×8 tile: columns 2t and 2t+1 of row g, then of row g+8 (g = lane/4, t = lane%4).
+using Accumulator = std::array<Value, 4>;
+/// A 16×16 operand of mma: registers of i32, two elements each.
+using RowFragment = std::array<Value, 4>;
+/// A 16×8 one.
+using ColumnFragment = std::array<Value, 2>;
+
+class GpuBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  GpuBuilder(mlir::Location location, mlir::MLIRContext *context) : ImplicitLocOpBuilder(location, context) {}
+
+  // Integers of i32 unless said otherwise; a number stands for a constant of the other operand's type.
+  Value i32(int64_t);
+  Value i64(int64_t);
+  Value index(int64_t);
+  Value f32(double);
+  Value add(Value, Value);
+  Value add(Value, int64_t);
+  Value sub(Value, Value);
+  Value mul(Value, Value);
+  Value mul(Value, int64_t);
+  Value divide(Value, int64_t);    // of numbers that are not negative
+  Value remainder(Value, int64_t); // likewise
+  Value shiftLeft(Value, int64_t);
+  Value shiftRight(Value, int64_t);
+  Value bitAnd(Value, int64_t);
+  Value both(Value, Value); // i1
+  Value minimum(Value, Value);
+  Value maximum(Value, Value);
+  Value compare(mlir::arith::CmpIPredicate, Value, Value);
+  Value less(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::slt, a, b); }
+  Value lessEqual(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::sle, a, b); }
+  Value select(Value condition, Value, Value);
+  Value toIndex(Value); // of i32
+  Value toI64(Value);   // of i32 or index
+  Value toI32(Value);   // of index
+
+  // f32.
+  Value addf(Value, Value);
+  Value subf(Value, Value);
+  Value mulf(Value, Value);
+  Value fma(Value, Value, Value);
+  Value maxf(Value, Value); // the other one where one is NaN
+  Value exp2(Value);        // ex2.approx: 2 units in the last place
+  Value equalf(Value, Value);
+
+  /// Where `lane ^ distance` has this f32.
+  Value shuffle(Value, int64_t distance);
+  /// The i32 of lane `from` of the warp.
+  Value shuffleFrom(Value, Value from);
+  void barrier();
+  void warpBarrier();
+  void commitCopies();
+  void waitForCopies(unsigned pending);
+
+  /// Two f32 as two elements of f16 or bf16 in an i32, the first in the low half. To the nearest even.
+  Value pack(Value low, Value high, Type element);
+  std::array<Value, 2> unpack(Value packed, Type element);
+  Value widen(Value element);               // to f32
+  Value narrow(Value number, Type element); // from f32
+
+  // Memory; offsets in bytes (shared) or elements (global, i64).
+  Value sharedAt(Value byteOffset);
+  Value globalAt(Value pointer, Value elementOffset, Type element);
+  Value load(Value pointer, Type);
+  void store(Value, Value pointer);
+  /// 16 bytes; where `inside` (i1) does not hold, zeros and nothing is read.
+  void copyAsync(Value shared, Value global, Value inside);
+
+  /// Four 8×8 matrices of two-byte elements, the row of each named by eight lanes.
+  RowFragment loadMatrices(Value byteOffset, bool transposed);
+  Accumulator multiply(const RowFragment &, const ColumnFragment &, const Accumulator &, Type element);
+
+  /// `for i in [low, high)` in i32 with carried values.
+  llvm::SmallVector<Value> loop(Value low, Value high, int64_t step, llvm::ArrayRef<Value> initial,
+                                llvm::function_ref<llvm::SmallVector<Value>(Value i, ValueRange)> body);
+  void when(Value condition, llvm::function_ref<void()> body);
+  llvm::SmallVector<Value> choose(Value condition, mlir::TypeRange, llvm::function_ref<llvm::SmallVector<Value>()> yes,
+                                  llvm::function_ref<llvm::SmallVector<Value>()> no);
+
+  Value shared; // where the block's shared memory begins
+};
+
+} // namespace skewer::gpu

@@ -1,0 +1,231 @@
+// One kernel: where a thread stands, the loop over the tiles of keys, and index expressions on the way.
+#include "passes/LoweringGpu/GpuKernel.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+using subscript::Expr;
+using subscript::Kind;
+
+//===- Index expressions ---------------------------------------------------------===//
+
+/// Constant tables are read like run-time operands, from a constant of the GPU module.
+Expr GpuKernel::withoutTables(const Expr &expression) {
+  std::vector<Expr> operands;
+  for (const Expr &operand : expression.operands())
+    operands.push_back(withoutTables(operand));
+  if (expression.kind() != Kind::Table)
+    return operands.empty() ? expression : expression.withOperands(std::move(operands));
+  const std::vector<int64_t> &entries = expression.table();
+  for (const auto &[name, known] : tables)
+    if (*known == entries)
+      return Expr::read(name, std::move(operands));
+  // A name that no operand can have.
+  std::string name = "index table " + std::to_string(tables.size());
+  tables[name] = std::make_shared<const std::vector<int64_t>>(entries);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(function);
+  std::vector<int64_t> rows = entries.empty() ? std::vector<int64_t>{0} : entries;
+  auto values =
+      DenseElementsAttr::get(RankedTensorType::get({int64_t(rows.size())}, b.getI64Type()), ArrayRef<int64_t>(rows));
+  auto type = LLVM::LLVMArrayType::get(b.getI64Type(), rows.size());
+  LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+                         "index_table_" + std::to_string(tables.size() - 1), values, /*alignment=*/8, kGlobalSpace);
+  return Expr::read(name, std::move(operands));
+}
+
+IndexEmitter::Read GpuKernel::reads() {
+  return [this](const std::string &name, ValueRange subscripts) -> Value {
+    auto inside = [&](Value subscript, Value extent) { // what no select takes is read too, but inside
+      return b.minimum(b.maximum(subscript, b.index(0)), b.add(extent, -1));
+    };
+    auto pointerType = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+    if (auto table = tables.find(name); table != tables.end()) {
+      Value memory =
+          LLVM::AddressOfOp::create(b, pointerType, "index_table_" + name.substr(std::string("index table ").size()));
+      Value row = inside(subscripts[0], b.index(std::max<int64_t>(1, int64_t(table->second->size()))));
+      return b.toIndex(b.load(b.globalAt(memory, b.toI64(row), b.getI64Type()), b.getI64Type()));
+    }
+    for (auto [number, input] : llvm::enumerate(shape.plan.inputs)) {
+      if (input.name != name || input.shape.size() != subscripts.size())
+        continue;
+      Value flat = b.index(0);
+      for (auto [subscript, extent] : llvm::zip_equal(subscripts, input.shape)) {
+        Value size = extent.name.empty() ? b.index(extent.fixed) : b.toIndex(sizes[extent.name]);
+        flat = b.add(b.mul(flat, size), inside(subscript, size));
+      }
+      Value element = b.toIndex(b.load(b.globalAt(inputs[number], b.toI64(flat), b.getI32Type()), b.getI32Type()));
+      // The caller promises the range, but nobody looks: whatever stands there must not lead outside a table.
+      if (input.range)
+        element = b.minimum(b.maximum(element, b.index(input.range->low)), b.index(input.range->high));
+      return element;
+    }
+    return {};
+  };
+}
+
+Value GpuKernel::emitIndex(const Expr &expression, const std::map<std::string, Value> &at) {
+  IndexEmitter emitter(b, b.getLoc(), at, reads());
+  Value value = emitter.emit(withoutTables(expression));
+  if (value)
+    return value;
+  failure = emitter.failure();
+  return b.index(0);
+}
+Value GpuKernel::emitPredicate(const Expr &expression, const std::map<std::string, Value> &at) {
+  IndexEmitter emitter(b, b.getLoc(), at, reads());
+  Value value = emitter.emitPredicate(withoutTables(expression));
+  if (value)
+    return value;
+  failure = emitter.failure();
+  return arith::ConstantIntOp::create(b, 0, 1);
+}
+Value GpuKernel::baseOf(const Expr &expression) { return b.toI64(emitIndex(expression, leading)); }
+
+//===- The kernel ------------------------------------------------------------------===//
+
+void GpuKernel::readPlace() {
+  thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
+  warp = b.shiftRight(thread, 5);
+  lane = b.bitAnd(thread, 31);
+  group = b.shiftRight(lane, 2);
+  inGroup = b.bitAnd(lane, 3);
+  int64_t rowBlocks = (shape.attention.queries + tile.rows - 1) / tile.rows;
+  Value rest = b.divide(block, rowBlocks);
+  blockRow = b.mul(b.remainder(block, rowBlocks), tile.rows);
+  threadRow = b.add(b.add(blockRow, b.shiftLeft(warp, 4)), group);
+  rest = b.toIndex(rest);
+  const auto &names = shape.attention.space.leading;
+  for (size_t place = names.size(); place-- > 0;) {
+    const Extent &extent = shape.leading[place];
+    if (place == 0) {
+      leading[names[place]] = rest;
+    } else if (extent.name.empty()) {
+      leading[names[place]] = b.remainder(rest, extent.fixed);
+      rest = b.divide(rest, extent.fixed);
+    } else {
+      Value size = b.toIndex(sizes[extent.name]);
+      leading[names[place]] = arith::RemUIOp::create(b, rest, size);
+      rest = arith::DivUIOp::create(b, rest, size);
+    }
+  }
+}
+
+std::pair<Value, Value> GpuKernel::liveTiles() {
+  const AttentionShape &attention = shape.attention;
+  int64_t tiles = (attention.keys + tile.keys - 1) / tile.keys;
+  Value low = b.i32(0), high = b.i32(tiles);
+  if (!attention.visible)
+    return {low, high};
+  // The keys that some query of the block sees: key - query from visible->low to visible->high.
+  if (attention.visible->low > -attention.queries) {
+    Value first = b.add(blockRow, std::min<int64_t>(attention.visible->low, attention.keys));
+    low = b.divide(b.maximum(first, b.i32(0)), tile.keys);
+  }
+  if (attention.visible->high < attention.keys) {
+    Value lastRow = b.minimum(b.add(blockRow, tile.rows - 1), b.i32(attention.queries - 1));
+    Value end = b.add(lastRow, std::max<int64_t>(attention.visible->high, -attention.queries - 1) + 1);
+    end = b.divide(b.add(b.maximum(end, b.i32(0)), tile.keys - 1), tile.keys);
+    high = b.minimum(high, end);
+  }
+  return {low, high};
+}
+
+RowState GpuKernel::step(Value tileIndex, const RowState &before) {
+  // This tile's copies are done, for all threads, and nobody reads the other copy any more.
+  b.waitForCopies(0);
+  b.barrier();
+  Value copy = b.bitAnd(tileIndex, 1), next = b.add(tileIndex, 1);
+  loadKeys(next, b.bitAnd(next, 1));
+  Value firstKey = b.mul(tileIndex, tile.keys);
+  std::vector<Accumulator> weights = scores(copy, firstKey);
+  RowState state = softmax(weights, before);
+  accumulate(weights, copy, state);
+  return state;
+}
+
+bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
+  OpBuilder::InsertionGuard guard(b);
+  module = gpuModule;
+  b.setInsertionPointToEnd(module.getBody());
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+  auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
+  LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::External,
+                         "shared_memory", Attribute(), /*alignment=*/16, kSharedSpace);
+  SmallVector<Type> types(shape.plan.inputs.size() + 1, pointer);
+  types.append(shape.plan.sizes.size(), b.getI64Type());
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types);
+  function = LLVM::LLVMFuncOp::create(b, shape.plan.name, type);
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), b.getDenseI32ArrayAttr({int32_t(tile.threads()), 1, 1}));
+  for (size_t k = 0; k <= shape.plan.inputs.size(); ++k) {
+    function.setArgAttr(unsigned(k), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+    function.setArgAttr(unsigned(k), LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(16));
+  }
+  Block *entry = function.addEntryBlock(b);
+  b.setInsertionPointToStart(entry);
+  b.shared = LLVM::AddressOfOp::create(b, sharedPointer, "shared_memory");
+  for (size_t k = 0; k < shape.plan.inputs.size(); ++k)
+    inputs.push_back(entry->getArgument(unsigned(k)));
+  output = entry->getArgument(unsigned(inputs.size()));
+  for (auto [number, name] : llvm::enumerate(shape.plan.sizes))
+    sizes[name] = entry->getArgument(unsigned(inputs.size() + 1 + number));
+
+  readPlace();
+  plan();
+  const AttentionShape &attention = shape.attention;
+  for (auto [part, term] : llvm::zip_equal(content, attention.content)) {
+    part.querySource = sourceOf(term.query, true, term.depth);
+    part.keySource = sourceOf(term.key, false, term.depth);
+  }
+  valueSource = sourceOf(attention.value, false, attention.width);
+  if (!shape.elements.empty() || !attention.masks.empty())
+    for (unsigned row : {0u, 1u}) {
+      Value query = b.minimum(b.add(threadRow, 8 * int64_t(row)), b.i32(attention.queries - 1));
+      queryAxes[row] = axesOf(query, attention.space.query, attention.queryAxes);
+    }
+
+  for (const ContentPlan &part : content)
+    loadTile(part.queries, part.querySource, blockRow, attention.queries);
+  auto [low, high] = liveTiles();
+  loadKeys(low, b.bitAnd(low, 1));
+  if (queriesInRegisters && !content.empty()) {
+    b.waitForCopies(0);
+    b.barrier();
+    ContentPlan &part = content.front();
+    std::vector<RowFragment> fragments;
+    for (int64_t step = 0; step < part.queries.width / 16; ++step)
+      fragments.push_back(queryFragment(part, step));
+    part.fragments = std::move(fragments);
+  }
+
+  RowState state;
+  Value zero = b.f32(0), least = b.f32(-std::numeric_limits<double>::infinity());
+  state.maximum = {least, least};
+  state.sum = {zero, zero};
+  state.output.assign(size_t(values.width / 8), {zero, zero, zero, zero});
+  auto flatten = [](const RowState &state) {
+    SmallVector<Value> flat{state.maximum[0], state.maximum[1], state.sum[0], state.sum[1]};
+    for (const Accumulator &output : state.output)
+      flat.append(output.begin(), output.end());
+    return flat;
+  };
+  auto unflatten = [&](ValueRange flat) {
+    RowState result;
+    result.maximum = {flat[0], flat[1]};
+    result.sum = {flat[2], flat[3]};
+    for (size_t k = 4; k < flat.size(); k += 4)
+      result.output.push_back({flat[k], flat[k + 1], flat[k + 2], flat[k + 3]});
+    return result;
+  };
+  SmallVector<Value> last = b.loop(low, high, 1, flatten(state), [&](Value tileIndex, ValueRange before) {
+    return flatten(step(tileIndex, unflatten(before)));
+  });
+  b.waitForCopies(0); // of the tile behind the last one
+  write(unflatten(last));
+  LLVM::ReturnOp::create(b, ValueRange());
+  return failure.empty();
+}

@@ -1,0 +1,195 @@
+// What is added to single scores: terms that are no matrix product, by their index expressions; and masks.
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/LoweringGpu/GpuKernel.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+using subscript::Expr;
+
+constexpr double kLog2E = 1.4426950408889634;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::map<std::string, Value> GpuKernel::axesOf(Value position, const std::vector<std::string> &names,
+                                               const std::vector<MapAxis> &map) {
+  std::map<std::string, Value> values;
+  Value flat = b.toIndex(position);
+  for (auto [place, name] : llvm::enumerate(names)) {
+    Value value = b.divide(flat, map[place].inner);
+    values[name] = place == 0 ? value : b.remainder(value, map[place].extent);
+  }
+  return values;
+}
+
+std::map<std::string, Value> GpuKernel::axesAt(unsigned row, Value key) {
+  // Positions behind the last one are computed as the last one: their scores are not used, but nothing may be read
+  // outside for them.
+  const AttentionShape &attention = shape.attention;
+  if (queryAxes[row].empty()) {
+    Value query = b.minimum(b.add(threadRow, 8 * int64_t(row)), b.i32(attention.queries - 1));
+    queryAxes[row] = axesOf(query, attention.space.query, attention.queryAxes);
+  }
+  std::map<std::string, Value> at = leading;
+  at.insert(queryAxes[row].begin(), queryAxes[row].end());
+  Value inside = b.minimum(key, b.i32(attention.keys - 1));
+  auto keyAxes = axesOf(inside, attention.space.key, attention.keyAxes);
+  at.insert(keyAxes.begin(), keyAxes.end());
+  return at;
+}
+
+Value GpuKernel::factor(const ElementTerm &term, const std::map<std::string, Value> &at) {
+  subscript::Domain domain = subscript::domainOf(shape.attention.space.sizes);
+  Value value = emitIndex(*term.factor, at);
+  auto bounds = subscript::bound(*term.factor, domain, std::nullopt, /*enumerationLimit=*/0);
+  bool small = bounds && bounds->range.low > INT32_MIN && bounds->range.high < INT32_MAX;
+  Value integer = small ? b.toI32(value) : b.toI64(value);
+  return arith::SIToFPOp::create(b, b.getF32Type(), integer);
+}
+
+/// The product of the operands' elements; `guard` (may be null) keeps the reads inside.
+static Value product(GpuBuilder &b, ArrayRef<std::pair<Value, Type>> pointers, ArrayRef<Value> offsets, Value guard) {
+  Value result;
+  for (auto [pointer, offset] : llvm::zip_equal(pointers, offsets)) {
+    Value place = guard ? b.select(guard, offset, b.index(0)) : offset;
+    Value element = b.widen(b.load(b.globalAt(pointer.first, b.toI64(place), pointer.second), pointer.second));
+    result = result ? b.mulf(result, element) : element;
+  }
+  return result;
+}
+
+static Type elementOf(GpuBuilder &b, ElementType type) {
+  return type == ElementType::F16    ? Type(b.getF16Type())
+         : type == ElementType::BF16 ? Type(b.getBF16Type())
+                                     : Type(b.getF32Type());
+}
+
+Value GpuKernel::elementTerm(const ElementTerm &term, std::map<std::string, Value> at) {
+  Value guard = term.guard ? emitPredicate(*term.guard, at) : Value();
+  SmallVector<std::pair<Value, Type>> pointers;
+  SmallVector<Value> offsets;
+  for (auto [argument, offset] : llvm::zip_equal(term.arguments, term.offsets)) {
+    unsigned input = shape.inputs[argument];
+    pointers.push_back({inputs[input], elementOf(b, shape.plan.inputs[input].type)});
+    offsets.push_back(emitIndex(offset, at));
+  }
+  Value value = product(b, pointers, offsets, guard);
+  if (term.factor)
+    value = value ? b.mulf(value, factor(term, at)) : factor(term, at);
+  value = value ? b.mulf(value, b.f32(term.scale * kLog2E)) : b.f32(term.scale * kLog2E);
+  return guard ? b.select(guard, value, b.f32(0)) : value;
+}
+
+SmallVector<Value> GpuKernel::contractedTerm(const ElementTerm &term, ArrayRef<std::map<std::string, Value>> at) {
+  int64_t total = 1;
+  for (const auto &[axis, size] : term.contracted)
+    total *= size;
+  SmallVector<Value> guards;
+  for (const auto &where : at)
+    guards.push_back(term.guard ? emitPredicate(*term.guard, where) : Value());
+  SmallVector<Value> zeros(at.size(), b.f32(0));
+  SmallVector<Value> sums = b.loop(b.i32(0), b.i32(total), 1, zeros, [&](Value flat, ValueRange before) {
+    std::map<std::string, Value> contracted;
+    Value rest = b.toIndex(flat);
+    for (const auto &[axis, size] : llvm::reverse(term.contracted)) {
+      contracted[axis] = b.remainder(rest, size);
+      rest = b.divide(rest, size);
+    }
+    SmallVector<Value> next;
+    for (auto [number, where] : llvm::enumerate(at)) {
+      std::map<std::string, Value> symbols = where;
+      symbols.insert(contracted.begin(), contracted.end());
+      SmallVector<std::pair<Value, Type>> pointers;
+      SmallVector<Value> offsets;
+      for (auto [argument, offset] : llvm::zip_equal(term.arguments, term.offsets)) {
+        unsigned input = shape.inputs[argument];
+        pointers.push_back({inputs[input], elementOf(b, shape.plan.inputs[input].type)});
+        offsets.push_back(emitIndex(offset, symbols));
+      }
+      next.push_back(b.addf(before[number], product(b, pointers, offsets, guards[number])));
+    }
+    return next;
+  });
+  for (auto [number, where] : llvm::enumerate(at)) {
+    Value value = b.mulf(sums[number], b.f32(term.scale * kLog2E));
+    if (term.factor)
+      value = b.mulf(value, factor(term, where));
+    sums[number] = guards[number] ? b.select(guards[number], value, b.f32(0)) : value;
+  }
+  return sums;
+}
+
+void GpuKernel::addElementTerms(std::vector<Accumulator> &scores, Value firstKey) {
+  if (shape.elements.empty())
+    return;
+  std::vector<std::map<std::string, Value>> at;
+  for (size_t column = 0; column < scores.size(); ++column)
+    for (size_t k = 0; k < 4; ++k) {
+      Value key = b.add(b.add(firstKey, b.shiftLeft(inGroup, 1)), int64_t(8 * column + k % 2));
+      at.push_back(axesAt(unsigned(k / 2), key));
+    }
+  for (const ElementTerm &term : shape.elements) {
+    SmallVector<Value> added;
+    if (term.contracted.empty())
+      for (const auto &where : at)
+        added.push_back(elementTerm(term, where));
+    else
+      added = contractedTerm(term, at);
+    for (size_t n = 0; n < at.size(); ++n)
+      scores[n / 4][n % 4] = b.addf(scores[n / 4][n % 4], added[n]);
+  }
+}
+
+void GpuKernel::hideMasked(std::vector<Accumulator> &scores, Value firstKey) {
+  const AttentionShape &attention = shape.attention;
+  bool ragged = attention.keys % tile.keys != 0;
+  const auto &visible = attention.visible;
+  if (!ragged && !visible && attention.masks.empty())
+    return;
+  auto hide = [&] {
+    SmallVector<Value> hidden;
+    for (size_t column = 0; column < scores.size(); ++column)
+      for (size_t k = 0; k < 4; ++k) {
+        Value key = b.add(b.add(firstKey, b.shiftLeft(inGroup, 1)), int64_t(8 * column + k % 2));
+        Value query = b.add(threadRow, int64_t(8 * (k / 2)));
+        Value seen;
+        auto require = [&](Value condition) { seen = seen ? b.both(seen, condition) : condition; };
+        if (ragged)
+          require(b.less(key, b.i32(attention.keys)));
+        if (visible && visible->high < attention.keys)
+          require(b.lessEqual(b.sub(key, query), b.i32(std::max<int64_t>(visible->high, -attention.queries))));
+        if (visible && visible->low > -attention.queries)
+          require(b.lessEqual(b.i32(std::min<int64_t>(visible->low, attention.keys)), b.sub(key, query)));
+        for (const MaskPart &part : attention.masks)
+          require(emitPredicate(part.predicate, axesAt(unsigned(k / 2), key)));
+        Value score = scores[column][k];
+        hidden.push_back(seen ? b.select(seen, score, b.f32(-kInfinity)) : score);
+      }
+    return hidden;
+  };
+  SmallVector<Value> flat;
+  for (const Accumulator &score : scores)
+    flat.append(score.begin(), score.end());
+  SmallVector<Value> hidden;
+  if (!attention.masks.empty()) {
+    hidden = hide();
+  } else {
+    // Only a tile that the edge of the mask, or of the keys, crosses is looked at key by key. The warp decides alike.
+    Value crossed;
+    auto cross = [&](Value condition) {
+      crossed = crossed ? Value(arith::OrIOp::create(b, crossed, condition)) : condition;
+    };
+    Value lastKey = b.add(firstKey, tile.keys - 1), lastRow = b.add(blockRow, tile.rows - 1);
+    if (ragged)
+      cross(b.lessEqual(b.i32(attention.keys), lastKey));
+    if (visible && visible->high < attention.keys)
+      cross(b.less(b.i32(std::max<int64_t>(visible->high, -attention.queries)), b.sub(lastKey, blockRow)));
+    if (visible && visible->low > -attention.queries)
+      cross(b.less(b.sub(firstKey, lastRow), b.i32(std::min<int64_t>(visible->low, attention.keys))));
+    if (!crossed)
+      return;
+    hidden = b.choose(crossed, TypeRange(SmallVector<Type>(flat.size(), b.getF32Type())), hide, [&] { return flat; });
+  }
+  for (size_t n = 0; n < hidden.size(); ++n)
+    scores[n / 4][n % 4] = hidden[n];
+}

@@ -1,0 +1,185 @@
+// A layer of the language on its way to a GPU kernel, run by the interpreter and compared with the float64 reference.
+#pragma once
+#include "codegen/GPU/Interpreter/Interpreter.h"
+#include "codegen/Reference/Reference.h"
+#include "dialect/IR/Attn.h"
+#include "dialect/Language/Language.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/LoweringGpu/GpuLaunch.h"
+#include "passes/Pipelines.h"
+#include "tests/unit/StoredNumbers.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace skewer::testing {
+
+struct GpuOptions {
+  int64_t rows = 64, keys = 64;
+  int64_t size = 2;    // of every run-time size
+  double spread = 1;   // standard deviation of the operands
+  /// Changes operands before they are rounded: name, values.
+  std::function<void(const std::string &, std::vector<double> &)> change;
+};
+
+struct GpuOutcome {
+  bool lowered = false;
+  std::string messages; // what the compiler said
+  gpu::Report report;
+  gpu::GpuLaunch launch;
+  std::vector<double> got, expected;
+  double error = 0; // the largest, relative to the largest value
+  std::string ir;   // of the NVVM dialect
+};
+
+class GpuLayer {
+public:
+  explicit GpuLayer(const std::string &text) : context(registry(), mlir::MLIRContext::Threading::DISABLED) {
+    context.loadAllAvailableDialects();
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
+    einsum = language::importSource(sources, {}, &context, llvm::errs());
+    EXPECT_TRUE(einsum) << text;
+  }
+
+  GpuOutcome run(const GpuOptions &options = {}) {
+    GpuOutcome outcome;
+    if (!einsum)
+      return outcome;
+    mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+        outcome.messages += diagnostic.str() + "\n";
+    });
+    module = mlir::cast<mlir::ModuleOp>((*einsum)->clone());
+    mlir::PassManager manager(&context);
+    addFusionPipeline(manager);
+    addSchedulePipeline(manager, *findTarget("x86-64-v3"));
+    addGpuLoweringPipeline(manager, options.rows, options.keys);
+    addNvvmPipeline(manager);
+    outcome.lowered = succeeded(manager.run(*module));
+    if (!outcome.lowered)
+      return outcome;
+    interpret(options, outcome);
+    return outcome;
+  }
+
+private:
+  static mlir::DialectRegistry registry() {
+    mlir::DialectRegistry registry;
+    registry.insert<attn::AttnDialect, mlir::func::FuncDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
+                    mlir::scf::SCFDialect, mlir::cf::ControlFlowDialect, mlir::tensor::TensorDialect,
+                    mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect, mlir::gpu::GPUDialect>();
+    return registry;
+  }
+
+  void interpret(const GpuOptions &options, GpuOutcome &outcome) {
+    auto plan = planOf(*module);
+    mlir::gpu::GPUModuleOp gpuModule = *module->getOps<mlir::gpu::GPUModuleOp>().begin();
+    auto launch = gpu::launchOf(gpuModule);
+    ASSERT_TRUE(plan && launch);
+    outcome.launch = *launch;
+    llvm::raw_string_ostream(outcome.ir) << gpuModule;
+
+    auto shapeOf = [&](const TensorArgument &argument) {
+      std::vector<int64_t> shape;
+      for (const Extent &extent : argument.shape)
+        shape.push_back(extent.name.empty() ? extent.fixed : options.size);
+      return shape;
+    };
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> normal(0, options.spread);
+    std::vector<reference::Tensor> tensors;
+    std::vector<std::vector<char>> bytes;
+    auto pack = [](const std::vector<double> &values, ElementType type) {
+      std::vector<char> packed;
+      for (double value : values) {
+        uint32_t bits = type == ElementType::I32 ? uint32_t(int32_t(value)) : encode(value, type);
+        for (int64_t k = 0; k < bytesOf(type); ++k)
+          packed.push_back(char(bits >> 8 * k));
+      }
+      return packed;
+    };
+    for (const TensorArgument &input : plan->inputs) {
+      reference::Tensor tensor{shapeOf(input), {}};
+      tensor.values.resize(size_t(tensor.elements()));
+      for (double &value : tensor.values)
+        value = input.type == ElementType::I32
+                    ? double(input.range->low + int64_t(random() % uint64_t(input.range->high - input.range->low + 1)))
+                    : normal(random);
+      if (options.change)
+        options.change(input.name, tensor.values);
+      for (double &value : tensor.values)
+        if (input.type != ElementType::I32)
+          value = decode(encode(value, input.type), input.type);
+      bytes.push_back(pack(tensor.values, input.type));
+      tensors.push_back(std::move(tensor));
+    }
+    const TensorArgument &output = plan->outputs.front();
+    reference::Tensor result{shapeOf(output), {}};
+    std::vector<char> out(size_t(result.elements() * bytesOf(output.type)));
+    std::vector<gpu::LaunchArgument> arguments;
+    for (size_t k = 0; k < bytes.size(); ++k)
+      arguments.push_back(gpu::LaunchArgument::input(bytes[k].data(), bytes[k].size(), plan->inputs[k].name));
+    arguments.push_back(gpu::LaunchArgument::output(out.data(), out.size(), "output"));
+    for (size_t k = 0; k < plan->sizes.size(); ++k)
+      arguments.push_back(gpu::LaunchArgument::number(options.size));
+    int64_t blocks = launch->blocks.scaled;
+    for (size_t k = 0; k < launch->blocks.factors.size(); ++k)
+      blocks *= options.size;
+    mlir::LLVM::LLVMFuncOp kernel;
+    gpuModule.walk([&](mlir::LLVM::LLVMFuncOp op) { kernel = op; });
+    outcome.report = gpu::launch(
+        kernel, {unsigned(blocks), unsigned(launch->threads), size_t(launch->sharedBytes)}, arguments);
+
+    for (int64_t k = 0; k < result.elements(); ++k) {
+      uint32_t bits = 0;
+      std::memcpy(&bits, out.data() + k * bytesOf(output.type), size_t(bytesOf(output.type)));
+      outcome.got.push_back(decode(bits, output.type));
+    }
+    reference::Interpreter judge(*einsum->getOps<mlir::func::FuncOp>().begin(), tensors);
+    double largest = 0, worst = 0;
+    for (const std::vector<int64_t> &leading : reference::sampleRows(result.shape, 1 << 20, 1)) {
+      std::string error;
+      auto row = judge.row(leading, &error);
+      ASSERT_TRUE(row) << error;
+      outcome.expected.insert(outcome.expected.end(), row->begin(), row->end());
+    }
+    ASSERT_EQ(outcome.expected.size(), outcome.got.size());
+    for (size_t k = 0; k < outcome.got.size(); ++k) {
+      if (std::isnan(outcome.expected[k]) != std::isnan(outcome.got[k]))
+        worst = INFINITY;
+      if (std::isfinite(outcome.expected[k])) {
+        largest = std::max(largest, std::fabs(outcome.expected[k]));
+        worst = std::max(worst, std::fabs(outcome.got[k] - outcome.expected[k]));
+      }
+    }
+    outcome.error = largest > 0 ? worst / largest : worst;
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> einsum, module;
+};
+
+/// The layer as a GPU kernel: no fault, no bank conflict in what tensor cores read, and the reference's numbers.
+inline GpuOutcome expectOnGpu(const std::string &text, double tolerance, const GpuOptions &options = {}) {
+  GpuOutcome outcome = GpuLayer(text).run(options);
+  EXPECT_TRUE(outcome.lowered) << outcome.messages << text;
+  EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text() << text;
+  for (auto &[operation, use] : outcome.report.banks)
+    if (mlir::isa<mlir::NVVM::LdMatrixOp>(operation))
+      EXPECT_FALSE(use.hasConflicts()) << use.wavefronts << " wavefronts for " << use.accesses << " accesses";
+  EXPECT_LE(outcome.error, tolerance) << text;
+  return outcome;
+}
+
+} // namespace skewer::testing
