@@ -30,6 +30,7 @@ config.substitutions.append((r"\bFileCheck\b", tool("FileCheck", config.llvm_too
 config.substitutions.append((r"\bsplit-file\b", tool("split-file", config.llvm_tools_dir)))
 # `skewer` and `not` are found on PATH: they are words that other command lines contain.
 config.substitutions.append(("%source_root", config.skewer_source_root))
+config.substitutions.append(("%periodic", os.path.join(config.skewer_build_root, "tests", "plugins", "periodic.so")))
 config.substitutions.append(("%cc", config.c_compiler))
 config.substitutions.append(("%cxx", config.cxx_compiler))
 

@@ -182,4 +182,15 @@ double PointwiseNode::compute(const int64_t *index) {
   return 0;
 }
 
+ApplyNode::ApplyNode(std::vector<int64_t> shape, const attn::ElementFunction &function, std::vector<Node *> inputs,
+                     Failure &failure)
+    : Node(std::move(shape), failure), function(function), inputs(std::move(inputs)) {}
+
+double ApplyNode::compute(const int64_t *index) {
+  llvm::SmallVector<double, 4> numbers;
+  for (Node *input : inputs)
+    numbers.push_back(present(input->at(index)));
+  return function.evaluate(numbers);
+}
+
 } // namespace skewer::reference

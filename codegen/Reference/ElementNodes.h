@@ -1,6 +1,7 @@
 // Operations on single elements: those that move them and those that compute with them.
 #pragma once
 #include "codegen/Reference/Node.h"
+#include "dialect/IR/ElementFunction.h"
 
 namespace skewer::reference {
 
@@ -113,6 +114,20 @@ protected:
 
 private:
   Function function;
+  std::vector<Node *> inputs;
+};
+
+/// A plugin's function of elements at the same index. What a mask took away counts as 0.
+class ApplyNode : public Node {
+public:
+  ApplyNode(std::vector<int64_t> shape, const attn::ElementFunction &function, std::vector<Node *> inputs,
+            Failure &failure);
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  const attn::ElementFunction &function;
   std::vector<Node *> inputs;
 };
 

@@ -1,5 +1,6 @@
 // Registers the dialect's operations and attributes.
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/ElementFunction.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -23,6 +24,7 @@ void AttnDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "dialect/IR/AttnAttributes.cpp.inc"
       >();
+  addInterfaces<ElementFunctions>();
 }
 
 // Terms are summands: their order carries no meaning, but they see values from above like any straight-line code.

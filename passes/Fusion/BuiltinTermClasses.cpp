@@ -141,6 +141,7 @@ void skewer::registerBuiltinTermClasses(RegisterTermClass registerClass) {
   registerClass(std::make_unique<RowOfTable>("offset, key side", TermKind::OffsetKey), 400);
   registerClass(std::make_unique<RowOfTable>("function of the offset", TermKind::OffsetFunction), 500);
   registerPerTokenTermClass(registerClass);
+  registerFunctionTermClass(registerClass);
   registerScalarTermClasses(registerClass);
   registerValueTermClasses(registerClass);
 }

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Fusion/Provenance.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace skewer;
@@ -307,6 +308,8 @@ std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<E
     return {leaf(op->getResult(0), at)};
   for (const Summand &a : left)
     for (const Summand &b : right) {
+      if (a.application && b.application)
+        return {leaf(op->getResult(0), at)};
       // A contraction times another tensor is no term of a known class: it stays a tensor of its own.
       if ((!a.contracted.empty() && !b.factors.empty()) || (!b.contracted.empty() && !a.factors.empty()))
         return {leaf(op->getResult(0), at)};
@@ -314,6 +317,11 @@ std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<E
       product.scale = a.scale * b.scale;
       product.factors = a.factors;
       product.factors.insert(product.factors.end(), b.factors.begin(), b.factors.end());
+      product.application = a.application ? a.application : b.application;
+      if (b.application)
+        for (Application::Argument &argument : product.application->arguments)
+          if (argument.operand >= 0)
+            argument.operand += static_cast<int>(a.factors.size());
       product.guard = logicalAnd(a.guard, b.guard);
       if (a.value && b.value)
         product.value = simplified(*a.value * *b.value, product.guard);
@@ -324,6 +332,32 @@ std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<E
       products.push_back(std::move(product));
     }
   return products;
+}
+
+/// Nothing unless each argument is an element of one tensor, or a whole number that positions decide.
+std::optional<Summand> Expansion::expandApplication(ApplyOp op, const std::vector<Expr> &at) {
+  Summand summand(op.getLoc());
+  Application application;
+  application.function = findElementFunction(op.getContext(), op.getFunction());
+  for (Value input : op.getInputs()) {
+    std::vector<Summand> parts = expand(input, at);
+    // Rounded once, as the tensor is: 32 bits hold whole numbers up to 2^24.
+    if (parts.size() != 1 || parts[0].application || !parts[0].guard.isConstant(1) || !parts[0].contracted.empty())
+      return std::nullopt;
+    const Summand &part = parts[0];
+    Application::Argument argument;
+    if (part.factors.size() == 1 && !part.value && part.scale == 1) {
+      argument.operand = static_cast<int>(summand.factors.size());
+      summand.factors.push_back(part.factors[0]);
+    } else if (part.factors.empty() && part.scale == std::floor(part.scale) && std::fabs(part.scale) < (1 << 24)) {
+      argument.position = part.value.value_or(Expr(1)) * Expr(static_cast<int64_t>(part.scale));
+    } else {
+      return std::nullopt;
+    }
+    application.arguments.push_back(std::move(argument));
+  }
+  summand.application = std::move(application);
+  return summand;
 }
 
 std::vector<Summand> Expansion::expand(Value tensor, const std::vector<Expr> &at) {
@@ -353,6 +387,9 @@ std::vector<Summand> Expansion::expand(Value tensor, const std::vector<Expr> &at
     }
     if (isa<arith::MulFOp>(op))
       return expandProduct(op, at);
+    if (auto apply = dyn_cast<ApplyOp>(op); apply && options.functions)
+      if (auto summand = expandApplication(apply, at))
+        return {*summand};
     if (isa<arith::DivFOp>(op))
       if (auto divisor = splatValue(op->getOperand(1))) {
         auto summands = expand(op->getOperand(0), at);

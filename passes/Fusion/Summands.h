@@ -1,6 +1,6 @@
 // A score, or any tensor, as a sum of products of operands read through index expressions.
 #pragma once
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/ElementFunction.h"
 #include "mlir/IR/Location.h"
 #include <functional>
 #include <optional>
@@ -13,12 +13,14 @@ struct Factor {
   std::vector<subscript::Expr> subscripts;
 };
 
-/// scale × value × Σ over contracted axes of Π factors, 0 where `guard` is 0. Symbols are those of the caller's `at`
+/// scale × value × function × Σ over contracted axes of Π factors, 0 where `guard` is 0. A factor that is an argument of
+/// the function is none of the product's. Symbols are those of the caller's `at`
 /// and the contracted axes, whose names ("c0", "c1", …) are unique within one `Expansion`.
 struct Summand {
   double scale = 1;
   std::vector<Factor> factors;
   std::optional<subscript::Expr> value;
+  std::optional<attn::Application> application; // operands are places in `factors`
   subscript::Expr guard = 1;
   subscript::AxisSizes contracted;
   mlir::Location location;
@@ -33,6 +35,7 @@ struct ExpansionOptions {
   bool products = false;
   /// Operands may be read anyhow by contracted axes: what stands for such an axis is found later.
   bool uneven = false;
+  bool functions = false; // a plugin's function of elements and positions becomes part of the summand
   /// Whether zeros that pad an operand where `inside` is 0 may become part of the summand's guard; without it, none.
   std::function<bool(const subscript::Expr &inside)> guards;
   std::set<std::string> plain; // symbols by which operands may only be read at even strides (heads), or by them alone
@@ -58,6 +61,7 @@ public:
 
 private:
   std::vector<Summand> expandProduct(mlir::Operation *, const std::vector<subscript::Expr> &at);
+  std::optional<Summand> expandApplication(attn::ApplyOp, const std::vector<subscript::Expr> &at);
   std::optional<Summand> composeEinsum(attn::EinsumOp, const std::vector<subscript::Expr> &at);
   Summand leaf(mlir::Value, const std::vector<subscript::Expr> &at) const;
 

@@ -1,7 +1,6 @@
 // The registry of term classes and the questions asked of it.
 #include "passes/Fusion/TermClass.h"
 #include "passes/Fusion/BuiltinTermClasses.h"
-#include <mutex>
 
 using namespace skewer;
 using namespace skewer::attn;
@@ -23,39 +22,35 @@ public:
   }
 };
 
-struct Registry {
-  std::mutex mutex;
-  std::multimap<unsigned, std::unique_ptr<TermClass>> classes; // equal orders: as registered
-  Materialised last;
-  Registry() {
-    registerBuiltinTermClasses(
-        [&](std::unique_ptr<TermClass> c, unsigned order) { classes.emplace(order, std::move(c)); });
-  }
-};
-Registry &registry() {
-  static Registry instance;
-  return instance;
-}
+const Materialised materialised;
 } // namespace
 
-void skewer::registerTermClass(std::unique_ptr<TermClass> termClass, unsigned order) {
-  Registry &r = registry();
-  std::lock_guard<std::mutex> lock(r.mutex);
-  r.classes.emplace(order, std::move(termClass));
+TermClasses::TermClasses(mlir::Dialect *dialect) : Base(dialect) {
+  registerBuiltinTermClasses([&](std::unique_ptr<TermClass> c, unsigned order) { add(std::move(c), order); });
 }
 
-void skewer::forEachTermClass(llvm::function_ref<bool(const TermClass &)> visit) {
-  Registry &r = registry();
-  std::vector<const TermClass *> ordered;
-  {
-    std::lock_guard<std::mutex> lock(r.mutex);
-    for (const auto &entry : r.classes)
-      ordered.push_back(entry.second.get());
-  }
-  ordered.push_back(&r.last);
-  for (const TermClass *termClass : ordered)
-    if (visit(*termClass))
+TermClasses &TermClasses::of(AttnDialect *dialect) {
+  if (!dialect->getRegisteredInterface<TermClasses>())
+    dialect->addInterfaces<TermClasses>();
+  return *dialect->getRegisteredInterface<TermClasses>();
+}
+
+void TermClasses::add(std::unique_ptr<TermClass> termClass, unsigned order) {
+  classes.emplace(order, std::move(termClass));
+}
+
+void TermClasses::forEach(llvm::function_ref<bool(const TermClass &)> visit) const {
+  for (const auto &entry : classes)
+    if (visit(*entry.second))
       return;
+  visit(materialised);
+}
+
+void skewer::forEachTermClass(mlir::MLIRContext *context, llvm::function_ref<bool(const TermClass &)> visit) {
+  static const TermClasses builtin(nullptr);
+  auto *dialect = context ? context->getLoadedDialect<AttnDialect>() : nullptr;
+  const TermClasses *own = dialect ? dialect->getRegisteredInterface<TermClasses>() : nullptr;
+  (own ? own : &builtin)->forEach(visit);
 }
 
 TermView skewer::viewOf(TermOp op, const ScoreSpace &space) {
@@ -64,6 +59,8 @@ TermView skewer::viewOf(TermOp op, const ScoreSpace &space) {
   view.space = &space;
   if (op.getValue())
     view.value = parse(std::string_view(*op.getValue()));
+  view.application = applicationOf(op);
+  view.context = op.getContext();
   view.scale = op.getScale().convertToDouble();
   view.valueSide = op.isValueSide();
   for (mlir::Value input : op.getInputs())
@@ -73,8 +70,10 @@ TermView skewer::viewOf(TermOp op, const ScoreSpace &space) {
 
 const TermClass &skewer::classify(const TermView &view, const ScoreSpace &space, TermAnalysis &analysis) {
   const TermClass *found = nullptr;
-  forEachTermClass([&](const TermClass &termClass) {
-    auto matched = termClass.isOf(view.valueSide) ? termClass.match(view, space) : std::nullopt;
+  forEachTermClass(view.context, [&](const TermClass &termClass) {
+    bool asked = &termClass == &materialised || (termClass.isOf(view.valueSide) &&
+                                                 termClass.isOfFunctions() == view.application.has_value());
+    auto matched = asked ? termClass.match(view, space) : std::nullopt;
     if (!matched)
       return false;
     analysis = std::move(*matched);

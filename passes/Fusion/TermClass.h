@@ -1,10 +1,15 @@
 // The classes of terms, of the score and of the values: what an index expression's dependence on query and key lets
 // code generation do.
 //
-// A class is derived from a term's subscripts each time it is asked for and is never stored. The registry holds the
-// classes in a stated order, and the first that matches wins; plugins register more through the same function.
+// A class is derived from a term's subscripts each time it is asked for and is never stored. The registry, which each
+// context's attn dialect holds, has the classes in a stated order, and the first that matches wins. Plugins add theirs
+// as the built-in ones are added, in a DialectExtension:
+//
+//   registry->addExtension(+[](mlir::MLIRContext *, skewer::attn::AttnDialect *dialect) {
+//     skewer::TermClasses::of(dialect).add(std::make_unique<MyClass>(), 50);
+//   });
 #pragma once
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/ElementFunction.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <memory>
 
@@ -22,12 +27,14 @@ enum class TermKind {
   QueryOnly,      // depends on the query, not on the key: softmax is invariant to it
   ScalarOffset,   // T[h, f(j - i)]: nothing contracted, one operand; also products of per-axis offsets
   PerToken,       // q_i·E[seg[b, i] != seg[b, j]], T[bucket[b, i, j], h]: rows picked by run-time index operands
+  PositionFunction, // q_i·R[f(i, j)], k_j·R[f(i, j)], T[f(i, j)]: picked from a table by any function of positions
   Position,       // no operands: scale × a function of positions
   ValueOfKey,     // Σ p·V2[j]: added to the values
   ValueOffset,    // Σ p·RV[±(j - i) + c], the query and the key each being a single axis; a guard may be a window
   AxisValueOffset, // Σ p·RV[±(jy - iy) + c] on one axis of a product
   ValueFunction,   // Σ p·RV[f(j - i)]: clamped or bucketed offsets of one pair of axes
   Materialised,    // anything else
+  Function,        // a plugin's function of elements and positions
   Custom
 };
 
@@ -37,9 +44,11 @@ struct TermView {
   attn::ResolvedEinsum resolved;
   const attn::ScoreSpace *space = nullptr;
   std::optional<subscript::Expr> value; // `times`: an extra factor, a function of positions
+  std::optional<attn::Application> application; // `apply`: a plugin's function
   double scale = 1;
   std::vector<std::vector<int64_t>> shapes; // of each operand
   bool valueSide = false;                   // added to the values, not to the score
+  mlir::MLIRContext *context = nullptr;     // whose classes are asked; null: the built-in ones
 };
 
 /// A factor of an operand that is the row of a table: f(difference) for one query axis and one key axis.
@@ -77,17 +86,36 @@ public:
   virtual llvm::StringRef name() const = 0;
   /// Whether the class is about terms of the values, or of the score; only such terms are asked for.
   virtual bool isOf(bool valueSide) const { return !valueSide; }
+  /// Whether the class is about terms that apply a plugin's function, or about those that do not.
+  virtual bool isOfFunctions() const { return false; }
   /// The analysis if the term is of this class; `className` and `guarded` are filled in by `analyse`.
   virtual std::optional<TermAnalysis> match(const TermView &, const attn::ScoreSpace &) const = 0;
   /// One line for a reader: "offset jy - iy + 13 on axis y of 14 of 27 rows, query side".
   virtual std::string describe(const TermView &, const TermAnalysis &) const = 0;
+  /// Useful floating-point operations of the term over `pairs` visible pairs of one leading index, of a class that a
+  /// plugin brings; `bench` counts them.
+  virtual double flops(const TermView &, const TermAnalysis &, double pairs) const { return 0; }
 };
 
-/// Where a class stands: lower comes first. The built-in classes stand at 100, 200, …; `materialised` matches all and
-/// stands last whatever the order says.
-void registerTermClass(std::unique_ptr<TermClass>, unsigned order);
-/// Calls `visit` for each class in order until it returns true.
-void forEachTermClass(llvm::function_ref<bool(const TermClass &)> visit);
+/// The classes of one context, held by its attn dialect.
+class TermClasses : public mlir::DialectInterface::Base<TermClasses> {
+public:
+  /// With the built-in classes.
+  explicit TermClasses(mlir::Dialect *dialect);
+  /// The dialect's; made where there are none yet. Only for extensions, which run while the dialect is loaded.
+  static TermClasses &of(attn::AttnDialect *);
+  /// Where a class stands: lower comes first, equal orders stand as added. The built-in classes stand at 100, 200, …;
+  /// `materialised` matches all and stands last whatever the order says.
+  void add(std::unique_ptr<TermClass>, unsigned order);
+  /// Calls `visit` for each class in order until it returns true.
+  void forEach(llvm::function_ref<bool(const TermClass &)> visit) const;
+
+private:
+  std::multimap<unsigned, std::unique_ptr<TermClass>> classes;
+};
+
+/// The context's classes; the built-in ones where nothing was added to it, or without a context.
+void forEachTermClass(mlir::MLIRContext *, llvm::function_ref<bool(const TermClass &)> visit);
 
 /// A term's view; `space` must outlive it.
 TermView viewOf(attn::TermOp, const attn::ScoreSpace &space);

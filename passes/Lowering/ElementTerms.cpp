@@ -42,15 +42,21 @@ Value CpuKernel::element(const OtherTerm &term, std::map<std::string, Value> at)
     }
     Value product = b.constantScalar(1);
     for (unsigned place = 0; place < term.arguments.size(); ++place)
-      if (!term.isGate(place))
+      if (!term.isGate(place) && !term.isArgument(place))
         product = b.mulf(product, b.scalar(arguments[term.arguments[place]], indexOf(term.offsets[place], at)));
     return b.addf(sum, product);
   };
   Value sum = contract(0, b.constantScalar(0));
-  if (term.value) {
-    Value number = indexOf(*term.value, at);
-    Value wide = arith::IndexCastOp::create(b.builder, b.builder.getI64Type(), number);
-    sum = b.mulf(sum, arith::SIToFPOp::create(b.builder, b.f32, wide));
+  if (term.value)
+    sum = b.mulf(sum, b.number(indexOf(*term.value, at)));
+  if (term.application) {
+    SmallVector<Value> numbers;
+    for (const attn::Application::Argument &argument : term.application->arguments)
+      numbers.push_back(argument.operand >= 0
+                            ? b.scalar(this->arguments[term.arguments[argument.operand]],
+                                       indexOf(term.offsets[argument.operand], at))
+                            : b.number(indexOf(argument.position, at)));
+    sum = b.mulf(sum, term.application->function->emit(b.builder, b.builder.getLoc(), numbers));
   }
   return b.mulf(sum, b.constantScalar(term.scale * kLog2e));
 }

@@ -35,6 +35,9 @@ void CpuKernel::planPrepared() {
     for (const auto &expression : {term.value, term.guard})
       if (expression)
         expressions.push_back(*expression);
+    if (term.application)
+      for (const attn::Application::Argument &argument : term.application->arguments)
+        expressions.push_back(argument.position);
     PreparedBias &bias = place(term.bias, expressions, !term.gates.empty(), false);
     bias.terms.push_back(number);
     if (!term.gates.empty())

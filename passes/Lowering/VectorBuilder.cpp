@@ -106,6 +106,9 @@ Value VectorBuilder::constant(float value) {
 Value VectorBuilder::constantScalar(float value) {
   return arith::ConstantOp::create(builder, builder.getF32FloatAttr(value));
 }
+Value VectorBuilder::number(Value index) {
+  return arith::SIToFPOp::create(builder, f32, arith::IndexCastOp::create(builder, builder.getI64Type(), index));
+}
 Value VectorBuilder::broadcast(Value x) { return vector::BroadcastOp::create(builder, vector, x); }
 Value VectorBuilder::addf(Value x, Value y) { return arith::AddFOp::create(builder, x, y, contract); }
 Value VectorBuilder::subf(Value x, Value y) { return arith::SubFOp::create(builder, x, y, contract); }

@@ -60,6 +60,7 @@ public:
   // Floats, scalar or vector alike. Nothing here assumes that inputs are finite: NaN must come through.
   mlir::Value constant(float value);       // vector
   mlir::Value constantScalar(float value); // scalar
+  mlir::Value number(mlir::Value index);   // scalar
   mlir::Value broadcast(mlir::Value scalar);
   mlir::Value addf(mlir::Value, mlir::Value);
   mlir::Value subf(mlir::Value, mlir::Value);

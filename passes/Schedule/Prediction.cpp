@@ -167,6 +167,8 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const Blocking &b
     double steps = 1;
     for (const std::string &axis : term.einsum.contracted)
       steps *= static_cast<double>(term.einsum.sizes.at(axis));
+    if (term.application)
+      work.cycles += elements * term.application->function->flops();
     work.cycles += elements * (kElementCycles + (term.einsum.contracted.empty() ? 0 : kStepCycles * steps));
   }
   if (llvm::any_of(shape.masks, [](const MaskPart &part) { return part.kind == BiasKind::Element; }))

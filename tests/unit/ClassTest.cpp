@@ -101,7 +101,8 @@ TEST_F(Classes, FunctionsOfTheOffset) {
   EXPECT_EQ(a.kind, TermKind::OffsetFunction);
   EXPECT_EQ(a.rowDimension, 0);
   a = analysisOf("\"b h i d, (min(j + i, 5)) d\"(%a, %b) scale 1.0", kQuery + ", tensor<6x8xf32>", false);
-  EXPECT_EQ(a.kind, TermKind::Materialised) << "i + j is no offset";
+  EXPECT_EQ(a.kind, TermKind::PositionFunction) << "i + j is no offset";
+  EXPECT_EQ(a.className, "row picked by positions");
 }
 
 TEST_F(Classes, Scalars) {
@@ -131,14 +132,14 @@ public:
 };
 
 TEST_F(Classes, TheFirstMatchInOrderWins) {
-  registerTermClass(std::make_unique<NothingButBatches>(), 50);
+  TermClasses::of(context.getOrLoadDialect<AttnDialect>()).add(std::make_unique<NothingButBatches>(), 50);
   auto a = analysisOf("\"b h i d, b h j d\"(%a, %b) scale 42.0", kQuery + ", " + kQuery, false);
   EXPECT_EQ(a.kind, TermKind::Custom);
   EXPECT_EQ(a.className, "batches");
   a = analysisOf("\"b h i d, b h j d\"(%a, %b) scale 1.0", kQuery + ", " + kQuery, false);
   EXPECT_EQ(a.className, "content");
   std::vector<std::string> names;
-  forEachTermClass([&](const TermClass &termClass) {
+  forEachTermClass(&context, [&](const TermClass &termClass) {
     names.push_back(termClass.name().str());
     return false;
   });

@@ -10,6 +10,7 @@ skewer_add_library(TARGET
   [TARGETS name]            the processor to make code for; default: host, the machine that builds
   [KERNELS name …]          the spec's kernels; default: read from its text
   [EMIT kind …]             further files, as `skewer compile --emit`
+  [PLUGINS plugin …]        plugins that the spec needs: targets of skewer_add_plugin(), or files
   [HEADER variable])        set to the list of the kernels' headers
 
 A static library TARGET with every kernel of the spec, its headers' folder and libm. Rebuilt when the spec, the schemes it
@@ -17,7 +18,7 @@ uses or the compiler change. Uses the compiler of the package, or of SKEWER_EXEC
 compiler, when cross-compiling; TARGETS must then name the processor).
 ]]
 function(skewer_add_library target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "SPEC;HEADER" "PARAMS;TARGETS;KERNELS;EMIT")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "SPEC;HEADER" "PARAMS;TARGETS;KERNELS;EMIT;PLUGINS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "skewer_add_library(${target}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -63,6 +64,16 @@ function(skewer_add_library target)
     list(JOIN ARG_EMIT "," kinds)
     list(APPEND options --emit=${kinds})
   endif()
+  set(plugins "")
+  foreach(plugin IN LISTS ARG_PLUGINS)
+    if(TARGET ${plugin})
+      set(plugin $<TARGET_FILE:${plugin}>)
+    else()
+      cmake_path(ABSOLUTE_PATH plugin BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+    endif()
+    list(APPEND options --load-dialect-plugin=${plugin})
+    list(APPEND plugins ${plugin})
+  endforeach()
   if(SKEWER_EXECUTABLE)
     set(compiler ${SKEWER_EXECUTABLE})
     set(compiler_file ${SKEWER_EXECUTABLE})
@@ -73,7 +84,7 @@ function(skewer_add_library target)
   add_custom_command(
     OUTPUT ${objects} ${headers} ${others}
     COMMAND ${compiler} compile ${spec} ${options} --target=${ARG_TARGETS} -o ${folder} --depfile=${folder}/${target}.d
-    DEPENDS ${spec} ${compiler_file}
+    DEPENDS ${spec} ${compiler_file} ${plugins}
     DEPFILE ${folder}/${target}.d
     COMMENT "Compiling the kernels of ${target} for ${ARG_TARGETS}"
     VERBATIM)

@@ -10,6 +10,8 @@ include(SkewerAddLibrary) # for the examples
 # The shared MLIR and LLVM need not be where the loader looks by itself.
 set_target_properties(skewer PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS skewer EXPORT SkewerTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT skewer)
+set_target_properties(skewer-opt PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS skewer-opt RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT skewer)
 install(EXPORT SkewerTargets NAMESPACE Skewer:: DESTINATION ${skewer_package_install} COMPONENT skewer)
 export(EXPORT SkewerTargets NAMESPACE Skewer:: FILE ${skewer_package}/SkewerTargets.cmake)
 
@@ -20,3 +22,24 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/SkewerAddLibrary.cmake ${skewer_package
 install(FILES ${skewer_package}/SkewerConfig.cmake ${skewer_package}/SkewerConfigVersion.cmake
               ${skewer_package}/SkewerAddLibrary.cmake
         DESTINATION ${skewer_package_install} COMPONENT skewer)
+
+# Plugins: the headers that a plugin's source includes. In the build tree they stand in two folders.
+file(WRITE ${skewer_package}/SkewerHeaders.cmake
+     "set(SKEWER_INCLUDE_DIRS \"${CMAKE_SOURCE_DIR}\" \"${CMAKE_BINARY_DIR}\")\n")
+file(WRITE ${CMAKE_BINARY_DIR}/cmake/SkewerHeaders.install.cmake
+     "set(SKEWER_INCLUDE_DIRS \"\${PACKAGE_PREFIX_DIR}/${CMAKE_INSTALL_INCLUDEDIR}/skewer\")\n")
+install(FILES ${CMAKE_BINARY_DIR}/cmake/SkewerHeaders.install.cmake RENAME SkewerHeaders.cmake
+        DESTINATION ${skewer_package_install} COMPONENT skewer)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/SkewerAddPlugin.cmake ${skewer_package}/SkewerAddPlugin.cmake COPYONLY)
+install(FILES ${skewer_package}/SkewerAddPlugin.cmake DESTINATION ${skewer_package_install} COMPONENT skewer)
+foreach(header dialect/Subscript/Analysis.h dialect/Subscript/Einsum.h dialect/Subscript/Expr.h dialect/IR/Attn.h
+               dialect/IR/ElementFunction.h passes/Fusion/Summands.h passes/Fusion/TermClass.h passes/Fusion/TermReader.h
+               tools/plugins/Plugin.h)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skewer/${folder} COMPONENT skewer)
+endforeach()
+foreach(header dialect/IR/AttnDialect.h.inc dialect/IR/AttnInterfaces.h.inc dialect/IR/AttnAttributes.h.inc
+               dialect/IR/AttnOps.h.inc tools/plugins/Version.h)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${CMAKE_BINARY_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skewer/${folder} COMPONENT skewer)
+endforeach()

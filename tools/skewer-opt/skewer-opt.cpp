@@ -5,11 +5,19 @@
 #include "mlir/InitAllPasses.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "tools/plugins/PluginFile.h"
+#include "llvm/Support/raw_ostream.h"
 #ifdef SKEWER_HAS_PASSES
 #include "passes/Pipelines.h"
 #endif
 
 int main(int argc, char **argv) {
+  // MLIR loads what it is told to load and goes on without what does not fit.
+  for (const auto &[path, entry] : skewer::pluginsOnCommandLine(argc, argv))
+    if (llvm::Error error = skewer::checkPlugin(path, entry)) {
+      llvm::errs() << "skewer-opt: error: " << llvm::toString(std::move(error)) << "\n";
+      return 1;
+    }
   mlir::registerAllPasses();
 #ifdef SKEWER_HAS_PASSES
   skewer::registerSkewerPasses();

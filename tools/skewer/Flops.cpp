@@ -75,7 +75,12 @@ double visiblePairs(AttentionOp attention) {
   return pairs;
 }
 
-double usefulFlops(const TermAnalysis &term, const ScoreSpace &space, double pairs) {
+double usefulFlops(TermOp op, const ScoreSpace &space, double pairs) {
+  TermAnalysis term;
+  TermView view = viewOf(op, space);
+  const TermClass &termClass = classify(view, space, term);
+  if (view.application || term.kind == TermKind::Custom)
+    return termClass.flops(view, term, pairs);
   bool whole = space.query.size() == 1 && space.key.size() == 1;
   bool counts = (term.kind == TermKind::Content && term.query >= 0 && term.queryLeading == term.otherLeading) ||
                 (term.kind == TermKind::OffsetQuery && whole && !term.guarded);
@@ -100,7 +105,7 @@ double usefulFlops(func::FuncOp function, const Sizes &sizes) {
           for (auto [operand, dimensions] : llvm::zip(term.getInputs(), spec->operands))
             fillRunTime(dimensions, operand, function, sizes, filled);
       double pairs = visiblePairs(attention), one = valueFlops(attention, pairs);
-      attention.getScore().walk([&](TermOp term) { one += usefulFlops(analyse(term, space), space, pairs); });
+      attention.getScore().walk([&](TermOp term) { one += usefulFlops(term, space, pairs); });
       total += one * product(space.leading, filled);
     } else if (auto einsum = dyn_cast<EinsumOp>(op)) {
       ResolvedEinsum resolved = resolve(einsum);

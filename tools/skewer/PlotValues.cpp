@@ -1,5 +1,6 @@
 // A copy of the function that returns the value in question is given to the reference's interpreter.
 #include "tools/skewer/PlotValues.h"
+#include "dialect/IR/ElementFunction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -11,7 +12,8 @@ using namespace skewer::subscript;
 namespace skewer::driver {
 namespace {
 
-/// The einsum "… -> leading (iy ix) (jy jx)" of a term's operands.
+/// The einsum "… -> leading (iy ix) (jy jx)" of a term's operands; where a plugin's function takes some of them, of the
+/// others and its values.
 Value contractionOf(TermOp term) {
   auto attention = term->getParentOfType<AttentionOp>();
   ScoreSpace space = scoreSpace(attention);
@@ -20,7 +22,14 @@ Value contractionOf(TermOp term) {
   for (const std::vector<Expr> &operand : resolved.subscripts)
     for (const Expr &subscript : operand)
       used.merge(symbolsOf(subscript));
-  Einsum spec = resolved.spec;
+  auto application = applicationOf(term);
+  Einsum spec;
+  for (size_t k = 0; k < term.getInputs().size(); ++k)
+    if (!application || !application->takes(k))
+      spec.operands.push_back(resolved.spec.operands[k]);
+  if (application)
+    for (const Application::Argument &argument : application->arguments)
+      used.merge(symbolsOf(argument.position));
   spec.result.emplace();
   SmallVector<int64_t> shape;
   AxisSizes given;
@@ -55,11 +64,35 @@ Value contractionOf(TermOp term) {
     if (auto parsed = predicate ? parse(std::string_view(*predicate)) : std::nullopt)
       guard = logicalAnd(guard, *parsed);
   auto type = RankedTensorType::get(shape, builder.getF32Type());
-  auto einsum = EinsumOp::create(
-      builder, term.getLoc(), type, builder.getStringAttr(print(spec)), sizesTo(builder.getContext(), given),
-      guard.isConstant(1) ? StringAttr() : builder.getStringAttr(print(guard)), term.getInputs());
-  bindIndices(einsum);
-  return einsum.getResult();
+  auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
+  auto einsumOf = [&](const Einsum &of, ValueRange operands) -> Value {
+    auto einsum = EinsumOp::create(builder, term.getLoc(), type, text(print(of)), sizesTo(builder.getContext(), given),
+                                   guard.isConstant(1) ? StringAttr() : text(print(guard)), operands);
+    bindIndices(einsum);
+    return einsum.getResult();
+  };
+  SmallVector<Value> factors, arguments;
+  for (auto [k, input] : llvm::enumerate(term.getInputs()))
+    if (!application || !application->takes(k))
+      factors.push_back(input);
+  if (!application)
+    return einsumOf(spec, factors);
+  for (const Application::Argument &argument : application->arguments) {
+    Einsum one;
+    one.result = spec.result;
+    if (argument.operand >= 0) {
+      one.operands = {resolved.spec.operands[argument.operand]};
+      arguments.push_back(einsumOf(one, term.getInputs()[argument.operand]));
+      continue;
+    }
+    auto position = PositionOp::create(builder, term.getLoc(), type, text(print(*spec.result)),
+                                       text(print(argument.position)), sizesTo(builder.getContext(), given));
+    bindIndices(position);
+    arguments.push_back(position);
+  }
+  factors.push_back(ApplyOp::create(builder, term.getLoc(), type, application->function->name(), arguments));
+  spec.operands.push_back(*spec.result);
+  return einsumOf(spec, factors);
 }
 
 } // namespace

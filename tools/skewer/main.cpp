@@ -1,11 +1,29 @@
 // skewer: compiles attention layers with positions to kernels; runs, times and explains them.
+#include "tools/plugins/PluginFile.h"
 #include "tools/skewer/Commands.h"
+#include "tools/skewer/Session/Compilation.h"
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
 
 using namespace skewer::driver;
 
+/// False after an error.
+static bool loadPlugins(const Options &options) {
+  auto load = [](const std::vector<std::string> &paths, llvm::Error (*one)(const std::string &)) {
+    for (const std::string &path : paths)
+      if (llvm::Error error = one(path)) {
+        llvm::errs() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+        return false;
+      }
+    return true;
+  };
+  return load(options.dialectPlugins, skewer::loadDialectPlugin) && load(options.passPlugins, skewer::loadPassPlugin) &&
+         useOwnPasses(options.passes);
+}
+
 static int dispatch(const Options &options) {
+  if (!loadPlugins(options))
+    return kWrong;
   switch (options.command) {
   case Command::Compile:
     return compile(options);

@@ -66,6 +66,8 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> cloneEinsum(const Kernel &);
   /// Level 1 or 3 to 4, with the plan.
   std::optional<Lowered> lower(mlir::OwningOpRef<mlir::ModuleOp>, const std::string &name);
+  /// Level 2 or 3 to the NVVM dialect, for a tile of so many queries and keys; the module that is given stays.
+  mlir::OwningOpRef<mlir::ModuleOp> lowerForGpu(mlir::ModuleOp, const std::string &name, int64_t rows, int64_t keys);
   /// Level 4 to an optimised LLVM module. `llvmText`, if given, receives its text.
   std::unique_ptr<llvm::Module> toLlvm(Lowered &, llvm::LLVMContext &, std::string *llvmText = nullptr);
 
@@ -87,6 +89,9 @@ private:
   llvm::SourceMgr sources;
   std::unique_ptr<mlir::MLIRContext> mlirContext;
 };
+
+/// Passes that every kernel's `schedule` begins with, in MLIR's textual form. False after an error.
+bool useOwnPasses(const std::string &pipeline);
 
 /// Line and column of the text that said an operation, from 1; 0 where unknown.
 std::pair<unsigned, unsigned> lineOf(mlir::Location);

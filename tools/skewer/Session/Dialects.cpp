@@ -1,5 +1,6 @@
 // Registration of dialects and of the interfaces that the generic path's bufferization uses.
 #include "tools/skewer/Session/Dialects.h"
+#include "tools/plugins/PluginFile.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -38,4 +39,5 @@ void skewer::driver::registerDialects(DialectRegistry &registry) {
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  registerPlugins(registry);
 }

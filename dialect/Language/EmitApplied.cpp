@@ -1,0 +1,59 @@
+// Calls of functions that plugins bring: the arguments are brought to one shape, as those of arithmetic are.
+#include "dialect/Language/Emitter.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+
+Value Emitter::emitApplied(const Node &node, const attn::ElementFunction &function) {
+  size_t wanted = function.arguments().size();
+  if (!checkArguments(node, wanted, wanted, {}, attn::signatureOf(function)))
+    return {};
+  std::vector<Value> arguments;
+  Value joined; // of the shape that all of them have in the end
+  bool tensors = false;
+  for (const NodePtr &operand : node.operands) {
+    Value value = evaluate(*operand);
+    if (!value.good())
+      return {};
+    if (!isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
+      return error(operand->text, "'" + node.name.str() + "' takes numbers, positions and tensors, found " +
+                                      describe(value));
+    value = widen(*operand, toTensor(*operand, value));
+    if (!value.good())
+      return {};
+    if (value.is(ValueKind::Tensor)) {
+      Value copy = value;
+      if (tensors && !align(node, joined, copy))
+        return {};
+      joined = tensors ? joined : value;
+      tensors = true;
+    }
+    arguments.push_back(std::move(value));
+  }
+  if (!tensors) {
+    SmallVector<double> numbers;
+    for (const Value &argument : arguments)
+      numbers.push_back(argument.number);
+    double result = function.evaluate(numbers);
+    return std::isfinite(result) ? Value::real(result) : error(node.text, "the result is not a finite number");
+  }
+  SmallVector<mlir::Value> inputs;
+  for (Value &argument : arguments) {
+    if (argument.is(ValueKind::Number)) {
+      inputs.push_back(splat(node, argument.number, joined.dimensions));
+      continue;
+    }
+    Value shape = joined; // as wide as all of them already: only the argument changes
+    if (!align(node, argument, shape))
+      return {};
+    inputs.push_back(argument.tensor);
+  }
+  joined.tensor = attn::ApplyOp::create(builder, location(node), typeOf(joined.dimensions, builder.getF32Type()),
+                                        function.name(), inputs);
+  return joined;
+}
+
+} // namespace skewer::language

@@ -1,0 +1,71 @@
+// A plugin: the function periodic(frequency, offset) = cos(frequency · offset), whose frequency a model learns for each
+// head, and a term class for scores that have it.
+//
+// A score with a bias `a[h] * cos(w[h] * (i - j))` follows a season in a time series: tokens a period apart attend to each
+// other. Frequencies are known at run time only, so no table of integers holds the offsets' values.
+#include "tools/plugins/Plugin.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace skewer;
+
+namespace {
+
+class Periodic : public attn::ElementFunction {
+public:
+  llvm::StringRef name() const override { return "periodic"; }
+  llvm::ArrayRef<llvm::StringLiteral> arguments() const override {
+    static constexpr llvm::StringLiteral names[] = {"frequency", "offset"};
+    return names;
+  }
+  /// What it means, in double precision: the reference judges every kernel by this.
+  double evaluate(llvm::ArrayRef<double> x) const override { return std::cos(x[0] * x[1]); }
+  /// What a kernel computes, in f32.
+  mlir::Value emit(mlir::OpBuilder &builder, mlir::Location location, mlir::ValueRange x) const override {
+    mlir::Value angle = mlir::arith::MulFOp::create(builder, location, x[0], x[1]);
+    return mlir::math::CosOp::create(builder, location, angle);
+  }
+  /// A multiplication, and about 20 operations for a cosine.
+  double flops() const override { return 21; }
+};
+
+/// Says what is known of the term: the function is even, and of the offset.
+class PeriodicBias : public TermClass {
+public:
+  llvm::StringRef name() const override { return "periodic bias"; }
+  bool isOfFunctions() const override { return true; }
+
+  std::optional<TermAnalysis> match(const TermView &view, const attn::ScoreSpace &space) const override {
+    if (view.application->function->name() != "periodic" || space.query.size() != 1 || space.key.size() != 1)
+      return std::nullopt;
+    const attn::Application::Argument &offset = view.application->arguments[1];
+    subscript::Expr query = subscript::Expr::symbol(space.query[0]), key = subscript::Expr::symbol(space.key[0]);
+    bool ofOffset = offset.operand < 0 && (offset.position == query - key || offset.position == key - query);
+    if (!ofOffset)
+      return std::nullopt;
+    TermAnalysis analysis;
+    analysis.kind = TermKind::Custom;
+    analysis.queryExtent = space.queries();
+    analysis.keyExtent = space.keys();
+    return analysis;
+  }
+
+  std::string describe(const TermView &, const TermAnalysis &analysis) const override {
+    return "a cosine of the offset: one line of " + std::to_string(analysis.queryExtent + analysis.keyExtent - 1) +
+           " numbers a head";
+  }
+  /// One addition for each pair; the cosines are of the line, not of the pairs.
+  double flops(const TermView &, const TermAnalysis &, double pairs) const override { return pairs; }
+};
+
+void add(mlir::DialectRegistry *registry) {
+  registry->addExtension(+[](mlir::MLIRContext *, attn::AttnDialect *dialect) {
+    attn::ElementFunctions::of(dialect).add(std::make_unique<Periodic>());
+    TermClasses::of(dialect).add(std::make_unique<PeriodicBias>(), 50);
+  });
+}
+
+} // namespace
+
+SKEWER_PLUGIN("periodic", add)
