@@ -20,7 +20,7 @@ struct LowerToGpu : skewer::impl::AttnLowerToGpuBase<LowerToGpu> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (rows % 16 || rows < 16 || rows > 256 || keys % 16 || keys < 16 || keys > 256) {
-      module.emitError() << "a tile of " << rows << " queries and " << keys
+      module.emitError() << "a tile of " << int64_t(rows) << " queries and " << int64_t(keys)
                          << " keys; expected multiples of 16 between 16 and 256";
       return signalPassFailure();
     }

@@ -1,6 +1,7 @@
 // `skewer compile`: object files, headers and manifests, whole or not at all.
 #include "codegen/ABI/Emit.h"
 #include "tools/skewer/Commands.h"
+#include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/Facts.h"
 #include "tools/skewer/Session/Compilation.h"
 #include "tools/skewer/Session/Targets.h"
@@ -19,6 +20,8 @@ namespace {
 struct Emitter {
   const Options &options;
   const Target &target;
+  const std::vector<gpu::GpuTarget> &gpus;
+  bool forProcessor = true;
   std::vector<OutputFile> files;
   std::set<std::string> names;
 
@@ -46,6 +49,13 @@ struct Emitter {
       add(kernel.name, ".fused.mlir", std::move(fused));
     if (wants("scheduled"))
       add(kernel.name, ".scheduled.mlir", Compilation::textOf(*scheduled));
+    if (!gpus.empty() && !compileForGpus(compilation, kernel, *scheduled, gpus, options,
+                                         [&](const std::string &suffix, std::string bytes) {
+                                           add(kernel.name, suffix.c_str(), std::move(bytes));
+                                         }))
+      return false;
+    if (!forProcessor)
+      return true;
     std::string details = manifestDetails(kernel, *scheduled);
     auto lowered = compilation.lower(std::move(scheduled), kernel.name);
     if (!lowered)
@@ -92,10 +102,15 @@ std::string escaped(llvm::StringRef path) {
 } // namespace
 
 int compile(const Options &options) {
-  std::optional<Target> target = targetNamed(options.target);
+  std::string processors = options.target;
+  auto gpus = takeGpuTargets(processors);
+  if (!gpus)
+    return kUsage;
+  bool forProcessor = gpus->empty() || !processors.empty();
+  std::optional<Target> target = targetNamed(forProcessor ? processors : "host");
   if (!target)
     return kUsage;
-  Emitter emitter{options, *target, {}, {}};
+  Emitter emitter{options, *target, *gpus, forProcessor, {}, {}};
   for (const std::string &spec : options.specs) {
     auto compilation = Compilation::create(spec, options.parameters, *target);
     if (!compilation)

@@ -1,0 +1,67 @@
+// `skewer compile` for NVIDIA GPUs.
+#include "tools/skewer/CompileGpu.h"
+#include "codegen/GPU/Build.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace skewer::driver {
+
+std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets) {
+  std::vector<gpu::GpuTarget> gpus;
+  std::string others;
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(targets).split(names, ',');
+  for (llvm::StringRef name : names) {
+    if (!gpu::isGpuName(name)) {
+      others += (others.empty() ? "" : ",") + name.str();
+      continue;
+    }
+    auto target = gpu::findGpuTarget(name);
+    if (!target) {
+      llvm::errs() << "skewer: error: --target: unknown GPU '" << name << "'; known:";
+      const char *separator = " ";
+      for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
+        llvm::errs() << separator << known.name, separator = ", ";
+      llvm::errs() << "\n";
+      return std::nullopt;
+    }
+    if (llvm::none_of(gpus, [&](const gpu::GpuTarget &other) { return other.name == target->name; }))
+      gpus.push_back(std::move(*target));
+  }
+  targets = others;
+  return gpus;
+}
+
+bool compileForGpus(Compilation &compilation, const Kernel &kernel, mlir::ModuleOp scheduled,
+                    const std::vector<gpu::GpuTarget> &targets, const Options &options, const AddFile &add) {
+  std::string ptxas;
+  if (!options.ptxOnly) {
+    auto found = gpu::findPtxas(options.cudaPath);
+    if (!found) {
+      llvm::errs() << "skewer: error: " << llvm::toString(found.takeError()) << "\n";
+      return false;
+    }
+    ptxas = std::move(*found);
+  }
+  std::vector<gpu::GpuCode> codes;
+  for (const gpu::GpuTarget &target : targets) {
+    auto code = gpu::buildFor(target, ptxas, [&](int64_t rows, int64_t keys) {
+      return compilation.lowerForGpu(scheduled, kernel.name, rows, keys);
+    });
+    if (!code)
+      return Compilation::report(kernel.name, code.takeError()), false;
+    if (!*code)
+      return false;
+    add("." + target.name + ".ptx", (*code)->ptx);
+    if (!(*code)->cubin.empty())
+      add("." + target.name + ".cubin", (*code)->cubin);
+    if (llvm::is_contained(options.emit, "llvm"))
+      add("." + target.name + ".nvvm.mlir", (*code)->nvvm);
+    codes.push_back(std::move(**code));
+  }
+  add(".gpu.h", gpu::gpuHeaderText(codes, compilation.hash(), SKEWER_VERSION));
+  add(".gpu.json", gpu::gpuManifestText(codes, compilation.hash(), SKEWER_VERSION));
+  return true;
+}
+
+} // namespace skewer::driver
