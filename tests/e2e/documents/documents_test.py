@@ -79,6 +79,17 @@ class DocumentsTest(unittest.TestCase):
     def test_the_integration_program_runs(self):
         self.check_program("docs/integration.md")
 
+    def test_the_specs_of_the_guides_compile(self):
+        guides = sorted(name for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md"))
+        specs = [(name, text) for name in guides for text in blocks(os.path.join("docs", name), "attn")]
+        self.assertGreaterEqual(len(specs), 1)
+        for name, text in specs:
+            with self.subTest(page=name), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "spec.attn")
+                with open(path, "w", encoding="utf-8") as stream:
+                    stream.write(text)
+                self.run_command(SKEWER, "compile", path, "-o", folder)
+
     def test_the_readme_schemes_compile(self):
         schemes, = [text for text in blocks("README.md", "") if "scheme rel1d" in text]
         kernel = """
