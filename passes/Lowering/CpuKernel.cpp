@@ -118,9 +118,10 @@ static void emitPack(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
       Value local = b.sub(item, b.index(first));
       Value copy = b.divide(local, table.panels), panel = b.remainder(local, table.panels);
       kernel.enterCopy(term.tableAxes, copy);
-      kernel.packPanels(kernel.arguments[term.table], kernel.baseOf(term.tableBase), term.rowStride, term.depthStride,
-                        term.rows, term.depth, 0, term.sign < 0, table.factor, target,
-                        b.mul(copy, table.panels * stride), stride, panel);
+      packPanel(b,
+                {kernel.arguments[term.table], kernel.baseOf(term.tableBase), term.rowStride, term.depthStride,
+                 term.rows, term.depth, table.factor, term.sign < 0},
+                {target, b.mul(copy, table.panels * stride), stride}, panel);
     });
     first += items;
   }

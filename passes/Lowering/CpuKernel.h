@@ -19,6 +19,7 @@
 #include "passes/Lowering/AttentionShape.h"
 #include "passes/Lowering/EmitIndex.h"
 #include "passes/Lowering/LaneTerm.h"
+#include "passes/Lowering/Panels.h"
 #include "passes/Lowering/PhaseFunction.h"
 #include "passes/Lowering/RowPlan.h"
 #include "passes/Lowering/Summation.h"
@@ -127,10 +128,7 @@ struct CpuKernel {
   mlir::Value axisOf(const MapAxis &, mlir::Value position);
 
   // One part each; see the file of that name.
-  void packPanels(mlir::Value source, mlir::Value sourceBase, int64_t rowStride, int64_t depthStride, int64_t rows,
-                  int64_t depth, int64_t depthOffset, bool reversed, double factor, mlir::Value target,
-                  mlir::Value targetBase, int64_t stride, mlir::Value panel, bool accumulate = false);
-  /// The same of keys that a walk says, computed where they have no memory.
+  /// Panels of keys that a walk says, computed where they have no memory.
   void packKeyPanels(const Walk &, int64_t depth, int64_t depthOffset, double factor, mlir::Value target,
                      int64_t stride, bool accumulate = false);
   void packKeys();
@@ -212,15 +210,6 @@ struct CpuKernel {
   void noteShift(mlir::Value row, mlir::Value shift);
   void rowBlockBody(mlir::Value firstRow, mlir::Value rows);
 
-  /// accumulators[r][v] += Σ_k rows[r][k] · panels[k][v]: the register tile everything is made of.
-  llvm::SmallVector<mlir::Value> multiply(int64_t tileRows, int64_t vectors, int64_t depth,
-                                          llvm::SmallVector<mlir::Value> accumulators, mlir::Value rowsBuffer,
-                                          mlir::Value rowsBase, int64_t rowStride, mlir::Value panels,
-                                          mlir::Value panelBase, int64_t panelStride);
-  /// The same from zero, stored at target[at + r*targetStride + v*lanes]; `chunk` steps are summed up by themselves.
-  void multiplyInto(int64_t tileRows, int64_t vectors, int64_t depth, int64_t chunk, mlir::Value rowsBuffer,
-                    mlir::Value rowsBase, int64_t rowStride, mlir::Value panels, mlir::Value panelBase,
-                    int64_t panelStride, mlir::Value target, mlir::Value at, int64_t targetStride);
   /// The keys of a row group that may be visible, within [low, high).
   std::pair<mlir::Value, mlir::Value> liveKeys(mlir::Value firstRow, int64_t rows, mlir::Value low, mlir::Value high);
 };

@@ -18,8 +18,7 @@ static bool isArithmetic(Operation *op) {
           isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
 }
 
-/// The symbol of a run-time size inside subscripts that were composed of several maps'.
-static std::string symbolOf(const Extent &extent) { return "extent of " + extent.name; }
+std::string generic::symbolOf(const Extent &extent) { return "extent of " + extent.name; }
 
 std::optional<subscript::Substitution> Kernel::axesAt(const subscript::Dimensions &dimensions,
                                                       const subscript::AxisSizes &sizes, const Point &point) {

@@ -58,7 +58,13 @@ bool Kernel::emit() {
 
   for (auto [number, result] : llvm::enumerate(block.getTerminator()->getOperands()))
     outputOf[memoryOf(result)] = number;
-  stages = stagesOf(source);
+  IsMatmul isMatmul = [&](attn::EinsumOp einsum) {
+    bool single = target && storage[einsum.getResult()].element.isF32();
+    for (Value input : einsum.getInputs())
+      single &= storage[input].element.isF32() && !storage[input].masked && !storage[input].number;
+    return single && matmulOf(einsum);
+  };
+  stages = stagesOf(source, isMatmul);
   for (const Stage &stage : stages) {
     for (Value made : resultsOf(stage))
       stored.insert(made);
@@ -72,14 +78,13 @@ bool Kernel::emit() {
           b, *fusedShape(attention, reason), cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), computed);
     }
   }
-  for (const Stage &stage : stages)
-    if (auto einsum = stage.result.getDefiningOp<attn::EinsumOp>(); einsum && target) {
-      bool single = storage[stage.result].element.isF32();
-      for (Value input : einsum.getInputs())
-        single &= storage[input].element.isF32() && !storage[input].masked && !storage[input].number;
-      if (auto matmul = single ? matmulOf(einsum) : std::nullopt)
-        matmuls[einsum] = std::make_unique<MatmulPlan>(std::move(*matmul), *target);
-    }
+  for (const Stage &stage : stages) {
+    auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker());
+    if (einsum && isMatmul(einsum))
+      matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), *target);
+    if (stage.product)
+      stored.insert(stage.product->getResult(0)); // a tile at a time
+  }
   if (!planBuffers())
     return false;
   for (const Stage &stage : stages) {
@@ -95,7 +100,7 @@ bool Kernel::emit() {
 }
 
 bool Kernel::emit(const Stage &stage) {
-  Operation *op = stage.result.getDefiningOp();
+  Operation *op = stage.maker();
   switch (stage.kind) {
   case StageKind::Attention:
     return emitFused(stage, cast<attn::AttentionOp>(op));

@@ -45,6 +45,9 @@ struct Axis {
 /// Values of axes (and `size_x` for the run-time size of axis x) while a loop's body is emitted.
 using Symbols = std::map<std::string, mlir::Value>;
 
+/// The symbol of a run-time size inside subscripts that were composed of several maps'.
+std::string symbolOf(const Extent &);
+
 /// One operand of a product.
 struct Factor {
   const Storage *storage;
@@ -138,7 +141,15 @@ private:
 
   //===- Matrix products (MatmulStage.cpp) ------------------------------------------===//
   void packColumns(MatmulPlan &, mlir::Value source);
-  void packRows(const MatmulPlan &, const Factor &rows, const std::map<std::string, Extent> &, Symbols,
+  struct MatmulRows {
+    mlir::Value tensor; // in memory, or computed as it is packed
+    const Storage *storage;
+    std::vector<subscript::Expr> subscripts;
+  };
+  /// Arithmetic behind a product, at one point of it, or at `kLanes` points along an axis. Null after a failure.
+  mlir::Value finished(const Stage &, const std::vector<subscript::Expr> &point, const Symbols &,
+                       const std::string &vectorAxis, mlir::Value product);
+  void packRows(const MatmulPlan &, const MatmulRows &rows, const std::map<std::string, Extent> &, Symbols,
                 mlir::Value target, mlir::Value base);
 
   //===- Element by element (GenericElementwise.cpp) --------------------------------===//

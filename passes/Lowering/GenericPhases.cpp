@@ -115,6 +115,8 @@ SmallVector<Value> Kernel::readsOf(const Stage &stage) {
   };
   Operation *op = stage.result.getDefiningOp();
   op->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), read); });
+  if (stage.product)
+    llvm::for_each(stage.product->getOperands(), read);
   for (Operation *folded : stage.folded)
     llvm::for_each(folded->getOperands(), read);
   return reads;

@@ -14,9 +14,10 @@ void CpuKernel::keyProducts(unsigned number, Value firstRow, Value endRow, Value
   Value panel = b.add(b.mul(vector, stride), plan.vectorOffset * lanes);
   Value copy = b.mul(copyOf(term.tableAxes), plan.copyFloats);
   b.loop(firstRow, endRow, tileRows, [&](Value row) {
-    multiplyInto(tileRows, vectors, term.depth, plan.chunk, plan.tableBuffer, b.add(copy, b.mul(row, term.depth)),
-                 term.depth, plan.vectorsBuffer, panel, stride, plan.productsBuffer,
-                 b.mul(b.sub(row, firstRow), plan.productStride), plan.productStride);
+    multiplyInto(b, tileRows, vectors, term.depth, plan.chunk,
+                 {plan.tableBuffer, b.add(copy, b.mul(row, term.depth)), term.depth},
+                 {plan.vectorsBuffer, panel, stride},
+                 {plan.productsBuffer, b.mul(b.sub(row, firstRow), plan.productStride), plan.productStride});
   });
 }
 

@@ -12,13 +12,14 @@ namespace skewer {
 } // namespace skewer
 
 namespace {
-/// What no attention of which fuses is left to `attn-to-linalg`.
+/// What has neither an attention that fuses nor a matrix product is left to `attn-to-linalg`.
 bool fuses(func::FuncOp function) {
   bool any = false;
   function.walk([&](attn::AttentionOp attention) {
     std::string reason;
     any |= fusedShape(attention, reason).has_value();
   });
+  function.walk([&](attn::EinsumOp einsum) { any |= matmulOf(einsum).has_value(); });
   return any;
 }
 

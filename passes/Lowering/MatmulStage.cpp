@@ -1,8 +1,10 @@
-// A matrix product as two phases: the columns' operand in panels, then row blocks by register tiles, with the parts of
-// the attention kernel (PackPanels.cpp, RegisterTile.cpp).
+// A matrix product as two phases: the columns' operand in panels, once a call, then row blocks by register tiles
+// (Panels.h).
 //
-// An item packs a block of rows, then takes a few panels at a time through all its row tiles: the panels stay in L2, a
-// tile's rows in L1, the accumulators in registers over the whole depth.
+// An item packs a block of rows, computing them on the way where they are arithmetic, then takes a few panels at a time
+// through all its row tiles: the panels stay in L2, where the next ones are fetched to meanwhile, a tile's rows in L1,
+// the accumulators in registers over the whole depth. Arithmetic behind the product is done to a tile of results before
+// it is stored.
 #include "passes/Lowering/GenericKernel.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -14,6 +16,7 @@ using subscript::Expr;
 /// Rows of an item, in tiles, where there are many: enough that packing them and fetching the panels is little beside
 /// the products, few enough that a product of a thousand rows gives work to many workers.
 static constexpr int64_t kTilesOfBlock = 6;
+static constexpr int64_t kLineFloats = 16; // of a line of the cache
 
 MatmulPlan::MatmulPlan(Matmul product, const Target &target) : matmul(std::move(product)), lanes(target.lanes) {
   // 8x3 is the best of the tiles that fit 32 registers over a long depth; 16 registers hold 4x3.
@@ -52,15 +55,14 @@ void decompose(VectorBuilder &b, Value position, const std::vector<std::string> 
 void Kernel::packColumns(MatmulPlan &product, Value source) {
   const Matmul &matmul = product.matmul;
   VectorBuilder v(b, product.lanes);
-  AttentionShape none;
-  CpuKernel parts(v, none);
-  parts.lanes = product.lanes;
   Value packed = v.view(phase.shared, address(product.packed), product.packedBytes / 4);
   int64_t whole = matmul.columns / product.lanes, last = matmul.columns % product.lanes;
   v.loop(phase.begin, phase.end, 1, [&](Value panel) {
     if (matmul.columnStride != 1)
-      return parts.packPanels(source, index(matmul.columnBase), matmul.columnStride, matmul.columnDepthStride,
-                              matmul.columns, matmul.depth, 0, false, 1, packed, index(0), product.panelStride, panel);
+      return packPanel(v,
+                       {source, index(matmul.columnBase), matmul.columnStride, matmul.columnDepthStride, matmul.columns,
+                        matmul.depth},
+                       {packed, index(0), product.panelStride}, panel);
     auto copy = [&](int64_t lanes) {
       v.loop(index(0), index(matmul.depth), 1, [&](Value step) {
         Value from =
@@ -74,11 +76,11 @@ void Kernel::packColumns(MatmulPlan &product, Value source) {
   plan.phases.back().items = {product.panels, 0, {}};
 }
 
-void Kernel::packRows(const MatmulPlan &product, const Factor &rows, const std::map<std::string, Extent> &extents,
+void Kernel::packRows(const MatmulPlan &product, const MatmulRows &rows, const std::map<std::string, Extent> &extents,
                       Symbols symbols, Value target, Value base) {
   const Matmul &matmul = product.matmul;
   VectorBuilder v(b, product.lanes);
-  const Value memory = rows.storage->memory;
+  const Value memory = isStored(rows.tensor) ? rows.storage->memory : Value();
   auto run = [&](Value from, Value to, int64_t length) {
     int64_t whole = llvm::alignDown(length, product.lanes);
     if (whole)
@@ -91,7 +93,7 @@ void Kernel::packRows(const MatmulPlan &product, const Factor &rows, const std::
   for (const std::vector<std::string> *axes : {&matmul.depthAxes, &matmul.columnAxes})
     for (const std::string &axis : *axes)
       symbols[axis] = index(0);
-  if (matmul.rowDepthStride == 1)
+  if (memory && matmul.rowDepthStride == 1)
     return run(position(*rows.storage, rows.subscripts, symbols), base, matmul.depth);
   // Not one run: the innermost axis at a time, if that is one.
   std::vector<Axis> axes;
@@ -104,6 +106,22 @@ void Kernel::packRows(const MatmulPlan &product, const Factor &rows, const std::
     return v.add(base, flat);
   };
   const Axis inner = axes.back();
+  if (!memory) {
+    Storage packed;
+    packed.memory = target;
+    packed.element = b.getF32Type();
+    bool vector = inner.extent.fixed % kLanes == 0 && vectorises(rows.tensor, rows.subscripts, inner.name);
+    return loops(ArrayRef<Axis>(axes).drop_back(), symbols, [&] {
+      loop(index(0), index(inner.extent.fixed), vector ? kLanes : 1, [&](Value at) {
+        symbols[inner.name] = at;
+        computed.clear();
+        if (Value x = element(rows.tensor, rows.subscripts, symbols, vector ? inner.name : ""))
+          store(x, packed, depthAt());
+        else
+          emissionFailure = "the rows of a matrix product cannot be computed";
+      });
+    });
+  }
   bool runs = step(*rows.storage, rows.subscripts, inner.name) == 1 && inner.extent.fixed % product.lanes == 0;
   loops(runs ? ArrayRef<Axis>(axes).drop_back() : ArrayRef<Axis>(axes), symbols, [&] {
     if (runs)
@@ -113,6 +131,16 @@ void Kernel::packRows(const MatmulPlan &product, const Factor &rows, const std::
       return run(from, depthAt(), inner.extent.fixed);
     v.storeScalar(v.scalar(memory, from), target, depthAt());
   });
+}
+
+Value Kernel::finished(const Stage &stage, const Point &point, const Symbols &symbols, const std::string &vectorAxis,
+                       Value product) {
+  computed.clear();
+  computed.push_back({stage.product->getResult(0), point, product});
+  Value value = produce(stage.result.getDefiningOp(), point, symbols, vectorAxis);
+  if (!value && emissionFailure.empty())
+    emissionFailure = "what follows a matrix product cannot be computed";
+  return value;
 }
 
 bool Kernel::emitMatmul(const Stage &stage, attn::EinsumOp op) {
@@ -128,11 +156,9 @@ bool Kernel::emitMatmul(const Stage &stage, attn::EinsumOp op) {
   beginPhase(stage, "matmul");
   plan.localBytes = std::max(plan.localBytes, product.localBytes);
   VectorBuilder v(b, product.lanes);
-  AttentionShape none;
-  CpuKernel parts(v, none);
-  parts.lanes = product.lanes;
-  Factor rows{&storage[op.getInputs()[matmul.rowsInput]], resolved.subscripts[matmul.rowsInput]};
-  const Storage &result = storage[op.getResult()];
+  Value rowsOperand = op.getInputs()[matmul.rowsInput];
+  MatmulRows rows{rowsOperand, &storage[rowsOperand], resolved.subscripts[matmul.rowsInput]};
+  const Storage &result = storage[stage.result];
   std::vector<Expr> subscripts;
   for (const subscript::Dimension &dimension : *resolved.spec.result)
     subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
@@ -157,13 +183,25 @@ bool Kernel::emitMatmul(const Stage &stage, attn::EinsumOp op) {
   // Vectors of the result are consecutive where the last column axis is the result's last and no vector crosses its
   // end.
   const std::string &lastColumn = matmul.columnAxes.back();
-  bool consecutive = step(result, subscripts, lastColumn) == 1 &&
-                     (matmul.columnAxes.size() == 1 || extents->at(lastColumn).fixed % product.lanes == 0);
+  bool isRun = step(result, subscripts, lastColumn) == 1;
+  auto fits = [&](int64_t lanes) {
+    return isRun && (matmul.columnAxes.size() == 1 || extents->at(lastColumn).fixed % lanes == 0);
+  };
+  bool consecutive = !stage.product && fits(product.lanes);
+  // What is computed on the way, in the rows or behind the product, is simplified within the axes' sizes.
+  domain.clear();
+  for (const auto &[axis, size] : *extents)
+    if (size.name.empty())
+      domain[axis] = {0, size.fixed - 1};
+  bool finishes = stage.product && fits(kLanes) && matmul.columns % kLanes == 0 &&
+                  vectorises(stage.result.getDefiningOp(), subscripts, lastColumn);
   int64_t partial = matmul.columns % product.lanes;
 
   v.loop(phase.begin, phase.end, 1, [&](Value item) {
     Symbols symbols;
     addRuntimeSizes(*extents, symbols);
+    for (const auto &[name, size] : sizes)
+      symbols[symbolOf({name, 1})] = size;
     Value rest = v.divide(item, product.blocks);
     for (size_t k = outer.size(); k-- > 0;) {
       Value size = extent(outer[k].extent);
@@ -189,7 +227,7 @@ bool Kernel::emitMatmul(const Stage &stage, attn::EinsumOp op) {
     });
 
     // The result's offset is the sum of what its row and its column say.
-    auto offsetOf = [&](const std::vector<std::string> &moving, Value at, bool isRow) {
+    auto offsetOf = [&](const std::vector<std::string> &moving, Value at, bool isRow) -> Value {
       Symbols own = symbols;
       if (!isRow)
         for (const Axis &axis : outer)
@@ -223,21 +261,43 @@ bool Kernel::emitMatmul(const Stage &stage, attn::EinsumOp op) {
       Value rowsHere = v.minimum(index(product.tileRows), v.sub(rowCount, firstOfTile));
       Value firstColumn = v.mul(panel, product.lanes);
       Value columnsHere = v.minimum(index(vectors * product.lanes), v.sub(index(matmul.columns), firstColumn));
+      Storage sumsOfTile;
+      sumsOfTile.memory = scratch;
+      sumsOfTile.element = b.getF32Type();
       v.loop(index(0), rowsHere, 1, [&](Value r) {
-        Value base = offsetOf(matmul.rowAxes, v.add(firstRow, v.add(firstOfTile, r)), true);
-        v.loop(index(0), columnsHere, 1, [&](Value column) {
-          Value at = offsetOf(matmul.columnAxes, v.add(firstColumn, column), false);
-          v.storeScalar(v.scalar(scratch, v.add(v.mul(r, vectors * product.lanes), column)), result.memory,
-                        v.add(base, at));
+        Value row = v.add(firstRow, v.add(firstOfTile, r)), base = offsetOf(matmul.rowAxes, row, true);
+        Symbols at = symbols;
+        decompose(v, row, matmul.rowAxes, *extents, at);
+        v.loop(index(0), columnsHere, finishes ? kLanes : 1, [&](Value column) {
+          Value position = v.add(firstColumn, column);
+          decompose(v, position, matmul.columnAxes, *extents, at);
+          Value x = load(sumsOfTile, v.add(v.mul(r, vectors * product.lanes), column), finishes);
+          if (stage.product)
+            x = finished(stage, subscripts, at, finishes ? lastColumn : "", x);
+          if (x)
+            store(x, result, v.add(base, offsetOf(matmul.columnAxes, position, false)));
         });
       });
     };
+    // The next panels are fetched to L2 while these are used: so many lines in each turn of the depth loop that the
+    // tiles of a block have asked for all of them.
+    int64_t tilesOfBlock = product.rowBlock / product.tileRows;
+    int64_t linesOfTurn = llvm::divideCeil(product.tileVectors * kStepsOfTurn, tilesOfBlock);
+    int64_t floatsOfTile = llvm::divideCeil(matmul.depth, kStepsOfTurn) * linesOfTurn * kLineFloats;
     auto throughRows = [&](Value panel, int64_t vectors, bool last) {
+      Value next = v.mul(v.add(panel, vectors), product.panelStride);
       v.loop(index(0), tiles, 1, [&](Value tile) {
         SmallVector<Value> sums(product.tileRows * vectors, v.constant(0));
-        sums = parts.multiply(product.tileRows, vectors, matmul.depth, sums, block,
-                              v.mul(tile, product.tileRows * product.rowStride), product.rowStride, packed,
-                              v.mul(panel, product.panelStride), product.panelStride);
+        Value ahead = v.add(next, v.mul(tile, floatsOfTile));
+        auto fetch = [&](Value step) {
+          Value at = v.add(ahead, v.mul(step, linesOfTurn * kLineFloats / kStepsOfTurn));
+          for (int64_t line = 0; line < linesOfTurn; ++line)
+            v.prefetch(packed, v.add(at, line * kLineFloats));
+        };
+        sums = multiply(v, product.tileRows, vectors, matmul.depth, sums,
+                        {block, v.mul(tile, product.tileRows * product.rowStride), product.rowStride},
+                        {packed, v.mul(panel, product.panelStride), product.panelStride},
+                        product.lanes == kLineFloats ? BesideSteps(fetch) : BesideSteps());
         storeTile(tile, panel, vectors, last, sums);
       });
     };

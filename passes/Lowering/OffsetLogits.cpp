@@ -57,8 +57,8 @@ void CpuKernel::offsetLogits(unsigned number, Value group, Value firstRow, Value
   auto tile = [&](Value panel, int64_t vectors) {
     Value column = b.add(target, b.mul(b.sub(panel, start), lanes));
     Value panelBase = b.add(copy, b.mul(panel, stride));
-    multiplyInto(tileRows, vectors, term.depth, chunk, ownQueriesBuffers[number], rowsBase, rowStride,
-                 tableBuffers[number], panelBase, stride, logitsBuffers[number], column, table.logitsStride);
+    multiplyInto(b, tileRows, vectors, term.depth, chunk, {ownQueriesBuffers[number], rowsBase, rowStride},
+                 {tableBuffers[number], panelBase, stride}, {logitsBuffers[number], column, table.logitsStride});
   };
   // Whole tiles first, then single vectors: one more tile would do up to three vectors too many.
   Value count = b.maximum(b.sub(end, start), b.index(0));

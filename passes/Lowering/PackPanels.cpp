@@ -6,78 +6,32 @@
 using namespace mlir;
 using namespace skewer;
 
-/// Panel `panel` of `target`: row depthOffset+d holds, in lane n, source row panel*lanes + n at depth d; lanes beyond
-/// the last row are 0. With `reversed`, source rows count from the last one down. With `accumulate` the panel is added
-/// to.
-void CpuKernel::packPanels(Value source, Value sourceBase, int64_t rowStride, int64_t depthStride, int64_t rows,
-                           int64_t termDepth, int64_t depthOffset, bool reversed, double factor, Value target,
-                           Value targetBase, int64_t stride, Value panel, bool accumulate) {
-  Value first = b.mul(panel, lanes);
-  Value base = b.add(targetBase, b.add(b.mul(panel, stride), depthOffset * lanes));
-  auto rowOffset = [&](Value row) {
-    Value at = reversed ? b.sub(b.index(rows - 1), row) : row;
-    return b.add(sourceBase, b.mul(at, rowStride));
-  };
-  Value scale = b.constant(factor), scaleScalar = b.constantScalar(factor);
-  auto elementwise = [&](int64_t fromDepth) {
-    b.loop(b.index(fromDepth), b.index(termDepth), 1, [&](Value d) {
-      Value line = b.add(base, b.mul(d, lanes));
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        Value row = b.add(first, lane), at = b.add(line, lane);
-        b.when(
-            b.less(row, b.index(rows)),
-            [&] {
-              Value x = b.scalar(source, b.add(rowOffset(row), b.mul(d, depthStride)));
-              x = b.mulf(x, scaleScalar);
-              b.storeScalar(accumulate ? b.addf(x, b.scalar(target, at)) : x, target, at);
-            },
-            [&] {
-              if (!accumulate)
-                b.storeScalar(b.constantScalar(0), target, at);
-            });
-      }
+void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, int64_t depthOffset, double factor, Value target,
+                              int64_t stride, bool accumulate) {
+  Value base = baseOf(walk.base);
+  PanelTarget panels{target, b.index(0), stride, depthOffset, accumulate};
+  b.loop(b.index(0), b.index(keyVectors), 1, [&](Value panel) {
+    if (!isComputed(walk.argument))
+      return packPanel(b, {arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth, factor}, panels,
+                       panel);
+    Value rows = b.view(local, b.index(computedRows.offset), computedRows.floats), first = b.mul(panel, lanes);
+    b.loop(first, b.minimum(b.add(first, lanes), b.index(shape.keys)), 1, [&](Value key) {
+      computeRow(walk.argument, b.add(base, b.mul(key, walk.key)), rows, b.mul(b.sub(key, first), termDepth), 1);
     });
-  };
-  int64_t blocked = depthStride == 1 && lanes > 1 ? termDepth / lanes * lanes : 0;
-  if (!blocked)
-    return elementwise(0);
-  b.when(
-      b.less(b.index(rows - 1), b.add(first, lanes - 1)), [&] { elementwise(0); },
-      [&] {
-        // Whole squares of lanes × lanes are transposed in registers.
-        auto square = VectorType::get({lanes, lanes}, b.f32);
-        b.loop(b.index(0), b.index(blocked), lanes, [&](Value d) {
-          Value block = arith::ConstantOp::create(b.builder, DenseElementsAttr::get(square, 0.0f));
-          for (int64_t lane = 0; lane < lanes; ++lane) {
-            Value row = b.load(source, b.add(rowOffset(b.add(first, lane)), d));
-            block = vector::InsertOp::create(b.builder, b.mulf(row, scale), block, ArrayRef<int64_t>{lane});
-          }
-          block = vector::TransposeOp::create(b.builder, block, ArrayRef<int64_t>{1, 0});
-          for (int64_t lane = 0; lane < lanes; ++lane) {
-            Value line = vector::ExtractOp::create(b.builder, block, ArrayRef<int64_t>{lane});
-            Value at = b.add(base, b.mul(b.add(d, lane), lanes));
-            b.store(accumulate ? b.addf(line, b.load(target, at)) : line, target, at);
-          }
-        });
-        if (blocked < termDepth)
-          elementwise(blocked);
-      });
+    packPanel(b, {rows, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, factor}, panels, panel);
+  });
 }
 
 void CpuKernel::packKeys() {
   for (unsigned number = 0; number < shape.content.size(); ++number) {
     const ContentTerm &term = shape.content[number];
-    Value base = baseOf(term.key.base);
     // q·k + q·E = q·(k + E): what meets the same queries is added up, in units of the first of them.
     bool repeated = isContentRepeated(number);
     double factor = 1;
     for (unsigned before = 0; repeated && before < number; ++before)
       if (contentOffset[before] == contentOffset[number] && !isContentRepeated(before))
         factor = term.scale / shape.content[before].scale;
-    b.loop(b.index(0), b.index(keyVectors), 1, [&](Value panel) {
-      packPanels(arguments[term.key.argument], base, term.key.key, term.key.depth, shape.keys, term.depth,
-                 contentOffset[number], false, factor, keysBuffer, b.index(0), panelStride, panel, repeated);
-    });
+    packKeyPanels(term.key, term.depth, contentOffset[number], factor, keysBuffer, panelStride, repeated);
   }
 }
 
@@ -132,6 +86,8 @@ void CpuKernel::packQueries(Value firstRow, Value rows, Value groups) {
           b.less(row, rows),
           [&] {
             Value from = b.add(base, b.mul(b.add(firstRow, row), walk.query));
+            if (isComputed(walk.argument))
+              return computeRow(walk.argument, from, target, to, scale * kLog2e);
             if (walk.depth == 1)
               return whole([&](int64_t at, int64_t count) {
                 Value x = b.mulf(b.loadFirst(source, b.add(from, at), count), factor);

@@ -67,7 +67,7 @@ bool Kernel::planBuffers() {
         intervals.push_back({&attention.tables, attention.kernel.sharedBytes, number, number});
       plan.localBytes = std::max(plan.localBytes, attention.kernel.localBytes);
     }
-    if (Operation *op = stage.result.getDefiningOp(); op && matmuls.count(op)) {
+    if (Operation *op = stage.maker(); op && matmuls.count(op)) {
       described.title = "matmul";
       intervals.push_back({&matmuls[op]->packed, matmuls[op]->packedBytes, number, number});
     }

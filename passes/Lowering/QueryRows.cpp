@@ -15,9 +15,9 @@ void CpuKernel::rowLogits(unsigned number, Value group, Value firstPanel, Value 
   Value copy = b.mul(copyOf(term.tableAxes), plan.copyFloats);
   Value rowsBase = b.add(b.mul(group, tileRows * rowStride), plan.vectorOffset);
   auto tile = [&](Value panel, int64_t vectors) {
-    multiplyInto(tileRows, vectors, term.depth, plan.chunk, plan.vectorsBuffer, rowsBase, rowStride, plan.tableBuffer,
-                 b.add(copy, b.mul(panel, stride)), stride, plan.productsBuffer,
-                 b.add(target, b.mul(b.sub(panel, firstPanel), lanes)), plan.productStride);
+    multiplyInto(b, tileRows, vectors, term.depth, plan.chunk, {plan.vectorsBuffer, rowsBase, rowStride},
+                 {plan.tableBuffer, b.add(copy, b.mul(panel, stride)), stride},
+                 {plan.productsBuffer, b.add(target, b.mul(b.sub(panel, firstPanel), lanes)), plan.productStride});
   };
   Value whole = b.add(firstPanel, b.mul(b.divide(b.sub(endPanel, firstPanel), tileVectors), tileVectors));
   b.loop(firstPanel, whole, tileVectors, [&](Value panel) { tile(panel, tileVectors); });

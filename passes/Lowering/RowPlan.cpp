@@ -100,8 +100,8 @@ void CpuKernel::packRowTable(unsigned number, Value copy, Value item) {
   enterCopy(term.tableAxes, copy);
   Value source = arguments[term.table], base = baseOf(term.tableBase), targetBase = b.mul(copy, plan.copyFloats);
   if (!term.keySide)
-    return packPanels(source, base, term.rowStride, term.depthStride, term.rows, term.depth, 0, false, plan.factor,
-                      target, targetBase, (term.depth + 1) * lanes, item);
+    return packPanel(b, {source, base, term.rowStride, term.depthStride, term.rows, term.depth, plan.factor},
+                     {target, targetBase, (term.depth + 1) * lanes}, item);
   Value to = b.add(targetBase, b.mul(item, term.depth)), row = item;
   auto copyRow = [&](Value row) {
     Value from = b.add(base, b.mul(row, term.rowStride));
@@ -128,10 +128,6 @@ void CpuKernel::packRowKeys() {
   for (auto [term, plan] : llvm::zip(shape.rows, rowPlans)) {
     if (!term.keySide || !plan.ownVectors)
       continue;
-    Value base = baseOf(term.vector.base);
-    b.loop(b.index(0), b.index(keyVectors), 1, [&, &term = term, &plan = plan](Value panel) {
-      packPanels(arguments[term.vector.argument], base, term.vector.key, term.vector.depth, shape.keys, term.depth, 0,
-                 false, 1, plan.vectorsBuffer, b.index(0), (term.depth + 1) * lanes, panel);
-    });
+    packKeyPanels(term.vector, term.depth, 0, 1, plan.vectorsBuffer, (term.depth + 1) * lanes);
   }
 }

@@ -35,9 +35,9 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
   Value held = b.add(b.mul(row, scoreStride), column);
   for (int64_t first = 0; first < depth; first += chunk) {
     SmallVector<Value> products(tileRows * vectors, b.constant(0));
-    products = multiply(tileRows, vectors, std::min(chunk, depth - first), products, queriesBuffer,
-                        b.add(b.mul(row, depth), first), depth, keysBuffer,
-                        b.add(b.mul(vector, panelStride), first * lanes), panelStride);
+    products = multiply(b, tileRows, vectors, std::min(chunk, depth - first), products,
+                        {queriesBuffer, b.add(b.mul(row, depth), first), depth},
+                        {keysBuffer, b.add(b.mul(vector, panelStride), first * lanes), panelStride});
     for (int64_t r = 0; r < tileRows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         Value at = b.add(held, r * scoreStride + v * lanes), &sum = sums[r * vectors + v];

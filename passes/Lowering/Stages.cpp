@@ -145,13 +145,14 @@ int64_t elements(Value value) {
 struct Readers {
   llvm::SmallSetVector<Operation *, 2> stages; // those whose loops compute it on the way
   bool stored = false;                         // some stage reads it from memory
+  bool packed = false;                         // a matrix product computes it while it packs its rows
   bool expanded = false;                       // an index map on the way repeats its elements
   unsigned maps = 0, direct = 0;               // index maps and arithmetic that read it
 };
 
 class Divider {
 public:
-  explicit Divider(func::FuncOp function) : block(function.getBody().front()) {}
+  Divider(func::FuncOp function, const IsMatmul &isMatmul) : block(function.getBody().front()), isMatmul(isMatmul) {}
 
   std::vector<Stage> run() {
     for (Operation &op : llvm::reverse(block))
@@ -176,6 +177,10 @@ private:
       if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0))) {
         if (own.stages.insert(user))
           ++own.direct;
+      } else if (isRowsOf(op, user)) {
+        own.packed = true;
+        ++own.direct;
+        own.stages.insert(user);
       } else if (!isPointwise(user)) {
         own.stored = true;
       } else if (isa<attn::ReshapeOp>(user)) { // no map at all: its readers are this operation's
@@ -201,7 +206,9 @@ private:
     }
     if (isa<attn::ReshapeOp>(op))
       return; // its operand is stored instead
-    bool folds = isPointwise(op) && !own.stored;
+    if (finish(op, own))
+      return;
+    bool folds = isPointwise(op) && !own.stored && (!own.packed || own.stages.size() == 1);
     // Moved elements cost a load wherever they are read; computed ones are computed once.
     if (isArithmetic(op))
       folds &= own.stages.size() <= 1 && !own.expanded && own.maps <= 1 && (own.maps == 0 || own.direct == 0);
@@ -209,16 +216,56 @@ private:
       roots.insert(op);
   }
 
+  /// Whether a matrix product reads each element of an operation's result once, in its rows.
+  bool isRowsOf(Operation *op, Operation *user) {
+    auto einsum = dyn_cast<attn::EinsumOp>(user);
+    if (!einsum || !isPointwise(op) || !isMatmul || !isMatmul(einsum))
+      return false;
+    std::optional<Matmul> matmul = matmulOf(einsum);
+    Value rows = matmul ? einsum.getInputs()[matmul->rowsInput] : Value();
+    if (!matmul || rows != op->getResult(0) || einsum.getInputs()[matmul->columnsInput] == rows)
+      return false;
+    // Run-time sizes count as 1 on both sides.
+    int64_t reads = matmul->rows * matmul->depth;
+    attn::ResolvedEinsum resolved = resolve(einsum);
+    for (const std::string &axis : matmul->outer)
+      reads *= std::max<int64_t>(1, resolved.sizes.at(axis));
+    return reads == elements(rows);
+  }
+
+  /// A matrix product with one reader, arithmetic that ends in a stage of its own, is part of that stage.
+  bool finish(Operation *op, const Readers &own) {
+    auto einsum = dyn_cast<attn::EinsumOp>(op);
+    if (!einsum || !isMatmul || !isMatmul(einsum) || !op->hasOneUse() || own.stored || own.maps || own.packed ||
+        own.stages.size() != 1)
+      return false;
+    Operation *root = own.stages.front();
+    Operation *reader = *op->user_begin();
+    while (reader != root && isArithmetic(reader) && reader->hasOneUse())
+      reader = *reader->user_begin();
+    if (reader != root || !isArithmetic(root) || products.count(root))
+      return false;
+    products[root] = einsum;
+    return true;
+  }
+
   Stage describe(Value result) {
     Operation *op = result.getDefiningOp();
-    Stage stage{StageKind::Elementwise, result, {}, ""};
+    Stage stage{StageKind::Elementwise, result, {}, "", nullptr};
+    if (Operation *product = products.lookup(op)) {
+      stage.kind = StageKind::Einsum;
+      stage.product = product;
+      fold(product, stage);
+      fold(op, stage);
+      return stage;
+    }
     if (auto attention = dyn_cast<attn::AttentionOp>(op))
       stage.kind = fusedShape(attention, stage.reason) ? StageKind::Attention : StageKind::Rows;
     else if (isa<attn::EinsumOp>(op) && !isProduct(op))
       stage.kind = StageKind::Einsum;
     else if (attn::rowReductionOf(op))
       stage.kind = StageKind::Softmax;
-    if (stage.kind == StageKind::Elementwise || stage.kind == StageKind::Attention)
+    if (stage.kind != StageKind::Softmax && stage.kind != StageKind::Rows)
       fold(op, stage);
     return stage;
   }
@@ -228,7 +275,8 @@ private:
       operands = operandsOf(attention);
     for (Value operand : operands) {
       Operation *producer = operand.getDefiningOp();
-      if (!producer || roots.contains(producer) || isNumber(producer) || llvm::is_contained(stage.folded, producer))
+      if (!producer || roots.contains(producer) || isNumber(producer) || llvm::is_contained(stage.folded, producer) ||
+          producer == stage.product || !isPointwise(producer))
         continue;
       fold(producer, stage);
       stage.folded.push_back(producer);
@@ -236,13 +284,17 @@ private:
   }
 
   Block &block;
+  const IsMatmul &isMatmul;
+  llvm::DenseMap<Operation *, Operation *> products; // that stages begin with, by their last operation
   llvm::DenseMap<Operation *, Readers> readers;
   llvm::DenseSet<Operation *> roots;
 };
 
 } // namespace
 
-std::vector<Stage> skewer::stagesOf(func::FuncOp function) { return Divider(function).run(); }
+std::vector<Stage> skewer::stagesOf(func::FuncOp function, const IsMatmul &isMatmul) {
+  return Divider(function, isMatmul).run();
+}
 
 SmallVector<Value> skewer::resultsOf(const Stage &stage) {
   Operation *op = stage.result.getDefiningOp();

@@ -4,6 +4,7 @@
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Lowering/AttentionShape.h"
+#include <functional>
 
 namespace skewer {
 
@@ -22,13 +23,22 @@ struct Stage {
   mlir::Value result;                          // goes to a buffer, or where the kernel's output goes
   llvm::SmallVector<mlir::Operation *> folded; // computed element by element where they are read
   std::string reason;                          // why an attention does not fuse
+  /// A matrix product whose elements `result`'s arithmetic finishes before they are stored; null: it has a buffer.
+  mlir::Operation *product = nullptr;
+
+  /// What the stage's loops are made for.
+  mlir::Operation *maker() const { return product ? product : result.getDefiningOp(); }
 };
 /// All that a stage makes: its result and, of an attention that has one, the log-sum-exp of its rows.
 llvm::SmallVector<mlir::Value> resultsOf(const Stage &);
 
 /// The stages in the order in which they run. An operation is one where another stage reads its result as a whole;
 /// arithmetic with one reader, and index maps, are part of the stage that reads them.
-std::vector<Stage> stagesOf(mlir::func::FuncOp);
+///
+/// An einsum that `isMatmul` says is computed as a matrix product takes arithmetic and index maps in front of its rows
+/// in as they are packed, and arithmetic behind it as its elements are stored.
+using IsMatmul = std::function<bool(attn::EinsumOp)>;
+std::vector<Stage> stagesOf(mlir::func::FuncOp, const IsMatmul &isMatmul = {});
 
 /// Gives every result of the function memory of its own: one that is an argument, a number, or the same memory as an
 /// earlier result becomes a copy (a rearrangement that moves nothing). False where the copy's run-time sizes have no

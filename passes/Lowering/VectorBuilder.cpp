@@ -84,6 +84,9 @@ void VectorBuilder::storeFirst(Value value, Value buffer, Value at, int64_t coun
     return store(value, buffer, at);
   vector::MaskedStoreOp::create(builder, buffer, at, firstLanes(*this, count), value);
 }
+void VectorBuilder::prefetch(Value buffer, Value at) {
+  memref::PrefetchOp::create(builder, buffer, at, /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+}
 Value VectorBuilder::loadIntegers(Value buffer, Value at) {
   return vector::LoadOp::create(builder, integers, buffer, at);
 }

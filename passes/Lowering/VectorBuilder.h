@@ -50,6 +50,8 @@ public:
   /// The first `count` lanes; the others are 0 and are not read.
   mlir::Value loadFirst(mlir::Value buffer, mlir::Value at, int64_t count);
   void storeFirst(mlir::Value value, mlir::Value buffer, mlir::Value at, int64_t count);
+  /// Asks for the cache line of an element, which need not be inside the buffer, to be brought to L2.
+  void prefetch(mlir::Value buffer, mlir::Value at);
   /// `lanes` elements of a buffer of i32.
   mlir::Value loadIntegers(mlir::Value buffer, mlir::Value at);
   /// buffer[at + indices[lane]] in each lane; 0, and not read, where `mask` is given and is not set.

@@ -210,6 +210,47 @@ kernel f(q, k, v : f32[batch, heads, N, dim], w : f32[37, heads*dim], z : f32[37
   EXPECT_LT(outcome.error, 2e-6);
 }
 
+TEST(Stages, ProductsTakeInWhatStandsBeforeAndBehind) {
+  for (const char *target : {"host", "x86-64-v3"}) {
+    // Whole vectors of columns, odd ones, and rows that are moved as they are packed.
+    Outcome outcome = compileAndCompare(R"(param N = 29, heads = 3, dim = 16, c = 40
+size batch
+kernel f(x : f32[batch, N, c], pos : f32[N, c], w : f32[c, heads*dim], b : f32[heads*dim], o : f32[heads*dim, 37],
+         bias : f32[37]) -> f32[batch, N, 37] {
+  inner = max(einsum("b n c, c e -> b n e", 2 * x + pos, w) + b, 0)
+  return einsum("b n e, e c -> b n c", exp(-inner), o) * 0.5 + bias
+})",
+                                        3, target);
+    EXPECT_EQ(outcome.stages, (std::vector<std::string>{"matmul", "matmul"})) << target;
+    EXPECT_LT(outcome.error, 2e-6) << target;
+  }
+  Outcome moved = compileAndCompare(R"-(param N = 24, heads = 2, dim = 12, c = 32
+size batch
+kernel f(x : f32[batch, N, c], m : f32[batch, heads, N, dim], w : f32[heads*dim, c]) -> f32[batch, N, c] {
+  rows = rearrange(m * 0.5, "b h n d -> b n (h d)")
+  return x + einsum("b n e, e c -> b n c", rows, w)
+})-",
+                                    2);
+  EXPECT_EQ(moved.stages, (std::vector<std::string>{"matmul"}));
+  EXPECT_LT(moved.error, 2e-6);
+}
+
+TEST(Stages, WhatIsReadTwiceHasABuffer) {
+  // The sum is the rows of two products; the first product is added to and multiplied by the second one; columns are
+  // read by every item and are not computed again.
+  Outcome outcome = compileAndCompare(R"(param N = 32, c = 24
+kernel f(x, y : f32[N, c], w, z : f32[c, c]) -> f32[N, c] {
+  s = x + y
+  a = einsum("n c, c e -> n e", s, w)
+  g = einsum("n c, c e -> n e", s, z * 2)
+  return (a + g) * g
+})",
+                                      1);
+  EXPECT_EQ(count(outcome, "matmul"), 2);
+  EXPECT_EQ(count(outcome, "elementwise"), 2); // s, and z * 2
+  EXPECT_LT(outcome.error, 2e-6);
+}
+
 TEST(Stages, TwoAttentionsInOneKernel) {
   Outcome outcome = compileAndCompare(R"(param N = 30, M = 45, heads = 2, dim = 16
 size batch

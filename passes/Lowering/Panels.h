@@ -1,0 +1,46 @@
+// What every product of this compiler is made of: panels of vectors, and the register tile that runs over them.
+//
+// A panel holds, for each step of the depth, `lanes` columns side by side; panels lie `panelStride` floats apart. Rows
+// lie `rowStride` floats apart, their steps side by side.
+#pragma once
+#include "passes/Lowering/VectorBuilder.h"
+
+namespace skewer {
+
+/// Columns that are brought into panels: source[sourceBase + row*rowStride + step*depthStride] × factor for `rows`
+/// columns and `depth` steps. With `reversed`, columns count from the last row of the source down.
+struct PanelSource {
+  mlir::Value memory, base;
+  int64_t rowStride, depthStride, rows, depth;
+  double factor = 1;
+  bool reversed = false;
+};
+/// Where panels lie: panel `panel` begins at base + panel*stride, its first step is number `firstStep`.
+struct PanelTarget {
+  mlir::Value memory, base;
+  int64_t stride, firstStep = 0;
+  bool accumulate = false; // add to what is there
+};
+/// Fills one panel; lanes beyond the last column are 0.
+void packPanel(VectorBuilder &, const PanelSource &, const PanelTarget &, mlir::Value panel);
+
+/// One side of a product: floats of `memory` from `base` on, rows or panels `stride` apart.
+struct ProductOperand {
+  mlir::Value memory, base;
+  int64_t stride;
+};
+/// Instructions beside those of the product, given the first of the steps that one turn of the depth loop does.
+using BesideSteps = std::function<void(mlir::Value step)>;
+
+/// Steps of the depth in one turn of the loop.
+constexpr int64_t kStepsOfTurn = 4;
+
+/// accumulators[r][v] + Σ_step rows[r][step] · panels[v][step], for `tileRows` rows and `vectors` panels.
+llvm::SmallVector<mlir::Value> multiply(VectorBuilder &, int64_t tileRows, int64_t vectors, int64_t depth,
+                                        llvm::SmallVector<mlir::Value> accumulators, const ProductOperand &rows,
+                                        const ProductOperand &panels, const BesideSteps &beside = {});
+/// The same from zero, stored at target[at + r*stride + v*lanes]; `chunk` steps are summed up by themselves.
+void multiplyInto(VectorBuilder &, int64_t tileRows, int64_t vectors, int64_t depth, int64_t chunk,
+                  const ProductOperand &rows, const ProductOperand &panels, const ProductOperand &target);
+
+} // namespace skewer
