@@ -10,6 +10,7 @@ void skewer::addFusionPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAttnPropagateMasks());
   manager.addNestedPass<func::FuncOp>(createAttnComposeSkew());
   manager.addNestedPass<func::FuncOp>(createAttnFormAttention());
+  manager.addNestedPass<func::FuncOp>(createAttnTabulateOffsets());
 }
 
 void skewer::addPlainPipeline(OpPassManager &manager) {

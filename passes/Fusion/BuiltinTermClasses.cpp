@@ -143,5 +143,6 @@ void skewer::registerBuiltinTermClasses(RegisterTermClass registerClass) {
   registerPerTokenTermClass(registerClass);
   registerFunctionTermClass(registerClass);
   registerScalarTermClasses(registerClass);
+  registerPositionTermClasses(registerClass);
   registerValueTermClasses(registerClass);
 }

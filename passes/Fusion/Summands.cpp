@@ -311,7 +311,8 @@ std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<E
       if (a.application && b.application)
         return {leaf(op->getResult(0), at)};
       // A contraction times another tensor is no term of a known class: it stays a tensor of its own.
-      if ((!a.contracted.empty() && !b.factors.empty()) || (!b.contracted.empty() && !a.factors.empty()))
+      bool scaled = (!a.contracted.empty() && !b.factors.empty()) || (!b.contracted.empty() && !a.factors.empty());
+      if (scaled && !(options.scaledContractions && (a.contracted.empty() || b.contracted.empty())))
         return {leaf(op->getResult(0), at)};
       Summand product(a.factors.empty() && !b.factors.empty() ? b.location : a.location);
       product.scale = a.scale * b.scale;
@@ -332,6 +333,25 @@ std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<E
       products.push_back(std::move(product));
     }
   return products;
+}
+
+/// Nothing unless a contraction is divided by a product of tensors.
+std::optional<std::vector<Summand>> Expansion::expandQuotient(Operation *op, const std::vector<Expr> &at) {
+  std::vector<Summand> divisors = expand(op->getOperand(1), at);
+  if (divisors.size() != 1 || divisors[0].factors.empty() || !divisors[0].contracted.empty() || divisors[0].value ||
+      divisors[0].application || divisors[0].scale == 0 || !divisors[0].guard.isConstant(1))
+    return std::nullopt;
+  std::vector<Summand> quotients = expand(op->getOperand(0), at);
+  if (llvm::none_of(quotients, [](const Summand &summand) { return !summand.contracted.empty(); }))
+    return std::nullopt;
+  for (Summand &summand : quotients) {
+    summand.scale /= divisors[0].scale;
+    for (Factor divisor : divisors[0].factors) {
+      divisor.inverse = !divisor.inverse;
+      summand.factors.push_back(std::move(divisor));
+    }
+  }
+  return quotients;
 }
 
 /// Nothing unless each argument is an element of one tensor, or a whole number that positions decide.
@@ -397,6 +417,9 @@ std::vector<Summand> Expansion::expand(Value tensor, const std::vector<Expr> &at
           summand.scale /= *divisor;
         return summands;
       }
+    if (isa<arith::DivFOp>(op) && options.scaledContractions)
+      if (auto quotients = expandQuotient(op, at))
+        return *quotients;
     if (auto position = dyn_cast<PositionOp>(op)) {
       auto dimensions = parseDimensions(std::string_view(position.getAxes()));
       auto expression = parse(std::string_view(position.getExpression()));

@@ -11,6 +11,7 @@ namespace skewer {
 struct Factor {
   mlir::Value operand;
   std::vector<subscript::Expr> subscripts;
+  bool inverse = false; // divides; only with ExpansionOptions::scaledContractions
 };
 
 /// scale × value × function × Σ over contracted axes of Π factors, 0 where `guard` is 0. A factor that is an argument of
@@ -35,6 +36,8 @@ struct ExpansionOptions {
   bool products = false;
   /// Operands may be read anyhow by contracted axes: what stands for such an axis is found later.
   bool uneven = false;
+  /// A contraction may have further factors, which may divide it: they are moved to its vectors (VectorScaling).
+  bool scaledContractions = false;
   bool functions = false; // a plugin's function of elements and positions becomes part of the summand
   /// Whether zeros that pad an operand where `inside` is 0 may become part of the summand's guard; without it, none.
   std::function<bool(const subscript::Expr &inside)> guards;
@@ -61,6 +64,7 @@ public:
 
 private:
   std::vector<Summand> expandProduct(mlir::Operation *, const std::vector<subscript::Expr> &at);
+  std::optional<std::vector<Summand>> expandQuotient(mlir::Operation *, const std::vector<subscript::Expr> &at);
   std::optional<Summand> expandApplication(attn::ApplyOp, const std::vector<subscript::Expr> &at);
   std::optional<Summand> composeEinsum(attn::EinsumOp, const std::vector<subscript::Expr> &at);
   Summand leaf(mlir::Value, const std::vector<subscript::Expr> &at) const;

@@ -20,6 +20,8 @@ const char *skewer::nameOf(BiasKind kind) {
     return "score_table";
   case BiasKind::Row:
     return "row_load";
+  case BiasKind::Lanes:
+    return "gathered_scalars";
   case BiasKind::Element:
     return "element";
   }

@@ -10,9 +10,10 @@ enum class BiasKind {
   Key,        // of the key alone: one line for all queries
   Table,      // of query and key, and small: a value for each pair, prepared once a call
   Row,        // an operand whose keys lie side by side in memory: loaded where it is needed
+  Lanes,      // computed for each query and a vector of keys: rows that any function of positions picks
   Element     // anything else: computed for each query and key
 };
-/// "difference line", "key line", "score table", "row load", "element": for a reader of schedules.
+/// "difference line", "key line", "score table", "row load", "gathered scalars", "element": for a reader of schedules.
 const char *nameOf(BiasKind);
 
 /// The kind of a summand that consists of `expressions` (subscripts, factors, guards): Difference, Key, Table or

@@ -105,7 +105,7 @@ Value Kernel::position(const Storage &tensor, ArrayRef<Expr> subscripts, const S
 }
 
 Value Kernel::spread(Value scalar) {
-  return vector::BroadcastOp::create(b, VectorType::get({kLanes}, scalar.getType()), scalar);
+  return vector::BroadcastOp::create(b, VectorType::get({vectorLanes}, scalar.getType()), scalar);
 }
 
 static Type likewise(Type shape, Type element) {
@@ -159,7 +159,7 @@ Value Kernel::load(const Storage &tensor, Value position, bool vector) {
   }
   if (!vector)
     return widen(memref::LoadOp::create(b, tensor.memory, position));
-  return widen(vector::LoadOp::create(b, VectorType::get({kLanes}, tensor.element), tensor.memory, position));
+  return widen(vector::LoadOp::create(b, VectorType::get({vectorLanes}, tensor.element), tensor.memory, position));
 }
 
 void Kernel::store(Value value, const Storage &tensor, Value position) {

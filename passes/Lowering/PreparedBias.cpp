@@ -24,7 +24,7 @@ void CpuKernel::planPrepared() {
     return prepared.back();
   };
   for (auto [number, term] : llvm::enumerate(shape.others)) {
-    if (term.bias == BiasKind::Element || term.bias == BiasKind::Row) {
+    if (term.bias == BiasKind::Element || term.bias == BiasKind::Row || term.bias == BiasKind::Lanes) {
       lineBias |= term.bias == BiasKind::Element;
       continue;
     }
@@ -46,7 +46,7 @@ void CpuKernel::planPrepared() {
   for (auto [number, part] : llvm::enumerate(shape.masks)) {
     if (part.kind == BiasKind::Element)
       lineBias = lineMask = true;
-    else
+    else if (part.kind != BiasKind::Lanes)
       place(part.kind, {part.predicate}, false, true).masks.push_back(number);
   }
 
@@ -140,6 +140,7 @@ void CpuKernel::prepareHead() {
   for (auto [number, term] : llvm::enumerate(shape.rows))
     if (term.keySide && term.kind == RowKind::Axis)
       keyLines(number);
+  prepareIndexLines();
 }
 
 void CpuKernel::prepareGates(Value firstRow, Value rows, Value groups) {

@@ -22,9 +22,10 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape) {
   AttentionSizes sizes{shape.queries, shape.keys, 0, shape.width};
   for (const ContentTerm &term : shape.content)
     sizes.depth += term.depth;
-  bool line = llvm::any_of(shape.masks, [](const MaskPart &part) { return part.kind == BiasKind::Element; });
+  auto ofLine = [](BiasKind kind) { return kind == BiasKind::Element || kind == BiasKind::Lanes; };
+  bool line = llvm::any_of(shape.masks, [&](const MaskPart &part) { return ofLine(part.kind); });
   for (const OtherTerm &term : shape.others)
-    line |= term.bias == BiasKind::Element || (term.bias == BiasKind::Difference && shape.keyAxes.size() > 1);
+    line |= ofLine(term.bias) || (term.bias == BiasKind::Difference && shape.keyAxes.size() > 1);
   for (const OffsetTerm &term : shape.offsets) {
     bool whole = term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys);
     line |= !whole;

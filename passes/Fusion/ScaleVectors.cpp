@@ -1,0 +1,147 @@
+// Finds the vector that each factor of a contraction belongs to.
+#include "passes/Fusion/ScaleVectors.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Fusion/BuildEinsum.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+static bool isSame(const Factor &a, const Factor &b) {
+  return a.operand == b.operand && a.inverse == b.inverse && a.subscripts == b.subscripts;
+}
+
+static std::set<std::string> symbolsOfFactor(const Factor &factor) {
+  std::set<std::string> symbols;
+  for (const Expr &subscript : factor.subscripts)
+    symbols.merge(symbolsOf(subscript));
+  return symbols;
+}
+
+Value VectorScaling::reciprocal(Value tensor, Location location) {
+  for (const Made &known : made)
+    if (known.factors.size() == 1 && known.factors[0].operand == tensor && known.factors[0].subscripts.empty())
+      return known.tensor;
+  auto type = cast<RankedTensorType>(tensor.getType());
+  FloatAttr number = builder.getFloatAttr(type.getElementType(), 1);
+  Value one;
+  if (type.hasStaticShape()) {
+    one = arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, number.getValue()));
+  } else {
+    SmallVector<Value> runTime;
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      if (type.isDynamicDim(d))
+        runTime.push_back(tensor::DimOp::create(builder, location, tensor, d));
+    Value scalar = arith::ConstantOp::create(builder, location, number);
+    one = tensor::SplatOp::create(builder, location, scalar, type, runTime);
+  }
+  Value result = arith::DivFOp::create(builder, location, one, tensor);
+  made.push_back({{Factor{tensor, {}, true}}, result});
+  return result;
+}
+
+Value VectorScaling::product(const std::vector<Factor> &factors, const std::vector<std::string> &axes,
+                             const Summand &term) {
+  for (const Made &known : made)
+    if (known.factors.size() == factors.size() &&
+        std::equal(factors.begin(), factors.end(), known.factors.begin(), isSame))
+      return known.tensor;
+  // The contraction's axes are among the result's here.
+  Summand summand(term.location);
+  std::vector<int64_t> shape;
+  for (const std::string &axis : axes) {
+    auto contracted = term.contracted.find(axis);
+    int64_t size = contracted == term.contracted.end() ? sizes.at(axis) : contracted->second;
+    shape.push_back(size == kRuntime ? ShapedType::kDynamic : size);
+  }
+  Type element;
+  for (Factor factor : factors) {
+    element = cast<RankedTensorType>(factor.operand.getType()).getElementType();
+    if (!element.isF32())
+      return {};
+    if (factor.inverse)
+      factor.operand = reciprocal(factor.operand, term.location);
+    factor.inverse = false;
+    summand.factors.push_back(std::move(factor));
+  }
+  Value result = buildEinsum(builder, summand, axes, RankedTensorType::get(shape, element));
+  if (result)
+    made.push_back({factors, result});
+  return result;
+}
+
+bool VectorScaling::move(Summand &term) {
+  std::vector<Factor> vectors, scales;
+  for (const Factor &factor : term.factors) {
+    bool contracts = llvm::any_of(symbolsOfFactor(factor), [&](auto &s) { return term.contracted.count(s) > 0; });
+    (contracts ? vectors : scales).push_back(factor);
+  }
+  if (term.contracted.empty()) {
+    for (Factor &factor : term.factors)
+      if (std::exchange(factor.inverse, false))
+        factor.operand = reciprocal(factor.operand, term.location);
+    return true;
+  }
+  if (scales.empty())
+    return true;
+  if (vectors.size() != 2 || term.value || term.application || vectors[0].inverse || vectors[1].inverse)
+    return false;
+  Domain domain = domainOf(sizes);
+  for (const auto &[axis, size] : term.contracted) {
+    if (size == kRuntime)
+      return false;
+    domain[axis] = {0, size - 1};
+  }
+  std::vector<Factor> products[2] = {{vectors[0]}, {vectors[1]}};
+  auto hasAny = [](const std::set<std::string> &symbols, const char *side) { return symbols.count(side) > 0; };
+  for (const Factor &scale : scales) {
+    std::set<std::string> symbols = symbolsOfFactor(scale);
+    int side = -1; // the query's vector where either would do
+    for (int v : {1, 0}) {
+      std::set<std::string> own = symbolsOfFactor(vectors[v]);
+      bool query = hasAny(own, "i"), key = hasAny(own, "j");
+      bool fits = query != key && (query || !hasAny(symbols, "i")) && (key || !hasAny(symbols, "j"));
+      if (fits && (side < 0 || query))
+        side = v;
+    }
+    if (side < 0)
+      return false;
+    products[side].push_back(scale);
+  }
+  std::vector<Factor> result;
+  for (int v : {0, 1}) {
+    if (products[v].size() == 1) {
+      result.push_back(vectors[v]);
+      continue;
+    }
+    std::set<std::string> used;
+    for (const Factor &factor : products[v]) {
+      used.merge(symbolsOfFactor(factor));
+      // Every position has a product, also one that a guard or a mask hides.
+      for (auto [subscript, extent] : llvm::zip(factor.subscripts, shapeOf(factor.operand)))
+        if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, domain).outcome != Proof::Proven)
+          return false;
+    }
+    std::vector<std::string> axes;
+    auto take = [&](const std::string &axis) {
+      if (used.count(axis))
+        axes.push_back(axis);
+    };
+    llvm::for_each(leading, take);
+    take("i");
+    take("j");
+    for (const auto &entry : term.contracted)
+      take(entry.first);
+    Value tensor = product(products[v], axes, term);
+    if (!tensor)
+      return false;
+    Factor factor{tensor, {}};
+    for (const std::string &axis : axes)
+      factor.subscripts.push_back(Expr::symbol(axis));
+    result.push_back(std::move(factor));
+  }
+  term.factors = std::move(result);
+  return true;
+}

@@ -1,0 +1,211 @@
+// attn-tabulate-offsets: what is computed for each query and key, and depends on their offsets alone, is computed for
+// each offset.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Provenance.h"
+#include "passes/Lowering/BiasKind.h"
+#include "passes/Passes.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNTABULATEOFFSETS
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace {
+
+/// Element by element, whatever the operands' elements are.
+bool isElementwise(Operation *op) {
+  return isa<ApplyOp>(op) ||
+         (op->hasTrait<OpTrait::Elementwise>() && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
+}
+
+/// The axes of a spec's dimensions at a point; false where a size that is needed is not known.
+bool axesAt(const Dimensions &dimensions, const AxisSizes &sizes, const std::vector<Expr> &at, Substitution &axes) {
+  if (dimensions.size() != at.size())
+    return false;
+  for (auto [dimension, index] : llvm::zip(dimensions, at)) {
+    auto parts = splitProduct(index, dimension.axes, sizes);
+    if (!parts)
+      return false;
+    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
+      axes[axis] = part;
+  }
+  return true;
+}
+
+/// Everything that an element of a tensor depends on: the indices at which tensors in memory are read, positions and
+/// guards. False where it is not computed on the way from such reads.
+class Dependences {
+public:
+  explicit Dependences(const Domain &domain) : domain(domain) {}
+  bool collect(Value tensor, const std::vector<Expr> &at);
+  std::vector<Expr> expressions;
+  std::vector<Operation *> computed; // whose result is not needed once all is tabulated
+
+private:
+  bool collectMoved(ValueRange operands, ArrayRef<std::vector<Expr>> subscripts, const Substitution &);
+  const Domain &domain;
+};
+
+bool Dependences::collectMoved(ValueRange operands, ArrayRef<std::vector<Expr>> subscripts, const Substitution &here) {
+  for (auto [operand, own] : llvm::zip(operands, subscripts)) {
+    std::vector<Expr> below;
+    for (const Expr &subscript : own)
+      below.push_back(simplify(substitute(subscript, here), domain));
+    if (!collect(operand, below))
+      return false;
+  }
+  return true;
+}
+
+bool Dependences::collect(Value tensor, const std::vector<Expr> &at) {
+  Operation *op = tensor.getDefiningOp();
+  if (splatValue(tensor))
+    return true;
+  if (op && isElementwise(op)) {
+    computed.push_back(op);
+    return llvm::all_of(op->getOperands(), [&](Value operand) { return collect(operand, at); });
+  }
+  if (auto position = dyn_cast_if_present<PositionOp>(op)) {
+    auto dimensions = parseDimensions(std::string_view(position.getAxes()));
+    auto expression = parse(std::string_view(position.getExpression()));
+    if (!dimensions || !expression)
+      return false;
+    Einsum spec;
+    spec.operands = {*dimensions};
+    auto sizes = resolveSizes(spec, {shapeOf(tensor)}, sizesFrom(position.getSizesAttr()));
+    Substitution axes;
+    if (!sizes || !axesAt(*dimensions, *sizes, at, axes))
+      return false;
+    expressions.push_back(simplify(substitute(*expression, axes), domain));
+    return true;
+  }
+  if (auto map = mapOf(op)) {
+    Substitution here;
+    for (auto [k, index] : llvm::enumerate(at))
+      here["d" + std::to_string(k)] = index;
+    if (!map->inside.isConstant(1))
+      expressions.push_back(simplify(substitute(map->inside, here), domain));
+    if (isa<IndexMapOpInterface, EinsumOp>(op))
+      return collectMoved(op->getOperand(0), {map->subscripts}, here);
+    return false;
+  }
+  if (auto einsum = dyn_cast_if_present<EinsumOp>(op)) {
+    ResolvedEinsum resolved = resolve(einsum);
+    Substitution here;
+    if (resolved.contracted.empty() && resolved.spec.result &&
+        axesAt(*resolved.spec.result, resolved.sizes, at, here)) {
+      if (resolved.guard)
+        expressions.push_back(simplify(substitute(*resolved.guard, here), domain));
+      return collectMoved(einsum.getInputs(), resolved.subscripts, here);
+    }
+  }
+  expressions.insert(expressions.end(), at.begin(), at.end());
+  return true;
+}
+
+/// One operand of a term, tabulated.
+struct Table {
+  Value tensor;
+  Dimensions dimensions; // how the term reads it
+};
+
+std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum &resolved, const ScoreSpace &space) {
+  Value operand = term.getInputs()[number];
+  const std::vector<Expr> &subscripts = resolved.subscripts[number];
+  std::set<std::string> used;
+  for (const Expr &subscript : subscripts)
+    used.merge(symbolsOf(subscript));
+  auto meets = [&](const std::vector<std::string> &axes) {
+    return llvm::any_of(axes, [&](const std::string &axis) { return used.count(axis) > 0; });
+  };
+  if (!operand.getDefiningOp() || !meets(space.query) || !meets(space.key) || space.query.size() != space.key.size())
+    return std::nullopt;
+  Domain domain = domainOf(resolved.sizes);
+  for (const auto &[axis, range] : domainOf(space.sizes))
+    domain[axis] = range;
+  Dependences dependences(domain);
+  if (!dependences.collect(operand, subscripts) || dependences.computed.empty() ||
+      !isOfDifferences(dependences.expressions, space))
+    return std::nullopt;
+
+  // A pair of positions for each offset, with one of them 0.
+  Summand view(term.getLoc());
+  Table table;
+  std::vector<std::string> names;
+  std::vector<int64_t> shape;
+  int64_t elements = 1;
+  auto plain = [&](const std::string &axis) {
+    if (!used.count(axis))
+      return;
+    int64_t size = space.sizes.count(axis) ? space.sizes.at(axis) : resolved.sizes.at(axis);
+    names.push_back(axis);
+    shape.push_back(size == kRuntime ? ShapedType::kDynamic : size);
+    Dimension dimension;
+    dimension.axes = {axis};
+    table.dimensions.push_back(std::move(dimension));
+  };
+  llvm::for_each(space.leading, plain);
+  llvm::for_each(resolved.contracted, plain);
+  Substitution pair;
+  for (auto [query, key] : llvm::zip(space.query, space.key)) {
+    if (!used.count(query) && !used.count(key))
+      continue;
+    int64_t queries = space.sizes.at(query), keys = space.sizes.at(key);
+    std::string row = "r" + std::to_string(names.size());
+    Expr difference = Expr::symbol(row) - Expr(queries - 1);
+    pair[key] = max(difference, Expr(0));
+    pair[query] = max(Expr(0) - difference, Expr(0));
+    names.push_back(row);
+    shape.push_back(queries + keys - 1);
+    elements *= queries + keys - 1;
+    Dimension dimension;
+    dimension.index = Expr::symbol(key) - Expr::symbol(query) + Expr(queries - 1);
+    table.dimensions.push_back(std::move(dimension));
+  }
+  if (elements >= space.queries() * space.keys())
+    return std::nullopt;
+  Factor factor{operand, {}};
+  for (const Expr &subscript : subscripts)
+    factor.subscripts.push_back(substitute(subscript, pair));
+  view.factors.push_back(std::move(factor));
+  OpBuilder builder(term->getParentOfType<AttentionOp>());
+  Type element = cast<RankedTensorType>(operand.getType()).getElementType();
+  table.tensor = buildEinsum(builder, view, names, RankedTensorType::get(shape, element));
+  return table.tensor ? std::optional<Table>(table) : std::nullopt;
+}
+
+struct TabulateOffsets : skewer::impl::AttnTabulateOffsetsBase<TabulateOffsets> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    function.walk([&](AttentionOp attention) {
+      ScoreSpace space = scoreSpace(attention);
+      for (TermOp term : attention.getScore().getOps<TermOp>()) {
+        ResolvedEinsum resolved = resolve(term);
+        bool changed = false;
+        for (unsigned number = 0; number < term.getInputs().size(); ++number) {
+          Value before = term.getInputs()[number];
+          auto table = tabulate(term, number, resolved, space);
+          if (!table)
+            continue;
+          changed = true;
+          resolved.spec.operands[number] = table->dimensions;
+          term.getInputsMutable()[number].set(table->tensor);
+          if (before.use_empty() || before.hasOneUse())
+            term->setLoc(withComposed(term.getLoc(), before.getDefiningOp()));
+        }
+        if (changed)
+          term.setSubscripts(print(resolved.spec));
+      }
+    });
+    eraseDead(function);
+  }
+};
+} // namespace

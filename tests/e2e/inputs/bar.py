@@ -1,0 +1,71 @@
+"""bar.py FOLDER [--run]: the specs of positional schemes under FOLDER all fuse, and hold nothing of size queries × keys.
+
+Each `explain --json` must name no term materialised or evaluated element by element, no stage that holds scores, and a
+workspace that grows, from one size to twice the size, by less than a quarter of what one head's scores grow by. With --run each kernel is compared with the reference too.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+# May be evaluated: both positions matter, in a closed form that no table stands for.
+EVALUATED = {"fire"}
+# What sizes are doubled: tokens, or the height of a map.
+SIZES = {"N": "2048", "H": "63"}
+
+
+def explain(spec, options):
+    result = subprocess.run(["skewer", "explain", spec, "--json", "--target=x86-64-v3", *options], capture_output=True,
+                            text=True, timeout=120)
+    if result.returncode:
+        sys.exit("%s: %s" % (spec, result.stderr))
+    return {kernel["name"]: kernel for kernel in json.loads(result.stdout)["kernels"]}
+
+
+def faults(kernel, doubled):
+    if kernel["unfused"] or not kernel["attentions"]:
+        yield "does not fuse: %s" % kernel["unfused"]
+    for stage in kernel["stages"]:
+        if stage["title"] in ("attention by rows", "softmax"):
+            yield "a stage holds scores: %s" % stage["title"]
+    for attention in kernel["attentions"]:
+        for term in attention["terms"]:
+            if term["class"] == "materialised":
+                yield "no class: %s" % term["text"]
+            if term["strategy"] == "element":
+                yield "evaluated one by one: %s" % term["text"]
+    pairs = [sum(a["queries"] * a["keys"] for a in k["attentions"]) for k in (kernel, doubled)]
+    growth = doubled["workspace_bytes"] - kernel["workspace_bytes"]
+    if growth > pairs[1] - pairs[0]:  # bytes against pairs of four bytes
+        yield "the workspace grows by %d bytes for %d more pairs of a head" % (growth, pairs[1] - pairs[0])
+
+
+def main():
+    folder, run = sys.argv[1], "--run" in sys.argv[2:]
+    wrong = count = 0
+    for name in sorted(os.listdir(folder)):
+        spec = os.path.join(folder, name)
+        if not name.endswith(".attn"):
+            continue
+        with open(spec) as f:
+            text = re.sub(r"#.*", "", f.read())
+        size = "H" if re.search(r"\bH\s*=\s*\d", text) else "N"
+        at = lambda n: ["-D", "%s=%d" % (size, n)]
+        small, large = explain(spec, at(int(SIZES[size]))), explain(spec, at(2 * int(SIZES[size])))
+        for kernel in small:
+            count += 1
+            found = [] if name[:-5] in EVALUATED else list(faults(small[kernel], large[kernel]))
+            if run:
+                command = ["skewer", "run", spec, "--kernel", kernel, "--size", "batch=2", "--threads", "2",
+                           *at(11 if size == "H" else 83)]
+                result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+                if result.returncode:
+                    found.append("is wrong: " + (result.stdout + result.stderr).strip()[-300:])
+            wrong += bool(found)
+            print("%s.%s: %s" % (name[:-5], kernel, "; ".join(found) or "fused"))
+    print("%d kernels, %d wrong" % (count, wrong))
+    sys.exit(1 if wrong or not count else 0)
+
+
+main()
