@@ -184,6 +184,8 @@ Linear Simplifier::remainder(const Linear &numerator, int64_t n) {
     return Linear(0);
   if (auto split = resolve(numerator, n))
     return split->remainder;
+  if (auto together = recombineModulo(numerator, n))
+    return remainder(*together, n);
   // Coefficients of the least magnitude; c*(x mod m) is c*x where n divides c*m.
   std::optional<Linear> rest = Linear(floorModulo(numerator.constant, n));
   bool opened = false;
@@ -217,6 +219,34 @@ Linear Simplifier::remainder(const Linear &numerator, int64_t n) {
     return Linear::of(mod(toExpr(numerator), Expr(n)));
   }
   return Linear::of(mod(toExpr(*rest), Expr(n)));
+}
+
+/// As `recombine`, where multiples of n do not count: -5*(x floordiv 6) + x mod 6 is x modulo 11. Nothing where that
+/// leaves as many divisions.
+std::optional<Linear> Simplifier::recombineModulo(const Linear &numerator, int64_t n) {
+  size_t divisions = countDivisions(numerator);
+  if (divisions < 2 || divisions > kMaximumDivisions)
+    return std::nullopt;
+  for (const Term &part : numerator.terms) {
+    if (!isDivision(part.atom, Kind::Mod))
+      continue;
+    int64_t m = part.atom.operands()[1].value();
+    auto whole = checkedMultiply(part.coefficient, m);
+    for (const Term &quotient : numerator.terms) {
+      if (!whole || !isDivision(quotient.atom, Kind::FloorDiv) || !quotient.atom.operands()[1].isConstant(m))
+        continue;
+      auto apart = checkedSubtract(*whole, quotient.coefficient);
+      if (!apart || *apart == 0 || *apart % n)
+        continue;
+      auto sum = combine(numerator, Linear::of(quotient.atom), *apart);
+      if (!sum)
+        continue;
+      Linear together = recombine(std::move(*sum));
+      if (countDivisions(together) < divisions)
+        return together;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Puts quotient and remainder of one number together again: (x floordiv n)*n + x mod n = x and its relatives.

@@ -56,6 +56,7 @@ private:
   Linear quotient(const Linear &, int64_t n);
   Linear remainder(const Linear &, int64_t n);
   Linear recombine(Linear);
+  std::optional<Linear> recombineModulo(const Linear &, int64_t n);
   // Facts.cpp
   int64_t upper(const Linear &, int depth);
   Interval computeRange(const Expr &);

@@ -103,13 +103,16 @@ bool Candidate::findRoles(std::string &why) {
   const Dimensions &weights = resolved.spec.operands[weightOperand];
   auto over = parseDimensions(std::string_view(softmax.getOver()));
   auto named = parseDimensions(std::string_view(softmax.getAxes()));
-  if (!over || over->size() != 1 || !named || named->size() != weights.size()) {
+  if (!over || over->empty() || !named || named->size() != weights.size()) {
     why = "the softmax is not over one dimension";
     return false;
   }
+  std::vector<std::string> keyAxes;
+  for (const Dimension &dimension : *over)
+    keyAxes.insert(keyAxes.end(), dimension.axes.begin(), dimension.axes.end());
   int keyDimension = -1;
   for (size_t k = 0; k < named->size(); ++k)
-    if ((*named)[k].axes == (*over)[0].axes)
+    if ((*named)[k].axes == keyAxes)
       keyDimension = int(k);
   if (keyDimension < 0) {
     why = "the softmax is not over one whole dimension";

@@ -81,8 +81,9 @@ private:
   }
 
   std::string refusal(Operation *op) {
-    bool several = !softmax.getResult().hasOneUse();
-    if (op->hasTrait<OpTrait::IsTerminator>() || several)
+    Value weights = softmax.getResult();
+    bool alone = weights.hasOneUse() && llvm::is_contained(op->getOperands(), weights);
+    if (!alone && (op->hasTrait<OpTrait::IsTerminator>() || !weights.hasOneUse()))
       return "the weights are used more than once, and not in a sum of products";
     return "the weights do not go into an einsum with the values";
   }

@@ -1,5 +1,6 @@
 // Fits index expressions to matrices of constant indices, by values: what was computed elsewhere is recognised.
 #include "passes/Import/FitTable.h"
+#include <cmath>
 
 using namespace skewer::subscript;
 
@@ -30,9 +31,9 @@ std::optional<Expr> fitAffine(const std::vector<int64_t> &values, const std::vec
   return fitted;
 }
 
-/// A function of symbols[1] - symbols[0] that changes at few offsets.
+/// A function of indices[1] - indices[0] that changes at few offsets.
 std::optional<Expr> fitSteps(const std::vector<int64_t> &values, const std::vector<int64_t> &shape,
-                             const std::vector<std::string> &symbols) {
+                             const std::vector<Expr> &indices) {
   int64_t queries = shape[0], keys = shape[1];
   std::vector<int64_t> byOffset(queries + keys - 1);
   for (int64_t offset = 1 - queries; offset < keys; ++offset)
@@ -41,7 +42,7 @@ std::optional<Expr> fitSteps(const std::vector<int64_t> &values, const std::vect
     for (int64_t j = 0; j < keys; ++j)
       if (values[i * keys + j] != byOffset[j - i + queries - 1])
         return std::nullopt;
-  Expr offset = Expr::symbol(symbols[1]) - Expr::symbol(symbols[0]);
+  Expr offset = indices[1] - indices[0];
   // Runs of one slope, 0 or ±1: clamp(offset, a, b) and its mirror image first.
   size_t first = 0, last = byOffset.size() - 1;
   while (first + 1 < byOffset.size() && byOffset[first + 1] == byOffset[first])
@@ -68,6 +69,22 @@ std::optional<Expr> fitSteps(const std::vector<int64_t> &values, const std::vect
     }
   return sum;
 }
+
+/// A matrix of queries and keys, whose rows and columns are `indices`.
+std::optional<Expr> fitMatrix(const std::vector<int64_t> &values, const std::vector<int64_t> &shape,
+                              const std::vector<Expr> &indices) {
+  // Both positions on maps of the same width.
+  for (int64_t width = 2; width < std::max(shape[0], shape[1]); ++width) {
+    if (shape[0] % width || shape[1] % width)
+      continue;
+    std::vector<int64_t> extents = {shape[0] / width, width, shape[1] / width, width};
+    std::vector<Expr> parts = {floorDiv(indices[0], width), mod(indices[0], width), floorDiv(indices[1], width),
+                               mod(indices[1], width)};
+    if (auto affine = fitAffine(values, extents, parts))
+      return affine;
+  }
+  return fitSteps(values, shape, indices);
+}
 } // namespace
 
 std::optional<Expr> skewer::fitTable(const std::vector<int64_t> &values, const std::vector<int64_t> &shape,
@@ -82,17 +99,14 @@ std::optional<Expr> skewer::fitTable(const std::vector<int64_t> &values, const s
     terms.push_back(Expr::symbol(symbol));
   if (auto affine = fitAffine(values, shape, terms))
     return affine;
-  if (shape.size() != 2)
+  if (shape.size() == 2)
+    return fitMatrix(values, shape, terms);
+  // A square matrix that was flattened before the rows are gathered.
+  auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(elements))));
+  if (shape.size() != 1 || side < 2 || side * side != shape[0])
     return std::nullopt;
-  // Both positions on maps of the same width.
-  for (int64_t width = 2; width < std::max(shape[0], shape[1]); ++width) {
-    if (shape[0] % width || shape[1] % width)
-      continue;
-    std::vector<int64_t> extents = {shape[0] / width, width, shape[1] / width, width};
-    std::vector<Expr> parts = {floorDiv(terms[0], width), mod(terms[0], width), floorDiv(terms[1], width),
-                               mod(terms[1], width)};
-    if (auto affine = fitAffine(values, extents, parts))
-      return affine;
-  }
-  return fitSteps(values, shape, symbols);
+  std::vector<Expr> indices = {floorDiv(terms[0], side), mod(terms[0], side)};
+  if (auto affine = fitAffine(values, {side, side}, indices))
+    return affine;
+  return fitMatrix(values, {side, side}, indices);
 }

@@ -4,6 +4,7 @@
 #include "passes/Fusion/Provenance.h"
 #include "passes/Import/FitTable.h"
 #include "passes/Passes.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace skewer {
 #define GEN_PASS_DEF_ATTNRAISESKEW
@@ -35,7 +36,26 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     for (Operation *op : scoreOperations(function))
       if (auto map = dyn_cast<IndexMapOpInterface>(op))
         raise(map);
+    for (GatherOp table : tablesOfWeights(function))
+      raise(table);
     eraseDead(function);
+  }
+
+  /// Gathered rows that are multiplied with the weights of a softmax: no score is made from them.
+  static llvm::SetVector<GatherOp> tablesOfWeights(func::FuncOp function) {
+    llvm::SetVector<GatherOp> tables;
+    auto isOfWeights = [](Value value) {
+      while (auto map = value.getDefiningOp<IndexMapOpInterface>())
+        value = map.getMappedOperand();
+      return static_cast<bool>(value.getDefiningOp<SoftmaxOp>());
+    };
+    function.walk([&](EinsumOp einsum) {
+      if (llvm::any_of(einsum.getInputs(), isOfWeights))
+        for (Value operand : einsum.getInputs())
+          if (auto gather = operand.getDefiningOp<GatherOp>(); gather && !isOfWeights(operand))
+            tables.insert(gather);
+    });
+    return tables;
   }
 
   /// The composed map of `outer` read at the einsum that says the map below it, if there is one.

@@ -58,6 +58,35 @@ TEST(SubscriptSkew, TransformerXlShift) {
   }
 }
 
+TEST(SubscriptSkew, TransformerXlShiftWithMemories) {
+  // N queries, M + N keys: pad left 1, reshape (M+N+1, N), drop the first row, reshape (N, M+N), where j <= i + M. The
+  // index maps are composed one after the other, each simplified before the next.
+  for (int64_t n : {2, 5, 6, 64})
+    for (int64_t m : {1, 4, 9, 100}) {
+      Domain box{{"i", {0, n - 1}}, {"j", {0, n + m - 1}}};
+      auto here = [&](const std::string &text) { return simplify(read(text), box); };
+      std::string flat = "(" + number(n + m) + "*i + j)";
+      Expr row = here(flat + " floordiv " + number(n)) + Expr(1), column = here(flat + " mod " + number(n));
+      Domain turned{{"r", {0, m + n}}, {"c", {0, n - 1}}};
+      std::string padded = "(" + number(n) + "*r + c)", width = number(n + m + 1);
+      for (bool quotient : {true, false}) {
+        Expr outer = simplify(read(padded + (quotient ? " floordiv " : " mod ") + width), turned);
+        Expr composed = substitute(outer, {{"r", row}, {"c", column}});
+        EXPECT_EQ(print(simplify(composed, box, read("j <= i + " + number(m)))),
+                  quotient ? "i" : "j - i + " + number(n))
+            << n << " queries, " << m << " memories";
+      }
+    }
+}
+
+TEST(SubscriptDivision, RecombinesModuloADivisor) {
+  // The coefficient of the quotient counts modulo the divisor only: -5 is 6 modulo 11.
+  EXPECT_EQ(simple("(-5*(x floordiv 6) + x mod 6) mod 11"), "x mod 11");
+  EXPECT_EQ(simple("(6*(x floordiv 6) + x mod 6) mod 11"), "x mod 11");
+  EXPECT_EQ(simple("(17*(x floordiv 6) + x mod 6 + 4) mod 11"), "(x + 4) mod 11");
+  EXPECT_EQ(simple("(x mod 6 - 4*(x floordiv 6)) mod 11"), "(x mod 6 - 4*(x floordiv 6)) mod 11");
+}
+
 TEST(SubscriptSkew, HandWrittenAndComposedAreOne) {
   EXPECT_EQ(simplify(read("(27*i + j + 13) mod 28 - 0"), square(14)), simplify(read("13 + j - i"), square(14)));
   EXPECT_EQ(simplify(read("clamp(j - i + 64, 0, 72)")), simplify(read("clamp(j - i, -64, 8) + 64")));

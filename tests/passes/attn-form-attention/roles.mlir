@@ -1,0 +1,166 @@
+// RUN: skewer-opt %s -attn-form-attention -split-input-file | FileCheck %s
+// Which axis is a query, a key, a head, a channel, and what the fused form calls them.
+
+// Names of the program that the fused form keeps for itself are given up; leading ones that do not clash stay.
+// CHECK-LABEL: func.func @clashing_names
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "h b i j" value "h b j e -> h b i e"(%arg2) score {
+// CHECK-NEXT: attn.term "h b i d, h b j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[V0]]
+func.func @clashing_names(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>) -> tensor<2x3x4x8xf32> {
+  %s = attn.einsum "d e a c, d e b c -> d e a b"(%q, %k) : (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) -> tensor<2x3x4x4xf32>
+  %p = attn.softmax "d e a b" over "b"(%s) : tensor<2x3x4x4xf32>
+  %o = attn.einsum "d e a b, d e b c -> d e a c"(%p, %v) : (tensor<2x3x4x4xf32>, tensor<2x3x4x8xf32>) -> tensor<2x3x4x8xf32>
+  return %o : tensor<2x3x4x8xf32>
+}
+
+// -----
+// Values that all heads share: the last axis is the query's, those before it are leading.
+// CHECK-LABEL: func.func @shared_values
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "h i j" value "j e -> h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[V0]]
+func.func @shared_values(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<4x8xf32>) -> tensor<2x4x8xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<4x8xf32>) -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
+
+// -----
+// Keys before queries in the score: the softmax says which are the keys.
+// CHECK-LABEL: func.func @keys_first
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "i j" value "j e -> i e"(%arg2) score {
+// CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[V0]]
+func.func @keys_first(%q: tensor<4x8xf32>, %k: tensor<5x8xf32>, %v: tensor<5x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.einsum "i d, j d -> j i"(%q, %k) : (tensor<4x8xf32>, tensor<5x8xf32>) -> tensor<5x4xf32>
+  %p = attn.softmax "j i" over "j"(%s) : tensor<5x4xf32>
+  %o = attn.einsum "j i, j d -> i d"(%p, %v) : (tensor<5x4xf32>, tensor<5x8xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+// Keys of several axes, as a convolution's window has them: all axes of one dimension.
+// CHECK-LABEL: func.func @window
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "i (jy jx)" sizes {jx = 3 : i64, jy = 2 : i64} value "jy jx e -> i e"(%arg2) score {
+// CHECK-NEXT: attn.term "i d, jy jx d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[V0]]
+func.func @window(%q: tensor<4x8xf32>, %k: tensor<2x3x8xf32>, %v: tensor<2x3x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.einsum "i d, y x d -> i (y x)"(%q, %k) : (tensor<4x8xf32>, tensor<2x3x8xf32>) -> tensor<4x6xf32>
+  %p = attn.softmax "i (y x)" over "y x" sizes {y = 2 : i64}(%s) : tensor<4x6xf32>
+  %o = attn.einsum "i (y x), y x d -> i d"(%p, %v) : (tensor<4x6xf32>, tensor<2x3x8xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+// Queries of two dimensions are one, of two axes; the result is put apart again.
+// CHECK-LABEL: func.func @queries_on_a_map
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "(iy ix) j" sizes {ix = 3 : i64, iy = 2 : i64} value "j e -> (iy ix) e"(%arg2) score {
+// CHECK-NEXT: attn.term "iy ix d, j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: %[[V1:.*]] = attn.rearrange "(iy ix) e -> iy ix e" sizes {ix = 3 : i64, iy = 2 : i64} %[[V0]]
+// CHECK-NEXT: return %[[V1]]
+func.func @queries_on_a_map(%q: tensor<2x3x8xf32>, %k: tensor<5x8xf32>, %v: tensor<5x8xf32>) -> tensor<2x3x8xf32> {
+  %s = attn.einsum "y x d, j d -> y x j"(%q, %k) : (tensor<2x3x8xf32>, tensor<5x8xf32>) -> tensor<2x3x5xf32>
+  %p = attn.softmax "y x j" over "j"(%s) : tensor<2x3x5xf32>
+  %o = attn.einsum "y x j, j d -> y x d"(%p, %v) : (tensor<2x3x5xf32>, tensor<5x8xf32>) -> tensor<2x3x8xf32>
+  return %o : tensor<2x3x8xf32>
+}
+
+// -----
+// The result in token-major order: attention in its own, one rearrangement behind.
+// CHECK-LABEL: func.func @token_major_result
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "h i j" value "h j e -> h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: %[[V1:.*]] = attn.rearrange "h i e -> i h e" %[[V0]]
+// CHECK-NEXT: return %[[V1]]
+func.func @token_major_result(%q: tensor<2x4x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5x6xf32>) -> tensor<4x2x6xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x5x8xf32>) -> tensor<2x4x5xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x5xf32>
+  %o = attn.einsum "h i j, h j e -> i h e"(%p, %v) : (tensor<2x4x5xf32>, tensor<2x5x6xf32>) -> tensor<4x2x6xf32>
+  return %o : tensor<4x2x6xf32>
+}
+
+// -----
+// Heads merged with channels on both sides: no operand has the channels alone, and both tell their size.
+// CHECK-LABEL: func.func @token_major
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "h i j" value "j (h e) -> h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "i (h d), j (h d)"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[V0]]
+func.func @token_major(%q: tensor<4x16xf32>, %k: tensor<5x16xf32>, %v: tensor<5x16xf32>) -> tensor<2x4x8xf32> {
+  %a = attn.rearrange "n (h d) -> h n d" sizes {h = 2 : i64} %q : tensor<4x16xf32> to tensor<2x4x8xf32>
+  %b = attn.rearrange "n (h d) -> h n d" sizes {h = 2 : i64} %k : tensor<5x16xf32> to tensor<2x5x8xf32>
+  %c = attn.rearrange "n (h d) -> h n d" sizes {h = 2 : i64} %v : tensor<5x16xf32> to tensor<2x5x8xf32>
+  %s = attn.einsum "h i d, h j d -> h i j"(%a, %b) : (tensor<2x4x8xf32>, tensor<2x5x8xf32>) -> tensor<2x4x5xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x5xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%p, %c) : (tensor<2x4x5xf32>, tensor<2x5x8xf32>) -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
+
+// -----
+// The weights on the right of the product.
+// CHECK-LABEL: func.func @weights_second
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "i j" value "j e -> i e"(%arg2) score {
+// CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[V0]]
+func.func @weights_second(%q: tensor<4x8xf32>, %k: tensor<5x8xf32>, %v: tensor<5x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<5x8xf32>) -> tensor<4x5xf32>
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x5xf32>
+  %o = attn.einsum "j d, i j -> i d"(%v, %p) : (tensor<5x8xf32>, tensor<4x5xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+// Values that are transposed, and a mask in the softmax's own names.
+// CHECK-LABEL: func.func @transposed_values
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "i j" where "j <= i" value "e j -> i e"(%arg2) score {
+// CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[V0]]
+func.func @transposed_values(%q: tensor<4x8xf32>, %k: tensor<5x8xf32>, %v: tensor<8x5xf32>) -> tensor<4x8xf32> {
+  %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<5x8xf32>) -> tensor<4x5xf32>
+  %p = attn.softmax "query key" over "key" where "key <= query"(%s) : tensor<4x5xf32>
+  %o = attn.einsum "i j, d j -> i d"(%p, %v) : (tensor<4x5xf32>, tensor<8x5xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+// Two layers, one after the other: two attentions.
+// CHECK-LABEL: func.func @two_layers
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "i j" value "j e -> i e"(%arg0) score {
+// CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg0) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: %[[V1:.*]] = attn.attention "i j" value "j e -> i e"(%arg0) score {
+// CHECK-NEXT: attn.term "i d, j d"(%[[V0]], %[[V0]]) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[V1]]
+func.func @two_layers(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.einsum "i d, j d -> i j"(%x, %x) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
+  %o = attn.einsum "i j, j d -> i d"(%p, %x) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %t = attn.einsum "i d, j d -> i j"(%o, %o) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  %r = attn.softmax "i j" over "j"(%t) : tensor<4x4xf32>
+  %u = attn.einsum "i j, j d -> i d"(%r, %x) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %u : tensor<4x8xf32>
+}
+
+// -----
+// One dimension of each kind, of size 1: nothing is lost.
+// CHECK-LABEL: func.func @ones
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "h i j" value "1 j e -> h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "1 1 1, 1 1 1"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[V0]]
+func.func @ones(%q: tensor<1x1x1xf32>, %k: tensor<1x1x1xf32>, %v: tensor<1x1x1xf32>) -> tensor<1x1x1xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<1x1x1xf32>, tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<1x1x1xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%p, %v) : (tensor<1x1x1xf32>, tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
+  return %o : tensor<1x1x1xf32>
+}

@@ -1,0 +1,94 @@
+// RUN: skewer-opt %s -attn-raise-skew -split-input-file | FileCheck %s
+// Maps move below sums and multiples, to the einsums that make them.
+
+// A sum of two logits is skewed by skewing both.
+// CHECK-LABEL: func.func @sum
+// CHECK-NEXT: %[[V0:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%arg0)
+// CHECK-NEXT: %[[V1:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%arg1)
+// CHECK-NEXT: %[[V2:.*]] = arith.addf %[[V0]], %[[V1]]
+// CHECK-NEXT: return %[[V2]]
+func.func @sum(%a: tensor<4x7xf32>, %b: tensor<4x7xf32>) -> tensor<4x4xf32> {
+  %c = arith.addf %a, %b : tensor<4x7xf32>
+  %s = attn.skew %c : tensor<4x7xf32> to tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+
+// -----
+// Divided by a number, negated.
+// CHECK-LABEL: func.func @divided
+// CHECK-NEXT: %[[V0:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%arg0)
+// CHECK-NEXT: %[[V1:.*]] = arith.constant dense<2.000000e+00>
+// CHECK-NEXT: %[[V2:.*]] = arith.divf %[[V0]], %[[V1]]
+// CHECK-NEXT: %[[V3:.*]] = arith.negf %[[V2]]
+// CHECK-NEXT: return %[[V3]]
+func.func @divided(%a: tensor<4x7xf32>) -> tensor<4x4xf32> {
+  %two = arith.constant dense<2.0> : tensor<4x7xf32>
+  %c = arith.divf %a, %two : tensor<4x7xf32>
+  %n = arith.negf %c : tensor<4x7xf32>
+  %s = attn.skew %n : tensor<4x7xf32> to tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+
+// -----
+// A number added, then padded: 0 in the border is not the number, so the pad stays around the sum.
+// CHECK-LABEL: func.func @number_in_a_border
+// CHECK-NEXT: %[[V0:.*]] = arith.constant dense<2.000000e+00>
+// CHECK-NEXT: %[[V1:.*]] = arith.addf %arg0, %[[V0]]
+// CHECK-NEXT: %[[V2:.*]] = attn.einsum "(j - 2) -> j" where "2 <= j" sizes {j = 6 : i64}(%[[V1]])
+// CHECK-NEXT: return %[[V2]]
+func.func @number_in_a_border(%a: tensor<4xf32>) -> tensor<6xf32> {
+  %two = arith.constant dense<2.0> : tensor<4xf32>
+  %c = arith.addf %a, %two : tensor<4xf32>
+  %p = attn.pad %c low [2] high [0] : tensor<4xf32> to tensor<6xf32>
+  return %p : tensor<6xf32>
+}
+
+// -----
+// A multiple is 0 in the border whatever the number is.
+// CHECK-LABEL: func.func @multiple_in_a_border
+// CHECK-NEXT: %[[V0:.*]] = attn.einsum "(j - 2) -> j" where "2 <= j" sizes {j = 6 : i64}(%arg0)
+// CHECK-NEXT: %[[V1:.*]] = arith.constant dense<2.000000e+00>
+// CHECK-NEXT: %[[V2:.*]] = arith.mulf %[[V0]], %[[V1]]
+// CHECK-NEXT: return %[[V2]]
+func.func @multiple_in_a_border(%a: tensor<4xf32>) -> tensor<6xf32> {
+  %two = arith.constant dense<2.0> : tensor<4xf32>
+  %c = arith.mulf %a, %two : tensor<4xf32>
+  %p = attn.pad %c low [2] high [0] : tensor<4xf32> to tensor<6xf32>
+  return %p : tensor<6xf32>
+}
+
+// -----
+// A quotient of tensors has no value in the border that its parts would tell: 0 / 0.
+// CHECK-LABEL: func.func @quotient_in_a_border
+// CHECK-NEXT: %[[V0:.*]] = arith.divf %arg0, %arg1
+// CHECK-NEXT: %[[V1:.*]] = attn.einsum "(j - 2) -> j" where "2 <= j" sizes {j = 6 : i64}(%[[V0]])
+// CHECK-NEXT: return %[[V1]]
+func.func @quotient_in_a_border(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<6xf32> {
+  %c = arith.divf %a, %b : tensor<4xf32>
+  %p = attn.pad %c low [2] high [0] : tensor<4xf32> to tensor<6xf32>
+  return %p : tensor<6xf32>
+}
+
+// -----
+// A function of a sum is read as it is: maps stop at what is not linear.
+// CHECK-LABEL: func.func @function
+// CHECK-NEXT: %[[V0:.*]] = math.exp %arg0
+// CHECK-NEXT: %[[V1:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%[[V0]])
+// CHECK-NEXT: return %[[V1]]
+func.func @function(%a: tensor<4x7xf32>) -> tensor<4x4xf32> {
+  %e = math.exp %a : tensor<4x7xf32>
+  %s = attn.skew %e : tensor<4x7xf32> to tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+
+// -----
+// What is no part of a softmax's score is left alone where there is a softmax.
+// CHECK-LABEL: func.func @elsewhere
+// CHECK-NEXT: %[[V0:.*]] = attn.skew %arg0
+// CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j"(%arg1)
+// CHECK-NEXT: return %[[V0]], %[[V1]]
+func.func @elsewhere(%a: tensor<4x7xf32>, %b: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %s = attn.skew %a : tensor<4x7xf32> to tensor<4x4xf32>
+  %p = attn.softmax "i j" over "j"(%b) : tensor<4x4xf32>
+  return %s, %p : tensor<4x4xf32>, tensor<4x4xf32>
+}
