@@ -22,22 +22,6 @@ void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, int64_t depth
   });
 }
 
-void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, int64_t depthOffset, double factor, Value target,
-                              int64_t stride, bool accumulate) {
-  Value base = baseOf(walk.base);
-  b.loop(b.index(0), b.index(keyVectors), 1, [&](Value panel) {
-    if (!isComputed(walk.argument))
-      return packPanels(arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth, depthOffset, false,
-                        factor, target, b.index(0), stride, panel, accumulate);
-    Value rows = b.view(local, b.index(computedRows.offset), computedRows.floats), first = b.mul(panel, lanes);
-    b.loop(first, b.minimum(b.add(first, lanes), b.index(shape.keys)), 1, [&](Value key) {
-      computeRow(walk.argument, b.add(base, b.mul(key, walk.key)), rows, b.mul(b.sub(key, first), termDepth), 1);
-    });
-    packPanels(rows, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, depthOffset, false, factor, target,
-               b.index(0), stride, panel, accumulate);
-  });
-}
-
 void CpuKernel::packKeys() {
   for (unsigned number = 0; number < shape.content.size(); ++number) {
     const ContentTerm &term = shape.content[number];
