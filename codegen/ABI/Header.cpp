@@ -1,4 +1,5 @@
 // The C header of a kernel: stands alone, and beside the headers of other kernels.
+#include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
@@ -116,7 +117,8 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
   out << "  args.q0 = 0;\n  args.k0 = 0;\n  args.head0 = 0;\n  return args;\n}\n";
 }
 
-void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
+void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout,
+                  ArrayRef<TargetVariant> variants) {
   const std::string &name = plan.name;
   out << "/* Computes args->" << join(layout.outputs, " and args->") << ". exec says where its scratch memory is and, with parallel_for, on which threads it "
          "runs;\n"
@@ -130,7 +132,9 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
       << "   _items(args, phase), with a worker index that no call has that runs at the same time. A phase may begin "
          "when\n"
       << "   the one before it is done; the workspace must keep its contents between them.";
-  for (auto [index, phase] : enumerate(plan.phases)) {
+  if (!variants.empty())
+    out << "\n   Phases, items and workspace are those of the processor that is chosen.";
+  for (auto [index, phase] : enumerate(variants.empty() ? ArrayRef<Phase>(plan.phases) : ArrayRef<Phase>())) {
     std::string title; // a comment must not end early
     for (char c : phase.title)
       title += isPrint(c) && c != '*' && c != '/' ? c : ' ';
@@ -177,12 +181,13 @@ void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
 
 } // namespace
 
-std::string headerText(const KernelPlan &plan, StringRef specHash) {
+static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayRef<TargetVariant> variants) {
   ArgumentLayout layout = layoutOf(plan);
   std::string text, guard = "SKEWER_KERNEL_" + plan.name + "_H";
   raw_string_ostream out(text);
   out << "/* " << plan.name << ": made by skewer " SKEWER_VERSION " from the spec with hash " << specHash
-      << ". Link its object file, libc and libm. */\n"
+      << (variants.empty() ? ". Link its object file, libc and libm. */\n"
+                           : ". Link its object files, libc and libm. */\n")
       << "#ifndef " << guard << "\n#define " << guard << "\n"
       << "#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   writeShared(out);
@@ -191,9 +196,25 @@ std::string headerText(const KernelPlan &plan, StringRef specHash) {
   out << "\n#define SKEWER_HASH_" << plan.name << " \"" << specHash << "\"\n\n";
   writeArguments(out, plan, layout);
   out << "\n";
-  writeEntries(out, plan, layout);
+  writeEntries(out, plan, layout, variants);
+  if (!variants.empty())
+    out << "\n/* The same for one processor each; those above call the first of these that this processor can run. */\n";
+  for (const TargetVariant &variant : variants)
+    out << "/* " << variant.target.name << ", in " << variant.object << " */\n"
+        << "skewer_status " << variant.symbol << "(const " << plan.name << "_args *args, const skewer_exec *exec);\n"
+        << "size_t " << variant.symbol << "_workspace_bytes(const " << plan.name
+        << "_args *args, const skewer_exec *exec);\n"
+        << "const char *" << variant.symbol << "_info(void);\n";
   out << "\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
   return text;
+}
+
+std::string headerText(const KernelPlan &plan, StringRef specHash) { return headerText(plan, specHash, {}); }
+
+std::string headerText(StringRef name, ArrayRef<TargetVariant> variants, StringRef specHash) {
+  KernelPlan plan = variants.front().plan;
+  plan.name = name.str();
+  return headerText(plan, specHash, variants);
 }
 
 } // namespace skewer

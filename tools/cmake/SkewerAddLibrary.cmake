@@ -7,7 +7,8 @@ cmake_policy(SET CMP0116 NEW) # Ninja reads the compiler's dependency files with
 skewer_add_library(TARGET
   SPEC file.attn            the layer; .mlir of the attn dialect is taken too
   [PARAMS NAME=VALUE …]     values of the spec's compile-time sizes
-  [TARGETS name]            the processor to make code for; default: host, the machine that builds
+  [TARGETS name …]          the processors to make code for; default: host, the machine that builds. Of several, the kernel
+                            chooses when it runs: an object for each, and one with the entries
   [KERNELS name …]          the spec's kernels; default: read from its text
   [EMIT kind …]             further files, as `skewer compile --emit`
   [PLUGINS plugin …]        plugins that the spec needs: targets of skewer_add_plugin(), or files
@@ -29,14 +30,20 @@ function(skewer_add_library target)
   if(NOT EXISTS ${spec})
     message(FATAL_ERROR "skewer_add_library(${target}): SPEC '${spec}' does not exist")
   endif()
-  list(LENGTH ARG_TARGETS targets)
-  if(targets EQUAL 0)
+  if(NOT ARG_TARGETS)
     set(ARG_TARGETS host)
-  elseif(targets GREATER 1)
-    message(FATAL_ERROR "skewer_add_library(${target}): TARGETS '${ARG_TARGETS}': a library is made for one processor; add a "
-                        "library, from a spec with kernel names of its own, for each")
   endif()
-  if(CMAKE_CROSSCOMPILING AND ARG_TARGETS STREQUAL "host")
+  set(processors ${ARG_TARGETS})
+  list(FILTER processors EXCLUDE REGEX "^sm_") # GPUs: code beside the objects
+  list(LENGTH processors processor_count)
+  list(REMOVE_DUPLICATES processors)
+  list(LENGTH processors different)
+  if(processor_count EQUAL 0)
+    message(FATAL_ERROR "skewer_add_library(${target}): TARGETS '${ARG_TARGETS}' names no processor, and a library is made of objects")
+  elseif(NOT processor_count EQUAL different)
+    message(FATAL_ERROR "skewer_add_library(${target}): TARGETS '${ARG_TARGETS}' names a processor twice")
+  endif()
+  if(CMAKE_CROSSCOMPILING AND "host" IN_LIST processors)
     message(FATAL_ERROR "skewer_add_library(${target}): cross-compiling; name the processor with TARGETS")
   endif()
 
@@ -53,9 +60,15 @@ function(skewer_add_library target)
   set(others "")
   foreach(kernel IN LISTS ARG_KERNELS)
     list(APPEND objects ${folder}/${kernel}.o)
+    if(processor_count GREATER 1)
+      foreach(processor IN LISTS processors)
+        list(APPEND objects ${folder}/${kernel}.${processor}.o)
+      endforeach()
+    endif()
     list(APPEND headers ${folder}/${kernel}.h)
     list(APPEND others ${folder}/${kernel}.json)
   endforeach()
+  list(JOIN ARG_TARGETS "," target_names)
   set(options "")
   foreach(parameter IN LISTS ARG_PARAMS)
     list(APPEND options -D ${parameter})
@@ -83,10 +96,10 @@ function(skewer_add_library target)
   endif()
   add_custom_command(
     OUTPUT ${objects} ${headers} ${others}
-    COMMAND ${compiler} compile ${spec} ${options} --target=${ARG_TARGETS} -o ${folder} --depfile=${folder}/${target}.d
+    COMMAND ${compiler} compile ${spec} ${options} --target=${target_names} -o ${folder} --depfile=${folder}/${target}.d
     DEPENDS ${spec} ${compiler_file} ${plugins}
     DEPFILE ${folder}/${target}.d
-    COMMENT "Compiling the kernels of ${target} for ${ARG_TARGETS}"
+    COMMENT "Compiling the kernels of ${target} for ${target_names}"
     VERBATIM)
   set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 

@@ -32,14 +32,12 @@ install(FILES ${CMAKE_BINARY_DIR}/cmake/SkewerHeaders.install.cmake RENAME Skewe
         DESTINATION ${skewer_package_install} COMPONENT skewer)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/SkewerAddPlugin.cmake ${skewer_package}/SkewerAddPlugin.cmake COPYONLY)
 install(FILES ${skewer_package}/SkewerAddPlugin.cmake DESTINATION ${skewer_package_install} COMPONENT skewer)
-foreach(header dialect/Subscript/Analysis.h dialect/Subscript/Einsum.h dialect/Subscript/Expr.h dialect/IR/Attn.h
-               dialect/IR/ElementFunction.h passes/Fusion/Summands.h passes/Fusion/TermClass.h passes/Fusion/TermReader.h
-               tools/plugins/Plugin.h)
+include(SkewerPluginHeaders)
+foreach(header IN LISTS SKEWER_PLUGIN_HEADERS)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skewer/${folder} COMPONENT skewer)
 endforeach()
-foreach(header dialect/IR/AttnDialect.h.inc dialect/IR/AttnInterfaces.h.inc dialect/IR/AttnAttributes.h.inc
-               dialect/IR/AttnOps.h.inc tools/plugins/Version.h)
+foreach(header IN LISTS SKEWER_PLUGIN_GENERATED_HEADERS ITEMS tools/plugins/Version.h)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${CMAKE_BINARY_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/skewer/${folder} COMPONENT skewer)
 endforeach()

@@ -1,4 +1,5 @@
 // `skewer compile`: object files, headers and manifests, whole or not at all.
+#include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/CompileGpu.h"
@@ -17,11 +18,16 @@
 namespace skewer::driver {
 namespace {
 
-struct Emitter {
+class Emitter {
+public:
+  Emitter(const Options &options, const std::vector<Target> &targets, const std::vector<gpu::GpuTarget> &gpus,
+          bool forProcessor)
+      : options(options), targets(targets), gpus(gpus), forProcessor(forProcessor) {}
+
   const Options &options;
-  const Target &target;
+  const std::vector<Target> &targets; // more than one: an object for each, and one that chooses
   const std::vector<gpu::GpuTarget> &gpus;
-  bool forProcessor = true;
+  bool forProcessor;
   std::vector<OutputFile> files;
   std::set<std::string> names;
 
@@ -35,10 +41,8 @@ struct Emitter {
   }
 
   bool addKernel(Compilation &compilation, const Kernel &kernel) {
-    if (!names.insert(kernel.name).second) {
-      llvm::errs() << compilation.path() << ": error: two kernels are named '" << kernel.name << "'\n";
+    if (!isNew(compilation, kernel.name))
       return false;
-    }
     if (wants("attn"))
       add(kernel.name, ".attn.mlir", Compilation::textOf(*kernel.einsum));
     std::string fused;
@@ -47,7 +51,7 @@ struct Emitter {
       return false;
     if (wants("fused"))
       add(kernel.name, ".fused.mlir", std::move(fused));
-    if (wants("scheduled"))
+    if (wants("scheduled") && targets.size() == 1)
       add(kernel.name, ".scheduled.mlir", Compilation::textOf(*scheduled));
     if (!gpus.empty() && !compileForGpus(compilation, kernel, *scheduled, gpus, options,
                                          [&](const std::string &suffix, std::string bytes) {
@@ -56,32 +60,96 @@ struct Emitter {
       return false;
     if (!forProcessor)
       return true;
-    std::string details = manifestDetails(kernel, *scheduled);
+    if (targets.size() > 1)
+      return addVariants(compilation, kernel);
+    auto made = addObject(compilation, kernel, std::move(scheduled), "");
+    if (!made)
+      return false;
+    add(kernel.name, ".h", headerText(made->plan, compilation.hash()));
+    add(kernel.name, ".json", manifestText(made->plan, made->target, compilation.hash(), made->details));
+    return true;
+  }
+
+private:
+  bool isNew(const Compilation &compilation, const std::string &name) {
+    if (names.insert(name).second)
+      return true;
+    llvm::errs() << compilation.path() << ": error: two kernels are named '" << name << "'\n";
+    return false;
+  }
+
+  /// NAME.o, or for one of several processors NAME.VARIANT.o, whose symbols are called after NAME_VARIANT.
+  std::optional<TargetVariant> addObject(Compilation &compilation, const Kernel &kernel,
+                                         mlir::OwningOpRef<mlir::ModuleOp> scheduled, const std::string &variant) {
+    TargetVariant made;
+    made.target = compilation.target();
+    made.details = manifestDetails(kernel, *scheduled);
+    std::string suffix = variant.empty() ? "" : "." + variant;
+    auto addFile = [&](const char *kind, std::string bytes) {
+      add(kernel.name, (suffix + kind).c_str(), std::move(bytes));
+    };
     auto lowered = compilation.lower(std::move(scheduled), kernel.name);
     if (!lowered)
-      return false;
+      return std::nullopt;
     if (wants("loops"))
-      add(kernel.name, ".loops.mlir", Compilation::textOf(*lowered->module));
+      addFile(".loops.mlir", Compilation::textOf(*lowered->module));
+    if (!variant.empty())
+      lowered->plan.name += "_" + symbolSuffix(variant);
     llvm::LLVMContext context;
     std::string llvmText;
     auto module = compilation.toLlvm(*lowered, context, wants("llvm") ? &llvmText : nullptr);
     if (!module)
-      return false;
+      return std::nullopt;
     if (wants("llvm"))
-      add(kernel.name, ".ll", std::move(llvmText));
+      addFile(".ll", std::move(llvmText));
     if (wants("asm")) {
       // Code generation changes the module, so the assembly is made from a copy.
-      auto assembly = emitObject(*llvm::CloneModule(*module), target, /*assembly=*/true);
+      auto assembly = emitObject(*llvm::CloneModule(*module), made.target, /*assembly=*/true);
       if (!assembly)
-        return Compilation::report(kernel.name, assembly.takeError()), false;
-      add(kernel.name, ".s", std::move(*assembly));
+        return Compilation::report(kernel.name, assembly.takeError()), std::nullopt;
+      addFile(".s", std::move(*assembly));
     }
-    auto object = emitObject(*module, target);
+    auto object = emitObject(*module, made.target);
+    if (!object)
+      return Compilation::report(kernel.name, object.takeError()), std::nullopt;
+    addFile(".o", std::move(*object));
+    made.plan = std::move(lowered->plan);
+    made.symbol = made.plan.name;
+    made.object = kernel.name + suffix + ".o";
+    return made;
+  }
+
+  /// An object for each processor, and NAME.o, which chooses among them.
+  bool addVariants(Compilation &compilation, const Kernel &kernel) {
+    std::vector<TargetVariant> variants;
+    for (const Target &target : targets) {
+      compilation.retarget(target);
+      if (!isNew(compilation, kernel.name + "_" + symbolSuffix(target.name)))
+        return false;
+      auto scheduled = compilation.schedule(kernel);
+      if (!scheduled)
+        return false;
+      if (wants("scheduled"))
+        add(kernel.name, ("." + target.name + ".scheduled.mlir").c_str(), Compilation::textOf(*scheduled));
+      auto made = addObject(compilation, kernel, std::move(scheduled), target.name);
+      if (!made)
+        return false;
+      variants.push_back(std::move(*made));
+    }
+    compilation.retarget(targets.front());
+    std::string manifest = manifestText(kernel.name, variants, compilation.hash());
+    llvm::LLVMContext context;
+    auto module = dispatcherModule(kernel.name, variants, manifest, context);
+    if (!module)
+      return Compilation::report(kernel.name, module.takeError()), false;
+    if (llvm::Error error = optimize(**module, dispatcherTarget()))
+      return Compilation::report(kernel.name, std::move(error)), false;
+    auto object = emitObject(**module, dispatcherTarget());
     if (!object)
       return Compilation::report(kernel.name, object.takeError()), false;
     add(kernel.name, ".o", std::move(*object));
-    add(kernel.name, ".h", headerText(lowered->plan, compilation.hash()));
-    add(kernel.name, ".json", manifestText(lowered->plan, target, compilation.hash(), details));
+    add(kernel.name, ".h", headerText(kernel.name, variants, compilation.hash()));
+    add(kernel.name, ".json", std::move(manifest));
     return true;
   }
 };
@@ -107,12 +175,12 @@ int compile(const Options &options) {
   if (!gpus)
     return kUsage;
   bool forProcessor = gpus->empty() || !processors.empty();
-  std::optional<Target> target = targetNamed(forProcessor ? processors : "host");
-  if (!target)
+  std::optional<std::vector<Target>> targets = targetsNamed(forProcessor ? processors : "host");
+  if (!targets)
     return kUsage;
-  Emitter emitter{options, *target, *gpus, forProcessor, {}, {}};
+  Emitter emitter(options, *targets, *gpus, forProcessor);
   for (const std::string &spec : options.specs) {
-    auto compilation = Compilation::create(spec, options.parameters, *target);
+    auto compilation = Compilation::create(spec, options.parameters, targets->front());
     if (!compilation)
       return kWrong;
     for (const Kernel &kernel : compilation->kernels)

@@ -52,6 +52,8 @@ public:
   std::vector<Remark> remarks;
   bool printRemarks = false;
   const Target &target() const { return machine; }
+  /// What the steps below make code for from now on.
+  void retarget(const Target &target) { machine = target; }
   /// Hash over the spec's text and parameters.
   const std::string &hash() const { return specHash; }
   const std::string &path() const { return specPath; }

@@ -1,5 +1,6 @@
 // --target.
 #include "tools/skewer/Session/Targets.h"
+#include "codegen/ABI/Dispatch.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace skewer::driver {
@@ -13,6 +14,24 @@ std::optional<Target> targetNamed(const std::string &name) {
     llvm::errs() << "\n";
   }
   return target;
+}
+
+std::optional<std::vector<Target>> targetsNamed(const std::string &names) {
+  std::vector<Target> targets;
+  llvm::SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(names).split(parts, ',');
+  for (llvm::StringRef name : parts) {
+    std::optional<Target> target = targetNamed(name.str());
+    if (!target)
+      return std::nullopt;
+    for (const Target &other : targets)
+      if (other.name == target->name) {
+        llvm::errs() << "skewer: error: --target: '" << name << "' is given twice\n";
+        return std::nullopt;
+      }
+    targets.push_back(std::move(*target));
+  }
+  return inOrderOfChoice(std::move(targets));
 }
 
 } // namespace skewer::driver

@@ -1,0 +1,12 @@
+# Writes Version.h: cmake -DTEMPLATE=… -DOUTPUT=… -DHEADERS="a.h b.h" -D(PROJECT|LLVM)_VERSION… -P WriteVersion.cmake
+separate_arguments(HEADERS)
+set(texts "")
+foreach(header IN LISTS HEADERS)
+  file(READ ${header} text)
+  string(SHA256 hash "${text}")
+  string(APPEND texts ${hash})
+endforeach()
+string(SHA256 interface "${texts}")
+string(SUBSTRING ${interface} 0 8 SKEWER_INTERFACE)
+configure_file(${TEMPLATE} ${OUTPUT} @ONLY)
+file(TOUCH ${STAMP})
