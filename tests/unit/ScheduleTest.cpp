@@ -35,6 +35,50 @@ TEST(Schedule, EveryScheduleFits) {
         }
 }
 
+TEST(Schedule, TheEstimateIsTheModels) {
+  for (const Target &target : knownTargets())
+    for (int64_t keys : {5, 196, 4096}) {
+      AttentionSizes sizes{196, keys, 64, 64, 1, 54};
+      Blocking b = chooseBlocking(sizes, target);
+      EXPECT_DOUBLE_EQ(b.cyclesPerRow, cyclesPerRow(sizes, b, target)) << target.name << ", " << keys << " keys";
+    }
+}
+
+TEST(Schedule, NoEstimateBeatsTheProcessor) {
+  for (const Target &target : knownTargets())
+    for (int64_t depth : {8, 64, 256})
+      for (int64_t keys : {1, 16, 197, 4096}) {
+        AttentionSizes sizes{256, keys, depth, 64};
+        double products = double(keys) * (depth + 64); // of one row: scores and values
+        EXPECT_GE(chooseBlocking(sizes, target).cyclesPerRow, products / (target.lanes * target.fmaPerCycle))
+            << target.name << ", depth " << depth << ", " << keys << " keys";
+      }
+}
+
+TEST(Schedule, MoreWorkIsNeverCheaper) {
+  for (const Target &target : knownTargets()) {
+    AttentionSizes sizes{512, 512, 64, 64};
+    double plain = chooseBlocking(sizes, target).cyclesPerRow;
+    for (int64_t AttentionSizes::*size : {&AttentionSizes::keys, &AttentionSizes::depth, &AttentionSizes::width}) {
+      AttentionSizes more = sizes;
+      more.*size *= 2;
+      EXPECT_GT(chooseBlocking(more, target).cyclesPerRow, plain) << target.name;
+    }
+  }
+}
+
+TEST(Schedule, MultiplyingCountsWholeTiles) {
+  Target target = *findTarget("x86-64-v3");
+  Blocking b{6, 2, 6, 16, 6, 0};
+  double one = multiplyCycles(6, 2, 1, b, target);
+  EXPECT_GT(one, 0);
+  EXPECT_DOUBLE_EQ(multiplyCycles(6, 2, 10, b, target), 10 * one);
+  EXPECT_DOUBLE_EQ(multiplyCycles(12, 4, 1, b, target), 4 * one);
+  EXPECT_DOUBLE_EQ(multiplyCycles(7, 2, 1, b, target), 2 * one) << "a row more is a tile more";
+  EXPECT_LT(multiplyCycles(6, 3, 1, b, target), 2 * one) << "a narrower tile is cheaper";
+  EXPECT_GT(multiplyCycles(6, 3, 1, b, target), one);
+}
+
 TEST(Schedule, TargetsAreFoundByName) {
   for (const Target &target : knownTargets())
     EXPECT_EQ(findTarget(target.name)->cpu, target.cpu);

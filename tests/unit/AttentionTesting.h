@@ -1,0 +1,101 @@
+// Attentions from a few words, for tests of what is derived from them; and their masks by brute force.
+#pragma once
+#include "dialect/IR/Attn.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "passes/Lowering/AttentionShape.h"
+#include "llvm/ADT/STLExtras.h"
+#include <gtest/gtest.h>
+
+namespace skewer::testing {
+
+/// One term: "b h i d, (j - i + 5) d", the shapes of its operands "2x6x8", and what follows them ("times …", "where
+/// …").
+struct TermText {
+  std::string subscripts;
+  std::vector<std::string> shapes = {};
+  std::string rest = "scale 1.0";
+  std::string indices = {};
+};
+
+struct AttentionText {
+  std::string space = "h i j", sizes = {}, mask = {};
+  std::string value = "h j e -> h i e", valueShape = "2x9x8", resultShape = "2x7x8";
+  std::vector<TermText> score = {}, values = {};
+  std::string arguments = {}; // further ones: run-time index operands
+};
+
+/// A function of one attention; keeps the context that it lives in.
+class ParsedAttention {
+public:
+  explicit ParsedAttention(const AttentionText &text) {
+    context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
+    auto tensor = [](const std::string &shape) { return "tensor<" + shape + "xf32>"; };
+    std::string arguments = "%v: " + tensor(text.valueShape), terms;
+    size_t count = 0;
+    auto add = [&](const std::vector<TermText> &list) {
+      for (const TermText &term : list) {
+        std::string operands, types;
+        for (const std::string &shape : term.shapes) {
+          std::string name = "%a" + std::to_string(count++);
+          arguments += ", " + name + ": " + tensor(shape);
+          operands += (operands.empty() ? "" : ", ") + name;
+          types += (types.empty() ? " : " : ", ") + tensor(shape);
+        }
+        terms += "    attn.term \"" + term.subscripts + "\"" + term.indices + "(" + operands + ") " + term.rest +
+                 types + "\n";
+      }
+    };
+    add(text.score);
+    if (!text.values.empty()) {
+      terms += "  } values {\n";
+      add(text.values);
+    }
+    std::string source = "func.func @f(" + arguments + text.arguments + ") -> " + tensor(text.resultShape) +
+                         " attributes {attn.kernel} {\n  %o = attn.attention \"" + text.space + "\"" + text.mask +
+                         text.sizes + " value \"" + text.value + "\" (%v) score {\n" + terms +
+                         "  } : " + tensor(text.valueShape) + " -> " + tensor(text.resultShape) +
+                         "\n  return %o : " + tensor(text.resultShape) + "\n}\n";
+    module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
+    EXPECT_TRUE(module) << source;
+    if (module)
+      module->walk([&](attn::AttentionOp found) { op = found; });
+  }
+  explicit operator bool() const { return bool(op); }
+
+  std::optional<AttentionShape> shape() {
+    std::string reason;
+    auto shape = op ? shapeOfAttention(op, reason) : std::nullopt;
+    EXPECT_TRUE(shape) << reason;
+    return shape;
+  }
+
+  attn::AttentionOp op;
+
+private:
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+/// The axes' values of a flat position.
+inline void setAxes(subscript::Assignment &at, const std::vector<std::string> &axes, const attn::ScoreSpace &space,
+                    int64_t position) {
+  for (const std::string &axis : llvm::reverse(axes)) {
+    at[axis] = position % space.sizes.at(axis);
+    position /= space.sizes.at(axis);
+  }
+}
+
+/// Whether the query sees the key, by the words of the mask. Masks of leading axes are not asked.
+inline bool sees(attn::AttentionOp attention, const attn::ScoreSpace &space, int64_t query, int64_t key) {
+  if (!attention.getMask())
+    return true;
+  auto mask = subscript::parse(std::string_view(*attention.getMask()));
+  subscript::Assignment at;
+  setAxes(at, space.query, space, query);
+  setAxes(at, space.key, space, key);
+  return mask && subscript::evaluate(*mask, at).value_or(0) != 0;
+}
+
+} // namespace skewer::testing

@@ -1,0 +1,86 @@
+// Code that a builder emits, compiled into this process and run: one function that fills an array of floats.
+#pragma once
+#include "codegen/ABI/Emit.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Lowering/VectorBuilder.h"
+#include "passes/Pipelines.h"
+#include <cstring>
+#include <gtest/gtest.h>
+
+namespace skewer::testing {
+
+/// Runs `emit(builder, buffer)` once; the buffer holds `count` floats, which come back. Vectors have four lanes, which
+/// every x86-64 has, unless the target has more and this machine is one.
+inline std::vector<float> runEmitted(int64_t count, const std::function<void(VectorBuilder &, mlir::Value)> &emit,
+                                     const char *targetName = "x86-64-v2") {
+  using namespace mlir;
+  auto target = findTarget(targetName);
+  DialectRegistry registry;
+  registry.insert<func::FuncDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                  vector::VectorDialect, LLVM::LLVMDialect>();
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  ImplicitLocOpBuilder builder(UnknownLoc::get(&context), &context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getLoc());
+  builder.setInsertionPointToEnd(module->getBody());
+  auto floats = MemRefType::get({ShapedType::kDynamic}, builder.getF32Type());
+  auto bytes = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
+  Type index = builder.getIndexType();
+  auto function =
+      func::FuncOp::create(builder, "fill", builder.getFunctionType({floats, bytes, bytes, index, index}, {}));
+  Block *block = function.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  VectorBuilder vectors(builder, target->lanes);
+  emit(vectors, block->getArgument(0));
+  func::ReturnOp::create(builder);
+
+  KernelPlan plan;
+  plan.name = "emitted";
+  plan.outputs = {{"out", ElementType::F32, {{"", count}}, std::nullopt}};
+  plan.phases = {{"fill", "fill", {1, 0, {}}}};
+  PassManager lower(&context);
+  addLlvmPipeline(lower, *target);
+  std::vector<float> values(count, -12345.0f);
+  if (failed(lower.run(*module))) {
+    ADD_FAILURE() << "what was emitted does not lower";
+    return values;
+  }
+  auto llvmContext = std::make_unique<llvm::LLVMContext>();
+  auto llvmModule = toLlvmModule(*module, plan, *target, *llvmContext, "0");
+  if (!llvmModule || optimize(**llvmModule, *target)) {
+    ADD_FAILURE() << "no LLVM IR";
+    return values;
+  }
+  auto kernel = JitKernel::create(std::move(*llvmModule), std::move(llvmContext), plan, *target);
+  if (!kernel) {
+    ADD_FAILURE() << llvm::toString(kernel.takeError());
+    return values;
+  }
+  void *out = values.data();
+  EXPECT_EQ((*kernel)->run({}, out, {}, Exec()), 0);
+  return values;
+}
+
+/// Whole numbers travel as the bits of floats.
+inline mlir::Value asFloat(VectorBuilder &b, mlir::Value number) {
+  using namespace mlir;
+  if (number.getType().isIndex())
+    number = arith::IndexCastOp::create(b.builder, b.builder.getI32Type(), number);
+  if (number.getType().isInteger(1))
+    number = arith::ExtUIOp::create(b.builder, b.builder.getI32Type(), number);
+  if (auto vector = dyn_cast<VectorType>(number.getType())) {
+    if (vector.getElementType().isInteger(1))
+      number = arith::ExtUIOp::create(b.builder, b.integers, number);
+    return arith::BitcastOp::create(b.builder, b.vector, number);
+  }
+  return arith::BitcastOp::create(b.builder, b.builder.getF32Type(), number);
+}
+inline int32_t asNumber(float bits) {
+  int32_t number;
+  std::memcpy(&number, &bits, sizeof(number));
+  return number;
+}
+
+} // namespace skewer::testing
