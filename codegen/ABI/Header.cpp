@@ -5,6 +5,7 @@
 #include "codegen/ABI/Status.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <array>
 
 using namespace llvm;
 
@@ -95,21 +96,28 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
       << "  uint32_t size;    /* sizeof(" << name << "_args) */\n"
       << "  uint32_t version; /* SKEWER_ABI_VERSION */\n";
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
-    out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << rangeInWords(input)
+    if (!input.origin)
+      out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << rangeInWords(input)
         << " */\n";
   for (auto [output, field] : zip_equal(plan.outputs, layout.outputs))
     out << "  " << elementInC(output.type) << " *" << field << "; /* " << textOf(output)
         << ", written; shares no memory with another tensor */\n";
   for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
     out << "  int64_t " << field << "; /* elements of the dimension '" << size << "', at least 1 */\n";
-  out << "  int64_t q0, k0, head0; /* positions of the first query, key and head; 0 in this version */\n"
-      << "} " << name << "_args;\n\n"
+  for (auto [number, origin] : enumerate(kOrigins)) {
+    out << "  int64_t " << origin << "; /* position of the first " << std::array{"query", "key", "head"}[number]
+        << " in the whole layer: ";
+    auto input = find_if(plan.inputs, [&, n = number](const TensorArgument &i) { return i.origin == n; });
+    out << (input == plan.inputs.end() ? "0" : textOf(*input->range)) << " */\n";
+  }
+  out << "} " << name << "_args;\n\n"
       << "static inline " << name << "_args " << name << "_args_init(void) {\n"
       << "  " << name << "_args args;\n"
       << "  args.size = sizeof(" << name << "_args);\n"
       << "  args.version = SKEWER_ABI_VERSION;\n";
-  for (const std::string &field : layout.inputs)
-    out << "  args." << field << " = NULL;\n";
+  for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
+    if (!input.origin)
+      out << "  args." << field << " = NULL;\n";
   for (const std::string &field : layout.outputs)
     out << "  args." << field << " = NULL;\n";
   for (const std::string &field : layout.sizes)
@@ -159,9 +167,14 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
 void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
   const std::string &name = plan.name;
   out << "/* " << name;
-  for (auto [index, input] : enumerate(plan.inputs))
-    out << (index ? ",\n" + std::string(name.size() + 4, ' ') : "(") << layout.inputs[index] << " : " << textOf(input);
-  out << (plan.inputs.empty() ? "()" : ")") << " -> ";
+  bool any = false;
+  for (auto [index, input] : enumerate(plan.inputs)) {
+    if (input.origin)
+      continue;
+    out << (any ? ",\n" + std::string(name.size() + 4, ' ') : "(") << layout.inputs[index] << " : " << textOf(input);
+    any = true;
+  }
+  out << (any ? ")" : "()") << " -> ";
   for (auto [index, output] : enumerate(plan.outputs))
     out << (index ? ", " : "") << layout.outputs[index] << " : " << textOf(output);
   out << "\n\n"

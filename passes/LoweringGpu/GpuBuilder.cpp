@@ -53,6 +53,7 @@ Value GpuBuilder::mulf(Value x, Value y) { return createOrFold<arith::MulFOp>(x,
 Value GpuBuilder::fma(Value x, Value y, Value z) { return LLVM::FMAOp::create(*this, x, y, z); }
 Value GpuBuilder::maxf(Value x, Value y) { return LLVM::MaxNumOp::create(*this, x, y); }
 Value GpuBuilder::exp2(Value x) { return LLVM::Exp2Op::create(*this, getF32Type(), x, LLVM::FastmathFlags::afn); }
+Value GpuBuilder::log2(Value x) { return LLVM::Log2Op::create(*this, getF32Type(), x, LLVM::FastmathFlags::afn); }
 Value GpuBuilder::equalf(Value x, Value y) { return arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, x, y); }
 
 Value GpuBuilder::pack(Value low, Value high, Type element) {

@@ -61,6 +61,7 @@ public:
   Value fma(Value, Value, Value);
   Value maxf(Value, Value); // the other one where one is NaN
   Value exp2(Value);        // ex2.approx: 2 units in the last place
+  Value log2(Value);        // lg2.approx
   Value equalf(Value, Value);
 
   /// Where `lane ^ distance` has this f32.

@@ -141,9 +141,10 @@ RowState GpuKernel::step(Value tileIndex, const RowState &before) {
   Value copy = b.bitAnd(tileIndex, 1), next = b.add(tileIndex, 1);
   loadKeys(next, b.bitAnd(next, 1));
   Value firstKey = b.mul(tileIndex, tile.keys);
-  std::vector<Accumulator> weights = scores(copy, firstKey);
+  Value crossed = crossedByMask(firstKey);
+  std::vector<Accumulator> weights = scores(copy, firstKey, crossed);
   RowState state = softmax(weights, before);
-  accumulate(weights, copy, state);
+  accumulate(weights, copy, crossed, state);
   return state;
 }
 
@@ -155,51 +156,54 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
   LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::External,
                          "shared_memory", Attribute(), /*alignment=*/16, kSharedSpace);
-  SmallVector<Type> types(shape.plan.inputs.size() + 1, pointer);
+  size_t pointers = shape.plan.inputs.size() + shape.plan.outputs.size();
+  SmallVector<Type> types(pointers, pointer);
   types.append(shape.plan.sizes.size(), b.getI64Type());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types);
   function = LLVM::LLVMFuncOp::create(b, shape.plan.name, type);
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), b.getDenseI32ArrayAttr({int32_t(tile.threads()), 1, 1}));
-  for (size_t k = 0; k <= shape.plan.inputs.size(); ++k) {
+  for (size_t k = 0; k < pointers; ++k) {
     function.setArgAttr(unsigned(k), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     function.setArgAttr(unsigned(k), LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(16));
   }
+  // Numbers below 2^-126 count as 0: exponentials need two instructions less.
+  function.setDenormalFpMathF32("preserve-sign");
   Block *entry = function.addEntryBlock(b);
   b.setInsertionPointToStart(entry);
   b.shared = LLVM::AddressOfOp::create(b, sharedPointer, "shared_memory");
   for (size_t k = 0; k < shape.plan.inputs.size(); ++k)
     inputs.push_back(entry->getArgument(unsigned(k)));
-  output = entry->getArgument(unsigned(inputs.size()));
+  for (size_t k = inputs.size(); k < pointers; ++k)
+    outputs.push_back(entry->getArgument(unsigned(k)));
   for (auto [number, name] : llvm::enumerate(shape.plan.sizes))
-    sizes[name] = entry->getArgument(unsigned(inputs.size() + 1 + number));
+    sizes[name] = entry->getArgument(unsigned(pointers + number));
 
   readPlace();
   plan();
   const AttentionShape &attention = shape.attention;
-  for (auto [part, term] : llvm::zip_equal(content, attention.content)) {
-    part.querySource = sourceOf(term.query, true, term.depth);
-    part.keySource = sourceOf(term.key, false, term.depth);
-  }
-  valueSource = sourceOf(attention.value, false, attention.width);
-  if (!shape.elements.empty() || !attention.masks.empty())
+  if (!shape.elements.empty() || !shape.lookups.empty() || !attention.masks.empty())
     for (unsigned row : {0u, 1u}) {
       Value query = b.minimum(b.add(threadRow, 8 * int64_t(row)), b.i32(attention.queries - 1));
       queryAxes[row] = axesOf(query, attention.space.query, attention.queryAxes);
     }
 
-  for (const ContentPlan &part : content)
-    loadTile(part.queries, part.querySource, blockRow, attention.queries);
+  for (const QueryPlan &part : queries)
+    loadRows(part.tile, part.source, blockRow, attention.queries);
   auto [low, high] = liveTiles();
   loadKeys(low, b.bitAnd(low, 1));
-  if (queriesInRegisters && !content.empty()) {
+  if (!queries.empty()) {
     b.waitForCopies(0);
     b.barrier();
-    ContentPlan &part = content.front();
+  }
+  for (const LookupPlan &part : lookups)
+    prepareLookup(part);
+  // Fragments of more than 128 elements a row would take half of a thread's registers.
+  if (queries.size() == 1 && queries.front().tile.width <= 128) {
     std::vector<RowFragment> fragments;
-    for (int64_t step = 0; step < part.queries.width / 16; ++step)
-      fragments.push_back(queryFragment(part, step));
-    part.fragments = std::move(fragments);
+    for (int64_t step = 0; step < queries.front().tile.width / 16; ++step)
+      fragments.push_back(queryFragment(queries.front(), step));
+    queries.front().fragments = std::move(fragments);
   }
 
   RowState state;

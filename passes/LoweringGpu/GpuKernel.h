@@ -5,6 +5,10 @@
 //
 //   loadTile       global → shared, 16 bytes a thread by cp.async; the next tile while this one is computed
 //   scores         ldmatrix and mma.sync, f32 sums, scaled to base 2
+//   skewedBand     q·R[key - query]: a product with the rows that the tile reaches, skewed by shuffles
+//   addKeyBand     k·R[key - query]: the same for keys, skewed through shared memory
+//   addLookups     q·R[row] of few rows: their logits, computed once, are looked up in shared memory
+//   makeLine       functions of key - query: a number for each offset of the tile, read skewed from shared memory
 //   elementTerms   terms of other classes: added to each score where it stands, in registers
 //   hideMasked     scores of keys that are not seen become -inf; only in tiles that a mask's edge crosses
 //   online softmax running maximum and sum, a row in four neighbouring lanes
@@ -38,13 +42,42 @@ struct RowSource {
   bool aligned = false; // rows begin at multiples of 16 bytes, and have such lengths
 };
 
-/// One content term: where its queries and keys stand.
-struct ContentPlan {
-  SharedTile queries;
-  SharedTile keys;
-  RowSource querySource, keySource;
-  double scale = 1;
+/// Queries of a block; terms with the same ones share them.
+struct QueryPlan {
+  Walk walk;
+  int64_t depth = 1;
+  SharedTile tile;
+  RowSource source;
   std::vector<RowFragment> fragments; // of the warp's 16 queries, if they are kept in registers
+};
+struct ContentPlan {
+  size_t queries = 0; // number of the plan
+  SharedTile keys;
+  RowSource source;
+  double scale = 1;
+};
+/// Logits of the table's rows: f32, `stride` a query, in base 2.
+struct LookupPlan {
+  const LookupTerm *term;
+  size_t queries = 0;
+  SharedTile staging; // 64 rows of the table
+  RowSource source;
+  int64_t logits = 0, stride = 0; // byte offset; numbers
+};
+/// Rows of the table that a tile of queries and keys reaches, by key - query.
+struct BandPlan {
+  const BandTerm *term;
+  size_t queries = 0;
+  SharedTile window;
+  RowSource source;
+};
+/// The same where keys meet the rows: f32 logits of 16 keys' columns, `stride` a key.
+struct KeyBandPlan {
+  BandPlan band;
+  SharedTile keys; // a content term's if it has the same
+  RowSource keySource;
+  bool sharesKeys = false;
+  int64_t logits = 0, stride = 0;
 };
 
 /// Softmax state and result of a thread: of rows g and g + 8 of its warp.
@@ -63,9 +96,11 @@ public:
   std::string failure;
 
 private:
-  // Planning (PlanShared.cpp).
+  // Planning (GpuTiles.cpp).
   void plan();
   SharedTile place(int64_t rows, int64_t depth, int64_t copies);
+  size_t planQueries(const Walk &, int64_t depth);
+  KeyBandPlan planKeyBand(const BandTerm &);
   bool isAligned(const Walk &, bool ofQuery, int64_t depth, unsigned argument) const;
 
   // At the beginning of the function.
@@ -78,18 +113,38 @@ private:
   subscript::Expr withoutTables(const subscript::Expr &);
 
   // A tile.
-  /// Rows `first` … of the source to the tile; rows from `end` on are zeros.
-  void loadTile(const SharedTile &, const RowSource &, Value first, int64_t end, Value buffer = {});
+  /// Which row of the source (i32) stands in a row of the tile (i32), and whether one does: else it is zeros.
+  using RowMap = llvm::function_ref<std::pair<Value, Value>(Value row)>;
+  void loadTile(const SharedTile &, const RowSource &, RowMap, Value copy = {});
+  /// Rows `first` … of the source; rows from `end` on are zeros.
+  void loadRows(const SharedTile &, const RowSource &, Value first, int64_t end, Value copy = {});
+  void loadWindow(const BandPlan &, Value firstKey, Value copy);
+  void prepareLookup(const LookupPlan &);
+  /// Numbers of the terms that are lines, for each key - query of the tile.
+  void makeLine(Value firstKey, Value copy);
   void loadKeys(Value tileIndex, Value buffer);
-  std::vector<Accumulator> scores(Value buffer, Value firstKey);
-  void multiplyTile(const ContentPlan &, Value buffer, std::vector<Accumulator> &sums);
-  RowFragment queryFragment(const ContentPlan &, int64_t step);
-  void addElementTerms(std::vector<Accumulator> &scores, Value firstKey);
-  void hideMasked(std::vector<Accumulator> &scores, Value firstKey);
+  /// Whether a mask may hide some pair of the tile (i1); null without masks.
+  Value crossedByMask(Value firstKey);
+  std::vector<Accumulator> scores(Value copy, Value firstKey, Value crossed);
+  /// sums += the warp's queries × rows of a tile from `firstRow` (null: 0) on, 8 for each of the sums.
+  void multiplyRows(const QueryPlan &, const SharedTile &, Value copy, Value firstRow, std::vector<Accumulator> &sums);
+  RowFragment queryFragment(const QueryPlan &, int64_t step);
+  std::vector<Accumulator> skewedBand(const BandPlan &, Value copy);
+  void addKeyBand(const KeyBandPlan &, Value copy, std::vector<Accumulator> &scores);
+  void addLookups(std::vector<Accumulator> &scores, llvm::ArrayRef<std::map<std::string, Value>> at);
+  void addElementTerms(std::vector<Accumulator> &scores, llvm::ArrayRef<std::map<std::string, Value>> at);
+  void addTerms(std::vector<Accumulator> &scores, Value firstKey);
+  void hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed);
   RowState softmax(std::vector<Accumulator> &scores, const RowState &);
-  void accumulate(const std::vector<Accumulator> &weights, Value buffer, RowState &);
+  void accumulate(const std::vector<Accumulator> &weights, Value copy, Value crossed, RowState &);
+  RowFragment valueFragment(Value copy, int64_t keyPair, int64_t columnPair);
+  Value valuesAreNumbers(Value copy);
+  void multiplyValues(const std::vector<Accumulator> &weights, Value copy, std::vector<Accumulator> &output);
+  /// The same where some values are NaN or infinite: they count only for queries that see their key.
+  void multiplyOddValues(const std::vector<Accumulator> &weights, Value copy, std::vector<Accumulator> &output);
   RowState step(Value tileIndex, const RowState &);
   void write(const RowState &);
+  void writeLse(const RowState &, size_t row, Value sum);
 
   std::map<std::string, Value> axesOf(Value position, const std::vector<std::string> &names,
                                       const std::vector<MapAxis> &);
@@ -109,13 +164,20 @@ private:
   mlir::LLVM::LLVMFuncOp function;
 
   int64_t plannedBytes = 0;
-  bool queriesInRegisters = true;
+  int64_t line = 0; // byte offset of the sums of the terms that are lines: two copies of f32, in base 2
+  /// Scores stand without this factor (their scale, to base 2) until they are exponentiated: a multiply-add with the
+  /// maximum's subtraction. Only where nothing but products is summed.
+  std::optional<double> lateScale;
+  std::vector<QueryPlan> queries;
   std::vector<ContentPlan> content;
+  std::vector<LookupPlan> lookups;
+  std::vector<BandPlan> bands;
+  std::vector<KeyBandPlan> keyBands;
   SharedTile values;
   RowSource valueSource;
 
   std::vector<Value> inputs; // pointers, of the kernel's arguments
-  Value output;
+  std::vector<Value> outputs;
   std::map<std::string, Value> sizes;       // run-time sizes, i64
   Value thread, warp, lane, group, inGroup; // i32; lane = 4 × group + inGroup
   Value blockRow;                           // first query of the block

@@ -38,9 +38,6 @@ attn::AttentionOp onlyAttention(func::FuncOp function, std::string &reason) {
   }
   if (!found)
     return reason = "it is no fused attention", found;
-  Operation *end = function.getBody().front().getTerminator();
-  if (end->getNumOperands() != 1 || writtenFrom(end->getOperand(0)) != found.getResult())
-    return reason = "it returns more than the attention's result", attn::AttentionOp();
   return found;
 }
 
@@ -74,6 +71,96 @@ ElementTerm elementTermOf(attn::TermOp term, ArrayRef<Value> operands, const std
     result.contracted.push_back({axis, einsum.sizes.at(axis)});
   result.scale = term.getTermScale();
   return result;
+}
+
+// Logits of so many rows are computed once a block rather than in a band for each tile; of more than the second number
+// they do not fit into shared memory.
+constexpr int64_t kRowsBeforeBand = 64, kMostLookupRows = 512;
+
+/// A term of the queries with an offset on one axis each of a map.
+std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShape &shape) {
+  auto nameOf = [](const MapAxis &axis, const std::vector<std::string> &names, const std::vector<MapAxis> &map) {
+    for (auto [name, known] : llvm::zip_equal(names, map))
+      if (known.inner == axis.inner && known.extent == axis.extent)
+        return name;
+    return std::string();
+  };
+  std::string query = nameOf(term.queryAxis, shape.space.query, shape.queryAxes),
+              key = nameOf(term.keyAxis, shape.space.key, shape.keyAxes);
+  if (query.empty() || key.empty())
+    return std::nullopt;
+  Expr offset = term.sign > 0 ? Expr::symbol(key) - Expr::symbol(query) : Expr::symbol(query) - Expr::symbol(key);
+  int64_t first =
+      std::max<int64_t>(0, term.constant - (term.sign > 0 ? term.queryAxis.extent : term.keyAxis.extent) + 1);
+  int64_t last =
+      std::min(term.rows - 1, term.constant + (term.sign > 0 ? term.keyAxis.extent : term.queryAxis.extent) - 1);
+  LookupTerm result;
+  result.query = term.query;
+  result.table = {term.table, term.tableBase + Expr(first * term.rowStride), 0, term.rowStride, term.depthStride};
+  result.depth = term.depth;
+  result.rows = last - first + 1;
+  result.row = offset + Expr(term.constant - first);
+  result.scale = term.scale;
+  return result;
+}
+
+LookupTerm lookupOf(const RowTerm &term) {
+  LookupTerm result;
+  result.query = term.vector;
+  result.table = {term.table, term.tableBase + Expr(term.firstRow * term.rowStride), 0, term.rowStride,
+                  term.depthStride};
+  result.depth = term.depth;
+  result.rows = term.endRow - term.firstRow;
+  result.row = term.row - Expr(term.firstRow);
+  result.guard = term.guard;
+  result.scale = term.scale;
+  return result;
+}
+
+BandTerm bandOf(const OffsetTerm &term) {
+  BandTerm result;
+  result.query = term.query;
+  result.table = {term.table, term.tableBase, 0, term.rowStride, term.depthStride};
+  result.depth = term.depth;
+  result.rows = term.rows;
+  result.sign = term.sign;
+  result.constant = term.constant;
+  result.scale = term.scale;
+  return result;
+}
+BandTerm bandOf(const RowTerm &term) {
+  BandTerm result;
+  result.query = term.vector;
+  result.table = {term.table, term.tableBase, 0, term.rowStride, term.depthStride};
+  result.depth = term.depth;
+  result.rows = term.rows;
+  result.offsets = term.offsets;
+  result.ofKey = term.keySide;
+  result.scale = term.scale;
+  return result;
+}
+
+/// Whether a term without a contraction depends on key - query alone, both being single axes.
+bool isLineOfOffsets(const ElementTerm &term, const attn::ScoreSpace &space) {
+  if (!term.contracted.empty() || space.query.size() != 1 || space.key.size() != 1)
+    return false;
+  std::vector<Expr> expressions = term.offsets;
+  if (term.factor)
+    expressions.push_back(*term.factor);
+  if (term.guard)
+    expressions.push_back(*term.guard);
+  return isOfDifferences(expressions, space);
+}
+
+/// Whether an operation says nothing but what this file reads: a meaning that is new to it must not be lost.
+bool saysOnly(Operation *op, ArrayRef<StringRef> known, std::string &reason) {
+  for (NamedAttribute attribute : op->getAttrs())
+    if (!llvm::is_contained(known, attribute.getName().getValue()) &&
+        attribute.getName().getValue().find('.') == StringRef::npos)
+      return reason = "'" + attribute.getName().str() + "' of '" + op->getName().getStringRef().str() +
+                      "' is not made for GPUs yet",
+             false;
+  return true;
 }
 
 /// The size of each leading axis: fixed, or the run-time size that some operand has there.
@@ -122,14 +209,35 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(func::FuncOp function, std::stri
   auto shape = shapeOfAttention(attention, reason);
   if (!shape)
     return std::nullopt;
-  if (attention.getLse())
-    return reason = "its log-sum-exp is asked for, which is not made for GPUs yet", std::nullopt;
+  Operation *end = function.getBody().front().getTerminator();
+  bool writesResult = false, writesLse = false;
+  for (auto [number, value] : llvm::enumerate(end->getOperands())) {
+    Value written = writtenFrom(value);
+    bool isResult = written == attention.getResult() && !writesResult;
+    bool isLse = attention.getLse() && written == attention.getLse() && !writesLse;
+    if (!isResult && !isLse)
+      return reason = "it returns something else than the attention's result and log-sum-exp, once each", std::nullopt;
+    writesResult |= isResult;
+    writesLse |= isLse;
+    if (isResult)
+      result.resultOutput = unsigned(number);
+    else
+      result.lseOutput = unsigned(number);
+  }
+  if (!writesResult || writesLse != bool(attention.getLse()))
+    return reason = "it does not return the attention's result", std::nullopt;
   if (!shape->valueTerms.empty())
     return reason = "a term is added to its values, which is not made for GPUs yet", std::nullopt;
+  // Each thread holds two rows of them, and has at most 255 registers.
+  if (shape->width > 256)
+    return reason = "its values are " + std::to_string(shape->width) + " wide; a GPU's registers hold up to 256",
+           std::nullopt;
   constexpr int64_t kMost = int64_t(1) << 30;
   if (shape->queries > kMost || shape->keys > kMost)
     return reason = "it has more than 2^30 queries or keys", std::nullopt;
   result.plan = signatureOf(function);
+  if (result.lseOutput && result.plan.outputs[*result.lseOutput].type != ElementType::F32)
+    return reason = "its log-sum-exp is not returned as f32", std::nullopt;
 
   SmallVector<Value> operands = operandsOf(attention);
   for (Value operand : operands) {
@@ -158,10 +266,45 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(func::FuncOp function, std::stri
   if (attention.getMask())
     mask = subscript::parse(std::string_view(*attention.getMask()));
   subscript::Domain domain = subscript::domainOf(shape->space.sizes);
-  size_t number = 0;
-  for (attn::TermOp term : attention.getScore().getOps<attn::TermOp>())
-    if (shape->roles[number++] != TermRole::Content)
-      result.elements.push_back(elementTermOf(term, operands, mask, domain));
+  if (!saysOnly(attention,
+                {"space", "sizes", "mask", "value_spec", "schedule", "index_names", "operandSegmentSizes",
+                 "resultSegmentSizes"},
+                reason))
+    return std::nullopt;
+  size_t number = 0, offsetNumber = 0, rowNumber = 0;
+  for (attn::TermOp term : attention.getScore().getOps<attn::TermOp>()) {
+    if (!saysOnly(term, {"subscripts", "guard", "value", "scale", "index_names", "operandSegmentSizes"}, reason))
+      return std::nullopt;
+    TermRole role = shape->roles[number++];
+    if (role == TermRole::Content)
+      continue;
+    if (role == TermRole::Offset) {
+      const OffsetTerm &offset = shape->offsets[offsetNumber++];
+      bool whole = offset.queryAxis.isWhole(shape->queries) && offset.keyAxis.isWhole(shape->keys);
+      if (whole) {
+        result.bands.push_back(bandOf(offset));
+        continue;
+      }
+      if (auto lookup = axisLookup(offset, *shape); lookup && lookup->rows <= kMostLookupRows) {
+        result.lookups.push_back(std::move(*lookup));
+        continue;
+      }
+    } else if (role == TermRole::Row) {
+      const RowTerm &row = shape->rows[rowNumber++];
+      int64_t rows = row.endRow - row.firstRow;
+      if (row.kind == RowKind::Offset && (row.keySide || rows > kRowsBeforeBand)) {
+        result.bands.push_back(bandOf(row));
+        continue;
+      }
+      if (!row.keySide && rows > 0 && rows <= kMostLookupRows) {
+        result.lookups.push_back(lookupOf(row));
+        continue;
+      }
+    }
+    ElementTerm element = elementTermOf(term, operands, mask, domain);
+    bool isLine = isLineOfOffsets(element, shape->space);
+    (isLine ? result.lines : result.elements).push_back(std::move(element));
+  }
 
   auto extents = leadingExtents(attention, shape->space, result.plan, function);
   if (!extents)

@@ -17,6 +17,27 @@ struct ElementTerm {
   double scale = 1;
 };
 
+/// q_i · R[row]: the logits of a few rows are computed once for the queries of a block, and looked up for each key.
+struct LookupTerm {
+  Walk query, table; // the table's rows are walked as keys, from the first one that is ever read
+  int64_t depth = 1, rows = 0;
+  subscript::Expr row; // over all axes, from 0
+  std::optional<subscript::Expr> guard;
+  double scale = 1;
+};
+
+/// q_i · R[row(key - query)] over whole positions, of many rows: a band of logits for each tile, skewed in registers;
+/// or k_j · R[row(key - query)], skewed on its way through shared memory.
+struct BandTerm {
+  Walk query, table; // `query` is the key's vectors where `ofKey`
+  bool ofKey = false;
+  int64_t depth = 1, rows = 0;
+  /// row = sign × (key - query) + constant; with `offsets` what they say instead.
+  int64_t sign = 1, constant = 0;
+  std::optional<OffsetRows> offsets;
+  double scale = 1;
+};
+
 /// Query rows and keys of one step of a block; 16 rows are one warp's.
 struct GpuTile {
   int64_t rows = 64, keys = 64;
@@ -25,11 +46,16 @@ struct GpuTile {
 
 struct GpuShape {
   AttentionShape attention;
-  std::vector<ElementTerm> elements;
-  std::vector<unsigned> inputs; // for each of operandsOf(attention): number of the kernel's argument
-  mlir::Type element;           // what is multiplied: f16 or bf16
-  std::vector<Extent> leading;  // of each leading axis
-  KernelPlan plan;              // the signature
+  std::vector<LookupTerm> lookups;
+  std::vector<BandTerm> bands;
+  std::vector<ElementTerm> lines;    // functions of key - query: a line of numbers for each tile
+  std::vector<ElementTerm> elements; // anything else
+  std::vector<unsigned> inputs;      // for each of operandsOf(attention): number of the kernel's argument
+  mlir::Type element;                // what is multiplied: f16 or bf16
+  std::vector<Extent> leading;       // of each leading axis
+  unsigned resultOutput = 0;         // number of the kernel's output
+  std::optional<unsigned> lseOutput; // [leading…, queries] of f32: natural logarithms
+  KernelPlan plan;                   // the signature
 };
 
 /// Nothing where the GPU target cannot make the kernel yet; `reason` then says what stands in the way, in the user's

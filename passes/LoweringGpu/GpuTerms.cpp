@@ -119,8 +119,30 @@ SmallVector<Value> GpuKernel::contractedTerm(const ElementTerm &term, ArrayRef<s
   return sums;
 }
 
-void GpuKernel::addElementTerms(std::vector<Accumulator> &scores, Value firstKey) {
-  if (shape.elements.empty())
+void GpuKernel::makeLine(Value firstKey, Value copy) {
+  const AttentionShape &attention = shape.attention;
+  int64_t length = tile.rows + tile.keys;
+  b.loop(thread, b.i32(length), tile.threads(), {}, [&](Value number, ValueRange) {
+    // Any pair of positions with this difference will do; beyond the corners nobody looks.
+    Value offset = b.add(b.add(b.sub(firstKey, blockRow), number), 1 - tile.rows);
+    offset = b.minimum(b.maximum(offset, b.i32(1 - attention.queries)), b.i32(attention.keys - 1));
+    Value key = b.maximum(offset, b.i32(0));
+    std::map<std::string, Value> at = leading;
+    at[attention.space.key.front()] = b.toIndex(key);
+    at[attention.space.query.front()] = b.toIndex(b.sub(key, offset));
+    Value sum;
+    for (const ElementTerm &term : shape.lines) {
+      Value value = elementTerm(term, at);
+      sum = sum ? b.addf(sum, value) : value;
+    }
+    Value place = b.add(number, b.mul(copy, length));
+    b.store(sum, b.sharedAt(b.add(b.shiftLeft(place, 2), line)));
+    return SmallVector<Value>();
+  });
+}
+
+void GpuKernel::addTerms(std::vector<Accumulator> &scores, Value firstKey) {
+  if (shape.elements.empty() && lookups.empty())
     return;
   std::vector<std::map<std::string, Value>> at;
   for (size_t column = 0; column < scores.size(); ++column)
@@ -128,6 +150,11 @@ void GpuKernel::addElementTerms(std::vector<Accumulator> &scores, Value firstKey
       Value key = b.add(b.add(firstKey, b.shiftLeft(inGroup, 1)), int64_t(8 * column + k % 2));
       at.push_back(axesAt(unsigned(k / 2), key));
     }
+  addLookups(scores, at);
+  addElementTerms(scores, at);
+}
+
+void GpuKernel::addElementTerms(std::vector<Accumulator> &scores, ArrayRef<std::map<std::string, Value>> at) {
   for (const ElementTerm &term : shape.elements) {
     SmallVector<Value> added;
     if (term.contracted.empty())
@@ -140,11 +167,31 @@ void GpuKernel::addElementTerms(std::vector<Accumulator> &scores, Value firstKey
   }
 }
 
-void GpuKernel::hideMasked(std::vector<Accumulator> &scores, Value firstKey) {
+Value GpuKernel::crossedByMask(Value firstKey) {
+  const AttentionShape &attention = shape.attention;
+  if (!attention.masks.empty())
+    return arith::ConstantIntOp::create(b, 1, 1); // any pair may be hidden
+  const auto &visible = attention.visible;
+  if (!visible)
+    return {};
+  // Block and tile decide, so that the warps of a block do alike.
+  Value crossed;
+  auto cross = [&](Value condition) {
+    crossed = crossed ? Value(arith::OrIOp::create(b, crossed, condition)) : condition;
+  };
+  Value lastKey = b.add(firstKey, tile.keys - 1), lastRow = b.add(blockRow, tile.rows - 1);
+  if (visible->high < attention.keys)
+    cross(b.less(b.i32(std::max<int64_t>(visible->high, -attention.queries)), b.sub(lastKey, blockRow)));
+  if (visible->low > -attention.queries)
+    cross(b.less(b.sub(firstKey, lastRow), b.i32(std::min<int64_t>(visible->low, attention.keys))));
+  return crossed;
+}
+
+void GpuKernel::hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed) {
   const AttentionShape &attention = shape.attention;
   bool ragged = attention.keys % tile.keys != 0;
   const auto &visible = attention.visible;
-  if (!ragged && !visible && attention.masks.empty())
+  if (!ragged && !crossed)
     return;
   auto hide = [&] {
     SmallVector<Value> hidden;
@@ -174,21 +221,13 @@ void GpuKernel::hideMasked(std::vector<Accumulator> &scores, Value firstKey) {
   if (!attention.masks.empty()) {
     hidden = hide();
   } else {
-    // Only a tile that the edge of the mask, or of the keys, crosses is looked at key by key. The warp decides alike.
-    Value crossed;
-    auto cross = [&](Value condition) {
-      crossed = crossed ? Value(arith::OrIOp::create(b, crossed, condition)) : condition;
-    };
-    Value lastKey = b.add(firstKey, tile.keys - 1), lastRow = b.add(blockRow, tile.rows - 1);
-    if (ragged)
-      cross(b.lessEqual(b.i32(attention.keys), lastKey));
-    if (visible && visible->high < attention.keys)
-      cross(b.less(b.i32(std::max<int64_t>(visible->high, -attention.queries)), b.sub(lastKey, blockRow)));
-    if (visible && visible->low > -attention.queries)
-      cross(b.less(b.sub(firstKey, lastRow), b.i32(std::min<int64_t>(visible->low, attention.keys))));
-    if (!crossed)
-      return;
-    hidden = b.choose(crossed, TypeRange(SmallVector<Type>(flat.size(), b.getF32Type())), hide, [&] { return flat; });
+    // Only a tile that the edge of the mask, or of the keys, crosses is looked at key by key.
+    Value looked = crossed;
+    if (ragged) {
+      Value last = b.lessEqual(b.i32(attention.keys), b.add(firstKey, tile.keys - 1));
+      looked = looked ? Value(arith::OrIOp::create(b, looked, last)) : last;
+    }
+    hidden = b.choose(looked, TypeRange(SmallVector<Type>(flat.size(), b.getF32Type())), hide, [&] { return flat; });
   }
   for (size_t n = 0; n < hidden.size(); ++n)
     scores[n / 4][n % 4] = hidden[n];

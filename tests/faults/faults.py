@@ -172,6 +172,28 @@ FAULTS = [
           "inner[key] = index[key] - index[key - 1] + shape[key] - 1;",
           "inner[key] = index[key - 1] - index[key] + shape[key] - 1;"),
 
+    # GPU kernels ----------------------------------------------------------------------------------------------------
+    Fault("gpu-band-one-off", "passes/LoweringGpu/GpuTables.cpp",
+          "the band of a relative term is skewed by one column less",
+          "Value shift = b.sub(b.i32(7), group);",
+          "Value shift = b.sub(b.i32(6), group);"),
+    Fault("gpu-sum-not-shrunk", "passes/LoweringGpu/GpuScores.cpp",
+          "the sum of weights is not rescaled when the maximum grows",
+          "Value sum = b.mulf(before.sum[row], shrink);",
+          "Value sum = before.sum[row];"),
+    Fault("gpu-lookup-not-ordered", "passes/LoweringGpu/GpuTables.cpp",
+          "a table's rows are overwritten while other warps read them",
+          "b.barrier(); // the rows before have been read",
+          ""),
+    Fault("gpu-hidden-nan", "passes/LoweringGpu/GpuValues.cpp",
+          "tiles on the edge of a mask do not look for values that are no numbers",
+          "return multiplyValues(weights, copy, state.output);\n  auto",
+          "return multiplyValues(weights, copy, state.output);\n  return multiplyValues(weights, copy, state.output);\n  auto"),
+    Fault("mma-halves-swapped", "codegen/GPU/Interpreter/DecodeWarp.cpp",
+          "the interpreter takes rows 8 to 15 of an mma operand from other registers than hardware does",
+          "rows[group + (i / 2 % 2) * 8][inGroup * 2 + i % 2 + (i / 4) * 8] = elements[i];",
+          "rows[group + (i / 4) * 8][inGroup * 2 + i % 2 + (i / 2 % 2) * 8] = elements[i];"),
+
     # The driver -----------------------------------------------------------------------------------------------------
     Fault("nan-passes-the-check", "tools/skewer/Check.cpp",
           "run accepts a NaN where the reference has a number",

@@ -65,12 +65,25 @@ TEST(GpuKernel, DeadTilesAreNotComputed) {
 }
 TEST(GpuKernel, ScalarsOfTheOffset) {
   expectOnGpu(layer(sizes(70, 70, 16, 16), ", slope : f32[heads]", kPlain + " + alibi(slope)"), kHalf);
-  expectOnGpu(layer(sizes(70, 90, 16, 16), ", table : f32[32, heads]",
-                    "content + t5(table)"),
-              kHalf);
+  expectOnGpu(layer(sizes(70, 90, 16, 16), ", table : f32[32, heads]", "content + t5(table)"), kHalf);
   expectOnGpu(layer(sizes(40, 40, 16, 16), ", table : f16[heads, 2*N - 1]",
                     kPlain + " + einsum(\"h (j - i + N - 1) -> h i j\", table, i = N, j = N)"),
               kHalf);
+}
+TEST(GpuKernel, LinesOfOffsets) {
+  // One of both signs and a guard, two scales, more than one tile in both directions.
+  for (auto [rows, keys] : {std::pair(64, 64), std::pair(32, 48), std::pair(16, 16)}) {
+    GpuOptions options;
+    options.rows = rows;
+    options.keys = keys;
+    expectOnGpu(layer(sizes(150, 170, 16, 16), ", slope : f32[heads], table : f16[heads, 21]",
+                      kPlain + " + alibi(slope) + 2 * (einsum(\"h (j - i + 10) -> h i j\", table, i = N, j = M) where "
+                               "abs(j - i) <= 10)"),
+                kHalf, options);
+  }
+  expectOnGpu(
+      layer(sizes(90, 90, 16, 16), ", table : f32[32, heads]", "content + t5_causal(table)", "f16", " where j <= i"),
+      kHalf);
 }
 TEST(GpuKernel, RowsOfTables) {
   expectOnGpu(layer(sizes(70, 70, 16, 16), ", table : f16[2*N - 1, dim]", "(content + rel1d(q, table)) * dim^-0.5"),
@@ -87,13 +100,86 @@ TEST(GpuKernel, RowsOfTables) {
                     " where j <= i"),
               kHalf);
 }
+std::string relative(int64_t n, int64_t m, int64_t dim, const std::string &table, const std::string &row,
+                     const std::string &scale = " * dim^-0.5", const std::string &mask = "",
+                     const std::string &type = "f16") {
+  return layer(sizes(n, m, dim, 16), ", table : " + table,
+               "content * dim^-0.5 + einsum(\"b h i d, " + row + " d -> b h i j\", q, table, j = M)" + scale, type,
+               mask);
+}
+TEST(GpuKernel, BandsAreSkewedInRegisters) {
+  expectOnGpu(relative(150, 150, 16, "f16[2*N - 1, dim]", "(j - i + N - 1)"), kHalf);
+  expectOnGpu(relative(150, 150, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf); // the other way round
+  expectOnGpu(relative(70, 200, 64, "f16[heads, N + M - 1, dim]", "h (j - i + N - 1)"), kHalf);
+  expectOnGpu(relative(130, 70, 40, "f16[N + M + 9, dim]", "(j - i + N + 4)"), kHalf);
+  expectOnGpu(relative(100, 100, 12, "f32[2*N - 1, dim]", "(j - i + N - 1)"), kHalf); // element by element
+  expectOnGpu(relative(100, 100, 16, "bf16[2*N - 1, dim]", "(j - i + N - 1)", "", "", "bf16"), kBrain);
+  for (int64_t keys : {16, 32, 48})
+    for (int64_t rows : {16, 48}) {
+      GpuOptions options;
+      options.keys = keys;
+      options.rows = rows;
+      expectOnGpu(relative(100, 100, 16, "f16[2*N - 1, dim]", "(j - i + N - 1)"), kHalf, options);
+    }
+  // Clamped far away, and rows that only a mask keeps inside.
+  expectOnGpu(relative(150, 150, 16, "f16[101, dim]", "(clamp(j - i, -60, 40) + 60)"), kHalf);
+  expectOnGpu(relative(150, 150, 16, "f16[N, dim]", "(j - i + N - 1)", "", " where j <= i"), kHalf);
+}
+TEST(GpuKernel, BandsDoNotMultiplyMoreThanTheyMust) {
+  std::string text = relative(128, 128, 64, "f16[2*N - 1, dim]", "(j - i + N - 1)");
+  GpuOutcome outcome = expectOnGpu(text, kHalf);
+  // A step of 64 keys: 32 products of queries and keys, 40 of the band (80 columns), 8 of weights and values (width
+  // 16).
+  EXPECT_EQ(outcome.report.matrixSteps, 2 * (32 + 40 + 8) * 4 * 8);
+}
+std::string ofKeys(int64_t n, int64_t m, int64_t dim, const std::string &table, const std::string &row,
+                   const std::string &mask = "") {
+  return layer(sizes(n, m, dim, 16), ", table : " + table,
+               "(content + einsum(\"b h j d, " + row + " d -> b h i j\", k, table, i = N)) * dim^-0.5", "f16", mask);
+}
+TEST(GpuKernel, BandsOfKeys) {
+  expectOnGpu(ofKeys(150, 150, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf);
+  expectOnGpu(ofKeys(70, 200, 40, "f16[heads, N + M - 1, dim]", "h (j - i + N - 1)"), kHalf);
+  expectOnGpu(ofKeys(100, 90, 16, "f32[11, dim]", "(clamp(j - i, -5, 5) + 5)", " where j <= i"), kHalf);
+  for (auto [rows, keys] : {std::pair(16, 64), std::pair(64, 16), std::pair(48, 32)}) {
+    GpuOptions options;
+    options.keys = keys;
+    options.rows = rows;
+    GpuOutcome outcome = expectOnGpu(ofKeys(100, 100, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf, options);
+    EXPECT_GT(outcome.report.matrixSteps, 0);
+  }
+  // Both sides, as DeBERTa has them: one row for the query and the key.
+  expectOnGpu(layer(sizes(100, 100, 16, 16), ", kr : f16[heads, 64, dim], qr : f16[heads, 64, dim]",
+                    "(content + einsum(\"b h i d, h (clamp(i - j + 32, 0, 63)) d -> b h i j\", q, kr, j = N) + "
+                    "einsum(\"b h j d, h (clamp(i - j + 32, 0, 63)) d -> b h i j\", k, qr, i = N)) * dim^-0.5"),
+              kHalf);
+}
+TEST(GpuKernel, FewRowsAreLookedUp) {
+  GpuOutcome outcome = expectOnGpu(relative(70, 70, 16, "f16[9, dim]", "(clamp(j - i, -4, 4) + 4)"), kHalf);
+  // One step of depth 16: 64 rows of the table, once a warp and block, beside 8 + 8 in each of two tiles.
+  EXPECT_EQ(outcome.report.matrixSteps, (8 + 2 * (8 + 8)) * 4 * 8);
+  expectOnGpu(relative(70, 70, 16, "f16[heads, 20, dim]", "h (j // 4)"), kHalf);
+  expectOnGpu(relative(70, 70, 16, "f16[100, dim]", "((3*i + 5*j) % 100)"), kHalf);
+}
 TEST(GpuKernel, Maps) {
   std::string head = "param H = 6, W = 7, heads = 2, dim = 16\nsize batch\nkernel layer(q, k, v : f16[batch, heads, "
                      "H*W, dim], rows : f16[2*H - 1, dim], columns : f16[2*W - 1, dim]) -> f16[batch, heads, H*W, dim] "
                      "{\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n";
-  expectOnGpu(head + "  return einsum(\"b h i j, b h j d -> b h i d\", softmax((content + rel2d(q, rows, columns, map = "
-                     "(H, W))) * dim^-0.5), v)\n}\n",
+  expectOnGpu(head +
+                  "  return einsum(\"b h i j, b h j d -> b h i d\", softmax((content + rel2d(q, rows, columns, map = "
+                  "(H, W))) * dim^-0.5), v)\n}\n",
               kHalf);
+}
+TEST(GpuKernel, MapsOfAnyShape) {
+  for (auto [height, width] : {std::pair(3, 30), std::pair(16, 8)}) {
+    std::string size = "param H = " + std::to_string(height) + ", W = " + std::to_string(width);
+    expectOnGpu(size +
+                    ", heads = 2, dim = 24\nsize batch\nkernel layer(q, k, v : f16[batch, heads, H*W, dim], rows : "
+                    "f16[2*H - 1, dim], columns : f16[2*W - 1, dim]) -> f16[batch, heads, H*W, dim] {\n  content = "
+                    "einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5\n  return einsum(\"b h i j, b h j d -> b "
+                    "h i d\", softmax(content + decomposed(q, rows, columns, map = (H, W))), v)\n}\n",
+                kHalf);
+  }
 }
 TEST(GpuKernel, SeveralContentTerms) {
   // (q + u)·k with u a vector of each head, and learned absolute logits q·e[j] of another scale.
@@ -102,12 +188,21 @@ TEST(GpuKernel, SeveralContentTerms) {
                     "einsum(\"b h i d, j d -> b h i j\", q, e)"),
               kHalf);
 }
-TEST(GpuKernel, HeadsShareKeys) {
-  expectOnGpu("param N = 40, heads = 4, dim = 16\nsize batch\nkernel layer(q : f16[batch, heads, N, dim], k, v : "
-              "f16[batch, 2, N, dim]) -> f16[batch, heads, N, dim] {\n  content = einsum(\"b h i d, b (h // 2) j d -> b "
-              "h i j\", q, k)\n  return einsum(\"b h i j, b (h // 2) j d -> b h i d\", softmax(content * dim^-0.5), "
-              "v)\n}\n",
+TEST(GpuKernel, TwoViewsOfOneQuery) {
+  // Transformer-XL: (q + u)·k + (q + t)·R, the vectors written as terms of their own.
+  expectOnGpu(layer(sizes(90, 90, 16, 16), ", u : f16[heads, dim], t : f16[heads, dim], r : f16[heads, 2*N - 1, dim]",
+                    "(content + einsum(\"h d, b h j d -> b h j\", u, k)[:, :, None, :] + "
+                    "einsum(\"b h i d, h (j - i + N - 1) d -> b h i j\", q, r, j = N) + "
+                    "einsum(\"h d, h (j - i + N - 1) d -> h i j\", t, r, i = N, j = N)) * dim^-0.5"),
               kHalf);
+}
+TEST(GpuKernel, HeadsShareKeys) {
+  expectOnGpu(
+      "param N = 40, heads = 4, dim = 16\nsize batch\nkernel layer(q : f16[batch, heads, N, dim], k, v : "
+      "f16[batch, 2, N, dim]) -> f16[batch, heads, N, dim] {\n  content = einsum(\"b h i d, b (h // 2) j d -> b "
+      "h i j\", q, k)\n  return einsum(\"b h i j, b (h // 2) j d -> b h i d\", softmax(content * dim^-0.5), "
+      "v)\n}\n",
+      kHalf);
 }
 TEST(GpuKernel, RunTimeIndices) {
   expectOnGpu(layer(sizes(40, 40, 16, 16), ", seg : i32[batch, N] in 0..1, e : f16[heads, 2, dim]",
@@ -136,11 +231,116 @@ TEST(GpuKernel, NumbersThatAreNone) {
     if (name == "k")
       values[16 * 39] = NAN; // the last key: only row 39 sees it
   };
-  GpuOutcome outcome =
-      expectOnGpu(layer(sizes(40, 40, 16, 16), "", kPlain, "f16", " where j <= i"), kHalf, options);
+  GpuOutcome outcome = expectOnGpu(layer(sizes(40, 40, 16, 16), "", kPlain, "f16", " where j <= i"), kHalf, options);
   EXPECT_TRUE(std::isnan(outcome.got[16 * 5]));
   EXPECT_FALSE(std::isnan(outcome.got[16 * 4]));
   EXPECT_TRUE(std::isnan(outcome.got[16 * 39]));
+}
+
+TEST(GpuKernel, HiddenValuesMayBeAnything) {
+  for (const char *type : {"f16", "bf16"})
+    for (const char *mask : {" where j <= i", " where abs(j - i) <= 9", " where j < lengths[b]"}) {
+      GpuOptions options;
+      options.change = [](const std::string &name, std::vector<double> &values) {
+        if (name == "lengths")
+          values = {30, 17};
+        if (name == "v") { // of the first head
+          values[16 * 39 + 3] = NAN;
+          values[16 * 38 + 4] = INFINITY;
+          values[16 * 37 + 4] = -INFINITY;
+          values[16 * 20 + 5] = INFINITY;
+          values[16 * 0 + 15] = -INFINITY;
+        }
+      };
+      GpuOutcome outcome =
+          expectOnGpu(layer(sizes(40, 40, 16, 16), ", lengths : i32[batch] in 0..40", kPlain, type, mask),
+                      std::string(type) == "f16" ? kHalf : kBrain, options);
+      EXPECT_TRUE(std::isfinite(outcome.got[16 * 5 + 3])) << "row 5 does not see key 39";
+      EXPECT_TRUE(std::isinf(outcome.got[16 * 25 + 5])) << "row 25 sees key 20";
+    }
+}
+TEST(GpuKernel, LogSumExp) {
+  for (const char *score : {"content * dim^-0.5", "content * dim^-0.5 + rel1d(q, table)"})
+    for (const char *mask : {"", " where j <= i - 3"}) {
+      std::string both = std::string(score) + mask;
+      expectOnGpu(
+          "param N = 90, heads = 2, dim = 16\nsize batch\nkernel layer(q, k, v : f16[batch, heads, N, dim], table : "
+          "f16[2*N - 1, dim]) -> (lse : f32[batch, heads, N], out : f16[batch, heads, N, dim]) {\n  content = "
+          "einsum(\"b h i d, b h j d -> b h i j\", q, k)\n  return logsumexp(" +
+              both + "), einsum(\"b h i j, b h j d -> b h i d\", softmax(" + both + "), v)\n}\n",
+          kHalf);
+    }
+}
+TEST(GpuKernel, RowsWithoutKeysAreZero) {
+  GpuOutcome outcome = expectOnGpu(layer(sizes(40, 40, 16, 16), "", kPlain, "f16", " where j <= i - 20"), kHalf);
+  EXPECT_EQ(outcome.got[16 * 19], 0);
+  EXPECT_NE(outcome.got[16 * 20], 0);
+}
+
+//===- Faults planted in a kernel ---------------------------------------------------===//
+
+/// What the interpreter says of a kernel with a band, a lookup and a mask, without one of its operations of type Op.
+template <typename Op> std::vector<gpu::Report> withoutEach() {
+  std::string text = layer(sizes(100, 100, 16, 16, 1), ", table : f16[2*N - 1, dim], near : f16[100, dim]",
+                           "content + rel1d(q, table) + einsum(\"b h i d, ((3*i + 5*j) % 100) d -> b h i j\", q, near, "
+                           "j = N)",
+                           "f16", " where j <= i");
+  std::vector<gpu::Report> reports;
+  for (size_t number = 0;; ++number) {
+    GpuOptions options;
+    options.size = 1;
+    bool found = false;
+    options.spoil = [&](mlir::gpu::GPUModuleOp module) {
+      std::vector<Op> all;
+      module.walk([&](Op op) { all.push_back(op); });
+      if ((found = number < all.size()))
+        all[number].erase();
+    };
+    GpuOutcome outcome = GpuLayer(text).run(options);
+    if (!found)
+      return reports;
+    reports.push_back(outcome.report);
+  }
+}
+bool hasRace(const gpu::Report &report) {
+  return llvm::any_of(report.faults, [](const gpu::Fault &fault) {
+    return fault.kind == gpu::FaultKind::Race || fault.kind == gpu::FaultKind::Uninitialised;
+  });
+}
+TEST(GpuFault, EveryBarrierIsNeeded) {
+  std::vector<gpu::Report> reports = withoutEach<mlir::NVVM::Barrier0Op>();
+  EXPECT_GE(reports.size(), 3u);
+  size_t races = 0;
+  for (const gpu::Report &report : reports)
+    races += hasRace(report);
+  // The one behind the queries is made good by the first of the table's, which follows.
+  EXPECT_GE(races, reports.size() - 1);
+}
+TEST(GpuFault, EveryWaitIsNeeded) {
+  std::vector<gpu::Report> reports = withoutEach<mlir::NVVM::CpAsyncWaitGroupOp>();
+  EXPECT_GE(reports.size(), 3u);
+  size_t races = 0;
+  for (const gpu::Report &report : reports)
+    races += hasRace(report);
+  // The queries' wait is made good by the table's, which follows.
+  EXPECT_GE(races, reports.size() - 1);
+}
+TEST(GpuFault, RowsWithoutPaddingMeetBanksTwice) {
+  GpuOptions options;
+  options.spoil = [](mlir::gpu::GPUModuleOp module) {
+    // 64 elements a row stand 144 bytes apart; 128 bytes would bring eight rows into the same banks.
+    module.walk([](mlir::LLVM::ConstantOp op) {
+      if (auto value = mlir::dyn_cast<mlir::IntegerAttr>(op.getValue()); value && value.getInt() == 144)
+        op.setValueAttr(mlir::IntegerAttr::get(value.getType(), 128));
+    });
+  };
+  GpuLayer compiled(layer(sizes(64, 64, 64, 64, 1), "", kPlain));
+  GpuOutcome outcome = compiled.run(options);
+  ASSERT_TRUE(outcome.lowered);
+  bool conflicts = false;
+  for (auto &[operation, use] : outcome.report.banks)
+    conflicts |= mlir::isa<mlir::NVVM::LdMatrixOp>(operation) && use.wavefronts >= 8 * use.accesses;
+  EXPECT_TRUE(conflicts);
 }
 
 //===- What is not made yet -------------------------------------------------------===//
@@ -158,11 +358,22 @@ TEST(GpuRefuses, StagesBesideTheAttention) {
               "an attention whose operands are the kernel's own");
 }
 TEST(GpuRefuses, TermsOfTheValues) {
-  EXPECT_SAYS(refused("param N = 16, dim = 16\nkernel layer(q, k, v : f16[1, N, dim], near : f16[9, dim]) -> f16[1, N, "
-                      "dim] {\n  weights = softmax(einsum(\"b i d, b j d -> b i j\", q, k))\n  return einsum(\"b i j, b "
-                      "j d -> b i d\", weights, v) + einsum(\"b i j, (clamp(j - i, -4, 4) + 4) d -> b i d\", weights, "
-                      "near)\n}\n"),
-              "term is added to its values");
+  EXPECT_SAYS(
+      refused("param N = 16, dim = 16\nkernel layer(q, k, v : f16[1, N, dim], near : f16[9, dim]) -> f16[1, N, "
+              "dim] {\n  weights = softmax(einsum(\"b i d, b j d -> b i j\", q, k))\n  return einsum(\"b i j, b "
+              "j d -> b i d\", weights, v) + einsum(\"b i j, (clamp(j - i, -4, 4) + 4) d -> b i d\", weights, "
+              "near)\n}\n"),
+      "term is added to its values");
+}
+TEST(GpuRefuses, WideValues) {
+  EXPECT_SAYS(refused(layer(sizes(16, 16, 16, 264), "", kPlain)), "its values are 264 wide");
+}
+TEST(GpuRefuses, FurtherResults) {
+  EXPECT_SAYS(
+      refused("param N = 16, dim = 16\nkernel layer(q, k, v : f16[1, N, dim]) -> (out : f16[1, N, dim], same : "
+              "f16[1, N, dim]) {\n  out = einsum(\"b i j, b j d -> b i d\", softmax(einsum(\"b i d, b j d -> b i "
+              "j\", q, k)), v)\n  return out, out\n}\n"),
+      "cannot be made for a GPU");
 }
 TEST(GpuRefuses, WhatIsNoAttention) {
   EXPECT_SAYS(refused("kernel twice(x : f16[4, 8]) -> f16[4, 8] {\n  return x * 2\n}\n"), "cannot be made for a GPU");

@@ -26,20 +26,22 @@ namespace skewer::testing {
 
 struct GpuOptions {
   int64_t rows = 64, keys = 64;
-  int64_t size = 2;    // of every run-time size
-  double spread = 1;   // standard deviation of the operands
+  int64_t size = 2;  // of every run-time size
+  double spread = 1; // standard deviation of the operands
   /// Changes operands before they are rounded: name, values.
   std::function<void(const std::string &, std::vector<double> &)> change;
+  /// Changes the kernel after it has been lowered, to plant a fault.
+  std::function<void(mlir::gpu::GPUModuleOp)> spoil;
 };
 
 struct GpuOutcome {
   bool lowered = false;
   std::string messages; // what the compiler said
-  gpu::Report report;
+  gpu::Report report;   // its operations live as long as the layer
   gpu::GpuLaunch launch;
-  std::vector<double> got, expected;
-  double error = 0; // the largest, relative to the largest value
-  std::string ir;   // of the NVVM dialect
+  std::vector<double> got, expected; // of the first result
+  double error = 0;                  // the largest of all results, relative to the result's largest value
+  std::string ir;                    // of the NVVM dialect
 };
 
 class GpuLayer {
@@ -87,6 +89,8 @@ private:
     mlir::gpu::GPUModuleOp gpuModule = *module->getOps<mlir::gpu::GPUModuleOp>().begin();
     auto launch = gpu::launchOf(gpuModule);
     ASSERT_TRUE(plan && launch);
+    if (options.spoil)
+      options.spoil(gpuModule);
     outcome.launch = *launch;
     llvm::raw_string_ostream(outcome.ir) << gpuModule;
 
@@ -112,9 +116,10 @@ private:
     for (const TensorArgument &input : plan->inputs) {
       reference::Tensor tensor{shapeOf(input), {}};
       tensor.values.resize(size_t(tensor.elements()));
+      IndexRange range = input.range.value_or(IndexRange{0, 1});
       for (double &value : tensor.values)
         value = input.type == ElementType::I32
-                    ? double(input.range->low + int64_t(random() % uint64_t(input.range->high - input.range->low + 1)))
+                    ? double(range.low + int64_t(random() % uint64_t(range.high - range.low + 1)))
                     : normal(random);
       if (options.change)
         options.change(input.name, tensor.values);
@@ -124,13 +129,17 @@ private:
       bytes.push_back(pack(tensor.values, input.type));
       tensors.push_back(std::move(tensor));
     }
-    const TensorArgument &output = plan->outputs.front();
-    reference::Tensor result{shapeOf(output), {}};
-    std::vector<char> out(size_t(result.elements() * bytesOf(output.type)));
     std::vector<gpu::LaunchArgument> arguments;
     for (size_t k = 0; k < bytes.size(); ++k)
       arguments.push_back(gpu::LaunchArgument::input(bytes[k].data(), bytes[k].size(), plan->inputs[k].name));
-    arguments.push_back(gpu::LaunchArgument::output(out.data(), out.size(), "output"));
+    std::vector<reference::Tensor> results;
+    std::vector<std::vector<char>> out;
+    for (const TensorArgument &output : plan->outputs) {
+      results.push_back({shapeOf(output), {}});
+      out.emplace_back(size_t(results.back().elements() * bytesOf(output.type)));
+    }
+    for (size_t k = 0; k < out.size(); ++k)
+      arguments.push_back(gpu::LaunchArgument::output(out[k].data(), out[k].size(), plan->outputs[k].name));
     for (size_t k = 0; k < plan->sizes.size(); ++k)
       arguments.push_back(gpu::LaunchArgument::number(options.size));
     int64_t blocks = launch->blocks.scaled;
@@ -138,32 +147,44 @@ private:
       blocks *= options.size;
     mlir::LLVM::LLVMFuncOp kernel;
     gpuModule.walk([&](mlir::LLVM::LLVMFuncOp op) { kernel = op; });
-    outcome.report = gpu::launch(
-        kernel, {unsigned(blocks), unsigned(launch->threads), size_t(launch->sharedBytes)}, arguments);
+    outcome.report =
+        gpu::launch(kernel, {unsigned(blocks), unsigned(launch->threads), size_t(launch->sharedBytes)}, arguments);
 
-    for (int64_t k = 0; k < result.elements(); ++k) {
-      uint32_t bits = 0;
-      std::memcpy(&bits, out.data() + k * bytesOf(output.type), size_t(bytesOf(output.type)));
-      outcome.got.push_back(decode(bits, output.type));
-    }
     reference::Interpreter judge(*einsum->getOps<mlir::func::FuncOp>().begin(), tensors);
-    double largest = 0, worst = 0;
-    for (const std::vector<int64_t> &leading : reference::sampleRows(result.shape, 1 << 20, 1)) {
-      std::string error;
-      auto row = judge.row(leading, &error);
-      ASSERT_TRUE(row) << error;
-      outcome.expected.insert(outcome.expected.end(), row->begin(), row->end());
-    }
-    ASSERT_EQ(outcome.expected.size(), outcome.got.size());
-    for (size_t k = 0; k < outcome.got.size(); ++k) {
-      if (std::isnan(outcome.expected[k]) != std::isnan(outcome.got[k]))
-        worst = INFINITY;
-      if (std::isfinite(outcome.expected[k])) {
-        largest = std::max(largest, std::fabs(outcome.expected[k]));
-        worst = std::max(worst, std::fabs(outcome.got[k] - outcome.expected[k]));
+    for (size_t k = 0; k < out.size(); ++k) {
+      std::vector<double> got, expected;
+      int64_t size = bytesOf(plan->outputs[k].type);
+      for (int64_t n = 0; n < results[k].elements(); ++n) {
+        uint32_t bits = 0;
+        std::memcpy(&bits, out[k].data() + n * size, size_t(size));
+        got.push_back(decode(bits, plan->outputs[k].type));
+      }
+      for (const std::vector<int64_t> &leading : reference::sampleRows(results[k].shape, 1 << 20, 1)) {
+        std::string error;
+        auto row = judge.row(leading, &error, k);
+        ASSERT_TRUE(row) << error;
+        expected.insert(expected.end(), row->begin(), row->end());
+      }
+      ASSERT_EQ(expected.size(), got.size());
+      outcome.error = std::max(outcome.error, errorOf(got, expected));
+      if (k == 0) {
+        outcome.got = std::move(got);
+        outcome.expected = std::move(expected);
       }
     }
-    outcome.error = largest > 0 ? worst / largest : worst;
+  }
+
+  static double errorOf(const std::vector<double> &got, const std::vector<double> &expected) {
+    double largest = 0, worst = 0;
+    for (size_t k = 0; k < got.size(); ++k) {
+      if (std::isnan(expected[k]) != std::isnan(got[k]) || (std::isinf(expected[k]) && expected[k] != got[k]))
+        worst = INFINITY;
+      if (std::isfinite(expected[k])) {
+        largest = std::max(largest, std::fabs(expected[k]));
+        worst = std::max(worst, std::fabs(got[k] - expected[k]));
+      }
+    }
+    return largest > 0 ? worst / largest : worst;
   }
 
   mlir::MLIRContext context;
@@ -172,7 +193,8 @@ private:
 
 /// The layer as a GPU kernel: no fault, no bank conflict in what tensor cores read, and the reference's numbers.
 inline GpuOutcome expectOnGpu(const std::string &text, double tolerance, const GpuOptions &options = {}) {
-  GpuOutcome outcome = GpuLayer(text).run(options);
+  GpuLayer compiled(text); // the report names its operations
+  GpuOutcome outcome = compiled.run(options);
   EXPECT_TRUE(outcome.lowered) << outcome.messages << text;
   EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text() << text;
   for (auto &[operation, use] : outcome.report.banks)

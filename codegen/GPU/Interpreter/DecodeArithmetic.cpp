@@ -223,7 +223,7 @@ bool skewer::gpu::decodeArithmetic(Decoder &decoder, Operation &op, Step &step) 
       // place of one case in 2^29.
       FLOATS(FMAOp, std::fma(a, b, c)) FLOATS(MaxNumOp, std::fmax(a, b)) FLOATS(MinNumOp, std::fmin(a, b))
           FLOATS(MaximumOp, std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b)) FLOATS(Exp2Op, std::exp2(a))
-              FLOATS(FAbsOp, std::fabs(a)) FLOATS(FPExtOp, a) FLOATS(FPTruncOp, a)
+              FLOATS(Log2Op, std::log2(a)) FLOATS(FAbsOp, std::fabs(a)) FLOATS(FPExtOp, a) FLOATS(FPTruncOp, a)
                   .Case<LLVM::ICmpOp>([&](LLVM::ICmpOp compareOp) {
                     LLVM::ICmpPredicate predicate = compareOp.getPredicate();
                     integers(decoder, op, step,

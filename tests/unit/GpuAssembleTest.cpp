@@ -1,0 +1,133 @@
+// ptxas: what it says is read, and kernels assemble for every target without spills where it is there.
+#include "codegen/GPU/Build.h"
+#include "codegen/GPU/Ptx.h"
+#include "tests/unit/GpuTesting.h"
+#include "tests/unit/LanguageTesting.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+TEST(Ptxas, ItsWordsAreRead) {
+  gpu::Resources resources = gpu::resourcesOf(
+      "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function 'layer' for 'sm_80'\n"
+      "ptxas info    : Function properties for layer\n"
+      "    96 bytes stack frame, 92 bytes spill stores, 128 bytes spill loads\n"
+      "ptxas info    : Used 255 registers, used 1 barriers, 96 bytes cumulative stack size, 400 bytes cmem[0]\n");
+  EXPECT_EQ(resources.registers, 255);
+  EXPECT_EQ(resources.spilledBytes, 92 + 128);
+  EXPECT_TRUE(resources.warnings.empty());
+  resources = gpu::resourcesOf("    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                               "ptxas info    : Used 40 registers, used 1 barriers, 400 bytes cmem[0]\n"
+                               "ptxas warning : something of note\n");
+  EXPECT_EQ(resources.registers, 40);
+  EXPECT_EQ(resources.spilledBytes, 0);
+  EXPECT_SAYS(resources.warnings, "something of note");
+  EXPECT_EQ(gpu::resourcesOf("").registers, 0);
+}
+TEST(Ptxas, SaysWhereItLooked) {
+  auto path = gpu::findPtxas("no/such/folder");
+  ASSERT_FALSE(path);
+  EXPECT_EQ(llvm::toString(path.takeError()), "--cuda-path: there is no bin/ptxas in 'no/such/folder'");
+}
+TEST(GpuTarget, Names) {
+  EXPECT_TRUE(gpu::findGpuTarget("sm_90a"));
+  EXPECT_FALSE(gpu::findGpuTarget("sm_79"));
+  EXPECT_TRUE(gpu::isGpuName("sm_79"));
+  EXPECT_FALSE(gpu::isGpuName("zen4"));
+}
+
+/// Lowers the layer for each tile that is asked for.
+struct Builder {
+  explicit Builder(const std::string &text) {
+    mlir::DialectRegistry registry;
+    registry.insert<attn::AttnDialect, mlir::func::FuncDialect, mlir::math::MathDialect, mlir::tensor::TensorDialect>();
+    gpu::registerGpuTarget(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
+    einsum = language::importSource(sources, {}, &context, llvm::errs());
+  }
+  llvm::Expected<std::optional<gpu::GpuCode>> build(const gpu::GpuTarget &target, const std::string &ptxas) {
+    return gpu::buildFor(target, ptxas, [&](int64_t rows, int64_t keys) -> mlir::OwningOpRef<mlir::ModuleOp> {
+      mlir::OwningOpRef<mlir::ModuleOp> module(mlir::cast<mlir::ModuleOp>((*einsum)->clone()));
+      mlir::PassManager manager(&context);
+      addFusionPipeline(manager);
+      addGpuLoweringPipeline(manager, rows, keys);
+      addNvvmPipeline(manager);
+      tiles.push_back({rows, keys});
+      return succeeded(manager.run(*module)) ? std::move(module) : nullptr;
+    });
+  }
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> einsum;
+  std::vector<std::pair<int64_t, int64_t>> tiles;
+};
+std::string layer(int64_t dim, const std::string &more = "", const std::string &score = "", const char *type = "f16") {
+  return "param N = 4096, heads = 8, dim = " + std::to_string(dim) + "\nsize batch\nkernel layer(q, k, v : " + type +
+         "[batch, heads, N, dim]" + more + ") -> " + type +
+         "[batch, heads, N, dim] {\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n  return einsum(\"b h i "
+         "j, b h j d -> b h i d\", softmax((content" +
+         score + ") * dim^-0.5 where j <= i), v)\n}\n";
+}
+
+TEST(GpuBuild, PtxNeedsNoAssembler) {
+  Builder builder(layer(64));
+  auto code = builder.build(*gpu::findGpuTarget("sm_80"), "");
+  ASSERT_TRUE(bool(code) && *code);
+  EXPECT_SAYS((*code)->ptx, ".target sm_80");
+  EXPECT_EQ((*code)->ptx.find('\0'), std::string::npos);
+  EXPECT_TRUE((*code)->cubin.empty());
+  EXPECT_EQ(builder.tiles.size(), 1u);
+  EXPECT_SAYS(gpu::gpuManifestText({**code}, "0123", "1"), "\"ptx\": \"layer.sm_80.ptx\"");
+}
+TEST(GpuBuild, TilesFitIntoSharedMemory) {
+  Builder builder(layer(256));
+  auto code = builder.build(*gpu::findGpuTarget("sm_89"), "");
+  ASSERT_TRUE(bool(code) && *code);
+  EXPECT_LE((*code)->launch.sharedBytes, 99 << 10);
+  EXPECT_GT(builder.tiles.size(), 1u);
+  Builder wide("param N = 64, dim = 4096\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
+               "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");
+  auto none = wide.build(*gpu::findGpuTarget("sm_89"), "");
+  ASSERT_FALSE(bool(none));
+  EXPECT_SAYS(llvm::toString(none.takeError()), "kernel 'layer', target 'sm_89': the smallest tile needs");
+}
+TEST(GpuBuild, EveryTargetWithoutSpills) {
+  auto ptxas = gpu::findPtxas("");
+  if (!ptxas) {
+    llvm::consumeError(ptxas.takeError());
+    GTEST_SKIP() << "there is no ptxas";
+  }
+  auto check = [&](const std::string &text, llvm::ArrayRef<gpu::GpuTarget> targets) {
+    Builder builder(text);
+    for (const gpu::GpuTarget &target : targets) {
+      auto code = builder.build(target, *ptxas);
+      ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+      ASSERT_TRUE(*code);
+      EXPECT_EQ((*code)->resources.spilledBytes, 0);
+      EXPECT_GT((*code)->resources.registers, 32);
+      EXPECT_EQ((*code)->resources.warnings, "") << target.name;
+      EXPECT_EQ((*code)->cubin.substr(0, 4), "\177ELF");
+    }
+  };
+  check(layer(32), gpu::knownGpuTargets());
+  const gpu::GpuTarget ampere = *gpu::findGpuTarget("sm_80");
+  check(layer(64, ", table : f16[2*N - 1, dim]", " + rel1d(q, table)"), ampere);
+  check(layer(256, "", "", "bf16"), ampere);
+}
+TEST(GpuBuild, WrongPtxIsAnError) {
+  auto ptxas = gpu::findPtxas("");
+  if (!ptxas) {
+    llvm::consumeError(ptxas.takeError());
+    GTEST_SKIP() << "there is no ptxas";
+  }
+  auto code =
+      gpu::assemble(".version 8.0\n.target sm_80\n.address_size 64\nnonsense;\n", *gpu::findGpuTarget("sm_80"), *ptxas);
+  ASSERT_FALSE(bool(code));
+  EXPECT_SAYS(llvm::toString(code.takeError()), "target 'sm_80': ptxas failed");
+}
+
+} // namespace
