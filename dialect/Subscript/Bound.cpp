@@ -26,14 +26,15 @@ std::optional<Bounds> bound(const Expr &given, const Domain &positions, const st
   Survey survey = surveyor.candidates();
   if (survey.complete && !survey.any && !survey.uncertain)
     return empty();
-  if (survey.any && survey.range.low == range.low && survey.range.high == range.high && !survey.uncertain)
+  if (survey.any && survey.range.low == range.low && survey.range.high == range.high && !survey.uncertain &&
+      !survey.relaxed)
     return Bounds{{range.low, range.high}, true};
   survey = surveyor.all(enumerationLimit);
   if (survey.complete) {
     if (!survey.any && !survey.uncertain)
       return empty();
     if (!survey.uncertain)
-      return Bounds{{survey.range.low, survey.range.high}, true};
+      return Bounds{{survey.range.low, survey.range.high}, !survey.relaxed};
   }
   if (!range.bounded())
     return std::nullopt;
@@ -93,6 +94,10 @@ Proof proveWithin(const Expr &given, Range wanted, const Domain &positions, cons
   }
   if (every.uncertain) {
     refute(every);
+    return proof;
+  }
+  if (every.relaxed && !every.range.within(wanted.low, wanted.high)) {
+    refute(every); // only where the point satisfies the whole guard
     return proof;
   }
   proof.range = Range{every.range.low, every.range.high};

@@ -43,6 +43,7 @@ Surveyor::Surveyor(Simplifier &simplifier, const Expr &given, const Domain &doma
     defaults[name] = range.low != INT64_MIN ? range.low : range.high != INT64_MAX ? range.high : 0;
   }
   // Grow the expression's part, then those of the remaining conjuncts, until no conjunct ties in another symbol.
+  auto isBounded = [&](const std::string &name) { return simplifier.rangeOf(Expr::symbol(name)).bounded(); };
   auto grow = [&](std::set<std::string> names) {
     Part part;
     for (bool grown = true; grown;) {
@@ -73,7 +74,20 @@ Surveyor::Surveyor(Simplifier &simplifier, const Expr &given, const Domain &doma
     }
     return part;
   };
-  main = grow(symbolsOf(expression));
+  std::vector<Expr> all = conjuncts;
+  std::set<std::string> own = symbolsOf(expression);
+  main = grow(own);
+  if (!main.bounded && std::all_of(own.begin(), own.end(), isBounded)) {
+    // `j < lengths[b]`, where lengths have no range: j is as free without it.
+    conjuncts.clear();
+    for (const Expr &conjunct : all) {
+      std::set<std::string> names = symbolsOf(conjunct);
+      if (std::all_of(names.begin(), names.end(), isBounded))
+        conjuncts.push_back(conjunct);
+    }
+    relaxed = true;
+    main = grow(own);
+  }
   while (!conjuncts.empty()) {
     std::set<std::string> names = symbolsOf(conjuncts[0]);
     others.push_back(grow(names));
@@ -114,6 +128,7 @@ bool Surveyor::visit(Survey &survey, const Part &part, Program &program, size_t 
 
 Survey Surveyor::candidates() {
   Survey survey;
+  survey.relaxed = relaxed;
   if (!main.bounded)
     return survey;
   size_t count = main.symbols.size();
@@ -174,6 +189,7 @@ Survey Surveyor::candidates() {
 
 Survey Surveyor::all(int64_t limit) {
   Survey survey;
+  survey.relaxed = relaxed;
   if (main.points > std::min(kSmallBox, limit))
     if (auto differences = byDifference(limit))
       return *differences;
@@ -230,6 +246,7 @@ std::optional<Survey> Surveyor::byDifference(int64_t limit) {
   for (const Expr &conjunct : line.conjuncts)
     conditions.push_back(program.add(conjunct));
   Survey survey;
+  survey.relaxed = relaxed;
   survey.complete = true;
   for (int64_t difference = *low; difference <= *high; ++difference)
     visit(survey, line, program, result, conditions, {difference});

@@ -9,6 +9,9 @@ struct Survey {
   bool any = false;       // a point at which the guard holds and the expression has a value
   bool uncertain = false; // somewhere the guard or the expression could not be evaluated (index operands)
   bool complete = false;  // every point was visited
+  /// Conditions of the guard on numbers without bounds were left out: the range holds, but its ends, and that there is
+  /// a point at all, are not certain.
+  bool relaxed = false;
   Interval range{INT64_MAX, INT64_MIN};
   Assignment lowest, highest; // points that attain the range's ends, of all symbols of expression and guard
 };
@@ -43,6 +46,7 @@ private:
   Simplifier &simplifier;
   Expr expression;
   Part main;
+  bool relaxed = false; // main lacks conjuncts
   std::vector<Part> others;
   Assignment defaults; // what no part says
 };

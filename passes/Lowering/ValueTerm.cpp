@@ -65,7 +65,7 @@ private:
     if (einsum.guard)
       return false;
     auto affine = asAffine(moving, domain);
-    if (!affine)
+    if (!affine || !isInsideForEveryKey())
       return false;
     int64_t inner = 1;
     std::optional<int64_t> stride;
@@ -86,6 +86,19 @@ private:
     term.kind = ValueKind::Key;
     term.keyStride = stride.value_or(0);
     term.base = term.base + Expr(affine->constant);
+    return true;
+  }
+
+  /// Values are packed for all keys, also for those that the mask hides from every query: what is added to them must be
+  /// there for these too.
+  bool isInsideForEveryKey() {
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const Expr &index = einsum.subscripts[0][d];
+      std::set<std::string> symbols = symbolsOf(index);
+      bool moves = std::any_of(symbols.begin(), symbols.end(), [&](auto &symbol) { return positions.count(symbol); });
+      if (moves && proveWithin(index, {0, shape[d] - 1}, domain).outcome != Proof::Proven)
+        return false;
+    }
     return true;
   }
 

@@ -108,6 +108,19 @@ TEST(SubscriptProof, ElementsOfIndexOperandsAreUnknown) {
   EXPECT_EQ(proof.counterexample.at("seg[i]"), 3);
 }
 
+TEST(SubscriptProof, AConditionOnANumberWithoutBoundsIsLeftOut) {
+  // abs(j - i) as a sum of steps, for two tokens, where keys end at a length of which nothing is known.
+  Expr steps = read("(i < j) - (i <= j) + 1"), padded = read("j < length"), band = read("j < length and i == j");
+  EXPECT_EQ(proveWithin(steps, {0, 1}, square(2), padded).outcome, Proof::Proven);
+  auto bounds = bound(steps, square(2), padded);
+  ASSERT_TRUE(bounds);
+  EXPECT_EQ(bounds->range, (Range{0, 1}));
+  EXPECT_FALSE(bounds->exact) << "no length may leave a key with i != j";
+  EXPECT_EQ(proveWithin(steps, {0, 0}, square(2), band).outcome, Proof::Proven) << "the rest of the guard still holds";
+  // A key outside is masked away where the length is small enough.
+  EXPECT_EQ(proveWithin(read("j"), {0, 0}, square(2), padded).outcome, Proof::Unknown);
+}
+
 TEST(SubscriptProof, RationalRowsOfMViT) {
   // floor(iy*a - jy*b + (kh-1)*b) with q 56 and k 14: a = 1, b = 4
   Domain map{{"iy", {0, 55}}, {"jy", {0, 13}}};
