@@ -249,6 +249,8 @@ bool Parser::scheme(Program &program) {
     SchemeOperand operand;
     if (!schemeOperand(operand))
       return false;
+    if (any_of(scheme.operands, [&](const SchemeOperand &other) { return other.name == operand.name; }))
+      diagnostics.error(operand.name, "operand '" + operand.name.str() + "' is declared twice");
     scheme.operands.push_back(std::move(operand));
     if (!take(","))
       break;
