@@ -23,7 +23,16 @@ enum ExecField {
   ExecParallelFor
 };
 // Fields of the frame that one call keeps on its stack for all its phases.
-enum FrameField { FrameArguments, FrameWorkspace, FrameSharedBytes, FrameItems, FrameDone, FrameWorkers, FrameStatus };
+enum FrameField {
+  FrameArguments,
+  FrameWorkspace,
+  FrameSharedBytes,
+  FrameItems,
+  FrameDone,
+  FrameWorkers,
+  FrameStatus,
+  FrameOrigins // as the phases read them: i32
+};
 
 class EntryBuilder {
 public:
@@ -31,7 +40,8 @@ public:
       : module(module), context(module.getContext()), plan(plan), layout(layoutOf(plan)), phases(phases), b(context),
         i32(b.getInt32Ty()), i64(b.getInt64Ty()), pointer(b.getPtrTy()),
         exec(StructType::get(context, {i32, i32, pointer, i64, i32, i32, pointer, pointer})),
-        frame(StructType::get(context, {pointer, pointer, i64, i64, i64, i32, i32})) {}
+        frame(StructType::get(context, {pointer, pointer, i64, i64, i64, i32, i32,
+                                        ArrayType::get(i32, std::size(kOrigins))})) {}
 
   void build(StringRef info, const Target &target) {
     cpu = addCpuCheck(module, plan.name, target);
@@ -102,6 +112,10 @@ private:
   Value *field(StructType *type, Value *structure, unsigned index) {
     return b.CreateLoad(type->getElementType(index), b.CreateStructGEP(type, structure, index));
   }
+  Value *origin(Value *state, unsigned which) {
+    return b.CreateConstInBoundsGEP2_32(frame->getElementType(FrameOrigins),
+                                        b.CreateStructGEP(frame, state, FrameOrigins), 0, which);
+  }
   void setField(Value *structure, FrameField index, Value *value) {
     b.CreateStore(value, b.CreateStructGEP(frame, structure, index));
   }
@@ -140,7 +154,8 @@ private:
   std::vector<std::pair<unsigned, const TensorArgument *>> tensors() {
     std::vector<std::pair<unsigned, const TensorArgument *>> result;
     for (size_t k = 0; k < plan.inputs.size(); ++k)
-      result.push_back({layout.inputWord(k), &plan.inputs[k]});
+      if (!plan.inputs[k].origin)
+        result.push_back({layout.inputWord(k), &plan.inputs[k]});
     for (size_t k = 0; k < plan.outputs.size(); ++k)
       result.push_back({layout.outputWord(k), &plan.outputs[k]});
     return result;
@@ -170,10 +185,12 @@ private:
       evaluate(phase.items, arguments, overflow);
     sharedBytes(arguments, overflow);
     require(b.CreateNot(overflow), Status::BadSize);
-    Value *origin = b.getInt64(0);
-    for (unsigned k = 0; k < 3; ++k)
-      origin = b.CreateOr(origin, word(arguments, layout.originWord() + k, i64));
-    require(b.CreateIsNull(origin), Status::BadOrigin);
+    for (unsigned k = 0; k < std::size(kOrigins); ++k) {
+      int64_t last = 0; // unsigned: what is negative is above it
+      for (const TensorArgument &input : plan.inputs)
+        last = input.origin == k ? input.range->high : last;
+      require(b.CreateICmpULE(word(arguments, layout.originWord() + k, i64), b.getInt64(last)), Status::BadOrigin);
+    }
     b.CreateRet(code(Status::Ok));
   }
 
@@ -286,6 +303,8 @@ private:
     setField(state, FrameDone, b.getInt64(0));
     setField(state, FrameWorkers, workers);
     setField(state, FrameStatus, code(Status::Ok));
+    for (unsigned k = 0; k < std::size(kOrigins); ++k)
+      b.CreateStore(b.CreateTrunc(word(arguments, layout.originWord() + k, i64), i32), origin(state, k));
     b.CreateRet(code(Status::Ok));
   }
 
@@ -316,10 +335,17 @@ private:
     auto addMemref = [&](Value *start, Value *elements) {
       values.append({start, start, b.getInt64(0), elements, b.getInt64(1)});
     };
-    for (auto [word_, tensor] : tensors()) {
-      Value *bytes = evaluate(bytesOfTensor(*tensor), arguments);
-      addMemref(word(arguments, word_, pointer), b.CreateUDiv(bytes, b.getInt64(bytesOf(tensor->type))));
-    }
+    auto addTensor = [&](unsigned index, const TensorArgument &tensor) {
+      Value *bytes = evaluate(bytesOfTensor(tensor), arguments);
+      addMemref(word(arguments, index, pointer), b.CreateUDiv(bytes, b.getInt64(bytesOf(tensor.type))));
+    };
+    for (size_t k = 0; k < plan.inputs.size(); ++k)
+      if (plan.inputs[k].origin)
+        addMemref(origin(state, *plan.inputs[k].origin), b.getInt64(1));
+      else
+        addTensor(layout.inputWord(k), plan.inputs[k]);
+    for (size_t k = 0; k < plan.outputs.size(); ++k)
+      addTensor(layout.outputWord(k), plan.outputs[k]);
     for (const std::string &size : plan.sizes)
       values.push_back(sizeOf(arguments, size));
     Value *workspace = field(frame, state, FrameWorkspace), *sharedSize = field(frame, state, FrameSharedBytes);

@@ -13,6 +13,7 @@ namespace skewer {
 struct JitKernel::Implementation {
   std::unique_ptr<orc::LLJIT> jit;
   ArgumentLayout layout;
+  std::vector<bool> isOrigin; // of each input
   int32_t (*entry)(const void *, const Exec *) = nullptr;
   uint64_t (*workspaceBytes)(const void *, const Exec *) = nullptr;
 
@@ -61,6 +62,8 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Mod
   std::unique_ptr<JitKernel> kernel(new JitKernel);
   Implementation &implementation = *kernel->implementation;
   implementation.layout = layoutOf(plan);
+  for (const TensorArgument &input : plan.inputs)
+    implementation.isOrigin.push_back(input.origin.has_value());
   auto entry = (*jit)->lookup(plan.name);
   if (!entry)
     return entry.takeError();
@@ -82,7 +85,9 @@ int JitKernel::run(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, Arra
   if (!implementation->setSizes(words, sizes))
     return int(Status::BadSize);
   for (size_t k = 0; k < inputs.size(); ++k)
-    words[implementation->layout.inputWord(k)] = reinterpret_cast<uintptr_t>(inputs[k]);
+    words[implementation->layout.inputWord(k)] =
+        implementation->isOrigin[k] ? uint64_t(int64_t(*static_cast<const int32_t *>(inputs[k])))
+                                    : reinterpret_cast<uintptr_t>(inputs[k]);
   for (size_t k = 0; k < outputs.size(); ++k)
     words[implementation->layout.outputWord(k)] = reinterpret_cast<uintptr_t>(outputs[k]);
   return implementation->entry(words.data(), &exec);

@@ -181,12 +181,17 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
     return result;
   };
   ArgumentLayout layout;
-  for (const TensorArgument &input : plan.inputs)
-    layout.inputs.push_back(fieldName(input.name));
+  for (const TensorArgument &input : plan.inputs) {
+    layout.inputs.push_back(input.origin ? kOrigins[*input.origin] : fieldName(input.name));
+    layout.origins += input.origin.has_value();
+  }
   for (const TensorArgument &output : plan.outputs)
     layout.outputs.push_back(isUnnamed(output) ? "out" : fieldName(output.name));
   for (const std::string &size : plan.sizes)
     layout.sizes.push_back(fieldName(size));
+  unsigned next = 1;
+  for (const TensorArgument &input : plan.inputs)
+    layout.inputWords.push_back(input.origin ? layout.originWord() + *input.origin : next++);
   return layout;
 }
 
@@ -214,6 +219,11 @@ Error validate(const KernelPlan &plan) {
                         !isInt<32>(input.range->low) || !isInt<32>(input.range->high)))
       return problem(plan, "tensor '" + input.name + "' has the range " + textOf(*input.range) +
                                ", which is none of 32-bit integers, or is no tensor of i32");
+  for (const TensorArgument &input : plan.inputs)
+    if (input.origin && (*input.origin >= std::size(kOrigins) || input.type != ElementType::I32 || !input.range ||
+                         input.range->low != 0 || input.shape.size() != 1 || !input.shape[0].name.empty() ||
+                         input.shape[0].fixed != 1))
+      return problem(plan, "the origin '" + input.name + "' must be i32[1] with a range from 0");
   if (rangedInputs(plan).size() > kMaximumBadIndices)
     return problem(plan, "more than " + Twine(kMaximumBadIndices) + " index operands declare a range");
   for (const Phase &phase : plan.phases)
@@ -247,7 +257,7 @@ std::string textOf(const IndexRange &range) { return std::to_string(range.low) +
 std::vector<size_t> rangedInputs(const KernelPlan &plan) {
   std::vector<size_t> inputs;
   for (size_t k = 0; k < plan.inputs.size(); ++k)
-    if (plan.inputs[k].range)
+    if (plan.inputs[k].range && !plan.inputs[k].origin)
       inputs.push_back(k);
   return inputs;
 }

@@ -9,11 +9,16 @@ namespace skewer {
 struct ArgumentLayout {
   std::vector<std::string> inputs, outputs, sizes; // names in C, in the plan's order
 
-  unsigned inputWord(size_t input) const { return 1 + input; }
-  unsigned outputWord(size_t output) const { return 1 + inputs.size() + output; }
-  unsigned sizeWord(size_t size) const { return 1 + inputs.size() + outputs.size() + size; }
+  std::vector<unsigned> inputWords; // of each input; of an origin its word q0, k0 or head0
+
+  unsigned inputWord(size_t input) const { return inputWords[input]; }
+  unsigned outputWord(size_t output) const { return 1 + tensors() + output; }
+  unsigned sizeWord(size_t size) const { return 1 + tensors() + outputs.size() + size; }
   /// First of the three words q0, k0, head0.
-  unsigned originWord() const { return 1 + inputs.size() + outputs.size() + sizes.size(); }
+  unsigned originWord() const { return 1 + tensors() + outputs.size() + sizes.size(); }
+  /// Inputs that are tensors of the caller's.
+  unsigned tensors() const { return inputs.size() - origins; }
+  unsigned origins = 0;
   unsigned words() const { return originWord() + 3; }
   unsigned bytes() const { return 8 * words(); }
 };

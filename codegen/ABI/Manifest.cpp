@@ -33,9 +33,12 @@ json::Object describe(const SizeExpression &size) {
 
 std::string manifestText(const KernelPlan &plan, const Target &target, StringRef specHash, StringRef details) {
   ArgumentLayout layout = layoutOf(plan);
-  json::Array inputs, outputs, sizes, phases;
+  json::Array inputs, outputs, sizes, phases, origins;
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
-    inputs.push_back(describe(input, field));
+    if (input.origin)
+      origins.push_back(json::Object{{"field", field}, {"range", json::Array{input.range->low, input.range->high}}});
+    else
+      inputs.push_back(describe(input, field));
   for (auto [output, field] : zip_equal(plan.outputs, layout.outputs))
     outputs.push_back(describe(output, field));
   for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
@@ -53,6 +56,7 @@ std::string manifestText(const KernelPlan &plan, const Target &target, StringRef
       {"inputs", std::move(inputs)},
       {"outputs", std::move(outputs)},
       {"sizes", std::move(sizes)},
+      {"origins", std::move(origins)},
       {"phases", std::move(phases)},
       {"workspace", json::Object{{"alignment", 64},
                                  {"shared_bytes", describe(plan.sharedBytes)},

@@ -25,6 +25,10 @@ struct IndexMap {
 constexpr llvm::StringLiteral kArgumentName = "attn.name", kArgumentRange = "attn.range",
                               kArgumentDeviation = "attn.deviation";
 
+/// Of an index operand of one element that is no tensor of the caller's: the word of the argument struct that holds it,
+/// "q0", "k0" or "head0".
+constexpr llvm::StringLiteral kArgumentOrigin = "attn.origin";
+
 // The assembly of run-time index operands, after the word `indices`: `(seg = %seg : tensor<?x40xi32>)`.
 mlir::ParseResult parseIndices(mlir::OpAsmParser &, mlir::ArrayAttr &names,
                                llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &operands,
@@ -108,6 +112,7 @@ struct ScoreSpace {
   std::vector<std::string> leading, query, key; // e.g. {b, h}, {iy, ix}, {jy, jx}
   subscript::AxisSizes sizes;                   // of all axes, kRuntime for run-time sizes
   std::vector<std::string> value;               // axes of the values that are not keys or leading: {e}
+  subscript::Domain elements;                   // ranges of the kernel's run-time index operands
   int64_t queries() const, keys() const;        // products of the sizes
 };
 ScoreSpace scoreSpace(AttentionOp);

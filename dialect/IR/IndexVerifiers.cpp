@@ -156,6 +156,18 @@ LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned regi
                                << " has a standard deviation, but is no tensor of floating point numbers (attn_c10)";
     return success();
   }
+  if (attribute.getName() == kArgumentOrigin) {
+    auto origin = dyn_cast<StringAttr>(attribute.getValue());
+    auto range = function ? function.getArgAttrOfType<DenseI64ArrayAttr>(number, kArgumentRange) : DenseI64ArrayAttr();
+    if (!origin || !llvm::is_contained({"q0", "k0", "head0"}, origin.getValue()))
+      return op->emitOpError() << "argument #" << number << " has the origin " << attribute.getValue()
+                               << "; expected \"q0\", \"k0\" or \"head0\" (attn_c11)";
+    if (!type || !type.getElementType().isInteger(32) || type.getShape() != ArrayRef<int64_t>{1} || !range ||
+        range.size() != 2 || range[0] != 0)
+      return op->emitOpError() << "argument #" << number
+                               << " is an origin, but no tensor<1xi32> with a range from 0 (attn_c11)";
+    return success();
+  }
   if (attribute.getName() != kArgumentRange)
     return success();
   auto range = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());

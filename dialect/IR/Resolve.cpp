@@ -111,6 +111,7 @@ ScoreSpace skewer::attn::scoreSpace(AttentionOp op) {
   if (!sizes)
     return space;
   space.sizes = std::move(*sizes);
+  addRanges(space.elements, kernelIndices(op));
   size_t rank = dimensions->size();
   for (size_t d = 0; d < rank; ++d) {
     auto &group = d + 2 < rank ? space.leading : d + 2 == rank ? space.query : space.key;

@@ -45,6 +45,8 @@ struct Statement {
   std::vector<llvm::StringRef> targets; // empty: return, or a requirement
   bool destructures = false;
   bool isRequirement = false; // require value, message
+  bool isPart = false;        // part targets[0] [= extent] of value from message
+  NodePtr extent;             // of a part; null: that of the axis so far
   NodePtr value;
   llvm::StringRef message;
 };

@@ -112,6 +112,8 @@ bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const Axi
       StringRef place = text.slice(dimension.begin, dimension.end);
       subscript::Substitution substitution;
       for (const std::string &symbol : subscript::symbolsOf(dimension.index)) {
+        if (axes.count(symbol) && partOf(symbol))
+          substitution.insert({symbol, globalPosition(symbol)});
         if (axes.count(symbol) || !lengthOf(symbol).empty())
           continue;
         size_t within = place.find(symbol);
@@ -165,6 +167,9 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
   }
   if (e.kind() != subscript::Kind::Read || textCalls.count(e.name()))
     return operands.empty() ? e : e.withOperands(std::move(operands));
+  for (const auto &[axis, part] : scope->parts)
+    if (e == part.origin)
+      return e;
   const Value *list = lookup(e.name());
   if (list && list->is(ValueKind::Indices)) {
     if (operands.size() != list->dimensions.size()) {
@@ -173,6 +178,8 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
       return std::nullopt;
     }
     readPlaces.insert({list->name, place});
+    for (size_t d = 0; d < operands.size(); ++d)
+      operands[d] = positionFor(operands[d], list->dimensions[d].size);
     return Expr::read(list->name, std::move(operands)); // a scheme may know it by another name
   }
   if (!list || !list->is(ValueKind::List)) {
@@ -269,6 +276,8 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
           auto size = all.find(axis.str());
           const Axis *outer = findAxis(axis.str());
           int64_t length = size != all.end() ? size->second : outer ? outer->size : 0;
+          if (const Part *part = partOf(axis.str()); part && length == part->extent)
+            length = part->length;
           if (length == 0)
             return error(place,
                          "len(" + axis.str() + "): there is no axis '" + axis.str() + "'" + suggestion(axis, axes)),

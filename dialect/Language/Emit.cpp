@@ -52,7 +52,7 @@ OwningOpRef<ModuleOp> Emitter::emit(const Program &program) {
     emitKernel(kernel);
   }
   if (program.kernels.empty() && !diagnostics.hasErrors())
-    diagnostics.error({}, "there is no 'kernel' in the specification, so there is nothing to compile");
+    diagnostics.error(wholeText(), "there is no 'kernel' in the specification, so there is nothing to compile");
   return module;
 }
 
@@ -86,9 +86,14 @@ void Emitter::declare(const Program &program) {
     }
   }
   for (const auto &[name, value] : options.parameters)
-    if (!globals.declared.count(name))
+    if (auto size = llvm::find(program.sizes, name); size != program.sizes.end()) {
+      diagnostics.error(*size, "'" + name + "' is a run-time size, not a param: -D cannot give it the value " +
+                                   std::to_string(value));
+      diagnostics.note("give it when the kernel runs: skewer run … --size " + name + "=" + std::to_string(value));
+    } else if (!globals.declared.count(name)) {
       diagnostics.error({}, "there is no param '" + name + "' to give the value " + std::to_string(value) + " to" +
                                 suggestion(name, names));
+    }
   for (StringRef size : program.sizes)
     if (declareOnce(size)) {
       Value value;
@@ -315,6 +320,12 @@ bool Emitter::emitBody(const std::vector<Statement> &body, Value &result, String
   bool good = true;
   for (size_t k = 0; k < body.size() && !diagnostics.exhausted(); ++k) {
     const Statement &statement = body[k];
+    if (statement.isPart) {
+      good &= declarePart(statement);
+      if (!good)
+        return false;
+      continue;
+    }
     if (statement.isRequirement) {
       good &= checkRequirement(statement);
       if (!good)

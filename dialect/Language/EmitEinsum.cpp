@@ -43,6 +43,14 @@ Value Emitter::emitEinsum(const Node &node) {
                        describe(operands[k]));
       return {};
     }
+  for (size_t k = 0; k < operands.size(); ++k)
+    for (size_t d = 0; d < operands[k].dimensions.size(); ++d) {
+      subscript::Dimension &dimension = spec->operands[k][d];
+      if (dimension.isAxis() && readsWhole(dimension.axes[0], operands[k].dimensions[d].size)) {
+        dimension.index = Expr::symbol(dimension.axes[0]); // with its origin from here on
+        dimension.axes.clear();
+      }
+    }
   AxisSizes given, all;
   textCalls = std::move(calls);
   if (!keywordSizes(node, given) || !substituteNames(*spec, text, given) ||
@@ -76,6 +84,19 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
                                                      : node.operands[d + 1]->text);
       if (!dimension.isProduct())
         dimension.index = subscript::simplify(dimension.index, domain);
+      // "(h // 1)" is the axis h, and yet no name of the dimension: it may be read in part.
+      auto axis = dimension.isProduct() || !dimension.index.isSymbol() ? all.end() : all.find(dimension.index.name());
+      if (axis != all.end() && axis->second != kRuntime && !own.isRuntime() && axis->second != own.size) {
+        if (axis->second > own.size) {
+          error(places.dimensions.back().back(), "table '" + places.operandNames.back() + "' is read outside its rows");
+          diagnostics.note("this is the axis '" + axis->first + "', which runs from 0 to " +
+                           std::to_string(axis->second - 1) + ", but '" + places.operandNames.back() + "' has rows 0.." +
+                           std::to_string(own.size - 1) + "; at " + axis->first + " = " + std::to_string(own.size) +
+                           " it reads row " + std::to_string(own.size));
+          return {};
+        }
+        dimension.index = min(dimension.index, Expr(own.size - 1));
+      }
       if (!own.isRuntime())
         continue;
       if (!dimension.isAxis())
@@ -162,6 +183,7 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
     if (!expression)
       return {};
     subscript::Dimension dimension;
+    *expression = positionFor(*expression, base.dimensions[k - 1].size);
     if (expression->isSymbol())
       dimension.axes = {expression->name()};
     else

@@ -119,6 +119,10 @@ void Emitter::mergeNamings(Value &value, const Value &other) {
 /// Makes the two of one shape. Indexed expressions join by name; tensors of different rank by name if every axis of the
 /// smaller is one of the larger's, else as numpy does, from the last dimension; tensors of one rank by position.
 bool Emitter::align(const Node &node, Value &left, Value &right) {
+  if (!scope->parts.empty()) {
+    left = localised(node, left);
+    right = localised(node, right);
+  }
   size_t leftRank = left.dimensions.size(), rightRank = right.dimensions.size();
   if (left.byName && right.byName) {
     // The union of their axes, in the order of the scope.

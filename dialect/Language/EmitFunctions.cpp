@@ -63,7 +63,8 @@ Value Emitter::emitFunction(const Node &node) {
                                   suggestion(axis.name, visibleNames()));
     if (!found->runtime.empty())
       return error(axis.text, "the length of axis '" + found->name + "' is the run-time size '" + found->runtime + "'");
-    return Value::whole(found->size);
+    const Part *part = partOf(found->name);
+    return Value::whole(part && found->size == part->extent ? part->length : found->size);
   }
   std::vector<Value> arguments;
   bool numbers = true, indices = true, positions = true;

@@ -150,7 +150,7 @@ Value Emitter::emitReshape(const Node &node) {
     auto runtime = [&](const Dimensions &list) { return d < list.size() ? list[d].runtime : std::string(); };
     if (runtime(dimensions) != runtime(operand->dimensions) || (d > 0 && !runtime(dimensions).empty()))
       return error(node.text, "cannot reshape " + describe(operand->dimensions) + " to " + describe(dimensions) +
-                                  ": a run-time size stays the first dimension");
+                                  ": a run-time size stays the first dimension, where it is written by its name");
   }
   // Leading dimensions that stay keep their names.
   for (size_t d = 0;
@@ -293,6 +293,7 @@ Value Emitter::emitGather(const Node &node) {
     axes.push_back({k.name.str(), *value, ""});
     inner.values.erase(k.name.str());
     inner.hidden.insert(k.name.str());
+    inner.parts.erase(k.name.str());
   }
   if (axes.empty()) {
     error(node.text, "'gather' needs the axes of its index expression with their sizes");

@@ -114,7 +114,9 @@ Value Emitter::emitIndexRead(const Node &node, const Value &operand) {
     auto expression = asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");
     if (!index.good() || !expression)
       return {};
-    subscripts.push_back(*expression);
+    size_t d = subscripts.size();
+    subscripts.push_back(d < operand.dimensions.size() ? positionFor(*expression, operand.dimensions[d].size)
+                                                       : *expression);
     axes.insert(index.axes.begin(), index.axes.end());
   }
   return readIndex(node.text, operand, subscripts, axes);

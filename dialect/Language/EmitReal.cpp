@@ -85,7 +85,11 @@ std::optional<RealForms> Emitter::smallForms(const Node &node, const Value &valu
     }
     domain[name] = {0, axis.size - 1};
   }
-  auto forms = formsOf(value.function, domain);
+  subscript::Substitution origins;
+  auto forms = formsOf(withoutOrigins(value.function, domain, origins), domain);
+  if (forms)
+    for (Expr &form : forms->forms)
+      form = subscript::substitute(form, origins);
   if (!forms) {
     if (complain)
       error(node.text, "this function of positions cannot be computed at compile time");
@@ -122,7 +126,9 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
     diagnostics.note("say how it is rounded: floor(…) or ceil(…)");
     return std::nullopt;
   }
-  if (auto operand = readOperand(*value.function)) {
+  subscript::Domain ofOrigins;
+  subscript::Substitution back;
+  if (auto operand = readOperand(*withoutOrigins(value.function, ofOrigins, back))) {
     error(node.text,
           what + ", but this function is computed at compile time and reads the index operand '" + *operand + "'");
     diagnostics.note("whole numbers, positions and elements of index operands may be added, multiplied and compared");
@@ -162,8 +168,12 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
 /// Arithmetic on positions stays arithmetic, which fusion takes for a factor; every other function becomes a constant
 /// tensor over the offsets that it depends on, evaluated in double precision and rounded once.
 Value Emitter::realTensor(const Node &node, const Value &value) {
+  subscript::Domain ofOrigins;
+  subscript::Substitution back;
   auto forms =
-      isArithmetic(*value.function) || readOperand(*value.function) ? std::nullopt : smallForms(node, value, false);
+      isArithmetic(*value.function) || readOperand(*withoutOrigins(value.function, ofOrigins, back))
+          ? std::nullopt
+          : smallForms(node, value, false);
   if (!forms)
     return diagnostics.hasErrors() ? Value() : emitReal(node, *value.function, value);
   std::vector<float> numbers;
@@ -214,6 +224,7 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
   auto op = attn::EinsumOp::create(
       builder, location(node), typeOf(dimensions, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
       sizes.empty() ? DictionaryAttr() : attn::sizesTo(context, sizes), StringAttr(), ValueRange{table});
+  attn::bindIndices(op);
   Value result = tensorValue(op.getResult(), std::move(dimensions));
   result.byName = true;
   return result;
@@ -298,6 +309,7 @@ Value Emitter::emitTabulate(const Node &node) {
     dimensions.push_back({*size, "", {{axes.back()}}});
     inner.values.erase(k.name.str());
     inner.hidden.insert(k.name.str());
+    inner.parts.erase(k.name.str());
   }
   inner.axes = axes; // the others have a length, and no position
   for (const Axis &axis : scope->axes)

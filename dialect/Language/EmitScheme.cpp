@@ -10,6 +10,13 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
   if (schemeDepth >= kMaximumDepth)
     return error(call.text, "schemes call each other more than " + std::to_string(kMaximumDepth) +
                                 " levels deep; does '" + call.name.str() + "' call itself?");
+  if (auto open = llvm::find(openSchemes, &scheme); open != openSchemes.end()) {
+    std::string path;
+    for (; open != openSchemes.end(); ++open)
+      path += (*open)->name.str() + " -> ";
+    return error(call.text, "scheme '" + scheme.name.str() + "' calls itself, which would never end: " + path +
+                                scheme.name.str());
+  }
   std::string usage = scheme.name.str() + "(";
   for (const SchemeOperand &operand : scheme.operands)
     usage += (&operand == &scheme.operands[0] ? "" : ", ") + operand.name.str();
@@ -85,9 +92,14 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
     }
   }
 
+  for (const char *name : {"i", "j"})
+    if (const Part *part = partOf(name))
+      if (const Axis *axis = own.axis(name); axis && axis->size == part->extent)
+        own.parts.insert({name, *part});
   Scope *outer = scope;
   scope = &own;
   ++schemeDepth;
+  openSchemes.push_back(&scheme);
   diagnostics.enterCall(call.text, scheme.name);
   Value result;
   StringRef place;
@@ -95,6 +107,7 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
     result = Value();
   diagnostics.leaveCall();
   --schemeDepth;
+  openSchemes.pop_back();
   scope = outer;
   if (result.is(ValueKind::Tensor) && scope)
     rememberAxes(result.dimensions);
@@ -133,6 +146,11 @@ bool Emitter::bindTensor(const SchemeOperand &operand, const Node &argument, Sco
     Axis axis{name, dimension.size, dimension.runtime};
     if (!known)
       own.axes.push_back(axis);
+    // What the caller has named as a part of something is that part here.
+    for (const Naming &naming : dimension.namings)
+      if (const Part *part = naming.size() == 1 ? partOf(naming[0].name) : nullptr)
+        if (dimension.size == part->extent)
+          own.parts.insert({name, *part});
     dimension.namings = {{axis}};
   }
   value.byName = false;

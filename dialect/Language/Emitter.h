@@ -11,6 +11,12 @@
 
 namespace skewer::language {
 
+/// An axis that is a part of a longer one: position `axis + origin` of `length`.
+struct Part {
+  subscript::Expr origin;
+  int64_t extent = 0, length = 0;
+};
+
 /// The names that a piece of text sees. `axes` are positions that einsums, or a scheme's operands, have named, in
 /// order.
 struct Scope {
@@ -18,6 +24,7 @@ struct Scope {
   std::map<std::string, llvm::StringRef> declared; // where, for notes and unused warnings
   std::set<std::string> used;
   std::vector<Axis> axes;
+  std::map<std::string, Part> parts; // by axis
   std::set<std::string> hidden; // params and sizes behind an axis of the same name
   bool isBuiltin = false;       // a built-in scheme, which sees nothing of the file
   const Axis *axis(const std::string &name) const;
@@ -37,6 +44,15 @@ private:
   bool emitBody(const std::vector<Statement> &, Value &result, llvm::StringRef &place, llvm::StringRef end);
   bool assign(const Statement &, Value);
   bool checkRequirement(const Statement &);
+
+  // EmitParts.cpp: parts of larger layers.
+  bool declarePart(const Statement &);
+  const Part *partOf(const std::string &axis) const;
+  subscript::Expr globalPosition(const std::string &axis) const;
+  bool readsWhole(const std::string &axis, int64_t extent) const;
+  subscript::Expr positionFor(const subscript::Expr &, int64_t extent) const;
+  Value localised(const Node &, const Value &tensor);
+  RealPtr withoutOrigins(const RealPtr &, subscript::Domain &, subscript::Substitution &back) const;
   bool shape(const TypeExpression &, Dimensions &);
   mlir::RankedTensorType typeOf(const Dimensions &, mlir::Type element);
   mlir::ArrayAttr shapeAttribute(const Dimensions &);
@@ -57,6 +73,7 @@ private:
   std::optional<int64_t> evaluateWhole(const Node &, llvm::StringRef what);
   std::optional<std::vector<int64_t>> evaluateWholes(const Node &, llvm::StringRef what);
   Value error(llvm::StringRef place, const std::string &message);
+  llvm::StringRef wholeText() const;
   std::vector<std::string> visibleNames() const;
   const Value *lookup(const std::string &name);
 
@@ -125,6 +142,7 @@ private:
               mlir::StringAttr &mask);
   Value emitWhere(const Node &);
   std::optional<Value> predicate(const Node &, const Value &tensor);
+  bool neverHolds(const subscript::Expr &, llvm::ArrayRef<Naming>);
   bool expressIn(const Node &, const Value &predicate, const Value &tensor, const std::vector<Naming> &,
                  subscript::Expr &);
 
@@ -173,6 +191,7 @@ private:
   std::deque<NodePtr> parsedCalls;
   std::map<std::string, Value> indexOperands;        // of the kernel, by name
   std::map<std::string, llvm::StringRef> readPlaces; // of their reads: where one is not certain to stay inside
+  std::vector<const Scheme *> openSchemes; // whose bodies are being evaluated, the outermost first
   unsigned schemeDepth = 0, evaluationDepth = 0;
 };
 

@@ -115,6 +115,11 @@ Value Emitter::evaluateNode(const Node &node) {
   return {};
 }
 
+/// The first character of the file: the place of what is about all of it.
+StringRef Emitter::wholeText() const {
+  return diagnostics.sources.getMemoryBuffer(diagnostics.sources.getMainFileID())->getBuffer().take_front(1);
+}
+
 Value Emitter::evaluateName(const Node &node) {
   std::string name = node.name.str();
   if (const Value *value = lookup(name))
@@ -122,7 +127,7 @@ Value Emitter::evaluateName(const Node &node) {
   if (const Axis *axis = findAxis(name)) {
     Value value;
     value.kind = ValueKind::Index;
-    value.index = Expr::symbol(name);
+    value.index = globalPosition(name);
     value.axes[name] = *axis;
     return value;
   }

@@ -56,7 +56,7 @@ void Parser::skipToStatement() {
   nesting = 0;
   while (current.kind != TokenKind::End && !at("}") && !at(";")) {
     if (current.newlineBefore && current.kind == TokenKind::Name &&
-        (following.is("=") || at("return") || at("kernel") || at("scheme")))
+        (following.is("=") || at("return") || at("part") || at("kernel") || at("scheme")))
       return;
     advance();
   }
@@ -293,6 +293,20 @@ void Parser::block(std::vector<Statement> &body, StringRef &end) {
     fail("'}' at the end of the block");
 }
 
+/// part i = n of N from q0
+bool Parser::part(Statement &statement) {
+  advance();
+  statement.isPart = true;
+  if (!expectName(statement.targets.emplace_back(), "the axis of a part: part i = n of N from q0"))
+    return false;
+  if (take("=") && !(statement.extent = expression()))
+    return false;
+  if (!expect("of", "the axis of a part, for the length of the whole") || !(statement.value = expression()) ||
+      !expect("from", "the length of the whole"))
+    return false;
+  return expectName(statement.message, "an origin: q0, k0 or head0");
+}
+
 bool Parser::statement(Statement &statement) {
   StringRef name;
   if (at("require") && !following.is("=")) {
@@ -307,6 +321,9 @@ bool Parser::statement(Statement &statement) {
       return diagnostics.error(message->text, "expected what to say where the condition does not hold, in quotes"),
              false;
     statement.message = message->name;
+  } else if (at("part") && following.kind == TokenKind::Name) {
+    if (!part(statement))
+      return false;
   } else if (at("return")) {
     advance();
     StringRef from = current.text;

@@ -36,6 +36,7 @@ private:
   bool type(TypeExpression &);
   void block(std::vector<Statement> &, llvm::StringRef &end);
   bool statement(Statement &);
+  bool part(Statement &);
 
   NodePtr expression(); // with `where`
   NodePtr binary(int lowest);

@@ -68,6 +68,14 @@ std::vector<int64_t> preimage(const Expr &expression, int64_t target, const std:
 /// `abs(i - j) <= 4` is [-4, 4]. Exact or nothing. Open ends are INT64_MIN and INT64_MAX.
 std::optional<Range> asOffsetInterval(const Expr &predicate, const std::string &query, const std::string &key,
                                       const Domain & = {});
+/// The same of `key - query + shift`, where the predicate depends on that difference alone; `shift` is a sum of uniform
+/// reads, 0 where there are none.
+struct ShiftedInterval {
+  Range range;
+  Expr shift;
+};
+std::optional<ShiftedInterval> asShiftedInterval(const Expr &predicate, const std::string &query,
+                                                 const std::string &key, const Domain & = {});
 
 /// How an expression depends on two groups of symbols.
 struct Dependence {
@@ -75,11 +83,17 @@ struct Dependence {
 };
 Dependence dependence(const Expr &, const std::set<std::string> &queryAxes, const std::set<std::string> &keyAxes);
 
-/// `expression == sign*(key - query) + constant` for one axis of each group: an offset.
+/// Whether the node is an element of a run-time operand that is the same at all positions: read at constants.
+bool isUniformRead(const Expr &);
+/// The expression with 0 in the place of such elements.
+Expr withoutUniformReads(const Expr &);
+
+/// `expression == sign*(key - query) + constant + shift` for one axis of each group: an offset.
 struct Offset {
   std::string query, key; // the two axes
   int64_t sign = 1;       // +1: key - query; -1: query - key
   int64_t constant = 0;
+  Expr shift; // a sum of uniform reads: where a part begins
 };
 std::optional<Offset> asOffset(const Expr &, const std::set<std::string> &queryAxes,
                                const std::set<std::string> &keyAxes, const Domain & = {});

@@ -24,14 +24,41 @@ Dependence dependence(const Expr &e, const std::set<std::string> &queryAxes, con
   return result;
 }
 
+bool isUniformRead(const Expr &e) {
+  if (e.kind() != Kind::Read)
+    return false;
+  for (const Expr &subscript : e.operands())
+    if (!subscript.isConstant())
+      return false;
+  return true;
+}
+
+Expr withoutUniformReads(const Expr &e) {
+  if (isUniformRead(e))
+    return 0;
+  std::vector<Expr> operands;
+  for (const Expr &operand : e.operands())
+    operands.push_back(withoutUniformReads(operand));
+  return operands.empty() ? e : e.withOperands(std::move(operands));
+}
+
 std::optional<Offset> asOffset(const Expr &e, const std::set<std::string> &queryAxes,
                                const std::set<std::string> &keyAxes, const Domain &domain) {
-  auto affine = asAffine(e, domain);
-  if (!affine || affine->coefficients.size() != 2)
-    return std::nullopt;
+  Linear l = Simplifier(domain, std::nullopt).linear(e);
   Offset offset;
-  offset.constant = affine->constant;
-  for (const auto &[name, coefficient] : affine->coefficients) {
+  offset.constant = l.constant;
+  std::map<std::string, int64_t> coefficients;
+  for (const Term &t : l.terms) {
+    if (t.atom.isSymbol())
+      coefficients[t.atom.name()] = t.coefficient;
+    else if (isUniformRead(t.atom))
+      offset.shift = offset.shift + Expr(t.coefficient) * t.atom;
+    else
+      return std::nullopt;
+  }
+  if (coefficients.size() != 2)
+    return std::nullopt;
+  for (const auto &[name, coefficient] : coefficients) {
     if (coefficient != 1 && coefficient != -1)
       return std::nullopt;
     if (keyAxes.count(name) && offset.key.empty()) {
@@ -43,9 +70,39 @@ std::optional<Offset> asOffset(const Expr &e, const std::set<std::string> &query
       return std::nullopt;
     }
   }
-  if (affine->coefficients.at(offset.query) != -offset.sign)
+  if (offset.query.empty() || offset.key.empty() || coefficients.at(offset.query) != -offset.sign)
     return std::nullopt;
   return offset;
+}
+
+std::optional<ShiftedInterval> asShiftedInterval(const Expr &predicate, const std::string &query,
+                                                 const std::string &key, const Domain &domain) {
+  if (auto interval = asOffsetInterval(predicate, query, key, domain))
+    return ShiftedInterval{*interval, 0};
+  std::vector<Expr> uniform;
+  for (const Expr &read : readNodes(predicate)) {
+    bool known = !isUniformRead(read);
+    for (const Expr &other : uniform)
+      known |= other == read;
+    if (!known)
+      uniform.push_back(read);
+  }
+  // Each of them is added, taken away, or neither: few, so all ways are tried.
+  constexpr size_t kMost = 3;
+  if (uniform.empty() || uniform.size() > kMost)
+    return std::nullopt;
+  size_t ways = uniform.size() == 1 ? 3 : uniform.size() == 2 ? 9 : 27;
+  for (size_t way = 0; way < ways; ++way) {
+    Expr shift = 0;
+    for (size_t k = 0, rest = way; k < uniform.size(); ++k, rest /= 3)
+      shift = rest % 3 == 0 ? shift : rest % 3 == 1 ? shift + uniform[k] : shift - uniform[k];
+    Expr moved = simplify(substitute(predicate, {{key, Expr::symbol(key) - shift}}));
+    if (!readNodes(moved).empty())
+      continue;
+    if (auto interval = asOffsetInterval(moved, query, key))
+      return ShiftedInterval{*interval, simplify(shift)};
+  }
+  return std::nullopt;
 }
 
 } // namespace skewer::subscript

@@ -16,7 +16,7 @@ public:
   std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
     TermReader reader(view, space);
     TermAnalysis analysis = reader.start(TermKind::PerToken);
-    bool found = view.value && !readsOf(*view.value).empty(), query = false, key = false;
+    bool found = view.value && !readsOf(withoutUniformReads(*view.value)).empty(), query = false, key = false;
     auto dependsOn = [&](const Expr &e) {
       for (const std::string &symbol : symbolsOf(e)) {
         query |= contains(space.query, symbol);
@@ -29,7 +29,7 @@ public:
       for (size_t d = 0; d < view.shapes[operand].size(); ++d) {
         const Expr &subscript = view.resolved.subscripts[operand][d];
         dependsOn(subscript);
-        if (readsOf(subscript).empty())
+        if (readsOf(withoutUniformReads(subscript)).empty()) // an origin is the same for all
           continue;
         found = true;
         analysis.other = int(operand);

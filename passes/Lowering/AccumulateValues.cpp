@@ -16,9 +16,9 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
   Value allLow = low, allHigh = high;
   if (shape.visible) {
     if (shape.visible->low != INT64_MIN)
-      allLow = b.maximum(low, b.minimum(high, b.add(position, tileRows - 1 + shape.visible->low)));
+      allLow = b.maximum(low, b.minimum(high, b.add(b.add(position, lowestVisible()), tileRows - 1)));
     if (shape.visible->high != INT64_MAX)
-      allHigh = b.maximum(allLow, b.minimum(high, b.add(position, shape.visible->high + 1)));
+      allHigh = b.maximum(allLow, b.minimum(high, b.add(b.add(position, highestVisible()), 1)));
   }
   if (valuesFinite)
     allHigh = b.select(valuesFinite, allHigh, allLow);

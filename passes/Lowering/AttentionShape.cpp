@@ -25,6 +25,7 @@ public:
     query.insert(space.query.begin(), space.query.end());
     key.insert(space.key.begin(), space.key.end());
     domain = domainOf(space.sizes);
+    domain.insert(space.elements.begin(), space.elements.end());
   }
   std::optional<AttentionShape> run();
 
@@ -63,13 +64,19 @@ std::optional<SplitOffset> Analyzer::split(const Expr &offset, const Domain &wit
   Substitution leadingToZero, othersToZero;
   for (const std::string &name : symbolsOf(offset))
     (leading.count(name) ? leadingToZero : othersToZero)[name] = Expr(0);
-  auto moving = asAffine(substitute(offset, leadingToZero), within);
+  auto moving = asAffine(withoutUniformReads(substitute(offset, leadingToZero)), within);
   if (!moving)
     return std::nullopt;
   SplitOffset result;
   result.base = simplify(substitute(offset, othersToZero), within);
   result.axes = moving->coefficients;
-  return result;
+  if (readNodes(offset).empty())
+    return result;
+  // What is read at run time may only be added.
+  Expr sum = result.base;
+  for (const auto &[axis, coefficient] : result.axes)
+    sum = sum + Expr(coefficient) * Expr::symbol(axis);
+  return simplify(sum - offset, within).isConstant(0) ? std::optional<SplitOffset>(result) : std::nullopt;
 }
 
 std::optional<int64_t> Analyzer::evenStride(const SplitOffset &offset, const std::vector<std::string> &axes) {
@@ -147,15 +154,18 @@ bool usesAny(const SplitOffset &offset, const std::vector<std::string> &axes) {
 
 bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset> offsets, ArrayRef<unsigned> arguments,
                              TermOp term, AttentionShape &shape) {
+  Domain ranged = domainOf(einsum.sizes);
+  ranged.insert(space.elements.begin(), space.elements.end());
   for (unsigned table : {1u, 0u}) {
     const SplitOffset &q = offsets[1 - table], &t = offsets[table];
     if (usesAny(q, space.key) || !usesAny(t, space.key) || !usesAny(t, space.query) ||
-        !staysInside(term.getInputs()[1 - table], einsum.subscripts[1 - table], domainOf(einsum.sizes), std::nullopt))
+        !staysInside(term.getInputs()[1 - table], einsum.subscripts[1 - table], ranged, std::nullopt))
       continue;
     // Which dimension of the table holds the row, and which axes pick it.
     const auto &subscripts = einsum.subscripts[table];
     auto shapeOfTable = cast<RankedTensorType>(term.getInputs()[table].getType()).getShape();
     Domain within = domainOf(einsum.sizes);
+    within.insert(space.elements.begin(), space.elements.end());
     for (size_t dimension = 0; dimension < subscripts.size(); ++dimension) {
       auto offset = asOffset(subscripts[dimension], query, key, within);
       if (!offset)
@@ -188,6 +198,7 @@ bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset>
       result.rows = shapeOfTable[dimension];
       result.sign = offset->sign;
       result.constant = offset->constant;
+      result.shift = offset->shift;
       result.scale = term.getTermScale();
       auto find = [](const std::vector<std::string> &axes, const std::vector<MapAxis> &maps, const std::string &name) {
         for (size_t k = 0; k < axes.size(); ++k)
@@ -214,6 +225,7 @@ bool Analyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> argum
   if (term.getValue() || term.getFunction() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1)
     return false;
   Domain within = domainOf(einsum.sizes);
+  within.insert(space.elements.begin(), space.elements.end());
   const std::string &depth = einsum.contracted.front();
   for (unsigned table : {1u, 0u}) {
     auto parts = split(flatten(einsum.subscripts[1 - table], term.getInputs()[1 - table]), within);
@@ -323,6 +335,7 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
   std::vector<SplitOffset> offsets;
   bool affine = true;
   Domain within = domainOf(einsum.sizes);
+  within.insert(space.elements.begin(), space.elements.end());
   for (auto [number, operand] : llvm::enumerate(term.getInputs())) {
     other.arguments.push_back(argumentOf(operand));
     Expr flat = flatten(einsum.subscripts[number], operand);
@@ -438,8 +451,14 @@ std::optional<AttentionShape> Analyzer::run() {
       return reason = "the mask cannot be read", std::nullopt;
     for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain))) {
       std::optional<subscript::Range> interval;
+      Expr shift = shape.visibleShift;
       if (space.query.size() == 1 && space.key.size() == 1)
-        interval = asOffsetInterval(conjunct, space.query[0], space.key[0], domain);
+        if (auto shifted = asShiftedInterval(conjunct, space.query[0], space.key[0], domain)) {
+          // Intervals of different differences have nothing in common.
+          bool first = !shape.visible;
+          if (first || simplify(shifted->shift - shift).isConstant(0))
+            interval = shifted->range, shift = shifted->shift;
+        }
       bool everything = interval && interval->low == INT64_MIN && interval->high == INT64_MAX;
       if (everything || (conjunct.isConstant() && conjunct.value() != 0))
         continue;
@@ -450,11 +469,13 @@ std::optional<AttentionShape> Analyzer::run() {
         shape.masks.push_back({conjunct, kind});
       } else if (!shape.visible) {
         shape.visible = interval;
+        shape.visibleShift = shift;
       } else {
         shape.visible = subscript::Range{std::max(shape.visible->low, interval->low),
                                          std::min(shape.visible->high, interval->high)};
       }
     }
+    boundByMap(shape);
   }
   return shape;
 }

@@ -24,6 +24,7 @@ struct OffsetTerm {
   int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
   MapAxis queryAxis, keyAxis;
   int64_t sign = 1, constant = 0;
+  subscript::Expr shift; // added to the constant at run time: where a part begins
   double scale = 1;
   std::vector<std::string> tableAxes; // leading axes on which the table's base depends
 };
@@ -66,6 +67,7 @@ struct AttentionShape {
   bool hasLse = false;               // the log-sum-exp of the rows is asked for: [leading…, queries], contiguous
   /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
   std::optional<subscript::Range> visible;
+  subscript::Expr visibleShift; // … of key - query + this, which is known at run time
   /// The conjuncts of the mask that are no interval.
   std::vector<MaskPart> masks;
 };
@@ -75,5 +77,8 @@ struct AttentionShape {
 llvm::SmallVector<mlir::Value> operandsOf(attn::AttentionOp);
 /// Nothing where the values are not walked with even strides: the generic path takes those. `reason` says which.
 std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &reason);
+
+/// Where masks bound each axis of a map, sets `visible` to the interval of positions that holds what they leave.
+void boundByMap(AttentionShape &);
 
 } // namespace skewer

@@ -33,7 +33,7 @@ Value LineBuilder::logitsOrigin(unsigned number, Value row, Value position) {
   const PackedTable &table = kernel.tables[number];
   Value start = kernel.logitsStart(number, b.divide(row, kernel.tileRows), firstRow, lowKey);
   Value query = kernel.axisOf(term.queryAxis, position);
-  Value column = b.sub(b.sub(b.index(table.constant), query), b.mul(start, kernel.lanes));
+  Value column = b.sub(b.sub(kernel.firstColumn(number), query), b.mul(start, kernel.lanes));
   return b.add(b.add(b.mul(row, table.logitsStride), table.margin), column);
 }
 

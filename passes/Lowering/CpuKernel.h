@@ -126,6 +126,9 @@ struct CpuKernel {
   void enterCopy(const std::vector<std::string> &axes, mlir::Value copy);
   mlir::Value baseOf(const subscript::Expr &); // at the current leading axes
   mlir::Value axisOf(const MapAxis &, mlir::Value position);
+  mlir::Value firstColumn(unsigned term); // of an offset term's table: the column of (query axis 0, key axis 0)
+  mlir::Value lowestVisible();            // key - query: of an interval that is not open there
+  mlir::Value highestVisible();
 
   // One part each; see the file of that name.
   /// Panels of keys that a walk says, computed where they have no memory.
@@ -168,6 +171,12 @@ struct CpuKernel {
   void prepareHead();
   // Terms and masks that are evaluated for a vector of keys (LaneTerms.cpp).
   void prepareIndexLines();
+  // Keys that none of a block's rows sees, by masks that are evaluated so: tiles of them are not computed.
+  Buffer liveVectors;              // a vector of keys for each of a block: 1 where some row sees the key
+  mlir::Value lowBlock, highBlock; // keys outside are seen by no row of the block; null without such masks
+  void forgetLive();
+  void findLive(mlir::Value lowKey, mlir::Value highKey);
+  mlir::Value isLive(mlir::Value vector, int64_t vectors);
   void addLanes(mlir::Value line, mlir::Value position, mlir::Value lowKey, mlir::Value highKey);
   void findVisible();
   void testValues();

@@ -15,6 +15,23 @@ Value CpuKernel::predicate(const subscript::Expr &expression, const std::map<std
 
 Value CpuKernel::baseOf(const subscript::Expr &expression) { return indexOf(expression, axes); }
 
+Value CpuKernel::firstColumn(unsigned number) {
+  const OffsetTerm &term = shape.offsets[number];
+  Value shift = term.shift.isConstant(0) ? b.index(0) : baseOf(term.shift);
+  // Tables that count query - key are packed in reverse.
+  return term.sign > 0 ? b.add(shift, tables[number].constant) : b.sub(b.index(tables[number].constant), shift);
+}
+
+Value CpuKernel::lowestVisible() {
+  Value low = b.index(shape.visible->low);
+  return shape.visibleShift.isConstant(0) ? low : b.sub(low, baseOf(shape.visibleShift));
+}
+
+Value CpuKernel::highestVisible() {
+  Value high = b.index(shape.visible->high);
+  return shape.visibleShift.isConstant(0) ? high : b.sub(high, baseOf(shape.visibleShift));
+}
+
 Value CpuKernel::axisOf(const MapAxis &axis, Value position) {
   return b.remainder(b.divide(position, axis.inner), axis.extent);
 }

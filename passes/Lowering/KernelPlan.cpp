@@ -47,6 +47,8 @@ struct Writer {
     SmallVector<NamedAttribute> entries = {entry("name", builder.getStringAttr(argument.name)),
                                            entry("shape", shape(argument.shape)),
                                            entry("type", builder.getStringAttr(nameOf(argument.type)))};
+    if (argument.origin)
+      entries.push_back(entry("origin", builder.getI64IntegerAttr(*argument.origin)));
     if (argument.range)
       entries.push_back(entry("range", builder.getDenseI64ArrayAttr({argument.range->low, argument.range->high})));
     if (argument.deviation)
@@ -122,6 +124,8 @@ TensorArgument argument(DictionaryAttr dictionary) {
   result.name = text(dictionary, "name");
   result.type = elementType(text(dictionary, "type"));
   result.shape = shape(list(dictionary, "shape"));
+  if (dictionary && dictionary.contains("origin"))
+    result.origin = static_cast<unsigned>(number(dictionary, "origin"));
   result.range = range(dictionary ? dictionary.getAs<DenseI64ArrayAttr>("range") : DenseI64ArrayAttr());
   result.deviation = deviation(dictionary ? dictionary.getAs<FloatAttr>("deviation") : FloatAttr());
   return result;
@@ -205,6 +209,10 @@ KernelPlan skewer::signatureOf(func::FuncOp function) {
     argument.shape = shapeOf(function.getArgAttrOfType<ArrayAttr>(index, "attn.shape"), input, argument.name);
     argument.range = range(function.getArgAttrOfType<DenseI64ArrayAttr>(index, "attn.range"));
     argument.deviation = deviation(function.getArgAttrOfType<FloatAttr>(index, "attn.deviation"));
+    if (auto origin = function.getArgAttrOfType<StringAttr>(index, "attn.origin"))
+      for (auto [word, known] : llvm::enumerate(kOrigins))
+        if (origin.getValue() == known)
+          argument.origin = static_cast<unsigned>(word);
     plan.inputs.push_back(std::move(argument));
   }
   for (auto [index, result] : llvm::enumerate(type.getResults())) {

@@ -24,6 +24,9 @@ struct IndexRange {
   int64_t low = 0, high = 0;
 };
 
+/// The words of the argument struct that say where a part begins.
+constexpr const char *kOrigins[] = {"q0", "k0", "head0"};
+
 /// One tensor argument: row-major, contiguous.
 struct TensorArgument {
   std::string name;
@@ -31,6 +34,8 @@ struct TensorArgument {
   std::vector<Extent> shape;
   std::optional<IndexRange> range; // of an i32: checked at entry
   std::optional<double> deviation; // standard deviation of seeded values; 1 where nothing is declared
+  /// An origin: i32[1] that no tensor of the caller's holds, but a word of the argument struct. 0: q0, 1: k0, 2: head0.
+  std::optional<unsigned> origin;
 };
 
 /// fixed + scaled * (product of the named run-time sizes).

@@ -32,7 +32,7 @@ Value CpuKernel::logitsStart(unsigned number, Value group, Value firstRow, Value
   Value first = b.add(firstRow, b.mul(group, tileRows));
   auto [low, high] = axisRange(*this, term.queryAxis, first, lastRow(*this, group, firstRow));
   Value keys = term.keyAxis.isWhole(shape.keys) ? lowKey : b.index(0);
-  Value column = b.sub(b.add(keys, tables[number].constant), high);
+  Value column = b.sub(b.add(keys, firstColumn(number)), high);
   return b.maximum(b.floorDiv(column, lanes), b.index(0));
 }
 
@@ -43,7 +43,7 @@ void CpuKernel::offsetLogits(unsigned number, Value group, Value firstRow, Value
   Value first = b.add(firstRow, b.mul(group, tileRows));
   auto [low, high] = axisRange(*this, term.queryAxis, first, lastRow(*this, group, firstRow));
   Value lastKey = term.keyAxis.isWhole(shape.keys) ? b.add(highKey, -1) : b.index(term.keyAxis.extent - 1);
-  Value lastColumn = b.sub(b.add(lastKey, table.constant), low);
+  Value lastColumn = b.sub(b.add(lastKey, firstColumn(number)), low);
   Value end = b.add(b.floorDiv(lastColumn, lanes), 1);
   end = b.minimum(end, b.index(table.panels - tileVectors));
 

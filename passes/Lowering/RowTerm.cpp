@@ -85,6 +85,7 @@ bool skewer::findRowKind(RowTerm &term, const ScoreSpace &space) {
     return true;
   }
   Domain domain = domainOf(space.sizes);
+  domain.insert(space.elements.begin(), space.elements.end());
   if (!fitsLanes(term.row, domain) || (term.guard && !fitsLanes(*term.guard, domain)))
     return false;
   if (auto bounds = bound(term.row, domain, term.guard)) {

@@ -9,12 +9,16 @@ using namespace skewer;
 /// The keys in [low, high) that some row of [firstRow, firstRow + rows) may see.
 std::pair<Value, Value> CpuKernel::liveKeys(Value firstRow, int64_t rows, Value low, Value high) {
   if (shape.visible && shape.visible->low != INT64_MIN)
-    low = b.maximum(low, b.add(firstRow, shape.visible->low));
+    low = b.maximum(low, b.add(firstRow, lowestVisible()));
   if (shape.visible && shape.visible->high != INT64_MAX)
-    high = b.minimum(high, b.add(firstRow, rows - 1 + shape.visible->high + 1));
+    high = b.minimum(high, b.add(b.add(firstRow, highestVisible()), rows));
   if (lowVisible) {
     low = b.maximum(low, lowVisible);
     high = b.minimum(high, highVisible);
+  }
+  if (lowBlock) {
+    low = b.maximum(low, lowBlock);
+    high = b.minimum(high, highBlock);
   }
   return {low, high};
 }
@@ -65,7 +69,7 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
     // Row r of the group reads one element earlier than row r-1: the skew.
     const PackedTable &table = tables[number];
     Value start = logitsStart(number, group, firstRow, lowKey);
-    Value origin = b.add(b.add(b.mul(row, table.logitsStride), table.margin + table.constant),
+    Value origin = b.add(b.add(b.add(b.mul(row, table.logitsStride), table.margin), firstColumn(number)),
                          b.sub(b.sub(key, position), b.mul(start, lanes)));
     addBias(logitsBuffers[number], origin, table.logitsStride - 1, false);
   }
@@ -96,9 +100,9 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
       edge = edge ? arith::OrIOp::create(b.builder, edge, condition).getResult() : condition;
     };
     if (visible.high != INT64_MAX)
-      either(b.less(b.add(position, visible.high), b.add(key, vectors * lanes - 1)));
+      either(b.less(b.add(position, highestVisible()), b.add(key, vectors * lanes - 1)));
     if (visible.low != INT64_MIN)
-      either(b.less(key, b.add(position, tileRows - 1 + visible.low)));
+      either(b.less(key, b.add(b.add(position, lowestVisible()), tileRows - 1)));
     auto branch = scf::IfOp::create(b.builder, ValueRange(sums).getTypes(), edge, true);
     b.builder.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b.builder, sums);
@@ -108,16 +112,16 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
     for (int64_t r = 0; r < tileRows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         // lane + key + v*lanes - (position + r) against the interval.
-        auto test = [&](arith::CmpIPredicate predicate, int64_t bound) {
-          Value limit = b.sub(b.add(position, bound + r - v * lanes), key);
+        auto test = [&](arith::CmpIPredicate predicate, Value bound) {
+          Value limit = b.sub(b.add(b.add(position, bound), r - v * lanes), key);
           Value seen = arith::CmpIOp::create(b.builder, predicate, numbers, b.broadcastIndex(limit));
           Value &sum = masked[r * vectors + v];
           sum = b.select(seen, sum, nothing);
         };
         if (visible.high != INT64_MAX)
-          test(arith::CmpIPredicate::sle, visible.high);
+          test(arith::CmpIPredicate::sle, highestVisible());
         if (visible.low != INT64_MIN)
-          test(arith::CmpIPredicate::sge, visible.low);
+          test(arith::CmpIPredicate::sge, lowestVisible());
       }
     scf::YieldOp::create(b.builder, masked);
     sums = SmallVector<Value>(branch.getResults());

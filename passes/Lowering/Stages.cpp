@@ -47,38 +47,81 @@ std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, st
   return shape;
 }
 
-void skewer::absorbRearrangements(func::FuncOp function) {
-  SmallVector<attn::AttentionOp> attentions(function.getOps<attn::AttentionOp>());
-  for (attn::AttentionOp attention : attentions) {
-    Value own = attention.getResult();
-    auto move = own.hasOneUse() ? dyn_cast<attn::RearrangeOp>(*own.user_begin()) : attn::RearrangeOp();
-    auto value = subscript::parseEinsum(std::string_view(attention.getValueSpec()));
-    auto moved = move ? subscript::parseEinsum(std::string_view(move.getSpec())) : std::nullopt;
-    std::string reason;
-    if (!value || !moved || !value->result || !moved->result || moved->operands.size() != 1 ||
-        subscript::print(*value->result) != subscript::print(moved->operands[0]) || !fusedShape(attention, reason))
-      continue;
-    // An axis of one element may be left out by a rearrangement, but not by the values' spec, which names the space.
-    subscript::Einsum result;
-    result.operands = {*moved->result};
-    std::vector<std::string> named = result.axes();
-    auto isNamed = [&](const std::string &axis) { return llvm::is_contained(named, axis); };
-    if (!llvm::all_of(value->result.value(),
-                      [&](const subscript::Dimension &d) { return llvm::all_of(d.axes, isNamed); }))
-      continue;
-    std::string before = attention.getValueSpec().str();
-    Type type = attention.getResult().getType();
-    value->result = moved->result;
-    attention.setValueSpec(subscript::print(*value));
-    attention.getResult().setType(move.getResult().getType());
-    if (fusedShape(attention, reason)) {
-      move.getResult().replaceAllUsesWith(attention.getResult());
-      move.erase();
-    } else {
-      attention.setValueSpec(before);
-      attention.getResult().setType(cast<RankedTensorType>(type));
+/// Calls the axes of a rearrangement what they are called in `names`, the dimensions of its operand. False where it takes
+/// one of those apart in another way.
+static bool renameAxes(subscript::Einsum &move, const subscript::Dimensions &names, const subscript::AxisSizes &sizes,
+                       const subscript::AxisSizes &given) {
+  const subscript::Dimensions &operand = move.operands[0];
+  std::map<std::string, std::vector<std::string>> called;
+  if (operand.size() != names.size())
+    return false;
+  for (auto [dimension, name] : llvm::zip(operand, names)) {
+    if (dimension.isAxis())
+      called[dimension.axes[0]] = name.axes;
+    else if (dimension.axes.size() != name.axes.size())
+      return false;
+    else {
+      size_t alike = 0; // axes of the same size; the size of the last one follows
+      for (auto [axis, other] : llvm::zip(dimension.axes, name.axes)) {
+        auto size = given.find(axis), own = sizes.find(other);
+        alike += axis == other || (size != given.end() && own != sizes.end() && size->second == own->second);
+        called[axis] = {other};
+      }
+      if (alike + 1 < name.axes.size() || dimension.axes.empty())
+        return false;
     }
   }
+  for (subscript::Dimension &dimension : *move.result) {
+    std::vector<std::string> axes;
+    for (const std::string &axis : dimension.axes) {
+      auto found = called.find(axis);
+      if (found == called.end())
+        return false;
+      axes.insert(axes.end(), found->second.begin(), found->second.end());
+    }
+    dimension.axes = std::move(axes);
+  }
+  return true;
+}
+
+/// One rearrangement; false where there is none that can be.
+static bool absorbRearrangement(attn::AttentionOp attention) {
+  Value own = attention.getResult();
+  auto move = own.hasOneUse() ? dyn_cast<attn::RearrangeOp>(*own.user_begin()) : attn::RearrangeOp();
+  auto value = subscript::parseEinsum(std::string_view(attention.getValueSpec()));
+  auto moved = move ? subscript::parseEinsum(std::string_view(move.getSpec())) : std::nullopt;
+  std::string reason;
+  if (!value || !moved || !value->result || !moved->result || moved->operands.size() != 1 ||
+      !renameAxes(*moved, *value->result, attn::scoreSpace(attention).sizes, attn::sizesFrom(move.getSizesAttr())) || !fusedShape(attention, reason))
+    return false;
+  // An axis of one element may be left out by a rearrangement, but not by the values' spec, which names the space.
+  subscript::Einsum result;
+  result.operands = {*moved->result};
+  std::vector<std::string> named = result.axes();
+  auto isNamed = [&](const std::string &axis) { return llvm::is_contained(named, axis); };
+  if (!llvm::all_of(value->result.value(),
+                    [&](const subscript::Dimension &d) { return llvm::all_of(d.axes, isNamed); }))
+    return false;
+  std::string before = attention.getValueSpec().str();
+  Type type = attention.getResult().getType();
+  value->result = moved->result;
+  attention.setValueSpec(subscript::print(*value));
+  attention.getResult().setType(move.getResult().getType());
+  if (!fusedShape(attention, reason)) {
+    attention.setValueSpec(before);
+    attention.getResult().setType(cast<RankedTensorType>(type));
+    return false;
+  }
+  move.getResult().replaceAllUsesWith(attention.getResult());
+  move.erase();
+  return true;
+}
+
+void skewer::absorbRearrangements(func::FuncOp function) {
+  SmallVector<attn::AttentionOp> attentions(function.getOps<attn::AttentionOp>());
+  for (attn::AttentionOp attention : attentions)
+    while (absorbRearrangement(attention)) {
+    }
 }
 
 void skewer::widenOperands(func::FuncOp function) {

@@ -49,7 +49,8 @@ public:
     Expr moving = simplify(substitute(first, leadingToZero), domain, einsum.guard);
     // Where leading axes and positions only add up, the table has one base a head.
     Expr mixed = simplify(first - base - moving, domain, einsum.guard);
-    if (mixed.isConstant() && !factor && readsOf(first).empty()) {
+    bool reads = !readsOf(first).empty() || (einsum.guard && !readsOf(*einsum.guard).empty());
+    if (mixed.isConstant() && !factor && !reads) {
       term.base = simplify(base + mixed, domain);
       if (readKey(term, moving) || readRuns(term, moving))
         return term;

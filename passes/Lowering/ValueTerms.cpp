@@ -139,7 +139,7 @@ void CpuKernel::addRuns(unsigned number, Value group, Value firstRow, Value lowK
   std::vector<OffsetRun> runs;
   for (OffsetRun run : term.runs) {
     int64_t from = run.low, to = run.high;
-    if (shape.visible) {
+    if (shape.visible && shape.visibleShift.isConstant(0)) {
       from = std::max(from, shape.visible->low);
       to = std::min(to, shape.visible->high);
     }

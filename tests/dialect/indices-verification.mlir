@@ -179,3 +179,21 @@ func.func @f(%t: tensor<4x64xf32>, %seg: tensor<8xi32> {attn.name = "seg"}) {
       : (tensor<4x64xf32>) -> tensor<8x64xf32>
   return
 }
+
+// -----
+
+// attn_c11: an origin is a word of the argument struct
+// expected-error @below {{argument #0 has the origin "p0"; expected "q0", "k0" or "head0" (attn_c11)}}
+func.func @f(%p: tensor<1xi32> {attn.name = "p0", attn.range = array<i64: 0, 4>, attn.origin = "p0"}) { return }
+
+// -----
+
+// attn_c11: one element, with a range from 0
+// expected-error @below {{argument #0 is an origin, but no tensor<1xi32> with a range from 0 (attn_c11)}}
+func.func @f(%p: tensor<1xi32> {attn.name = "q0", attn.origin = "q0", attn.range = array<i64: 1, 4>}) { return }
+
+// -----
+
+// attn_c11: of i32
+// expected-error @below {{argument #0 is an origin, but no tensor<1xi32> with a range from 0 (attn_c11)}}
+func.func @f(%p: tensor<2xf32> {attn.name = "q0", attn.origin = "q0"}) { return }

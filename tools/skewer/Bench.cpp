@@ -64,7 +64,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
   if (!execution)
     return false;
-  auto operands = prepareOperands(execution->plan(), {}, options.sizes, options.seed);
+  auto operands = prepareOperands(execution->plan(), {}, options.sizes, options.seed, options.origins);
   if (!operands)
     return wrong(llvm::toString(operands.takeError()));
   if (!execution->bind(*operands, pool) || !execution->run())

@@ -174,7 +174,10 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
 
   explainGeneric(after, facts);
 
-  auto atFirst = resultsOf(before), atLast = resultsOf(after);
+  // An attention writes its result in the order in which it is wanted.
+  OwningOpRef<ModuleOp> lowered(cast<ModuleOp>(scheduled->clone()));
+  absorbRearrangements(*lowered->getOps<func::FuncOp>().begin());
+  auto atFirst = resultsOf(before), atLast = resultsOf(*lowered->getOps<func::FuncOp>().begin());
   // Only what grows with queries × keys is worth a line.
   double threshold = 0;
   for (const AttentionFacts &attention : facts.attentions)

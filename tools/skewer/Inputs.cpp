@@ -117,8 +117,29 @@ static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argu
   return shape;
 }
 
+/// Every origin is one that the kernel has, and in its range.
+static llvm::Error checkOrigins(const KernelPlan &plan, const std::map<std::string, int64_t> &given) {
+  for (const auto &[name, value] : given) {
+    std::string known;
+    const TensorArgument *found = nullptr;
+    for (const TensorArgument &argument : plan.inputs)
+      if (argument.origin) {
+        known += (known.empty() ? "" : ", ") + std::string(kOrigins[*argument.origin]);
+        found = name == kOrigins[*argument.origin] ? &argument : found;
+      }
+    if (!found)
+      return wrong(fmt::format("kernel '{}' has no origin '{}'; it has {}", plan.name, name,
+                               known.empty() ? "none: no 'part' is from one" : known));
+    if (value < found->range->low || value > found->range->high)
+      return wrong(fmt::format("origin '{}': expected {} to {}, found {}", name, found->range->low,
+                               found->range->high, value));
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<std::string, std::string> &files,
-                                         const std::map<std::string, int64_t> &sizes, uint64_t seed) {
+                                         const std::map<std::string, int64_t> &sizes, uint64_t seed,
+                                         const std::map<std::string, int64_t> &given) {
   Operands operands;
   operands.inputs.resize(plan.inputs.size());
   std::map<std::string, std::string> origins;
@@ -135,10 +156,14 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
     operands.sizeByName[name] = value;
     origins[name] = "--size";
   }
+  if (llvm::Error error = checkOrigins(plan, given))
+    return error;
   for (const auto &[name, path] : files) {
     bool known = false;
     std::string names;
     for (const TensorArgument &argument : plan.inputs) {
+      if (argument.origin)
+        continue;
       known |= argument.name == name;
       names += (names.empty() ? "" : ", ") + argument.name;
     }
@@ -159,6 +184,11 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
     auto shape = fillShape(plan.inputs[k], operands.sizeByName);
     if (!shape)
       return shape.takeError();
+    if (plan.inputs[k].origin) {
+      auto origin = given.find(kOrigins[*plan.inputs[k].origin]);
+      operands.inputs[k] = {{1}, {origin == given.end() ? 0.0 : static_cast<double>(origin->second)}};
+      continue;
+    }
     if (!files.count(plan.inputs[k].name)) {
       const TensorArgument &input = plan.inputs[k];
       int64_t count = *elementsOf(*shape);

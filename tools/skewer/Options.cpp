@@ -47,6 +47,10 @@ cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make
 cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else taken from the inputs, else 1"),
                             cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
                             cl::sub(plotCommand));
+cl::list<std::string> origins("origin",
+                              cl::desc("Where a part of a larger layer begins: q0, k0 or head0; else 0"),
+                              cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand),
+                              cl::sub(benchCommand), cl::sub(plotCommand));
 cl::opt<std::string> picture("o", cl::desc("Where to write the picture"), cl::value_desc("file.svg"), cl::Required,
                              cl::cat(category), cl::sub(plotCommand));
 cl::list<std::string> inputs("input",
@@ -195,7 +199,8 @@ bool fill(Options &options, int &exitCode) {
       options.emit.push_back(kind);
   }
   if (!readNumbers("-D", parameters, options.parameters, exitCode) ||
-      !readNumbers("--size", sizes, options.sizes, exitCode))
+      !readNumbers("--size", sizes, options.sizes, exitCode) ||
+      !readNumbers("--origin", origins, options.origins, exitCode))
     return false;
   for (const std::string &text : inputs) {
     std::string name;

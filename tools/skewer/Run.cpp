@@ -103,7 +103,7 @@ int run(const Options &options) {
   auto expectations = filesOf("--expect", signature, options.expected);
   if (!expectations)
     return wrong(llvm::toString(expectations.takeError()));
-  auto operands = prepareOperands(signature, options.inputs, options.sizes, options.seed);
+  auto operands = prepareOperands(signature, options.inputs, options.sizes, options.seed, options.origins);
   if (!operands)
     return wrong(llvm::toString(operands.takeError()));
   std::map<size_t, Array> expected;

@@ -17,9 +17,10 @@ for folder in folders:
     page, (spec,) = folder / "README.md", folder.glob("*.attn")
     command = ["skewer", "explain", spec.name, "--target=" + TARGET]
     said = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    run = subprocess.run(["skewer", "run", spec.name], cwd=folder, capture_output=True, text=True)
-    if said.returncode or run.returncode:
-        wrong.append("%s: %s%s%s" % (spec, said.stderr, run.stdout, run.stderr))
+    runs = [subprocess.run(["skewer", "run", spec.name, "--kernel", kernel], cwd=folder, capture_output=True, text=True)
+            for kernel in re.findall(r"^kernel (\w+)", spec.read_text(), flags=re.M)]
+    if said.returncode or any(run.returncode for run in runs):
+        wrong.append("%s: %s%s" % (spec, said.stderr, "".join(run.stdout + run.stderr for run in runs)))
         continue
     block = "```\n$ %s\n%s```" % (" ".join(command), said.stdout)
     text = page.read_text() if page.exists() else "# %s\n\n```\n$ skewer explain\n```\n" % folder.name
@@ -28,5 +29,5 @@ for folder in folders:
         page.write_text(now)
     elif not found or now != text:
         wrong.append("%s says something else than skewer explain; tests/e2e/inputs/pages.py examples --update" % page)
-    print("%-12s %s" % (folder.name, run.stdout.strip()))
+    print("%-12s %s" % (folder.name, "; ".join(run.stdout.strip() for run in runs)))
 sys.exit("\n".join(wrong) if wrong else 0)

@@ -1,0 +1,157 @@
+// part i = n of N from q0: a kernel that computes a part of a larger layer. Positions are those of the whole.
+#include "dialect/Language/Emitter.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+using subscript::Expr;
+
+bool Emitter::declarePart(const Statement &statement) {
+  StringRef axis = statement.targets[0], origin = statement.message;
+  std::string name = axis.str();
+  auto function = dyn_cast<mlir::func::FuncOp>(builder.getInsertionBlock()->getParentOp());
+  if (schemeDepth > 0 || !function)
+    return error(axis, "a 'part' stands in a kernel; schemes see those of the axes that they are given"), false;
+  if (origin != "q0" && origin != "k0" && origin != "head0")
+    return error(origin, "expected an origin of the argument struct: q0, k0 or head0, found '" + origin.str() + "'"),
+           false;
+  if (scope->parts.count(name))
+    return error(axis, "axis '" + name + "' is a part already"), false;
+  if (lookup(name))
+    return error(axis, "'" + name + "' has a value; a part is of an axis"), false;
+  std::string argument = origin.str();
+  if (scope->declared.count(argument))
+    return error(origin, "'" + argument + "' is the name of something else, or of another part's origin"), false;
+  auto whole = evaluateWhole(*statement.value, "the length of the whole");
+  if (!whole)
+    return false;
+  const Axis *known = findAxis(name);
+  std::optional<int64_t> extent;
+  if (statement.extent) {
+    if (!(extent = evaluateWhole(*statement.extent, "the length of the part")))
+      return false;
+    if (known && known->size != *extent)
+      return error(statement.extent->text, "axis '" + name + "' has size " + std::to_string(known->size) +
+                                               " so far, but the part is " + std::to_string(*extent) + " long"),
+             false;
+  } else if (known && known->runtime.empty()) {
+    extent = known->size;
+  } else {
+    return error(axis, "the length of the part is not known here; say it: part " + name + " = n of …"), false;
+  }
+  if (*extent < 1 || *extent > *whole || *whole > INT32_MAX)
+    return error(statement.value->text, "a part has between 1 and as many positions as the whole, which has at most "
+                                        "2^31 - 1; found " +
+                                            std::to_string(*extent) + " of " + std::to_string(*whole)),
+           false;
+
+  auto range = builder.getDenseI64ArrayAttr({0, *whole - *extent});
+  unsigned number = function.getNumArguments();
+  auto type = mlir::RankedTensorType::get({1}, builder.getI32Type());
+  if (failed(function.insertArgument(number, type, {}, location(axis))))
+    return error(axis, "the kernel takes no further argument"), false;
+  function.setArgAttr(number, attn::kArgumentName, builder.getStringAttr(argument));
+  function.setArgAttr(number, "attn.shape", builder.getI64ArrayAttr({1}));
+  function.setArgAttr(number, attn::kArgumentRange, range);
+  function.setArgAttr(number, attn::kArgumentOrigin, builder.getStringAttr(argument));
+  scope->declared.insert({argument, origin});
+  scope->used.insert(argument);
+  if (!known)
+    scope->axes.push_back({name, *extent, ""});
+  scope->parts[name] = {Expr::read(argument, {Expr(0)}), *extent, *whole};
+  return true;
+}
+
+const Part *Emitter::partOf(const std::string &axis) const {
+  if (!scope)
+    return nullptr;
+  auto part = scope->parts.find(axis);
+  return part == scope->parts.end() ? nullptr : &part->second;
+}
+
+/// The position along an axis: of a part, in the whole.
+Expr Emitter::globalPosition(const std::string &axis) const {
+  const Part *part = partOf(axis);
+  Expr position = Expr::symbol(axis);
+  return part ? position + part->origin : position;
+}
+
+/// Whether a dimension of this extent, read by the axis alone, holds the whole of which the axis is a part.
+bool Emitter::readsWhole(const std::string &axis, int64_t extent) const {
+  const Part *part = partOf(axis);
+  return part && extent == part->length && extent != part->extent;
+}
+
+/// The index at which a dimension of this extent is read: the position of a part's axis alone is that in the part,
+/// unless the dimension holds the whole.
+Expr Emitter::positionFor(const Expr &index, int64_t extent) const {
+  for (const std::string &axis : subscript::symbolsOf(index))
+    if (partOf(axis) && index == globalPosition(axis) && !readsWhole(axis, extent))
+      return Expr::symbol(axis);
+  return index;
+}
+
+/// A tensor with a dimension over the whole, where only a part of it is wanted: that part.
+Value Emitter::localised(const Node &node, const Value &value) {
+  std::vector<Naming> names = loneNamings(value.dimensions);
+  subscript::Einsum spec;
+  spec.operands.emplace_back();
+  spec.result.emplace();
+  subscript::AxisSizes sizes;
+  Dimensions dimensions = value.dimensions;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    subscript::Dimension whole, own;
+    own.axes = {names[d].size() == 1 ? names[d][0].name : "x" + std::to_string(d)};
+    whole = own;
+    for (const Naming &naming : value.dimensions[d].namings)
+      if (naming.size() == 1 && readsWhole(naming[0].name, dimensions[d].size)) {
+        const Part &part = *partOf(naming[0].name);
+        own.axes = {naming[0].name};
+        whole.axes.clear();
+        whole.index = globalPosition(naming[0].name);
+        sizes[naming[0].name] = dimensions[d].size = part.extent;
+        dimensions[d].namings = {{Axis{naming[0].name, part.extent, ""}}};
+        break;
+      }
+    spec.operands[0].push_back(whole);
+    spec.result->push_back(own);
+  }
+  if (sizes.empty())
+    return value;
+  auto type = cast<mlir::RankedTensorType>(value.tensor.getType());
+  auto op = attn::EinsumOp::create(builder, location(node), typeOf(dimensions, type.getElementType()),
+                                   builder.getStringAttr(subscript::print(spec)), attn::sizesTo(context, sizes),
+                                   mlir::StringAttr(), mlir::ValueRange{value.tensor});
+  attn::bindIndices(op);
+  Value part = tensorValue(op.getResult(), std::move(dimensions));
+  part.byName = value.byName;
+  return part;
+}
+
+/// The function with symbols in the place of origins, whose ranges are added to the domain; `back` undoes it.
+RealPtr Emitter::withoutOrigins(const RealPtr &function, subscript::Domain &domain, subscript::Substitution &back) const {
+  if (function->kind == RealKind::Index) {
+    std::function<Expr(const Expr &)> replace = [&](const Expr &e) {
+      for (const auto &[axis, part] : scope->parts)
+        if (e == part.origin) {
+          std::string symbol = part.origin.name() + " "; // no parsed name has a space
+          domain[symbol] = {0, part.length - part.extent};
+          back[symbol] = part.origin;
+          return Expr::symbol(symbol);
+        }
+      std::vector<Expr> operands;
+      for (const Expr &operand : e.operands())
+        operands.push_back(replace(operand));
+      return operands.empty() ? e : e.withOperands(std::move(operands));
+    };
+    return makeReal(replace(function->index), function->node);
+  }
+  if (function->operands.empty())
+    return function;
+  std::vector<RealPtr> operands;
+  for (const RealPtr &operand : function->operands)
+    operands.push_back(withoutOrigins(operand, domain, back));
+  return makeReal(function->kind, std::move(operands), function->node);
+}
+
+} // namespace skewer::language
