@@ -83,8 +83,8 @@ public:
     return std::nullopt;
   }
 
-  std::string describe(const TermView &, const TermAnalysis &a) const override {
-    std::string side = kind == TermKind::OffsetKey ? "key side" : "query side";
+  std::string describe(const TermView &view, const TermAnalysis &a) const override {
+    std::string side = TermReader(view, *view.space).read(a.query).key ? "key side" : "query side";
     return "row " + print(a.row) + " of a table" + (a.otherLeading ? " a head" : "") + ", " + rowsUsed(a) + ", " + side;
   }
 

@@ -59,10 +59,13 @@ public:
     return reading;
   }
 
-  /// Reads every axis of the query (or key) once and in order, so that the operand has a row for each position.
+  /// Reads every axis of the query (or key) once and in order, so that the operand has a row for each position. Axes of
+  /// size 1 are read by whoever reads the others: a single query has no axis that a subscript could name.
   bool readsWhole(size_t operand, bool query) const {
-    const std::vector<std::string> &axes = query ? space.query : space.key;
-    std::vector<std::string> read;
+    std::vector<std::string> axes, read;
+    for (const std::string &axis : query ? space.query : space.key)
+      if (space.sizes.at(axis) != 1)
+        axes.push_back(axis);
     for (const subscript::Expr &subscript : view.resolved.subscripts[operand])
       for (const std::string &axis : dimensionFor(subscript::simplify(subscript, domain), sizes).axes)
         if (contains(axes, axis))

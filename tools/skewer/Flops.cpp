@@ -1,6 +1,8 @@
 // Counting useful FLOPs from the classes of terms.
 #include "tools/skewer/Flops.h"
+#include "dialect/Subscript/Program.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace skewer::attn;
@@ -53,17 +55,41 @@ bool hasIndexExpression(const Einsum &spec) {
 
 } // namespace
 
+/// Pairs at which a predicate of positions holds, one by one; all of them where it depends on more, or they are too
+/// many.
+static double countPairs(const Expr &predicate, const ScoreSpace &space) {
+  double all = static_cast<double>(space.queries()) * static_cast<double>(space.keys());
+  std::vector<std::string> axes = space.query;
+  axes.insert(axes.end(), space.key.begin(), space.key.end());
+  for (const std::string &symbol : symbolsOf(predicate))
+    if (!llvm::is_contained(axes, symbol))
+      return all;
+  if (all > 1 << 24)
+    return all;
+  Program program(axes);
+  size_t holds = program.add(predicate);
+  std::vector<int64_t> at(axes.size(), 0);
+  double pairs = 0;
+  for (size_t place = 0; place < axes.size();) {
+    program.run(at);
+    pairs += program.value(holds).value_or(1) != 0;
+    for (place = 0; place < axes.size() && ++at[place] == space.sizes.at(axes[place]); ++place)
+      at[place] = 0;
+  }
+  return pairs;
+}
+
 double visiblePairs(AttentionOp attention) {
   ScoreSpace space = scoreSpace(attention);
   double queries = static_cast<double>(space.queries()), keys = static_cast<double>(space.keys());
-  if (!attention.getMask() || space.query.size() != 1 || space.key.size() != 1)
-    return queries * keys;
-  auto predicate = parse(std::string_view(*attention.getMask()));
+  auto predicate = attention.getMask() ? parse(std::string_view(*attention.getMask())) : std::optional<Expr>();
   if (!predicate)
     return queries * keys;
-  auto interval = asOffsetInterval(*predicate, space.query.front(), space.key.front(), domainOf(space.sizes));
+  auto interval = space.query.size() == 1 && space.key.size() == 1
+                      ? asOffsetInterval(*predicate, space.query.front(), space.key.front(), domainOf(space.sizes))
+                      : std::nullopt;
   if (!interval)
-    return queries * keys;
+    return countPairs(*predicate, space);
   if (interval->low <= -(space.queries() - 1) && interval->high == 0 && space.queries() == space.keys())
     return queries * keys / 2;
   double pairs = 0;

@@ -7,7 +7,8 @@
 
 namespace skewer::driver {
 
-/// Pairs of query and key that the mask leaves, of one leading index. A causal square counts as half of it.
+/// Pairs of query and key that the mask leaves, of one leading index. A causal square counts as half of it; a mask that
+/// depends on more than positions leaves all.
 double visiblePairs(attn::AttentionOp);
 
 /// A term's FLOPs for one leading index: 2·D for each visible score of a content term and of an unclipped offset term
