@@ -1,0 +1,52 @@
+// The layers of tests/e2e/conformance in f16: each that the GPU target takes is run by the interpreter and compared
+// with the float64 reference; each that it does not take must be refused with a reason.
+#include "tests/unit/GpuTesting.h"
+#include "tests/unit/LanguageTesting.h"
+#include "llvm/Support/FileSystem.h"
+#include <algorithm>
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+std::vector<std::string> specs() {
+  std::vector<std::string> found;
+  std::error_code code;
+  for (llvm::sys::fs::directory_iterator folder(SKEWER_SOURCE_DIR "/tests/e2e/conformance", code), end;
+       folder != end && !code; folder.increment(code))
+    if (std::string path = folder->path() + "/spec.attn"; llvm::sys::fs::exists(path))
+      found.push_back(path);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TEST(GpuConformance, PublishedLayersInHalf) {
+  size_t taken = 0, all = 0;
+  for (const std::string &path : specs()) {
+    std::string text = fileText(path);
+    for (size_t place = 0; (place = text.find("f32[", place)) != std::string::npos; ++place)
+      text.replace(place, 4, "f16[");
+    SCOPED_TRACE(path);
+    ++all;
+    GpuOptions options;
+    options.rows = all % 2 ? 64 : 32;
+    options.keys = all % 3 ? 32 : 16;
+    options.size = 1;
+    GpuLayer compiled(text);
+    GpuOutcome outcome = compiled.run(options);
+    if (!outcome.lowered) {
+      EXPECT_SAYS(outcome.messages, "cannot be made for a GPU: ");
+      llvm::outs() << llvm::StringRef(path).drop_back(sizeof("/spec.attn") - 1).rsplit('/').second << ": "
+                   << outcome.messages;
+      continue;
+    }
+    ++taken;
+    EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
+    EXPECT_LE(outcome.error, 2e-3);
+  }
+  EXPECT_GE(all, 50u);
+  EXPECT_GE(taken, all / 2) << "of " << all;
+}
+
+} // namespace
