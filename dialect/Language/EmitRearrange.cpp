@@ -14,7 +14,9 @@ Value Emitter::emitRearrange(const Node &node) {
   std::string usage = node.name == "broadcast" ? "broadcast(x, \"a b -> a c b\", c = 14)"
                                                : "rearrange(x, \"b h (x y) d -> b h x y d\", x = 14)";
   if (node.operands.size() != 2 || node.operands[1]->kind != NodeKind::String) {
-    error(node.text, "'" + node.name.str() + "' takes a tensor and a text");
+    bool swapped = node.operands.size() == 2 && node.operands[0]->kind == NodeKind::String;
+    error(node.text, "'" + node.name.str() + "' takes a tensor and a text" +
+                         (swapped ? ", in this order; here the text comes first" : ""));
     diagnostics.note("usage: " + usage);
     return {};
   }

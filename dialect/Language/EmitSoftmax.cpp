@@ -68,6 +68,23 @@ bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &t
   return true;
 }
 
+/// Whether the condition, over these names of the dimensions, is known to be 0 everywhere. False where it depends on what
+/// is known at run time only.
+bool Emitter::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
+  subscript::Domain domain;
+  for (const Naming &naming : names)
+    for (const Axis &axis : naming)
+      if (axis.runtime.empty())
+        domain[axis.name] = {0, axis.size - 1};
+  for (const std::string &symbol : subscript::symbolsOf(condition))
+    if (!domain.count(symbol))
+      return false;
+  if (!subscript::readsOf(condition).empty())
+    return false;
+  auto bounds = subscript::bound(condition, domain, std::nullopt, /*enumerationLimit=*/1 << 20);
+  return bounds && bounds->range.low == 0 && bounds->range.high == 0;
+}
+
 /// The argument of a softmax or a logsumexp: a tensor, names of its dimensions, and what `where` leaves of its rows.
 bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::vector<Naming> &names,
                      StringAttr &mask) {
@@ -101,6 +118,10 @@ bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::ve
     all = all.isConstant(1) ? one : logicalAnd(all, one);
   }
   mask = builder.getStringAttr(subscript::print(all));
+  if (neverHolds(all, names)) {
+    diagnostics.warning(conditions.front()->text, "no query ever sees a key: the condition holds nowhere");
+    diagnostics.note("every row of this " + function.str() + " is empty, so that the layer returns 0");
+  }
   return true;
 }
 
@@ -173,6 +194,8 @@ Value Emitter::emitWhere(const Node &node) {
     if (einsum.getGuard())
       if (auto before = subscript::parse(std::string_view(*einsum.getGuard())))
         guard = logicalAnd(*before, guard);
+    if (neverHolds(guard, own))
+      diagnostics.warning(node.operands[1]->text, "the condition holds nowhere: what stands before 'where' is always 0");
     // A copy: the value without the condition may be used elsewhere.
     auto copy = cast<attn::EinsumOp>(builder.clone(*einsum));
     copy.setGuard(subscript::print(guard));

@@ -9,6 +9,13 @@ namespace {
 bool isSpace(char c) { return std::isspace(static_cast<unsigned char>(c)); }
 bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+/// In quotes, with all bytes of its encoding in UTF-8.
+std::string characterAt(std::string_view text, size_t at) {
+  size_t end = at + 1;
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+    ++end;
+  return "'" + std::string(text.substr(at, end - at)) + "'";
+}
 
 class EinsumParser {
 public:
@@ -110,7 +117,7 @@ private:
       } else if (std::isdigit(static_cast<unsigned char>(text[at]))) {
         return fail(at, "a bare integer other than 1 is not a dimension; write an index in parentheses");
       } else {
-        return fail(at, std::string("expected an axis or '(', found '") + text[at] + "'");
+        return fail(at, "expected an axis or '(', found " + characterAt(text, at));
       }
       dimension.end = at;
       list.push_back(std::move(dimension));

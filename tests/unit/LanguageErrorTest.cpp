@@ -98,7 +98,12 @@ TEST(LanguageError, Declarations) {
   EXPECT_SAYS(rejected("kernel f(q : f32[99999999999999999999]) -> f32[3] { return q }"), "does not fit 64 bits");
   EXPECT_SAYS(rejected("param N = 9223372036854775807 + 1"), "does not fit 64 bits");
   EXPECT_SAYS(rejected("size b\nkernel f(q : f32[3, b]) -> f32[3] { return q }"), "must come before");
-  EXPECT_SAYS(rejected("scheme a(x : [i]) = a(x)\nkernel f(q : f32[3]) -> f32[3] { return a(q) }"), "call itself");
+  EXPECT_SAYS(rejected("scheme a(x : [i]) = a(x)\nkernel f(q : f32[3]) -> f32[3] { return a(q) }"), "'a' calls itself, which would never end: a -> a");
+  std::string levels;
+  for (int k = 0; k < 41; ++k)
+    levels += "scheme a" + std::to_string(k) + "(x : [i]) = a" + std::to_string(k + 1) + "(x)\n";
+  EXPECT_SAYS(rejected(levels + "scheme a41(x : [i]) = x\nkernel f(q : f32[3]) -> f32[3] { return a0(q) }"),
+              "more than 40 levels deep");
   EXPECT_SAYS(rejected("kernel f(q : f32[3]) -> f32[3] { return q"), "expected '}'");
 }
 
@@ -125,10 +130,12 @@ TEST(LanguageError, DeepAndLongTexts) {
   for (int k = 0; k < 200000; ++k)
     chain += " + q";
   EXPECT_SAYS(rejected("kernel f(q : f32[3]) -> f32[3] { return " + chain + " }"), "operations in one chain");
-  std::string deep = "a(x)";
+  std::string deep, sum;
   for (int k = 0; k < 390; ++k)
-    deep += " + x";
-  EXPECT_SAYS(rejected("scheme a(x : [i]) = " + deep + "\nkernel f(q : f32[3]) -> f32[3] { return a(q) }"),
+    sum += " + x";
+  for (std::string name : {"a", "b", "c"})
+    deep += "scheme " + name + "(x : [i]) = " + static_cast<char>(name[0] + 1) + "(x)" + sum + "\n";
+  EXPECT_SAYS(rejected(deep + "scheme d(x : [i]) = x\nkernel f(q : f32[3]) -> f32[3] { return a(q) }"),
               "nested deeper than 600 levels");
   std::string postfix = "q";
   for (int k = 0; k < 200000; ++k)
