@@ -147,6 +147,28 @@ def AttnKeepContent : Pass<"attn-keep-content", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
+def AttnDenseOperands : Pass<"attn-dense-operands", "::mlir::func::FuncOp"> {
+  let summary = "values, keys and queries read at uneven strides get a row for each position";
+  let description = [{
+    Blocks of a map with a halo around them, windows of a larger map, tokens in another order: where the flat offset of
+    an operand is no base plus a stride times the position, a view puts a dimension of positions in its place. The view
+    is computed where rows are packed, so that nothing is copied twice.
+
+    ```mlir
+    %o = attn.attention "y i (jy jx)" sizes {jy = 4 : i64, jx = 4 : i64} value "(2*y + jy) (jx + 1) e -> y i e" (%v) score {
+      attn.term "y i d, (2*y + jy) (jx + 1) d" (%q, %k) scale 1.000000e+00 : tensor<3x4x8xf32>, tensor<8x6x8xf32>
+    } : tensor<8x6x8xf32> -> tensor<3x4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %values = attn.einsum "(2*y + jy) (jx + 1) e -> y (jy jx) e" … (%v) : (tensor<8x6x8xf32>) -> tensor<3x16x8xf32>
+    %keys = attn.einsum "(2*y + jy) (jx + 1) d -> y (jy jx) d" … (%k) : (tensor<8x6x8xf32>) -> tensor<3x16x8xf32>
+    %o = attn.attention "y i (jy jx)" … value "y (jy jx) e -> y i e" (%values) score {
+      attn.term "y i d, y (jy jx) d" (%q, %keys) …
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
 def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let summary = "the cost model chooses tiles, blocks and a strategy for each term";
   let description = [{

@@ -159,7 +159,7 @@ public:
     for (const auto &expression : {view.value, view.resolved.guard})
       if (expression)
         ofOffset.push_back(*expression);
-    bool numbers = sidesOf(ofOffset, space).key && isOfDifferences(ofOffset, space);
+    bool numbers = view.resolved.contracted.empty() && sidesOf(ofOffset, space).key && isOfDifferences(ofOffset, space);
     return analysis.query >= 0 && numbers ? std::optional<TermAnalysis>(analysis) : std::nullopt;
   }
   std::string describe(const TermView &, const TermAnalysis &) const override {

@@ -58,20 +58,35 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
           auto [low, high] = live(group);
           b.when(b.less(low, high), [&, high = high] { offsetLine(number, group, firstRow, lowKey, high); });
         });
+    forgetLive();
     if (lineBias)
       biasLines(firstRow, rows, lowKey, highKey);
+    findLive(lowKey, highKey);
     keyRows(firstRow, rows, lowKey, highKey);
 
     // Panels outside, row groups inside: a panel stays in L1 while every group passes over it.
-    auto tileAllGroups = [&](Value vector, int64_t vectors, bool last) {
+    auto tileLiveGroups = [&](Value vector, int64_t vectors, bool last) {
       b.loop(zero, groups, 1, [&](Value group) {
-        if (!shape.visible && !lowVisible)
+        if (!shape.visible && !lowVisible && !lowBlock)
           return scoreTile(group, firstRow, lowKey, vector, vectors, last);
         auto [low, high] = live(group);
         Value key = b.mul(vector, lanes);
         Value some = arith::AndIOp::create(b.builder, b.less(key, high), b.less(low, b.add(key, vectors * lanes)));
         b.when(some, [&] { scoreTile(group, firstRow, lowKey, vector, vectors, last); });
       });
+    };
+    auto tileAllGroups = [&](Value vector, int64_t vectors, bool last) {
+      if (laneMasks.empty())
+        return tileLiveGroups(vector, vectors, last);
+      b.when(
+          isLive(b.sub(vector, firstVector), vectors), [&] { tileLiveGroups(vector, vectors, last); },
+          [&] {
+            Value column = b.mul(b.sub(vector, firstVector), lanes);
+            b.loop(zero, b.mul(groups, tileRows), 1, [&](Value row) {
+              for (int64_t v = 0; v < vectors; ++v)
+                b.store(nothing, scoresBuffer, b.add(b.add(b.mul(row, scoreStride), column), v * lanes));
+            });
+          });
     };
     int64_t rest = keyVectors % tileVectors;
     if (rest == 0 && shape.keys % lanes)
@@ -93,11 +108,12 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
         accumulateValues(group, firstRow, lowKey, low, high);
         addValueTerms(group, firstRow, lowKey, low, high);
       };
-      if (shape.visible || lowVisible)
+      if (shape.visible || lowVisible || lowBlock)
         b.when(b.less(low, high), body);
       else
         body();
     });
+    lowBlock = highBlock = Value();
   });
   writeRows(firstRow, rows);
 }

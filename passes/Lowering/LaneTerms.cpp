@@ -98,6 +98,7 @@ void CpuKernel::planLanes() {
   if (!laneTerms.empty() || !laneMasks.empty())
     lineBias = true;
   lineMask |= !laneMasks.empty();
+  liveVectors = reserve(localBytes, laneMasks.empty() ? 0 : keyBlock + tileVectors * lanes);
 }
 
 static Value integersIn(CpuKernel &kernel, const Buffer &buffer) {
@@ -149,8 +150,47 @@ void CpuKernel::addLanes(Value line, Value position, Value lowKey, Value highKey
     }
     if (lineMask && !laneTerms.empty())
       sum = b.select(b.compare(arith::CmpFPredicate::OEQ, before, nothing), nothing, sum);
-    for (const Expr &mask : laneMasks)
-      sum = b.select(indices.emitPredicate(mask), sum, nothing);
+    Value seen;
+    for (const Expr &mask : laneMasks) {
+      Value one = indices.emitPredicate(mask);
+      seen = seen ? arith::AndIOp::create(b.builder, seen, one).getResult() : one;
+    }
+    if (seen) {
+      sum = b.select(seen, sum, nothing);
+      Value live = b.view(local, b.index(liveVectors.offset), liveVectors.floats), at = b.sub(key, lowKey);
+      b.store(b.select(seen, b.constant(1), b.load(live, at)), live, at);
+    }
     b.store(sum, lineBuffer, where);
   });
+}
+
+/// Before the lines of a block of rows and keys are made: no key is known to be visible.
+void CpuKernel::forgetLive() {
+  lowBlock = highBlock = Value();
+  if (laneMasks.empty())
+    return;
+  Value live = b.view(local, b.index(liveVectors.offset), liveVectors.floats);
+  b.loop(b.index(0), b.index(liveVectors.floats), lanes, [&](Value at) { b.store(b.constant(0), live, at); });
+}
+
+/// After: the first and the last vector of keys that some row of the block sees. What is outside is not computed.
+void CpuKernel::findLive(Value lowKey, Value highKey) {
+  if (laneMasks.empty())
+    return;
+  Value vectors = b.divide(b.add(b.sub(highKey, lowKey), lanes - 1), lanes);
+  auto found = b.loop(b.index(0), vectors, 1, ValueRange{highKey, lowKey}, [&](Value vector, ValueRange range) {
+    Value seen = isLive(vector, 1), first = b.add(lowKey, b.mul(vector, lanes));
+    Value low = b.select(seen, b.minimum(range[0], first), range[0]);
+    return SmallVector<Value>{low, b.select(seen, b.minimum(b.add(first, lanes), highKey), range[1])};
+  });
+  lowBlock = found[0];
+  highBlock = found[1];
+}
+
+/// Whether some row of the block sees some key of these vectors, counted from the block's first.
+Value CpuKernel::isLive(Value vector, int64_t vectors) {
+  Value live = b.view(local, b.index(liveVectors.offset), liveVectors.floats), any = b.constant(0);
+  for (int64_t v = 0; v < vectors; ++v)
+    any = b.larger(b.load(live, b.mul(b.add(vector, v), lanes)), any);
+  return b.compare(arith::CmpFPredicate::OGT, b.reduceMax(any), b.constantScalar(0));
 }

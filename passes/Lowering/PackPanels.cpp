@@ -66,6 +66,12 @@ void CpuKernel::packValues() {
   int64_t padded = widthVectors * lanes;
   Value source = arguments[shape.value.argument], base = valueBase;
   b.loop(b.index(0), b.index(shape.keys), 1, [&](Value key) {
+    if (isComputed(shape.value.argument)) {
+      if (shape.width % lanes)
+        b.store(b.constant(0), valuesBuffer, b.add(b.mul(key, padded), padded - lanes));
+      return computeRow(shape.value.argument, b.add(base, b.mul(key, shape.value.key)), valuesBuffer,
+                        b.mul(key, padded), 1);
+    }
     copyWidth(source, b.add(base, b.mul(key, shape.value.key)), shape.value.depth, 1, valuesBuffer, b.mul(key, padded));
   });
   valueBase = b.index(0);

@@ -56,7 +56,7 @@ bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
   auto number = static_cast<unsigned>(llvm::find(operands, operand) - operands.begin());
   int64_t row = type.getShape().back();
   subscript::Domain domain = subscript::domainOf(shape->space.sizes);
-  bool packed = false, fits = number != shape->value.argument;
+  bool packed = false, fits = true;
   auto read = [&](const Walk &walk, int64_t depth, bool key) {
     if (walk.argument != number)
       return;
@@ -70,6 +70,7 @@ bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
       fits &= rows * row <= elementsOf(operand);
     }
   };
+  read(shape->value, shape->width, true);
   for (const ContentTerm &term : shape->content) {
     read(term.query, term.depth, false);
     read(term.key, term.depth, true);

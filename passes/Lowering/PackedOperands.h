@@ -5,7 +5,7 @@
 namespace skewer {
 
 /// Whether an operation that arithmetic or an index map makes is an operand of the attention by whole rows only, each
-/// read where vectors of queries or keys are packed, and costs no more there than it would in a loop of its own: turned
+/// read where queries, keys or values are packed, and costs no more there than it would in a loop of its own: turned
 /// queries and keys, added vectors, scales, norms, conversions.
 bool isPackedOperand(attn::AttentionOp, mlir::Value operand);
 

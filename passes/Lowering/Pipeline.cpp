@@ -16,6 +16,7 @@ using namespace skewer;
 void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target) {
   AttnScheduleOptions options;
   options.target = target.name;
+  manager.addNestedPass<func::FuncOp>(createAttnDenseOperands());
   manager.addNestedPass<func::FuncOp>(createAttnSchedule(options));
 }
 

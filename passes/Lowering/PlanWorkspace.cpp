@@ -49,7 +49,7 @@ void CpuKernel::planWorkspace() {
   scoreStride = keyBlock + lanes;
 
   packedKeys = reserve(localBytes, llvm::alignTo(keyVectors, tileVectors) * panelStride);
-  bool copyValues = shape.value.depth != 1 || shape.width % lanes != 0;
+  bool copyValues = shape.value.depth != 1 || shape.width % lanes != 0 || isComputed(shape.value.argument);
   for (const ValueTerm &term : shape.valueTerms)
     copyValues |= term.kind == ValueKind::Key;
   packedValues = reserve(localBytes, copyValues ? shape.keys * widthVectors * lanes : 0);

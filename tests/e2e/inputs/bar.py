@@ -1,7 +1,8 @@
 """bar.py FOLDER [--run]: the specs of positional schemes under FOLDER all fuse, and hold nothing of size queries × keys.
 
 Each `explain --json` must name no term materialised or evaluated element by element, no stage that holds scores, and a
-workspace that grows, from one size to twice the size, by less than a quarter of what one head's scores grow by. With --run each kernel is compared with the reference too.
+workspace that grows, from one size to twice the size, by less than a quarter of what one head's scores grow by. With
+--run each kernel is compared with the reference too.
 """
 import json
 import os
@@ -12,7 +13,7 @@ import sys
 # May be evaluated: both positions matter, in a closed form that no table stands for.
 EVALUATED = {"fire"}
 # What sizes are doubled: tokens, or the height of a map.
-SIZES = {"N": "2048", "H": "63"}
+SIZES = {"N": "2048", "H": "60"}
 
 
 def explain(spec, options):
@@ -37,8 +38,11 @@ def faults(kernel, doubled):
                 yield "evaluated one by one: %s" % term["text"]
     pairs = [sum(a["queries"] * a["keys"] for a in k["attentions"]) for k in (kernel, doubled)]
     growth = doubled["workspace_bytes"] - kernel["workspace_bytes"]
-    if growth > pairs[1] - pairs[0]:  # bytes against pairs of four bytes
-        yield "the workspace grows by %d bytes for %d more pairs of a head" % (growth, pairs[1] - pairs[0])
+    more = pairs[1] - pairs[0]
+    if more == 0:  # windows: there are twice as many of them
+        more = 1.2 * kernel["workspace_bytes"]
+    if growth > more:  # bytes against pairs of four bytes
+        yield "the workspace grows by %d bytes for %d more pairs of a head" % (growth, more)
 
 
 def main():
@@ -58,7 +62,7 @@ def main():
             found = [] if name[:-5] in EVALUATED else list(faults(small[kernel], large[kernel]))
             if run:
                 command = ["skewer", "run", spec, "--kernel", kernel, "--size", "batch=2", "--threads", "2",
-                           *at(11 if size == "H" else 83)]
+                           *at(12 if size == "H" else 83)]
                 result = subprocess.run(command, capture_output=True, text=True, timeout=120)
                 if result.returncode:
                     found.append("is wrong: " + (result.stdout + result.stderr).strip()[-300:])

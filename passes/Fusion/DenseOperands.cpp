@@ -1,0 +1,166 @@
+// attn-dense-operands: values, keys and queries that are read at uneven strides are read through a view that has a row
+// for each position.
+#include "mlir/IR/Builders.h"
+#include "passes/Fusion/Summands.h"
+#include "passes/Passes.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNDENSEOPERANDS
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace {
+
+/// Whether the flat offset of an operand moves by one stride from position to position of `axes`, row by row.
+bool isEven(Value operand, const std::vector<Expr> &subscripts, const std::vector<std::string> &axes,
+            const AxisSizes &sizes) {
+  Expr flat = 0;
+  for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
+    flat = flat * Expr(extent == kRuntime ? 1 : extent) + subscript;
+  Substitution others;
+  for (const std::string &symbol : symbolsOf(flat))
+    if (!llvm::is_contained(axes, symbol))
+      others[symbol] = Expr(0);
+  auto affine = asAffine(substitute(flat, others), domainOf(sizes));
+  if (!affine)
+    return false;
+  std::optional<int64_t> stride;
+  int64_t inner = 1;
+  for (const std::string &axis : llvm::reverse(axes)) {
+    int64_t size = sizes.at(axis);
+    if (size == 1)
+      continue;
+    auto found = affine->coefficients.find(axis);
+    int64_t step = found == affine->coefficients.end() ? 0 : found->second;
+    if (!stride && step % inner == 0)
+      stride = step / inner;
+    if (!stride || step != *stride * inner)
+      return false;
+    inner *= size;
+  }
+  return true;
+}
+
+/// A view of the operand: its leading axes, the positions of `axes` as one dimension, then `rest`. Null where the
+/// operand is not read inside at every position, or of what is in `fixed` more than a row for each of them depends.
+Value denseView(OpBuilder &builder, Location location, Value operand, const std::vector<Expr> &subscripts,
+                const std::vector<std::string> &leading, const std::vector<std::string> &axes,
+                const std::vector<std::string> &rest, const AxisSizes &sizes, Dimensions &result) {
+  Domain domain = domainOf(sizes);
+  std::set<std::string> used;
+  Einsum spec;
+  Dimensions read;
+  for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand))) {
+    used.merge(symbolsOf(subscript));
+    if (!readsOf(subscript).empty() ||
+        (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, domain).outcome != Proof::Proven))
+      return {};
+    read.push_back(dimensionFor(subscript, sizes, extent));
+  }
+  std::vector<int64_t> shape;
+  AxisSizes given;
+  auto add = [&](const std::vector<std::string> &names) {
+    Dimension dimension;
+    dimension.axes = names;
+    int64_t size = 1;
+    for (const std::string &name : names) {
+      size = sizes.at(name) == kRuntime ? ShapedType::kDynamic : size * sizes.at(name);
+      if (sizes.at(name) != kRuntime)
+        given[name] = sizes.at(name);
+    }
+    shape.push_back(size);
+    result.push_back(std::move(dimension));
+  };
+  for (const std::string &axis : leading)
+    if (used.count(axis))
+      add({axis});
+  add(axes);
+  for (const std::string &axis : rest)
+    add({axis});
+  spec.operands = {read};
+  spec.result = result;
+  auto text = builder.getStringAttr(print(spec));
+  DictionaryAttr sizesAttr = sizesTo(builder.getContext(), given);
+  if (!resolve(text.getValue(), operand, sizesAttr, std::nullopt))
+    return {};
+  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(operand.getType()).getElementType());
+  return EinsumOp::create(builder, location, type, text, sizesAttr, StringAttr(), operand);
+}
+
+bool uses(const std::vector<Expr> &subscripts, const std::vector<std::string> &axes) {
+  return llvm::any_of(subscripts, [&](const Expr &subscript) {
+    std::set<std::string> symbols = symbolsOf(subscript);
+    return llvm::any_of(axes, [&](const std::string &axis) { return symbols.count(axis) > 0; });
+  });
+}
+
+struct DenseOperands : skewer::impl::AttnDenseOperandsBase<DenseOperands> {
+  void runOnOperation() override {
+    getOperation().walk([&](AttentionOp attention) {
+      OpBuilder builder(attention);
+      ScoreSpace space = scoreSpace(attention);
+      densify(attention, space, builder);
+      for (TermOp term : attention.getScore().getOps<TermOp>())
+        densify(term, space, builder);
+    });
+  }
+
+  static void densify(AttentionOp attention, const ScoreSpace &space, OpBuilder &builder) {
+    AxisSizes known;
+    for (const auto &[axis, size] : space.sizes)
+      if (size != kRuntime)
+        known[axis] = size;
+    Value value = attention.getValue();
+    auto resolved = resolve(attention.getValueSpec(), value, sizesTo(attention.getContext(), known), std::nullopt);
+    if (!resolved || space.value.size() != 1)
+      return;
+    AxisSizes sizes = resolved->sizes;
+    sizes.insert(space.sizes.begin(), space.sizes.end());
+    Dimensions dimensions;
+    if (isEven(value, resolved->subscripts[0], space.key, sizes))
+      return;
+    Value view = denseView(builder, attention.getLoc(), value, resolved->subscripts[0], space.leading, space.key,
+                           space.value, sizes, dimensions);
+    if (!view)
+      return;
+    resolved->spec.operands = {dimensions};
+    attention.setValueSpec(print(resolved->spec));
+    attention.getValueMutable().set(view);
+  }
+
+  static void densify(TermOp term, const ScoreSpace &space, OpBuilder &builder) {
+    ResolvedEinsum resolved = resolve(term);
+    if (term.getInputs().size() != 2 || resolved.contracted.size() != 1 || term.getValue() || term.getFunction())
+      return;
+    AxisSizes sizes = resolved.sizes;
+    sizes.insert(space.sizes.begin(), space.sizes.end());
+    bool changed = false;
+    for (unsigned number : {0u, 1u}) {
+      const std::vector<Expr> &subscripts = resolved.subscripts[number];
+      bool query = uses(subscripts, space.query), key = uses(subscripts, space.key);
+      const std::vector<std::string> &axes = query ? space.query : space.key;
+      if (query == key || !uses(subscripts, resolved.contracted) ||
+          isEven(term.getInputs()[number], subscripts, axes, sizes))
+        continue;
+      // A table of one axis of a map is no tensor of keys: its rows are few.
+      if (!llvm::all_of(axes, [&](const std::string &axis) { return sizes.at(axis) == 1 || uses(subscripts, {axis}); }))
+        continue;
+      Dimensions dimensions;
+      Value view = denseView(builder, term.getLoc(), term.getInputs()[number], subscripts, space.leading, axes,
+                             resolved.contracted, sizes, dimensions);
+      if (!view)
+        continue;
+      resolved.spec.operands[number] = dimensions;
+      term.getInputsMutable()[number].set(view);
+      changed = true;
+    }
+    if (changed)
+      term.setSubscripts(print(resolved.spec));
+  }
+};
+} // namespace
