@@ -138,10 +138,13 @@ private:
   RowState softmax(std::vector<Accumulator> &scores, const RowState &);
   void accumulate(const std::vector<Accumulator> &weights, Value copy, Value crossed, RowState &);
   RowFragment valueFragment(Value copy, int64_t keyPair, int64_t columnPair);
-  Value valuesAreNumbers(Value copy);
-  void multiplyValues(const std::vector<Accumulator> &weights, Value copy, std::vector<Accumulator> &output);
+  /// Of 16 columns of the values, from 16 × `columns` on.
+  Value valuesAreNumbers(Value copy, int64_t columns);
+  void multiplyValues(const std::vector<RowFragment> &weights, Value copy, int64_t columns,
+                      std::array<Accumulator, 2> &output);
   /// The same where some values are NaN or infinite: they count only for queries that see their key.
-  void multiplyOddValues(const std::vector<Accumulator> &weights, Value copy, std::vector<Accumulator> &output);
+  void multiplyOddValues(const std::vector<RowFragment> &weights, Value copy, int64_t columns,
+                         std::array<Accumulator, 2> &output);
   RowState step(Value tileIndex, const RowState &);
   void write(const RowState &);
   void writeLse(const RowState &, size_t row, Value sum);

@@ -27,113 +27,112 @@ static std::pair<int64_t, int64_t> exponentBits(Type element) {
                          : std::pair<int64_t, int64_t>{0x7f807f80, 0x00800080};
 }
 
-Value GpuKernel::valuesAreNumbers(Value copy) {
+Value GpuKernel::valuesAreNumbers(Value copy, int64_t columns) {
   // Of NaN and infinities the exponent's bits are all set: adding one to them reaches the sign's place.
   auto [exponent, one] = exponentBits(shape.element);
   Value seen = b.i32(0);
   for (int64_t pair = 0; pair < tile.keys / 16; ++pair)
-    for (int64_t columns = 0; columns < values.width / 16; ++columns)
-      for (Value part : valueFragment(copy, pair, columns))
-        seen = arith::OrIOp::create(b, seen, b.add(b.bitAnd(part, exponent), one));
+    for (Value part : valueFragment(copy, pair, columns))
+      seen = arith::OrIOp::create(b, seen, b.add(b.bitAnd(part, exponent), one));
   Value none = b.compare(arith::CmpIPredicate::eq, b.bitAnd(seen, int32_t(0x80008000)), b.i32(0));
   return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), none, NVVM::VoteSyncKind::all);
 }
 
-void GpuKernel::multiplyValues(const std::vector<Accumulator> &weights, Value copy, std::vector<Accumulator> &output) {
+void GpuKernel::multiplyValues(const std::vector<RowFragment> &weights, Value copy, int64_t columns,
+                               std::array<Accumulator, 2> &output) {
   for (int64_t pair = 0; pair < tile.keys / 16; ++pair) {
-    RowFragment rows = rounded(b, weights[size_t(2 * pair)], weights[size_t(2 * pair + 1)], shape.element);
-    for (int64_t columns = 0; columns < values.width / 16; ++columns) {
-      RowFragment loaded = valueFragment(copy, pair, columns);
-      Accumulator &first = output[size_t(2 * columns)], &second = output[size_t(2 * columns + 1)];
-      first = b.multiply(rows, {loaded[0], loaded[1]}, first, shape.element);
-      second = b.multiply(rows, {loaded[2], loaded[3]}, second, shape.element);
-    }
+    RowFragment loaded = valueFragment(copy, pair, columns);
+    for (size_t side : {0u, 1u})
+      output[side] =
+          b.multiply(weights[size_t(pair)], {loaded[2 * side], loaded[2 * side + 1]}, output[side], shape.element);
   }
 }
 
-void GpuKernel::multiplyOddValues(const std::vector<Accumulator> &weights, Value copy,
-                                  std::vector<Accumulator> &output) {
+void GpuKernel::multiplyOddValues(const std::vector<RowFragment> &weights, Value copy, int64_t columns,
+                                  std::array<Accumulator, 2> &output) {
   // Numbers are multiplied as always, with 0 in place of the others. Where a key with a weight has +infinity (or NaN),
   // a product of ones and zeros is not 0, and +infinity is added; the same for -infinity. Both together are NaN again.
-  Value zero = b.f32(0), one = b.f32(1);
-  std::vector<RowFragment> rows, present;
-  for (int64_t pair = 0; pair < tile.keys / 16; ++pair) {
-    std::array<Accumulator, 2> seen;
-    for (size_t side : {0u, 1u})
-      for (size_t k = 0; k < 4; ++k) {
-        Value weight = weights[size_t(2 * pair) + side][k];
-        Value none = b.equalf(weight, zero); // false of NaN too: its row is NaN already
-        seen[side][k] = b.select(none, zero, one);
-      }
-    rows.push_back(rounded(b, weights[size_t(2 * pair)], weights[size_t(2 * pair + 1)], shape.element));
-    present.push_back(rounded(b, seen[0], seen[1], shape.element));
-  }
+  Value zero = b.f32(0);
   int64_t oneInHalf = shape.element.isF16() ? 0x3c00 : 0x3f80;
   int64_t infinity = shape.element.isF16() ? 0x7c00 : 0x7f80;
-  for (int64_t columns = 0; columns < values.width / 16; ++columns) {
-    std::array<Accumulator, 2> up{Accumulator{zero, zero, zero, zero}, {zero, zero, zero, zero}}, down = up;
-    for (int64_t pair = 0; pair < tile.keys / 16; ++pair) {
-      RowFragment loaded = valueFragment(copy, pair, columns), finite, positive, negative;
-      for (size_t part = 0; part < 4; ++part) {
-        Value numbers = b.i32(0), ups = b.i32(0), downs = b.i32(0);
-        for (int64_t half : {0, 16}) {
-          Value bits = b.bitAnd(b.shiftRight(loaded[part], half), 0xffff), size = b.bitAnd(bits, 0x7fff);
-          Value odd = b.lessEqual(b.i32(infinity), size), nan = b.less(b.i32(infinity), size);
-          Value minus = b.compare(arith::CmpIPredicate::ne, bits, size);
-          auto put = [&](Value &to, Value condition, Value yes) {
-            to = arith::OrIOp::create(b, to, b.shiftLeft(b.select(condition, yes, b.i32(0)), half));
-          };
-          Value isUp = b.both(odd, arith::OrIOp::create(b, nan, b.compare(arith::CmpIPredicate::eq, bits, size)));
-          Value isDown = b.both(odd, arith::OrIOp::create(b, nan, minus));
-          put(ups, isUp, b.i32(oneInHalf));
-          put(downs, isDown, b.i32(oneInHalf));
-          put(numbers, b.less(size, b.i32(infinity)), bits);
-        }
-        finite[part] = numbers;
-        positive[part] = ups;
-        negative[part] = downs;
-      }
-      for (size_t side : {0u, 1u}) {
-        size_t place = size_t(2 * columns) + side, part = 2 * side;
-        output[place] = b.multiply(rows[size_t(pair)], {finite[part], finite[part + 1]}, output[place], shape.element);
-        up[side] = b.multiply(present[size_t(pair)], {positive[part], positive[part + 1]}, up[side], shape.element);
-        down[side] = b.multiply(present[size_t(pair)], {negative[part], negative[part + 1]}, down[side], shape.element);
-      }
+  /// Each half of a register by itself, as bits and as bits without the sign.
+  auto halves = [&](Value part, llvm::function_ref<Value(Value bits, Value size)> map) {
+    Value result = b.i32(0);
+    for (int64_t half : {0, 16}) {
+      Value bits = b.bitAnd(b.shiftRight(part, half), 0xffff);
+      result = arith::OrIOp::create(b, result, b.shiftLeft(map(bits, b.bitAnd(bits, 0x7fff)), half));
     }
-    for (size_t side : {0u, 1u})
-      for (size_t k = 0; k < 4; ++k) {
-        Value &number = output[size_t(2 * columns) + side][k];
-        number = b.addf(number, b.select(b.equalf(up[side][k], zero), zero, b.f32(kInfinity)));
-        number = b.addf(number, b.select(b.equalf(down[side][k], zero), zero, b.f32(-kInfinity)));
-      }
+    return result;
+  };
+  auto oneWhere = [&](Value condition) { return b.select(condition, b.i32(oneInHalf), b.i32(0)); };
+  std::array<Accumulator, 2> up{Accumulator{zero, zero, zero, zero}, {zero, zero, zero, zero}}, down = up;
+  for (int64_t pair = 0; pair < tile.keys / 16; ++pair) {
+    RowFragment present, finite, positive, negative, loaded = valueFragment(copy, pair, columns);
+    for (size_t part = 0; part < 4; ++part) {
+      present[part] = halves(weights[size_t(pair)][part], [&](Value, Value size) {
+        return oneWhere(b.compare(arith::CmpIPredicate::ne, size, b.i32(0)));
+      });
+      finite[part] = halves(loaded[part], [&](Value bits, Value size) {
+        return b.select(b.less(size, b.i32(infinity)), bits, b.i32(0));
+      });
+      auto odd = [&](bool minus) {
+        return halves(loaded[part], [&, minus](Value bits, Value size) {
+          Value nan = b.less(b.i32(infinity), size);
+          Value same = b.compare(arith::CmpIPredicate::eq, bits, b.i32(minus ? infinity | 0x8000 : infinity));
+          return oneWhere(arith::OrIOp::create(b, nan, same));
+        });
+      };
+      positive[part] = odd(false);
+      negative[part] = odd(true);
+    }
+    for (size_t side : {0u, 1u}) {
+      size_t part = 2 * side;
+      output[side] = b.multiply(weights[size_t(pair)], {finite[part], finite[part + 1]}, output[side], shape.element);
+      up[side] = b.multiply(present, {positive[part], positive[part + 1]}, up[side], shape.element);
+      down[side] = b.multiply(present, {negative[part], negative[part + 1]}, down[side], shape.element);
+    }
   }
+  for (size_t side : {0u, 1u})
+    for (size_t k = 0; k < 4; ++k) {
+      Value &number = output[side][k];
+      number = b.addf(number, b.select(b.equalf(up[side][k], zero), zero, b.f32(kInfinity)));
+      number = b.addf(number, b.select(b.equalf(down[side][k], zero), zero, b.f32(-kInfinity)));
+    }
 }
 
 void GpuKernel::accumulate(const std::vector<Accumulator> &weights, Value copy, Value crossed, RowState &state) {
-  if (!crossed)
-    return multiplyValues(weights, copy, state.output);
-  auto flat = [](const std::vector<Accumulator> &output) {
-    SmallVector<Value> values;
-    for (const Accumulator &part : output)
-      values.append(part.begin(), part.end());
-    return values;
-  };
-  Value yes = arith::ConstantIntOp::create(b, 1, 1);
-  Value numbers = b.choose(
-      crossed, b.getI1Type(), [&] { return SmallVector<Value>{valuesAreNumbers(copy)}; },
-      [&] { return SmallVector<Value>{yes}; })[0];
-  SmallVector<Type> types(state.output.size() * 4, b.getF32Type());
-  auto with = [&](auto multiply) {
-    std::vector<Accumulator> output = state.output;
-    multiply(output);
-    return flat(output);
-  };
-  SmallVector<Value> sums = b.choose(
-      numbers, types,
-      [&] { return with([&](std::vector<Accumulator> &output) { multiplyValues(weights, copy, output); }); },
-      [&] { return with([&](std::vector<Accumulator> &output) { multiplyOddValues(weights, copy, output); }); });
-  for (size_t n = 0; n < sums.size(); ++n)
-    state.output[n / 4][n % 4] = sums[n];
+  std::vector<RowFragment> rows;
+  for (int64_t pair = 0; pair < tile.keys / 16; ++pair)
+    rows.push_back(rounded(b, weights[size_t(2 * pair)], weights[size_t(2 * pair + 1)], shape.element));
+  Value yes = crossed ? Value(arith::ConstantIntOp::create(b, 1, 1)) : Value();
+  SmallVector<Type> types(8, b.getF32Type());
+  for (int64_t columns = 0; columns < values.width / 16; ++columns) {
+    std::array<Accumulator, 2> output{state.output[size_t(2 * columns)], state.output[size_t(2 * columns + 1)]};
+    auto flat = [&](auto multiply) {
+      std::array<Accumulator, 2> sums = output;
+      multiply(sums);
+      SmallVector<Value> result(sums[0].begin(), sums[0].end());
+      result.append(sums[1].begin(), sums[1].end());
+      return result;
+    };
+    auto plain = [&] {
+      return flat([&](std::array<Accumulator, 2> &sums) { multiplyValues(rows, copy, columns, sums); });
+    };
+    SmallVector<Value> sums;
+    if (!crossed) {
+      sums = plain();
+    } else {
+      // 16 columns by themselves: what a rare case needs in registers is not held for all of them.
+      Value numbers = b.choose(
+          crossed, b.getI1Type(), [&] { return SmallVector<Value>{valuesAreNumbers(copy, columns)}; },
+          [&] { return SmallVector<Value>{yes}; })[0];
+      sums = b.choose(numbers, types, plain, [&] {
+        return flat([&](std::array<Accumulator, 2> &sums) { multiplyOddValues(rows, copy, columns, sums); });
+      });
+    }
+    for (size_t n = 0; n < 8; ++n)
+      state.output[size_t(2 * columns) + n / 4][n % 4] = sums[n];
+  }
 }
 
 void GpuKernel::writeLse(const RowState &state, size_t row, Value sum) {
