@@ -79,3 +79,15 @@ func.func @elsewhere(%q: tensor<4x8xf32>, %t: tensor<7x8xf32>, %x: tensor<4x4xf3
   %p = attn.softmax "i j" over "j"(%x) : tensor<4x4xf32>
   return %s, %p : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+// A guard of what is summed over belongs to the sum: the einsum stays, and the map reads its result.
+// CHECK-LABEL: func.func @contracted
+// CHECK-NEXT: %[[V0:.*]] = attn.einsum "i c, r c -> i r" where "c < 6"(%arg0, %arg1)
+// CHECK-NEXT: %[[V1:.*]] = attn.skew %[[V0]]
+// CHECK-NEXT: return %[[V1]]
+func.func @contracted(%q: tensor<4x8xf32>, %t: tensor<7x8xf32>) -> tensor<4x4xf32> {
+  %l = attn.einsum "i c, r c -> i r" where "c < 6"(%q, %t) : (tensor<4x8xf32>, tensor<7x8xf32>) -> tensor<4x7xf32>
+  %s = attn.skew %l : tensor<4x7xf32> to tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
