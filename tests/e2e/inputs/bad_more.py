@@ -40,6 +40,8 @@ spec("repeated", '  return broadcast("b h i d -> b h i d", q)\n')
 spec("batch", "  return x\n", "x : f32[batch, 4]", "f32[batch, 4]", "size batch\n")
 spec("folded", "  return reshape(x, [-1, 8])\n", "x : f32[batch, 4, 8]", "f32[batch, 8]", "size batch\n")
 spec("letters", '  return einsum("β -> β", q)\n', "q : f32[4]", "f32[4]")
+for name in ["printf", "int"]:
+    folder.joinpath(name + ".attn").write_text("kernel %s(x : f32[4]) -> f32[4] { return x }\n" % name)
 folder.joinpath("nothing.attn").write_text("param N = 4\n")
 folder.joinpath("argument.mlir").write_text(
     "func.func @f(%q: tensor<4xf32>) -> tensor<4xf32> {\n  return %q : tensor<4xf32>\n}\n"

@@ -236,8 +236,9 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
                  [&](OpPassManager &manager) { addLlvmPipeline(manager, machine); }))
     return nullptr;
   auto module = toLlvmModule(*lowered.module, lowered.plan, machine, llvmContext, specHash);
-  if (!module) {
-    report(lowered.plan.name, module.takeError());
+  if (!module) { // the name of the kernel, or the size of an argument: the line that says them
+    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+    emitError(lowered.module->getLoc()) << llvm::toString(module.takeError());
     return nullptr;
   }
   if (llvm::Error error = optimize(**module, machine)) {
