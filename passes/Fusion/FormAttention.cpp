@@ -1,11 +1,10 @@
 // attn-form-attention: softmax of a sum of terms, times values, becomes attn.attention.
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
+#include "passes/Fusion/AttentionCandidate.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/ScaleVectors.h"
@@ -33,63 +32,9 @@ bool isReserved(const std::string &name) {
          (llvm::all_of(name.substr(1), [](char c) { return c >= '0' && c <= '9'; }) ||
           (name.size() == 2 && name[1] >= 'x' && name[1] <= 'z'));
 }
+} // namespace
 
-/// One softmax with the einsum that applies it to the values, and what else is made of its weights, on its way to one
-/// attention.
-class Candidate {
-public:
-  Candidate(SoftmaxOp softmax, EinsumOp product, const WeightUses &uses)
-      : softmax(softmax), product(product), uses(uses) {
-    for (Operation *user : softmax.getInput().getUsers())
-      if (auto other = dyn_cast<LogSumExpOp>(user); other && *rowReductionOf(other) == *rowReductionOf(softmax))
-        logSumExps.push_back(other);
-  }
-
-  /// Nothing is changed unless all of it succeeds; otherwise `why` says what kept it from fusing.
-  bool form(std::string &why) {
-    if (!findRoles(why) || !expandScore(why) || !expandValues(why))
-      return false;
-    if (dependsOnLse())
-      logSumExps.clear();
-    return dropQueryOnly() && factorise() && build(why);
-  }
-
-private:
-  bool findRoles(std::string &why);
-  bool expandScore(std::string &why);
-  bool expandValues(std::string &why);
-  TermOp buildTerm(OpBuilder &, const Summand &) const;
-  bool sizesAxis(const Factor &, const std::string &axis, const AxisSizes &contracted) const;
-  bool dropQueryOnly();
-  bool isAddedAfterwards(const Summand &);
-  Value withQueryOnly(OpBuilder &, Value lse) const;
-  bool dependsOnLse() const;
-  std::optional<Einsum> arrangementOf(const Dimensions &has, ArrayRef<Expr> wanted, ArrayRef<int64_t> shape,
-                                      bool &same) const;
-  bool factorise();
-  bool build(std::string &why);
-  Einsum nameContracted(const Summand &, AxisSizes &, Substitution &) const;
-  std::vector<Expr *> expressions();
-
-  SoftmaxOp softmax;
-  EinsumOp product;
-  const WeightUses &uses;
-  SmallVector<LogSumExpOp> logSumExps;           // of the same scores
-  SmallVector<std::pair<Value, double>> queryOnly; // what the weights do not depend on and the lse does: × a number
-  double valueScale = 1; // of the product, and as a tensor
-  Value valueFactor;
-  size_t weightOperand = 0, keyDimension = 0;
-  std::vector<std::string> leading, query, key, valueAxes;
-  std::vector<int64_t> queryDimensions; // sizes of the score's dimensions that are queries
-  AxisSizes sizes;                      // of leading, query, key and value axes
-  std::vector<Expr> at;                 // the score's indices, over those axes
-  std::optional<Expr> mask;
-  Summand value{softmax.getLoc()}; // one factor: the values
-  std::vector<Expr> resultIndices; // of the product's result
-  std::vector<Summand> terms, valueTerms;
-};
-
-bool Candidate::findRoles(std::string &why) {
+bool AttentionCandidate::findRoles(std::string &why) {
   ResolvedEinsum resolved = resolve(product);
   if (product.getInputs().size() != 2 || !resolved.spec.result || resolved.guard) {
     why = "the product with the weights is not of two operands without a guard";
@@ -267,7 +212,7 @@ bool Candidate::findRoles(std::string &why) {
 }
 
 /// Whether a dimension of the operand tells the size of a contracted axis: the axis alone, or a product with it.
-bool Candidate::sizesAxis(const Factor &factor, const std::string &axis, const AxisSizes &contracted) const {
+bool AttentionCandidate::sizesAxis(const Factor &factor, const std::string &axis, const AxisSizes &contracted) const {
   AxisSizes all = sizes;
   all.insert(contracted.begin(), contracted.end());
   std::vector<int64_t> extents = shapeOf(factor.operand);
@@ -282,7 +227,7 @@ bool Candidate::sizesAxis(const Factor &factor, const std::string &axis, const A
   return false;
 }
 
-bool Candidate::expandScore(std::string &why) {
+bool AttentionCandidate::expandScore(std::string &why) {
   ExpansionOptions options;
   options.products = options.functions = true;
   // A table with zeros around it is one that is read under a guard. Padding of keys or queries is no such thing.
@@ -325,7 +270,7 @@ bool Candidate::expandScore(std::string &why) {
 }
 
 /// What the other products of the weights add to the value of a query and a key.
-bool Candidate::expandValues(std::string &why) {
+bool AttentionCandidate::expandValues(std::string &why) {
   WeightIndices indices{at, keyDimension, sizes, mask};
   for (const WeightedSummand &one : uses.products)
     if (one.tensor == product.getResult())
@@ -355,7 +300,7 @@ bool Candidate::expandValues(std::string &why) {
   return true;
 }
 
-bool Candidate::dropQueryOnly() {
+bool AttentionCandidate::dropQueryOnly() {
   // With a single key nothing depends on the key, and yet a NaN or an infinity of its score is one of the result.
   if (sizes["j"] == 1 && !terms.empty())
     return true;
@@ -384,7 +329,7 @@ bool Candidate::dropQueryOnly() {
   return true;
 }
 
-std::vector<Expr *> Candidate::expressions() {
+std::vector<Expr *> AttentionCandidate::expressions() {
   std::vector<Expr *> all;
   auto add = [&](Summand &summand) {
     for (Factor &factor : summand.factors)
@@ -407,7 +352,7 @@ std::vector<Expr *> Candidate::expressions() {
   return all;
 }
 
-bool Candidate::factorise() {
+bool AttentionCandidate::factorise() {
   std::vector<Expr *> all = expressions();
   std::vector<Expr> plain;
   for (Expr *e : all)
@@ -448,245 +393,7 @@ bool Candidate::factorise() {
   return true;
 }
 
-/// The term's operands with contracted axes named d, d1, … in order of appearance.
-Einsum Candidate::nameContracted(const Summand &term, AxisSizes &all, Substitution &names) const {
-  all = sizes;
-  auto visit = [&](const Expr &e) {
-    if (e.isSymbol() && term.contracted.count(e.name()) && !names.count(e.name()) && !sizes.count(e.name())) {
-      std::string name = names.empty() ? "d" : "d" + std::to_string(names.size());
-      names[e.name()] = Expr::symbol(name);
-      all[name] = term.contracted.at(e.name());
-    }
-  };
-  Einsum spec;
-  for (const Factor &factor : term.factors)
-    for (const Expr &subscript : factor.subscripts)
-      visit(subscript);
-  // Those that no operand has alone: "b n (h d)" in queries and keys.
-  for (const Factor &factor : term.factors)
-    for (const Expr &subscript : factor.subscripts)
-      for (const std::string &symbol : symbolsOf(subscript))
-        visit(Expr::symbol(symbol));
-  for (const Factor &factor : term.factors) {
-    Dimensions dimensions;
-    std::vector<int64_t> extents = shapeOf(factor.operand);
-    for (auto [subscript, extent] : llvm::zip(factor.subscripts, extents))
-      dimensions.push_back(dimensionFor(substitute(subscript, names), all, extent));
-    spec.operands.push_back(std::move(dimensions));
-  }
-  return spec;
-}
-
-TermOp Candidate::buildTerm(OpBuilder &builder, const Summand &term) const {
-  AxisSizes axes;
-  Substitution names;
-  Einsum spec = nameContracted(term, axes, names);
-  SmallVector<Value> operands;
-  for (const Factor &factor : term.factors)
-    operands.push_back(factor.operand);
-  std::optional<Expr> factor = term.value;
-  if (factor && factor->isConstant(1) && !operands.empty())
-    factor.reset();
-  if (!factor && operands.empty() && !term.application)
-    factor = Expr(1);
-  Expr guard = canonicalGuard(term.guard, query, key, domainOf(sizes));
-  auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
-  auto op =
-      TermOp::create(builder, term.location, text(print(spec)), guard.isConstant(1) ? StringAttr() : text(print(guard)),
-                     factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands);
-  if (term.application) {
-    SmallVector<Attribute> arguments;
-    for (const Application::Argument &argument : term.application->arguments)
-      arguments.push_back(text(printArgument(argument)));
-    op.setFunctionAttr(text(term.application->function->name().str()));
-    op.setArgumentsAttr(builder.getArrayAttr(arguments));
-  }
-  bindIndices(op);
-  return op;
-}
-
-bool Candidate::build(std::string &why) {
-  OpBuilder builder(uses.root.getDefiningOp());
-  auto axis = [](const std::vector<std::string> &names) {
-    Dimension dimension;
-    dimension.axes = names;
-    return dimension;
-  };
-  Dimensions space;
-  std::vector<int64_t> shape;
-  for (const std::string &name : leading)
-    space.push_back(axis({name}));
-  space.push_back(axis(query));
-  Dimensions rows = space, result = space;
-  space.push_back(axis(key));
-  for (const std::string &name : valueAxes)
-    result.push_back(axis({name}));
-  for (const Dimension &dimension : result) {
-    int64_t size = 1;
-    for (const std::string &name : dimension.axes)
-      size = sizes[name] == kRuntime ? ShapedType::kDynamic : size * sizes[name];
-    shape.push_back(size);
-  }
-
-  AxisSizes all;
-  Substitution none;
-  Einsum valueSpec = nameContracted(value, all, none);
-  // Single keys and values one wide are read at the constant 0.
-  std::vector<std::string> single;
-  for (const std::vector<std::string> &names : {key, valueAxes})
-    llvm::copy_if(names, std::back_inserter(single), [&](const std::string &name) { return sizes[name] == 1; });
-  restoreSingles(valueSpec.operands[0], shapeOf(value.factors[0].operand), single);
-  valueSpec.result = result;
-  // The result as the program has it: the same, or another order or grouping of axes.
-  bool same = true, sameRows = true;
-  auto reorder = arrangementOf(result, resultIndices, shapeOf(product.getResult()), same);
-  std::vector<Expr> rowIndices = at;
-  rowIndices.erase(rowIndices.begin() + keyDimension);
-  std::optional<Einsum> reorderRows = Einsum();
-  Type lseType;
-  if (!logSumExps.empty()) {
-    reorderRows = arrangementOf(rows, rowIndices, shapeOf(logSumExps.front().getResult()), sameRows);
-    lseType = RankedTensorType::get(ArrayRef<int64_t>(shape).take_front(rows.size()), builder.getF32Type());
-  }
-  if (!reorder || !reorderRows) {
-    why = "the result is arranged in a way that is no product of its axes";
-    return false;
-  }
-
-  AxisSizes given, querySizes;
-  for (const std::vector<std::string> *side : {&query, &key})
-    for (const std::string &name : *side)
-      if (side->size() > 1)
-        given[name] = sizes[name];
-  for (const std::string &name : query)
-    if (query.size() > 1)
-      querySizes[name] = sizes[name];
-  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(product.getType()).getElementType());
-  auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
-  auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(space)),
-                                       given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
-                                       mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)),
-                                       value.factors[0].operand, Attribute(), lseType);
-  bindIndices(attention);
-  Block *body = builder.createBlock(&attention.getScore());
-  builder.setInsertionPointToStart(body);
-  for (const Summand &term : terms)
-    buildTerm(builder, term);
-  if (!valueTerms.empty())
-    builder.createBlock(&attention.getValues());
-  for (const Summand &term : valueTerms)
-    buildTerm(builder, term);
-  builder.setInsertionPoint(uses.root.getDefiningOp());
-  auto rearranged = [&](Value tensor, Type type, const Einsum &spec) -> Value {
-    auto sizesAttr = querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes);
-    return RearrangeOp::create(builder, tensor.getLoc(), type, text(print(spec)), sizesAttr, tensor);
-  };
-  Value output = attention.getResult();
-  if (!same)
-    output = rearranged(output, product.getType(), *reorder);
-  if (!logSumExps.empty()) {
-    Value lse = withQueryOnly(builder, attention.getLse());
-    if (!sameRows)
-      lse = rearranged(lse, logSumExps.front().getType(), *reorderRows);
-    for (LogSumExpOp op : logSumExps)
-      op.getResult().replaceAllUsesWith(lse);
-  }
-  Block *block = attention->getBlock();
-  replaceSum(builder, uses, output, valueScale == 1 ? Value() : valueFactor);
-  for (LogSumExpOp op : logSumExps)
-    op.erase();
-  if (!logSumExps.empty()) // it may have been read before the product with the values
-    sortTopologically(block);
-  return true;
-}
-
-/// How a tensor of dimensions `has` is brought to those that `wanted` (of `shape`) reads. Nothing where that is no order
-/// or grouping of its axes.
-std::optional<Einsum> Candidate::arrangementOf(const Dimensions &has, ArrayRef<Expr> wanted, ArrayRef<int64_t> shape,
-                                               bool &same) const {
-  Einsum spec;
-  spec.operands = {has};
-  spec.result.emplace();
-  for (const Expr &index : wanted)
-    spec.result->push_back(dimensionFor(simplify(index, domainOf(sizes)), sizes));
-  std::vector<std::string> single;
-  for (const Dimension &dimension : has)
-    llvm::copy_if(dimension.axes, std::back_inserter(single),
-                  [&](const std::string &name) { return sizes.at(name) == 1; });
-  restoreSingles(*spec.result, shape, single);
-  same = print(*spec.result) == print(has);
-  for (const Dimension &dimension : *spec.result)
-    if (!dimension.isProduct() && !dimension.index.isConstant(0))
-      return std::nullopt;
-  return spec;
-}
-
-/// Whether what depends on the query alone is an einsum over the rows, which is added to the lse; what is not stays a
-/// term.
-bool Candidate::isAddedAfterwards(const Summand &term) {
-  if (term.value || term.factors.empty() || term.application)
-    return false;
-  // A mask may have kept an index inside, and there may be rows that it leaves no key.
-  Domain domain = domainOf(sizes);
-  for (const auto &[axis, size] : term.contracted)
-    domain[axis] = {0, size - 1};
-  for (const Factor &factor : term.factors)
-    for (auto [subscript, extent] : llvm::zip(factor.subscripts, shapeOf(factor.operand)))
-      if (extent != kRuntime &&
-          proveWithin(subscript, {0, extent - 1}, domain, term.guard).outcome != Proof::Proven)
-        return false;
-  OpBuilder builder(uses.root.getDefiningOp());
-  std::vector<std::string> names = leading;
-  names.push_back("i");
-  SmallVector<int64_t> shape;
-  for (const std::string &name : names)
-    shape.push_back(sizes[name] == kRuntime ? ShapedType::kDynamic : sizes[name]);
-  Summand product = term;
-  product.scale = 1;
-  Value sum = buildEinsum(builder, product, names, RankedTensorType::get(shape, builder.getF32Type()));
-  if (sum)
-    queryOnly.push_back({sum, term.scale});
-  return static_cast<bool>(sum);
-}
-
-Value Candidate::withQueryOnly(OpBuilder &builder, Value lse) const {
-  auto type = cast<RankedTensorType>(lse.getType());
-  for (auto [sum, factor] : queryOnly) {
-    Location location = sum.getLoc();
-    auto number = builder.getF32FloatAttr(static_cast<float>(factor));
-    Value scale;
-    if (type.hasStaticShape()) {
-      scale = arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, Attribute(number)));
-    } else {
-      SmallVector<Value> runTime;
-      for (int64_t d = 0; d < type.getRank(); ++d)
-        if (type.isDynamicDim(d))
-          runTime.push_back(tensor::DimOp::create(builder, location, lse, d));
-      scale = tensor::SplatOp::create(builder, location, arith::ConstantOp::create(builder, location, number), type,
-                                      runTime);
-    }
-    Value scaled = arith::MulFOp::create(builder, location, sum, scale);
-    lse = arith::AddFOp::create(builder, location, lse, scaled);
-  }
-  return lse;
-}
-
-/// Whether what the attention reads is made from its own lse: then they cannot be one.
-bool Candidate::dependsOnLse() const {
-  llvm::DenseSet<Operation *> seen;
-  std::function<bool(Value)> reaches = [&](Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert(op).second)
-      return false;
-    auto own = dyn_cast<LogSumExpOp>(op);
-    return (own && llvm::is_contained(logSumExps, own)) || llvm::any_of(op->getOperands(), reaches);
-  };
-  auto reads = [&](const Summand &summand) {
-    return llvm::any_of(summand.factors, [&](const Factor &factor) { return reaches(factor.operand); });
-  };
-  return reads(value) || llvm::any_of(terms, reads) || llvm::any_of(valueTerms, reads);
-}
-
+namespace {
 struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
@@ -727,7 +434,7 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
     why = "the weights do not go into an einsum with the values";
     std::string first;
     for (EinsumOp product : productsWithValues(*uses, softmax)) {
-      if (Candidate(softmax, product, *uses).form(why))
+      if (AttentionCandidate(softmax, product, *uses).form(why))
         return true;
       if (first.empty())
         first = why;

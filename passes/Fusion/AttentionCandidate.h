@@ -1,0 +1,67 @@
+// One softmax on its way to an attention: which dimensions are queries and keys, the terms of its score and of its
+// values, and the operation that is built of them.
+#pragma once
+#include "passes/Fusion/Summands.h"
+#include "passes/Fusion/ValueSide.h"
+
+namespace skewer {
+
+/// One softmax with the einsum that applies it to the values, and what else is made of its weights, on its way to one
+/// attention.
+class AttentionCandidate {
+public:
+  AttentionCandidate(attn::SoftmaxOp softmax, attn::EinsumOp product, const WeightUses &uses)
+      : softmax(softmax), product(product), uses(uses) {
+    for (mlir::Operation *user : softmax.getInput().getUsers())
+      if (auto other = llvm::dyn_cast<attn::LogSumExpOp>(user);
+          other && *attn::rowReductionOf(other) == *attn::rowReductionOf(softmax))
+        logSumExps.push_back(other);
+  }
+
+  /// Nothing is changed unless all of it succeeds; otherwise `why` says what kept it from fusing.
+  bool form(std::string &why) {
+    if (!findRoles(why) || !expandScore(why) || !expandValues(why))
+      return false;
+    if (dependsOnLse())
+      logSumExps.clear();
+    return dropQueryOnly() && factorise() && build(why);
+  }
+
+private:
+  bool findRoles(std::string &why);
+  bool expandScore(std::string &why);
+  bool expandValues(std::string &why);
+  attn::TermOp buildTerm(mlir::OpBuilder &, const Summand &) const;
+  bool sizesAxis(const Factor &, const std::string &axis, const subscript::AxisSizes &contracted) const;
+  bool dropQueryOnly();
+  bool isAddedAfterwards(const Summand &);
+  mlir::Value withQueryOnly(mlir::OpBuilder &, mlir::Value lse) const;
+  bool dependsOnLse() const;
+  std::optional<subscript::Einsum> arrangementOf(const subscript::Dimensions &has,
+                                                 llvm::ArrayRef<subscript::Expr> wanted, llvm::ArrayRef<int64_t> shape,
+                                                 bool &same) const;
+  bool factorise();
+  bool build(std::string &why);
+  subscript::Einsum nameContracted(const Summand &, subscript::AxisSizes &, subscript::Substitution &) const;
+  std::vector<subscript::Expr *> expressions();
+
+  attn::SoftmaxOp softmax;
+  attn::EinsumOp product;
+  const WeightUses &uses;
+  llvm::SmallVector<attn::LogSumExpOp> logSumExps; // of the same scores
+  // What the weights do not depend on and the lse does: times a number.
+  llvm::SmallVector<std::pair<mlir::Value, double>> queryOnly;
+  double valueScale = 1; // of the product, and as a tensor
+  mlir::Value valueFactor;
+  size_t weightOperand = 0, keyDimension = 0;
+  std::vector<std::string> leading, query, key, valueAxes;
+  std::vector<int64_t> queryDimensions; // sizes of the score's dimensions that are queries
+  subscript::AxisSizes sizes;           // of leading, query, key and value axes
+  std::vector<subscript::Expr> at;      // the score's indices, over those axes
+  std::optional<subscript::Expr> mask;
+  Summand value{softmax.getLoc()};            // one factor: the values
+  std::vector<subscript::Expr> resultIndices; // of the product's result
+  std::vector<Summand> terms, valueTerms;
+};
+
+} // namespace skewer

@@ -1,0 +1,251 @@
+// Writing a candidate down: attn.attention with its terms, the order in which its result is wanted, and its lse.
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Fusion/AttentionCandidate.h"
+#include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Factorise.h"
+#include "passes/Fusion/ScaleVectors.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+/// The term's operands with contracted axes named d, d1, … in order of appearance.
+Einsum AttentionCandidate::nameContracted(const Summand &term, AxisSizes &all, Substitution &names) const {
+  all = sizes;
+  auto visit = [&](const Expr &e) {
+    if (e.isSymbol() && term.contracted.count(e.name()) && !names.count(e.name()) && !sizes.count(e.name())) {
+      std::string name = names.empty() ? "d" : "d" + std::to_string(names.size());
+      names[e.name()] = Expr::symbol(name);
+      all[name] = term.contracted.at(e.name());
+    }
+  };
+  Einsum spec;
+  for (const Factor &factor : term.factors)
+    for (const Expr &subscript : factor.subscripts)
+      visit(subscript);
+  // Those that no operand has alone: "b n (h d)" in queries and keys.
+  for (const Factor &factor : term.factors)
+    for (const Expr &subscript : factor.subscripts)
+      for (const std::string &symbol : symbolsOf(subscript))
+        visit(Expr::symbol(symbol));
+  for (const Factor &factor : term.factors) {
+    Dimensions dimensions;
+    std::vector<int64_t> extents = shapeOf(factor.operand);
+    for (auto [subscript, extent] : llvm::zip(factor.subscripts, extents))
+      dimensions.push_back(dimensionFor(substitute(subscript, names), all, extent));
+    spec.operands.push_back(std::move(dimensions));
+  }
+  return spec;
+}
+
+TermOp AttentionCandidate::buildTerm(OpBuilder &builder, const Summand &term) const {
+  AxisSizes axes;
+  Substitution names;
+  Einsum spec = nameContracted(term, axes, names);
+  SmallVector<Value> operands;
+  for (const Factor &factor : term.factors)
+    operands.push_back(factor.operand);
+  std::optional<Expr> factor = term.value;
+  if (factor && factor->isConstant(1) && !operands.empty())
+    factor.reset();
+  if (!factor && operands.empty() && !term.application)
+    factor = Expr(1);
+  Expr guard = canonicalGuard(term.guard, query, key, domainOf(sizes));
+  auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
+  auto op =
+      TermOp::create(builder, term.location, text(print(spec)), guard.isConstant(1) ? StringAttr() : text(print(guard)),
+                     factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands);
+  if (term.application) {
+    SmallVector<Attribute> arguments;
+    for (const Application::Argument &argument : term.application->arguments)
+      arguments.push_back(text(printArgument(argument)));
+    op.setFunctionAttr(text(term.application->function->name().str()));
+    op.setArgumentsAttr(builder.getArrayAttr(arguments));
+  }
+  bindIndices(op);
+  return op;
+}
+
+bool AttentionCandidate::build(std::string &why) {
+  OpBuilder builder(uses.root.getDefiningOp());
+  auto axis = [](const std::vector<std::string> &names) {
+    Dimension dimension;
+    dimension.axes = names;
+    return dimension;
+  };
+  Dimensions space;
+  std::vector<int64_t> shape;
+  for (const std::string &name : leading)
+    space.push_back(axis({name}));
+  space.push_back(axis(query));
+  Dimensions rows = space, result = space;
+  space.push_back(axis(key));
+  for (const std::string &name : valueAxes)
+    result.push_back(axis({name}));
+  for (const Dimension &dimension : result) {
+    int64_t size = 1;
+    for (const std::string &name : dimension.axes)
+      size = sizes[name] == kRuntime ? ShapedType::kDynamic : size * sizes[name];
+    shape.push_back(size);
+  }
+
+  AxisSizes all;
+  Substitution none;
+  Einsum valueSpec = nameContracted(value, all, none);
+  // Single keys and values one wide are read at the constant 0.
+  std::vector<std::string> single;
+  for (const std::vector<std::string> &names : {key, valueAxes})
+    llvm::copy_if(names, std::back_inserter(single), [&](const std::string &name) { return sizes[name] == 1; });
+  restoreSingles(valueSpec.operands[0], shapeOf(value.factors[0].operand), single);
+  valueSpec.result = result;
+  // The result as the program has it: the same, or another order or grouping of axes.
+  bool same = true, sameRows = true;
+  auto reorder = arrangementOf(result, resultIndices, shapeOf(product.getResult()), same);
+  std::vector<Expr> rowIndices = at;
+  rowIndices.erase(rowIndices.begin() + keyDimension);
+  std::optional<Einsum> reorderRows = Einsum();
+  Type lseType;
+  if (!logSumExps.empty()) {
+    reorderRows = arrangementOf(rows, rowIndices, shapeOf(logSumExps.front().getResult()), sameRows);
+    lseType = RankedTensorType::get(ArrayRef<int64_t>(shape).take_front(rows.size()), builder.getF32Type());
+  }
+  if (!reorder || !reorderRows) {
+    why = "the result is arranged in a way that is no product of its axes";
+    return false;
+  }
+
+  AxisSizes given, querySizes;
+  for (const std::vector<std::string> *side : {&query, &key})
+    for (const std::string &name : *side)
+      if (side->size() > 1)
+        given[name] = sizes[name];
+  for (const std::string &name : query)
+    if (query.size() > 1)
+      querySizes[name] = sizes[name];
+  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(product.getType()).getElementType());
+  auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
+  auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(space)),
+                                       given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
+                                       mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)),
+                                       value.factors[0].operand, Attribute(), lseType);
+  bindIndices(attention);
+  Block *body = builder.createBlock(&attention.getScore());
+  builder.setInsertionPointToStart(body);
+  for (const Summand &term : terms)
+    buildTerm(builder, term);
+  if (!valueTerms.empty())
+    builder.createBlock(&attention.getValues());
+  for (const Summand &term : valueTerms)
+    buildTerm(builder, term);
+  builder.setInsertionPoint(uses.root.getDefiningOp());
+  auto rearranged = [&](Value tensor, Type type, const Einsum &spec) -> Value {
+    auto sizesAttr = querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes);
+    return RearrangeOp::create(builder, tensor.getLoc(), type, text(print(spec)), sizesAttr, tensor);
+  };
+  Value output = attention.getResult();
+  if (!same)
+    output = rearranged(output, product.getType(), *reorder);
+  if (!logSumExps.empty()) {
+    Value lse = withQueryOnly(builder, attention.getLse());
+    if (!sameRows)
+      lse = rearranged(lse, logSumExps.front().getType(), *reorderRows);
+    for (LogSumExpOp op : logSumExps)
+      op.getResult().replaceAllUsesWith(lse);
+  }
+  Block *block = attention->getBlock();
+  replaceSum(builder, uses, output, valueScale == 1 ? Value() : valueFactor);
+  for (LogSumExpOp op : logSumExps)
+    op.erase();
+  if (!logSumExps.empty()) // it may have been read before the product with the values
+    sortTopologically(block);
+  return true;
+}
+
+/// How a tensor of dimensions `has` is brought to those that `wanted` (of `shape`) reads. Nothing where that is no
+/// order or grouping of its axes.
+std::optional<Einsum> AttentionCandidate::arrangementOf(const Dimensions &has, ArrayRef<Expr> wanted,
+                                                        ArrayRef<int64_t> shape, bool &same) const {
+  Einsum spec;
+  spec.operands = {has};
+  spec.result.emplace();
+  for (const Expr &index : wanted)
+    spec.result->push_back(dimensionFor(simplify(index, domainOf(sizes)), sizes));
+  std::vector<std::string> single;
+  for (const Dimension &dimension : has)
+    llvm::copy_if(dimension.axes, std::back_inserter(single),
+                  [&](const std::string &name) { return sizes.at(name) == 1; });
+  restoreSingles(*spec.result, shape, single);
+  same = print(*spec.result) == print(has);
+  for (const Dimension &dimension : *spec.result)
+    if (!dimension.isProduct() && !dimension.index.isConstant(0))
+      return std::nullopt;
+  return spec;
+}
+
+/// Whether what depends on the query alone is an einsum over the rows, which is added to the lse; what is not stays a
+/// term.
+bool AttentionCandidate::isAddedAfterwards(const Summand &term) {
+  if (term.value || term.factors.empty() || term.application)
+    return false;
+  // A mask may have kept an index inside, and there may be rows that it leaves no key.
+  Domain domain = domainOf(sizes);
+  for (const auto &[axis, size] : term.contracted)
+    domain[axis] = {0, size - 1};
+  for (const Factor &factor : term.factors)
+    for (auto [subscript, extent] : llvm::zip(factor.subscripts, shapeOf(factor.operand)))
+      if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, domain, term.guard).outcome != Proof::Proven)
+        return false;
+  OpBuilder builder(uses.root.getDefiningOp());
+  std::vector<std::string> names = leading;
+  names.push_back("i");
+  SmallVector<int64_t> shape;
+  for (const std::string &name : names)
+    shape.push_back(sizes[name] == kRuntime ? ShapedType::kDynamic : sizes[name]);
+  Summand product = term;
+  product.scale = 1;
+  Value sum = buildEinsum(builder, product, names, RankedTensorType::get(shape, builder.getF32Type()));
+  if (sum)
+    queryOnly.push_back({sum, term.scale});
+  return static_cast<bool>(sum);
+}
+
+Value AttentionCandidate::withQueryOnly(OpBuilder &builder, Value lse) const {
+  auto type = cast<RankedTensorType>(lse.getType());
+  for (auto [sum, factor] : queryOnly) {
+    Location location = sum.getLoc();
+    auto number = builder.getF32FloatAttr(static_cast<float>(factor));
+    Value scale;
+    if (type.hasStaticShape()) {
+      scale = arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, Attribute(number)));
+    } else {
+      SmallVector<Value> runTime;
+      for (int64_t d = 0; d < type.getRank(); ++d)
+        if (type.isDynamicDim(d))
+          runTime.push_back(tensor::DimOp::create(builder, location, lse, d));
+      scale = tensor::SplatOp::create(builder, location, arith::ConstantOp::create(builder, location, number), type,
+                                      runTime);
+    }
+    Value scaled = arith::MulFOp::create(builder, location, sum, scale);
+    lse = arith::AddFOp::create(builder, location, lse, scaled);
+  }
+  return lse;
+}
+
+/// Whether what the attention reads is made from its own lse: then they cannot be one.
+bool AttentionCandidate::dependsOnLse() const {
+  llvm::DenseSet<Operation *> seen;
+  std::function<bool(Value)> reaches = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      return false;
+    auto own = dyn_cast<LogSumExpOp>(op);
+    return (own && llvm::is_contained(logSumExps, own)) || llvm::any_of(op->getOperands(), reaches);
+  };
+  auto reads = [&](const Summand &summand) {
+    return llvm::any_of(summand.factors, [&](const Factor &factor) { return reaches(factor.operand); });
+  };
+  return reads(value) || llvm::any_of(terms, reads) || llvm::any_of(valueTerms, reads);
+}
