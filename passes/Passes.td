@@ -173,7 +173,7 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let summary = "the cost model chooses tiles, blocks and a strategy for each term";
   let description = [{
     Adds an `#attn.cpu_schedule` to every `attn.attention` whose operands the CPU lowering can walk. The choice comes
-    from the description of the processor (lanes, registers, caches, FMAs a cycle) and the layer's sizes, never from a
+    from the description of the processor (lanes, registers, caches, FMAs a cycle, pipes of additions) and the layer's sizes, never from a
     measurement of the machine at hand.
 
     ```mlir

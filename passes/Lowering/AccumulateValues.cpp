@@ -8,7 +8,7 @@ using namespace skewer;
 static constexpr int64_t kUnroll = 4;
 
 void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Value low, Value high) {
-  Value row = b.mul(group, tileRows), position = b.add(firstRow, row);
+  Value row = b.mul(group, tileRows), position = positionOf(firstRow, row);
   Value weights = b.sub(b.mul(row, scoreStride), lowKey);
   int64_t outStride = widthVectors * lanes;
   // Between `allLow` and `allHigh` every row sees every key. Outside, a key that a row does not see has weight 0, but
@@ -16,11 +16,15 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
   Value allLow = low, allHigh = high;
   if (shape.visible) {
     if (shape.visible->low != INT64_MIN)
-      allLow = b.maximum(low, b.minimum(high, b.add(b.add(position, lowestVisible()), tileRows - 1)));
+      allLow = b.maximum(low, b.minimum(high, b.add(b.add(position, lowestVisible()), (tileRows - 1) * rowStep)));
     if (shape.visible->high != INT64_MAX)
       allHigh = b.maximum(allLow, b.minimum(high, b.add(b.add(position, highestVisible()), 1)));
   }
-  if (valuesFinite)
+  if (valuesFinite && strided) {
+    // Rows that stand apart see the same keys of a short stretch only: it is long, and testing it costs.
+    allLow = b.select(valuesFinite, low, allLow);
+    allHigh = b.select(valuesFinite, high, allHigh);
+  } else if (valuesFinite)
     allHigh = b.select(valuesFinite, allHigh, allLow);
   for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
     int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
@@ -68,6 +72,8 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     };
     auto run = [&](Value from, Value to, int64_t count, bool tested) {
       sums = b.loop(from, to, count, sums, [&](Value key, ValueRange carried) {
+        if (count == kUnroll && firstVector == 0)
+          fetchUpcoming(position, key, kUnroll);
         return steps(key, count, tested, SmallVector<Value>(carried));
       });
     };
@@ -108,7 +114,7 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
     Value inverse = b.divf(b.constantScalar(1), sum);
     Value factor = b.broadcast(b.select(empty, b.constantScalar(0), inverse));
     Value from = b.mul(row, widthVectors * lanes);
-    Value to = b.add(base, b.mul(b.add(firstRow, row), shape.result.query));
+    Value to = b.add(base, b.mul(positionOf(firstRow, row), shape.result.query));
     for (int64_t v = 0; v < widthVectors; ++v) {
       Value x = b.mulf(b.load(accumulatorsBuffer, b.add(from, v * lanes)), factor);
       b.storeFirst(x, output, b.add(to, v * lanes), std::min(lanes, shape.width - v * lanes));

@@ -41,9 +41,9 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
     Value lowKey = b.mul(firstVector, lanes);
     Value highKey = b.minimum(b.add(lowKey, keyBlock), b.index(shape.keys));
     auto live = [&](Value group) {
-      return liveKeys(b.add(firstRow, b.mul(group, tileRows)), tileRows, lowKey, highKey);
+      return liveKeys(positionOf(firstRow, b.mul(group, tileRows)), tileRows, lowKey, highKey);
     };
-    if (llvm::any_of(shape.offsets, [&](const OffsetTerm &term) { return readsWhole(term); }))
+    if (!strided && llvm::any_of(shape.offsets, [&](const OffsetTerm &term) { return readsWhole(term); }))
       b.loop(zero, groups, 1, [&](Value group) {
         auto [low, high] = live(group);
         b.when(b.less(low, high), [&, high = high] {
@@ -134,10 +134,15 @@ static void emitPack(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
       Value local = b.sub(item, b.index(first));
       Value copy = b.divide(local, table.panels), panel = b.remainder(local, table.panels);
       kernel.enterCopy(term.tableAxes, copy);
+      // For strided addition a step's columns stand side by side; else panel by panel.
+      PanelTarget place{target, b.mul(copy, table.copyFloats), stride};
+      if (kernel.strided)
+        place = {target, b.add(b.mul(copy, table.copyFloats), kernel.shiftedMargin), kernel.lanes};
+      place.lineStride = kernel.strided ? kernel.shiftedLine : kernel.lanes;
       packPanel(b,
                 {kernel.arguments[term.table], kernel.baseOf(term.tableBase), term.rowStride, term.depthStride,
                  term.rows, term.depth, table.factor, term.sign < 0},
-                {target, b.mul(copy, table.panels * stride), stride}, panel);
+                place, panel);
     });
     first += items;
   }
@@ -175,20 +180,14 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
   PhaseFunction phase = createPhase(b.builder, module, plan, "attend");
   kernel.openStage(kernel, phase);
   kernel.openBuffers();
-  SmallVector<Value> sizes;
+  kernel.leadingSizes.clear();
   for (const Extent &extent : kernel.leading)
-    sizes.push_back(extentIn(phase, b.builder, plan, extent));
+    kernel.leadingSizes.push_back(extentIn(phase, b.builder, plan, extent));
 
   b.loop(phase.begin, phase.end, 1, [&](Value item) {
     Value chunk = b.remainder(item, kernel.chunks);
     kernel.leadingIndex = b.divide(item, kernel.chunks);
-    Value rest = kernel.leadingIndex;
-    const auto &leading = kernel.shape.space.leading;
-    for (size_t k = leading.size(); k-- > 0;) {
-      kernel.axes[leading[k]] = k == 0 ? rest : arith::RemUIOp::create(b.builder, rest, sizes[k]).getResult();
-      if (k > 0)
-        rest = arith::DivUIOp::create(b.builder, rest, sizes[k]);
-    }
+    kernel.enterHead(kernel.leadingIndex);
     // Items of one head follow each other: its keys are packed by the first of them that this worker does.
     Value firstOfHead = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, chunk, b.index(0));
     Value firstOfRun = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, item, phase.begin);
@@ -200,6 +199,7 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
       kernel.prepareHead();
     });
     kernel.findVisible();
+    kernel.findUpcoming();
     if (kernel.packedValues.floats) {
       kernel.valueBase = b.index(0);
       kernel.valueStride = kernel.widthVectors * kernel.lanes;
@@ -209,6 +209,14 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
     }
     kernel.enterHeadOfValueTerms();
     kernel.testValues();
+    if (kernel.strided) {
+      kernel.packPhase(chunk);
+      Value count = b.divide(b.sub(b.index(kernel.shape.queries + kernel.lanes - 1), chunk), kernel.lanes);
+      return b.loop(b.index(0), count, kernel.rowBlock, [&](Value first) {
+        Value rows = b.minimum(b.index(kernel.rowBlock), b.sub(count, first));
+        kernel.rowBlockBody(kernel.positionOf(chunk, first), rows);
+      });
+    }
     Value low = b.mul(chunk, kernel.rowsPerItem);
     Value high = b.minimum(b.add(low, kernel.rowsPerItem), b.index(kernel.shape.queries));
     b.loop(low, high, kernel.rowBlock, [&](Value firstRow) {

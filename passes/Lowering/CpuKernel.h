@@ -35,7 +35,8 @@ struct PackedTable {
   int64_t copies = 1;   // one for each tuple of OffsetTerm::tableAxes
   int64_t constant = 0; // column of (query axis 0, key axis 0)
   double factor = 1;    // table entries are multiplied by this
-  Buffer queries;       // rows × depth of its own if the content's scaled queries do not serve
+  int64_t copyFloats = 0;
+  Buffer queries; // rows × depth of its own if the content's scaled queries do not serve
   bool ownQueries = false;
   Buffer logits; // rows × logitsStride in the worker's workspace
   int64_t logitsStride = 0, margin = 0;
@@ -61,6 +62,12 @@ struct PreparedBias {
   bool overMap() const { return kind == BiasKind::Difference && strides.size() > 1; }
 };
 
+/// Rows of an operand that follow each other in memory, `depth` floats each, from `base` on.
+struct UpcomingRows {
+  mlir::Value memory, base;
+  int64_t depth;
+};
+
 struct CpuKernel {
   CpuKernel(VectorBuilder &b, const AttentionShape &shape) : b(b), shape(shape) {}
 
@@ -73,6 +80,10 @@ struct CpuKernel {
   // Derived.
   int64_t lanes, depth, keyVectors, widthVectors, panelStride, lineStride, lineMargin, scoreStride, chunks;
   bool manyKeyBlocks;
+  // Strided addition: rows of a block stand `rowStep` positions apart (else 1); see StridedAdd.cpp.
+  bool strided = false;
+  int64_t rowStep = 1, phaseRows = 0, phasePanels = 0, shiftedMargin = 0, shiftedLine = 0;
+  Buffer phaseTable;
   bool lineBias;                      // rows have bias lines: see biasLines
   bool lineMask;                      // … in which masked keys are -inf
   std::vector<int64_t> contentOffset; // of each content term in the packed depth; terms with the same queries share one
@@ -92,26 +103,36 @@ struct CpuKernel {
   std::function<void(CpuKernel &, const PhaseFunction &)> openStage;
   // Operands without memory: target[at + d] = scale × their element `first` + d, for the whole row that begins there.
   std::vector<bool> computed; // by number; empty: none
-  std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)> computeRow;
+  std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)>
+      computeRow;
   Buffer computedRows; // of a panel
   bool isComputed(unsigned argument) const { return argument < computed.size() && computed[argument]; }
 
   // While emitting a phase.
   IndexEmitter::Read reads;                 // of the kernel's run-time index operands
   llvm::SmallVector<mlir::Value> arguments; // flat memory of each of operandsOf(attention)
-  mlir::Value output, lse, shared, local; // lse: null where it is not asked for
-  std::map<std::string, mlir::Value> axes; // values of the leading axes
-  mlir::Value leadingIndex;                // flat
+  mlir::Value output, lse, shared, local;   // lse: null where it is not asked for
+  std::map<std::string, mlir::Value> axes;  // values of the leading axes
+  mlir::Value leadingIndex;                 // flat
+  mlir::Value phaseTableBuffer;
+  llvm::SmallVector<mlir::Value> leadingSizes;
   mlir::Value keysBuffer, valuesBuffer, queriesBuffer, scoresBuffer, accumulatorsBuffer, maximaBuffer, sumsBuffer,
       scalesBuffer, shiftsBuffer, lineBuffer;
   std::vector<mlir::Value> tableBuffers, logitsBuffers, ownQueriesBuffers;
-  mlir::Value valueBase; // element offset of (key 0, width 0)
+  std::vector<UpcomingRows> upcoming; // of the next head, fetched while this one's values are added up
+  mlir::Value valueBase;              // element offset of (key 0, width 0)
   int64_t valueStride = 0;
   std::vector<mlir::Value> preparedBuffers, gateBuffers;
   mlir::Value lowVisible, highVisible; // keys outside are masked for all queries of this head; null without such a mask
   mlir::Value valuesFinite;            // whether a masked key's value may be multiplied by 0; null without such masks
 
   void planWorkspace();
+  void planStridedAdd();
+  void packPhase(mlir::Value phase);
+  llvm::SmallVector<mlir::Value> stridedTile(mlir::Value row, mlir::Value position, mlir::Value vector, int64_t vectors,
+                                             int64_t firstStep, int64_t steps);
+  /// The position of a row of a block.
+  mlir::Value positionOf(mlir::Value firstRow, mlir::Value row) { return b.add(firstRow, b.mul(row, rowStep)); }
   void planPrepared();
   void planLanes();
   void planRows();
@@ -124,6 +145,8 @@ struct CpuKernel {
   /// The number of the copy that belongs to the current leading axes; and back, at the start of a copy's preparation.
   mlir::Value copyOf(const std::vector<std::string> &axes);
   void enterCopy(const std::vector<std::string> &axes, mlir::Value copy);
+  /// The leading axes at a flat index.
+  void enterHead(mlir::Value index);
   mlir::Value baseOf(const subscript::Expr &); // at the current leading axes
   mlir::Value axisOf(const MapAxis &, mlir::Value position);
   mlir::Value firstColumn(unsigned term); // of an offset term's table: the column of (query axis 0, key axis 0)
@@ -178,6 +201,8 @@ struct CpuKernel {
   void findLive(mlir::Value lowKey, mlir::Value highKey);
   mlir::Value isLive(mlir::Value vector, int64_t vectors);
   void addLanes(mlir::Value line, mlir::Value position, mlir::Value lowKey, mlir::Value highKey);
+  void findUpcoming();
+  void fetchUpcoming(mlir::Value row, mlir::Value key, int64_t keysOfTurn);
   void findVisible();
   void testValues();
   void prepareGates(mlir::Value firstRow, mlir::Value rows, mlir::Value groups);

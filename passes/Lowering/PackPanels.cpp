@@ -91,7 +91,7 @@ void CpuKernel::packQueries(Value firstRow, Value rows, Value groups) {
       b.when(
           b.less(row, rows),
           [&] {
-            Value from = b.add(base, b.mul(b.add(firstRow, row), walk.query));
+            Value from = b.add(base, b.mul(positionOf(firstRow, row), walk.query));
             if (isComputed(walk.argument))
               return computeRow(walk.argument, from, target, to, scale * kLog2e);
             if (walk.depth == 1)

@@ -20,6 +20,7 @@ struct PanelTarget {
   mlir::Value memory, base;
   int64_t stride, firstStep = 0;
   bool accumulate = false; // add to what is there
+  int64_t lineStride = 0;  // of one step after the other; 0: the lanes
 };
 /// Fills one panel; lanes beyond the last column are 0.
 void packPanel(VectorBuilder &, const PanelSource &, const PanelTarget &, mlir::Value panel);

@@ -61,6 +61,7 @@ void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
   manager.addPass(createArithToLLVMConversionPass());
   manager.addPass(createConvertIndexToLLVMPass());
+  manager.addPass(createUBToLLVMConversionPass()); // lanes of squares that are no columns
   manager.addPass(createConvertFuncToLLVMPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());

@@ -1,5 +1,6 @@
 // Sizes of everything a kernel holds, and where it stands in the workspaces.
 #include "passes/Lowering/CpuKernel.h"
+#include "passes/Lowering/StridedAdd.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -17,7 +18,10 @@ void CpuKernel::planWorkspace() {
   widthVectors = llvm::divideCeil(shape.width, lanes);
   manyKeyBlocks = keyBlock < keyVectors * lanes;
   keyBlock = std::min<int64_t>(keyBlock, llvm::alignTo(keyVectors, tileVectors) * lanes);
-  chunks = llvm::divideCeil(shape.queries, rowsPerItem);
+  strided = mayAddStrided(shape) &&
+            llvm::is_contained(schedule.getStrategies(), StringAttr::get(schedule.getContext(), kStridedAdd));
+  rowStep = strided ? lanes : 1;
+  chunks = strided ? lanes : llvm::divideCeil(shape.queries, rowsPerItem);
 
   depth = 0;
   for (const ContentTerm &term : shape.content) {
@@ -86,7 +90,12 @@ void CpuKernel::planWorkspace() {
         table.factor = term.scale / content.scale;
       }
     }
-    table.buffer = reserve(sharedBytes, table.copies * table.panels * (term.depth + 1) * lanes);
+    if (strided) {
+      tables.push_back(table);
+      return planStridedAdd();
+    }
+    table.copyFloats = table.panels * (term.depth + 1) * lanes;
+    table.buffer = reserve(sharedBytes, table.copies * table.copyFloats);
     table.queries = reserve(localBytes, table.ownQueries ? rowBlock * term.depth : 0);
     int64_t span = term.keyAxis.isWhole(shape.keys) ? keyBlock : term.keyAxis.extent;
     span += term.queryAxis.isWhole(shape.queries) ? tileRows : std::max(term.queryAxis.extent, tileRows);
@@ -111,6 +120,8 @@ void CpuKernel::openBuffers() {
   scalesBuffer = open(local, scales);
   if (shape.hasLse)
     shiftsBuffer = open(local, shifts);
+  if (strided)
+    phaseTableBuffer = open(local, phaseTable);
   if (lineBias)
     lineBuffer = open(local, line);
   openValueTerms();
@@ -128,7 +139,7 @@ void CpuKernel::openBuffers() {
   }
   for (const PackedTable &table : tables) {
     tableBuffers.push_back(open(shared, table.buffer));
-    logitsBuffers.push_back(open(local, table.logits));
+    logitsBuffers.push_back(strided ? Value() : open(local, table.logits));
     ownQueriesBuffers.push_back(table.ownQueries ? open(local, table.queries) : queriesBuffer);
   }
 }

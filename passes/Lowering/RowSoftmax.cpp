@@ -23,7 +23,7 @@ void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   // A row without a visible key, or with scores of -inf alone.
   Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
   total = b.select(empty, b.constantScalar(-std::numeric_limits<float>::infinity()), total);
-  b.storeScalar(total, lse, b.add(b.mul(leadingIndex, shape.queries), b.add(firstRow, row)));
+  b.storeScalar(total, lse, b.add(b.mul(leadingIndex, shape.queries), positionOf(firstRow, row)));
 }
 
 void CpuKernel::rowSoftmax(Value row, Value lowKey, Value lowVector, Value highVector) {

@@ -11,7 +11,7 @@ std::pair<Value, Value> CpuKernel::liveKeys(Value firstRow, int64_t rows, Value 
   if (shape.visible && shape.visible->low != INT64_MIN)
     low = b.maximum(low, b.add(firstRow, lowestVisible()));
   if (shape.visible && shape.visible->high != INT64_MAX)
-    high = b.minimum(high, b.add(b.add(firstRow, highestVisible()), rows));
+    high = b.minimum(high, b.add(b.add(firstRow, highestVisible()), (rows - 1) * rowStep + 1));
   if (lowVisible) {
     low = b.maximum(low, lowVisible);
     high = b.minimum(high, highVisible);
@@ -24,10 +24,10 @@ std::pair<Value, Value> CpuKernel::liveKeys(Value firstRow, int64_t rows, Value 
 }
 
 void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vector, int64_t vectors, bool last) {
-  Value row = b.mul(group, tileRows);    // within the block
-  Value position = b.add(firstRow, row); // of the tile's first query
-  Value key = b.mul(vector, lanes);      // of the tile's first key
-  Value column = b.sub(key, lowKey);     // within the key block
+  Value row = b.mul(group, tileRows);         // within the block
+  Value position = positionOf(firstRow, row); // of the tile's first query
+  Value key = b.mul(vector, lanes);           // of the tile's first key
+  Value column = b.sub(key, lowKey);          // within the key block
 
   SmallVector<Value> sums(tileRows * vectors, b.constant(0));
   // Scores that may be large are summed up in chunks, which are held where the scores will be: one chain of products
@@ -35,13 +35,16 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
   bool large = llvm::any_of(shape.content, [](const ContentTerm &term) {
     return std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
   });
-  int64_t chunk = large ? kChunk : std::max<int64_t>(depth, 1);
+  int64_t chunk = large ? kChunk : strided ? kStridedChunk : std::max<int64_t>(depth, 1);
   Value held = b.add(b.mul(row, scoreStride), column);
   for (int64_t first = 0; first < depth; first += chunk) {
     SmallVector<Value> products(tileRows * vectors, b.constant(0));
-    products = multiply(b, tileRows, vectors, std::min(chunk, depth - first), products,
-                        {queriesBuffer, b.add(b.mul(row, depth), first), depth},
-                        {keysBuffer, b.add(b.mul(vector, panelStride), first * lanes), panelStride});
+    if (strided)
+      products = stridedTile(row, position, vector, vectors, first, std::min(chunk, depth - first));
+    else
+      products = multiply(b, tileRows, vectors, std::min(chunk, depth - first), products,
+                          {queriesBuffer, b.add(b.mul(row, depth), first), depth},
+                          {keysBuffer, b.add(b.mul(vector, panelStride), first * lanes), panelStride});
     for (int64_t r = 0; r < tileRows; ++r)
       for (int64_t v = 0; v < vectors; ++v) {
         Value at = b.add(held, r * scoreStride + v * lanes), &sum = sums[r * vectors + v];
@@ -64,7 +67,7 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
       }
   };
   for (unsigned number = 0; number < shape.offsets.size(); ++number) {
-    if (!readsWhole(shape.offsets[number]))
+    if (strided || !readsWhole(shape.offsets[number]))
       continue;
     // Row r of the group reads one element earlier than row r-1: the skew.
     const PackedTable &table = tables[number];
@@ -102,7 +105,7 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
     if (visible.high != INT64_MAX)
       either(b.less(b.add(position, highestVisible()), b.add(key, vectors * lanes - 1)));
     if (visible.low != INT64_MIN)
-      either(b.less(key, b.add(b.add(position, lowestVisible()), tileRows - 1)));
+      either(b.less(key, b.add(b.add(position, lowestVisible()), (tileRows - 1) * rowStep)));
     auto branch = scf::IfOp::create(b.builder, ValueRange(sums).getTypes(), edge, true);
     b.builder.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b.builder, sums);
@@ -113,7 +116,7 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
       for (int64_t v = 0; v < vectors; ++v) {
         // lane + key + v*lanes - (position + r) against the interval.
         auto test = [&](arith::CmpIPredicate predicate, Value bound) {
-          Value limit = b.sub(b.add(b.add(position, bound), r - v * lanes), key);
+          Value limit = b.sub(b.add(b.add(position, bound), r * rowStep - v * lanes), key);
           Value seen = arith::CmpIOp::create(b.builder, predicate, numbers, b.broadcastIndex(limit));
           Value &sum = masked[r * vectors + v];
           sum = b.select(seen, sum, nothing);

@@ -12,6 +12,9 @@ constexpr double kLog2e = 1.4426950408889634;
 /// of 1.9e-6 of the largest output on a 64x64 map with unit-normal tables; for T5's unscaled layer of 512 tokens 1.6e-6
 /// instead of 3.0e-6.
 constexpr int64_t kChunk = 16;
+/// The same where table rows are added to keys, so that one chain holds the products of both: 2.2e-6 of the largest
+/// output in one chain of 64 steps of a layer of 1024 tokens.
+constexpr int64_t kStridedChunk = 32;
 /// Entries of a table that are multiplied by this or more make large logits.
 constexpr double kLargeFactor = 2;
 /// Unit-normal queries and keys whose scores have a standard deviation above this make large scores.

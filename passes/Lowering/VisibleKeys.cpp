@@ -27,7 +27,7 @@ void CpuKernel::findVisible() {
 /// weights of 0 be told apart. The test costs a pass over the head's values, the distinction a select for each product.
 void CpuKernel::testValues() {
   valuesFinite = Value();
-  if (shape.masks.empty())
+  if (shape.masks.empty() && !(strided && shape.visible))
     return;
   Value sum = b.loop(b.index(0), b.index(shape.keys), 1, ValueRange{b.constant(0)}, [&](Value key, ValueRange carried) {
     Value at = b.add(valueBase, b.mul(key, valueStride)), sum = carried[0];

@@ -37,7 +37,21 @@ double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, Tile tile, c
   return cycles * llvm::divideCeil(rows, tile.rows) * steps;
 }
 
+// 4x4 with the rows a vector apart: 16 accumulators, 4 vectors of keys, 4 queries, and one of the table at a time.
+constexpr Tile kStridedTile{4, 4};
+constexpr int64_t kStridedRegisters = 26;
+
+/// Cycles for one step of the depth of such a tile. Where additions have pipes of their own, these are as many as those
+/// of the FMAs.
+double stridedTileCycles(Tile tile, const Target &target) {
+  double multiplies = double(tile.rows * tile.vectors) / target.fmaPerCycle;
+  double issue = target.separateAdd ? multiplies : 2 * multiplies;
+  return std::max(issue, double(2 * tile.rows + 2 * tile.vectors - 1) / kLoads);
+}
+
 Tile chooseTile(const AttentionSizes &sizes, const Target &target) {
+  if (sizes.stridedAdd)
+    return kStridedTile;
   Tile best{1, 1};
   double bestCycles = INFINITY;
   int64_t keyVectors = llvm::divideCeil(sizes.keys, target.lanes);
@@ -69,6 +83,32 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target) {
 }
 } // namespace
 
+OffsetCost skewer::compareOffsetStrategies(int64_t queries, int64_t keys, int64_t depth, int64_t width,
+                                           const Target &target) {
+  int64_t keyVectors = llvm::divideCeil(keys, target.lanes), widthVectors = llvm::divideCeil(width, target.lanes);
+  auto valueCycles = [&](Tile tile) {
+    return ::multiplyCycles(tile.rows, widthVectors, keys, tile, target) / double(tile.rows);
+  };
+  Tile tile = chooseTile({queries, keys, depth, width, 1}, target);
+  // The band has a group's rows more columns than keys, and is stored, loaded and added.
+  int64_t bandVectors = keyVectors + llvm::divideCeil(tile.rows, target.lanes);
+  double band = (::multiplyCycles(tile.rows, keyVectors, depth, tile, target) +
+                 ::multiplyCycles(tile.rows, bandVectors, depth, tile, target)) /
+                    double(tile.rows) +
+                3.0 * double(keyVectors) + valueCycles(tile);
+  if (target.registers < kStridedRegisters)
+    return {band, INFINITY};
+  double tiles = double(llvm::divideCeil(keyVectors, kStridedTile.vectors)) / double(kStridedTile.rows);
+  // From one group to the next as many panels of the table are new as a tile has rows: from L2, and half of that shows.
+  double fetched = 0.5 * 4.0 * double(kStridedTile.rows * target.lanes * depth) / target.l2Rate;
+  double stridedAdd = tiles * (stridedTileCycles(kStridedTile, target) * double(depth) + fetched);
+  // A phase's rows come in whole tiles, and have the table brought in their order: a load and a store a vector.
+  int64_t rowsOfPhase = llvm::divideCeil(queries, target.lanes);
+  double table = 2.0 * double(depth * (rowsOfPhase + keyVectors)) / double(rowsOfPhase);
+  double waste = double(llvm::alignTo(rowsOfPhase, kStridedTile.rows)) / double(rowsOfPhase);
+  return {band, waste * (stridedAdd + valueCycles(kStridedTile)) + table};
+}
+
 double skewer::multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const Blocking &blocking,
                               const Target &target) {
   return ::multiplyCycles(rows, columns, steps, Tile{blocking.tileRows, blocking.tileVectors}, target);
@@ -81,6 +121,9 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
       (::multiplyCycles(tile.rows, llvm::divideCeil(sizes.keys, target.lanes), sizes.depth, tile, target) +
        ::multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
       tile.rows;
+  if (sizes.stridedAdd)
+    compute += (stridedTileCycles(tile, target) - tileCycles(tile, target)) / tile.rows * sizes.depth *
+               llvm::divideCeil(sizes.keys, target.lanes * tile.vectors);
   int64_t keyVectors = llvm::divideCeil(sizes.keys, target.lanes);
   if (sizes.windowDepth) {
     int64_t panel = tile.vectors * target.lanes;
@@ -122,15 +165,15 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
 Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &target) {
   Tile tile = chooseTile(sizes, target);
   int64_t panel = tile.vectors * target.lanes;
-  Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, INFINITY};
+  Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, INFINITY, sizes.stridedAdd};
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
   for (int64_t groups : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
     int64_t rows = groups * tile.rows;
-    if (groups > 1 && rows - tile.rows >= sizes.queries)
+    if (groups > 1 && rows - tile.rows >= (sizes.stridedAdd ? sizes.queries / target.lanes : sizes.queries))
       break;
     for (int64_t keys = panel;; keys *= 2) {
       keys = std::min(keys, allKeys);
-      Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0};
+      Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0, sizes.stridedAdd};
       blocking.cyclesPerRow = cyclesPerRow(sizes, blocking, target);
       if (blocking.cyclesPerRow < best.cyclesPerRow)
         best = blocking;

@@ -17,6 +17,8 @@ struct AttentionSizes {
   double windowShare = 1;
   /// Steps of products of the queries with rows that each block of keys makes anew for the offsets it reaches.
   int64_t lineDepth = 0;
+  /// Rows of a tile stand a vector apart, and each product of the content costs an addition (strided addition).
+  bool stridedAdd = false;
 };
 
 struct Blocking {
@@ -24,11 +26,19 @@ struct Blocking {
   int64_t rowBlock, keyBlock;    // query rows and keys whose scores are held at once
   int64_t rowsPerItem;           // query rows of one parallel work item
   double cyclesPerRow;           // the model's estimate
+  bool stridedAdd = false;       // rows of a tile stand a vector apart
 };
 
 Blocking chooseBlocking(const AttentionSizes &, const Target &);
 /// The model's estimate for a blocking as given (`cyclesPerRow` is not read).
 double cyclesPerRow(const AttentionSizes &, const Blocking &, const Target &);
+/// Cycles for one query row: its content and one offset term of `depth` over all keys, with what each of the two ways
+/// to compute them takes besides. Infinite where a target has too few registers.
+struct OffsetCost {
+  double band, stridedAdd;
+};
+OffsetCost compareOffsetStrategies(int64_t queries, int64_t keys, int64_t depth, int64_t width, const Target &);
+
 /// Cycles to multiply `rows` by `columns` vectors over `steps`, by register tiles of the blocking's shape.
 double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const Blocking &, const Target &);
 

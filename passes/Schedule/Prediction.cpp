@@ -1,6 +1,7 @@
 // Counting what the loops of a scheduled attention do.
 #include "passes/Schedule/Prediction.h"
 #include "dialect/Subscript/Program.h"
+#include "passes/Lowering/StridedAdd.h"
 #include "passes/Schedule/RowWork.h"
 #include "passes/Schedule/ValueWork.h"
 #include "llvm/Support/MathExtras.h"
@@ -18,7 +19,13 @@ static constexpr double kLineCycles = 3;
 static constexpr double kPackCycles = 0.5;
 static constexpr int64_t kMostElements = 1 << 24;
 
-AttentionSizes skewer::sizesOf(const AttentionShape &shape) {
+std::optional<OffsetCost> skewer::offsetCostOf(const AttentionShape &shape, const Target &target) {
+  if (!mayAddStrided(shape))
+    return std::nullopt;
+  return compareOffsetStrategies(shape.queries, shape.keys, shape.content.front().depth, shape.width, target);
+}
+
+AttentionSizes skewer::sizesOf(const AttentionShape &shape, bool stridedAdd) {
   AttentionSizes sizes{shape.queries, shape.keys, 0, shape.width};
   for (const ContentTerm &term : shape.content)
     sizes.depth += term.depth;
@@ -30,11 +37,12 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape) {
     bool whole = term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys);
     line |= !whole;
     if (whole)
-      ++sizes.extraPerKey;
+      sizes.extraPerKey += !stridedAdd;
     else
       sizes.extraPerRow += term.keyAxis.extent + term.queryAxis.extent;
   }
   sizes.extraPerKey += line;
+  sizes.stridedAdd = stridedAdd;
   addRowSizes(shape, sizes);
   return sizes;
 }
@@ -128,7 +136,7 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
 }
 
 PredictedWork skewer::predictWork(const AttentionShape &shape, const Blocking &blocking, const Target &target) {
-  AttentionSizes sizes = sizesOf(shape);
+  AttentionSizes sizes = sizesOf(shape, blocking.stridedAdd);
   int64_t lanes = target.lanes, rows = blocking.tileRows, panel = blocking.tileVectors * lanes;
   int64_t groups = llvm::divideCeil(shape.queries, rows), allColumns = llvm::alignTo(shape.keys, lanes);
   double columns = 0, keys = 0; // of all row groups: score columns that tiles compute, keys whose values are added
@@ -147,6 +155,8 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const Blocking &b
 
   double keyBlocks = std::max(1.0, share * llvm::divideCeil(shape.keys, std::max<int64_t>(1, blocking.keyBlock)));
   for (const OffsetTerm &term : shape.offsets) {
+    if (blocking.stridedAdd)
+      continue;
     double window; // columns of the table's product for one row group, all its key blocks together
     if (term.keyAxis.isWhole(shape.keys)) {
       window = keys / groups + keyBlocks * (rows - 1 + lanes / 2.0);

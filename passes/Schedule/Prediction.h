@@ -6,7 +6,10 @@
 namespace skewer {
 
 /// The sizes of an attention that the cost model asks for.
-AttentionSizes sizesOf(const AttentionShape &);
+AttentionSizes sizesOf(const AttentionShape &, bool stridedAdd = false);
+
+/// What the two ways to compute an offset term cost; nothing where only one is possible.
+std::optional<OffsetCost> offsetCostOf(const AttentionShape &, const Target &);
 
 /// Tiles of a score: `tileRows` queries by `tileKeys` keys.
 struct TileCounts {

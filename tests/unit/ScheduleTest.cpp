@@ -1,5 +1,6 @@
 // The cost model: different processors get different schedules, and every schedule can be run.
 #include "passes/Schedule/CostModel.h"
+#include <cmath>
 #include <gtest/gtest.h>
 #include <tuple>
 
@@ -77,6 +78,25 @@ TEST(Schedule, MultiplyingCountsWholeTiles) {
   EXPECT_DOUBLE_EQ(multiplyCycles(7, 2, 1, b, target), 2 * one) << "a row more is a tile more";
   EXPECT_LT(multiplyCycles(6, 3, 1, b, target), 2 * one) << "a narrower tile is cheaper";
   EXPECT_GT(multiplyCycles(6, 3, 1, b, target), one);
+}
+
+TEST(Schedule, TableRowsAreAddedToKeysWhereAdditionsHavePipes) {
+  auto cost = [](const char *target, int64_t count, int64_t depth = 64) {
+    return compareOffsetStrategies(count, count, depth, depth, *findTarget(target));
+  };
+  for (const char *name : {"zen4", "zen5"})
+    for (int64_t count : {1024, 2048, 8192})
+      EXPECT_LT(1.1 * cost(name, count).stridedAdd, cost(name, count).band) << name << " " << count;
+  for (const char *name : {"cascadelake", "sapphirerapids", "x86-64-v4"})
+    EXPECT_GT(cost(name, 1024).stridedAdd, 1.05 * cost(name, 1024).band) << name;
+  EXPECT_TRUE(std::isinf(cost("x86-64-v3", 1024).stridedAdd));   // 16 registers do not hold the tile
+  EXPECT_GT(cost("zen4", 20).stridedAdd, cost("zen4", 20).band); // two rows a phase
+  AttentionSizes sizes{1024, 1024, 64, 64};
+  sizes.stridedAdd = true;
+  Blocking blocking = chooseBlocking(sizes, *findTarget("zen4"));
+  EXPECT_TRUE(blocking.stridedAdd);
+  EXPECT_LE(blocking.rowBlock, 64); // a phase has no more rows
+  EXPECT_EQ(blocking.rowBlock % blocking.tileRows, 0);
 }
 
 TEST(Schedule, TargetsAreFoundByName) {

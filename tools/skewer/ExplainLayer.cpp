@@ -2,7 +2,9 @@
 #include "tools/skewer/ExplainLayer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fusion/TermClass.h"
+#include "passes/Lowering/StridedAdd.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -97,6 +99,21 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
     layer.tiles = countTiles(*shape, layer.tileRows, layer.tileKeys);
   Blocking blocking{schedule.getTileRows(), schedule.getTileVectors(), schedule.getRowBlock(),
                     schedule.getKeyBlock(), schedule.getRowsPerItem(), 0};
+  blocking.stridedAdd = llvm::any_of(schedule.getStrategies(), [](StringAttr s) { return s == kStridedAdd; });
+  if (auto cost = offsetCostOf(*shape, target)) {
+    if (blocking.stridedAdd)
+      layer.offsetReason =
+          fmt::format("table rows are added to keys: {:.0f} cycles a query, {:.0f} as a band; additions "
+                      "have pipes of their own",
+                      cost->stridedAdd, cost->band);
+    else if (std::isinf(cost->stridedAdd))
+      layer.offsetReason =
+          fmt::format("as a band; {} registers are too few to add table rows to keys", target.registers);
+    else
+      layer.offsetReason = fmt::format(
+          "as a band: {:.0f} cycles a query, {:.0f} with table rows added to keys; {}", cost->band, cost->stridedAdd,
+          target.separateAdd ? "the layer is short" : "additions take the pipes of products");
+  }
   layer.work = predictWork(*shape, blocking, target);
   layer.isPredicted = true;
   return layer;

@@ -179,6 +179,8 @@ void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std:
     row(term.text, term.className, term.strategy, term.flops,
         term.line ? placeText(k < layer.files.size() ? layer.files[k] : "", term.line, spec) : "");
     page.line(6, term.description);
+    if (!layer.offsetReason.empty() && (term.strategy == "band" || term.strategy == "strided_add"))
+      page.line(6, layer.offsetReason);
     if (k < layer.composed.size())
       printComposed(layer.composed[k], spec, page);
   }
