@@ -82,20 +82,14 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
       shapes.back().push_back(own.size);
       places.dimensions.back().push_back(text.data() ? text.slice(dimension.begin, dimension.end)
                                                      : node.operands[d + 1]->text);
+      Expr written = dimension.index;
       if (!dimension.isProduct())
         dimension.index = subscript::simplify(dimension.index, domain);
       // "(h // 1)" is the axis h, and yet no name of the dimension: it may be read in part.
       auto axis = dimension.isProduct() || !dimension.index.isSymbol() ? all.end() : all.find(dimension.index.name());
       if (axis != all.end() && axis->second != kRuntime && !own.isRuntime() && axis->second != own.size) {
-        if (axis->second > own.size) {
-          error(places.dimensions.back().back(), "table '" + places.operandNames.back() + "' is read outside its rows");
-          diagnostics.note("this is the axis '" + axis->first + "', which runs from 0 to " +
-                           std::to_string(axis->second - 1) + ", but '" + places.operandNames.back() + "' has rows 0.." +
-                           std::to_string(own.size - 1) + "; at " + axis->first + " = " + std::to_string(own.size) +
-                           " it reads row " + std::to_string(own.size));
-          return {};
-        }
-        dimension.index = min(dimension.index, Expr(own.size - 1));
+        // More than the dimension has is an error, unless a mask hides it: what checks that reads it as it was written.
+        dimension.index = axis->second > own.size ? written : min(dimension.index, Expr(own.size - 1));
       }
       if (!own.isRuntime())
         continue;

@@ -17,6 +17,11 @@ std::string characterAt(std::string_view text, size_t at) {
   return "'" + std::string(text.substr(at, end - at)) + "'";
 }
 
+/// Whether a word could be axes of one letter each: "bhij".
+bool isWordOfLetters(const std::string &word) {
+  return std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
 class EinsumParser {
 public:
   EinsumParser(std::string_view text, ParseError *error) : text(text), error(error) {
@@ -170,7 +175,7 @@ private:
         continue;
       const Dimension &d = (*list)[0];
       if (list->size() != 1 || !d.isAxis() || d.end - d.begin != d.axes[0].size() ||
-          !std::all_of(d.axes[0].begin(), d.axes[0].end(), [](char c) { return c >= 'a' && c <= 'z'; }))
+          !isWordOfLetters(d.axes[0]))
         return;
       several |= d.axes[0].size() > 1;
     }
@@ -265,7 +270,31 @@ std::string print(const Dimensions &dimensions) {
   return text;
 }
 
+/// Whether the text would be read as axes of one letter each, where it means words: "iy".
+static bool wouldSplit(const Einsum &spec) {
+  bool several = false;
+  auto isWord = [&](const Dimensions &list) {
+    if (list.empty())
+      return true;
+    bool isSymbol = !list[0].isProduct() && list[0].index.isSymbol();
+    const std::string &name = list[0].isAxis() ? list[0].axes[0] : isSymbol ? list[0].index.name() : std::string();
+    several |= name.size() > 1;
+    return list.size() == 1 && !name.empty() && isWordOfLetters(name);
+  };
+  return std::all_of(spec.operands.begin(), spec.operands.end(), isWord) && (!spec.result || isWord(*spec.result)) &&
+         several;
+}
+
 std::string print(const Einsum &spec) {
+  if (wouldSplit(spec)) {
+    // "(iy)" is one axis, however the rest is written.
+    std::string text;
+    for (size_t k = 0; k < spec.operands.size(); ++k)
+      text += (k ? ", " : "") + (spec.operands[k].empty() ? "" : "(" + print(spec.operands[k]) + ")");
+    if (spec.result)
+      text += (text.empty() ? "->" : " ->") + (spec.result->empty() ? std::string() : " (" + print(*spec.result) + ")");
+    return text;
+  }
   std::string text;
   for (size_t k = 0; k < spec.operands.size(); ++k)
     text += (k ? ", " : "") + print(spec.operands[k]);

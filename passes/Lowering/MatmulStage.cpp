@@ -193,7 +193,8 @@ bool Kernel::emitMatmul(const Stage &stage, attn::EinsumOp op) {
   for (const auto &[axis, size] : *extents)
     if (size.name.empty())
       domain[axis] = {0, size.fixed - 1};
-  bool finishes = stage.product && fits(kLanes) && matmul.columns % kLanes == 0 &&
+  // A tile's columns are vectors of the product; what finishes them takes `kLanes` at a time.
+  bool finishes = stage.product && product.lanes % kLanes == 0 && fits(kLanes) && matmul.columns % kLanes == 0 &&
                   vectorises(stage.result.getDefiningOp(), subscripts, lastColumn);
   int64_t partial = matmul.columns % product.lanes;
 

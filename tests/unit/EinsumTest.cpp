@@ -38,6 +38,18 @@ TEST(Einsum, CompactWordsAreLetters) {
   EXPECT_EQ(print(read("dim0 -> dim0")), "dim0 -> dim0");
 }
 
+TEST(Einsum, AWordThatIsOneAxisStaysOne) {
+  // As a term of a map's rows alone: written "iy" it would be read as i and y.
+  for (const char *text : {"(iy)", "(iy), (jx)", "(iy) -> (iy)", "i, (jx) ->"}) {
+    auto spec = parseEinsum(text);
+    ASSERT_TRUE(spec) << text;
+    auto again = parseEinsum(print(*spec));
+    ASSERT_TRUE(again) << print(*spec);
+    EXPECT_EQ(again->axes(), spec->axes()) << print(*spec);
+  }
+  EXPECT_EQ(print(*parseEinsum("(iy) d -> (iy)")), "iy d -> iy") << "nothing here is a compact word";
+}
+
 TEST(Einsum, Axes) {
   Einsum spec = read("b h (iy ix) d, (jy - iy + 13) d -> b h (iy ix) (jy jx)");
   EXPECT_EQ(spec.axes(), (Names{"b", "h", "iy", "ix", "d", "jy", "jx"}));

@@ -149,6 +149,8 @@ void printTiles(const LayerFacts &layer, const AttentionFacts &facts, Page &page
               : tiles.skipped             ? fmt::format(" ({} of them not computed)", tiles.skipped)
                                           : " (computed all the same)";
     text += fmt::format(", {} edge, {} full", tiles.edge, tiles.full);
+  } else if (layer.tileRows) {
+    text += ": which tiles are dead is found out at run time";
   }
   page.line(4, text);
 }
