@@ -160,11 +160,19 @@ void CpuKernel::biasLines(Value firstRow, Value rows, Value lowKey, Value highKe
   b.loop(b.index(0), rows, 1, [&](Value row) { lines.row(row); });
 }
 
+/// Whether the table has a row for each pair of query and key, also for those that a mask hides: where it lacks one no
+/// logit is computed, and what stands in its place says nothing.
+static bool hasEveryRow(const OffsetTerm &term) {
+  int64_t below = (term.sign > 0 ? term.queryAxis : term.keyAxis).extent - 1;
+  int64_t above = (term.sign > 0 ? term.keyAxis : term.queryAxis).extent - 1;
+  return term.shift.isConstant(0) && term.constant >= below && term.constant + above < term.rows;
+}
+
 /// Less their maximum, so that what is near the row's largest score is near 0 and is added up without rounding much.
 /// Each query's weights stay what they are. For its effect see kChunk in Summation.h.
 void LineBuilder::centre(Value row) {
   for (auto [number, term] : llvm::enumerate(kernel.shape.offsets)) {
-    if (kernel.readsWhole(term))
+    if (kernel.readsWhole(term) || !hasEveryRow(term))
       continue;
     Value logits = kernel.logitsBuffers[number], origin = logitsOrigin(number, row, b.add(firstRow, row));
     float none = -std::numeric_limits<float>::infinity();
