@@ -76,7 +76,7 @@ class TableTest(unittest.TestCase):
             spec = os.path.join(folder, "layer.attn")
             done = call(os.path.join(ROOT, "tests/bench/run"), spec, env={**os.environ, "SKEWER": driver})
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stdout, r"layer +2\.5e-07 +1\.250 +80\.0 +66 % +2\.0 KB +-")
+            self.assertRegex(done.stdout, r"layer +2\.5e-07 +1\.250 +80\.0 +66 % +- +2\.0 KB +-")
             with open(driver, "w", encoding="utf-8") as stream:
                 stream.write(f"#!{BASH}\necho '{report}'\nexit 3\n")
             done = call(os.path.join(ROOT, "tests/bench/run"), spec, env={**os.environ, "SKEWER": driver})
