@@ -13,9 +13,7 @@ void skewer::addFusionPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAttnTabulateOffsets());
 }
 
-void skewer::addPlainPipeline(OpPassManager &manager) {
-  manager.addNestedPass<func::FuncOp>(createAttnKeepContent());
-}
+void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<func::FuncOp>(createAttnKeepContent()); }
 
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();

@@ -56,8 +56,7 @@ public:
 
 private:
   Function *declare(const Twine &suffix, Type *result, ArrayRef<Type *> parameters, GlobalValue::LinkageTypes linkage) {
-    Function *function =
-        Function::Create(FunctionType::get(result, parameters, false), linkage, name + suffix, module);
+    Function *function = Function::Create(FunctionType::get(result, parameters, false), linkage, name + suffix, module);
     makeBaseline(*function);
     return function;
   }
@@ -137,7 +136,8 @@ Expected<std::unique_ptr<llvm::Module>> dispatcherModule(StringRef name, ArrayRe
   std::string why;
   raw_string_ostream stream(why);
   if (verifyModule(*module, &stream))
-    return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(name) + "': the dispatcher is malformed: " + why);
+    return createStringError(inconvertibleErrorCode(),
+                             "kernel '" + Twine(name) + "': the dispatcher is malformed: " + why);
   return module;
 }
 

@@ -1,5 +1,5 @@
-// One kernel for several processors: the entries of docs/abi.md that choose, at run time, among those of objects that were
-// made for one processor each.
+// One kernel for several processors: the entries of docs/abi.md that choose, at run time, among those of objects that
+// were made for one processor each.
 #pragma once
 #include "passes/Lowering/KernelPlan.h"
 #include "passes/Schedule/Target.h"
@@ -28,9 +28,9 @@ std::string symbolSuffix(llvm::StringRef target);
 /// The order in which processors are asked for: wider vectors first, then as given.
 std::vector<Target> inOrderOfChoice(std::vector<Target>);
 
-/// NAME, NAME_raw, NAME_phases, NAME_items, NAME_workspace_bytes and NAME_info, which call those of the first variant whose
-/// processor this one can stand for; of the last one where there is none, which then says SKEWER_UNSUPPORTED_CPU. Runs
-/// on every x86-64 processor.
+/// NAME, NAME_raw, NAME_phases, NAME_items, NAME_workspace_bytes and NAME_info, which call those of the first variant
+/// whose processor this one can stand for; of the last one where there is none, which then says SKEWER_UNSUPPORTED_CPU.
+/// Runs on every x86-64 processor.
 llvm::Expected<std::unique_ptr<llvm::Module>> dispatcherModule(llvm::StringRef name,
                                                                llvm::ArrayRef<TargetVariant> variants,
                                                                llvm::StringRef info, llvm::LLVMContext &);

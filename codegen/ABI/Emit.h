@@ -50,8 +50,8 @@ public:
   static llvm::Expected<std::unique_ptr<JitKernel>>
   create(std::unique_ptr<llvm::Module>, std::unique_ptr<llvm::LLVMContext>, const KernelPlan &, const Target &);
   ~JitKernel();
-  /// `inputs`, `outputs` and `sizes` in the plan's order; of an origin the pointer is to its number. Returns the C entry's status (0:
-  /// done).
+  /// `inputs`, `outputs` and `sizes` in the plan's order; of an origin the pointer is to its number. Returns the C
+  /// entry's status (0: done).
   int run(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
           const Exec &) const;
   uint64_t workspaceBytes(llvm::ArrayRef<int64_t> sizes, int32_t workers) const;

@@ -40,8 +40,8 @@ public:
       : module(module), context(module.getContext()), plan(plan), layout(layoutOf(plan)), phases(phases), b(context),
         i32(b.getInt32Ty()), i64(b.getInt64Ty()), pointer(b.getPtrTy()),
         exec(StructType::get(context, {i32, i32, pointer, i64, i32, i32, pointer, pointer})),
-        frame(StructType::get(context, {pointer, pointer, i64, i64, i64, i32, i32,
-                                        ArrayType::get(i32, std::size(kOrigins))})) {}
+        frame(StructType::get(context,
+                              {pointer, pointer, i64, i64, i64, i32, i32, ArrayType::get(i32, std::size(kOrigins))})) {}
 
   void build(StringRef info, const Target &target) {
     cpu = addCpuCheck(module, plan.name, target);

@@ -98,7 +98,7 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
     if (!input.origin)
       out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << rangeInWords(input)
-        << " */\n";
+          << " */\n";
   for (auto [output, field] : zip_equal(plan.outputs, layout.outputs))
     out << "  " << elementInC(output.type) << " *" << field << "; /* " << textOf(output)
         << ", written; shares no memory with another tensor */\n";
@@ -128,7 +128,8 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
 void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout,
                   ArrayRef<TargetVariant> variants) {
   const std::string &name = plan.name;
-  out << "/* Computes args->" << join(layout.outputs, " and args->") << ". exec says where its scratch memory is and, with parallel_for, on which threads it "
+  out << "/* Computes args->" << join(layout.outputs, " and args->")
+      << ". exec says where its scratch memory is and, with parallel_for, on which threads it "
          "runs;\n"
       << "   the result has the same bits for any number of workers. */\n"
       << "skewer_status " << name << "(const " << name << "_args *args, const skewer_exec *exec);\n\n"
@@ -211,7 +212,8 @@ static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayR
   out << "\n";
   writeEntries(out, plan, layout, variants);
   if (!variants.empty())
-    out << "\n/* The same for one processor each; those above call the first of these that this processor can run. */\n";
+    out << "\n/* The same for one processor each; those above call the first of these that this processor can run. "
+           "*/\n";
   for (const TargetVariant &variant : variants)
     out << "/* " << variant.target.name << ", in " << variant.object << " */\n"
         << "skewer_status " << variant.symbol << "(const " << plan.name << "_args *args, const skewer_exec *exec);\n"

@@ -79,15 +79,14 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Mod
 int JitKernel::run(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, ArrayRef<int64_t> sizes,
                    const Exec &exec) const {
   std::vector<uint64_t> words = implementation->arguments();
-  if (inputs.size() != implementation->layout.inputs.size() ||
-      outputs.size() != implementation->layout.outputs.size())
+  if (inputs.size() != implementation->layout.inputs.size() || outputs.size() != implementation->layout.outputs.size())
     return int(Status::NullTensor);
   if (!implementation->setSizes(words, sizes))
     return int(Status::BadSize);
   for (size_t k = 0; k < inputs.size(); ++k)
-    words[implementation->layout.inputWord(k)] =
-        implementation->isOrigin[k] ? uint64_t(int64_t(*static_cast<const int32_t *>(inputs[k])))
-                                    : reinterpret_cast<uintptr_t>(inputs[k]);
+    words[implementation->layout.inputWord(k)] = implementation->isOrigin[k]
+                                                     ? uint64_t(int64_t(*static_cast<const int32_t *>(inputs[k])))
+                                                     : reinterpret_cast<uintptr_t>(inputs[k]);
   for (size_t k = 0; k < outputs.size(); ++k)
     words[implementation->layout.outputWord(k)] = reinterpret_cast<uintptr_t>(outputs[k]);
   return implementation->entry(words.data(), &exec);

@@ -220,9 +220,9 @@ Error validate(const KernelPlan &plan) {
       return problem(plan, "tensor '" + input.name + "' has the range " + textOf(*input.range) +
                                ", which is none of 32-bit integers, or is no tensor of i32");
   for (const TensorArgument &input : plan.inputs)
-    if (input.origin && (*input.origin >= std::size(kOrigins) || input.type != ElementType::I32 || !input.range ||
-                         input.range->low != 0 || input.shape.size() != 1 || !input.shape[0].name.empty() ||
-                         input.shape[0].fixed != 1))
+    if (input.origin &&
+        (*input.origin >= std::size(kOrigins) || input.type != ElementType::I32 || !input.range ||
+         input.range->low != 0 || input.shape.size() != 1 || !input.shape[0].name.empty() || input.shape[0].fixed != 1))
       return problem(plan, "the origin '" + input.name + "' must be i32[1] with a range from 0");
   if (rangedInputs(plan).size() > kMaximumBadIndices)
     return problem(plan, "more than " + Twine(kMaximumBadIndices) + " index operands declare a range");

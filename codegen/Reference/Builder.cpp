@@ -263,8 +263,8 @@ Node *NodeBuilder::rows(Operation *op) {
     return own(std::make_unique<SoftmaxNode>(std::move(reading), input, dimension, titleOf(op), failure));
   std::vector<int64_t> shape = input->shape;
   shape.erase(shape.begin() + static_cast<int64_t>(dimension));
-  return own(std::make_unique<LogSumExpNode>(std::move(shape), std::move(reading), input, dimension, titleOf(op),
-                                             failure));
+  return own(
+      std::make_unique<LogSumExpNode>(std::move(shape), std::move(reading), input, dimension, titleOf(op), failure));
 }
 
 Node *NodeBuilder::position(attn::PositionOp op) {

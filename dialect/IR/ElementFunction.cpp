@@ -48,7 +48,8 @@ std::string explainMissingFunction(MLIRContext *context, StringRef name) {
 }
 
 bool Application::takes(size_t operand) const {
-  return llvm::any_of(arguments, [&](const Argument &argument) { return argument.operand == static_cast<int>(operand); });
+  return llvm::any_of(arguments,
+                      [&](const Argument &argument) { return argument.operand == static_cast<int>(operand); });
 }
 
 std::string printArgument(const Application::Argument &argument) {

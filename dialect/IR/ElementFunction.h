@@ -1,6 +1,7 @@
 // Functions of single numbers that plugins bring: what `attn.apply` and a term's `apply` name.
 //
-// One definition gives the verifier its signature, the float64 reference its meaning (`evaluate`), every kernel its code
+// One definition gives the verifier its signature, the float64 reference its meaning (`evaluate`), every kernel its
+// code
 // (`emit`) and explain and bench their figures. A plugin adds its functions to the dialect through a DialectExtension:
 //
 //   registry->addExtension(+[](mlir::MLIRContext *, skewer::attn::AttnDialect *dialect) {
@@ -26,8 +27,8 @@ public:
   virtual llvm::ArrayRef<llvm::StringLiteral> arguments() const = 0;
   /// What it means, in double precision: the judge of what `emit` makes. As many numbers as arguments.
   virtual double evaluate(llvm::ArrayRef<double> arguments) const = 0;
-  /// Operations (of arith, math and vector) that compute it. All arguments, and the result, are f32 or vectors of f32 of
-  /// one type. A NaN in an argument must come through.
+  /// Operations (of arith, math and vector) that compute it. All arguments, and the result, are f32 or vectors of f32
+  /// of one type. A NaN in an argument must come through.
   virtual mlir::Value emit(mlir::OpBuilder &, mlir::Location, mlir::ValueRange arguments) const = 0;
   /// Floating-point operations of one evaluation, for `bench`, `explain` and the cost model.
   virtual double flops() const { return 1; }

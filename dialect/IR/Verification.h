@@ -36,8 +36,8 @@ llvm::LogicalResult verifyIndexReads(mlir::Operation *, const llvm::Twine &role,
 /// "'seg' and 'doc'": the operands without a range that the expression reads; empty if there is none.
 std::string unboundedReads(const subscript::Expr &, const IndexOperands &);
 
-/// term_c6: a term's function is known, its arguments are operands without contracted axes or positions. `axes` are those
-/// of the score.
+/// term_c6: a term's function is known, its arguments are operands without contracted axes or positions. `axes` are
+/// those of the score.
 llvm::LogicalResult verifyApplication(TermOp, const subscript::Einsum &, const std::set<std::string> &axes,
                                       const subscript::AxisSizes &, const std::optional<subscript::Expr> &where);
 

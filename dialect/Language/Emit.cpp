@@ -247,8 +247,8 @@ void Emitter::emitKernel(const Kernel &kernel) {
   SmallVector<Type> resultTypes;
   for (auto [result, dimensions] : llvm::zip(kernel.results, results))
     resultTypes.push_back(typeOf(dimensions, elementType(builder, result.type.element)));
-  auto function = func::FuncOp::create(builder, location(kernel.name), kernel.name,
-                                       builder.getFunctionType(inputs, resultTypes));
+  auto function =
+      func::FuncOp::create(builder, location(kernel.name), kernel.name, builder.getFunctionType(inputs, resultTypes));
   function->setAttr("attn.kernel", builder.getUnitAttr());
   SmallVector<StringRef> sizes; // those that this kernel's operands have, in order of declaration
   for (const std::string &size : runtimeSizes)

@@ -19,8 +19,8 @@ Value Emitter::emitApplied(const Node &node, const attn::ElementFunction &functi
     if (!value.good())
       return {};
     if (!isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
-      return error(operand->text, "'" + node.name.str() + "' takes numbers, positions and tensors, found " +
-                                      describe(value));
+      return error(operand->text,
+                   "'" + node.name.str() + "' takes numbers, positions and tensors, found " + describe(value));
     value = widen(*operand, toTensor(*operand, value));
     if (!value.good())
       return {};

@@ -129,7 +129,8 @@ Value Emitter::localised(const Node &node, const Value &value) {
 }
 
 /// The function with symbols in the place of origins, whose ranges are added to the domain; `back` undoes it.
-RealPtr Emitter::withoutOrigins(const RealPtr &function, subscript::Domain &domain, subscript::Substitution &back) const {
+RealPtr Emitter::withoutOrigins(const RealPtr &function, subscript::Domain &domain,
+                                subscript::Substitution &back) const {
   if (function->kind == RealKind::Index) {
     std::function<Expr(const Expr &)> replace = [&](const Expr &e) {
       for (const auto &[axis, part] : scope->parts)

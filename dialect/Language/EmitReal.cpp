@@ -170,10 +170,9 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
 Value Emitter::realTensor(const Node &node, const Value &value) {
   subscript::Domain ofOrigins;
   subscript::Substitution back;
-  auto forms =
-      isArithmetic(*value.function) || readOperand(*withoutOrigins(value.function, ofOrigins, back))
-          ? std::nullopt
-          : smallForms(node, value, false);
+  auto forms = isArithmetic(*value.function) || readOperand(*withoutOrigins(value.function, ofOrigins, back))
+                   ? std::nullopt
+                   : smallForms(node, value, false);
   if (!forms)
     return diagnostics.hasErrors() ? Value() : emitReal(node, *value.function, value);
   std::vector<float> numbers;

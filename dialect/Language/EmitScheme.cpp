@@ -14,8 +14,8 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
     std::string path;
     for (; open != openSchemes.end(); ++open)
       path += (*open)->name.str() + " -> ";
-    return error(call.text, "scheme '" + scheme.name.str() + "' calls itself, which would never end: " + path +
-                                scheme.name.str());
+    return error(call.text,
+                 "scheme '" + scheme.name.str() + "' calls itself, which would never end: " + path + scheme.name.str());
   }
   std::string usage = scheme.name.str() + "(";
   for (const SchemeOperand &operand : scheme.operands)

@@ -68,8 +68,8 @@ bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &t
   return true;
 }
 
-/// Whether the condition, over these names of the dimensions, is known to be 0 everywhere. False where it depends on what
-/// is known at run time only.
+/// Whether the condition, over these names of the dimensions, is known to be 0 everywhere. False where it depends on
+/// what is known at run time only.
 bool Emitter::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
   subscript::Domain domain;
   for (const Naming &naming : names)
@@ -86,8 +86,7 @@ bool Emitter::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
 }
 
 /// The argument of a softmax or a logsumexp: a tensor, names of its dimensions, and what `where` leaves of its rows.
-bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::vector<Naming> &names,
-                     StringAttr &mask) {
+bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::vector<Naming> &names, StringAttr &mask) {
   if (!checkArguments(node, 1, 1, {"where"}, (function + "(x), " + function + "(x where j <= i)").str()))
     return false;
   const Node *argument = node.operands[0].get();
@@ -148,8 +147,8 @@ Value Emitter::emitLogSumExp(const Node &node) {
   if (!rowsOf(node, "logsumexp", value, names, mask))
     return {};
   if (value.dimensions.size() < 2)
-    return error(node.operands[0]->text, "'logsumexp' takes a tensor of at least 2 dimensions, found " +
-                                             describe(value));
+    return error(node.operands[0]->text,
+                 "'logsumexp' takes a tensor of at least 2 dimensions, found " + describe(value));
   Dimensions rows(value.dimensions.begin(), value.dimensions.end() - 1);
   auto op = attn::LogSumExpOp::create(builder, location(node), typeOf(rows, builder.getF32Type()),
                                       builder.getStringAttr(print(names)), builder.getStringAttr(print(names.back())),
@@ -195,7 +194,8 @@ Value Emitter::emitWhere(const Node &node) {
       if (auto before = subscript::parse(std::string_view(*einsum.getGuard())))
         guard = logicalAnd(*before, guard);
     if (neverHolds(guard, own))
-      diagnostics.warning(node.operands[1]->text, "the condition holds nowhere: what stands before 'where' is always 0");
+      diagnostics.warning(node.operands[1]->text,
+                          "the condition holds nowhere: what stands before 'where' is always 0");
     // A copy: the value without the condition may be used elsewhere.
     auto copy = cast<attn::EinsumOp>(builder.clone(*einsum));
     copy.setGuard(subscript::print(guard));

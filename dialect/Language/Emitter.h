@@ -25,8 +25,8 @@ struct Scope {
   std::set<std::string> used;
   std::vector<Axis> axes;
   std::map<std::string, Part> parts; // by axis
-  std::set<std::string> hidden; // params and sizes behind an axis of the same name
-  bool isBuiltin = false;       // a built-in scheme, which sees nothing of the file
+  std::set<std::string> hidden;      // params and sizes behind an axis of the same name
+  bool isBuiltin = false;            // a built-in scheme, which sees nothing of the file
   const Axis *axis(const std::string &name) const;
 };
 
@@ -191,7 +191,7 @@ private:
   std::deque<NodePtr> parsedCalls;
   std::map<std::string, Value> indexOperands;        // of the kernel, by name
   std::map<std::string, llvm::StringRef> readPlaces; // of their reads: where one is not certain to stay inside
-  std::vector<const Scheme *> openSchemes; // whose bodies are being evaluated, the outermost first
+  std::vector<const Scheme *> openSchemes;           // whose bodies are being evaluated, the outermost first
   unsigned schemeDepth = 0, evaluationDepth = 0;
 };
 

@@ -342,12 +342,17 @@ std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position) 
 Value Emitter::evaluateCall(const Node &node) {
   using Member = Value (Emitter::*)(const Node &);
   static const std::map<StringRef, Member> forms = {
-      {"einsum", &Emitter::emitEinsum},       {"softmax", &Emitter::emitSoftmax},
+      {"einsum", &Emitter::emitEinsum},
+      {"softmax", &Emitter::emitSoftmax},
       {"logsumexp", &Emitter::emitLogSumExp},
-      {"skew", &Emitter::emitSkew},           {"pad", &Emitter::emitPad},
-      {"tabulate", &Emitter::emitTabulate},   {"concat", &Emitter::emitConcat},
-      {"reshape", &Emitter::emitReshape},     {"gather", &Emitter::emitGather},
-      {"rearrange", &Emitter::emitRearrange}, {"broadcast", &Emitter::emitRearrange},
+      {"skew", &Emitter::emitSkew},
+      {"pad", &Emitter::emitPad},
+      {"tabulate", &Emitter::emitTabulate},
+      {"concat", &Emitter::emitConcat},
+      {"reshape", &Emitter::emitReshape},
+      {"gather", &Emitter::emitGather},
+      {"rearrange", &Emitter::emitRearrange},
+      {"broadcast", &Emitter::emitRearrange},
   };
   // A scheme that the user has defined comes before anything that is built in.
   auto scheme = schemes.find(node.name.str());

@@ -197,8 +197,8 @@ bool Parser::kernel(Program &program) {
     if (!take(","))
       break;
   }
-  if (!expect(")", "the kernel's operands") || !expect("->", "the kernel's operands") ||
-      !kernelResults(kernel) || !expect("{", "the kernel's type"))
+  if (!expect(")", "the kernel's operands") || !expect("->", "the kernel's operands") || !kernelResults(kernel) ||
+      !expect("{", "the kernel's type"))
     return false;
   block(kernel.body, kernel.end);
   program.kernels.push_back(std::move(kernel));

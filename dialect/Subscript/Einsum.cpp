@@ -174,8 +174,7 @@ private:
       if (list->empty())
         continue;
       const Dimension &d = (*list)[0];
-      if (list->size() != 1 || !d.isAxis() || d.end - d.begin != d.axes[0].size() ||
-          !isWordOfLetters(d.axes[0]))
+      if (list->size() != 1 || !d.isAxis() || d.end - d.begin != d.axes[0].size() || !isWordOfLetters(d.axes[0]))
         return;
       several |= d.axes[0].size() > 1;
     }

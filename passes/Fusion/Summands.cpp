@@ -261,8 +261,8 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
   ResolvedEinsum resolved = resolve(op);
   if (!resolved.spec.result || resolved.spec.result->size() != at.size())
     return std::nullopt;
-  // A guard of what is summed over belongs to the sum: terms have guards of positions. (Of the products with the weights
-  // the key is summed over, which is one.)
+  // A guard of what is summed over belongs to the sum: terms have guards of positions. (Of the products with the
+  // weights the key is summed over, which is one.)
   if (resolved.guard && !options.uneven)
     for (const std::string &symbol : symbolsOf(*resolved.guard))
       if (llvm::is_contained(resolved.contracted, symbol))

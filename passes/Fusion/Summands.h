@@ -14,9 +14,9 @@ struct Factor {
   bool inverse = false; // divides; only with ExpansionOptions::scaledContractions
 };
 
-/// scale × value × function × Σ over contracted axes of Π factors, 0 where `guard` is 0. A factor that is an argument of
-/// the function is none of the product's. Symbols are those of the caller's `at`
-/// and the contracted axes, whose names ("c0", "c1", …) are unique within one `Expansion`.
+/// scale × value × function × Σ over contracted axes of Π factors, 0 where `guard` is 0. A factor that is an argument
+/// of the function is none of the product's. Symbols are those of the caller's `at` and the contracted axes, whose
+/// names ("c0", "c1", …) are unique within one `Expansion`.
 struct Summand {
   double scale = 1;
   std::vector<Factor> factors;

@@ -71,8 +71,8 @@ TermView skewer::viewOf(TermOp op, const ScoreSpace &space) {
 const TermClass &skewer::classify(const TermView &view, const ScoreSpace &space, TermAnalysis &analysis) {
   const TermClass *found = nullptr;
   forEachTermClass(view.context, [&](const TermClass &termClass) {
-    bool asked = &termClass == &materialised || (termClass.isOf(view.valueSide) &&
-                                                 termClass.isOfFunctions() == view.application.has_value());
+    bool asked = &termClass == &materialised ||
+                 (termClass.isOf(view.valueSide) && termClass.isOfFunctions() == view.application.has_value());
     auto matched = asked ? termClass.match(view, space) : std::nullopt;
     if (!matched)
       return false;

@@ -28,13 +28,13 @@ enum class TermKind {
   ScalarOffset,   // T[h, f(j - i)]: nothing contracted, one operand; also products of per-axis offsets
   PerToken,       // q_i·E[seg[b, i] != seg[b, j]], T[bucket[b, i, j], h]: rows picked by run-time index operands
   PositionFunction, // q_i·R[f(i, j)], k_j·R[f(i, j)], T[f(i, j)]: picked from a table by any function of positions
-  Position,       // no operands: scale × a function of positions
-  ValueOfKey,     // Σ p·V2[j]: added to the values
-  ValueOffset,    // Σ p·RV[±(j - i) + c], the query and the key each being a single axis; a guard may be a window
-  AxisValueOffset, // Σ p·RV[±(jy - iy) + c] on one axis of a product
-  ValueFunction,   // Σ p·RV[f(j - i)]: clamped or bucketed offsets of one pair of axes
-  Materialised,    // anything else
-  Function,        // a plugin's function of elements and positions
+  Position,         // no operands: scale × a function of positions
+  ValueOfKey,       // Σ p·V2[j]: added to the values
+  ValueOffset,      // Σ p·RV[±(j - i) + c], the query and the key each being a single axis; a guard may be a window
+  AxisValueOffset,  // Σ p·RV[±(jy - iy) + c] on one axis of a product
+  ValueFunction,    // Σ p·RV[f(j - i)]: clamped or bucketed offsets of one pair of axes
+  Materialised,     // anything else
+  Function,         // a plugin's function of elements and positions
   Custom
 };
 
@@ -43,7 +43,7 @@ enum class TermKind {
 struct TermView {
   attn::ResolvedEinsum resolved;
   const attn::ScoreSpace *space = nullptr;
-  std::optional<subscript::Expr> value; // `times`: an extra factor, a function of positions
+  std::optional<subscript::Expr> value;         // `times`: an extra factor, a function of positions
   std::optional<attn::Application> application; // `apply`: a plugin's function
   double scale = 1;
   std::vector<std::vector<int64_t>> shapes; // of each operand

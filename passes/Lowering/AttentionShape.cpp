@@ -1,8 +1,8 @@
 // Derives strides and classes from the subscripts of an attention. Knows index expressions, never schemes.
 #include "passes/Lowering/AttentionShape.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Lowering/LaneIndices.h"
 #include "passes/Lowering/LaneTerm.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -353,7 +353,8 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
   if (guard && mask && simplify(*mask, domain) == simplify(*guard, domain))
     guard = std::nullopt;
   double scale = term.getTermScale();
-  bool plain = !guard && !term.getValue() && !term.getFunction() && term.getInputs().size() == 2 && einsum.contracted.size() <= 1 && affine;
+  bool plain = !guard && !term.getValue() && !term.getFunction() && term.getInputs().size() == 2 &&
+               einsum.contracted.size() <= 1 && affine;
   // Rows of queries and keys are packed whole: also those of masked pairs, which an index simplified under the mask may
   // put outside.
   if (plain && (!mask || staysInside(einsum, std::nullopt, term, within))) {

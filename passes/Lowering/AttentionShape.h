@@ -32,8 +32,8 @@ struct OffsetTerm {
 struct OtherTerm {
   attn::ResolvedEinsum einsum;
   std::vector<unsigned> arguments;
-  std::vector<subscript::Expr> offsets; // flat, over all axes
-  std::optional<subscript::Expr> value; // a function of positions that multiplies
+  std::vector<subscript::Expr> offsets;         // flat, over all axes
+  std::optional<subscript::Expr> value;         // a function of positions that multiplies
   std::optional<attn::Application> application; // a plugin's function that does; operands are places in `arguments`
   std::optional<subscript::Expr> guard;
   double scale = 1;

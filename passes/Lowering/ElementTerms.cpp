@@ -69,10 +69,9 @@ Value CpuKernel::element(const OtherTerm &term, std::map<std::string, Value> at)
   if (term.application) {
     SmallVector<Value> numbers;
     for (const attn::Application::Argument &argument : term.application->arguments)
-      numbers.push_back(argument.operand >= 0
-                            ? b.scalar(this->arguments[term.arguments[argument.operand]],
-                                       indexOf(term.offsets[argument.operand], at))
-                            : b.number(indexOf(argument.position, at)));
+      numbers.push_back(argument.operand >= 0 ? b.scalar(this->arguments[term.arguments[argument.operand]],
+                                                         indexOf(term.offsets[argument.operand], at))
+                                              : b.number(indexOf(argument.position, at)));
     sum = b.mulf(sum, term.application->function->emit(b.builder, b.builder.getLoc(), numbers));
   }
   return b.mulf(sum, b.constantScalar(term.scale * kLog2e));

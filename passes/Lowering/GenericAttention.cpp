@@ -1,8 +1,8 @@
 // An attention that cannot fuse: one row of scores at a time.
+#include "dialect/IR/ElementFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "dialect/IR/ElementFunction.h"
 #include "passes/Lowering/GenericKernel.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -136,7 +136,8 @@ bool Kernel::emitRows(attn::AttentionOp op) {
       if (op.getLse()) {
         const Storage &target = storage[op.getLse()];
         std::vector<Expr> subscripts;
-        for (const subscript::Dimension &dimension : subscript::parseDimensions(std::string_view(op.getSpace())).value())
+        for (const subscript::Dimension &dimension :
+             subscript::parseDimensions(std::string_view(op.getSpace())).value())
           subscripts.push_back(subscript::flatIndex(dimension, space.sizes));
         subscripts.pop_back();
         Value total = arith::AddFOp::create(b, largest, math::LogOp::create(b, sum));

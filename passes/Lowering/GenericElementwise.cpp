@@ -106,7 +106,8 @@ static bool moves(const Expr &expression, const std::string &axis) {
 bool Kernel::vectorises(Value tensor, const Point &point, const std::string &axis) {
   if (!isStored(tensor))
     return vectorises(tensor.getDefiningOp(), point, axis);
-  return pinned ? lanePattern(storage[tensor], point, axis).has_value() : step(storage[tensor], point, axis).has_value();
+  return pinned ? lanePattern(storage[tensor], point, axis).has_value()
+                : step(storage[tensor], point, axis).has_value();
 }
 
 bool Kernel::vectorises(Operation *op, const Point &point, const std::string &axis) {
@@ -259,8 +260,7 @@ bool Kernel::emitElementwise(const Stage &stage) {
     if (rest.empty())
       return put("");
     const Axis &inner = rest.back();
-    bool vector =
-        inner.extent.name.empty() && inner.extent.fixed >= kLanes && vectorises(op, point, inner.name);
+    bool vector = inner.extent.name.empty() && inner.extent.fixed >= kLanes && vectorises(op, point, inner.name);
     loops(rest.drop_back(), symbols, [&] {
       auto run = [&](Value low, Value high, int64_t by) {
         loop(low, high, by, [&](Value at) {

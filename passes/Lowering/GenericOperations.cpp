@@ -132,9 +132,8 @@ bool Kernel::emitLogSumExp(attn::LogSumExpOp op) {
       Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
       Value reference = arith::SelectOp::create(b, none, real(0), largest);
       Value sum = carry(rows->inner, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
-        Value one = visible(real(0), [&]() -> Value {
-          return math::ExpOp::create(b, arith::SubFOp::create(b, read(), reference));
-        });
+        Value one = visible(
+            real(0), [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), reference)); });
         return {arith::AddFOp::create(b, so[0], one)};
       })[0];
       Value total = arith::AddFOp::create(b, reference, math::LogOp::create(b, sum));

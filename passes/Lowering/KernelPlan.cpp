@@ -160,17 +160,16 @@ std::vector<Extent> shapeOf(ArrayAttr stated, Type type, const std::string &name
 void skewer::attachPlan(ModuleOp module, const KernelPlan &plan) {
   Writer writer{Builder(module.getContext())};
   Builder &builder = writer.builder;
-  module->setAttr(
-      kPlan,
-      builder.getDictionaryAttr(
-          {writer.entry("inputs", writer.list(plan.inputs, [&](auto &a) { return writer.argument(a); })),
-           writer.entry("localBytes", builder.getI64IntegerAttr(plan.localBytes)),
-           writer.entry("name", builder.getStringAttr(plan.name)),
-           writer.entry("outputs", writer.list(plan.outputs, [&](auto &a) { return writer.argument(a); })),
-           writer.entry("phases", writer.list(plan.phases, [&](auto &p) { return writer.phase(p); })),
-           writer.entry("sharedBytes", writer.size(plan.sharedBytes)),
-           writer.entry("sizes", writer.strings(plan.sizes)),
-           writer.entry("stages", writer.list(plan.stages, [&](auto &s) { return writer.stage(s); }))}));
+  module->setAttr(kPlan,
+                  builder.getDictionaryAttr(
+                      {writer.entry("inputs", writer.list(plan.inputs, [&](auto &a) { return writer.argument(a); })),
+                       writer.entry("localBytes", builder.getI64IntegerAttr(plan.localBytes)),
+                       writer.entry("name", builder.getStringAttr(plan.name)),
+                       writer.entry("outputs", writer.list(plan.outputs, [&](auto &a) { return writer.argument(a); })),
+                       writer.entry("phases", writer.list(plan.phases, [&](auto &p) { return writer.phase(p); })),
+                       writer.entry("sharedBytes", writer.size(plan.sharedBytes)),
+                       writer.entry("sizes", writer.strings(plan.sizes)),
+                       writer.entry("stages", writer.list(plan.stages, [&](auto &s) { return writer.stage(s); }))}));
 }
 
 std::optional<KernelPlan> skewer::planOf(ModuleOp module) {

@@ -66,8 +66,8 @@ struct KernelPlan {
   std::string name;
   std::vector<TensorArgument> inputs;
   std::vector<TensorArgument> outputs; // at least one
-  std::vector<std::string> sizes; // run-time sizes, in order of declaration
-  std::vector<StagePlan> stages;  // in the order in which they run
+  std::vector<std::string> sizes;      // run-time sizes, in order of declaration
+  std::vector<StagePlan> stages;       // in the order in which they run
   std::vector<Phase> phases;
   SizeExpression sharedBytes; // multiple of 64
   int64_t localBytes = 0;     // for each worker; multiple of 64

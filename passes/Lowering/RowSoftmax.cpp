@@ -1,7 +1,7 @@
 // exp2 and sums over one row of scores in a block of keys; the running maximum rescales what earlier blocks left.
 // Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3, in base 2.
-#include "passes/Lowering/CpuKernel.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Lowering/CpuKernel.h"
 #include <cmath>
 #include <limits>
 

@@ -47,8 +47,8 @@ std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, st
   return shape;
 }
 
-/// Calls the axes of a rearrangement what they are called in `names`, the dimensions of its operand. False where it takes
-/// one of those apart in another way.
+/// Calls the axes of a rearrangement what they are called in `names`, the dimensions of its operand. False where it
+/// takes one of those apart in another way.
 static bool renameAxes(subscript::Einsum &move, const subscript::Dimensions &names, const subscript::AxisSizes &sizes,
                        const subscript::AxisSizes &given) {
   const subscript::Dimensions &operand = move.operands[0];
@@ -92,7 +92,8 @@ static bool absorbRearrangement(attn::AttentionOp attention) {
   auto moved = move ? subscript::parseEinsum(std::string_view(move.getSpec())) : std::nullopt;
   std::string reason;
   if (!value || !moved || !value->result || !moved->result || moved->operands.size() != 1 ||
-      !renameAxes(*moved, *value->result, attn::scoreSpace(attention).sizes, attn::sizesFrom(move.getSizesAttr())) || !fusedShape(attention, reason))
+      !renameAxes(*moved, *value->result, attn::scoreSpace(attention).sizes, attn::sizesFrom(move.getSizesAttr())) ||
+      !fusedShape(attention, reason))
     return false;
   // An axis of one element may be left out by a rearrangement, but not by the values' spec, which names the space.
   subscript::Einsum result;
@@ -359,9 +360,9 @@ bool skewer::separateResults(func::FuncOp function) {
     spec.operands = {dimensions};
     spec.result = dimensions;
     OpBuilder builder(end);
-    Value copy = attn::RearrangeOp::create(builder, result.get().getLoc(), type,
-                                           builder.getStringAttr(subscript::print(spec)), DictionaryAttr(),
-                                           result.get());
+    Value copy =
+        attn::RearrangeOp::create(builder, result.get().getLoc(), type, builder.getStringAttr(subscript::print(spec)),
+                                  DictionaryAttr(), result.get());
     taken.insert(copy);
     result.set(copy);
   }

@@ -202,6 +202,10 @@ std::optional<std::vector<Extent>> leadingExtents(attn::AttentionOp attention, c
 } // namespace
 
 std::optional<GpuShape> skewer::gpu::gpuShapeOf(func::FuncOp function, std::string &reason) {
+  for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
+    if (function.getArgAttr(argument, attn::kArgumentOrigin))
+      return reason = "it is a part of a larger layer with run-time origins, which is not made for GPUs yet",
+             std::nullopt;
   GpuShape result;
   attn::AttentionOp attention = onlyAttention(function, reason);
   if (!attention)

@@ -157,9 +157,9 @@ private:
   bool compareToReference(const Kernel &kernel, const Operands &operands, const Execution &execution) {
     outcome.tolerance = defaultTolerance(execution.plan());
     for (size_t number = 0; number < execution.plan().outputs.size() && outcome.failure == Failure::None; ++number) {
-      auto comparison = compareWithReference(kernel.einsumFunction(), operands, execution.plan().outputs[number].type,
-                                             execution.result(number), /*rows=*/1 << 30, plan.operandSeed,
-                                             execution.flops(), number);
+      auto comparison =
+          compareWithReference(kernel.einsumFunction(), operands, execution.plan().outputs[number].type,
+                               execution.result(number), /*rows=*/1 << 30, plan.operandSeed, execution.flops(), number);
       if (!comparison) {
         fail(Failure::Reference, llvm::toString(comparison.takeError()));
         return false;

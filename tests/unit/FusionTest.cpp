@@ -111,9 +111,9 @@ protected:
       }
       Value weights = SoftmaxOp::create(builder, op.getLoc(), type, op.getSpaceAttr(),
                                         text(subscript::print({dimensions->back()})), op.getMaskAttr(), sizes, sum);
-      auto output =
-          EinsumOp::create(builder, op.getLoc(), op.getResult().getType(), text((op.getSpace() + ", " + op.getValueSpec()).str()),
-                           sizes, StringAttr(), ValueRange{weights, op.getValue()});
+      auto output = EinsumOp::create(builder, op.getLoc(), op.getResult().getType(),
+                                     text((op.getSpace() + ", " + op.getValueSpec()).str()), sizes, StringAttr(),
+                                     ValueRange{weights, op.getValue()});
       op.getResult().replaceAllUsesWith(output.getResult());
       op.erase();
     }

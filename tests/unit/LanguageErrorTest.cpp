@@ -98,7 +98,8 @@ TEST(LanguageError, Declarations) {
   EXPECT_SAYS(rejected("kernel f(q : f32[99999999999999999999]) -> f32[3] { return q }"), "does not fit 64 bits");
   EXPECT_SAYS(rejected("param N = 9223372036854775807 + 1"), "does not fit 64 bits");
   EXPECT_SAYS(rejected("size b\nkernel f(q : f32[3, b]) -> f32[3] { return q }"), "must come before");
-  EXPECT_SAYS(rejected("scheme a(x : [i]) = a(x)\nkernel f(q : f32[3]) -> f32[3] { return a(q) }"), "'a' calls itself, which would never end: a -> a");
+  EXPECT_SAYS(rejected("scheme a(x : [i]) = a(x)\nkernel f(q : f32[3]) -> f32[3] { return a(q) }"),
+              "'a' calls itself, which would never end: a -> a");
   std::string levels;
   for (int k = 0; k < 41; ++k)
     levels += "scheme a" + std::to_string(k) + "(x : [i]) = a" + std::to_string(k + 1) + "(x)\n";

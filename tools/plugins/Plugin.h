@@ -24,6 +24,6 @@
 /// The entry point: `REGISTER` is a function void(mlir::DialectRegistry *).
 #define SKEWER_PLUGIN(NAME, REGISTER)                                                                                  \
   SKEWER_PLUGIN_MARK()                                                                                                 \
-  extern "C" __attribute__((visibility("default"))) ::mlir::DialectPluginLibraryInfo mlirGetDialectPluginInfo() {     \
+  extern "C" __attribute__((visibility("default"))) ::mlir::DialectPluginLibraryInfo mlirGetDialectPluginInfo() {      \
     return {MLIR_PLUGIN_API_VERSION, NAME, SKEWER_PLUGIN_VERSION, REGISTER};                                           \
   }

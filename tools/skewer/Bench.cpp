@@ -165,8 +165,7 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
       llvm::outs() << fmt::format("  unfused {:.4f} ms ({:.2f} times)", *row.unfused * 1e3,
                                   *row.unfused / row.timing.median);
     if (row.plain)
-      llvm::outs() << fmt::format("  {:.2f} times plain ({:.4f} ms)", row.timing.median / *row.plain,
-                                  *row.plain * 1e3);
+      llvm::outs() << fmt::format("  {:.2f} times plain ({:.4f} ms)", row.timing.median / *row.plain, *row.plain * 1e3);
     llvm::outs() << fmt::format("  workspace {} B  error {:.2g}\n", row.workspaceBytes, row.error);
   }
 }

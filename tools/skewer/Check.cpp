@@ -71,7 +71,8 @@ Comparison compareWith(const Array &expected, ElementType type, const void *got)
 }
 
 llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, const Operands &operands, ElementType type,
-                                                const void *got, int64_t rows, uint64_t seed, double flops, size_t result) {
+                                                const void *got, int64_t rows, uint64_t seed, double flops,
+                                                size_t result) {
   std::vector<reference::Tensor> inputs;
   for (const Array &input : operands.inputs)
     inputs.push_back({input.shape, input.values});
@@ -84,10 +85,10 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
                                    fmt::format("the reference cannot judge it: {}", why).c_str());
   }
   if (shape != operands.outputShapes[result])
-    return llvm::createStringError(
-        std::errc::invalid_argument, "%s",
-        fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape), textOf(operands.outputShapes[result]))
-            .c_str());
+    return llvm::createStringError(std::errc::invalid_argument, "%s",
+                                   fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape),
+                                               textOf(operands.outputShapes[result]))
+                                       .c_str());
   int64_t width = shape.empty() ? 1 : shape.back();
   int64_t allRows = width ? *elementsOf(shape) / width : 0;
   int64_t limit = rows;

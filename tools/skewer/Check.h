@@ -20,8 +20,8 @@ double defaultTolerance(const KernelPlan &);
 /// All rows against given values (of the same shape).
 Comparison compareWith(const Array &expected, ElementType, const void *got);
 
-/// Against the float64 reference of a result of a level 1 function: `rows` rows, or where that is 0 as many as about 10⁸ operations
-/// of the reference allow. Errors where the reference cannot judge the function.
+/// Against the float64 reference of a result of a level 1 function: `rows` rows, or where that is 0 as many as about
+/// 10⁸ operations of the reference allow. Errors where the reference cannot judge the function.
 llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp, const Operands &, ElementType, const void *got,
                                                 int64_t rows, uint64_t seed, double flops, size_t result = 0);
 

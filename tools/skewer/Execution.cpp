@@ -14,7 +14,8 @@ std::unique_ptr<Execution> Execution::create(Compilation &compilation, const Ker
   auto execution = std::make_unique<Execution>();
   execution->name = kernel.name;
   execution->counted = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*scheduled)->clone()));
-  auto lowered = compilation.lower(form == Form::Unfused ? compilation.cloneEinsum(kernel) : std::move(scheduled), kernel.name);
+  auto lowered =
+      compilation.lower(form == Form::Unfused ? compilation.cloneEinsum(kernel) : std::move(scheduled), kernel.name);
   if (!lowered)
     return nullptr;
   auto context = std::make_unique<llvm::LLVMContext>();

@@ -22,7 +22,7 @@ struct LayerFacts {
   int64_t tileRows = 0, tileKeys = 0;                   // of the schedule; 0 without one
   std::optional<TileCounts> tiles;                      // only where there is a mask and a schedule
   std::vector<UnreadRows> unread;
-  double leading = 1; // leading indices of one call with every run-time size 1
+  double leading = 1;       // leading indices of one call with every run-time size 1
   std::string offsetReason; // why an offset term is a band, or is not; empty where there is no choice
   PredictedWork work;       // of one leading index
   bool isPredicted = false;

@@ -131,8 +131,8 @@ static llvm::Error checkOrigins(const KernelPlan &plan, const std::map<std::stri
       return wrong(fmt::format("kernel '{}' has no origin '{}'; it has {}", plan.name, name,
                                known.empty() ? "none: no 'part' is from one" : known));
     if (value < found->range->low || value > found->range->high)
-      return wrong(fmt::format("origin '{}': expected {} to {}, found {}", name, found->range->low,
-                               found->range->high, value));
+      return wrong(
+          fmt::format("origin '{}': expected {} to {}, found {}", name, found->range->low, found->range->high, value));
   }
   return llvm::Error::success();
 }

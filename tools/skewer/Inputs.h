@@ -7,8 +7,8 @@
 namespace skewer::driver {
 
 struct Operands {
-  std::vector<Array> inputs;  // in the plan's order, rounded to the arguments' types
-  std::vector<int64_t> sizes; // run-time sizes, in the plan's order
+  std::vector<Array> inputs;                      // in the plan's order, rounded to the arguments' types
+  std::vector<int64_t> sizes;                     // run-time sizes, in the plan's order
   std::vector<std::vector<int64_t>> outputShapes; // of each result
   std::map<std::string, int64_t> sizeByName;
 };
@@ -16,8 +16,8 @@ struct Operands {
 /// Arguments with an entry in `files` are read; the others are normal numbers of mean 0 and the standard deviation that
 /// the argument declares, or 1; they depend on the seed, on the argument's number and on nothing else. Of index
 /// operands they are whole numbers within the declared range, or from 0 to the largest compile-time size of the result
-/// but its last one. Origins of a part (q0, k0, head0) are 0 unless `origins` has them. A run-time size comes from the files' shapes, else from `sizes`, else it is 1. Errors name the
-/// argument, what was expected and what was found.
+/// but its last one. Origins of a part (q0, k0, head0) are 0 unless `origins` has them. A run-time size comes from the
+/// files' shapes, else from `sizes`, else it is 1. Errors name the argument, what was expected and what was found.
 llvm::Expected<Operands> prepareOperands(const KernelPlan &, const std::map<std::string, std::string> &files,
                                          const std::map<std::string, int64_t> &sizes, uint64_t seed,
                                          const std::map<std::string, int64_t> &origins = {});

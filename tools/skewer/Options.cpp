@@ -47,8 +47,7 @@ cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make
 cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else taken from the inputs, else 1"),
                             cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
                             cl::sub(plotCommand));
-cl::list<std::string> origins("origin",
-                              cl::desc("Where a part of a larger layer begins: q0, k0 or head0; else 0"),
+cl::list<std::string> origins("origin", cl::desc("Where a part of a larger layer begins: q0, k0 or head0; else 0"),
                               cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand),
                               cl::sub(benchCommand), cl::sub(plotCommand));
 cl::opt<std::string> picture("o", cl::desc("Where to write the picture"), cl::value_desc("file.svg"), cl::Required,

@@ -26,9 +26,9 @@ struct Options {
   std::string cudaPath; // of a CUDA toolkit; empty: where one is found
   bool ptxOnly = false;
   // run and bench
-  std::map<std::string, int64_t> sizes;      // --size NAME=VALUE
-  std::map<std::string, int64_t> origins;    // --origin q0=VALUE
-  std::map<std::string, std::string> inputs; // --input NAME=FILE
+  std::map<std::string, int64_t> sizes;                 // --size NAME=VALUE
+  std::map<std::string, int64_t> origins;               // --origin q0=VALUE
+  std::map<std::string, std::string> inputs;            // --input NAME=FILE
   std::map<std::string, std::string> outputs, expected; // --output, --expect: NAME=FILE, or FILE under an empty name
   std::string picture, kernel;
   std::optional<double> tolerance;

@@ -1,11 +1,11 @@
 // A plugin: the function periodic(frequency, offset) = cos(frequency · offset), whose frequency a model learns for each
 // head, and a term class for scores that have it.
 //
-// A score with a bias `a[h] * cos(w[h] * (i - j))` follows a season in a time series: tokens a period apart attend to each
-// other. Frequencies are known at run time only, so no table of integers holds the offsets' values.
-#include "tools/plugins/Plugin.h"
+// A score with a bias `a[h] * cos(w[h] * (i - j))` follows a season in a time series: tokens a period apart attend to
+// each other. Frequencies are known at run time only, so no table of integers holds the offsets' values.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "tools/plugins/Plugin.h"
 #include <cmath>
 
 using namespace skewer;

@@ -1,6 +1,5 @@
 // Registration of dialects and of the interfaces that the generic path's bufferization uses.
 #include "tools/skewer/Session/Dialects.h"
-#include "tools/plugins/PluginFile.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,6 +22,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "tools/plugins/PluginFile.h"
 
 using namespace mlir;
 
