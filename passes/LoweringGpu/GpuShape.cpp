@@ -117,26 +117,26 @@ LookupTerm lookupOf(const RowTerm &term) {
   return result;
 }
 
-BandTerm bandOf(const OffsetTerm &term) {
+/// What bands of both kinds of terms share: the vector, and the table that it meets.
+template <typename Term> BandTerm bandOver(const Walk &vector, const Term &term) {
   BandTerm result;
-  result.query = term.query;
+  result.query = vector;
   result.table = {term.table, term.tableBase, 0, term.rowStride, term.depthStride};
   result.depth = term.depth;
   result.rows = term.rows;
-  result.sign = term.sign;
-  result.constant = term.constant;
   result.scale = term.scale;
   return result;
 }
+BandTerm bandOf(const OffsetTerm &term) {
+  BandTerm result = bandOver(term.query, term);
+  result.sign = term.sign;
+  result.constant = term.constant;
+  return result;
+}
 BandTerm bandOf(const RowTerm &term) {
-  BandTerm result;
-  result.query = term.vector;
-  result.table = {term.table, term.tableBase, 0, term.rowStride, term.depthStride};
-  result.depth = term.depth;
-  result.rows = term.rows;
+  BandTerm result = bandOver(term.vector, term);
   result.offsets = term.offsets;
   result.ofKey = term.keySide;
-  result.scale = term.scale;
   return result;
 }
 
