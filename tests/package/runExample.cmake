@@ -1,11 +1,5 @@
 # An example as its first comment says: the spec compiled, the C program built with its object alone, and run.
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "${ARGN}\nreturned ${code}:\n${output}")
-  endif()
-  message(STATUS "${output}")
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
@@ -13,3 +7,4 @@ run(${SKEWER} compile ${SPEC} --target=host -o ${FOLDER})
 file(GLOB objects ${FOLDER}/*.o)
 run(${C_COMPILER} -std=c99 -pedantic -Wall -Wextra -Werror -O2 -I${FOLDER} ${PROGRAM} ${objects} -lm -o ${FOLDER}/program)
 run(${FOLDER}/program)
+message(STATUS "${output}")

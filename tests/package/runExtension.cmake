@@ -1,11 +1,5 @@
 # Installs the package, copies the documented extensions out of the tree, builds and runs them with nothing else.
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "${ARGN}\nreturned ${code}:\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 function(expect text)
   if(NOT output MATCHES "${text}")
     message(FATAL_ERROR "expected '${text}' in:\n${output}")
