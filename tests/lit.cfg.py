@@ -30,7 +30,8 @@ config.substitutions.append((r"\bFileCheck\b", tool("FileCheck", config.llvm_too
 config.substitutions.append((r"\bsplit-file\b", tool("split-file", config.llvm_tools_dir)))
 # `skewer` and `not` are found on PATH: they are words that other command lines contain.
 config.substitutions.append(("%source_root", config.skewer_source_root))
-config.substitutions.append(("%periodic", os.path.join(config.skewer_build_root, "tests", "plugins", "periodic.so")))
+for plugin in ("periodic", "limit_distance"):
+    config.substitutions.append(("%" + plugin, os.path.join(config.skewer_build_root, "tests", "plugins", plugin + ".so")))
 config.substitutions.append(("%cc", config.c_compiler))
 config.substitutions.append(("%cxx", config.cxx_compiler))
 
