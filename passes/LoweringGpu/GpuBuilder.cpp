@@ -56,6 +56,15 @@ Value GpuBuilder::exp2(Value x) { return LLVM::Exp2Op::create(*this, getF32Type(
 Value GpuBuilder::log2(Value x) { return LLVM::Log2Op::create(*this, getF32Type(), x, LLVM::FastmathFlags::afn); }
 Value GpuBuilder::equalf(Value x, Value y) { return arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, x, y); }
 
+Value GpuBuilder::bitsOf(Value number) { return LLVM::BitcastOp::create(*this, getI32Type(), number); }
+Value GpuBuilder::isNan(Value number) {
+  return arith::CmpFOp::create(*this, arith::CmpFPredicate::UNO, number, number);
+}
+Value GpuBuilder::restOf(Value bits) {
+  auto number = [&](Value bits) { return LLVM::BitcastOp::create(*this, getF32Type(), bits); };
+  return bitsOf(subf(number(bits), number(bitAnd(bits, int32_t(0xffffe000)))));
+}
+
 Value GpuBuilder::pack(Value low, Value high, Type element) {
   Value pair = LLVM::PoisonOp::create(*this, VectorType::get({2}, getF32Type()));
   pair = LLVM::InsertElementOp::create(*this, pair, low, i32(0));
@@ -84,6 +93,9 @@ Value GpuBuilder::shuffle(Value x, int64_t distance) {
 }
 Value GpuBuilder::shuffleFrom(Value x, Value from) {
   return NVVM::ShflOp::create(*this, x.getType(), i32(-1), x, from, i32(31), NVVM::ShflKind::idx, nullptr);
+}
+Value GpuBuilder::anyLane(Value condition) {
+  return NVVM::VoteSyncOp::create(*this, getI1Type(), i32(-1), condition, NVVM::VoteSyncKind::any);
 }
 void GpuBuilder::barrier() { NVVM::Barrier0Op::create(*this); }
 void GpuBuilder::warpBarrier() { NVVM::SyncWarpOp::create(*this, i32(-1)); }
@@ -121,7 +133,7 @@ RowFragment GpuBuilder::loadMatrices(Value byteOffset, bool transposed) {
 
 Accumulator GpuBuilder::multiply(const RowFragment &rows, const ColumnFragment &columns, const Accumulator &sum,
                                  Type element) {
-  // f16 comes as vectors, bf16 as i32: what NVVM's operation asks for.
+  // f16 comes as vectors, bf16 and tf32 as i32: what NVVM's operation asks for.
   auto operands = [&](ArrayRef<Value> parts) {
     SmallVector<Value> values;
     for (Value part : parts)
@@ -130,12 +142,14 @@ Accumulator GpuBuilder::multiply(const RowFragment &rows, const ColumnFragment &
     return values;
   };
   auto type = LLVM::LLVMStructType::getLiteral(getContext(), SmallVector<Type>(4, getF32Type()));
-  NVVM::MMATypes kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  NVVM::MMATypes kind = element.isF16()    ? NVVM::MMATypes::f16
+                        : element.isBF16() ? NVVM::MMATypes::bf16
+                                           : NVVM::MMATypes::tf32;
   std::array<NVVM::MMATypes, 2> kinds{kind, kind};
   std::array<NVVM::MMALayout, 2> layouts{NVVM::MMALayout::row, NVVM::MMALayout::col};
-  Value product =
-      NVVM::MmaOp::create(*this, type, operands(rows), operands(columns), SmallVector<Value>(sum.begin(), sum.end()),
-                          ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt, kinds, layouts);
+  Value product = NVVM::MmaOp::create(
+      *this, type, operands(rows), operands(columns), SmallVector<Value>(sum.begin(), sum.end()),
+      ArrayRef<int64_t>{16, 8, element.isF32() ? 8 : 16}, std::nullopt, std::nullopt, kinds, layouts);
   Accumulator result;
   for (int64_t k = 0; k < 4; ++k)
     result[size_t(k)] = LLVM::ExtractValueOp::create(*this, product, k);

@@ -19,9 +19,9 @@ constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 
 /// Four accumulators of a 16×8 tile: columns 2t and 2t+1 of row g, then of row g+8 (g = lane/4, t = lane%4).
 using Accumulator = std::array<Value, 4>;
-/// A 16×16 operand of mma: registers of i32, two elements each.
+/// An operand of mma as registers of i32: 16×16 of f16 or bf16, two elements each, or 16×8 of f32.
 using RowFragment = std::array<Value, 4>;
-/// A 16×8 one.
+/// 16×8, or 8×8 of f32.
 using ColumnFragment = std::array<Value, 2>;
 
 class GpuBuilder : public mlir::ImplicitLocOpBuilder {
@@ -89,7 +89,14 @@ public:
 
   /// Four 8×8 matrices of two-byte elements, the row of each named by eight lanes.
   RowFragment loadMatrices(Value byteOffset, bool transposed);
+  /// sum + rows × columns. Of f32 the tensor cores read the upper 19 bits (tf32).
   Accumulator multiply(const RowFragment &, const ColumnFragment &, const Accumulator &, Type element);
+  /// What a multiplication leaves of an f32: x - tf32(x), exact, again as bits.
+  Value restOf(Value bits);
+  Value bitsOf(Value number); // of f32
+  Value isNan(Value number);  // i1
+  /// Whether some lane of the warp says so (i1).
+  Value anyLane(Value);
 
   /// `for i in [low, high)` in i32 with carried values.
   llvm::SmallVector<Value> loop(Value low, Value high, int64_t step, llvm::ArrayRef<Value> initial,

@@ -198,10 +198,10 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   }
   for (const LookupPlan &part : lookups)
     prepareLookup(part);
-  // Fragments of more than 128 elements a row would take half of a thread's registers.
-  if (queries.size() == 1 && queries.front().tile.width <= 128) {
+  // Fragments of more than 8 steps would take half of a thread's registers.
+  if (queries.size() == 1 && queries.front().tile.steps() <= 8) {
     std::vector<RowFragment> fragments;
-    for (int64_t step = 0; step < queries.front().tile.width / 16; ++step)
+    for (int64_t step = 0; step < queries.front().tile.steps(); ++step)
       fragments.push_back(queryFragment(queries.front(), step));
     queries.front().fragments = std::move(fragments);
   }

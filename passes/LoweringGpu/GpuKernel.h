@@ -27,11 +27,13 @@ namespace skewer::gpu {
 /// A tile of rows in shared memory.
 struct SharedTile {
   int64_t offset = 0;          // bytes
-  int64_t rows = 0, width = 0; // elements of a row, a multiple of 16; zeros beyond `depth`
+  int64_t rows = 0, width = 0; // elements of a row, a multiple of 32 bytes; zeros beyond `depth`
   int64_t depth = 0;
-  int64_t copies = 1; // one is filled while another is read
-  int64_t rowBytes() const { return width * 2 + 16; }
-  int64_t bytes() const { return rows * rowBytes(); } // of one copy
+  int64_t copies = 1;       // one is filled while another is read
+  int64_t elementBytes = 2; // 4: f32
+  int64_t rowBytes() const { return width * elementBytes + 16; }
+  int64_t steps() const { return width * elementBytes / 32; } // products of 16 (f32: 8) elements of depth
+  int64_t bytes() const { return rows * rowBytes(); }         // of one copy
 };
 
 /// Where the rows of a tile come from: element base + row × rowStride + k × depthStride of an argument.
@@ -41,6 +43,14 @@ struct RowSource {
   int64_t rowStride = 0, depthStride = 1, depth = 0;
   bool aligned = false; // rows begin at multiples of 16 bytes, and have such lengths
 };
+
+/// What is multiplied. Of f32 also what the tensor cores leave of each number, for three products in place of one.
+struct RowOperand {
+  RowFragment whole;
+  std::optional<RowFragment> rest;
+};
+/// Whether a product of f32 is as exact as f32 itself, or one of tf32.
+enum class Precision { Full, Once };
 
 /// Queries of a block; terms with the same ones share them.
 struct QueryPlan {
@@ -98,7 +108,7 @@ public:
 private:
   // Planning (GpuTiles.cpp).
   void plan();
-  SharedTile place(int64_t rows, int64_t depth, int64_t copies);
+  SharedTile place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple = 1);
   size_t planQueries(const Walk &, int64_t depth);
   KeyBandPlan planKeyBand(const BandTerm &);
   bool isAligned(const Walk &, bool ofQuery, int64_t depth, unsigned argument) const;
@@ -129,6 +139,14 @@ private:
   /// sums += the warp's queries × rows of a tile from `firstRow` (null: 0) on, 8 for each of the sums.
   void multiplyRows(const QueryPlan &, const SharedTile &, Value copy, Value firstRow, std::vector<Accumulator> &sums);
   RowFragment queryFragment(const QueryPlan &, int64_t step);
+  // Products (GpuProducts.cpp).
+  RowOperand operandOf(const RowFragment &, Precision = Precision::Full);
+  Accumulator addProduct(const RowOperand &, const ColumnFragment &, const Accumulator &);
+  /// `before` and the products that `add` adds to it. Products of f32 are tried in full, and made again where they are
+  /// no numbers: the parts of an infinity have none.
+  using AddProducts = llvm::function_ref<void(Precision, std::vector<Accumulator> &)>;
+  std::vector<Accumulator> sumOfProducts(const std::vector<Accumulator> &before, AddProducts add);
+  Value someAreNan(llvm::ArrayRef<Accumulator>);
   std::vector<Accumulator> skewedBand(const BandPlan &, Value copy);
   void addKeyBand(const KeyBandPlan &, Value copy, std::vector<Accumulator> &scores);
   void addLookups(std::vector<Accumulator> &scores, llvm::ArrayRef<std::map<std::string, Value>> at);
@@ -137,13 +155,16 @@ private:
   void hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed);
   RowState softmax(std::vector<Accumulator> &scores, const RowState &);
   void accumulate(const std::vector<Accumulator> &weights, Value copy, Value crossed, RowState &);
-  RowFragment valueFragment(Value copy, int64_t keyPair, int64_t columnPair);
+  /// Keys of one step of the second product: 16, or 8 of f32.
+  int64_t keysOfStep() const { return shape.element.isF32() ? 8 : 16; }
+  /// Of the keys of a step, two tiles of 8 columns of the values.
+  std::array<ColumnFragment, 2> valueFragments(Value copy, int64_t step, int64_t columnPair);
   /// Of 16 columns of the values, from 16 × `columns` on.
   Value valuesAreNumbers(Value copy, int64_t columns);
-  void multiplyValues(const std::vector<RowFragment> &weights, Value copy, int64_t columns,
+  void multiplyValues(const std::vector<RowOperand> &weights, Value copy, int64_t columns,
                       std::array<Accumulator, 2> &output);
   /// The same where some values are NaN or infinite: they count only for queries that see their key.
-  void multiplyOddValues(const std::vector<RowFragment> &weights, Value copy, int64_t columns,
+  void multiplyOddValues(const std::vector<RowOperand> &weights, Value copy, int64_t columns,
                          std::array<Accumulator, 2> &output);
   RowState step(Value tileIndex, const RowState &);
   void write(const RowState &);

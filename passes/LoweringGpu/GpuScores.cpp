@@ -13,7 +13,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 RowFragment GpuKernel::queryFragment(const QueryPlan &part, int64_t step) {
   if (!part.fragments.empty())
     return part.fragments[size_t(step)];
-  // Lanes 0 … 15 name the rows of the left half of 16×16 elements, lanes 16 … 31 those of the right half.
+  // Lanes 0 … 15 name the rows of the left 16 bytes of a step's depth, lanes 16 … 31 those of the right ones.
   Value row = b.add(b.shiftLeft(warp, 4), b.bitAnd(lane, 15));
   Value chunk = b.add(b.shiftRight(lane, 4), 2 * step);
   return b.loadMatrices(offsetIn(part.tile, {}, row, chunk), false);
@@ -26,15 +26,17 @@ void GpuKernel::multiplyRows(const QueryPlan &part, const SharedTile &from, Valu
   if (firstRow)
     row = b.add(row, firstRow);
   Value half = b.bitAnd(b.shiftRight(lane, 3), 1);
-  for (int64_t step = 0; step < from.width / 16; ++step) {
-    RowFragment queries = queryFragment(part, step);
-    for (int64_t pair = 0; pair < int64_t(sums.size() / 2); ++pair) {
-      RowFragment keys = b.loadMatrices(offsetIn(from, copy, b.add(row, 16 * pair), b.add(half, 2 * step)), false);
-      Accumulator &left = sums[size_t(2 * pair)], &right = sums[size_t(2 * pair + 1)];
-      left = b.multiply(queries, {keys[0], keys[1]}, left, shape.element);
-      right = b.multiply(queries, {keys[2], keys[3]}, right, shape.element);
+  sums = sumOfProducts(sums, [&](Precision precision, std::vector<Accumulator> &sums) {
+    for (int64_t step = 0; step < from.steps(); ++step) {
+      RowOperand queries = operandOf(queryFragment(part, step), precision);
+      for (int64_t pair = 0; pair < int64_t(sums.size() / 2); ++pair) {
+        RowFragment keys = b.loadMatrices(offsetIn(from, copy, b.add(row, 16 * pair), b.add(half, 2 * step)), false);
+        Accumulator &left = sums[size_t(2 * pair)], &right = sums[size_t(2 * pair + 1)];
+        left = addProduct(queries, {keys[0], keys[1]}, left);
+        right = addProduct(queries, {keys[2], keys[3]}, right);
+      }
     }
-  }
+  });
 }
 
 std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value crossed) {

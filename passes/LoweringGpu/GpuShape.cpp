@@ -261,10 +261,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(func::FuncOp function, std::stri
     candidates.append({elementOf(term.query.argument), elementOf(term.key.argument)});
   candidates.push_back(elementOf(shape->value.argument));
   auto narrow = llvm::find_if(candidates, isNarrow);
-  if (narrow == candidates.end())
-    return reason = "queries, keys and values are f32; GPUs multiply f16 or bf16, so declare them as one of these",
-           std::nullopt;
-  result.element = *narrow;
+  result.element = narrow == candidates.end() ? Type(Float32Type::get(function.getContext())) : *narrow;
 
   std::optional<Expr> mask;
   if (attention.getMask())

@@ -51,7 +51,7 @@ struct GpuShape {
   std::vector<ElementTerm> lines;    // functions of key - query: a line of numbers for each tile
   std::vector<ElementTerm> elements; // anything else
   std::vector<unsigned> inputs;      // for each of operandsOf(attention): number of the kernel's argument
-  mlir::Type element;                // what is multiplied: f16 or bf16
+  mlir::Type element;                // what is multiplied: f16 or bf16; f32 where none of q, k and v is
   std::vector<Extent> leading;       // of each leading axis
   unsigned resultOutput = 0;         // number of the kernel's output
   std::optional<unsigned> lseOutput; // [leading…, queries] of f32: natural logarithms

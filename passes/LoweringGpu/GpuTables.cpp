@@ -101,14 +101,17 @@ void GpuKernel::addKeyBand(const KeyBandPlan &part, Value copy, std::vector<Accu
     Value windowRow = b.add(b.add(b.bitAnd(lane, 7), b.shiftLeft(b.shiftRight(lane, 4), 3)), firstKey);
     Value windowHalf = b.bitAnd(b.shiftRight(lane, 3), 1);
     for (int64_t pair = 0; pair < (tile.rows + 16) / 16; ++pair) {
-      std::array<Accumulator, 2> sums{Accumulator{zero, zero, zero, zero}, {zero, zero, zero, zero}};
-      for (int64_t step = 0; step < window.width / 16; ++step) {
-        RowFragment keys = b.loadMatrices(offsetIn(part.keys, copy, keyRow, b.add(keyHalf, 2 * step)), false);
-        RowFragment rows =
-            b.loadMatrices(offsetIn(window, copy, b.add(windowRow, 16 * pair), b.add(windowHalf, 2 * step)), false);
-        sums[0] = b.multiply(keys, {rows[0], rows[1]}, sums[0], shape.element);
-        sums[1] = b.multiply(keys, {rows[2], rows[3]}, sums[1], shape.element);
-      }
+      std::vector<Accumulator> sums(2, {zero, zero, zero, zero});
+      sums = sumOfProducts(sums, [&](Precision precision, std::vector<Accumulator> &sums) {
+        for (int64_t step = 0; step < window.steps(); ++step) {
+          RowOperand keys =
+              operandOf(b.loadMatrices(offsetIn(part.keys, copy, keyRow, b.add(keyHalf, 2 * step)), false), precision);
+          RowFragment rows =
+              b.loadMatrices(offsetIn(window, copy, b.add(windowRow, 16 * pair), b.add(windowHalf, 2 * step)), false);
+          sums[0] = addProduct(keys, {rows[0], rows[1]}, sums[0]);
+          sums[1] = addProduct(keys, {rows[2], rows[3]}, sums[1]);
+        }
+      });
       for (size_t side : {0u, 1u})
         for (size_t k = 0; k < 4; ++k) {
           Value key = b.add(b.add(firstKey, group), int64_t(8 * (k / 2)));

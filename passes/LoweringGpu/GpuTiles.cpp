@@ -26,17 +26,21 @@ static bool isMultiple(const Expr &expression, int64_t number) {
 bool GpuKernel::isAligned(const Walk &walk, bool ofQuery, int64_t depth, unsigned argument) const {
   const TensorArgument &input = shape.plan.inputs[shape.inputs[argument]];
   bool same = (input.type == ElementType::F16 && shape.element.isF16()) ||
-              (input.type == ElementType::BF16 && shape.element.isBF16());
+              (input.type == ElementType::BF16 && shape.element.isBF16()) ||
+              (input.type == ElementType::F32 && shape.element.isF32());
+  int64_t inChunk = shape.element.isF32() ? 4 : 8; // elements of 16 bytes
   int64_t rowStride = ofQuery ? walk.query : walk.key;
-  return same && depth % 8 == 0 && (walk.depth == 1 || depth == 1) && rowStride % 8 == 0 && isMultiple(walk.base, 8);
+  return same && depth % inChunk == 0 && (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 &&
+         isMultiple(walk.base, inChunk);
 }
 
-SharedTile GpuKernel::place(int64_t rows, int64_t depth, int64_t copies) {
+SharedTile GpuKernel::place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple) {
   SharedTile result;
   result.offset = plannedBytes;
   result.rows = rows;
   result.depth = depth;
-  result.width = int64_t(llvm::alignTo(depth, 16));
+  result.elementBytes = shape.element.isF32() ? 4 : 2;
+  result.width = int64_t(llvm::alignTo(depth, std::max(multiple, 32 / result.elementBytes)));
   result.copies = copies;
   plannedBytes += copies * result.bytes();
   return result;
@@ -51,7 +55,7 @@ void GpuKernel::plan() {
     part.scale = term.scale;
     content.push_back(std::move(part));
   }
-  values = place(tile.keys, shape.attention.width, 2);
+  values = place(tile.keys, shape.attention.width, 2, 16); // two tiles of 8 columns at a time
   valueSource = sourceOf(shape.attention.value, false, shape.attention.width);
   for (const BandTerm &term : shape.bands) {
     if (term.ofKey) {
@@ -184,24 +188,33 @@ void GpuKernel::loadTile(const SharedTile &to, const RowSource &from, RowMap map
   };
   if (from.aligned) {
     // A thread copies 16 bytes at a time; neighbours copy neighbours.
-    int64_t chunks = to.width / 8, total = to.rows * chunks;
+    int64_t inChunk = 16 / to.elementBytes, chunks = to.width / inChunk, total = to.rows * chunks;
+    auto copyOne = [&](Value number) {
+      Value row = b.divide(number, chunks), chunk = b.remainder(number, chunks);
+      auto [offset, there] = rowOf(row);
+      Value inside = there, column = b.mul(chunk, inChunk);
+      if (to.depth < to.width) {
+        inside = b.both(inside, b.less(column, b.i32(to.depth)));
+        column = b.minimum(column, b.i32(to.depth - inChunk));
+      }
+      Value place = b.add(offset, b.toI64(column));
+      b.copyAsync(b.sharedAt(offsetIn(to, copy, row, chunk)), b.globalAt(from.pointer, place, from.element), inside);
+    };
+    // Of few copies a thread's places are computed once for all tiles; those of many would take its registers.
+    constexpr int64_t kMostPlaces = 8;
+    if (total > kMostPlaces * threads) {
+      b.loop(thread, b.i32(total), threads, {}, [&](Value number, ValueRange) {
+        copyOne(number);
+        return SmallVector<Value>();
+      });
+      return;
+    }
     for (int64_t begin = 0; begin < total; begin += threads) {
-      auto copyOne = [&] {
-        Value number = b.add(thread, begin);
-        Value row = b.divide(number, chunks), chunk = b.remainder(number, chunks);
-        auto [offset, there] = rowOf(row);
-        Value inside = there, column = b.shiftLeft(chunk, 3);
-        if (to.depth < to.width) {
-          inside = b.both(inside, b.less(column, b.i32(to.depth)));
-          column = b.minimum(column, b.i32(to.depth - 8));
-        }
-        Value place = b.add(offset, b.toI64(column));
-        b.copyAsync(b.sharedAt(offsetIn(to, copy, row, chunk)), b.globalAt(from.pointer, place, from.element), inside);
-      };
+      Value number = b.add(thread, begin);
       if (begin + threads <= total)
-        copyOne();
+        copyOne(number);
       else
-        b.when(b.less(thread, b.i32(total - begin)), copyOne);
+        b.when(b.less(thread, b.i32(total - begin)), [&] { copyOne(number); });
     }
     return;
   }
@@ -218,8 +231,12 @@ void GpuKernel::loadTile(const SharedTile &to, const RowSource &from, RowMap map
       Value element = b.widen(b.load(b.globalAt(from.pointer, place, from.element), from.element));
       numbers[size_t(k)] = b.select(inside, element, b.f32(0));
     }
-    Value offsetInTile = b.add(offsetIn(to, copy, row, b.i32(0)), b.shiftLeft(column, 1));
-    b.store(b.pack(numbers[0], numbers[1], shape.element), b.sharedAt(offsetInTile));
+    Value offsetInTile = b.add(offsetIn(to, copy, row, b.i32(0)), b.mul(column, to.elementBytes));
+    if (shape.element.isF32())
+      for (int64_t k : {0, 1})
+        b.store(numbers[size_t(k)], b.sharedAt(b.add(offsetInTile, 4 * k)));
+    else
+      b.store(b.pack(numbers[0], numbers[1], shape.element), b.sharedAt(offsetInTile));
     return SmallVector<Value>();
   });
 }

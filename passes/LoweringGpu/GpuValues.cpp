@@ -10,15 +10,38 @@ using namespace skewer::gpu;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-RowFragment GpuKernel::valueFragment(Value copy, int64_t keyPair, int64_t columnPair) {
-  Value row = b.add(b.bitAnd(lane, 15), 16 * keyPair), half = b.add(b.shiftRight(lane, 4), 2 * columnPair);
-  return b.loadMatrices(offsetIn(values, copy, row, half), true);
+std::array<ColumnFragment, 2> GpuKernel::valueFragments(Value copy, int64_t step, int64_t columnPair) {
+  if (!shape.element.isF32()) {
+    Value row = b.add(b.bitAnd(lane, 15), 16 * step), half = b.add(b.shiftRight(lane, 4), 2 * columnPair);
+    RowFragment loaded = b.loadMatrices(offsetIn(values, copy, row, half), true);
+    return {ColumnFragment{loaded[0], loaded[1]}, {loaded[2], loaded[3]}};
+  }
+  // A lane holds the weights of keys 2t and 2t + 1, so these two are the rows t and t + 4 of the product. Rows stand 4
+  // banks (of a multiple of 8) apart: four pairs of keys and eight columns are 32 banks.
+  std::array<ColumnFragment, 2> fragments;
+  for (int64_t side : {0, 1})
+    for (int64_t k : {0, 1}) {
+      Value key = b.add(b.shiftLeft(inGroup, 1), 8 * step + k);
+      Value offset = b.add(offsetIn(values, copy, key, b.i32(4 * columnPair + 2 * side)), b.shiftLeft(group, 2));
+      fragments[size_t(side)][size_t(k)] = b.load(b.sharedAt(offset), b.getI32Type());
+    }
+  return fragments;
 }
 
-/// Two tiles of numbers are, rounded, the 16×16 operand of a product: layouts of results and operands agree.
-static RowFragment rounded(GpuBuilder &b, const Accumulator &left, const Accumulator &right, Type element) {
-  return {b.pack(left[0], left[1], element), b.pack(left[2], left[3], element), b.pack(right[0], right[1], element),
-          b.pack(right[2], right[3], element)};
+/// Tiles of numbers as operands of a product: layouts of results and operands agree where two tiles are rounded, and
+/// where the keys of a tile of f32 change places.
+static std::vector<RowFragment> fragmentsOf(GpuBuilder &b, ArrayRef<Accumulator> weights, Type element) {
+  std::vector<RowFragment> fragments;
+  if (element.isF32())
+    for (const Accumulator &tile : weights)
+      fragments.push_back({b.bitsOf(tile[0]), b.bitsOf(tile[2]), b.bitsOf(tile[1]), b.bitsOf(tile[3])});
+  else
+    for (size_t n = 0; n < weights.size(); n += 2) {
+      const Accumulator &left = weights[n], &right = weights[n + 1];
+      fragments.push_back({b.pack(left[0], left[1], element), b.pack(left[2], left[3], element),
+                           b.pack(right[0], right[1], element), b.pack(right[2], right[3], element)});
+    }
+  return fragments;
 }
 
 /// The exponent's bits of both elements of an i32, and one in the exponent's last place.
@@ -31,32 +54,35 @@ Value GpuKernel::valuesAreNumbers(Value copy, int64_t columns) {
   // Of NaN and infinities the exponent's bits are all set: adding one to them reaches the sign's place.
   auto [exponent, one] = exponentBits(shape.element);
   Value seen = b.i32(0);
-  for (int64_t pair = 0; pair < tile.keys / 16; ++pair)
-    for (Value part : valueFragment(copy, pair, columns))
-      seen = arith::OrIOp::create(b, seen, b.add(b.bitAnd(part, exponent), one));
+  for (int64_t step = 0; step < tile.keys / keysOfStep(); ++step)
+    for (const ColumnFragment &fragment : valueFragments(copy, step, columns))
+      for (Value part : fragment)
+        seen = arith::OrIOp::create(b, seen, b.add(b.bitAnd(part, exponent), one));
   Value none = b.compare(arith::CmpIPredicate::eq, b.bitAnd(seen, int32_t(0x80008000)), b.i32(0));
   return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), none, NVVM::VoteSyncKind::all);
 }
 
-void GpuKernel::multiplyValues(const std::vector<RowFragment> &weights, Value copy, int64_t columns,
+void GpuKernel::multiplyValues(const std::vector<RowOperand> &weights, Value copy, int64_t columns,
                                std::array<Accumulator, 2> &output) {
-  for (int64_t pair = 0; pair < tile.keys / 16; ++pair) {
-    RowFragment loaded = valueFragment(copy, pair, columns);
+  for (int64_t step = 0; step < tile.keys / keysOfStep(); ++step) {
+    auto loaded = valueFragments(copy, step, columns);
     for (size_t side : {0u, 1u})
-      output[side] =
-          b.multiply(weights[size_t(pair)], {loaded[2 * side], loaded[2 * side + 1]}, output[side], shape.element);
+      output[side] = addProduct(weights[size_t(step)], loaded[side], output[side]);
   }
 }
 
-void GpuKernel::multiplyOddValues(const std::vector<RowFragment> &weights, Value copy, int64_t columns,
+void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, Value copy, int64_t columns,
                                   std::array<Accumulator, 2> &output) {
   // Numbers are multiplied as always, with 0 in place of the others. Where a key with a weight has +infinity (or NaN),
   // a product of ones and zeros is not 0, and +infinity is added; the same for -infinity. Both together are NaN again.
   Value zero = b.f32(0);
-  int64_t oneInHalf = shape.element.isF16() ? 0x3c00 : 0x3f80;
-  int64_t infinity = shape.element.isF16() ? 0x7c00 : 0x7f80;
-  /// Each half of a register by itself, as bits and as bits without the sign.
-  auto halves = [&](Value part, llvm::function_ref<Value(Value bits, Value size)> map) {
+  bool wide = shape.element.isF32();
+  int64_t oneBits = wide ? 0x3f800000 : shape.element.isF16() ? 0x3c00 : 0x3f80;
+  int64_t infinity = wide ? 0x7f800000 : shape.element.isF16() ? 0x7c00 : 0x7f80;
+  /// Each element of a register by itself, as bits and as bits without the sign.
+  auto elements = [&](Value part, llvm::function_ref<Value(Value bits, Value size)> map) {
+    if (wide)
+      return map(part, b.bitAnd(part, 0x7fffffff));
     Value result = b.i32(0);
     for (int64_t half : {0, 16}) {
       Value bits = b.bitAnd(b.shiftRight(part, half), 0xffff);
@@ -64,32 +90,35 @@ void GpuKernel::multiplyOddValues(const std::vector<RowFragment> &weights, Value
     }
     return result;
   };
-  auto oneWhere = [&](Value condition) { return b.select(condition, b.i32(oneInHalf), b.i32(0)); };
+  auto oneWhere = [&](Value condition) { return b.select(condition, b.i32(oneBits), b.i32(0)); };
   std::array<Accumulator, 2> up{Accumulator{zero, zero, zero, zero}, {zero, zero, zero, zero}}, down = up;
-  for (int64_t pair = 0; pair < tile.keys / 16; ++pair) {
-    RowFragment present, finite, positive, negative, loaded = valueFragment(copy, pair, columns);
-    for (size_t part = 0; part < 4; ++part) {
-      present[part] = halves(weights[size_t(pair)][part], [&](Value, Value size) {
+  for (int64_t step = 0; step < tile.keys / keysOfStep(); ++step) {
+    auto loaded = valueFragments(copy, step, columns);
+    RowFragment present;
+    for (size_t part = 0; part < 4; ++part)
+      present[part] = elements(weights[size_t(step)].whole[part], [&](Value, Value size) {
         return oneWhere(b.compare(arith::CmpIPredicate::ne, size, b.i32(0)));
       });
-      finite[part] = halves(loaded[part], [&](Value bits, Value size) {
-        return b.select(b.less(size, b.i32(infinity)), bits, b.i32(0));
-      });
-      auto odd = [&](bool minus) {
-        return halves(loaded[part], [&, minus](Value bits, Value size) {
-          Value nan = b.less(b.i32(infinity), size);
-          Value same = b.compare(arith::CmpIPredicate::eq, bits, b.i32(minus ? infinity | 0x8000 : infinity));
-          return oneWhere(arith::OrIOp::create(b, nan, same));
-        });
-      };
-      positive[part] = odd(false);
-      negative[part] = odd(true);
-    }
     for (size_t side : {0u, 1u}) {
-      size_t part = 2 * side;
-      output[side] = b.multiply(weights[size_t(pair)], {finite[part], finite[part + 1]}, output[side], shape.element);
-      up[side] = b.multiply(present, {positive[part], positive[part + 1]}, up[side], shape.element);
-      down[side] = b.multiply(present, {negative[part], negative[part + 1]}, down[side], shape.element);
+      ColumnFragment finite, positive, negative;
+      for (size_t part = 0; part < 2; ++part) {
+        finite[part] = elements(loaded[side][part], [&](Value bits, Value size) {
+          return b.select(b.less(size, b.i32(infinity)), bits, b.i32(0));
+        });
+        auto odd = [&](bool minus) {
+          return elements(loaded[side][part], [&, minus](Value bits, Value size) {
+            Value nan = b.less(b.i32(infinity), size);
+            int64_t sign = minus ? (wide ? int64_t(INT32_MIN) : 0x8000) : 0;
+            Value same = b.compare(arith::CmpIPredicate::eq, bits, b.i32(infinity | sign));
+            return oneWhere(arith::OrIOp::create(b, nan, same));
+          });
+        };
+        positive[part] = odd(false);
+        negative[part] = odd(true);
+      }
+      output[side] = addProduct(weights[size_t(step)], finite, output[side]);
+      up[side] = b.multiply(present, positive, up[side], shape.element);
+      down[side] = b.multiply(present, negative, down[side], shape.element);
     }
   }
   for (size_t side : {0u, 1u})
@@ -101,9 +130,9 @@ void GpuKernel::multiplyOddValues(const std::vector<RowFragment> &weights, Value
 }
 
 void GpuKernel::accumulate(const std::vector<Accumulator> &weights, Value copy, Value crossed, RowState &state) {
-  std::vector<RowFragment> rows;
-  for (int64_t pair = 0; pair < tile.keys / 16; ++pair)
-    rows.push_back(rounded(b, weights[size_t(2 * pair)], weights[size_t(2 * pair + 1)], shape.element));
+  std::vector<RowOperand> rows;
+  for (const RowFragment &fragment : fragmentsOf(b, weights, shape.element))
+    rows.push_back(operandOf(fragment));
   Value yes = crossed ? Value(arith::ConstantIntOp::create(b, 1, 1)) : Value();
   SmallVector<Type> types(8, b.getF32Type());
   for (int64_t columns = 0; columns < values.width / 16; ++columns) {
@@ -118,17 +147,25 @@ void GpuKernel::accumulate(const std::vector<Accumulator> &weights, Value copy, 
     auto plain = [&] {
       return flat([&](std::array<Accumulator, 2> &sums) { multiplyValues(rows, copy, columns, sums); });
     };
+    auto odd = [&] {
+      return flat([&](std::array<Accumulator, 2> &sums) { multiplyOddValues(rows, copy, columns, sums); });
+    };
     SmallVector<Value> sums;
-    if (!crossed) {
+    if (shape.element.isF32()) {
+      // What is no number shows in the sums: also the parts of an infinity, which f32 itself would not make NaN.
+      sums = plain();
+      std::array<Accumulator, 2> tiles;
+      for (size_t n = 0; n < 8; ++n)
+        tiles[n / 4][n % 4] = sums[n];
+      sums = b.choose(someAreNan(tiles), types, odd, [&] { return sums; });
+    } else if (!crossed) {
       sums = plain();
     } else {
       // 16 columns by themselves: what a rare case needs in registers is not held for all of them.
       Value numbers = b.choose(
           crossed, b.getI1Type(), [&] { return SmallVector<Value>{valuesAreNumbers(copy, columns)}; },
           [&] { return SmallVector<Value>{yes}; })[0];
-      sums = b.choose(numbers, types, plain, [&] {
-        return flat([&](std::array<Accumulator, 2> &sums) { multiplyOddValues(rows, copy, columns, sums); });
-      });
+      sums = b.choose(numbers, types, plain, odd);
     }
     for (size_t n = 0; n < 8; ++n)
       state.output[size_t(2 * columns) + n / 4][n % 4] = sums[n];

@@ -1,5 +1,5 @@
-// The layers of tests/e2e/conformance in f16: each that the GPU target takes is run by the interpreter and compared
-// with the float64 reference; each that it does not take must be refused with a reason.
+// The layers of tests/e2e/conformance in f16 and in f32: each that the GPU target takes is run by the interpreter and
+// compared with the float64 reference; each that it does not take must be refused with a reason.
 #include "tests/unit/GpuTesting.h"
 #include "tests/unit/LanguageTesting.h"
 #include "llvm/Support/FileSystem.h"
@@ -21,12 +21,13 @@ std::vector<std::string> specs() {
   return found;
 }
 
-TEST(GpuConformance, PublishedLayersInHalf) {
+/// `type` in place of f32.
+void expectPublishedLayers(const char *type, double tolerance) {
   size_t taken = 0, all = 0;
   for (const std::string &path : specs()) {
     std::string text = fileText(path);
     for (size_t place = 0; (place = text.find("f32[", place)) != std::string::npos; ++place)
-      text.replace(place, 4, "f16[");
+      text.replace(place, 3, type);
     SCOPED_TRACE(path);
     ++all;
     GpuOptions options;
@@ -43,10 +44,12 @@ TEST(GpuConformance, PublishedLayersInHalf) {
     }
     ++taken;
     EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
-    EXPECT_LE(outcome.error, 2e-3);
+    EXPECT_LE(outcome.error, tolerance);
   }
   EXPECT_GE(all, 50u);
   EXPECT_GE(taken, all / 2) << "of " << all;
 }
+TEST(GpuConformance, PublishedLayersInHalf) { expectPublishedLayers("f16", 2e-3); }
+TEST(GpuConformance, PublishedLayers) { expectPublishedLayers("f32", 1e-5); }
 
 } // namespace

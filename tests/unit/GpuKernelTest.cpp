@@ -1,27 +1,11 @@
 // Layers as kernels for NVIDIA GPUs, run by the interpreter: numbers against the float64 reference, and no fault.
-#include "tests/unit/GpuTesting.h"
+#include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 
 using namespace skewer;
 using namespace skewer::testing;
 
 namespace {
-
-/// A layer of one head with `score` added to the content, all operands of `type`.
-std::string layer(const std::string &sizes, const std::string &more, const std::string &score,
-                  const std::string &type = "f16", const std::string &mask = "") {
-  return "param " + sizes + "\nsize batch\nkernel layer(q : " + type + "[batch, heads, N, dim], k : " + type +
-         "[batch, heads, M, dim], v : " + type + "[batch, heads, M, width]" + more + ") -> " + type +
-         "[batch, heads, N, width] {\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n"
-         "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(" +
-         score + mask + "), v)\n}\n";
-}
-std::string sizes(int64_t n, int64_t m, int64_t dim, int64_t width, int64_t heads = 2) {
-  return "N = " + std::to_string(n) + ", M = " + std::to_string(m) + ", dim = " + std::to_string(dim) +
-         ", width = " + std::to_string(width) + ", heads = " + std::to_string(heads);
-}
-const std::string kPlain = "content * dim^-0.5";
-constexpr double kHalf = 1.5e-3, kBrain = 1.2e-2;
 
 TEST(GpuKernel, PlainAttention) {
   GpuOutcome outcome = expectOnGpu(layer(sizes(128, 128, 64, 64), "", kPlain), kHalf);
@@ -100,13 +84,6 @@ TEST(GpuKernel, RowsOfTables) {
                     " where j <= i"),
               kHalf);
 }
-std::string relative(int64_t n, int64_t m, int64_t dim, const std::string &table, const std::string &row,
-                     const std::string &scale = " * dim^-0.5", const std::string &mask = "",
-                     const std::string &type = "f16") {
-  return layer(sizes(n, m, dim, 16), ", table : " + table,
-               "content * dim^-0.5 + einsum(\"b h i d, " + row + " d -> b h i j\", q, table, j = M)" + scale, type,
-               mask);
-}
 TEST(GpuKernel, BandsAreSkewedInRegisters) {
   expectOnGpu(relative(150, 150, 16, "f16[2*N - 1, dim]", "(j - i + N - 1)"), kHalf);
   expectOnGpu(relative(150, 150, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf); // the other way round
@@ -131,11 +108,6 @@ TEST(GpuKernel, BandsDoNotMultiplyMoreThanTheyMust) {
   // A step of 64 keys: 32 products of queries and keys, 40 of the band (80 columns), 8 of weights and values (width
   // 16).
   EXPECT_EQ(outcome.report.matrixSteps, 2 * (32 + 40 + 8) * 4 * 8);
-}
-std::string ofKeys(int64_t n, int64_t m, int64_t dim, const std::string &table, const std::string &row,
-                   const std::string &mask = "") {
-  return layer(sizes(n, m, dim, 16), ", table : " + table,
-               "(content + einsum(\"b h j d, " + row + " d -> b h i j\", k, table, i = N)) * dim^-0.5", "f16", mask);
 }
 TEST(GpuKernel, BandsOfKeys) {
   expectOnGpu(ofKeys(150, 150, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf);
@@ -349,9 +321,6 @@ std::string refused(const std::string &text) {
   GpuOutcome outcome = GpuLayer(text).run();
   EXPECT_FALSE(outcome.lowered) << text;
   return outcome.messages;
-}
-TEST(GpuRefuses, WideOperands) {
-  EXPECT_SAYS(refused(layer(sizes(16, 16, 16, 16), "", kPlain, "f32")), "declare them as one of these");
 }
 TEST(GpuRefuses, StagesBesideTheAttention) {
   EXPECT_SAYS(refused(layer(sizes(16, 16, 16, 16), "", "einsum(\"b h i d, b h j d -> b h i j\", rope_half(q), k)")),

@@ -1,0 +1,37 @@
+// Texts of small layers for tests of GPU kernels: content and what is added to it, of any sizes and types.
+#pragma once
+#include "tests/unit/GpuTesting.h"
+
+namespace skewer::testing {
+
+/// A layer with `score` added to the content, all operands of `type`.
+inline std::string layer(const std::string &sizes, const std::string &more, const std::string &score,
+                         const std::string &type = "f16", const std::string &mask = "") {
+  return "param " + sizes + "\nsize batch\nkernel layer(q : " + type + "[batch, heads, N, dim], k : " + type +
+         "[batch, heads, M, dim], v : " + type + "[batch, heads, M, width]" + more + ") -> " + type +
+         "[batch, heads, N, width] {\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n"
+         "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(" +
+         score + mask + "), v)\n}\n";
+}
+inline std::string sizes(int64_t n, int64_t m, int64_t dim, int64_t width, int64_t heads = 2) {
+  return "N = " + std::to_string(n) + ", M = " + std::to_string(m) + ", dim = " + std::to_string(dim) +
+         ", width = " + std::to_string(width) + ", heads = " + std::to_string(heads);
+}
+inline const std::string kPlain = "content * dim^-0.5";
+/// Largest errors by what is multiplied, of the largest value.
+constexpr double kHalf = 1.5e-3, kBrain = 1.2e-2, kWide = 1e-5;
+
+inline std::string relative(int64_t n, int64_t m, int64_t dim, const std::string &table, const std::string &row,
+                            const std::string &scale = " * dim^-0.5", const std::string &mask = "",
+                            const std::string &type = "f16") {
+  return layer(sizes(n, m, dim, 16), ", table : " + table,
+               "content * dim^-0.5 + einsum(\"b h i d, " + row + " d -> b h i j\", q, table, j = M)" + scale, type,
+               mask);
+}
+/// A term of the keys.
+inline std::string ofKeys(int64_t n, int64_t m, int64_t dim, const std::string &table, const std::string &row,
+                          const std::string &mask = "", const std::string &type = "f16") {
+  return layer(sizes(n, m, dim, 16), ", table : " + table,
+               "(content + einsum(\"b h j d, " + row + " d -> b h i j\", k, table, i = N)) * dim^-0.5", type, mask);
+}
+} // namespace skewer::testing
