@@ -33,9 +33,18 @@ void skewer::restoreSingles(Dimensions &dimensions, const std::vector<int64_t> &
     dimension.axes = {axes.back()};
     axes.pop_back();
   }
+  // The others join the last dimension that may have them in front: a run-time size is the first of its product.
+  for (size_t place = dimensions.size(); place-- > 0;) {
+    Dimension &dimension = dimensions[place];
+    bool isRuntime = place >= extents.size() || extents[place] == kRuntime;
+    if (!dimension.isProduct() || isRuntime)
+      continue;
+    dimension.axes.insert(dimension.axes.begin(), axes.begin(), axes.end());
+    return;
+  }
   for (Dimension &dimension : dimensions)
     if (dimension.isProduct()) {
-      dimension.axes.insert(dimension.axes.begin(), axes.begin(), axes.end());
+      dimension.axes.insert(dimension.axes.end(), axes.begin(), axes.end());
       return;
     }
 }

@@ -4,6 +4,7 @@
 #include "tests/fuzz/Isolate.h"
 #include "tests/fuzz/Shrink.h"
 #include "tools/skewer/WriteFiles.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <fmt/format.h>
@@ -101,7 +102,7 @@ private:
       return;
     std::string path = fmt::format("{}/seed-{}.attn", options.saveFolder, seed);
     std::string why = fmt::format("# seed {}: {}\n", seed, nameOf(outcome.failure));
-    if (llvm::Error error = driver::writeFiles({{path, why + text}}))
+    if (llvm::Error error = driver::writeFiles({{path, text + why}}))
       llvm::errs() << "skewer-fuzz: error: " << llvm::toString(std::move(error)) << "\n";
   }
 
@@ -117,6 +118,19 @@ private:
 
 CampaignResult runCampaign(const CampaignOptions &options) { return Campaign(options).run(); }
 
+/// The values that "--origin NAME=VALUE" gives in a file's first line.
+static std::map<std::string, int64_t> originsIn(llvm::StringRef text) {
+  std::map<std::string, int64_t> origins;
+  llvm::SmallVector<llvm::StringRef> words;
+  llvm::SplitString(text.take_until([](char c) { return c == '\n'; }), words);
+  for (size_t k = 0; k + 1 < words.size(); ++k) {
+    auto [name, value] = words[k + 1].split('=');
+    if (words[k] == "--origin")
+      value.getAsInteger(10, origins[name.str()]);
+  }
+  return origins;
+}
+
 unsigned judgeFile(const std::string &text, const CampaignOptions &options) {
   unsigned failures = 0;
   for (const char *target : {"host", "x86-64-v3", "x86-64-v2"}) {
@@ -130,7 +144,7 @@ unsigned judgeFile(const std::string &text, const CampaignOptions &options) {
       plan.threads = plan.unfused = poisoned < 0;
       if (poisoned >= 0)
         plan.poison = poisoned;
-      Outcome outcome = Child::start({text}, plan, options.limitSeconds).wait();
+      Outcome outcome = Child::start({text, {}, originsIn(text)}, plan, options.limitSeconds).wait();
       if (outcome.failure == Failure::None)
         continue;
       ++failures;

@@ -17,6 +17,29 @@ static const std::set<std::string> &neverInKernels() {
   return classes;
 }
 
+/// What may stand around the terms.
+static const std::vector<std::pair<std::string, bool (*)(const Spec &)>> &allFeatures() {
+  static const std::vector<std::pair<std::string, bool (*)(const Spec &)>> features = {
+      {"lse", [](const Spec &s) { return s.lse; }},
+      {"result of another order", [](const Spec &s) { return s.result != ResultOrder::Same; }},
+      {"heads merged in the result", [](const Spec &s) { return s.result == ResultOrder::Merged; }},
+      {"keys and values in one operand", [](const Spec &s) { return s.packing == Packing::KeysValues; }},
+      {"queries, keys and values in one", [](const Spec &s) { return s.packing == Packing::All; }},
+      {"norm: Euclid", [](const Spec &s) { return s.norm == Norm::Euclid; }},
+      {"norm: root mean square", [](const Spec &s) { return s.norm == Norm::RootMeanSquare; }},
+      {"norm: cosine", [](const Spec &s) { return s.norm == Norm::Cosine; }},
+      {"turn: neighbours", [](const Spec &s) { return s.turn == Turn::Rope || s.turn == Turn::Rotate; }},
+      {"turn: halves", [](const Spec &s) { return s.turn == Turn::RopeHalf || s.turn == Turn::RotateHalf; }},
+      {"turn: on a map", [](const Spec &s) { return s.turn == Turn::Rope2d || s.turn == Turn::Rope2dHalf; }},
+      {"vector added to the content", [](const Spec &s) { return s.contentBias || s.keyBias; }},
+      {"shared key heads", [](const Spec &s) { return s.groups < s.heads; }},
+      {"part of the queries", [](const Spec &s) { return s.queryPart.beyond >= 0; }},
+      {"part of the keys", [](const Spec &s) { return s.keyPart.beyond >= 0; }},
+      {"part of the heads", [](const Spec &s) { return s.headPart.beyond >= 0; }},
+  };
+  return features;
+}
+
 void Coverage::add(const Spec &spec, const Outcome &outcome) {
   ++specs;
   fused += outcome.isFused;
@@ -30,6 +53,13 @@ void Coverage::add(const Spec &spec, const Outcome &outcome) {
   for (TermKind kind : present) {
     kinds[nameOf(kind)].add(outcome.isFused);
     pairs.insert({kind, spec.mask});
+  }
+  for (const auto &[name, holds] : allFeatures()) {
+    if (!holds(spec))
+      continue;
+    features[name].add(outcome.isFused);
+    for (TermKind kind : present)
+      beside.insert({kind, name});
   }
   if (!outcome.isFused)
     ++reasons[outcome.generic];
@@ -46,6 +76,7 @@ std::string Coverage::report() const {
   table("kinds of terms", kinds);
   table("masks", masks);
   table("types", types);
+  table("features of the layer", features);
   text += "not fused:\n";
   for (const auto &[reason, count] : reasons)
     text += fmt::format("  {:>6}  {}\n", count, reason);
@@ -74,7 +105,12 @@ std::vector<std::string> Coverage::gaps() const {
       if (!pairs.count({kind, static_cast<Mask>(m)}))
         missing.push_back(fmt::format("kind of term '{}' does not occur under mask '{}'", nameOf(kind),
                                       nameOf(static_cast<Mask>(m))));
+    for (const auto &[name, holds] : allFeatures())
+      if (!beside.count({kind, name}))
+        missing.push_back(fmt::format("kind of term '{}' does not occur beside '{}'", nameOf(kind), name));
   }
+  for (const auto &[name, holds] : allFeatures())
+    check("feature", features, name, true);
   for (int m = 0; m < kMasks; ++m)
     check("mask", masks, nameOf(static_cast<Mask>(m)), true);
   return missing;

@@ -10,8 +10,9 @@ public:
   void add(const Spec &, const Outcome &);
   /// A table of counts.
   std::string report() const;
-  /// What 300 seeds must have met and have not, a line each: every class of the registry; every kind of term under
-  /// every mask; every class, kind and mask in a fused kernel, but for those that the compiler does not fuse.
+  /// What 500 seeds must have met and have not, a line each: every class of the registry; every kind of term under
+  /// every mask, and beside each feature of a layer; every class, kind, mask and feature in a fused kernel, but for
+  /// those that the compiler does not fuse.
   std::vector<std::string> gaps() const;
 
 private:
@@ -19,9 +20,10 @@ private:
     int all = 0, fused = 0;
     void add(bool isFused) { ++all, fused += isFused; }
   };
-  std::map<std::string, Count> classes, kinds, masks, types;
+  std::map<std::string, Count> classes, kinds, masks, types, features;
   std::map<std::string, int> reasons; // why kernels were not fused
   std::set<std::pair<TermKind, Mask>> pairs;
+  std::set<std::pair<TermKind, std::string>> beside;
   int specs = 0, fused = 0;
 };
 

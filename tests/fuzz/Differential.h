@@ -44,10 +44,10 @@ struct Outcome {
   std::vector<std::string> classes; // of the terms, by the registry; "query only" where such a term was dropped
 };
 
-/// What is judged: every kernel of a text. Run-time sizes that have no value are 2.
+/// What is judged: every kernel of a text. Run-time sizes that have no value are 2, origins 0.
 struct Subject {
   std::string text;
-  std::map<std::string, int64_t> sizes = {};
+  std::map<std::string, int64_t> sizes = {}, origins = {};
 };
 Subject subjectOf(const Spec &);
 /// Diagnostics go to standard error.

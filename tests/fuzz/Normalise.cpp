@@ -104,7 +104,7 @@ static void normaliseSpelling(const Spec &spec, Term &term) {
     spelling = Spelling::Einsum;
   // Music Transformer's form is right under the causal mask alone.
   if (spelling == Spelling::CausalShift &&
-      (!isSquare || term.row != RowForm::Causal || spec.mask != Mask::Causal || spec.cap != 0))
+      (!isSquare || term.row != RowForm::Causal || spec.mask != Mask::Causal || spec.cap != 0 || isPart(spec)))
     spelling = Spelling::Einsum;
   bool readsInside = term.row != RowForm::Windowed && term.row != RowForm::Causal;
   bool isRow = term.kind == TermKind::OffsetQuery || term.kind == TermKind::OffsetKey;
@@ -115,21 +115,55 @@ static void normaliseSpelling(const Spec &spec, Term &term) {
   if (spelling == Spelling::Index && (!isScalar(term.kind) || !readsInside || !spec.content || spec.groupedText))
     spelling = Spelling::Einsum;
   bool isOwnEinsum = spelling == Spelling::Einsum && (isContracted(term.kind) || isValueSide(term.kind));
-  if (!spec.map || !spec.content || !isOwnEinsum)
+  bool isWhole = spec.queryPart.beyond < 0 && spec.keyPart.beyond < 0;
+  if (!spec.map || !spec.content || !isOwnEinsum || !isWhole)
     term.otherNames = false;
 }
 
+/// A part of a map is a stretch of its tokens, row by row. Key heads that several heads share are there as a whole.
+static void normaliseParts(Spec &spec) {
+  spec.queryPart.beyond = std::min(spec.queryPart.beyond, spec.map ? spec.queryMap[0] * spec.queryMap[1] - 1 : 64);
+  spec.keyPart.beyond = std::min(spec.keyPart.beyond, spec.map ? spec.keyMap[0] * spec.keyMap[1] - 1 : 64);
+  if (spec.headPart.beyond > 0)
+    spec.headPart.beyond -= spec.headPart.beyond % (spec.heads / spec.groups);
+  for (Part *part : {&spec.queryPart, &spec.keyPart, &spec.headPart})
+    part->origin = std::clamp<int64_t>(part->origin, 0, std::max<int64_t>(part->beyond, 0));
+  spec.wholeOperands &= isPart(spec);
+  spec.mapNames &= spec.queryPart.beyond < 0 && spec.keyPart.beyond < 0;
+  spec.groupedText &= spec.headPart.beyond < 0;
+}
+
+static void normalisePrologue(Spec &spec) {
+  bool isWhole = spec.queryPart.beyond < 0 && spec.keyPart.beyond < 0;
+  if (spec.turn == Turn::Rope2d && (!spec.map || !isWhole || spec.dim % 4))
+    spec.turn = Turn::Rope;
+  if (spec.turn == Turn::Rope2dHalf && (!spec.map || !isWhole || spec.dim % 4))
+    spec.turn = Turn::RopeHalf;
+  // The schemes have a batch axis.
+  if (spec.dim % 2 || spec.batch == Batch::None)
+    spec.turn = Turn::None;
+  if (spec.norm == Norm::Cosine && (!spec.content || spec.groups != spec.heads))
+    spec.norm = Norm::None;
+  bool isOneWidth = spec.width == spec.dim;
+  if (spec.packing == Packing::All && (spec.queries != spec.keys || spec.groups != spec.heads))
+    spec.packing = Packing::KeysValues;
+  if (spec.packing != Packing::None && !isOneWidth)
+    spec.packing = Packing::None;
+  spec.depthMajorKeys &= spec.packing == Packing::None;
+}
+
 void normalise(Spec &spec) {
+  if (spec.heads % spec.groups)
+    spec.groups = 1;
+  normaliseParts(spec);
   if (spec.map) {
-    spec.queries = spec.queryMap[0] * spec.queryMap[1];
-    spec.keys = spec.keyMap[0] * spec.keyMap[1];
+    spec.queries = spec.queryMap[0] * spec.queryMap[1] - std::max<int64_t>(spec.queryPart.beyond, 0);
+    spec.keys = spec.keyMap[0] * spec.keyMap[1] - std::max<int64_t>(spec.keyPart.beyond, 0);
   } else {
     spec.mapNames = false;
     if (spec.mask == Mask::MapWindow)
       spec.mask = Mask::Band;
   }
-  if (spec.heads % spec.groups)
-    spec.groups = 1;
   // Tensors are brought to one shape two by two, by the names of axes: only one may have fewer axes, or none with a
   // name, than the content that comes after it.
   int partial = 0;
@@ -148,7 +182,8 @@ void normalise(Spec &spec) {
   spec.content |= needsNames || !isWhole || spec.mask == Mask::PerHead || isOfBatch;
   spec.groupedText &= spec.groups < spec.heads && !needsNames && !isScored && spec.mask != Mask::PerHead;
   spec.contentLast &= partial <= 1;
-  spec.residual &= spec.width == spec.dim;
+  spec.residual &= spec.width == spec.dim && spec.result == ResultOrder::Same;
+  normalisePrologue(spec);
   if (spec.batch == Batch::None)
     spec.batchSize = 1;
   for (Term &term : spec.terms) {
@@ -159,6 +194,7 @@ void normalise(Spec &spec) {
     term.ofKey &= (spec.content && term.kind == TermKind::TokenRows) || term.kind == TermKind::ValueOffset;
     bool isClosedForm =
         term.kind == TermKind::Position || term.kind == TermKind::Slope || term.kind == TermKind::TokenNumber;
+    term.plain &= isContracted(term.kind) && (spec.norm != Norm::None || spec.turn != Turn::None);
     if (isValueSide(term.kind) || isClosedForm) {
       term.bias = false;
       term.spelling = Spelling::Einsum;
@@ -173,10 +209,28 @@ double costOf(const Spec &spec) {
   return depth * static_cast<double>(spec.batchSize * spec.heads * spec.queries * spec.keys);
 }
 
+int64_t wholeQueries(const Spec &spec) { return spec.queries + std::max<int64_t>(spec.queryPart.beyond, 0); }
+int64_t wholeKeys(const Spec &spec) { return spec.keys + std::max<int64_t>(spec.keyPart.beyond, 0); }
+int64_t wholeHeads(const Spec &spec) { return spec.heads + std::max<int64_t>(spec.headPart.beyond, 0); }
+bool isPart(const Spec &spec) {
+  return spec.queryPart.beyond >= 0 || spec.keyPart.beyond >= 0 || spec.headPart.beyond >= 0;
+}
+
 std::map<std::string, int64_t> runTimeSizes(const Spec &spec) {
   if (spec.batch != Batch::RunTime)
     return {};
   return {{"batch", spec.batchSize}};
+}
+std::map<std::string, int64_t> originsOf(const Spec &spec) {
+  std::map<std::string, int64_t> origins;
+  auto add = [&](const char *name, const Part &part) {
+    if (part.beyond >= 0)
+      origins[name] = part.origin;
+  };
+  add("q0", spec.queryPart);
+  add("k0", spec.keyPart);
+  add("head0", spec.headPart);
+  return origins;
 }
 
 } // namespace skewer::fuzz

@@ -8,24 +8,59 @@ namespace {
 std::string parameters(const Spec &spec) {
   std::string text = "param ";
   if (spec.map)
-    text += fmt::format("H = {}, W = {}, Hk = {}, Wk = {}, N = H*W, M = Hk*Wk", spec.queryMap[0], spec.queryMap[1],
-                        spec.keyMap[0], spec.keyMap[1]);
+    text += fmt::format("H = {}, W = {}, Hk = {}, Wk = {}, ", spec.queryMap[0], spec.queryMap[1], spec.keyMap[0],
+                        spec.keyMap[1]);
+  if (spec.map && !isPart(spec))
+    text += "N = H*W, M = Hk*Wk";
   else
     text += fmt::format("N = {}, M = {}", spec.queries, spec.keys);
+  if (isPart(spec))
+    text += fmt::format(", NN = {}, MM = {}, all_heads = {}", wholeQueries(spec), wholeKeys(spec), wholeHeads(spec));
+  if (spec.headPart.beyond >= 0)
+    text += fmt::format(", all_groups = {}", wholeHeads(spec) / (spec.heads / spec.groups));
   text += fmt::format(", heads = {}, groups = {}, dim = {}, width = {}", spec.heads, spec.groups, spec.dim, spec.width);
   if (spec.batch == Batch::Fixed)
     text += fmt::format(", B = {}", spec.batchSize);
   return text + (spec.batch == Batch::RunTime ? "\nsize batch\n" : "\n");
 }
 
-std::string tensor(const Spec &spec, const std::string &head, const std::string &tokens, const std::string &depth) {
-  return fmt::format("{}[{}{}, {}, {}]", spec.type, batchSize(spec), spec.tokenMajor ? tokens : head,
-                     spec.tokenMajor ? head : tokens, depth);
+std::string resultType(const Spec &spec) {
+  std::string batch = batchSize(spec);
+  switch (spec.result) {
+  case ResultOrder::Same:
+    break;
+  case ResultOrder::HeadMajor:
+    return fmt::format("{}[{}heads, N, width]", spec.type, batch);
+  case ResultOrder::TokenMajor:
+    return fmt::format("{}[{}N, heads, width]", spec.type, batch);
+  case ResultOrder::Merged:
+    return fmt::format("{}[{}N, heads*width]", spec.type, batch);
+  case ResultOrder::DepthMajor:
+    return fmt::format("{}[{}heads, width, N]", spec.type, batch);
+  }
+  return fmt::format("{}[{}{}, width]", spec.type, batch, spec.tokenMajor ? "N, heads" : "heads, N");
 }
-std::string keyTensor(const Spec &spec) {
-  if (!spec.depthMajorKeys)
-    return tensor(spec, "groups", "M", "dim");
-  return fmt::format("{}[{}groups, dim, M]", spec.type, batchSize(spec));
+/// The result's heads stand behind its tokens; so do those of lse.
+bool hasTokensFirst(const Spec &spec) {
+  return spec.result == ResultOrder::TokenMajor || spec.result == ResultOrder::Merged;
+}
+
+void printParts(const Spec &spec, Text &text) {
+  auto part = [&](const Part &part, const char *axis, const char *size, const char *whole, const char *origin) {
+    if (part.beyond >= 0)
+      text.statements += fmt::format("  part {} = {} of {} from {}\n", axis, size, whole, origin);
+  };
+  part(spec.queryPart, "i", "N", "NN", "q0");
+  part(spec.keyPart, "j", "M", "MM", "k0");
+  part(spec.headPart, "h", "heads", "all_heads", "head0");
+}
+
+/// As options of `skewer run`: what a file that is judged again begins with.
+std::string originsText(const Spec &spec) {
+  std::string options;
+  for (const auto &[name, value] : originsOf(spec))
+    options += fmt::format(" --origin {}={}", name, value);
+  return options.empty() ? "" : "#" + options + "\n";
 }
 
 std::string scaled(const std::string &value, double scale) {
@@ -36,11 +71,15 @@ std::string scaled(const std::string &value, double scale) {
 
 std::string contentText(const Spec &spec, Text &text) {
   Names names(spec, spec.mapNames);
-  std::string query = spec.contentBias ? queryText(spec, "u", text) : "q";
+  std::string query = spec.contentBias ? queryText(spec, text.query, "u", text) : text.query, key = text.key;
+  if (spec.keyBias) {
+    text.operand("w", spec.tableType + "[" + keyHeads(spec) + ", dim]");
+    key += std::string(" + w") + (spec.depthMajorKeys ? "[:, :, None]" : spec.tokenMajor ? "" : "[:, None, :]");
+  }
   std::string position = subscripts(spec, spec.groupedText ? "(g r)" : "h", names.query(), "d");
   // Products of a map's axes have sizes of their own.
-  return fmt::format("einsum(\"{}, {} -> {}\", {}, k{}{})", position, keySubscripts(spec, names, spec.groupedText),
-                     scoreSubscripts(spec, names, spec.groupedText), query,
+  return fmt::format("einsum(\"{}, {} -> {}\", {}, {}{}{})", position, keySubscripts(spec, names, spec.groupedText),
+                     scoreSubscripts(spec, names, spec.groupedText), query, key,
                      spec.map && spec.mapNames ? names.sizesOf(true, true) : "",
                      spec.groupedText ? fmt::format(", r = {}", spec.heads / spec.groups) : "");
 }
@@ -50,14 +89,15 @@ std::string contentText(const Spec &spec, Text &text) {
 std::string print(const Spec &spec) {
   Names names(spec, spec.mapNames);
   Text text;
-  text.operand("q", tensor(spec, "heads", "N", "dim"));
-  text.operand("k", keyTensor(spec));
-  text.operand("v", tensor(spec, "groups", "M", "width"));
+  printParts(spec, text);
+  printVectors(spec, text);
   maskOperands(spec, text);
 
   std::vector<std::string> sum;
   if (spec.content) {
-    text.statement("content", contentText(spec, text));
+    text.statement(spec.norm == Norm::Cosine ? "product" : "content", contentText(spec, text));
+    if (spec.norm == Norm::Cosine)
+      printCosine(spec, text);
     if (!spec.contentLast)
       sum.push_back(spec.commonScale ? "content" : scaled("content", spec.contentScale));
   }
@@ -84,6 +124,10 @@ std::string print(const Spec &spec) {
     score = sum.size() == 1 ? score + " * dim^-0.5" : "(" + score + ") * dim^-0.5";
   if (spec.cap != 0)
     score = fmt::format("{0} * tanh(({1}) / {0})", numberText(spec.cap), score);
+  if (spec.lse) {
+    text.statement("scores", score);
+    score = "scores";
+  }
   std::string mask = maskText(spec, names);
   if (!mask.empty())
     score += (spec.maskArgument ? ", where = " : " where ") + mask;
@@ -98,8 +142,17 @@ std::string print(const Spec &spec) {
     result += " + " + printTerm(spec, *term, number, text);
   if (spec.residual)
     result += " + q";
-  return fmt::format("{}kernel layer({})\n    -> {} {{\n{}  return {}\n}}\n", parameters(spec), text.operands,
-                     tensor(spec, "heads", "N", "width"), text.statements, result);
+  std::string type = resultType(spec);
+  if (spec.lse) {
+    bool tokensFirst = hasTokensFirst(spec);
+    type = fmt::format("(out : {}, lse : f32[{}{}])", type, batchSize(spec), tokensFirst ? "N, heads" : "heads, N");
+    std::string lse = "logsumexp(" + score + ")";
+    if (tokensFirst)
+      lse = fmt::format("rearrange({}, \"{} -> {}\")", lse, withBatch(spec, "h i"), withBatch(spec, "i h"));
+    result += ", " + lse;
+  }
+  return fmt::format("{}{}kernel layer({})\n    -> {} {{\n{}  return {}\n}}\n", originsText(spec), parameters(spec),
+                     text.operands, type, text.statements, result);
 }
 
 } // namespace skewer::fuzz

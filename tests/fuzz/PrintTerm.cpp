@@ -4,7 +4,7 @@
 
 namespace skewer::fuzz {
 
-static std::string withBatch(const Spec &spec, const std::string &rest) {
+std::string withBatch(const Spec &spec, const std::string &rest) {
   return (spec.batch == Batch::None ? "" : "b ") + rest;
 }
 
@@ -29,12 +29,25 @@ std::string valueSubscripts(const Spec &spec, const Names &names, bool grouped) 
   return subscripts(spec, keyHead(spec, grouped), names.key(), "e");
 }
 std::string resultSubscripts(const Spec &spec, const Names &names, bool grouped) {
-  return subscripts(spec, grouped ? "(g r)" : "h", names.query(), "e");
+  std::string head = grouped ? "(g r)" : "h", position = names.query();
+  switch (spec.result) {
+  case ResultOrder::Same:
+    break;
+  case ResultOrder::HeadMajor:
+    return withBatch(spec, head + " " + position + " e");
+  case ResultOrder::TokenMajor:
+    return withBatch(spec, position + " " + head + " e");
+  case ResultOrder::Merged:
+    return withBatch(spec, position + (grouped ? " (g r e)" : " (h e)"));
+  case ResultOrder::DepthMajor:
+    return withBatch(spec, head + " e " + position);
+  }
+  return subscripts(spec, head, position, "e");
 }
 
-std::string queryText(const Spec &spec, const std::string &bias, Text &text) {
+std::string queryText(const Spec &spec, const std::string &query, const std::string &bias, Text &text) {
   text.operand(bias, spec.tableType + "[heads, dim]");
-  return "q + " + bias + (spec.tokenMajor ? "" : "[:, None, :]");
+  return query + " + " + bias + (spec.tokenMajor ? "" : "[:, None, :]");
 }
 
 namespace {
@@ -63,12 +76,16 @@ public:
 
 private:
   std::string typeOf(const std::string &rows, const std::string &depth) const {
-    return fmt::format("{}[{}{}, {}]", spec.tableType, term.perHead ? "heads, " : "", rows, depth);
+    return fmt::format("{}[{}{}, {}]", spec.tableType, term.perHead ? headLength(spec) + ", " : "", rows, depth);
   }
-  std::string query() { return term.bias ? queryText(spec, bias, text) : "q"; }
+  std::string query() {
+    std::string vector = term.plain ? "q" : text.query;
+    return term.bias ? queryText(spec, vector, bias, text) : vector;
+  }
   bool ofKey() const { return term.kind == TermKind::OffsetKey || term.kind == TermKind::AxisKey || term.ofKey; }
   /// The vector that meets the row: its text, its subscripts, and the sizes that it does not tell.
-  std::string vector() { return ofKey() ? "k" : query(); }
+  std::string vector() { return !ofKey() ? query() : term.plain ? "k" : text.key; }
+  int64_t keyRows() const { return spec.wholeOperands ? wholeKeys(spec) : spec.keys; }
   std::string vectorSubscripts() const {
     return ofKey() ? keySubscripts(spec, names) : subscripts(spec, "h", names.query(), "d");
   }
@@ -79,7 +96,7 @@ private:
   std::string head() const { return term.perHead ? "h " : ""; }
 
   std::string contraction() {
-    Row row = term.kind == TermKind::KeyTable       ? Row{names.key(), spec.keys}
+    Row row = term.kind == TermKind::KeyTable       ? Row{names.key(), keyRows()}
               : term.kind == TermKind::KeyAxisTable ? Row{names.keyAxis(term.axis), spec.keyMap[term.axis]}
               : term.kind == TermKind::TokenRows    ? tokenRow(spec, term, number, names, text)
                                                     : rowOf(spec, term, names);
@@ -122,9 +139,7 @@ private:
       return fmt::format("reshape(pad({}, (1, 0)), [{}N + 1, N])[{}1:]", logits, lead, before);
     }
   }
-  std::string leadingShape() const {
-    return spec.batch == Batch::None ? "heads, " : spec.batch == Batch::Fixed ? "B, heads, " : "batch, heads, ";
-  }
+  std::string leadingShape() const { return batchSize(spec) + "heads, "; }
 
   /// One number of a table for each query and key.
   std::string scalar() {
@@ -136,7 +151,7 @@ private:
       shape.push_back(size);
     };
     auto rowDimension = [&](const Row &row) { dimension(row.index, "(" + row.index + ")", std::to_string(row.rows)); };
-    auto headDimension = [&] { dimension("h", "h", "heads"); };
+    auto headDimension = [&] { dimension("h", "h", headLength(spec)); };
     if (term.perHead && !term.headLast)
       headDimension();
     bool ofQuery = term.kind != TermKind::KeyScalar, ofKey = term.kind != TermKind::QueryScalar;
@@ -154,14 +169,14 @@ private:
       rowDimension(tokenRow(spec, term, number, names, text));
       break;
     case TermKind::Matrix:
-      dimension(names.queryAt(), names.query(), "N");
-      dimension(names.keyAt(), names.key(), "M");
+      dimension(names.queryAt(), names.query(), queryLength(spec));
+      dimension(names.keyAt(), names.key(), keyLength(spec));
       break;
     case TermKind::KeyScalar:
-      dimension(names.keyAt(), names.key(), "M");
+      dimension(names.keyAt(), names.key(), keyLength(spec));
       break;
     case TermKind::QueryScalar:
-      dimension(names.queryAt(), names.query(), "N");
+      dimension(names.queryAt(), names.query(), queryLength(spec));
       break;
     default:
       rowDimension(rowOf(spec, term, names));
@@ -173,7 +188,7 @@ private:
     std::string from = joined(dimensions, " "), to = head();
     if (term.kind == TermKind::Gated) {
       std::string gate = fmt::format("g{}", table.substr(1));
-      text.operand(gate, fmt::format("{}[{}N]", spec.type, leadingShape()));
+      text.operand(gate, fmt::format("{}[{}{}, {}]", spec.type, batchSize(spec), headLength(spec), queryLength(spec)));
       from = withBatch(spec, "h " + names.query()) + ", " + from;
       operands = gate + ", " + operands;
       read = fmt::format("{}[{}h, {}] * {}", gate, spec.batch == Batch::None ? "" : "b, ", names.queryAt(), read);
@@ -197,7 +212,7 @@ private:
     }
     if (term.kind == TermKind::TokenNumber)
       return fmt::format("({})", tokenRow(spec, term, number, names, text).index);
-    text.operand(table, spec.tableType + "[heads]", term.isConst);
+    text.operand(table, spec.tableType + "[" + headLength(spec) + "]", term.isConst);
     std::string form = term.row == RowForm::Plain ? "(" + key + " - " + query + ")"
                        : term.row == RowForm::Clamped
                            ? fmt::format("clamp({} - {}, -{}, {})", key, query, term.left, term.right)
@@ -206,7 +221,7 @@ private:
   }
 
   std::string valueSide() {
-    Row row = term.ofKey ? Row{names.key(), spec.keys} : rowOf(spec, term, names);
+    Row row = term.ofKey ? Row{names.key(), keyRows()} : rowOf(spec, term, names);
     if (!term.ofKey)
       row.index = "(" + row.index + ")";
     text.operand(table, typeOf(std::to_string(row.rows), "width"), term.isConst);

@@ -9,17 +9,44 @@ namespace {
 // A call of the float64 reference and one of the unfused path must stay far below a second.
 constexpr double kMostCost = 1.5e6;
 
+/// What may stand around the terms, one after the other for each kind of term. There are 17 turns, of which the last
+/// has none, and 14 masks: after so many rounds a kind has met every feature under every mask.
+enum class Feature {
+  Lse,
+  ResultOrder,
+  MergedHeads,
+  KeysValuesPacked,
+  AllPacked,
+  Euclid,
+  RootMeanSquare,
+  Cosine,
+  TurnNeighbours,
+  TurnHalves,
+  TurnOnMap,
+  Bias,
+  SharedHeads,
+  QueryPart,
+  KeyPart,
+  HeadPart,
+  None,
+};
+constexpr uint64_t kTurnsOfFeatures = static_cast<uint64_t>(Feature::None) + 1;
+
 class Generator {
 public:
-  explicit Generator(uint64_t seed) : seed(seed), dice(seed) {}
+  explicit Generator(uint64_t seed)
+      : seed(seed), turn(static_cast<Feature>((seed / kTermKinds + seed) % kTurnsOfFeatures)), dice(seed) {}
 
   Spec make() {
     // The first kind and the mask go round, so that every pair of them occurs; the rest is left to the dice.
     auto first = static_cast<TermKind>(seed % kTermKinds);
     spec.mask = static_cast<Mask>(seed / kTermKinds % kMasks);
-    spec.map = isOnMap(first) || spec.mask == Mask::MapWindow || dice.chance(20);
+    spec.map = isOnMap(first) || spec.mask == Mask::MapWindow || turn == Feature::TurnOnMap || dice.chance(20);
     chooseSizes();
     chooseWords();
+    chooseResults();
+    choosePrologue();
+    chooseParts();
     spec.terms.push_back(chooseTerm(first));
     static const std::vector<int> more = {0, 0, 0, 1, 1, 2};
     for (int k = dice.pick(more); k > 0; --k)
@@ -48,7 +75,9 @@ private:
     static const std::vector<int64_t> heads = {1, 1, 2, 2, 3, 4, 6},
                                       depths = {1, 2, 3, 8, 8, 15, 16, 16, 17, 24, 32, 40};
     spec.heads = spec.groups = dice.pick(heads);
-    if (spec.heads > 1 && dice.chance(30))
+    if (turn == Feature::SharedHeads && spec.heads == 1)
+      spec.heads = 4;
+    if (spec.heads > 1 && has(Feature::SharedHeads, 30))
       spec.groups = spec.heads % 2 == 0 && dice.chance(50) ? spec.heads / 2 : 1;
     spec.dim = spec.width = dice.pick(depths);
     if (dice.chance(30))
@@ -68,7 +97,6 @@ private:
     spec.groupedText = dice.chance(40);
     spec.mapNames = dice.chance(60);
     spec.content = dice.chance(88);
-    spec.contentBias = dice.chance(10);
     spec.contentLast = dice.chance(15);
     spec.commonScale = dice.chance(45);
     spec.contentScale = scale();
@@ -77,6 +105,75 @@ private:
     spec.residual = dice.chance(6);
     spec.maskSize = dice.between(1, 9);
     spec.maskArgument = dice.chance(25);
+  }
+
+  /// Whether the layer has a feature: the one whose turn it is, and others at times.
+  bool has(Feature feature, int percent) { return turn == feature || dice.chance(percent); }
+
+  void chooseResults() {
+    spec.lse = has(Feature::Lse, 20);
+    if (has(Feature::ResultOrder, 20))
+      spec.result = static_cast<ResultOrder>(1 + dice.below(kResultOrders - 1));
+    if (has(Feature::MergedHeads, 5))
+      spec.result = ResultOrder::Merged;
+    bool all = has(Feature::AllPacked, 8);
+    if (!all && !has(Feature::KeysValuesPacked, 8))
+      return;
+    spec.packing = all ? Packing::All : Packing::KeysValues;
+    spec.packingOrder = static_cast<PackingOrder>(dice.below(kPackingOrders));
+    // What is packed has one width, and all of it one length.
+    spec.width = spec.dim;
+    if (!all)
+      return;
+    spec.keys = spec.queries;
+    spec.groups = spec.heads;
+    for (int axis : {0, 1})
+      spec.keyMap[axis] = spec.queryMap[axis];
+  }
+
+  void choosePrologue() {
+    if (has(Feature::Euclid, 4))
+      spec.norm = Norm::Euclid;
+    if (has(Feature::RootMeanSquare, 4))
+      spec.norm = Norm::RootMeanSquare;
+    if (has(Feature::Cosine, 3)) {
+      spec.norm = Norm::Cosine;
+      spec.groups = spec.heads;
+      spec.content = true;
+    }
+    if (has(Feature::TurnNeighbours, 6))
+      spec.turn = dice.chance(60) ? Turn::Rope : Turn::Rotate;
+    if (has(Feature::TurnHalves, 6))
+      spec.turn = dice.chance(60) ? Turn::RopeHalf : Turn::RotateHalf;
+    if (has(Feature::TurnOnMap, 0) || (spec.map && dice.chance(12)))
+      spec.turn = dice.chance(50) ? Turn::Rope2d : Turn::Rope2dHalf;
+    if (spec.turn != Turn::None) {
+      spec.dim += (4 - spec.dim % 4) % 4; // dimensions turn in pairs, on a map in two pairs
+      if (spec.packing != Packing::None)
+        spec.width = spec.dim;
+      if (spec.batch == Batch::None)
+        spec.batch = Batch::Fixed;
+    }
+    spec.contentBias = spec.content && has(Feature::Bias, 8);
+    spec.keyBias = spec.content && dice.chance(5);
+  }
+
+  void chooseParts() {
+    bool isWhole =
+        spec.turn == Turn::Rope2d || spec.turn == Turn::Rope2dHalf || (spec.map && spec.packing == Packing::All);
+    int percent = dice.chance(20) ? 50 : 0;
+    auto choose = [&](Part &part, Feature feature, int64_t most) {
+      if (!has(feature, percent))
+        return;
+      part.beyond = dice.chance(10) ? 0 : dice.between(1, most);
+      part.origin = dice.between(0, part.beyond);
+    };
+    if (!isWhole || turn == Feature::QueryPart || turn == Feature::KeyPart) {
+      choose(spec.queryPart, Feature::QueryPart, 40);
+      choose(spec.keyPart, Feature::KeyPart, 40);
+    }
+    choose(spec.headPart, Feature::HeadPart, 5);
+    spec.wholeOperands = dice.chance(50);
   }
 
   /// Of a product over the head dimension: 0 stands for dim^-0.5. Scores of a few units keep the comparison with
@@ -90,9 +187,9 @@ private:
   Term chooseTerm(TermKind kind) {
     Term term;
     term.kind = kind;
-    static const std::vector<RowForm> forms = {RowForm::Plain,    RowForm::Plain,  RowForm::Plain,
-                                               RowForm::Plain,    RowForm::Plain,  RowForm::Clamped,
-                                               RowForm::Absolute, RowForm::Halved, RowForm::Windowed};
+    static const std::vector<RowForm> forms = {RowForm::Plain,    RowForm::Plain,   RowForm::Plain,    RowForm::Plain,
+                                               RowForm::Plain,    RowForm::Clamped, RowForm::Absolute, RowForm::Halved,
+                                               RowForm::Windowed, RowForm::Bucketed};
     term.row = dice.pick(forms);
     if (spec.mask == Mask::Causal && dice.chance(40))
       term.row = RowForm::Causal;
@@ -125,6 +222,7 @@ private:
     term.bias = dice.chance(10);
     term.isConst = dice.chance(25);
     term.otherNames = dice.chance(25);
+    term.plain = dice.chance(30);
     term.scale = isContracted(kind) ? scale() : dice.chance(70) ? 1 : 0.5;
     if (kind == TermKind::Slope || kind == TermKind::Position)
       term.scale = dice.chance(50) ? 0.05 : -0.03; // offsets are as large as the layer is long
@@ -141,8 +239,8 @@ private:
       spec.groups = spec.groups < spec.heads ? 1 : 2;
       spec.heads = 2;
     } else if (spec.dim > 17 || spec.width > 17) {
-      spec.dim = spec.dim > 17 ? 17 : spec.dim;
-      spec.width = spec.width > 17 ? 15 : spec.width;
+      spec.dim = spec.dim <= 17 ? spec.dim : spec.turn == Turn::None ? 17 : 16;
+      spec.width = spec.packing != Packing::None ? spec.dim : spec.width > 17 ? 15 : spec.width;
     } else {
       for (int64_t *size : {&spec.queries, &spec.keys, &spec.queryMap[0], &spec.keyMap[0]})
         *size = (*size + 1) / 2;
@@ -151,6 +249,7 @@ private:
   }
 
   uint64_t seed;
+  Feature turn;
   Dice dice;
   Spec spec;
 };

@@ -40,6 +40,7 @@ enum class RowForm {
   Absolute, // abs(K - Q)
   Halved,   // (±(K - Q) + c) // 2
   Windowed, // K - Q + left, under the guard abs(K - Q) <= left
+  Bucketed, // t5_bucket(K - Q)
   Causal,   // K - Q + c, with rows for K <= Q only: under a causal mask
 };
 /// How the row of a table follows from index operands.
@@ -81,6 +82,34 @@ enum class Mask {
 };
 constexpr int kMasks = static_cast<int>(Mask::Reach) + 1;
 enum class Batch { None, Fixed, RunTime };
+/// What stands between an operand and the product that reads it, in this order: of queries and keys alike.
+enum class Norm {
+  None,
+  Euclid,         // q / |q|
+  RootMeanSquare, // q / sqrt(mean of q²), times a gain
+  Cosine,         // the product of queries and keys over both lengths
+};
+enum class Turn { None, Rope, RopeHalf, Rotate, RotateHalf, Rope2d, Rope2dHalf };
+constexpr int kTurns = static_cast<int>(Turn::Rope2dHalf) + 1;
+/// What one operand holds, and the order of its dimensions.
+enum class Packing { None, KeysValues, All };
+enum class PackingOrder { Tokens, Flat, Heads, InHeads, FlatInHeads };
+constexpr int kPackingOrders = static_cast<int>(PackingOrder::FlatInHeads) + 1;
+/// The order of the result's dimensions.
+enum class ResultOrder {
+  Same,       // as q has them
+  HeadMajor,  // b h i e
+  TokenMajor, // b i h e
+  Merged,     // b i (h e)
+  DepthMajor, // b h e i
+};
+constexpr int kResultOrders = static_cast<int>(ResultOrder::DepthMajor) + 1;
+
+/// A stretch of a longer axis.
+struct Part {
+  int64_t beyond = -1; // positions of the whole that the stretch lacks; -1: the axis is whole
+  int64_t origin = 0;  // at most `beyond`
+};
 
 struct Term {
   TermKind kind = TermKind::OffsetQuery;
@@ -98,11 +127,12 @@ struct Term {
   bool bias = false;       // a vector a head is added to q
   bool isConst = false;    // the table is declared const
   bool otherNames = false; // written with flat positions where the spec uses the map's, or the other way round
+  bool plain = false;      // meets the vector before the spec's norm and turn
   double scale = 1;
 };
 
 struct Spec {
-  int64_t queries = 16, keys = 16; // 1-D; on a map, products of these:
+  int64_t queries = 16, keys = 16; // 1-D; on a map, products of these, less what a part lacks:
   bool map = false;
   int64_t queryMap[2] = {4, 4}, keyMap[2] = {4, 4};
   int64_t heads = 1, groups = 1; // groups: heads of k and v; divides heads
@@ -119,6 +149,15 @@ struct Spec {
   bool commonScale = false; // dim^-0.5 times the whole sum; contentScale is not used then
   double cap = 0;           // cap * tanh(score / cap), unless 0
   bool residual = false;    // q is added to the result (width = dim)
+  bool lse = false;         // a second result, logsumexp of the scores
+  ResultOrder result = ResultOrder::Same;
+  Packing packing = Packing::None;
+  PackingOrder packingOrder = PackingOrder::Tokens;
+  Norm norm = Norm::None;
+  Turn turn = Turn::None;
+  bool keyBias = false; // a vector a head is added to k
+  Part queryPart, keyPart, headPart;
+  bool wholeOperands = false; // matrices and index operands are as long as the whole of a part
   Mask mask = Mask::None;
   int64_t maskSize = 3;      // of a window, a block, a prefix
   bool maskArgument = false; // softmax(x, where = P) instead of softmax(x where P)
@@ -134,8 +173,14 @@ void normalise(Spec &);
 std::string print(const Spec &);
 /// Operations of one call of the reference, roughly.
 double costOf(const Spec &);
-/// Values of the run-time sizes.
+/// Values of the run-time sizes, and of the origins of parts.
 std::map<std::string, int64_t> runTimeSizes(const Spec &);
+std::map<std::string, int64_t> originsOf(const Spec &);
+/// Lengths of the whole layer, of which the kernel may compute a part.
+int64_t wholeQueries(const Spec &);
+int64_t wholeKeys(const Spec &);
+int64_t wholeHeads(const Spec &);
+bool isPart(const Spec &);
 
 const char *nameOf(TermKind);
 const char *nameOf(Mask);

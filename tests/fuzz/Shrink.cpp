@@ -49,6 +49,25 @@ private:
     set(&Spec::mapNames, false);
     set(&Spec::contentLast, false);
     set(&Spec::maskArgument, false);
+    set(&Spec::lse, false);
+    set(&Spec::result, ResultOrder::Same);
+    set(&Spec::packing, Packing::None);
+    if (spec.packing != Packing::None)
+      set(&Spec::packingOrder, PackingOrder::Tokens);
+    set(&Spec::norm, Norm::None);
+    set(&Spec::turn, Turn::None);
+    if (spec.turn != Turn::None)
+      set(&Spec::turn, Turn::Rope);
+    set(&Spec::keyBias, false);
+    set(&Spec::wholeOperands, false);
+    for (Part Spec::*part : {&Spec::queryPart, &Spec::keyPart, &Spec::headPart}) {
+      if ((spec.*part).beyond < 0)
+        continue;
+      attempt([&](Spec &s) { s.*part = {}; });
+      attempt([&](Spec &s) { s.*part = {0, 0}; });
+      attempt([&](Spec &s) { (s.*part).origin /= 2; });
+      attempt([&](Spec &s) { (s.*part).beyond /= 2; });
+    }
     attempt([](Spec &s) { s.batch = Batch::None; });
     if (spec.batch == Batch::RunTime)
       set(&Spec::batch, Batch::Fixed);
@@ -86,6 +105,7 @@ private:
     set(&Term::headLast, false);
     set(&Term::isConst, false);
     set(&Term::otherNames, false);
+    set(&Term::plain, false);
     set(&Term::scale, 1.0);
     set(&Term::sign, 1);
     set(&Term::low, 0);

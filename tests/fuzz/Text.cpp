@@ -45,6 +45,8 @@ static Row row(const Term &term, const std::string &query, const std::string &ke
     return {"(" + forward + ") // 2", (offsets - 1) / 2 + 1};
   case RowForm::Windowed:
     return {fmt::format("{} - {}{}", key, query, plus(term.left)), 2 * term.left + 1};
+  case RowForm::Bucketed:
+    return {fmt::format("t5_bucket({} - {}, buckets = 8, max_distance = {})", key, query, 8 + term.left), 8};
   case RowForm::Causal:
     return {key + " - " + query + plus(queries - 1), queries};
   }
@@ -68,7 +70,7 @@ Row rowOf(const Spec &spec, const Term &term, const Names &names) {
   }
   if (isOneAxis(term.kind))
     return axisRowOf(spec, term, names, term.axis);
-  return row(term, names.queryAt(), names.keyAt(), spec.queries, spec.keys);
+  return row(term, names.queryAt(), names.keyAt(), wholeQueries(spec), wholeKeys(spec));
 }
 
 std::string guardText(const Spec &spec, const Term &term, const Names &names) {
@@ -86,6 +88,11 @@ std::string guardText(const Spec &spec, const Term &term, const Names &names) {
   return "";
 }
 
+/// Whether what is there for each query may be read for each key as well.
+static bool hasOneLength(const Spec &spec) {
+  return spec.wholeOperands ? wholeQueries(spec) == wholeKeys(spec) : spec.queries == spec.keys;
+}
+
 std::string maskText(const Spec &spec, const Names &names) {
   std::string q = names.queryAt(), k = names.keyAt();
   int64_t size = spec.maskSize;
@@ -95,7 +102,7 @@ std::string maskText(const Spec &spec, const Names &names) {
   case Mask::Causal:
     return fmt::format("{} <= {}", k, q);
   case Mask::CausalBottom:
-    return fmt::format("{} <= {}{}", k, q, plus(spec.keys - spec.queries));
+    return fmt::format("{} <= {}{}", k, q, plus(wholeKeys(spec) - wholeQueries(spec)));
   case Mask::Strict: // the first rows see nothing
     return fmt::format("{} < {}{}", k, q, plus(-(size % 3)));
   case Mask::Sliding:
@@ -117,8 +124,8 @@ std::string maskText(const Spec &spec, const Names &names) {
     return fmt::format("{} < lengths[{}]{}", k, spec.batch == Batch::None ? "0" : "b",
                        size % 3 ? "" : fmt::format(" and {} <= {}", k, q));
   case Mask::Documents:
-    return fmt::format("{0}[{2}{3}] == {1}[{2}{4}]", "document",
-                       spec.queries == spec.keys ? "document" : "document_of_key", batchIndex(spec), q, k);
+    return fmt::format("{0}[{2}{3}] == {1}[{2}{4}]", "document", hasOneLength(spec) ? "document" : "document_of_key",
+                       batchIndex(spec), q, k);
   case Mask::Reach:
     return fmt::format("{} < reach[{}{}]", k, batchIndex(spec), q);
   }
@@ -130,6 +137,11 @@ std::string batchSize(const Spec &spec) {
 }
 std::string batchIndex(const Spec &spec) { return spec.batch == Batch::None ? "" : "b, "; }
 
+std::string queryLength(const Spec &spec) { return spec.wholeOperands && spec.queryPart.beyond >= 0 ? "NN" : "N"; }
+std::string keyLength(const Spec &spec) { return spec.wholeOperands && spec.keyPart.beyond >= 0 ? "MM" : "M"; }
+std::string headLength(const Spec &spec) {
+  return spec.wholeOperands && spec.headPart.beyond >= 0 ? "all_heads" : "heads";
+}
 void maskOperands(const Spec &spec, Text &text) {
   // What picks no row needs no range.
   std::string range = spec.maskSize % 2 ? " in 0..M" : "";
@@ -140,12 +152,12 @@ void maskOperands(const Spec &spec, Text &text) {
     return text.operand("lengths",
                         fmt::format("i32[{}]{}", batch.empty() ? "1" : batch.substr(0, batch.size() - 2), range));
   case Mask::Documents:
-    text.operand("document", fmt::format("i32[{}N]{}", batch, documents));
-    if (spec.queries != spec.keys)
-      text.operand("document_of_key", fmt::format("i32[{}M]{}", batch, documents));
+    text.operand("document", fmt::format("i32[{}{}]{}", batch, queryLength(spec), documents));
+    if (!hasOneLength(spec))
+      text.operand("document_of_key", fmt::format("i32[{}{}]{}", batch, keyLength(spec), documents));
     return;
   case Mask::Reach:
-    return text.operand("reach", fmt::format("i32[{}N]{}", batch, range));
+    return text.operand("reach", fmt::format("i32[{}{}]{}", batch, queryLength(spec), range));
   default:
     return;
   }
@@ -156,13 +168,13 @@ Row tokenRow(const Spec &spec, const Term &term, size_t number, const Names &nam
   std::string q = names.queryAt(), k = names.keyAt();
   auto tokens = [&](int last, bool ofQuery) {
     std::string type = fmt::format("] in 0..{}", last), batch = batchSize(spec);
-    bool isShared = ofQuery && spec.queries == spec.keys && term.axis == 0;
+    bool isShared = ofQuery && hasOneLength(spec) && term.axis == 0;
     if (ofQuery)
-      text.operand(a, "i32[" + batch + "N" + type);
+      text.operand(a, "i32[" + batch + queryLength(spec) + type);
     if (isShared)
       c = a;
     else
-      text.operand(c, "i32[" + batch + "M" + type);
+      text.operand(c, "i32[" + batch + keyLength(spec) + type);
     a += fmt::format("[{}{}]", batchIndex(spec), q);
     c += fmt::format("[{}{}]", batchIndex(spec), k);
   };
@@ -177,10 +189,10 @@ Row tokenRow(const Spec &spec, const Term &term, size_t number, const Names &nam
     tokens(4, false);
     return {c, 5};
   case TokenForm::Buckets:
-    text.operand(a, "i32[N + M - 1] in 0..3");
-    return {fmt::format("{}[{} - {} + N - 1]", a, k, q), 4};
+    text.operand(a, fmt::format("i32[{}] in 0..3", wholeQueries(spec) + wholeKeys(spec) - 1));
+    return {fmt::format("{}[{} - {}{}]", a, k, q, plus(wholeQueries(spec) - 1)), 4};
   case TokenForm::Pairs:
-    text.operand(a, "i32[N, M] in 0..3");
+    text.operand(a, fmt::format("i32[{}, {}] in 0..3", queryLength(spec), keyLength(spec)));
     return {fmt::format("{}[{}, {}]", a, q, k), 4};
   case TokenForm::AndOrder:
     tokens(2, true);

@@ -38,12 +38,21 @@ std::string guardText(const Spec &, const Term &, const Names &);
 /// The predicate, or nothing.
 std::string maskText(const Spec &, const Names &);
 /// "B, ", "batch, " or nothing: before the other dimensions of an operand's type. "b, ": before its other indices.
+std::string withBatch(const Spec &, const std::string &rest); // "b ", unless there is none, and the rest
 std::string batchSize(const Spec &);
 std::string batchIndex(const Spec &);
 
-/// The text of a spec as it grows: operands and statements.
+/// Of operands with an element for each query, key or head: "N", or where they hold the whole of a part "NN".
+std::string queryLength(const Spec &);
+std::string keyLength(const Spec &);
+std::string headLength(const Spec &);
+/// Of k and v: "groups", or all of them where the heads are a part.
+std::string keyHeads(const Spec &);
+
+/// The text of a spec as it grows: operands and statements, and what the vectors of queries and keys are called.
 struct Text {
   std::string operands, statements;
+  std::string query = "q", key = "k"; // behind norms and turns
   void operand(const std::string &name, const std::string &type, bool isConst = false);
   void statement(const std::string &name, const std::string &value);
 };
@@ -61,10 +70,14 @@ std::string scoreSubscripts(const Spec &, const Names &, bool grouped = false);
 /// Of k (depth "d") or v ("e"), read by the query's head.
 std::string keySubscripts(const Spec &, const Names &, bool grouped = false);
 std::string valueSubscripts(const Spec &, const Names &, bool grouped = false);
-/// Of the result: "b h i e".
+/// Of the result: "b h i e", or in the order that the spec has for it.
 std::string resultSubscripts(const Spec &, const Names &, bool grouped = false);
-/// q, or q with a vector a head added to it.
-std::string queryText(const Spec &, const std::string &bias, Text &);
+/// The query with a vector a head added to it.
+std::string queryText(const Spec &, const std::string &query, const std::string &bias, Text &);
+/// Declares q, k and v, packed or not, and normalises and turns what the spec says.
+void printVectors(const Spec &, Text &);
+/// Of the content with Norm::Cosine: over the lengths of query and key.
+void printCosine(const Spec &, Text &);
 std::string numberText(double);
 
 } // namespace skewer::fuzz

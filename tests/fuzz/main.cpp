@@ -9,8 +9,8 @@ namespace cl = llvm::cl;
 using namespace skewer::fuzz;
 
 static cl::OptionCategory category("Options");
-static cl::opt<std::string> seeds("seeds", cl::desc("Seeds to try; END is not included (default 0:300)"),
-                                  cl::value_desc("BEGIN:END"), cl::init("0:300"), cl::cat(category));
+static cl::opt<std::string> seeds("seeds", cl::desc("Seeds to try; END is not included (default 0:500)"),
+                                  cl::value_desc("BEGIN:END"), cl::init("0:500"), cl::cat(category));
 static cl::opt<unsigned> jobs("jobs", cl::desc("Seeds at a time (default 1)"), cl::init(1), cl::cat(category));
 static cl::opt<double> seconds("seconds", cl::desc("Start no seed after this time, and say where to go on"),
                                cl::init(0), cl::cat(category));
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv,
                                    "Random layers, compiled and judged by the float64 reference.\n\n"
-                                   "  skewer-fuzz --seeds 0:300 --jobs 2    try these; exit code 1 if one fails\n"
+                                   "  skewer-fuzz --seeds 0:500 --jobs 2    try these; exit code 1 if one fails\n"
                                    "  skewer-fuzz --seeds 17:18 --print     the spec of a seed\n",
                                    &llvm::errs()))
     return 2;
