@@ -113,6 +113,12 @@ static Type likewise(Type shape, Type element) {
   return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
 }
 
+/// A number of 32 bits, or as many of them as the type has elements.
+static Value words(ImplicitLocOpBuilder &b, Type type, int64_t number) {
+  Value scalar = arith::ConstantIntOp::create(b, number, 32);
+  return isa<VectorType>(type) ? vector::BroadcastOp::create(b, type, scalar).getResult() : scalar;
+}
+
 Value Kernel::widen(Value value) {
   Type type = value.getType(), wide = likewise(type, b.getF32Type());
   if (wide == type)
@@ -122,9 +128,8 @@ Value Kernel::widen(Value value) {
   // By hand as well: LLVM keeps vectors of bf16 from one iteration of a loop to the next, and where the processor has
   // no such registers it rounds them again, by a call of the same library.
   Type word = likewise(type, b.getI32Type()), half = likewise(type, b.getI16Type());
-  Value sixteen = arith::ConstantIntOp::create(b, 16, 32);
   Value bits = arith::ExtUIOp::create(b, word, arith::BitcastOp::create(b, half, value));
-  bits = arith::ShLIOp::create(b, bits, isa<VectorType>(word) ? spread(sixteen) : sixteen);
+  bits = arith::ShLIOp::create(b, bits, words(b, word, 16));
   return arith::BitcastOp::create(b, wide, bits);
 }
 
@@ -137,10 +142,7 @@ Value Kernel::narrow(Value value, Type element) {
   // To bf16 by hand, rounding to nearest even: where the processor lacks the conversion, LLVM would call a library that
   // the kernel does not link.
   Type word = likewise(type, b.getI32Type()), half = likewise(type, b.getI16Type());
-  auto constant = [&](int64_t number) -> Value {
-    Value scalar = arith::ConstantIntOp::create(b, number, 32);
-    return isa<VectorType>(word) ? spread(scalar) : scalar;
-  };
+  auto constant = [&](int64_t number) { return words(b, word, number); };
   Value bits = arith::BitcastOp::create(b, word, value);
   Value upper = arith::ShRUIOp::create(b, bits, constant(16));
   Value odd = arith::AndIOp::create(b, upper, constant(1));

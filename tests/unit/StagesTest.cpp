@@ -277,6 +277,20 @@ TEST(Stages, HalfPrecisionIsRoundedOnce) {
   }
 }
 
+TEST(Stages, TablesOfAllTypesTurnHalvesOfAllWidths) {
+  for (const char *type : {"f32", "f16", "bf16"})
+    for (const char *dim : {"4", "8", "12", "16", "32", "40"}) {
+      std::string text = std::string("param N = 5, dim = ") + dim + R"(
+size batch
+kernel f(q, k, v : f32[batch, 2, N, dim], c, s : )" +
+                         type + R"([N, dim // 2]) -> f32[batch, 2, N, dim] {
+  content = einsum("b h i d, b h j d -> b h i j", rotate_half(q, c, s), rotate_half(k, c, s)) * 0.1
+  return einsum("b h i j, b h j d -> b h i d", softmax(content), v)
+})";
+      EXPECT_LT(compileAndCompare(text, 2).error, 3e-6) << type << " " << dim;
+    }
+}
+
 TEST(Stages, TheModuleInHalfPrecision) {
   Outcome outcome = compileAndCompare(R"(param N = 20, heads = 2, dim = 16, c = 24
 size batch
