@@ -315,10 +315,12 @@ bool AttentionCandidate::dropQueryOnly() {
     if (term.application)
       for (const Application::Argument &argument : term.application->arguments)
         symbols.merge(symbolsOf(argument.position));
-    if (symbols.count("j") || (!logSumExps.empty() && !isAddedAfterwards(term)))
+    if (symbols.count("j") || (!logSumExps.empty() && !isAddedAfterwards(term))) {
       left.push_back(std::move(term));
-    else if (logSumExps.empty())
-      emitRemark(term.location) << "depends on the query only: softmax is invariant to it, so it is dropped";
+      continue;
+    }
+    emitRemark(term.location) << "depends on the query only: softmax is invariant to it, so it is "
+                              << (logSumExps.empty() ? "dropped" : "added to the lse alone");
   }
   terms = std::move(left);
   if (terms.empty()) { // all keys weigh the same
