@@ -221,13 +221,14 @@ def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
     block has `rows` queries of one leading index and goes through the keys in tiles of `keys` with an online softmax,
     while `cp.async` brings the next tile. Products of queries and keys, and of weights and values, are of f16 or bf16
     with sums in f32; terms of other classes are added to each score by their index expressions. The module gets
-    `attn.plan` (arguments), the GPU module `attn.launch` (threads, blocks, shared memory). What the GPU target cannot do
+    `attn.plan` (arguments), the GPU module `attn.program` (its kernels, their threads, blocks and shared memory, and the
+    bytes of the workspace). What the GPU target cannot do
     yet is an error that says so.
 
     ```mlir
     func.func @layer(%q: tensor<64x64xf16>, …) -> tensor<64x64xf16> { … attn.attention … }
     // becomes
-    gpu.module @layer_gpu attributes {attn.launch = {…}} {
+    gpu.module @layer_gpu attributes {attn.program = {…}} {
       llvm.func @layer(%q: !llvm.ptr<1>, …) attributes {nvvm.kernel, …} { … nvvm.mma.sync … }
     }
     ```

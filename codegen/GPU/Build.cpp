@@ -19,15 +19,18 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
       return std::nullopt;
     auto plan = planOf(*module);
     auto modules = module->getOps<mlir::gpu::GPUModuleOp>();
-    auto launch = modules.empty() ? std::nullopt : launchOf(*modules.begin());
-    if (!plan || !launch)
+    auto program = modules.empty() ? std::nullopt : programOf(*modules.begin());
+    if (!plan || !program || program->launches.empty())
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "the lowering left no kernel for a GPU");
-    name = launch->kernel;
-    if (launch->sharedBytes > target.sharedBytes) {
-      leastShared = launch->sharedBytes;
+    name = program->name;
+    int64_t shared = 0;
+    for (const GpuLaunch &launch : program->launches)
+      shared = std::max(shared, launch.sharedBytes);
+    if (shared > target.sharedBytes) {
+      leastShared = shared;
       continue;
     }
-    GpuCode code{target, *launch, *plan, "", "", "", {}};
+    GpuCode code{target, *program, *plan, "", "", "", {}};
     llvm::raw_string_ostream(code.nvvm) << *module;
     auto ptx = ptxOf(*module, target);
     if (!ptx)

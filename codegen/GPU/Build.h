@@ -1,4 +1,4 @@
-// One kernel for one GPU: the tile that fits, its PTX and its cubin.
+// One program for one GPU: the tile that fits, its PTX and its cubin.
 #pragma once
 #include "codegen/GPU/Assemble.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -10,11 +10,11 @@ namespace skewer::gpu {
 
 struct GpuCode {
   GpuTarget target;
-  GpuLaunch launch;
+  GpuProgram program;
   KernelPlan plan;
   std::string nvvm; // the final IR, for people
   std::string ptx, cubin;
-  Resources resources; // of the cubin
+  Resources resources; // of the cubin: the most registers, the sum of what is spilled
 };
 
 /// The module in the NVVM dialect for a tile of so many queries and keys, or null after a diagnostic.

@@ -17,6 +17,20 @@ static json::Object describe(const TensorArgument &tensor) {
   return object;
 }
 
+static json::Object describe(const SizeExpression &size) {
+  return {{"fixed", size.fixed}, {"scaled", size.scaled}, {"times", json::Array(size.factors)}};
+}
+static json::Object describe(const GpuLaunch &launch) {
+  json::Object object{{"kernel", launch.kernel},
+                      {"title", launch.title},
+                      {"threads", launch.threads},
+                      {"shared_bytes", launch.sharedBytes},
+                      {"blocks", describe(launch.blocks)}};
+  if (launch.rows)
+    object["tile"] = json::Object{{"queries", launch.rows}, {"keys", launch.keys}};
+  return object;
+}
+
 std::string skewer::gpu::gpuManifestText(ArrayRef<GpuCode> codes, StringRef specHash, StringRef version) {
   const KernelPlan &plan = codes.front().plan;
   json::Array inputs, outputs, targets;
@@ -26,13 +40,13 @@ std::string skewer::gpu::gpuManifestText(ArrayRef<GpuCode> codes, StringRef spec
     outputs.push_back(describe(output));
   for (const GpuCode &code : codes) {
     const std::string &target = code.target.name;
+    json::Array launches;
+    for (const GpuLaunch &launch : code.program.launches)
+      launches.push_back(describe(launch));
     json::Object entry{{"target", target},
                        {"ptx", plan.name + "." + target + ".ptx"},
-                       {"threads", code.launch.threads},
-                       {"shared_bytes", code.launch.sharedBytes},
-                       {"blocks", json::Object{{"fixed", code.launch.blocks.scaled},
-                                               {"times", json::Array(code.launch.blocks.factors)}}},
-                       {"tile", json::Object{{"queries", code.launch.rows}, {"keys", code.launch.keys}}}};
+                       {"workspace_bytes", describe(code.program.workspace)},
+                       {"launches", std::move(launches)}};
     if (!code.cubin.empty()) {
       entry["cubin"] = plan.name + "." + target + ".cubin";
       entry["registers"] = code.resources.registers;
@@ -42,15 +56,24 @@ std::string skewer::gpu::gpuManifestText(ArrayRef<GpuCode> codes, StringRef spec
   json::Object manifest{{"name", plan.name},
                         {"compiler", "skewer " + version.str()},
                         {"spec_hash", specHash},
-                        {"entry", plan.name},
                         {"inputs", std::move(inputs)},
                         {"outputs", std::move(outputs)},
                         {"sizes", json::Array(plan.sizes)},
                         {"pointer_alignment", 16},
+                        {"workspace_alignment", 256},
                         {"targets", std::move(targets)}};
   std::string text;
   raw_string_ostream(text) << formatv("{0:2}", json::Value(std::move(manifest))) << '\n';
   return text;
+}
+
+static void writeSize(raw_ostream &out, const SizeExpression &size) {
+  out << "INT64_C(" << size.fixed << ")";
+  if (!size.scaled)
+    return;
+  out << " + INT64_C(" << size.scaled << ")";
+  for (const std::string &factor : size.factors)
+    out << " * " << factor;
 }
 
 std::string skewer::gpu::gpuHeaderText(ArrayRef<GpuCode> codes, StringRef specHash, StringRef version) {
@@ -58,11 +81,24 @@ std::string skewer::gpu::gpuHeaderText(ArrayRef<GpuCode> codes, StringRef specHa
   const std::string &name = plan.name;
   std::string text, guard = "SKEWER_GPU_KERNEL_" + name + "_H";
   raw_string_ostream out(text);
+  auto eachTarget = [&](function_ref<void(const GpuCode &)> write) {
+    for (auto [number, code] : enumerate(codes)) {
+      out << "  if (target == " << number << ") ";
+      write(code);
+    }
+  };
+  auto sizeParameters = [&] {
+    for (const std::string &size : plan.sizes)
+      out << ", int64_t " << size;
+    out << ") {\n";
+    for (const std::string &size : plan.sizes)
+      out << "  (void)" << size << ";\n";
+  };
   out << "/* " << name << " on NVIDIA GPUs: made by skewer " << version << " from the spec with hash " << specHash
-      << ".\n\n   The cubin (or the PTX) of each target holds the kernel '" << name
-      << "'. Its arguments, in this order, are\n   pointers to device memory, row-major and contiguous, multiples of "
-         "16 "
-         "bytes:\n";
+      << ".\n\n   The cubin (or the PTX) of each target holds the kernels that " << name
+      << "_gpu_launch(…) names, to be launched one\n   after another on one stream. All take the same arguments, in "
+         "this "
+         "order: pointers to device memory, row-major and\n   contiguous, multiples of 16 bytes:\n";
   auto describeArgument = [&](const TensorArgument &tensor, const char *what) {
     out << "     " << tensor.name << " : " << nameOf(tensor.type) << "[";
     for (size_t k = 0; k < tensor.shape.size(); ++k)
@@ -74,44 +110,59 @@ std::string skewer::gpu::gpuHeaderText(ArrayRef<GpuCode> codes, StringRef specHa
     describeArgument(input, "");
   for (const TensorArgument &output : plan.outputs)
     describeArgument(output, ", written");
+  out << "   a workspace of " << name
+      << "_gpu_workspace(…) bytes of device memory, a multiple of 256 bytes; null where these are 0";
   if (!plan.sizes.empty()) {
-    out << "   then, each as int64_t:";
+    out << ";\n   then, each as int64_t:";
     for (const std::string &size : plan.sizes)
       out << " " << size;
-    out << "\n";
   }
-  out << "   A grid has " << name
-      << "_gpu_blocks(…) blocks in x; shared memory is dynamic, and more than 48 KiB of it "
-         "must be\n   allowed with cuFuncSetAttribute first. Nothing checks index operands: the kernel takes values "
-         "out "
-         "of their range\n   for the nearest one. */\n"
+  out << ".\n   A grid has " << name
+      << "_gpu_blocks(…) blocks in x; shared memory is dynamic, and more than 48 KiB of it must be\n   allowed with "
+         "cuFuncSetAttribute first. Nothing checks index operands: the kernels take values out of their range for\n   "
+         "the nearest one. */\n"
       << "#ifndef " << guard << "\n#define " << guard << "\n#include <stdint.h>\n\n"
       << "#ifndef SKEWER_GPU_LAUNCH\n#define SKEWER_GPU_LAUNCH\n"
       << "typedef struct skewer_gpu_launch {\n"
       << "  const char *target;    /* as ptxas names it */\n"
+      << "  const char *kernel;    /* its symbol */\n"
       << "  uint32_t threads;      /* of a block, in x */\n"
       << "  uint32_t shared_bytes; /* of a block, dynamic */\n"
-      << "  uint32_t queries;      /* of a block */\n"
-      << "  int64_t blocks;        /* of the grid, before run-time sizes */\n"
       << "} skewer_gpu_launch;\n#endif\n\n"
       << "enum { " << name << "_gpu_targets = " << codes.size() << " };\n"
-      << "static inline const skewer_gpu_launch *" << name << "_gpu_launch(int target) {\n"
-      << "  static const skewer_gpu_launch launches[" << codes.size() << "] = {\n";
-  for (const GpuCode &code : codes)
-    out << "      {\"" << code.target.name << "\", " << code.launch.threads << ", " << code.launch.sharedBytes << ", "
-        << code.launch.rows << ", " << code.launch.blocks.scaled << "},\n";
-  out << "  };\n  return target >= 0 && target < " << codes.size() << " ? &launches[target] : 0;\n}\n\n"
-      << "/* Blocks of the grid. */\nstatic inline int64_t " << name << "_gpu_blocks(const skewer_gpu_launch *launch";
-  for (const std::string &size : plan.sizes)
-    out << ", int64_t " << size;
-  out << ") {\n";
-  const auto &factors = codes.front().launch.blocks.factors;
-  for (const std::string &size : plan.sizes)
-    if (!is_contained(factors, size))
-      out << "  (void)" << size << ";\n";
-  out << "  return launch->blocks";
-  for (const std::string &factor : factors)
-    out << " * " << factor;
-  out << ";\n}\n#endif\n";
+      << "/* How many kernels a run on this target launches. */\nstatic inline int " << name
+      << "_gpu_launches(int target) {\n";
+  eachTarget([&](const GpuCode &code) { out << "return " << code.program.launches.size() << ";\n"; });
+  out << "  return 0;\n}\n/* Kernel `number` of a run, from 0. */\nstatic inline const skewer_gpu_launch *" << name
+      << "_gpu_launch(int target, int number) {\n";
+  eachTarget([&](const GpuCode &code) {
+    out << "{\n    static const skewer_gpu_launch launches[" << code.program.launches.size() << "] = {\n";
+    for (const GpuLaunch &launch : code.program.launches)
+      out << "        {\"" << code.target.name << "\", \"" << launch.kernel << "\", " << launch.threads << ", "
+          << launch.sharedBytes << "},\n";
+    out << "    };\n    return number >= 0 && number < " << code.program.launches.size()
+        << " ? &launches[number] : 0;\n  }\n";
+  });
+  out << "  return 0;\n}\n/* Blocks of its grid. */\nstatic inline int64_t " << name
+      << "_gpu_blocks(int target, int number";
+  sizeParameters();
+  eachTarget([&](const GpuCode &code) {
+    out << "\n    switch (number) {\n";
+    for (auto [number, launch] : enumerate(code.program.launches)) {
+      out << "    case " << number << ": return ";
+      writeSize(out, launch.blocks);
+      out << ";\n";
+    }
+    out << "    default: return 0;\n    }\n";
+  });
+  out << "  (void)number;\n  return 0;\n}\n/* Bytes of the workspace. */\nstatic inline int64_t " << name
+      << "_gpu_workspace(int target";
+  sizeParameters();
+  eachTarget([&](const GpuCode &code) {
+    out << "return ";
+    writeSize(out, code.program.workspace);
+    out << ";\n";
+  });
+  out << "  return 0;\n}\n#endif\n";
   return text;
 }

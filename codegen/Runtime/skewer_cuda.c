@@ -50,12 +50,11 @@ static skewer_cuda_status failed(int error, skewer_cuda_status status) {
   return status;
 }
 
-skewer_cuda_status skewer_cuda_load(skewer_cuda_kernel *kernel, const char *name, const skewer_gpu_launch *launch,
-                                    const void *image) {
+skewer_cuda_status skewer_cuda_load(skewer_cuda_kernel *kernel, const skewer_gpu_launch *launch, const void *image) {
   void *context = NULL;
   int error;
   memset(kernel, 0, sizeof *kernel);
-  if (!launch || !image || !name)
+  if (!launch || !image)
     return SKEWER_CUDA_NO_KERNEL;
   if (!open_driver())
     return SKEWER_CUDA_NO_DRIVER;
@@ -65,7 +64,7 @@ skewer_cuda_status skewer_cuda_load(skewer_cuda_kernel *kernel, const char *name
   error = driver.load(&kernel->module, image);
   if (error)
     return failed(error, SKEWER_CUDA_NO_KERNEL);
-  error = driver.find(&kernel->function, kernel->module, name);
+  error = driver.find(&kernel->function, kernel->module, launch->kernel);
   /* Up to 48 KiB a block may have without asking. */
   if (!error && launch->shared_bytes > 48 * 1024)
     error = driver.set(kernel->function, MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared_bytes);
@@ -87,7 +86,8 @@ skewer_cuda_status skewer_cuda_run(const skewer_cuda_kernel *kernel, void *const
       size_count > MAXIMUM_ARGUMENTS - pointer_count || blocks < 1 || blocks > INT32_MAX)
     return SKEWER_CUDA_BAD_SIZE;
   for (k = 0; k < pointer_count; ++k) {
-    if (!pointers[k] || (uintptr_t)pointers[k] % 16 != 0)
+    int is_workspace = k == pointer_count - 1;
+    if ((!pointers[k] && !is_workspace) || (uintptr_t)pointers[k] % (is_workspace ? 256 : 16) != 0)
       return SKEWER_CUDA_MISALIGNED;
     arguments[count++] = (void *)(uintptr_t)&pointers[k]; /* the driver reads them, though it takes no const */
   }
@@ -118,7 +118,7 @@ const char *skewer_cuda_status_text(skewer_cuda_status status) {
   case SKEWER_CUDA_NO_KERNEL:
     return "the image is not for this GPU, or holds no kernel of that name";
   case SKEWER_CUDA_MISALIGNED:
-    return "a pointer is null or no multiple of 16 bytes";
+    return "a pointer is null or no multiple of 16 bytes, or the workspace of 256";
   case SKEWER_CUDA_BAD_SIZE:
     return "a size is below 1, or there are too many blocks or arguments";
   case SKEWER_CUDA_FAILED:

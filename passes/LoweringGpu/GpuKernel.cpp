@@ -1,6 +1,7 @@
 // One kernel: where a thread stands, the loop over the tiles of keys, and index expressions on the way.
 #include "passes/LoweringGpu/GpuKernel.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/LoweringGpu/GpuLaunch.h"
 #include <limits>
 
 using namespace mlir;
@@ -152,32 +153,22 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   OpBuilder::InsertionGuard guard(b);
   module = gpuModule;
   b.setInsertionPointToEnd(module.getBody());
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
   auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
   LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::External,
                          "shared_memory", Attribute(), /*alignment=*/16, kSharedSpace);
-  size_t pointers = shape.plan.inputs.size() + shape.plan.outputs.size();
-  SmallVector<Type> types(pointers, pointer);
-  types.append(shape.plan.sizes.size(), b.getI64Type());
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types);
-  function = LLVM::LLVMFuncOp::create(b, shape.plan.name, type);
-  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), b.getDenseI32ArrayAttr({int32_t(tile.threads()), 1, 1}));
-  for (size_t k = 0; k < pointers; ++k) {
-    function.setArgAttr(unsigned(k), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-    function.setArgAttr(unsigned(k), LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(16));
-  }
+  function = createKernel(b, b.getLoc(), module, shape.plan, shape.plan.name, tile.threads());
   // Numbers below 2^-126 count as 0: exponentials need two instructions less.
   function.setDenormalFpMathF32("preserve-sign");
-  Block *entry = function.addEntryBlock(b);
+  Block *entry = &function.getBody().front();
   b.setInsertionPointToStart(entry);
+  size_t pointers = shape.plan.inputs.size() + shape.plan.outputs.size();
   b.shared = LLVM::AddressOfOp::create(b, sharedPointer, "shared_memory");
   for (size_t k = 0; k < shape.plan.inputs.size(); ++k)
     inputs.push_back(entry->getArgument(unsigned(k)));
   for (size_t k = inputs.size(); k < pointers; ++k)
     outputs.push_back(entry->getArgument(unsigned(k)));
   for (auto [number, name] : llvm::enumerate(shape.plan.sizes))
-    sizes[name] = entry->getArgument(unsigned(pointers + number));
+    sizes[name] = entry->getArgument(unsigned(pointers + 1 + number)); // behind the workspace
 
   readPlace();
   plan();

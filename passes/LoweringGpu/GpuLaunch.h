@@ -1,21 +1,35 @@
-// How a lowered GPU kernel is launched: what its caller, the manifest and the interpreter must know.
+// How a lowered GPU program is launched: what its caller, the manifest and the interpreter must know.
 #pragma once
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/Lowering/KernelPlan.h"
 
 namespace skewer::gpu {
 
-/// Arguments of the kernel: each input, then the output (pointers to the device's memory, multiples of 16 bytes), then
-/// each run-time size as i64, in the order of the module's `attn.plan`.
+/// One kernel of a program.
 struct GpuLaunch {
-  std::string kernel;
+  std::string kernel;                     // its symbol
+  std::string title;                      // what it does: "attention", "matmul", "elementwise", …
   int64_t threads = 128, sharedBytes = 0; // of a block; shared memory is dynamic
   SizeExpression blocks;                  // of the grid, one-dimensional
-  int64_t rows = 64, keys = 64;           // the tile
+  int64_t rows = 0, keys = 0;             // an attention's tile; 0 where there is none
 };
 
-/// As the attribute `attn.launch` of the GPU module.
-void attachLaunch(mlir::gpu::GPUModuleOp, const GpuLaunch &);
-std::optional<GpuLaunch> launchOf(mlir::gpu::GPUModuleOp);
+/// The kernels of a GPU module in the order in which they run, on one stream. All of them take the same arguments:
+/// pointers to the inputs, then to the outputs (memory of the device, multiples of 16 bytes), the workspace (a multiple
+/// of 256 bytes; null where it has no size), then each run-time size as i64, in the order of the module's `attn.plan`.
+struct GpuProgram {
+  std::string name;
+  SizeExpression workspace; // bytes of the device's memory; its contents are lost between runs
+  std::vector<GpuLaunch> launches;
+};
+
+/// As the attribute `attn.program` of the GPU module.
+void attachProgram(mlir::gpu::GPUModuleOp, const GpuProgram &);
+std::optional<GpuProgram> programOf(mlir::gpu::GPUModuleOp);
+
+/// Adds a kernel of this name with the arguments of the program to the module, with an empty body.
+mlir::LLVM::LLVMFuncOp createKernel(mlir::OpBuilder &, mlir::Location, mlir::gpu::GPUModuleOp, const KernelPlan &,
+                                    llvm::StringRef name, int64_t threads);
 
 } // namespace skewer::gpu

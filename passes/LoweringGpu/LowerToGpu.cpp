@@ -50,6 +50,7 @@ struct LowerToGpu : skewer::impl::AttnLowerToGpuBase<LowerToGpu> {
     }
     skewer::gpu::GpuLaunch launch;
     launch.kernel = shape->plan.name;
+    launch.title = "attention";
     launch.threads = tile.threads();
     launch.rows = tile.rows;
     launch.keys = tile.keys;
@@ -61,7 +62,7 @@ struct LowerToGpu : skewer::impl::AttnLowerToGpuBase<LowerToGpu> {
       else
         launch.blocks.factors.push_back(extent.name);
     attachPlan(module, shape->plan);
-    attachLaunch(gpuModule, launch);
+    attachProgram(gpuModule, {shape->plan.name, {}, {launch}});
     function.erase();
     return true;
   }

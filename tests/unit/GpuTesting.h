@@ -38,7 +38,8 @@ struct GpuOutcome {
   bool lowered = false;
   std::string messages; // what the compiler said
   gpu::Report report;   // its operations live as long as the layer
-  gpu::GpuLaunch launch;
+  gpu::GpuProgram program;
+  gpu::GpuLaunch launch;             // of its first kernel
   std::vector<double> got, expected; // of the first result
   double error = 0;                  // the largest of all results, relative to the result's largest value
   std::string ir;                    // of the NVVM dialect
@@ -87,11 +88,13 @@ private:
   void interpret(const GpuOptions &options, GpuOutcome &outcome) {
     auto plan = planOf(*module);
     mlir::gpu::GPUModuleOp gpuModule = *module->getOps<mlir::gpu::GPUModuleOp>().begin();
-    auto launch = gpu::launchOf(gpuModule);
-    ASSERT_TRUE(plan && launch);
+    auto program = gpu::programOf(gpuModule);
+    ASSERT_TRUE(plan && program);
+    ASSERT_FALSE(program->launches.empty());
     if (options.spoil)
       options.spoil(gpuModule);
-    outcome.launch = *launch;
+    outcome.program = *program;
+    outcome.launch = program->launches.front();
     llvm::raw_string_ostream(outcome.ir) << gpuModule;
 
     auto shapeOf = [&](const TensorArgument &argument) {
@@ -130,6 +133,7 @@ private:
       tensors.push_back(std::move(tensor));
     }
     std::vector<gpu::LaunchArgument> arguments;
+    std::vector<gpu::KernelLaunch> launches;
     for (size_t k = 0; k < bytes.size(); ++k)
       arguments.push_back(gpu::LaunchArgument::input(bytes[k].data(), bytes[k].size(), plan->inputs[k].name));
     std::vector<reference::Tensor> results;
@@ -140,15 +144,23 @@ private:
     }
     for (size_t k = 0; k < out.size(); ++k)
       arguments.push_back(gpu::LaunchArgument::output(out[k].data(), out[k].size(), plan->outputs[k].name));
+    auto valueOf = [&](const SizeExpression &size) {
+      int64_t product = size.scaled;
+      for (size_t k = 0; k < size.factors.size(); ++k)
+        product *= options.size;
+      return size.fixed + product;
+    };
+    std::vector<char> workspace(size_t(valueOf(program->workspace)));
+    arguments.push_back(gpu::LaunchArgument::output(workspace.data(), workspace.size(), "workspace"));
     for (size_t k = 0; k < plan->sizes.size(); ++k)
       arguments.push_back(gpu::LaunchArgument::number(options.size));
-    int64_t blocks = launch->blocks.scaled;
-    for (size_t k = 0; k < launch->blocks.factors.size(); ++k)
-      blocks *= options.size;
-    mlir::LLVM::LLVMFuncOp kernel;
-    gpuModule.walk([&](mlir::LLVM::LLVMFuncOp op) { kernel = op; });
-    outcome.report =
-        gpu::launch(kernel, {unsigned(blocks), unsigned(launch->threads), size_t(launch->sharedBytes)}, arguments);
+    for (const gpu::GpuLaunch &launch : program->launches) {
+      auto kernel = gpuModule.lookupSymbol<mlir::LLVM::LLVMFuncOp>(launch.kernel);
+      ASSERT_TRUE(kernel) << launch.kernel;
+      launches.push_back(
+          {kernel, {unsigned(valueOf(launch.blocks)), unsigned(launch.threads), size_t(launch.sharedBytes)}});
+    }
+    outcome.report = gpu::launch(launches, arguments);
 
     reference::Interpreter judge(*einsum->getOps<mlir::func::FuncOp>().begin(), tensors);
     for (size_t k = 0; k < out.size(); ++k) {

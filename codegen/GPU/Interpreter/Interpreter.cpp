@@ -115,14 +115,9 @@ private:
 
 } // namespace
 
-Report skewer::gpu::launch(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &shape,
-                           llvm::ArrayRef<LaunchArgument> arguments) {
-  Report report;
-  DeviceMemory device(report);
-  std::vector<uint64_t> values;
-  for (const LaunchArgument &argument : arguments)
-    values.push_back(argument.isBuffer ? device.add(argument.bytes, argument.source, argument.isOutput, argument.name)
-                                       : uint64_t(argument.value));
+/// One kernel on memory that is there. False after a fault.
+static bool runKernel(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &shape, const std::vector<uint64_t> &values,
+                      DeviceMemory &device, Report &report) {
   Program program = Decoder(kernel, device).run();
   if (!program.unsupported.empty())
     report.add(FaultKind::Unsupported, kernel, fmt::format("the interpreter does not know '{}'", program.unsupported));
@@ -132,7 +127,7 @@ Report skewer::gpu::launch(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &sha
   if (shape.threads == 0 || shape.threads % kLanes || shape.threads > 1024)
     report.add(FaultKind::Unsupported, kernel, fmt::format("blocks of {} threads", shape.threads));
   if (!report.faults.empty())
-    return report;
+    return false;
 
   SharedMemory shared(shape.sharedBytes, report);
   BlockState block{0, shape.threads, shape.grid, &shared, &device, &report};
@@ -160,8 +155,28 @@ Report skewer::gpu::launch(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &sha
   }
   if (budget <= 0)
     report.add(FaultKind::Unsupported, kernel, "the kernel runs longer than the interpreter waits");
+  return report.faults.empty();
+}
+
+Report skewer::gpu::launch(llvm::ArrayRef<KernelLaunch> kernels, llvm::ArrayRef<LaunchArgument> arguments) {
+  Report report;
+  DeviceMemory device(report);
+  std::vector<uint64_t> values;
+  for (const LaunchArgument &argument : arguments)
+    values.push_back(argument.isBuffer ? device.add(argument.bytes, argument.source, argument.isOutput, argument.name)
+                                       : uint64_t(argument.value));
+  for (const KernelLaunch &launch : kernels) {
+    if (!runKernel(launch.kernel, launch.shape, values, device, report))
+      break;
+    device.endKernel();
+  }
   for (auto [argument, address] : llvm::zip_equal(arguments, values))
     if (argument.isOutput && argument.bytes)
       std::memcpy(argument.sink, device.contents(address).data(), argument.bytes);
   return report;
+}
+
+Report skewer::gpu::launch(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &shape,
+                           llvm::ArrayRef<LaunchArgument> arguments) {
+  return launch(KernelLaunch{kernel, shape}, arguments);
 }

@@ -34,4 +34,12 @@ struct LaunchShape {
 /// and then nothing runs.
 Report launch(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &, llvm::ArrayRef<LaunchArgument>);
 
+struct KernelLaunch {
+  mlir::LLVM::LLVMFuncOp kernel;
+  LaunchShape shape;
+};
+/// Kernels one after another with the same arguments: what one has written the next may read. Behind the first one
+/// with a fault none runs.
+Report launch(llvm::ArrayRef<KernelLaunch>, llvm::ArrayRef<LaunchArgument>);
+
 } // namespace skewer::gpu

@@ -94,14 +94,17 @@ public:
   uint64_t add(size_t size, const void *contents, bool writable, std::string name);
   uint64_t load(uint64_t address, unsigned size, const Access &);
   void store(uint64_t address, unsigned size, uint64_t value, const Access &);
+  /// What was written before is at hand for everybody.
+  void endKernel();
   const std::vector<uint8_t> &contents(uint64_t address) const { return buffers[(address >> kShift) - 1].bytes; }
 
 private:
   static constexpr unsigned kShift = 40;
+  static constexpr uint32_t kBefore = ~0u; // an earlier kernel wrote it
   struct Buffer {
     std::string name;
     std::vector<uint8_t> bytes;
-    std::vector<uint32_t> writers; // of each two bytes: thread of the grid + 1
+    std::vector<uint32_t> writers; // of each two bytes: thread of the grid + 1, or kBefore
     bool writable = false, initialised = false;
   };
   Buffer *find(uint64_t address, unsigned size, const Access &, bool write);

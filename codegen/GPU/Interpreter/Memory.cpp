@@ -240,7 +240,7 @@ DeviceMemory::Buffer *DeviceMemory::find(uint64_t address, unsigned size, const 
     if (!write && !writer && !buffer.initialised)
       report.add(FaultKind::Uninitialised, access.operation,
                  fmt::format("{} reads '{}' at {}, which nothing wrote", who(access), buffer.name, place));
-    if (writer && writer != self)
+    if (writer && writer != self && writer != kBefore)
       report.add(FaultKind::Race, access.operation,
                  fmt::format("{} {} '{}' at {}, which thread {} of block {} wrote", who(access),
                              write ? "writes" : "reads", buffer.name, place, (writer - 1) % 1024, (writer - 1) / 1024));
@@ -248,6 +248,13 @@ DeviceMemory::Buffer *DeviceMemory::find(uint64_t address, unsigned size, const 
       writer = self;
   }
   return &buffer;
+}
+
+void DeviceMemory::endKernel() {
+  for (Buffer &buffer : buffers)
+    for (uint32_t &writer : buffer.writers)
+      if (writer)
+        writer = kBefore;
 }
 
 uint64_t DeviceMemory::load(uint64_t address, unsigned size, const Access &access) {
