@@ -215,15 +215,15 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
   let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
 }
 def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
-  let summary = "a fused attention becomes a kernel for NVIDIA GPUs";
+  let summary = "a kernel becomes a program for NVIDIA GPUs";
   let description = [{
-    A function that is one `attn.attention` of its own operands becomes a `gpu.module` with a kernel on `mma.sync`: a
-    block has `rows` queries of one leading index and goes through the keys in tiles of `keys` with an online softmax,
-    while `cp.async` brings the next tile. Products of queries and keys, and of weights and values, are of f16 or bf16
-    with sums in f32; terms of other classes are added to each score by their index expressions. The module gets
-    `attn.plan` (arguments), the GPU module `attn.program` (its kernels, their threads, blocks and shared memory, and the
-    bytes of the workspace). What the GPU target cannot do
-    yet is an error that says so.
+    The function's stages become kernels of a `gpu.module`, to be launched one after another. An `attn.attention` is one on
+    `mma.sync`: a block has `rows` queries of one leading index and goes through the keys in tiles of `keys` with an
+    online softmax, while `cp.async` brings the next tile. Products of queries and keys, and of weights and values, are of
+    f16 or bf16 with sums in f32; terms of other classes are added to each score by their index expressions. An attention
+    that cannot be such a kernel has a warp for each row of scores; anything else has a thread for each element of its
+    result. What stands between stages is in the workspace. The module gets `attn.plan` (arguments), the GPU module
+    `attn.program` (its kernels, their threads, blocks and shared memory, and the bytes of the workspace).
 
     ```mlir
     func.func @layer(%q: tensor<64x64xf16>, …) -> tensor<64x64xf16> { … attn.attention … }
@@ -234,8 +234,10 @@ def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::LLVM::LLVMDialect",
-                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
-  let options = [Option<"rows", "rows", "int64_t", "64", "queries of a block, a multiple of 16">,
+                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::func::FuncDialect"];
+  let options = [Option<"rows", "rows", "int64_t", "64", "queries of a block, a multiple of 16; 0: no attention is fused">,
                  Option<"keys", "keys", "int64_t", "64", "keys of a tile, a multiple of 16">];
 }
 def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {

@@ -18,7 +18,7 @@ static json::Object describe(const TensorArgument &tensor) {
 }
 
 static json::Object describe(const SizeExpression &size) {
-  return {{"fixed", size.fixed}, {"scaled", size.scaled}, {"times", json::Array(size.factors)}};
+  return json::Object{{"fixed", size.fixed}, {"scaled", size.scaled}, {"times", json::Array(size.factors)}};
 }
 static json::Object describe(const GpuLaunch &launch) {
   json::Object object{{"kernel", launch.kernel},
@@ -34,8 +34,12 @@ static json::Object describe(const GpuLaunch &launch) {
 std::string skewer::gpu::gpuManifestText(ArrayRef<GpuCode> codes, StringRef specHash, StringRef version) {
   const KernelPlan &plan = codes.front().plan;
   json::Array inputs, outputs, targets;
+  json::Array origins;
   for (const TensorArgument &input : plan.inputs)
-    inputs.push_back(describe(input));
+    if (input.origin)
+      origins.push_back(kOrigins[*input.origin]);
+    else
+      inputs.push_back(describe(input));
   for (const TensorArgument &output : plan.outputs)
     outputs.push_back(describe(output));
   for (const GpuCode &code : codes) {
@@ -59,6 +63,7 @@ std::string skewer::gpu::gpuManifestText(ArrayRef<GpuCode> codes, StringRef spec
                         {"inputs", std::move(inputs)},
                         {"outputs", std::move(outputs)},
                         {"sizes", json::Array(plan.sizes)},
+                        {"origins", std::move(origins)},
                         {"pointer_alignment", 16},
                         {"workspace_alignment", 256},
                         {"targets", std::move(targets)}};
@@ -106,16 +111,20 @@ std::string skewer::gpu::gpuHeaderText(ArrayRef<GpuCode> codes, StringRef specHa
           << (tensor.shape[k].name.empty() ? std::to_string(tensor.shape[k].fixed) : tensor.shape[k].name);
     out << "]" << what << "\n";
   };
+  std::vector<std::string> numbers = plan.sizes;
   for (const TensorArgument &input : plan.inputs)
-    describeArgument(input, "");
+    if (input.origin)
+      numbers.push_back(kOrigins[*input.origin]);
+    else
+      describeArgument(input, "");
   for (const TensorArgument &output : plan.outputs)
     describeArgument(output, ", written");
   out << "   a workspace of " << name
       << "_gpu_workspace(…) bytes of device memory, a multiple of 256 bytes; null where these are 0";
-  if (!plan.sizes.empty()) {
+  if (!numbers.empty()) {
     out << ";\n   then, each as int64_t:";
-    for (const std::string &size : plan.sizes)
-      out << " " << size;
+    for (const std::string &number : numbers)
+      out << " " << number;
   }
   out << ".\n   A grid has " << name
       << "_gpu_blocks(…) blocks in x; shared memory is dynamic, and more than 48 KiB of it must be\n   allowed with "

@@ -31,7 +31,7 @@ std::optional<int> Kernel::step(const Storage &tensor, ArrayRef<Expr> subscripts
 }
 
 bool Kernel::vectorises(const Contraction &contraction, const Axis &axis) {
-  if (!axis.extent.name.empty() || axis.extent.fixed < kLanes)
+  if (elementItems || !axis.extent.name.empty() || axis.extent.fixed < kLanes)
     return false;
   if (contraction.guard && subscript::symbolsOf(*contraction.guard).count(axis.name))
     return false;

@@ -91,14 +91,24 @@ struct MatmulPlan {
   Place packed; // in the shared workspace
 };
 
+/// A term of an attention at one query, key and, if it is one of the values, column: by its index expressions.
+struct ScoreTerm {
+  Contraction product;
+  std::optional<subscript::Expr> guard, value;
+  std::optional<attn::Application> application;
+  std::vector<Contraction> arguments; // of the function: single elements
+  double scale = 1;
+};
+
 class Kernel {
 public:
   /// With a target, matrix products are made for it.
   Kernel(mlir::ModuleOp module, mlir::func::FuncOp function, std::optional<Target> target = std::nullopt);
+  virtual ~Kernel() = default;
   /// Adds the phase functions, attaches the plan and removes the function. False after a diagnostic.
   bool emit();
 
-private:
+protected:
   bool fail(mlir::Operation *, const llvm::Twine &);
 
   //===- What is known before code is emitted (GenericShapes.cpp) -----------------===//
@@ -127,7 +137,7 @@ private:
   void items(llvm::ArrayRef<Axis>, size_t most, Symbols &, const std::function<void(llvm::ArrayRef<Axis>)> &body);
 
   //===- What each stage becomes; false after a diagnostic --------------------------===//
-  bool emit(const Stage &);
+  virtual bool emit(const Stage &);
   bool emitEinsum(attn::EinsumOp);
   bool emitMatmul(const Stage &, attn::EinsumOp);
   bool emitConcat(const Stage &, attn::ConcatOp);
@@ -136,6 +146,17 @@ private:
   struct Rows;
   std::optional<Rows> rowsOf(mlir::Operation *);
   bool emitRows(attn::AttentionOp);
+  /// An attention that is computed by its index expressions (GenericTerms.cpp).
+  struct AttentionPlan {
+    attn::ScoreSpace space;
+    std::vector<Axis> outer, keys, width; // leading axes and queries; the values' columns
+    std::optional<subscript::Expr> mask;
+    std::vector<ScoreTerm> terms, valueTerms;
+    std::vector<subscript::Expr> value, result, lse; // subscripts
+    Symbols symbols;
+  };
+  std::optional<AttentionPlan> planAttention(attn::AttentionOp);
+  mlir::Value sumOf(const std::vector<ScoreTerm> &, Symbols &);
   bool emitFused(const Stage &, attn::AttentionOp);
   bool emitElementwise(const Stage &);
 
@@ -227,7 +248,8 @@ private:
   llvm::DenseSet<mlir::Value> stored; // arguments, numbers, stages' results
   subscript::Domain domain;           // of the axes of an element-wise loop
   int64_t vectorLanes = kLanes;
-  bool pinned = false; // the domain of the vectors' axis is their lanes
+  bool elementItems = false; // every element of a result is an item, and nothing is a vector
+  bool pinned = false;       // the domain of the vectors' axis is their lanes
   llvm::DenseMap<mlir::Value, Storage> storage;
   llvm::DenseMap<mlir::Value, unsigned> outputOf; // what is written to one of the kernel's outputs, and to which
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<FusedAttention>> fused;

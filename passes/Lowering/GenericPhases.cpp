@@ -86,7 +86,9 @@ void Kernel::items(ArrayRef<Axis> axes, size_t most, Symbols &symbols,
   SizeExpression count;
   int64_t fixed = 1;
   size_t taken = 0;
-  for (; taken < std::min(most, axes.size()) && fixed < kItems; ++taken) {
+  if (elementItems)
+    most = axes.size();
+  for (; taken < std::min(most, axes.size()) && (elementItems || fixed < kItems); ++taken) {
     const Extent &extent = axes[taken].extent;
     if (extent.name.empty())
       fixed *= extent.fixed;

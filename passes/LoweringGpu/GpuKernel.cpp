@@ -25,6 +25,10 @@ Expr GpuKernel::withoutTables(const Expr &expression) {
       return Expr::read(name, std::move(operands));
   // A name that no operand can have.
   std::string name = "index table " + std::to_string(tables.size());
+  int64_t number = 0; // other kernels have tables too
+  while (module.lookupSymbol("index_table_" + std::to_string(number)))
+    ++number;
+  tableSymbols[name] = "index_table_" + std::to_string(number);
   tables[name] = std::make_shared<const std::vector<int64_t>>(entries);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(function);
@@ -32,8 +36,8 @@ Expr GpuKernel::withoutTables(const Expr &expression) {
   auto values =
       DenseElementsAttr::get(RankedTensorType::get({int64_t(rows.size())}, b.getI64Type()), ArrayRef<int64_t>(rows));
   auto type = LLVM::LLVMArrayType::get(b.getI64Type(), rows.size());
-  LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-                         "index_table_" + std::to_string(tables.size() - 1), values, /*alignment=*/8, kGlobalSpace);
+  LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal, tableSymbols[name], values,
+                         /*alignment=*/8, kGlobalSpace);
   return Expr::read(name, std::move(operands));
 }
 
@@ -44,14 +48,15 @@ IndexEmitter::Read GpuKernel::reads() {
     };
     auto pointerType = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
     if (auto table = tables.find(name); table != tables.end()) {
-      Value memory =
-          LLVM::AddressOfOp::create(b, pointerType, "index_table_" + name.substr(std::string("index table ").size()));
+      Value memory = LLVM::AddressOfOp::create(b, pointerType, tableSymbols.at(name));
       Value row = inside(subscripts[0], b.index(std::max<int64_t>(1, int64_t(table->second->size()))));
       return b.toIndex(b.load(b.globalAt(memory, b.toI64(row), b.getI64Type()), b.getI64Type()));
     }
     for (auto [number, input] : llvm::enumerate(shape.plan.inputs)) {
       if (input.name != name || input.shape.size() != subscripts.size())
         continue;
+      if (input.origin)
+        return b.toIndex(origins.at(name));
       Value flat = b.index(0);
       for (auto [subscript, extent] : llvm::zip_equal(subscripts, input.shape)) {
         Value size = extent.name.empty() ? b.index(extent.fixed) : b.toIndex(sizes[extent.name]);
@@ -115,20 +120,40 @@ void GpuKernel::readPlace() {
   }
 }
 
+void GpuKernel::findVisible() {
+  const AttentionShape &attention = shape.attention;
+  if (!attention.visible)
+    return;
+  const auto [low, high] = *attention.visible;
+  if (attention.visibleShift.isConstant(0)) {
+    if (low > -attention.queries)
+      lowVisible = b.i32(std::min<int64_t>(low, attention.keys));
+    if (high < attention.keys)
+      highVisible = b.i32(std::max<int64_t>(high, -attention.queries - 1));
+    return;
+  }
+  Value shift = baseOf(attention.visibleShift);
+  auto bound = [&](int64_t end) -> Value {
+    Value value = b.sub(b.i64(end), shift);
+    value = b.minimum(b.maximum(value, b.i64(-attention.queries - 1)), b.i64(attention.keys));
+    return arith::TruncIOp::create(b, b.getI32Type(), value);
+  };
+  if (low != std::numeric_limits<int64_t>::min())
+    lowVisible = bound(low);
+  if (high != std::numeric_limits<int64_t>::max())
+    highVisible = bound(high);
+}
+
 std::pair<Value, Value> GpuKernel::liveTiles() {
   const AttentionShape &attention = shape.attention;
   int64_t tiles = (attention.keys + tile.keys - 1) / tile.keys;
   Value low = b.i32(0), high = b.i32(tiles);
-  if (!attention.visible)
-    return {low, high};
-  // The keys that some query of the block sees: key - query from visible->low to visible->high.
-  if (attention.visible->low > -attention.queries) {
-    Value first = b.add(blockRow, std::min<int64_t>(attention.visible->low, attention.keys));
-    low = b.divide(b.maximum(first, b.i32(0)), tile.keys);
-  }
-  if (attention.visible->high < attention.keys) {
+  // The keys that some query of the block sees.
+  if (lowVisible)
+    low = b.divide(b.maximum(b.add(blockRow, lowVisible), b.i32(0)), tile.keys);
+  if (highVisible) {
     Value lastRow = b.minimum(b.add(blockRow, tile.rows - 1), b.i32(attention.queries - 1));
-    Value end = b.add(lastRow, std::max<int64_t>(attention.visible->high, -attention.queries - 1) + 1);
+    Value end = b.add(b.add(lastRow, highVisible), 1);
     end = b.divide(b.add(b.maximum(end, b.i32(0)), tile.keys - 1), tile.keys);
     high = b.minimum(high, end);
   }
@@ -154,23 +179,35 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   module = gpuModule;
   b.setInsertionPointToEnd(module.getBody());
   auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
-  LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::External,
-                         "shared_memory", Attribute(), /*alignment=*/16, kSharedSpace);
-  function = createKernel(b, b.getLoc(), module, shape.plan, shape.plan.name, tile.threads());
+  if (!module.lookupSymbol("shared_memory"))
+    LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::External,
+                           "shared_memory", Attribute(), /*alignment=*/16, kSharedSpace);
+  function = createKernel(b, b.getLoc(), module, shape.signature, shape.kernel, tile.threads());
   // Numbers below 2^-126 count as 0: exponentials need two instructions less.
   function.setDenormalFpMathF32("preserve-sign");
   Block *entry = &function.getBody().front();
   b.setInsertionPointToStart(entry);
-  size_t pointers = shape.plan.inputs.size() + shape.plan.outputs.size();
   b.shared = LLVM::AddressOfOp::create(b, sharedPointer, "shared_memory");
-  for (size_t k = 0; k < shape.plan.inputs.size(); ++k)
-    inputs.push_back(entry->getArgument(unsigned(k)));
-  for (size_t k = inputs.size(); k < pointers; ++k)
-    outputs.push_back(entry->getArgument(unsigned(k)));
-  for (auto [number, name] : llvm::enumerate(shape.plan.sizes))
-    sizes[name] = entry->getArgument(unsigned(pointers + 1 + number)); // behind the workspace
+  KernelArguments arguments = argumentsOf(function, shape.signature);
+  inputs = arguments.inputs;
+  outputs = arguments.outputs;
+  sizes = arguments.sizes;
+  origins = arguments.origins;
+  auto pointerTo = [&](const GpuPlace &where) {
+    if (where.output)
+      return arguments.outputs[*where.output];
+    Value bytes = b.i64(where.place.offset);
+    for (const std::string &factor : shape.workspace.factors)
+      bytes = where.place.scaled ? b.mul(bytes, sizes.at(factor)) : bytes;
+    return b.globalAt(arguments.workspace, b.add(bytes, where.place.scaled ? shape.workspace.fixed : 0), b.getI8Type());
+  };
+  for (const GpuPlace &where : shape.furtherInputs)
+    inputs.push_back(pointerTo(where));
+  for (const GpuPlace &where : shape.furtherOutputs)
+    outputs.push_back(pointerTo(where));
 
   readPlace();
+  findVisible();
   plan();
   const AttentionShape &attention = shape.attention;
   if (!shape.elements.empty() || !shape.lookups.empty() || !attention.masks.empty())

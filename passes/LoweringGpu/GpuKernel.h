@@ -177,6 +177,7 @@ private:
   Value elementTerm(const ElementTerm &, std::map<std::string, Value> at);
   llvm::SmallVector<Value> contractedTerm(const ElementTerm &, llvm::ArrayRef<std::map<std::string, Value>> at);
   Value factor(const ElementTerm &, const std::map<std::string, Value> &at);
+  void findVisible();
   std::pair<Value, Value> liveTiles();
   /// Byte offset of 16 bytes of a row in shared memory.
   Value offsetIn(const SharedTile &, Value copy, Value row, Value chunk);
@@ -203,12 +204,15 @@ private:
   std::vector<Value> inputs; // pointers, of the kernel's arguments
   std::vector<Value> outputs;
   std::map<std::string, Value> sizes;       // run-time sizes, i64
+  std::map<std::string, Value> origins;     // where a part begins, i64
   Value thread, warp, lane, group, inGroup; // i32; lane = 4 × group + inGroup
   Value blockRow;                           // first query of the block
   Value threadRow;                          // of the thread: row g of its warp
   std::map<std::string, Value> leading;     // index
+  Value lowVisible, highVisible;            // key - query of what a mask leaves, i32; null where it ends nowhere
   std::array<std::map<std::string, Value>, 2> queryAxes;
   std::map<std::string, std::shared_ptr<const std::vector<int64_t>>> tables;
+  std::map<std::string, std::string> tableSymbols; // of each of them: its constant in the module
 };
 
 } // namespace skewer::gpu

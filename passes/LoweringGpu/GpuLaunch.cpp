@@ -21,13 +21,13 @@ void skewer::gpu::attachProgram(mlir::gpu::GPUModuleOp module, const GpuProgram 
   Builder b(module.getContext());
   SmallVector<Attribute> launches;
   for (const GpuLaunch &launch : program.launches)
-    launches.push_back(b.getDictionaryAttr({b.getNamedAttr("blocks", describe(b, launch.blocks)),
-                                            b.getNamedAttr("kernel", b.getStringAttr(launch.kernel)),
-                                            b.getNamedAttr("keys", b.getI64IntegerAttr(launch.keys)),
-                                            b.getNamedAttr("rows", b.getI64IntegerAttr(launch.rows)),
-                                            b.getNamedAttr("shared_bytes", b.getI64IntegerAttr(launch.sharedBytes)),
-                                            b.getNamedAttr("threads", b.getI64IntegerAttr(launch.threads)),
-                                            b.getNamedAttr("title", b.getStringAttr(launch.title))}));
+    launches.push_back(b.getDictionaryAttr(
+        {b.getNamedAttr("blocks", describe(b, launch.blocks)), b.getNamedAttr("kernel", b.getStringAttr(launch.kernel)),
+         b.getNamedAttr("keys", b.getI64IntegerAttr(launch.keys)), b.getNamedAttr("note", b.getStringAttr(launch.note)),
+         b.getNamedAttr("rows", b.getI64IntegerAttr(launch.rows)),
+         b.getNamedAttr("shared_bytes", b.getI64IntegerAttr(launch.sharedBytes)),
+         b.getNamedAttr("threads", b.getI64IntegerAttr(launch.threads)),
+         b.getNamedAttr("title", b.getStringAttr(launch.title))}));
   module->setAttr(kProgram, b.getDictionaryAttr({b.getNamedAttr("launches", b.getArrayAttr(launches)),
                                                  b.getNamedAttr("name", b.getStringAttr(program.name)),
                                                  b.getNamedAttr("workspace", describe(b, program.workspace))}));
@@ -59,7 +59,7 @@ std::optional<GpuProgram> skewer::gpu::programOf(mlir::gpu::GPUModuleOp module) 
     for (auto launch : launches.getAsRange<DictionaryAttr>())
       program.launches.push_back({text(launch, "kernel"), text(launch, "title"), number(launch, "threads"),
                                   number(launch, "shared_bytes"), size(launch, "blocks"), number(launch, "rows"),
-                                  number(launch, "keys")});
+                                  number(launch, "keys"), text(launch, "note")});
   return program;
 }
 
@@ -67,10 +67,12 @@ LLVM::LLVMFuncOp skewer::gpu::createKernel(OpBuilder &b, Location location, mlir
                                            const KernelPlan &plan, StringRef name, int64_t threads) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(module.getBody());
-  size_t pointers = plan.inputs.size() + plan.outputs.size();
+  size_t pointers = plan.outputs.size(), origins = 0;
+  for (const TensorArgument &input : plan.inputs)
+    ++(input.origin ? origins : pointers);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
   SmallVector<Type> types(pointers + 1, pointer);
-  types.append(plan.sizes.size(), b.getI64Type());
+  types.append(plan.sizes.size() + origins, b.getI64Type());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types);
   auto function = LLVM::LLVMFuncOp::create(b, location, name, type);
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
@@ -82,4 +84,21 @@ LLVM::LLVMFuncOp skewer::gpu::createKernel(OpBuilder &b, Location location, mlir
   }
   function.addEntryBlock(b);
   return function;
+}
+
+KernelArguments skewer::gpu::argumentsOf(LLVM::LLVMFuncOp kernel, const KernelPlan &plan) {
+  KernelArguments result;
+  unsigned next = 0;
+  auto take = [&]() -> Value { return kernel.getArgument(next++); };
+  for (const TensorArgument &input : plan.inputs)
+    result.inputs.push_back(input.origin ? Value() : take());
+  for (size_t k = 0; k < plan.outputs.size(); ++k)
+    result.outputs.push_back(take());
+  result.workspace = take();
+  for (const std::string &size : plan.sizes)
+    result.sizes[size] = take();
+  for (const TensorArgument &input : plan.inputs)
+    if (input.origin)
+      result.origins[input.name] = take();
+  return result;
 }

@@ -1,7 +1,9 @@
 // From a fused attention to a kernel of the NVVM dialect.
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/LoweringGpu/GpuMath.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 
@@ -18,7 +20,9 @@ void skewer::addGpuLoweringPipeline(OpPassManager &manager, int64_t rows, int64_
 }
 
 void skewer::addNvvmPipeline(OpPassManager &manager) {
+  manager.addNestedPass<mlir::gpu::GPUModuleOp>(createGpuMath());
   manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createArithToLLVMConversionPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());

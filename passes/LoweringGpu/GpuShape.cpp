@@ -8,38 +8,12 @@ using namespace skewer;
 using namespace skewer::gpu;
 using subscript::Expr;
 
+ElementType skewer::gpu::elementTypeOf(Value tensor) {
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  return element.isF16() ? ElementType::F16 : element.isBF16() ? ElementType::BF16 : ElementType::F32;
+}
+
 namespace {
-
-/// What a tensor is stored as: reshapes move nothing, and f16 or bf16 is widened where it is read.
-Value storedAs(Value value) {
-  for (Operation *op = value.getDefiningOp(); op && isa<attn::ReshapeOp, arith::ExtFOp>(op); op = value.getDefiningOp())
-    value = op->getOperand(0);
-  return value;
-}
-/// The same of a result, which is rounded where it is written.
-Value writtenFrom(Value value) {
-  for (Operation *op = value.getDefiningOp(); op && isa<attn::ReshapeOp, arith::TruncFOp>(op);
-       op = value.getDefiningOp())
-    value = op->getOperand(0);
-  return value;
-}
-
-/// The kernel's only operation, apart from what moves and computes nothing.
-attn::AttentionOp onlyAttention(func::FuncOp function, std::string &reason) {
-  attn::AttentionOp found;
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && !found)
-      found = attention;
-    else if (!isa<attn::ReshapeOp, arith::ExtFOp, arith::TruncFOp>(op))
-      return reason = "it holds '" + op.getName().getStringRef().str() +
-                      "' beside one fused attention; only an attention whose operands are the kernel's own is made for "
-                      "GPUs so far",
-             attn::AttentionOp();
-  }
-  if (!found)
-    return reason = "it is no fused attention", found;
-  return found;
-}
 
 ElementTerm elementTermOf(attn::TermOp term, ArrayRef<Value> operands, const std::optional<Expr> &mask,
                           const subscript::Domain &scoreDomain) {
@@ -94,12 +68,16 @@ std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShap
       std::max<int64_t>(0, term.constant - (term.sign > 0 ? term.queryAxis.extent : term.keyAxis.extent) + 1);
   int64_t last =
       std::min(term.rows - 1, term.constant + (term.sign > 0 ? term.keyAxis.extent : term.queryAxis.extent) - 1);
+  if (!term.shift.isConstant(0)) { // known at run time: any row may be read
+    first = 0;
+    last = term.rows - 1;
+  }
   LookupTerm result;
   result.query = term.query;
   result.table = {term.table, term.tableBase + Expr(first * term.rowStride), 0, term.rowStride, term.depthStride};
   result.depth = term.depth;
   result.rows = last - first + 1;
-  result.row = offset + Expr(term.constant - first);
+  result.row = offset + term.shift + Expr(term.constant - first);
   result.scale = term.scale;
   return result;
 }
@@ -131,6 +109,7 @@ BandTerm bandOf(const OffsetTerm &term) {
   BandTerm result = bandOver(term.query, term);
   result.sign = term.sign;
   result.constant = term.constant;
+  result.shift = term.shift;
   return result;
 }
 BandTerm bandOf(const RowTerm &term) {
@@ -163,73 +142,22 @@ bool saysOnly(Operation *op, ArrayRef<StringRef> known, std::string &reason) {
   return true;
 }
 
-/// The size of each leading axis: fixed, or the run-time size that some operand has there.
-std::optional<std::vector<Extent>> leadingExtents(attn::AttentionOp attention, const attn::ScoreSpace &space,
-                                                  const KernelPlan &plan, func::FuncOp function) {
-  std::map<std::string, Extent> known;
-  auto note = [&](const attn::ResolvedEinsum &einsum, ValueRange operands) {
-    for (auto [operand, dimensions] : llvm::zip(operands, einsum.spec.operands)) {
-      Value stored = operand;
-      if (auto widened = operand.getDefiningOp<arith::ExtFOp>())
-        stored = widened.getIn();
-      auto argument = dyn_cast<BlockArgument>(stored);
-      if (!argument)
-        continue;
-      const std::vector<Extent> &shape = plan.inputs[argument.getArgNumber()].shape;
-      for (auto [dimension, extent] : llvm::zip(dimensions, shape))
-        if (dimension.isAxis())
-          known.insert({dimension.axes[0], extent});
-    }
-  };
-  if (auto value = attn::resolve(attention.getValueSpec(), attention.getValue(),
-                                 attn::sizesTo(attention.getContext(), space.sizes), std::nullopt))
-    note(*value, attention.getValue());
-  for (attn::TermOp term : attn::termsOf(attention))
-    note(attn::resolve(term), term.getInputs());
-  std::vector<Extent> extents;
-  for (const std::string &axis : space.leading) {
-    int64_t size = space.sizes.at(axis);
-    if (size != subscript::kRuntime)
-      extents.push_back({"", size});
-    else if (known.count(axis) && !known[axis].name.empty())
-      extents.push_back(known[axis]);
-    else
-      return std::nullopt;
-  }
-  return extents;
-}
-
 } // namespace
 
-std::optional<GpuShape> skewer::gpu::gpuShapeOf(func::FuncOp function, std::string &reason) {
-  for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
-    if (function.getArgAttr(argument, attn::kArgumentOrigin))
-      return reason = "it is a part of a larger layer with run-time origins, which is not made for GPUs yet",
-             std::nullopt;
-  GpuShape result;
-  attn::AttentionOp attention = onlyAttention(function, reason);
-  if (!attention)
-    return std::nullopt;
+std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, GpuTensors tensors, std::string &reason) {
+  GpuShape result(std::move(tensors));
+  SmallVector<Value> operands = operandsOf(attention);
+  for (Value operand : llvm::concat<Value>(operands, SmallVector<Value>{attention.getResult()}))
+    for (int64_t size : cast<RankedTensorType>(operand.getType())
+                            .getShape()
+                            .drop_front(std::min<size_t>(1, cast<RankedTensorType>(operand.getType()).getRank())))
+      if (ShapedType::isDynamic(size))
+        return reason = "a tensor has a run-time size that is not its first", std::nullopt;
   auto shape = shapeOfAttention(attention, reason);
   if (!shape)
     return std::nullopt;
-  Operation *end = function.getBody().front().getTerminator();
-  bool writesResult = false, writesLse = false;
-  for (auto [number, value] : llvm::enumerate(end->getOperands())) {
-    Value written = writtenFrom(value);
-    bool isResult = written == attention.getResult() && !writesResult;
-    bool isLse = attention.getLse() && written == attention.getLse() && !writesLse;
-    if (!isResult && !isLse)
-      return reason = "it returns something else than the attention's result and log-sum-exp, once each", std::nullopt;
-    writesResult |= isResult;
-    writesLse |= isLse;
-    if (isResult)
-      result.resultOutput = unsigned(number);
-    else
-      result.lseOutput = unsigned(number);
-  }
-  if (!writesResult || writesLse != bool(attention.getLse()))
-    return reason = "it does not return the attention's result", std::nullopt;
+  if (result.leading.size() != shape->space.leading.size())
+    return reason = "a run-time size of the score is no operand's dimension", std::nullopt;
   if (!shape->valueTerms.empty())
     return reason = "a term is added to its values, which is not made for GPUs yet", std::nullopt;
   // Each thread holds two rows of them, and has at most 255 registers.
@@ -239,21 +167,10 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(func::FuncOp function, std::stri
   constexpr int64_t kMost = int64_t(1) << 30;
   if (shape->queries > kMost || shape->keys > kMost)
     return reason = "it has more than 2^30 queries or keys", std::nullopt;
-  result.plan = signatureOf(function);
   if (result.lseOutput && result.plan.outputs[*result.lseOutput].type != ElementType::F32)
     return reason = "its log-sum-exp is not returned as f32", std::nullopt;
-
-  SmallVector<Value> operands = operandsOf(attention);
-  for (Value operand : operands) {
-    auto argument = dyn_cast<BlockArgument>(storedAs(operand));
-    if (!argument)
-      return reason = "an operand of the attention is computed before it; only the kernel's own operands are read on "
-                      "GPUs so far",
-             std::nullopt;
-    result.inputs.push_back(argument.getArgNumber());
-  }
   auto elementOf = [&](unsigned argument) {
-    return cast<RankedTensorType>(storedAs(operands[argument]).getType()).getElementType();
+    return cast<RankedTensorType>(operands[argument].getType()).getElementType();
   };
   auto isNarrow = [](Type type) { return type.isF16() || type.isBF16(); };
   SmallVector<Type> candidates;
@@ -261,7 +178,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(func::FuncOp function, std::stri
     candidates.append({elementOf(term.query.argument), elementOf(term.key.argument)});
   candidates.push_back(elementOf(shape->value.argument));
   auto narrow = llvm::find_if(candidates, isNarrow);
-  result.element = narrow == candidates.end() ? Type(Float32Type::get(function.getContext())) : *narrow;
+  result.element = narrow == candidates.end() ? Type(Float32Type::get(attention.getContext())) : *narrow;
 
   std::optional<Expr> mask;
   if (attention.getMask())
@@ -307,10 +224,28 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(func::FuncOp function, std::stri
     (isLine ? result.lines : result.elements).push_back(std::move(element));
   }
 
-  auto extents = leadingExtents(attention, shape->space, result.plan, function);
-  if (!extents)
-    return reason = "a run-time size of the score is no operand's dimension", std::nullopt;
-  result.leading = std::move(*extents);
   result.attention = std::move(*shape);
   return result;
+}
+
+std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std::string &reason) {
+  GpuTensors tensors;
+  auto describe = [&](Value tensor) {
+    TensorArgument argument;
+    for (int64_t size : attn::shapeOf(tensor))
+      argument.shape.push_back({"", ShapedType::isDynamic(size) ? 1 : size});
+    argument.type = elementTypeOf(tensor);
+    return argument;
+  };
+  for (Value operand : operandsOf(attention)) {
+    tensors.inputs.push_back(unsigned(tensors.plan.inputs.size()));
+    tensors.plan.inputs.push_back(describe(operand));
+  }
+  tensors.plan.outputs.push_back(describe(attention.getResult()));
+  if (attention.getLse()) {
+    tensors.lseOutput = 1;
+    tensors.plan.outputs.push_back(describe(attention.getLse()));
+  }
+  tensors.leading.resize(attn::scoreSpace(attention).leading.size());
+  return gpuShapeOf(attention, std::move(tensors), reason);
 }

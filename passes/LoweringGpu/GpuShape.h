@@ -2,6 +2,7 @@
 // query and key. Classes of index expressions decide, as on the CPU.
 #pragma once
 #include "passes/Lowering/AttentionShape.h"
+#include "passes/Lowering/GenericKernel.h"
 #include "passes/Lowering/KernelPlan.h"
 #include <optional>
 #include <string>
@@ -34,6 +35,7 @@ struct BandTerm {
   int64_t depth = 1, rows = 0;
   /// row = sign × (key - query) + constant; with `offsets` what they say instead.
   int64_t sign = 1, constant = 0;
+  subscript::Expr shift = 0; // added to the constant at run time: where a part begins
   std::optional<OffsetRows> offsets;
   double scale = 1;
 };
@@ -44,22 +46,42 @@ struct GpuTile {
   int64_t threads() const { return rows / 16 * 32; }
 };
 
-struct GpuShape {
+/// Where a tensor is that is no argument of its own: an output of the program, or a place in its workspace.
+struct GpuPlace {
+  std::optional<unsigned> output;
+  generic::Place place;
+};
+
+/// What an attention's operands and results are in the program that it is part of.
+struct GpuTensors {
+  std::string kernel;   // symbol of the attention's kernel
+  KernelPlan signature; // the program's arguments
+  KernelPlan plan;      // the same, and behind its inputs and outputs, without names, what else is read and written
+  std::vector<GpuPlace> furtherInputs, furtherOutputs; // where that is
+  SizeExpression workspace;                            // places that are scaled stand behind its fixed part
+  std::vector<unsigned> inputs;                        // for each of operandsOf(attention): number in plan.inputs
+  unsigned resultOutput = 0;                           // number in plan.outputs
+  std::optional<unsigned> lseOutput;                   // [leading…, queries] of f32: natural logarithms
+  std::vector<Extent> leading;                         // of each leading axis
+};
+
+struct GpuShape : GpuTensors {
+  explicit GpuShape(GpuTensors tensors) : GpuTensors(std::move(tensors)) {}
   AttentionShape attention;
   std::vector<LookupTerm> lookups;
   std::vector<BandTerm> bands;
   std::vector<ElementTerm> lines;    // functions of key - query: a line of numbers for each tile
   std::vector<ElementTerm> elements; // anything else
-  std::vector<unsigned> inputs;      // for each of operandsOf(attention): number of the kernel's argument
   mlir::Type element;                // what is multiplied: f16 or bf16; f32 where none of q, k and v is
-  std::vector<Extent> leading;       // of each leading axis
-  unsigned resultOutput = 0;         // number of the kernel's output
-  std::optional<unsigned> lseOutput; // [leading…, queries] of f32: natural logarithms
-  KernelPlan plan;                   // the signature
 };
 
-/// Nothing where the GPU target cannot make the kernel yet; `reason` then says what stands in the way, in the user's
+/// Of a tensor of floating-point numbers.
+ElementType elementTypeOf(mlir::Value tensor);
+/// Nothing where the attention cannot be one fused kernel; `reason` then says what stands in the way, in the user's
 /// terms.
-std::optional<GpuShape> gpuShapeOf(mlir::func::FuncOp, std::string &reason);
+std::optional<GpuShape> gpuShapeOf(attn::AttentionOp, GpuTensors, std::string &reason);
+/// The same for an attention by itself, before it has a place in a program: each operand is a tensor of its own. For
+/// those who want to know how it would be computed; `narrowOperands` (GpuStages.h) comes first.
+std::optional<GpuShape> gpuShapeOf(attn::AttentionOp, std::string &reason);
 
 } // namespace skewer::gpu

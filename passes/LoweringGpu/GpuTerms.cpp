@@ -171,8 +171,7 @@ Value GpuKernel::crossedByMask(Value firstKey) {
   const AttentionShape &attention = shape.attention;
   if (!attention.masks.empty())
     return arith::ConstantIntOp::create(b, 1, 1); // any pair may be hidden
-  const auto &visible = attention.visible;
-  if (!visible)
+  if (!lowVisible && !highVisible)
     return {};
   // Block and tile decide, so that the warps of a block do alike.
   Value crossed;
@@ -180,17 +179,16 @@ Value GpuKernel::crossedByMask(Value firstKey) {
     crossed = crossed ? Value(arith::OrIOp::create(b, crossed, condition)) : condition;
   };
   Value lastKey = b.add(firstKey, tile.keys - 1), lastRow = b.add(blockRow, tile.rows - 1);
-  if (visible->high < attention.keys)
-    cross(b.less(b.i32(std::max<int64_t>(visible->high, -attention.queries)), b.sub(lastKey, blockRow)));
-  if (visible->low > -attention.queries)
-    cross(b.less(b.sub(firstKey, lastRow), b.i32(std::min<int64_t>(visible->low, attention.keys))));
+  if (highVisible)
+    cross(b.less(highVisible, b.sub(lastKey, blockRow)));
+  if (lowVisible)
+    cross(b.less(b.sub(firstKey, lastRow), lowVisible));
   return crossed;
 }
 
 void GpuKernel::hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed) {
   const AttentionShape &attention = shape.attention;
   bool ragged = attention.keys % tile.keys != 0;
-  const auto &visible = attention.visible;
   if (!ragged && !crossed)
     return;
   auto hide = [&] {
@@ -203,10 +201,10 @@ void GpuKernel::hideMasked(std::vector<Accumulator> &scores, Value firstKey, Val
         auto require = [&](Value condition) { seen = seen ? b.both(seen, condition) : condition; };
         if (ragged)
           require(b.less(key, b.i32(attention.keys)));
-        if (visible && visible->high < attention.keys)
-          require(b.lessEqual(b.sub(key, query), b.i32(std::max<int64_t>(visible->high, -attention.queries))));
-        if (visible && visible->low > -attention.queries)
-          require(b.lessEqual(b.i32(std::min<int64_t>(visible->low, attention.keys)), b.sub(key, query)));
+        if (highVisible)
+          require(b.lessEqual(b.sub(key, query), highVisible));
+        if (lowVisible)
+          require(b.lessEqual(lowVisible, b.sub(key, query)));
         for (const MaskPart &part : attention.masks)
           require(emitPredicate(part.predicate, axesAt(unsigned(k / 2), key)));
         Value score = scores[column][k];

@@ -162,6 +162,12 @@ void GpuKernel::loadWindow(const BandPlan &part, Value firstKey, Value copy) {
   const BandTerm &term = *part.term;
   // Row r of the window is for key - query = firstKey - blockRow - (rows - 1) + r.
   Value first = b.add(b.sub(firstKey, blockRow), 1 - tile.rows);
+  Value constant = b.i32(term.constant);
+  if (!term.shift.isConstant(0)) {
+    // Far from the table's rows it makes no difference how far.
+    Value far = b.i64(int64_t(1) << 30), shifted = b.add(baseOf(term.shift), term.constant);
+    constant = arith::TruncIOp::create(b, b.getI32Type(), b.minimum(b.maximum(shifted, b.sub(b.i64(0), far)), far));
+  }
   loadTile(
       part.window, part.source,
       [&](Value row) -> std::pair<Value, Value> {
@@ -172,7 +178,7 @@ void GpuKernel::loadWindow(const BandPlan &part, Value firstKey, Value copy) {
           auto entries = std::make_shared<const std::vector<int64_t>>(term.offsets->rows);
           source = b.toI32(emitIndex(Expr::table(entries, place), {{"offset", b.toIndex(offset)}}));
         } else {
-          source = term.sign > 0 ? b.add(offset, term.constant) : b.sub(b.i32(term.constant), offset);
+          source = term.sign > 0 ? b.add(offset, constant) : b.sub(constant, offset);
         }
         Value there = b.both(b.lessEqual(b.i32(0), source), b.less(source, b.i32(term.rows)));
         return {b.minimum(b.maximum(source, b.i32(0)), b.i32(term.rows - 1)), there};

@@ -1,8 +1,11 @@
-// attn-lower-to-gpu: a kernel that is one fused attention becomes a kernel for NVIDIA GPUs.
+// attn-lower-to-gpu: a kernel of the spec becomes a program for NVIDIA GPUs.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "passes/Lowering/Stages.h"
-#include "passes/LoweringGpu/GpuKernel.h"
-#include "passes/LoweringGpu/GpuLaunch.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/LoweringGpu/GpuStages.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -19,7 +22,7 @@ struct LowerToGpu : skewer::impl::AttnLowerToGpuBase<LowerToGpu> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (rows % 16 || rows < 16 || rows > 256 || keys % 16 || keys < 16 || keys > 256) {
+    if (rows != 0 && (rows % 16 || rows < 16 || rows > 256 || keys % 16 || keys < 16 || keys > 256)) {
       module.emitError() << "a tile of " << int64_t(rows) << " queries and " << int64_t(keys)
                          << " keys; expected multiples of 16 between 16 and 256";
       return signalPassFailure();
@@ -30,41 +33,14 @@ struct LowerToGpu : skewer::impl::AttnLowerToGpuBase<LowerToGpu> {
   }
 
   bool lower(ModuleOp module, func::FuncOp function) {
-    std::string reason;
     if (!function.getBody().hasOneBlock())
       return function.emitError("kernel '") << function.getName() << "' has branches; expected one block", false;
-    absorbRearrangements(function);
-    auto shape = skewer::gpu::gpuShapeOf(function, reason);
-    if (!shape) {
-      function.emitError("kernel '") << function.getName() << "' cannot be made for a GPU: " << reason;
-      return false;
-    }
-    skewer::gpu::GpuTile tile{rows, keys};
-    OpBuilder at(function);
-    auto gpuModule = mlir::gpu::GPUModuleOp::create(at, function.getLoc(), shape->plan.name + "_gpu");
-    skewer::gpu::GpuBuilder b(function.getLoc(), &getContext());
-    skewer::gpu::GpuKernel kernel(b, *shape, tile);
-    if (!kernel.emit(gpuModule)) {
-      function.emitError("kernel '") << function.getName() << "' cannot be made for a GPU: " << kernel.failure;
-      return false;
-    }
-    skewer::gpu::GpuLaunch launch;
-    launch.kernel = shape->plan.name;
-    launch.title = "attention";
-    launch.threads = tile.threads();
-    launch.rows = tile.rows;
-    launch.keys = tile.keys;
-    launch.sharedBytes = kernel.sharedBytes();
-    launch.blocks.scaled = (shape->attention.queries + tile.rows - 1) / tile.rows;
-    for (const Extent &extent : shape->leading)
-      if (extent.name.empty())
-        launch.blocks.scaled *= extent.fixed;
-      else
-        launch.blocks.factors.push_back(extent.name);
-    attachPlan(module, shape->plan);
-    attachProgram(gpuModule, {shape->plan.name, {}, {launch}});
-    function.erase();
-    return true;
+    // The plan describes one program, so a second one would lose the first.
+    if (planOf(module))
+      return function.emitError("a module holds one kernel when it is lowered; '")
+                 << function.getName() << "' is another",
+             false;
+    return skewer::gpu::GpuStages(module, function, {rows, keys}).lower();
   }
 };
 } // namespace

@@ -5,7 +5,7 @@
 
 // Each leading index and 64 queries are a block; rows of 64 elements stand 144 bytes apart, so that ldmatrix meets no bank twice.
 // CHECK: module attributes {attn.plan
-// CHECK: gpu.module @layer_gpu attributes {attn.program = {launches = [{blocks = {factors = ["batch"], fixed = 0 : i64, scaled = 4 : i64}, kernel = "layer", keys = 64 : i64, rows = 64 : i64, shared_bytes = 46080 : i64, threads = 128 : i64, title = "attention"}], name = "layer", workspace = {factors = [], fixed = 0 : i64, scaled = 0 : i64}}}
+// CHECK: gpu.module @layer_gpu attributes {attn.program = {launches = [{blocks = {factors = ["batch"], fixed = 0 : i64, scaled = 4 : i64}, kernel = "layer", keys = 64 : i64, note = "", rows = 64 : i64, shared_bytes = 46080 : i64, threads = 128 : i64, title = "attention"}], name = "layer", workspace = {factors = [], fixed = 0 : i64, scaled = 0 : i64}}}
 // CHECK: llvm.mlir.global external @shared_memory() {addr_space = 3 : i32, alignment = 16 : i64}
 // CHECK: llvm.func @layer(%{{.*}}: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias}, {{.*}}, %{{.*}}: !llvm.ptr<1> {llvm.align = 256 : i64, llvm.noalias}, %{{.*}}: i64)
 // CHECK-SAME: nvvm.kernel
@@ -27,7 +27,7 @@
 // CHECK: nvvm.mma.sync
 // CHECK-NOT: func.func
 // SMALL: scaled = 8 : i64
-// SMALL-SAME: keys = 16 : i64, rows = 32 : i64
+// SMALL-SAME: keys = 16 : i64, note = "", rows = 32 : i64
 // SMALL-SAME: threads = 64 : i64
 func.func @layer(%q: tensor<?x2x128x64xf16> {attn.name = "q", attn.shape = ["batch", 2, 128, 64]},
                  %k: tensor<?x2x128x64xf16> {attn.name = "k", attn.shape = ["batch", 2, 128, 64]},

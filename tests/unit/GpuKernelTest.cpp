@@ -315,37 +315,4 @@ TEST(GpuFault, RowsWithoutPaddingMeetBanksTwice) {
   EXPECT_TRUE(conflicts);
 }
 
-//===- What is not made yet -------------------------------------------------------===//
-
-std::string refused(const std::string &text) {
-  GpuOutcome outcome = GpuLayer(text).run();
-  EXPECT_FALSE(outcome.lowered) << text;
-  return outcome.messages;
-}
-TEST(GpuRefuses, StagesBesideTheAttention) {
-  EXPECT_SAYS(refused(layer(sizes(16, 16, 16, 16), "", "einsum(\"b h i d, b h j d -> b h i j\", rope_half(q), k)")),
-              "an attention whose operands are the kernel's own");
-}
-TEST(GpuRefuses, TermsOfTheValues) {
-  EXPECT_SAYS(
-      refused("param N = 16, dim = 16\nkernel layer(q, k, v : f16[1, N, dim], near : f16[9, dim]) -> f16[1, N, "
-              "dim] {\n  weights = softmax(einsum(\"b i d, b j d -> b i j\", q, k))\n  return einsum(\"b i j, b "
-              "j d -> b i d\", weights, v) + einsum(\"b i j, (clamp(j - i, -4, 4) + 4) d -> b i d\", weights, "
-              "near)\n}\n"),
-      "term is added to its values");
-}
-TEST(GpuRefuses, WideValues) {
-  EXPECT_SAYS(refused(layer(sizes(16, 16, 16, 264), "", kPlain)), "its values are 264 wide");
-}
-TEST(GpuRefuses, FurtherResults) {
-  EXPECT_SAYS(
-      refused("param N = 16, dim = 16\nkernel layer(q, k, v : f16[1, N, dim]) -> (out : f16[1, N, dim], same : "
-              "f16[1, N, dim]) {\n  out = einsum(\"b i j, b j d -> b i d\", softmax(einsum(\"b i d, b j d -> b i "
-              "j\", q, k)), v)\n  return out, out\n}\n"),
-      "cannot be made for a GPU");
-}
-TEST(GpuRefuses, WhatIsNoAttention) {
-  EXPECT_SAYS(refused("kernel twice(x : f16[4, 8]) -> f16[4, 8] {\n  return x * 2\n}\n"), "cannot be made for a GPU");
-}
-
 } // namespace

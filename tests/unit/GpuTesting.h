@@ -135,7 +135,8 @@ private:
     std::vector<gpu::LaunchArgument> arguments;
     std::vector<gpu::KernelLaunch> launches;
     for (size_t k = 0; k < bytes.size(); ++k)
-      arguments.push_back(gpu::LaunchArgument::input(bytes[k].data(), bytes[k].size(), plan->inputs[k].name));
+      if (!plan->inputs[k].origin)
+        arguments.push_back(gpu::LaunchArgument::input(bytes[k].data(), bytes[k].size(), plan->inputs[k].name));
     std::vector<reference::Tensor> results;
     std::vector<std::vector<char>> out;
     for (const TensorArgument &output : plan->outputs) {
@@ -154,6 +155,9 @@ private:
     arguments.push_back(gpu::LaunchArgument::output(workspace.data(), workspace.size(), "workspace"));
     for (size_t k = 0; k < plan->sizes.size(); ++k)
       arguments.push_back(gpu::LaunchArgument::number(options.size));
+    for (size_t k = 0; k < bytes.size(); ++k)
+      if (plan->inputs[k].origin)
+        arguments.push_back(gpu::LaunchArgument::number(int64_t(tensors[k].values[0])));
     for (const gpu::GpuLaunch &launch : program->launches) {
       auto kernel = gpuModule.lookupSymbol<mlir::LLVM::LLVMFuncOp>(launch.kernel);
       ASSERT_TRUE(kernel) << launch.kernel;

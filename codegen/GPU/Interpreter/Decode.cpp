@@ -39,10 +39,15 @@ uint64_t Decoder::addressOf(LLVM::GlobalOp global) {
   std::vector<char> bytes;
   if (auto values = dyn_cast_or_null<DenseElementsAttr>(global.getValueOrNull())) {
     unsigned size = values.getElementType().getIntOrFloatBitWidth() / 8;
+    auto put = [&](const APInt &value) {
+      for (unsigned k = 0; k < size; ++k)
+        bytes.push_back(char(value.getZExtValue() >> 8 * k));
+    };
     if (isa<IntegerType>(values.getElementType()))
-      for (const APInt &value : values.getValues<APInt>())
-        for (unsigned k = 0; k < size; ++k)
-          bytes.push_back(char(value.getZExtValue() >> 8 * k));
+      llvm::for_each(values.getValues<APInt>(), put);
+    else
+      for (const APFloat &value : values.getValues<APFloat>())
+        put(value.bitcastToAPInt());
   }
   uint64_t address = device.add(bytes.size(), bytes.data(), false, global.getSymName().str());
   return globals[global] = address;

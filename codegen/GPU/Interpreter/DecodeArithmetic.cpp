@@ -109,10 +109,16 @@ bool compare(LLVM::ICmpPredicate predicate, uint64_t a, uint64_t b, unsigned bit
   }
   return false;
 }
-/// The predicate's bits say for which outcomes it holds: equal, greater, less, unordered.
+/// For which outcomes a predicate holds, as bits: equal, greater, less, unordered. `ord` is the last of those that need
+/// an order; `ueq` to `une` are the same with "or unordered".
 bool compare(LLVM::FCmpPredicate predicate, double a, double b) {
+  unsigned number = unsigned(predicate), ordered = unsigned(LLVM::FCmpPredicate::ord);
+  unsigned holds = predicate == LLVM::FCmpPredicate::uno     ? 8
+                   : predicate == LLVM::FCmpPredicate::_true ? 15
+                   : number <= ordered                       ? number
+                                                             : (number - ordered) | 8;
   unsigned outcome = std::isnan(a) || std::isnan(b) ? 8 : a < b ? 4 : a > b ? 2 : 1;
-  return unsigned(predicate) & outcome;
+  return holds & outcome;
 }
 
 /// Values taken apart and put together; registers are copied.
@@ -189,6 +195,25 @@ bool decodeParts(Decoder &decoder, Operation &op, Step &step) {
     return true;
   }
   return false;
+}
+
+/// Functions of single numbers that the hardware has.
+bool decodeFunctions(Decoder &decoder, Operation &op, Step &step) {
+  auto function = [&](auto f) {
+    floats(decoder, op, step, f);
+    return true;
+  };
+  return llvm::TypeSwitch<Operation *, bool>(&op)
+      .Case([&](LLVM::FFloorOp) { return function([](double a, double, double) { return std::floor(a); }); })
+      .Case([&](LLVM::FCeilOp) { return function([](double a, double, double) { return std::ceil(a); }); })
+      .Case([&](LLVM::SqrtOp) { return function([](double a, double, double) { return std::sqrt(a); }); })
+      .Case([&](LLVM::RoundEvenOp) { return function([](double a, double, double) { return std::nearbyint(a); }); })
+      .Case([&](LLVM::CopySignOp) { return function([](double a, double b, double) { return std::copysign(a, b); }); })
+      .Case([&](LLVM::MinimumOp) {
+        return function(
+            [](double a, double b, double) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b); });
+      })
+      .Default([](Operation *) { return false; });
 }
 
 } // namespace
@@ -274,5 +299,5 @@ bool skewer::gpu::decodeArithmetic(Decoder &decoder, Operation &op, Step &step) 
 #undef INTEGERS
 #undef SIGNED
 #undef FLOATS
-  return done || decodeParts(decoder, op, step);
+  return done || decodeFunctions(decoder, op, step) || decodeParts(decoder, op, step);
 }

@@ -1,0 +1,73 @@
+// Functions of single numbers on a GPU, where there is no library: polynomials, by MLIR, and angles reduced first.
+#include "passes/LoweringGpu/GpuMath.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace {
+
+constexpr StringLiteral kReduced = "attn.reduced"; // an angle within a quarter of pi
+
+/// sin and cos of any angle from those of what is left of it beside the nearest multiple of pi/2. That is subtracted in
+/// three parts (Cody and Waite 1980, chapter 8), exact enough up to angles of 10^5.
+template <typename Function, bool isSine> struct ReduceAngle : OpRewritePattern<Function> {
+  using OpRewritePattern<Function>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Function op, PatternRewriter &rewriter) const override {
+    if (op->hasAttr(kReduced) || !op.getType().isF32())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto real = [&](double x) -> Value { return arith::ConstantOp::create(b, b.getF32FloatAttr(float(x))); };
+    auto whole = [&](int64_t x) -> Value { return arith::ConstantIntOp::create(b, x, 32); };
+    Value angle = op.getOperand();
+    Value turns = math::RoundEvenOp::create(b, arith::MulFOp::create(b, angle, real(0.6366197723675814)));
+    Value rest = angle;
+    for (double part : {-1.5703125, -4.837512969970703e-4, -7.549789948768648e-8})
+      rest = math::FmaOp::create(b, turns, real(part), rest);
+    auto sine = math::SinOp::create(b, rest);
+    auto cosine = math::CosOp::create(b, rest);
+    sine->setAttr(kReduced, b.getUnitAttr());
+    cosine->setAttr(kReduced, b.getUnitAttr());
+    Value quarter = arith::FPToSIOp::create(b, b.getI32Type(), turns);
+    if (!isSine)
+      quarter = arith::AddIOp::create(b, quarter, whole(1));
+    auto bit = [&](int64_t mask) -> Value {
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, arith::AndIOp::create(b, quarter, whole(mask)),
+                                   whole(0));
+    };
+    Value value = arith::SelectOp::create(b, bit(1), cosine, sine);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, bit(2), arith::NegFOp::create(b, value), value);
+    return success();
+  }
+};
+
+struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GpuMath)
+  StringRef getArgument() const override { return "attn-gpu-math"; }
+  StringRef getDescription() const override { return "functions of single numbers as arithmetic"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
+  }
+  void runOnOperation() override {
+    RewritePatternSet angles(&getContext());
+    angles.add<ReduceAngle<math::SinOp, true>, ReduceAngle<math::CosOp, false>>(&getContext());
+    math::populateExpansionPatterns(angles, {"powf"});
+    if (failed(applyPatternsGreedily(getOperation(), std::move(angles))))
+      return signalPassFailure();
+    RewritePatternSet polynomials(&getContext());
+    populateMathPolynomialApproximationPatterns(polynomials, [](StringRef name) {
+      return llvm::is_contained(
+          ArrayRef<StringRef>{"math.exp", "math.log", "math.sin", "math.cos", "math.tanh", "math.erf"}, name);
+    });
+    if (failed(applyPatternsGreedily(getOperation(), std::move(polynomials))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> skewer::createGpuMath() { return std::make_unique<GpuMath>(); }

@@ -1,0 +1,198 @@
+// Layers as programs of several GPU kernels, run by the interpreter: numbers against the float64 reference, and no
+// fault.
+#include "tests/unit/GpuTesting.h"
+#include "tests/unit/LanguageTesting.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+constexpr double kHalf = 3e-3, kSingle = 2e-5;
+
+std::vector<std::string> titles(const GpuOutcome &outcome) {
+  std::vector<std::string> result;
+  for (const gpu::GpuLaunch &launch : outcome.program.launches)
+    result.push_back(launch.title);
+  return result;
+}
+using Titles = std::vector<std::string>;
+
+const std::string kAttend = "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(content), v)\n}\n";
+
+TEST(GpuStages, TurnedQueriesAndKeys) {
+  std::string text = "param N = 70, heads = 2, dim = 32\nsize batch\nkernel turned(q, k, v : f16[batch, heads, N, dim])"
+                     " -> f16[batch, heads, N, dim] {\n"
+                     "  content = einsum(\"b h i d, b h j d -> b h i j\", rope_half(q), rope_half(k)) * dim^-0.5\n" +
+                     kAttend;
+  GpuOutcome outcome = expectOnGpu(text, kHalf);
+  EXPECT_EQ(titles(outcome), (Titles{"elementwise", "elementwise", "attention"}));
+  // Queries and keys are stored as what is multiplied: f16.
+  EXPECT_EQ(outcome.program.workspace.scaled, 2 * 2 * 70 * 32 * 2);
+  EXPECT_GT(outcome.report.matrixSteps, 0);
+}
+TEST(GpuStages, TablesGivenAndVectorsAdded) {
+  std::string text =
+      "param N = 50, heads = 2, dim = 16\nsize batch\nkernel turned(q, k, v : bf16[batch, heads, N, dim],"
+      " cos, sin : f32[N, dim // 2], u : f32[heads, dim]) -> f32[batch, heads, N, dim] {\n"
+      "  content = einsum(\"b h i d, b h j d -> b h i j\", rotate_half(q, cos, sin) + u[h, d], "
+      "rotate_half(k, cos, sin)) * dim^-0.5\n" +
+      kAttend;
+  expectOnGpu(text, 1.5e-2);
+}
+/// Multi-head self-attention with its projections.
+std::string module(const std::string &type, const std::string &mask) {
+  return "param heads = 2, N = 40, dim = 16, c = heads*dim\nsize batch\nkernel mhsa(x : " + type +
+         "[batch, N, c], const w_in : " + type + "[3*c, c], const b_in : f32[3*c], const w_out : " + type +
+         "[c, c], const b_out : f32[c]) -> " + type +
+         "[batch, N, c] {\n"
+         "  thirds = einsum(\"b n c, r c -> b n r\", x, w_in) + b_in\n"
+         "  q = rearrange(thirds[:, :, :c], \"b n (h d) -> b h n d\", h = heads)\n"
+         "  k = rearrange(thirds[:, :, c:2*c], \"b n (h d) -> b h n d\", h = heads)\n"
+         "  v = rearrange(thirds[:, :, 2*c:], \"b n (h d) -> b h n d\", h = heads)\n"
+         "  content = einsum(\"b h i d, b h j d -> b h i j\", q, k) * (0.1 * dim^-0.5)\n"
+         "  out = einsum(\"b h i j, b h j d -> b h i d\", softmax(content" +
+         mask +
+         "), v)\n"
+         "  return einsum(\"b n c, r c -> b n r\", rearrange(out, \"b h n d -> b n (h d)\"), w_out) + b_out\n}\n";
+}
+TEST(GpuStages, ModuleWithProjections) {
+  for (const char *mask : {"", " where j <= i"}) {
+    expectOnGpu(module("f16", mask), 5e-3);
+    expectOnGpu(module("f32", mask), kSingle);
+  }
+}
+TEST(GpuStages, SeveralAttentions) {
+  std::string text =
+      "param N = 40, M = 24, heads = 2, dim = 16\nsize batch\nkernel two(q, k, v : f16[batch, heads, N, dim], k2, v2 : "
+      "f16[batch, heads, M, dim]) -> f16[batch, heads, N, dim] {\n"
+      "  first = einsum(\"b h i j, b h j d -> b h i d\", softmax(einsum(\"b h i d, b h j d -> b h i j\", q, k) * "
+      "dim^-0.5 where j <= i), v)\n"
+      "  second = einsum(\"b h i d, b h j d -> b h i j\", first, k2) * dim^-0.5\n"
+      "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(second), v2)\n}\n";
+  GpuOutcome outcome = expectOnGpu(text, kHalf);
+  EXPECT_EQ(llvm::count(titles(outcome), "attention"), 2);
+}
+TEST(GpuStages, FunctionsOfNumbers) {
+  // Every function of the language, over a range where it is not flat.
+  for (const char *function : {"exp(x)", "log(abs(x) + 0.1)", "sqrt(abs(x))", "rsqrt(abs(x) + 1)", "tanh(x)",
+                               "sin(x * 20)", "cos(x * 20)", "erf(x)", "sigmoid(x)", "(abs(x) + 1)^1.7"}) {
+    SCOPED_TRACE(function);
+    GpuOutcome outcome = expectOnGpu(
+        "param N = 300\nkernel f(x : f32[N]) -> f32[N] {\n  return " + std::string(function) + "\n}\n", 2e-5);
+    EXPECT_EQ(outcome.program.launches.size(), 1u);
+    EXPECT_EQ(outcome.launch.blocks.scaled, 2);
+  }
+}
+TEST(GpuStages, MapsOfElements) {
+  for (const char *body :
+       {"concat(x, y, dim = 1)", "pad(x, (1, 2), (0, 3))", "x[1:, 2:30]", "rearrange(x, \"a (b c) -> c (a b)\", b = 4)",
+        "einsum(\"a b -> a\", x)", "softmax(x)", "einsum(\"a b, c b -> a c\", x, y)"}) {
+    SCOPED_TRACE(body);
+    std::string shape = std::string(body).find("concat") == 0                     ? "7, 64"
+                        : std::string(body).find("pad") == 0                      ? "10, 35"
+                        : std::string(body).find("x[") == 0                       ? "6, 28"
+                        : std::string(body).find("rearr") == 0                    ? "8, 28"
+                        : std::string(body).find("a b -> a") != std::string::npos ? "7"
+                        : std::string(body).find("softmax") == 0                  ? "7, 32"
+                                                                                  : "7, 7";
+    expectOnGpu("kernel f(x, y : f32[7, 32]) -> f32[" + shape + "] {\n  return " + body + "\n}\n", kSingle);
+  }
+}
+std::string single(const std::string &more, const std::string &score) {
+  return "param N = 45, M = 70, heads = 2, dim = 20, width = 40\nsize batch\nkernel layer(q : f32[batch, heads, N, "
+         "dim], k : "
+         "f32[batch, heads, M, dim], v : f32[batch, heads, M, width]" +
+         more + ") -> f32[batch, heads, N, width] {\n  content = (einsum(\"b h i d, b h j d -> b h i j\", q, k)" +
+         score + "\n" + kAttend;
+}
+TEST(GpuStages, AttentionsByRows) {
+  GpuOptions rows;
+  rows.rows = rows.keys = 0; // nothing is fused
+  for (const char *score : {") * dim^-0.5", ") * dim^-0.5 where j <= i", ") * dim^-0.5 where (i + j) % 3 == 0",
+                            " + einsum(\"b h i d, (j - i + N - 1) d -> b h i j\", q, table, j = M)) * dim^-0.5"}) {
+    GpuOutcome outcome = expectOnGpu(single(", table : f32[N + M - 1, dim]", score), kSingle, rows);
+    EXPECT_EQ(titles(outcome), Titles{"rows"});
+    EXPECT_EQ(outcome.launch.threads, 256);
+    EXPECT_EQ(outcome.program.workspace.scaled + outcome.program.workspace.fixed, 0);
+  }
+}
+TEST(GpuStages, RowsOfWideValues) {
+  GpuOutcome outcome =
+      expectOnGpu("param N = 10, M = 40\nkernel wide(q : f16[N, 16], k : f16[M, 16], v : f16[M, 700]) -> "
+                  "f16[N, 700] {\n  return einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", "
+                  "q, k) * 0.25 where j <= i), v)\n}\n",
+                  2e-3);
+  EXPECT_EQ(titles(outcome), Titles{"rows"});
+  EXPECT_SAYS(outcome.launch.note, "its values are 700 wide");
+}
+TEST(GpuStages, RowsWithoutKeysAndOddValues) {
+  GpuOptions options;
+  options.rows = options.keys = 0;
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    if (name == "v")
+      values[16 * 39 + 3] = NAN;
+  };
+  GpuOutcome outcome = expectOnGpu(
+      "param N = 40, dim = 16\nkernel layer(q, k, v : f32[N, dim]) -> (out : f32[N, dim], lse : f32[N]) {\n  "
+      "score = einsum(\"i d, j d -> i j\", q, k)\n  return einsum(\"i j, j d -> i d\", softmax(score where j < "
+      "i), v), logsumexp(score where j < i)\n}\n",
+      kSingle, options);
+  EXPECT_EQ(outcome.got[0], 0);                         // row 0 sees nothing
+  EXPECT_TRUE(std::isfinite(outcome.got[16 * 39 + 3])); // key 39 is seen by no row
+}
+TEST(GpuStages, TermsOfTheValues) {
+  expectOnGpu(
+      "param N = 40, dim = 16\nkernel shaw(q, k, v : f16[N, dim], table : f16[9, dim]) -> f16[N, dim] {\n  weights = "
+      "softmax(einsum(\"i d, j d -> i j\", q, k) * dim^-0.5)\n  return einsum(\"i j, j d -> i d\", weights, v) + "
+      "einsum(\"i j, (clamp(j - i, -4, 4) + 4) d -> i d\", weights, table)\n}\n",
+      kHalf);
+}
+TEST(GpuStages, TableOfScoresOfTheCaller) {
+  GpuOutcome outcome = expectOnGpu(
+      "param N = 70, heads = 2, dim = 16\nsize batch\nkernel layer(q, k, v : f16[batch, heads, N, dim], bias : "
+      "f32[heads, N, "
+      "N]) -> f16[batch, heads, N, dim] {\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5 + "
+      "bias[h, i, j]\n" +
+          kAttend,
+      kHalf);
+  EXPECT_EQ(titles(outcome), Titles{"attention"});
+  EXPECT_EQ(outcome.program.workspace.scaled + outcome.program.workspace.fixed, 0);
+}
+TEST(GpuStages, PartsBeginWhereTheOriginsSay) {
+  auto part = [](const std::string &type, const std::string &score) {
+    return "kernel part(q : " + type + "[2, 40, 32], k, v : " + type + "[2, 50, 32], table : " + type +
+           "[199, 32], small : " + type + "[9, 32]) -> " + type +
+           "[2, 40, 32] {\n  part i = 40 of 100 from q0\n  part j = 50 of 100 from k0\n"
+           "  content = einsum(\"h i d, h j d -> h i j\", q, k)\n"
+           "  return einsum(\"h i j, h j d -> h i d\", softmax((content + " +
+           score + "), v)\n}\n";
+  };
+  for (auto [q0, k0] : {std::pair(0, 0), std::pair(60, 50), std::pair(7, 33), std::pair(55, 3)}) {
+    GpuOptions options;
+    options.change = [q0 = q0, k0 = k0](const std::string &name, std::vector<double> &values) {
+      if (name == "q0" || name == "k0")
+        values[0] = name == "q0" ? q0 : k0;
+    };
+    for (const char *score : {"einsum(\"h i d, (j - i + 99) d -> h i j\", q, table, j = 50)) * 32^-0.5",
+                              "einsum(\"h i d, (i - j + 99) d -> h i j\", q, table, j = 50)) * 32^-0.5 where j <= i",
+                              "einsum(\"h i d, (clamp(j - i, -4, 4) + 4) d -> h i j\", q, small, j = 50)) * 32^-0.5 "
+                              "where abs(j - i) <= 9"}) {
+      SCOPED_TRACE(score);
+      GpuOutcome outcome = expectOnGpu(part("f16", score), kHalf, options);
+      EXPECT_EQ(titles(outcome), Titles{"attention"});
+    }
+    options.rows = options.keys = 0;
+    expectOnGpu(part("f32", "einsum(\"h i d, (j - i + 99) d -> h i j\", q, table, j = 50)) * 32^-0.5 where j <= i"),
+                kSingle, options);
+  }
+}
+TEST(GpuStages, ConstantsOfTheSpecAreRead) {
+  expectOnGpu(
+      "param N = 30, dim = 16\nkernel layer(q, k, v : f16[N, dim]) -> f16[N, dim] {\n  places = "
+      "sincos1d_concatenated(N, dim)\n  score = einsum(\"i d, j d -> i j\", q, k) + einsum(\"i d, j d -> i j\", q, "
+      "places)\n  return einsum(\"i j, j d -> i d\", softmax(score * dim^-0.5), v)\n}\n",
+      kHalf);
+}
+
+} // namespace
