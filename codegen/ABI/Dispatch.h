@@ -13,6 +13,7 @@
 #include <vector>
 
 namespace skewer {
+struct CudaImage;
 
 /// What one of the objects is called and holds.
 struct TargetVariant {
@@ -38,7 +39,8 @@ llvm::Expected<std::unique_ptr<llvm::Module>> dispatcherModule(llvm::StringRef n
 Target dispatcherTarget();
 
 /// The header and the manifest of all of them.
-std::string headerText(llvm::StringRef name, llvm::ArrayRef<TargetVariant> variants, llvm::StringRef specHash);
+std::string headerText(llvm::StringRef name, llvm::ArrayRef<TargetVariant> variants, llvm::StringRef specHash,
+                       llvm::ArrayRef<CudaImage> = {});
 std::string manifestText(llvm::StringRef name, llvm::ArrayRef<TargetVariant> variants, llvm::StringRef specHash);
 
 } // namespace skewer

@@ -39,10 +39,10 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, const K
 
 /// An object file may need libc and libm, and nothing else; and the kernel's own symbols must not stand for theirs.
 Error checkSymbols(const llvm::Module &module, const KernelPlan &plan) {
+  if (Error error = checkName(plan))
+    return error;
   TargetLibraryInfoImpl known(module.getTargetTriple());
   LibFunc function;
-  if (known.getLibFunc(plan.name, function))
-    return problem(plan, "the name is that of a function of the C library; choose another");
   for (const Function &callee : module)
     if (callee.isDeclaration() && !callee.isIntrinsic() && !callee.use_empty() &&
         !known.getLibFunc(callee.getName(), function))
@@ -90,6 +90,14 @@ void addMemoryFacts(const KernelPlan &plan, Function &phase) {
 }
 
 } // namespace
+
+Error checkName(const KernelPlan &plan) {
+  TargetLibraryInfoImpl known(targetTriple());
+  LibFunc function;
+  if (known.getLibFunc(plan.name, function))
+    return problem(plan, "the name is that of a function of the C library; choose another");
+  return Error::success();
+}
 
 Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp source, const KernelPlan &plan,
                                                      const Target &target, LLVMContext &context, StringRef specHash) {

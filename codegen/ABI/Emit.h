@@ -1,6 +1,7 @@
 // From a lowered kernel (LLVM dialect, with its plan) to what a user links: object, header, manifest; or to a function
 // pointer in this process.
 #pragma once
+#include "codegen/Runtime/skewer_cuda.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Lowering/KernelPlan.h"
 #include "passes/Schedule/Target.h"
@@ -10,6 +11,7 @@
 #include <memory>
 
 namespace skewer {
+struct CudaImage;
 
 /// Version of the C contract; first checked field of every struct that crosses it.
 constexpr unsigned kAbiVersion = 1;
@@ -18,15 +20,19 @@ constexpr unsigned kAbiVersion = 1;
 /// NAME_info).
 llvm::Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp, const KernelPlan &, const Target &,
                                                            llvm::LLVMContext &, llvm::StringRef specHash);
+/// Whether the kernel's name would stand for a function of the C library.
+llvm::Error checkName(const KernelPlan &);
 /// LLVM's optimisation for the target; loop and SLP vectorisation off: the loops arrive vectorised.
 llvm::Error optimize(llvm::Module &, const Target &);
 /// The object file's (or, with `assembly`, the assembly's) bytes.
 llvm::Expected<std::string> emitObject(llvm::Module &, const Target &, bool assembly = false);
 
-/// The C header's text: stands alone, C99 and C++ clean.
-std::string headerText(const KernelPlan &, llvm::StringRef specHash);
+/// The C header's text: stands alone, C99 and C++ clean. With code for GPUs it has their entries too.
+std::string headerText(const KernelPlan &, llvm::StringRef specHash, llvm::ArrayRef<CudaImage> = {});
 /// The manifest's JSON text.
 std::string manifestText(const KernelPlan &, const Target &, llvm::StringRef specHash, llvm::StringRef details = "{}");
+/// What of it does not depend on the target: for a kernel that is for GPUs alone.
+std::string manifestText(const KernelPlan &, llvm::StringRef specHash);
 /// First 16 hex digits of a SHA-256 over spec text, parameters and compiler version.
 std::string hashOfSpec(llvm::StringRef text, llvm::ArrayRef<std::pair<std::string, int64_t>> parameters);
 
@@ -56,8 +62,20 @@ public:
           const Exec &) const;
   uint64_t workspaceBytes(llvm::ArrayRef<int64_t> sizes, int32_t workers) const;
 
+  /// The entries for GPUs, which call the launcher that is part of this process: codegen/Runtime/skewer_cuda.h.
+  static llvm::Expected<std::unique_ptr<JitKernel>> createForGpu(const KernelPlan &, llvm::ArrayRef<CudaImage>);
+  /// As above, with pointers to the GPU's memory; of an origin the pointer is to its number in the host's.
+  int run(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
+          const skewer_cuda_exec &) const;
+  uint64_t cudaWorkspaceBytes(llvm::ArrayRef<int64_t> sizes) const;
+
 private:
   JitKernel();
+  static llvm::Expected<std::unique_ptr<JitKernel>> load(std::unique_ptr<llvm::Module>,
+                                                         std::unique_ptr<llvm::LLVMContext>, const KernelPlan &,
+                                                         const Target &, llvm::StringRef entrySuffix);
+  int call(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
+           const void *exec) const;
   struct Implementation;
   std::unique_ptr<Implementation> implementation;
 };

@@ -1,4 +1,5 @@
 // The C header of a kernel: stands alone, and beside the headers of other kernels.
+#include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/Layout.h"
@@ -39,7 +40,17 @@ typedef enum skewer_status {
   for (auto [number, status] : enumerate(statuses))
     out << "  SKEWER_" << status.first << " = " << number << ", /* " << status.second << " */\n";
   out << "  SKEWER_BAD_INDEX_LAST = " << int(Status::BadIndex) + int(kMaximumBadIndices) - 1
-      << " /* SKEWER_BAD_INDEX + k: the k-th operand with a range; the kernel's _status_text() names it */\n";
+      << ", /* SKEWER_BAD_INDEX + k: the k-th operand with a range; the kernel's _status_text() names it */\n"
+      << "  /* of entries for NVIDIA GPUs */\n";
+  std::vector<std::pair<StringRef, StringRef>> cudaStatuses = {
+#define SKEWER_STATUS(c, cpp, text) {#c, text},
+      SKEWER_CUDA_STATUSES(SKEWER_STATUS)
+#undef SKEWER_STATUS
+  };
+  for (auto [number, status] : enumerate(cudaStatuses))
+    out << "  SKEWER_" << status.first << " = " << kFirstCudaStatus + int(number)
+        << (number + 1 < cudaStatuses.size() ? "," : "") << " /* " << status.second << " */\n";
+  statuses.insert(statuses.end(), cudaStatuses.begin(), cudaStatuses.end());
   out << R"(} skewer_status;
 
 static inline const char *skewer_status_text(skewer_status status) {
@@ -156,8 +167,12 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
       << "skewer_status " << name << "_raw(const " << name << "_args *args, const skewer_exec *exec, int32_t phase, "
       << "int64_t begin,\n    int64_t end, int32_t worker);\n\n"
       << "/* The manifest as JSON text: arguments, sizes, target, workspace. */\n"
-      << "const char *" << name << "_info(void);\n\n"
-      << "/* What a status means; of an index out of range also which operand has it. */\n"
+      << "const char *" << name << "_info(void);\n";
+}
+
+void writeStatusText(raw_ostream &out, const KernelPlan &plan) {
+  const std::string &name = plan.name;
+  out << "/* What a status means; of an index out of range also which operand has it. */\n"
       << "static inline const char *" << name << "_status_text(skewer_status status) {\n"
       << "  switch ((int)status - (int)SKEWER_BAD_INDEX) {\n";
   for (auto [number, input] : enumerate(rangedInputs(plan)))
@@ -165,7 +180,7 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
   out << "  default: return skewer_status_text(status);\n  }\n}\n";
 }
 
-void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
+void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout, bool hasProcessor) {
   const std::string &name = plan.name;
   out << "/* " << name;
   bool any = false;
@@ -186,6 +201,10 @@ void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
     out << "     args." << field << " = " << field << ";\n";
   for (const std::string &field : layout.sizes)
     out << "     args." << field << " = " << field << ";\n";
+  if (!hasProcessor) {
+    out << "*/\n";
+    return;
+  }
   out << "     skewer_exec exec = skewer_exec_init();\n"
       << "     exec.workspace_bytes = (" << name << "_workspace_bytes(&args, &exec) + 63) / 64 * 64;\n"
       << "     exec.workspace = aligned_alloc(64, exec.workspace_bytes);\n"
@@ -195,22 +214,36 @@ void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
 
 } // namespace
 
-static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayRef<TargetVariant> variants) {
+static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayRef<TargetVariant> variants,
+                              ArrayRef<CudaImage> images, bool hasProcessor) {
   ArgumentLayout layout = layoutOf(plan);
   std::string text, guard = "SKEWER_KERNEL_" + plan.name + "_H";
   raw_string_ostream out(text);
   out << "/* " << plan.name << ": made by skewer " SKEWER_VERSION " from the spec with hash " << specHash
-      << (variants.empty() ? ". Link its object file, libc and libm. */\n"
-                           : ". Link its object files, libc and libm. */\n")
-      << "#ifndef " << guard << "\n#define " << guard << "\n"
+      << (variants.empty() ? ". Link its object file, libc" : ". Link its object files, libc")
+      << (images.empty() ? " and libm. */\n" : ", libm and the launcher. */\n") << "#ifndef " << guard << "\n#define "
+      << guard << "\n"
       << "#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   writeShared(out);
+  if (!images.empty())
+    writeCudaShared(out);
   out << "\n";
-  writeExample(out, plan, layout);
+  writeExample(out, plan, layout, hasProcessor);
+  if (!images.empty())
+    writeCudaExample(out, plan.name);
   out << "\n#define SKEWER_HASH_" << plan.name << " \"" << specHash << "\"\n\n";
   writeArguments(out, plan, layout);
   out << "\n";
-  writeEntries(out, plan, layout, variants);
+  if (hasProcessor)
+    writeEntries(out, plan, layout, variants);
+  else
+    out << "/* The manifest as JSON text: arguments, sizes, targets. */\nconst char *" << plan.name << "_info(void);\n";
+  out << "\n";
+  writeStatusText(out, plan);
+  if (!images.empty()) {
+    out << "\n";
+    writeCudaEntries(out, plan, images);
+  }
   if (!variants.empty())
     out << "\n/* The same for one processor each; those above call the first of these that this processor can run. "
            "*/\n";
@@ -224,12 +257,19 @@ static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayR
   return text;
 }
 
-std::string headerText(const KernelPlan &plan, StringRef specHash) { return headerText(plan, specHash, {}); }
+std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayRef<CudaImage> images) {
+  return headerText(plan, specHash, {}, images, /*hasProcessor=*/true);
+}
 
-std::string headerText(StringRef name, ArrayRef<TargetVariant> variants, StringRef specHash) {
+std::string headerText(StringRef name, ArrayRef<TargetVariant> variants, StringRef specHash,
+                       ArrayRef<CudaImage> images) {
   KernelPlan plan = variants.front().plan;
   plan.name = name.str();
-  return headerText(plan, specHash, variants);
+  return headerText(plan, specHash, variants, images, /*hasProcessor=*/true);
+}
+
+std::string cudaHeaderText(const KernelPlan &plan, StringRef specHash, ArrayRef<CudaImage> images) {
+  return headerText(plan, specHash, {}, images, /*hasProcessor=*/false);
 }
 
 } // namespace skewer

@@ -1,4 +1,6 @@
 // A kernel compiled into this process and called through its C entry.
+#include "codegen/ABI/Cuda.h"
+#include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
@@ -14,8 +16,9 @@ struct JitKernel::Implementation {
   std::unique_ptr<orc::LLJIT> jit;
   ArgumentLayout layout;
   std::vector<bool> isOrigin; // of each input
-  int32_t (*entry)(const void *, const Exec *) = nullptr;
-  uint64_t (*workspaceBytes)(const void *, const Exec *) = nullptr;
+  int32_t (*entry)(const void *args, const void *exec) = nullptr;
+  uint64_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
+  uint64_t (*cudaWorkspaceBytes)(const void *args) = nullptr; // where it is for GPUs
 
   /// The argument struct: the two 32-bit fields in the first word, then a word each.
   std::vector<uint64_t> arguments() const {
@@ -35,12 +38,39 @@ struct JitKernel::Implementation {
 JitKernel::JitKernel() : implementation(std::make_unique<Implementation>()) {}
 JitKernel::~JitKernel() = default;
 
+/// The launcher that the entries for GPUs call.
+static Error addLauncher(orc::LLJIT &jit) {
+  orc::SymbolMap symbols;
+  auto add = [&](StringRef name, auto *function) {
+    symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
+  };
+  add("skewer_cuda_call", &skewer_cuda_call);
+  add("skewer_cuda_workspace", &skewer_cuda_workspace);
+  add("skewer_cuda_load", &skewer_cuda_load);
+  add("skewer_cuda_unload", &skewer_cuda_unload);
+  return jit.getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols)));
+}
+
 Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Module> module,
                                                        std::unique_ptr<LLVMContext> context, const KernelPlan &plan,
                                                        const Target &target) {
   // Made here only for its checks: the same target, refused with the same words as for an object file.
   if (auto machine = createTargetMachine(target); !machine)
     return machine.takeError();
+  return load(std::move(module), std::move(context), plan, target, "");
+}
+
+Expected<std::unique_ptr<JitKernel>> JitKernel::createForGpu(const KernelPlan &plan, ArrayRef<CudaImage> images) {
+  auto context = std::make_unique<LLVMContext>();
+  auto module = cudaModule(plan, images, "", *context);
+  if (!module)
+    return module.takeError();
+  return load(std::move(*module), std::move(context), plan, dispatcherTarget(), "_cuda");
+}
+
+Expected<std::unique_ptr<JitKernel>> JitKernel::load(std::unique_ptr<llvm::Module> module,
+                                                     std::unique_ptr<LLVMContext> context, const KernelPlan &plan,
+                                                     const Target &target, StringRef entrySuffix) {
   orc::JITTargetMachineBuilder machine(targetTriple());
   machine.setCPU(target.cpu);
   machine.addFeatures(SubtargetFeatures(target.features).getFeatures());
@@ -56,6 +86,8 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Mod
   if (!process)
     return process.takeError();
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
+  if (Error error = addLauncher(**jit))
+    return error;
   if (Error error = (*jit)->addIRModule(orc::ThreadSafeModule(std::move(module), std::move(context))))
     return error;
 
@@ -64,20 +96,33 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Mod
   implementation.layout = layoutOf(plan);
   for (const TensorArgument &input : plan.inputs)
     implementation.isOrigin.push_back(input.origin.has_value());
-  auto entry = (*jit)->lookup(plan.name);
+  auto entry = (*jit)->lookup((plan.name + entrySuffix).str());
   if (!entry)
     return entry.takeError();
-  auto workspace = (*jit)->lookup(plan.name + "_workspace_bytes");
+  auto workspace = (*jit)->lookup((plan.name + entrySuffix + "_workspace_bytes").str());
   if (!workspace)
     return workspace.takeError();
-  implementation.entry = entry->toPtr<int32_t (*)(const void *, const Exec *)>();
-  implementation.workspaceBytes = workspace->toPtr<uint64_t (*)(const void *, const Exec *)>();
+  implementation.entry = entry->toPtr<int32_t (*)(const void *, const void *)>();
+  if (entrySuffix.empty())
+    implementation.workspaceBytes = workspace->toPtr<uint64_t (*)(const void *, const void *)>();
+  else
+    implementation.cudaWorkspaceBytes = workspace->toPtr<uint64_t (*)(const void *)>();
   implementation.jit = std::move(*jit);
   return kernel;
 }
 
 int JitKernel::run(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, ArrayRef<int64_t> sizes,
                    const Exec &exec) const {
+  return call(inputs, outputs, sizes, &exec);
+}
+
+int JitKernel::run(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, ArrayRef<int64_t> sizes,
+                   const skewer_cuda_exec &exec) const {
+  return call(inputs, outputs, sizes, &exec);
+}
+
+int JitKernel::call(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, ArrayRef<int64_t> sizes,
+                    const void *exec) const {
   std::vector<uint64_t> words = implementation->arguments();
   if (inputs.size() != implementation->layout.inputs.size() || outputs.size() != implementation->layout.outputs.size())
     return int(Status::NullTensor);
@@ -89,7 +134,7 @@ int JitKernel::run(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, Arra
                                                      : reinterpret_cast<uintptr_t>(inputs[k]);
   for (size_t k = 0; k < outputs.size(); ++k)
     words[implementation->layout.outputWord(k)] = reinterpret_cast<uintptr_t>(outputs[k]);
-  return implementation->entry(words.data(), &exec);
+  return implementation->entry(words.data(), exec);
 }
 
 uint64_t JitKernel::workspaceBytes(ArrayRef<int64_t> sizes, int32_t workers) const {
@@ -99,6 +144,11 @@ uint64_t JitKernel::workspaceBytes(ArrayRef<int64_t> sizes, int32_t workers) con
   Exec exec;
   exec.workers = workers;
   return implementation->workspaceBytes(words.data(), &exec);
+}
+
+uint64_t JitKernel::cudaWorkspaceBytes(ArrayRef<int64_t> sizes) const {
+  std::vector<uint64_t> words = implementation->arguments();
+  return implementation->setSizes(words, sizes) ? implementation->cudaWorkspaceBytes(words.data()) : UINT64_MAX;
 }
 
 } // namespace skewer

@@ -195,11 +195,9 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
   return layout;
 }
 
-Error validate(const KernelPlan &plan) {
+Error validateSignature(const KernelPlan &plan) {
   if (!isIdentifier(plan.name) || isTaken(plan.name))
     return problem(plan, "the name must be a C identifier that C and C++ leave free; choose another");
-  if (plan.phases.empty())
-    return problem(plan, "the plan has no phases");
   for (const std::string &size : plan.sizes)
     if (!isIdentifier(size))
       return problem(plan, "the run-time size '" + size + "' must have a C identifier as its name");
@@ -226,6 +224,14 @@ Error validate(const KernelPlan &plan) {
       return problem(plan, "the origin '" + input.name + "' must be i32[1] with a range from 0");
   if (rangedInputs(plan).size() > kMaximumBadIndices)
     return problem(plan, "more than " + Twine(kMaximumBadIndices) + " index operands declare a range");
+  return Error::success();
+}
+
+Error validate(const KernelPlan &plan) {
+  if (Error error = validateSignature(plan))
+    return error;
+  if (plan.phases.empty())
+    return problem(plan, "the plan has no phases");
   for (const Phase &phase : plan.phases)
     if (Error error = checkExpression(plan, phase.items, "the number of items of phase '" + phase.title + "'"))
       return error;

@@ -29,6 +29,8 @@ ArgumentLayout layoutOf(const KernelPlan &);
 /// Whether the plan can be given a C interface: the name is a C identifier that neither the language nor libc or libm
 /// takes, expressions name known sizes, fixed sizes are positive and their products fit in 63 bits.
 llvm::Error validate(const KernelPlan &);
+/// The same of its name, arguments and results alone.
+llvm::Error validateSignature(const KernelPlan &);
 
 /// Bytes of the fixed part of a tensor's shape times its element. Only after `validate`.
 int64_t fixedBytes(const TensorArgument &);

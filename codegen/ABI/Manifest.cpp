@@ -11,7 +11,7 @@ using namespace llvm;
 namespace skewer {
 namespace {
 
-json::Object describe(const TensorArgument &tensor, StringRef field) {
+json::Object describe(const TensorArgument &tensor, const std::string &field) {
   json::Array shape;
   for (const Extent &extent : tensor.shape)
     shape.push_back(extent.name.empty() ? json::Value(extent.fixed) : json::Value(extent.name));
@@ -29,11 +29,10 @@ json::Object describe(const SizeExpression &size) {
       {"fixed", size.fixed}, {"scaled", size.scaled}, {"factors", json::Array(size.factors)}, {"text", textOf(size)}};
 }
 
-} // namespace
-
-std::string manifestText(const KernelPlan &plan, const Target &target, StringRef specHash, StringRef details) {
+/// What does not depend on what the kernel is compiled for.
+json::Object describeSignature(const KernelPlan &plan, StringRef specHash) {
   ArgumentLayout layout = layoutOf(plan);
-  json::Array inputs, outputs, sizes, phases, origins;
+  json::Array inputs, outputs, sizes, origins;
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
     if (input.origin)
       origins.push_back(json::Object{{"field", field}, {"range", json::Array{input.range->low, input.range->high}}});
@@ -43,24 +42,39 @@ std::string manifestText(const KernelPlan &plan, const Target &target, StringRef
     outputs.push_back(describe(output, field));
   for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
     sizes.push_back(json::Object{{"name", size}, {"field", field}});
+  return json::Object{{"name", plan.name},
+                      {"abi_version", kAbiVersion},
+                      {"compiler", "skewer " SKEWER_VERSION},
+                      {"spec_hash", specHash},
+                      {"args_bytes", layout.bytes()},
+                      {"inputs", std::move(inputs)},
+                      {"outputs", std::move(outputs)},
+                      {"sizes", std::move(sizes)},
+                      {"origins", std::move(origins)}};
+}
+
+std::string textOf(json::Object manifest) {
+  std::string text;
+  raw_string_ostream stream(text);
+  stream << formatv("{0:2}", json::Value(std::move(manifest))) << '\n'; // keys come out sorted
+  return text;
+}
+
+} // namespace
+
+std::string manifestText(const KernelPlan &plan, StringRef specHash) {
+  return textOf(describeSignature(plan, specHash));
+}
+
+std::string manifestText(const KernelPlan &plan, const Target &target, StringRef specHash, StringRef details) {
+  json::Object manifest = describeSignature(plan, specHash);
+  json::Array phases;
   for (const Phase &phase : plan.phases)
     phases.push_back(json::Object{{"title", phase.title}, {"items", describe(phase.items)}});
-
-  json::Object manifest{
-      {"name", plan.name},
-      {"abi_version", kAbiVersion},
-      {"compiler", "skewer " SKEWER_VERSION},
-      {"spec_hash", specHash},
-      {"target", json::Object{{"name", target.name}, {"cpu", target.cpu}, {"features", target.features}}},
-      {"args_bytes", layout.bytes()},
-      {"inputs", std::move(inputs)},
-      {"outputs", std::move(outputs)},
-      {"sizes", std::move(sizes)},
-      {"origins", std::move(origins)},
-      {"phases", std::move(phases)},
-      {"workspace", json::Object{{"alignment", 64},
-                                 {"shared_bytes", describe(plan.sharedBytes)},
-                                 {"bytes_per_worker", plan.localBytes}}}};
+  manifest["target"] = json::Object{{"name", target.name}, {"cpu", target.cpu}, {"features", target.features}};
+  manifest["phases"] = std::move(phases);
+  manifest["workspace"] = json::Object{
+      {"alignment", 64}, {"shared_bytes", describe(plan.sharedBytes)}, {"bytes_per_worker", plan.localBytes}};
   Expected<json::Value> parsed = json::parse(details);
   if (parsed) {
     manifest["details"] = std::move(*parsed);
@@ -68,10 +82,7 @@ std::string manifestText(const KernelPlan &plan, const Target &target, StringRef
     consumeError(parsed.takeError());
     manifest["details"] = json::fixUTF8(details);
   }
-  std::string text;
-  raw_string_ostream stream(text);
-  stream << formatv("{0:2}", json::Value(std::move(manifest))) << '\n'; // keys come out sorted
-  return text;
+  return textOf(std::move(manifest));
 }
 
 std::string hashOfSpec(StringRef text, ArrayRef<std::pair<std::string, int64_t>> parameters) {

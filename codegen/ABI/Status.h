@@ -15,7 +15,8 @@ namespace skewer {
   X(NULL_TENSOR, NullTensor, "the pointer of an input or of the output is null")                                       \
   X(MISALIGNED_TENSOR, MisalignedTensor, "a tensor's pointer is not a multiple of its element's size")                 \
   X(NULL_EXEC, NullExec, "exec is null")                                                                               \
-  X(BAD_EXEC_SIZE, BadExecSize, "exec->size is not sizeof(skewer_exec); use skewer_exec_init()")                       \
+  X(BAD_EXEC_SIZE, BadExecSize,                                                                                        \
+    "exec->size is not that of its struct; use skewer_exec_init(), for GPUs skewer_cuda_exec_init()")                  \
   X(BAD_EXEC_VERSION, BadExecVersion, "exec->version is not the version of this kernel's header")                      \
   X(BAD_WORKERS, BadWorkers, "exec->workers is below 1")                                                               \
   X(NULL_WORKSPACE, NullWorkspace, "exec->workspace is null, and the kernel needs one; ask its _workspace_bytes()")    \
@@ -29,13 +30,35 @@ namespace skewer {
   X(UNSUPPORTED_CPU, UnsupportedCpu, "this processor lacks instructions that the kernel was compiled for")             \
   X(BAD_INDEX, BadIndex, "an element of an index operand is outside the range that the kernel declares for it")
 
+// The same of the entries for NVIDIA GPUs, from kFirstCudaStatus on. skewer_cuda_error() of a kernel's header says
+// more.
+#define SKEWER_CUDA_STATUSES(X)                                                                                        \
+  X(CUDA_NO_DRIVER, CudaNoDriver, "no driver: libcuda.so.1 cannot be loaded; install NVIDIA's driver")                 \
+  X(CUDA_NO_GPU, CudaNoGpu, "NVIDIA's driver finds no GPU")                                                            \
+  X(CUDA_NO_CONTEXT, CudaNoContext,                                                                                    \
+    "no CUDA context is current in this thread; make one, call the runtime API once, or set exec->context")            \
+  X(CUDA_OLD_DRIVER, CudaOldDriver, "the driver is older than the kernel's PTX; install a newer one")                  \
+  X(CUDA_NO_CODE, CudaNoCode, "the kernel has no cubin for this GPU and no PTX that its driver could compile for it")  \
+  X(CUDA_SHARED_MEMORY, CudaSharedMemory, "the GPU has less shared memory a block than the kernel needs")              \
+  X(CUDA_HOST_POINTER, CudaHostPointer, "a tensor or the workspace is no memory of the GPU")                           \
+  X(CUDA_MISALIGNED, CudaMisaligned, "a tensor is not a multiple of 16, or the workspace of 256, as GPUs need them")   \
+  X(CUDA_GRID, CudaGrid, "the sizes ask for more blocks than a grid of the GPU can have")                              \
+  X(CUDA_FAILED, CudaFailed, "a call of CUDA's driver failed; skewer_cuda_error() names it and its error")
+
+/// BadIndex + k is the k-th index operand with a range: this many of them at most.
+constexpr unsigned kMaximumBadIndices = 32;
+constexpr int32_t kFirstCudaStatus = 64;
+
 enum class Status : int32_t {
 #define SKEWER_STATUS(c, cpp, text) cpp,
   SKEWER_STATUSES(SKEWER_STATUS)
 #undef SKEWER_STATUS
+      BeforeCuda = kFirstCudaStatus - 1,
+#define SKEWER_STATUS(c, cpp, text) cpp,
+  SKEWER_CUDA_STATUSES(SKEWER_STATUS)
+#undef SKEWER_STATUS
 };
 
-/// BadIndex + k is the k-th index operand with a range: this many of them at most.
-constexpr unsigned kMaximumBadIndices = 32;
+static_assert(int32_t(Status::BadIndex) + int32_t(kMaximumBadIndices) <= int32_t(Status::BeforeCuda));
 
 } // namespace skewer

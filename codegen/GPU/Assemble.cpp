@@ -1,6 +1,7 @@
 // Runs ptxas on files of its own in the system's temporary folder.
 #include "codegen/GPU/Assemble.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -62,12 +63,38 @@ skewer::gpu::Resources skewer::gpu::resourcesOf(StringRef output) {
   return resources;
 }
 
+/// What ptxas prints, errors included.
+static std::string outputOf(StringRef ptxas, ArrayRef<StringRef> arguments, int &status, std::string &message) {
+  SmallString<128> log;
+  if (sys::fs::createTemporaryFile("skewer", "log", log)) {
+    status = -1, message = "a temporary file for ptxas cannot be made";
+    return {};
+  }
+  FileRemover removeLog(log);
+  SmallVector<StringRef> words{ptxas};
+  words.append(arguments.begin(), arguments.end());
+  status = sys::ExecuteAndWait(ptxas, words, std::nullopt, {StringRef(""), StringRef(log), StringRef(log)},
+                               /*SecondsToWait=*/600, /*MemoryLimit=*/0, &message);
+  auto said = MemoryBuffer::getFile(log);
+  return said ? (*said)->getBuffer().str() : std::string();
+}
+
+std::string skewer::gpu::releaseOf(StringRef version) {
+  // "Cuda compilation tools, release 13.0, V13.0.88"
+  auto [before, after] = version.split("release ");
+  return after.take_while([](char c) { return isDigit(c) || c == '.'; }).str();
+}
+
+bool skewer::gpu::isTooOld(StringRef output) {
+  return (output.contains("is not defined for option") && output.contains("gpu-name")) ||
+         output.contains("Unsupported .version") || output.contains("Unsupported .target");
+}
+
 Expected<skewer::gpu::Assembled> skewer::gpu::assemble(StringRef ptx, const GpuTarget &target, StringRef ptxas) {
-  SmallString<128> source, cubin, log;
-  if (sys::fs::createTemporaryFile("skewer", "ptx", source) || sys::fs::createTemporaryFile("skewer", "cubin", cubin) ||
-      sys::fs::createTemporaryFile("skewer", "log", log))
+  SmallString<128> source, cubin;
+  if (sys::fs::createTemporaryFile("skewer", "ptx", source) || sys::fs::createTemporaryFile("skewer", "cubin", cubin))
     return problem("a temporary file for ptxas cannot be made");
-  FileRemover removeSource(source), removeCubin(cubin), removeLog(log);
+  FileRemover removeSource(source), removeCubin(cubin);
   {
     std::error_code code;
     raw_fd_ostream out(source, code);
@@ -78,13 +105,19 @@ Expected<skewer::gpu::Assembled> skewer::gpu::assemble(StringRef ptx, const GpuT
       return problem("a temporary file for ptxas cannot be written");
     }
   }
-  std::string architecture = "-arch=" + target.name;
-  std::string message;
-  int status = sys::ExecuteAndWait(ptxas, {ptxas, "-v", architecture, source, "-o", cubin}, std::nullopt,
-                                   {StringRef(""), StringRef(log), StringRef(log)}, /*SecondsToWait=*/600,
-                                   /*MemoryLimit=*/0, &message);
-  auto said = MemoryBuffer::getFile(log);
-  std::string text = said ? (*said)->getBuffer().str() : std::string();
+  std::string architecture = "-arch=" + target.name, message;
+  int status = 0;
+  std::string text = outputOf(ptxas, {"-v", architecture, source, "-o", cubin}, status, message);
+  if (status != 0 && isTooOld(text)) {
+    int asked = 0;
+    std::string release = releaseOf(outputOf(ptxas, {"--version"}, asked, message));
+    return problem("target '" + target.name + "': ptxas '" + ptxas + "'" +
+                   (release.empty() ? "" : " of CUDA " + release) + " is too old for it: CUDA " +
+                   textOfCuda(firstCudaOf(target)) +
+                   " or newer is needed; install it, or the Python package nvidia-cuda-nvcc, and name its folder with "
+                   "--cuda-path, or take PTX alone with --ptx-only\n" +
+                   StringRef(text).rtrim());
+  }
   if (status != 0)
     return problem("target '" + target.name + "': ptxas failed" + (message.empty() ? "" : ": " + message) +
                    (text.empty() ? "" : "\n" + StringRef(text).rtrim()));

@@ -25,6 +25,11 @@ llvm::Expected<std::string> findPtxas(llvm::StringRef cudaPath);
 /// Spills are not an error here: the caller may try a smaller tile.
 llvm::Expected<Assembled> assemble(llvm::StringRef ptx, const GpuTarget &, llvm::StringRef ptxas);
 
+/// "13.0" from what `ptxas --version` prints; "" where it says none.
+std::string releaseOf(llvm::StringRef version);
+/// Whether ptxas refused because it does not know the target, or its version of PTX.
+bool isTooOld(llvm::StringRef output);
+
 /// Reads what `ptxas -v` printed.
 Resources resourcesOf(llvm::StringRef output);
 

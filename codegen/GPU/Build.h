@@ -25,9 +25,7 @@ using LowerForTile = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(int64_
 /// no tile fits, with the kernel's name and bytes.
 llvm::Expected<std::optional<GpuCode>> buildFor(const GpuTarget &, llvm::StringRef ptxas, LowerForTile);
 
-/// The manifest's JSON: arguments, and for each target its launch and files.
-std::string gpuManifestText(llvm::ArrayRef<GpuCode>, llvm::StringRef specHash, llvm::StringRef version);
-/// A C header, C99 and C++ clean: how the kernel is launched on each target.
-std::string gpuHeaderText(llvm::ArrayRef<GpuCode>, llvm::StringRef specHash, llvm::StringRef version);
+/// A kernel's manifest with `gpu` in it: for each target its kernels in the order in which they run, and its files.
+std::string addGpuTargets(llvm::StringRef manifest, llvm::ArrayRef<GpuCode>);
 
 } // namespace skewer::gpu

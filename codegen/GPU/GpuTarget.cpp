@@ -23,4 +23,14 @@ std::optional<GpuTarget> skewer::gpu::findGpuTarget(llvm::StringRef name) {
   return std::nullopt;
 }
 
+std::string skewer::gpu::textOfCuda(uint32_t version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+uint32_t skewer::gpu::firstCudaOf(const GpuTarget &target) {
+  unsigned version = 0; // "+ptx87"
+  llvm::StringRef(target.features).substr(4).getAsInteger(10, version);
+  return cudaOfPtx(version / 10, version % 10);
+}
+
 bool skewer::gpu::isGpuName(llvm::StringRef name) { return name.starts_with("sm_"); }

@@ -1,5 +1,7 @@
-/* Launches kernels that `skewer compile --target=sm_…` made, through CUDA's driver, which is loaded when it is first
-   needed: a program that has this compiled in links and starts without CUDA and without a GPU. C99, and C++ clean. */
+/* What the objects of `skewer compile --target=sm_…` call: launches their kernels through CUDA's driver, which is
+   loaded when it is first needed, so that a program links and starts without CUDA and without a GPU. Programs include
+   the kernels' own headers and link skewer_cuda.c; what is declared here is between that file and the objects. C99, C++
+   clean. */
 #ifndef SKEWER_CUDA_H
 #define SKEWER_CUDA_H
 #include <stddef.h>
@@ -9,45 +11,105 @@
 extern "C" {
 #endif
 
-/* As in NAME.gpu.h. */
-#ifndef SKEWER_GPU_LAUNCH
-#define SKEWER_GPU_LAUNCH
-typedef struct skewer_gpu_launch {
-  const char *target;    /* as ptxas names it */
-  const char *kernel;    /* its symbol */
-  uint32_t threads;      /* of a block, in x */
-  uint32_t shared_bytes; /* of a block, dynamic */
-} skewer_gpu_launch;
+#ifndef SKEWER_ABI_VERSION /* else a kernel's header has said it */
+#define SKEWER_ABI_VERSION 1
+
+typedef enum skewer_status {
+  SKEWER_OK = 0,
+  SKEWER_NULL_ARGS = 1,
+  SKEWER_BAD_ARGS_SIZE = 2,
+  SKEWER_BAD_ARGS_VERSION = 3,
+  SKEWER_BAD_SIZE = 4,
+  SKEWER_BAD_ORIGIN = 5,
+  SKEWER_NULL_TENSOR = 6,
+  SKEWER_NULL_EXEC = 8,
+  SKEWER_BAD_EXEC_SIZE = 9,
+  SKEWER_BAD_EXEC_VERSION = 10,
+  SKEWER_NULL_WORKSPACE = 12,
+  SKEWER_SMALL_WORKSPACE = 13,
+  SKEWER_OVERLAP = 15,
+  SKEWER_CUDA_NO_DRIVER = 64,
+  SKEWER_CUDA_NO_GPU = 65,
+  SKEWER_CUDA_NO_CONTEXT = 66,
+  SKEWER_CUDA_OLD_DRIVER = 67,
+  SKEWER_CUDA_NO_CODE = 68,
+  SKEWER_CUDA_SHARED_MEMORY = 69,
+  SKEWER_CUDA_HOST_POINTER = 70,
+  SKEWER_CUDA_MISALIGNED = 71,
+  SKEWER_CUDA_GRID = 72,
+  SKEWER_CUDA_FAILED = 73
+} skewer_status;
 #endif
 
-typedef enum skewer_cuda_status {
-  SKEWER_CUDA_OK = 0,
-  SKEWER_CUDA_NO_DRIVER,  /* libcuda.so.1 is not there or lacks a function */
-  SKEWER_CUDA_NO_CONTEXT, /* no context is current in this thread: create one, or call the runtime API once */
-  SKEWER_CUDA_NO_KERNEL,  /* the image is not for this GPU, or holds no kernel of that name */
-  SKEWER_CUDA_MISALIGNED, /* a pointer is null or no multiple of 16 bytes, or the workspace of 256 */
-  SKEWER_CUDA_BAD_SIZE,   /* a size is below 1, or there are more than 2^31 - 1 blocks or 64 arguments */
-  SKEWER_CUDA_FAILED      /* the driver refused the launch: skewer_cuda_error() says which of its errors */
-} skewer_cuda_status;
+#ifndef SKEWER_CUDA_EXEC
+#define SKEWER_CUDA_EXEC
+typedef struct skewer_cuda_exec {
+  uint32_t size, version;
+  void *stream, *context, *workspace;
+  uint64_t workspace_bytes;
+} skewer_cuda_exec;
 
-/* A kernel in the context that was current when it was loaded. */
-typedef struct skewer_cuda_kernel {
-  void *module, *function;
-  const skewer_gpu_launch *launch;
-} skewer_cuda_kernel;
+/* A sentence about the last call in this thread that was no success: what was asked, what was found; of a call of the
+   driver its name and CUDA's name of the error. "" before the first. Valid until the next call. */
+const char *skewer_cuda_error(void);
+#endif
 
-/* `image`: the bytes of NAME.TARGET.cubin, or the text of NAME.TARGET.ptx with its terminating null. `launch`, one of
-   NAME_gpu_launch(…), must outlive the kernel. */
-skewer_cuda_status skewer_cuda_load(skewer_cuda_kernel *kernel, const skewer_gpu_launch *launch, const void *image);
-/* Queues one run on `stream` (a CUstream or cudaStream_t; null: the default one) and returns. `pointers`: device memory
-   of the inputs, the outputs, and last the workspace, which may be null; `sizes`: the run-time sizes; `blocks`: NAME_gpu_blocks(…). */
-skewer_cuda_status skewer_cuda_run(const skewer_cuda_kernel *kernel, void *const *pointers, int pointer_count,
-                                   const int64_t *sizes, int size_count, int64_t blocks, void *stream);
-void skewer_cuda_unload(skewer_cuda_kernel *kernel);
+/* fixed + scaled * (product of the run-time sizes that stand at these 64-bit words of the arguments) */
+typedef struct skewer_cuda_count {
+  int64_t fixed, scaled;
+  const uint32_t *factors;
+  uint32_t factor_count, reserved;
+} skewer_cuda_count;
 
-const char *skewer_cuda_status_text(skewer_cuda_status status);
-/* The driver's error number (CUresult) of the last call in this process that failed; 0 if none did. */
-int skewer_cuda_error(void);
+typedef struct skewer_cuda_tensor {
+  const char *name;
+  skewer_cuda_count bytes;
+  uint32_t word; /* of the arguments: where its pointer stands */
+  uint32_t is_written;
+} skewer_cuda_tensor;
+
+/* One kernel; all of a program take the tensors, the workspace, the sizes and the origins, in this order. */
+typedef struct skewer_cuda_launch {
+  const char *kernel;
+  uint32_t threads, shared_bytes; /* of a block: in x; dynamic */
+  skewer_cuda_count blocks;       /* of the grid, in x */
+} skewer_cuda_launch;
+
+/* The code for one target. */
+typedef struct skewer_cuda_image {
+  const char *target;  /* "sm_90a" */
+  uint32_t capability; /* 90 */
+  uint32_t is_exact;   /* for GPUs of this capability alone, not for later ones */
+  const void *cubin;   /* null: there is none */
+  const char *ptx;     /* null: there is none */
+  uint32_t ptx_driver; /* first driver that reads the PTX, as cuDriverGetVersion counts: 12000 is CUDA 12.0 */
+  uint32_t launch_count;
+  const skewer_cuda_launch *launches; /* in the order in which they run */
+  skewer_cuda_count workspace;        /* bytes */
+} skewer_cuda_image;
+
+/* A kernel of a spec. `loaded` points to memory that begins as null: what has been loaded, in which context. */
+typedef struct skewer_cuda_program {
+  const char *name;
+  uint32_t version;    /* SKEWER_ABI_VERSION */
+  uint32_t args_bytes; /* of its argument struct */
+  const skewer_cuda_tensor *tensors;
+  const uint32_t *sizes; /* words of the run-time sizes */
+  const skewer_cuda_image *images;
+  uint32_t tensor_count, size_count, image_count;
+  uint32_t origin_word;       /* of q0, before k0 and head0 */
+  int64_t last_origins[3];    /* what each may be at most; 0: it must be 0 */
+  uint32_t origin_count;      /* how many are passed to the kernels */
+  uint32_t passed_origins[3]; /* which: 0 for q0, 1 for k0, 2 for head0 */
+  void **loaded;
+} skewer_cuda_program;
+
+/* NAME_cuda, NAME_cuda_workspace_bytes, NAME_cuda_prepare and NAME_cuda_unload of docs/abi.md; `args` is a NAME_args.
+ */
+skewer_status skewer_cuda_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec);
+size_t skewer_cuda_workspace(const skewer_cuda_program *program, const void *args);
+skewer_status skewer_cuda_load(const skewer_cuda_program *program, const skewer_cuda_exec *exec);
+skewer_status skewer_cuda_unload(const skewer_cuda_program *program, const skewer_cuda_exec *exec);
 
 #ifdef __cplusplus
 }

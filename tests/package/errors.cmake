@@ -24,7 +24,7 @@ expect("skewer_add_library(layers)" "skewer_add_library(layers): SPEC is missing
 expect("skewer_add_library(layers SPEC ${FOLDER}/absent.attn)" "absent.attn' does not exist")
 expect("skewer_add_library(layers SPECS a.attn)" "skewer_add_library(layers): unknown arguments: SPECS;a.attn")
 expect("skewer_add_library(layers SPEC ${FOLDER}/empty.attn TARGETS zen4 zen4)" "TARGETS 'zen4;zen4' names a processor twice")
-expect("skewer_add_library(layers SPEC ${FOLDER}/empty.attn TARGETS sm_90a)" "TARGETS 'sm_90a' names no processor")
+expect("_skewer_cuda_runtime()" "SKEWER_CUDA_SOURCES is not set; set it to the folder with skewer_cuda.c")
 expect("skewer_add_plugin(own)" "skewer_add_plugin(own): SOURCES is missing; name the plugin's .cpp files")
 expect("set(CMAKE_CROSSCOMPILING ON)\nskewer_add_library(layers SPEC ${FOLDER}/empty.attn)"
        "skewer_add_library(layers): cross-compiling; name the processor with TARGETS")

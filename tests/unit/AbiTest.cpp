@@ -1,6 +1,8 @@
 // The C contract: a small kernel is compiled into this process and called rightly, and wrongly in every way.
 #include "AbiTesting.h"
+#include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
+#include "llvm/Support/JSON.h"
 #include <atomic>
 #include <cstring>
 #include <thread>

@@ -38,6 +38,22 @@ TEST(GpuTarget, Names) {
   EXPECT_FALSE(gpu::isGpuName("zen4"));
 }
 
+TEST(GpuAssemble, TooOldAToolkitIsRecognised) {
+  EXPECT_EQ(
+      gpu::releaseOf("ptxas: NVIDIA (R) Ptx optimizing assembler\nCuda compilation tools, release 13.0, V13.0.88\n"),
+      "13.0");
+  EXPECT_EQ(gpu::releaseOf("no such thing"), "");
+  EXPECT_TRUE(gpu::isTooOld("ptxas fatal   : Value 'sm_150' is not defined for option 'gpu-name'"));
+  EXPECT_TRUE(gpu::isTooOld("ptxas a.ptx, line 1; fatal   : Unsupported .version 9.9; current version is '9.0'"));
+  EXPECT_FALSE(gpu::isTooOld("ptxas a.ptx, line 5; error   : Unknown symbol 'x'"));
+  EXPECT_EQ(gpu::firstCudaOf(*gpu::findGpuTarget("sm_80")), 12000u);
+  EXPECT_EQ(gpu::firstCudaOf(*gpu::findGpuTarget("sm_100a")), 12070u);
+  EXPECT_EQ(gpu::textOfCuda(gpu::firstCudaOf(*gpu::findGpuTarget("sm_120"))), "12.8");
+  EXPECT_EQ(gpu::cudaOfPtx(8, 5), 12050u);
+  EXPECT_EQ(gpu::cudaOfPtx(9, 0), 13000u);
+  EXPECT_EQ(gpu::cudaOfPtx(7, 8), 11080u);
+}
+
 /// Lowers the layer for each tile that is asked for.
 struct Builder {
   explicit Builder(const std::string &text) {
@@ -81,13 +97,16 @@ TEST(GpuBuild, PtxNeedsNoAssembler) {
   EXPECT_EQ((*code)->ptx.find('\0'), std::string::npos);
   EXPECT_TRUE((*code)->cubin.empty());
   EXPECT_EQ(builder.tiles.size(), 1u);
-  EXPECT_SAYS(gpu::gpuManifestText({**code}, "0123", "1"), "\"ptx\": \"layer.sm_80.ptx\"");
+  std::string manifest = gpu::addGpuTargets("{\"name\": \"layer\"}", {**code});
+  EXPECT_SAYS(manifest, "\"ptx\": \"layer.sm_80.ptx\"");
+  EXPECT_SAYS(manifest, "\"kernel\": \"layer\"");
+  EXPECT_SAYS(manifest, "\"name\": \"layer\"");
 }
 TEST(GpuBuild, TilesFitIntoSharedMemory) {
   Builder builder(layer(192));
   auto code = builder.build(*gpu::findGpuTarget("sm_89"), "");
   ASSERT_TRUE(bool(code) && *code);
-  EXPECT_LE((*code)->launch.sharedBytes, 99 << 10);
+  EXPECT_LE((*code)->program.launches.front().sharedBytes, 99 << 10);
   EXPECT_GT(builder.tiles.size(), 1u);
   Builder wide("param N = 64, dim = 1024\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
                "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");

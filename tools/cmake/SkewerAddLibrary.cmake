@@ -7,19 +7,21 @@ cmake_policy(SET CMP0116 NEW) # Ninja reads the compiler's dependency files with
 skewer_add_library(TARGET
   SPEC file.attn            the layer; .mlir of the attn dialect is taken too
   [PARAMS NAME=VALUE …]     values of the spec's compile-time sizes
-  [TARGETS name …]          the processors to make code for; default: host, the machine that builds. Of several, the kernel
-                            chooses when it runs: an object for each, and one with the entries
+  [TARGETS name …]          what to make code for: processors and NVIDIA GPUs (sm_80); default: host, the machine that
+                            builds. Of several processors, the kernel chooses when it runs: an object for each, and one with
+                            the entries. GPUs add the entries NAME_cuda() and the launcher, skewer_cuda_runtime
+  [PTX_ONLY]                GPUs: no cubins, so that no ptxas is needed; the GPU's driver compiles the code
   [KERNELS name …]          the spec's kernels; default: read from its text
   [EMIT kind …]             further files, as `skewer compile --emit`
   [PLUGINS plugin …]        plugins that the spec needs: targets of skewer_add_plugin(), or files
   [HEADER variable])        set to the list of the kernels' headers
 
-A static library TARGET with every kernel of the spec, its headers' folder and libm. Rebuilt when the spec, the schemes it
+A static library TARGET with every kernel of the spec, its headers' folder, libm and for GPUs the launcher. Rebuilt when the spec, the schemes it
 uses or the compiler change. Uses the compiler of the package, or of SKEWER_EXECUTABLE where that is set (the host's
 compiler, when cross-compiling; TARGETS must then name the processor).
 ]]
 function(skewer_add_library target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "SPEC;HEADER" "PARAMS;TARGETS;KERNELS;EMIT;PLUGINS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "PTX_ONLY" "SPEC;HEADER" "PARAMS;TARGETS;KERNELS;EMIT;PLUGINS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "skewer_add_library(${target}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -34,13 +36,13 @@ function(skewer_add_library target)
     set(ARG_TARGETS host)
   endif()
   set(processors ${ARG_TARGETS})
-  list(FILTER processors EXCLUDE REGEX "^sm_") # GPUs: code beside the objects
+  list(FILTER processors EXCLUDE REGEX "^sm_")
+  set(gpus ${ARG_TARGETS})
+  list(FILTER gpus INCLUDE REGEX "^sm_")
   list(LENGTH processors processor_count)
   list(REMOVE_DUPLICATES processors)
   list(LENGTH processors different)
-  if(processor_count EQUAL 0)
-    message(FATAL_ERROR "skewer_add_library(${target}): TARGETS '${ARG_TARGETS}' names no processor, and a library is made of objects")
-  elseif(NOT processor_count EQUAL different)
+  if(NOT processor_count EQUAL different)
     message(FATAL_ERROR "skewer_add_library(${target}): TARGETS '${ARG_TARGETS}' names a processor twice")
   endif()
   if(CMAKE_CROSSCOMPILING AND "host" IN_LIST processors)
@@ -77,6 +79,9 @@ function(skewer_add_library target)
     list(JOIN ARG_EMIT "," kinds)
     list(APPEND options --emit=${kinds})
   endif()
+  if(ARG_PTX_ONLY)
+    list(APPEND options --ptx-only)
+  endif()
   set(plugins "")
   foreach(plugin IN LISTS ARG_PLUGINS)
     if(TARGET ${plugin})
@@ -112,9 +117,31 @@ function(skewer_add_library target)
   endif()
   target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${folder}>)
   target_link_libraries(${target} INTERFACE m)
+  if(gpus)
+    _skewer_cuda_runtime()
+    target_link_libraries(${target} INTERFACE skewer_cuda_runtime)
+  endif()
   if(ARG_HEADER)
     set(${ARG_HEADER} ${headers} PARENT_SCOPE)
   endif()
+endfunction()
+
+# The launcher of GPU kernels, once a project: a static library of two C files that opens CUDA's driver when it is needed.
+function(_skewer_cuda_runtime)
+  if(TARGET skewer_cuda_runtime)
+    return()
+  endif()
+  if(NOT SKEWER_CUDA_SOURCES)
+    message(FATAL_ERROR "skewer_add_library: SKEWER_CUDA_SOURCES is not set; set it to the folder with skewer_cuda.c (share/skewer/cuda)")
+  endif()
+  set(sources ${SKEWER_CUDA_SOURCES}/skewer_cuda.c ${SKEWER_CUDA_SOURCES}/skewer_cuda_driver.c)
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(NOT "C" IN_LIST languages) # they are C++ too
+    set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
+  endif()
+  add_library(skewer_cuda_runtime STATIC ${sources})
+  set_target_properties(skewer_cuda_runtime PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(skewer_cuda_runtime PUBLIC ${CMAKE_DL_LIBS})
 endfunction()
 
 # The names of the kernels that a spec defines, read from its text at configure time: the build must know its outputs.

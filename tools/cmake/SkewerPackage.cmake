@@ -6,6 +6,7 @@ set(skewer_package_install ${CMAKE_INSTALL_DATADIR}/cmake/Skewer)
 
 add_executable(Skewer::skewer ALIAS skewer)
 include(SkewerAddLibrary) # for the examples
+set(SKEWER_CUDA_SOURCES ${CMAKE_SOURCE_DIR}/codegen/Runtime)
 
 # The shared MLIR and LLVM need not be where the loader looks by itself.
 set_target_properties(skewer PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
@@ -21,6 +22,13 @@ write_basic_package_version_file(${skewer_package}/SkewerConfigVersion.cmake COM
 configure_file(${CMAKE_CURRENT_LIST_DIR}/SkewerAddLibrary.cmake ${skewer_package}/SkewerAddLibrary.cmake COPYONLY)
 install(FILES ${skewer_package}/SkewerConfig.cmake ${skewer_package}/SkewerConfigVersion.cmake
               ${skewer_package}/SkewerAddLibrary.cmake
+        DESTINATION ${skewer_package_install} COMPONENT skewer)
+
+# The launcher's sources: in the tree, or installed.
+file(WRITE ${skewer_package}/SkewerCuda.cmake "set(SKEWER_CUDA_SOURCES \"${CMAKE_SOURCE_DIR}/codegen/Runtime\")\n")
+file(WRITE ${CMAKE_BINARY_DIR}/cmake/SkewerCuda.install.cmake
+     "set(SKEWER_CUDA_SOURCES \"\${PACKAGE_PREFIX_DIR}/${CMAKE_INSTALL_DATADIR}/skewer/cuda\")\n")
+install(FILES ${CMAKE_BINARY_DIR}/cmake/SkewerCuda.install.cmake RENAME SkewerCuda.cmake
         DESTINATION ${skewer_package_install} COMPONENT skewer)
 
 # Plugins: the headers that a plugin's source includes. In the build tree they stand in two folders.

@@ -1,7 +1,7 @@
 // `skewer bench`: times kernels, with the processor's peak measured before and after each.
+#include "tools/skewer/Bench.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Commands.h"
-#include "tools/skewer/Execution.h"
 #include "tools/skewer/Peak.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -14,14 +14,6 @@ namespace skewer::driver {
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-double medianOf(std::vector<double> values) {
-  if (values.empty())
-    return 0;
-  std::sort(values.begin(), values.end());
-  size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 struct Timing {
   double median = 0, least = 0;
@@ -72,18 +64,10 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   row.name = kernel.name;
   row.flops = execution->flops();
   row.workspaceBytes = execution->workspaceBytes();
-  double tolerance = options.tolerance.value_or(defaultTolerance(execution->plan()));
-  for (size_t number = 0; number < execution->plan().outputs.size(); ++number) {
-    auto check = compareWithReference(kernel.einsumFunction(), *operands, execution->plan().outputs[number].type,
-                                      execution->result(number), options.rows ? options.rows : 32, options.seed,
-                                      execution->flops(), number);
-    if (!check)
-      return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(check.takeError())));
-    row.error = std::max(row.error, check->error);
-    if (!check->within(tolerance))
-      row.isRight = wrong(fmt::format("kernel '{}': error {:.3g} is above the tolerance {:.3g}; worst at {}",
-                                      kernel.name, check->error, tolerance, check->where));
-  }
+  auto error = checkedError(options, kernel, *operands, *execution, row.isRight);
+  if (!error)
+    return false;
+  row.error = *error;
 
   std::unique_ptr<Execution> plain;
   if (options.plain) {
@@ -172,7 +156,34 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
 
 } // namespace
 
+double medianOf(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::optional<double> checkedError(const Options &options, const Kernel &kernel, const Operands &operands,
+                                   const Execution &execution, bool &isRight) {
+  double tolerance = options.tolerance.value_or(defaultTolerance(execution.plan())), error = 0;
+  for (size_t number = 0; number < execution.plan().outputs.size(); ++number) {
+    auto check = compareWithReference(kernel.einsumFunction(), operands, execution.plan().outputs[number].type,
+                                      execution.result(number), options.rows ? options.rows : 32, options.seed,
+                                      execution.flops(), number);
+    if (!check)
+      return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(check.takeError()))), std::nullopt;
+    error = std::max(error, check->error);
+    if (!check->within(tolerance))
+      isRight = wrong(fmt::format("kernel '{}': error {:.3g} is above the tolerance {:.3g}; worst at {}", kernel.name,
+                                  check->error, tolerance, check->where));
+  }
+  return error;
+}
+
 int bench(const Options &options) {
+  if (options.target != "host")
+    return benchOnGpu(options);
   ThreadPool pool(options.threads);
   std::vector<Row> rows;
   std::vector<double> peaks;

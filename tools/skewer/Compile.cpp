@@ -53,29 +53,59 @@ public:
       add(kernel.name, ".fused.mlir", std::move(fused));
     if (wants("scheduled") && targets.size() == 1)
       add(kernel.name, ".scheduled.mlir", Compilation::textOf(*scheduled));
-    if (!gpus.empty() && !compileForGpus(compilation, kernel, *scheduled, gpus, options,
-                                         [&](const std::string &suffix, std::string bytes) {
-                                           add(kernel.name, suffix.c_str(), std::move(bytes));
-                                         }))
-      return false;
+    codes.clear();
+    if (!gpus.empty()) {
+      auto compiled = compileForGpus(compilation, kernel, *scheduled, gpus, options);
+      if (!compiled)
+        return false;
+      codes = std::move(*compiled);
+      addGpuFiles(codes, options, [&](const std::string &suffix, std::string bytes) {
+        add(kernel.name, suffix.c_str(), std::move(bytes));
+      });
+    }
+    images = imagesOf(codes);
     if (!forProcessor)
-      return true;
+      return addDeviceObject(compilation, kernel);
     if (targets.size() > 1)
       return addVariants(compilation, kernel);
     auto made = addObject(compilation, kernel, std::move(scheduled), "");
     if (!made)
       return false;
-    add(kernel.name, ".h", headerText(made->plan, compilation.hash()));
-    add(kernel.name, ".json", manifestText(made->plan, made->target, compilation.hash(), made->details));
+    add(kernel.name, ".h", headerText(made->plan, compilation.hash(), images));
+    addManifest(kernel, manifestText(made->plan, made->target, compilation.hash(), made->details));
     return true;
   }
 
 private:
+  std::vector<gpu::GpuCode> codes; // of the kernel at hand, for each GPU
+  std::vector<CudaImage> images;
+
+  void addManifest(const Kernel &kernel, std::string manifest) {
+    add(kernel.name, ".json", codes.empty() ? std::move(manifest) : gpu::addGpuTargets(manifest, codes));
+  }
+
   bool isNew(const Compilation &compilation, const std::string &name) {
     if (names.insert(name).second)
       return true;
     llvm::errs() << compilation.path() << ": error: two kernels are named '" << name << "'\n";
     return false;
+  }
+
+  /// NAME.o with the entries for GPUs alone.
+  bool addDeviceObject(Compilation &compilation, const Kernel &kernel) {
+    const KernelPlan &plan = codes.front().plan;
+    std::string manifest = gpu::addGpuTargets(manifestText(plan, compilation.hash()), codes);
+    llvm::LLVMContext context;
+    auto module = cudaModule(plan, images, manifest, context);
+    if (!module)
+      return compilation.reportAtLine(kernel, module.takeError()), false;
+    auto object = emitObject(**module, dispatcherTarget());
+    if (!object)
+      return Compilation::report(kernel.name, object.takeError()), false;
+    add(kernel.name, ".o", std::move(*object));
+    add(kernel.name, ".h", cudaHeaderText(plan, compilation.hash(), images));
+    add(kernel.name, ".json", std::move(manifest));
+    return true;
   }
 
   /// NAME.o, or for one of several processors NAME.VARIANT.o, whose symbols are called after NAME_VARIANT.
@@ -102,6 +132,9 @@ private:
       return std::nullopt;
     if (wants("llvm"))
       addFile(".ll", std::move(llvmText));
+    if (variant.empty() && !images.empty())
+      if (llvm::Error error = addCudaEntries(*module, lowered->plan, images))
+        return Compilation::report(kernel.name, std::move(error)), std::nullopt;
     if (wants("asm")) {
       // Code generation changes the module, so the assembly is made from a copy.
       auto assembly = emitObject(*llvm::CloneModule(*module), made.target, /*assembly=*/true);
@@ -144,12 +177,17 @@ private:
       return Compilation::report(kernel.name, module.takeError()), false;
     if (llvm::Error error = optimize(**module, dispatcherTarget()))
       return Compilation::report(kernel.name, std::move(error)), false;
+    KernelPlan plan = variants.front().plan;
+    plan.name = kernel.name;
+    if (!images.empty())
+      if (llvm::Error error = addCudaEntries(**module, plan, images))
+        return Compilation::report(kernel.name, std::move(error)), false;
     auto object = emitObject(**module, dispatcherTarget());
     if (!object)
       return Compilation::report(kernel.name, object.takeError()), false;
     add(kernel.name, ".o", std::move(*object));
-    add(kernel.name, ".h", headerText(kernel.name, variants, compilation.hash()));
-    add(kernel.name, ".json", std::move(manifest));
+    add(kernel.name, ".h", headerText(kernel.name, variants, compilation.hash(), images));
+    addManifest(kernel, std::move(manifest));
     return true;
   }
 };

@@ -1,6 +1,5 @@
 // `skewer compile` for NVIDIA GPUs.
 #include "tools/skewer/CompileGpu.h"
-#include "codegen/GPU/Build.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -32,14 +31,16 @@ std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets) 
   return gpus;
 }
 
-bool compileForGpus(Compilation &compilation, const Kernel &kernel, mlir::ModuleOp scheduled,
-                    const std::vector<gpu::GpuTarget> &targets, const Options &options, const AddFile &add) {
+std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation, const Kernel &kernel,
+                                                        mlir::ModuleOp scheduled,
+                                                        const std::vector<gpu::GpuTarget> &targets,
+                                                        const Options &options) {
   std::string ptxas;
   if (!options.ptxOnly) {
     auto found = gpu::findPtxas(options.cudaPath);
     if (!found) {
       llvm::errs() << "skewer: error: " << llvm::toString(found.takeError()) << "\n";
-      return false;
+      return std::nullopt;
     }
     ptxas = std::move(*found);
   }
@@ -49,19 +50,29 @@ bool compileForGpus(Compilation &compilation, const Kernel &kernel, mlir::Module
       return compilation.lowerForGpu(scheduled, kernel.name, rows, keys);
     });
     if (!code)
-      return Compilation::report(kernel.name, code.takeError()), false;
+      return Compilation::report(kernel.name, code.takeError()), std::nullopt;
     if (!*code)
-      return false;
-    add("." + target.name + ".ptx", (*code)->ptx);
-    if (!(*code)->cubin.empty())
-      add("." + target.name + ".cubin", (*code)->cubin);
-    if (llvm::is_contained(options.emit, "llvm"))
-      add("." + target.name + ".nvvm.mlir", (*code)->nvvm);
+      return std::nullopt;
     codes.push_back(std::move(**code));
   }
-  add(".gpu.h", gpu::gpuHeaderText(codes, compilation.hash(), SKEWER_VERSION));
-  add(".gpu.json", gpu::gpuManifestText(codes, compilation.hash(), SKEWER_VERSION));
-  return true;
+  return codes;
+}
+
+void addGpuFiles(const std::vector<gpu::GpuCode> &codes, const Options &options, const AddFile &add) {
+  for (const gpu::GpuCode &code : codes) {
+    add("." + code.target.name + ".ptx", code.ptx);
+    if (!code.cubin.empty())
+      add("." + code.target.name + ".cubin", code.cubin);
+    if (llvm::is_contained(options.emit, "llvm"))
+      add("." + code.target.name + ".nvvm.mlir", code.nvvm);
+  }
+}
+
+std::vector<CudaImage> imagesOf(const std::vector<gpu::GpuCode> &codes) {
+  std::vector<CudaImage> images;
+  for (const gpu::GpuCode &code : codes)
+    images.push_back({code.target.name, code.cubin, code.ptx, code.program.launches, code.program.workspace});
+  return images;
 }
 
 } // namespace skewer::driver

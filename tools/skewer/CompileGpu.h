@@ -1,6 +1,7 @@
-// `skewer compile` for NVIDIA GPUs: PTX, cubins, header and manifest beside what processors get.
+// `skewer compile` for NVIDIA GPUs: PTX and cubins, as files and as parts of the kernel's object.
 #pragma once
-#include "codegen/GPU/GpuTarget.h"
+#include "codegen/ABI/Cuda.h"
+#include "codegen/GPU/Build.h"
 #include "tools/skewer/Options.h"
 #include "tools/skewer/Session/Compilation.h"
 #include <functional>
@@ -17,8 +18,12 @@ std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets);
 /// Writes a file of the kernel: what follows its name, and the bytes.
 using AddFile = std::function<void(const std::string &suffix, std::string bytes)>;
 
-/// NAME.sm_80.ptx and NAME.sm_80.cubin for each GPU, NAME.gpu.h, NAME.gpu.json. False after a message.
-bool compileForGpus(Compilation &, const Kernel &, mlir::ModuleOp scheduled, const std::vector<gpu::GpuTarget> &,
-                    const Options &, const AddFile &);
+/// A kernel's code for each GPU. Nothing after a message.
+std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &, const Kernel &, mlir::ModuleOp scheduled,
+                                                        const std::vector<gpu::GpuTarget> &, const Options &);
+/// NAME.sm_80.ptx and NAME.sm_80.cubin for each GPU, with --emit=llvm NAME.sm_80.nvvm.mlir.
+void addGpuFiles(const std::vector<gpu::GpuCode> &, const Options &, const AddFile &);
+/// What the kernel's object holds of it.
+std::vector<CudaImage> imagesOf(const std::vector<gpu::GpuCode> &);
 
 } // namespace skewer::driver

@@ -59,6 +59,9 @@ bool Execution::bind(const Operands &operands, ThreadPool &pool) {
     results.push_back(output.data());
   }
   sizes = operands.sizes;
+  usefulWork = usefulFlops(*(*counted).getOps<mlir::func::FuncOp>().begin(), operands.sizeByName);
+  if (device)
+    return bindToDevice();
   exec.workers = pool.workers();
   exec.context = &pool;
   exec.parallelFor = pool.workers() > 1 ? &ThreadPool::parallelFor : nullptr;
@@ -67,11 +70,12 @@ bool Execution::bind(const Operands &operands, ThreadPool &pool) {
   if (exec.workspaceBytes == UINT64_MAX || !workspace.data())
     return outOfMemory(exec.workspaceBytes);
   exec.workspace = workspace.data();
-  usefulWork = usefulFlops(*(*counted).getOps<mlir::func::FuncOp>().begin(), operands.sizeByName);
   return true;
 }
 
 bool Execution::run() {
+  if (device)
+    return runOnDevice();
   int status = kernel->run(pointers, results, sizes, exec);
   if (status == 0)
     return true;

@@ -1,7 +1,9 @@
-// A kernel in this process with its operands: what `run` and `bench` call.
+// A kernel with its operands, in this process or on this machine's GPU: what `run` and `bench` call.
 #pragma once
 #include "codegen/ABI/Emit.h"
+#include "tools/skewer/Device.h"
 #include "tools/skewer/Inputs.h"
+#include "tools/skewer/Options.h"
 #include "tools/skewer/Session/Compilation.h"
 #include "tools/skewer/ThreadPool.h"
 
@@ -15,20 +17,32 @@ public:
   /// Compiles for the host. Null after a diagnostic; for Plain also, without one, where the layer does not fuse.
   static std::unique_ptr<Execution> create(Compilation &, const Kernel &, Form);
 
+  /// Compiles for a GPU of this machine: `target`, or "gpu" for whatever it is. Null after a diagnostic. Without ptxas
+  /// the GPU's driver compiles the PTX.
+  static std::unique_ptr<Execution> createForGpu(Compilation &, const Kernel &, Device &, const Options &);
+
   const KernelPlan &plan() const { return kernelPlan; }
   /// Packs the operands and plans memory for them. False after a diagnostic.
   bool bind(const Operands &, ThreadPool &);
-  /// Calls the kernel once; false after a diagnostic.
+  /// Calls the kernel once; false after a diagnostic. From a GPU the results are copied back.
   bool run();
+  /// On a GPU: queues `calls` runs, and says how many seconds one took. Nothing after a diagnostic.
+  std::optional<double> time(int64_t calls);
   /// A result's elements; all NaN before the first run.
   const void *result(size_t number = 0) const { return outputs[number].data(); }
   /// Its values in float64.
   Array resultArray(size_t number = 0) const;
-  uint64_t workspaceBytes() const { return exec.workspaceBytes; }
+  uint64_t workspaceBytes() const { return device ? cudaExec.workspace_bytes : exec.workspaceBytes; }
   /// Useful FLOPs of one call with these sizes.
   double flops() const { return usefulWork; }
 
 private:
+  bool bindToDevice();
+  bool launch();
+  bool runOnDevice();
+  /// True where there is no error; else says it.
+  bool isGood(llvm::Error) const;
+
   std::string name;
   KernelPlan kernelPlan;
   std::unique_ptr<JitKernel> kernel;
@@ -41,7 +55,15 @@ private:
   std::vector<std::vector<int64_t>> outputShapes;
   Exec exec;
   double usefulWork = 0;
+
+  Device *device = nullptr; // null: the processor
+  std::vector<Device::Memory> deviceMemory;
+  std::vector<size_t> deviceOutputs; // where the outputs are in it
+  skewer_cuda_exec cudaExec = {};
 };
+
+/// This machine's GPU; null after a message that says why there is none.
+std::unique_ptr<Device> openDevice();
 
 /// The kernels that --kernel leaves; for `one`, an error if that is not one. Empty after a diagnostic.
 std::vector<const Kernel *> chooseKernels(const Compilation &, const std::string &name, bool one);

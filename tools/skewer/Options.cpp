@@ -1,5 +1,6 @@
 // The commands' options, on llvm::cl. Parsing errors are usage errors; values that are no numbers of 64 bits are too.
 #include "tools/skewer/Options.h"
+#include "codegen/GPU/GpuTarget.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -29,18 +30,21 @@ cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a compile-t
                                  cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(compileCommand),
                                  cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
                                  cl::sub(plotCommand));
-cl::opt<std::string> target("target", cl::desc("Processor to make code for: host (default), zen4, x86-64-v3, …"),
+cl::opt<std::string> target("target",
+                            cl::desc("What to make code for: host (default), zen4, x86-64-v3, sm_80, sm_90a, …; for "
+                                     "compile a list; for run and bench host, a GPU, or gpu: this machine's own"),
                             cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand),
-                            cl::sub(explainCommand));
+                            cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<std::string> outputFolder("o", cl::desc("Folder for NAME.o, NAME.h and NAME.json; made if need be"),
                                   cl::value_desc("folder"), cl::Required, cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string> emit("emit", cl::CommaSeparated,
                            cl::desc("Further files: attn, fused, scheduled, loops, llvm, asm (obj is always written)"),
                            cl::value_desc("kind,…"), cl::cat(category), cl::sub(compileCommand));
 cl::opt<std::string> cudaPath("cuda-path", cl::desc("CUDA toolkit whose bin/ptxas makes cubins (default: found)"),
-                              cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand));
-cl::opt<bool> ptxOnly("ptx-only", cl::desc("GPU targets: write PTX, no cubins; needs no ptxas"), cl::cat(category),
-                      cl::sub(compileCommand));
+                              cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
+                              cl::sub(benchCommand));
+cl::opt<bool> ptxOnly("ptx-only", cl::desc("GPU targets: PTX, no cubins; needs no ptxas, the GPU's driver compiles it"),
+                      cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
                                     cl::cat(category), cl::sub(compileCommand));
 
@@ -107,18 +111,22 @@ const CommandText kCommands[] = {
     {Command::Compile, &compileCommand,
      "A spec (.attn, or .mlir of the attn dialect) becomes NAME.o, NAME.h and NAME.json for each of its kernels.\n\n"
      "  skewer compile botnet.attn -o out\n"
-     "  skewer compile rel1d.attn -D N=1024 --target=cascadelake -o out --emit=fused,asm\n"},
+     "  skewer compile rel1d.attn -D N=1024 --target=cascadelake -o out --emit=fused,asm\n"
+     "  skewer compile layer.attn --target=host,sm_80,sm_90a -o out     (for NVIDIA GPUs too: layer_cuda())\n"
+     "  skewer compile layer.attn --target=sm_80 --ptx-only -o out      (without ptxas)\n"},
     {Command::Run, &runCommand,
      "Compiles a kernel into this process, runs it and compares the result with the float64 reference or with a "
      "file.\n\n"
      "  skewer run rel1d.attn -D N=64\n"
      "  skewer run botnet.attn --size batch=2 --threads 4\n"
+     "  skewer run layer.attn --target=gpu        (on this machine's GPU; exit code 3 where there is none)\n"
      "  skewer run botnet.attn --input q=q.npy --input k=k.npy --expect o.npy --tolerance 1e-5 --output got.npy\n"},
     {Command::Bench, &benchCommand,
      "Checks each kernel once, then times it: GFLOP/s and the share of the FMA peak measured beside it.\n\n"
      "  skewer bench rel1d.attn -D N=1024 --threads 2\n"
      "  skewer bench botnet.attn --size batch=64 --unfused --json\n"
-     "  skewer bench rel1d.attn --plain           (what do the positions cost?)\n"},
+     "  skewer bench rel1d.attn --plain           (what do the positions cost?)\n"
+     "  skewer bench layer.attn --target=gpu      (on this machine's GPU, by its own clock)\n"},
     {Command::Explain, &explainCommand,
      "Prints each term's class and strategy, what was composed, dropped and never materialised, what a mask leaves,\n"
      "the work, its roofline and the predicted time, and for what did not fuse the line and the memory it costs.\n\n"
@@ -143,7 +151,7 @@ const char *kOverview =
     "  skewer plot rel1d.attn -o rel1d.svg   how positions are read, scores, tables\n"
     "  skewer schemes                        the built-in schemes\n\n"
     "'skewer COMMAND --help' lists a command's options. Exit codes: 0 done, 1 the input or a result "
-    "is wrong, 2 usage.\n";
+    "is wrong, 2 usage,\n3 there is no GPU to run on.\n";
 
 bool usage(const std::string &text) {
   llvm::errs() << "skewer: error: " << text << "\n";
@@ -157,6 +165,13 @@ bool split(const char *option, llvm::StringRef text, std::string &name, llvm::St
   name = text.take_front(equals).str();
   value = text.drop_front(equals + 1);
   return true;
+}
+
+std::string knownGpus() {
+  std::string names;
+  for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
+    names += (names.empty() ? "" : ", ") + known.name;
+  return names;
 }
 
 bool readNumbers(const char *option, const cl::list<std::string> &list, std::map<std::string, int64_t> &to,
@@ -186,6 +201,13 @@ bool fill(Options &options, int &exitCode) {
   if (options.command == Command::Run || options.command == Command::Plot)
     options.specs = {spec};
   options.target = target;
+  if ((options.command == Command::Run || options.command == Command::Bench) && options.target != "host" &&
+      options.target != "gpu" && !(gpu::isGpuName(options.target) && gpu::findGpuTarget(options.target)))
+    return usage(
+        fmt::format("--target: expected host, gpu or one of the GPUs {}, found '{}'", knownGpus(), options.target));
+  if (options.command != Command::Compile && options.target != "host" && (unfused || plain))
+    return usage(
+        fmt::format("{} is for processors; leave --target={} out", unfused ? "--unfused" : "--plain", options.target));
   options.outputFolder = outputFolder;
   options.dependencyFile = dependencyFile;
   options.cudaPath = cudaPath;

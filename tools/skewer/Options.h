@@ -11,7 +11,7 @@
 namespace skewer::driver {
 
 /// Exit codes of every command.
-enum ExitCode { kDone = 0, kWrong = 1, kUsage = 2 };
+enum ExitCode { kDone = 0, kWrong = 1, kUsage = 2, kNoDevice = 3 };
 
 enum class Command { Compile, Run, Bench, Explain, Plot, Schemes };
 

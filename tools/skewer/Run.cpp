@@ -1,4 +1,4 @@
-// `skewer run`: one call, checked.
+// `skewer run`: one call, on the processor or on a GPU, checked.
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Execution.h"
@@ -87,6 +87,9 @@ bool report(const std::string &title, const Comparison &comparison, const std::s
 } // namespace
 
 int run(const Options &options) {
+  std::unique_ptr<Device> device;
+  if (options.target != "host" && !(device = openDevice()))
+    return kNoDevice;
   auto compilation = Compilation::create(options.specs.front(), options.parameters, hostTarget());
   if (!compilation)
     return kWrong;
@@ -114,8 +117,9 @@ int run(const Options &options) {
     expected[number] = std::move(*read);
   }
 
-  auto execution =
-      Execution::create(*compilation, kernel, options.unfused ? Execution::Form::Unfused : Execution::Form::Fused);
+  auto form = options.unfused ? Execution::Form::Unfused : Execution::Form::Fused;
+  auto execution = device ? Execution::createForGpu(*compilation, kernel, *device, options)
+                          : Execution::create(*compilation, kernel, form);
   if (!execution)
     return kWrong;
   ThreadPool pool(options.threads);

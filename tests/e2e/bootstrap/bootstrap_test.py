@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -21,7 +22,7 @@ class BootstrapTest(unittest.TestCase):
     def test_help_names_every_command(self):
         done = call(self.script, "--help")
         self.assertEqual(done.returncode, 0)
-        for command in ("setup", "build", "test", "demo"):
+        for command in ("setup", "build", "test", "demo", "gpu-test"):
             self.assertRegex(done.stdout, rf"(?m)^  {command} ")
 
     def test_unknown_command_is_an_error_with_usage(self):
@@ -61,6 +62,97 @@ class BootstrapTest(unittest.TestCase):
         done = self.without_apt(["*"])
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("packages are installed", done.stdout)
+
+
+class GpuTest(unittest.TestCase):
+    matrix = os.path.join(ROOT, "tests", "gpu", "matrix.py")
+
+    def test_without_a_driver_nothing_passes(self):
+        """The first libcuda.so.1 that is found is none: exit code 3 and a sentence, before anything is built."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "libcuda.so.1"), "w", encoding="utf-8") as stream:
+                stream.write("none\n")
+            done = call(os.path.join(ROOT, "tools", "bootstrap"), "gpu-test", env={**os.environ, "LD_LIBRARY_PATH": folder})
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("nothing was tested, there is no GPU: NVIDIA's driver cannot be loaded", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def run_matrix(self, script, *arguments, tools=""):
+        """The matrix with a driver, and a compute-sanitizer, that are these shell scripts."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("driver", script), ("compute-sanitizer", tools)):
+                if text:
+                    path = os.path.join(folder, name)
+                    with open(path, "w", encoding="utf-8") as stream:
+                        stream.write(f"#!{BASH}\n{text}\n")
+                    os.chmod(path, 0o755)
+            return subprocess.run([sys.executable, self.matrix, "--skewer", os.path.join(folder, "driver"), *arguments],
+                                  capture_output=True, text=True, check=False, env={"PATH": folder})
+
+    def test_no_gpu_ends_the_matrix(self):
+        done = self.run_matrix("echo 'skewer: error: there is no GPU to run on: none' >&2; exit 3", "--quick")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("gpu-test: not run: skewer: error: there is no GPU to run on", done.stderr)
+        self.assertNotIn("right", done.stdout)
+
+    def test_every_layer_is_run_and_a_wrong_one_is_reported(self):
+        script = 'case $2 in *segments*) echo "the error is above the tolerance"; exit 1 ;; esac'
+        done = self.run_matrix(script, "--quick")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("WRONG  segments 2x3x7x11x32 f16: exit code 1\n  the error is above the tolerance", done.stdout)
+        self.assertRegex(done.stdout, r"gpu-test: 13 right, 1 wrong")
+
+    @unittest.skipIf(os.path.exists("/usr/local/cuda/bin/compute-sanitizer"), "there is a compute-sanitizer")
+    def test_a_missing_sanitizer_is_said(self):
+        done = self.run_matrix("exit 0", "--quick")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("compute-sanitizer was not found", done.stdout)
+
+    def test_a_sample_runs_under_every_checker(self):
+        tools = '[ "$2" = racecheck ] && [[ "$*" == *lengths* ]] && { echo "a hazard"; exit 9; }; exit 0'
+        done = self.run_matrix("exit 0", "--quick", "--layers", "content", "lengths", tools=tools)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ok     content under memcheck", done.stdout)
+        self.assertIn("ok     lengths under synccheck", done.stdout)
+        self.assertIn("WRONG  lengths under racecheck: exit code 9\n  a hazard", done.stdout)
+        self.assertIn("7 right, 1 wrong", done.stdout)
+
+
+class GpuBenchTest(unittest.TestCase):
+    """tests/bench/gpu.py with drivers, and a Python with torch, that report known numbers."""
+
+    def measure(self, driver, torch=""):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("driver", driver), ("torch", torch)):
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+                    stream.write(f"#!{BASH}\n{text}\n")
+                os.chmod(os.path.join(folder, name), 0o755)
+            environment = {"PATH": folder, "SKEWER_TORCH_PYTHON": os.path.join(folder, "torch") if torch else ""}
+            script = os.path.join(ROOT, "tests", "bench", "gpu.py")
+            return subprocess.run([sys.executable, script, "layer.attn", "--skewer", os.path.join(folder, "driver"), "--size",
+                                   "batch=4"], capture_output=True, text=True, check=False, env=environment)
+
+    report = ('{"gpu": "Some GPU", "kernels": [{"name": "layer", "median_seconds": 0.00125, "tflops": 80.5, "max_error": 2.5e-4,'
+              ' "is_right": true, "sm_clock_mhz": [1980, 1755]}]}')
+    manifest = ('{"inputs": [{"name": "q", "type": "f16", "shape": ["batch", 8, 64, 32]}, {"name": "k", "type": "f16", "shape": '
+                '["batch", 8, 96, 32]}, {"name": "v", "type": "f16", "shape": ["batch", 8, 96, 32]}]}')
+
+    def test_a_layer_stands_beside_torch(self):
+        driver = f"if [ $1 = bench ]; then echo '{self.report}'; else echo '{self.manifest}' > \"${{@: -1}}/layer.json\"; fi"
+        torch = ("[ \"$1\" = -c ] && exit 0\n[[ $2 == *'\"q\": [4, 8, 64, 32], \"k\": [4, 8, 96, 32]'*f16* ]] || exit 1\n"
+                 "echo '{\"torch\": \"2.9\", \"sdpa_seconds\": 0.001, \"flex_error\": \"no compiler\", \"matmul_tflops\": 700}'")
+        done = self.measure(driver, torch)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"layer +1\.2500 ms +80\.50 TFLOP/s  error 0\.00025  Some GPU at 1980 and 1755 MHz")
+        self.assertIn("torch 2.9, without positions: SDPA 1.0000 ms, FlexAttention with a table of distances no compiler; "
+                      "matrix product 700 TFLOP/s", done.stdout)
+
+    def test_without_torch_or_gpu_it_says_so(self):
+        done = self.measure(f"echo '{self.report}'")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no Python with torch and CUDA was found", done.stdout)
+        self.assertEqual(self.measure("echo 'no GPU' >&2; exit 3").returncode, 3)
+        self.assertEqual(self.measure(f"echo '{self.report}'; exit 1").returncode, 1)
 
 
 class TableTest(unittest.TestCase):

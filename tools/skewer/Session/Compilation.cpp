@@ -252,6 +252,11 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
   return std::move(*module);
 }
 
+void Compilation::reportAtLine(const Kernel &kernel, llvm::Error error) {
+  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+  emitError(kernel.einsumFunction().getLoc()) << llvm::toString(std::move(error));
+}
+
 void Compilation::report(const std::string &name, llvm::Error error) {
   std::string text = llvm::toString(std::move(error));
   llvm::errs() << "skewer: error: ";

@@ -75,6 +75,8 @@ public:
 
   /// Prints "skewer: error: …" about a kernel.
   static void report(const std::string &name, llvm::Error);
+  /// Prints an error about a kernel's name or arguments at the line of the spec that says them.
+  void reportAtLine(const Kernel &, llvm::Error);
   static std::string textOf(mlir::ModuleOp);
 
 private:

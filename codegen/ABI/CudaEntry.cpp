@@ -1,0 +1,213 @@
+// Builds the structs of codegen/Runtime/skewer_cuda.h as constants, and the entries that pass them on.
+#include "codegen/ABI/Cuda.h"
+#include "codegen/ABI/Dispatch.h"
+#include "codegen/ABI/Emit.h"
+#include "codegen/ABI/TargetMachine.h"
+#include "codegen/GPU/GpuTarget.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Verifier.h"
+
+using namespace llvm;
+
+namespace skewer {
+
+/// cuLaunchKernel passes 4096 bytes; skewer_cuda.c has room for as many.
+static constexpr size_t kMaximumArguments = 512;
+
+Capability capabilityOf(StringRef target) {
+  Capability capability;
+  StringRef rest = target;
+  rest.consume_front("sm_");
+  rest.consumeInteger(10, capability.number);
+  capability.isExact = !rest.empty();
+  return capability;
+}
+
+uint32_t firstDriverOf(StringRef ptx) {
+  StringRef rest = ptx.substr(ptx.find(".version"));
+  unsigned major = 0, minor = 0;
+  if (!rest.consume_front(".version") || (rest = rest.ltrim()).consumeInteger(10, major) || !rest.consume_front(".") ||
+      rest.consumeInteger(10, minor))
+    return 0;
+  return gpu::cudaOfPtx(major, minor);
+}
+
+namespace {
+
+class CudaEntryBuilder {
+public:
+  CudaEntryBuilder(llvm::Module &module, const KernelPlan &plan)
+      : module(module), context(module.getContext()), plan(plan), layout(layoutOf(plan)), b(context),
+        i32(b.getInt32Ty()), i64(b.getInt64Ty()), pointer(b.getPtrTy()),
+        count(StructType::get(context, {i64, i64, pointer, i32, i32})),
+        tensor(StructType::get(context, {pointer, count, i32, i32})),
+        launch(StructType::get(context, {pointer, i32, i32, count})),
+        image(StructType::get(context, {pointer, i32, i32, pointer, pointer, i32, i32, pointer, count})) {}
+
+  void build(ArrayRef<CudaImage> images) {
+    Constant *program = programOf(images);
+    auto entry = [&](const char *suffix, const char *callee, Type *result, unsigned parameters) {
+      SmallVector<Type *> own(parameters, pointer), passed(parameters + 1, pointer);
+      Function *function = declare(plan.name + suffix, FunctionType::get(result, own, false));
+      b.SetInsertPoint(BasicBlock::Create(context, "", function));
+      SmallVector<Value *> arguments{program};
+      for (Argument &argument : function->args())
+        arguments.push_back(&argument);
+      CallInst *call =
+          b.CreateCall(module.getOrInsertFunction(callee, FunctionType::get(result, passed, false)), arguments);
+      call->setTailCall();
+      b.CreateRet(call);
+    };
+    entry("_cuda", "skewer_cuda_call", i32, 2);
+    entry("_cuda_workspace_bytes", "skewer_cuda_workspace", i64, 1);
+    entry("_cuda_prepare", "skewer_cuda_load", i32, 1);
+    entry("_cuda_unload", "skewer_cuda_unload", i32, 1);
+  }
+  void buildInfo(StringRef info) {
+    Function *function = declare(plan.name + "_info", FunctionType::get(pointer, {}, false));
+    b.SetInsertPoint(BasicBlock::Create(context, "", function));
+    b.CreateRet(b.CreateGlobalString(info, plan.name + ".info"));
+  }
+
+private:
+  llvm::Module &module;
+  LLVMContext &context;
+  const KernelPlan &plan;
+  ArgumentLayout layout;
+  IRBuilder<> b;
+  Type *i32, *i64;
+  PointerType *pointer;
+  StructType *count, *tensor, *launch, *image;
+
+  Function *declare(const Twine &name, FunctionType *type) {
+    Function *function = Function::Create(type, GlobalValue::ExternalLinkage, name, module);
+    function->addFnAttr(Attribute::NoUnwind);
+    function->addFnAttr("target-cpu", "x86-64");
+    function->addFnAttr("target-features", "+sse2");
+    return function;
+  }
+
+  // Constants --------------------------------------------------------------------------------------------------------
+  Constant *global(Constant *value, const Twine &name, uint64_t alignment = 8) {
+    auto *made = new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage, value,
+                                    plan.name + ".cuda." + name);
+    made->setAlignment(Align(alignment));
+    return made;
+  }
+  Constant *nothing() { return ConstantPointerNull::get(pointer); }
+  /// The bytes; null where there are none.
+  Constant *data(StringRef bytes, const Twine &name, bool isText) {
+    return bytes.empty() ? nothing() : global(ConstantDataArray::getString(context, bytes, isText), name, 16);
+  }
+  Constant *array(StructType *type, ArrayRef<Constant *> values, const Twine &name) {
+    return values.empty() ? nothing() : global(ConstantArray::get(ArrayType::get(type, values.size()), values), name);
+  }
+  Constant *words(ArrayRef<uint32_t> values, const Twine &name) {
+    return values.empty() ? nothing() : global(ConstantDataArray::get(context, values), name);
+  }
+  Constant *countOf(const SizeExpression &size) {
+    SmallVector<uint32_t> factors;
+    for (const std::string &factor : size.factors)
+      factors.push_back(layout.sizeWord(find(plan.sizes, factor) - plan.sizes.begin()));
+    return ConstantStruct::get(count, {b.getInt64(size.fixed), b.getInt64(size.scaled), words(factors, "factors"),
+                                       b.getInt32(factors.size()), b.getInt32(0)});
+  }
+  Constant *tensorOf(const TensorArgument &argument, StringRef field, unsigned word, bool isWritten) {
+    SizeExpression bytes{0, fixedBytes(argument), {}};
+    for (const Extent &extent : argument.shape)
+      if (!extent.name.empty())
+        bytes.factors.push_back(extent.name);
+    return ConstantStruct::get(tensor,
+                               {data(field, "name", true), countOf(bytes), b.getInt32(word), b.getInt32(isWritten)});
+  }
+  Constant *imageOf(const CudaImage &code) {
+    SmallVector<Constant *> launches;
+    for (const gpu::GpuLaunch &one : code.launches)
+      launches.push_back(ConstantStruct::get(launch, {data(one.kernel, "name", true), b.getInt32(one.threads),
+                                                      b.getInt32(one.sharedBytes), countOf(one.blocks)}));
+    Capability capability = capabilityOf(code.target);
+    return ConstantStruct::get(image, {data(code.target, "name", true), b.getInt32(capability.number),
+                                       b.getInt32(capability.isExact), data(code.cubin, code.target + ".cubin", false),
+                                       data(code.ptx, code.target + ".ptx", true), b.getInt32(firstDriverOf(code.ptx)),
+                                       b.getInt32(launches.size()), array(launch, launches, "launches"),
+                                       countOf(code.workspaceBytes)});
+  }
+  Constant *programOf(ArrayRef<CudaImage> codes) {
+    SmallVector<Constant *> tensors, images;
+    int64_t lastOrigins[std::size(kOrigins)] = {};
+    SmallVector<uint32_t> passed;
+    for (size_t k = 0; k < plan.inputs.size(); ++k)
+      if (auto origin = plan.inputs[k].origin) {
+        lastOrigins[*origin] = plan.inputs[k].range->high;
+        passed.push_back(*origin);
+      } else {
+        tensors.push_back(tensorOf(plan.inputs[k], layout.inputs[k], layout.inputWord(k), false));
+      }
+    uint32_t origins = passed.size();
+    passed.resize(std::size(kOrigins));
+    for (size_t k = 0; k < plan.outputs.size(); ++k)
+      tensors.push_back(tensorOf(plan.outputs[k], layout.outputs[k], layout.outputWord(k), true));
+    for (const CudaImage &code : codes)
+      images.push_back(imageOf(code));
+    SmallVector<uint32_t> sizes;
+    for (size_t k = 0; k < plan.sizes.size(); ++k)
+      sizes.push_back(layout.sizeWord(k));
+    auto *loaded = new GlobalVariable(module, pointer, /*isConstant=*/false, GlobalValue::InternalLinkage, nothing(),
+                                      plan.name + ".cuda.loaded");
+    return global(ConstantStruct::getAnon(
+                      {data(plan.name, "name", true), b.getInt32(kAbiVersion), b.getInt32(layout.bytes()),
+                       array(tensor, tensors, "tensors"), words(sizes, "sizes"), array(image, images, "images"),
+                       b.getInt32(tensors.size()), b.getInt32(sizes.size()), b.getInt32(images.size()),
+                       b.getInt32(layout.originWord()), ConstantDataArray::get(context, ArrayRef(lastOrigins)),
+                       b.getInt32(origins), ConstantDataArray::get(context, passed), loaded}),
+                  "program");
+  }
+};
+
+Error problem(const KernelPlan &plan, const Twine &what) {
+  return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
+}
+
+Error check(const KernelPlan &plan) {
+  if (Error error = validateSignature(plan))
+    return error;
+  if (Error error = checkName(plan))
+    return error;
+  size_t arguments = plan.inputs.size() + plan.outputs.size() + plan.sizes.size() + 1;
+  if (arguments > kMaximumArguments)
+    return problem(plan,
+                   "it has " + Twine(arguments) + " arguments; a launch on a GPU takes " + Twine(kMaximumArguments));
+  return Error::success();
+}
+
+} // namespace
+
+Error addCudaEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<CudaImage> images) {
+  if (Error error = check(plan))
+    return error;
+  CudaEntryBuilder(module, plan).build(images);
+  std::string why;
+  raw_string_ostream stream(why);
+  if (verifyModule(module, &stream))
+    return problem(plan, "the entries for GPUs are malformed: " + why);
+  return Error::success();
+}
+
+Expected<std::unique_ptr<llvm::Module>> cudaModule(const KernelPlan &plan, ArrayRef<CudaImage> images, StringRef info,
+                                                   LLVMContext &context) {
+  if (Error error = check(plan))
+    return error;
+  auto machine = createTargetMachine(dispatcherTarget());
+  if (!machine)
+    return machine.takeError();
+  auto module = std::make_unique<llvm::Module>(plan.name, context);
+  module->setTargetTriple(targetTriple());
+  module->setDataLayout((*machine)->createDataLayout());
+  module->setPICLevel(PICLevel::BigPIC);
+  CudaEntryBuilder(*module, plan).buildInfo(info);
+  if (Error error = addCudaEntries(*module, plan, images))
+    return error;
+  return module;
+}
+
+} // namespace skewer

@@ -1,0 +1,70 @@
+/* CUDA's driver as skewer_cuda.c uses it: found with dlopen, errors as text. */
+#ifndef SKEWER_CUDA_DRIVER_H
+#define SKEWER_CUDA_DRIVER_H
+#include "skewer_cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Numbers of cuda.h. */
+enum {
+  CUDA_ERROR_NO_DEVICE = 100,
+  CUDA_ERROR_INVALID_IMAGE = 200,
+  CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+  CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
+  CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+  CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+  CU_MEMORYTYPE_HOST = 1,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  CU_JIT_ERROR_LOG_BUFFER = 5,
+  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+  CU_STREAM_CAPTURE_MODE_RELAXED = 2
+};
+
+/* The driver's functions as cuda.h declares them, with its handles as plain pointers. */
+typedef struct skewer_cuda_functions {
+  void *library;
+  int (*cuInit)(unsigned flags);
+  int (*cuDriverGetVersion)(int *version);
+  int (*cuGetErrorName)(int error, const char **name);
+  int (*cuCtxGetCurrent)(void **context);
+  int (*cuCtxGetDevice)(int *device);
+  int (*cuCtxPushCurrent)(void *context);
+  int (*cuCtxPopCurrent)(void **context);
+  int (*cuDeviceGetAttribute)(int *value, int attribute, int device);
+  int (*cuModuleLoadDataEx)(void **module, const void *image, unsigned count, int *options, void **values);
+  int (*cuModuleUnload)(void *module);
+  int (*cuModuleGetFunction)(void **function, void *module, const char *name);
+  int (*cuFuncSetAttribute)(void *function, int attribute, int value);
+  int (*cuPointerGetAttribute)(void *data, int attribute, unsigned long long pointer);
+  int (*cuLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments,
+                        void **extra);
+  /* Null where the driver is too old to have them. */
+  int (*cuCtxGetId)(void *context, unsigned long long *identity);
+  int (*cuThreadExchangeStreamCaptureMode)(int *mode);
+} skewer_cuda_functions;
+
+extern skewer_cuda_functions skewer_cuda_driver;
+
+/* Opens the driver where that has not been done. The first thread does it, others wait; where it fails the next call
+   tries again. */
+skewer_status skewer_cuda_open(void);
+
+/* Writes what skewer_cuda_error() says, and returns the status. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+skewer_status skewer_cuda_failed(skewer_status status, const char *format, ...);
+/* The same for an error of the driver that a call returned. */
+skewer_status skewer_cuda_failed_call(const char *call, int error);
+const char *skewer_cuda_name_of_error(int error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

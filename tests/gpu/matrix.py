@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Runs layers of every class, in several shapes and types, on this machine's GPU and compares them with the reference.
+
+A sample runs under compute-sanitizer too (memcheck, racecheck, synccheck), where that tool is found. Exit codes: 0 all
+right, 1 something is wrong, 3 there is no GPU. `tools/bootstrap gpu-test` calls it.
+"""
+import argparse
+import collections
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CONTENT = 'einsum("b h i d, b h j d -> b h i j", q, k)'
+
+# Name: further arguments, what is added to the content, what stands behind the scale, and a mask.
+Layer = collections.namedtuple("Layer", "arguments term after mask", defaults=("", "", "", ""))
+LAYERS = {
+    "content": Layer(),
+    "causal": Layer(mask="j <= i"),
+    "window": Layer(mask="abs(j - i) <= 9"),
+    "lengths": Layer(", seen : i32[batch] in 1..N", mask="j < seen[b]"),
+    "offset-query-side": Layer(", table : {type}[2*N - 1, dim]", " + rel1d(q, table)"),
+    "offset-clamped": Layer(", table : {type}[heads, 17, dim]",
+                            ' + einsum("b h i d, h (clamp(j - i, -8, 8) + 8) d -> b h i j", q, table, j = N)'),
+    "offset-causal": Layer(", table : {type}[2*N - 1, dim]", " + rel1d(q, table)", "", "j <= i"),
+    "offset-key-side": Layer(", table : {type}[2*N - 1, dim]",
+                             ' + einsum("b h j d, (i - j + N - 1) d -> b h i j", k, table, i = N)'),
+    "offset-scalar": Layer(", bias : f32[heads, 2*N - 1]", "",
+                           ' + einsum("h (j - i + N - 1) -> h i j", bias, i = N, j = N)'),
+    "line": Layer(", slope : f32[heads]", "", " + alibi(slope)"),
+    "map-axes": Layer(", rows : {type}[2*H - 1, dim], columns : {type}[2*W - 1, dim]",
+                      " + rel2d(q, rows, columns, map = (H, W))"),
+    "key-only": Layer(", e : {type}[N, dim]", ' + einsum("b h i d, j d -> b h i j", q, e)'),
+    "segments": Layer(", e : {type}[heads, 2, dim], seg : i32[batch, N] in 0..3",
+                      ' + einsum("b h i d, h (seg[b, i] != seg[b, j]) d -> b h i j", q, e, j = N)'),
+    "anything-else": Layer(", near : {type}[100, dim]",
+                           ' + einsum("b h i d, ((3*i + 5*j) % 100) d -> b h i j", q, near, j = N)'),
+}
+# Batch, heads, map (queries and keys are its product), head dimension.
+SHAPES = [(1, 1, 4, 4, 16), (2, 3, 7, 11, 32), (1, 2, 5, 13, 64), (1, 2, 8, 16, 80), (2, 2, 15, 20, 64), (1, 1, 16, 32, 128)]
+TYPES = ["f16", "bf16", "f32"]
+SAMPLE = (2, 3, 7, 11, 32)
+CHECKERS = ["memcheck", "racecheck", "synccheck"]
+
+
+def text_of(layer, shape, kind):
+    batch, heads, height, width, dim = shape
+    mask = " where " + layer.mask if layer.mask else ""
+    return (f"param H = {height}, W = {width}, N = H*W, heads = {heads}, dim = {dim}\nsize batch\n"
+            f"kernel layer(q, k, v : {kind}[batch, heads, N, dim]{layer.arguments.format(type=kind)})"
+            f" -> {kind}[batch, heads, N, dim] {{\n  content = {CONTENT}\n"
+            f"  weights = softmax((content{layer.term}) * dim^-0.5{layer.after}{mask})\n"
+            '  return einsum("b h i j, b h j d -> b h i d", weights, v)\n}\n')
+
+
+def command_of(options, folder, name, shape, kind):
+    path = os.path.join(folder, f"{name}-{'x'.join(map(str, shape))}-{kind}.attn")
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(text_of(LAYERS[name], shape, kind))
+    return [options.skewer, "run", path, f"--target={options.target}", "--size", f"batch={shape[0]}"]
+
+
+def run(command):
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+    except subprocess.TimeoutExpired:
+        return 124, "took more than five minutes"
+    return done.returncode, (done.stdout + done.stderr).strip()
+
+
+class Report:
+    def __init__(self):
+        self.right = self.wrong = 0
+
+    def add(self, title, code, output):
+        """Exits where there is no GPU: a matrix of which nothing ran has not passed."""
+        if code == 3:
+            print(f"gpu-test: not run: {output}", file=sys.stderr)
+            sys.exit(3)
+        if code == 0:
+            self.right += 1
+            print(f"ok     {title}", flush=True)
+        else:
+            self.wrong += 1
+            print(f"WRONG  {title}: exit code {code}\n  " + output[-1500:].replace("\n", "\n  "), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--skewer", default="skewer", help="the driver")
+    parser.add_argument("--target", default="gpu", help="gpu, one of the GPUs' names, or host to try the layers themselves")
+    parser.add_argument("--layers", nargs="*", default=list(LAYERS), choices=list(LAYERS), metavar="NAME", help="only these")
+    parser.add_argument("--quick", action="store_true", help="one shape and one type of each layer")
+    options = parser.parse_args()
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.layers:
+            for shape in [SAMPLE] if options.quick else SHAPES:
+                for kind in TYPES[:1] if options.quick else TYPES:
+                    title = f"{name} {'x'.join(map(str, shape))} {kind}"
+                    report.add(title, *run(command_of(options, folder, name, shape, kind)))
+        sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
+        if options.target == "host":
+            sanitizer = None
+        elif not sanitizer:
+            print("gpu-test: compute-sanitizer was not found (it comes with a CUDA toolkit): nothing ran under it")
+        for checker in CHECKERS if sanitizer else []:
+            for name in options.layers:
+                command = command_of(options, folder, name, SAMPLE, "f16")
+                report.add(f"{name} under {checker}", *run([sanitizer, "--tool", checker, "--error-exitcode", "9", *command]))
+    print(f"gpu-test: {report.right} right, {report.wrong} wrong")
+    sys.exit(1 if report.wrong or not report.right else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+// Entries for GPUs: the description that the launcher reads, and that both sides of it count and number alike.
+#include "codegen/ABI/Cuda.h"
+#include "codegen/ABI/Emit.h"
+#include "codegen/ABI/Status.h"
+#include "codegen/Runtime/skewer_cuda.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DataLayout.h"
+#include "gtest/gtest.h"
+
+using namespace skewer;
+
+namespace {
+
+KernelPlan layer() {
+  KernelPlan plan;
+  plan.name = "layer";
+  plan.inputs = {{"q", ElementType::F16, {{"batch", 1}, {"", 64}}, {}, {}, {}},
+                 {"k0", ElementType::I32, {{"", 1}}, IndexRange{0, 48}, {}, 1u},
+                 {"ids", ElementType::I32, {{"", 8}}, IndexRange{0, 7}, {}, {}}};
+  plan.outputs = {{"output", ElementType::F32, {{"batch", 1}, {"", 64}}, {}, {}, {}}};
+  plan.sizes = {"batch"};
+  return plan;
+}
+
+std::vector<CudaImage> images() {
+  gpu::GpuLaunch launch;
+  launch.kernel = "layer";
+  launch.threads = 128;
+  launch.sharedBytes = 65536;
+  launch.blocks = {1, 4, {"batch"}};
+  return {{"sm_80", "", ".version 8.0\n.target sm_80\n", {launch}, {256, 512, {"batch"}}},
+          {"sm_90a", "", ".version 8.7\n.target sm_90a\n", {launch}, {0, 0, {}}}};
+}
+
+TEST(CudaEntry, NumbersOfBothSidesAreTheSame) {
+#define SAME(c, cpp) static_assert(int(c) == int(Status::cpp))
+  SAME(SKEWER_OK, Ok);
+  SAME(SKEWER_NULL_ARGS, NullArgs);
+  SAME(SKEWER_BAD_ARGS_SIZE, BadArgsSize);
+  SAME(SKEWER_BAD_ARGS_VERSION, BadArgsVersion);
+  SAME(SKEWER_BAD_SIZE, BadSize);
+  SAME(SKEWER_BAD_ORIGIN, BadOrigin);
+  SAME(SKEWER_NULL_TENSOR, NullTensor);
+  SAME(SKEWER_NULL_EXEC, NullExec);
+  SAME(SKEWER_BAD_EXEC_SIZE, BadExecSize);
+  SAME(SKEWER_BAD_EXEC_VERSION, BadExecVersion);
+  SAME(SKEWER_NULL_WORKSPACE, NullWorkspace);
+  SAME(SKEWER_SMALL_WORKSPACE, SmallWorkspace);
+  SAME(SKEWER_OVERLAP, Overlap);
+  SAME(SKEWER_CUDA_NO_DRIVER, CudaNoDriver);
+  SAME(SKEWER_CUDA_NO_GPU, CudaNoGpu);
+  SAME(SKEWER_CUDA_NO_CONTEXT, CudaNoContext);
+  SAME(SKEWER_CUDA_OLD_DRIVER, CudaOldDriver);
+  SAME(SKEWER_CUDA_NO_CODE, CudaNoCode);
+  SAME(SKEWER_CUDA_SHARED_MEMORY, CudaSharedMemory);
+  SAME(SKEWER_CUDA_HOST_POINTER, CudaHostPointer);
+  SAME(SKEWER_CUDA_MISALIGNED, CudaMisaligned);
+  SAME(SKEWER_CUDA_GRID, CudaGrid);
+  SAME(SKEWER_CUDA_FAILED, CudaFailed);
+#undef SAME
+  static_assert(SKEWER_ABI_VERSION == kAbiVersion);
+  EXPECT_STREQ(statusText(int(Status::CudaNoGpu)), "NVIDIA's driver finds no GPU");
+  EXPECT_STREQ(statusText(kFirstCudaStatus - 1), "unknown status");
+}
+
+TEST(CudaEntry, TargetsAndVersions) {
+  EXPECT_EQ(capabilityOf("sm_80").number, 80u);
+  EXPECT_FALSE(capabilityOf("sm_80").isExact);
+  EXPECT_EQ(capabilityOf("sm_120a").number, 120u);
+  EXPECT_TRUE(capabilityOf("sm_120a").isExact);
+  EXPECT_EQ(firstDriverOf("//\n.version 8.0\n.target sm_80\n"), 12000u);
+  EXPECT_EQ(firstDriverOf(".version 8.7\n"), 12080u);
+  EXPECT_EQ(firstDriverOf("nothing"), 0u);
+}
+
+TEST(CudaEntry, DescriptionHasTheLauncherLayout) {
+  llvm::LLVMContext context;
+  auto module = cudaModule(layer(), images(), "{}", context);
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  const llvm::DataLayout &layout = (*module)->getDataLayout();
+  auto bytes = [&](const char *name) {
+    return layout.getTypeAllocSize((*module)->getNamedGlobal(name)->getValueType()).getFixedValue();
+  };
+  EXPECT_EQ(bytes("layer.cuda.program"), sizeof(skewer_cuda_program));
+  EXPECT_EQ(bytes("layer.cuda.tensors"), 3 * sizeof(skewer_cuda_tensor));
+  EXPECT_EQ(bytes("layer.cuda.images"), 2 * sizeof(skewer_cuda_image));
+  EXPECT_EQ(bytes("layer.cuda.launches"), sizeof(skewer_cuda_launch));
+  auto *program = llvm::cast<llvm::ConstantStruct>((*module)->getNamedGlobal("layer.cuda.program")->getInitializer());
+  const llvm::StructLayout *fields = layout.getStructLayout(program->getType());
+  EXPECT_EQ(fields->getElementOffset(9), offsetof(skewer_cuda_program, origin_word));
+  EXPECT_EQ(fields->getElementOffset(10), offsetof(skewer_cuda_program, last_origins));
+  EXPECT_EQ(fields->getElementOffset(12), offsetof(skewer_cuda_program, passed_origins));
+  EXPECT_EQ(fields->getElementOffset(13), offsetof(skewer_cuda_program, loaded));
+  // k0, which is no tensor: at most 48, and passed to the kernels.
+  auto *last = llvm::cast<llvm::ConstantDataArray>(program->getOperand(10));
+  EXPECT_EQ(last->getElementAsInteger(0), 0u);
+  EXPECT_EQ(last->getElementAsInteger(1), 48u);
+  EXPECT_EQ(llvm::cast<llvm::ConstantInt>(program->getOperand(11))->getZExtValue(), 1u);
+  EXPECT_EQ(llvm::cast<llvm::ConstantDataArray>(program->getOperand(12))->getElementAsInteger(0), 1u);
+}
+
+TEST(CudaEntry, WorkspaceNeedsNoGpu) {
+  auto kernel = JitKernel::createForGpu(layer(), images());
+  ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
+  EXPECT_EQ((*kernel)->cudaWorkspaceBytes({3}), 256u + 3 * 512); // the most that one of the targets needs
+  EXPECT_EQ((*kernel)->cudaWorkspaceBytes({0}), UINT64_MAX);
+}
+
+TEST(CudaEntry, ArgumentsAreCheckedBeforeTheDriver) {
+  auto kernel = JitKernel::createForGpu(layer(), images());
+  ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
+  alignas(256) static char memory[8192];
+  int32_t k0 = 49;
+  skewer_cuda_exec exec = {sizeof exec, kAbiVersion, nullptr, nullptr, memory + 4096, 4096};
+  auto run = [&](void *q, void *out) { return (*kernel)->run({q, &k0, memory + 1024}, {out}, {1}, exec); };
+  EXPECT_EQ(run(memory, memory + 2048), int(Status::BadOrigin));
+  EXPECT_STREQ(skewer_cuda_error(), "layer: k0 is 49; expected 0 to 48");
+  k0 = 48;
+  EXPECT_EQ(run(nullptr, memory + 2048), int(Status::NullTensor));
+  EXPECT_EQ(run(memory + 8, memory + 2048), int(Status::CudaMisaligned));
+  EXPECT_EQ(run(memory, memory + 64), int(Status::Overlap));
+  EXPECT_STREQ(skewer_cuda_error(), "layer: 'out' shares memory with 'q'");
+  exec.workspace_bytes = 767;
+  EXPECT_EQ(run(memory, memory + 2048), int(Status::SmallWorkspace));
+}
+
+TEST(CudaEntry, TooManyArgumentsAreRefused) {
+  KernelPlan plan = layer();
+  while (plan.inputs.size() < 520)
+    plan.inputs.push_back({"t" + std::to_string(plan.inputs.size()), ElementType::F16, {{"", 8}}, {}, {}, {}});
+  llvm::LLVMContext context;
+  auto module = cudaModule(plan, images(), "{}", context);
+  ASSERT_FALSE(bool(module));
+  EXPECT_EQ(llvm::toString(module.takeError()), "kernel 'layer': it has 523 arguments; a launch on a GPU takes 512");
+}
+
+} // namespace

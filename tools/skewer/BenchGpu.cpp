@@ -1,0 +1,133 @@
+// `skewer bench` on this machine's GPU: rounds of calls, timed by the GPU's own clock.
+#include "tools/skewer/Bench.h"
+#include "tools/skewer/Commands.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace skewer::driver {
+namespace {
+
+constexpr int kRounds = 7;
+
+struct GpuRow {
+  std::string name;
+  double median = 0, least = 0, flops = 0, error = 0; // seconds of a call
+  double clockBefore = 0, clockAfter = 0;             // MHz
+  int64_t calls = 0;                                  // of a round
+  uint64_t workspaceBytes = 0;
+  bool isRight = true;
+  double teraflops() const { return median > 0 ? flops / median * 1e-12 : 0; }
+};
+
+/// Rounds of as many calls as fill their share of `seconds`, after calls that warm the GPU up for as long as a round.
+bool measure(const Options &options, Device &device, Execution &execution, GpuRow &row) {
+  auto first = execution.time(1);
+  if (!first)
+    return false;
+  auto few = execution.time(10); // the first one loads code and fills caches
+  if (!few)
+    return false;
+  double share = options.seconds / (kRounds + 1);
+  row.calls = std::clamp<int64_t>(static_cast<int64_t>(share / std::max(*few, 1e-7)), 3, 100000);
+  if (!execution.time(row.calls))
+    return false;
+  row.clockBefore = device.clock();
+  std::vector<double> rounds;
+  for (int round = 0; round < kRounds; ++round) {
+    auto seconds = execution.time(row.calls);
+    if (!seconds)
+      return false;
+    rounds.push_back(*seconds);
+  }
+  row.clockAfter = device.clock();
+  row.median = medianOf(rounds);
+  row.least = *std::min_element(rounds.begin(), rounds.end());
+  return true;
+}
+
+bool benchKernel(const Options &options, Compilation &compilation, const Kernel &kernel, Device &device, GpuRow &row) {
+  auto execution = Execution::createForGpu(compilation, kernel, device, options);
+  if (!execution)
+    return false;
+  auto operands = prepareOperands(execution->plan(), {}, options.sizes, options.seed, options.origins);
+  if (!operands) {
+    llvm::errs() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
+    return false;
+  }
+  ThreadPool pool(1);
+  if (!execution->bind(*operands, pool) || !execution->run())
+    return false;
+  row.name = kernel.name;
+  row.flops = execution->flops();
+  row.workspaceBytes = execution->workspaceBytes();
+  auto error = checkedError(options, kernel, *operands, *execution, row.isRight);
+  if (!error)
+    return false;
+  row.error = *error;
+  return measure(options, device, *execution, row);
+}
+
+void printJson(const Device &device, const std::string &target, const std::vector<GpuRow> &rows) {
+  llvm::json::Array kernels;
+  for (const GpuRow &row : rows)
+    kernels.push_back(llvm::json::Object{{"name", row.name},
+                                         {"median_seconds", row.median},
+                                         {"min_seconds", row.least},
+                                         {"rounds", kRounds},
+                                         {"calls_a_round", row.calls},
+                                         {"tflops", row.teraflops()},
+                                         {"sm_clock_mhz", llvm::json::Array{row.clockBefore, row.clockAfter}},
+                                         {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
+                                         {"is_right", row.isRight},
+                                         {"max_error", row.error}});
+  llvm::json::Object document{{"gpu", device.name()},
+                              {"compute_capability", device.capability()},
+                              {"target", target},
+                              {"kernels", std::move(kernels)}};
+  llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(document))) << "\n";
+}
+
+void printTable(const Device &device, const std::string &target, const std::vector<GpuRow> &rows) {
+  llvm::outs() << fmt::format("{} (compute capability {}.{}), target {}, medians of {} rounds\n", device.name(),
+                              device.capability() / 10, device.capability() % 10, target, kRounds);
+  for (const GpuRow &row : rows)
+    llvm::outs() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls a round)  {:>8.2f} TFLOP/s  SM clock "
+                                "{:.0f} and {:.0f} MHz  workspace {} B  error {:.2g}\n",
+                                row.name, row.median * 1e3, row.least * 1e3, row.calls, row.teraflops(),
+                                row.clockBefore, row.clockAfter, row.workspaceBytes, row.error);
+}
+
+} // namespace
+
+int benchOnGpu(const Options &options) {
+  auto device = openDevice();
+  if (!device)
+    return kNoDevice;
+  std::vector<GpuRow> rows;
+  bool allRight = true;
+  for (const std::string &spec : options.specs) {
+    auto compilation = Compilation::create(spec, options.parameters, hostTarget());
+    if (!compilation)
+      return kWrong;
+    std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/false);
+    if (chosen.empty())
+      return kWrong;
+    for (const Kernel *kernel : chosen) {
+      GpuRow row;
+      if (!benchKernel(options, *compilation, *kernel, *device, row))
+        return kWrong;
+      allRight &= row.isRight;
+      rows.push_back(std::move(row));
+    }
+  }
+  if (options.json)
+    printJson(*device, options.target, rows);
+  else
+    printTable(*device, options.target, rows);
+  return allRight ? kDone : kWrong;
+}
+
+} // namespace skewer::driver

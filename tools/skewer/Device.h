@@ -1,0 +1,64 @@
+// A GPU of this machine through CUDA's driver, which is loaded when it is asked for: memory, copies, time.
+#pragma once
+#include "codegen/GPU/GpuTarget.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+
+namespace skewer::driver {
+
+/// The first GPU that the driver shows (CUDA_VISIBLE_DEVICES chooses), with its primary context current in this thread.
+class Device {
+public:
+  /// The error says why there is none: no driver, no GPU.
+  static llvm::Expected<std::unique_ptr<Device>> open();
+  ~Device();
+
+  const std::string &name() const { return deviceName; }
+  /// 90 for compute capability 9.0.
+  int capability() const { return deviceCapability; }
+  /// The known target that fits best: one for exactly this GPU, else the newest that is older. An error where none is.
+  llvm::Expected<gpu::GpuTarget> target() const;
+  /// The stream that everything runs on.
+  void *stream() const { return queue; }
+
+  /// Memory of the GPU, at a multiple of 256.
+  class Memory {
+  public:
+    Memory() = default;
+    Memory(Device &device, uint64_t address) : device(&device), address(address) {}
+    Memory(Memory &&other) : device(other.device), address(other.address) { other.address = 0; }
+    Memory &operator=(Memory &&other) {
+      std::swap(device, other.device);
+      std::swap(address, other.address);
+      return *this;
+    }
+    ~Memory();
+    void *data() const { return reinterpret_cast<void *>(address); }
+
+  private:
+    Device *device = nullptr;
+    uint64_t address = 0;
+  };
+  llvm::Expected<Memory> allocate(size_t bytes);
+  llvm::Error copyTo(const Memory &, const void *from, size_t bytes);
+  llvm::Error copyFrom(const Memory &, void *to, size_t bytes);
+  /// Waits until all that was queued has run; errors of kernels come to light here.
+  llvm::Error wait();
+  /// Seconds between the beginning and the end of what `work` queues on the stream, by the GPU's own clock.
+  llvm::Expected<double> time(llvm::function_ref<llvm::Error()> work);
+  /// The clock of the multiprocessors right now, by NVML; without NVML the highest one; in MHz, 0 if unknown.
+  double clock() const;
+
+private:
+  Device();
+  struct Driver;
+  llvm::Error failed(const char *call, int error) const;
+  std::unique_ptr<Driver> driver;
+  std::string deviceName;
+  int deviceCapability = 0, number = 0;
+  void *context = nullptr, *queue = nullptr, *begin = nullptr, *end = nullptr;
+};
+
+} // namespace skewer::driver
