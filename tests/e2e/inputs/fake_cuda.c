@@ -19,11 +19,13 @@ static struct {
 } blocks[256];
 static int block_count;
 
+static FILE *log;
+__attribute__((constructor)) static void open_log(void) {
+  log = getenv("FAKE_CUDA_LOG") ? fopen(getenv("FAKE_CUDA_LOG"), "a") : stdout;
+}
+
 static void say(const char *format, ...) {
-  static FILE *log;
   va_list values;
-  if (!log)
-    log = getenv("FAKE_CUDA_LOG") ? fopen(getenv("FAKE_CUDA_LOG"), "a") : stdout;
   va_start(values, format);
   vfprintf(log, format, values);
   va_end(values);
