@@ -247,7 +247,17 @@ bool AttentionCandidate::expandScore(std::string &why) {
       break;
   }
   options.scaledContractions = options.scaledOperands = false;
-  Expansion(domainOf(sizes), mask, options).lookThroughOperand(value, value.factors[0]);
+  // A mask that leaves one key would have the values read at that alone; it is the values that say how many keys there
+  // are.
+  for (const std::optional<Expr> &known : {mask, std::optional<Expr>()}) {
+    Summand read = value;
+    Expansion(domainOf(sizes), known, options).lookThroughOperand(read, read.factors[0]);
+    bool namesKeys = llvm::any_of(read.factors[0].subscripts, [](const Expr &e) { return symbolsOf(e).count("j"); });
+    if (known && !namesKeys && sizes["j"] != 1)
+      continue;
+    value = std::move(read);
+    break;
+  }
   for (Summand &term : terms) {
     term.guard = expansion->predicate(term.guard);
     for (const auto &entry : term.contracted) {

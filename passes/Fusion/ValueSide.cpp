@@ -149,16 +149,33 @@ std::optional<WeightUses> skewer::findWeightUses(SoftmaxOp softmax, std::string 
 std::vector<EinsumOp> skewer::productsWithValues(const WeightUses &uses, SoftmaxOp softmax) {
   auto readsPlainly = [](EinsumOp einsum) {
     auto spec = parseEinsum(std::string_view(einsum.getSpec()));
-    return spec && !einsum.getGuard() && llvm::all_of(spec->operands, [](const Dimensions &operand) {
-             return llvm::all_of(operand, [](const Dimension &d) { return d.isProduct() || d.index.isConstant(); });
-           });
+    if (!spec || !spec->result || einsum.getGuard())
+      return false;
+    // Heads that share values are read at (h // 2): what is summed over is read plainly all the same.
+    std::set<std::string> kept;
+    for (const Dimension &dimension : *spec->result)
+      kept.insert(dimension.axes.begin(), dimension.axes.end());
+    auto isPlain = [&](const Dimension &dimension) {
+      return dimension.isProduct() ||
+             llvm::all_of(symbolsOf(dimension.index), [&](const std::string &axis) { return kept.count(axis); });
+    };
+    return llvm::all_of(spec->operands, [&](const Dimensions &operand) { return llvm::all_of(operand, isPlain); });
   };
+  // What batch rows share is more likely a table; nor does it tell their number.
+  auto rank = [&](EinsumOp einsum) {
+    int64_t most = 0;
+    for (Value operand : einsum.getInputs())
+      if (operand != softmax.getResult())
+        most = std::max(most, cast<RankedTensorType>(operand.getType()).getRank());
+    return most;
+  };
+  auto order = [&](EinsumOp einsum) { return std::make_pair(!readsPlainly(einsum), -rank(einsum)); };
   std::vector<EinsumOp> products;
-  for (bool plain : {true, false})
-    for (const WeightedSummand &one : uses.products)
-      if (auto einsum = one.tensor.getDefiningOp<EinsumOp>();
-          einsum && llvm::is_contained(einsum.getInputs(), softmax.getResult()) && readsPlainly(einsum) == plain)
-        products.push_back(einsum);
+  for (const WeightedSummand &one : uses.products)
+    if (auto einsum = one.tensor.getDefiningOp<EinsumOp>();
+        einsum && llvm::is_contained(einsum.getInputs(), softmax.getResult()))
+      products.push_back(einsum);
+  llvm::stable_sort(products, [&](EinsumOp a, EinsumOp b) { return order(a) < order(b); });
   return products;
 }
 

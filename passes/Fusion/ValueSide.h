@@ -22,8 +22,8 @@ struct WeightUses {
 /// Nothing where something but a sum of products is made from the weights: `why` says what.
 std::optional<WeightUses> findWeightUses(attn::SoftmaxOp, std::string &why);
 
-/// The einsums that multiply the weights themselves, those without index expressions first: the values are in the first
-/// that has the form of a product with values.
+/// The einsums that multiply the weights themselves, those first that sum over plainly read keys, and of these what has
+/// the most dimensions: the values are in the first that has the form of a product with values.
 std::vector<attn::EinsumOp> productsWithValues(const WeightUses &, attn::SoftmaxOp);
 /// Puts `output`, times `factor` if it is there, in place of the products in their sum.
 void replaceSum(mlir::OpBuilder &, const WeightUses &, mlir::Value output, mlir::Value factor);

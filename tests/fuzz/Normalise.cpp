@@ -144,6 +144,9 @@ static void normalisePrologue(Spec &spec) {
     spec.turn = Turn::None;
   if (spec.norm == Norm::Cosine && (!spec.content || spec.groups != spec.heads))
     spec.norm = Norm::None;
+  // Over lengths that do not hold what was added a score could be of any size.
+  spec.contentBias &= spec.norm != Norm::Cosine;
+  spec.keyBias &= spec.norm != Norm::Cosine;
   bool isOneWidth = spec.width == spec.dim;
   if (spec.packing == Packing::All && (spec.queries != spec.keys || spec.groups != spec.heads))
     spec.packing = Packing::KeysValues;

@@ -348,6 +348,33 @@ TEST_F(GenericKernelTest, AttentionAmongOtherOperations) {
   check(head + written + tail, inputs, {2});
 }
 
+// Values that all batch rows share are no fused kernel's: rows of scores one at a time, with a value term and the lse.
+TEST_F(GenericKernelTest, RowsOfScoresHaveAnLse) {
+  std::vector<Tensor> inputs = {normal({3, 2, 5, 4}, 1), normal({2, 5, 3}, 2), normal({5, 3}, 3)};
+  std::string head = R"ir(func.func @f(%q: tensor<?x2x5x4xf32> {attn.name = "q", attn.shape = ["batch", 2, 5, 4]},
+      %v: tensor<2x5x3xf32>, %t: tensor<5x3xf32>) -> (tensor<?x2x5xf32> {attn.shape = ["batch", 2, 5]}) attributes {attn.sizes = ["batch"]} {
+)ir";
+  std::string fused = R"ir(
+    %o, %lse = attn.attention "b h i j" where "j <= i" value "h j e -> b h i e" (%v) score {
+      attn.term "b h i d, b h j d" (%q, %q) scale 1.0 : tensor<?x2x5x4xf32>, tensor<?x2x5x4xf32>
+    } values {
+      attn.term "j e" (%t) scale 1.0 : tensor<5x3xf32>
+    } : tensor<2x5x3xf32> -> tensor<?x2x5x3xf32> lse tensor<?x2x5xf32>
+    %r = attn.einsum "b h i e -> b h i" (%o) : (tensor<?x2x5x3xf32>) -> tensor<?x2x5xf32>
+    %both = arith.addf %r, %lse : tensor<?x2x5xf32>
+    return %both : tensor<?x2x5xf32> })ir";
+  std::string written = R"ir(
+    %s = attn.einsum "b h i d, b h j d -> b h i j" (%q, %q) : (tensor<?x2x5x4xf32>, tensor<?x2x5x4xf32>) -> tensor<?x2x5x5xf32>
+    %lse = attn.logsumexp "b h i j" over "j" where "j <= i" (%s) : tensor<?x2x5x5xf32> -> tensor<?x2x5xf32>
+    %p = attn.softmax "b h i j" over "j" where "j <= i" (%s) : tensor<?x2x5x5xf32>
+    %a = attn.einsum "b h i j, h j e -> b h i" (%p, %v) : (tensor<?x2x5x5xf32>, tensor<2x5x3xf32>) -> tensor<?x2x5xf32>
+    %b = attn.einsum "b h i j, j e -> b h i" (%p, %t) : (tensor<?x2x5x5xf32>, tensor<5x3xf32>) -> tensor<?x2x5xf32>
+    %r = arith.addf %a, %b : tensor<?x2x5xf32>
+    %both = arith.addf %r, %lse : tensor<?x2x5xf32>
+    return %both : tensor<?x2x5xf32> })ir";
+  check(head + fused, inputs, {3}, 2e-6, head + written);
+}
+
 TEST_F(GenericKernelTest, ArgumentsAndConstantsCanBeResults) {
   check(R"ir(func.func @f(%x: tensor<3x5xf32>) -> tensor<3x5xf32> { return %x : tensor<3x5xf32> })ir",
         {normal({3, 5}, 1)});
