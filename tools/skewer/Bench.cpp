@@ -166,7 +166,7 @@ double medianOf(std::vector<double> values) {
 
 std::optional<double> checkedError(const Options &options, const Kernel &kernel, const Operands &operands,
                                    const Execution &execution, bool &isRight) {
-  double tolerance = options.tolerance.value_or(defaultTolerance(execution.plan())), error = 0;
+  double tolerance = options.tolerance.value_or(defaultTolerance(execution.plan(), execution.isOnGpu())), error = 0;
   for (size_t number = 0; number < execution.plan().outputs.size(); ++number) {
     auto check = compareWithReference(kernel.einsumFunction(), operands, execution.plan().outputs[number].type,
                                       execution.result(number), options.rows ? options.rows : 32, options.seed,

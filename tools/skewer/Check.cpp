@@ -46,9 +46,9 @@ std::vector<int64_t> indicesOf(int64_t row, llvm::ArrayRef<int64_t> shape) {
 
 } // namespace
 
-double defaultTolerance(const KernelPlan &plan) {
-  auto of = [](ElementType type) {
-    return type == ElementType::BF16 ? 1.5e-2 : type == ElementType::F16 ? 2e-3 : 2e-6;
+double defaultTolerance(const KernelPlan &plan, bool isOnGpu) {
+  auto of = [&](ElementType type) {
+    return type == ElementType::BF16 ? 1.5e-2 : type == ElementType::F16 ? 2e-3 : isOnGpu ? 2e-5 : 2e-6;
   };
   double tolerance = 0;
   for (const auto *arguments : {&plan.inputs, &plan.outputs})

@@ -15,7 +15,8 @@ struct Comparison {
 };
 
 /// The default tolerance of the coarsest type among a kernel's arguments and result.
-double defaultTolerance(const KernelPlan &);
+/// On a GPU f32 is multiplied as three products of tf32, and allowed more.
+double defaultTolerance(const KernelPlan &, bool isOnGpu = false);
 
 /// All rows against given values (of the same shape).
 Comparison compareWith(const Array &expected, ElementType, const void *got);

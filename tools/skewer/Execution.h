@@ -22,6 +22,7 @@ public:
   static std::unique_ptr<Execution> createForGpu(Compilation &, const Kernel &, Device &, const Options &);
 
   const KernelPlan &plan() const { return kernelPlan; }
+  bool isOnGpu() const { return device != nullptr; }
   /// Packs the operands and plans memory for them. False after a diagnostic.
   bool bind(const Operands &, ThreadPool &);
   /// Calls the kernel once; false after a diagnostic. From a GPU the results are copied back.

@@ -84,6 +84,9 @@ bool Execution::bindToDevice() {
     if (!(results[k] = place(outputs[k])))
       return false;
   }
+  // A copy may return before its last bytes have arrived, and the stream of the kernels does not wait for it.
+  if (!isGood(device->wait()))
+    return false;
   cudaExec = {sizeof cudaExec, kAbiVersion, device->stream(), nullptr, nullptr, kernel->cudaWorkspaceBytes(sizes)};
   if (!cudaExec.workspace_bytes)
     return true;

@@ -129,7 +129,7 @@ int run(const Options &options) {
     return wrong("--output: " + llvm::toString(std::move(error)));
 
   const KernelPlan &plan = execution->plan();
-  double tolerance = options.tolerance.value_or(defaultTolerance(plan));
+  double tolerance = options.tolerance.value_or(defaultTolerance(plan, execution->isOnGpu()));
   bool good = true;
   for (size_t number = 0; number < plan.outputs.size(); ++number) {
     std::string title = kernel.name + (plan.outputs.size() > 1 ? "." + titleOf(plan.outputs[number]) : "");
