@@ -58,13 +58,8 @@ bool Kernel::emit() {
 
   for (auto [number, result] : llvm::enumerate(block.getTerminator()->getOperands()))
     outputOf[memoryOf(result)] = number;
-  IsMatmul isMatmul = [&](attn::EinsumOp einsum) {
-    bool single = target && storage[einsum.getResult()].element.isF32();
-    for (Value input : einsum.getInputs())
-      single &= storage[input].element.isF32() && !storage[input].masked && !storage[input].number;
-    return single && matmulOf(einsum);
-  };
-  stages = stagesOf(source, isMatmul);
+  IsMatmul isMatmul = [&](attn::EinsumOp einsum) { return isMatrixProduct(einsum); };
+  stages = stagesOf(source, isMatmul, packsRows);
   for (const Stage &stage : stages) {
     for (Value made : resultsOf(stage))
       stored.insert(made);
@@ -80,7 +75,7 @@ bool Kernel::emit() {
   }
   for (const Stage &stage : stages) {
     auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker());
-    if (einsum && isMatmul(einsum))
+    if (einsum && target && isMatmul(einsum))
       matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), *target);
     if (stage.product)
       stored.insert(stage.product->getResult(0)); // a tile at a time
@@ -97,6 +92,13 @@ bool Kernel::emit() {
   attachPlan(module, plan);
   source.erase();
   return true;
+}
+
+bool Kernel::isMatrixProduct(attn::EinsumOp einsum) {
+  bool single = target && storage[einsum.getResult()].element.isF32();
+  for (Value input : einsum.getInputs())
+    single &= storage[input].element.isF32() && !storage[input].masked && !storage[input].number;
+  return single && matmulOf(einsum);
 }
 
 bool Kernel::emit(const Stage &stage) {

@@ -110,6 +110,8 @@ public:
 
 protected:
   bool fail(mlir::Operation *, const llvm::Twine &);
+  /// Whether an einsum is made as a matrix product.
+  virtual bool isMatrixProduct(attn::EinsumOp);
 
   //===- What is known before code is emitted (GenericShapes.cpp) -----------------===//
   bool describe(mlir::Operation *); // fills in `storage`, but for the memory
@@ -248,6 +250,7 @@ protected:
   llvm::DenseSet<mlir::Value> stored; // arguments, numbers, stages' results
   subscript::Domain domain;           // of the axes of an element-wise loop
   int64_t vectorLanes = kLanes;
+  bool packsRows = true;     // matrix products compute their rows on the way
   bool elementItems = false; // every element of a result is an item, and nothing is a vector
   bool pinned = false;       // the domain of the vectors' axis is their lanes
   llvm::DenseMap<mlir::Value, Storage> storage;

@@ -196,7 +196,8 @@ struct Readers {
 
 class Divider {
 public:
-  Divider(func::FuncOp function, const IsMatmul &isMatmul) : block(function.getBody().front()), isMatmul(isMatmul) {}
+  Divider(func::FuncOp function, const IsMatmul &isMatmul, bool packsRows)
+      : block(function.getBody().front()), isMatmul(isMatmul), packsRows(packsRows) {}
 
   std::vector<Stage> run() {
     for (Operation &op : llvm::reverse(block))
@@ -263,7 +264,7 @@ private:
   /// Whether a matrix product reads each element of an operation's result once, in its rows.
   bool isRowsOf(Operation *op, Operation *user) {
     auto einsum = dyn_cast<attn::EinsumOp>(user);
-    if (!einsum || !isPointwise(op) || !isMatmul || !isMatmul(einsum))
+    if (!packsRows || !einsum || !isPointwise(op) || !isMatmul || !isMatmul(einsum))
       return false;
     std::optional<Matmul> matmul = matmulOf(einsum);
     Value rows = matmul ? einsum.getInputs()[matmul->rowsInput] : Value();
@@ -329,6 +330,7 @@ private:
 
   Block &block;
   const IsMatmul &isMatmul;
+  bool packsRows;
   llvm::DenseMap<Operation *, Operation *> products; // that stages begin with, by their last operation
   llvm::DenseMap<Operation *, Readers> readers;
   llvm::DenseSet<Operation *> roots;
@@ -336,8 +338,8 @@ private:
 
 } // namespace
 
-std::vector<Stage> skewer::stagesOf(func::FuncOp function, const IsMatmul &isMatmul) {
-  return Divider(function, isMatmul).run();
+std::vector<Stage> skewer::stagesOf(func::FuncOp function, const IsMatmul &isMatmul, bool packsRows) {
+  return Divider(function, isMatmul, packsRows).run();
 }
 
 SmallVector<Value> skewer::resultsOf(const Stage &stage) {

@@ -38,7 +38,8 @@ llvm::SmallVector<mlir::Value> resultsOf(const Stage &);
 /// An einsum that `isMatmul` says is computed as a matrix product takes arithmetic and index maps in front of its rows
 /// in as they are packed, and arithmetic behind it as its elements are stored.
 using IsMatmul = std::function<bool(attn::EinsumOp)>;
-std::vector<Stage> stagesOf(mlir::func::FuncOp, const IsMatmul &isMatmul = {});
+/// Without `packsRows` rows are read from memory.
+std::vector<Stage> stagesOf(mlir::func::FuncOp, const IsMatmul &isMatmul = {}, bool packsRows = true);
 
 /// Gives every result of the function memory of its own: one that is an argument, a number, or the same memory as an
 /// earlier result becomes a copy (a rearrangement that moves nothing). False where the copy's run-time sizes have no

@@ -93,12 +93,8 @@ Value GpuKernel::baseOf(const Expr &expression) { return b.toI64(emitIndex(expre
 //===- The kernel ------------------------------------------------------------------===//
 
 void GpuKernel::readPlace() {
-  thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  readThread();
   Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
-  warp = b.shiftRight(thread, 5);
-  lane = b.bitAnd(thread, 31);
-  group = b.shiftRight(lane, 2);
-  inGroup = b.bitAnd(lane, 3);
   int64_t rowBlocks = (shape.attention.queries + tile.rows - 1) / tile.rows;
   Value rest = b.divide(block, rowBlocks);
   blockRow = b.mul(b.remainder(block, rowBlocks), tile.rows);
@@ -179,15 +175,12 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   module = gpuModule;
   b.setInsertionPointToEnd(module.getBody());
   auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
-  if (!module.lookupSymbol("shared_memory"))
-    LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::External,
-                           "shared_memory", Attribute(), /*alignment=*/16, kSharedSpace);
   function = createKernel(b, b.getLoc(), module, shape.signature, shape.kernel, tile.threads());
   // Numbers below 2^-126 count as 0: exponentials need two instructions less.
   function.setDenormalFpMathF32("preserve-sign");
   Block *entry = &function.getBody().front();
   b.setInsertionPointToStart(entry);
-  b.shared = LLVM::AddressOfOp::create(b, sharedPointer, "shared_memory");
+  b.shared = LLVM::AddressOfOp::create(b, sharedPointer, sharedMemory(module));
   KernelArguments arguments = argumentsOf(function, shape.signature);
   inputs = arguments.inputs;
   outputs = arguments.outputs;

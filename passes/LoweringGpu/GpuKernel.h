@@ -21,36 +21,9 @@
 #include "passes/Lowering/EmitIndex.h"
 #include "passes/LoweringGpu/GpuBuilder.h"
 #include "passes/LoweringGpu/GpuShape.h"
+#include "passes/LoweringGpu/GpuTiles.h"
 
 namespace skewer::gpu {
-
-/// A tile of rows in shared memory.
-struct SharedTile {
-  int64_t offset = 0;          // bytes
-  int64_t rows = 0, width = 0; // elements of a row, a multiple of 32 bytes; zeros beyond `depth`
-  int64_t depth = 0;
-  int64_t copies = 1;       // one is filled while another is read
-  int64_t elementBytes = 2; // 4: f32
-  int64_t rowBytes() const { return width * elementBytes + 16; }
-  int64_t steps() const { return width * elementBytes / 32; } // products of 16 (f32: 8) elements of depth
-  int64_t bytes() const { return rows * rowBytes(); }         // of one copy
-};
-
-/// Where the rows of a tile come from: element base + row × rowStride + k × depthStride of an argument.
-struct RowSource {
-  Value pointer, base; // base: i64 elements
-  Type element;
-  int64_t rowStride = 0, depthStride = 1, depth = 0;
-  bool aligned = false; // rows begin at multiples of 16 bytes, and have such lengths
-};
-
-/// What is multiplied. Of f32 also what the tensor cores leave of each number, for three products in place of one.
-struct RowOperand {
-  RowFragment whole;
-  std::optional<RowFragment> rest;
-};
-/// Whether a product of f32 is as exact as f32 itself, or one of tf32.
-enum class Precision { Full, Once };
 
 /// Queries of a block; terms with the same ones share them.
 struct QueryPlan {
@@ -96,19 +69,19 @@ struct RowState {
   std::vector<Accumulator> output; // a tile for each 8 columns of the values
 };
 
-class GpuKernel {
+class GpuKernel : GpuTiles {
 public:
-  GpuKernel(GpuBuilder &b, const GpuShape &shape, GpuTile tile) : b(b), shape(shape), tile(tile) {}
+  GpuKernel(GpuBuilder &b, const GpuShape &shape, GpuTile tile)
+      : GpuTiles(b, shape.element, tile.threads()), shape(shape), tile(tile) {}
 
   /// The function, in the module at the builder's insertion point. False with a reason in `failure`.
   bool emit(mlir::gpu::GPUModuleOp);
-  int64_t sharedBytes() const { return plannedBytes; }
+  using GpuTiles::sharedBytes;
   std::string failure;
 
 private:
-  // Planning (GpuTiles.cpp).
+  // Planning (GpuOperandTiles.cpp).
   void plan();
-  SharedTile place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple = 1);
   size_t planQueries(const Walk &, int64_t depth);
   KeyBandPlan planKeyBand(const BandTerm &);
   bool isAligned(const Walk &, bool ofQuery, int64_t depth, unsigned argument) const;
@@ -123,9 +96,6 @@ private:
   subscript::Expr withoutTables(const subscript::Expr &);
 
   // A tile.
-  /// Which row of the source (i32) stands in a row of the tile (i32), and whether one does: else it is zeros.
-  using RowMap = llvm::function_ref<std::pair<Value, Value>(Value row)>;
-  void loadTile(const SharedTile &, const RowSource &, RowMap, Value copy = {});
   /// Rows `first` … of the source; rows from `end` on are zeros.
   void loadRows(const SharedTile &, const RowSource &, Value first, int64_t end, Value copy = {});
   void loadWindow(const BandPlan &, Value firstKey, Value copy);
@@ -139,14 +109,6 @@ private:
   /// sums += the warp's queries × rows of a tile from `firstRow` (null: 0) on, 8 for each of the sums.
   void multiplyRows(const QueryPlan &, const SharedTile &, Value copy, Value firstRow, std::vector<Accumulator> &sums);
   RowFragment queryFragment(const QueryPlan &, int64_t step);
-  // Products (GpuProducts.cpp).
-  RowOperand operandOf(const RowFragment &, Precision = Precision::Full);
-  Accumulator addProduct(const RowOperand &, const ColumnFragment &, const Accumulator &);
-  /// `before` and the products that `add` adds to it. Products of f32 are tried in full, and made again where they are
-  /// no numbers: the parts of an infinity have none.
-  using AddProducts = llvm::function_ref<void(Precision, std::vector<Accumulator> &)>;
-  std::vector<Accumulator> sumOfProducts(const std::vector<Accumulator> &before, AddProducts add);
-  Value someAreNan(llvm::ArrayRef<Accumulator>);
   std::vector<Accumulator> skewedBand(const BandPlan &, Value copy);
   void addKeyBand(const KeyBandPlan &, Value copy, std::vector<Accumulator> &scores);
   void addLookups(std::vector<Accumulator> &scores, llvm::ArrayRef<std::map<std::string, Value>> at);
@@ -179,16 +141,12 @@ private:
   Value factor(const ElementTerm &, const std::map<std::string, Value> &at);
   void findVisible();
   std::pair<Value, Value> liveTiles();
-  /// Byte offset of 16 bytes of a row in shared memory.
-  Value offsetIn(const SharedTile &, Value copy, Value row, Value chunk);
 
-  GpuBuilder &b;
   const GpuShape &shape;
   GpuTile tile;
   mlir::gpu::GPUModuleOp module;
   mlir::LLVM::LLVMFuncOp function;
 
-  int64_t plannedBytes = 0;
   int64_t line = 0; // byte offset of the sums of the terms that are lines: two copies of f32, in base 2
   /// Scores stand without this factor (their scale, to base 2) until they are exponentiated: a multiply-add with the
   /// maximum's subtraction. Only where nothing but products is summed.
@@ -203,13 +161,12 @@ private:
 
   std::vector<Value> inputs; // pointers, of the kernel's arguments
   std::vector<Value> outputs;
-  std::map<std::string, Value> sizes;       // run-time sizes, i64
-  std::map<std::string, Value> origins;     // where a part begins, i64
-  Value thread, warp, lane, group, inGroup; // i32; lane = 4 × group + inGroup
-  Value blockRow;                           // first query of the block
-  Value threadRow;                          // of the thread: row g of its warp
-  std::map<std::string, Value> leading;     // index
-  Value lowVisible, highVisible;            // key - query of what a mask leaves, i32; null where it ends nowhere
+  std::map<std::string, Value> sizes;   // run-time sizes, i64
+  std::map<std::string, Value> origins; // where a part begins, i64
+  Value blockRow;                       // first query of the block
+  Value threadRow;                      // of the thread: row g of its warp
+  std::map<std::string, Value> leading; // index
+  Value lowVisible, highVisible;        // key - query of what a mask leaves, i32; null where it ends nowhere
   std::array<std::map<std::string, Value>, 2> queryAxes;
   std::map<std::string, std::shared_ptr<const std::vector<int64_t>>> tables;
   std::map<std::string, std::string> tableSymbols; // of each of them: its constant in the module

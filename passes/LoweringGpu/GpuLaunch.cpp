@@ -102,3 +102,13 @@ KernelArguments skewer::gpu::argumentsOf(LLVM::LLVMFuncOp kernel, const KernelPl
       result.origins[input.name] = take();
   return result;
 }
+
+StringRef skewer::gpu::sharedMemory(mlir::gpu::GPUModuleOp module) {
+  constexpr StringLiteral name = "shared_memory";
+  if (!module.lookupSymbol(name)) {
+    OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+    LLVM::GlobalOp::create(b, module.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
+                           LLVM::Linkage::External, name, Attribute(), /*alignment=*/16, kSharedSpace);
+  }
+  return name;
+}

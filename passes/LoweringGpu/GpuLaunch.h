@@ -40,6 +40,9 @@ struct KernelArguments {
 };
 KernelArguments argumentsOf(mlir::LLVM::LLVMFuncOp, const KernelPlan &);
 
+/// The symbol of the blocks' shared memory, which is declared where it is not.
+llvm::StringRef sharedMemory(mlir::gpu::GPUModuleOp);
+
 /// Adds a kernel of this name with the arguments of the program to the module, with an empty body.
 mlir::LLVM::LLVMFuncOp createKernel(mlir::OpBuilder &, mlir::Location, mlir::gpu::GPUModuleOp, const KernelPlan &,
                                     llvm::StringRef name, int64_t threads);

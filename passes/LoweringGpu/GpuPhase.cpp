@@ -10,8 +10,6 @@ using namespace skewer::gpu;
 
 namespace {
 
-constexpr int64_t kThreads = 256;
-
 /// The constant of the GPU module with the values of one of the module's.
 LLVM::GlobalOp constantIn(GpuBuilder &b, mlir::gpu::GPUModuleOp gpuModule, memref::GlobalOp source) {
   if (auto known = gpuModule.lookupSymbol<LLVM::GlobalOp>(source.getSymName()))
@@ -37,7 +35,8 @@ public:
   void rewrite(LLVM::LLVMFuncOp function) {
     SmallVector<Operation *> operations;
     function.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (isa<memref::MemRefDialect>(op->getDialect()))
+      bool isPointer = isa<UnrealizedConversionCastOp>(op) && isa<MemRefType>(op->getOperand(0).getType());
+      if (isPointer || isa<memref::MemRefDialect>(op->getDialect()))
         operations.push_back(op);
     });
     for (Operation *op : operations) {
@@ -53,6 +52,8 @@ public:
         pointers[cast] = pointers.lookup(cast.getSource());
       else if (auto global = dyn_cast<memref::GetGlobalOp>(op))
         pointers[global] = constant(global);
+      else if (isa<UnrealizedConversionCastOp>(op))
+        op->getResult(0).replaceAllUsesWith(pointers.lookup(op->getOperand(0)));
     }
     for (Operation *op : llvm::reverse(operations))
       op->erase();
@@ -80,21 +81,21 @@ private:
 } // namespace
 
 GpuLaunch skewer::gpu::kernelOfPhase(func::FuncOp function, const Phase &phase, mlir::gpu::GPUModuleOp gpuModule,
-                                     const KernelPlan &plan, std::string name, ItemOf by) {
+                                     const KernelPlan &plan, std::string name, ItemOf by, int64_t threads) {
   GpuBuilder b(function.getLoc(), function.getContext());
-  LLVM::LLVMFuncOp kernel = createKernel(b, function.getLoc(), gpuModule, plan, name, kThreads);
+  LLVM::LLVMFuncOp kernel = createKernel(b, function.getLoc(), gpuModule, plan, name, threads);
   Block *entry = &kernel.getBody().front();
   b.setInsertionPointToStart(entry);
   KernelArguments arguments = argumentsOf(kernel, plan);
 
   // Items of which a block has as many as threads or warps; the last block may have fewer.
-  int64_t each = by == ItemOf::Warp ? kThreads / 32 : kThreads;
+  int64_t each = by == ItemOf::Block ? 1 : by == ItemOf::Warp ? threads / 32 : threads;
   int64_t fixed = phase.items.factors.empty() ? phase.items.fixed : phase.items.scaled;
   Value total = b.i64(fixed);
   for (const std::string &factor : phase.items.factors)
     total = b.mul(total, arguments.sizes.at(factor));
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type()), block = NVVM::BlockIdXOp::create(b, b.getI32Type());
-  Value number = by == ItemOf::Warp ? b.shiftRight(thread, 5) : thread;
+  Value number = by == ItemOf::Block ? b.i32(0) : by == ItemOf::Warp ? b.shiftRight(thread, 5) : thread;
   Value item = b.add(b.mul(b.toI64(block), each), b.toI64(number));
   Value begin = b.toIndex(b.minimum(item, total)), end = b.toIndex(b.minimum(b.add(item, 1), total));
 
@@ -143,7 +144,12 @@ GpuLaunch skewer::gpu::kernelOfPhase(func::FuncOp function, const Phase &phase, 
   GpuLaunch launch;
   launch.kernel = std::move(name);
   launch.title = phase.title;
-  launch.threads = kThreads;
+  launch.threads = threads;
   launch.blocks = {0, (fixed + each - 1) / each, phase.items.factors};
   return launch;
+}
+
+Value skewer::gpu::pointerTo(GpuBuilder &b, Value memory) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+  return UnrealizedConversionCastOp::create(b, pointer, memory).getResult(0);
 }

@@ -1,15 +1,14 @@
 // Products of the tensor cores. Numbers of f32 are multiplied as tf32 three times: the numbers themselves, of which 11
 // bits count, and each with the other's rest. What is left out is a 2^-20th (Markidis et al. 2018, arXiv:1803.04014).
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "passes/LoweringGpu/GpuKernel.h"
+#include "passes/LoweringGpu/GpuTiles.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-RowOperand GpuKernel::operandOf(const RowFragment &rows, Precision precision) {
+RowOperand GpuTiles::operandOf(const RowFragment &rows, Precision precision) {
   RowOperand operand{rows, std::nullopt};
-  if (!shape.element.isF32() || precision == Precision::Once)
+  if (!multiplied.isF32() || precision == Precision::Once)
     return operand;
   operand.rest.emplace();
   for (size_t k = 0; k < rows.size(); ++k)
@@ -17,16 +16,16 @@ RowOperand GpuKernel::operandOf(const RowFragment &rows, Precision precision) {
   return operand;
 }
 
-Accumulator GpuKernel::addProduct(const RowOperand &rows, const ColumnFragment &columns, const Accumulator &sum) {
+Accumulator GpuTiles::addProduct(const RowOperand &rows, const ColumnFragment &columns, const Accumulator &sum) {
   Accumulator result = sum;
   if (rows.rest) { // the small ones first
-    result = b.multiply(*rows.rest, columns, result, shape.element);
-    result = b.multiply(rows.whole, {b.restOf(columns[0]), b.restOf(columns[1])}, result, shape.element);
+    result = b.multiply(*rows.rest, columns, result, multiplied);
+    result = b.multiply(rows.whole, {b.restOf(columns[0]), b.restOf(columns[1])}, result, multiplied);
   }
-  return b.multiply(rows.whole, columns, result, shape.element);
+  return b.multiply(rows.whole, columns, result, multiplied);
 }
 
-Value GpuKernel::someAreNan(ArrayRef<Accumulator> sums) {
+Value GpuTiles::someAreNan(ArrayRef<Accumulator> sums) {
   Value found;
   for (const Accumulator &sum : sums)
     for (Value number : sum) {
@@ -43,10 +42,10 @@ static SmallVector<Value> flattened(ArrayRef<Accumulator> sums) {
   return flat;
 }
 
-std::vector<Accumulator> GpuKernel::sumOfProducts(const std::vector<Accumulator> &before, AddProducts add) {
+std::vector<Accumulator> GpuTiles::sumOfProducts(const std::vector<Accumulator> &before, AddProducts add) {
   std::vector<Accumulator> sums = before;
   add(Precision::Full, sums);
-  if (!shape.element.isF32())
+  if (!multiplied.isF32())
     return sums;
   // Infinity less its tf32 is NaN. A product of tf32 alone has the infinities and the NaN of f32, so it takes the place
   // of what is no number.

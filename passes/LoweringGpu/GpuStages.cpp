@@ -9,6 +9,7 @@ using namespace skewer::gpu;
 
 GpuStages::GpuStages(ModuleOp module, func::FuncOp function, GpuTile tile) : Kernel(module, function), tile(tile) {
   elementItems = true;
+  packsRows = false;
 }
 
 bool GpuStages::lower() {
@@ -38,10 +39,11 @@ std::string GpuStages::kernelName(StringRef title) {
   return name;
 }
 
-void GpuStages::takePhases(ItemOf by, const std::string &note) {
+void GpuStages::takePhases(ItemOf by, const std::string &note, int64_t threads, int64_t sharedBytes) {
   for (const Phase &phase : plan.phases) {
     auto function = module.lookupSymbol<func::FuncOp>(phase.function);
-    program.launches.push_back(kernelOfPhase(function, phase, gpuModule, plan, kernelName(phase.title), by));
+    program.launches.push_back(kernelOfPhase(function, phase, gpuModule, plan, kernelName(phase.title), by, threads));
+    program.launches.back().sharedBytes = sharedBytes;
     program.launches.back().note = note;
   }
   plan.phases.clear();
@@ -50,6 +52,9 @@ void GpuStages::takePhases(ItemOf by, const std::string &note) {
 bool GpuStages::emit(const Stage &stage) {
   if (stage.kind == StageKind::Rows || stage.kind == StageKind::Attention)
     return emitAttention(stage, cast<attn::AttentionOp>(stage.result.getDefiningOp()));
+  if (auto einsum = dyn_cast<attn::EinsumOp>(stage.maker());
+      einsum && stage.kind == StageKind::Einsum && isMatrixProduct(einsum))
+    return emitTensorProduct(stage, einsum);
   if (!Kernel::emit(stage))
     return false;
   takePhases(ItemOf::Thread);

@@ -1,193 +1,40 @@
-// Tiles in shared memory: where they stand, and how rows of an operand get there.
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "passes/LoweringGpu/GpuKernel.h"
+// Where tiles stand in shared memory, and how rows of a tensor get there.
+#include "passes/LoweringGpu/GpuTiles.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
-using subscript::Expr;
-using subscript::Kind;
 
-/// Whether every value of the expression is a multiple of `number`, by its form alone.
-static bool isMultiple(const Expr &expression, int64_t number) {
-  switch (expression.kind()) {
-  case Kind::Constant:
-    return expression.value() % number == 0;
-  case Kind::Add:
-    return isMultiple(expression.operands()[0], number) && isMultiple(expression.operands()[1], number);
-  case Kind::Mul:
-    return isMultiple(expression.operands()[0], number) || isMultiple(expression.operands()[1], number);
-  default:
-    return false;
-  }
+void GpuTiles::readThread() {
+  thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  warp = b.shiftRight(thread, 5);
+  lane = b.bitAnd(thread, 31);
+  group = b.shiftRight(lane, 2);
+  inGroup = b.bitAnd(lane, 3);
 }
 
-bool GpuKernel::isAligned(const Walk &walk, bool ofQuery, int64_t depth, unsigned argument) const {
-  const TensorArgument &input = shape.plan.inputs[shape.inputs[argument]];
-  bool same = (input.type == ElementType::F16 && shape.element.isF16()) ||
-              (input.type == ElementType::BF16 && shape.element.isBF16()) ||
-              (input.type == ElementType::F32 && shape.element.isF32());
-  int64_t inChunk = shape.element.isF32() ? 4 : 8; // elements of 16 bytes
-  int64_t rowStride = ofQuery ? walk.query : walk.key;
-  return same && depth % inChunk == 0 && (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 &&
-         isMultiple(walk.base, inChunk);
-}
-
-SharedTile GpuKernel::place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple) {
+SharedTile GpuTiles::place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple) {
   SharedTile result;
   result.offset = plannedBytes;
   result.rows = rows;
   result.depth = depth;
-  result.elementBytes = shape.element.isF32() ? 4 : 2;
+  result.elementBytes = multiplied.isF32() ? 4 : 2;
   result.width = int64_t(llvm::alignTo(depth, std::max(multiple, 32 / result.elementBytes)));
   result.copies = copies;
   plannedBytes += copies * result.bytes();
   return result;
 }
 
-void GpuKernel::plan() {
-  for (const ContentTerm &term : shape.attention.content) {
-    ContentPlan part;
-    part.queries = planQueries(term.query, term.depth);
-    part.keys = place(tile.keys, term.depth, 2);
-    part.source = sourceOf(term.key, false, term.depth);
-    part.scale = term.scale;
-    content.push_back(std::move(part));
-  }
-  values = place(tile.keys, shape.attention.width, 2, 16); // two tiles of 8 columns at a time
-  valueSource = sourceOf(shape.attention.value, false, shape.attention.width);
-  for (const BandTerm &term : shape.bands) {
-    if (term.ofKey) {
-      keyBands.push_back(planKeyBand(term));
-      continue;
-    }
-    BandPlan part{&term, planQueries(term.query, term.depth), {}, sourceOf(term.table, false, term.depth)};
-    part.window = place(tile.rows + tile.keys, term.depth, 2);
-    bands.push_back(std::move(part));
-  }
-  for (const LookupTerm &term : shape.lookups) {
-    LookupPlan part{&term, planQueries(term.query, term.depth), {}, sourceOf(term.table, false, term.depth)};
-    // With 9 banks from row to row, lanes that read the same or neighbouring columns of eight rows meet no bank twice.
-    part.stride = int64_t(llvm::alignTo(llvm::alignTo(term.rows, 64), 32)) + 9;
-    part.logits = plannedBytes;
-    plannedBytes += int64_t(llvm::alignTo(tile.rows * part.stride * 4, 16));
-    lookups.push_back(std::move(part));
-  }
-  line = plannedBytes;
-  if (!shape.lines.empty())
-    plannedBytes += 2 * (tile.rows + tile.keys) * 4;
-  double scale = content.empty() ? 0 : content.front().scale;
-  auto alike = [&](const auto &parts, auto scaleOf) {
-    return llvm::all_of(parts, [&](const auto &part) { return scaleOf(part) == scale; });
-  };
-  if (scale > 0 && shape.elements.empty() && shape.lines.empty() && lookups.empty() && keyBands.empty() &&
-      alike(content, [](const ContentPlan &part) { return part.scale; }) &&
-      alike(bands, [](const BandPlan &part) { return part.term->scale; }))
-    lateScale = scale * 1.4426950408889634;
-  // The tables' rows pass through one place, one after another.
-  int64_t before = plannedBytes, most = plannedBytes;
-  for (LookupPlan &part : lookups) {
-    plannedBytes = before;
-    part.staging = place(64, part.term->depth, 1);
-    most = std::max(most, plannedBytes);
-  }
-  plannedBytes = most;
-}
-
-KeyBandPlan GpuKernel::planKeyBand(const BandTerm &term) {
-  KeyBandPlan part;
-  part.band.term = &term;
-  part.band.source = sourceOf(term.table, false, term.depth);
-  part.band.window = place(tile.rows + tile.keys, term.depth, 2);
-  for (auto [known, plan] : llvm::zip_equal(shape.attention.content, content))
-    if (known.key == term.query && known.depth == term.depth) {
-      part.keys = plan.keys;
-      part.sharesKeys = true;
-    }
-  if (!part.sharesKeys) {
-    part.keys = place(tile.keys, term.depth, 2);
-    part.keySource = sourceOf(term.query, false, term.depth);
-  }
-  // 16 keys and the block's queries are rows + 15 offsets. With 3 (of 16) banks from key to key, the lanes that read a
-  // tile of scores meet no bank twice.
-  part.stride = int64_t(llvm::alignTo(tile.rows + 16, 16)) + 3;
-  part.logits = plannedBytes;
-  plannedBytes += int64_t(llvm::alignTo(tile.keys * part.stride * 4, 16));
-  return part;
-}
-
-size_t GpuKernel::planQueries(const Walk &walk, int64_t depth) {
-  for (auto [number, known] : llvm::enumerate(queries))
-    if (known.walk == walk && known.depth == depth)
-      return number;
-  queries.push_back({walk, depth, place(tile.rows, depth, 1), sourceOf(walk, true, depth), {}});
-  return queries.size() - 1;
-}
-
-Value GpuKernel::offsetIn(const SharedTile &where, Value copy, Value row, Value chunk) {
+Value GpuTiles::offsetIn(const SharedTile &where, Value copy, Value row, Value chunk) {
   Value offset = b.add(b.mul(row, where.rowBytes()), b.shiftLeft(chunk, 4));
   if (copy)
     offset = b.add(offset, b.mul(copy, where.bytes()));
   return b.add(offset, where.offset);
 }
 
-RowSource GpuKernel::sourceOf(const Walk &walk, bool ofQuery, int64_t depth) {
-  RowSource source;
-  unsigned input = shape.inputs[walk.argument];
-  source.pointer = inputs[input];
-  source.base = baseOf(walk.base);
-  ElementType type = shape.plan.inputs[input].type;
-  source.element = type == ElementType::F16    ? Type(b.getF16Type())
-                   : type == ElementType::BF16 ? Type(b.getBF16Type())
-                                               : Type(b.getF32Type());
-  source.rowStride = ofQuery ? walk.query : walk.key;
-  source.depthStride = walk.depth;
-  source.depth = depth;
-  source.aligned = isAligned(walk, ofQuery, depth, walk.argument);
-  return source;
-}
-
-void GpuKernel::loadRows(const SharedTile &to, const RowSource &from, Value first, int64_t end, Value copy) {
-  loadTile(
-      to, from,
-      [&](Value row) -> std::pair<Value, Value> {
-        Value source = b.add(first, row);
-        return {b.minimum(source, b.i32(end - 1)), b.less(source, b.i32(end))};
-      },
-      copy);
-}
-
-void GpuKernel::loadWindow(const BandPlan &part, Value firstKey, Value copy) {
-  const BandTerm &term = *part.term;
-  // Row r of the window is for key - query = firstKey - blockRow - (rows - 1) + r.
-  Value first = b.add(b.sub(firstKey, blockRow), 1 - tile.rows);
-  Value constant = b.i32(term.constant);
-  if (!term.shift.isConstant(0)) {
-    // Far from the table's rows it makes no difference how far.
-    Value far = b.i64(int64_t(1) << 30), shifted = b.add(baseOf(term.shift), term.constant);
-    constant = arith::TruncIOp::create(b, b.getI32Type(), b.minimum(b.maximum(shifted, b.sub(b.i64(0), far)), far));
-  }
-  loadTile(
-      part.window, part.source,
-      [&](Value row) -> std::pair<Value, Value> {
-        Value offset = b.add(first, row), source;
-        if (term.offsets) {
-          Expr place = subscript::clamp(Expr::symbol("offset") - Expr(term.offsets->low), 0,
-                                        int64_t(term.offsets->rows.size()) - 1);
-          auto entries = std::make_shared<const std::vector<int64_t>>(term.offsets->rows);
-          source = b.toI32(emitIndex(Expr::table(entries, place), {{"offset", b.toIndex(offset)}}));
-        } else {
-          source = term.sign > 0 ? b.add(offset, constant) : b.sub(constant, offset);
-        }
-        Value there = b.both(b.lessEqual(b.i32(0), source), b.less(source, b.i32(term.rows)));
-        return {b.minimum(b.maximum(source, b.i32(0)), b.i32(term.rows - 1)), there};
-      },
-      copy);
-}
-
-void GpuKernel::loadTile(const SharedTile &to, const RowSource &from, RowMap map, Value copy) {
-  int64_t threads = tile.threads();
+void GpuTiles::loadTile(const SharedTile &to, const RowSource &from, RowMap map, Value copy) {
+  int64_t threads = blockThreads;
   auto rowOf = [&](Value row) -> std::pair<Value, Value> { // where it begins, and whether it is there
     auto [source, there] = map(row);
     return {b.add(b.mul(b.toI64(source), from.rowStride), from.base), there};
@@ -238,28 +85,11 @@ void GpuKernel::loadTile(const SharedTile &to, const RowSource &from, RowMap map
       numbers[size_t(k)] = b.select(inside, element, b.f32(0));
     }
     Value offsetInTile = b.add(offsetIn(to, copy, row, b.i32(0)), b.mul(column, to.elementBytes));
-    if (shape.element.isF32())
+    if (multiplied.isF32())
       for (int64_t k : {0, 1})
         b.store(numbers[size_t(k)], b.sharedAt(b.add(offsetInTile, 4 * k)));
     else
-      b.store(b.pack(numbers[0], numbers[1], shape.element), b.sharedAt(offsetInTile));
+      b.store(b.pack(numbers[0], numbers[1], multiplied), b.sharedAt(offsetInTile));
     return SmallVector<Value>();
   });
-}
-
-void GpuKernel::loadKeys(Value tileIndex, Value copy) {
-  Value first = b.mul(tileIndex, tile.keys);
-  for (const ContentPlan &part : content)
-    loadRows(part.keys, part.source, first, shape.attention.keys, copy);
-  loadRows(values, valueSource, first, shape.attention.keys, copy);
-  for (const BandPlan &part : bands)
-    loadWindow(part, first, copy);
-  for (const KeyBandPlan &part : keyBands) {
-    if (!part.sharesKeys)
-      loadRows(part.keys, part.keySource, first, shape.attention.keys, copy);
-    loadWindow(part.band, first, copy);
-  }
-  if (!shape.lines.empty())
-    makeLine(first, copy);
-  b.commitCopies();
 }

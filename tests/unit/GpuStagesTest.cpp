@@ -58,8 +58,61 @@ std::string module(const std::string &type, const std::string &mask) {
 }
 TEST(GpuStages, ModuleWithProjections) {
   for (const char *mask : {"", " where j <= i"}) {
-    expectOnGpu(module("f16", mask), 5e-3);
+    GpuOutcome outcome = expectOnGpu(module("f16", mask), 5e-3);
+    EXPECT_EQ(llvm::count(titles(outcome), "matmul"), 2);
     expectOnGpu(module("f32", mask), kSingle);
+  }
+}
+std::string projection(const std::string &type, const std::string &sizes, const std::string &weights,
+                       const std::string &subscripts, const std::string &bias) {
+  return "param " + sizes + "\nsize batch\nkernel project(x : " + type + "[batch, N, c], w : " + type + "[" + weights +
+         "], bias : f32[r]) -> f32[batch, N, r] {\n  return einsum(\"b n c, " + subscripts + " -> b n r\", x, w)" +
+         bias + "\n}\n";
+}
+TEST(GpuStages, ProductsAreOnTensorCores) {
+  // Depths of one slice, of several and a rest, and of rows that begin anywhere; ragged rows and columns.
+  for (const char *sizes : {"N = 70, c = 128, r = 64", "N = 20, c = 40, r = 72", "N = 33, c = 200, r = 100",
+                            "N = 65, c = 100, r = 17", "N = 9, c = 13, r = 30"})
+    for (const char *type : {"f16", "bf16", "f32"}) {
+      SCOPED_TRACE(std::string(type) + " " + sizes);
+      double tolerance = type[0] == 'b' ? 1e-4 : type[1] == '3' ? 1e-5 : 2e-5;
+      for (bool turned : {false, true}) {
+        GpuOutcome outcome = expectOnGpu(
+            projection(type, sizes, turned ? "c, r" : "r, c", turned ? "c r" : "r c", " + bias"), tolerance);
+        EXPECT_EQ(titles(outcome), Titles{"matmul"}); // what follows is in the same kernel
+        EXPECT_GT(outcome.report.matrixSteps, 0);
+        EXPECT_EQ(outcome.launch.threads, 128);
+      }
+    }
+  GpuOutcome outcome = expectOnGpu(projection("f16", "N = 130, c = 64, r = 64", "r, c", "r c", ""), 2e-5);
+  EXPECT_EQ(outcome.launch.blocks.scaled, 3); // 64 rows each, for each batch row
+  EXPECT_EQ(outcome.launch.blocks.factors, std::vector<std::string>{"batch"});
+  EXPECT_EQ(outcome.report.matrixSteps, 2 * 3 * 4 * 4 * 8); // 3 blocks of 4 warps, 4 steps of 8 tiles
+}
+TEST(GpuStages, ProductsInOtherOrders) {
+  expectOnGpu(
+      "param N = 40, c = 32, heads = 2, dim = 24\nsize batch\nkernel split(x : f16[batch, N, c], w : f16[heads, dim, "
+      "c]) -> f16[batch, heads, N, dim] {\n  return einsum(\"b n c, h d c -> b h n d\", x, w)\n}\n",
+      1e-3);
+  expectOnGpu(
+      "param N = 40, c = 32, heads = 2, dim = 24\nsize batch\nkernel join(x : f16[batch, heads, N, dim], w : f16[c, "
+      "heads, dim]) -> f32[batch, N, c] {\n  return einsum(\"b h n d, c h d -> b n c\", x, w)\n}\n",
+      1e-4);
+}
+TEST(GpuStages, InfinitiesAndNansOfProducts) {
+  GpuOptions options;
+  options.size = 1;
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    if (name == "x") {
+      values[40 * 3 + 5] = INFINITY;
+      values[40 * 4 + 6] = NAN;
+    }
+  };
+  for (const char *type : {"f16", "f32"}) {
+    GpuOutcome outcome = expectOnGpu(projection(type, "N = 20, c = 40, r = 72", "r, c", "r c", ""), 2e-5, options);
+    EXPECT_TRUE(std::isinf(outcome.got[72 * 3]));
+    EXPECT_TRUE(std::isnan(outcome.got[72 * 4]));
+    EXPECT_TRUE(std::isfinite(outcome.got[72 * 5]));
   }
 }
 TEST(GpuStages, SeveralAttentions) {

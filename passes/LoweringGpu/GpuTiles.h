@@ -1,0 +1,71 @@
+// Tiles of rows in shared memory and the products of tensor cores with them: what kernels of tiles share.
+#pragma once
+#include "passes/LoweringGpu/GpuBuilder.h"
+#include <optional>
+#include <vector>
+
+namespace skewer::gpu {
+
+/// A tile of rows in shared memory.
+struct SharedTile {
+  int64_t offset = 0;          // bytes
+  int64_t rows = 0, width = 0; // elements of a row, a multiple of 32 bytes; zeros beyond `depth`
+  int64_t depth = 0;
+  int64_t copies = 1;       // one is filled while another is read
+  int64_t elementBytes = 2; // 4: f32
+  int64_t rowBytes() const { return width * elementBytes + 16; }
+  int64_t steps() const { return width * elementBytes / 32; } // products of 16 (f32: 8) elements of depth
+  int64_t bytes() const { return rows * rowBytes(); }         // of one copy
+};
+
+/// Where the rows of a tile come from: element base + row × rowStride + k × depthStride of an argument.
+struct RowSource {
+  Value pointer, base; // base: i64 elements
+  Type element;
+  int64_t rowStride = 0, depthStride = 1, depth = 0;
+  bool aligned = false; // rows begin at multiples of 16 bytes, and have such lengths
+};
+
+/// What is multiplied. Of f32 also what the tensor cores leave of each number, for three products in place of one.
+struct RowOperand {
+  RowFragment whole;
+  std::optional<RowFragment> rest;
+};
+/// Whether a product of f32 is as exact as f32 itself, or one of tf32.
+enum class Precision { Full, Once };
+
+class GpuTiles {
+public:
+  /// `element`: what is multiplied. `threads`: of a block.
+  GpuTiles(GpuBuilder &b, Type element, int64_t threads) : b(b), multiplied(element), blockThreads(threads) {}
+
+  int64_t sharedBytes() const { return plannedBytes; }
+  SharedTile place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple = 1);
+  /// Byte offset of 16 bytes of a row in shared memory.
+  Value offsetIn(const SharedTile &, Value copy, Value row, Value chunk);
+  /// Where the thread stands in its block and its warp.
+  void readThread();
+
+  /// Which row of the source (i32) stands in a row of the tile (i32), and whether one does: else it is zeros.
+  using RowMap = llvm::function_ref<std::pair<Value, Value>(Value row)>;
+  void loadTile(const SharedTile &, const RowSource &, RowMap, Value copy = {});
+
+  // Products (GpuProducts.cpp).
+  RowOperand operandOf(const RowFragment &, Precision = Precision::Full);
+  Accumulator addProduct(const RowOperand &, const ColumnFragment &, const Accumulator &);
+  /// `before` and the products that `add` adds to it. Products of f32 are tried in full, and made again where they are
+  /// no numbers: the parts of an infinity have none.
+  using AddProducts = llvm::function_ref<void(Precision, std::vector<Accumulator> &)>;
+  std::vector<Accumulator> sumOfProducts(const std::vector<Accumulator> &before, AddProducts add);
+  Value someAreNan(llvm::ArrayRef<Accumulator>);
+
+  Value thread, warp, lane, group, inGroup; // i32; lane = 4 × group + inGroup
+
+protected:
+  GpuBuilder &b;
+  Type multiplied;
+  int64_t blockThreads;
+  int64_t plannedBytes = 0;
+};
+
+} // namespace skewer::gpu
