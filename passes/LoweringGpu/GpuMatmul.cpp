@@ -231,29 +231,41 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
   std::vector<Expr> subscripts;
   for (const subscript::Dimension &dimension : *resolved.spec.result)
     subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
-  for (int64_t side : {0, 1}) {
-    Value row = g.add(g.add(g.add(firstRow, g.shiftLeft(tiles.warp, 4)), tiles.group), 8 * side);
-    g.when(g.less(row, g.i32(matmul.rows)), [&] {
-      Symbols atRow = decomposed(row, matmul.rowAxes, symbols);
-      for (int64_t n = 0; n < kColumns / 8; ++n)
-        for (int64_t k : {0, 1}) {
-          Value column = g.add(g.add(firstColumn, g.shiftLeft(tiles.inGroup, 1)), 8 * n + k);
-          auto put = [&] {
-            Symbols at = decomposed(column, matmul.columnAxes, atRow);
-            withStages([&] {
-              Value value = sums[size_t(n)][size_t(2 * side + k)];
-              if (stage.product)
-                value = finished(stage, subscripts, at, "", value);
-              if (value)
-                store(value, result, position(result, subscripts, at));
-              return true;
-            });
-          };
-          if (matmul.columns % kColumns == 0)
-            put();
-          else
-            g.when(g.less(column, g.i32(matmul.columns)), put);
-        }
+  // Each condition is asked where it is needed: held for all elements they would take more registers than there are.
+  auto whenLess = [&](Value place, int64_t end, bool asks, llvm::function_ref<void()> body) {
+    if (asks)
+      g.when(g.less(place, g.i32(end)), body);
+    else
+      body();
+  };
+  std::array<Value, 2> row;
+  std::array<Symbols, 2> atRow;
+  for (size_t side : {0u, 1u}) {
+    row[side] = g.add(g.add(g.add(firstRow, g.shiftLeft(tiles.warp, 4)), tiles.group), int64_t(8 * side));
+    atRow[side] = decomposed(row[side], matmul.rowAxes, symbols);
+  }
+  int64_t columnTiles = columnBlocks == 1 ? (matmul.columns + 7) / 8 : kColumns / 8;
+  auto put = [&](int64_t n, size_t side, size_t k, Value column) {
+    Symbols at = decomposed(column, matmul.columnAxes, atRow[side]);
+    withStages([&] {
+      Value value = sums[size_t(n)][2 * side + k];
+      if (stage.product)
+        value = finished(stage, subscripts, at, "", value);
+      if (value)
+        store(value, result, position(result, subscripts, at));
+      return true;
+    });
+  };
+  for (int64_t n = 0; n < columnTiles; ++n) {
+    Value firstOfTile = g.add(firstColumn, 8 * n);
+    whenLess(firstOfTile, matmul.columns, columnBlocks > 1 && matmul.columns % kColumns, [&] {
+      for (size_t side : {0u, 1u})
+        whenLess(row[side], matmul.rows, matmul.rows % kRows, [&] {
+          for (size_t k : {0u, 1u}) {
+            Value column = g.add(g.add(firstOfTile, g.shiftLeft(tiles.inGroup, 1)), int64_t(k));
+            whenLess(column, matmul.columns, matmul.columns % 8, [&] { put(n, side, k, column); });
+          }
+        });
     });
   }
   takePhases(ItemOf::Block, {}, kThreads, tiles.sharedBytes());
