@@ -181,6 +181,18 @@ std::optional<double> checkedError(const Options &options, const Kernel &kernel,
   return error;
 }
 
+bool forEachKernel(const Options &options, llvm::function_ref<bool(Compilation &, const Kernel &)> measure) {
+  for (const std::string &spec : options.specs) {
+    auto compilation = Compilation::create(spec, options.parameters, hostTarget());
+    if (!compilation)
+      return false;
+    std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/false);
+    if (chosen.empty() || !llvm::all_of(chosen, [&](const Kernel *kernel) { return measure(*compilation, *kernel); }))
+      return false;
+  }
+  return true;
+}
+
 int bench(const Options &options) {
   if (options.target != "host")
     return benchOnGpu(options);
@@ -188,21 +200,15 @@ int bench(const Options &options) {
   std::vector<Row> rows;
   std::vector<double> peaks;
   bool allRight = true;
-  for (const std::string &spec : options.specs) {
-    auto compilation = Compilation::create(spec, options.parameters, hostTarget());
-    if (!compilation)
-      return kWrong;
-    std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/false);
-    if (chosen.empty())
-      return kWrong;
-    for (const Kernel *kernel : chosen) {
-      Row row;
-      if (!benchKernel(options, *compilation, *kernel, pool, peaks, row))
-        return kWrong;
-      allRight &= row.isRight;
-      rows.push_back(std::move(row));
-    }
-  }
+  bool isMeasured = forEachKernel(options, [&](Compilation &compilation, const Kernel &kernel) {
+    Row &row = rows.emplace_back();
+    if (!benchKernel(options, compilation, kernel, pool, peaks, row))
+      return false;
+    allRight &= row.isRight;
+    return true;
+  });
+  if (!isMeasured)
+    return kWrong;
   double peak = medianOf(peaks);
   if (options.json)
     printJson(rows, peak);

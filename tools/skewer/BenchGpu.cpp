@@ -108,21 +108,15 @@ int benchOnGpu(const Options &options) {
     return kNoDevice;
   std::vector<GpuRow> rows;
   bool allRight = true;
-  for (const std::string &spec : options.specs) {
-    auto compilation = Compilation::create(spec, options.parameters, hostTarget());
-    if (!compilation)
-      return kWrong;
-    std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/false);
-    if (chosen.empty())
-      return kWrong;
-    for (const Kernel *kernel : chosen) {
-      GpuRow row;
-      if (!benchKernel(options, *compilation, *kernel, *device, row))
-        return kWrong;
-      allRight &= row.isRight;
-      rows.push_back(std::move(row));
-    }
-  }
+  bool isMeasured = forEachKernel(options, [&](Compilation &compilation, const Kernel &kernel) {
+    GpuRow &row = rows.emplace_back();
+    if (!benchKernel(options, compilation, kernel, *device, row))
+      return false;
+    allRight &= row.isRight;
+    return true;
+  });
+  if (!isMeasured)
+    return kWrong;
   if (options.json)
     printJson(*device, options.target, rows);
   else
