@@ -206,6 +206,10 @@ bool decodeFunctions(Decoder &decoder, Operation &op, Step &step) {
   return llvm::TypeSwitch<Operation *, bool>(&op)
       .Case([&](LLVM::FFloorOp) { return function([](double a, double, double) { return std::floor(a); }); })
       .Case([&](LLVM::FCeilOp) { return function([](double a, double, double) { return std::ceil(a); }); })
+      .Case([&](LLVM::CallIntrinsicOp call) { // lg2.approx.f32
+        return call.getIntrin() == "llvm.nvvm.lg2.approx.f" &&
+               function([](double a, double, double) { return std::log2(a); });
+      })
       .Case([&](LLVM::SqrtOp) { return function([](double a, double, double) { return std::sqrt(a); }); })
       .Case([&](LLVM::RoundEvenOp) { return function([](double a, double, double) { return std::nearbyint(a); }); })
       .Case([&](LLVM::CopySignOp) { return function([](double a, double b, double) { return std::copysign(a, b); }); })
@@ -248,7 +252,7 @@ bool skewer::gpu::decodeArithmetic(Decoder &decoder, Operation &op, Step &step) 
       // place of one case in 2^29.
       FLOATS(FMAOp, std::fma(a, b, c)) FLOATS(MaxNumOp, std::fmax(a, b)) FLOATS(MinNumOp, std::fmin(a, b))
           FLOATS(MaximumOp, std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b)) FLOATS(Exp2Op, std::exp2(a))
-              FLOATS(Log2Op, std::log2(a)) FLOATS(FAbsOp, std::fabs(a)) FLOATS(FPExtOp, a) FLOATS(FPTruncOp, a)
+              FLOATS(FAbsOp, std::fabs(a)) FLOATS(FPExtOp, a) FLOATS(FPTruncOp, a)
                   .Case<LLVM::ICmpOp>([&](LLVM::ICmpOp compareOp) {
                     LLVM::ICmpPredicate predicate = compareOp.getPredicate();
                     integers(decoder, op, step,
