@@ -10,11 +10,13 @@ using namespace skewer::gpu;
 
 namespace {
 
-/// The constant of the GPU module with the values of one of the module's.
+/// The constant of the GPU module with the values of one of the module's. Equal ones are one: tables of angles, say,
+/// that queries and keys are turned by.
 LLVM::GlobalOp constantIn(GpuBuilder &b, mlir::gpu::GPUModuleOp gpuModule, memref::GlobalOp source) {
-  if (auto known = gpuModule.lookupSymbol<LLVM::GlobalOp>(source.getSymName()))
-    return known;
   auto values = cast<DenseElementsAttr>(*source.getInitialValue());
+  for (auto known : gpuModule.getOps<LLVM::GlobalOp>())
+    if (known.getValueOrNull() == values)
+      return known;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(gpuModule.getBody());
   auto type = LLVM::LLVMArrayType::get(values.getElementType(), uint64_t(values.getNumElements()));

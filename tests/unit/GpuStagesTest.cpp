@@ -26,6 +26,11 @@ TEST(GpuStages, TurnedQueriesAndKeys) {
                      "  content = einsum(\"b h i d, b h j d -> b h i j\", rope_half(q), rope_half(k)) * dim^-0.5\n" +
                      kAttend;
   GpuOutcome outcome = expectOnGpu(text, kHalf);
+  // Both are turned by the same tables of cosines and sines.
+  size_t constants = 0;
+  for (size_t at = 0; (at = outcome.ir.find("llvm.mlir.global internal constant", at)) != std::string::npos; ++at)
+    ++constants;
+  EXPECT_EQ(constants, 2u);
   EXPECT_EQ(titles(outcome), (Titles{"elementwise", "elementwise", "attention"}));
   // Queries and keys are stored as what is multiplied: f16.
   EXPECT_EQ(outcome.program.workspace.scaled, 2 * 2 * 70 * 32 * 2);
