@@ -65,6 +65,11 @@ bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &t
     }
   attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
   result = subscript::simplify(subscript::substitute(predicate.index, substitution), domain);
+  auto bounds = subscript::bound(result, domain, std::nullopt, /*enumerationLimit=*/0);
+  if (!bounds || bounds->range.low < 0 || bounds->range.high > 1)
+    return error(node.text, "'where' takes a condition on positions, such as j <= i; '" + node.text.str() +
+                                "' is a number: compare it with one"),
+           false;
   return true;
 }
 

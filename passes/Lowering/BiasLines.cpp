@@ -125,7 +125,7 @@ void LineBuilder::elements(Value line, Value position) {
     auto addAll = [&] {
       for (const OtherTerm *term : terms) {
         auto add = [&] {
-          Value sum = b.addf(b.scalar(kernel.lineBuffer, where), kernel.element(*term, at));
+          Value sum = b.addf(b.scalar(kernel.lineBuffer, where), b.narrow(kernel.element(*term, at)));
           b.storeScalar(sum, kernel.lineBuffer, where);
         };
         if (term->guard)
@@ -175,19 +175,8 @@ void LineBuilder::centre(Value row) {
     if (kernel.readsWhole(term) || !hasEveryRow(term))
       continue;
     Value logits = kernel.logitsBuffers[number], origin = logitsOrigin(number, row, b.add(firstRow, row));
-    float none = -std::numeric_limits<float>::infinity();
     int64_t extent = term.keyAxis.extent, whole = extent / kernel.lanes * kernel.lanes;
-    Value largest = b.loop(b.index(0), b.index(whole), kernel.lanes, ValueRange{b.constant(none)},
-                           [&](Value x, ValueRange carried) {
-                             return SmallVector<Value>{b.larger(b.load(logits, b.add(origin, x)), carried[0])};
-                           })[0];
-    Value maximum = b.reduceMax(largest);
-    maximum = b.loop(b.index(whole), b.index(extent), 1, ValueRange{maximum}, [&](Value x, ValueRange carried) {
-      return SmallVector<Value>{b.larger(b.scalar(logits, b.add(origin, x)), carried[0])};
-    })[0];
-    // Infinities are left to the softmax.
-    Value finite = b.compare(arith::CmpFPredicate::OEQ, b.subf(maximum, maximum), b.constantScalar(0));
-    Value shift = b.select(finite, maximum, b.constantScalar(0)), shifts = b.broadcast(shift);
+    Value shift = kernel.largestIn(logits, origin, b.add(origin, extent)), shifts = b.broadcast(shift);
     kernel.noteShift(row, shift);
     b.loop(b.index(0), b.index(whole), kernel.lanes, [&](Value x) {
       Value at = b.add(origin, x);
@@ -198,6 +187,20 @@ void LineBuilder::centre(Value row) {
       b.storeScalar(b.subf(b.scalar(logits, at), shift), logits, at);
     });
   }
+}
+
+Value CpuKernel::largestIn(Value buffer, Value from, Value to) {
+  float none = -std::numeric_limits<float>::infinity();
+  Value whole = b.add(from, b.mul(b.floorDiv(b.sub(to, from), lanes), lanes));
+  Value largest = b.loop(from, whole, lanes, ValueRange{b.constant(none)}, [&](Value x, ValueRange carried) {
+    return SmallVector<Value>{b.larger(b.load(buffer, x), carried[0])};
+  })[0];
+  Value maximum = b.loop(whole, to, 1, ValueRange{b.reduceMax(largest)}, [&](Value x, ValueRange carried) {
+    return SmallVector<Value>{b.larger(b.scalar(buffer, x), carried[0])};
+  })[0];
+  // Infinities are left to the softmax.
+  Value finite = b.compare(arith::CmpFPredicate::OEQ, b.subf(maximum, maximum), b.constantScalar(0));
+  return b.select(finite, maximum, b.constantScalar(0));
 }
 
 void CpuKernel::centreLogits(Value firstRow, Value rows) {

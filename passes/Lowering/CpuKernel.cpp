@@ -31,6 +31,7 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
         offsetLogits(term, group, firstRow, zero, b.index(shape.keys));
   });
   centreLogits(firstRow, rows);
+  centreLines(firstRow, groups);
   queryRows(firstRow, rows, groups);
 
   int64_t blockVectors = keyBlock / lanes;

@@ -57,9 +57,13 @@ struct PreparedBias {
   std::vector<int64_t> strides;  // Difference: of each pair of axes; Table: of a row
   int64_t origin = 0;            // of difference (0, …, 0)
   Buffer gates;                  // one factor a row of the block, if a term has gates
+  // Centred: what `buffer` lacks of the value, and the values less the largest that a block of rows sees.
+  Buffer lows, centred;
 
   bool isMask() const { return !masks.empty(); }
   bool overMap() const { return kind == BiasKind::Difference && strides.size() > 1; }
+  /// Each block of rows has its line with the largest value near 0, so that large biases are added without rounding.
+  bool isCentred() const { return kind == BiasKind::Difference && !overMap() && !isMask() && !gates.floats; }
 };
 
 /// Rows of an operand that follow each other in memory, `depth` floats each, from `base` on.
@@ -96,6 +100,14 @@ struct CpuKernel {
   std::vector<ValuePlan> valuePlans;
   Buffer packedKeys, packedValues, queries, scores, accumulators, maxima, sums, scales, shifts, line;
   int64_t localBytes = 0, sharedBytes = 0;
+  // Sums of large scores; see Summation.h.
+  Buffer lows;               // of a tile, where a term is summed up with its rounding kept
+  double scoreDeviation = 0; // of unit-normal operands
+  bool isHuge(double scale, int64_t depth) const;
+  Summation compensated() const { return {kCompensatedChunk, lowsBuffer}; }
+  Summation summationOf(const RowPlan &plan) const { return plan.compensated ? compensated() : Summation{plan.chunk}; }
+  Summation summationOfContent() const;
+  void planSums();
 
   // From the stage: how many of each leading axis there are, and what a phase begins with: it sets `arguments`,
   // `output`, `shared` and `local` from the phase's own.
@@ -117,12 +129,12 @@ struct CpuKernel {
   mlir::Value phaseTableBuffer;
   llvm::SmallVector<mlir::Value> leadingSizes;
   mlir::Value keysBuffer, valuesBuffer, queriesBuffer, scoresBuffer, accumulatorsBuffer, maximaBuffer, sumsBuffer,
-      scalesBuffer, shiftsBuffer, lineBuffer;
+      scalesBuffer, shiftsBuffer, lineBuffer, lowsBuffer;
   std::vector<mlir::Value> tableBuffers, logitsBuffers, ownQueriesBuffers;
   std::vector<UpcomingRows> upcoming; // of the next head, fetched while this one's values are added up
   mlir::Value valueBase;              // element offset of (key 0, width 0)
   int64_t valueStride = 0;
-  std::vector<mlir::Value> preparedBuffers, gateBuffers;
+  std::vector<mlir::Value> preparedBuffers, gateBuffers, lowBuffers, centredBuffers;
   mlir::Value lowVisible, highVisible; // keys outside are masked for all queries of this head; null without such a mask
   mlir::Value valuesFinite;            // whether a masked key's value may be multiplied by 0; null without such masks
 
@@ -130,7 +142,7 @@ struct CpuKernel {
   void planStridedAdd();
   void packPhase(mlir::Value phase);
   llvm::SmallVector<mlir::Value> stridedTile(mlir::Value row, mlir::Value position, mlir::Value vector, int64_t vectors,
-                                             int64_t firstStep, int64_t steps);
+                                             mlir::Value firstStep, int64_t steps);
   /// The position of a row of a block.
   mlir::Value positionOf(mlir::Value firstRow, mlir::Value row) { return b.add(firstRow, b.mul(row, rowStep)); }
   void planPrepared();
@@ -209,8 +221,11 @@ struct CpuKernel {
   void addPrepared(mlir::Value row, mlir::Value position, mlir::Value key, int64_t vectors, bool last,
                    llvm::SmallVector<mlir::Value> &sums);
   void hideMasked(mlir::Value position, mlir::Value key, int64_t vectors, llvm::SmallVector<mlir::Value> &sums);
-  /// One element of a term without its gates and its guard, in base 2; whether a predicate holds; axis values of a
-  /// pair.
+  void centreLines(mlir::Value firstRow, mlir::Value groups);
+  /// The largest of a buffer's elements [from, to); 0 where that is no finite number.
+  mlir::Value largestIn(mlir::Value buffer, mlir::Value from, mlir::Value to);
+  /// One element of a term without its gates and its guard, in base 2 and f64; whether a predicate holds; axis values
+  /// of a pair.
   mlir::Value element(const OtherTerm &term, std::map<std::string, mlir::Value> at);
   mlir::Value predicate(const subscript::Expr &expression, const std::map<std::string, mlir::Value> &at);
   mlir::Value indexOf(const subscript::Expr &expression, const std::map<std::string, mlir::Value> &at);

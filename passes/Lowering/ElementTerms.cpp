@@ -48,6 +48,10 @@ std::map<std::string, Value> CpuKernel::axesAt(Value query, Value key) {
 }
 
 Value CpuKernel::element(const OtherTerm &term, std::map<std::string, Value> at) {
+  // In f64, rounded by who keeps it: a sum of many products may be large.
+  auto number = [&](double x) {
+    return arith::ConstantOp::create(b.builder, b.builder.getF64FloatAttr(x)).getResult();
+  };
   std::function<Value(size_t, Value)> contract = [&](size_t level, Value sum) -> Value {
     if (level < term.einsum.contracted.size()) {
       const std::string &axis = term.einsum.contracted[level];
@@ -57,22 +61,23 @@ Value CpuKernel::element(const OtherTerm &term, std::map<std::string, Value> at)
                       return SmallVector<Value>{contract(level + 1, carried[0])};
                     })[0];
     }
-    Value product = b.constantScalar(1);
+    Value product = number(1);
     for (unsigned place = 0; place < term.arguments.size(); ++place)
       if (!term.isGate(place) && !term.isArgument(place))
-        product = b.mulf(product, b.scalar(arguments[term.arguments[place]], indexOf(term.offsets[place], at)));
+        product =
+            b.mulf(product, b.widen(b.scalar(arguments[term.arguments[place]], indexOf(term.offsets[place], at))));
     return b.addf(sum, product);
   };
-  Value sum = contract(0, b.constantScalar(0));
+  Value sum = contract(0, number(0));
   if (term.value)
-    sum = b.mulf(sum, b.number(indexOf(*term.value, at)));
+    sum = b.mulf(sum, b.widen(b.number(indexOf(*term.value, at))));
   if (term.application) {
     SmallVector<Value> numbers;
     for (const attn::Application::Argument &argument : term.application->arguments)
       numbers.push_back(argument.operand >= 0 ? b.scalar(this->arguments[term.arguments[argument.operand]],
                                                          indexOf(term.offsets[argument.operand], at))
                                               : b.number(indexOf(argument.position, at)));
-    sum = b.mulf(sum, term.application->function->emit(b.builder, b.builder.getLoc(), numbers));
+    sum = b.mulf(sum, b.widen(term.application->function->emit(b.builder, b.builder.getLoc(), numbers)));
   }
-  return b.mulf(sum, b.constantScalar(term.scale * kLog2e));
+  return b.mulf(sum, number(term.scale * kLog2e));
 }

@@ -199,7 +199,59 @@ Value Kernel::produce(Operation *op, const Point &point, const Symbols &symbols,
   return arithmetic(op, point, symbols, vectorAxis);
 }
 
+bool Kernel::dependsOnPosition(Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  if (!op || isStored(tensor))
+    return false;
+  return isa<attn::PositionOp>(op) ||
+         ((isMap(op) || isArithmetic(op)) &&
+          llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOnPosition(operand); }));
+}
+
+Value Kernel::precise(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+  Operation *op = tensor.getDefiningOp();
+  auto widened = [&]() -> Value {
+    Value value = element(tensor, point, symbols, vectorAxis);
+    if (!value)
+      return {};
+    Type type = b.getF64Type();
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      type = VectorType::get(vector.getShape(), type);
+    return arith::ExtFOp::create(b, type, value);
+  };
+  if (!dependsOnPosition(tensor))
+    return widened();
+  if (isMap(op)) {
+    auto move = moved(op, point);
+    if (move && move->inside.isConstant(1) && move->reads.size() == 1)
+      return precise(move->reads[0].first, move->reads[0].second, symbols, vectorAxis);
+  } else if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      operands.push_back(precise(operand, point, symbols, vectorAxis));
+      if (!operands.back())
+        return {};
+    }
+    OperationState state(b.getLoc(), op->getName());
+    state.addOperands(operands);
+    state.addTypes(operands[0].getType());
+    return b.create(state)->getResult(0);
+  }
+  return widened();
+}
+
 Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+  // What a position is multiplied by becomes an angle of many turns, whose rounding to f32 is all that is left of it.
+  if (isa<math::SinOp, math::CosOp>(op) && dependsOnPosition(op->getOperand(0))) {
+    Value angle = precise(op->getOperand(0), point, symbols, vectorAxis);
+    if (!angle)
+      return {};
+    OperationState state(b.getLoc(), op->getName());
+    state.addOperands(angle);
+    state.addTypes(angle.getType());
+    Type type = vectorAxis.empty() ? Type(b.getF32Type()) : real(0, true).getType();
+    return arith::TruncFOp::create(b, type, b.create(state)->getResult(0));
+  }
   SmallVector<Value> operands;
   for (Value operand : op->getOperands()) {
     Value value = element(operand, point, symbols, vectorAxis);

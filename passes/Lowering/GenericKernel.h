@@ -182,6 +182,9 @@ protected:
   mlir::Value element(mlir::Value tensor, const Point &, const Symbols &, const std::string &vectorAxis);
   mlir::Value produce(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
   mlir::Value arithmetic(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
+  /// Whether it is computed from positions on the way; and the element in f64, of products and sums of positions.
+  bool dependsOnPosition(mlir::Value tensor);
+  mlir::Value precise(mlir::Value tensor, const Point &, const Symbols &, const std::string &vectorAxis);
   /// Whether `element` can give vectors along an axis.
   bool vectorises(mlir::Value tensor, const Point &, const std::string &axis);
   bool vectorises(mlir::Operation *, const Point &, const std::string &axis);

@@ -14,7 +14,7 @@ void CpuKernel::keyProducts(unsigned number, Value firstRow, Value endRow, Value
   Value panel = b.add(b.mul(vector, stride), plan.vectorOffset * lanes);
   Value copy = b.mul(copyOf(term.tableAxes), plan.copyFloats);
   b.loop(firstRow, endRow, tileRows, [&](Value row) {
-    multiplyInto(b, tileRows, vectors, term.depth, plan.chunk,
+    multiplyInto(b, tileRows, vectors, term.depth, summationOf(plan),
                  {plan.tableBuffer, b.add(copy, b.mul(row, term.depth)), term.depth},
                  {plan.vectorsBuffer, panel, stride},
                  {plan.productsBuffer, b.mul(b.sub(row, firstRow), plan.productStride), plan.productStride});

@@ -53,11 +53,12 @@ void CpuKernel::offsetLogits(unsigned number, Value group, Value firstRow, Value
   Value rowsBase = b.mul(group, tileRows * rowStride);
   Value target = b.add(b.mul(group, tileRows * table.logitsStride), table.margin);
   bool large = !readsWhole(term) || table.ownQueries || std::abs(table.factor) >= kLargeFactor;
-  int64_t chunk = large ? kChunk : term.depth;
+  bool huge = readsWhole(term) && isHuge(term.scale, term.depth);
+  Summation summation = huge ? compensated() : Summation{large ? kChunk : std::max<int64_t>(term.depth, 1)};
   auto tile = [&](Value panel, int64_t vectors) {
     Value column = b.add(target, b.mul(b.sub(panel, start), lanes));
     Value panelBase = b.add(copy, b.mul(panel, stride));
-    multiplyInto(b, tileRows, vectors, term.depth, chunk, {ownQueriesBuffers[number], rowsBase, rowStride},
+    multiplyInto(b, tileRows, vectors, term.depth, summation, {ownQueriesBuffers[number], rowsBase, rowStride},
                  {tableBuffers[number], panelBase, stride}, {logitsBuffers[number], column, table.logitsStride});
   };
   // Whole tiles first, then single vectors: one more tile would do up to three vectors too many.

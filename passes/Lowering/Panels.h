@@ -33,6 +33,14 @@ struct ProductOperand {
 /// Instructions beside those of the product, given the first of the steps that one turn of the depth loop does.
 using BesideSteps = std::function<void(mlir::Value step)>;
 
+/// How the steps of a product are summed up: `chunk` of them by themselves. With `lows`, memory for a vector of each
+/// accumulator of a tile, what rounding takes from each sum of chunks is kept there and added at the end (Knuth, The
+/// Art of Computer Programming, volume 2, section 4.2.2, theorem B).
+struct Summation {
+  int64_t chunk;
+  mlir::Value lows = {};
+};
+
 /// Steps of the depth in one turn of the loop.
 constexpr int64_t kStepsOfTurn = 4;
 
@@ -40,8 +48,12 @@ constexpr int64_t kStepsOfTurn = 4;
 llvm::SmallVector<mlir::Value> multiply(VectorBuilder &, int64_t tileRows, int64_t vectors, int64_t depth,
                                         llvm::SmallVector<mlir::Value> accumulators, const ProductOperand &rows,
                                         const ProductOperand &panels, const BesideSteps &beside = {});
-/// The same from zero, stored at target[at + r*stride + v*lanes]; `chunk` steps are summed up by themselves.
-void multiplyInto(VectorBuilder &, int64_t tileRows, int64_t vectors, int64_t depth, int64_t chunk,
+/// The sums of what `products` gives for a run of steps; between chunks they are held at held[places[…]].
+llvm::SmallVector<mlir::Value>
+sumInChunks(VectorBuilder &, int64_t depth, const Summation &, mlir::Value held, llvm::ArrayRef<mlir::Value> places,
+            const std::function<llvm::SmallVector<mlir::Value>(mlir::Value first, int64_t steps)> &products);
+/// The same from zero, stored at target[at + r*stride + v*lanes].
+void multiplyInto(VectorBuilder &, int64_t tileRows, int64_t vectors, int64_t depth, const Summation &,
                   const ProductOperand &rows, const ProductOperand &panels, const ProductOperand &target);
 
 } // namespace skewer

@@ -40,6 +40,8 @@ void CpuKernel::planWorkspace() {
   // peak instead of 89 %).
   panelStride = (depth + 1) * lanes;
 
+  planSums();
+
   // Windows over all keys are read in place, skewed; those over map axes are added up in lines first.
   lineMask = false;
   lineBias = llvm::any_of(shape.offsets, [&](const OffsetTerm &term) { return !readsWhole(term); });
@@ -108,6 +110,42 @@ void CpuKernel::planWorkspace() {
   }
 }
 
+/// How much each score varies, and what its sums need beside the scores.
+void CpuKernel::planSums() {
+  double variance = 0;
+  bool any = false;
+  auto add = [&](double scale, int64_t depth) { variance += scale * scale * double(depth); };
+  for (const ContentTerm &term : shape.content)
+    add(term.scale, term.depth);
+  for (const OffsetTerm &term : shape.offsets)
+    if (readsWhole(term)) // others are centred
+      add(term.scale, term.depth);
+  for (const RowTerm &term : shape.rows)
+    add(term.scale, term.depth);
+  scoreDeviation = std::sqrt(variance);
+  for (const ContentTerm &term : shape.content)
+    any |= isHuge(term.scale, term.depth);
+  for (const OffsetTerm &term : shape.offsets)
+    any |= isHuge(term.scale, term.depth);
+  for (const RowTerm &term : shape.rows)
+    any |= isHuge(term.scale, term.depth);
+  lows = reserve(localBytes, any ? tileRows * tileVectors * lanes : 0);
+}
+
+bool CpuKernel::isHuge(double scale, int64_t depth) const {
+  return scoreDeviation > kHugeScores && std::abs(scale) * std::sqrt(double(depth)) > kLargeScores;
+}
+
+Summation CpuKernel::summationOfContent() const {
+  bool large = false;
+  for (const ContentTerm &term : shape.content) {
+    if (isHuge(term.scale, term.depth))
+      return compensated();
+    large |= std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
+  }
+  return {large ? kChunk : strided ? kStridedChunk : std::max<int64_t>(depth, 1)};
+}
+
 void CpuKernel::openBuffers() {
   auto open = [&](Value bytes, const Buffer &buffer) { return b.view(bytes, b.index(buffer.offset), buffer.floats); };
   keysBuffer = open(local, packedKeys);
@@ -124,10 +162,14 @@ void CpuKernel::openBuffers() {
     phaseTableBuffer = open(local, phaseTable);
   if (lineBias)
     lineBuffer = open(local, line);
+  if (lows.floats)
+    lowsBuffer = open(local, lows);
   openValueTerms();
   for (const PreparedBias &bias : prepared) {
     preparedBuffers.push_back(open(bias.kind == BiasKind::Table ? shared : local, bias.buffer));
     gateBuffers.push_back(bias.gates.floats ? open(local, bias.gates) : Value());
+    lowBuffers.push_back(bias.isCentred() ? open(local, bias.lows) : Value());
+    centredBuffers.push_back(bias.isCentred() ? open(local, bias.centred) : Value());
   }
   for (RowPlan &plan : rowPlans) {
     bool keySide = shape.rows[&plan - rowPlans.data()].keySide;

@@ -84,6 +84,10 @@ void CpuKernel::planPrepared() {
     int64_t &bytes = bias.kind == BiasKind::Table ? sharedBytes : localBytes;
     bias.buffer = reserve(bytes, copies * bias.copyFloats);
     bias.gates = reserve(localBytes, bias.gates.floats);
+    if (bias.isCentred()) {
+      bias.lows = reserve(localBytes, bias.copyFloats);
+      bias.centred = reserve(localBytes, bias.copyFloats);
+    }
   }
 }
 
@@ -91,15 +95,26 @@ void CpuKernel::planPrepared() {
 void CpuKernel::prepare(unsigned number, Value target, Value targetBase, Value queryRow) {
   const PreparedBias &bias = prepared[number];
   auto storeAt = [&](Value where, const std::map<std::string, Value> &at) {
-    b.storeScalar(b.constantScalar(0), target, where);
+    Value lows = bias.isCentred() ? lowBuffers[number] : Value();
+    for (Value part : {target, lows})
+      if (part)
+        b.storeScalar(b.constantScalar(0), part, where);
     for (unsigned mask : bias.masks)
       b.when(
           predicate(shape.masks[mask].predicate, at), [] {},
           [&] { b.storeScalar(b.constantScalar(-kInfinity), target, where); });
     for (unsigned term : bias.terms) {
       auto add = [&] {
-        Value sum = b.addf(b.scalar(target, where), element(shape.others[term], at));
-        b.storeScalar(sum, target, where);
+        Value sum = b.addf(b.widen(b.scalar(target, where)), element(shape.others[term], at));
+        if (lows)
+          sum = b.addf(sum, b.widen(b.scalar(lows, where)));
+        Value high = b.narrow(sum);
+        b.storeScalar(high, target, where);
+        if (!lows)
+          return;
+        Value finite = b.compare(arith::CmpFPredicate::OEQ, b.subf(high, high), b.constantScalar(0));
+        Value low = b.narrow(b.subf(sum, b.widen(high)));
+        b.storeScalar(b.select(finite, low, b.constantScalar(0)), lows, where);
       };
       if (shape.others[term].guard)
         b.when(predicate(*shape.others[term].guard, at), add);
@@ -130,6 +145,35 @@ void CpuKernel::prepare(unsigned number, Value target, Value targetBase, Value q
     });
   };
   nest(0, b.add(targetBase, bias.origin));
+}
+
+/// The lines of a block of rows, less a number that no row's weights notice: the middle between the largest values that
+/// the first and the last row see, so that no row is further from 0 than the one that was furthest.
+void CpuKernel::centreLines(Value firstRow, Value groups) {
+  Value rows = b.mul(groups, tileRows), end = b.add(firstRow, rows);
+  for (auto [number, bias] : llvm::enumerate(prepared)) {
+    if (!bias.isCentred())
+      continue;
+    Value buffer = preparedBuffers[number], origin = b.index(bias.origin);
+    auto largestOf = [&](Value row) {
+      Value from = b.sub(origin, row), to = b.add(from, shape.keys), low = from;
+      if (shape.visible && shape.visible->low != INT64_MIN)
+        low = b.minimum(to, b.maximum(from, b.add(origin, lowestVisible())));
+      if (shape.visible && shape.visible->high != INT64_MAX)
+        to = b.maximum(low, b.minimum(to, b.add(b.add(origin, highestVisible()), 1)));
+      return largestIn(buffer, low, to);
+    };
+    Value last = b.minimum(b.add(end, -1), b.index(shape.queries - 1));
+    Value both = b.addf(largestOf(firstRow), largestOf(last));
+    Value shift = b.mulf(both, b.constantScalar(0.5)), shifts = b.broadcast(shift);
+    Value from = b.add(b.sub(origin, end), 1), to = b.sub(b.add(origin, shape.keys), firstRow);
+    b.loop(from, to, lanes, [&, number = number](Value x) {
+      Value centred = b.subf(b.load(buffer, x), shifts);
+      b.store(b.addf(centred, b.load(lowBuffers[number], x)), centredBuffers[number], x);
+    });
+    if (shape.hasLse)
+      b.loop(b.index(0), rows, 1, [&](Value row) { noteShift(row, shift); });
+  }
 }
 
 /// Everything that is prepared for one head, by the worker that goes through its rows.
@@ -186,11 +230,11 @@ void CpuKernel::addPrepared(Value row, Value position, Value key, int64_t vector
     if (bias.isMask() || bias.overMap())
       continue;
     Source source = sourceOf(*this, bias, position, key);
+    Value line = bias.isCentred() ? centredBuffers[number] : preparedBuffers[number];
     for (int64_t r = 0; r < tileRows; ++r) {
       Value gate = bias.gates.floats ? b.loadBroadcast(gateBuffers[number], b.add(row, r)) : Value();
       for (int64_t v = 0; v < vectors; ++v)
-        add(sums[r * vectors + v], gate,
-            b.load(preparedBuffers[number], b.add(source.start, r * source.rowStride + v * lanes)));
+        add(sums[r * vectors + v], gate, b.load(line, b.add(source.start, r * source.rowStride + v * lanes)));
     }
   }
   // Rows of operands are read in place: not beside the last key, nor below the last query.

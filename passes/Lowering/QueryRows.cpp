@@ -15,7 +15,7 @@ void CpuKernel::rowLogits(unsigned number, Value group, Value firstPanel, Value 
   Value copy = b.mul(copyOf(term.tableAxes), plan.copyFloats);
   Value rowsBase = b.add(b.mul(group, tileRows * rowStride), plan.vectorOffset);
   auto tile = [&](Value panel, int64_t vectors) {
-    multiplyInto(b, tileRows, vectors, term.depth, plan.chunk, {plan.vectorsBuffer, rowsBase, rowStride},
+    multiplyInto(b, tileRows, vectors, term.depth, summationOf(plan), {plan.vectorsBuffer, rowsBase, rowStride},
                  {plan.tableBuffer, b.add(copy, b.mul(panel, stride)), stride},
                  {plan.productsBuffer, b.add(target, b.mul(b.sub(panel, firstPanel), lanes)), plan.productStride});
   };

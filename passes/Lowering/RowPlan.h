@@ -19,6 +19,7 @@ struct RowPlan {
   bool ownVectors = true;
   Buffer vectors;
   int64_t chunk = 1; // steps of the depth that are summed up by themselves
+  bool compensated = false;
   // Products of vectors and rows. Query side: of a group (RowKind::Any: of a block) of queries × rows. Key side: rows ×
   // the keys of a tile.
   Buffer products;

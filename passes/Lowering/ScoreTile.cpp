@@ -1,6 +1,5 @@
 // One tile of scores: the matmul, then everything that is added to it, then the mask.
 #include "passes/Lowering/CpuKernel.h"
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -29,30 +28,22 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
   Value key = b.mul(vector, lanes);           // of the tile's first key
   Value column = b.sub(key, lowKey);          // within the key block
 
-  SmallVector<Value> sums(tileRows * vectors, b.constant(0));
   // Scores that may be large are summed up in chunks, which are held where the scores will be: one chain of products
   // rounds at the size of its result each time.
-  bool large = llvm::any_of(shape.content, [](const ContentTerm &term) {
-    return std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
-  });
-  int64_t chunk = large ? kChunk : strided ? kStridedChunk : std::max<int64_t>(depth, 1);
   Value held = b.add(b.mul(row, scoreStride), column);
-  for (int64_t first = 0; first < depth; first += chunk) {
-    SmallVector<Value> products(tileRows * vectors, b.constant(0));
-    if (strided)
-      products = stridedTile(row, position, vector, vectors, first, std::min(chunk, depth - first));
-    else
-      products = multiply(b, tileRows, vectors, std::min(chunk, depth - first), products,
-                          {queriesBuffer, b.add(b.mul(row, depth), first), depth},
-                          {keysBuffer, b.add(b.mul(vector, panelStride), first * lanes), panelStride});
-    for (int64_t r = 0; r < tileRows; ++r)
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value at = b.add(held, r * scoreStride + v * lanes), &sum = sums[r * vectors + v];
-        sum = first ? b.addf(b.load(scoresBuffer, at), products[r * vectors + v]) : products[r * vectors + v];
-        if (first + chunk < depth)
-          b.store(sum, scoresBuffer, at);
-      }
-  }
+  SmallVector<Value> places, sums(tileRows * vectors, b.constant(0));
+  for (int64_t r = 0; r < tileRows; ++r)
+    for (int64_t v = 0; v < vectors; ++v)
+      places.push_back(b.add(held, r * scoreStride + v * lanes));
+  if (depth)
+    sums = sumInChunks(
+        b, depth, summationOfContent(), scoresBuffer, places, [&](Value first, int64_t steps) -> SmallVector<Value> {
+          if (strided)
+            return stridedTile(row, position, vector, vectors, first, steps);
+          SmallVector<Value> none(tileRows * vectors, b.constant(0));
+          return multiply(b, tileRows, vectors, steps, none, {queriesBuffer, b.add(b.mul(row, depth), first), depth},
+                          {keysBuffer, b.add(b.mul(vector, panelStride), b.mul(first, lanes)), panelStride});
+        });
   // Everything but the content is added last, in one rounding. As the accumulators' initial value it would be free of
   // this add, but each of the `depth` products would then round at the size of the bias: measured 4.3e-6 of the largest
   // output against 1.9e-6 on a 64x64 map with unit-normal tables.
@@ -131,7 +122,6 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
     b.builder.setInsertionPointAfter(branch);
   }
 
-  Value target = b.add(b.mul(row, scoreStride), column);
   Value rowMaxima = b.mul(row, lanes);
   for (int64_t r = 0; r < tileRows; ++r) {
     Value at = b.add(rowMaxima, r * lanes);
@@ -139,7 +129,7 @@ void CpuKernel::scoreTile(Value group, Value firstRow, Value lowKey, Value vecto
     for (int64_t v = 0; v < vectors; ++v) {
       Value sum = sums[r * vectors + v];
       maximum = b.larger(sum, maximum);
-      b.store(sum, scoresBuffer, b.add(target, r * scoreStride + v * lanes));
+      b.store(sum, scoresBuffer, places[r * vectors + v]);
     }
     b.store(maximum, maximaBuffer, at);
   }

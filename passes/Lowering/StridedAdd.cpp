@@ -75,11 +75,11 @@ void CpuKernel::packPhase(Value phase) {
   });
 }
 
-SmallVector<Value> CpuKernel::stridedTile(Value row, Value position, Value vector, int64_t vectors, int64_t firstStep,
+SmallVector<Value> CpuKernel::stridedTile(Value row, Value position, Value vector, int64_t vectors, Value firstStep,
                                           int64_t steps) {
   // position / lanes: which row of its phase the tile begins with.
   Value panel = b.add(b.sub(vector, b.divide(position, lanes)), phaseRows - (tileRows - 1));
-  int64_t line = firstStep * lanes;
+  Value line = b.mul(firstStep, lanes);
   return multiplySums(b, tileRows, vectors, steps, SmallVector<Value>(tileRows * vectors, b.constant(0)),
                       {queriesBuffer, b.add(b.mul(row, depth), firstStep), depth},
                       {keysBuffer, b.add(b.mul(vector, panelStride), line), panelStride},

@@ -123,6 +123,8 @@ Value VectorBuilder::constantScalar(float value) {
 Value VectorBuilder::number(Value index) {
   return arith::SIToFPOp::create(builder, f32, arith::IndexCastOp::create(builder, builder.getI64Type(), index));
 }
+Value VectorBuilder::widen(Value x) { return arith::ExtFOp::create(builder, builder.getF64Type(), x); }
+Value VectorBuilder::narrow(Value x) { return arith::TruncFOp::create(builder, f32, x); }
 Value VectorBuilder::broadcast(Value x) { return vector::BroadcastOp::create(builder, vector, x); }
 Value VectorBuilder::addf(Value x, Value y) { return arith::AddFOp::create(builder, x, y, contract); }
 Value VectorBuilder::subf(Value x, Value y) { return arith::SubFOp::create(builder, x, y, contract); }

@@ -67,6 +67,8 @@ public:
   mlir::Value constantScalar(float value); // scalar
   mlir::Value number(mlir::Value index);   // scalar
   mlir::Value broadcast(mlir::Value scalar);
+  mlir::Value widen(mlir::Value scalar);  // to f64
+  mlir::Value narrow(mlir::Value scalar); // to f32
   mlir::Value addf(mlir::Value, mlir::Value);
   mlir::Value subf(mlir::Value, mlir::Value);
   mlir::Value mulf(mlir::Value, mlir::Value);

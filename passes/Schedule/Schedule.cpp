@@ -44,6 +44,8 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
       return signalPassFailure();
     }
     getOperation().walk([&](attn::AttentionOp attention) {
+      if (attention->use_empty()) // terms have no effects that would keep it
+        return attention.erase();
       std::string reason;
       auto shape = shapeOfAttention(attention, reason);
       if (!shape)

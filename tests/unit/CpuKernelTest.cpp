@@ -158,4 +158,65 @@ TEST(CpuKernel, TermsOfNoClass) {
   check(l);
 }
 
+TEST(CpuKernel, LargeScoresKeepTheirLastBits) {
+  // Scores with a standard deviation of 10 and more: one chain of products has 5e-6 to 1e-5.
+  for (const char *target : {"host", "x86-64-v3"})
+    for (int64_t depth : {101, 128}) {
+      Layer l = plain(300, 300, depth, 32, 11);
+      l.target = target;
+      l.terms = contentTerm(l, 1);
+      l.score = [&](int64_t b, int64_t h, int64_t i, int64_t j) { return content(l, b, h, i, j); };
+      check(l);
+    }
+}
+
+TEST(CpuKernel, LargeTermsTogether) {
+  int64_t N = 256, D = 64;
+  Layer l = plain(N, N, D, 48, 5);
+  std::mt19937 random(5);
+  l.tables.push_back({"t", normal(random, {2 * N - 1, D})});
+  l.terms = contentTerm(l, 1) + fmt::format("attn.term \"b h i d, (j - i + {}) d\" (%q, %t) scale 1.0 : {}, {}\n",
+                                            N - 1, tensorType(l.q.shape, true), tensorType({2 * N - 1, D}, false));
+  l.score = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+    return content(l, b, h, i, j) + dot(l.q, (b * l.H + h) * N + i, l.tables[0].second, j - i + N - 1, D);
+  };
+  check(l);
+}
+
+TEST(CpuKernel, LargeScoresMayBeInfinite) {
+  Layer l = plain(40, 40, 100, 16);
+  for (int64_t row = 0; row < l.B * l.H * l.N; ++row)
+    l.q.values[row * 100 + 3] = 1;
+  for (int64_t head = 0; head < l.B * l.H; ++head) // a key that no query wants
+    l.k.values[(head * l.M + 7) * 100 + 3] = -INFINITY;
+  l.terms = contentTerm(l, 1);
+  l.score = [&](int64_t b, int64_t h, int64_t i, int64_t j) { return content(l, b, h, i, j); };
+  check(l);
+}
+
+TEST(CpuKernel, LargeBiasesOfOffsets) {
+  // 3000 in every score: in f32 it leaves 12 bits behind the point. Slopes, so that blocks see different parts.
+  int64_t N = 150;
+  for (double slope : {0.0, -3.0, 2.0})
+    for (bool causal : {false, true}) {
+      Layer l = plain(N, N, 16, 16, 3);
+      std::mt19937 random(3);
+      Table t = normal(random, {l.H, 2 * N - 1});
+      for (int64_t h = 0; h < l.H; ++h)
+        for (int64_t r = 0; r < 2 * N - 1; ++r)
+          t.values[h * (2 * N - 1) + r] += static_cast<float>(3000 + slope * std::abs(r - N + 1));
+      l.tables.push_back({"t", t});
+      if (causal) {
+        l.mask = "j <= i";
+        l.visible = [](int64_t i, int64_t j) { return j <= i; };
+      }
+      l.terms = contentTerm(l, 0.25) + fmt::format("attn.term \"h (j - i + {})\" (%t) scale 1.0 : {}\n", N - 1,
+                                                   tensorType({l.H, 2 * N - 1}, false));
+      l.score = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+        return 0.25 * content(l, b, h, i, j) + l.tables[0].second.values[h * (2 * N - 1) + j - i + N - 1];
+      };
+      check(l);
+    }
+}
+
 } // namespace

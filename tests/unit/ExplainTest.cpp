@@ -187,4 +187,20 @@ TEST(Explain, RooflineTakesTheSlowerOfTheTwo) {
   EXPECT_TRUE(workFactsOf(plan, 1, {}, true, target).isMemoryBound());
 }
 
+TEST(Explain, OnlyWhatHasABufferIsMaterialised) {
+  // The turned queries are computed while they are packed; what two products read has a buffer.
+  const char *text = "kernel layer(q, k, v : f32[1, 2, 20, 8], w : f32[8, 8]) -> f32[1, 2, 20, 8] {\n"
+                     "  projected = einsum(\"b h i d, d e -> b h i e\", q, w)\n"
+                     "  content = einsum(\"b h i d, b h j d -> b h i j\", rope(projected), rope(k))\n"
+                     "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(content), v)\n}\n";
+  auto compilation = Compilation::createFromText(text, "layer.attn", {}, *findTarget("x86-64-v4"));
+  ASSERT_TRUE(compilation);
+  auto scheduled = compilation->schedule(compilation->kernels.front());
+  ASSERT_TRUE(scheduled);
+  KernelFacts facts = factsOf(compilation->kernels.front(), *scheduled);
+  ASSERT_EQ(facts.materialised.size(), 1u);
+  EXPECT_EQ(facts.materialised[0].shape, (std::vector<int64_t>{1, 2, 20, 8}));
+  EXPECT_EQ(facts.materialised[0].count, 1);
+}
+
 } // namespace

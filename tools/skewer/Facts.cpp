@@ -2,6 +2,7 @@
 #include "tools/skewer/Facts.h"
 #include "dialect/IR/Attn.h"
 #include "passes/Fusion/TermClass.h"
+#include "passes/Lowering/Matmul.h"
 #include "passes/Lowering/Stages.h"
 #include "tools/skewer/Flops.h"
 #include "llvm/ADT/StringExtras.h"
@@ -129,24 +130,46 @@ void explainGeneric(func::FuncOp function, KernelFacts &facts) {
 
 using Shape = std::vector<int64_t>;
 
-/// Results of operations by shape, with bytes an element.
-std::map<Shape, std::pair<int64_t, int64_t>> resultsOf(func::FuncOp function) {
-  std::map<Shape, std::pair<int64_t, int64_t>> found;
+/// Tensors by shape, with bytes an element.
+using Tensors = std::map<Shape, std::pair<int64_t, int64_t>>;
+
+void count(Value tensor, Tensors &found) {
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  if (!type || type.getRank() == 0)
+    return;
+  Shape shape;
+  for (int64_t size : type.getShape())
+    shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+  auto &entry = found[shape];
+  ++entry.first;
+  entry.second = type.getElementTypeBitWidth() / 8;
+}
+
+/// What the operations of the spec are. What the function returns has to be written anyway.
+Tensors resultsOf(func::FuncOp function) {
+  Tensors found;
   Operation *last = function.getBody().front().getTerminator();
   function.walk([&](Operation *op) {
-    for (Value result : op->getResults()) {
-      auto type = dyn_cast<RankedTensorType>(result.getType());
-      // What the function returns has to be written anyway.
-      if (!type || type.getRank() == 0 || llvm::is_contained(last->getOperands(), result))
-        continue;
-      Shape shape;
-      for (int64_t size : type.getShape())
-        shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
-      auto &entry = found[shape];
-      ++entry.first;
-      entry.second = type.getElementTypeBitWidth() / 8;
-    }
+    for (Value result : op->getResults())
+      if (!llvm::is_contained(last->getOperands(), result))
+        count(result, found);
   });
+  return found;
+}
+
+/// What stages leave in memory for each other: everything else is computed where it is read.
+Tensors buffersOf(func::FuncOp function) {
+  Tensors found;
+  llvm::DenseSet<Value> outputs;
+  for (Value result : function.getBody().front().getTerminator()->getOperands())
+    outputs.insert(memoryOf(result));
+  auto isMatmul = [](EinsumOp einsum) {
+    return getElementTypeOrSelf(einsum.getResult().getType()).isF32() && matmulOf(einsum);
+  };
+  for (const Stage &stage : stagesOf(function, isMatmul))
+    for (Value made : skewer::resultsOf(stage))
+      if (!outputs.contains(memoryOf(made)))
+        count(made, found);
   return found;
 }
 
@@ -176,8 +199,11 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
 
   // An attention writes its result in the order in which it is wanted.
   OwningOpRef<ModuleOp> lowered(cast<ModuleOp>(scheduled->clone()));
-  absorbRearrangements(*lowered->getOps<func::FuncOp>().begin());
-  auto atFirst = resultsOf(before), atLast = resultsOf(*lowered->getOps<func::FuncOp>().begin());
+  func::FuncOp last = *lowered->getOps<func::FuncOp>().begin();
+  separateResults(last);
+  absorbRearrangements(last);
+  widenOperands(last);
+  Tensors atFirst = resultsOf(before), atLast = buffersOf(last);
   // Only what grows with queries × keys is worth a line.
   double threshold = 0;
   for (const AttentionFacts &attention : facts.attentions)

@@ -109,3 +109,14 @@ func.func @values_of_axes(%q: tensor<2x64x32xf32>, %t: tensor<15x32xf32>) -> ten
   } : tensor<2x64x32xf32> -> tensor<2x64x32xf32>
   return %o : tensor<2x64x32xf32>
 }
+
+// -----
+// What nobody reads is not computed.
+// CHECK-LABEL: func.func @unread
+// CHECK-NOT: attn.attention
+func.func @unread(%q: tensor<2x64x32xf32>) -> tensor<2x64x32xf32> attributes {attn.kernel} {
+  %o = attn.attention "h i j" value "h j e -> h i e"(%q) score {
+    attn.term "h i d, h j d"(%q, %q) scale 1.0 : tensor<2x64x32xf32>, tensor<2x64x32xf32>
+  } : tensor<2x64x32xf32> -> tensor<2x64x32xf32>
+  return %q : tensor<2x64x32xf32>
+}
