@@ -161,11 +161,16 @@ bool GpuStages::emitWarpRows(attn::AttentionOp op) {
     const Storage &target = storage[op.getResult()];
     for (size_t number = 0; number < sums; ++number) {
       Value column = columnOf(number);
-      when(less(column, index(*width)), [&] {
+      auto put = [&] {
         decompose(b, column, planned->width, symbols);
         Value total = arith::MulFOp::create(b, loop.getResult(unsigned(number + 2)), inverse);
         store(total, target, position(target, planned->result, symbols));
-      });
+      };
+      // What is not asked takes no register.
+      if (*width <= kMostColumns && int64_t(number + 1) * kWarp <= *width)
+        put();
+      else
+        when(less(column, index(*width)), put);
     }
   });
   return true;
