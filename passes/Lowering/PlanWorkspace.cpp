@@ -121,7 +121,8 @@ void CpuKernel::planSums() {
     if (readsWhole(term)) // others are centred
       add(term.scale, term.depth);
   for (const RowTerm &term : shape.rows)
-    add(term.scale, term.depth);
+    if (term.keySide || term.kind != RowKind::Axis) // these too
+      add(term.scale, term.depth);
   scoreDeviation = std::sqrt(variance);
   for (const ContentTerm &term : shape.content)
     any |= isHuge(term.scale, term.depth);

@@ -39,7 +39,7 @@ void CpuKernel::planRows() {
       plan.factor = term.scale * kLog2e;
       large = std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
     }
-    plan.compensated = isHuge(term.scale, term.depth);
+    plan.compensated = (term.keySide || term.kind != RowKind::Axis) && isHuge(term.scale, term.depth);
     plan.chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
     int64_t picked = term.endRow - term.firstRow / lanes * lanes;
 

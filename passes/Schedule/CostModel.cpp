@@ -167,10 +167,8 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
   int64_t panel = tile.vectors * target.lanes;
   Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, INFINITY, sizes.stridedAdd};
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
-  for (int64_t groups : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) {
+  for (int64_t groups : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
     int64_t rows = groups * tile.rows;
-    if (groups > 32 && !sizes.windowDepth) // what a block shares is worth a larger one on the key side only
-      break;
     if (groups > 1 && rows - tile.rows >= (sizes.stridedAdd ? sizes.queries / target.lanes : sizes.queries))
       break;
     for (int64_t keys = panel;; keys *= 2) {
