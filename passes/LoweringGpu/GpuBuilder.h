@@ -24,6 +24,9 @@ using RowFragment = std::array<Value, 4>;
 /// 16×8, or 8×8 of f32.
 using ColumnFragment = std::array<Value, 2>;
 
+/// Their numbers, four of each.
+llvm::SmallVector<Value> flattened(llvm::ArrayRef<Accumulator>);
+
 class GpuBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   GpuBuilder(mlir::Location location, mlir::MLIRContext *context) : ImplicitLocOpBuilder(location, context) {}

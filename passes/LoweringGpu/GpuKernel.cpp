@@ -166,7 +166,7 @@ RowState GpuKernel::step(Value tileIndex, const RowState &before) {
   Value crossed = crossedByMask(firstKey);
   std::vector<Accumulator> weights = scores(copy, firstKey, crossed);
   RowState state = softmax(weights, before);
-  accumulate(weights, copy, crossed, state);
+  accumulate(weights, copy, firstKey, crossed, state);
   return state;
 }
 
@@ -203,12 +203,14 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   findVisible();
   plan();
   const AttentionShape &attention = shape.attention;
-  if (!shape.elements.empty() || !shape.lookups.empty() || !attention.masks.empty())
+  if (!shape.elements.empty() || !shape.gatedLines.empty() || !shape.lookups.empty() || !shape.valueElements.empty() ||
+      !attention.masks.empty())
     for (unsigned row : {0u, 1u}) {
       Value query = b.minimum(b.add(threadRow, 8 * int64_t(row)), b.i32(attention.queries - 1));
       queryAxes[row] = axesOf(query, attention.space.query, attention.queryAxes);
     }
 
+  prepareGates();
   for (const QueryPlan &part : queries)
     loadRows(part.tile, part.source, blockRow, attention.queries);
   auto [low, high] = liveTiles();

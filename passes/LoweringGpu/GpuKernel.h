@@ -13,6 +13,7 @@
 //   hideMasked     scores of keys that are not seen become -inf; only in tiles that a mask's edge crosses
 //   online softmax running maximum and sum, a row in four neighbouring lanes
 //   accumulate     weights, rounded to the values' type, times values
+//   addValueBand   weights, skewed by shuffles, times rows by key - query that are added to the values
 //
 // Nothing grows with queries × keys. Sources: Dao 2023 (arXiv:2307.08691) for the division of work; PTX ISA for the
 // layouts of fragments. Rows of a shared tile stand an odd number of 16-byte chunks apart, so that eight rows of
@@ -63,6 +64,25 @@ struct KeyBandPlan {
   int64_t logits = 0, stride = 0;
 };
 
+/// Numbers for each key - query of a tile, two copies of f32 in base 2.
+struct LinePlan {
+  std::vector<const ElementTerm *> terms; // which are summed
+  const ElementTerm *gate = nullptr;
+  int64_t offset = 0;         // bytes
+  std::array<Value, 2> gates; // of rows g and g + 8
+};
+/// Rows of keys that are added to the values.
+struct ValueRowsPlan {
+  const ValueRows *term;
+  SharedTile tile;
+  RowSource source;
+};
+/// Rows that weights are multiplied with: of a tile from `first` (null: 0) on.
+struct WeighedRows {
+  const SharedTile &tile;
+  Value copy, first;
+};
+
 /// Softmax state and result of a thread: of rows g and g + 8 of its warp.
 struct RowState {
   std::array<Value, 2> maximum, sum;
@@ -84,6 +104,7 @@ private:
   void plan();
   size_t planQueries(const Walk &, int64_t depth);
   KeyBandPlan planKeyBand(const BandTerm &);
+  void planValueTerms();
   bool isAligned(const Walk &, bool ofQuery, int64_t depth, unsigned argument) const;
 
   // At the beginning of the function.
@@ -99,9 +120,16 @@ private:
   /// Rows `first` … of the source; rows from `end` on are zeros.
   void loadRows(const SharedTile &, const RowSource &, Value first, int64_t end, Value copy = {});
   void loadWindow(const BandPlan &, Value firstKey, Value copy);
+  void loadValueTerms(Value firstKey, Value copy);
+  /// Whether some pair of the tile has a row (i1, the same for all of the block); null: always.
+  Value hasRows(const BandTerm &, Value firstKey);
   void prepareLookup(const LookupPlan &);
   /// Numbers of the terms that are lines, for each key - query of the tile.
-  void makeLine(Value firstKey, Value copy);
+  void planLines();
+  void makeLine(const LinePlan &, Value firstKey, Value copy);
+  void prepareGates();
+  /// score = the lines' sum, or 0.
+  void beginWithLines(Value copy, std::vector<Accumulator> &scores);
   void loadKeys(Value tileIndex, Value buffer);
   /// Whether a mask may hide some pair of the tile (i1); null without masks.
   Value crossedByMask(Value firstKey);
@@ -116,18 +144,23 @@ private:
   void addTerms(std::vector<Accumulator> &scores, Value firstKey);
   void hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed);
   RowState softmax(std::vector<Accumulator> &scores, const RowState &);
-  void accumulate(const std::vector<Accumulator> &weights, Value copy, Value crossed, RowState &);
+  void accumulate(const std::vector<Accumulator> &weights, Value copy, Value firstKey, Value crossed, RowState &);
   /// Keys of one step of the second product: 16, or 8 of f32.
   int64_t keysOfStep() const { return shape.element.isF32() ? 8 : 16; }
-  /// Of the keys of a step, two tiles of 8 columns of the values.
-  std::array<ColumnFragment, 2> valueFragments(Value copy, int64_t step, int64_t columnPair);
-  /// Of 16 columns of the values, from 16 × `columns` on.
-  Value valuesAreNumbers(Value copy, int64_t columns);
-  void multiplyValues(const std::vector<RowOperand> &weights, Value copy, int64_t columns,
+  /// `rows` on each step, two tiles of 8 columns of the values.
+  std::array<ColumnFragment, 2> valueFragments(const WeighedRows &, int64_t step, int64_t columnPair);
+  /// output += weights × rows; where `checked`, rows that are no numbers count only for queries that see their key.
+  void multiplyRows(const std::vector<Accumulator> &weights, const WeighedRows &, bool checked,
+                    std::vector<Accumulator> &output);
+  void multiplyValues(const std::vector<RowOperand> &weights, const WeighedRows &, int64_t columns,
                       std::array<Accumulator, 2> &output);
-  /// The same where some values are NaN or infinite: they count only for queries that see their key.
-  void multiplyOddValues(const std::vector<RowOperand> &weights, Value copy, int64_t columns,
+  void multiplyOddValues(const std::vector<RowOperand> &weights, const WeighedRows &, int64_t columns,
                          std::array<Accumulator, 2> &output);
+  // Terms of the values (GpuValueTerms.cpp).
+  std::vector<Accumulator> scaled(std::vector<Accumulator> weights, double scale);
+  std::vector<Accumulator> skewedWeights(const std::vector<Accumulator> &weights);
+  void addValueBand(const BandPlan &, const std::vector<Accumulator> &weights, Value copy, Value firstKey, RowState &);
+  void addValueElements(const std::vector<Accumulator> &weights, Value firstKey, RowState &);
   RowState step(Value tileIndex, const RowState &);
   void write(const RowState &);
   void writeLse(const RowState &, size_t row, Value sum);
@@ -137,9 +170,12 @@ private:
   /// Values of all axes at a row (0: g, 1: g + 8) of the thread's and a key.
   std::map<std::string, Value> axesAt(unsigned row, Value key);
   Value elementTerm(const ElementTerm &, std::map<std::string, Value> at);
+  /// Π operand; null without operands. Where `guard` (may be null) does not hold, nothing outside is read.
+  Value operandProduct(const ElementTerm &, const std::map<std::string, Value> &at, Value guard);
   llvm::SmallVector<Value> contractedTerm(const ElementTerm &, llvm::ArrayRef<std::map<std::string, Value>> at);
   Value factor(const ElementTerm &, const std::map<std::string, Value> &at);
   void findVisible();
+  Type elementOf(unsigned argument);
   std::pair<Value, Value> liveTiles();
 
   const GpuShape &shape;
@@ -147,7 +183,6 @@ private:
   mlir::gpu::GPUModuleOp module;
   mlir::LLVM::LLVMFuncOp function;
 
-  int64_t line = 0; // byte offset of the sums of the terms that are lines: two copies of f32, in base 2
   /// Scores stand without this factor (their scale, to base 2) until they are exponentiated: a multiply-add with the
   /// maximum's subtraction. Only where nothing but products is summed.
   std::optional<double> lateScale;
@@ -156,8 +191,12 @@ private:
   std::vector<LookupPlan> lookups;
   std::vector<BandPlan> bands;
   std::vector<KeyBandPlan> keyBands;
+  std::vector<LinePlan> lines;
   SharedTile values;
   RowSource valueSource;
+  std::vector<ValueRowsPlan> valueRows;
+  std::vector<BandPlan> valueBands;
+  int64_t sharedWeights = 0, weightStride = 0; // of the terms that are evaluated for each pair: byte offset; numbers
 
   std::vector<Value> inputs; // pointers, of the kernel's arguments
   std::vector<Value> outputs;

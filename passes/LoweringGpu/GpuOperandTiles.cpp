@@ -45,6 +45,7 @@ void GpuKernel::plan() {
   }
   values = place(tile.keys, shape.attention.width, 2, 16); // two tiles of 8 columns at a time
   valueSource = sourceOf(shape.attention.value, false, shape.attention.width);
+  planValueTerms();
   for (const BandTerm &term : shape.bands) {
     if (term.ofKey) {
       keyBands.push_back(planKeyBand(term));
@@ -62,14 +63,12 @@ void GpuKernel::plan() {
     plannedBytes += int64_t(llvm::alignTo(tile.rows * part.stride * 4, 16));
     lookups.push_back(std::move(part));
   }
-  line = plannedBytes;
-  if (!shape.lines.empty())
-    plannedBytes += 2 * (tile.rows + tile.keys) * 4;
+  planLines();
   double scale = content.empty() ? 0 : content.front().scale;
   auto alike = [&](const auto &parts, auto scaleOf) {
     return llvm::all_of(parts, [&](const auto &part) { return scaleOf(part) == scale; });
   };
-  if (scale > 0 && shape.elements.empty() && shape.lines.empty() && lookups.empty() && keyBands.empty() &&
+  if (scale > 0 && shape.elements.empty() && lines.empty() && lookups.empty() && keyBands.empty() &&
       alike(content, [](const ContentPlan &part) { return part.scale; }) &&
       alike(bands, [](const BandPlan &part) { return part.term->scale; }))
     lateScale = scale * 1.4426950408889634;
@@ -118,10 +117,7 @@ RowSource GpuKernel::sourceOf(const Walk &walk, bool ofQuery, int64_t depth) {
   unsigned input = shape.inputs[walk.argument];
   source.pointer = inputs[input];
   source.base = baseOf(walk.base);
-  ElementType type = shape.plan.inputs[input].type;
-  source.element = type == ElementType::F16    ? Type(b.getF16Type())
-                   : type == ElementType::BF16 ? Type(b.getBF16Type())
-                                               : Type(b.getF32Type());
+  source.element = elementOf(walk.argument);
   source.rowStride = ofQuery ? walk.query : walk.key;
   source.depthStride = walk.depth;
   source.depth = depth;
@@ -172,6 +168,7 @@ void GpuKernel::loadKeys(Value tileIndex, Value copy) {
   for (const ContentPlan &part : content)
     loadRows(part.keys, part.source, first, shape.attention.keys, copy);
   loadRows(values, valueSource, first, shape.attention.keys, copy);
+  loadValueTerms(first, copy);
   for (const BandPlan &part : bands)
     loadWindow(part, first, copy);
   for (const KeyBandPlan &part : keyBands) {
@@ -179,7 +176,7 @@ void GpuKernel::loadKeys(Value tileIndex, Value copy) {
       loadRows(part.keys, part.keySource, first, shape.attention.keys, copy);
     loadWindow(part.band, first, copy);
   }
-  if (!shape.lines.empty())
-    makeLine(first, copy);
+  for (const LinePlan &part : lines)
+    makeLine(part, first, copy);
   b.commitCopies();
 }

@@ -35,7 +35,7 @@ Value GpuTiles::someAreNan(ArrayRef<Accumulator> sums) {
   return b.anyLane(found);
 }
 
-static SmallVector<Value> flattened(ArrayRef<Accumulator> sums) {
+SmallVector<Value> skewer::gpu::flattened(ArrayRef<Accumulator> sums) {
   SmallVector<Value> flat;
   for (const Accumulator &sum : sums)
     flat.append(sum.begin(), sum.end());

@@ -42,15 +42,7 @@ void GpuKernel::multiplyRows(const QueryPlan &part, const SharedTile &from, Valu
 std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value crossed) {
   Value zero = b.f32(0);
   std::vector<Accumulator> result(size_t(tile.keys / 8), {zero, zero, zero, zero});
-  if (!shape.lines.empty())
-    for (size_t column = 0; column < result.size(); ++column)
-      for (size_t k = 0; k < 4; ++k) {
-        // Eight rows and four pairs of keys read 14 neighbouring words.
-        Value key = b.add(b.shiftLeft(inGroup, 1), int64_t(8 * column + k % 2) + tile.rows - 1);
-        Value query = b.add(b.add(b.shiftLeft(warp, 4), group), int64_t(8 * (k / 2)));
-        Value place = b.add(b.sub(key, query), b.mul(copy, tile.rows + tile.keys));
-        result[column][k] = b.load(b.sharedAt(b.add(b.shiftLeft(place, 2), line)), b.getF32Type());
-      }
+  beginWithLines(copy, result);
   // Terms of one scale are one sum.
   std::vector<double> scales;
   auto note = [&](double scale) {
@@ -83,7 +75,7 @@ std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value cro
     Value factor = b.f32(scale * kLog2E);
     for (auto [sum, score] : llvm::zip_equal(sums, result))
       for (size_t k = 0; k < 4; ++k)
-        score[k] = number || !shape.lines.empty() ? b.fma(sum[k], factor, score[k]) : b.mulf(sum[k], factor);
+        score[k] = number || !lines.empty() ? b.fma(sum[k], factor, score[k]) : b.mulf(sum[k], factor);
   }
   for (const KeyBandPlan &part : keyBands)
     addKeyBand(part, copy, result);

@@ -131,8 +131,31 @@ bool isLineOfOffsets(const ElementTerm &term, const attn::ScoreSpace &space) {
   return isOfDifferences(expressions, space);
 }
 
-/// Whether an operation says nothing but what this file reads: a meaning that is new to it must not be lost.
-bool saysOnly(Operation *op, ArrayRef<StringRef> known, std::string &reason) {
+/// A term whose operands are numbers of the query, and of key - query. Those of the query are read for every one of
+/// them, so nothing may depend on a guard.
+std::optional<GatedLine> gatedLineOf(const ElementTerm &term, const attn::ScoreSpace &space) {
+  if (term.guard || !term.contracted.empty())
+    return std::nullopt;
+  GatedLine result{term, {}};
+  result.line.arguments.clear();
+  result.line.offsets.clear();
+  for (auto [argument, offset] : llvm::zip_equal(term.arguments, term.offsets)) {
+    std::set<std::string> symbols = subscript::symbolsOf(offset);
+    auto moves = [&](const std::vector<std::string> &axes) {
+      return llvm::any_of(axes, [&](const std::string &axis) { return symbols.count(axis) > 0; });
+    };
+    ElementTerm &part = moves(space.query) && !moves(space.key) ? result.gate : result.line;
+    part.arguments.push_back(argument);
+    part.offsets.push_back(offset);
+  }
+  if (result.gate.arguments.empty() || !isLineOfOffsets(result.line, space))
+    return std::nullopt;
+  return result;
+}
+
+} // namespace
+
+bool skewer::gpu::saysOnly(Operation *op, ArrayRef<StringRef> known, std::string &reason) {
   for (NamedAttribute attribute : op->getAttrs())
     if (!llvm::is_contained(known, attribute.getName().getValue()) &&
         attribute.getName().getValue().find('.') == StringRef::npos)
@@ -142,7 +165,10 @@ bool saysOnly(Operation *op, ArrayRef<StringRef> known, std::string &reason) {
   return true;
 }
 
-} // namespace
+ArrayRef<StringRef> skewer::gpu::knownOfTerms() {
+  static const StringRef known[] = {"subscripts", "guard", "value", "scale", "index_names", "operandSegmentSizes"};
+  return known;
+}
 
 std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, GpuTensors tensors, std::string &reason) {
   GpuShape result(std::move(tensors));
@@ -158,8 +184,6 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, Gpu
     return std::nullopt;
   if (result.leading.size() != shape->space.leading.size())
     return reason = "a run-time size of the score is no operand's dimension", std::nullopt;
-  if (!shape->valueTerms.empty())
-    return reason = "a term is added to its values, which is not made for GPUs yet", std::nullopt;
   // Each thread holds two rows of them, and has at most 255 registers.
   if (shape->width > 256)
     return reason = "its values are " + std::to_string(shape->width) + " wide; a GPU's registers hold up to 256",
@@ -191,7 +215,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, Gpu
     return std::nullopt;
   size_t number = 0, offsetNumber = 0, rowNumber = 0;
   for (attn::TermOp term : attention.getScore().getOps<attn::TermOp>()) {
-    if (!saysOnly(term, {"subscripts", "guard", "value", "scale", "index_names", "operandSegmentSizes"}, reason))
+    if (!saysOnly(term, knownOfTerms(), reason))
       return std::nullopt;
     TermRole role = shape->roles[number++];
     if (role == TermRole::Content)
@@ -220,11 +244,18 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, Gpu
       }
     }
     ElementTerm element = elementTermOf(term, operands, mask, domain);
-    bool isLine = isLineOfOffsets(element, shape->space);
-    (isLine ? result.lines : result.elements).push_back(std::move(element));
+    if (isLineOfOffsets(element, shape->space))
+      result.lines.push_back(std::move(element));
+    else if (auto gated = gatedLineOf(element, shape->space))
+      result.gatedLines.push_back(std::move(*gated));
+    else
+      result.elements.push_back(std::move(element));
   }
 
   result.attention = std::move(*shape);
+  for (auto [term, known] : llvm::zip(attention.getValues().getOps<attn::TermOp>(), result.attention.valueTerms))
+    if (!addValueTerm(known, term, result, reason))
+      return std::nullopt;
   return result;
 }
 

@@ -18,6 +18,11 @@ struct ElementTerm {
   double scale = 1;
 };
 
+/// A function of key - query times a number of the query.
+struct GatedLine {
+  ElementTerm line, gate;
+};
+
 /// q_i · R[row]: the logits of a few rows are computed once for the queries of a block, and looked up for each key.
 struct LookupTerm {
   Walk query, table; // the table's rows are walked as keys, from the first one that is ever read
@@ -38,6 +43,19 @@ struct BandTerm {
   subscript::Expr shift = 0; // added to the constant at run time: where a part begins
   std::optional<OffsetRows> offsets;
   double scale = 1;
+  std::optional<subscript::Range> reach; // key - query outside of it have no rows
+};
+
+/// Rows that are added to the values, Σ_j p_ij · scale · R[j]. Rows by key - query are a BandTerm whose depth is the
+/// values' width.
+struct ValueRows {
+  Walk table;
+  double scale = 1;
+};
+/// Any other row for each query and key: the element at width 0, and the step from one to the next.
+struct ValueElement {
+  ElementTerm first;
+  int64_t widthStride = 1;
 };
 
 /// Query rows and keys of one step of a block; 16 rows are one warp's.
@@ -70,10 +88,21 @@ struct GpuShape : GpuTensors {
   AttentionShape attention;
   std::vector<LookupTerm> lookups;
   std::vector<BandTerm> bands;
-  std::vector<ElementTerm> lines;    // functions of key - query: a line of numbers for each tile
+  std::vector<ElementTerm> lines; // functions of key - query: a line of numbers for each tile
+  std::vector<GatedLine> gatedLines;
   std::vector<ElementTerm> elements; // anything else
-  mlir::Type element;                // what is multiplied: f16 or bf16; f32 where none of q, k and v is
+  std::vector<ValueRows> valueRows;
+  std::vector<BandTerm> valueBands;
+  std::vector<ValueElement> valueElements;
+  mlir::Type element; // what is multiplied: f16 or bf16; f32 where none of q, k and v is
 };
+
+/// Sorts a term of the values. False with a `reason` if it says what the GPU target does not know.
+bool addValueTerm(const ValueTerm &, attn::TermOp, GpuShape &, std::string &reason);
+/// Whether an operation says nothing but what is known here: a meaning that is new must not be lost.
+bool saysOnly(mlir::Operation *, llvm::ArrayRef<llvm::StringRef> known, std::string &reason);
+/// The attributes of terms that are read.
+llvm::ArrayRef<llvm::StringRef> knownOfTerms();
 
 /// Of a tensor of floating-point numbers.
 ElementType elementTypeOf(mlir::Value tensor);

@@ -47,33 +47,29 @@ Value GpuKernel::factor(const ElementTerm &term, const std::map<std::string, Val
   return arith::SIToFPOp::create(b, b.getF32Type(), integer);
 }
 
-/// The product of the operands' elements; `guard` (may be null) keeps the reads inside.
-static Value product(GpuBuilder &b, ArrayRef<std::pair<Value, Type>> pointers, ArrayRef<Value> offsets, Value guard) {
-  Value result;
-  for (auto [pointer, offset] : llvm::zip_equal(pointers, offsets)) {
-    Value place = guard ? b.select(guard, offset, b.index(0)) : offset;
-    Value element = b.widen(b.load(b.globalAt(pointer.first, b.toI64(place), pointer.second), pointer.second));
-    result = result ? b.mulf(result, element) : element;
-  }
-  return result;
-}
-
-static Type elementOf(GpuBuilder &b, ElementType type) {
+Type GpuKernel::elementOf(unsigned argument) {
+  ElementType type = shape.plan.inputs[shape.inputs[argument]].type;
   return type == ElementType::F16    ? Type(b.getF16Type())
          : type == ElementType::BF16 ? Type(b.getBF16Type())
                                      : Type(b.getF32Type());
 }
 
+Value GpuKernel::operandProduct(const ElementTerm &term, const std::map<std::string, Value> &at, Value guard) {
+  Value result;
+  for (auto [argument, offset] : llvm::zip_equal(term.arguments, term.offsets)) {
+    Value place = emitIndex(offset, at);
+    if (guard)
+      place = b.select(guard, place, b.index(0));
+    Type type = elementOf(argument);
+    Value element = b.widen(b.load(b.globalAt(inputs[shape.inputs[argument]], b.toI64(place), type), type));
+    result = result ? b.mulf(result, element) : element;
+  }
+  return result;
+}
+
 Value GpuKernel::elementTerm(const ElementTerm &term, std::map<std::string, Value> at) {
   Value guard = term.guard ? emitPredicate(*term.guard, at) : Value();
-  SmallVector<std::pair<Value, Type>> pointers;
-  SmallVector<Value> offsets;
-  for (auto [argument, offset] : llvm::zip_equal(term.arguments, term.offsets)) {
-    unsigned input = shape.inputs[argument];
-    pointers.push_back({inputs[input], elementOf(b, shape.plan.inputs[input].type)});
-    offsets.push_back(emitIndex(offset, at));
-  }
-  Value value = product(b, pointers, offsets, guard);
+  Value value = operandProduct(term, at, guard);
   if (term.factor)
     value = value ? b.mulf(value, factor(term, at)) : factor(term, at);
   value = value ? b.mulf(value, b.f32(term.scale * kLog2E)) : b.f32(term.scale * kLog2E);
@@ -99,14 +95,7 @@ SmallVector<Value> GpuKernel::contractedTerm(const ElementTerm &term, ArrayRef<s
     for (auto [number, where] : llvm::enumerate(at)) {
       std::map<std::string, Value> symbols = where;
       symbols.insert(contracted.begin(), contracted.end());
-      SmallVector<std::pair<Value, Type>> pointers;
-      SmallVector<Value> offsets;
-      for (auto [argument, offset] : llvm::zip_equal(term.arguments, term.offsets)) {
-        unsigned input = shape.inputs[argument];
-        pointers.push_back({inputs[input], elementOf(b, shape.plan.inputs[input].type)});
-        offsets.push_back(emitIndex(offset, symbols));
-      }
-      next.push_back(b.addf(before[number], product(b, pointers, offsets, guards[number])));
+      next.push_back(b.addf(before[number], operandProduct(term, symbols, guards[number])));
     }
     return next;
   });
@@ -117,28 +106,6 @@ SmallVector<Value> GpuKernel::contractedTerm(const ElementTerm &term, ArrayRef<s
     sums[number] = guards[number] ? b.select(guards[number], value, b.f32(0)) : value;
   }
   return sums;
-}
-
-void GpuKernel::makeLine(Value firstKey, Value copy) {
-  const AttentionShape &attention = shape.attention;
-  int64_t length = tile.rows + tile.keys;
-  b.loop(thread, b.i32(length), tile.threads(), {}, [&](Value number, ValueRange) {
-    // Any pair of positions with this difference will do; beyond the corners nobody looks.
-    Value offset = b.add(b.add(b.sub(firstKey, blockRow), number), 1 - tile.rows);
-    offset = b.minimum(b.maximum(offset, b.i32(1 - attention.queries)), b.i32(attention.keys - 1));
-    Value key = b.maximum(offset, b.i32(0));
-    std::map<std::string, Value> at = leading;
-    at[attention.space.key.front()] = b.toIndex(key);
-    at[attention.space.query.front()] = b.toIndex(b.sub(key, offset));
-    Value sum;
-    for (const ElementTerm &term : shape.lines) {
-      Value value = elementTerm(term, at);
-      sum = sum ? b.addf(sum, value) : value;
-    }
-    Value place = b.add(number, b.mul(copy, length));
-    b.store(sum, b.sharedAt(b.add(b.shiftLeft(place, 2), line)));
-    return SmallVector<Value>();
-  });
 }
 
 void GpuKernel::addTerms(std::vector<Accumulator> &scores, Value firstKey) {

@@ -1,5 +1,5 @@
-// Weights times values, and the result. A weight of 0 hides its key only where the value is a number: tiles on the edge
-// of a mask look for values that are none.
+// Weights times values, and the result. A weight of 0 hides its key only where the value is a number: where a mask may
+// hide keys and a sum is no number, it is made again with care.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/LoweringGpu/GpuKernel.h"
 #include <limits>
@@ -10,10 +10,11 @@ using namespace skewer::gpu;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::array<ColumnFragment, 2> GpuKernel::valueFragments(Value copy, int64_t step, int64_t columnPair) {
+std::array<ColumnFragment, 2> GpuKernel::valueFragments(const WeighedRows &rows, int64_t step, int64_t columnPair) {
+  auto from = [&](Value row) { return rows.first ? b.add(row, rows.first) : row; };
   if (!shape.element.isF32()) {
-    Value row = b.add(b.bitAnd(lane, 15), 16 * step), half = b.add(b.shiftRight(lane, 4), 2 * columnPair);
-    RowFragment loaded = b.loadMatrices(offsetIn(values, copy, row, half), true);
+    Value row = from(b.add(b.bitAnd(lane, 15), 16 * step)), half = b.add(b.shiftRight(lane, 4), 2 * columnPair);
+    RowFragment loaded = b.loadMatrices(offsetIn(rows.tile, rows.copy, row, half), true);
     return {ColumnFragment{loaded[0], loaded[1]}, {loaded[2], loaded[3]}};
   }
   // A lane holds the weights of keys 2t and 2t + 1, so these two are the rows t and t + 4 of the product. Rows stand 4
@@ -21,8 +22,9 @@ std::array<ColumnFragment, 2> GpuKernel::valueFragments(Value copy, int64_t step
   std::array<ColumnFragment, 2> fragments;
   for (int64_t side : {0, 1})
     for (int64_t k : {0, 1}) {
-      Value key = b.add(b.shiftLeft(inGroup, 1), 8 * step + k);
-      Value offset = b.add(offsetIn(values, copy, key, b.i32(4 * columnPair + 2 * side)), b.shiftLeft(group, 2));
+      Value key = from(b.add(b.shiftLeft(inGroup, 1), 8 * step + k));
+      Value offset =
+          b.add(offsetIn(rows.tile, rows.copy, key, b.i32(4 * columnPair + 2 * side)), b.shiftLeft(group, 2));
       fragments[size_t(side)][size_t(k)] = b.load(b.sharedAt(offset), b.getI32Type());
     }
   return fragments;
@@ -44,34 +46,16 @@ static std::vector<RowFragment> fragmentsOf(GpuBuilder &b, ArrayRef<Accumulator>
   return fragments;
 }
 
-/// The exponent's bits of both elements of an i32, and one in the exponent's last place.
-static std::pair<int64_t, int64_t> exponentBits(Type element) {
-  return element.isF16() ? std::pair<int64_t, int64_t>{0x7c007c00, 0x04000400}
-                         : std::pair<int64_t, int64_t>{0x7f807f80, 0x00800080};
-}
-
-Value GpuKernel::valuesAreNumbers(Value copy, int64_t columns) {
-  // Of NaN and infinities the exponent's bits are all set: adding one to them reaches the sign's place.
-  auto [exponent, one] = exponentBits(shape.element);
-  Value seen = b.i32(0);
-  for (int64_t step = 0; step < tile.keys / keysOfStep(); ++step)
-    for (const ColumnFragment &fragment : valueFragments(copy, step, columns))
-      for (Value part : fragment)
-        seen = arith::OrIOp::create(b, seen, b.add(b.bitAnd(part, exponent), one));
-  Value none = b.compare(arith::CmpIPredicate::eq, b.bitAnd(seen, int32_t(0x80008000)), b.i32(0));
-  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), none, NVVM::VoteSyncKind::all);
-}
-
-void GpuKernel::multiplyValues(const std::vector<RowOperand> &weights, Value copy, int64_t columns,
+void GpuKernel::multiplyValues(const std::vector<RowOperand> &weights, const WeighedRows &rows, int64_t columns,
                                std::array<Accumulator, 2> &output) {
-  for (int64_t step = 0; step < tile.keys / keysOfStep(); ++step) {
-    auto loaded = valueFragments(copy, step, columns);
+  for (int64_t step = 0; step < int64_t(weights.size()); ++step) {
+    auto loaded = valueFragments(rows, step, columns);
     for (size_t side : {0u, 1u})
       output[side] = addProduct(weights[size_t(step)], loaded[side], output[side]);
   }
 }
 
-void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, Value copy, int64_t columns,
+void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, const WeighedRows &rows, int64_t columns,
                                   std::array<Accumulator, 2> &output) {
   // Numbers are multiplied as always, with 0 in place of the others. Where a key with a weight has +infinity (or NaN),
   // a product of ones and zeros is not 0, and +infinity is added; the same for -infinity. Both together are NaN again.
@@ -92,8 +76,8 @@ void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, Value 
   };
   auto oneWhere = [&](Value condition) { return b.select(condition, b.i32(oneBits), b.i32(0)); };
   std::array<Accumulator, 2> up{Accumulator{zero, zero, zero, zero}, {zero, zero, zero, zero}}, down = up;
-  for (int64_t step = 0; step < tile.keys / keysOfStep(); ++step) {
-    auto loaded = valueFragments(copy, step, columns);
+  for (int64_t step = 0; step < int64_t(weights.size()); ++step) {
+    auto loaded = valueFragments(rows, step, columns);
     RowFragment present;
     for (size_t part = 0; part < 4; ++part)
       present[part] = elements(weights[size_t(step)].whole[part], [&](Value, Value size) {
@@ -129,47 +113,47 @@ void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, Value 
     }
 }
 
-void GpuKernel::accumulate(const std::vector<Accumulator> &weights, Value copy, Value crossed, RowState &state) {
-  std::vector<RowOperand> rows;
+void GpuKernel::multiplyRows(const std::vector<Accumulator> &weights, const WeighedRows &rows, bool checked,
+                             std::vector<Accumulator> &output) {
+  std::vector<RowOperand> operands;
   for (const RowFragment &fragment : fragmentsOf(b, weights, shape.element))
-    rows.push_back(operandOf(fragment));
-  Value yes = crossed ? Value(arith::ConstantIntOp::create(b, 1, 1)) : Value();
-  SmallVector<Type> types(8, b.getF32Type());
-  for (int64_t columns = 0; columns < values.width / 16; ++columns) {
-    std::array<Accumulator, 2> output{state.output[size_t(2 * columns)], state.output[size_t(2 * columns + 1)]};
-    auto flat = [&](auto multiply) {
-      std::array<Accumulator, 2> sums = output;
-      multiply(sums);
-      SmallVector<Value> result(sums[0].begin(), sums[0].end());
-      result.append(sums[1].begin(), sums[1].end());
-      return result;
-    };
-    auto plain = [&] {
-      return flat([&](std::array<Accumulator, 2> &sums) { multiplyValues(rows, copy, columns, sums); });
-    };
-    auto odd = [&] {
-      return flat([&](std::array<Accumulator, 2> &sums) { multiplyOddValues(rows, copy, columns, sums); });
-    };
-    SmallVector<Value> sums;
-    if (shape.element.isF32()) {
-      // What is no number shows in the sums: also the parts of an infinity, which f32 itself would not make NaN.
-      sums = plain();
-      std::array<Accumulator, 2> tiles;
+    operands.push_back(operandOf(fragment));
+  // 16 columns by themselves: what a rare case needs in registers is not held for all of them.
+  for (int64_t columns = 0; columns < rows.tile.width / 16; ++columns) {
+    Accumulator &left = output[size_t(2 * columns)], &right = output[size_t(2 * columns + 1)];
+    std::array<Accumulator, 2> before{left, right}, sums = before;
+    multiplyValues(operands, rows, columns, sums);
+    if (checked) {
+      // What is no number shows in the sums, also where its weight is 0; and the parts of an infinite f32 are NaN.
+      SmallVector<Value> flat(sums[0].begin(), sums[0].end());
+      flat.append(sums[1].begin(), sums[1].end());
+      SmallVector<Value> chosen = b.choose(
+          someAreNan(sums), SmallVector<Type>(8, b.getF32Type()),
+          [&] {
+            std::array<Accumulator, 2> again = before;
+            multiplyOddValues(operands, rows, columns, again);
+            SmallVector<Value> repaired(again[0].begin(), again[0].end());
+            repaired.append(again[1].begin(), again[1].end());
+            return repaired;
+          },
+          [&] { return flat; });
       for (size_t n = 0; n < 8; ++n)
-        tiles[n / 4][n % 4] = sums[n];
-      sums = b.choose(someAreNan(tiles), types, odd, [&] { return sums; });
-    } else if (!crossed) {
-      sums = plain();
-    } else {
-      // 16 columns by themselves: what a rare case needs in registers is not held for all of them.
-      Value numbers = b.choose(
-          crossed, b.getI1Type(), [&] { return SmallVector<Value>{valuesAreNumbers(copy, columns)}; },
-          [&] { return SmallVector<Value>{yes}; })[0];
-      sums = b.choose(numbers, types, plain, odd);
+        sums[n / 4][n % 4] = chosen[n];
     }
-    for (size_t n = 0; n < 8; ++n)
-      state.output[size_t(2 * columns) + n / 4][n % 4] = sums[n];
+    left = sums[0];
+    right = sums[1];
   }
+}
+
+void GpuKernel::accumulate(const std::vector<Accumulator> &weights, Value copy, Value firstKey, Value crossed,
+                           RowState &state) {
+  bool checked = crossed || shape.element.isF32();
+  multiplyRows(weights, {values, copy, {}}, checked, state.output);
+  for (const ValueRowsPlan &part : valueRows)
+    multiplyRows(scaled(weights, part.term->scale), {part.tile, copy, {}}, checked, state.output);
+  for (const BandPlan &part : valueBands)
+    addValueBand(part, weights, copy, firstKey, state);
+  addValueElements(weights, firstKey, state);
 }
 
 void GpuKernel::writeLse(const RowState &state, size_t row, Value sum) {

@@ -89,6 +89,17 @@ std::string layer(int64_t dim, const std::string &more = "", const std::string &
          score + ") * dim^-0.5 where j <= i), v)\n}\n";
 }
 
+/// With rows by offset for keys and values.
+std::string valued(int64_t dim, const std::string &type) {
+  return "param N = 4096, heads = 8, dim = " + std::to_string(dim) + "\nsize batch\nkernel layer(q, k, v : " + type +
+         "[batch, heads, N, dim], near, far : " + type + "[9, dim]) -> " + type +
+         "[batch, heads, N, dim] {\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n  position = einsum(\"b "
+         "h "
+         "i d, (clamp(j - i, -4, 4) + 4) d -> b h i j\", q, near)\n  weights = softmax((content + position) * "
+         "dim^-0.5)\n  added = einsum(\"b h i j, (j - i + 4) d -> b h i d\", weights, far) where abs(j - i) <= 4\n  "
+         "return einsum(\"b h i j, b h j d -> b h i d\", weights, v) + added\n}\n";
+}
+
 TEST(GpuBuild, PtxNeedsNoAssembler) {
   Builder builder(layer(64));
   auto code = builder.build(*gpu::findGpuTarget("sm_80"), "");
@@ -138,6 +149,25 @@ TEST(GpuBuild, EveryGenerationWithoutSpills) {
   check(layer(32), generations);
   check(layer(64, ", table : f16[2*N - 1, dim]", " + rel1d(q, table)"), generations.front());
   check(layer(128, "", "", "bf16"), generations.front());
+  check(layer(64, "", "", "f32"), generations);
+  check(layer(48, ", table : f32[2*N - 1, dim]", " + rel1d(q, table)", "f32"), generations.front());
+  for (const char *type : {"f16", "f32"})
+    check(valued(64, type), generations.front());
+}
+TEST(GpuBuild, WideHeadsOfF32) {
+  auto ptxas = gpu::findPtxas("");
+  if (!ptxas) {
+    llvm::consumeError(ptxas.takeError());
+    GTEST_SKIP() << "there is no ptxas";
+  }
+  for (int64_t dim : {1, 20, 160, 256}) {
+    Builder builder(layer(dim, ", table : f32[2*N - 1, dim]", " + rel1d(q, table)", "f32"));
+    auto code = builder.build(*gpu::findGpuTarget("sm_80"), *ptxas);
+    ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+    ASSERT_TRUE(*code);
+    EXPECT_EQ((*code)->resources.spilledBytes, 0);
+    EXPECT_LE((*code)->program.launches.front().sharedBytes, 163 << 10);
+  }
 }
 TEST(GpuBuild, WrongPtxIsAnError) {
   auto ptxas = gpu::findPtxas("");

@@ -276,6 +276,32 @@ TEST(GpuProgram, Arithmetic) {
   for (int lane = 0; lane < 32; ++lane)
     EXPECT_EQ(got[lane], (lane - 9) / 4 * 100 + (lane - 9) % 4 - 6);
 }
+TEST(GpuProgram, ComparesFloats) {
+  // Lane 0 compares NaN with 5, the others their number.
+  auto holds = [](const std::string &predicate) {
+    Kernel kernel("  %f = llvm.sitofp %lane : i32 to f32\n"
+                  "  %q = llvm.fdiv %f, %f : f32\n  %m = llvm.fmul %q, %f : f32\n"
+                  "  %five = llvm.mlir.constant(5.0 : f32) : f32\n  %y = llvm.fcmp \"" +
+                  predicate + "\" %m, %five : f32\n  %x = llvm.zext %y : i1 to i32\n" + kStore);
+    return results(kernel);
+  };
+  struct Case {
+    const char *name;
+    bool less, equal, greater, unordered;
+  };
+  for (const Case &test : {Case{"oeq", false, true, false, false}, Case{"ogt", false, false, true, false},
+                           Case{"ole", true, true, false, false}, Case{"one", true, false, true, false},
+                           Case{"ord", true, true, true, false}, Case{"ueq", false, true, false, true},
+                           Case{"ugt", false, false, true, true}, Case{"ult", true, false, false, true},
+                           Case{"ule", true, true, false, true}, Case{"une", true, false, true, true},
+                           Case{"uno", false, false, false, true}}) {
+    auto got = holds(test.name);
+    EXPECT_EQ(got[0], test.unordered) << test.name;
+    EXPECT_EQ(got[4], test.less) << test.name;
+    EXPECT_EQ(got[5], test.equal) << test.name;
+    EXPECT_EQ(got[6], test.greater) << test.name;
+  }
+}
 TEST(GpuProgram, ConvertsAndPacks) {
   Kernel kernel("  %f = llvm.sitofp %lane : i32 to f32\n  %h = llvm.mlir.constant(3.300000e-01 : f32) : f32\n"
                 "  %g = llvm.fmul %f, %h : f32\n  %u = llvm.mlir.undef : vector<2xf32>\n"

@@ -69,6 +69,22 @@ TEST(GpuKernel, LinesOfOffsets) {
       layer(sizes(90, 90, 16, 16), ", table : f32[32, heads]", "content + t5_causal(table)", "f16", " where j <= i"),
       kHalf);
 }
+TEST(GpuKernel, LinesTimesNumbersOfTheQuery) {
+  // As WavLM has them; two gates, and a line without one.
+  for (const char *type : {"f16", "f32"})
+    for (int64_t n : {1, 7, 65, 130}) {
+      std::string t = type;
+      GpuOutcome outcome = expectOnGpu(
+          layer(sizes(n, n, 16, 16),
+                ", g : " + t + "[batch, heads, N], w : f32[N], table : " + t + "[32, heads], slope : f32[heads]",
+                kPlain +
+                    " + g[b, h, i] * table[wavlm_bucket(j - i, 32, 80), h] + alibi(slope) + w[i] * (abs(j - i) // 3)",
+                t),
+          t == "f16" ? kHalf : kWide);
+      // Nothing is read for each score: three lines of 128 numbers in two copies.
+      EXPECT_EQ(outcome.launch.sharedBytes % 16, 0);
+    }
+}
 TEST(GpuKernel, RowsOfTables) {
   expectOnGpu(layer(sizes(70, 70, 16, 16), ", table : f16[2*N - 1, dim]", "(content + rel1d(q, table)) * dim^-0.5"),
               kHalf);
