@@ -131,6 +131,25 @@ TEST(GpuValues, WhatNobodySeesMayBeAnything) {
       EXPECT_TRUE(std::isnan(outcome.got[16 * 31 + 5]));
     }
 }
+TEST(GpuValues, OfPartsWithOrigins) {
+  for (auto [q0, k0] : {std::pair(0, 0), std::pair(60, 50), std::pair(7, 33)})
+    for (const char *row :
+         {"(j - i + 99) d -> h i d\", weights, far)", "(clamp(j - i, -4, 4) + 95) d -> h i d\", weights, far)",
+          "((i + j) % 100) d -> h i d\", weights, far)"}) {
+      GpuOptions options;
+      options.change = [q0 = q0, k0 = k0](const std::string &name, std::vector<double> &values) {
+        if (name == "q0" || name == "k0")
+          values[0] = name == "q0" ? q0 : k0;
+      };
+      expectOnGpu(
+          std::string("kernel part(q : f16[2, 40, 16], k, v : f16[2, 50, 16], far : f16[199, 16]) -> f16[2, 40, "
+                      "16] {\n  part i = 40 of 100 from q0\n  part j = 50 of 100 from k0\n  content = "
+                      "einsum(\"h i d, h j d -> h i j\", q, k)\n  weights = softmax(content * 16^-0.5)\n  return "
+                      "einsum(\"h i j, h j d -> h i d\", weights, v) + einsum(\"h i j, ") +
+              row + "\n}\n",
+          kHalf, options);
+    }
+}
 TEST(GpuValues, BesideTermsOfTheScore) {
   // As VITS and Axial-DeepLab have them.
   expectOnGpu(fileText(SKEWER_SOURCE_DIR "/tests/e2e/conformance/vits-n50/spec.attn"), kWide);
