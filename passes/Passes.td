@@ -186,6 +186,30 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::skewer::attn::AttnDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
 }
+def AttnScheduleGpu : Pass<"attn-schedule-gpu", "::mlir::ModuleOp"> {
+  let summary = "a cost model chooses the tile of each attention on a GPU";
+  let description = [{
+    Adds an `#attn.gpu_schedule` to every `attn.attention` that can be made for a GPU, in place of another schedule. The
+    tile is the fastest one by a model of what a multiprocessor does in a clock (products, exponentials, bytes of shared
+    memory) and of how many blocks it holds; options pin parts of it. The strategy of each term follows from its class.
+    Registers are known to ptxas alone: `rank` asks for the next candidate where one has spilled.
+
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf16> -> tensor<64x64xf16>
+    // becomes, with target=sm_80,
+    %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf16> -> tensor<64x64xf16>
+        schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, …, strategies = ["matmul"]>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+  let options = [Option<"target", "target", "std::string", "\"sm_80\"", "as ptxas names it">,
+                 Option<"rows", "rows", "int64_t", "0", "queries of a block, a multiple of 16; 0: chosen">,
+                 Option<"keys", "keys", "int64_t", "0", "keys of a step, a multiple of 16; 0: chosen">,
+                 Option<"stages", "stages", "int64_t", "0", "copies of what a step reads, 2 to 4; 0: chosen">,
+                 Option<"queries", "queries", "std::string", "\"\"",
+                        "where a warp's queries stay: registers or shared; empty: chosen">,
+                 Option<"rank", "rank", "int64_t", "0", "which of the model's candidates, from 0">];
+}
 def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
   let summary = "scheduled attention becomes loops over vectors";
   let description = [{
@@ -218,8 +242,8 @@ def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
   let summary = "a kernel becomes a program for NVIDIA GPUs";
   let description = [{
     The function's stages become kernels of a `gpu.module`, to be launched one after another. An `attn.attention` is one on
-    `mma.sync`: a block has `rows` queries of one leading index and goes through the keys in tiles of `keys` with an
-    online softmax, while `cp.async` brings the next tile. Products of queries and keys, and of weights and values, are of
+    `mma.sync`, by its `#attn.gpu_schedule` (without one: 64 queries, 64 keys, 2 stages): a block has `rows` queries of one leading index and goes through the keys in tiles of `keys` with an
+    online softmax, while `cp.async` brings the next tiles. Products of queries and keys, and of weights and values, are of
     f16 or bf16 with sums in f32; terms of other classes are added to each score by their index expressions. An attention
     that cannot be such a kernel has a warp for each row of scores; anything else has a thread for each element of its
     result. What stands between stages is in the workspace. The module gets `attn.plan` (arguments), the GPU module
@@ -237,8 +261,7 @@ def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
                            "::mlir::func::FuncDialect"];
-  let options = [Option<"rows", "rows", "int64_t", "64", "queries of a block, a multiple of 16; 0: no attention is fused">,
-                 Option<"keys", "keys", "int64_t", "64", "keys of a tile, a multiple of 16">];
+  let options = [Option<"fuse", "fuse", "bool", "true", "attentions are fused where they can be">];
 }
 def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
   let summary = "the generic path: kernels without a fused attention become loops on buffers";

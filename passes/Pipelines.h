@@ -4,6 +4,9 @@
 #include "passes/Schedule/Target.h"
 
 namespace skewer {
+namespace gpu {
+struct GpuRequest;
+} // namespace gpu
 
 /// Level 1 to level 2: raise, propagate masks, compose, form attention.
 void addFusionPipeline(mlir::OpPassManager &);
@@ -15,8 +18,10 @@ void addSchedulePipeline(mlir::OpPassManager &, const Target &);
 void addCpuLoweringPipeline(mlir::OpPassManager &, const Target &);
 /// Level 4 to the LLVM dialect.
 void addLlvmPipeline(mlir::OpPassManager &, const Target &);
-/// Level 2 to 4 for NVIDIA GPUs: a kernel on tiles of that many queries and keys, in its GPU module.
-void addGpuLoweringPipeline(mlir::OpPassManager &, int64_t rows, int64_t keys);
+/// Level 2 to 3 for NVIDIA GPUs: choose a schedule for each attention, or do as the request says.
+void addGpuSchedulePipeline(mlir::OpPassManager &, const gpu::GpuRequest &);
+/// Level 3 to 4 for NVIDIA GPUs: kernels in their GPU module. Attentions go by rows unless `fuse`.
+void addGpuLoweringPipeline(mlir::OpPassManager &, bool fuse = true);
 /// Level 4 to the NVVM and LLVM dialects.
 void addNvvmPipeline(mlir::OpPassManager &);
 

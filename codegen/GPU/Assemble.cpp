@@ -1,14 +1,12 @@
-// Runs ptxas on files of its own in the system's temporary folder.
+// Finds ptxas and runs it.
 #include "codegen/GPU/Assemble.h"
+#include "codegen/GPU/Tool.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
@@ -53,30 +51,21 @@ skewer::gpu::Resources skewer::gpu::resourcesOf(StringRef output) {
   };
   SmallVector<StringRef> lines;
   output.split(lines, '\n');
+  KernelResources unnamed, *kernel = &unnamed;
   for (StringRef line : lines) {
-    resources.spilledBytes += numberBefore(line, "bytes spill stores") + numberBefore(line, "bytes spill loads");
-    if (line.contains("Used "))
-      resources.registers = std::max(resources.registers, numberBefore(line, "registers"));
+    if (size_t begin = line.find("entry function '"); begin != StringRef::npos)
+      kernel = &resources.kernels[line.drop_front(begin).split('\'').second.split('\'').first.str()];
+    int64_t spilled = numberBefore(line, "bytes spill stores") + numberBefore(line, "bytes spill loads");
+    resources.spilledBytes += spilled;
+    kernel->spilledBytes += spilled;
+    if (line.contains("Used ")) {
+      kernel->registers = numberBefore(line, "registers");
+      resources.registers = std::max(resources.registers, kernel->registers);
+    }
     if (line.contains("warning") || line.contains("C75"))
       resources.warnings += line.str() + "\n";
   }
   return resources;
-}
-
-/// What ptxas prints, errors included.
-static std::string outputOf(StringRef ptxas, ArrayRef<StringRef> arguments, int &status, std::string &message) {
-  SmallString<128> log;
-  if (sys::fs::createTemporaryFile("skewer", "log", log)) {
-    status = -1, message = "a temporary file for ptxas cannot be made";
-    return {};
-  }
-  FileRemover removeLog(log);
-  SmallVector<StringRef> words{ptxas};
-  words.append(arguments.begin(), arguments.end());
-  status = sys::ExecuteAndWait(ptxas, words, std::nullopt, {StringRef(""), StringRef(log), StringRef(log)},
-                               /*SecondsToWait=*/600, /*MemoryLimit=*/0, &message);
-  auto said = MemoryBuffer::getFile(log);
-  return said ? (*said)->getBuffer().str() : std::string();
 }
 
 std::string skewer::gpu::releaseOf(StringRef version) {
@@ -91,38 +80,30 @@ bool skewer::gpu::isTooOld(StringRef output) {
 }
 
 Expected<skewer::gpu::Assembled> skewer::gpu::assemble(StringRef ptx, const GpuTarget &target, StringRef ptxas) {
-  SmallString<128> source, cubin;
-  if (sys::fs::createTemporaryFile("skewer", "ptx", source) || sys::fs::createTemporaryFile("skewer", "cubin", cubin))
-    return problem("a temporary file for ptxas cannot be made");
-  FileRemover removeSource(source), removeCubin(cubin);
-  {
-    std::error_code code;
-    raw_fd_ostream out(source, code);
-    out << ptx;
-    out.close();
-    if (code || out.has_error()) {
-      out.clear_error();
-      return problem("a temporary file for ptxas cannot be written");
-    }
-  }
-  std::string architecture = "-arch=" + target.name, message;
-  int status = 0;
-  std::string text = outputOf(ptxas, {"-v", architecture, source, "-o", cubin}, status, message);
-  if (status != 0 && isTooOld(text)) {
-    int asked = 0;
-    std::string release = releaseOf(outputOf(ptxas, {"--version"}, asked, message));
+  auto source = TemporaryFile::create("ptx", ptx);
+  if (!source)
+    return source.takeError();
+  auto cubin = TemporaryFile::create("cubin");
+  if (!cubin)
+    return cubin.takeError();
+  std::string architecture = "-arch=" + target.name;
+  auto said = runTool(ptxas, {"-v", architecture, source->path(), "-o", cubin->path()});
+  if (!said) {
+    std::string text = toString(said.takeError());
+    if (!isTooOld(text))
+      return problem("target '" + target.name + "': " + text);
+    auto version = runTool(ptxas, {"--version"});
+    std::string release = version ? releaseOf(*version) : std::string();
+    consumeError(version.takeError());
     return problem("target '" + target.name + "': ptxas '" + ptxas + "'" +
                    (release.empty() ? "" : " of CUDA " + release) + " is too old for it: CUDA " +
                    textOfCuda(firstCudaOf(target)) +
                    " or newer is needed; install it, or the Python package nvidia-cuda-nvcc, and name its folder with "
                    "--cuda-path, or take PTX alone with --ptx-only\n" +
-                   StringRef(text).rtrim());
+                   text);
   }
-  if (status != 0)
-    return problem("target '" + target.name + "': ptxas failed" + (message.empty() ? "" : ": " + message) +
-                   (text.empty() ? "" : "\n" + StringRef(text).rtrim()));
-  auto bytes = MemoryBuffer::getFile(cubin, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!bytes || (*bytes)->getBufferSize() == 0)
+  std::string bytes = cubin->contents();
+  if (bytes.empty())
     return problem("target '" + target.name + "': ptxas left no cubin");
-  return Assembled{(*bytes)->getBuffer().str(), resourcesOf(text)};
+  return Assembled{std::move(bytes), resourcesOf(*said)};
 }

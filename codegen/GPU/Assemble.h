@@ -2,15 +2,21 @@
 #pragma once
 #include "codegen/GPU/GpuTarget.h"
 #include "llvm/Support/Error.h"
+#include <map>
 #include <string>
 
 namespace skewer::gpu {
 
-/// What `ptxas -v` says about a kernel.
+/// What `ptxas -v` says about one kernel.
+struct KernelResources {
+  int64_t registers = 0, spilledBytes = 0;
+};
+/// … and about all kernels of a file: the most registers of one, the spills of all.
 struct Resources {
   int64_t registers = 0;    // of a thread
   int64_t spilledBytes = 0; // stores and loads of registers that did not fit
   std::string warnings;     // its lines that warn
+  std::map<std::string, KernelResources> kernels;
 };
 
 struct Assembled {

@@ -1,6 +1,7 @@
 // Chooses the tile by what the assembler says of it.
 #include "codegen/GPU/Build.h"
 #include "codegen/GPU/Ptx.h"
+#include "passes/Schedule/GpuMachine.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -8,15 +9,15 @@ using namespace skewer;
 using namespace skewer::gpu;
 
 llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &target, llvm::StringRef ptxas,
-                                                             LowerForTile lower) {
-  // Rows stay at 64 while they can: fewer would read the keys more often.
-  constexpr std::pair<int64_t, int64_t> kTiles[] = {{64, 64}, {64, 32}, {64, 16}, {32, 16}, {16, 16}};
-  int64_t leastShared = 0, leastSpilled = 0;
+                                                             LowerWithRank lower) {
+  int64_t leastShared = 0, leastSpilled = 0, candidates = 1;
   std::string name;
-  for (auto [rows, keys] : kTiles) {
-    OwningOpRef<ModuleOp> module = lower(rows, keys);
+  for (int64_t rank = 0; rank < candidates; ++rank) {
+    OwningOpRef<ModuleOp> module = lower(rank);
     if (!module)
       return std::nullopt;
+    if (auto count = (*module)->getAttrOfType<IntegerAttr>(kGpuCandidates))
+      candidates = count.getInt();
     auto plan = planOf(*module);
     auto modules = module->getOps<mlir::gpu::GPUModuleOp>();
     auto program = modules.empty() ? std::nullopt : programOf(*modules.begin());
@@ -30,7 +31,7 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
       leastShared = shared;
       continue;
     }
-    GpuCode code{target, *program, *plan, "", "", "", {}};
+    GpuCode code{target, *program, *plan, "", "", "", "", {}};
     llvm::raw_string_ostream(code.nvvm) << *module;
     auto ptx = ptxOf(*module, target);
     if (!ptx)
@@ -46,12 +47,15 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
     if (code.resources.spilledBytes == 0)
       return code;
     leastSpilled = code.resources.spilledBytes;
+    for (const auto &[kernel, resources] : code.resources.kernels)
+      if (resources.spilledBytes)
+        name = kernel;
   }
   if (leastSpilled)
     return llvm::createStringError(
         llvm::inconvertibleErrorCode(),
         "kernel '" + name + "', target '" + target.name + "': " + llvm::Twine(leastSpilled) +
-            " bytes of registers are spilled even in the smallest tile; its heads are too wide");
+            " bytes of registers are spilled even in the tile that takes the fewest; its heads are too wide");
   return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                  "kernel '" + name + "', target '" + target.name + "': the smallest tile needs " +
                                      llvm::Twine(leastShared) + " bytes of shared memory, of " +

@@ -12,18 +12,19 @@ struct GpuCode {
   GpuTarget target;
   GpuProgram program;
   KernelPlan plan;
-  std::string nvvm; // the final IR, for people
+  std::string nvvm;      // the final IR, for people
+  std::string scheduled; // the module with its schedules, if whoever lowers it keeps it
   std::string ptx, cubin;
   Resources resources; // of the cubin: the most registers, the sum of what is spilled
 };
 
-/// The module in the NVVM dialect for a tile of so many queries and keys, or null after a diagnostic.
-using LowerForTile = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(int64_t rows, int64_t keys)>;
+/// The module in the NVVM dialect with the schedule's candidate of this rank, or null after a diagnostic.
+using LowerWithRank = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(int64_t rank)>;
 
-/// Tries tiles, the largest first, until one fits into the target's shared memory and, by ptxas, into its registers
-/// without spills. `ptxas` empty: PTX alone, and registers are estimated. No value after a diagnostic; an error where
-/// no tile fits, with the kernel's name and bytes.
-llvm::Expected<std::optional<GpuCode>> buildFor(const GpuTarget &, llvm::StringRef ptxas, LowerForTile);
+/// Takes the cost model's candidates in their order until one fits into the target's shared memory and, by ptxas, into
+/// its registers without spills. `ptxas` empty: PTX alone, and the model's guess of registers stands. No value after a
+/// diagnostic; an error where none fits, with the kernel's name and bytes.
+llvm::Expected<std::optional<GpuCode>> buildFor(const GpuTarget &, llvm::StringRef ptxas, LowerWithRank);
 
 /// A kernel's manifest with `gpu` in it: for each target its kernels in the order in which they run, and its files.
 std::string addGpuTargets(llvm::StringRef manifest, llvm::ArrayRef<GpuCode>);

@@ -1,18 +1,21 @@
 // The NVIDIA GPUs that code is made for.
 #include "codegen/GPU/GpuTarget.h"
-#include "llvm/ADT/STLExtras.h"
+#include "passes/Schedule/GpuMachine.h"
 
 using namespace skewer::gpu;
 
-/// Shared memory: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", maximum amount
-/// for a thread block. PTX versions: the first that knows the target (PTX ISA, release notes), at least 8.0.
+/// PTX versions: the first that knows the target (PTX ISA, release notes), at least 8.0.
+static llvm::StringRef featuresOf(llvm::StringRef name) {
+  return name.starts_with("sm_10") ? "+ptx86" : name.starts_with("sm_12") ? "+ptx87" : "+ptx80";
+}
+
 llvm::ArrayRef<GpuTarget> skewer::gpu::knownGpuTargets() {
-  static const std::vector<GpuTarget> targets = {
-      {"sm_80", "+ptx80", 163 << 10},  {"sm_86", "+ptx80", 99 << 10},    {"sm_87", "+ptx80", 163 << 10},
-      {"sm_89", "+ptx80", 99 << 10},   {"sm_90", "+ptx80", 227 << 10},   {"sm_90a", "+ptx80", 227 << 10},
-      {"sm_100", "+ptx86", 227 << 10}, {"sm_100a", "+ptx86", 227 << 10}, {"sm_120", "+ptx87", 99 << 10},
-      {"sm_120a", "+ptx87", 99 << 10},
-  };
+  static const std::vector<GpuTarget> targets = [] {
+    std::vector<GpuTarget> result;
+    for (const GpuMachine &machine : knownGpuMachines())
+      result.push_back({machine.target, featuresOf(machine.target).str(), machine.blockSharedBytes});
+    return result;
+  }();
   return targets;
 }
 

@@ -22,4 +22,23 @@ def Attn_CpuScheduleAttr : AttrDef<Attn_Dialect, "CpuSchedule"> {
     `strategies` `=` `[` $strategies `]` `>`
   }];
 }
+
+def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule"> {
+  let mnemonic = "gpu_schedule";
+  let summary = "how one attention is run on one kind of GPU";
+  let description = [{
+    `engine`: what multiplies matrices; `mma_sync` is the only one so far. `rows` × `keys`: queries of a block and keys
+    of one of its steps, multiples of 16; a warp has 16 queries. `stages`: copies in shared memory of what a step reads,
+    all but one of which are being filled while one is read. `keep_queries`: whether a warp's queries stay in registers.
+    `strategies`: one for each term of the score, in order, then of the values.
+    Created by `attn-schedule-gpu` from a cost model or as the caller asks; read by `attn-lower-to-gpu`.
+  }];
+  let parameters = (ins StringRefParameter<"as ptxas names it">:$target, StringRefParameter<"of products">:$engine,
+                        "int64_t":$rows, "int64_t":$keys, "int64_t":$stages, "bool":$keep_queries,
+                        ArrayRefParameter<"::mlir::StringAttr">:$strategies);
+  let genVerifyDecl = 1;
+  let assemblyFormat = [{
+    `<` struct($target, $engine, $rows, $keys, $stages, $keep_queries) `,` `strategies` `=` `[` $strategies `]` `>`
+  }];
+}
 #endif

@@ -157,11 +157,11 @@ std::pair<Value, Value> GpuKernel::liveTiles() {
 }
 
 RowState GpuKernel::step(Value tileIndex, const RowState &before) {
-  // This tile's copies are done, for all threads, and nobody reads the other copy any more.
-  b.waitForCopies(0);
+  // This tile's copies are done, for all threads, and nobody reads the one before it any more, whose place is filled.
+  b.waitForCopies(unsigned(tile.stages - 2));
   b.barrier();
-  Value copy = b.bitAnd(tileIndex, 1), next = b.add(tileIndex, 1);
-  loadKeys(next, b.bitAnd(next, 1));
+  Value copy = copyOf(tileIndex), next = b.add(tileIndex, tile.stages - 1);
+  loadKeys(next, copyOf(next));
   Value firstKey = b.mul(tileIndex, tile.keys);
   Value crossed = crossedByMask(firstKey);
   std::vector<Accumulator> weights = scores(copy, firstKey, crossed);
@@ -214,20 +214,22 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   for (const QueryPlan &part : queries)
     loadRows(part.tile, part.source, blockRow, attention.queries);
   auto [low, high] = liveTiles();
-  loadKeys(low, b.bitAnd(low, 1));
-  if (!queries.empty()) {
-    b.waitForCopies(0);
+  for (int64_t ahead = 0; ahead + 1 < tile.stages; ++ahead)
+    loadKeys(b.add(low, ahead), copyOf(b.add(low, ahead)));
+  // Logits that are looked up begin with a wait and a barrier of their own.
+  if (!queries.empty() && lookups.empty()) {
+    b.waitForCopies(unsigned(tile.stages - 2));
     b.barrier();
   }
   for (const LookupPlan &part : lookups)
     prepareLookup(part);
-  // Fragments of more than 8 steps would take half of a thread's registers.
-  if (queries.size() == 1 && queries.front().tile.steps() <= 8) {
-    std::vector<RowFragment> fragments;
-    for (int64_t step = 0; step < queries.front().tile.steps(); ++step)
-      fragments.push_back(queryFragment(queries.front(), step));
-    queries.front().fragments = std::move(fragments);
-  }
+  if (tile.keepQueries)
+    for (QueryPlan &part : queries) {
+      std::vector<RowFragment> fragments;
+      for (int64_t step = 0; step < part.tile.steps(); ++step)
+        fragments.push_back(queryFragment(part, step));
+      part.fragments = std::move(fragments);
+    }
 
   RowState state;
   Value zero = b.f32(0), least = b.f32(-std::numeric_limits<double>::infinity());
@@ -251,7 +253,7 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   SmallVector<Value> last = b.loop(low, high, 1, flatten(state), [&](Value tileIndex, ValueRange before) {
     return flatten(step(tileIndex, unflatten(before)));
   });
-  b.waitForCopies(0); // of the tile behind the last one
+  b.waitForCopies(0); // of the tiles behind the last one
   write(unflatten(last));
   LLVM::ReturnOp::create(b, ValueRange());
   return failure.empty();

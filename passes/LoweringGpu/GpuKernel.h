@@ -3,7 +3,7 @@
 // A block has `rows` queries of one leading index (batch, head), a warp 16 of them. It goes through the keys that its
 // queries may see in tiles of `keys`:
 //
-//   loadTile       global → shared, 16 bytes a thread by cp.async; the next tile while this one is computed
+//   loadTile       global → shared, 16 bytes a thread by cp.async; the next tiles while this one is computed
 //   scores         ldmatrix and mma.sync, f32 sums, scaled to base 2
 //   skewedBand     q·R[key - query]: a product with the rows that the tile reaches, skewed by shuffles
 //   addKeyBand     k·R[key - query]: the same for keys, skewed through shared memory
@@ -177,6 +177,8 @@ private:
   void findVisible();
   Type elementOf(unsigned argument);
   std::pair<Value, Value> liveTiles();
+  /// Which copy of its place a tile stands in.
+  Value copyOf(Value tileIndex) { return b.remainder(tileIndex, tile.stages); }
 
   const GpuShape &shape;
   GpuTile tile;

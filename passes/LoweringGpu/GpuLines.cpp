@@ -10,7 +10,7 @@ using namespace skewer::gpu;
 void GpuKernel::planLines() {
   auto add = [&](LinePlan part) {
     part.offset = plannedBytes;
-    plannedBytes += 2 * (tile.rows + tile.keys) * 4;
+    plannedBytes += tile.stages * (tile.rows + tile.keys) * 4;
     lines.push_back(std::move(part));
   };
   if (!shape.lines.empty()) {

@@ -38,12 +38,12 @@ void GpuKernel::plan() {
   for (const ContentTerm &term : shape.attention.content) {
     ContentPlan part;
     part.queries = planQueries(term.query, term.depth);
-    part.keys = place(tile.keys, term.depth, 2);
+    part.keys = place(tile.keys, term.depth, tile.stages);
     part.source = sourceOf(term.key, false, term.depth);
     part.scale = term.scale;
     content.push_back(std::move(part));
   }
-  values = place(tile.keys, shape.attention.width, 2, 16); // two tiles of 8 columns at a time
+  values = place(tile.keys, shape.attention.width, tile.stages, 16); // two tiles of 8 columns at a time
   valueSource = sourceOf(shape.attention.value, false, shape.attention.width);
   planValueTerms();
   for (const BandTerm &term : shape.bands) {
@@ -52,7 +52,7 @@ void GpuKernel::plan() {
       continue;
     }
     BandPlan part{&term, planQueries(term.query, term.depth), {}, sourceOf(term.table, false, term.depth)};
-    part.window = place(tile.rows + tile.keys, term.depth, 2);
+    part.window = place(tile.rows + tile.keys, term.depth, tile.stages);
     bands.push_back(std::move(part));
   }
   for (const LookupTerm &term : shape.lookups) {
@@ -86,14 +86,14 @@ KeyBandPlan GpuKernel::planKeyBand(const BandTerm &term) {
   KeyBandPlan part;
   part.band.term = &term;
   part.band.source = sourceOf(term.table, false, term.depth);
-  part.band.window = place(tile.rows + tile.keys, term.depth, 2);
+  part.band.window = place(tile.rows + tile.keys, term.depth, tile.stages);
   for (auto [known, plan] : llvm::zip_equal(shape.attention.content, content))
     if (known.key == term.query && known.depth == term.depth) {
       part.keys = plan.keys;
       part.sharesKeys = true;
     }
   if (!part.sharesKeys) {
-    part.keys = place(tile.keys, term.depth, 2);
+    part.keys = place(tile.keys, term.depth, tile.stages);
     part.keySource = sourceOf(term.query, false, term.depth);
   }
   // 16 keys and the block's queries are rows + 15 offsets. With 3 (of 16) banks from key to key, the lanes that read a

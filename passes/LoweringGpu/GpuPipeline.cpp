@@ -9,10 +9,9 @@
 
 using namespace mlir;
 
-void skewer::addGpuLoweringPipeline(OpPassManager &manager, int64_t rows, int64_t keys) {
+void skewer::addGpuLoweringPipeline(OpPassManager &manager, bool fuse) {
   AttnLowerToGpuOptions options;
-  options.rows = rows;
-  options.keys = keys;
+  options.fuse = fuse;
   manager.addPass(createAttnLowerToGpu(options));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

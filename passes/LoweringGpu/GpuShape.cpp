@@ -218,17 +218,21 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, Gpu
     if (!saysOnly(term, knownOfTerms(), reason))
       return std::nullopt;
     TermRole role = shape->roles[number++];
+    result.strategies.push_back(strategy::kMatmul);
     if (role == TermRole::Content)
       continue;
+    StringRef &chosen = result.strategies.back();
     if (role == TermRole::Offset) {
       const OffsetTerm &offset = shape->offsets[offsetNumber++];
       bool whole = offset.queryAxis.isWhole(shape->queries) && offset.keyAxis.isWhole(shape->keys);
       if (whole) {
         result.bands.push_back(bandOf(offset));
+        chosen = strategy::kBand;
         continue;
       }
       if (auto lookup = axisLookup(offset, *shape); lookup && lookup->rows <= kMostLookupRows) {
         result.lookups.push_back(std::move(*lookup));
+        chosen = strategy::kLookup;
         continue;
       }
     } else if (role == TermRole::Row) {
@@ -236,22 +240,30 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, Gpu
       int64_t rows = row.endRow - row.firstRow;
       if (row.kind == RowKind::Offset && (row.keySide || rows > kRowsBeforeBand)) {
         result.bands.push_back(bandOf(row));
+        chosen = row.keySide ? strategy::kKeyBand : strategy::kBand;
         continue;
       }
       if (!row.keySide && rows > 0 && rows <= kMostLookupRows) {
         result.lookups.push_back(lookupOf(row));
+        chosen = strategy::kLookup;
         continue;
       }
     }
     ElementTerm element = elementTermOf(term, operands, mask, domain);
-    if (isLineOfOffsets(element, shape->space))
+    if (isLineOfOffsets(element, shape->space)) {
+      chosen = strategy::kLine;
       result.lines.push_back(std::move(element));
-    else if (auto gated = gatedLineOf(element, shape->space))
+    } else if (auto gated = gatedLineOf(element, shape->space)) {
+      chosen = strategy::kGatedLine;
       result.gatedLines.push_back(std::move(*gated));
-    else
+    } else {
+      chosen = strategy::kPerScore;
       result.elements.push_back(std::move(element));
+    }
   }
 
+  if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr()))
+    result.tile = {schedule.getRows(), schedule.getKeys(), schedule.getStages(), schedule.getKeepQueries()};
   result.attention = std::move(*shape);
   for (auto [term, known] : llvm::zip(attention.getValues().getOps<attn::TermOp>(), result.attention.valueTerms))
     if (!addValueTerm(known, term, result, reason))

@@ -61,8 +61,19 @@ struct ValueElement {
 /// Query rows and keys of one step of a block; 16 rows are one warp's.
 struct GpuTile {
   int64_t rows = 64, keys = 64;
+  int64_t stages = 2;      // copies of what a step reads: all but one are on their way while one is computed
+  bool keepQueries = true; // in registers, from the first step to the last
   int64_t threads() const { return rows / 16 * 32; }
+  bool operator==(const GpuTile &other) const {
+    return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries;
+  }
 };
+
+/// How a term is computed, as `GpuShape::strategies` and schedules name it.
+namespace strategy {
+constexpr llvm::StringLiteral kMatmul = "matmul", kBand = "band", kKeyBand = "key_band", kLookup = "lookup",
+                              kLine = "line", kGatedLine = "gated_line", kPerScore = "per_score";
+} // namespace strategy
 
 /// Where a tensor is that is no argument of its own: an output of the program, or a place in its workspace.
 struct GpuPlace {
@@ -95,6 +106,8 @@ struct GpuShape : GpuTensors {
   std::vector<BandTerm> valueBands;
   std::vector<ValueElement> valueElements;
   mlir::Type element; // what is multiplied: f16 or bf16; f32 where none of q, k and v is
+  std::vector<llvm::StringRef> strategies; // of each term of the score, in order
+  GpuTile tile;                            // of the attention's schedule, if it has one
 };
 
 /// Sorts a term of the values. False with a `reason` if it says what the GPU target does not know.

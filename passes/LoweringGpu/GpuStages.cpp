@@ -7,15 +7,18 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-GpuStages::GpuStages(ModuleOp module, func::FuncOp function, GpuTile tile) : Kernel(module, function), tile(tile) {
+GpuStages::GpuStages(ModuleOp module, func::FuncOp function, bool fuse) : Kernel(module, function), fuse(fuse) {
   elementItems = true;
   packsRows = false;
 }
 
 bool GpuStages::lower() {
   absorbRearrangements(source);
-  // From here on the schedule for a processor says nothing any more.
-  source.walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
+  // From here on a schedule for a processor says nothing any more.
+  source.walk([](attn::AttentionOp attention) {
+    if (!isa_and_nonnull<attn::GpuScheduleAttr>(attention.getScheduleAttr()))
+      attention.removeScheduleAttr();
+  });
   narrowOperands(source);
   OpBuilder at(source);
   gpuModule = mlir::gpu::GPUModuleOp::create(at, source.getLoc(), plan.name + "_gpu");
@@ -102,10 +105,11 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
 }
 
 bool GpuStages::emitAttention(const Stage &stage, attn::AttentionOp attention) {
-  std::string reason = "no tile of it fits";
-  if (tile.rows) {
+  std::string reason = "nothing is to be fused";
+  if (fuse) {
     if (auto shape = gpuShapeOf(attention, tensorsOf(attention), reason)) {
       GpuBuilder b(attention.getLoc(), attention.getContext());
+      const GpuTile &tile = shape->tile;
       GpuKernel kernel(b, *shape, tile);
       if (!kernel.emit(gpuModule))
         return fail(attention, "no kernel for a GPU can be made of it: " + kernel.failure);

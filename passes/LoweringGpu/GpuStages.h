@@ -14,8 +14,8 @@ namespace skewer::gpu {
 
 class GpuStages : public generic::Kernel {
 public:
-  /// With a tile of 0 rows no attention is fused.
-  GpuStages(mlir::ModuleOp, mlir::func::FuncOp, GpuTile);
+  /// Attentions are fused, by their schedules, only if `fuse`.
+  GpuStages(mlir::ModuleOp, mlir::func::FuncOp, bool fuse);
   /// Replaces the function by a GPU module with its program, and attaches the plan. False after a diagnostic.
   bool lower();
 
@@ -33,7 +33,7 @@ private:
   void takePhases(ItemOf, const std::string &note = "", int64_t threads = 256, int64_t sharedBytes = 0);
   std::string kernelName(llvm::StringRef title);
 
-  GpuTile tile;
+  bool fuse;
   mlir::gpu::GPUModuleOp gpuModule;
   GpuProgram program;
 };

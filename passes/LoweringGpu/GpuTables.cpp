@@ -23,7 +23,7 @@ void GpuKernel::prepareLookup(const LookupPlan &part) {
     multiplyRows(queries[part.queries], part.staging, {}, {}, sums);
     for (size_t column = 0; column < sums.size(); ++column)
       for (size_t k = 0; k < 4; ++k) {
-        // Only the warp that owns the row reads it again.
+        // Only the warp that owns the row reads it again, behind the barrier that each step begins with.
         Value row = b.add(b.add(b.shiftLeft(warp, 4), group), int64_t(8 * (k / 2)));
         Value place = b.add(b.add(first, b.shiftLeft(inGroup, 1)), int64_t(8 * column + k % 2));
         Value offset = b.add(b.shiftLeft(b.add(b.mul(row, part.stride), place), 2), part.logits);
@@ -31,7 +31,6 @@ void GpuKernel::prepareLookup(const LookupPlan &part) {
       }
     return SmallVector<Value>();
   });
-  b.warpBarrier();
 }
 
 void GpuKernel::addLookups(std::vector<Accumulator> &scores, ArrayRef<std::map<std::string, Value>> at) {

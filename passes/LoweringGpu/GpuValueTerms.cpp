@@ -12,9 +12,10 @@ using namespace skewer::gpu;
 void GpuKernel::planValueTerms() {
   int64_t width = shape.attention.width;
   for (const ValueRows &term : shape.valueRows)
-    valueRows.push_back({&term, place(tile.keys, width, 2, 16), sourceOf(term.table, false, width)});
+    valueRows.push_back({&term, place(tile.keys, width, tile.stages, 16), sourceOf(term.table, false, width)});
   for (const BandTerm &term : shape.valueBands)
-    valueBands.push_back({&term, 0, place(tile.rows + tile.keys, width, 2, 16), sourceOf(term.table, false, width)});
+    valueBands.push_back(
+        {&term, 0, place(tile.rows + tile.keys, width, tile.stages, 16), sourceOf(term.table, false, width)});
   if (!shape.valueElements.empty()) {
     sharedWeights = plannedBytes;
     weightStride = tile.keys + 8;

@@ -22,11 +22,6 @@ struct LowerToGpu : skewer::impl::AttnLowerToGpuBase<LowerToGpu> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (rows != 0 && (rows % 16 || rows < 16 || rows > 256 || keys % 16 || keys < 16 || keys > 256)) {
-      module.emitError() << "a tile of " << int64_t(rows) << " queries and " << int64_t(keys)
-                         << " keys; expected multiples of 16 between 16 and 256";
-      return signalPassFailure();
-    }
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
       if (!lower(module, function))
         return signalPassFailure();
@@ -40,7 +35,7 @@ struct LowerToGpu : skewer::impl::AttnLowerToGpuBase<LowerToGpu> {
       return function.emitError("a module holds one kernel when it is lowered; '")
                  << function.getName() << "' is another",
              false;
-    return skewer::gpu::GpuStages(module, function, {rows, keys}).lower();
+    return skewer::gpu::GpuStages(module, function, fuse).lower();
   }
 };
 } // namespace

@@ -403,3 +403,43 @@ func.func @f(%v: tensor<4x8xf32>) {
 // cpu_schedule_c3: strategies have names
 // expected-error @below {{a strategy has no name (cpu_schedule_c3)}}
 #s = #attn.cpu_schedule<target = "t", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 4, key_block = 4, rows_per_item = 4, strategies = [""]>
+
+// -----
+
+// gpu_schedule_c1: a target
+// expected-error @below {{a schedule needs the name of its target (gpu_schedule_c1)}}
+#s = #attn.gpu_schedule<target = "", engine = "mma_sync", rows = 64, keys = 64, stages = 2, keep_queries = true, strategies = ["matmul"]>
+
+// -----
+
+// gpu_schedule_c2: an engine that there is
+// expected-error @below {{engine is 'wgmma', expected 'mma_sync' (gpu_schedule_c2)}}
+#s = #attn.gpu_schedule<target = "sm_90a", engine = "wgmma", rows = 64, keys = 64, stages = 2, keep_queries = true, strategies = ["matmul"]>
+
+// -----
+
+// gpu_schedule_c3: tiles of whole fragments
+// expected-error @below {{keys is 24, expected a multiple of 16 between 16 and 256 (gpu_schedule_c3)}}
+#s = #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 24, stages = 2, keep_queries = true, strategies = ["matmul"]>
+
+// -----
+
+// gpu_schedule_c4: one stage is filled while another is read
+// expected-error @below {{stages is 1, expected a number from 2 to 4 (gpu_schedule_c4)}}
+#s = #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 64, stages = 1, keep_queries = true, strategies = ["matmul"]>
+
+// -----
+
+// gpu_schedule_c5: strategies have names
+// expected-error @below {{a strategy has no name (gpu_schedule_c5)}}
+#s = #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 64, stages = 2, keep_queries = true, strategies = [""]>
+
+// -----
+
+// attention_c8: the same for GPUs
+func.func @f(%v: tensor<4x8xf32>) {
+  // expected-error @below {{schedule has 2 strategies for 1 terms (attention_c8)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score { attn.term "" () times "j" scale 1.0 } : tensor<4x8xf32> -> tensor<4x8xf32>
+    schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 64, stages = 2, keep_queries = true, strategies = ["matmul", "line"]>
+  return
+}

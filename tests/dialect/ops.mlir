@@ -93,6 +93,17 @@ func.func @attention(%q: tensor<?x4x14x64xf32>, %k: tensor<?x4x14x64xf32>, %v: t
   return %0 : tensor<?x4x14x32xf32>
 }
 
+// CHECK-LABEL: func.func @attention_on_a_gpu
+func.func @attention_on_a_gpu(%q: tensor<14x64xf16>, %k: tensor<14x64xf16>) -> tensor<14x64xf16> {
+  // CHECK: schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 32, stages = 3, keep_queries = true, strategies = ["matmul"]>
+  %0 = attn.attention "i j" value "j e -> i e" (%k) score {
+    attn.term "i d, j d" (%q, %k) scale 0.125 : tensor<14x64xf16>, tensor<14x64xf16>
+  } : tensor<14x64xf16> -> tensor<14x64xf16>
+    schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 32, stages = 3,
+                                keep_queries = true, strategies = ["matmul"]>
+  return %0 : tensor<14x64xf16>
+}
+
 // A map: the query and the key dimension are products of axes, whose sizes are given.
 // CHECK-LABEL: func.func @attention_map
 func.func @attention_map(%q: tensor<2x6x8xf32>, %v: tensor<2x6x8xf32>, %rows: tensor<3x8xf32>) -> tensor<2x6x8xf32> {

@@ -1,6 +1,7 @@
 // ptxas: what it says is read, and kernels assemble for every target without spills where it is there.
 #include "codegen/GPU/Build.h"
 #include "codegen/GPU/Ptx.h"
+#include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuTesting.h"
 #include "tests/unit/LanguageTesting.h"
 
@@ -67,19 +68,23 @@ struct Builder {
     einsum = language::importSource(sources, {}, &context, llvm::errs());
   }
   llvm::Expected<std::optional<gpu::GpuCode>> build(const gpu::GpuTarget &target, const std::string &ptxas) {
-    return gpu::buildFor(target, ptxas, [&](int64_t rows, int64_t keys) -> mlir::OwningOpRef<mlir::ModuleOp> {
+    return gpu::buildFor(target, ptxas, [&](int64_t rank) -> mlir::OwningOpRef<mlir::ModuleOp> {
       mlir::OwningOpRef<mlir::ModuleOp> module(mlir::cast<mlir::ModuleOp>((*einsum)->clone()));
       mlir::PassManager manager(&context);
       addFusionPipeline(manager);
-      addGpuLoweringPipeline(manager, rows, keys);
+      gpu::GpuRequest request;
+      request.target = target.name;
+      request.rank = rank;
+      addGpuSchedulePipeline(manager, request);
+      addGpuLoweringPipeline(manager);
       addNvvmPipeline(manager);
-      tiles.push_back({rows, keys});
+      ++tried;
       return succeeded(manager.run(*module)) ? std::move(module) : nullptr;
     });
   }
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> einsum;
-  std::vector<std::pair<int64_t, int64_t>> tiles;
+  int64_t tried = 0; // candidates
 };
 std::string layer(int64_t dim, const std::string &more = "", const std::string &score = "", const char *type = "f16") {
   return "param N = 4096, heads = 8, dim = " + std::to_string(dim) + "\nsize batch\nkernel layer(q, k, v : " + type +
@@ -107,7 +112,7 @@ TEST(GpuBuild, PtxNeedsNoAssembler) {
   EXPECT_SAYS((*code)->ptx, ".target sm_80");
   EXPECT_EQ((*code)->ptx.find('\0'), std::string::npos);
   EXPECT_TRUE((*code)->cubin.empty());
-  EXPECT_EQ(builder.tiles.size(), 1u);
+  EXPECT_EQ(builder.tried, 1);
   std::string manifest = gpu::addGpuTargets("{\"name\": \"layer\"}", {**code});
   EXPECT_SAYS(manifest, "\"ptx\": \"layer.sm_80.ptx\"");
   EXPECT_SAYS(manifest, "\"kernel\": \"layer\"");
@@ -118,7 +123,7 @@ TEST(GpuBuild, TilesFitIntoSharedMemory) {
   auto code = builder.build(*gpu::findGpuTarget("sm_89"), "");
   ASSERT_TRUE(bool(code) && *code);
   EXPECT_LE((*code)->program.launches.front().sharedBytes, 99 << 10);
-  EXPECT_GT(builder.tiles.size(), 1u);
+  EXPECT_EQ(builder.tried, 1); // the model knows
   Builder wide("param N = 64, dim = 1024\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
                "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");
   auto none = wide.build(*gpu::findGpuTarget("sm_89"), "");

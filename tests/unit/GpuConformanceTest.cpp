@@ -21,9 +21,10 @@ std::vector<std::string> specs() {
   return found;
 }
 
-/// `type` in place of f32.
-void expectPublishedLayers(const char *type, double tolerance, bool fuse = true) {
-  size_t taken = 0, all = 0;
+/// `type` in place of f32; scheduled by the model of a GPU, or, where none is named, in tiles of several shapes. Every
+/// layer is taken: there is no list of exceptions.
+void expectPublishedLayers(const char *type, double tolerance, const std::string &target = "", bool fuse = true) {
+  size_t taken = 0, fused = 0, all = 0;
   for (const std::string &path : specs()) {
     std::string text = fileText(path);
     for (size_t place = 0; (place = text.find("f32[", place)) != std::string::npos; ++place)
@@ -34,8 +35,12 @@ void expectPublishedLayers(const char *type, double tolerance, bool fuse = true)
     options.rows = all % 2 ? 64 : 32;
     options.keys = all % 3 ? 32 : 16;
     options.size = 1;
-    if (!fuse)
-      options.rows = options.keys = 0;
+    options.fuse = fuse;
+    if (!target.empty()) {
+      options.target = target;
+      options.rows = options.keys = options.stages = 0;
+      options.keepQueries = std::nullopt;
+    }
     GpuLayer compiled(text);
     GpuOutcome outcome = compiled.run(options);
     if (!outcome.lowered) {
@@ -43,14 +48,19 @@ void expectPublishedLayers(const char *type, double tolerance, bool fuse = true)
       continue;
     }
     ++taken;
+    fused += outcome.report.matrixSteps > 0;
     EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
     EXPECT_LE(outcome.error, tolerance);
   }
   EXPECT_GE(all, 50u);
   EXPECT_EQ(taken, all);
+  EXPECT_GE(fused, fuse ? 40u : 0u);
+  llvm::outs() << fused << " of " << all << " layers on tensor cores\n";
 }
 TEST(GpuConformance, PublishedLayersInHalf) { expectPublishedLayers("f16", 2e-3); }
-TEST(GpuConformance, PublishedLayersByRows) { expectPublishedLayers("f32", 2e-5, /*fuse=*/false); }
+TEST(GpuConformance, PublishedLayersAsAnA100WantsThem) { expectPublishedLayers("f16", 2e-3, "sm_80"); }
+TEST(GpuConformance, PublishedLayersAsAnH100WantsThem) { expectPublishedLayers("bf16", 1.5e-2, "sm_90a"); }
+TEST(GpuConformance, PublishedLayersByRows) { expectPublishedLayers("f32", 2e-5, "", /*fuse=*/false); }
 TEST(GpuConformance, PublishedLayers) { expectPublishedLayers("f32", 2e-5); }
 
 } // namespace

@@ -166,7 +166,7 @@ std::string single(const std::string &more, const std::string &score) {
 }
 TEST(GpuStages, AttentionsByRows) {
   GpuOptions rows;
-  rows.rows = rows.keys = 0; // nothing is fused
+  rows.fuse = false;
   for (const char *score : {") * dim^-0.5", ") * dim^-0.5 where j <= i", ") * dim^-0.5 where (i + j) % 3 == 0",
                             " + einsum(\"b h i d, (j - i + N - 1) d -> b h i j\", q, table, j = M)) * dim^-0.5"}) {
     GpuOutcome outcome = expectOnGpu(single(", table : f32[N + M - 1, dim]", score), kSingle, rows);
@@ -186,7 +186,7 @@ TEST(GpuStages, RowsOfWideValues) {
 }
 TEST(GpuStages, RowsWithoutKeysAndOddValues) {
   GpuOptions options;
-  options.rows = options.keys = 0;
+  options.fuse = false;
   options.change = [](const std::string &name, std::vector<double> &values) {
     if (name == "v")
       values[16 * 39 + 3] = NAN;
@@ -240,7 +240,7 @@ TEST(GpuStages, PartsBeginWhereTheOriginsSay) {
       GpuOutcome outcome = expectOnGpu(part("f16", score), kHalf, options);
       EXPECT_EQ(titles(outcome), Titles{"attention"});
     }
-    options.rows = options.keys = 0;
+    options.fuse = false;
     expectOnGpu(part("f32", "einsum(\"h i d, (j - i + 99) d -> h i j\", q, table, j = 50)) * 32^-0.5 where j <= i"),
                 kSingle, options);
   }

@@ -13,8 +13,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/LoweringGpu/GpuLaunch.h"
+#include "passes/LoweringGpu/GpuStages.h"
 #include "passes/Pipelines.h"
+#include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/StoredNumbers.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -25,7 +26,10 @@
 namespace skewer::testing {
 
 struct GpuOptions {
-  int64_t rows = 64, keys = 64;
+  std::string target = "sm_80"; // whose cost model chooses what is 0 here
+  int64_t rows = 64, keys = 64, stages = 2;
+  std::optional<bool> keepQueries = true;
+  bool fuse = true;  // else attentions go by rows
   int64_t size = 2;  // of every run-time size
   double spread = 1; // standard deviation of the operands
   /// Changes operands before they are rounded: name, values.
@@ -67,13 +71,28 @@ public:
     mlir::PassManager manager(&context);
     addFusionPipeline(manager);
     addSchedulePipeline(manager, *findTarget("x86-64-v3"));
-    addGpuLoweringPipeline(manager, options.rows, options.keys);
+    addGpuSchedulePipeline(manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries});
+    addGpuLoweringPipeline(manager, options.fuse);
     addNvvmPipeline(manager);
     outcome.lowered = succeeded(manager.run(*module));
     if (!outcome.lowered)
       return outcome;
     interpret(options, outcome);
     return outcome;
+  }
+
+  /// The fused layer as the cost model sees it.
+  std::optional<gpu::GpuShape> shape() {
+    fused = mlir::cast<mlir::ModuleOp>((*einsum)->clone());
+    mlir::PassManager manager(&context);
+    addFusionPipeline(manager);
+    std::string reason;
+    if (failed(manager.run(*fused)))
+      return std::nullopt;
+    mlir::func::FuncOp function = *fused->getOps<mlir::func::FuncOp>().begin();
+    gpu::narrowOperands(function);
+    auto attentions = function.getOps<attn::AttentionOp>();
+    return attentions.empty() ? std::nullopt : gpu::gpuShapeOf(*attentions.begin(), reason);
   }
 
 private:
@@ -204,7 +223,7 @@ private:
   }
 
   mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> einsum, module;
+  mlir::OwningOpRef<mlir::ModuleOp> einsum, fused, module;
 };
 
 /// The layer as a GPU kernel: no fault, no bank conflict in what tensor cores read, and the reference's numbers.

@@ -46,13 +46,18 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
   }
   std::vector<gpu::GpuCode> codes;
   for (const gpu::GpuTarget &target : targets) {
-    auto code = gpu::buildFor(target, ptxas, [&](int64_t rows, int64_t keys) {
-      return compilation.lowerForGpu(scheduled, kernel.name, rows, keys);
+    gpu::GpuRequest request = options.gpuSchedule;
+    request.target = target.name;
+    std::string scheduledText;
+    auto code = gpu::buildFor(target, ptxas, [&](int64_t rank) {
+      request.rank = rank;
+      return compilation.lowerForGpu(scheduled, kernel.name, request, &scheduledText);
     });
     if (!code)
       return Compilation::report(kernel.name, code.takeError()), std::nullopt;
     if (!*code)
       return std::nullopt;
+    (*code)->scheduled = std::move(scheduledText);
     codes.push_back(std::move(**code));
   }
   return codes;
@@ -63,6 +68,8 @@ void addGpuFiles(const std::vector<gpu::GpuCode> &codes, const Options &options,
     add("." + code.target.name + ".ptx", code.ptx);
     if (!code.cubin.empty())
       add("." + code.target.name + ".cubin", code.cubin);
+    if (llvm::is_contained(options.emit, "scheduled"))
+      add("." + code.target.name + ".scheduled.mlir", code.scheduled);
     if (llvm::is_contained(options.emit, "llvm"))
       add("." + code.target.name + ".nvvm.mlir", code.nvvm);
   }

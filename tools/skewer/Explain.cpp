@@ -1,6 +1,7 @@
 // `skewer explain`: what became of each term.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/skewer/Commands.h"
+#include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/ExplainText.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/Support/raw_ostream.h"
@@ -40,8 +41,47 @@ static std::optional<Explanation> explainKernel(Compilation &compilation, const 
   return explanation;
 }
 
+static std::optional<Explanation> explainOnGpu(Compilation &compilation, const Kernel &kernel,
+                                               const gpu::GpuTarget &target, const Options &options) {
+  compilation.remarks.clear();
+  auto fused = compilation.schedule(kernel);
+  if (!fused)
+    return std::nullopt;
+  Explanation explanation;
+  explanation.spec = compilation.path();
+  explanation.target = target.name;
+  double flops = factsOf(kernel, *fused).flops;
+  explanation.work = workFactsOf(signatureOf(kernel.einsumFunction()), flops, {}, false, compilation.target());
+  mlir::OwningOpRef<mlir::ModuleOp> scheduled;
+  explanation.gpu =
+      gpuFactsOf(compilation, kernel, *fused, target, options, flops, explanation.work.bytesMoved, scheduled);
+  if (!explanation.gpu)
+    return std::nullopt;
+  explanation.facts = factsOf(kernel, *scheduled);
+  explanation.facts.generic.clear(); // it is about processors
+  size_t number = 0;
+  scheduled->walk([&](attn::AttentionOp attention) {
+    explanation.layers.push_back(layerFactsOf(attention, explanation.facts.attentions[number++], compilation.target()));
+  });
+  explanation.remarks = compilation.remarks;
+  return explanation;
+}
+
 int explain(const Options &options) {
-  std::optional<Target> target = targetNamed(options.target);
+  std::optional<gpu::GpuTarget> onGpu;
+  if (gpu::isGpuName(options.target)) {
+    std::string name = options.target;
+    auto gpus = takeGpuTargets(name);
+    if (!gpus)
+      return kUsage;
+    if (gpus->size() != 1 || !name.empty()) {
+      llvm::errs() << "skewer: error: --target: '" << options.target << "' are several; explain takes one\n";
+      return kUsage;
+    }
+    onGpu = gpus->front();
+  }
+  // What is the same on all targets needs the description of some processor.
+  std::optional<Target> target = targetNamed(onGpu ? "x86-64-v3" : options.target);
   if (!target)
     return kUsage;
   llvm::json::Array kernels;
@@ -54,7 +94,8 @@ int explain(const Options &options) {
       if (!options.kernel.empty() && kernel.name != options.kernel)
         continue;
       found = true;
-      auto explanation = explainKernel(*compilation, kernel);
+      auto explanation =
+          onGpu ? explainOnGpu(*compilation, kernel, *onGpu, options) : explainKernel(*compilation, kernel);
       if (!explanation)
         return kWrong;
       if (options.json)

@@ -55,6 +55,13 @@ llvm::json::Object toJson(const Explanation &explanation) {
   for (const Remark &remark : explanation.remarks)
     remarks.push_back(llvm::json::Object{{"line", static_cast<int64_t>(remark.line)}, {"text", remark.text}});
   object["remarks"] = std::move(remarks);
+  const WorkFacts &work = explanation.work;
+  object["target"] = explanation.target;
+  object["bytes_moved"] = work.bytesMoved;
+  if (explanation.gpu) {
+    object["gpu"] = toJson(*explanation.gpu);
+    return object;
+  }
   const KernelPlan &plan = explanation.plan;
   int64_t shared = plan.sharedBytes.fixed + plan.sharedBytes.scaled;
   object["workspace_bytes"] = shared + plan.localBytes;
@@ -65,12 +72,9 @@ llvm::json::Object toJson(const Explanation &explanation) {
                                         {"buffer_bytes", stage.bytes.fixed + stage.bytes.scaled}});
   object["stages"] = std::move(stages);
   object["workspace"] = llvm::json::Object{{"shared_bytes", shared}, {"worker_bytes", plan.localBytes}};
-  const WorkFacts &work = explanation.work;
   bool predicted = work.predictedSeconds > 0;
   auto known = [&](double value) { return predicted ? llvm::json::Value(value) : llvm::json::Value(nullptr); };
-  object["target"] = explanation.target;
   object["done_flops"] = known(work.matmulFlops);
-  object["bytes_moved"] = work.bytesMoved;
   object["roofline"] = llvm::json::Object{{"peak_gflops", work.peak * 1e-9},
                                           {"memory_gb_per_second", work.memoryRate * 1e-9},
                                           {"compute_seconds", work.computeSeconds},

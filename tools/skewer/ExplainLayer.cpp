@@ -88,8 +88,16 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
     if (auto size = space.sizes.find(axis); size != space.sizes.end() && size->second != kRuntime)
       layer.leading *= static_cast<double>(size->second);
 
-  auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
   std::string reason;
+  if (auto schedule = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr())) {
+    layer.tileRows = schedule.getRows();
+    layer.tileKeys = schedule.getKeys();
+    auto shape = shapeOfAttention(attention, reason);
+    if (shape && attention.getMask())
+      layer.tiles = countTiles(*shape, layer.tileRows, layer.tileKeys);
+    return layer;
+  }
+  auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
   auto shape = schedule ? shapeOfAttention(attention, reason) : std::nullopt;
   if (!shape)
     return layer;

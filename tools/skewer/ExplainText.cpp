@@ -5,30 +5,6 @@
 namespace skewer::driver {
 namespace {
 
-constexpr size_t kWidth = 120;
-
-std::string bytesText(double bytes) {
-  if (bytes < 1e4)
-    return fmt::format("{:.0f} B", bytes);
-  if (bytes < 1e6)
-    return fmt::format("{:.1f} KB", bytes * 1e-3);
-  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes * 1e-6) : fmt::format("{:.2f} GB", bytes * 1e-9);
-}
-
-std::string flopsText(double flops) {
-  if (flops == 0)
-    return "not counted";
-  if (flops < 1e6)
-    return fmt::format("{:.2f} KFLOP", flops * 1e-3);
-  return flops < 1e9 ? fmt::format("{:.2f} MFLOP", flops * 1e-6) : fmt::format("{:.2f} GFLOP", flops * 1e-9);
-}
-
-std::string timeText(double seconds) {
-  return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6)
-         : seconds < 1  ? fmt::format("{:.3g} ms", seconds * 1e3)
-                        : fmt::format("{:.3g} s", seconds);
-}
-
 std::string shapeText(const std::vector<int64_t> &shape) {
   std::string text;
   for (int64_t size : shape)
@@ -56,48 +32,6 @@ std::string tensorsText(const std::vector<TensorFacts> &tensors) {
   }
   return fmt::format("{} ({}{})", text, bytesText(bytes), anyRunTime ? " a batch row" : "");
 }
-
-size_t displayWidth(llvm::StringRef text) {
-  size_t width = 0; // of UTF-8: continuation bytes take no column
-  for (char c : text)
-    width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  return width;
-}
-std::string padded(const std::string &text, size_t width) {
-  size_t now = displayWidth(text);
-  return text + std::string(now < width ? width - now : 1, ' ');
-}
-
-class Page {
-public:
-  explicit Page(llvm::raw_ostream &out) : out(out) {}
-
-  /// One paragraph; lines after the first are indented by four more.
-  void line(size_t indent, llvm::StringRef text) {
-    std::string current(indent, ' ');
-    size_t width = indent;
-    bool empty = true;
-    while (!text.empty()) {
-      // A run of spaces is part of a column: it stays with the word before it.
-      size_t end = text.find(' ');
-      end = end == llvm::StringRef::npos ? text.size() : std::min(text.find_first_not_of(' ', end), text.size());
-      llvm::StringRef word = text.take_front(end);
-      if (!empty && width + displayWidth(word.rtrim()) > kWidth) {
-        out << llvm::StringRef(current).rtrim() << "\n";
-        current = std::string(indent + 4, ' ');
-        width = indent + 4;
-      }
-      current += word;
-      width += displayWidth(word);
-      empty = false;
-      text = text.drop_front(end);
-    }
-    out << llvm::StringRef(current).rtrim() << "\n";
-  }
-
-private:
-  llvm::raw_ostream &out;
-};
 
 /// "line 9", of a built-in scheme "rel2d.attn:4".
 std::string placeText(llvm::StringRef file, unsigned line, const std::string &spec) {
@@ -242,6 +176,8 @@ void printText(const Explanation &explanation, llvm::raw_ostream &out) {
                      facts.generic);
   if (!facts.materialised.empty())
     page.line(2, "materialised: " + tensorsText(facts.materialised));
+  if (explanation.gpu)
+    return printGpu(*explanation.gpu, explanation.work.usefulFlops, explanation.work.bytesMoved, page);
   const KernelPlan &plan = explanation.plan;
   if (plan.stages.size() > 1) {
     page.line(2, "stages:");

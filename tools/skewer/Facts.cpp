@@ -94,6 +94,14 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
         fmt::format("{}: {} lanes, tile {}x{}, row block {}, keys {} at a time, {} rows an item",
                     schedule.getTarget().str(), schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(),
                     schedule.getRowBlock(), schedule.getKeyBlock(), schedule.getRowsPerItem());
+  auto onGpu = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr());
+  if (onGpu)
+    facts.schedule = fmt::format("{}: {}, {} queries a block, {} keys a step, {} stages, queries in {}",
+                                 onGpu.getTarget().str(), onGpu.getEngine().str(), onGpu.getRows(), onGpu.getKeys(),
+                                 onGpu.getStages(), onGpu.getKeepQueries() ? "registers" : "shared memory");
+  ArrayRef<StringAttr> strategies = schedule ? schedule.getStrategies()
+                                    : onGpu  ? onGpu.getStrategies()
+                                             : ArrayRef<StringAttr>();
   for (TermOp term : termsOf(attention)) {
     TermView view = viewOf(term, space);
     TermAnalysis analysis;
@@ -105,8 +113,8 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
                    usefulFlops(term, space, facts.pairs),
                    lineOf(term.getLoc()).first,
                    term.isValueSide()};
-    if (schedule && facts.terms.size() < schedule.getStrategies().size())
-      fact.strategy = schedule.getStrategies()[facts.terms.size()].str();
+    if (facts.terms.size() < strategies.size())
+      fact.strategy = strategies[facts.terms.size()].str();
     facts.terms.push_back(std::move(fact));
   }
   return facts;

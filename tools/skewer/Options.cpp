@@ -42,9 +42,15 @@ cl::list<std::string> emit("emit", cl::CommaSeparated,
                            cl::value_desc("kind,…"), cl::cat(category), cl::sub(compileCommand));
 cl::opt<std::string> cudaPath("cuda-path", cl::desc("CUDA toolkit whose bin/ptxas makes cubins (default: found)"),
                               cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
-                              cl::sub(benchCommand));
+                              cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<bool> ptxOnly("ptx-only", cl::desc("GPU targets: PTX, no cubins; needs no ptxas, the GPU's driver compiles it"),
                       cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand), cl::sub(benchCommand));
+cl::list<std::string> schedule(
+    "schedule", cl::CommaSeparated,
+    cl::desc("GPU targets: parts of the schedule that the cost model does not choose: rows, keys, stages (2 to "
+             "4), queries=registers or queries=shared"),
+    cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
+    cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
                                     cl::cat(category), cl::sub(compileCommand));
 
@@ -131,7 +137,8 @@ const CommandText kCommands[] = {
      "Prints each term's class and strategy, what was composed, dropped and never materialised, what a mask leaves,\n"
      "the work, its roofline and the predicted time, and for what did not fuse the line and the memory it costs.\n\n"
      "  skewer explain botnet.attn\n"
-     "  skewer explain rel1d.attn -D N=1024 --target=zen4 --json\n"},
+     "  skewer explain rel1d.attn -D N=1024 --target=zen4 --json\n"
+     "  skewer explain rel1d.attn -D N=4096 --target=sm_80       (registers, occupancy, instructions)\n"},
     {Command::Plot, &plotCommand,
      "Draws a kernel's first attention as SVG: the row of each table that each query and key read, scores and biases\n"
      "of seeded inputs by the float64 reference, and how alike the rows of each table are.\n\n"
@@ -196,6 +203,27 @@ bool readNumbers(const char *option, const cl::list<std::string> &list, std::map
   return true;
 }
 
+bool readSchedule(gpu::GpuRequest &to) {
+  for (const std::string &text : schedule) {
+    std::string name;
+    llvm::StringRef value;
+    if (!split("--schedule", text, name, value))
+      return false;
+    if (name == "queries") {
+      if (value != "registers" && value != "shared")
+        return usage(fmt::format("--schedule queries: expected registers or shared, found '{}'", value.str()));
+      to.keepQueries = value == "registers";
+      continue;
+    }
+    int64_t *number = name == "rows" ? &to.rows : name == "keys" ? &to.keys : name == "stages" ? &to.stages : nullptr;
+    if (!number)
+      return usage(fmt::format("--schedule: unknown part '{}'; known: rows, keys, stages, queries", name));
+    if (value.getAsInteger(10, *number) || *number <= 0)
+      return usage(fmt::format("--schedule {}: expected a positive number, found '{}'", name, value.str()));
+  }
+  return true;
+}
+
 bool fill(Options &options, int &exitCode) {
   options.specs.assign(specs.begin(), specs.end());
   if (options.command == Command::Run || options.command == Command::Plot)
@@ -221,7 +249,7 @@ bool fill(Options &options, int &exitCode) {
   }
   if (!readNumbers("-D", parameters, options.parameters, exitCode) ||
       !readNumbers("--size", sizes, options.sizes, exitCode) ||
-      !readNumbers("--origin", origins, options.origins, exitCode))
+      !readNumbers("--origin", origins, options.origins, exitCode) || !readSchedule(options.gpuSchedule))
     return false;
   for (const std::string &text : inputs) {
     std::string name;

@@ -1,5 +1,6 @@
 // The command line: one structure with what every command may be told.
 #pragma once
+#include "passes/Schedule/GpuMachine.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -25,6 +26,7 @@ struct Options {
   std::vector<std::string> emit;
   std::string cudaPath; // of a CUDA toolkit; empty: where one is found
   bool ptxOnly = false;
+  gpu::GpuRequest gpuSchedule; // its target and rank are nobody's
   // run and bench
   std::map<std::string, int64_t> sizes;                 // --size NAME=VALUE
   std::map<std::string, int64_t> origins;               // --origin q0=VALUE

@@ -43,8 +43,10 @@ struct Report {
   int64_t steps = 0; // operations executed by a warp
   int64_t matrixSteps = 0;
   void add(FaultKind, mlir::Operation *, std::string message);
-  /// One line a fault, with its operation.
+  /// One line a fault, with its operation and the line that it comes from.
   std::string text() const;
+  /// The same for each operation whose accesses of shared memory meet in banks.
+  std::string conflicts() const;
 };
 
 /// Who accesses memory.

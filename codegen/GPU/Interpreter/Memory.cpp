@@ -1,5 +1,6 @@
 // Shared and device memory that know who touched what since the last barrier.
 #include "codegen/GPU/Interpreter/Machine.h"
+#include "mlir/IR/Location.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
@@ -33,15 +34,38 @@ void Report::add(FaultKind kind, mlir::Operation *operation, std::string message
     faults.push_back({kind, std::move(message), operation});
 }
 
+/// "in: nvvm.ldmatrix …, of layer.attn:7".
+static void printPlace(llvm::raw_ostream &out, mlir::Operation *operation) {
+  out << "  in: " << *operation;
+  operation->getLoc()->walk([&](mlir::Location inner) {
+    auto place = llvm::dyn_cast<mlir::FileLineColRange>(inner);
+    if (!place)
+      return mlir::WalkResult::advance();
+    out << ", of " << place.getFilename().getValue() << ":" << place.getStartLine();
+    return mlir::WalkResult::interrupt();
+  });
+  out << "\n";
+}
+
 std::string Report::text() const {
   std::string text;
   llvm::raw_string_ostream out(text);
   for (const Fault &fault : faults) {
-    out << nameOf(fault.kind) << ": " << fault.message;
+    out << nameOf(fault.kind) << ": " << fault.message << "\n";
     if (fault.operation)
-      out << "\n  in: " << *fault.operation;
-    out << "\n";
+      printPlace(out, fault.operation);
   }
+  return text;
+}
+
+std::string Report::conflicts() const {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (const auto &[operation, use] : banks)
+    if (use.hasConflicts()) {
+      out << "bank conflicts: " << use.wavefronts << " wavefronts for " << use.accesses << " accesses\n";
+      printPlace(out, operation);
+    }
   return text;
 }
 

@@ -217,13 +217,25 @@ std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const st
   return Lowered{std::move(module), std::move(*plan)};
 }
 
-OwningOpRef<ModuleOp> Compilation::lowerForGpu(ModuleOp fused, const std::string &name, int64_t rows, int64_t keys) {
+OwningOpRef<ModuleOp> Compilation::scheduleForGpu(ModuleOp fused, const std::string &name,
+                                                  const gpu::GpuRequest &request) {
+  OwningOpRef<ModuleOp> module(cast<ModuleOp>(fused->clone()));
+  if (!runPasses(*module, name, "scheduling for a GPU",
+                 [&](OpPassManager &manager) { addGpuSchedulePipeline(manager, request); }))
+    return {};
+  return module;
+}
+
+OwningOpRef<ModuleOp> Compilation::lowerForGpu(ModuleOp fused, const std::string &name, const gpu::GpuRequest &request,
+                                               std::string *scheduledText) {
   DialectRegistry registry;
   gpu::registerGpuTarget(registry);
   mlirContext->appendDialectRegistry(registry);
-  OwningOpRef<ModuleOp> module(cast<ModuleOp>(fused->clone()));
-  if (!runPasses(*module, name, "lowering to a GPU kernel", [&](OpPassManager &manager) {
-        addGpuLoweringPipeline(manager, rows, keys);
+  OwningOpRef<ModuleOp> module = scheduleForGpu(fused, name, request);
+  if (module && scheduledText)
+    *scheduledText = textOf(*module);
+  if (!module || !runPasses(*module, name, "lowering to a GPU kernel", [](OpPassManager &manager) {
+        addGpuLoweringPipeline(manager);
         addNvvmPipeline(manager);
       }))
     return {};

@@ -4,6 +4,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/LogicalResult.h"
 #include "passes/Lowering/KernelPlan.h"
+#include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/Target.h"
 #include "tools/skewer/Session/SpecFile.h"
 #include "llvm/IR/LLVMContext.h"
@@ -68,8 +69,11 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> cloneEinsum(const Kernel &);
   /// Level 1 or 3 to 4, with the plan.
   std::optional<Lowered> lower(mlir::OwningOpRef<mlir::ModuleOp>, const std::string &name);
-  /// Level 2 or 3 to the NVVM dialect, for a tile of so many queries and keys; the module that is given stays.
-  mlir::OwningOpRef<mlir::ModuleOp> lowerForGpu(mlir::ModuleOp, const std::string &name, int64_t rows, int64_t keys);
+  /// Level 2 or 3 to level 3 for a GPU, in a module of its own.
+  mlir::OwningOpRef<mlir::ModuleOp> scheduleForGpu(mlir::ModuleOp, const std::string &name, const gpu::GpuRequest &);
+  /// The same and on to the NVVM dialect. `scheduledText`, if given, receives the module's text between the two.
+  mlir::OwningOpRef<mlir::ModuleOp> lowerForGpu(mlir::ModuleOp, const std::string &name, const gpu::GpuRequest &,
+                                                std::string *scheduledText = nullptr);
   /// Level 4 to an optimised LLVM module. `llvmText`, if given, receives its text.
   std::unique_ptr<llvm::Module> toLlvm(Lowered &, llvm::LLVMContext &, std::string *llvmText = nullptr);
 

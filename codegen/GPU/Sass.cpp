@@ -1,0 +1,158 @@
+// Finds the main loop of a kernel in the text of cuobjdump.
+#include "codegen/GPU/Sass.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <vector>
+
+using namespace llvm;
+using namespace skewer::gpu;
+
+const char *skewer::gpu::nameOf(InstructionKind kind) {
+  constexpr const char *kNames[kInstructionKinds] = {"mma",    "exp2",   "float",   "shuffle",
+                                                     "shared", "global", "integer", "other"};
+  return kNames[size_t(kind)];
+}
+
+InstructionKind skewer::gpu::kindOf(StringRef opcode) {
+  StringRef base = opcode.split('.').first;
+  auto isOneOf = [&](std::initializer_list<StringRef> names) { return is_contained(names, base); };
+  if (isOneOf({"HMMA", "IMMA", "DMMA", "HGMMA", "QGMMA", "UTCHMMA"}))
+    return InstructionKind::Matrix;
+  if (base == "MUFU")
+    return opcode.starts_with("MUFU.EX2") ? InstructionKind::Exponential : InstructionKind::Float;
+  if (base == "SHFL")
+    return InstructionKind::Shuffle;
+  if (isOneOf({"LDS", "STS", "LDSM", "STSM", "ATOMS"}))
+    return InstructionKind::Shared;
+  if (isOneOf({"LDG", "STG", "LDGSTS", "LD", "ST", "LDL", "STL", "ATOM", "ATOMG", "RED", "REDG", "UBLKCP", "UTMALDG"}))
+    return InstructionKind::Global;
+  if (isOneOf({"BRA",  "BRX",  "BAR",      "BSSY",   "BSYNC",     "BREAK", "CALL",     "RET",
+               "EXIT", "NOP",  "WARPSYNC", "DEPBAR", "LDGDEPBAR", "LDC",   "ULDC",     "LDCU",
+               "S2R",  "S2UR", "CS2UR",    "MEMBAR", "ERRBAR",    "YIELD", "NANOSLEEP"}))
+    return InstructionKind::Other;
+  if (base.starts_with("F") && base != "FLO")
+    return InstructionKind::Float;
+  if (base.starts_with("HADD") || base.starts_with("HMUL") || base.starts_with("HFMA") || base.starts_with("HSET") ||
+      base.starts_with("HMNMX") || base.starts_with("I2F"))
+    return InstructionKind::Float;
+  return InstructionKind::Integer;
+}
+
+int64_t MainLoop::all() const { return std::accumulate(counts.begin(), counts.end(), int64_t(0)); }
+
+namespace {
+
+struct SassInstruction {
+  uint64_t address = 0;
+  StringRef opcode;
+  bool conditional = false, ends = false; // ends: nothing follows
+  std::optional<uint64_t> target;
+  size_t jump = SIZE_MAX; // number of the target
+};
+
+/// "        /*0e50*/              @!P3 BRA 0x26b0 ;       /* 0x… */"
+std::optional<SassInstruction> parse(StringRef line) {
+  line = line.trim();
+  if (!line.consume_front("/*"))
+    return std::nullopt;
+  auto [digits, rest] = line.split("*/");
+  SassInstruction result;
+  rest = rest.split(';').first.trim();
+  if (rest.empty() || digits.getAsInteger(16, result.address))
+    return std::nullopt;
+  if (rest.starts_with("{")) // pairs that issue together on old GPUs
+    rest = rest.drop_front().ltrim();
+  if (rest.starts_with("@")) {
+    result.conditional = !rest.starts_with("@PT ") && !rest.starts_with("@UPT ");
+    rest = rest.split(' ').second.ltrim();
+  }
+  result.opcode = rest.split(' ').first;
+  StringRef base = result.opcode.split('.').first;
+  // ptxas writes a jump that is far as CALL.REL.NOINC, without coming back.
+  if (base == "BRA" || base == "CALL") {
+    size_t place = rest.rfind("0x");
+    uint64_t target;
+    if (place != StringRef::npos && !rest.drop_front(place + 2).trim(" )`").getAsInteger(16, target))
+      result.target = target;
+    // "BRA P0, 0x…" has its condition as an operand.
+    StringRef operands = rest.split(' ').second.ltrim();
+    result.conditional |= operands.starts_with("P") || operands.starts_with("!P") || operands.starts_with("U") ||
+                          operands.starts_with("!U");
+    result.ends = !result.conditional;
+  }
+  result.ends |= !result.conditional && (base == "EXIT" || base == "RET");
+  return result;
+}
+
+std::vector<SassInstruction> instructionsOf(StringRef sass, StringRef kernel) {
+  SmallVector<StringRef> lines;
+  sass.split(lines, '\n');
+  std::vector<SassInstruction> result;
+  bool inside = false;
+  for (StringRef line : lines) {
+    if (StringRef text = line.trim(); text.consume_front("Function :"))
+      inside = text.trim() == kernel;
+    else if (inside)
+      if (auto instruction = parse(line))
+        result.push_back(*instruction);
+  }
+  std::map<uint64_t, size_t> numbers;
+  for (auto [number, instruction] : enumerate(result))
+    numbers[instruction.address] = number;
+  for (SassInstruction &instruction : result)
+    if (instruction.target)
+      if (auto place = numbers.find(*instruction.target); place != numbers.end())
+        instruction.jump = place->second;
+  return result;
+}
+
+/// The fewest instructions that lead from `first` to `last`, both among them; empty where none do.
+std::vector<size_t> shortestWay(const std::vector<SassInstruction> &code, size_t first, size_t last) {
+  std::vector<size_t> before(code.size(), SIZE_MAX), queue{first};
+  before[first] = first;
+  for (size_t k = 0; k < queue.size() && before[last] == SIZE_MAX; ++k) {
+    size_t at = queue[k];
+    auto visit = [&](size_t next) {
+      if (next < code.size() && before[next] == SIZE_MAX) {
+        before[next] = at;
+        queue.push_back(next);
+      }
+    };
+    if (!code[at].ends)
+      visit(at + 1);
+    visit(code[at].jump);
+  }
+  std::vector<size_t> way;
+  if (before[last] == SIZE_MAX)
+    return way;
+  for (size_t at = last; way.push_back(at), at != first;)
+    at = before[at];
+  return way;
+}
+
+} // namespace
+
+std::optional<MainLoop> skewer::gpu::mainLoopOf(StringRef sass, StringRef kernel) {
+  std::vector<SassInstruction> code = instructionsOf(sass, kernel);
+  std::optional<MainLoop> best;
+  for (size_t latch = 0; latch < code.size(); ++latch) {
+    size_t header = code[latch].jump;
+    if (header > latch) // forwards, or no jump at all
+      continue;
+    std::vector<size_t> way = shortestWay(code, header, latch);
+    MainLoop loop;
+    for (size_t at : way)
+      ++loop.counts[size_t(kindOf(code[at].opcode))];
+    // The loop with the most exponentials; of one inside another that has them all, the inner one.
+    int64_t exponentials = loop.of(InstructionKind::Exponential);
+    if (exponentials == 0)
+      continue;
+    int64_t known = best ? best->of(InstructionKind::Exponential) : 0;
+    if (exponentials > known || (exponentials == known && loop.all() < best->all()))
+      best = loop;
+  }
+  return best;
+}

@@ -1,0 +1,35 @@
+// The instructions that a GPU runs: a cubin taken apart by cuobjdump, and what the main loop of a kernel is made of.
+#pragma once
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace skewer::gpu {
+
+enum class InstructionKind { Matrix, Exponential, Float, Shuffle, Shared, Global, Integer, Other };
+constexpr size_t kInstructionKinds = size_t(InstructionKind::Other) + 1;
+/// "mma", "exp2", "float", "shuffle", "shared", "global", "integer", "other".
+const char *nameOf(InstructionKind);
+/// By the opcode, "MUFU.EX2". Copies from global to shared memory (LDGSTS) are global.
+InstructionKind kindOf(llvm::StringRef opcode);
+
+/// Instructions of a warp in one iteration of the loop that exponentiates, on the shortest way through it: that of a
+/// tile that no mask's edge crosses. Loops inside count at most once.
+struct MainLoop {
+  std::array<int64_t, kInstructionKinds> counts{};
+  int64_t all() const;
+  int64_t of(InstructionKind kind) const { return counts[size_t(kind)]; }
+};
+
+/// `sass` is what `cuobjdump -sass` prints. Nothing where the kernel is not in it or has no such loop.
+std::optional<MainLoop> mainLoopOf(llvm::StringRef sass, llvm::StringRef kernel);
+
+/// Beside `ptxas`, in `cudaPath`, else on PATH; it needs nvdisasm in its folder or on PATH. The error says what to
+/// install.
+llvm::Expected<std::string> findCuobjdump(llvm::StringRef cudaPath, llvm::StringRef ptxas);
+llvm::Expected<std::string> disassemble(llvm::StringRef cubin, llvm::StringRef cuobjdump);
+
+} // namespace skewer::gpu

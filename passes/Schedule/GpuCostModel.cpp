@@ -1,0 +1,277 @@
+// The GPU cost model: operations and bytes of a step of a block, and how those of resident blocks overlap.
+#include "passes/Schedule/GpuCostModel.h"
+#include "passes/Schedule/Prediction.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace skewer;
+using namespace skewer::gpu;
+
+// Cycles of a step that nothing of its own warp hides: its barrier, the first fragments, the maximum over four lanes.
+static constexpr double kLatency = 600;
+// Of the work that is not the longest part of a step, the share that a warp does not overlap with it by itself.
+static constexpr double kSerialShare = 0.5;
+// f32 instructions of a score in the softmax (maximum, subtraction, sum, half a conversion), and all its instructions.
+static constexpr double kSoftmaxFloats = 3.5, kSoftmaxIssued = 5;
+// Registers of addresses, indices and what the compiler keeps besides fragments and accumulators.
+static constexpr int64_t kOtherRegisters = 44;
+
+namespace {
+
+/// Of what is multiplied.
+int64_t elementBytes(const GpuShape &shape) { return shape.element.isF32() ? 4 : 2; }
+/// Elements of a row in shared memory: whole steps of a product, 32 bytes (GpuKernel.h, SharedTile).
+int64_t widthOf(const GpuShape &shape, int64_t depth) {
+  return int64_t(llvm::alignTo(depth, 32 / elementBytes(shape)));
+}
+int64_t valueWidth(const GpuShape &shape) { return int64_t(llvm::alignTo(shape.attention.width, 16)); }
+/// Bytes of so many elements in shared memory.
+int64_t rowBytes(const GpuShape &shape, int64_t width) { return width * elementBytes(shape) + 16; }
+int64_t rowBytesOf(const GpuShape &shape, int64_t depth) { return rowBytes(shape, widthOf(shape, depth)); }
+
+/// Widths of the queries that terms share.
+std::vector<int64_t> queryWidths(const GpuShape &shape) {
+  std::vector<std::pair<Walk, int64_t>> known;
+  auto note = [&](const Walk &walk, int64_t depth) {
+    if (llvm::none_of(known, [&](const auto &other) { return other.first == walk && other.second == depth; }))
+      known.push_back({walk, depth});
+  };
+  for (const ContentTerm &term : shape.attention.content)
+    note(term.query, term.depth);
+  for (const BandTerm &term : shape.bands)
+    if (!term.ofKey)
+      note(term.query, term.depth);
+  for (const LookupTerm &term : shape.lookups)
+    note(term.query, term.depth);
+  std::vector<int64_t> widths;
+  for (const auto &[walk, depth] : known)
+    widths.push_back(widthOf(shape, depth));
+  return widths;
+}
+
+bool sharesKeys(const GpuShape &shape, const BandTerm &term) {
+  return llvm::any_of(shape.attention.content, [&](const ContentTerm &content) {
+    return content.key == term.query && content.depth == term.depth;
+  });
+}
+
+/// Numbers for each offset: one line for all terms without a gate, and one for each gated term.
+int64_t linesOf(const GpuShape &shape) { return (shape.lines.empty() ? 0 : 1) + int64_t(shape.gatedLines.size()); }
+
+/// Cycles of a multiprocessor for each kind of work of a step.
+std::vector<std::pair<double, const char *>> partsOf(const GpuStepWork &work, const GpuMachine &machine) {
+  return {{work.matrixFlops / machine.matrixFlops, "tensor cores"},
+          {work.exponentials / machine.exponentials, "exponentials"},
+          {work.floats / machine.floats, "f32 arithmetic"},
+          {work.issued / machine.issued, "instructions"},
+          {work.sharedTraffic / machine.sharedTraffic, "shared memory"},
+          {work.globalTraffic / machine.globalTraffic, "second-level cache"}};
+}
+
+/// Cycles for one step of each of `blocks` resident blocks, and what bounds them.
+std::pair<double, const char *> cyclesTogether(const GpuStepWork &work, const GpuTile &tile, const GpuMachine &machine,
+                                               int64_t blocks) {
+  auto parts = partsOf(work, machine);
+  auto most =
+      *std::max_element(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  double sum = 0;
+  for (const auto &part : parts)
+    sum += part.first;
+  // A block of fewer than four warps leaves schedulers without work, however few blocks there are.
+  double share = std::max(1.0, 64.0 / double(tile.rows));
+  double alone = (most.first + kSerialShare * (sum - most.first)) * share + kLatency;
+  double together = most.first * double(blocks);
+  return together >= alone ? std::pair(together, most.second) : std::pair(alone, "latency");
+}
+
+} // namespace
+
+GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) {
+  double rows = double(tile.rows), keys = double(tile.keys), scores = rows * keys, warps = rows / 16;
+  GpuStepWork work;
+  double copied = 0; // bytes from global to shared memory
+  // f32 goes as three products of tf32, each at half the rate.
+  double bytes = double(elementBytes(shape)), products = shape.element.isF32() ? 6 : 1;
+  /// A product of every warp's 16 rows with `columns` rows of a tile.
+  auto product = [&](double columns, int64_t width) {
+    work.matrixFlops += 2 * rows * columns * double(width) * products;
+    work.sharedTraffic += warps * columns * double(width) * bytes;
+    work.issued += rows * columns * double(width) / 16 / 16 / 8 * 32 * 1.5 * products; // mma, and ldmatrix for two
+    if (!tile.keepQueries)
+      work.sharedTraffic += rows * double(width) * bytes;
+  };
+  for (const ContentTerm &term : shape.attention.content) {
+    product(keys, widthOf(shape, term.depth));
+    copied += keys * double(widthOf(shape, term.depth)) * bytes;
+  }
+  int64_t width = valueWidth(shape);
+  product(keys, width);
+  if (!tile.keepQueries)
+    work.sharedTraffic -= rows * double(width) * bytes; // weights are always in registers
+  copied += keys * double(width) * bytes;
+  for (const BandTerm &term : shape.bands) {
+    copied += (rows + keys) * double(widthOf(shape, term.depth)) * bytes;
+    if (term.ofKey) {
+      // 16 keys at a time meet the rows that all queries of the block reach; logits go through shared memory.
+      work.matrixFlops += 2 * keys * (rows + 16) * double(widthOf(shape, term.depth)) * products;
+      work.sharedTraffic += keys / 16 * (rows + 16) * double(widthOf(shape, term.depth)) * 2 * bytes;
+      work.sharedTraffic += 4 * (keys * (rows + 16) + scores);
+      work.issued += 8 * scores;
+      if (!sharesKeys(shape, term))
+        copied += keys * double(widthOf(shape, term.depth)) * bytes;
+    } else {
+      product(keys + 16, widthOf(shape, term.depth));
+      work.sharedTraffic += 4 * scores; // a shuffle each
+      work.issued += 5 * scores;
+    }
+  }
+  // Terms of the values: a product each, of rows of the key or, after a shuffle for each weight, of the tile's offsets.
+  for (double columns : {keys * double(shape.valueRows.size()), (rows + keys) * double(shape.valueBands.size())})
+    copied += columns * double(width) * bytes;
+  for (size_t term = 0; term < shape.valueRows.size(); ++term)
+    product(keys, width);
+  for (size_t term = 0; term < shape.valueBands.size(); ++term) {
+    product(keys + 16, width);
+    work.sharedTraffic += 4 * scores;
+    work.issued += 5 * scores;
+  }
+  double lines = double(linesOf(shape));
+  work.sharedTraffic += 4 * scores * (double(shape.lookups.size()) + lines) + copied;
+  work.globalTraffic = copied;
+  work.exponentials = scores + 2 * rows * 4;
+  size_t sums = shape.attention.content.size() + shape.bands.size();
+  work.floats = kSoftmaxFloats * scores + rows * double(width) +
+                scores * double(shape.lookups.size() + 2 * shape.elements.size()) + (sums > 1 ? scores : 0);
+  work.issued += work.floats + (kSoftmaxIssued - kSoftmaxFloats) * scores +
+                 scores * (8.0 * double(shape.lookups.size()) + 20.0 * double(shape.elements.size()) +
+                           10.0 * double(shape.attention.masks.size()) + lines);
+  // Any other row of the values is read and added for each score.
+  work.floats += scores * double(shape.attention.width) * double(shape.valueElements.size());
+  work.issued += 2 * scores * double(shape.attention.width) * double(shape.valueElements.size());
+  for (const ElementTerm &term : shape.elements)
+    for (const auto &[axis, size] : term.contracted) {
+      work.floats += scores * double(size);
+      work.issued += scores * 10.0 * double(size);
+    }
+  return work;
+}
+
+GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile) {
+  GpuFootprint result;
+  int64_t tilesOfKeys = 0, logits = 0, staging = 0, kept = 0;
+  for (const ContentTerm &term : shape.attention.content)
+    tilesOfKeys += tile.keys * rowBytesOf(shape, term.depth);
+  tilesOfKeys += tile.keys * rowBytes(shape, valueWidth(shape));
+  int64_t band = 0;
+  for (const BandTerm &term : shape.bands) {
+    tilesOfKeys += (tile.rows + tile.keys) * rowBytesOf(shape, term.depth);
+    if (!term.ofKey) {
+      band = 4 * (tile.keys / 8 + 2);
+      continue;
+    }
+    if (!sharesKeys(shape, term))
+      tilesOfKeys += tile.keys * rowBytesOf(shape, term.depth);
+    logits += int64_t(llvm::alignTo(tile.keys * (tile.rows + 16 + 3) * 4, 16));
+  }
+  for (const LookupTerm &term : shape.lookups) {
+    logits += int64_t(llvm::alignTo(tile.rows * (int64_t(llvm::alignTo(term.rows, 64)) + 9) * 4, 16));
+    staging = std::max(staging, 64 * rowBytesOf(shape, term.depth));
+  }
+  logits += tile.stages * linesOf(shape) * (tile.rows + tile.keys) * 4;
+  tilesOfKeys +=
+      (int64_t(shape.valueRows.size()) * tile.keys + int64_t(shape.valueBands.size()) * (tile.rows + tile.keys)) *
+      rowBytes(shape, valueWidth(shape));
+  if (!shape.valueElements.empty())
+    logits += tile.rows * (tile.keys + 8) * 4;
+  for (int64_t width : queryWidths(shape)) {
+    logits += tile.rows * rowBytes(shape, width);
+    kept += width * elementBytes(shape) / 32 * 4;
+  }
+  result.sharedBytes = tile.stages * tilesOfKeys + logits + staging;
+  int64_t scores = tile.keys / 8 * 4, output = valueWidth(shape) / 8 * 4;
+  bool several = !shape.lookups.empty() || !shape.elements.empty() || !shape.attention.masks.empty();
+  result.registers = kOtherRegisters + scores + output + (tile.keepQueries ? kept : 4) + std::max(band, scores / 2) +
+                     (several ? 16 : 0);
+  return result;
+}
+
+GpuPrediction skewer::gpu::predict(const GpuShape &shape, const GpuTile &tile, const GpuMachine &machine,
+                                   int64_t registers) {
+  GpuPrediction result;
+  result.tile = tile;
+  result.footprint = footprintOf(shape, tile);
+  if (registers)
+    result.footprint.registers = registers;
+  result.occupancy = occupancyOf(machine, tile.threads(), std::min<int64_t>(result.footprint.registers, 255),
+                                 result.footprint.sharedBytes);
+  const AttentionShape &attention = shape.attention;
+  double blocks = double(llvm::divideCeil(attention.queries, tile.rows));
+  result.steps = double(llvm::divideCeil(attention.keys, tile.keys));
+  if (attention.visible)
+    if (auto counts = countTiles(attention, tile.rows, tile.keys))
+      result.steps = double(counts->dead + counts->edge + counts->full - counts->skipped) / blocks;
+  int64_t resident = std::max<int64_t>(1, result.occupancy.blocks);
+  auto [cycles, bound] = cyclesTogether(stepWorkOf(shape, tile), tile, machine, resident);
+  result.stepCycles = cycles / double(resident);
+  result.bound = bound;
+  return result;
+}
+
+double skewer::gpu::secondsOn(const GpuShape &shape, const GpuPrediction &prediction, const GpuMachine &machine,
+                              const GpuDevice &device) {
+  double leading = 1;
+  for (const std::string &axis : shape.attention.space.leading)
+    if (int64_t size = shape.attention.space.sizes.at(axis); size != subscript::kRuntime)
+      leading *= double(size);
+  const GpuTile &tile = prediction.tile;
+  auto blocks = int64_t(leading) * int64_t(llvm::divideCeil(shape.attention.queries, tile.rows));
+  int64_t resident = std::max<int64_t>(1, prediction.occupancy.blocks), atOnce = resident * device.processors;
+  GpuStepWork work = stepWorkOf(shape, tile);
+  double cycles = double(blocks / atOnce) * cyclesTogether(work, tile, machine, resident).first;
+  if (int64_t rest = blocks % atOnce)
+    cycles += cyclesTogether(work, tile, machine, int64_t(llvm::divideCeil(rest, device.processors))).first;
+  return cycles * (prediction.steps + 1) / (device.gigahertz * 1e9); // a step's time for what comes before and after
+}
+
+std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, const GpuMachine &machine,
+                                                     const GpuRequest &request) {
+  auto choices = [](int64_t asked, std::initializer_list<int64_t> all) {
+    return asked ? std::vector<int64_t>{asked} : std::vector<int64_t>(all);
+  };
+  int64_t most = 0; // widths of the queries: more than 128 elements would take half of a thread's registers
+  for (int64_t width : queryWidths(shape))
+    most += width;
+  std::vector<GpuPrediction> found, tooLarge;
+  for (int64_t rows : choices(request.rows, {128, 64, 32, 16}))
+    for (int64_t keys : choices(request.keys, {128, 64, 32, 16}))
+      for (int64_t stages : choices(request.stages, {2, 3}))
+        for (bool keep : {true, false}) {
+          if (request.keepQueries ? keep != *request.keepQueries : keep && most > 128)
+            continue;
+          GpuPrediction candidate = predict(shape, {rows, keys, stages, keep}, machine);
+          (candidate.footprint.sharedBytes <= machine.blockSharedBytes ? found : tooLarge).push_back(candidate);
+        }
+  if (found.empty()) {
+    auto least = std::min_element(tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) {
+      return a.footprint.sharedBytes < b.footprint.sharedBytes;
+    });
+    return {*least};
+  }
+  // Between equals the smaller one, which assembles faster.
+  auto cost = [](const GpuPrediction &p) {
+    bool spills = p.footprint.registers > 255;
+    double size = double(p.tile.rows * p.tile.keys * p.tile.stages);
+    return std::tuple(spills, spills ? double(p.footprint.registers) : p.cyclesPerRow(), size, p.tile.rows,
+                      !p.tile.keepQueries);
+  };
+  std::sort(found.begin(), found.end(),
+            [&](const GpuPrediction &a, const GpuPrediction &b) { return cost(a) < cost(b); });
+  // Whoever asks for the next one has seen registers spilled: it takes fewer.
+  std::vector<GpuPrediction> result;
+  for (const GpuPrediction &candidate : found)
+    if (result.empty() || candidate.footprint.registers < result.back().footprint.registers)
+      result.push_back(candidate);
+  return result;
+}

@@ -1,0 +1,41 @@
+// Chooses the tile of a fused attention on a GPU from what a multiprocessor does in a clock and how many blocks it
+// holds.
+#pragma once
+#include "passes/LoweringGpu/GpuShape.h"
+#include "passes/Schedule/GpuMachine.h"
+
+namespace skewer::gpu {
+
+/// What a block does in one step: `rows` queries meet `keys` keys.
+struct GpuStepWork {
+  double matrixFlops = 0, exponentials = 0, floats = 0, issued = 0; // thread operations
+  double sharedTraffic = 0, globalTraffic = 0;                      // bytes
+};
+GpuStepWork stepWorkOf(const GpuShape &, const GpuTile &);
+
+/// What the kernel takes; registers are a guess until ptxas says.
+struct GpuFootprint {
+  int64_t sharedBytes = 0, registers = 0;
+};
+GpuFootprint footprintOf(const GpuShape &, const GpuTile &);
+
+struct GpuPrediction {
+  GpuTile tile;
+  GpuFootprint footprint;
+  Occupancy occupancy;
+  double steps = 0;      // of a block, on average: tiles that a mask leaves
+  double stepCycles = 0; // of a multiprocessor for a block's step, the resident blocks taking turns
+  std::string bound;     // what most of them go into: "tensor cores", "shared memory", …, or "latency"
+  double cyclesPerRow() const { return steps * stepCycles / double(tile.rows); }
+};
+/// `registers`: of a thread, as ptxas says; 0: guessed.
+GpuPrediction predict(const GpuShape &, const GpuTile &, const GpuMachine &, int64_t registers = 0);
+
+/// Seconds of a call with every run-time size 1 on a device. Blocks that do not fill it leave multiprocessors idle.
+double secondsOn(const GpuShape &, const GpuPrediction &, const GpuMachine &, const GpuDevice &);
+
+/// Tiles whose shared memory fits, the fastest by the model first, and after each the fastest of those that take fewer
+/// registers; what is thought to spill stands last. Where none fits, the one with the least shared memory.
+std::vector<GpuPrediction> candidatesOf(const GpuShape &, const GpuMachine &, const GpuRequest &);
+
+} // namespace skewer::gpu

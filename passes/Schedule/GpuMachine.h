@@ -1,0 +1,59 @@
+// The GPUs that the cost model knows: what one multiprocessor of a target does in a clock, and devices of the target.
+#pragma once
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace skewer::gpu {
+
+/// One multiprocessor, by the name that ptxas takes ("sm_80").
+struct GpuMachine {
+  std::string target;
+  int64_t sharedBytes = 0, blockSharedBytes = 0; // of a multiprocessor; most of one block
+  int64_t warps = 64, blocks = 32;               // resident at once, at most
+  int64_t registers = 64 << 10;                  // of 32 bits
+  // In a clock:
+  double matrixFlops = 2048;  // mma.sync of f16 or bf16 with sums of f32, dense
+  double exponentials = 16;   // ex2 and other functions of the special function units
+  double floats = 128;        // additions, multiplications, multiply-adds of f32
+  double issued = 128;        // thread instructions of any kind: four schedulers, a warp each
+  double sharedTraffic = 128; // bytes to and from shared memory, shuffles too
+  double globalTraffic = 48;  // bytes from the second-level cache
+};
+
+/// A device that can be bought, for predictions.
+struct GpuDevice {
+  std::string name, target;
+  int64_t processors = 0;
+  double gigahertz = 0;  // boost
+  double memoryRate = 0; // GB/s
+};
+
+llvm::ArrayRef<GpuMachine> knownGpuMachines();
+std::optional<GpuMachine> findGpuMachine(llvm::StringRef target);
+/// Devices whose code is that of the target.
+std::vector<GpuDevice> gpuDevicesOf(llvm::StringRef target);
+
+/// How many blocks are resident on a multiprocessor at once, and which of its limits that is.
+struct Occupancy {
+  int64_t blocks = 0, warps = 0;
+  std::string limit; // "registers", "shared memory", "warps", "blocks"
+};
+/// `registers`: of a thread; 0 where they are not known, and then they limit nothing.
+Occupancy occupancyOf(const GpuMachine &, int64_t threads, int64_t registers, int64_t sharedBytes);
+
+/// What somebody asks of a schedule; what is 0, or nothing, is chosen.
+struct GpuRequest {
+  std::string target = "sm_80";
+  int64_t rows = 0, keys = 0, stages = 0;
+  std::optional<bool> keepQueries;
+  /// Which of the candidates in their order, from 0: the next one where the one before did not assemble without spills.
+  int64_t rank = 0;
+};
+/// Attribute of a scheduled module: how many candidates there are, of the attention that has most.
+constexpr llvm::StringLiteral kGpuCandidates = "attn.gpu_candidates";
+
+} // namespace skewer::gpu

@@ -1,0 +1,95 @@
+// attn-schedule-gpu: the GPU cost model's choice, or the caller's, becomes an attribute.
+#include "dialect/IR/Attn.h"
+#include "passes/Lowering/Stages.h"
+#include "passes/LoweringGpu/GpuStages.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
+#include "passes/Schedule/GpuCostModel.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNSCHEDULEGPU
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+namespace {
+
+struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAttentionForGpu> {
+  using AttnScheduleGpuBase::AttnScheduleGpuBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto machine = findGpuMachine(target);
+    if (!machine) {
+      module.emitError() << "unknown GPU '" << target << "'";
+      return signalPassFailure();
+    }
+    GpuRequest request{target, rows, keys, stages, std::nullopt, rank};
+    if (queries == "registers" || queries == "shared")
+      request.keepQueries = queries == "registers";
+    // What is pinned must make sense before anything is computed from it.
+    if (!attributeOf({rows ? rows : 64, keys ? keys : 64, stages ? stages : 2, true}, {}, module))
+      return signalPassFailure();
+    size_t candidates = 1;
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (!function.getBody().hasOneBlock())
+        continue;
+      // What the lowering begins with too: a shape is that of the operands as they are stored.
+      absorbRearrangements(function);
+      narrowOperands(function);
+      auto result = function.walk([&](attn::AttentionOp attention) {
+        return schedule(attention, *machine, request, candidates) ? WalkResult::advance() : WalkResult::interrupt();
+      });
+      if (result.wasInterrupted())
+        return signalPassFailure();
+    }
+    module->setAttr(kGpuCandidates, Builder(&getContext()).getI64IntegerAttr(int64_t(candidates)));
+  }
+
+  /// What cannot be one kernel has no schedule: it goes by rows, and the lowering says why.
+  bool schedule(attn::AttentionOp attention, const GpuMachine &machine, const GpuRequest &request, size_t &count) {
+    std::string reason;
+    auto shape = gpuShapeOf(attention, reason);
+    if (!shape) {
+      attention.removeScheduleAttr();
+      return true;
+    }
+    std::vector<GpuPrediction> candidates = candidatesOf(*shape, machine, request);
+    count = std::max(count, candidates.size());
+    const GpuTile &tile = candidates[std::min(size_t(request.rank), candidates.size() - 1)].tile;
+    SmallVector<StringAttr> strategies;
+    for (StringRef name : shape->strategies)
+      strategies.push_back(StringAttr::get(&getContext(), name));
+    for (const ValueTerm &term : shape->attention.valueTerms)
+      strategies.push_back(StringAttr::get(&getContext(), nameOf(term.kind)));
+    attn::GpuScheduleAttr schedule = attributeOf(tile, strategies, attention);
+    if (schedule)
+      attention.setScheduleAttr(schedule);
+    return bool(schedule);
+  }
+
+  /// Null after an error.
+  attn::GpuScheduleAttr attributeOf(const GpuTile &tile, ArrayRef<StringAttr> strategies, Operation *at) {
+    auto emitError = [&] { return at->emitError(); };
+    return attn::GpuScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), &getContext(),
+                                             StringRef(target.getValue()), StringRef("mma_sync"), tile.rows, tile.keys,
+                                             tile.stages, tile.keepQueries, strategies);
+  }
+};
+
+} // namespace
+
+void skewer::addGpuSchedulePipeline(OpPassManager &manager, const GpuRequest &request) {
+  AttnScheduleGpuOptions options;
+  options.target = request.target;
+  options.rows = request.rows;
+  options.keys = request.keys;
+  options.stages = request.stages;
+  options.rank = request.rank;
+  if (request.keepQueries)
+    options.queries = *request.keepQueries ? "registers" : "shared";
+  manager.addPass(createAttnScheduleGpu(options));
+}

@@ -1,0 +1,37 @@
+"""check_explain_gpu.py PAGE.json: the numbers of `skewer explain --target=sm_90a --json` fit together."""
+import json
+import sys
+
+(kernel,) = json.load(open(sys.argv[1]))["kernels"]
+gpu = kernel["gpu"]
+(one,) = gpu["kernels"]
+assert kernel["target"] == "sm_90a"
+assert kernel["attentions"][0]["schedule"] == \
+    "sm_90a: mma_sync, 64 queries a block, 32 keys a step, 3 stages, queries in shared memory"
+assert [term["strategy"] for term in kernel["attentions"][0]["terms"]] == ["matmul", "band"]
+tiles = kernel["attentions"][0]["tiles"]
+assert (tiles["queries"], tiles["keys"]) == (64, 32)
+assert tiles["dead"] + tiles["edge"] + tiles["full"] == 64 * 128
+assert one["name"] == "layer" and one["title"] == "attention" and one["threads"] == 128
+# Keys, values and windows of the table in three copies, queries once; 144 bytes a row.
+assert one["shared_bytes"] == 144 * (3 * (32 + 32 + 96) + 64), one["shared_bytes"]
+occupancy = one["occupancy"]
+assert occupancy["warps"] == 4 * occupancy["blocks"]
+assert occupancy["blocks"] * (one["shared_bytes"] + 1024) <= 228 * 1024
+assert occupancy["limit"] in ("registers", "shared memory")
+# A block sees as many steps as its rows leave: on average half of 128 and a half of its own.
+assert 64 < one["model"]["steps"] < 66, one["model"]
+assert {device["name"] for device in gpu["devices"]} == {"H100 SXM", "H200 SXM"}
+for device in gpu["devices"]:
+    assert device["predicted_seconds"] >= max(device["compute_seconds"], device["memory_seconds"]) > 0
+    assert 0 < device["predicted_share_of_peak"] < 1
+counts = one["instructions_per_score"]
+if counts:
+    # A step: 64 x 64 of content, 64 x (32 + 16) of the band and 32 of values a warp of 16 rows: 16 x 8 x 16 each.
+    products = (32 // 8 + (32 + 16) // 8) * 64 // 16 + 32 // 16 * 64 // 8
+    assert counts["mma"] == products / 16, counts
+    assert counts["exp2"] == (16 + 2) / 16, counts
+    assert counts["shuffle"] == (16 + 4) / 16, counts
+    assert all(count > 0 for count in counts.values()), counts
+else:
+    assert gpu["missing"], gpu

@@ -1,0 +1,230 @@
+// Mistakes that somebody could make in a GPU kernel, planted into the lowered code: the interpreter reports each, or
+// the numbers are wrong.
+#include "mlir/IR/Matchers.h"
+#include "tests/unit/GpuTesting.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+using mlir::Operation;
+
+namespace {
+
+constexpr double kHalf = 2e-3;
+
+std::string layer(const std::string &more, const std::string &score, const std::string &mask = "") {
+  return "param N = 130, heads = 2, dim = 32\nkernel layer(q, k, v : f16[heads, N, dim]" + more +
+         ") -> f16[heads, N, dim] {\n  content = einsum(\"h i d, h j d -> h i j\", q, k)\n  return einsum(\"h i j, h j "
+         "d "
+         "-> h i d\", softmax((content" +
+         score + ") * dim^-0.5" + mask + "), v)\n}\n";
+}
+/// A band that is skewed by shuffles, under a mask whose edge crosses tiles.
+const std::string kBand = layer(", table : f16[2*N - 1, dim]",
+                                " + einsum(\"h i d, (j - i + N - 1) d -> h i j\", q, table, j = N)", " where j <= i");
+/// Logits that go through shared memory: looked up, those of keys, a line of biases.
+const std::string kThroughMemory =
+    layer(", few : f16[100, dim], turned : f16[2*N - 1, dim], bias : f16[2*N - 1]",
+          " + einsum(\"h i d, ((3*i + 5*j) % 100) d -> h i j\", q, few, j = N) + "
+          "einsum(\"h j d, (i - j + N - 1) d -> h i j\", k, turned, i = N) + bias[j - i + N - 1]");
+const std::string kPlain = layer("", "");
+
+GpuOptions options(double spread = 3) {
+  GpuOptions options;
+  options.rows = options.keys = 32;
+  options.size = 1;
+  options.spread = spread; // with a large one the maximum of a row moves from tile to tile
+  return options;
+}
+
+/// Plants one fault after another: `spoil` changes the n-th place that it knows and says whether there is one. Returns
+/// how many there were. `caught` judges each outcome.
+size_t plantEach(const std::string &text, llvm::function_ref<bool(mlir::gpu::GPUModuleOp, size_t)> spoil,
+                 llvm::function_ref<bool(const GpuOutcome &)> caught, size_t most = 16, double spread = 3) {
+  for (size_t number = 0; number < most; ++number) {
+    GpuLayer compiled(text);
+    bool found = false;
+    GpuOptions how = options(spread);
+    how.spoil = [&](mlir::gpu::GPUModuleOp module) { found = spoil(module, number); };
+    GpuOutcome outcome = compiled.run(how);
+    EXPECT_TRUE(outcome.lowered) << outcome.messages;
+    if (!found)
+      return number;
+    EXPECT_TRUE(caught(outcome)) << "place " << number << " of\n" << text << "error " << outcome.error;
+  }
+  return most;
+}
+
+bool hasFault(const GpuOutcome &outcome, gpu::FaultKind kind) {
+  return llvm::any_of(outcome.report.faults, [&](const gpu::Fault &fault) { return fault.kind == kind; });
+}
+bool races(const GpuOutcome &outcome) { return hasFault(outcome, gpu::FaultKind::Race); }
+bool isWrong(const GpuOutcome &outcome) { return !(outcome.error <= kHalf); }
+
+/// The n-th operation that `matches`; null where there is none.
+template <typename Op>
+Op nth(mlir::gpu::GPUModuleOp module, size_t number, llvm::function_ref<bool(Op)> matches = [](Op) { return true; }) {
+  Op found;
+  module.walk([&](Op op) {
+    if (!found && matches(op) && number-- == 0)
+      found = op;
+  });
+  return found;
+}
+template <typename Op> bool eraseNth(mlir::gpu::GPUModuleOp module, size_t number) {
+  Op op = nth<Op>(module, number);
+  if (op)
+    op->erase();
+  return bool(op);
+}
+
+bool isConstant(mlir::Value value, int64_t number) {
+  llvm::APInt constant;
+  return mlir::matchPattern(value, mlir::m_ConstantInt(&constant)) && constant.getSExtValue() == number;
+}
+/// Gives an operation another constant in place of an operand.
+void setConstant(Operation *op, unsigned operand, int64_t number) {
+  mlir::OpBuilder b(op);
+  op->setOperand(operand, mlir::LLVM::ConstantOp::create(b, op->getLoc(), op->getOperand(operand).getType(),
+                                                         b.getIntegerAttr(op->getOperand(operand).getType(), number)));
+}
+
+TEST(GpuFault, TheLayersAreRightWithoutOne) {
+  for (const std::string &text : {kBand, kThroughMemory, kPlain})
+    EXPECT_GT(expectOnGpu(text, kHalf, options()).error, 0);
+}
+TEST(GpuFault, ABarrierIsDropped) {
+  for (const std::string &text : {kBand, kThroughMemory, kPlain})
+    EXPECT_GE(plantEach(text, eraseNth<mlir::NVVM::Barrier0Op>, races), 2u);
+}
+TEST(GpuFault, AWaitForCopiesIsDropped) {
+  EXPECT_GE(plantEach(kBand, eraseNth<mlir::NVVM::CpAsyncWaitGroupOp>, races), 2u);
+  EXPECT_GE(plantEach(kThroughMemory, eraseNth<mlir::NVVM::CpAsyncWaitGroupOp>, races), 3u);
+}
+TEST(GpuFault, AWaitLeavesOneGroupTooMany) {
+  // The group that it leaves is the one whose bytes are read next, or that is on its way at the end.
+  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
+    auto wait = nth<mlir::NVVM::CpAsyncWaitGroupOp>(module, number);
+    if (wait)
+      wait.setN(wait.getN() + 1);
+    return bool(wait);
+  };
+  EXPECT_GE(plantEach(kPlain, spoil, races), 2u);
+}
+TEST(GpuFault, ACopyIsNotCommitted) {
+  auto caught = [](const GpuOutcome &outcome) {
+    return races(outcome) || hasFault(outcome, gpu::FaultKind::Uninitialised);
+  };
+  EXPECT_GE(plantEach(kPlain, eraseNth<mlir::NVVM::CpAsyncCommitGroupOp>, caught), 1u);
+}
+TEST(GpuFault, RowsStandInTheSameBanks) {
+  // 32 elements and a chunk of 16 bytes are 80 bytes a row; without the chunk eight rows meet two banks each.
+  GpuLayer compiled(kPlain);
+  GpuOptions how = options();
+  size_t changed = 0;
+  how.spoil = [&](mlir::gpu::GPUModuleOp module) {
+    module.walk([&](mlir::LLVM::MulOp op) {
+      if (isConstant(op.getRhs(), 80))
+        setConstant(op, 1, 64), ++changed;
+    });
+  };
+  GpuOutcome outcome = compiled.run(how);
+  EXPECT_GT(changed, 0u);
+  bool conflicts = false;
+  for (const auto &[operation, use] : outcome.report.banks)
+    conflicts |= mlir::isa<mlir::NVVM::LdMatrixOp>(operation) && use.hasConflicts();
+  EXPECT_TRUE(conflicts);
+  EXPECT_FALSE(isWrong(outcome)); // it is only slow
+  EXPECT_NE(outcome.report.conflicts().find("ldmatrix"), std::string::npos) << outcome.report.conflicts();
+}
+TEST(GpuFault, TheSkewIsOffByOne) {
+  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
+    auto shift =
+        nth<mlir::LLVM::SubOp>(module, number, [](mlir::LLVM::SubOp op) { return isConstant(op.getLhs(), 7); });
+    if (shift)
+      setConstant(shift, 0, 6);
+    return bool(shift);
+  };
+  EXPECT_EQ(plantEach(kBand, spoil, isWrong), 1u);
+}
+TEST(GpuFault, TheWindowOfATableIsOffByOne) {
+  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
+    // row = offset + 129, for offsets from -129 on
+    auto row =
+        nth<mlir::LLVM::AddOp>(module, number, [](mlir::LLVM::AddOp op) { return isConstant(op.getRhs(), 129); });
+    if (row)
+      setConstant(row, 1, 128);
+    return bool(row);
+  };
+  EXPECT_GE(plantEach(kBand, spoil, isWrong, 4), 1u);
+}
+TEST(GpuFault, AShuffleAsksTheWrongLane) {
+  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
+    auto shuffle = nth<mlir::NVVM::ShflOp>(module, number);
+    if (!shuffle)
+      return false;
+    mlir::OpBuilder b(shuffle);
+    mlir::Value one = mlir::LLVM::ConstantOp::create(b, shuffle.getLoc(), b.getI32IntegerAttr(4));
+    mlir::Value other = mlir::LLVM::XOrOp::create(b, shuffle.getLoc(), shuffle.getOffset(), one);
+    shuffle.getOffsetMutable().assign(other);
+    return true;
+  };
+  EXPECT_EQ(plantEach(kBand, spoil, isWrong), 16u);
+  EXPECT_EQ(plantEach(kPlain, spoil, isWrong), 8u); // two of the maximum and two of the sum, of two rows
+}
+TEST(GpuFault, KeysBehindTheLastOneCount) {
+  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
+    // key < 130, of the scores: what stands in a select with -infinity
+    auto compare = nth<mlir::LLVM::ICmpOp>(module, number, [](mlir::LLVM::ICmpOp op) {
+      return isConstant(op.getRhs(), 130) && llvm::any_of(op->getUsers(), [&](Operation *user) {
+               return mlir::isa<mlir::LLVM::SelectOp>(user) && user->getResult(0).getType().isF32();
+             });
+    });
+    if (compare)
+      setConstant(compare, 1, 160);
+    return bool(compare);
+  };
+  EXPECT_GE(plantEach(kPlain, spoil, isWrong, 4, /*spread=*/0.5), 4u);
+}
+TEST(GpuFault, ASumIsNotRescaled) {
+  auto carried = [](mlir::Value value) { return mlir::isa<mlir::BlockArgument>(value); };
+  auto spoil = [&](mlir::gpu::GPUModuleOp module, size_t number) {
+    auto rescaled = nth<mlir::LLVM::FMulOp>(
+        module, number, [&](mlir::LLVM::FMulOp op) { return carried(op.getLhs()) != carried(op.getRhs()); });
+    if (!rescaled)
+      return false;
+    rescaled.replaceAllUsesWith(carried(rescaled.getLhs()) ? rescaled.getLhs() : rescaled.getRhs());
+    rescaled->erase();
+    return true;
+  };
+  // The sums of two rows, and 4 × 4 accumulators of the result.
+  EXPECT_GE(plantEach(kPlain, spoil, isWrong, 18), 18u);
+}
+TEST(GpuFault, AnAddressIsOutsideOrOdd) {
+  // The last row of a result is written one too far: behind the buffer, or into the next row.
+  auto outside = [](mlir::gpu::GPUModuleOp module, size_t number) {
+    auto below = nth<mlir::LLVM::ICmpOp>(module, number, [](mlir::LLVM::ICmpOp op) {
+      return op.getPredicate() == mlir::LLVM::ICmpPredicate::slt && isConstant(op.getRhs(), 130) &&
+             llvm::any_of(op->getUsers(), [](Operation *user) { return mlir::isa<mlir::LLVM::CondBrOp>(user); });
+    });
+    if (below)
+      setConstant(below, 1, 131);
+    return bool(below);
+  };
+  auto caught = [](const GpuOutcome &outcome) {
+    return hasFault(outcome, gpu::FaultKind::OutOfBounds) || races(outcome);
+  };
+  EXPECT_GE(plantEach(kPlain, outside, caught, 1), 1u);
+  // Rows of 76 bytes: ldmatrix and cp.async want multiples of 16.
+  auto odd = [](mlir::gpu::GPUModuleOp module, size_t number) {
+    auto row = nth<mlir::LLVM::MulOp>(module, number, [](mlir::LLVM::MulOp op) { return isConstant(op.getRhs(), 80); });
+    if (row)
+      setConstant(row, 1, 76);
+    return bool(row);
+  };
+  EXPECT_GE(
+      plantEach(
+          kPlain, odd, [](const GpuOutcome &outcome) { return hasFault(outcome, gpu::FaultKind::Misaligned); }, 3),
+      2u);
+}
+
+} // namespace

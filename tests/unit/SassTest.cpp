@@ -1,0 +1,95 @@
+// Instructions of a GPU: opcodes are sorted, and the main loop is found in what cuobjdump prints.
+#include "codegen/GPU/Sass.h"
+#include <gtest/gtest.h>
+
+using namespace skewer::gpu;
+
+namespace {
+
+/// Lines of cuobjdump: addresses 0, 0x10, …; each instruction is followed by a line with the rest of its bits.
+std::string sass(const std::string &name, std::initializer_list<const char *> instructions) {
+  std::string text = "\t\tFunction : " + name + "\n\t.headerflags\t@\"EF_CUDA_SM80\"\n";
+  size_t address = 0;
+  for (const char *instruction : instructions) {
+    char digits[8];
+    std::snprintf(digits, sizeof digits, "%04zx", address);
+    text += "        /*" + std::string(digits) + "*/                   " + instruction +
+            " ;                     /* 0x00000a00ff017624 */\n                     /* 0x000fe400078e00ff */\n";
+    address += 16;
+  }
+  return text + "\t\t..........\n";
+}
+
+TEST(Sass, OpcodesHaveKinds) {
+  for (auto [opcode, kind] : {std::pair("HMMA.16816.F32", "mma"),
+                              {"MUFU.EX2", "exp2"},
+                              {"MUFU.RCP", "float"},
+                              {"FFMA.FTZ", "float"},
+                              {"F2FP.F16.F32.PACK_AB", "float"},
+                              {"FSETP.GTU.FTZ.AND", "float"},
+                              {"FMNMX.FTZ", "float"},
+                              {"HADD2.F32", "float"},
+                              {"I2FP.F32.S32", "float"},
+                              {"SHFL.BFLY", "shuffle"},
+                              {"LDSM.16.M88.4", "shared"},
+                              {"STS.64", "shared"},
+                              {"LDGSTS.E.BYPASS.128.ZFILL", "global"},
+                              {"LDG.E.U16", "global"},
+                              {"STG.E", "global"},
+                              {"IMAD.MOV.U32", "integer"},
+                              {"SEL", "integer"},
+                              {"LOP3.LUT", "integer"},
+                              {"UIADD3", "integer"},
+                              {"FLO.U32", "integer"},
+                              {"BAR.SYNC.DEFER_BLOCKING", "other"},
+                              {"BRA", "other"},
+                              {"DEPBAR.LE", "other"},
+                              {"LDC.64", "other"}})
+    EXPECT_STREQ(nameOf(kindOf(opcode)), kind) << opcode;
+}
+TEST(Sass, TheMainLoopExponentiates) {
+  std::string text = sass("other", {"MUFU.EX2 R0, R0", "BRA 0x0"}) +
+                     sass("layer", {"S2R R0, SR_TID.X",                // 00
+                                    "HMMA.16816.F32 R4, R0, R2, R4",   // 10: a loop without exponentials
+                                    "@P0 BRA 0x10",                    // 20
+                                    "LDSM.16.M88.4 R0, [R1]",          // 30: the main loop
+                                    "HMMA.16816.F32 R4, R0, R2, R4",   // 40
+                                    "@!P1 BRA 0x80",                   // 50: past what a mask's edge asks for
+                                    "ISETP.GE.AND P0, PT, R1, R2, PT", // 60
+                                    "FSEL R4, R4, -INF , P0",          // 70
+                                    "MUFU.EX2 R4, R4",                 // 80
+                                    "MUFU.EX2 R5, R5",                 // 90
+                                    "@!P6 CALL.REL.NOINC 0xc0",        // a0: out of the loop, as ptxas writes far jumps
+                                    "BRA 0x30",                        // b0
+                                    "EXIT",                            // c0
+                                    "BRA 0xd0"});                      // d0: ptxas ends every function so
+  auto loop = mainLoopOf(text, "layer");
+  ASSERT_TRUE(loop);
+  EXPECT_EQ(loop->of(InstructionKind::Matrix), 1);
+  EXPECT_EQ(loop->of(InstructionKind::Exponential), 2);
+  EXPECT_EQ(loop->of(InstructionKind::Shared), 1);
+  EXPECT_EQ(loop->of(InstructionKind::Float), 0); // not on the shortest way
+  EXPECT_EQ(loop->of(InstructionKind::Integer), 0);
+  EXPECT_EQ(loop->of(InstructionKind::Other), 3); // three branches
+  EXPECT_EQ(loop->all(), 7);
+}
+TEST(Sass, TheInnermostLoopThatHasThemAll) {
+  std::string text =
+      sass("layer", {"NOP", "IADD3 R0, R0, 0x1, RZ", "MUFU.EX2 R4, R4", "@P0 BRA 0x10", "@P1 BRA 0x0", "EXIT"});
+  auto loop = mainLoopOf(text, "layer");
+  ASSERT_TRUE(loop);
+  EXPECT_EQ(loop->all(), 3);
+}
+TEST(Sass, NothingWhereThereIsNone) {
+  EXPECT_FALSE(mainLoopOf(sass("layer", {"MUFU.EX2 R4, R4", "EXIT"}), "layer"));
+  EXPECT_FALSE(mainLoopOf(sass("layer", {"MUFU.EX2 R4, R4", "BRA 0x0"}), "other"));
+  EXPECT_FALSE(mainLoopOf("", "layer"));
+  EXPECT_FALSE(mainLoopOf("Function : layer\n /*zz*/ BRA 0x0 ;\n /*0000*/\n", "layer"));
+}
+TEST(Sass, WhatIsMissingIsSaid) {
+  auto failed = disassemble("no cubin", "no/such/cuobjdump");
+  ASSERT_FALSE(failed);
+  EXPECT_NE(llvm::toString(failed.takeError()).find("cuobjdump failed"), std::string::npos);
+}
+
+} // namespace

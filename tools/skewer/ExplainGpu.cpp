@@ -1,0 +1,94 @@
+// Gathering what `explain` says of a kernel on a GPU.
+#include "tools/skewer/ExplainGpu.h"
+#include "codegen/GPU/Tool.h"
+#include "dialect/IR/Attn.h"
+
+namespace skewer::driver {
+namespace {
+
+/// The attention's shape and schedule as the lowering sees them.
+std::vector<gpu::GpuShape> shapesOf(mlir::ModuleOp scheduled) {
+  std::vector<gpu::GpuShape> shapes;
+  scheduled.walk([&](attn::AttentionOp attention) {
+    std::string reason;
+    if (auto shape = gpu::gpuShapeOf(attention, reason))
+      shapes.push_back(std::move(*shape));
+  });
+  return shapes;
+}
+
+/// ptxas, or "" and why not.
+std::string assemblerFor(const Options &options, std::vector<std::string> &missing) {
+  auto ptxas = gpu::findPtxas(options.cudaPath);
+  if (ptxas)
+    return *ptxas;
+  missing.push_back(llvm::toString(ptxas.takeError()));
+  return "";
+}
+
+std::string sassOf(const gpu::GpuCode &code, llvm::StringRef ptxas, const Options &options,
+                   std::vector<std::string> &missing) {
+  if (code.cubin.empty())
+    return "";
+  auto cuobjdump = gpu::findCuobjdump(options.cudaPath, ptxas);
+  auto sass = cuobjdump ? gpu::disassemble(code.cubin, *cuobjdump) : cuobjdump.takeError();
+  if (sass)
+    return *sass;
+  missing.push_back(llvm::toString(sass.takeError()));
+  return "";
+}
+
+} // namespace
+
+std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kernel, mlir::ModuleOp fused,
+                                   const gpu::GpuTarget &target, const Options &options, double usefulFlops,
+                                   double bytesMoved, mlir::OwningOpRef<mlir::ModuleOp> &scheduled) {
+  GpuFacts facts;
+  facts.target = target;
+  std::string ptxas = assemblerFor(options, facts.missing);
+  if (!ptxas.empty())
+    facts.assembler = gpu::versionOfTool(ptxas);
+  gpu::GpuRequest request = options.gpuSchedule;
+  request.target = target.name;
+  auto code = gpu::buildFor(target, ptxas, [&](int64_t rank) {
+    request.rank = rank;
+    scheduled = compilation.scheduleForGpu(fused, kernel.name, request);
+    return scheduled ? compilation.lowerForGpu(fused, kernel.name, request) : mlir::OwningOpRef<mlir::ModuleOp>();
+  });
+  if (!code)
+    return Compilation::report(kernel.name, code.takeError()), std::nullopt;
+  if (!*code)
+    return std::nullopt;
+  std::string sass = sassOf(**code, ptxas, options, facts.missing);
+  gpu::GpuMachine machine = *gpu::findGpuMachine(target.name);
+  std::vector<gpu::GpuShape> shapes = shapesOf(*scheduled);
+  size_t attention = 0;
+  for (const gpu::GpuLaunch &launch : (*code)->program.launches) {
+    GpuKernelFacts one{launch.kernel, launch.title, launch.note, launch.threads, launch.sharedBytes};
+    const auto &known = (*code)->resources.kernels;
+    if (auto resources = known.find(launch.kernel); resources != known.end())
+      one.registers = resources->second.registers;
+    if (launch.rows && attention < shapes.size()) {
+      const gpu::GpuShape &shape = shapes[attention++];
+      one.prediction = predict(shape, shape.tile, machine, one.registers.value_or(0));
+      one.loop = gpu::mainLoopOf(sass, launch.kernel);
+      one.scoresOfThread = double(shape.tile.rows * shape.tile.keys) / double(launch.threads);
+    }
+    int64_t guess = one.prediction ? std::min<int64_t>(one.prediction->footprint.registers, 255) : 0;
+    one.occupancy = occupancyOf(machine, launch.threads, one.registers.value_or(guess), launch.sharedBytes);
+    facts.kernels.push_back(std::move(one));
+  }
+  if (attention == shapes.size() && attention == facts.kernels.size())
+    for (const gpu::GpuDevice &device : gpu::gpuDevicesOf(target.name)) {
+      DeviceFacts one{device};
+      one.computeSeconds = usefulFlops / (machine.matrixFlops * double(device.processors) * device.gigahertz * 1e9);
+      one.memorySeconds = bytesMoved / (device.memoryRate * 1e9);
+      for (size_t k = 0; k < shapes.size(); ++k)
+        one.predictedSeconds += secondsOn(shapes[k], *facts.kernels[k].prediction, machine, device);
+      one.predictedSeconds = std::max(one.predictedSeconds, one.boundSeconds());
+      facts.devices.push_back(std::move(one));
+    }
+  return facts;
+}
+
+} // namespace skewer::driver

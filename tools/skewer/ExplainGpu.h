@@ -1,0 +1,51 @@
+// What `explain` says of a kernel on a GPU: what it takes, how many blocks a multiprocessor holds, the model's time on
+// devices, and the instructions of its main loop.
+#pragma once
+#include "codegen/GPU/Build.h"
+#include "codegen/GPU/Sass.h"
+#include "passes/Schedule/GpuCostModel.h"
+#include "tools/skewer/ExplainPage.h"
+#include "tools/skewer/Options.h"
+#include "tools/skewer/Session/Compilation.h"
+#include "llvm/Support/JSON.h"
+
+namespace skewer::driver {
+
+/// A call on a device with every run-time size 1.
+struct DeviceFacts {
+  gpu::GpuDevice device;
+  double predictedSeconds = 0;
+  double computeSeconds = 0, memorySeconds = 0; // useful work at the rate of mma.sync; arguments and results once
+  double boundSeconds() const { return std::max(computeSeconds, memorySeconds); }
+  double shareOfPeak() const { return predictedSeconds > 0 ? computeSeconds / predictedSeconds : 0; }
+};
+
+/// One launched kernel.
+struct GpuKernelFacts {
+  std::string name, title, note; // note: why an attention goes by rows
+  int64_t threads = 0, sharedBytes = 0;
+  std::optional<int64_t> registers;             // by ptxas
+  gpu::Occupancy occupancy;                     // without ptxas by the model's guess of registers
+  std::optional<gpu::GpuPrediction> prediction; // of an attention
+  std::optional<gpu::MainLoop> loop;            // likewise
+  /// Scores that a thread computes in an iteration of the loop.
+  double scoresOfThread = 0;
+};
+
+struct GpuFacts {
+  gpu::GpuTarget target;
+  std::string assembler;               // version of ptxas; empty without one
+  std::vector<GpuKernelFacts> kernels; // in the order in which they run
+  std::vector<DeviceFacts> devices;    // only where the kernel is its attentions and nothing beside them
+  std::vector<std::string> missing;    // tools, and what to install
+};
+
+/// Compiles for the target; nothing after a message. `scheduled` receives the module with the schedule that was taken.
+std::optional<GpuFacts> gpuFactsOf(Compilation &, const Kernel &, mlir::ModuleOp fused, const gpu::GpuTarget &,
+                                   const Options &, double usefulFlops, double bytesMoved,
+                                   mlir::OwningOpRef<mlir::ModuleOp> &scheduled);
+
+void printGpu(const GpuFacts &, double usefulFlops, double bytesMoved, Page &);
+llvm::json::Object toJson(const GpuFacts &);
+
+} // namespace skewer::driver

@@ -1,0 +1,103 @@
+// Printing what `explain` says of a kernel on a GPU, for people and as JSON.
+#include "tools/skewer/ExplainGpu.h"
+#include <fmt/format.h>
+
+namespace skewer::driver {
+namespace {
+
+std::string loopText(const GpuKernelFacts &kernel) {
+  std::string text = fmt::format("main loop: {:.2f} instructions a score:",
+                                 static_cast<double>(kernel.loop->all()) / kernel.scoresOfThread);
+  for (size_t kind = 0; kind < gpu::kInstructionKinds; ++kind)
+    text += fmt::format("{} {} {:.3f}", kind ? "," : "", gpu::nameOf(gpu::InstructionKind(kind)),
+                        static_cast<double>(kernel.loop->counts[kind]) / kernel.scoresOfThread);
+  return text;
+}
+
+void printKernel(const GpuKernelFacts &kernel, const gpu::GpuTarget &target, Page &page) {
+  page.line(2, fmt::format("kernel {} ({}): {} threads a block, {} of shared memory, {}", kernel.name, kernel.title,
+                           kernel.threads, bytesText(static_cast<double>(kernel.sharedBytes)),
+                           kernel.registers ? fmt::format("{} registers a thread", *kernel.registers)
+                                            : "registers unknown without ptxas"));
+  page.line(4,
+            fmt::format("a multiprocessor of {} holds {} block{}, {} warps; {} limit{} them{}", target.name,
+                        kernel.occupancy.blocks, kernel.occupancy.blocks == 1 ? "" : "s", kernel.occupancy.warps,
+                        kernel.occupancy.limit, llvm::StringRef(kernel.occupancy.limit).ends_with("memory") ? "s" : "",
+                        kernel.registers ? "" : " (by the model's guess of registers)"));
+  if (!kernel.note.empty())
+    page.line(4, "by rows: " + kernel.note);
+  if (kernel.prediction)
+    page.line(4, fmt::format("model: {:.1f} steps a block, {:.0f} cycles each, bound by {}", kernel.prediction->steps,
+                             kernel.prediction->stepCycles, kernel.prediction->bound));
+  if (kernel.loop)
+    page.line(4, loopText(kernel));
+}
+
+llvm::json::Object toJson(const GpuKernelFacts &kernel) {
+  llvm::json::Object object{{"name", kernel.name},
+                            {"title", kernel.title},
+                            {"note", kernel.note},
+                            {"threads", kernel.threads},
+                            {"shared_bytes", kernel.sharedBytes},
+                            {"registers", nullptr},
+                            {"occupancy", llvm::json::Object{{"blocks", kernel.occupancy.blocks},
+                                                             {"warps", kernel.occupancy.warps},
+                                                             {"limit", kernel.occupancy.limit}}},
+                            {"model", nullptr},
+                            {"instructions_per_score", nullptr}};
+  if (kernel.registers)
+    object["registers"] = *kernel.registers;
+  if (kernel.prediction)
+    object["model"] = llvm::json::Object{{"steps", kernel.prediction->steps},
+                                         {"step_cycles", kernel.prediction->stepCycles},
+                                         {"bound", kernel.prediction->bound}};
+  if (kernel.loop) {
+    llvm::json::Object counts;
+    for (size_t kind = 0; kind < gpu::kInstructionKinds; ++kind)
+      counts[gpu::nameOf(gpu::InstructionKind(kind))] =
+          static_cast<double>(kernel.loop->counts[kind]) / kernel.scoresOfThread;
+    object["instructions_per_score"] = std::move(counts);
+  }
+  return object;
+}
+
+} // namespace
+
+void printGpu(const GpuFacts &facts, double usefulFlops, double bytesMoved, Page &page) {
+  for (const GpuKernelFacts &kernel : facts.kernels)
+    printKernel(kernel, facts.target, page);
+  page.line(2, fmt::format("useful work: {}; memory: {} if every argument is read and the result written once; both "
+                           "with every run-time size 1",
+                           flopsText(usefulFlops), bytesText(bytesMoved)));
+  for (const DeviceFacts &one : facts.devices)
+    page.line(2, fmt::format("{}: predicted {}, {:.0f} % of what mma.sync does; roofline: at least {}, bound by {}",
+                             one.device.name, timeText(one.predictedSeconds), 100 * one.shareOfPeak(),
+                             timeText(one.boundSeconds()),
+                             one.memorySeconds > one.computeSeconds ? "memory" : "tensor cores"));
+  if (facts.devices.empty())
+    page.line(2, facts.kernels.size() > 1 ? "nothing is predicted: it is more than its attention"
+                                          : "nothing is predicted: no device of this target is known");
+  for (const std::string &text : facts.missing)
+    page.line(2, text);
+}
+
+llvm::json::Object toJson(const GpuFacts &facts) {
+  llvm::json::Array kernels, devices, missing;
+  for (const GpuKernelFacts &kernel : facts.kernels)
+    kernels.push_back(toJson(kernel));
+  for (const DeviceFacts &one : facts.devices)
+    devices.push_back(llvm::json::Object{{"name", one.device.name},
+                                         {"predicted_seconds", one.predictedSeconds},
+                                         {"predicted_share_of_peak", one.shareOfPeak()},
+                                         {"compute_seconds", one.computeSeconds},
+                                         {"memory_seconds", one.memorySeconds},
+                                         {"bound", one.memorySeconds > one.computeSeconds ? "memory" : "compute"}});
+  for (const std::string &text : facts.missing)
+    missing.push_back(text);
+  return llvm::json::Object{{"ptxas", facts.assembler},
+                            {"kernels", std::move(kernels)},
+                            {"devices", std::move(devices)},
+                            {"missing", std::move(missing)}};
+}
+
+} // namespace skewer::driver

@@ -1,0 +1,65 @@
+// Numbers with their units, and lines that wrap.
+#include "tools/skewer/ExplainPage.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace skewer::driver {
+
+static constexpr size_t kWidth = 120;
+
+std::string bytesText(double bytes) {
+  if (bytes < 1e4)
+    return fmt::format("{:.0f} B", bytes);
+  if (bytes < 1e6)
+    return fmt::format("{:.1f} KB", bytes * 1e-3);
+  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes * 1e-6) : fmt::format("{:.2f} GB", bytes * 1e-9);
+}
+
+std::string flopsText(double flops) {
+  if (flops == 0)
+    return "not counted";
+  if (flops < 1e6)
+    return fmt::format("{:.2f} KFLOP", flops * 1e-3);
+  return flops < 1e9 ? fmt::format("{:.2f} MFLOP", flops * 1e-6) : fmt::format("{:.2f} GFLOP", flops * 1e-9);
+}
+
+std::string timeText(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6)
+         : seconds < 1  ? fmt::format("{:.3g} ms", seconds * 1e3)
+                        : fmt::format("{:.3g} s", seconds);
+}
+
+size_t displayWidth(llvm::StringRef text) {
+  size_t width = 0; // of UTF-8: continuation bytes take no column
+  for (char c : text)
+    width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  return width;
+}
+std::string padded(const std::string &text, size_t width) {
+  size_t now = displayWidth(text);
+  return text + std::string(now < width ? width - now : 1, ' ');
+}
+
+void Page::line(size_t indent, llvm::StringRef text) {
+  std::string current(indent, ' ');
+  size_t width = indent;
+  bool empty = true;
+  while (!text.empty()) {
+    // A run of spaces is part of a column: it stays with the word before it.
+    size_t end = text.find(' ');
+    end = end == llvm::StringRef::npos ? text.size() : std::min(text.find_first_not_of(' ', end), text.size());
+    llvm::StringRef word = text.take_front(end);
+    if (!empty && width + displayWidth(word.rtrim()) > kWidth) {
+      out << llvm::StringRef(current).rtrim() << "\n";
+      current = std::string(indent + 4, ' ');
+      width = indent + 4;
+    }
+    current += word;
+    width += displayWidth(word);
+    empty = false;
+    text = text.drop_front(end);
+  }
+  out << llvm::StringRef(current).rtrim() << "\n";
+}
+
+} // namespace skewer::driver

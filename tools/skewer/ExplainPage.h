@@ -1,0 +1,27 @@
+// Text of an explanation: numbers with their units, and lines that wrap.
+#pragma once
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+#include <string>
+
+namespace skewer::driver {
+
+std::string bytesText(double bytes);       // "1.8 MB"
+std::string flopsText(double flops);       // "1.23 GFLOP"; "not counted" of 0
+std::string timeText(double seconds);      // "12.3 us"
+size_t displayWidth(llvm::StringRef text); // columns
+std::string padded(const std::string &text, size_t width);
+
+/// At most 120 columns wide, unless a word is longer.
+class Page {
+public:
+  explicit Page(llvm::raw_ostream &out) : out(out) {}
+
+  /// One paragraph; lines after the first are indented by four more.
+  void line(size_t indent, llvm::StringRef text);
+
+private:
+  llvm::raw_ostream &out;
+};
+
+} // namespace skewer::driver
