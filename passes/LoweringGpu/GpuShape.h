@@ -72,7 +72,7 @@ struct GpuTile {
 /// How a term is computed, as `GpuShape::strategies` and schedules name it.
 namespace strategy {
 constexpr llvm::StringLiteral kMatmul = "matmul", kBand = "band", kKeyBand = "key_band", kLookup = "lookup",
-                              kLine = "line", kGatedLine = "gated_line", kPerScore = "per_score";
+                              kLine = "line", kGatedLine = "gated_line", kPerScore = "per_score", kNothing = "nothing";
 } // namespace strategy
 
 /// Where a tensor is that is no argument of its own: an output of the program, or a place in its workspace.
@@ -105,8 +105,8 @@ struct GpuShape : GpuTensors {
   std::vector<ValueRows> valueRows;
   std::vector<BandTerm> valueBands;
   std::vector<ValueElement> valueElements;
-  mlir::Type element; // what is multiplied: f16 or bf16; f32 where none of q, k and v is
-  std::vector<llvm::StringRef> strategies; // of each term of the score, in order
+  mlir::Type element;                      // what is multiplied: f16 or bf16; f32 where none of q, k and v is
+  std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of the values
   GpuTile tile;                            // of the attention's schedule, if it has one
 };
 

@@ -52,14 +52,18 @@ bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape 
   // Where a part begins is known at run time only, so that which offsets have rows is not.
   for (const std::string &symbol : subscript::symbolsOf(term.base))
     fits &= llvm::is_contained(shape.attention.space.leading, symbol);
-  if (term.kind == ValueKind::Runs && term.runs.empty() && fits)
-    return true; // no visible pair has a row
+  if (term.kind == ValueKind::Runs && term.runs.empty() && fits) {
+    shape.strategies.push_back(strategy::kNothing); // no visible pair has a row
+    return true;
+  }
   if (term.kind == ValueKind::Key && fits) {
+    shape.strategies.push_back(strategy::kMatmul);
     shape.valueRows.push_back({{term.argument, term.base, 0, term.keyStride, term.widthStride}, term.scale});
     return true;
   }
   if (term.kind == ValueKind::Runs && fits)
     if (auto band = bandOf(term, shape.attention.width)) {
+      shape.strategies.push_back(strategy::kBand);
       shape.valueBands.push_back(std::move(*band));
       return true;
     }
@@ -70,6 +74,7 @@ bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape 
   element.first.guard = term.guard;
   element.first.scale = term.scale;
   element.widthStride = term.widthStride;
+  shape.strategies.push_back(strategy::kPerScore);
   shape.valueElements.push_back(std::move(element));
   return true;
 }

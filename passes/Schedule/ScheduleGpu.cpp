@@ -63,8 +63,6 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     SmallVector<StringAttr> strategies;
     for (StringRef name : shape->strategies)
       strategies.push_back(StringAttr::get(&getContext(), name));
-    for (const ValueTerm &term : shape->attention.valueTerms)
-      strategies.push_back(StringAttr::get(&getContext(), nameOf(term.kind)));
     attn::GpuScheduleAttr schedule = attributeOf(tile, strategies, attention);
     if (schedule)
       attention.setScheduleAttr(schedule);

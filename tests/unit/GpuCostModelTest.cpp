@@ -76,7 +76,17 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
   const std::string keys = layer(70, 40, ", turned : f16[2*N - 1, dim], bias : f16[2*N - 1]",
                                  " + einsum(\"h j d, (i - j + N - 1) d -> h i j\", k, turned, i = N) + "
                                  "bias[j - i + N - 1]");
-  for (const std::string &text : {layer(70, 64), layer(70, 20), banded(70, 32), map, keys})
+  const std::string gates = layer(70, 24, ", gate : f16[heads, N], other : f16[heads, N], bias : f16[2*N - 1]",
+                                  " + (gate[h, i] + other[h, i]) * bias[j - i + N - 1] + bias[i - j + N - 1]");
+  const std::string values =
+      "param N = 70, heads = 2, dim = 24\nkernel layer(q, k, v : f16[heads, N, dim], near : f16[2*N - 1, dim], each : "
+      "f16[heads, N, dim], few : f16[7, dim]) -> f16[heads, N, dim] {\n  weights = softmax(einsum(\"h i d, h j d -> h "
+      "i "
+      "j\", q, k))\n  band = einsum(\"h i j, (j - i + N - 1) d -> h i d\", weights, near)\n  rows = einsum(\"h i j, h "
+      "j "
+      "d -> h i d\", weights, each)\n  pairs = einsum(\"h i j, ((i*j) % 7) d -> h i d\", weights, few)\n  return "
+      "einsum(\"h i j, h j d -> h i d\", weights, v) + band + rows + pairs\n}\n";
+  for (const std::string &text : {layer(70, 64), layer(70, 20), banded(70, 32), map, keys, gates, values})
     for (GpuTile tile : {GpuTile{64, 64, 2, true}, GpuTile{32, 16, 3, false}, GpuTile{128, 32, 4, true}}) {
       GpuLayer compiled(text);
       GpuOptions options;
