@@ -243,7 +243,7 @@ FAULTS = [
           "a step begins while its own tile is still on its way",
           "  b.waitForCopies(unsigned(tile.stages - 2));\n  b.barrier();\n  Value copy",
           "  b.waitForCopies(unsigned(tile.stages - 1));\n  b.barrier();\n  Value copy"),
-    Fault("gpu-rows-in-the-same-banks", "passes/LoweringGpu/GpuKernel.h",
+    Fault("gpu-rows-in-the-same-banks", "passes/LoweringGpu/GpuTiles.h",
           "rows of a shared tile stand a multiple of 32 banks apart",
           "return width * elementBytes + 16;",
           "return width * elementBytes;"),
