@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
 using namespace llvm;
@@ -78,9 +79,10 @@ std::optional<SassInstruction> parse(StringRef line) {
     if (place != StringRef::npos && !rest.drop_front(place + 2).trim(" )`").getAsInteger(16, target))
       result.target = target;
     // "BRA P0, 0x…" has its condition as an operand.
+    // "BRA.DIV ~URZ, 0x…" leaves the way only where lanes have parted.
     StringRef operands = rest.split(' ').second.ltrim();
-    result.conditional |= operands.starts_with("P") || operands.starts_with("!P") || operands.starts_with("U") ||
-                          operands.starts_with("!U");
+    result.conditional |= operands.starts_with("~") || operands.starts_with("P") || operands.starts_with("!P") ||
+                          operands.starts_with("U") || operands.starts_with("!U");
     result.ends = !result.conditional;
   }
   result.ends |= !result.conditional && (base == "EXIT" || base == "RET");
@@ -133,6 +135,31 @@ std::vector<size_t> shortestWay(const std::vector<SassInstruction> &code, size_t
   return way;
 }
 
+/// The way through a kernel that has no loop: to its first exponential, on to the last, and out.
+std::optional<MainLoop> wayThrough(const std::vector<SassInstruction> &code) {
+  auto exponentiates = [](const SassInstruction &one) { return kindOf(one.opcode) == InstructionKind::Exponential; };
+  auto first = find_if(code, exponentiates);
+  if (first == code.end())
+    return std::nullopt;
+  size_t from = size_t(first - code.begin()), to = from, exit = code.size();
+  for (size_t k = from; k < code.size(); ++k) {
+    if (exponentiates(code[k]))
+      to = k;
+    if (exit == code.size() && code[k].ends && code[k].opcode == "EXIT" && !shortestWay(code, from, k).empty())
+      exit = k;
+  }
+  std::set<size_t> way;
+  for (auto [begin, end] : {std::pair(size_t(0), from), std::pair(from, to), std::pair(to, exit)})
+    if (end < code.size())
+      for (size_t at : shortestWay(code, begin, end))
+        way.insert(at);
+  MainLoop kernel;
+  kernel.once = true;
+  for (size_t at : way)
+    ++kernel.counts[size_t(kindOf(code[at].opcode))];
+  return kernel;
+}
+
 } // namespace
 
 std::optional<MainLoop> skewer::gpu::mainLoopOf(StringRef sass, StringRef kernel) {
@@ -154,5 +181,5 @@ std::optional<MainLoop> skewer::gpu::mainLoopOf(StringRef sass, StringRef kernel
     if (exponentials > known || (exponentials == known && loop.all() < best->all()))
       best = loop;
   }
-  return best;
+  return best ? best : wayThrough(code);
 }

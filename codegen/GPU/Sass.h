@@ -17,14 +17,16 @@ const char *nameOf(InstructionKind);
 InstructionKind kindOf(llvm::StringRef opcode);
 
 /// Instructions of a warp in one iteration of the loop that exponentiates, on the shortest way through it: that of a
-/// tile that no mask's edge crosses. Loops inside count at most once.
+/// tile that no mask's edge crosses. Loops inside count at most once. Where one step has all keys there is no loop: then
+/// of the whole kernel.
 struct MainLoop {
+  bool once = false; // there is no loop
   std::array<int64_t, kInstructionKinds> counts{};
   int64_t all() const;
   int64_t of(InstructionKind kind) const { return counts[size_t(kind)]; }
 };
 
-/// `sass` is what `cuobjdump -sass` prints. Nothing where the kernel is not in it or has no such loop.
+/// `sass` is what `cuobjdump -sass` prints. Nothing where the kernel is not in it or exponentiates nothing.
 std::optional<MainLoop> mainLoopOf(llvm::StringRef sass, llvm::StringRef kernel);
 
 /// Beside `ptxas`, in `cudaPath`, else on PATH; it needs nvdisasm in its folder or on PATH. The error says what to

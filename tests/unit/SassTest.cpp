@@ -80,8 +80,28 @@ TEST(Sass, TheInnermostLoopThatHasThemAll) {
   ASSERT_TRUE(loop);
   EXPECT_EQ(loop->all(), 3);
 }
+TEST(Sass, BranchesOfPartedLanesAreNotTheWay) {
+  auto loop = mainLoopOf(sass("layer", {"HMMA.16816.F32 R4, R0, R2, R4", "BRA.DIV ~URZ, 0x50", "MUFU.EX2 R4, R4",
+                                        "@P0 BRA 0x0", "EXIT", "WARPSYNC 0xffffffff", "BRA 0x20"}),
+                         "layer");
+  ASSERT_TRUE(loop);
+  EXPECT_FALSE(loop->once);
+  EXPECT_EQ(loop->all(), 4);
+}
+TEST(Sass, AKernelOfOneStepCountsAsAWhole) {
+  auto kernel = mainLoopOf(
+      sass("layer", {"S2R R0, SR_TID.X", "@P0 BRA 0x60", "HMMA.16816.F32 R4, R0, R2, R4", "MUFU.EX2 R4, R4",
+                     "FADD R4, R4, R4", "MUFU.EX2 R5, R5", "STG.E [R2], R4", "@P1 EXIT", "STG.E [R2], R5", "EXIT"}),
+      "layer");
+  ASSERT_TRUE(kernel);
+  EXPECT_TRUE(kernel->once);
+  EXPECT_EQ(kernel->of(InstructionKind::Exponential), 2);
+  EXPECT_EQ(kernel->of(InstructionKind::Float), 1);
+  EXPECT_EQ(kernel->of(InstructionKind::Global), 2);
+  EXPECT_EQ(kernel->all(), 10);
+}
 TEST(Sass, NothingWhereThereIsNone) {
-  EXPECT_FALSE(mainLoopOf(sass("layer", {"MUFU.EX2 R4, R4", "EXIT"}), "layer"));
+  EXPECT_FALSE(mainLoopOf(sass("layer", {"FADD R4, R4, R4", "EXIT"}), "layer"));
   EXPECT_FALSE(mainLoopOf(sass("layer", {"MUFU.EX2 R4, R4", "BRA 0x0"}), "other"));
   EXPECT_FALSE(mainLoopOf("", "layer"));
   EXPECT_FALSE(mainLoopOf("Function : layer\n /*zz*/ BRA 0x0 ;\n /*0000*/\n", "layer"));

@@ -6,8 +6,9 @@ namespace skewer::driver {
 namespace {
 
 std::string loopText(const GpuKernelFacts &kernel) {
-  std::string text = fmt::format("main loop: {:.2f} instructions a score:",
-                                 static_cast<double>(kernel.loop->all()) / kernel.scoresOfThread);
+  std::string text =
+      fmt::format("{}: {:.2f} instructions a score:", kernel.loop->once ? "the kernel, one step" : "main loop",
+                  static_cast<double>(kernel.loop->all()) / kernel.scoresOfThread);
   for (size_t kind = 0; kind < gpu::kInstructionKinds; ++kind)
     text += fmt::format("{} {} {:.3f}", kind ? "," : "", gpu::nameOf(gpu::InstructionKind(kind)),
                         static_cast<double>(kernel.loop->counts[kind]) / kernel.scoresOfThread);
