@@ -1,7 +1,7 @@
-/* A CUDA driver without a GPU, for tests: writes down what it is told, on standard output or in FAKE_CUDA_LOG. What it is
-   like stands in FAKE_CUDA: "capability=90 driver=13000 shared=232448 context=1 devices=1", and errors that functions
-   return: "cuLaunchKernel=719". FAKE_CUDA_COPY="FROM TO BYTES" is what every kernel does: a copy between two of its
-   arguments. Memory of the "GPU" is memory that it gave out, and every address below 2^32. */
+/* A CUDA driver without a GPU, for tests: writes down what it is told, on standard output or in FAKE_CUDA_LOG. What it
+   is like stands in FAKE_CUDA: "capability=90 driver=13000 shared=232448 context=1 devices=1", and errors that
+   functions return: "cuLaunchKernel=719". FAKE_CUDA_COPY="FROM TO BYTES" is what every kernel does: a copy between two
+   of its arguments. Memory of the "GPU" is memory that it gave out, and every address below 2^32. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdarg.h>
 #include <stdint.h>
@@ -147,8 +147,8 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
 int cuPointerGetAttribute(void *data, int attribute, unsigned long long pointer) {
   int k, is_mine = pointer < (1ULL << 32);
   for (k = 0; k < block_count; ++k)
-    is_mine |= (char *)(uintptr_t)pointer >= blocks[k].begin &&
-               (char *)(uintptr_t)pointer < blocks[k].begin + blocks[k].bytes;
+    is_mine |=
+        (char *)(uintptr_t)pointer >= blocks[k].begin && (char *)(uintptr_t)pointer < blocks[k].begin + blocks[k].bytes;
   if (!is_mine)
     return 1; /* CUDA_ERROR_INVALID_VALUE: never registered */
   *(unsigned *)data = attribute == 2 ? 2 : 0;
