@@ -35,13 +35,10 @@ std::optional<Timing> measure(Execution &execution, double seconds) {
   return Timing{medianOf(times), *std::min_element(times.begin(), times.end()), static_cast<int64_t>(times.size())};
 }
 
-struct Row {
-  std::string name;
+struct Row : CheckedRow {
   Timing timing;
-  double flops = 0, peak = 0, error = 0;
+  double peak = 0;
   std::optional<double> unfused, plain;
-  uint64_t workspaceBytes = 0;
-  bool isRight = true;
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
   double percent() const { return peak > 0 ? 100 * gflops() / peak : 0; }
 };
@@ -59,15 +56,8 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   auto operands = prepareOperands(execution->plan(), {}, options.sizes, options.seed, options.origins);
   if (!operands)
     return wrong(llvm::toString(operands.takeError()));
-  if (!execution->bind(*operands, pool) || !execution->run())
+  if (!runChecked(options, kernel, *operands, pool, *execution, row))
     return false;
-  row.name = kernel.name;
-  row.flops = execution->flops();
-  row.workspaceBytes = execution->workspaceBytes();
-  auto error = checkedError(options, kernel, *operands, *execution, row.isRight);
-  if (!error)
-    return false;
-  row.error = *error;
 
   std::unique_ptr<Execution> plain;
   if (options.plain) {
@@ -164,8 +154,10 @@ double medianOf(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-std::optional<double> checkedError(const Options &options, const Kernel &kernel, const Operands &operands,
-                                   const Execution &execution, bool &isRight) {
+/// The largest error of the results against the float64 reference. `isRight` becomes false, after a message, where one
+/// is above the tolerance. Nothing after a message where the reference cannot judge.
+static std::optional<double> checkedError(const Options &options, const Kernel &kernel, const Operands &operands,
+                                          const Execution &execution, bool &isRight) {
   double tolerance = options.tolerance.value_or(defaultTolerance(execution.plan(), execution.isOnGpu())), error = 0;
   for (size_t number = 0; number < execution.plan().outputs.size(); ++number) {
     auto check = compareWithReference(kernel.einsumFunction(), operands, execution.plan().outputs[number].type,
@@ -179,6 +171,18 @@ std::optional<double> checkedError(const Options &options, const Kernel &kernel,
                                   check->error, tolerance, check->where));
   }
   return error;
+}
+
+bool runChecked(const Options &options, const Kernel &kernel, const Operands &operands, ThreadPool &pool,
+                Execution &execution, CheckedRow &row) {
+  if (!execution.bind(operands, pool) || !execution.run())
+    return false;
+  row.name = kernel.name;
+  row.flops = execution.flops();
+  row.workspaceBytes = execution.workspaceBytes();
+  auto error = checkedError(options, kernel, operands, execution, row.isRight);
+  row.error = error.value_or(0);
+  return error.has_value();
 }
 
 bool forEachKernel(const Options &options, llvm::function_ref<bool(Compilation &, const Kernel &)> measure) {

@@ -8,10 +8,16 @@ namespace skewer::driver {
 /// 0 of nothing.
 double medianOf(std::vector<double> values);
 
-/// The largest error of the results of a run against the float64 reference, over 32 rows or as many as --rows says.
-/// `isRight` becomes false, after a message, where one is above the tolerance. Nothing after a message where the
-/// reference cannot judge.
-std::optional<double> checkedError(const Options &, const Kernel &, const Operands &, const Execution &, bool &isRight);
+/// What one checked run says of a kernel.
+struct CheckedRow {
+  std::string name;
+  double flops = 0, error = 0; // error: the largest of its results, against the float64 reference
+  uint64_t workspaceBytes = 0;
+  bool isRight = true; // within the tolerance
+};
+/// Runs once and compares 32 rows, or as many as --rows says, with the reference. False after a message where it cannot
+/// run or be judged; a wrong result is said and noted in the row.
+bool runChecked(const Options &, const Kernel &, const Operands &, ThreadPool &, Execution &, CheckedRow &);
 
 /// Each kernel that the command line names, of each spec; false, after a message, where one of the two cannot be had or
 /// `measure` says so.

@@ -12,13 +12,10 @@ namespace {
 
 constexpr int kRounds = 7;
 
-struct GpuRow {
-  std::string name;
-  double median = 0, least = 0, flops = 0, error = 0; // seconds of a call
-  double clockBefore = 0, clockAfter = 0;             // MHz
-  int64_t calls = 0;                                  // of a round
-  uint64_t workspaceBytes = 0;
-  bool isRight = true;
+struct GpuRow : CheckedRow {
+  double median = 0, least = 0;           // seconds of a call
+  double clockBefore = 0, clockAfter = 0; // MHz
+  int64_t calls = 0;                      // of a round
   double teraflops() const { return median > 0 ? flops / median * 1e-12 : 0; }
 };
 
@@ -58,15 +55,8 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     return false;
   }
   ThreadPool pool(1);
-  if (!execution->bind(*operands, pool) || !execution->run())
+  if (!runChecked(options, kernel, *operands, pool, *execution, row))
     return false;
-  row.name = kernel.name;
-  row.flops = execution->flops();
-  row.workspaceBytes = execution->workspaceBytes();
-  auto error = checkedError(options, kernel, *operands, *execution, row.isRight);
-  if (!error)
-    return false;
-  row.error = *error;
   return measure(options, device, *execution, row);
 }
 
