@@ -22,6 +22,7 @@ from faults import FAULTS
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOLS = ["skewer", "skewer-opt", "skewer-lsp-server"]
 LIT = ["dialect", "passes", "codegen", "e2e"]
+SEEDS = "0:500"  # of the suite (tests/fuzz/CMakeLists.txt)
 EXAMPLES = """
 examples:
   plant.py --check                       every fault still fits its file; builds nothing
@@ -30,6 +31,8 @@ examples:
                                          all of them; the copy and the build stay for the next time, and a run that
                                          was broken off goes on where it was
   plant.py --build /tmp/faults --only empty-rows --only mask-edge-missed
+  plant.py --build /tmp/faults --test fuzz --file passes/Lowering/
+                                         what random layers alone catch of faults in the processors' kernels
 """
 
 
@@ -130,7 +133,7 @@ class Test:
                            LIT_OPTS=options)
         if code == 0:
             return None
-        failed = re.findall(r"^(?:\[  FAILED  \]|FAIL: \w+ ::) ([\w/.-]+)", output, re.M)
+        failed = re.findall(r"^(?:\[  FAILED  \] |FAIL: \w+ :: |(?=seed \d))([\w/.-]+(?: \d+(?=:))?)", output, re.M)
         begun = re.findall(r"^\[ RUN      \] ([\w/.]+)", output, re.M)
         what = failed[0] if failed else (begun[-1] if begun else "") + " (crash)"
         return f"{self.name}: {what}" + (" (no end)" if code is None else "")
@@ -139,9 +142,9 @@ class Test:
 class Copy:
     """A clone of the tree in `folder`, its build, and its tests."""
 
-    def __init__(self, folder, commit, jobs, lock):
-        self.source, self.build = os.path.join(folder, "source"), os.path.join(folder, "build")
-        self.folder, self.jobs, self.lock, self.without = folder, jobs, lock, []
+    def __init__(self, folder, commit, jobs, lock, chosen):
+        self.source, self.build = (os.path.realpath(os.path.join(folder, name)) for name in ("source", "build"))
+        self.folder, self.jobs, self.lock, self.chosen, self.without = folder, jobs, lock, chosen, []
         self.commit = must(["git", "rev-parse", "--verify", commit + "^{commit}"], ROOT).strip()
         os.makedirs(folder, exist_ok=True)
         if not os.path.isdir(self.source):
@@ -164,6 +167,13 @@ class Copy:
         listing = must(["ctest", "-N"], self.build)
         self.tests += [Test(f"lit.{suite}", TOOLS, ["ctest", "-R", rf"^lit\.{suite}$", "--output-on-failure"])
                        for suite in LIT if f" lit.{suite}\n" in listing]
+        self.tests.append(Test("fuzz", ["skewer-fuzz"], [
+            os.path.join(self.build, "bin", "skewer-fuzz"), "--seeds", SEEDS, "--failures", "1", "--no-shrink", "--jobs", str(self.jobs)]))
+        unknown = set(self.chosen or []) - {test.name for test in self.tests}
+        if unknown:
+            raise Stop(f"there is no test '{sorted(unknown)[0]}'; there are " +
+                       ", ".join(test.name for test in self.tests))
+        self.tests = [test for test in self.tests if not self.chosen or test.name in self.chosen]
         record = os.path.join(self.folder, "passed.json")
         passed = json.loads(read(record)) if os.path.exists(record) else {}
         if passed.get("commit") != self.commit:
@@ -234,7 +244,7 @@ def table(rows):
 
 
 def plant_all(faults, options, folder):
-    copy = Copy(folder, options.commit, options.jobs, Lock(options.lock, options.hold))
+    copy = Copy(folder, options.commit, options.jobs, Lock(options.lock, options.hold), options.test)
     known = {}
     if options.results and os.path.exists(options.results):
         for line in read(options.results).splitlines():
@@ -271,6 +281,11 @@ def main():
     parser.add_argument("--check", action="store_true", help="only say whether every fault fits this tree")
     parser.add_argument("--list", action="store_true", help="only list the faults")
     parser.add_argument("--only", metavar="NAME", action="append", help="plant this fault; may be repeated")
+    parser.add_argument("--file", metavar="PATH", action="append", default=[],
+                        help="plant the faults of files whose path begins so; may be repeated")
+    parser.add_argument("--test", metavar="NAME", action="append",
+                        help="run this test alone (a unit test, lit.e2e, fuzz, …); may be repeated; not for --results "
+                        "of other tests")
     parser.add_argument("--commit", default="HEAD", help="the commit to copy (HEAD); changes that are not "
                         "committed are not in the copy")
     parser.add_argument("--build", metavar="DIR", help="keep the copy and its build here (else: a temporary folder)")
@@ -281,7 +296,8 @@ def main():
     parser.add_argument("--hold", type=float, default=0, metavar="SECONDS", help="give the lock back, between faults, "
                         "after this time (0: after each)")
     options = parser.parse_args()
-    faults = [fault for fault in FAULTS if not options.only or fault.name in options.only]
+    faults = [fault for fault in FAULTS if (not options.only or fault.name in options.only) and
+              (not options.file or fault.file.startswith(tuple(options.file)))]
     for name in options.only or []:
         if name not in [fault.name for fault in FAULTS]:
             parser.error(f"there is no fault '{name}'; --list shows them")
