@@ -168,7 +168,8 @@ class Copy:
         self.tests += [Test(f"lit.{suite}", TOOLS, ["ctest", "-R", rf"^lit\.{suite}$", "--output-on-failure"])
                        for suite in LIT if f" lit.{suite}\n" in listing]
         self.tests.append(Test("fuzz", ["skewer-fuzz"], [
-            os.path.join(self.build, "bin", "skewer-fuzz"), "--seeds", SEEDS, "--failures", "1", "--no-shrink", "--jobs", str(self.jobs)]))
+            os.path.join(self.build, "bin", "skewer-fuzz"), "--seeds", SEEDS, "--failures", "1", "--no-shrink",
+            "--jobs", str(self.jobs)]))
         unknown = set(self.chosen or []) - {test.name for test in self.tests}
         if unknown:
             raise Stop(f"there is no test '{sorted(unknown)[0]}'; there are " +
@@ -284,8 +285,8 @@ def main():
     parser.add_argument("--file", metavar="PATH", action="append", default=[],
                         help="plant the faults of files whose path begins so; may be repeated")
     parser.add_argument("--test", metavar="NAME", action="append",
-                        help="run this test alone (a unit test, lit.e2e, fuzz, …); may be repeated; not for --results "
-                        "of other tests")
+                        help="run this test alone (a unit test, lit.e2e, fuzz, …); may be repeated; give each choice "
+                        "a --results file of its own")
     parser.add_argument("--commit", default="HEAD", help="the commit to copy (HEAD); changes that are not "
                         "committed are not in the copy")
     parser.add_argument("--build", metavar="DIR", help="keep the copy and its build here (else: a temporary folder)")
