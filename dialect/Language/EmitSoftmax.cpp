@@ -123,8 +123,10 @@ bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::ve
   }
   mask = builder.getStringAttr(subscript::print(all));
   if (neverHolds(all, names)) {
-    diagnostics.warning(conditions.front()->text, "no query ever sees a key: the condition holds nowhere");
-    diagnostics.note("every row of this " + function.str() + " is empty, so that the layer returns 0");
+    error(conditions.front()->text, "no query ever sees a key: the condition holds nowhere");
+    diagnostics.note("every row of this " + function.str() +
+                     " would be empty; say which keys a query sees, such as j <= i");
+    return false;
   }
   return true;
 }
