@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Fusion/AttentionCandidate.h"
+#include "passes/Fusion/AxisProducts.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/ScaleVectors.h"

@@ -1,5 +1,6 @@
 // attn-compose-skew: an index map after an einsum, or before it, becomes an index expression inside the einsum.
 #include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Views.h"
 #include "passes/Passes.h"
 
 namespace skewer {

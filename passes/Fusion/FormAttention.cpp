@@ -5,6 +5,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 #include "passes/Fusion/AttentionCandidate.h"
+#include "passes/Fusion/AxisProducts.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/ScaleVectors.h"

@@ -63,9 +63,14 @@ public:
   subscript::Domain domain;
 
 private:
+  std::vector<Summand> expandEinsum(attn::EinsumOp, const std::vector<subscript::Expr> &at);
+  std::optional<std::vector<Summand>> expandView(mlir::Operation *, const attn::IndexMap &,
+                                                 const std::vector<subscript::Expr> &at);
+  std::optional<std::vector<Summand>> expandArithmetic(mlir::Operation *, const std::vector<subscript::Expr> &at);
   std::vector<Summand> expandProduct(mlir::Operation *, const std::vector<subscript::Expr> &at);
   std::optional<std::vector<Summand>> expandQuotient(mlir::Operation *, const std::vector<subscript::Expr> &at);
   std::optional<Summand> expandApplication(attn::ApplyOp, const std::vector<subscript::Expr> &at);
+  std::optional<Summand> expandPosition(attn::PositionOp, const std::vector<subscript::Expr> &at) const;
   std::optional<Summand> composeEinsum(attn::EinsumOp, const std::vector<subscript::Expr> &at);
   Summand leaf(mlir::Value, const std::vector<subscript::Expr> &at) const;
 
@@ -73,23 +78,5 @@ private:
   ExpansionOptions options;
   unsigned contractedCount = 0;
 };
-
-/// The number that every element of the tensor is, if it is known.
-std::optional<double> splatValue(mlir::Value);
-/// An einsum that only moves elements: one operand, nothing contracted.
-bool isView(attn::EinsumOp);
-/// Whether the expression has a text of reasonable length: a large table of constants has none.
-bool hasText(const subscript::Expr &);
-/// The view as a map from result indices d0, d1, … (padding 0 where its guard does not hold).
-std::optional<attn::IndexMap> mapOf(mlir::Operation *);
-
-/// The indices of the axes of a product that is read at `index`, row-major. Nothing if a size is needed and unknown.
-std::optional<std::vector<subscript::Expr>>
-splitProduct(const subscript::Expr &index, const std::vector<std::string> &axes, const subscript::AxisSizes &);
-/// The dimension that says `index`: an axis, a product of axes in row-major order, or an index expression. An axis
-/// alone stands for a whole dimension: where `extent`, the dimension's size, is known and another, `index` is said
-/// otherwise.
-subscript::Dimension dimensionFor(const subscript::Expr &index, const subscript::AxisSizes &,
-                                  int64_t extent = subscript::kRuntime);
 
 } // namespace skewer

@@ -1,5 +1,6 @@
 // What the subscripts of a term's operands have to do with the groups of axes: shared by the built-in classes.
 #pragma once
+#include "passes/Fusion/AxisProducts.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Fusion/TermClass.h"
 #include <algorithm>

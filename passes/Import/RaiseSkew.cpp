@@ -2,6 +2,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Provenance.h"
+#include "passes/Fusion/Views.h"
 #include "passes/Import/FitTable.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/SetVector.h"

@@ -1,0 +1,77 @@
+// Index maps of views, and constants seen through them.
+#include "passes/Fusion/Views.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Fusion/AxisProducts.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+bool skewer::hasText(const Expr &e) {
+  constexpr size_t kMaximumRows = 1 << 18, kMaximumText = 1 << 15;
+  if (e.kind() == Kind::Table && (e.table().size() > kMaximumRows || print(e).size() > kMaximumText))
+    return false;
+  return llvm::all_of(e.operands(), [](const Expr &operand) { return hasText(operand); });
+}
+
+bool skewer::isView(EinsumOp op) { return op.getInputs().size() == 1 && resolve(op).contracted.empty(); }
+
+std::optional<skewer::attn::IndexMap> skewer::mapOf(Operation *op) {
+  if (auto map = dyn_cast_or_null<IndexMapOpInterface>(op))
+    return map.getIndexMap();
+  auto einsum = dyn_cast_or_null<EinsumOp>(op);
+  if (!einsum || !isView(einsum))
+    return std::nullopt;
+  ResolvedEinsum resolved = resolve(einsum);
+  if (!resolved.spec.result)
+    return std::nullopt;
+  Substitution axes;
+  for (auto [k, dimension] : llvm::enumerate(*resolved.spec.result)) {
+    auto parts = splitProduct(Expr::symbol("d" + std::to_string(k)), dimension.axes, resolved.sizes);
+    if (!parts)
+      return std::nullopt;
+    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
+      axes[axis] = part;
+  }
+  attn::IndexMap map;
+  for (const Expr &subscript : resolved.subscripts[0])
+    map.subscripts.push_back(substitute(subscript, axes));
+  if (resolved.guard)
+    map.inside = substitute(*resolved.guard, axes);
+  return map;
+}
+
+std::optional<double> skewer::splatValue(Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  DenseElementsAttr elements;
+  if (matchPattern(tensor, m_Constant(&elements)) && elements.isSplat() && isa<FloatType>(elements.getElementType()))
+    return elements.getSplatValue<APFloat>().convertToDouble();
+  FloatAttr number;
+  if (matchPattern(tensor, m_Constant(&number)))
+    return number.getValueAsDouble();
+  if (auto splat = dyn_cast<tensor::SplatOp>(op))
+    return splatValue(splat.getInput());
+  if (auto position = dyn_cast<PositionOp>(op))
+    if (auto expression = parse(std::string_view(position.getExpression())))
+      if (Expr simple = simplify(*expression); simple.isConstant())
+        return double(simple.value());
+  if (auto map = mapOf(op); map && map->inside.isConstant(1))
+    return splatValue(op->getOperand(0));
+  if (isa<arith::NegFOp>(op))
+    if (auto a = splatValue(op->getOperand(0)))
+      return -*a;
+  if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp>(op)) {
+    auto a = splatValue(op->getOperand(0)), b = splatValue(op->getOperand(1));
+    if (a && b)
+      return isa<arith::AddFOp>(op)   ? *a + *b
+             : isa<arith::SubFOp>(op) ? *a - *b
+             : isa<arith::MulFOp>(op) ? *a * *b
+                                      : *a / *b;
+  }
+  return std::nullopt;
+}
