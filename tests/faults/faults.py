@@ -55,7 +55,7 @@ FAULTS = [
           "a term that depends on the key by its guard alone is dropped as query-only",
           "std::set<std::string> symbols = symbolsOf(term.guard);",
           "std::set<std::string> symbols;"),
-    Fault("scale-lost-in-a-product", "passes/Fusion/Summands.cpp",
+    Fault("scale-lost-in-a-product", "passes/Fusion/ExpandArithmetic.cpp",
           "a product of two factors keeps the scale of the first alone",
           "product.scale = a.scale * b.scale;",
           "product.scale = a.scale;"),
