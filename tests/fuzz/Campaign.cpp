@@ -2,6 +2,7 @@
 #include "tests/fuzz/Campaign.h"
 #include "passes/Schedule/Target.h"
 #include "tests/fuzz/Isolate.h"
+#include "tests/fuzz/OnGpu.h"
 #include "tests/fuzz/Shrink.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/ADT/StringExtras.h"
@@ -26,7 +27,7 @@ public:
       bool mayStart = next < options.seeds.end && result.failures < options.mostFailures &&
                       (options.seconds <= 0 || now() - start < options.seconds);
       if (mayStart && running.size() < options.jobs) {
-        Child child = Child::start(subjectOf(randomSpec(next)), planOf(next), options.limitSeconds);
+        Child child = Child::start(subjectOf(specOf(next)), planOf(next), options.limitSeconds);
         running.emplace(child.process(), std::make_pair(next, child));
         ++next;
         continue;
@@ -42,8 +43,9 @@ public:
   }
 
 private:
+  Spec specOf(uint64_t seed) const { return options.gpu ? specForGpu(seed) : randomSpec(seed); }
   Plan planOf(uint64_t seed) const {
-    Plan plan = planFor(seed);
+    Plan plan = options.gpu ? planForGpu(seed) : planFor(seed);
     plan.onlyFusion = options.onlyFusion;
     plan.guardPages = options.guardPages;
     return plan;
@@ -58,7 +60,7 @@ private:
     auto [seed, child] = found->second;
     running.erase(found);
     Outcome outcome = child.finish(status);
-    Spec spec = randomSpec(seed);
+    Spec spec = specOf(seed);
     result.coverage.add(spec, outcome);
     if (outcome.tolerance > 0 && outcome.error < 1e300)
       worst = std::max(worst, outcome.error / outcome.tolerance);
@@ -94,8 +96,9 @@ private:
     }
     std::string text = print(spec);
     llvm::outs() << fmt::format("as small as it got: {}\n{}", outcome.message, text);
-    llvm::outs() << fmt::format("again: skewer-fuzz --seeds {}:{}   target {}{}{}{}, operands of seed {}\n\n", seed,
-                                seed + 1, plan.target, plan.threads ? ", threads" : "", plan.unfused ? ", unfused" : "",
+    llvm::outs() << fmt::format("again: skewer-fuzz --seeds {}:{}{}   target {}{}{}{}, operands of seed {}\n\n", seed,
+                                seed + 1, plan.gpu ? " --gpu" : "", plan.gpu ? textOf(*plan.gpu) : plan.target,
+                                plan.threads ? ", threads" : "", plan.unfused ? ", unfused" : "",
                                 plan.poison ? ", one NaN" : "", plan.operandSeed);
     llvm::outs().flush();
     if (options.saveFolder.empty())
@@ -131,24 +134,40 @@ static std::map<std::string, int64_t> originsIn(llvm::StringRef text) {
   return origins;
 }
 
+/// Every target that the host can stand in for, or GPUs with tiles as their models want them and with small ones.
+static std::vector<Plan> plansOfFile(const CampaignOptions &options) {
+  std::vector<Plan> plans(1);
+  plans[0].guardPages = options.guardPages;
+  auto add = [&](auto change) {
+    plans.push_back(plans[0]);
+    change(plans.back());
+  };
+  if (options.gpu) {
+    for (const char *target : {"sm_80", "sm_90a"})
+      add([&](Plan &plan) { plan.gpu.emplace().target = target; });
+    add([&](Plan &plan) { plan.gpu = gpu::GpuRequest{"sm_80", 16, 16, 2, false}; });
+  } else {
+    for (const char *target : {"host", "x86-64-v3", "x86-64-v2"})
+      if (auto known = findTarget(target); known->lanes <= hostTarget().lanes)
+        add([&](Plan &plan) { plan.target = target; });
+  }
+  plans.erase(plans.begin());
+  return plans;
+}
+
 unsigned judgeFile(const std::string &text, const CampaignOptions &options) {
   unsigned failures = 0;
-  for (const char *target : {"host", "x86-64-v3", "x86-64-v2"}) {
-    if (auto known = findTarget(target); known->lanes > hostTarget().lanes)
-      continue;
+  for (Plan plan : plansOfFile(options)) {
     // First without a NaN, then with one in each operand.
     for (int poisoned = -1; poisoned < 8; ++poisoned) {
-      Plan plan;
-      plan.target = target;
-      plan.guardPages = options.guardPages;
-      plan.threads = plan.unfused = poisoned < 0;
+      plan.threads = plan.unfused = poisoned < 0 && !plan.gpu;
       if (poisoned >= 0)
         plan.poison = poisoned;
       Outcome outcome = Child::start({text, {}, originsIn(text)}, plan, options.limitSeconds).wait();
       if (outcome.failure == Failure::None)
         continue;
       ++failures;
-      llvm::outs() << fmt::format("target {}{}: {}: {}\n", target,
+      llvm::outs() << fmt::format("target {}{}: {}: {}\n", plan.gpu ? textOf(*plan.gpu) : plan.target,
                                   poisoned < 0 ? "" : fmt::format(", a NaN in operand {}", poisoned),
                                   nameOf(outcome.failure), outcome.message);
     }

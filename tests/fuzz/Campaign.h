@@ -12,6 +12,7 @@ struct CampaignOptions {
   Range seeds;
   unsigned jobs = 1, limitSeconds = 60; // of one seed
   double seconds = 0;                   // start no seed after this time; 0: go to the end
+  bool gpu = false;                     // GPU kernels instead of this processor's
   bool onlyFusion = false, shrink = true, guardPages = true, quiet = false;
   unsigned mostFailures = 10; // then stop
   std::string saveFolder;     // small failing specs go there, if it is named
@@ -26,7 +27,7 @@ struct CampaignResult {
 CampaignResult runCampaign(const CampaignOptions &);
 
 /// One spec's text, for every target that the host can stand in for, with three threads, without fusion, and with a NaN
-/// in each operand. Prints what fails; returns how many did.
+/// in each operand; or, of GPUs, in two tiles and with a NaN in each operand. Prints what fails; returns how many did.
 unsigned judgeFile(const std::string &text, const CampaignOptions &);
 
 } // namespace skewer::fuzz

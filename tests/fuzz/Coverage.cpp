@@ -46,7 +46,8 @@ void Coverage::add(const Spec &spec, const Outcome &outcome) {
   masks[nameOf(spec.mask)].add(outcome.isFused);
   types[spec.type].add(outcome.isFused);
   for (const std::string &name : std::set<std::string>(outcome.classes.begin(), outcome.classes.end()))
-    classes[name].add(outcome.isFused);
+    for (Count *count : {&classes[name], &classesUnder[{name, nameOf(spec.mask)}], &classesUnder[{name, spec.type}]})
+      count->add(outcome.isFused);
   std::set<TermKind> present;
   for (const Term &term : spec.terms)
     present.insert(term.kind);
@@ -73,6 +74,7 @@ std::string Coverage::report() const {
       text += fmt::format("  {:<34}{:>6}{:>6}\n", name, count.all, count.fused);
   };
   table("classes", classes);
+  text += fmt::format("classes under masks and in types: {}\n", classesUnder.size());
   table("kinds of terms", kinds);
   table("masks", masks);
   table("types", types);
@@ -83,7 +85,7 @@ std::string Coverage::report() const {
   return text;
 }
 
-std::vector<std::string> Coverage::gaps() const {
+std::vector<std::string> Coverage::gaps(bool ofAllTypes) const {
   std::vector<std::string> missing;
   auto check = [&](const char *what, const std::map<std::string, Count> &counts, const std::string &name, bool fuses) {
     auto found = counts.find(name);
@@ -94,10 +96,18 @@ std::vector<std::string> Coverage::gaps() const {
   };
   forEachTermClass(nullptr, [&](const TermClass &termClass) {
     std::string name = termClass.name().str();
-    if (!neverInKernels().count(name))
-      check("class", classes, name, true);
+    if (neverInKernels().count(name))
+      return false;
+    check("class", classes, name, true);
+    for (const char *type : {"f16", "bf16", "f32"})
+      if (ofAllTypes && classesUnder.count({name, type}) == 0)
+        missing.push_back(fmt::format("class '{}' does not occur in {}", name, type));
     return false;
   });
+  for (const auto &[pair, count] : classesUnder)
+    if (count.fused == 0)
+      missing.push_back(fmt::format("class '{}' with '{}' occurs in {} specs, and none was fused", pair.first,
+                                    pair.second, count.all));
   for (int k = 0; k < kTermKinds; ++k) {
     auto kind = static_cast<TermKind>(k);
     check("kind of term", kinds, nameOf(kind), !neverFused().count(kind));

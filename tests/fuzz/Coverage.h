@@ -12,8 +12,9 @@ public:
   std::string report() const;
   /// What 500 seeds must have met and have not, a line each: every class of the registry; every kind of term under
   /// every mask, and beside each feature of a layer; every class, kind, mask and feature in a fused kernel, but for
-  /// those that the compiler does not fuse.
-  std::vector<std::string> gaps() const;
+  /// those that the compiler does not fuse; every class under every mask that it has met. With `ofAllTypes` every class
+  /// in each type too.
+  std::vector<std::string> gaps(bool ofAllTypes) const;
 
 private:
   struct Count {
@@ -21,7 +22,8 @@ private:
     void add(bool isFused) { ++all, fused += isFused; }
   };
   std::map<std::string, Count> classes, kinds, masks, types, features;
-  std::map<std::string, int> reasons; // why kernels were not fused
+  std::map<std::pair<std::string, std::string>, Count> classesUnder; // by the mask, and by the type
+  std::map<std::string, int> reasons;                                // why kernels were not fused
   std::set<std::pair<TermKind, Mask>> pairs;
   std::set<std::pair<TermKind, std::string>> beside;
   int specs = 0, fused = 0;

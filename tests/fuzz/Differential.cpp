@@ -1,6 +1,7 @@
 // The pipeline of `skewer run`, with the result compared in several ways.
 #include "tests/fuzz/Differential.h"
 #include "tests/fuzz/Dice.h"
+#include "tests/fuzz/OnGpu.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Facts.h"
@@ -15,7 +16,7 @@ using namespace driver;
 
 const char *nameOf(Failure failure) {
   static const char *const names[] = {"none",       "spec",    "compile", "call",  "reference", "mismatch",
-                                      "not-finite", "threads", "unfused", "crash", "timeout"};
+                                      "not-finite", "threads", "unfused", "fault", "crash",     "timeout"};
   return names[static_cast<int>(failure)];
 }
 
@@ -89,18 +90,34 @@ private:
       return fail(Failure::Spec, llvm::toString(operands.takeError()));
     if (plan.poison)
       poison(signature, *operands);
+    if (plan.gpu)
+      return runOnGpu(compilation, kernel, *scheduled, *operands);
     auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
     if (!execution)
       return fail(Failure::Compile, "lowering failed");
     ThreadPool one(1);
     if (!execution->bind(*operands, one) || !execution->run())
       return fail(Failure::Call, "the call failed");
-    if (!compareToReference(kernel, *operands, *execution))
+    auto resultOf = [&](size_t number) { return execution->result(number); };
+    if (!compareToReference(kernel, *operands, execution->plan(), resultOf))
       return outcome;
     if (plan.threads && !compareThreads(*operands, *execution))
       return outcome;
     if (plan.unfused && outcome.isFused)
       compareUnfused(compilation, kernel, *operands, *execution);
+    return outcome;
+  }
+
+  Outcome runOnGpu(Compilation &compilation, const Kernel &kernel, mlir::ModuleOp scheduled, const Operands &operands) {
+    GpuRun gpu = fuzz::runOnGpu(compilation, kernel, scheduled, operands, *plan.gpu);
+    if (gpu.failure != Failure::None)
+      return fail(gpu.failure, gpu.message);
+    if (outcome.isFused && !gpu.isFused) {
+      outcome.isFused = false;
+      outcome.generic = gpu.reason;
+    }
+    auto resultOf = [&](size_t number) { return gpu.results[number].data(); };
+    compareToReference(kernel, operands, gpu.plan, resultOf);
     return outcome;
   }
 
@@ -164,17 +181,19 @@ private:
     }
   }
 
-  bool compareToReference(const Kernel &kernel, const Operands &operands, const Execution &execution) {
-    outcome.tolerance = defaultTolerance(execution.plan());
-    for (size_t number = 0; number < execution.plan().outputs.size() && outcome.failure == Failure::None; ++number) {
-      auto comparison =
-          compareWithReference(kernel.einsumFunction(), operands, execution.plan().outputs[number].type,
-                               execution.result(number), /*rows=*/1 << 30, plan.operandSeed, execution.flops(), number);
+  bool compareToReference(const Kernel &kernel, const Operands &operands, const KernelPlan &made,
+                          llvm::function_ref<const void *(size_t)> resultOf) {
+    outcome.tolerance = defaultTolerance(made, plan.gpu.has_value());
+    for (size_t number = 0; number < made.outputs.size() && outcome.failure == Failure::None; ++number) {
+      ElementType type = made.outputs[number].type;
+      const void *got = resultOf(number);
+      auto comparison = compareWithReference(kernel.einsumFunction(), operands, type, got, /*rows=*/1 << 30,
+                                             plan.operandSeed, /*flops=*/0, number);
       if (!comparison) {
         fail(Failure::Reference, llvm::toString(comparison.takeError()));
         return false;
       }
-      double error = errorOf(*comparison, number, execution.resultArray(number));
+      double error = errorOf(*comparison, number, unpack(type, got, operands.outputShapes[number]));
       outcome.error = std::max(outcome.error, error);
       if (comparison->mismatches)
         fail(Failure::NotFinite, fmt::format("{} elements are NaN or infinite on one side only; {}",

@@ -1,5 +1,6 @@
 // One spec through the compiler, judged by the float64 reference.
 #pragma once
+#include "passes/Schedule/GpuMachine.h"
 #include "tests/fuzz/RandomSpec.h"
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ enum class Failure {
   NotFinite, // NaN or infinity on one side alone
   Threads,   // other bits with three threads than with one
   Unfused,   // the generic path's result is not the fused kernel's
+  Fault,     // a GPU kernel races, reads what nobody wrote, or touches what is not its own
   Crash,     // a signal
   Timeout,
 };
@@ -25,6 +27,7 @@ const char *nameOf(Failure);
 /// What is done with a spec besides comparing one call with the reference.
 struct Plan {
   std::string target = "host";
+  std::optional<gpu::GpuRequest> gpu; // as kernels for this GPU, which the interpreter runs
   uint64_t operandSeed = 1;
   bool onlyFusion = false;        // stop after fusing and scheduling
   bool threads = false;           // call again with three threads
@@ -39,7 +42,7 @@ struct Outcome {
   Failure failure = Failure::None;
   std::string message;
   double error = 0, tolerance = 0;  // of the largest value
-  bool isFused = false;             // the fused kernel was made, and not the generic one
+  bool isFused = false;             // the fused kernel was made, and not the generic one; of GPUs, on tensor cores
   std::string generic;              // why not
   std::vector<std::string> classes; // of the terms, by the registry; "query only" where such a term was dropped
 };

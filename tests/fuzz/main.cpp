@@ -1,5 +1,6 @@
 // skewer-fuzz: random layers, compiled and judged by the float64 reference.
 #include "tests/fuzz/Campaign.h"
+#include "tests/fuzz/OnGpu.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -20,6 +21,8 @@ static cl::opt<unsigned> failures("failures", cl::desc("Stop after so many failu
                                   cl::cat(category));
 static cl::opt<bool> printOnly("print", cl::desc("Print the specs and do nothing with them"), cl::cat(category));
 static cl::opt<bool> onlyFusion("only-fusion", cl::desc("Check, fuse and schedule; make no code"), cl::cat(category));
+static cl::opt<bool> gpu("gpu", cl::desc("As kernels for GPUs, run by the interpreter, in f16, bf16 and f32"),
+                         cl::cat(category));
 static cl::opt<bool> coverage("coverage",
                               cl::desc("Print what the seeds held; a class, kind of term or mask that did "
                                        "not occur, or was never fused, is a failure"),
@@ -53,13 +56,14 @@ int main(int argc, char **argv) {
   }
   if (printOnly) {
     for (uint64_t seed = options.seeds.begin; seed < options.seeds.end; ++seed)
-      llvm::outs() << fmt::format("# seed {}\n{}\n", seed, print(randomSpec(seed)));
+      llvm::outs() << fmt::format("# seed {}\n{}\n", seed, print(gpu ? specForGpu(seed) : randomSpec(seed)));
     return 0;
   }
   options.jobs = std::max(1u, jobs.getValue());
   options.seconds = seconds;
   options.limitSeconds = limit;
   options.mostFailures = std::max(1u, failures.getValue());
+  options.gpu = gpu;
   options.onlyFusion = onlyFusion;
   options.shrink = !noShrink;
   options.guardPages = !noGuard;
@@ -78,7 +82,7 @@ int main(int argc, char **argv) {
   int exitCode = result.failures ? 1 : 0;
   if (coverage) {
     llvm::outs() << result.coverage.report();
-    for (const std::string &gap : result.coverage.gaps()) {
+    for (const std::string &gap : result.coverage.gaps(gpu)) {
       llvm::outs() << "gap: " << gap << "\n";
       exitCode = 1;
     }

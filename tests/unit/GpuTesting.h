@@ -1,6 +1,5 @@
 // A layer of the language on its way to a GPU kernel, run by the interpreter and compared with the float64 reference.
 #pragma once
-#include "codegen/GPU/Interpreter/Interpreter.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/Language/Language.h"
@@ -16,6 +15,7 @@
 #include "passes/LoweringGpu/GpuStages.h"
 #include "passes/Pipelines.h"
 #include "passes/Schedule/GpuCostModel.h"
+#include "tests/unit/GpuProgram.h"
 #include "tests/unit/StoredNumbers.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -151,39 +151,19 @@ private:
       bytes.push_back(pack(tensor.values, input.type));
       tensors.push_back(std::move(tensor));
     }
-    std::vector<gpu::LaunchArgument> arguments;
-    std::vector<gpu::KernelLaunch> launches;
-    for (size_t k = 0; k < bytes.size(); ++k)
-      if (!plan->inputs[k].origin)
-        arguments.push_back(gpu::LaunchArgument::input(bytes[k].data(), bytes[k].size(), plan->inputs[k].name));
+    GpuCall call;
+    call.inputs.assign(bytes.begin(), bytes.end());
+    call.sizes.assign(plan->sizes.size(), options.size);
     std::vector<reference::Tensor> results;
     std::vector<std::vector<char>> out;
     for (const TensorArgument &output : plan->outputs) {
       results.push_back({shapeOf(output), {}});
       out.emplace_back(size_t(results.back().elements() * bytesOf(output.type)));
     }
-    for (size_t k = 0; k < out.size(); ++k)
-      arguments.push_back(gpu::LaunchArgument::output(out[k].data(), out[k].size(), plan->outputs[k].name));
-    auto valueOf = [&](const SizeExpression &size) {
-      int64_t product = size.scaled;
-      for (size_t k = 0; k < size.factors.size(); ++k)
-        product *= options.size;
-      return size.fixed + product;
-    };
-    std::vector<char> workspace(size_t(valueOf(program->workspace)));
-    arguments.push_back(gpu::LaunchArgument::output(workspace.data(), workspace.size(), "workspace"));
-    for (size_t k = 0; k < plan->sizes.size(); ++k)
-      arguments.push_back(gpu::LaunchArgument::number(options.size));
-    for (size_t k = 0; k < bytes.size(); ++k)
-      if (plan->inputs[k].origin)
-        arguments.push_back(gpu::LaunchArgument::number(int64_t(tensors[k].values[0])));
-    for (const gpu::GpuLaunch &launch : program->launches) {
-      auto kernel = gpuModule.lookupSymbol<mlir::LLVM::LLVMFuncOp>(launch.kernel);
-      ASSERT_TRUE(kernel) << launch.kernel;
-      launches.push_back(
-          {kernel, {unsigned(valueOf(launch.blocks)), unsigned(launch.threads), size_t(launch.sharedBytes)}});
-    }
-    outcome.report = gpu::launch(launches, arguments);
+    call.outputs.assign(out.begin(), out.end());
+    auto report = runProgram(gpuModule, *plan, *program, call);
+    ASSERT_TRUE(report) << "a kernel of the program is not in its module";
+    outcome.report = std::move(*report);
 
     reference::Interpreter judge(*einsum->getOps<mlir::func::FuncOp>().begin(), tensors);
     for (size_t k = 0; k < out.size(); ++k) {

@@ -85,10 +85,7 @@ bool Execution::run() {
 }
 
 Array Execution::resultArray(size_t number) const {
-  Array array{outputShapes[number], std::vector<double>(*elementsOf(outputShapes[number]))};
-  for (size_t k = 0; k < array.values.size(); ++k)
-    array.values[k] = unpack(kernelPlan.outputs[number].type, result(number), static_cast<int64_t>(k));
-  return array;
+  return unpack(kernelPlan.outputs[number].type, result(number), outputShapes[number]);
 }
 
 std::vector<const Kernel *> chooseKernels(const Compilation &compilation, const std::string &name, bool one) {

@@ -118,4 +118,11 @@ double unpack(ElementType type, const void *from, int64_t index) {
   return 0;
 }
 
+Array unpack(ElementType type, const void *from, llvm::ArrayRef<int64_t> shape) {
+  Array array{shape.vec(), std::vector<double>(*elementsOf(shape))};
+  for (size_t k = 0; k < array.values.size(); ++k)
+    array.values[k] = unpack(type, from, static_cast<int64_t>(k));
+  return array;
+}
+
 } // namespace skewer::driver

@@ -53,5 +53,7 @@ private:
 void pack(ElementType, llvm::ArrayRef<double> values, void *to);
 /// Element `index` of packed memory.
 double unpack(ElementType, const void *from, int64_t index);
+/// All of a tensor.
+Array unpack(ElementType, const void *from, llvm::ArrayRef<int64_t> shape);
 
 } // namespace skewer::driver

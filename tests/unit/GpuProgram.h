@@ -1,0 +1,54 @@
+// A lowered GPU program, called through the interpreter with the bytes of its operands.
+#pragma once
+#include "codegen/GPU/Interpreter/Interpreter.h"
+#include "passes/LoweringGpu/GpuLaunch.h"
+#include <cstring>
+
+namespace skewer::testing {
+
+/// What a program is called with: bytes of the inputs, of the results and the run-time sizes, in the plan's order. An
+/// origin is an input of one i32.
+struct GpuCall {
+  std::vector<llvm::ArrayRef<char>> inputs;
+  std::vector<llvm::MutableArrayRef<char>> outputs;
+  std::vector<int64_t> sizes;
+};
+
+inline int64_t valueOf(const SizeExpression &size, const KernelPlan &plan, llvm::ArrayRef<int64_t> sizes) {
+  int64_t product = size.scaled;
+  for (const std::string &factor : size.factors)
+    product *= sizes[size_t(llvm::find(plan.sizes, factor) - plan.sizes.begin())];
+  return size.fixed + product;
+}
+
+/// Runs the program's kernels as a launcher would. Nothing where one of them is not in the module.
+inline std::optional<gpu::Report> runProgram(mlir::gpu::GPUModuleOp gpuModule, const KernelPlan &plan,
+                                             const gpu::GpuProgram &program, const GpuCall &call) {
+  std::vector<gpu::LaunchArgument> arguments;
+  for (auto [input, bytes] : llvm::zip(plan.inputs, call.inputs))
+    if (!input.origin)
+      arguments.push_back(gpu::LaunchArgument::input(bytes.data(), bytes.size(), input.name));
+  for (auto [output, bytes] : llvm::zip(plan.outputs, call.outputs))
+    arguments.push_back(gpu::LaunchArgument::output(bytes.data(), bytes.size(), output.name));
+  std::vector<char> workspace(size_t(valueOf(program.workspace, plan, call.sizes)));
+  arguments.push_back(gpu::LaunchArgument::output(workspace.data(), workspace.size(), "workspace"));
+  for (int64_t size : call.sizes)
+    arguments.push_back(gpu::LaunchArgument::number(size));
+  for (auto [input, bytes] : llvm::zip(plan.inputs, call.inputs))
+    if (input.origin) {
+      int32_t origin = 0;
+      std::memcpy(&origin, bytes.data(), sizeof origin);
+      arguments.push_back(gpu::LaunchArgument::number(origin));
+    }
+  std::vector<gpu::KernelLaunch> launches;
+  for (const gpu::GpuLaunch &launch : program.launches) {
+    auto kernel = gpuModule.lookupSymbol<mlir::LLVM::LLVMFuncOp>(launch.kernel);
+    if (!kernel)
+      return std::nullopt;
+    unsigned blocks = unsigned(valueOf(launch.blocks, plan, call.sizes));
+    launches.push_back({kernel, {blocks, unsigned(launch.threads), size_t(launch.sharedBytes)}});
+  }
+  return gpu::launch(launches, arguments);
+}
+
+} // namespace skewer::testing
