@@ -165,7 +165,11 @@ RowState GpuKernel::step(Value tileIndex, const RowState &before) {
   Value firstKey = b.mul(tileIndex, tile.keys);
   Value crossed = crossedByMask(firstKey);
   std::vector<Accumulator> weights = scores(copy, firstKey, crossed);
-  RowState state = softmax(weights, before);
+  // Where a mask may hide keys, a number of all of a tile must not meet hidden scores: it might be none.
+  std::array<Value, 2> ofTile;
+  if (!crossed)
+    ofTile = logitsOfTile(firstKey);
+  RowState state = softmax(weights, ofTile, before);
   accumulate(weights, copy, firstKey, crossed, state);
   return state;
 }
@@ -214,15 +218,18 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   for (const QueryPlan &part : queries)
     loadRows(part.tile, part.source, blockRow, attention.queries);
   auto [low, high] = liveTiles();
+  if (!lookups.empty()) {
+    b.commitCopies();
+    for (const LookupPlan &part : lookups) // each begins with a wait and a barrier of its own
+      prepareLookup(part);
+    b.barrier(); // where their rows stood tiles of keys come now
+  }
   for (int64_t ahead = 0; ahead + 1 < tile.stages; ++ahead)
     loadKeys(b.add(low, ahead), copyOf(b.add(low, ahead)));
-  // Logits that are looked up begin with a wait and a barrier of their own.
   if (!queries.empty() && lookups.empty()) {
     b.waitForCopies(unsigned(tile.stages - 2));
     b.barrier();
   }
-  for (const LookupPlan &part : lookups)
-    prepareLookup(part);
   if (tile.keepQueries)
     for (QueryPlan &part : queries) {
       std::vector<RowFragment> fragments;

@@ -7,7 +7,8 @@
 //   scores         ldmatrix and mma.sync, f32 sums, scaled to base 2
 //   skewedBand     q·R[key - query]: a product with the rows that the tile reaches, skewed by shuffles
 //   addKeyBand     k·R[key - query]: the same for keys, skewed through shared memory
-//   addLookups     q·R[row] of few rows: their logits, computed once, are looked up in shared memory
+//   addLookups     q·R[row] of few rows: their logits, computed once, are looked up in shared memory, or stay in
+//                  registers where each tile has the same rows
 //   makeLine       functions of key - query: a number for each offset of the tile, read skewed from shared memory
 //   elementTerms   terms of other classes: added to each score where it stands, in registers
 //   hideMasked     scores of keys that are not seen become -inf; only in tiles that a mask's edge crosses
@@ -25,6 +26,8 @@
 #include "passes/LoweringGpu/GpuTiles.h"
 
 namespace skewer::gpu {
+
+constexpr double kLog2E = 1.4426950408889634;
 
 /// Queries of a block; terms with the same ones share them.
 struct QueryPlan {
@@ -44,9 +47,13 @@ struct ContentPlan {
 struct LookupPlan {
   const LookupTerm *term;
   size_t queries = 0;
-  SharedTile staging; // 64 rows of the table
   RowSource source;
-  int64_t logits = 0, stride = 0; // byte offset; numbers
+  LookupUse use = LookupUse::EachScore;
+  int64_t reached = 0;            // rows, from `first` on
+  Value first;                    // i32; null: 0
+  bool inside = false;            // no pair reads another row, masked ones too
+  SharedTile staging;             // 64 rows of the table
+  int64_t logits = 0, stride = 0; // byte offset; numbers. Of 64 rows at a time where they move on to registers
 };
 /// Rows of the table that a tile of queries and keys reaches, by key - query.
 struct BandPlan {
@@ -123,13 +130,25 @@ private:
   void loadValueTerms(Value firstKey, Value copy);
   /// Whether some pair of the tile has a row (i1, the same for all of the block); null: always.
   Value hasRows(const BandTerm &, Value firstKey);
+  // Lookups (GpuLookups.cpp).
+  void planLookup(const LookupTerm &);
+  /// Where a table's rows stand before the first step, from `begin` on; returns where they end.
+  int64_t planLookupRows(int64_t begin);
   void prepareLookup(const LookupPlan &);
+  void storeLogits(const LookupPlan &, Value firstRow);
+  Value lookupPlace(const LookupPlan &, const std::map<std::string, Value> &at);
+  Value logitAt(const LookupPlan &, size_t row, Value place);
+  Value lookedUp(const LookupPlan &, size_t row, const std::map<std::string, Value> &at);
+  /// Sums of the logits that are the same for all keys of a tile, of rows g and g + 8; null without such terms.
+  std::array<Value, 2> logitsOfTile(Value firstKey);
   /// Numbers of the terms that are lines, for each key - query of the tile.
   void planLines();
   void makeLine(const LinePlan &, Value firstKey, Value copy);
   void prepareGates();
   /// score = the lines' sum, or 0.
   void beginWithLines(Value copy, std::vector<Accumulator> &scores);
+  /// Axes of each of the thread's scores.
+  std::vector<std::map<std::string, Value>> axesOfTile(Value firstKey);
   void loadKeys(Value tileIndex, Value buffer);
   /// Whether a mask may hide some pair of the tile (i1); null without masks.
   Value crossedByMask(Value firstKey);
@@ -143,7 +162,8 @@ private:
   void addElementTerms(std::vector<Accumulator> &scores, llvm::ArrayRef<std::map<std::string, Value>> at);
   void addTerms(std::vector<Accumulator> &scores, Value firstKey);
   void hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed);
-  RowState softmax(std::vector<Accumulator> &scores, const RowState &);
+  /// `ofTile`: what is to be added to all scores of a row; may be null.
+  RowState softmax(std::vector<Accumulator> &scores, std::array<Value, 2> ofTile, const RowState &);
   void accumulate(const std::vector<Accumulator> &weights, Value copy, Value firstKey, Value crossed, RowState &);
   /// Keys of one step of the second product: 16, or 8 of f32.
   int64_t keysOfStep() const { return shape.element.isF32() ? 8 : 16; }
@@ -188,9 +208,12 @@ private:
   /// Scores stand without this factor (their scale, to base 2) until they are exponentiated: a multiply-add with the
   /// maximum's subtraction. Only where nothing but products is summed.
   std::optional<double> lateScale;
+  /// What a term of this scale is multiplied with, where scores stand as they do until then.
+  double unitOf(double scale) const { return scale * kLog2E / lateScale.value_or(1); }
   std::vector<QueryPlan> queries;
   std::vector<ContentPlan> content;
   std::vector<LookupPlan> lookups;
+  std::vector<Accumulator> everyTile; // sums of the lookups whose rows are the same in each tile; empty without them
   std::vector<BandPlan> bands;
   std::vector<KeyBandPlan> keyBands;
   std::vector<LinePlan> lines;

@@ -35,6 +35,15 @@ bool GpuKernel::isAligned(const Walk &walk, bool ofQuery, int64_t depth, unsigne
 }
 
 void GpuKernel::plan() {
+  // First what stays from the first step to the last: queries, and what is looked up.
+  for (const ContentTerm &term : shape.attention.content)
+    planQueries(term.query, term.depth);
+  for (const BandTerm &term : shape.bands)
+    if (!term.ofKey)
+      planQueries(term.query, term.depth);
+  for (const LookupTerm &term : shape.lookups)
+    planLookup(term);
+  int64_t begin = plannedBytes;
   for (const ContentTerm &term : shape.attention.content) {
     ContentPlan part;
     part.queries = planQueries(term.query, term.depth);
@@ -55,31 +64,18 @@ void GpuKernel::plan() {
     part.window = place(tile.rows + tile.keys, term.depth, tile.stages);
     bands.push_back(std::move(part));
   }
-  for (const LookupTerm &term : shape.lookups) {
-    LookupPlan part{&term, planQueries(term.query, term.depth), {}, sourceOf(term.table, false, term.depth)};
-    // With 9 banks from row to row, lanes that read the same or neighbouring columns of eight rows meet no bank twice.
-    part.stride = int64_t(llvm::alignTo(llvm::alignTo(term.rows, 64), 32)) + 9;
-    part.logits = plannedBytes;
-    plannedBytes += int64_t(llvm::alignTo(tile.rows * part.stride * 4, 16));
-    lookups.push_back(std::move(part));
-  }
   planLines();
   double scale = content.empty() ? 0 : content.front().scale;
   auto alike = [&](const auto &parts, auto scaleOf) {
     return llvm::all_of(parts, [&](const auto &part) { return scaleOf(part) == scale; });
   };
-  if (scale > 0 && shape.elements.empty() && lines.empty() && lookups.empty() && keyBands.empty() &&
+  // Logits that are looked up are multiplied before they are added, by their scale over the others'.
+  auto isNear = [&](const LookupPlan &part) { return std::abs(part.term->scale) <= 0x1p20 * scale; };
+  if (scale > 0 && shape.elements.empty() && lines.empty() && keyBands.empty() && llvm::all_of(lookups, isNear) &&
       alike(content, [](const ContentPlan &part) { return part.scale; }) &&
       alike(bands, [](const BandPlan &part) { return part.term->scale; }))
-    lateScale = scale * 1.4426950408889634;
-  // The tables' rows pass through one place, one after another.
-  int64_t before = plannedBytes, most = plannedBytes;
-  for (LookupPlan &part : lookups) {
-    plannedBytes = before;
-    part.staging = place(64, part.term->depth, 1);
-    most = std::max(most, plannedBytes);
-  }
-  plannedBytes = most;
+    lateScale = scale * kLog2E;
+  plannedBytes = std::max(plannedBytes, planLookupRows(begin));
 }
 
 KeyBandPlan GpuKernel::planKeyBand(const BandTerm &term) {

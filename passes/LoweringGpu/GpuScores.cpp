@@ -7,7 +7,6 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-constexpr double kLog2E = 1.4426950408889634;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 RowFragment GpuKernel::queryFragment(const QueryPlan &part, int64_t step) {
@@ -43,6 +42,15 @@ std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value cro
   Value zero = b.f32(0);
   std::vector<Accumulator> result(size_t(tile.keys / 8), {zero, zero, zero, zero});
   beginWithLines(copy, result);
+  bool begun = !lines.empty();
+  // Of f32, what is added to the finished sums is rounded once.
+  bool addLater = shape.element.isF32(), beginSums = lateScale && !addLater;
+  if (!everyTile.empty() && !lateScale) {
+    for (size_t n = 0; n < result.size(); ++n)
+      for (size_t k = 0; k < 4; ++k)
+        result[n][k] = begun ? b.addf(result[n][k], everyTile[n][k]) : everyTile[n][k];
+    begun = true;
+  }
   // Terms of one scale are one sum.
   std::vector<double> scales;
   auto note = [&](double scale) {
@@ -55,7 +63,9 @@ std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value cro
     note(part.term->scale);
   for (auto [number, scale] : llvm::enumerate(scales)) {
     std::vector<Accumulator> sums(result.size(), {zero, zero, zero, zero});
-    bool first = true;
+    bool first = everyTile.empty() || !beginSums;
+    if (!first)
+      sums = everyTile;
     for (const BandPlan &part : bands) {
       if (part.term->scale != scale)
         continue;
@@ -70,27 +80,38 @@ std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value cro
         multiplyRows(queries[part.queries], part.keys, copy, {}, sums);
     if (lateScale) {
       result = sums;
+      for (size_t n = 0; addLater && n < everyTile.size(); ++n)
+        for (size_t k = 0; k < 4; ++k)
+          result[n][k] = b.addf(result[n][k], everyTile[n][k]);
       break; // there is but one
     }
     Value factor = b.f32(scale * kLog2E);
     for (auto [sum, score] : llvm::zip_equal(sums, result))
       for (size_t k = 0; k < 4; ++k)
-        score[k] = number || !lines.empty() ? b.fma(sum[k], factor, score[k]) : b.mulf(sum[k], factor);
+        score[k] = number || begun ? b.fma(sum[k], factor, score[k]) : b.mulf(sum[k], factor);
   }
   for (const KeyBandPlan &part : keyBands)
     addKeyBand(part, copy, result);
   addTerms(result, firstKey);
+  if (crossed) {
+    std::array<Value, 2> ofTile = logitsOfTile(firstKey);
+    for (Accumulator &score : result)
+      for (size_t k = 0; ofTile[0] && k < 4; ++k)
+        score[k] = b.addf(score[k], ofTile[k / 2]);
+  }
   hideMasked(result, firstKey, crossed);
   return result;
 }
 
-RowState GpuKernel::softmax(std::vector<Accumulator> &scores, const RowState &before) {
+RowState GpuKernel::softmax(std::vector<Accumulator> &scores, std::array<Value, 2> ofTile, const RowState &before) {
   RowState state = before;
   for (size_t row : {0u, 1u}) {
-    Value maximum = before.maximum[row];
+    Value maximum = ofTile[row] ? b.f32(-kInfinity) : before.maximum[row];
     for (const Accumulator &score : scores)
       for (size_t k : {0u, 1u})
         maximum = b.maxf(maximum, score[2 * row + k]);
+    if (ofTile[row])
+      maximum = b.maxf(before.maximum[row], b.addf(maximum, ofTile[row]));
     // A row is in four neighbouring lanes.
     maximum = b.maxf(maximum, b.shuffle(maximum, 1));
     maximum = b.maxf(maximum, b.shuffle(maximum, 2));
@@ -98,15 +119,13 @@ RowState GpuKernel::softmax(std::vector<Accumulator> &scores, const RowState &be
     // No key seen so far: the difference of two infinities would be no number.
     Value reference = b.select(b.equalf(maximum, b.f32(-kInfinity)), b.f32(0), maximum);
     // exp2(scale × score - scale × maximum)
-    Value factor, least;
-    if (lateScale) {
-      factor = b.f32(*lateScale);
-      least = b.mulf(reference, b.f32(-*lateScale));
-    }
-    auto power = [&](Value score) {
-      return b.exp2(lateScale ? b.fma(score, factor, least) : b.subf(score, reference));
+    auto powerLess = [&](Value reference) {
+      Value factor = lateScale ? b.f32(*lateScale) : Value();
+      Value least = lateScale ? b.mulf(reference, b.f32(-*lateScale)) : Value();
+      return [=](Value score) { return b.exp2(lateScale ? b.fma(score, factor, least) : b.subf(score, reference)); };
     };
-    Value shrink = power(before.maximum[row]);
+    Value shrink = powerLess(reference)(before.maximum[row]);
+    auto power = powerLess(ofTile[row] ? b.subf(reference, ofTile[row]) : reference);
     Value sum = b.mulf(before.sum[row], shrink);
     for (Accumulator &score : scores)
       for (size_t k : {0u, 1u}) {

@@ -79,6 +79,8 @@ std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShap
   result.rows = last - first + 1;
   result.row = offset + term.shift + Expr(term.constant - first);
   result.scale = term.scale;
+  if (term.shift.isConstant(0))
+    result.reach = LookupReach{term.queryAxis, term.keyAxis.extent, term.sign, term.constant - first};
   return result;
 }
 

@@ -23,6 +23,13 @@ struct GatedLine {
   ElementTerm line, gate;
 };
 
+/// row = sign × (an axis of the key - one of the query) + constant: a block's queries reach few of a table's rows.
+struct LookupReach {
+  MapAxis query;
+  int64_t keyExtent = 1, sign = 1, constant = 0;
+  /// How many values the query's axis takes in a block, at most; all of them where a block begins over.
+  int64_t valuesOf(int64_t block, int64_t queries) const;
+};
 /// q_i · R[row]: the logits of a few rows are computed once for the queries of a block, and looked up for each key.
 struct LookupTerm {
   Walk query, table; // the table's rows are walked as keys, from the first one that is ever read
@@ -30,7 +37,21 @@ struct LookupTerm {
   subscript::Expr row; // over all axes, from 0
   std::optional<subscript::Expr> guard;
   double scale = 1;
+  std::optional<LookupReach> reach;
 };
+
+/// Where the logits of a lookup stand while the tiles of keys pass.
+enum class LookupUse {
+  EachScore,   // shared memory: each score has a row of its own
+  OncePerTile, // shared memory: all keys of a tile have one row, a number for each query
+  EveryTile    // registers: the scores of every tile have the same rows
+};
+LookupUse lookupUse(const LookupTerm &, const AttentionShape &, int64_t keys);
+/// Rows of the table that a block's queries reach, at most.
+int64_t reachedRows(const LookupTerm &, const AttentionShape &, int64_t queries);
+/// f32 numbers from a query's logits to the next one's. Lanes that read the same or neighbouring columns of eight rows
+/// meet no bank twice.
+int64_t lookupStride(int64_t rows);
 
 /// q_i · R[row(key - query)] over whole positions, of many rows: a band of logits for each tile, skewed in registers;
 /// or k_j · R[row(key - query)], skewed on its way through shared memory.

@@ -1,57 +1,11 @@
-// Terms in which a query meets a row of a table that positions pick: logits of few rows are looked up, those of many
-// are a band that is skewed in registers.
+// Terms in which a query or a key meets rows of a table by key - query: a band that is skewed in registers, or on its
+// way through shared memory.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/LoweringGpu/GpuKernel.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
-
-constexpr double kLog2E = 1.4426950408889634;
-
-void GpuKernel::prepareLookup(const LookupPlan &part) {
-  int64_t chunks = (part.term->rows + 63) / 64;
-  Value scale = b.f32(part.term->scale * kLog2E), zero = b.f32(0);
-  b.loop(b.i32(0), b.i32(chunks), 1, {}, [&](Value chunk, ValueRange) {
-    b.barrier(); // the rows before have been read
-    Value first = b.shiftLeft(chunk, 6);
-    loadRows(part.staging, part.source, first, part.term->rows);
-    b.commitCopies();
-    b.waitForCopies(0);
-    b.barrier();
-    std::vector<Accumulator> sums(8, {zero, zero, zero, zero});
-    multiplyRows(queries[part.queries], part.staging, {}, {}, sums);
-    for (size_t column = 0; column < sums.size(); ++column)
-      for (size_t k = 0; k < 4; ++k) {
-        // Only the warp that owns the row reads it again, behind the barrier that each step begins with.
-        Value row = b.add(b.add(b.shiftLeft(warp, 4), group), int64_t(8 * (k / 2)));
-        Value place = b.add(b.add(first, b.shiftLeft(inGroup, 1)), int64_t(8 * column + k % 2));
-        Value offset = b.add(b.shiftLeft(b.add(b.mul(row, part.stride), place), 2), part.logits);
-        b.store(b.mulf(sums[column][k], scale), b.sharedAt(offset));
-      }
-    return SmallVector<Value>();
-  });
-}
-
-void GpuKernel::addLookups(std::vector<Accumulator> &scores, ArrayRef<std::map<std::string, Value>> at) {
-  subscript::Domain domain = subscript::domainOf(shape.attention.space.sizes);
-  for (const LookupPlan &part : lookups) {
-    const LookupTerm &term = *part.term;
-    bool inside = subscript::proveWithin(term.row, {0, term.rows - 1}, domain).outcome == subscript::Proof::Proven;
-    for (size_t n = 0; n < at.size(); ++n) {
-      Value place = b.toI32(emitIndex(term.row, at[n]));
-      // A row that only a masked pair, or one that the guard leaves out, would read.
-      if (!inside)
-        place = b.minimum(b.maximum(place, b.i32(0)), b.i32(term.rows - 1));
-      Value row = b.add(b.add(b.shiftLeft(warp, 4), group), int64_t(8 * (n % 4 / 2)));
-      Value offset = b.add(b.shiftLeft(b.add(b.mul(row, part.stride), place), 2), part.logits);
-      Value logit = b.load(b.sharedAt(offset), b.getF32Type());
-      if (term.guard)
-        logit = b.select(emitPredicate(*term.guard, at[n]), logit, b.f32(0));
-      scores[n / 4][n % 4] = b.addf(scores[n / 4][n % 4], logit);
-    }
-  }
-}
 
 std::vector<Accumulator> GpuKernel::skewedBand(const BandPlan &part, Value copy) {
   // Column c of the warp's band is the row of the window for key - query of its last query and the c-th key less 15:

@@ -8,7 +8,6 @@ using namespace skewer;
 using namespace skewer::gpu;
 using subscript::Expr;
 
-constexpr double kLog2E = 1.4426950408889634;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::map<std::string, Value> GpuKernel::axesOf(Value position, const std::vector<std::string> &names,
@@ -108,15 +107,21 @@ SmallVector<Value> GpuKernel::contractedTerm(const ElementTerm &term, ArrayRef<s
   return sums;
 }
 
-void GpuKernel::addTerms(std::vector<Accumulator> &scores, Value firstKey) {
-  if (shape.elements.empty() && lookups.empty())
-    return;
+std::vector<std::map<std::string, Value>> GpuKernel::axesOfTile(Value firstKey) {
   std::vector<std::map<std::string, Value>> at;
-  for (size_t column = 0; column < scores.size(); ++column)
-    for (size_t k = 0; k < 4; ++k) {
-      Value key = b.add(b.add(firstKey, b.shiftLeft(inGroup, 1)), int64_t(8 * column + k % 2));
+  for (int64_t column = 0; column < tile.keys / 8; ++column)
+    for (int64_t k = 0; k < 4; ++k) {
+      Value key = b.add(b.add(firstKey, b.shiftLeft(inGroup, 1)), 8 * column + k % 2);
       at.push_back(axesAt(unsigned(k / 2), key));
     }
+  return at;
+}
+
+void GpuKernel::addTerms(std::vector<Accumulator> &scores, Value firstKey) {
+  bool lookUp = llvm::any_of(lookups, [](const LookupPlan &part) { return part.use == LookupUse::EachScore; });
+  if (shape.elements.empty() && !lookUp)
+    return;
+  std::vector<std::map<std::string, Value>> at = axesOfTile(firstKey);
   addLookups(scores, at);
   addElementTerms(scores, at);
 }

@@ -138,14 +138,17 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
     work.issued += 5 * scores;
   }
   double lines = double(linesOf(shape));
-  work.sharedTraffic += 4 * scores * (double(shape.lookups.size()) + lines) + copied;
+  double looked = 0; // a logit for each score; what a tile has for each query costs next to nothing
+  for (const LookupTerm &term : shape.lookups)
+    looked += lookupUse(term, shape.attention, tile.keys) == LookupUse::EachScore;
+  work.sharedTraffic += 4 * scores * (looked + lines) + copied;
   work.globalTraffic = copied;
   work.exponentials = scores + 2 * rows * 4;
   size_t sums = shape.attention.content.size() + shape.bands.size();
-  work.floats = kSoftmaxFloats * scores + rows * double(width) +
-                scores * double(shape.lookups.size() + 2 * shape.elements.size()) + (sums > 1 ? scores : 0);
+  work.floats = kSoftmaxFloats * scores + rows * double(width) + scores * (looked + 2 * double(shape.elements.size())) +
+                (sums > 1 ? scores : 0);
   work.issued += work.floats + (kSoftmaxIssued - kSoftmaxFloats) * scores +
-                 scores * (8.0 * double(shape.lookups.size()) + 20.0 * double(shape.elements.size()) +
+                 scores * (8.0 * looked + 20.0 * double(shape.elements.size()) +
                            10.0 * double(shape.attention.masks.size()) + lines);
   // Any other row of the values is read and added for each score.
   work.floats += scores * double(shape.attention.width) * double(shape.valueElements.size());
@@ -160,7 +163,7 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
 
 GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile) {
   GpuFootprint result;
-  int64_t tilesOfKeys = 0, logits = 0, staging = 0, kept = 0;
+  int64_t tilesOfKeys = 0, logits = 0, staying = 0, staging = 0, kept = 0, everyTile = 0;
   for (const ContentTerm &term : shape.attention.content)
     tilesOfKeys += tile.keys * rowBytesOf(shape, term.depth);
   tilesOfKeys += tile.keys * rowBytes(shape, valueWidth(shape));
@@ -176,8 +179,13 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
     logits += int64_t(llvm::alignTo(tile.keys * (tile.rows + 16 + 3) * 4, 16));
   }
   for (const LookupTerm &term : shape.lookups) {
-    logits += int64_t(llvm::alignTo(tile.rows * (int64_t(llvm::alignTo(term.rows, 64)) + 9) * 4, 16));
-    staging = std::max(staging, 64 * rowBytesOf(shape, term.depth));
+    bool stays = lookupUse(term, shape.attention, tile.keys) != LookupUse::EveryTile;
+    int64_t rows = stays ? reachedRows(term, shape.attention, tile.rows) : 64;
+    int64_t bytes = int64_t(llvm::alignTo(tile.rows * lookupStride(rows) * 4, 16)),
+            ofRows = 64 * rowBytesOf(shape, term.depth);
+    staying += stays ? bytes : 0;
+    staging = std::max(staging, stays ? ofRows : ofRows + bytes);
+    everyTile = stays ? everyTile : tile.keys / 8 * 4;
   }
   logits += tile.stages * linesOf(shape) * (tile.rows + tile.keys) * 4;
   tilesOfKeys +=
@@ -186,14 +194,14 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
   if (!shape.valueElements.empty())
     logits += tile.rows * (tile.keys + 8) * 4;
   for (int64_t width : queryWidths(shape)) {
-    logits += tile.rows * rowBytes(shape, width);
+    staying += tile.rows * rowBytes(shape, width);
     kept += width * elementBytes(shape) / 32 * 4;
   }
-  result.sharedBytes = tile.stages * tilesOfKeys + logits + staging;
+  result.sharedBytes = staying + std::max(tile.stages * tilesOfKeys + logits, staging);
   int64_t scores = tile.keys / 8 * 4, output = valueWidth(shape) / 8 * 4;
   bool several = !shape.lookups.empty() || !shape.elements.empty() || !shape.attention.masks.empty();
-  result.registers = kOtherRegisters + scores + output + (tile.keepQueries ? kept : 4) + std::max(band, scores / 2) +
-                     (several ? 16 : 0);
+  result.registers = kOtherRegisters + scores + output + everyTile + (tile.keepQueries ? kept : 4) +
+                     std::max(band, scores / 2) + (several ? 16 : 0);
   return result;
 }
 
@@ -212,6 +220,9 @@ GpuPrediction skewer::gpu::predict(const GpuShape &shape, const GpuTile &tile, c
   if (attention.visible)
     if (auto counts = countTiles(attention, tile.rows, tile.keys))
       result.steps = double(counts->dead + counts->edge + counts->full - counts->skipped) / blocks;
+  // A product with 64 rows, without a softmax, and what it takes to store and to sort its numbers.
+  for (const LookupTerm &term : shape.lookups)
+    result.stepsBefore += double(llvm::alignTo(reachedRows(term, attention, tile.rows), 64)) / double(tile.keys);
   int64_t resident = std::max<int64_t>(1, result.occupancy.blocks);
   auto [cycles, bound] = cyclesTogether(stepWorkOf(shape, tile), tile, machine, resident);
   result.stepCycles = cycles / double(resident);
@@ -232,7 +243,8 @@ double skewer::gpu::secondsOn(const GpuShape &shape, const GpuPrediction &predic
   double cycles = double(blocks / atOnce) * cyclesTogether(work, tile, machine, resident).first;
   if (int64_t rest = blocks % atOnce)
     cycles += cyclesTogether(work, tile, machine, int64_t(llvm::divideCeil(rest, device.processors))).first;
-  return cycles * (prediction.steps + 1) / (device.gigahertz * 1e9); // a step's time for what comes before and after
+  return cycles * (prediction.steps + prediction.stepsBefore + 1) /
+         (device.gigahertz * 1e9); // a step's time for what comes before and after
 }
 
 std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, const GpuMachine &machine,

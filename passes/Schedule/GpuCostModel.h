@@ -23,10 +23,11 @@ struct GpuPrediction {
   GpuTile tile;
   GpuFootprint footprint;
   Occupancy occupancy;
-  double steps = 0;      // of a block, on average: tiles that a mask leaves
-  double stepCycles = 0; // of a multiprocessor for a block's step, the resident blocks taking turns
-  std::string bound;     // what most of them go into: "tensor cores", "shared memory", …, or "latency"
-  double cyclesPerRow() const { return steps * stepCycles / double(tile.rows); }
+  double steps = 0;       // of a block, on average: tiles that a mask leaves
+  double stepsBefore = 0; // what logits to look up take before the first of them
+  double stepCycles = 0;  // of a multiprocessor for a block's step, the resident blocks taking turns
+  std::string bound;      // what most of them go into: "tensor cores", "shared memory", …, or "latency"
+  double cyclesPerRow() const { return (steps + stepsBefore) * stepCycles / double(tile.rows); }
 };
 /// `registers`: of a thread, as ptxas says; 0: guessed.
 GpuPrediction predict(const GpuShape &, const GpuTile &, const GpuMachine &, int64_t registers = 0);

@@ -279,7 +279,7 @@ FAULTS = [
           "the sum of weights is not rescaled when the maximum grows",
           "Value sum = b.mulf(before.sum[row], shrink);",
           "Value sum = before.sum[row];"),
-    Fault("gpu-lookup-not-ordered", "passes/LoweringGpu/GpuTables.cpp",
+    Fault("gpu-lookup-not-ordered", "passes/LoweringGpu/GpuLookups.cpp",
           "a table's rows are overwritten while other warps read them",
           "b.barrier(); // the rows before have been read",
           ""),

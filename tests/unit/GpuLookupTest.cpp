@@ -1,0 +1,126 @@
+// Rows of a table that are looked up on a GPU, by how they change from key to key: numbers against the reference, what
+// a block computes of a table, and where it stands.
+#include "tests/unit/GpuLayers.h"
+#include "tests/unit/LanguageTesting.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+using gpu::LookupUse;
+
+namespace {
+
+/// A map of height × width with rows by both axes; `sign`: 1 for key - query. `added` and `mask` are appended.
+std::string map(int64_t height, int64_t width, const std::string &type = "f16", int64_t sign = -1,
+                const std::string &added = "", const std::string &mask = "", const std::string &more = "") {
+  std::string text = "param H = " + std::to_string(height) + ", W = " + std::to_string(width) +
+                     ", heads = 2, dim = 24\nkernel layer(q, k, v : T[heads, H*W, dim], rows : T[2*H - 1, dim], "
+                     "columns : T[2*W - 1, dim]" +
+                     more +
+                     ") -> T[heads, H*W, dim] {\n  content = einsum(\"h i d, h j d -> h i j\", q, k) * dim^-0.5\n";
+  std::string y = sign > 0 ? "jy - iy" : "iy - jy", x = sign > 0 ? "jx - ix" : "ix - jx";
+  text += "  up = einsum(\"h (iy ix) d, (" + y + " + H - 1) d -> h (iy ix) (jy jx)\", q, rows, jy = H, jx = W)\n";
+  text += "  side = einsum(\"h (iy ix) d, (" + x + " + W - 1) d -> h (iy ix) (jy jx)\", q, columns, jy = H, jx = W)\n";
+  text += "  return einsum(\"h i j, h j d -> h i d\", softmax((content + up + side" + added + ")" + mask + "), v)\n}\n";
+  for (size_t at = 0; (at = text.find("T[", at)) != std::string::npos; at += type.size())
+    if (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '>'))
+      text.replace(at, 1, type);
+  return text;
+}
+GpuOptions tiles(int64_t rows, int64_t keys) {
+  GpuOptions options;
+  options.rows = rows;
+  options.keys = keys;
+  return options;
+}
+
+TEST(GpuLookup, UsesAndRowsThatABlockReaches) {
+  GpuLayer compiled(map(6, 32));
+  auto shape = compiled.shape();
+  ASSERT_TRUE(shape);
+  ASSERT_EQ(shape->lookups.size(), 2u);
+  auto use = [&](size_t n, int64_t keys) { return lookupUse(shape->lookups[n], shape->attention, keys); };
+  // A tile of 16 or 32 keys is in one row of the map; one of 32 or 64 has all columns.
+  EXPECT_EQ(use(0, 16), LookupUse::OncePerTile);
+  EXPECT_EQ(use(0, 32), LookupUse::OncePerTile);
+  EXPECT_EQ(use(0, 64), LookupUse::EachScore);
+  EXPECT_EQ(use(1, 16), LookupUse::EachScore);
+  EXPECT_EQ(use(1, 32), LookupUse::EveryTile);
+  EXPECT_EQ(use(1, 64), LookupUse::EveryTile);
+  EXPECT_EQ(use(1, 48), LookupUse::EachScore);
+  auto reached = [&](size_t n, int64_t rows) { return reachedRows(shape->lookups[n], shape->attention, rows); };
+  // One row of the map meets 6 of 11; of the columns 16 queries meet 16 + 31 of 63, 48 queries may meet all.
+  EXPECT_EQ(reached(0, 16), 6);
+  EXPECT_EQ(reached(0, 32), 6);
+  EXPECT_EQ(reached(0, 64), 7);
+  EXPECT_EQ(reached(0, 48), 8);
+  EXPECT_EQ(reached(1, 16), 47);
+  EXPECT_EQ(reached(1, 32), 63);
+  EXPECT_EQ(reached(1, 48), 63);
+}
+TEST(GpuLookup, AxesOfMapsInEveryTile) {
+  for (const char *type : {"f16", "bf16", "f32"})
+    for (int64_t sign : {-1, 1})
+      for (auto [rows, keys] : {std::pair(64, 32), std::pair(16, 32), std::pair(48, 64), std::pair(32, 16)})
+        expectOnGpu(map(5, 32, type, sign),
+                    type[0] == 'b'   ? kBrain
+                    : type[1] == '1' ? kHalf
+                                     : kWide,
+                    tiles(rows, keys));
+}
+TEST(GpuLookup, RowsInChunks) {
+  // 95 rows of columns; 79 of rows, of which a block reaches 43.
+  expectOnGpu(map(4, 48), kHalf, tiles(32, 48));
+  expectOnGpu(map(40, 16), kHalf, tiles(64, 16));
+  expectOnGpu(map(40, 16), kHalf, tiles(64, 32));
+}
+TEST(GpuLookup, OnlyReachedRowsAreMultiplied) {
+  // Tables go 64 rows at a time, 8 tiles × 2 steps of depth. Blocks of 16 queries of a map of 2 × 64 reach 2 of 3 rows,
+  // one chunk, and 79 of 127 columns, two; then 2 tiles of keys.
+  GpuOutcome outcome = expectOnGpu(map(2, 64), kHalf, tiles(16, 64));
+  EXPECT_EQ(outcome.report.matrixSteps, 2 * 8 * (3 * 8 * 2 + 2 * (8 * 2 + 4 * 4)));
+  // 40 of 79 rows are one chunk in place of two.
+  outcome = expectOnGpu(map(40, 16), kHalf, tiles(16, 16));
+  EXPECT_EQ(outcome.report.matrixSteps, 2 * 40 * (2 * 8 * 2 + 40 * (2 * 2 + 1 * 4)));
+}
+TEST(GpuLookup, BesideOtherTerms) {
+  // Of another scale than the content, a number for each pair, and a mask whose edge crosses tiles.
+  for (const char *mask : {"", " where j <= i", " where abs(j - i) <= 40", " where (i + 2*j) % 3 > 0"}) {
+    expectOnGpu(map(5, 16, "f16", 1, "", mask), kHalf, tiles(32, 16));
+    expectOnGpu(map(5, 16, "f32", -1, " + bias", mask, ", bias : f32[H*W, H*W]"), kWide, tiles(32, 16));
+  }
+  expectOnGpu(map(5, 16, "f16", 1, " + 3*side"), 2 * kHalf, tiles(32, 16));
+}
+TEST(GpuLookup, WhatIsHiddenMayBeAnything) {
+  // The last row of the map is hidden from all, and only it meets the first rows of the table.
+  GpuOptions options = tiles(32, 16);
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    if (name == "rows")
+      for (size_t k = 0; k < 24; ++k)
+        values[k] = k % 2 ? INFINITY : NAN;
+  };
+  expectOnGpu(map(5, 16, "f16", -1, "", " where j < 64"), kHalf, options);
+  // Without a mask, what the table holds is seen: rows of the first row of the map are no numbers.
+  GpuOutcome outcome = expectOnGpu(map(5, 16), kHalf, options);
+  EXPECT_TRUE(std::isnan(outcome.got.front()));
+  EXPECT_FALSE(std::isnan(outcome.got.back()));
+  // -infinity for all keys of a tile, beginning with the first: their weights are 0.
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    if (name == "q")
+      for (double &value : values)
+        value = std::fabs(value) + 0.1;
+    if (name == "rows")
+      std::fill(values.begin() + 4 * 24, values.begin() + 5 * 24, -INFINITY);
+  };
+  outcome = expectOnGpu(map(5, 16), kHalf, options);
+  EXPECT_FALSE(std::isnan(outcome.got.front()));
+}
+TEST(GpuLookup, PickedRowsThatRepeat) {
+  // Rows by the key's place in groups of 16, guarded ones, and by its group.
+  const std::string each = "content * dim^-0.5 + (einsum(\"b h i d, ((j % 16) + 3) d -> b h i j\", q, t, j = M)";
+  for (const char *type : {"f16", "f32"})
+    for (const char *guard : {")", " where (i + 3) % 5 > 1)"})
+      expectOnGpu(layer(sizes(40, 80, 16, 16), std::string(", t : ") + type + "[20, dim]", each + guard, type),
+                  type[1] == '1' ? kHalf : kWide, tiles(32, 16));
+}
+
+} // namespace
