@@ -65,8 +65,9 @@ Value GpuBuilder::isNan(Value number) {
 }
 Value GpuBuilder::restOf(Value bits) {
   auto number = [&](Value bits) { return LLVM::BitcastOp::create(*this, getF32Type(), bits); };
-  return bitsOf(subf(number(bits), number(bitAnd(bits, int32_t(0xffffe000)))));
+  return bitsOf(subf(number(bits), number(bitAnd(nearestTf32(bits), int32_t(0xffffe000)))));
 }
+Value GpuBuilder::nearestTf32(Value bits) { return add(bits, i32(0x1000)); }
 
 Value GpuBuilder::pack(Value low, Value high, Type element) {
   Value pair = LLVM::PoisonOp::create(*this, VectorType::get({2}, getF32Type()));

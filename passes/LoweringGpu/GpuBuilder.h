@@ -94,7 +94,9 @@ public:
   RowFragment loadMatrices(Value byteOffset, bool transposed);
   /// sum + rows × columns. Of f32 the tensor cores read the upper 19 bits (tf32).
   Accumulator multiply(const RowFragment &, const ColumnFragment &, const Accumulator &, Type element);
-  /// What a multiplication leaves of an f32: x - tf32(x), exact, again as bits.
+  /// Bits of an f32 of which the upper 19 are the nearest tf32. A NaN may become a number: what it leaves is NaN.
+  Value nearestTf32(Value bits);
+  /// What that leaves of an f32: x - nearest(x), exact, again as bits.
   Value restOf(Value bits);
   Value bitsOf(Value number); // of f32
   Value isNan(Value number);  // i1

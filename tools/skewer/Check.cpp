@@ -48,7 +48,7 @@ std::vector<int64_t> indicesOf(int64_t row, llvm::ArrayRef<int64_t> shape) {
 
 double defaultTolerance(const KernelPlan &plan, bool isOnGpu) {
   auto of = [&](ElementType type) {
-    return type == ElementType::BF16 ? 1.5e-2 : type == ElementType::F16 ? 2e-3 : isOnGpu ? 2e-5 : 2e-6;
+    return type == ElementType::BF16 ? 1.5e-2 : type == ElementType::F16 ? 2e-3 : isOnGpu ? 1e-5 : 2e-6;
   };
   double tolerance = 0;
   for (const auto *arguments : {&plan.inputs, &plan.outputs})

@@ -77,7 +77,7 @@ cl::opt<std::string> kernel("kernel", cl::desc("Which kernel, where the spec has
                             cl::sub(plotCommand));
 cl::opt<std::string> tolerance("tolerance",
                                cl::desc("Largest error, as a share of the largest absolute value "
-                                        "(default: f32 2e-6, on a GPU 2e-5, f16 2e-3, bf16 1.5e-2)"),
+                                        "(default: f32 2e-6, on a GPU 1e-5, f16 2e-3, bf16 1.5e-2)"),
                                cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"), cl::init(1),
                        cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),

@@ -15,7 +15,7 @@ def run(folder, options):
     with open(os.path.join(folder, "spec.attn")) as f:
         text = re.sub(r"#.*", "", f.read())
     # f32 on a GPU is multiplied as three products of tf32.
-    tolerance = max(case["tolerance"]["f32"], 2e-5 if any(option.startswith("--target=") for option in options) else 0)
+    tolerance = max(case["tolerance"]["f32"], 1e-5 if any(option.startswith("--target=") for option in options) else 0)
     arguments = text[text.index("kernel "):].split("->")[0]
     command = ["skewer", "run", os.path.join(folder, "spec.attn"), *options, "--expect",
                os.path.join(folder, case["output"]["file"]), "--tolerance", str(tolerance)]
