@@ -262,7 +262,7 @@ Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbo
   if (isConversion(op)) // what goes to memory is rounded there
     return isStored(op->getResult(0)) ? operands[0] : widen(narrow(operands[0], storage[op->getResult(0)].element));
   if (auto apply = dyn_cast<attn::ApplyOp>(op))
-    return attn::findElementFunction(op->getContext(), apply.getFunction())->emit(b, b.getLoc(), operands);
+    return attn::findElementFunction(op->getContext(), apply.getFunction())->emit(b, op->getLoc(), operands);
   OperationState state(b.getLoc(), op->getName());
   state.addOperands(operands);
   state.addTypes(operands[0].getType());

@@ -193,7 +193,12 @@ private:
   /// Π operand; null without operands. Where `guard` (may be null) does not hold, nothing outside is read.
   Value operandProduct(const ElementTerm &, const std::map<std::string, Value> &at, Value guard);
   llvm::SmallVector<Value> contractedTerm(const ElementTerm &, llvm::ArrayRef<std::map<std::string, Value>> at);
-  Value factor(const ElementTerm &, const std::map<std::string, Value> &at);
+  /// An integer as f32.
+  Value numberOf(const subscript::Expr &, const std::map<std::string, Value> &at);
+  /// One operand's element there, as f32; where the guard is false, its first.
+  Value elementAt(const ElementTerm &, size_t place, const std::map<std::string, Value> &at, Value guard);
+  /// What multiplies the sum of products: the factor and the function; null where there is neither.
+  Value multiplier(const ElementTerm &, const std::map<std::string, Value> &at, Value guard);
   void findVisible();
   Type elementOf(unsigned argument);
   std::pair<Value, Value> liveTiles();

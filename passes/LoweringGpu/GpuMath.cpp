@@ -45,6 +45,15 @@ template <typename Function, bool isSine> struct ReduceAngle : OpRewritePattern<
   }
 };
 
+/// What becomes polynomials, and what becomes arithmetic and these. The rest of the dialect is instructions, or
+/// nothing.
+constexpr StringLiteral kPolynomials[] = {"math.acos", "math.asin", "math.atan",  "math.atan2", "math.cos",
+                                          "math.erf",  "math.exp",  "math.expm1", "math.log",   "math.log1p",
+                                          "math.log2", "math.sin",  "math.tanh"};
+constexpr StringLiteral kExpansions[] = {"cosh", "powf", "sinh", "tan"};
+constexpr StringLiteral kInstructions[] = {"math.absf",  "math.ceil",      "math.copysign", "math.floor", "math.fma",
+                                           "math.round", "math.roundeven", "math.rsqrt",    "math.sqrt",  "math.trunc"};
+
 struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GpuMath)
   StringRef getArgument() const override { return "attn-gpu-math"; }
@@ -55,16 +64,36 @@ struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
   void runOnOperation() override {
     RewritePatternSet angles(&getContext());
     angles.add<ReduceAngle<math::SinOp, true>, ReduceAngle<math::CosOp, false>>(&getContext());
-    math::populateExpansionPatterns(angles, {"powf"});
+    math::populateExpansionPatterns(angles, SmallVector<StringRef>(ArrayRef<StringLiteral>(kExpansions)));
     if (failed(applyPatternsGreedily(getOperation(), std::move(angles))))
       return signalPassFailure();
     RewritePatternSet polynomials(&getContext());
-    populateMathPolynomialApproximationPatterns(polynomials, [](StringRef name) {
-      return llvm::is_contained(
-          ArrayRef<StringRef>{"math.exp", "math.log", "math.sin", "math.cos", "math.tanh", "math.erf"}, name);
-    });
-    if (failed(applyPatternsGreedily(getOperation(), std::move(polynomials))))
+    populateMathPolynomialApproximationPatterns(polynomials,
+                                                [](StringRef name) { return llvm::is_contained(kPolynomials, name); });
+    if (failed(applyPatternsGreedily(getOperation(), std::move(polynomials))) || !check())
       signalPassFailure();
+  }
+
+  /// Plugins may bring operations that no later pass would say anything good about.
+  bool check() {
+    return !getOperation()
+                .walk([](Operation *op) {
+                  StringRef name = op->getName().getStringRef(), dialect = op->getName().getDialectNamespace();
+                  bool isKnown =
+                      isa<math::MathDialect>(op->getDialect())
+                          ? llvm::is_contained(kInstructions, name) && !isa<ShapedType>(op->getResult(0).getType())
+                          : llvm::is_contained({"arith", "scf", "cf", "llvm", "nvvm", "gpu", "builtin"}, dialect);
+                  if (isKnown)
+                    return WalkResult::advance();
+                  InFlightDiagnostic error = op->emitError("no GPU kernel can hold '") << name << "'";
+                  error.attachNote()
+                      << "a function of a plugin is made of operations on single numbers there: of arith, and of math "
+                         "absf, ceil, copysign, floor, fma, round, roundeven, rsqrt, sqrt, trunc, powf and those "
+                         "with a polynomial (exp, expm1, log, log1p, log2, sin, cos, tan, asin, acos, atan, atan2, "
+                         "sinh, cosh, tanh, erf)";
+                  return WalkResult::interrupt();
+                })
+                .wasInterrupted();
   }
 };
 

@@ -41,6 +41,7 @@ ElementTerm elementTermOf(attn::TermOp term, ArrayRef<Value> operands, const std
     result.guard = result.guard ? logicalAnd(*result.guard, *mask) : *mask;
   if (term.getValue())
     result.factor = subscript::parse(std::string_view(*term.getValue()));
+  result.application = attn::applicationOf(term);
   for (const std::string &axis : einsum.contracted)
     result.contracted.push_back({axis, einsum.sizes.at(axis)});
   result.scale = term.getTermScale();
@@ -130,6 +131,9 @@ bool isLineOfOffsets(const ElementTerm &term, const attn::ScoreSpace &space) {
     expressions.push_back(*term.factor);
   if (term.guard)
     expressions.push_back(*term.guard);
+  if (term.application)
+    for (const attn::Application::Argument &argument : term.application->arguments)
+      expressions.push_back(argument.position);
   return isOfDifferences(expressions, space);
 }
 
@@ -141,12 +145,17 @@ std::optional<GatedLine> gatedLineOf(const ElementTerm &term, const attn::ScoreS
   GatedLine result{term, {}};
   result.line.arguments.clear();
   result.line.offsets.clear();
-  for (auto [argument, offset] : llvm::zip_equal(term.arguments, term.offsets)) {
+  for (auto [place, argument, offset] : llvm::enumerate(term.arguments, term.offsets)) {
     std::set<std::string> symbols = subscript::symbolsOf(offset);
     auto moves = [&](const std::vector<std::string> &axes) {
       return llvm::any_of(axes, [&](const std::string &axis) { return symbols.count(axis) > 0; });
     };
-    ElementTerm &part = moves(space.query) && !moves(space.key) ? result.gate : result.line;
+    bool isGate = moves(space.query) && !moves(space.key) && !term.isTaken(place);
+    ElementTerm &part = isGate ? result.gate : result.line;
+    if (term.isTaken(place))
+      for (auto [now, before] : llvm::zip(result.line.application->arguments, term.application->arguments))
+        if (before.operand == int(place))
+          now.operand = int(part.arguments.size());
     part.arguments.push_back(argument);
     part.offsets.push_back(offset);
   }
@@ -168,7 +177,8 @@ bool skewer::gpu::saysOnly(Operation *op, ArrayRef<StringRef> known, std::string
 }
 
 ArrayRef<StringRef> skewer::gpu::knownOfTerms() {
-  static const StringRef known[] = {"subscripts", "guard", "value", "scale", "index_names", "operandSegmentSizes"};
+  static const StringRef known[] = {"subscripts", "guard",     "value",       "scale",
+                                    "function",   "arguments", "index_names", "operandSegmentSizes"};
   return known;
 }
 

@@ -9,13 +9,16 @@
 
 namespace skewer::gpu {
 
-/// A term at one query and one key: scale × factor × Σ over contracted axes of Π operand[offset], 0 where the guard is.
+/// A term at one query and one key: scale × factor × function × Σ over contracted axes of Π operand[offset], 0 where
+/// the guard is.
 struct ElementTerm {
   std::vector<unsigned> arguments;
   std::vector<subscript::Expr> offsets; // flat, over all axes
   std::vector<std::pair<std::string, int64_t>> contracted;
   std::optional<subscript::Expr> factor, guard;
+  std::optional<attn::Application> application; // a plugin's function; operands that it takes are in no product
   double scale = 1;
+  bool isTaken(size_t place) const { return application && application->takes(place); }
 };
 
 /// A function of key - query times a number of the query.

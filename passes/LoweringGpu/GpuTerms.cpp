@@ -37,10 +37,10 @@ std::map<std::string, Value> GpuKernel::axesAt(unsigned row, Value key) {
   return at;
 }
 
-Value GpuKernel::factor(const ElementTerm &term, const std::map<std::string, Value> &at) {
+Value GpuKernel::numberOf(const Expr &expression, const std::map<std::string, Value> &at) {
   subscript::Domain domain = subscript::domainOf(shape.attention.space.sizes);
-  Value value = emitIndex(*term.factor, at);
-  auto bounds = subscript::bound(*term.factor, domain, std::nullopt, /*enumerationLimit=*/0);
+  Value value = emitIndex(expression, at);
+  auto bounds = subscript::bound(expression, domain, std::nullopt, /*enumerationLimit=*/0);
   bool small = bounds && bounds->range.low > INT32_MIN && bounds->range.high < INT32_MAX;
   Value integer = small ? b.toI32(value) : b.toI64(value);
   return arith::SIToFPOp::create(b, b.getF32Type(), integer);
@@ -55,22 +55,40 @@ Type GpuKernel::elementOf(unsigned argument) {
 
 Value GpuKernel::operandProduct(const ElementTerm &term, const std::map<std::string, Value> &at, Value guard) {
   Value result;
-  for (auto [argument, offset] : llvm::zip_equal(term.arguments, term.offsets)) {
-    Value place = emitIndex(offset, at);
-    if (guard)
-      place = b.select(guard, place, b.index(0));
-    Type type = elementOf(argument);
-    Value element = b.widen(b.load(b.globalAt(inputs[shape.inputs[argument]], b.toI64(place), type), type));
+  for (size_t place = 0; place < term.arguments.size(); ++place) {
+    if (term.isTaken(place))
+      continue;
+    Value element = elementAt(term, place, at, guard);
     result = result ? b.mulf(result, element) : element;
   }
   return result;
 }
 
+Value GpuKernel::elementAt(const ElementTerm &term, size_t place, const std::map<std::string, Value> &at, Value guard) {
+  Value offset = emitIndex(term.offsets[place], at);
+  if (guard)
+    offset = b.select(guard, offset, b.index(0));
+  Type type = elementOf(term.arguments[place]);
+  return b.widen(b.load(b.globalAt(inputs[shape.inputs[term.arguments[place]]], b.toI64(offset), type), type));
+}
+
+Value GpuKernel::multiplier(const ElementTerm &term, const std::map<std::string, Value> &at, Value guard) {
+  Value result = term.factor ? numberOf(*term.factor, at) : Value();
+  if (!term.application)
+    return result;
+  SmallVector<Value> arguments;
+  for (const attn::Application::Argument &argument : term.application->arguments)
+    arguments.push_back(argument.operand >= 0 ? elementAt(term, size_t(argument.operand), at, guard)
+                                              : numberOf(argument.position, at));
+  Value applied = term.application->function->emit(b, b.getLoc(), arguments);
+  return result ? b.mulf(result, applied) : applied;
+}
+
 Value GpuKernel::elementTerm(const ElementTerm &term, std::map<std::string, Value> at) {
   Value guard = term.guard ? emitPredicate(*term.guard, at) : Value();
   Value value = operandProduct(term, at, guard);
-  if (term.factor)
-    value = value ? b.mulf(value, factor(term, at)) : factor(term, at);
+  if (Value by = multiplier(term, at, guard))
+    value = value ? b.mulf(value, by) : by;
   value = value ? b.mulf(value, b.f32(term.scale * kLog2E)) : b.f32(term.scale * kLog2E);
   return guard ? b.select(guard, value, b.f32(0)) : value;
 }
@@ -100,8 +118,8 @@ SmallVector<Value> GpuKernel::contractedTerm(const ElementTerm &term, ArrayRef<s
   });
   for (auto [number, where] : llvm::enumerate(at)) {
     Value value = b.mulf(sums[number], b.f32(term.scale * kLog2E));
-    if (term.factor)
-      value = b.mulf(value, factor(term, where));
+    if (Value by = multiplier(term, where, guards[number]))
+      value = b.mulf(value, by);
     sums[number] = guards[number] ? b.select(guards[number], value, b.f32(0)) : value;
   }
   return sums;

@@ -46,6 +46,8 @@ static std::optional<BandTerm> bandOf(const ValueTerm &term, int64_t width) {
 bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape &shape, std::string &reason) {
   if (!saysOnly(op, knownOfTerms(), reason))
     return false;
+  if (op.getFunction())
+    return reason = "a function of a plugin is part of what is added to the values", false;
   // Weights are scaled before they are rounded to the operands' type, so only by little.
   double size = std::abs(term.scale);
   bool fits = shape.element.isF32() || (size >= 0x1p-6 && size <= 0x1p6);

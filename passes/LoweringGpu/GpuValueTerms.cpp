@@ -139,7 +139,7 @@ void GpuKernel::addValueElements(const std::vector<Accumulator> &weights, Value 
             Value first = b.select(there, emitIndex(term.offsets.front(), at), b.index(0));
             Value factor = b.mulf(weight, b.f32(term.scale));
             if (term.factor)
-              factor = b.mulf(factor, this->factor(term, at));
+              factor = b.mulf(factor, numberOf(*term.factor, at));
             unsigned argument = term.arguments.front();
             for (size_t n = 0; n < state.output.size(); ++n)
               for (size_t k : {0u, 1u}) {

@@ -158,6 +158,19 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
       work.floats += scores * double(size);
       work.issued += scores * 10.0 * double(size);
     }
+  // Functions of plugins: for each score, or for each offset of a line.
+  auto apply = [&](const ElementTerm &term, double times) {
+    if (!term.application)
+      return;
+    work.floats += times * term.application->function->flops();
+    work.issued += times * term.application->function->flops();
+  };
+  for (const ElementTerm &term : shape.elements)
+    apply(term, scores);
+  for (const ElementTerm &term : shape.lines)
+    apply(term, rows + keys);
+  for (const GatedLine &term : shape.gatedLines)
+    apply(term.line, rows + keys);
   return work;
 }
 

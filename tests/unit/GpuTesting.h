@@ -51,8 +51,12 @@ struct GpuOutcome {
 
 class GpuLayer {
 public:
-  explicit GpuLayer(const std::string &text) : context(registry(), mlir::MLIRContext::Threading::DISABLED) {
+  /// `extend`, if given, does to the dialect what a plugin would.
+  explicit GpuLayer(const std::string &text, const std::function<void(attn::AttnDialect *)> &extend = nullptr)
+      : context(registry(), mlir::MLIRContext::Threading::DISABLED) {
     context.loadAllAvailableDialects();
+    if (extend)
+      extend(context.getLoadedDialect<attn::AttnDialect>());
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
     einsum = language::importSource(sources, {}, &context, llvm::errs());
@@ -65,7 +69,7 @@ public:
       return outcome;
     mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
-        outcome.messages += diagnostic.str() + "\n";
+        llvm::raw_string_ostream(outcome.messages) << diagnostic.getLocation() << ": " << diagnostic.str() << "\n";
     });
     module = mlir::cast<mlir::ModuleOp>((*einsum)->clone());
     mlir::PassManager manager(&context);

@@ -205,6 +205,8 @@ bool decodeFunctions(Decoder &decoder, Operation &op, Step &step) {
   };
   return llvm::TypeSwitch<Operation *, bool>(&op)
       .Case([&](LLVM::FFloorOp) { return function([](double a, double, double) { return std::floor(a); }); })
+      .Case([&](LLVM::FTruncOp) { return function([](double a, double, double) { return std::trunc(a); }); })
+      .Case([&](LLVM::RoundOp) { return function([](double a, double, double) { return std::round(a); }); })
       .Case([&](LLVM::FCeilOp) { return function([](double a, double, double) { return std::ceil(a); }); })
       .Case([&](LLVM::CallIntrinsicOp call) { // lg2.approx.f32
         return call.getIntrin() == "llvm.nvvm.lg2.approx.f" &&
