@@ -25,8 +25,15 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
       return llvm::createStringError(llvm::inconvertibleErrorCode(), "the lowering left no kernel for a GPU");
     name = program->name;
     int64_t shared = 0;
-    for (const GpuLaunch &launch : program->launches)
+    for (const GpuLaunch &launch : program->launches) {
       shared = std::max(shared, launch.sharedBytes);
+      // With every run-time size 1; the launcher looks at what they are.
+      if (int64_t blocks = launch.blocks.fixed + launch.blocks.scaled; blocks > INT32_MAX)
+        return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                       "kernel '" + launch.kernel + "' needs " + llvm::Twine(blocks) +
+                                           " blocks; a grid has at most 2147483647: split the layer by its heads or "
+                                           "queries ('part' in the spec)");
+    }
     if (shared > target.sharedBytes) {
       leastShared = shared;
       continue;

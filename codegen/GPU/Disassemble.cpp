@@ -1,27 +1,16 @@
 // Runs cuobjdump on a cubin.
 #include "codegen/GPU/Sass.h"
 #include "codegen/GPU/Tool.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/Program.h"
 
 using namespace llvm;
 
 static Error problem(const Twine &text) { return createStringError(inconvertibleErrorCode(), text); }
 
 Expected<std::string> skewer::gpu::findCuobjdump(StringRef cudaPath, StringRef ptxas) {
-  SmallString<128> inToolkit(cudaPath), beside(sys::path::parent_path(ptxas));
-  sys::path::append(inToolkit, "bin", "cuobjdump");
-  sys::path::append(beside, "cuobjdump");
-  for (const auto &path : {inToolkit, beside})
-    if (sys::path::has_parent_path(path) && sys::fs::can_execute(path))
-      return path.str().str();
-  if (sys::fs::can_execute(SKEWER_CUOBJDUMP))
-    return std::string(SKEWER_CUOBJDUMP);
-  if (auto path = sys::findProgramByName("cuobjdump"))
-    return *path;
+  if (std::string path = findTool("cuobjdump", cudaPath, ptxas, SKEWER_CUOBJDUMP); !path.empty())
+    return path;
   return problem("cuobjdump was not found, which takes cubins apart; install the Python packages nvidia-cuda-cuobjdump "
                  "and nvidia-cuda-nvdisasm where ptxas is (tools/bootstrap setup does)");
 }

@@ -59,6 +59,20 @@ Expected<std::string> skewer::gpu::runTool(StringRef path, ArrayRef<StringRef> a
   return text;
 }
 
+std::string skewer::gpu::findTool(StringRef name, StringRef cudaPath, StringRef ptxas, StringRef known) {
+  SmallString<128> inToolkit(cudaPath), beside(sys::path::parent_path(ptxas));
+  sys::path::append(inToolkit, "bin", name);
+  sys::path::append(beside, name);
+  if (!cudaPath.empty() && sys::fs::can_execute(inToolkit))
+    return inToolkit.str().str();
+  if (!ptxas.empty() && sys::fs::can_execute(beside))
+    return beside.str().str();
+  if (sys::fs::can_execute(known))
+    return known.str();
+  auto path = sys::findProgramByName(name);
+  return path ? *path : std::string();
+}
+
 std::string skewer::gpu::versionOfTool(StringRef path) {
   auto said = runTool(path, {"--version"});
   if (!said) {

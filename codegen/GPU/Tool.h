@@ -29,6 +29,10 @@ private:
 llvm::Expected<std::string> runTool(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> arguments,
                                     std::optional<llvm::ArrayRef<llvm::StringRef>> environment = std::nullopt);
 
+/// The path of a program: in the toolkit's folder `cudaPath`, else beside ptxas (either may be ""), else `known`, else
+/// on PATH; "" where it is nowhere.
+std::string findTool(llvm::StringRef name, llvm::StringRef cudaPath, llvm::StringRef ptxas, llvm::StringRef known = "");
+
 /// "13.0.88", as `ptxas --version` says; "unknown" where it says nothing of the kind.
 std::string versionOfTool(llvm::StringRef path);
 

@@ -1,6 +1,8 @@
 // ptxas: what it says is read, and kernels assemble for every target without spills where it is there.
-#include "codegen/GPU/Build.h"
+#include "codegen/GPU/Fatbinary.h"
 #include "codegen/GPU/Ptx.h"
+#include "codegen/GPU/Sass.h"
+#include "codegen/GPU/Tool.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuTesting.h"
 #include "tests/unit/LanguageTesting.h"
@@ -103,6 +105,36 @@ std::string valued(int64_t dim, const std::string &type) {
          "i d, (clamp(j - i, -4, 4) + 4) d -> b h i j\", q, near)\n  weights = softmax((content + position) * "
          "dim^-0.5)\n  added = einsum(\"b h i j, (j - i + 4) d -> b h i d\", weights, far) where abs(j - i) <= 4\n  "
          "return einsum(\"b h i j, b h j d -> b h i d\", weights, v) + added\n}\n";
+}
+
+/// By NVIDIA's own tool, where it is: its magic number, and by cuobjdump, where that is, what is in it.
+TEST(GpuFatbin, HoldsCubinsAndPtx) {
+  auto ptxas = gpu::findPtxas("");
+  auto fatbinary = gpu::findFatbinary("");
+  if (!ptxas || !fatbinary) {
+    llvm::consumeError(ptxas.takeError());
+    llvm::consumeError(fatbinary.takeError());
+    GTEST_SKIP() << "no ptxas or no fatbinary";
+  }
+  Builder builder(layer(64));
+  std::vector<gpu::GpuCode> codes;
+  for (const char *target : {"sm_80", "sm_90a"}) {
+    auto code = builder.build(*gpu::findGpuTarget(target), *ptxas);
+    ASSERT_TRUE(code && *code);
+    codes.push_back(std::move(**code));
+  }
+  auto fatbin = gpu::fatbinOf(codes, *fatbinary);
+  ASSERT_TRUE(fatbin) << llvm::toString(fatbin.takeError());
+  EXPECT_EQ(fatbin->substr(0, 4), "\x50\xed\x55\xba");
+  auto cuobjdump = gpu::findCuobjdump("", *ptxas);
+  if (!cuobjdump)
+    return llvm::consumeError(cuobjdump.takeError());
+  auto file = gpu::TemporaryFile::create("fatbin", *fatbin);
+  ASSERT_TRUE(file);
+  auto listed = gpu::runTool(*cuobjdump, {"-lelf", "-lptx", file->path()});
+  ASSERT_TRUE(listed) << llvm::toString(listed.takeError());
+  for (const char *name : {".sm_80.cubin", ".sm_90a.cubin", ".sm_80.ptx", ".sm_90a.ptx"})
+    EXPECT_SAYS(*listed, name);
 }
 
 TEST(GpuBuild, PtxNeedsNoAssembler) {

@@ -59,9 +59,12 @@ public:
       if (!compiled)
         return false;
       codes = std::move(*compiled);
-      addGpuFiles(codes, options, [&](const std::string &suffix, std::string bytes) {
+      auto addFile = [&](const std::string &suffix, std::string bytes) {
         add(kernel.name, suffix.c_str(), std::move(bytes));
-      });
+      };
+      addGpuFiles(codes, options, addFile);
+      if (options.fatbin && !addFatbin(codes, kernel, options, addFile))
+        return false;
     }
     images = imagesOf(codes);
     if (!forProcessor)
@@ -212,6 +215,15 @@ int compile(const Options &options) {
   auto gpus = takeGpuTargets(processors);
   if (!gpus)
     return kUsage;
+  if (options.fatbin && gpus->empty()) {
+    llvm::errs() << "skewer: error: --fatbin: --target names no GPU; add one, as in --target=host,sm_80\n";
+    return kUsage;
+  }
+  const gpu::GpuRequest &pinned = options.gpuSchedule;
+  if (gpus->empty() && (pinned.rows || pinned.keys || pinned.stages || pinned.keepQueries)) {
+    llvm::errs() << "skewer: error: --schedule: --target names no GPU; it is for GPUs alone\n";
+    return kUsage;
+  }
   bool forProcessor = gpus->empty() || !processors.empty();
   std::optional<std::vector<Target>> targets = targetsNamed(forProcessor ? processors : "host");
   if (!targets)

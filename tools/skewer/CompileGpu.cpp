@@ -1,5 +1,7 @@
 // `skewer compile` for NVIDIA GPUs.
 #include "tools/skewer/CompileGpu.h"
+#include "codegen/GPU/Fatbinary.h"
+#include "tools/skewer/Session/Targets.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -17,7 +19,7 @@ std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets) 
     }
     auto target = gpu::findGpuTarget(name);
     if (!target) {
-      llvm::errs() << "skewer: error: --target: unknown GPU '" << name << "'; known:";
+      llvm::errs() << "skewer: error: --target: unknown GPU '" << name << "'" << nearestTarget(name) << "; known:";
       const char *separator = " ";
       for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
         llvm::errs() << separator << known.name, separator = ", ";
@@ -53,8 +55,13 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
       request.rank = rank;
       return compilation.lowerForGpu(scheduled, kernel.name, request, &scheduledText);
     });
-    if (!code)
-      return Compilation::report(kernel.name, code.takeError()), std::nullopt;
+    if (!code) {
+      Compilation::report(kernel.name, code.takeError());
+      if (request.rows || request.keys || request.stages || request.keepQueries)
+        llvm::errs() << "skewer: note: --schedule pins parts of the tile; with less of it, or without it, a smaller "
+                        "tile may be found\n";
+      return std::nullopt;
+    }
     if (!*code)
       return std::nullopt;
     (*code)->scheduled = std::move(scheduledText);
@@ -73,6 +80,20 @@ void addGpuFiles(const std::vector<gpu::GpuCode> &codes, const Options &options,
     if (llvm::is_contained(options.emit, "llvm"))
       add("." + code.target.name + ".nvvm.mlir", code.nvvm);
   }
+}
+
+bool addFatbin(const std::vector<gpu::GpuCode> &codes, const Kernel &kernel, const Options &options,
+               const AddFile &add) {
+  auto fatbinary = gpu::findFatbinary(options.cudaPath);
+  if (!fatbinary) {
+    llvm::errs() << "skewer: error: " << llvm::toString(fatbinary.takeError()) << "\n";
+    return false;
+  }
+  auto fatbin = gpu::fatbinOf(codes, *fatbinary);
+  if (!fatbin)
+    return Compilation::report(kernel.name, fatbin.takeError()), false;
+  add(".fatbin", std::move(*fatbin));
+  return true;
 }
 
 std::vector<CudaImage> imagesOf(const std::vector<gpu::GpuCode> &codes) {

@@ -23,6 +23,8 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &, const Ker
                                                         const std::vector<gpu::GpuTarget> &, const Options &);
 /// NAME.sm_80.ptx and NAME.sm_80.cubin for each GPU, with --emit=llvm NAME.sm_80.nvvm.mlir.
 void addGpuFiles(const std::vector<gpu::GpuCode> &, const Options &, const AddFile &);
+/// NAME.fatbin with all of it. False after a message.
+bool addFatbin(const std::vector<gpu::GpuCode> &, const Kernel &, const Options &, const AddFile &);
 /// What the kernel's object holds of it.
 std::vector<CudaImage> imagesOf(const std::vector<gpu::GpuCode> &);
 

@@ -45,6 +45,8 @@ cl::opt<std::string> cudaPath("cuda-path", cl::desc("CUDA toolkit whose bin/ptxa
                               cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<bool> ptxOnly("ptx-only", cl::desc("GPU targets: PTX, no cubins; needs no ptxas, the GPU's driver compiles it"),
                       cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<bool> fatbin("fatbin", cl::desc("GPU targets: NAME.fatbin too, with all cubins and PTX; needs fatbinary"),
+                     cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string> schedule(
     "schedule", cl::CommaSeparated,
     cl::desc("GPU targets: parts of the schedule that the cost model does not choose: rows, keys, stages (2 to "
@@ -240,6 +242,7 @@ bool fill(Options &options, int &exitCode) {
   options.dependencyFile = dependencyFile;
   options.cudaPath = cudaPath;
   options.ptxOnly = ptxOnly;
+  options.fatbin = fatbin;
   for (const std::string &kind : emit) {
     if (!llvm::is_contained({"attn", "fused", "scheduled", "loops", "llvm", "asm", "obj"}, llvm::StringRef(kind)))
       return usage(

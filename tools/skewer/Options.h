@@ -25,7 +25,7 @@ struct Options {
   std::string outputFolder, dependencyFile;
   std::vector<std::string> emit;
   std::string cudaPath; // of a CUDA toolkit; empty: where one is found
-  bool ptxOnly = false;
+  bool ptxOnly = false, fatbin = false;
   gpu::GpuRequest gpuSchedule; // its target and rank are nobody's
   // run and bench
   std::map<std::string, int64_t> sizes;                 // --size NAME=VALUE

@@ -1,16 +1,33 @@
 // --target.
 #include "tools/skewer/Session/Targets.h"
 #include "codegen/ABI/Dispatch.h"
+#include "codegen/GPU/GpuTarget.h"
+#include "dialect/Language/Diagnostics.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace skewer::driver {
 
+std::string nearestTarget(llvm::StringRef name) {
+  std::vector<std::string> names{"host"};
+  for (const Target &known : knownTargets())
+    names.push_back(known.name);
+  for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
+    names.push_back(known.name);
+  if (llvm::is_contained(names, name.lower()))
+    return " (did you mean '" + name.lower() + "'?)";
+  return language::suggestion(name.lower(), names);
+}
+
 std::optional<Target> targetNamed(const std::string &name) {
   std::optional<Target> target = findTarget(name);
   if (!target) {
-    llvm::errs() << "skewer: error: --target: unknown processor '" << name << "'; known: host";
+    llvm::errs() << "skewer: error: --target: unknown processor '" << name << "'" << nearestTarget(name)
+                 << "; known: host";
     for (const Target &known : knownTargets())
       llvm::errs() << ", " << known.name;
+    llvm::errs() << "; GPUs:";
+    for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
+      llvm::errs() << " " << known.name;
     llvm::errs() << "\n";
   }
   return target;
