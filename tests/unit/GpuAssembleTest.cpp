@@ -124,15 +124,15 @@ TEST(GpuFatbin, HoldsCubinsAndPtx) {
     codes.push_back(std::move(**code));
   }
   auto fatbin = gpu::fatbinOf(codes, *fatbinary);
-  ASSERT_TRUE(fatbin) << llvm::toString(fatbin.takeError());
+  ASSERT_TRUE(bool(fatbin)) << llvm::toString(fatbin.takeError());
   EXPECT_EQ(fatbin->substr(0, 4), "\x50\xed\x55\xba");
   auto cuobjdump = gpu::findCuobjdump("", *ptxas);
   if (!cuobjdump)
     return llvm::consumeError(cuobjdump.takeError());
   auto file = gpu::TemporaryFile::create("fatbin", *fatbin);
-  ASSERT_TRUE(file);
+  ASSERT_TRUE(bool(file));
   auto listed = gpu::runTool(*cuobjdump, {"-lelf", "-lptx", file->path()});
-  ASSERT_TRUE(listed) << llvm::toString(listed.takeError());
+  ASSERT_TRUE(bool(listed)) << llvm::toString(listed.takeError());
   for (const char *name : {".sm_80.cubin", ".sm_90a.cubin", ".sm_80.ptx", ".sm_90a.ptx"})
     EXPECT_SAYS(*listed, name);
 }
