@@ -41,6 +41,7 @@ private:
                                                  llvm::ArrayRef<subscript::Expr> wanted, llvm::ArrayRef<int64_t> shape,
                                                  bool &same) const;
   bool factorise();
+  void leadWithGroups();
   bool build(std::string &why);
   subscript::Einsum nameContracted(const Summand &, subscript::AxisSizes &, subscript::Substitution &) const;
   std::vector<subscript::Expr *> expressions();

@@ -33,6 +33,20 @@ bool isReserved(const std::string &name) {
          (llvm::all_of(name.substr(1), [](char c) { return c >= '0' && c <= '9'; }) ||
           (name.size() == 2 && name[1] >= 'x' && name[1] <= 'z'));
 }
+
+/// A name for a leading axis that no other one has.
+std::string leadingName(std::string name, const std::vector<std::string> &leading) {
+  auto taken = [&](const std::string &n) { return isReserved(n) || llvm::is_contained(leading, n); };
+  for (const char *other : {"h", "b", "g", "n", "m", "t"}) {
+    if (!name.empty() && !taken(name))
+      return name;
+    name = other;
+  }
+  return "leading" + std::to_string(leading.size());
+}
+
+// Rows of queries that a head must have so that the others of its group need not be computed with it.
+constexpr int64_t kRowsOfHead = 16;
 } // namespace
 
 bool AttentionCandidate::findRoles(std::string &why) {
@@ -78,15 +92,6 @@ bool AttentionCandidate::findRoles(std::string &why) {
   std::vector<int64_t> shape = shapeOf(softmax.getInput());
   std::vector<size_t> queries;
   std::vector<std::string> leadingOf(weights.size());
-  auto fresh = [&](std::string name, size_t place) {
-    auto taken = [&](const std::string &n) { return isReserved(n) || llvm::is_contained(leading, n); };
-    for (const char *other : {"h", "b", "g", "n", "m", "t"}) {
-      if (!name.empty() && !taken(name))
-        return name;
-      name = other;
-    }
-    return "leading" + std::to_string(place);
-  };
   for (size_t k = 0; k < weights.size(); ++k) {
     if (!weights[k].isProduct()) {
       why = "the weights are read through an index expression";
@@ -107,7 +112,7 @@ bool AttentionCandidate::findRoles(std::string &why) {
     } else if (keptAll && !shared) {
       queries.push_back(k);
     } else if (keptAll) { // a group of heads may share values: "(g r)" with values by g
-      leadingOf[k] = fresh(weights[k].isAxis() ? weights[k].axes[0] : "", k);
+      leadingOf[k] = leadingName(weights[k].isAxis() ? weights[k].axes[0] : "", leading);
       leading.push_back(leadingOf[k]);
     } else {
       why = "a dimension of the weights is neither a query, nor a key, nor common to weights and values";
@@ -119,7 +124,7 @@ bool AttentionCandidate::findRoles(std::string &why) {
     const Dimension &dimension = weights[queries[q]];
     if (shape[queries[q]] == kRuntime || (*named)[queries[q]].axes == std::vector<std::string>{"h"} ||
         (dimension.isAxis() && (dimension.axes[0] == "b" || dimension.axes[0] == "h"))) {
-      leadingOf[queries[q]] = fresh(dimension.isAxis() ? dimension.axes[0] : "", queries[q]);
+      leadingOf[queries[q]] = leadingName(dimension.isAxis() ? dimension.axes[0] : "", leading);
       leading.push_back(leadingOf[queries[q]]);
       queries.erase(queries.begin() + q--);
     }
@@ -403,7 +408,47 @@ bool AttentionCandidate::factorise() {
   for (std::vector<Expr> *indices : {&resultIndices, &at})
     for (Expr &e : *indices)
       e = simplify(substitute(e, positions), domain);
+  leadWithGroups();
   return true;
+}
+
+/// Heads that share their keys look like queries, outside of those that positions count. Where the heads have rows
+/// enough they become a leading axis: then positions are whole again, and what is known of masks and offsets of one
+/// head serves. Without anything that tells queries of a head apart they stay together, one row after the other.
+void AttentionCandidate::leadWithGroups() {
+  int64_t rows = 1;
+  for (size_t k = 1; k < query.size(); ++k)
+    rows *= sizes[query[k]];
+  // What the axes of queries that share an index with a key are.
+  std::set<std::string> meeting;
+  for (const Expr *e : expressions()) {
+    std::set<std::string> symbols = symbolsOf(*e);
+    if (llvm::any_of(key, [&](const std::string &axis) { return symbols.count(axis) > 0; }))
+      llvm::copy_if(query, std::inserter(meeting, meeting.end()),
+                    [&](const std::string &axis) { return symbols.count(axis) > 0; });
+  }
+  // What depends on the query alone has been summed up over flat positions.
+  if (query.size() <= key.size() || rows < kRowsOfHead || !queryOnly.empty() || meeting.empty() ||
+      meeting.count(query.front()))
+    return;
+  std::string name = leadingName("", leading);
+  std::vector<std::string> left = axisNames("i", query.size() - 1);
+  Substitution renamed = {{query.front(), Expr::symbol(name)}};
+  AxisSizes before = sizes;
+  for (const std::string &axis : query)
+    sizes.erase(axis);
+  sizes[name] = before[query.front()];
+  for (size_t k = 0; k < left.size(); ++k) {
+    renamed[query[k + 1]] = Expr::symbol(left[k]);
+    sizes[left[k]] = before[query[k + 1]];
+  }
+  leading.push_back(name);
+  query = left;
+  for (Expr *e : expressions())
+    *e = substitute(*e, renamed);
+  for (std::vector<Expr> *indices : {&resultIndices, &at})
+    for (Expr &e : *indices)
+      e = substitute(e, renamed);
 }
 
 namespace {

@@ -119,6 +119,19 @@ struct Table {
   Dimensions dimensions; // how the term reads it
 };
 
+/// The offsets key - query that a mask leaves, of those that there are; other conjuncts than intervals leave all.
+subscript::Range offsetsSeen(AttentionOp attention, const ScoreSpace &space) {
+  subscript::Range seen{1 - space.queries(), space.keys() - 1};
+  auto mask = attention.getMask() ? parse(std::string_view(*attention.getMask())) : std::nullopt;
+  if (!mask || space.query.size() != 1 || space.key.size() != 1)
+    return seen;
+  Domain domain = domainOf(space.sizes);
+  for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain)))
+    if (auto interval = asOffsetInterval(conjunct, space.query[0], space.key[0], domain))
+      seen = {std::max(seen.low, interval->low), std::min(seen.high, interval->high)};
+  return seen.low <= seen.high ? seen : subscript::Range{0, 0};
+}
+
 std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum &resolved, const ScoreSpace &space) {
   Value operand = term.getInputs()[number];
   const std::vector<Expr> &subscripts = resolved.subscripts[number];
@@ -161,15 +174,24 @@ std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum
     if (!used.count(query) && !used.count(key))
       continue;
     int64_t queries = space.sizes.at(query), keys = space.sizes.at(key);
+    subscript::Range offsets{1 - queries, keys - 1}, all = offsets;
+    if (space.query.size() == 1)
+      offsets = offsetsSeen(term->getParentOfType<AttentionOp>(), space);
     std::string row = "r" + std::to_string(names.size());
-    Expr difference = Expr::symbol(row) - Expr(queries - 1);
+    Expr difference = Expr::symbol(row) + Expr(offsets.low);
     pair[key] = max(difference, Expr(0));
     pair[query] = max(Expr(0) - difference, Expr(0));
     names.push_back(row);
-    shape.push_back(queries + keys - 1);
-    elements *= queries + keys - 1;
+    int64_t count = offsets.high - offsets.low + 1;
+    shape.push_back(count);
+    elements *= count;
     Dimension dimension;
-    dimension.index = Expr::symbol(key) - Expr::symbol(query) + Expr(queries - 1);
+    dimension.index = Expr::symbol(key) - Expr::symbol(query) - Expr(offsets.low);
+    // Masked pairs read some row all the same.
+    if (offsets.low > all.low)
+      dimension.index = max(dimension.index, Expr(0));
+    if (offsets.high < all.high)
+      dimension.index = min(dimension.index, Expr(count - 1));
     table.dimensions.push_back(std::move(dimension));
   }
   if (elements >= space.queries() * space.keys())

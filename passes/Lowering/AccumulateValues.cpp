@@ -11,6 +11,9 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
   Value row = b.mul(group, tileRows), position = positionOf(firstRow, row);
   Value weights = b.sub(b.mul(row, scoreStride), lowKey);
   int64_t outStride = widthVectors * lanes;
+  Value endOfPrefix = shape.prefix ? prefixEnd(lowKey, high) : Value();
+  if (shape.prefix) // there may be nothing else
+    high = b.maximum(low, high);
   // Between `allLow` and `allHigh` every row sees every key. Outside, a key that a row does not see has weight 0, but
   // its value may be NaN, so that it must not be multiplied.
   Value allLow = low, allHigh = high;
@@ -77,30 +80,44 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
         return steps(key, count, tested, SmallVector<Value>(carried));
       });
     };
-    if (shape.visible && shape.visible->low != INT64_MIN)
-      run(low, allLow, 1, true);
-    Value whole = b.add(allLow, b.mul(b.divide(b.sub(allHigh, allLow), kUnroll), kUnroll));
-    if (std::min(keyBlock, shape.keys) <= kChain) {
-      run(allLow, whole, kUnroll, false);
-    } else {
+    bool chained = std::min(keyBlock, shape.keys) > kChain;
+    SmallVector<Value> none(tileRows * vectors, b.constant(0));
+    if (chained) {
       store();
-      SmallVector<Value> none(tileRows * vectors, b.constant(0));
-      b.loop(allLow, whole, kChain, [&](Value first) {
-        auto chain =
-            b.loop(first, b.minimum(b.add(first, kChain), whole), kUnroll, none, [&](Value key, ValueRange carried) {
-              return steps(key, kUnroll, false, SmallVector<Value>(carried));
-            });
-        addToStored(chain);
-      });
       sums = none;
     }
-    run(whole, allHigh, 1, false);
+    auto untested = [&](Value from, Value to) {
+      Value whole = b.add(from, b.mul(b.divide(b.sub(to, from), kUnroll), kUnroll));
+      if (chained)
+        b.loop(from, whole, kChain, [&](Value first) {
+          auto chain =
+              b.loop(first, b.minimum(b.add(first, kChain), whole), kUnroll, none, [&](Value key, ValueRange carried) {
+                return steps(key, kUnroll, false, SmallVector<Value>(carried));
+              });
+          addToStored(chain);
+        });
+      else
+        run(from, whole, kUnroll, false);
+      run(whole, to, 1, false);
+    };
+    if (shape.prefix) {
+      Value end = endOfPrefix, all = end;
+      if (shape.visible->high != INT64_MAX)
+        all = b.maximum(lowKey, b.minimum(all, b.add(b.add(position, highestVisible()), 1)));
+      if (valuesFinite)
+        all = b.select(valuesFinite, all, lowKey);
+      untested(lowKey, all);
+      run(all, end, 1, true);
+    }
+    if (shape.visible && shape.visible->low != INT64_MIN)
+      run(low, allLow, 1, true);
+    untested(allLow, allHigh);
     if (valuesFinite || (shape.visible && shape.visible->high != INT64_MAX))
       run(allHigh, high, 1, true);
-    if (std::min(keyBlock, shape.keys) <= kChain)
-      store();
-    else
+    if (chained)
       addToStored(sums);
+    else
+      store();
   }
 }
 

@@ -374,9 +374,11 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
       return true;
     }
   }
-  if (plain && !einsum.contracted.empty() && addOffsetTerm(einsum, offsets, other.arguments, term, shape))
+  // What depends on the offset alone is one number an offset, contraction and all; nothing of it is a query's vector.
+  bool line = biasKindOf(other.offsets, space) == BiasKind::Difference && space.query.size() == 1;
+  if (plain && !line && !einsum.contracted.empty() && addOffsetTerm(einsum, offsets, other.arguments, term, shape))
     return true;
-  if (addRowTerm(einsum, other.arguments, guard, term, shape))
+  if (!line && addRowTerm(einsum, other.arguments, guard, term, shape))
     return true;
   other.guard = guard;
   if (term.getValue())
@@ -450,6 +452,7 @@ std::optional<AttentionShape> Analyzer::run() {
     auto mask = parse(std::string_view(*attention.getMask()));
     if (!mask)
       return reason = "the mask cannot be read", std::nullopt;
+    std::vector<MaskPart> parts;
     for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain))) {
       std::optional<subscript::Range> interval;
       Expr shift = shape.visibleShift;
@@ -467,7 +470,7 @@ std::optional<AttentionShape> Analyzer::run() {
         BiasKind kind = biasKindOf({conjunct}, space);
         if (kind == BiasKind::Element && fitsLanes(conjunct, domain))
           kind = BiasKind::Lanes;
-        shape.masks.push_back({conjunct, kind});
+        parts.push_back({conjunct, kind});
       } else if (!shape.visible) {
         shape.visible = interval;
         shape.visibleShift = shift;
@@ -476,6 +479,9 @@ std::optional<AttentionShape> Analyzer::run() {
                                          std::min(shape.visible->high, interval->high)};
       }
     }
+    for (const MaskPart &part : parts)
+      if (!takePrefix(part, shape))
+        shape.masks.push_back(part);
     boundByMap(shape);
   }
   return shape;

@@ -68,6 +68,10 @@ struct AttentionShape {
   /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
   std::optional<subscript::Range> visible;
   subscript::Expr visibleShift; // … of key - query + this, which is known at run time
+  /// Keys before this one are seen although the interval begins later (tokens of a memory, sinks), and the conjunct
+  /// that says both.
+  int64_t prefix = 0;
+  std::optional<MaskPart> prefixMask;
   /// The conjuncts of the mask that are no interval.
   std::vector<MaskPart> masks;
 };
@@ -80,5 +84,11 @@ std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &r
 
 /// Where masks bound each axis of a map, sets `visible` to the interval of positions that holds what they leave.
 void boundByMap(AttentionShape &);
+
+/// A conjunct that lets every query see the first keys, or those from a distance on: "j < 16 or i - j < 64". Takes it
+/// into `visible` and `prefix`; false where that is not all that it says, or not beside what they say already.
+bool takePrefix(const MaskPart &, AttentionShape &);
+/// For who knows intervals alone: the prefix is one of `masks` again.
+void leavePrefix(AttentionShape &);
 
 } // namespace skewer

@@ -36,7 +36,8 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
 
   int64_t blockVectors = keyBlock / lanes;
   auto [lowLive, highLive] = liveKeys(firstRow, rowBlock, zero, b.index(shape.keys));
-  Value firstBlock = b.mul(b.divide(b.maximum(lowLive, zero), keyBlock), blockVectors);
+  lowLive = shape.prefix ? zero : b.maximum(lowLive, zero);
+  Value firstBlock = b.mul(b.divide(lowLive, keyBlock), blockVectors);
   Value endBlock = b.divide(b.add(b.maximum(highLive, zero), lanes - 1), lanes);
   b.loop(firstBlock, endBlock, blockVectors, [&](Value firstVector) {
     Value lowKey = b.mul(firstVector, lanes);
@@ -47,7 +48,7 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
     if (!strided && llvm::any_of(shape.offsets, [&](const OffsetTerm &term) { return readsWhole(term); }))
       b.loop(zero, groups, 1, [&](Value group) {
         auto [low, high] = live(group);
-        b.when(b.less(low, high), [&, high = high] {
+        b.when(meetsLive({low, high}, lowKey, lowKey, highKey), [&, high = high] {
           for (unsigned term = 0; term < shape.offsets.size(); ++term)
             if (readsWhole(shape.offsets[term]))
               offsetLogits(term, group, firstRow, lowKey, high);
@@ -57,7 +58,8 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
       if (!term.keySide && term.kind == RowKind::Offset && !rowPlans[number].onceABlock)
         b.loop(zero, groups, 1, [&, number = number](Value group) {
           auto [low, high] = live(group);
-          b.when(b.less(low, high), [&, high = high] { offsetLine(number, group, firstRow, lowKey, high); });
+          b.when(meetsLive({low, high}, lowKey, lowKey, highKey),
+                 [&, high = high] { offsetLine(number, group, firstRow, lowKey, high); });
         });
     forgetLive();
     if (lineBias)
@@ -70,10 +72,9 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
       b.loop(zero, groups, 1, [&](Value group) {
         if (!shape.visible && !lowVisible && !lowBlock)
           return scoreTile(group, firstRow, lowKey, vector, vectors, last);
-        auto [low, high] = live(group);
         Value key = b.mul(vector, lanes);
-        Value some = arith::AndIOp::create(b.builder, b.less(key, high), b.less(low, b.add(key, vectors * lanes)));
-        b.when(some, [&] { scoreTile(group, firstRow, lowKey, vector, vectors, last); });
+        b.when(meetsLive(live(group), lowKey, key, b.add(key, vectors * lanes)),
+               [&] { scoreTile(group, firstRow, lowKey, vector, vectors, last); });
       });
     };
     auto tileAllGroups = [&](Value vector, int64_t vectors, bool last) {
@@ -103,14 +104,18 @@ void CpuKernel::rowBlockBody(Value firstRow, Value rows) {
       auto [low, high] = live(group);
       auto body = [&, low = low, high = high] {
         Value lowVector = b.divide(low, lanes), highVector = b.divide(b.add(high, lanes - 1), lanes);
+        SmallVector<std::pair<Value, Value>> runs = {{lowVector, highVector}};
+        if (shape.prefix) {
+          Value end = b.divide(b.add(prefixEnd(lowKey, high), lanes - 1), lanes);
+          runs = {{b.divide(lowKey, lanes), end}, {b.maximum(lowVector, end), highVector}};
+        }
         Value firstOfGroup = b.mul(group, tileRows);
-        b.loop(firstOfGroup, b.add(firstOfGroup, tileRows), 1,
-               [&](Value row) { rowSoftmax(row, lowKey, lowVector, highVector); });
+        b.loop(firstOfGroup, b.add(firstOfGroup, tileRows), 1, [&](Value row) { rowSoftmax(row, lowKey, runs); });
         accumulateValues(group, firstRow, lowKey, low, high);
         addValueTerms(group, firstRow, lowKey, low, high);
       };
       if (shape.visible || lowVisible || lowBlock)
-        b.when(b.less(low, high), body);
+        b.when(meetsLive({low, high}, lowKey, lowKey, highKey), body);
       else
         body();
     });
@@ -176,6 +181,43 @@ static void emitPack(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
   plan.phases.push_back({phase.function.getSymName().str(), "pack", {first, 0, {}}});
 }
 
+/// Where the keys and values of a head lie; empty where those of no two heads that follow each other can be the same.
+static std::vector<subscript::Expr> basesOfKeys(const AttentionShape &shape) {
+  std::vector<subscript::Expr> bases = {shape.value.base};
+  for (const ContentTerm &term : shape.content)
+    bases.push_back(term.key.base);
+  for (const RowTerm &term : shape.rows)
+    if (term.keySide)
+      bases.push_back(term.vector.base);
+  // Tables that belong to the values are added to them where they are packed.
+  bool added = llvm::any_of(shape.valueTerms, [](const ValueTerm &term) { return term.kind == ValueKind::Key; });
+  if (shape.space.leading.empty() || added)
+    return {};
+  subscript::Domain domain = subscript::domainOf(shape.space.sizes);
+  for (const subscript::Expr &base : bases)
+    if (auto affine = subscript::asAffine(base, domain);
+        affine && affine->coefficients.count(shape.space.leading.back()))
+      return {};
+  return bases;
+}
+
+/// Whether keys or values are others than those of the head before.
+static Value keysChange(CpuKernel &kernel, ArrayRef<subscript::Expr> bases) {
+  VectorBuilder &b = kernel.b;
+  SmallVector<Value> own;
+  for (const subscript::Expr &base : bases)
+    own.push_back(kernel.baseOf(base));
+  std::map<std::string, Value> axes = kernel.axes;
+  kernel.enterHead(b.maximum(b.add(kernel.leadingIndex, -1), b.index(0)));
+  Value change;
+  for (auto [base, here] : llvm::zip(bases, own)) {
+    Value other = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, kernel.baseOf(base), here);
+    change = change ? arith::OrIOp::create(b.builder, change, other).getResult() : other;
+  }
+  kernel.axes = std::move(axes);
+  return change;
+}
+
 static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
   VectorBuilder &b = kernel.b;
   PhaseFunction phase = createPhase(b.builder, module, plan, "attend");
@@ -192,10 +234,17 @@ static void emitAttend(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
     // Items of one head follow each other: its keys are packed by the first of them that this worker does.
     Value firstOfHead = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, chunk, b.index(0));
     Value firstOfRun = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, item, phase.begin);
-    b.when(arith::OrIOp::create(b.builder, firstOfHead, firstOfRun), [&] {
+    Value prepares = arith::OrIOp::create(b.builder, firstOfHead, firstOfRun), packs = prepares;
+    // Heads of a group share what is packed.
+    if (auto bases = basesOfKeys(kernel.shape); !bases.empty())
+      packs = arith::OrIOp::create(b.builder, firstOfRun,
+                                   arith::AndIOp::create(b.builder, firstOfHead, keysChange(kernel, bases)));
+    b.when(packs, [&] {
       kernel.packKeys();
       kernel.packRowKeys();
       kernel.packValues();
+    });
+    b.when(prepares, [&] {
       kernel.packValueTerms();
       kernel.prepareHead();
     });

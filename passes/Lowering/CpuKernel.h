@@ -101,11 +101,10 @@ struct CpuKernel {
   Buffer packedKeys, packedValues, queries, scores, accumulators, maxima, sums, scales, shifts, line;
   int64_t localBytes = 0, sharedBytes = 0;
   // Sums of large scores; see Summation.h.
-  Buffer lows;               // of a tile, where a term is summed up with its rounding kept
   double scoreDeviation = 0; // of unit-normal operands
   bool isHuge(double scale, int64_t depth) const;
-  Summation compensated() const { return {kCompensatedChunk, lowsBuffer}; }
-  Summation summationOf(const RowPlan &plan) const { return plan.compensated ? compensated() : Summation{plan.chunk}; }
+  static constexpr Summation kCompensated{kCompensatedChunk, true};
+  Summation summationOf(const RowPlan &plan) const { return plan.compensated ? kCompensated : Summation{plan.chunk}; }
   Summation summationOfContent() const;
   void planSums();
 
@@ -129,7 +128,7 @@ struct CpuKernel {
   mlir::Value phaseTableBuffer;
   llvm::SmallVector<mlir::Value> leadingSizes;
   mlir::Value keysBuffer, valuesBuffer, queriesBuffer, scoresBuffer, accumulatorsBuffer, maximaBuffer, sumsBuffer,
-      scalesBuffer, shiftsBuffer, lineBuffer, lowsBuffer;
+      scalesBuffer, shiftsBuffer, lineBuffer;
   std::vector<mlir::Value> tableBuffers, logitsBuffers, ownQueriesBuffers;
   std::vector<UpcomingRows> upcoming; // of the next head, fetched while this one's values are added up
   mlir::Value valueBase;              // element offset of (key 0, width 0)
@@ -141,8 +140,9 @@ struct CpuKernel {
   void planWorkspace();
   void planStridedAdd();
   void packPhase(mlir::Value phase);
-  llvm::SmallVector<mlir::Value> stridedTile(mlir::Value row, mlir::Value position, mlir::Value vector, int64_t vectors,
-                                             mlir::Value firstStep, int64_t steps);
+  llvm::SmallVector<mlir::Value> stridedTile(mlir::Value row, mlir::Value position, mlir::Value vector,
+                                             const TilePart &, mlir::Value firstStep, int64_t steps,
+                                             llvm::SmallVector<mlir::Value> start);
   /// The position of a row of a block.
   mlir::Value positionOf(mlir::Value firstRow, mlir::Value row) { return b.add(firstRow, b.mul(row, rowStep)); }
   void planPrepared();
@@ -234,7 +234,8 @@ struct CpuKernel {
   void biasLines(mlir::Value firstRow, mlir::Value rows, mlir::Value lowKey, mlir::Value highKey);
   void scoreTile(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value vector, int64_t vectors,
                  bool last);
-  void rowSoftmax(mlir::Value row, mlir::Value lowKey, mlir::Value lowVector, mlir::Value highVector);
+  void rowSoftmax(mlir::Value row, mlir::Value lowKey,
+                  llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
   void accumulateValues(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low, mlir::Value high);
   // Terms of the values (ValueTerms.cpp); `number` is that of shape.valueTerms.
   void openValueTerms();
@@ -261,6 +262,8 @@ struct CpuKernel {
 
   /// The keys of a row group that may be visible, within [low, high).
   std::pair<mlir::Value, mlir::Value> liveKeys(mlir::Value firstRow, int64_t rows, mlir::Value low, mlir::Value high);
+  mlir::Value prefixEnd(mlir::Value lowKey, mlir::Value high);
+  mlir::Value meetsLive(std::pair<mlir::Value, mlir::Value> live, mlir::Value lowKey, mlir::Value key, mlir::Value end);
 };
 
 /// Phase functions: `NAME_pack` (tables; only if there are any) and `NAME_attend`, added to the module and to the

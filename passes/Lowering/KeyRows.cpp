@@ -86,10 +86,9 @@ void CpuKernel::addKeyLine(unsigned number, Value position, Value key, int64_t v
 /// What a block of keys adds to the lines of biases of a block of rows, one tile of keys after the other.
 void CpuKernel::keyRows(Value firstRow, Value rows, Value lowKey, Value highKey) {
   auto tile = [&](Value vector, int64_t vectors) {
-    auto [low, high] = liveKeys(firstRow, rowBlock, lowKey, highKey);
     Value key = b.mul(vector, lanes);
-    Value some = arith::AndIOp::create(b.builder, b.less(key, high), b.less(low, b.add(key, vectors * lanes)));
-    b.when(some, [&] {
+    auto live = liveKeys(firstRow, rowBlock, lowKey, highKey);
+    b.when(meetsLive(live, lowKey, key, b.add(key, vectors * lanes)), [&] {
       for (auto [number, term] : llvm::enumerate(shape.rows)) {
         if (!term.keySide || term.kind == RowKind::Axis)
           continue;

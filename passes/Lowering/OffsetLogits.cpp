@@ -54,7 +54,7 @@ void CpuKernel::offsetLogits(unsigned number, Value group, Value firstRow, Value
   Value target = b.add(b.mul(group, tileRows * table.logitsStride), table.margin);
   bool large = !readsWhole(term) || table.ownQueries || std::abs(table.factor) >= kLargeFactor;
   bool huge = readsWhole(term) && isHuge(term.scale, term.depth);
-  Summation summation = huge ? compensated() : Summation{large ? kChunk : std::max<int64_t>(term.depth, 1)};
+  Summation summation = huge ? kCompensated : Summation{large ? kChunk : std::max<int64_t>(term.depth, 1)};
   auto tile = [&](Value panel, int64_t vectors) {
     Value column = b.add(target, b.mul(b.sub(panel, start), lanes));
     Value panelBase = b.add(copy, b.mul(panel, stride));

@@ -33,13 +33,20 @@ struct ProductOperand {
 /// Instructions beside those of the product, given the first of the steps that one turn of the depth loop does.
 using BesideSteps = std::function<void(mlir::Value step)>;
 
-/// How the steps of a product are summed up: `chunk` of them by themselves. With `lows`, memory for a vector of each
-/// accumulator of a tile, what rounding takes from each sum of chunks is kept there and added at the end (Knuth, The
-/// Art of Computer Programming, volume 2, section 4.2.2, theorem B).
+/// How the steps of a product are summed up: `chunk` of them by themselves. With `compensated`, what rounding takes
+/// from each sum of chunks is added to the next chunk.
 struct Summation {
   int64_t chunk;
-  mlir::Value lows = {};
+  bool compensated = false;
 };
+
+/// Rows and vectors of a register tile.
+struct TilePart {
+  int64_t row, rows, vector, vectors;
+};
+/// `start` + the products of `steps` steps from `first` on, for part of a tile.
+using ProductsOfSteps = std::function<llvm::SmallVector<mlir::Value>(const TilePart &, mlir::Value first, int64_t steps,
+                                                                     llvm::SmallVector<mlir::Value> start)>;
 
 /// Steps of the depth in one turn of the loop.
 constexpr int64_t kStepsOfTurn = 4;
@@ -48,10 +55,14 @@ constexpr int64_t kStepsOfTurn = 4;
 llvm::SmallVector<mlir::Value> multiply(VectorBuilder &, int64_t tileRows, int64_t vectors, int64_t depth,
                                         llvm::SmallVector<mlir::Value> accumulators, const ProductOperand &rows,
                                         const ProductOperand &panels, const BesideSteps &beside = {});
-/// The sums of what `products` gives for a run of steps; between chunks they are held at held[places[…]].
-llvm::SmallVector<mlir::Value>
-sumInChunks(VectorBuilder &, int64_t depth, const Summation &, mlir::Value held, llvm::ArrayRef<mlir::Value> places,
-            const std::function<llvm::SmallVector<mlir::Value>(mlir::Value first, int64_t steps)> &products);
+/// The same of a part of a tile, whose operands are given as the tile's, for `steps` steps from `first` on.
+llvm::SmallVector<mlir::Value> multiplyPart(VectorBuilder &, const TilePart &, int64_t steps,
+                                            llvm::SmallVector<mlir::Value> start, const ProductOperand &rows,
+                                            const ProductOperand &panels, mlir::Value first);
+/// The sums of what `products` gives for all steps; meanwhile they are held at held[places[…]].
+llvm::SmallVector<mlir::Value> sumInChunks(VectorBuilder &, const TilePart &tile, int64_t depth, const Summation &,
+                                           mlir::Value held, llvm::ArrayRef<mlir::Value> places,
+                                           const ProductsOfSteps &products);
 /// The same from zero, stored at target[at + r*stride + v*lanes].
 void multiplyInto(VectorBuilder &, int64_t tileRows, int64_t vectors, int64_t depth, const Summation &,
                   const ProductOperand &rows, const ProductOperand &panels, const ProductOperand &target);

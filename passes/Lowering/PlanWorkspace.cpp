@@ -110,10 +110,9 @@ void CpuKernel::planWorkspace() {
   }
 }
 
-/// How much each score varies, and what its sums need beside the scores.
+/// How much each score varies.
 void CpuKernel::planSums() {
   double variance = 0;
-  bool any = false;
   auto add = [&](double scale, int64_t depth) { variance += scale * scale * double(depth); };
   for (const ContentTerm &term : shape.content)
     add(term.scale, term.depth);
@@ -124,13 +123,6 @@ void CpuKernel::planSums() {
     if (term.keySide || term.kind != RowKind::Axis) // these too
       add(term.scale, term.depth);
   scoreDeviation = std::sqrt(variance);
-  for (const ContentTerm &term : shape.content)
-    any |= isHuge(term.scale, term.depth);
-  for (const OffsetTerm &term : shape.offsets)
-    any |= isHuge(term.scale, term.depth);
-  for (const RowTerm &term : shape.rows)
-    any |= isHuge(term.scale, term.depth);
-  lows = reserve(localBytes, any ? tileRows * tileVectors * lanes : 0);
 }
 
 bool CpuKernel::isHuge(double scale, int64_t depth) const {
@@ -141,7 +133,7 @@ Summation CpuKernel::summationOfContent() const {
   bool large = false;
   for (const ContentTerm &term : shape.content) {
     if (isHuge(term.scale, term.depth))
-      return compensated();
+      return kCompensated;
     large |= std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
   }
   return {large ? kChunk : strided ? kStridedChunk : std::max<int64_t>(depth, 1)};
@@ -163,8 +155,6 @@ void CpuKernel::openBuffers() {
     phaseTableBuffer = open(local, phaseTable);
   if (lineBias)
     lineBuffer = open(local, line);
-  if (lows.floats)
-    lowsBuffer = open(local, lows);
   openValueTerms();
   for (const PreparedBias &bias : prepared) {
     preparedBuffers.push_back(open(bias.kind == BiasKind::Table ? shared : local, bias.buffer));

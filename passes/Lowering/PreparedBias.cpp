@@ -136,7 +136,15 @@ void CpuKernel::prepare(unsigned number, Value target, Value targetBase, Value q
     if (pair == bias.strides.size())
       return storeAt(where, at);
     int64_t queries = shape.queryAxes[pair].extent, keys = shape.keyAxes[pair].extent;
-    b.loop(zero, b.index(queries + keys - 1), 1, [&](Value step) {
+    // Of a line, what the mask leaves: nobody sees the rest.
+    Value first = zero, end = b.index(queries + keys - 1);
+    if (bias.strides.size() == 1 && shape.visible) {
+      if (shape.visible->low != INT64_MIN && !shape.prefix)
+        first = b.maximum(first, b.add(lowestVisible(), queries - 1));
+      if (shape.visible->high != INT64_MAX)
+        end = b.minimum(end, b.add(highestVisible(), queries));
+    }
+    b.loop(first, end, 1, [&](Value step) {
       Value difference = b.add(step, 1 - queries);
       Value key = b.maximum(difference, zero);
       at[shape.space.key[pair]] = key;
@@ -157,7 +165,7 @@ void CpuKernel::centreLines(Value firstRow, Value groups) {
     Value buffer = preparedBuffers[number], origin = b.index(bias.origin);
     auto largestOf = [&](Value row) {
       Value from = b.sub(origin, row), to = b.add(from, shape.keys), low = from;
-      if (shape.visible && shape.visible->low != INT64_MIN)
+      if (shape.visible && shape.visible->low != INT64_MIN && !shape.prefix)
         low = b.minimum(to, b.maximum(from, b.add(origin, lowestVisible())));
       if (shape.visible && shape.visible->high != INT64_MAX)
         to = b.maximum(low, b.minimum(to, b.add(b.add(origin, highestVisible()), 1)));

@@ -1,5 +1,6 @@
 // The register tile: rows broadcast from memory times panels of vectors, accumulated in registers.
 #include "passes/Lowering/Panels.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -34,47 +35,81 @@ SmallVector<Value> skewer::multiply(VectorBuilder &b, int64_t tileRows, int64_t 
   return accumulators;
 }
 
-SmallVector<Value> skewer::sumInChunks(VectorBuilder &b, int64_t depth, const Summation &summation, Value held,
-                                       ArrayRef<Value> places,
-                                       const std::function<SmallVector<Value>(Value first, int64_t steps)> &products) {
-  int64_t chunk = summation.chunk, whole = depth / chunk * chunk;
-  SmallVector<Value> sums = products(b.index(0), std::min(chunk, depth));
-  if (depth <= chunk)
+/// Parts of a tile whose sums stand in registers beside their accumulators.
+static SmallVector<TilePart> partsOf(const VectorBuilder &b, const TilePart &tile) {
+  int64_t kept = b.lanes >= 16 ? 12 : 6; // of 32 registers, or 16
+  int64_t count = llvm::divideCeil(tile.rows * tile.vectors, kept);
+  bool byVectors = tile.vectors % count == 0 || (tile.rows % count != 0 && tile.vectors > tile.rows);
+  int64_t extent = byVectors ? tile.vectors : tile.rows, size = llvm::divideCeil(extent, count);
+  SmallVector<TilePart> parts;
+  for (int64_t first = 0; first < extent; first += size) {
+    int64_t own = std::min(size, extent - first);
+    parts.push_back(byVectors ? TilePart{0, tile.rows, first, own} : TilePart{first, own, 0, tile.vectors});
+  }
+  return parts;
+}
+
+/// Kahan's sum of chunks: what an addition rounds away is where the next chunk begins (Knuth, The Art of Computer
+/// Programming, volume 2, section 4.2.2). For a chunk that is larger than the sum so far it is known up to the rounding
+/// of the chunk only.
+static SmallVector<Value> sumCompensated(VectorBuilder &b, int64_t depth, int64_t chunk, const TilePart &part,
+                                         const ProductsOfSteps &products) {
+  size_t count = part.rows * part.vectors;
+  SmallVector<Value> none(count, b.constant(0));
+  // What infinite sums lose is no number, or infinite too: any number that leaves them infinite will do.
+  Value most = b.constant(0x1p104f), least = b.constant(-0x1p104f);
+  auto add = [&](Value first, int64_t steps, ValueRange before) {
+    SmallVector<Value> sums(before.take_front(count)), lost(before.drop_front(count));
+    SmallVector<Value> more = products(part, first, steps, lost);
+    for (size_t n = 0; n < count; ++n) {
+      Value sum = b.addf(sums[n], more[n]);
+      lost[n] = b.smaller(b.larger(b.subf(more[n], b.subf(sum, sums[n])), least), most);
+      sums[n] = sum;
+    }
+    sums.append(lost);
     return sums;
-  auto store = [&] {
-    for (auto [sum, place] : llvm::zip(sums, places))
-      b.store(sum, held, place);
   };
-  if (!summation.lows) {
+  SmallVector<Value> carried = products(part, b.index(0), chunk, none);
+  carried.append(none);
+  int64_t whole = depth / chunk * chunk;
+  carried = b.loop(b.index(chunk), b.index(whole), chunk, carried,
+                   [&](Value first, ValueRange before) { return add(first, chunk, before); });
+  if (whole < depth)
+    carried = add(b.index(whole), depth - whole, carried);
+  carried.truncate(count);
+  return carried;
+}
+
+SmallVector<Value> skewer::sumInChunks(VectorBuilder &b, const TilePart &tile, int64_t depth,
+                                       const Summation &summation, Value held, ArrayRef<Value> places,
+                                       const ProductsOfSteps &products) {
+  int64_t chunk = summation.chunk;
+  SmallVector<Value> none(tile.rows * tile.vectors, b.constant(0));
+  if (depth <= chunk)
+    return products(tile, b.index(0), depth, none);
+  auto placeOf = [&](const TilePart &part, int64_t r, int64_t v) {
+    return places[(part.row + r) * tile.vectors + part.vector + v];
+  };
+  auto store = [&](const TilePart &part, ArrayRef<Value> sums) {
+    for (int64_t r = 0; r < part.rows; ++r)
+      for (int64_t v = 0; v < part.vectors; ++v)
+        b.store(sums[r * part.vectors + v], held, placeOf(part, r, v));
+  };
+  if (!summation.compensated) {
+    SmallVector<Value> sums = products(tile, b.index(0), chunk, none);
     for (int64_t first = chunk; first < depth; first += chunk) {
-      store();
-      sums = products(b.index(first), std::min(chunk, depth - first));
+      store(tile, sums);
+      sums = products(tile, b.index(first), std::min(chunk, depth - first), none);
       for (auto [sum, place] : llvm::zip(sums, places))
         sum = b.addf(b.load(held, place), sum);
     }
     return sums;
   }
-  auto lowOf = [&](size_t number) { return b.index(static_cast<int64_t>(number) * b.lanes); };
-  store();
-  for (size_t number = 0; number < sums.size(); ++number)
-    b.store(b.constant(0), summation.lows, lowOf(number));
-  auto add = [&](Value first, int64_t steps) {
-    SmallVector<Value> more = products(first, steps);
-    for (auto [number, x] : llvm::enumerate(more)) {
-      Value before = b.load(held, places[number]), sum = b.addf(before, x), added = b.subf(sum, before);
-      Value lost = b.addf(b.subf(before, b.subf(sum, added)), b.subf(x, added));
-      b.store(sum, held, places[number]);
-      b.store(b.addf(b.load(summation.lows, lowOf(number)), lost), summation.lows, lowOf(number));
-    }
-  };
-  b.loop(b.index(chunk), b.index(whole), chunk, [&](Value first) { add(first, chunk); });
-  if (whole < depth)
-    add(b.index(whole), depth - whole);
-  for (auto [number, sum] : llvm::enumerate(sums)) {
-    Value high = b.load(held, places[number]), low = b.load(summation.lows, lowOf(number));
-    // What an infinite sum has lost is no number.
-    sum = b.select(b.compare(arith::CmpFPredicate::UNO, low, low), high, b.addf(high, low));
-  }
+  SmallVector<Value> sums;
+  for (const TilePart &part : partsOf(b, tile))
+    store(part, sumCompensated(b, depth, chunk, part, products));
+  for (Value place : places)
+    sums.push_back(b.load(held, place));
   return sums;
 }
 
@@ -85,11 +120,19 @@ void skewer::multiplyInto(VectorBuilder &b, int64_t tileRows, int64_t vectors, i
   for (int64_t r = 0; r < tileRows; ++r)
     for (int64_t v = 0; v < vectors; ++v)
       places.push_back(b.add(target.base, r * target.stride + v * b.lanes));
-  SmallVector<Value> sums = sumInChunks(b, depth, summation, target.memory, places, [&](Value first, int64_t steps) {
-    SmallVector<Value> none(tileRows * vectors, b.constant(0));
-    return multiply(b, tileRows, vectors, steps, none, {rows.memory, b.add(rows.base, first), rows.stride},
-                    {panels.memory, b.add(panels.base, b.mul(first, b.lanes)), panels.stride});
-  });
+  SmallVector<Value> sums =
+      sumInChunks(b, {0, tileRows, 0, vectors}, depth, summation, target.memory, places,
+                  [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
+                    return multiplyPart(b, part, steps, std::move(start), rows, panels, first);
+                  });
   for (auto [sum, place] : llvm::zip(sums, places))
     b.store(sum, target.memory, place);
+}
+
+SmallVector<Value> skewer::multiplyPart(VectorBuilder &b, const TilePart &part, int64_t steps, SmallVector<Value> start,
+                                        const ProductOperand &rows, const ProductOperand &panels, Value first) {
+  Value row = b.add(b.add(rows.base, first), part.row * rows.stride);
+  Value panel = b.add(b.add(panels.base, b.mul(first, b.lanes)), part.vector * panels.stride);
+  return multiply(b, part.rows, part.vectors, steps, std::move(start), {rows.memory, row, rows.stride},
+                  {panels.memory, panel, panels.stride});
 }

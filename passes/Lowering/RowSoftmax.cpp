@@ -26,19 +26,22 @@ void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   b.storeScalar(total, lse, b.add(b.mul(leadingIndex, shape.queries), positionOf(firstRow, row)));
 }
 
-void CpuKernel::rowSoftmax(Value row, Value lowKey, Value lowVector, Value highVector) {
+void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Value>> runsOfVectors) {
   Value maximum = b.reduceMax(b.load(maximaBuffer, b.mul(row, lanes)));
   // A row without a visible key so far has maximum -inf; -inf - -inf would be NaN.
   Value none = b.compare(arith::CmpFPredicate::OEQ, maximum, b.constantScalar(-std::numeric_limits<float>::infinity()));
   Value reference = b.broadcast(b.select(none, b.constantScalar(0), maximum));
-  Value base = b.add(b.mul(row, scoreStride), b.sub(b.mul(lowVector, lanes), lowKey));
-  Value count = b.mul(b.sub(highVector, lowVector), lanes);
-  Value total = b.loop(b.index(0), count, lanes, ValueRange{b.constant(0)}, [&](Value x, ValueRange sum) {
-    Value at = b.add(base, x);
-    Value weight = b.exp2(b.subf(b.load(scoresBuffer, at), reference));
-    b.store(weight, scoresBuffer, at);
-    return SmallVector<Value>{b.addf(sum[0], weight)};
-  })[0];
+  Value total = b.constant(0);
+  for (auto [lowVector, highVector] : runsOfVectors) {
+    Value base = b.add(b.mul(row, scoreStride), b.sub(b.mul(lowVector, lanes), lowKey));
+    Value count = b.mul(b.sub(highVector, lowVector), lanes);
+    total = b.loop(b.index(0), count, lanes, ValueRange{total}, [&](Value x, ValueRange sum) {
+      Value at = b.add(base, x);
+      Value weight = b.exp2(b.subf(b.load(scoresBuffer, at), reference));
+      b.store(weight, scoresBuffer, at);
+      return SmallVector<Value>{b.addf(sum[0], weight)};
+    })[0];
+  }
   Value sum = b.reduceAdd(total);
   // scalesBuffer: first half the factor for what is there, second half the maximum it refers to.
   Value before = b.add(row, rowBlock);

@@ -75,12 +75,16 @@ void CpuKernel::packPhase(Value phase) {
   });
 }
 
-SmallVector<Value> CpuKernel::stridedTile(Value row, Value position, Value vector, int64_t vectors, Value firstStep,
-                                          int64_t steps) {
+SmallVector<Value> CpuKernel::stridedTile(Value row, Value position, Value vector, const TilePart &part,
+                                          Value firstStep, int64_t steps, SmallVector<Value> start) {
+  // Parts of the tile: vectors of keys, and rows of the phase.
+  row = b.add(row, part.row);
+  position = b.add(position, part.row * rowStep);
+  vector = b.add(vector, part.vector);
   // position / lanes: which row of its phase the tile begins with.
-  Value panel = b.add(b.sub(vector, b.divide(position, lanes)), phaseRows - (tileRows - 1));
+  Value panel = b.add(b.sub(vector, b.divide(position, lanes)), phaseRows - (part.rows - 1));
   Value line = b.mul(firstStep, lanes);
-  return multiplySums(b, tileRows, vectors, steps, SmallVector<Value>(tileRows * vectors, b.constant(0)),
+  return multiplySums(b, part.rows, part.vectors, steps, std::move(start),
                       {queriesBuffer, b.add(b.mul(row, depth), firstStep), depth},
                       {keysBuffer, b.add(b.mul(vector, panelStride), line), panelStride},
                       {phaseTableBuffer, b.add(b.mul(panel, panelStride), line), panelStride});

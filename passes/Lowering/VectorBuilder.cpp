@@ -141,6 +141,9 @@ Value VectorBuilder::select(Value condition, Value yes, Value no) {
 Value VectorBuilder::larger(Value x, Value other) {
   return select(compare(arith::CmpFPredicate::OGT, x, other), x, other);
 }
+Value VectorBuilder::smaller(Value x, Value other) {
+  return select(compare(arith::CmpFPredicate::OLT, x, other), x, other);
+}
 
 Value VectorBuilder::exp2(Value x) {
   // Clamped so that the integer exponent below stays in range; `low < x ? x : low` written so that a NaN in x stays.

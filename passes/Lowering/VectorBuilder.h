@@ -76,6 +76,8 @@ public:
   mlir::Value fma(mlir::Value, mlir::Value, mlir::Value);
   /// One vmaxps. Drops a NaN in `x` where `other` is a number: only for running maxima.
   mlir::Value larger(mlir::Value x, mlir::Value other);
+  /// One vminps: `other` where `x` is NaN.
+  mlir::Value smaller(mlir::Value x, mlir::Value other);
   mlir::Value compare(mlir::arith::CmpFPredicate, mlir::Value, mlir::Value);
   mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
   /// x[pattern[lane] mod lanes] in each lane, in one instruction: only where `canPermute`.

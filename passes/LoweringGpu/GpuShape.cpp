@@ -194,6 +194,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, Gpu
   auto shape = shapeOfAttention(attention, reason);
   if (!shape)
     return std::nullopt;
+  leavePrefix(*shape);
   if (result.leading.size() != shape->space.leading.size())
     return reason = "a run-time size of the score is no operand's dimension", std::nullopt;
   // Each thread holds two rows of them, and has at most 255 registers.

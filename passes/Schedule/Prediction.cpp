@@ -109,19 +109,24 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
     Range live = liveKeys(shape, row, endRow - row);
     for (int64_t column = 0; column < shape.keys; column += tileKeys) {
       int64_t last = std::min(column + tileKeys, shape.keys) - 1;
-      if (live.low > live.high || last < live.low || column > live.high) {
+      bool inPrefix = column < shape.prefix && column <= live.high;
+      if (!inPrefix && (live.low > live.high || last < live.low || column > live.high)) {
         ++counts.dead, ++counts.skipped;
         continue;
       }
       // The interval moves with the query: the last row begins latest, the first one ends earliest.
-      bool some = true, all = liveKeys(shape, endRow - 1, 1).low <= column && last <= liveKeys(shape, row, 1).high;
+      bool all = last <= liveKeys(shape, row, 1).high;
+      all &= last < shape.prefix || liveKeys(shape, endRow - 1, 1).low <= std::max(column, shape.prefix);
+      bool some = true;
       if (!shape.masks.empty()) {
         if (!mask.known)
           return std::nullopt;
         bool any = false;
         for (int64_t i = row; i < endRow && !(any && !all); ++i) {
           Range own = liveKeys(shape, i, 1);
-          for (int64_t j = std::max(column, own.low); j <= std::min(last, own.high) && !(any && !all); ++j) {
+          for (int64_t j = column; j <= std::min(last, own.high) && !(any && !all); ++j) {
+            if (j < own.low && j >= shape.prefix)
+              continue;
             bool seen = mask.sees(i, j);
             any |= seen;
             all &= seen;
@@ -142,6 +147,10 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const Blocking &b
   double columns = 0, keys = 0; // of all row groups: score columns that tiles compute, keys whose values are added
   for (int64_t group = 0; group < groups; ++group) {
     Range live = liveKeys(shape, group * rows, rows);
+    if (int64_t before = std::min({shape.prefix, live.low, live.high + 1}); before > 0) {
+      keys += static_cast<double>(before);
+      columns += static_cast<double>(std::min<int64_t>(llvm::alignTo(before, panel), allColumns));
+    }
     if (live.low > live.high)
       continue;
     keys += static_cast<double>(live.high - live.low + 1);

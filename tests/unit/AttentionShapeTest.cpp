@@ -123,7 +123,13 @@ const std::vector<std::string> kMasks = {"j <= i",
                                          "abs(i - j) <= 1 or j == 0",
                                          "j >= 0",
                                          "j - i <= -2",
-                                         "2*j <= i"};
+                                         "2*j <= i",
+                                         "j < 3 or i - j < 2",
+                                         "j <= i and (j < 1 or i - j < 3)",
+                                         "j < 2 or abs(i - j) <= 1",
+                                         "j < 5 or abs(i - j) <= 1",
+                                         "j != 0 or i - j < 2",
+                                         "(j < 2 or i - j < 3) and (j < 4 or i - j < 5)"};
 
 AttentionText masked(const std::string &mask) {
   AttentionText text;
@@ -140,7 +146,8 @@ TEST(AttentionShape, IntervalAndConjunctsAreTheMask) {
     ASSERT_TRUE(shape) << mask;
     for (int64_t i = 0; i < shape->queries; ++i)
       for (int64_t j = 0; j < shape->keys; ++j) {
-        bool visible = !shape->visible || (shape->visible->low <= j - i && j - i <= shape->visible->high);
+        bool visible =
+            !shape->visible || ((shape->visible->low <= j - i || j < shape->prefix) && j - i <= shape->visible->high);
         Assignment at;
         setAxes(at, shape->space.query, shape->space, i);
         setAxes(at, shape->space.key, shape->space, j);
@@ -159,6 +166,32 @@ TEST(AttentionShape, BandsAreIntervalsAlone) {
     EXPECT_TRUE(shape->visible) << mask;
     EXPECT_TRUE(shape->masks.empty()) << mask << " is tested element by element";
   }
+}
+
+TEST(AttentionShape, FirstKeysBesideAWindowAreAPrefix) {
+  struct Case {
+    const char *mask;
+    int64_t prefix;
+    Range visible;
+  };
+  for (const Case &c : std::vector<Case>{{"j <= i and (j < 2 or i - j < 3)", 2, {-2, 0}},
+                                         {"j <= 1 or j - i >= -2", 2, {-2, INT64_MAX}},
+                                         {"j < 2 or abs(i - j) <= 1", 2, {-1, 1}}}) {
+    ParsedAttention attention(masked(c.mask));
+    auto shape = attention.shape();
+    ASSERT_TRUE(shape);
+    EXPECT_EQ(shape->prefix, c.prefix) << c.mask;
+    ASSERT_TRUE(shape->visible) << c.mask;
+    EXPECT_EQ(*shape->visible, c.visible) << c.mask;
+    EXPECT_TRUE(shape->masks.empty()) << c.mask << " is tested element by element";
+    leavePrefix(*shape);
+    EXPECT_EQ(shape->prefix, 0);
+    EXPECT_EQ(shape->masks.size(), 1u) << c.mask;
+    EXPECT_EQ(shape->visible.has_value(), c.visible.high != INT64_MAX) << c.mask;
+  }
+  // What the first query does not see is no prefix; nor is what not only the first keys are.
+  for (const char *mask : {"j < 5 or abs(i - j) <= 1", "j != 0 or i - j < 2", "j == 1 or i - j < 2"})
+    EXPECT_EQ(ParsedAttention(masked(mask)).shape()->prefix, 0) << mask;
 }
 
 TEST(Tiles, WithoutAMaskAllAreFull) {

@@ -42,6 +42,7 @@ struct Layer {
                      table = normal(kDepth * (2 * kCount - 1), 4);
   int64_t low = -kNone, high = kNone;
   int64_t hidden = kNone; // a key that no query sees
+  int64_t prefix = 0;     // keys before are seen although `low` hides them
   // Scales of table and content twice as large or more are not added up in one product.
   const char *strategy = "band";
   double tableScale() const { return strategy == std::string("band") ? 0.5 : 0.375; }
@@ -61,6 +62,8 @@ struct Layer {
       mask = fmt::format("where \"j - i <= {} and j - i >= {}\" ", high, low);
     if (hidden != kNone)
       mask = fmt::format("where \"j - i <= {} and j != {}\" ", high, hidden);
+    if (prefix)
+      mask = fmt::format("where \"j - i <= {} and (j < {} or j - i >= {})\" ", high, prefix, low);
     std::string positions = fmt::format("tensor<{}x{}x{}xf32>", kHeads, kCount, kDepth);
     std::string values = fmt::format("tensor<{}x{}x{}xf32>", kHeads, kCount, kWidth);
     std::string rows = fmt::format("tensor<{}x{}x{}xf32>", kHeads, 2 * kCount - 1, kDepth);
@@ -92,8 +95,8 @@ func.func @layer(%q: {0} {{attn.name = "q"}}, %k: {0} {{attn.name = "k"}}, %v: {
         const float *query = &q[(h * kCount + i) * kDepth];
         double total = 0;
         std::vector<double> sums(kWidth, 0.0);
-        for (int64_t j = std::max<int64_t>(0, i + low); j < std::min(kCount, i + high + 1); ++j) {
-          if (j == hidden)
+        for (int64_t j = 0; j < std::min(kCount, i + high + 1); ++j) {
+          if (j == hidden || (j < i + low && j >= prefix))
             continue;
           double score = dot(query, &k[(h * kCount + j) * kDepth]) / 4 +
                          dot(query, &table[(h * (2 * kCount - 1) + j - i + kCount - 1) * kDepth]) * tableScale();
@@ -222,6 +225,16 @@ TEST_F(Blockings, Windows) {
   for (auto [low, high] : {std::pair<int64_t, int64_t>{-5, 5}, {2, kNone}, {-20, -3}}) {
     Layer layer;
     layer.low = low, layer.high = high;
+    check(layer);
+  }
+}
+
+TEST_F(Blockings, FirstKeysBesideAWindow) {
+  // Within the first block of keys, up to its end, and beyond; the last has no window for the first rows.
+  for (auto [prefix, low, high] :
+       {std::tuple<int64_t, int64_t, int64_t>{5, -6, 0}, {8, -9, kNone}, {19, -4, 21}, {2, -8, -3}}) {
+    Layer layer;
+    layer.prefix = prefix, layer.low = low, layer.high = high;
     check(layer);
   }
 }

@@ -68,6 +68,8 @@ TEST(Explain, TilesOfMasksAreThoseOfThePredicate) {
       {"j <= i", [](int64_t i, int64_t j) { return j <= i; }, true},
       {"abs(i - j) <= 3", [](int64_t i, int64_t j) { return std::abs(i - j) <= 3; }, true},
       {"j <= i + 4 and i - j < 7", [](int64_t i, int64_t j) { return j <= i + 4 && i - j < 7; }, true},
+      {"j <= i and (j < 4 or i - j < 5)", [](int64_t i, int64_t j) { return j <= i && (j < 4 || i - j < 5); }, true},
+      {"j < 7 or i - j < 2", [](int64_t i, int64_t j) { return j < 7 || i - j < 2; }, true},
       {"i // 5 == j // 5", [](int64_t i, int64_t j) { return i / 5 == j / 5; }, false},
       {"j <= i or j < 4", [](int64_t i, int64_t j) { return j <= i || j < 4; }, false},
       {"j % 2 == 0 and j <= i", [](int64_t i, int64_t j) { return j % 2 == 0 && j <= i; }, false},
@@ -89,6 +91,28 @@ TEST(Explain, TilesOfMasksAreThoseOfThePredicate) {
         }
       }
     }
+}
+
+/// Heads that share keys are one leading axis where positions matter: tiles never mix them.
+TEST(Explain, TilesOfGroupedHeadsAreThoseOfOneHead) {
+  std::string text = "kernel layer(q : f32[2, 4, 20, 8], k, v : f32[2, 24, 8]) -> f32[2, 4, 20, 8] {\n"
+                     "  weights = softmax(einsum(\"g r i d, g j d -> g r i j\", q, k)"
+                     " where j - 4 <= i and (j < 4 or i - j < 3))\n"
+                     "  return einsum(\"g r i j, g j d -> g r i d\", weights, v)\n}\n";
+  Layer layer(text);
+  ASSERT_TRUE(layer.shape);
+  EXPECT_EQ(layer.shape->queries, 20);
+  EXPECT_EQ(layer.shape->space.leading.size(), 2u);
+  auto got = countTiles(*layer.shape, 4, 8);
+  ASSERT_TRUE(got);
+  TileCounts expected = counted(20, 24, 4, 8, [](int64_t i, int64_t j) { return j - 4 <= i && (j < 4 || i - j < 3); });
+  EXPECT_EQ(got->dead, expected.dead);
+  EXPECT_EQ(got->skipped, expected.dead);
+  EXPECT_EQ(got->edge, expected.edge);
+  // Nothing tells their queries apart: all are rows of one product.
+  Layer unmasked(text.replace(text.find(" where"), text.find(")\n") - text.find(" where"), ""));
+  ASSERT_TRUE(unmasked.shape);
+  EXPECT_EQ(unmasked.shape->queries, 80);
 }
 
 std::string offsets(const std::string &table, const std::string &row, const std::string &mask = "") {

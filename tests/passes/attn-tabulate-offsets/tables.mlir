@@ -37,6 +37,23 @@ func.func @function_of_a_table(%q: tensor<32x8xf32>, %t: tensor<63xf32>) -> tens
 }
 
 // -----
+// Under a mask: rows for the offsets that it leaves; masked pairs read one of them too.
+// CHECK-LABEL: func.func @causal_window
+// CHECK: sizes {r1 = 8 : i64}
+// CHECK: attn.term "h (clamp(j - i + 7, 0, 7))"
+func.func @causal_window(%q: tensor<2x32x8xf32>, %v: tensor<2x40x8xf32>, %a: tensor<2xf32>) -> tensor<2x32x8xf32> {
+  %d = attn.position "h i j" = "abs(i - j)" : tensor<2x32x40xf32>
+  %wa = attn.rearrange "h -> h i j" sizes {i = 32 : i64, j = 40 : i64} %a : tensor<2xf32> to tensor<2x32x40xf32>
+  %x = arith.mulf %wa, %d : tensor<2x32x40xf32>
+  %f = math.log1p %x : tensor<2x32x40xf32>
+  %o = attn.attention "h i j" where "j <= i and i - j < 8" value "h j e -> h i e"(%v) score {
+    attn.term "h i d, h j d"(%q, %v) scale 1.0 : tensor<2x32x8xf32>, tensor<2x40x8xf32>
+    attn.term "h i j"(%f) scale 1.0 : tensor<2x32x40xf32>
+  } : tensor<2x40x8xf32> -> tensor<2x32x8xf32>
+  return %o : tensor<2x32x8xf32>
+}
+
+// -----
 // On a map: a row for each pair of offsets.
 // CHECK-LABEL: func.func @both_axes
 // CHECK: %[[V0:.*]] = attn.einsum "(8*max(-r0, -7) + max(-r1, -7) + 63) (8*max(r0, 7) + max(r1, 7) - 63) -> r0 r1" sizes {r0 = 15 : i64, r1 = 15 : i64}(%{{.*}})
