@@ -63,6 +63,7 @@ void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, const 
   bool wide = shape.element.isF32();
   int64_t oneBits = wide ? 0x3f800000 : shape.element.isF16() ? 0x3c00 : 0x3f80;
   int64_t infinity = wide ? 0x7f800000 : shape.element.isF16() ? 0x7c00 : 0x7f80;
+  int64_t counted = wide ? 0x7fffe000 : 0x7fff; // bits of a weight that are multiplied, of f32 rounded to tf32
   /// Each element of a register by itself, as bits and as bits without the sign.
   auto elements = [&](Value part, llvm::function_ref<Value(Value bits, Value size)> map) {
     if (wide)
@@ -81,7 +82,7 @@ void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, const 
     RowFragment present;
     for (size_t part = 0; part < 4; ++part)
       present[part] = elements(weights[size_t(step)].whole[part], [&](Value, Value size) {
-        return oneWhere(b.compare(arith::CmpIPredicate::ne, size, b.i32(0)));
+        return oneWhere(b.compare(arith::CmpIPredicate::ne, b.bitAnd(size, counted), b.i32(0)));
       });
     for (size_t side : {0u, 1u}) {
       ColumnFragment finite, positive, negative;

@@ -124,4 +124,23 @@ TEST(GpuWide, HiddenKeysAndQueriesMayBeAnything) {
   EXPECT_FALSE(std::isnan(outcome.got[16 * 4]));
 }
 
+/// Under a mask that is no interval, in every tile: a weight of 0 stays one when it is rounded to tf32.
+TEST(GpuWide, HiddenValuesUnderAPredicateMayBeAnything) {
+  GpuOptions options;
+  options.rows = 16;
+  options.keys = 16;
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    if (name != "v")
+      return;
+    values[16 * 3 + 2] = NAN;
+    values[16 * 20 + 3] = INFINITY;
+  };
+  GpuOutcome outcome =
+      expectOnGpu(layer(sizes(24, 24, 16, 16), "", kPlain, "f32", " where (i + j) % 3 != 1"), kWide, options);
+  EXPECT_TRUE(std::isfinite(outcome.got[16 * 1 + 2])) << "row 1 does not see key 3";
+  EXPECT_TRUE(std::isnan(outcome.got[16 * 2 + 2]));
+  EXPECT_TRUE(std::isfinite(outcome.got[16 * 2 + 3])) << "row 2 does not see key 20";
+  EXPECT_EQ(outcome.got[16 * 3 + 3], INFINITY);
+}
+
 } // namespace
