@@ -205,7 +205,7 @@ def AttnScheduleGpu : Pass<"attn-schedule-gpu", "::mlir::ModuleOp"> {
   let options = [Option<"target", "target", "std::string", "\"sm_80\"", "as ptxas names it">,
                  Option<"rows", "rows", "int64_t", "0", "queries of a block, a multiple of 16; 0: chosen">,
                  Option<"keys", "keys", "int64_t", "0", "keys of a step, a multiple of 16; 0: chosen">,
-                 Option<"stages", "stages", "int64_t", "0", "copies of what a step reads, 2 to 4; 0: chosen">,
+                 Option<"stages", "stages", "int64_t", "0", "copies of what a step reads, 1 to 4; 0: chosen">,
                  Option<"queries", "queries", "std::string", "\"\"",
                         "where a warp's queries stay: registers or shared; empty: chosen">,
                  Option<"rank", "rank", "int64_t", "0", "which of the model's candidates, from 0">];

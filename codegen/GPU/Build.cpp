@@ -1,6 +1,8 @@
 // Chooses the tile by what the assembler says of it.
 #include "codegen/GPU/Build.h"
 #include "codegen/GPU/Ptx.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/Schedule/GpuMachine.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -8,15 +10,48 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
+constexpr int64_t kMostRegisters = 255; // of a thread
+
+/// PTX and, with `ptxas`, the cubin of a module, which is used up.
+static llvm::Error makeCode(ModuleOp module, llvm::StringRef ptxas, GpuCode &code) {
+  auto ptx = ptxOf(module, code.target);
+  if (!ptx)
+    return ptx.takeError();
+  code.ptx = std::move(*ptx);
+  if (ptxas.empty())
+    return llvm::Error::success();
+  auto assembled = assemble(code.ptx, code.target, ptxas);
+  if (!assembled)
+    return assembled.takeError();
+  code.cubin = std::move(assembled->cubin);
+  code.resources = std::move(assembled->resources);
+  return llvm::Error::success();
+}
+
+/// ptxas spills a few registers where another block fits onto a multiprocessor then. Told that one block is enough, it
+/// does not. False where it had all registers that there are.
+static bool preferRegisters(ModuleOp module, const Resources &resources) {
+  bool some = false;
+  module.walk([&](LLVM::LLVMFuncOp function) {
+    auto kernel = resources.kernels.find(function.getName().str());
+    if (kernel == resources.kernels.end() || !kernel->second.spilledBytes || kernel->second.registers >= kMostRegisters)
+      return;
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), Builder(module.getContext()).getI32IntegerAttr(1));
+    some = true;
+  });
+  return some;
+}
+
 llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &target, llvm::StringRef ptxas,
                                                              LowerWithRank lower) {
   int64_t leastShared = 0, leastSpilled = 0, candidates = 1;
   std::string name;
-  for (int64_t rank = 0; rank < candidates; ++rank) {
-    OwningOpRef<ModuleOp> module = lower(rank);
+  // Behind the last candidate, where registers were spilled, it goes by rows.
+  for (int64_t rank = 0; rank < candidates + (leastSpilled ? 1 : 0); ++rank) {
+    OwningOpRef<ModuleOp> module = lower(rank < candidates ? rank : -1);
     if (!module)
       return std::nullopt;
-    if (auto count = (*module)->getAttrOfType<IntegerAttr>(kGpuCandidates))
+    if (auto count = (*module)->getAttrOfType<IntegerAttr>(kGpuCandidates); count && rank == 0)
       candidates = count.getInt();
     auto plan = planOf(*module);
     auto modules = module->getOps<mlir::gpu::GPUModuleOp>();
@@ -40,18 +75,15 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
     }
     GpuCode code{target, *program, *plan, "", "", "", "", {}};
     llvm::raw_string_ostream(code.nvvm) << *module;
-    auto ptx = ptxOf(*module, target);
-    if (!ptx)
-      return ptx.takeError();
-    code.ptx = std::move(*ptx);
-    if (ptxas.empty())
-      return code;
-    auto assembled = assemble(code.ptx, target, ptxas);
-    if (!assembled)
-      return assembled.takeError();
-    code.cubin = std::move(assembled->cubin);
-    code.resources = std::move(assembled->resources);
-    if (code.resources.spilledBytes == 0)
+    OwningOpRef<ModuleOp> again = cast<ModuleOp>((*module)->clone());
+    if (auto error = makeCode(*module, ptxas, code))
+      return error;
+    if (code.resources.spilledBytes && preferRegisters(*again, code.resources))
+      if (auto error = makeCode(*again, ptxas, code))
+        return error;
+    // By rows it is slow anyway.
+    bool fused = llvm::any_of(program->launches, [](const GpuLaunch &launch) { return launch.rows > 0; });
+    if (code.resources.spilledBytes == 0 || !fused)
       return code;
     leastSpilled = code.resources.spilledBytes;
     for (const auto &[kernel, resources] : code.resources.kernels)
@@ -59,10 +91,9 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
         name = kernel;
   }
   if (leastSpilled)
-    return llvm::createStringError(
-        llvm::inconvertibleErrorCode(),
-        "kernel '" + name + "', target '" + target.name + "': " + llvm::Twine(leastSpilled) +
-            " bytes of registers are spilled even in the tile that takes the fewest; its heads are too wide");
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   "kernel '" + name + "', target '" + target.name + "': " + llvm::Twine(leastSpilled) +
+                                       " bytes of registers are spilled even in what takes the fewest");
   return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                  "kernel '" + name + "', target '" + target.name + "': the smallest tile needs " +
                                      llvm::Twine(leastShared) + " bytes of shared memory, of " +

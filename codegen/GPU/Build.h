@@ -22,7 +22,8 @@ struct GpuCode {
 using LowerWithRank = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(int64_t rank)>;
 
 /// Takes the cost model's candidates in their order until one fits into the target's shared memory and, by ptxas, into
-/// its registers without spills. `ptxas` empty: PTX alone, and the model's guess of registers stands. No value after a
+/// its registers without spills; where none does, none of them (rank -1: by rows, with
+/// spills or without). `ptxas` empty: PTX alone, and the model's guess of registers stands. No value after a
 /// diagnostic; an error where none fits, with the kernel's name and bytes.
 llvm::Expected<std::optional<GpuCode>> buildFor(const GpuTarget &, llvm::StringRef ptxas, LowerWithRank);
 

@@ -268,7 +268,7 @@ LogicalResult GpuScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitErr
     if (number < 16 || number > 256 || number % 16)
       return emitError() << name << " is " << number
                          << ", expected a multiple of 16 between 16 and 256 (gpu_schedule_c3)";
-  if (stages < 2 || stages > 4)
-    return emitError() << "stages is " << stages << ", expected a number from 2 to 4 (gpu_schedule_c4)";
+  if (stages < 1 || stages > 4)
+    return emitError() << "stages is " << stages << ", expected a number from 1 to 4 (gpu_schedule_c4)";
   return verifyStrategies(emitError, strategies, "gpu_schedule_c5");
 }

@@ -158,10 +158,12 @@ std::pair<Value, Value> GpuKernel::liveTiles() {
 
 RowState GpuKernel::step(Value tileIndex, const RowState &before) {
   // This tile's copies are done, for all threads, and nobody reads the one before it any more, whose place is filled.
-  b.waitForCopies(unsigned(tile.stages - 2));
+  b.waitForCopies(tile.pending());
   b.barrier();
   Value copy = copyOf(tileIndex), next = b.add(tileIndex, tile.stages - 1);
   loadKeys(next, copyOf(next));
+  if (tile.takesTurns() && !lines.empty())
+    b.barrier();
   Value firstKey = b.mul(tileIndex, tile.keys);
   Value crossed = crossedByMask(firstKey);
   std::vector<Accumulator> weights = scores(copy, firstKey, crossed);
@@ -227,7 +229,9 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   for (int64_t ahead = 0; ahead + 1 < tile.stages; ++ahead)
     loadKeys(b.add(low, ahead), copyOf(b.add(low, ahead)));
   if (!queries.empty() && lookups.empty()) {
-    b.waitForCopies(unsigned(tile.stages - 2));
+    if (tile.takesTurns())
+      b.commitCopies();
+    b.waitForCopies(tile.pending());
     b.barrier();
   }
   if (tile.keepQueries)

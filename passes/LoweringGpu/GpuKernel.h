@@ -112,6 +112,11 @@ private:
   size_t planQueries(const Walk &, int64_t depth);
   KeyBandPlan planKeyBand(const BandTerm &);
   void planValueTerms();
+  void planSharedWeights();
+  /// Where operands take turns, the next one begins where the one before did.
+  void nextTurn();
+  /// Where operands take turns: what is multiplied next.
+  void bring(llvm::function_ref<void()> load);
   bool isAligned(const Walk &, bool ofQuery, int64_t depth, unsigned argument) const;
 
   // At the beginning of the function.
@@ -149,6 +154,8 @@ private:
   void beginWithLines(Value copy, std::vector<Accumulator> &scores);
   /// Axes of each of the thread's scores.
   std::vector<std::map<std::string, Value>> axesOfTile(Value firstKey);
+  void loadKeyBand(const KeyBandPlan &, Value firstKey, Value copy);
+  void loadOperands(Value firstKey, Value copy);
   void loadKeys(Value tileIndex, Value buffer);
   /// Whether a mask may hide some pair of the tile (i1); null without masks.
   Value crossedByMask(Value firstKey);
@@ -226,6 +233,7 @@ private:
   RowSource valueSource;
   std::vector<ValueRowsPlan> valueRows;
   std::vector<BandPlan> valueBands;
+  int64_t turnsBegin = 0, turnsEnd = 0;        // bytes
   int64_t sharedWeights = 0, weightStride = 0; // of the terms that are evaluated for each pair: byte offset; numbers
 
   std::vector<Value> inputs; // pointers, of the kernel's arguments

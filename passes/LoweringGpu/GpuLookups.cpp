@@ -7,8 +7,6 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-constexpr int64_t kTableRows = 64; // rows of a table at a time
-
 /// The first row that the block's queries reach.
 static Value firstRowOf(GpuBuilder &b, const LookupTerm &term, const AttentionShape &shape, Value blockRow,
                         int64_t rows) {
@@ -37,7 +35,7 @@ void GpuKernel::planLookup(const LookupTerm &term) {
   part.first = firstRowOf(b, term, shape.attention, blockRow, tile.rows);
   subscript::Domain domain = subscript::domainOf(shape.attention.space.sizes);
   part.inside = subscript::proveWithin(term.row, {0, term.rows - 1}, domain).outcome == subscript::Proof::Proven;
-  part.stride = lookupStride(part.use == LookupUse::EveryTile ? kTableRows : part.reached);
+  part.stride = lookupStride(part.use == LookupUse::EveryTile ? tile.tableRows() : part.reached);
   if (part.use != LookupUse::EveryTile) {
     part.logits = plannedBytes;
     plannedBytes += int64_t(llvm::alignTo(tile.rows * part.stride * 4, 16));
@@ -50,7 +48,7 @@ int64_t GpuKernel::planLookupRows(int64_t begin) {
   int64_t end = plannedBytes, most = end;
   for (LookupPlan &part : lookups) {
     plannedBytes = begin;
-    part.staging = place(kTableRows, part.term->depth, 1);
+    part.staging = place(tile.tableRows(), part.term->depth, 1);
     if (part.use == LookupUse::EveryTile) {
       part.logits = plannedBytes;
       plannedBytes += int64_t(llvm::alignTo(tile.rows * part.stride * 4, 16));
@@ -68,7 +66,7 @@ void GpuKernel::storeLogits(const LookupPlan &part, Value firstRow) {
   b.waitForCopies(0);
   b.barrier();
   Value scale = b.f32(unitOf(part.term->scale)), zero = b.f32(0);
-  std::vector<Accumulator> sums(kTableRows / 8, {zero, zero, zero, zero});
+  std::vector<Accumulator> sums(tile.tableRows() / 8, {zero, zero, zero, zero});
   multiplyRows(queries[part.queries], part.staging, {}, {}, sums);
   Value column = b.shiftLeft(inGroup, 1);
   if (part.use != LookupUse::EveryTile)
@@ -99,10 +97,10 @@ Value GpuKernel::lookedUp(const LookupPlan &part, size_t row, const std::map<std
 }
 
 void GpuKernel::prepareLookup(const LookupPlan &part) {
-  int64_t chunks = (part.reached + kTableRows - 1) / kTableRows;
+  int64_t chunks = (part.reached + tile.tableRows() - 1) / tile.tableRows();
   if (part.use != LookupUse::EveryTile) {
     b.loop(b.i32(0), b.i32(chunks), 1, {}, [&](Value chunk, ValueRange) {
-      storeLogits(part, b.mul(chunk, kTableRows));
+      storeLogits(part, b.mul(chunk, tile.tableRows()));
       return SmallVector<Value>();
     });
     return;
@@ -112,13 +110,13 @@ void GpuKernel::prepareLookup(const LookupPlan &part) {
   // Any tile will do.
   std::vector<std::map<std::string, Value>> at = axesOfTile(b.i32(0));
   SmallVector<Value> sums = b.loop(b.i32(0), b.i32(chunks), 1, flattened(everyTile), [&](Value chunk, ValueRange sums) {
-    Value firstRow = b.mul(chunk, kTableRows);
+    Value firstRow = b.mul(chunk, tile.tableRows());
     storeLogits(part, firstRow);
     b.warpBarrier();
     SmallVector<Value> next;
     for (auto [n, sum] : llvm::enumerate(sums)) {
       Value place = b.sub(lookupPlace(part, at[n]), firstRow);
-      Value here = b.both(b.lessEqual(b.i32(0), place), b.less(place, b.i32(kTableRows)));
+      Value here = b.both(b.lessEqual(b.i32(0), place), b.less(place, b.i32(tile.tableRows())));
       if (part.term->guard)
         here = b.both(here, emitPredicate(*part.term->guard, at[n]));
       Value logit = b.load(logitAt(part, n % 4 / 2, b.select(here, place, b.i32(0))), b.getF32Type());

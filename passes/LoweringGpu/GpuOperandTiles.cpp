@@ -43,8 +43,9 @@ void GpuKernel::plan() {
       planQueries(term.query, term.depth);
   for (const LookupTerm &term : shape.lookups)
     planLookup(term);
-  int64_t begin = plannedBytes;
+  int64_t begin = turnsBegin = turnsEnd = plannedBytes;
   for (const ContentTerm &term : shape.attention.content) {
+    nextTurn();
     ContentPlan part;
     part.queries = planQueries(term.query, term.depth);
     part.keys = place(tile.keys, term.depth, tile.stages);
@@ -52,10 +53,12 @@ void GpuKernel::plan() {
     part.scale = term.scale;
     content.push_back(std::move(part));
   }
+  nextTurn();
   values = place(tile.keys, shape.attention.width, tile.stages, 16); // two tiles of 8 columns at a time
   valueSource = sourceOf(shape.attention.value, false, shape.attention.width);
   planValueTerms();
   for (const BandTerm &term : shape.bands) {
+    nextTurn();
     if (term.ofKey) {
       keyBands.push_back(planKeyBand(term));
       continue;
@@ -64,7 +67,9 @@ void GpuKernel::plan() {
     part.window = place(tile.rows + tile.keys, term.depth, tile.stages);
     bands.push_back(std::move(part));
   }
+  plannedBytes = std::max(plannedBytes, turnsEnd);
   planLines();
+  planSharedWeights();
   double scale = content.empty() ? 0 : content.front().scale;
   auto alike = [&](const auto &parts, auto scaleOf) {
     return llvm::all_of(parts, [&](const auto &part) { return scaleOf(part) == scale; });
@@ -78,13 +83,29 @@ void GpuKernel::plan() {
   plannedBytes = std::max(plannedBytes, planLookupRows(begin));
 }
 
+void GpuKernel::nextTurn() {
+  turnsEnd = std::max(turnsEnd, plannedBytes);
+  if (tile.takesTurns())
+    plannedBytes = turnsBegin;
+}
+
+void GpuKernel::bring(llvm::function_ref<void()> load) {
+  if (!tile.takesTurns())
+    return;    // it came with the tile
+  b.barrier(); // what stood there has been read
+  load();
+  b.commitCopies();
+  b.waitForCopies(0);
+  b.barrier();
+}
+
 KeyBandPlan GpuKernel::planKeyBand(const BandTerm &term) {
   KeyBandPlan part;
   part.band.term = &term;
   part.band.source = sourceOf(term.table, false, term.depth);
   part.band.window = place(tile.rows + tile.keys, term.depth, tile.stages);
   for (auto [known, plan] : llvm::zip_equal(shape.attention.content, content))
-    if (known.key == term.query && known.depth == term.depth) {
+    if (!tile.takesTurns() && known.key == term.query && known.depth == term.depth) {
       part.keys = plan.keys;
       part.sharesKeys = true;
     }
@@ -159,20 +180,28 @@ void GpuKernel::loadWindow(const BandPlan &part, Value firstKey, Value copy) {
       copy);
 }
 
+void GpuKernel::loadKeyBand(const KeyBandPlan &part, Value firstKey, Value copy) {
+  if (!part.sharesKeys)
+    loadRows(part.keys, part.keySource, firstKey, shape.attention.keys, copy);
+  loadWindow(part.band, firstKey, copy);
+}
+
 void GpuKernel::loadKeys(Value tileIndex, Value copy) {
   Value first = b.mul(tileIndex, tile.keys);
-  for (const ContentPlan &part : content)
-    loadRows(part.keys, part.source, first, shape.attention.keys, copy);
-  loadRows(values, valueSource, first, shape.attention.keys, copy);
-  loadValueTerms(first, copy);
-  for (const BandPlan &part : bands)
-    loadWindow(part, first, copy);
-  for (const KeyBandPlan &part : keyBands) {
-    if (!part.sharesKeys)
-      loadRows(part.keys, part.keySource, first, shape.attention.keys, copy);
-    loadWindow(part.band, first, copy);
-  }
+  if (!tile.takesTurns())
+    loadOperands(first, copy);
   for (const LinePlan &part : lines)
     makeLine(part, first, copy);
   b.commitCopies();
+}
+
+void GpuKernel::loadOperands(Value firstKey, Value copy) {
+  for (const ContentPlan &part : content)
+    loadRows(part.keys, part.source, firstKey, shape.attention.keys, copy);
+  loadRows(values, valueSource, firstKey, shape.attention.keys, copy);
+  loadValueTerms(firstKey, copy);
+  for (const BandPlan &part : bands)
+    loadWindow(part, firstKey, copy);
+  for (const KeyBandPlan &part : keyBands)
+    loadKeyBand(part, firstKey, copy);
 }

@@ -69,6 +69,7 @@ std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value cro
     for (const BandPlan &part : bands) {
       if (part.term->scale != scale)
         continue;
+      bring([&] { loadWindow(part, firstKey, copy); });
       std::vector<Accumulator> skewed = skewedBand(part, copy);
       for (size_t n = 0; n < sums.size(); ++n)
         for (size_t k = 0; k < 4; ++k)
@@ -76,8 +77,10 @@ std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value cro
       first = false;
     }
     for (const ContentPlan &part : content)
-      if (part.scale == scale)
+      if (part.scale == scale) {
+        bring([&] { loadRows(part.keys, part.source, firstKey, shape.attention.keys, copy); });
         multiplyRows(queries[part.queries], part.keys, copy, {}, sums);
+      }
     if (lateScale) {
       result = sums;
       for (size_t n = 0; addLater && n < everyTile.size(); ++n)
@@ -90,8 +93,10 @@ std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value cro
       for (size_t k = 0; k < 4; ++k)
         score[k] = number || begun ? b.fma(sum[k], factor, score[k]) : b.mulf(sum[k], factor);
   }
-  for (const KeyBandPlan &part : keyBands)
+  for (const KeyBandPlan &part : keyBands) {
+    bring([&] { loadKeyBand(part, firstKey, copy); });
     addKeyBand(part, copy, result);
+  }
   addTerms(result, firstKey);
   if (crossed) {
     std::array<Value, 2> ofTile = logitsOfTile(firstKey);

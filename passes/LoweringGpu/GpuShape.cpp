@@ -183,6 +183,8 @@ ArrayRef<StringRef> skewer::gpu::knownOfTerms() {
 }
 
 std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, GpuTensors tensors, std::string &reason) {
+  if (auto known = attention->getAttrOfType<StringAttr>(kGpuByRows))
+    return reason = known.str(), std::nullopt;
   GpuShape result(std::move(tensors));
   SmallVector<Value> operands = operandsOf(attention);
   for (Value operand : llvm::concat<Value>(operands, SmallVector<Value>{attention.getResult()}))

@@ -52,8 +52,8 @@ enum class LookupUse {
 LookupUse lookupUse(const LookupTerm &, const AttentionShape &, int64_t keys);
 /// Rows of the table that a block's queries reach, at most.
 int64_t reachedRows(const LookupTerm &, const AttentionShape &, int64_t queries);
-/// f32 numbers from a query's logits to the next one's. Lanes that read the same or neighbouring columns of eight rows
-/// meet no bank twice.
+/// f32 numbers from a query's logits to the next one's, where there are so many. Lanes that read the same or
+/// neighbouring columns of eight rows meet no bank twice.
 int64_t lookupStride(int64_t rows);
 
 /// q_i · R[row(key - query)] over whole positions, of many rows: a band of logits for each tile, skewed in registers;
@@ -85,13 +85,22 @@ struct ValueElement {
 /// Query rows and keys of one step of a block; 16 rows are one warp's.
 struct GpuTile {
   int64_t rows = 64, keys = 64;
-  int64_t stages = 2;      // copies of what a step reads: all but one are on their way while one is computed
+  int64_t stages = 2;      // copies of what a step reads: all but one are on their way while one is computed;
+                           // of 1, operands take turns in one place, each loaded right before it is multiplied
   bool keepQueries = true; // in registers, from the first step to the last
   int64_t threads() const { return rows / 16 * 32; }
+  bool takesTurns() const { return stages == 1; }
+  /// Copies that may still be on their way where a step begins.
+  unsigned pending() const { return stages > 2 ? unsigned(stages - 2) : 0; }
+  /// Rows of a looked-up table at a time.
+  int64_t tableRows() const { return takesTurns() ? 16 : 64; }
   bool operator==(const GpuTile &other) const {
     return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries;
   }
 };
+
+/// Attribute of an attention that goes by rows, with the reason: its tiles do not fit into a target's shared memory.
+constexpr llvm::StringLiteral kGpuByRows = "attn.gpu_by_rows";
 
 /// How a term is computed, as `GpuShape::strategies` and schedules name it.
 namespace strategy {

@@ -11,16 +11,23 @@ using namespace skewer::gpu;
 
 void GpuKernel::planValueTerms() {
   int64_t width = shape.attention.width;
-  for (const ValueRows &term : shape.valueRows)
+  for (const ValueRows &term : shape.valueRows) {
+    nextTurn();
     valueRows.push_back({&term, place(tile.keys, width, tile.stages, 16), sourceOf(term.table, false, width)});
-  for (const BandTerm &term : shape.valueBands)
+  }
+  for (const BandTerm &term : shape.valueBands) {
+    nextTurn();
     valueBands.push_back(
         {&term, 0, place(tile.rows + tile.keys, width, tile.stages, 16), sourceOf(term.table, false, width)});
-  if (!shape.valueElements.empty()) {
-    sharedWeights = plannedBytes;
-    weightStride = tile.keys + 8;
-    plannedBytes += tile.rows * weightStride * 4;
   }
+}
+
+void GpuKernel::planSharedWeights() {
+  if (shape.valueElements.empty())
+    return;
+  sharedWeights = plannedBytes;
+  weightStride = tile.keys + 8;
+  plannedBytes += tile.rows * weightStride * 4;
 }
 
 Value GpuKernel::hasRows(const BandTerm &term, Value firstKey) {
@@ -89,6 +96,7 @@ void GpuKernel::addValueBand(const BandPlan &part, const std::vector<Accumulator
                              RowState &state) {
   Value firstRow = b.sub(b.i32(tile.rows - 16), b.shiftLeft(warp, 4));
   auto add = [&](std::vector<Accumulator> &output) {
+    bring([&] { loadWindow(part, firstKey, copy); });
     // Rows of the window that a query does not meet have weights of 0, so these are always looked after.
     multiplyRows(skewedWeights(scaled(weights, part.term->scale)), {part.window, copy, firstRow}, /*checked=*/true,
                  output);

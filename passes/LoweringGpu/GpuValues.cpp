@@ -149,9 +149,15 @@ void GpuKernel::multiplyRows(const std::vector<Accumulator> &weights, const Weig
 void GpuKernel::accumulate(const std::vector<Accumulator> &weights, Value copy, Value firstKey, Value crossed,
                            RowState &state) {
   bool checked = crossed || shape.element.isF32();
+  auto bringRows = [&](const SharedTile &to, const RowSource &from) {
+    bring([&] { loadRows(to, from, firstKey, shape.attention.keys, copy); });
+  };
+  bringRows(values, valueSource);
   multiplyRows(weights, {values, copy, {}}, checked, state.output);
-  for (const ValueRowsPlan &part : valueRows)
+  for (const ValueRowsPlan &part : valueRows) {
+    bringRows(part.tile, part.source);
     multiplyRows(scaled(weights, part.term->scale), {part.tile, copy, {}}, checked, state.output);
+  }
   for (const BandPlan &part : valueBands)
     addValueBand(part, weights, copy, firstKey, state);
   addValueElements(weights, firstKey, state);

@@ -15,8 +15,8 @@ static constexpr double kLatency = 600;
 static constexpr double kSerialShare = 0.5;
 // f32 instructions of a score in the softmax (maximum, subtraction, sum, half a conversion), and all its instructions.
 static constexpr double kSoftmaxFloats = 3.5, kSoftmaxIssued = 5;
-// Registers of addresses, indices and what the compiler keeps besides fragments and accumulators.
-static constexpr int64_t kOtherRegisters = 44;
+// Instructions of a thread in a step, whatever its size: its barrier, where copies go, shuffles.
+static constexpr double kStepIssued = 60;
 
 namespace {
 
@@ -73,6 +73,7 @@ std::vector<std::pair<double, const char *>> partsOf(const GpuStepWork &work, co
 /// Cycles for one step of each of `blocks` resident blocks, and what bounds them.
 std::pair<double, const char *> cyclesTogether(const GpuStepWork &work, const GpuTile &tile, const GpuMachine &machine,
                                                int64_t blocks) {
+  double waits = tile.takesTurns() ? work.operands : 0;
   auto parts = partsOf(work, machine);
   auto most =
       *std::max_element(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
@@ -81,7 +82,7 @@ std::pair<double, const char *> cyclesTogether(const GpuStepWork &work, const Gp
     sum += part.first;
   // A block of fewer than four warps leaves schedulers without work, however few blocks there are.
   double share = std::max(1.0, 64.0 / double(tile.rows));
-  double alone = (most.first + kSerialShare * (sum - most.first)) * share + kLatency;
+  double alone = (most.first + kSerialShare * (sum - most.first)) * share + kLatency * (1 + waits);
   double together = most.first * double(blocks);
   return together >= alone ? std::pair(together, most.second) : std::pair(alone, "latency");
 }
@@ -91,6 +92,8 @@ std::pair<double, const char *> cyclesTogether(const GpuStepWork &work, const Gp
 GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) {
   double rows = double(tile.rows), keys = double(tile.keys), scores = rows * keys, warps = rows / 16;
   GpuStepWork work;
+  work.operands = double(shape.attention.content.size() + shape.bands.size() + 1 + shape.valueRows.size() +
+                         shape.valueBands.size());
   double copied = 0; // bytes from global to shared memory
   // f32 goes as three products of tf32, each at half the rate.
   double bytes = double(elementBytes(shape)), products = shape.element.isF32() ? 6 : 1;
@@ -119,7 +122,7 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
       work.sharedTraffic += keys / 16 * (rows + 16) * double(widthOf(shape, term.depth)) * 2 * bytes;
       work.sharedTraffic += 4 * (keys * (rows + 16) + scores);
       work.issued += 8 * scores;
-      if (!sharesKeys(shape, term))
+      if (tile.takesTurns() || !sharesKeys(shape, term))
         copied += keys * double(widthOf(shape, term.depth)) * bytes;
     } else {
       product(keys + 16, widthOf(shape, term.depth));
@@ -137,6 +140,7 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
     work.sharedTraffic += 4 * scores;
     work.issued += 5 * scores;
   }
+  work.issued += kStepIssued * 2 * rows;
   double lines = double(linesOf(shape));
   double looked = 0; // a logit for each score; what a tile has for each query costs next to nothing
   for (const LookupTerm &term : shape.lookups)
@@ -174,47 +178,76 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
   return work;
 }
 
-GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile) {
-  GpuFootprint result;
-  int64_t tilesOfKeys = 0, logits = 0, staying = 0, staging = 0, kept = 0, everyTile = 0;
+/// Bytes of what stands in shared memory as long as the block, and of what is read in a step or before the first.
+static int64_t sharedBytesOf(const GpuShape &shape, const GpuTile &tile) {
+  // Places of a step: `rows` of an operand, and what goes with them. They stand side by side, or take turns.
+  int64_t sum = 0, most = 0;
+  auto place = [&](int64_t rows, int64_t bytes, int64_t more = 0) {
+    sum += tile.stages * rows * bytes + more;
+    most = std::max(most, rows * bytes + more);
+  };
+  int64_t window = tile.rows + tile.keys, valueBytes = rowBytes(shape, valueWidth(shape));
   for (const ContentTerm &term : shape.attention.content)
-    tilesOfKeys += tile.keys * rowBytesOf(shape, term.depth);
-  tilesOfKeys += tile.keys * rowBytes(shape, valueWidth(shape));
-  int64_t band = 0;
+    place(tile.keys, rowBytesOf(shape, term.depth));
+  place(tile.keys, valueBytes);
   for (const BandTerm &term : shape.bands) {
-    tilesOfKeys += (tile.rows + tile.keys) * rowBytesOf(shape, term.depth);
-    if (!term.ofKey) {
-      band = 4 * (tile.keys / 8 + 2);
-      continue;
-    }
-    if (!sharesKeys(shape, term))
-      tilesOfKeys += tile.keys * rowBytesOf(shape, term.depth);
-    logits += int64_t(llvm::alignTo(tile.keys * (tile.rows + 16 + 3) * 4, 16));
+    int64_t keys = term.ofKey && (tile.takesTurns() || !sharesKeys(shape, term)) ? tile.keys : 0;
+    int64_t logits = term.ofKey ? int64_t(llvm::alignTo(tile.keys * (tile.rows + 16 + 3) * 4, 16)) : 0;
+    place(window + keys, rowBytesOf(shape, term.depth), logits);
   }
+  for (size_t term = 0; term < shape.valueRows.size(); ++term)
+    place(tile.keys, valueBytes);
+  for (size_t term = 0; term < shape.valueBands.size(); ++term)
+    place(window, valueBytes);
+  int64_t staying = 0, before = 0;
   for (const LookupTerm &term : shape.lookups) {
     bool stays = lookupUse(term, shape.attention, tile.keys) != LookupUse::EveryTile;
-    int64_t rows = stays ? reachedRows(term, shape.attention, tile.rows) : 64;
-    int64_t bytes = int64_t(llvm::alignTo(tile.rows * lookupStride(rows) * 4, 16)),
-            ofRows = 64 * rowBytesOf(shape, term.depth);
-    staying += stays ? bytes : 0;
-    staging = std::max(staging, stays ? ofRows : ofRows + bytes);
-    everyTile = stays ? everyTile : tile.keys / 8 * 4;
+    int64_t rows = stays ? reachedRows(term, shape.attention, tile.rows) : tile.tableRows();
+    auto logits = int64_t(llvm::alignTo(tile.rows * lookupStride(rows) * 4, 16));
+    staying += stays ? logits : 0;
+    before = std::max(before, tile.tableRows() * rowBytesOf(shape, term.depth) + (stays ? 0 : logits));
   }
-  logits += tile.stages * linesOf(shape) * (tile.rows + tile.keys) * 4;
-  tilesOfKeys +=
-      (int64_t(shape.valueRows.size()) * tile.keys + int64_t(shape.valueBands.size()) * (tile.rows + tile.keys)) *
-      rowBytes(shape, valueWidth(shape));
-  if (!shape.valueElements.empty())
-    logits += tile.rows * (tile.keys + 8) * 4;
-  for (int64_t width : queryWidths(shape)) {
+  for (int64_t width : queryWidths(shape))
     staying += tile.rows * rowBytes(shape, width);
-    kept += width * elementBytes(shape) / 32 * 4;
+  int64_t step = (tile.takesTurns() ? most : sum) + tile.stages * linesOf(shape) * window * 4 +
+                 (shape.valueElements.empty() ? 0 : tile.rows * (tile.keys + 8) * 4);
+  return staying + std::max(step, before);
+}
+
+GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile) {
+  GpuFootprint result;
+  result.sharedBytes = sharedBytesOf(shape, tile);
+  // What ptxas takes of layers of one class each, 16 to 128 keys a step, 32 to 256 wide (sm_80, CUDA 13.0), to a fifth.
+  const AttentionShape &attention = shape.attention;
+  int64_t scores = tile.keys / 8 * 4, output = valueWidth(shape) / 8 * 4, kept = 0, extra = 0, bands = 0;
+  for (int64_t width : queryWidths(shape))
+    kept += tile.keepQueries ? width * elementBytes(shape) / 32 * 4 : 4;
+  for (const BandTerm &term : shape.bands)
+    bands = std::max<int64_t>(bands, term.ofKey ? 90 : scores + 8 + 22);
+  for (size_t term = 0; term < shape.valueBands.size(); ++term)
+    bands = std::max<int64_t>(bands, scores + 8 + 22);
+  auto isUse = [&](LookupUse use) {
+    return llvm::any_of(shape.lookups,
+                        [&](const LookupTerm &term) { return lookupUse(term, attention, tile.keys) == use; });
+  };
+  if (isUse(LookupUse::EachScore) || !shape.elements.empty() || linesOf(shape) > 0)
+    extra += 18;
+  if (isUse(LookupUse::EveryTile))
+    extra += scores;
+  if (attention.visible || !attention.masks.empty())
+    extra += 45;
+  if (shape.element.isF32()) {
+    // Each fragment with what tf32 leaves of it. What is kept of the queries may be computed anew, of scores not all.
+    result.registers = 40 + 6 * scores + output + (tile.keepQueries ? 2 * kept : kept) + bands / 2 + extra;
+    result.needed = result.registers - 27 * scores / 10;
+  } else {
+    result.registers = 26 + scores + output + kept + std::max(bands, scores / 2) + extra;
+    result.needed = result.registers;
   }
-  result.sharedBytes = staying + std::max(tile.stages * tilesOfKeys + logits, staging);
-  int64_t scores = tile.keys / 8 * 4, output = valueWidth(shape) / 8 * 4;
-  bool several = !shape.lookups.empty() || !shape.elements.empty() || !shape.attention.masks.empty();
-  result.registers = kOtherRegisters + scores + output + everyTile + (tile.keepQueries ? kept : 4) +
-                     std::max(band, scores / 2) + (several ? 16 : 0);
+  if (!attention.masks.empty()) { // positions are computed for each score, and need not be all at once
+    result.registers += 5 * scores;
+    result.needed += 5 * scores / 2;
+  }
   return result;
 }
 
@@ -235,7 +268,8 @@ GpuPrediction skewer::gpu::predict(const GpuShape &shape, const GpuTile &tile, c
       result.steps = double(counts->dead + counts->edge + counts->full - counts->skipped) / blocks;
   // A product with 64 rows, without a softmax, and what it takes to store and to sort its numbers.
   for (const LookupTerm &term : shape.lookups)
-    result.stepsBefore += double(llvm::alignTo(reachedRows(term, attention, tile.rows), 64)) / double(tile.keys);
+    result.stepsBefore +=
+        double(llvm::alignTo(reachedRows(term, attention, tile.rows), tile.tableRows())) / double(tile.keys);
   int64_t resident = std::max<int64_t>(1, result.occupancy.blocks);
   auto [cycles, bound] = cyclesTogether(stepWorkOf(shape, tile), tile, machine, resident);
   result.stepCycles = cycles / double(resident);
@@ -271,7 +305,7 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   std::vector<GpuPrediction> found, tooLarge;
   for (int64_t rows : choices(request.rows, {128, 64, 32, 16}))
     for (int64_t keys : choices(request.keys, {128, 64, 32, 16}))
-      for (int64_t stages : choices(request.stages, {2, 3}))
+      for (int64_t stages : choices(request.stages, {1, 2, 3}))
         for (bool keep : {true, false}) {
           if (request.keepQueries ? keep != *request.keepQueries : keep && most > 128)
             continue;
@@ -286,17 +320,23 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   }
   // Between equals the smaller one, which assembles faster.
   auto cost = [](const GpuPrediction &p) {
-    bool spills = p.footprint.registers > 255;
+    bool spills = p.footprint.needed > 255;
     double size = double(p.tile.rows * p.tile.keys * p.tile.stages);
-    return std::tuple(spills, spills ? double(p.footprint.registers) : p.cyclesPerRow(), size, p.tile.rows,
-                      !p.tile.keepQueries);
+    return std::tuple(spills, p.tile.takesTurns(), spills ? double(p.footprint.needed) : p.cyclesPerRow(), size,
+                      p.tile.rows, !p.tile.keepQueries);
   };
   std::sort(found.begin(), found.end(),
             [&](const GpuPrediction &a, const GpuPrediction &b) { return cost(a) < cost(b); });
   // Whoever asks for the next one has seen registers spilled: it takes fewer.
   std::vector<GpuPrediction> result;
   for (const GpuPrediction &candidate : found)
-    if (result.empty() || candidate.footprint.registers < result.back().footprint.registers)
+    if (result.empty() || candidate.footprint.needed < result.back().footprint.needed)
       result.push_back(candidate);
+  // The guess is one: last comes the smallest there is, one warp whose operands take turns.
+  auto smallest = llvm::find_if(found, [](const GpuPrediction &candidate) {
+    return candidate.tile == GpuTile{16, 16, 1, false};
+  });
+  if (smallest != found.end() && !(result.back().tile == smallest->tile))
+    result.push_back(*smallest);
   return result;
 }

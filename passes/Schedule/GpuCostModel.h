@@ -10,12 +10,14 @@ namespace skewer::gpu {
 struct GpuStepWork {
   double matrixFlops = 0, exponentials = 0, floats = 0, issued = 0; // thread operations
   double sharedTraffic = 0, globalTraffic = 0;                      // bytes
+  double operands = 0;                                              // that are brought into shared memory
 };
 GpuStepWork stepWorkOf(const GpuShape &, const GpuTile &);
 
-/// What the kernel takes; registers are a guess until ptxas says.
+/// What the kernel takes; registers are a guess until ptxas says: how many it takes where there are as many as it
+/// likes, and how many it needs.
 struct GpuFootprint {
-  int64_t sharedBytes = 0, registers = 0;
+  int64_t sharedBytes = 0, registers = 0, needed = 0;
 };
 GpuFootprint footprintOf(const GpuShape &, const GpuTile &);
 
@@ -36,7 +38,7 @@ GpuPrediction predict(const GpuShape &, const GpuTile &, const GpuMachine &, int
 double secondsOn(const GpuShape &, const GpuPrediction &, const GpuMachine &, const GpuDevice &);
 
 /// Tiles whose shared memory fits, the fastest by the model first, and after each the fastest of those that take fewer
-/// registers; what is thought to spill stands last. Where none fits, the one with the least shared memory.
+/// registers; what is thought to spill stands behind them, and the smallest tile last. Where none fits, the one with the least shared memory.
 std::vector<GpuPrediction> candidatesOf(const GpuShape &, const GpuMachine &, const GpuRequest &);
 
 } // namespace skewer::gpu

@@ -49,7 +49,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     module->setAttr(kGpuCandidates, Builder(&getContext()).getI64IntegerAttr(int64_t(candidates)));
   }
 
-  /// What cannot be one kernel has no schedule: it goes by rows, and the lowering says why.
+  /// What cannot be one kernel, or fits into no block, has no schedule: it goes by rows, and the lowering says why.
   bool schedule(attn::AttentionOp attention, const GpuMachine &machine, const GpuRequest &request, size_t &count) {
     std::string reason;
     auto shape = gpuShapeOf(attention, reason);
@@ -58,6 +58,18 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       return true;
     }
     std::vector<GpuPrediction> candidates = candidatesOf(*shape, machine, request);
+    const GpuPrediction &first = candidates.front();
+    bool tooLarge = first.footprint.sharedBytes > machine.blockSharedBytes;
+    if (!request.pinsTile() && (tooLarge || request.rank < 0)) {
+      std::string why = "its registers are spilled in every tile that fits into a block";
+      if (tooLarge)
+        why = "its smallest tile needs " + std::to_string(first.footprint.sharedBytes) +
+              " bytes of shared memory; a block of " + machine.target + " has " +
+              std::to_string(machine.blockSharedBytes);
+      attention.removeScheduleAttr();
+      attention->setAttr(kGpuByRows, StringAttr::get(&getContext(), why));
+      return true;
+    }
     count = std::max(count, candidates.size());
     const GpuTile &tile = candidates[std::min(size_t(request.rank), candidates.size() - 1)].tile;
     SmallVector<StringAttr> strategies;

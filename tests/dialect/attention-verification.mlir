@@ -424,9 +424,9 @@ func.func @f(%v: tensor<4x8xf32>) {
 
 // -----
 
-// gpu_schedule_c4: one stage is filled while another is read
-// expected-error @below {{stages is 1, expected a number from 2 to 4 (gpu_schedule_c4)}}
-#s = #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 64, stages = 1, keep_queries = true, strategies = ["matmul"]>
+// gpu_schedule_c4: what is read stands somewhere
+// expected-error @below {{stages is 0, expected a number from 1 to 4 (gpu_schedule_c4)}}
+#s = #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 64, stages = 0, keep_queries = true, strategies = ["matmul"]>
 
 // -----
 

@@ -14,7 +14,7 @@
 // LAST: rows = 32, keys = 32, stages = 2, keep_queries = false
 // UNKNOWN: error: unknown GPU 'sm_79'
 // ROWS: error: rows is 24, expected a multiple of 16 between 16 and 256 (gpu_schedule_c3)
-// STAGES: error: stages is 9, expected a number from 2 to 4 (gpu_schedule_c4)
+// STAGES: error: stages is 9, expected a number from 1 to 4 (gpu_schedule_c4)
 func.func @layer(%q: tensor<2x100x64xf16> {attn.name = "q", attn.shape = [2, 100, 64]},
                  %k: tensor<2x100x64xf16> {attn.name = "k", attn.shape = [2, 100, 64]},
                  %v: tensor<2x100x64xf16> {attn.name = "v", attn.shape = [2, 100, 64]},

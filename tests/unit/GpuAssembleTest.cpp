@@ -6,6 +6,7 @@
 #include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuTesting.h"
 #include "tests/unit/LanguageTesting.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace skewer;
 using namespace skewer::testing;
@@ -74,7 +75,7 @@ struct Builder {
       mlir::OwningOpRef<mlir::ModuleOp> module(mlir::cast<mlir::ModuleOp>((*einsum)->clone()));
       mlir::PassManager manager(&context);
       addFusionPipeline(manager);
-      gpu::GpuRequest request;
+      gpu::GpuRequest request = pinned;
       request.target = target.name;
       request.rank = rank;
       addGpuSchedulePipeline(manager, request);
@@ -86,6 +87,7 @@ struct Builder {
   }
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> einsum;
+  gpu::GpuRequest pinned;
   int64_t tried = 0; // candidates
 };
 std::string layer(int64_t dim, const std::string &more = "", const std::string &score = "", const char *type = "f16") {
@@ -156,11 +158,73 @@ TEST(GpuBuild, TilesFitIntoSharedMemory) {
   ASSERT_TRUE(bool(code) && *code);
   EXPECT_LE((*code)->program.launches.front().sharedBytes, 99 << 10);
   EXPECT_EQ(builder.tried, 1); // the model knows
-  Builder wide("param N = 64, dim = 1024\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
+  // Where no tile does, a warp has a row of scores, and the launch says so.
+  Builder wide("param N = 64, dim = 4096\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
                "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");
-  auto none = wide.build(*gpu::findGpuTarget("sm_89"), "");
-  ASSERT_FALSE(bool(none));
-  EXPECT_SAYS(llvm::toString(none.takeError()), "kernel 'layer', target 'sm_89': the smallest tile needs");
+  auto rows = wide.build(*gpu::findGpuTarget("sm_89"), "");
+  ASSERT_TRUE(bool(rows) && *rows);
+  EXPECT_SAYS((*rows)->program.launches.back().note, "its smallest tile needs");
+}
+TEST(GpuBuild, WideHeadsWithLittleSharedMemory) {
+  auto ptxas = gpu::findPtxas("");
+  if (!ptxas) {
+    llvm::consumeError(ptxas.takeError());
+    GTEST_SKIP() << "there is no ptxas";
+  }
+  const std::string tables = ", near, turned : T[2*N - 1, dim]",
+                    score = " + rel1d(q, near) + einsum(\"b h j d, (i - j + N - 1) d -> b h i j\", k, turned, i = N)";
+  for (const char *type : {"f16", "f32"}) {
+    std::string more = tables;
+    more.replace(more.find("T["), 1, type);
+    Builder builder(layer(256, more, score, type));
+    auto code = builder.build(*gpu::findGpuTarget("sm_89"), *ptxas);
+    ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+    ASSERT_TRUE(*code);
+    const gpu::GpuLaunch &launch = (*code)->program.launches.front();
+    EXPECT_LE(launch.sharedBytes, 99 << 10);
+    // One kernel without spills, or by rows and with the reason.
+    EXPECT_TRUE(launch.rows > 0 ? (*code)->resources.spilledBytes == 0 : !launch.note.empty());
+  }
+}
+TEST(GpuBuild, WhatSpillsInEveryTileGoesByRows) {
+  // As if ptxas said so: a script that spills in kernels with tensor cores.
+  llvm::SmallString<128> script;
+  int file = -1;
+  ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("ptxas", "sh", file, script));
+  {
+    llvm::raw_fd_ostream out(file, /*shouldClose=*/true);
+    out << "#!/bin/sh\necho code > $5\necho \"Compiling entry function 'layer' for\" >&2\nif grep -q mma.sync $3; then "
+           "echo '    8 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads' >&2; fi\necho 'ptxas info : Used "
+           "255 registers' >&2\n";
+  }
+  llvm::sys::fs::setPermissions(script, llvm::sys::fs::perms::all_all);
+  Builder builder(layer(64));
+  auto code = builder.build(*gpu::findGpuTarget("sm_80"), script.str().str());
+  ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+  ASSERT_TRUE(*code);
+  EXPECT_EQ((*code)->program.launches.front().note, "its registers are spilled in every tile that fits into a block");
+  EXPECT_GT(builder.tried, 2);
+  // A tile that was asked for is that or nothing.
+  builder.pinned.rows = 32;
+  code = builder.build(*gpu::findGpuTarget("sm_80"), script.str().str());
+  ASSERT_FALSE(bool(code));
+  EXPECT_SAYS(llvm::toString(code.takeError()), "12 bytes of registers are spilled even in what takes the fewest");
+  llvm::sys::fs::remove(script);
+}
+TEST(GpuBuild, AFewSpillsAreNotWorthAnotherBlock) {
+  auto ptxas = gpu::findPtxas("");
+  if (!ptxas) {
+    llvm::consumeError(ptxas.takeError());
+    GTEST_SKIP() << "there is no ptxas";
+  }
+  // Left alone, ptxas of CUDA 13.0 spills 8 bytes in this tile to make 186 registers 168.
+  Builder builder(layer(64, "", "", "f32"));
+  builder.pinned = {"sm_80", 64, 16, 2, true, 0};
+  auto code = builder.build(*gpu::findGpuTarget("sm_80"), *ptxas);
+  ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+  ASSERT_TRUE(*code);
+  EXPECT_EQ((*code)->resources.spilledBytes, 0);
+  EXPECT_EQ((*code)->program.launches.front().keys, 16);
 }
 TEST(GpuBuild, EveryGenerationWithoutSpills) {
   auto ptxas = gpu::findPtxas("");

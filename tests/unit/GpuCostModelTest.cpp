@@ -87,7 +87,8 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
       "d -> h i d\", weights, each)\n  pairs = einsum(\"h i j, ((i*j) % 7) d -> h i d\", weights, few)\n  return "
       "einsum(\"h i j, h j d -> h i d\", weights, v) + band + rows + pairs\n}\n";
   for (const std::string &text : {layer(70, 64), layer(70, 20), banded(70, 32), map, keys, gates, values})
-    for (GpuTile tile : {GpuTile{64, 64, 2, true}, GpuTile{32, 16, 3, false}, GpuTile{128, 32, 4, true}}) {
+    for (GpuTile tile : {GpuTile{64, 64, 2, true}, GpuTile{32, 16, 3, false}, GpuTile{128, 32, 4, true},
+                         GpuTile{32, 16, 1, false}}) {
       GpuLayer compiled(text);
       GpuOptions options;
       options.size = 1;
@@ -112,8 +113,8 @@ TEST(GpuCostModel, CandidatesFitAndTakeLessAndLess) {
       for (size_t k = 0; k < candidates.size(); ++k) {
         EXPECT_LE(candidates[k].footprint.sharedBytes, machine.blockSharedBytes) << machine.target << " " << dim;
         EXPECT_GT(candidates[k].stepCycles, 0);
-        if (k > 0)
-          EXPECT_LT(candidates[k].footprint.registers, candidates[k - 1].footprint.registers);
+        if (k > 0 && k + 1 < candidates.size())
+          EXPECT_LT(candidates[k].footprint.needed, candidates[k - 1].footprint.needed);
       }
     }
 }
@@ -129,7 +130,7 @@ TEST(GpuCostModel, WhatIsAskedForIsTaken) {
   ASSERT_EQ(candidates.size(), 1u);
   EXPECT_EQ(candidates[0].tile, (GpuTile{32, 48, 4, false}));
   // Where nothing fits there is the one with the least.
-  Shape wide("param N = 64, dim = 1024\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
+  Shape wide("param N = 64, dim = 4096\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
              "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");
   candidates = candidatesOf(*wide, *findGpuMachine("sm_89"), {});
   ASSERT_EQ(candidates.size(), 1u);

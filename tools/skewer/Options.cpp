@@ -49,7 +49,7 @@ cl::opt<bool> fatbin("fatbin", cl::desc("GPU targets: NAME.fatbin too, with all 
                      cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string> schedule(
     "schedule", cl::CommaSeparated,
-    cl::desc("GPU targets: parts of the schedule that the cost model does not choose: rows, keys, stages (2 to "
+    cl::desc("GPU targets: parts of the schedule that the cost model does not choose: rows, keys, stages (1 to "
              "4), queries=registers or queries=shared"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
     cl::sub(benchCommand), cl::sub(explainCommand));

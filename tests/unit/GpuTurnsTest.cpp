@@ -1,0 +1,83 @@
+// Operands that take turns in one place of shared memory, for heads that are too wide for several: numbers against the
+// reference, what fits into the targets with the least, and what goes by rows because nothing does.
+#include "tests/unit/GpuLayers.h"
+#include "tests/unit/LanguageTesting.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+GpuOptions turns(int64_t rows, int64_t keys) {
+  GpuOptions options;
+  options.rows = rows;
+  options.keys = keys;
+  options.stages = 1;
+  return options;
+}
+/// Rows by offset that queries and keys meet, and that are added to the values.
+std::string everything(int64_t n, int64_t dim, const std::string &type, const std::string &mask = "") {
+  return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
+         "\nkernel layer(q, k, v : " + type + "[heads, N, dim], near, turned, far : " + type +
+         "[2*N - 1, dim], few : " + type + "[9, dim], each : " + type + "[heads, N, dim], slope : f32[heads]) -> " +
+         type + "[heads, N, dim] {\n  content = einsum(\"h i d, h j d -> h i j\", q, k)\n" +
+         "  ofQuery = einsum(\"h i d, (j - i + N - 1) d -> h i j\", q, near, j = N)\n" +
+         "  ofKey = einsum(\"h j d, (i - j + N - 1) d -> h i j\", k, turned, i = N)\n" +
+         "  clamped = einsum(\"h i d, (clamp(j - i, -4, 4) + 4) d -> h i j\", q, few, j = N)\n" +
+         "  weights = softmax((content + ofQuery + ofKey + clamped) * dim^-0.5 + alibi(slope)" + mask + ")\n" +
+         "  return einsum(\"h i j, h j d -> h i d\", weights, v) + einsum(\"h i j, (j - i + N - 1) d -> h i d\", " +
+         "weights, far) + einsum(\"h i j, h j d -> h i d\", weights, each)\n}\n";
+}
+
+TEST(GpuTurns, EveryClassOfTerms) {
+  for (const char *type : {"f16", "f32"}) {
+    double tolerance = type[1] == '1' ? 2 * kHalf : kWide;
+    expectOnGpu(everything(70, 40, type), tolerance, turns(32, 32));
+    expectOnGpu(everything(50, 24, type, " where j <= i"), tolerance, turns(16, 16));
+    expectOnGpu(everything(70, 16, type, " where abs(j - i) <= 20"), tolerance, turns(64, 32));
+  }
+}
+TEST(GpuTurns, LinesGatesAndPairs) {
+  expectOnGpu(layer(sizes(70, 70, 16, 24), ", g : f32[heads, N], table : f32[32, heads], bias : f32[N, M]",
+                    kPlain + " + g[h, i] * table[wavlm_bucket(j - i, 32, 80), h] + einsum(\"i j -> i j\", bias)"),
+              kHalf, turns(32, 32));
+  expectOnGpu("param N = 40, heads = 2, dim = 24\nkernel layer(q, k, v : f16[heads, N, dim], few : f16[7, dim]) -> "
+              "f16[heads, N, dim] {\n  weights = softmax(einsum(\"h i d, h j d -> h i j\", q, k) * dim^-0.5)\n  return "
+              "einsum(\"h i j, h j d -> h i d\", weights, v) + einsum(\"h i j, ((i*j) % 7) d -> h i d\", weights, "
+              "few)\n}\n",
+              kHalf, turns(16, 16));
+}
+TEST(GpuTurns, WideHeads) {
+  GpuOptions options = turns(16, 16);
+  options.keepQueries = false;
+  expectOnGpu(everything(20, 256, "f32"), kWide, options);
+  expectOnGpu(everything(20, 192, "f16"), 2 * kHalf, options);
+}
+TEST(GpuTurns, EveryTargetHasATile) {
+  for (int64_t dim : {192, 256})
+    for (const char *type : {"f16", "f32"}) {
+      GpuLayer compiled(everything(512, dim, type));
+      auto shape = compiled.shape();
+      ASSERT_TRUE(shape);
+      for (const gpu::GpuMachine &machine : gpu::knownGpuMachines()) {
+        auto candidates = candidatesOf(*shape, machine, {});
+        EXPECT_LE(candidates.front().footprint.sharedBytes, machine.blockSharedBytes)
+            << machine.target << " " << dim << " " << type;
+      }
+    }
+}
+TEST(GpuTurns, WhatFitsIntoNoBlockGoesByRows) {
+  GpuOptions options;
+  options.target = "sm_89";
+  options.rows = options.keys = options.stages = 0; // nothing is pinned
+  options.keepQueries = std::nullopt;
+  GpuOutcome outcome = expectOnGpu("param N = 20, dim = 1600\nkernel layer(q, k : f32[N, dim], v : f32[N, 8]) -> "
+                                   "f32[N, 8] {\n  return einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i "
+                                   "j\", q, k) * dim^-0.5), v)\n}\n",
+                                   kWide, options);
+  EXPECT_SAYS(outcome.launch.note, "its smallest tile needs");
+  EXPECT_SAYS(outcome.launch.note, "bytes of shared memory; a block of sm_89 has 101376");
+  EXPECT_EQ(outcome.report.matrixSteps, 0);
+}
+
+} // namespace
