@@ -123,10 +123,8 @@ bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::ve
   }
   mask = builder.getStringAttr(subscript::print(all));
   if (neverHolds(all, names)) {
-    error(conditions.front()->text, "no query ever sees a key: the condition holds nowhere");
-    diagnostics.note("every row of this " + function.str() +
-                     " would be empty; say which keys a query sees, such as j <= i");
-    return false;
+    diagnostics.warning(conditions.front()->text, "no query ever sees a key: the condition holds nowhere");
+    diagnostics.note("every row of this " + function.str() + " is empty, so that the layer returns 0");
   }
   return true;
 }

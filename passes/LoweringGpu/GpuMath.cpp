@@ -14,20 +14,24 @@ namespace {
 constexpr StringLiteral kReduced = "attn.reduced"; // an angle within a quarter of pi
 
 /// sin and cos of any angle from those of what is left of it beside the nearest multiple of pi/2. That is subtracted in
-/// three parts (Cody and Waite 1980, chapter 8), exact enough up to angles of 10^5.
+/// three parts (Cody and Waite 1980, chapter 8), exact enough up to angles of 10^5. Of an angle of f64 the rest is
+/// rounded to f32, which has all the digits that the result's f32 can show.
 template <typename Function, bool isSine> struct ReduceAngle : OpRewritePattern<Function> {
   using OpRewritePattern<Function>::OpRewritePattern;
   LogicalResult matchAndRewrite(Function op, PatternRewriter &rewriter) const override {
-    if (op->hasAttr(kReduced) || !op.getType().isF32())
+    Type type = op.getType();
+    if (op->hasAttr(kReduced) || !(type.isF32() || type.isF64()))
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto real = [&](double x) -> Value { return arith::ConstantOp::create(b, b.getF32FloatAttr(float(x))); };
+    auto real = [&](double x) -> Value { return arith::ConstantOp::create(b, b.getFloatAttr(type, x)); };
     auto whole = [&](int64_t x) -> Value { return arith::ConstantIntOp::create(b, x, 32); };
     Value angle = op.getOperand();
     Value turns = math::RoundEvenOp::create(b, arith::MulFOp::create(b, angle, real(0.6366197723675814)));
     Value rest = angle;
     for (double part : {-1.5703125, -4.837512969970703e-4, -7.549789948768648e-8})
       rest = math::FmaOp::create(b, turns, real(part), rest);
+    if (type.isF64())
+      rest = arith::TruncFOp::create(b, b.getF32Type(), rest);
     auto sine = math::SinOp::create(b, rest);
     auto cosine = math::CosOp::create(b, rest);
     sine->setAttr(kReduced, b.getUnitAttr());
@@ -40,9 +44,18 @@ template <typename Function, bool isSine> struct ReduceAngle : OpRewritePattern<
                                    whole(0));
     };
     Value value = arith::SelectOp::create(b, bit(1), cosine, sine);
-    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, bit(2), arith::NegFOp::create(b, value), value);
+    value = arith::SelectOp::create(b, bit(2), arith::NegFOp::create(b, value), value);
+    if (type.isF64())
+      value = arith::ExtFOp::create(b, type, value);
+    rewriter.replaceOp(op, value);
     return success();
   }
+};
+
+/// Any other function of f64 is that of f32, rounded before and after: there are no polynomials for it.
+struct NarrowFunction : RewritePattern {
+  explicit NarrowFunction(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override;
 };
 
 /// What becomes polynomials, and what becomes arithmetic and these. The rest of the dialect is instructions, or
@@ -54,6 +67,19 @@ constexpr StringLiteral kExpansions[] = {"cosh", "powf", "sinh", "tan"};
 constexpr StringLiteral kInstructions[] = {"math.absf",  "math.ceil",      "math.copysign", "math.floor", "math.fma",
                                            "math.round", "math.roundeven", "math.rsqrt",    "math.sqrt",  "math.trunc"};
 
+LogicalResult NarrowFunction::matchAndRewrite(Operation *op, PatternRewriter &rewriter) const {
+  StringRef name = op->getName().getStringRef();
+  if (!isa_and_present<math::MathDialect>(op->getDialect()) || !op->getResult(0).getType().isF64() ||
+      isa<math::SinOp, math::CosOp>(op) || !llvm::is_contained(kPolynomials, name))
+    return failure();
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(arith::TruncFOp::create(rewriter, op->getLoc(), rewriter.getF32Type(), operand));
+  OperationState state(op->getLoc(), op->getName(), operands, rewriter.getF32Type(), op->getAttrs());
+  rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, op->getResult(0).getType(), rewriter.create(state)->getResult(0));
+  return success();
+}
+
 struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GpuMath)
   StringRef getArgument() const override { return "attn-gpu-math"; }
@@ -63,7 +89,7 @@ struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
   }
   void runOnOperation() override {
     RewritePatternSet angles(&getContext());
-    angles.add<ReduceAngle<math::SinOp, true>, ReduceAngle<math::CosOp, false>>(&getContext());
+    angles.add<ReduceAngle<math::SinOp, true>, ReduceAngle<math::CosOp, false>, NarrowFunction>(&getContext());
     math::populateExpansionPatterns(angles, SmallVector<StringRef>(ArrayRef<StringLiteral>(kExpansions)));
     if (failed(applyPatternsGreedily(getOperation(), std::move(angles))))
       return signalPassFailure();

@@ -167,9 +167,6 @@ void normalise(Spec &spec) {
     if (spec.mask == Mask::MapWindow)
       spec.mask = Mask::Band;
   }
-  // A mask that leaves no key to any query is refused.
-  if (spec.mask == Mask::Strict && wholeQueries(spec) <= 1 + spec.maskSize % 3)
-    spec.mask = Mask::Causal;
   // Tensors are brought to one shape two by two, by the names of axes: only one may have fewer axes, or none with a
   // name, than the content that comes after it.
   int partial = 0;
