@@ -142,6 +142,16 @@ TEST(GpuStages, FunctionsOfNumbers) {
     EXPECT_EQ(outcome.launch.blocks.scaled, 2);
   }
 }
+TEST(GpuStages, AnglesOfPositionsInF64) {
+  // Cosines of products of positions and numbers, which a step of f64 tells from those of f32.
+  std::string text = "param N = 600, speeds = 5\nscheme wave(slope : [h], speed : [k]) = "
+                     "einsum(\"h, k i j -> h i j\", slope, cos((i - j) * speed[k]))\n"
+                     "kernel waves(q, k, v : f32[1, 2, N, 8], slope : f32[2]) -> f32[1, 2, N, 8] {\n"
+                     "  turns   = tabulate(100 * 10000^(-k / speeds), k = speeds)\n"
+                     "  content = einsum(\"b h i d, b h j d -> b h i j\", q, k) + wave(slope, turns)\n" +
+                     kAttend;
+  expectOnGpu(text, 1e-5);
+}
 TEST(GpuStages, MapsOfElements) {
   for (const char *body :
        {"concat(x, y, dim = 1)", "pad(x, (1, 2), (0, 3))", "x[1:, 2:30]", "rearrange(x, \"a (b c) -> c (a b)\", b = 4)",
