@@ -81,9 +81,7 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
     if (code.resources.spilledBytes && preferRegisters(*again, code.resources))
       if (auto error = makeCode(*again, ptxas, code))
         return error;
-    // By rows it is slow anyway.
-    bool fused = llvm::any_of(program->launches, [](const GpuLaunch &launch) { return launch.rows > 0; });
-    if (code.resources.spilledBytes == 0 || !fused)
+    if (code.resources.spilledBytes == 0)
       return code;
     leastSpilled = code.resources.spilledBytes;
     for (const auto &[kernel, resources] : code.resources.kernels)

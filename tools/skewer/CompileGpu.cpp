@@ -65,6 +65,10 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
     if (!*code)
       return std::nullopt;
     (*code)->scheduled = std::move(scheduledText);
+    for (const gpu::GpuLaunch &launch : (*code)->program.launches)
+      if (!launch.note.empty())
+        llvm::errs() << "skewer: warning: kernel '" << launch.kernel << "', target '" << target.name
+                     << "': goes by rows, which is slow: " << launch.note << "\n";
     codes.push_back(std::move(**code));
   }
   return codes;
