@@ -28,7 +28,15 @@ public:
   }
 
 private:
+  struct WeightDimensions;
   bool findRoles(std::string &why);
+  bool readProduct(WeightDimensions &, std::string &why);
+  bool assignRoles(WeightDimensions &, std::string &why);
+  void separateHeads(WeightDimensions &);
+  bool indexScore(const WeightDimensions &, std::string &why);
+  bool indexValues(const WeightDimensions &, std::string &why);
+  bool readMask(const WeightDimensions &, std::string &why);
+  std::string leadingName(std::string) const;
   bool expandScore(std::string &why);
   bool expandValues(std::string &why);
   attn::TermOp buildTerm(mlir::OpBuilder &, const Summand &) const;

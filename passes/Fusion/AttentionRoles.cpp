@@ -1,0 +1,209 @@
+// Which dimensions of the weights are queries, keys and leading axes, and where score, values and result are read by
+// their positions.
+#include "passes/Fusion/AttentionCandidate.h"
+#include "passes/Fusion/AxisProducts.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+/// The product of the weights with the values, and what is found out about the dimensions of the weights.
+struct AttentionCandidate::WeightDimensions {
+  ResolvedEinsum resolved;
+  Dimensions weights, named; // as the product and as the softmax name them
+  std::vector<int64_t> shape;
+  std::vector<size_t> queries;        // dimensions that are queries
+  std::vector<std::string> leadingOf; // of each dimension: the leading axis that it is, or nothing
+};
+
+bool AttentionCandidate::findRoles(std::string &why) {
+  WeightDimensions of{resolve(product), {}, {}, {}, {}, {}};
+  if (!readProduct(of, why) || !assignRoles(of, why))
+    return false;
+  separateHeads(of);
+  if (of.queries.empty()) {
+    why = "the weights have no query dimension";
+    return false;
+  }
+  return indexScore(of, why) && indexValues(of, why) && readMask(of, why);
+}
+
+bool AttentionCandidate::readProduct(WeightDimensions &of, std::string &why) {
+  if (product.getInputs().size() != 2 || !of.resolved.spec.result || of.resolved.guard) {
+    why = "the product with the weights is not of two operands without a guard";
+    return false;
+  }
+  weightOperand = product.getInputs()[0] == softmax.getResult() ? 0 : 1;
+  if (product.getInputs()[1 - weightOperand] == softmax.getResult()) {
+    why = "the weights are multiplied by themselves";
+    return false;
+  }
+  of.weights = of.resolved.spec.operands[weightOperand];
+  auto over = parseDimensions(std::string_view(softmax.getOver()));
+  auto named = parseDimensions(std::string_view(softmax.getAxes()));
+  if (!over || over->empty() || !named || named->size() != of.weights.size()) {
+    why = "the softmax is not over one dimension";
+    return false;
+  }
+  std::vector<std::string> keyAxes;
+  for (const Dimension &dimension : *over)
+    keyAxes.insert(keyAxes.end(), dimension.axes.begin(), dimension.axes.end());
+  keyDimension = named->size();
+  for (size_t k = 0; k < named->size(); ++k)
+    if ((*named)[k].axes == keyAxes)
+      keyDimension = k;
+  if (keyDimension == named->size()) {
+    why = "the softmax is not over one whole dimension";
+    return false;
+  }
+  of.named = std::move(*named);
+  of.shape = shapeOf(softmax.getInput());
+  of.leadingOf.resize(of.weights.size());
+  return true;
+}
+
+/// All axes of a dimension must have the same role.
+bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
+  std::set<std::string> inValues, kept;
+  for (const Expr &subscript : of.resolved.subscripts[1 - weightOperand])
+    inValues.merge(symbolsOf(subscript));
+  for (const Dimension &dimension : *of.resolved.spec.result)
+    kept.insert(dimension.axes.begin(), dimension.axes.end());
+  for (auto [k, dimension] : llvm::enumerate(of.weights)) {
+    if (!dimension.isProduct()) {
+      why = "the weights are read through an index expression";
+      return false;
+    }
+    bool allInValues = true, someInValues = false, allKept = true, noneKept = true;
+    for (const std::string &axis : dimension.axes) {
+      allInValues &= inValues.count(axis) > 0;
+      someInValues |= inValues.count(axis) > 0;
+      allKept &= kept.count(axis) > 0;
+      noneKept &= !kept.count(axis);
+    }
+    if (k == keyDimension) {
+      if (!noneKept || !allInValues) {
+        why = "the product does not sum over the dimension that the softmax is over";
+        return false;
+      }
+    } else if (!allKept) {
+      why = "a dimension of the weights is neither a query, nor a key, nor common to weights and values";
+      return false;
+    } else if (someInValues) { // a group of heads may share values: "(g r)" with values by g
+      of.leadingOf[k] = leadingName(dimension.isAxis() ? dimension.axes[0] : "");
+      leading.push_back(of.leadingOf[k]);
+    } else {
+      of.queries.push_back(k);
+    }
+  }
+  return true;
+}
+
+/// Values that all heads share make every other dimension look like a query's: the last one is.
+void AttentionCandidate::separateHeads(WeightDimensions &of) {
+  std::vector<size_t> queries;
+  for (size_t k : of.queries) {
+    const Dimension &dimension = of.weights[k];
+    bool namedHead = dimension.isAxis() && (dimension.axes[0] == "b" || dimension.axes[0] == "h");
+    if (k == of.queries.back() ||
+        (of.shape[k] != kRuntime && of.named[k].axes != std::vector<std::string>{"h"} && !namedHead)) {
+      queries.push_back(k);
+      continue;
+    }
+    of.leadingOf[k] = leadingName(dimension.isAxis() ? dimension.axes[0] : "");
+    leading.push_back(of.leadingOf[k]);
+  }
+  of.queries = std::move(queries);
+}
+
+/// The score's indices over leading axes, one query and one key position.
+bool AttentionCandidate::indexScore(const WeightDimensions &of, std::string &why) {
+  leading.clear();
+  at.assign(of.weights.size(), Expr());
+  int64_t queryCount = 1;
+  AxisSizes querySizes;
+  std::vector<std::string> queryNames;
+  for (size_t k : of.queries) {
+    if (of.shape[k] == kRuntime || of.shape[keyDimension] == kRuntime) {
+      why = "the number of queries or keys is known at run time only";
+      return false;
+    }
+    queryCount *= of.shape[k];
+    queryDimensions.push_back(of.shape[k]);
+    queryNames.push_back("q" + std::to_string(k));
+    querySizes[queryNames.back()] = of.shape[k];
+  }
+  for (auto [k, name] : llvm::enumerate(of.leadingOf))
+    if (!name.empty()) {
+      leading.push_back(name);
+      sizes[name] = of.shape[k];
+      at[k] = Expr::symbol(name);
+    }
+  query = {"i"}, key = {"j"};
+  sizes["i"] = queryCount, sizes["j"] = of.shape[keyDimension];
+  at[keyDimension] = Expr::symbol("j");
+  auto queryParts = splitProduct(Expr::symbol("i"), queryNames, querySizes);
+  for (auto [k, part] : llvm::zip(of.queries, *queryParts))
+    at[k] = simplify(part, domainOf(sizes));
+  return true;
+}
+
+/// The values' and the result's indices over the same axes.
+bool AttentionCandidate::indexValues(const WeightDimensions &of, std::string &why) {
+  const ResolvedEinsum &resolved = of.resolved;
+  Substitution axes;
+  for (auto [index, dimension] : llvm::zip(at, of.weights)) {
+    auto parts = splitProduct(index, dimension.axes, resolved.sizes);
+    if (!parts) {
+      why = "an axis of the weights has no size at compile time";
+      return false;
+    }
+    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
+      axes[axis] = part;
+  }
+  std::set<std::string> kept;
+  for (const Dimension &dimension : *resolved.spec.result)
+    kept.insert(dimension.axes.begin(), dimension.axes.end());
+  value.location = product.getLoc();
+  for (const std::string &axis : resolved.spec.axes())
+    if (!axes.count(axis)) {
+      if (!kept.count(axis)) {
+        why = "the product sums over an axis that the weights lack";
+        return false;
+      }
+      std::string name = valueAxes.empty() ? "e" : "e" + std::to_string(valueAxes.size());
+      axes[axis] = Expr::symbol(name);
+      valueAxes.push_back(name);
+      sizes[name] = value.contracted[name] = resolved.sizes.at(axis);
+    }
+  Factor values{product.getInputs()[1 - weightOperand], {}};
+  for (const Expr &subscript : resolved.subscripts[1 - weightOperand])
+    values.subscripts.push_back(simplify(substitute(subscript, axes), domainOf(sizes)));
+  value.factors = {values};
+  for (const Dimension &dimension : *resolved.spec.result)
+    resultIndices.push_back(simplify(substitute(flatIndex(dimension, resolved.sizes), axes), domainOf(sizes)));
+  return true;
+}
+
+bool AttentionCandidate::readMask(const WeightDimensions &of, std::string &why) {
+  if (!softmax.getMask())
+    return true;
+  auto predicate = parse(std::string_view(*softmax.getMask()));
+  Einsum spec;
+  spec.operands = {of.named};
+  auto namedSizes = resolveSizes(spec, {of.shape}, sizesFrom(softmax.getSizesAttr()));
+  if (!predicate || !namedSizes) {
+    why = "the mask is not a predicate of the score's axes";
+    return false;
+  }
+  Substitution axes;
+  for (auto [index, dimension] : llvm::zip(at, of.named))
+    if (auto parts = splitProduct(index, dimension.axes, *namedSizes))
+      for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
+        axes[axis] = part;
+  mask = simplify(substitute(*predicate, axes), domainOf(sizes));
+  if (mask->isConstant() && mask->value() != 0)
+    mask.reset();
+  return true;
+}

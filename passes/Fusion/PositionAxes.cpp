@@ -1,0 +1,137 @@
+// The axes of an attention's positions: queries and keys of a map by their factors, and groups of heads that share keys
+// as leading axes.
+#include "passes/Fusion/AttentionCandidate.h"
+#include "passes/Fusion/Factorise.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+/// The names that the fused form gives to axes; leading axes keep theirs unless they would clash.
+static bool isReserved(const std::string &name) {
+  static const std::set<std::string> fixed = {"i", "j", "d", "e"};
+  if (fixed.count(name))
+    return true;
+  // iy, j0, c1, d2, e1: made from the fixed names, or a contracted axis of an expansion.
+  return name.size() >= 2 && std::string("ijdec").find(name[0]) != std::string::npos &&
+         (llvm::all_of(name.substr(1), [](char c) { return c >= '0' && c <= '9'; }) ||
+          (name.size() == 2 && name[1] >= 'x' && name[1] <= 'z'));
+}
+
+std::string AttentionCandidate::leadingName(std::string name) const {
+  auto taken = [&](const std::string &n) { return isReserved(n) || llvm::is_contained(leading, n); };
+  for (const char *other : {"h", "b", "g", "n", "m", "t"}) {
+    if (!name.empty() && !taken(name))
+      return name;
+    name = other;
+  }
+  return "leading" + std::to_string(leading.size());
+}
+
+// Rows of queries that a head must have so that the others of its group need not be computed with it.
+static constexpr int64_t kRowsOfHead = 16;
+
+std::vector<Expr *> AttentionCandidate::expressions() {
+  std::vector<Expr *> all;
+  auto add = [&](Summand &summand) {
+    for (Factor &factor : summand.factors)
+      for (Expr &subscript : factor.subscripts)
+        all.push_back(&subscript);
+    if (summand.value)
+      all.push_back(&*summand.value);
+    if (summand.application)
+      for (Application::Argument &argument : summand.application->arguments)
+        all.push_back(&argument.position);
+    all.push_back(&summand.guard);
+  };
+  for (Summand &term : terms)
+    add(term);
+  for (Summand &term : valueTerms)
+    add(term);
+  add(value);
+  if (mask)
+    all.push_back(&*mask);
+  return all;
+}
+
+bool AttentionCandidate::factorise() {
+  std::vector<Expr *> all = expressions();
+  std::vector<Expr> plain;
+  for (Expr *e : all)
+    plain.push_back(*e);
+  Substitution positions;
+  for (std::vector<std::string> *side : {&query, &key}) {
+    std::string symbol = (*side)[0];
+    std::vector<int64_t> factors = factorsOf(symbol, sizes[symbol], plain);
+    if (factors.size() == 1)
+      continue;
+    *side = axisNames(symbol, factors.size());
+    sizes.erase(symbol);
+    for (size_t k = 0; k < factors.size(); ++k)
+      sizes[(*side)[k]] = factors[k];
+    Dimension dimension;
+    dimension.axes = *side;
+    positions[symbol] = flatIndex(dimension, sizes);
+  }
+  if (positions.empty())
+    return true;
+  Domain domain = domainOf(sizes);
+  for (Summand &term : terms)
+    for (const auto &[axis, size] : term.contracted)
+      domain[axis] = {0, size - 1};
+  if (mask)
+    mask = simplify(substitute(*mask, positions), domain);
+  // Of the values, whole axes are read: what the mask implies of one of them (j mod 2 == 0) must not take it away.
+  std::set<const Expr *> ofValues;
+  for (const Factor &factor : value.factors)
+    for (const Expr &subscript : factor.subscripts)
+      ofValues.insert(&subscript);
+  for (Expr *e : all)
+    if (!mask || e != &*mask)
+      *e = simplify(substitute(*e, positions), domain, ofValues.count(e) ? std::nullopt : mask);
+  for (std::vector<Expr> *indices : {&resultIndices, &at})
+    for (Expr &e : *indices)
+      e = simplify(substitute(e, positions), domain);
+  leadWithGroups();
+  return true;
+}
+
+/// Heads that share their keys look like queries, outside of those that positions count. Where the heads have rows
+/// enough they become a leading axis: then positions are whole again, and what is known of masks and offsets of one
+/// head serves. Without anything that tells queries of a head apart they stay together, one row after the other.
+void AttentionCandidate::leadWithGroups() {
+  int64_t rows = 1;
+  for (size_t k = 1; k < query.size(); ++k)
+    rows *= sizes[query[k]];
+  // What the axes of queries that share an index with a key are.
+  std::set<std::string> meeting;
+  for (const Expr *e : expressions()) {
+    std::set<std::string> symbols = symbolsOf(*e);
+    if (llvm::any_of(key, [&](const std::string &axis) { return symbols.count(axis) > 0; }))
+      llvm::copy_if(query, std::inserter(meeting, meeting.end()),
+                    [&](const std::string &axis) { return symbols.count(axis) > 0; });
+  }
+  // What depends on the query alone has been summed up over flat positions.
+  if (query.size() <= key.size() || rows < kRowsOfHead || !queryOnly.empty() || meeting.empty() ||
+      meeting.count(query.front()))
+    return;
+  std::string name = leadingName("");
+  std::vector<std::string> left = axisNames("i", query.size() - 1);
+  Substitution renamed = {{query.front(), Expr::symbol(name)}};
+  AxisSizes before = sizes;
+  for (const std::string &axis : query)
+    sizes.erase(axis);
+  sizes[name] = before[query.front()];
+  for (size_t k = 0; k < left.size(); ++k) {
+    renamed[query[k + 1]] = Expr::symbol(left[k]);
+    sizes[left[k]] = before[query[k + 1]];
+  }
+  leading.push_back(name);
+  query = left;
+  for (Expr *e : expressions())
+    *e = substitute(*e, renamed);
+  for (std::vector<Expr> *indices : {&resultIndices, &at})
+    for (Expr &e : *indices)
+      e = substitute(e, renamed);
+}
