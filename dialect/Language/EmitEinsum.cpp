@@ -83,8 +83,16 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
       places.dimensions.back().push_back(text.data() ? text.slice(dimension.begin, dimension.end)
                                                      : node.operands[d + 1]->text);
       Expr written = dimension.index;
-      if (!dimension.isProduct())
+      if (!dimension.isProduct()) {
         dimension.index = subscript::simplify(dimension.index, domain);
+        // Where positions leave nothing of a read (seg[b, i] != seg[b, j] of one token), its text still says how long
+        // the axes of run-time size are.
+        std::set<std::string> left = subscript::symbolsOf(dimension.index);
+        for (const std::string &symbol : subscript::symbolsOf(written))
+          if (auto read = readAxes.find(symbol);
+              read != readAxes.end() && !read->second.runtime.empty() && !left.count(symbol))
+            dimension.index = written;
+      }
       // "(h // 1)" is the axis h, and yet no name of the dimension: it may be read in part.
       auto axis = dimension.isProduct() || !dimension.index.isSymbol() ? all.end() : all.find(dimension.index.name());
       if (axis != all.end() && axis->second != kRuntime && !own.isRuntime() && axis->second != own.size) {
