@@ -69,7 +69,7 @@ TEST(Check, ToleranceOfTheCoarsestType) {
   plan.inputs = {{"q", ElementType::F32, {}, std::nullopt, std::nullopt}};
   plan.outputs = {{"out", ElementType::F32, {}, std::nullopt, std::nullopt}};
   EXPECT_EQ(defaultTolerance(plan), 2e-6);
-  EXPECT_EQ(defaultTolerance(plan, /*isOnGpu=*/true), 2e-5);
+  EXPECT_EQ(defaultTolerance(plan, /*isOnGpu=*/true), 1e-5);
   plan.inputs.push_back({"w", ElementType::BF16, {}, std::nullopt, std::nullopt});
   EXPECT_EQ(defaultTolerance(plan), 1.5e-2);
   plan.inputs.back().type = ElementType::F16;
