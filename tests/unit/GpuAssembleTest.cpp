@@ -178,12 +178,17 @@ TEST(GpuBuild, WideHeadsWithLittleSharedMemory) {
     more.replace(more.find("T["), 1, type);
     Builder builder(layer(256, more, score, type));
     auto code = builder.build(*gpu::findGpuTarget("sm_89"), *ptxas);
-    ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+    if (!code) { // of f32, ptxas of CUDA 13.0 spills by rows too: that is an error, with the bytes
+      EXPECT_EQ(type, std::string("f32"));
+      EXPECT_SAYS(llvm::toString(code.takeError()), "bytes of registers are spilled even in what takes the fewest");
+      continue;
+    }
     ASSERT_TRUE(*code);
     const gpu::GpuLaunch &launch = (*code)->program.launches.front();
     EXPECT_LE(launch.sharedBytes, 99 << 10);
-    // One kernel without spills, or by rows and with the reason.
-    EXPECT_TRUE(launch.rows > 0 ? (*code)->resources.spilledBytes == 0 : !launch.note.empty());
+    // One kernel, or by rows and with the reason; nothing is spilled.
+    EXPECT_EQ((*code)->resources.spilledBytes, 0);
+    EXPECT_TRUE(launch.rows > 0 || !launch.note.empty());
   }
 }
 TEST(GpuBuild, WhatSpillsInEveryTileGoesByRows) {
