@@ -10,8 +10,6 @@
 
 using namespace llvm;
 
-static Error problem(const Twine &text) { return createStringError(inconvertibleErrorCode(), text); }
-
 Expected<std::string> skewer::gpu::findPtxas(StringRef cudaPath) {
   auto inside = [](StringRef folder) -> std::string {
     SmallString<128> path(folder);

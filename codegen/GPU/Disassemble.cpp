@@ -6,8 +6,6 @@
 
 using namespace llvm;
 
-static Error problem(const Twine &text) { return createStringError(inconvertibleErrorCode(), text); }
-
 Expected<std::string> skewer::gpu::findCuobjdump(StringRef cudaPath, StringRef ptxas) {
   if (std::string path = findTool("cuobjdump", cudaPath, ptxas, SKEWER_CUOBJDUMP); !path.empty())
     return path;

@@ -9,7 +9,7 @@
 using namespace llvm;
 using namespace skewer::gpu;
 
-static Error problem(const Twine &text) { return createStringError(inconvertibleErrorCode(), text); }
+Error skewer::gpu::problem(const Twine &text) { return createStringError(inconvertibleErrorCode(), text); }
 
 Expected<TemporaryFile> TemporaryFile::create(StringRef ending, StringRef contents) {
   TemporaryFile file;

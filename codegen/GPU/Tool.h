@@ -9,6 +9,9 @@
 
 namespace skewer::gpu {
 
+/// An error that consists of a text.
+llvm::Error problem(const llvm::Twine &text);
+
 /// A file with an ending of its own, removed with this.
 class TemporaryFile {
 public:

@@ -24,15 +24,10 @@ struct Roles {
 
 /// "b h j e -> b h i e": which axes the values may be read by, and which the result has.
 LogicalResult verifyValueAxes(AttentionOp op, const Einsum &spec, const Roles &roles) {
-  std::set<std::string> read, kept;
-  for (const Dimension &dimension : spec.operands[0]) {
-    read.insert(dimension.axes.begin(), dimension.axes.end());
+  std::set<std::string> read = axesOf(spec.operands[0]), kept = axesOf(*spec.result);
+  for (const Dimension &dimension : spec.operands[0])
     if (!dimension.isProduct())
-      for (const std::string &axis : symbolsOf(dimension.index))
-        read.insert(axis);
-  }
-  for (const Dimension &dimension : *spec.result)
-    kept.insert(dimension.axes.begin(), dimension.axes.end());
+      read.merge(symbolsOf(dimension.index));
   for (const std::string &axis : roles.key) {
     if (!read.count(axis))
       return op.emitOpError() << "values are not read by the key axis '" << axis << "' (attention_c5)";

@@ -125,8 +125,7 @@ void skewer::attn::addRanges(Domain &domain, const IndexOperands &operands) {
 void skewer::attn::addSizesOfReads(const Einsum &spec, const IndexOperands &operands, AxisSizes &sizes) {
   std::set<std::string> known;
   for (const Dimensions &operand : spec.operands)
-    for (const Dimension &dimension : operand)
-      known.insert(dimension.axes.begin(), dimension.axes.end());
+    known.merge(axesOf(operand));
   for (const Dimensions &operand : spec.operands)
     for (const Dimension &dimension : operand)
       for (const Expr &read : readNodes(dimension.index)) {

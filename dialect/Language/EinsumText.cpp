@@ -86,13 +86,9 @@ bool Emitter::keywordSizes(const Node &node, AxisSizes &given) {
 /// Params and scalars in index expressions become their values. What is left are axes and lengths.
 bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
   std::set<std::string> axes;
-  auto collect = [&](const subscript::Dimensions &list) {
-    for (const subscript::Dimension &dimension : list)
-      axes.insert(dimension.axes.begin(), dimension.axes.end());
-  };
   for (const auto &operand : spec.operands)
-    collect(operand);
-  collect(*spec.result);
+    axes.merge(axesOf(operand));
+  axes.merge(axesOf(*spec.result));
   for (const auto &[axis, size] : given)
     axes.insert(axis);
   for (const auto &[axis, size] : given)
@@ -231,8 +227,7 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
   };
   std::set<std::string> inProducts;
   for (const auto &operand : plain.operands)
-    for (const subscript::Dimension &dimension : operand)
-      inProducts.insert(dimension.axes.begin(), dimension.axes.end());
+    inProducts.merge(axesOf(operand));
   adopt([&](const std::string &axis) -> std::optional<int64_t> {
     const Axis *found = inProducts.count(axis) ? nullptr : findAxis(axis);
     return found ? std::optional<int64_t>(found->size) : std::nullopt;

@@ -77,6 +77,11 @@ struct ShiftedInterval {
 std::optional<ShiftedInterval> asShiftedInterval(const Expr &predicate, const std::string &query,
                                                  const std::string &key, const Domain & = {});
 
+/// The parts of a conjunction, of conjunctions within it too; the predicate itself where it is none.
+std::vector<Expr> conjunctsOf(const Expr &predicate);
+/// The parts of a disjunction likewise.
+std::vector<Expr> disjunctsOf(const Expr &predicate);
+
 /// How an expression depends on two groups of symbols.
 struct Dependence {
   bool query = false, key = false;

@@ -248,6 +248,13 @@ std::optional<Dimensions> parseDimensions(std::string_view text, ParseError *err
   return EinsumParser(text, error).plain();
 }
 
+std::set<std::string> axesOf(const Dimensions &dimensions) {
+  std::set<std::string> axes;
+  for (const Dimension &dimension : dimensions)
+    axes.insert(dimension.axes.begin(), dimension.axes.end());
+  return axes;
+}
+
 std::string print(const Dimensions &dimensions) {
   std::string text;
   for (const Dimension &dimension : dimensions) {

@@ -32,6 +32,8 @@ struct Einsum {
 std::optional<Einsum> parseEinsum(std::string_view text, ParseError *error = nullptr);
 std::optional<Dimensions> parseDimensions(std::string_view text, ParseError *error = nullptr);
 std::string print(const Dimensions &);
+/// The axes that its products name; those in index expressions are not among them.
+std::set<std::string> axesOf(const Dimensions &);
 std::string print(const Einsum &);
 
 /// The sizes of axes. A run-time size is `kRuntime`.

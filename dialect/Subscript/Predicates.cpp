@@ -29,7 +29,16 @@ void flatten(Kind kind, const Expr &e, std::vector<Expr> &parts) {
   else
     parts.push_back(e);
 }
+
+std::vector<Expr> partsOf(Kind kind, const Expr &e) {
+  std::vector<Expr> parts;
+  flatten(kind, e, parts);
+  return parts;
+}
 } // namespace
+
+std::vector<Expr> conjunctsOf(const Expr &predicate) { return partsOf(Kind::And, predicate); }
+std::vector<Expr> disjunctsOf(const Expr &predicate) { return partsOf(Kind::Or, predicate); }
 
 bool isPredicate(const Expr &e) {
   switch (e.kind()) {
@@ -156,9 +165,8 @@ Linear Simplifier::negation(const Linear &l) {
 Linear Simplifier::connective(const Expr &e) {
   Kind kind = e.kind();
   bool conjunction = kind == Kind::And;
-  std::vector<Expr> parts, flat;
-  flatten(kind, e, flat);
-  for (const Expr &part : flat) {
+  std::vector<Expr> parts;
+  for (const Expr &part : partsOf(kind, e)) {
     Linear t = truth(linear(part));
     if (t.isConstant() && (t.constant != 0) != conjunction)
       return t; // a 0 in a conjunction, a 1 in a disjunction

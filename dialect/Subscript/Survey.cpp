@@ -9,14 +9,6 @@ namespace {
 constexpr size_t kMaximumCornerSymbols = 8; // 256 corners
 constexpr int64_t kSmallBox = 4096;         // points that cost less than looking for a shorter way
 
-void flattenConjuncts(const Expr &e, std::vector<Expr> &conjuncts) {
-  if (e.kind() == Kind::And)
-    for (const Expr &operand : e.operands())
-      flattenConjuncts(operand, conjuncts);
-  else
-    conjuncts.push_back(e);
-}
-
 /// Advances the last coordinate fastest; false after the last point.
 bool next(std::vector<int64_t> &at, const std::vector<Interval> &box) {
   for (size_t k = at.size(); k-- > 0;) {
@@ -36,7 +28,7 @@ Surveyor::Surveyor(Simplifier &simplifier, const Expr &given, const Domain &doma
     for (const std::string &name : symbolsOf(*guard))
       everything.insert(name);
     Simplifier unguarded(domain, std::nullopt);
-    flattenConjuncts(unguarded.simplify(*guard), conjuncts);
+    conjuncts = conjunctsOf(unguarded.simplify(*guard));
   }
   for (const std::string &name : everything) {
     Interval range = simplifier.rangeOf(Expr::symbol(name));

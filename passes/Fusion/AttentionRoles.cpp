@@ -65,11 +65,9 @@ bool AttentionCandidate::readProduct(WeightDimensions &of, std::string &why) {
 
 /// All axes of a dimension must have the same role.
 bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
-  std::set<std::string> inValues, kept;
+  std::set<std::string> inValues, kept = axesOf(*of.resolved.spec.result);
   for (const Expr &subscript : of.resolved.subscripts[1 - weightOperand])
     inValues.merge(symbolsOf(subscript));
-  for (const Dimension &dimension : *of.resolved.spec.result)
-    kept.insert(dimension.axes.begin(), dimension.axes.end());
   for (auto [k, dimension] : llvm::enumerate(of.weights)) {
     if (!dimension.isProduct()) {
       why = "the weights are read through an index expression";
@@ -162,9 +160,7 @@ bool AttentionCandidate::indexValues(const WeightDimensions &of, std::string &wh
     for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
       axes[axis] = part;
   }
-  std::set<std::string> kept;
-  for (const Dimension &dimension : *resolved.spec.result)
-    kept.insert(dimension.axes.begin(), dimension.axes.end());
+  std::set<std::string> kept = axesOf(*resolved.spec.result);
   value.location = product.getLoc();
   for (const std::string &axis : resolved.spec.axes())
     if (!axes.count(axis)) {

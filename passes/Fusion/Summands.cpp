@@ -40,23 +40,15 @@ Expr Expansion::simplified(const Expr &e, const Expr &guard) const {
   return simplify(e, domain, known);
 }
 
-static void conjuncts(const Expr &e, std::vector<Expr> &parts) {
-  if (e.kind() != Kind::And)
-    return parts.push_back(e);
-  for (const Expr &operand : e.operands())
-    conjuncts(operand, parts);
-}
-
 Expr Expansion::predicate(const Expr &whole) const {
   if (whole.isConstant())
     return whole;
   // First what is assumed word for word.
-  std::vector<Expr> parts, known;
-  conjuncts(simplify(whole, domain), parts);
+  std::vector<Expr> known;
   if (assumed)
-    conjuncts(simplify(*assumed, domain), known);
+    known = conjunctsOf(simplify(*assumed, domain));
   Expr e = 1;
-  for (const Expr &part : parts)
+  for (const Expr &part : conjunctsOf(simplify(whole, domain)))
     if (std::find(known.begin(), known.end(), part) == known.end())
       e = logicalAnd(e, part);
   if (e.isConstant())

@@ -154,9 +154,7 @@ std::vector<EinsumOp> skewer::productsWithValues(const WeightUses &uses, Softmax
     if (!spec || !spec->result || einsum.getGuard())
       return false;
     // Heads that share values are read at (h // 2): what is summed over is read plainly all the same.
-    std::set<std::string> kept;
-    for (const Dimension &dimension : *spec->result)
-      kept.insert(dimension.axes.begin(), dimension.axes.end());
+    std::set<std::string> kept = axesOf(*spec->result);
     auto isPlain = [&](const Dimension &dimension) {
       return dimension.isProduct() ||
              llvm::all_of(symbolsOf(dimension.index), [&](const std::string &axis) { return kept.count(axis); });

@@ -89,13 +89,3 @@ int64_t skewer::countOf(const std::vector<std::string> &axes, const ScoreSpace &
   }
   return count;
 }
-
-std::vector<Expr> skewer::conjunctsOf(const Expr &predicate) {
-  if (predicate.kind() != Kind::And)
-    return {predicate};
-  std::vector<Expr> all;
-  for (const Expr &operand : predicate.operands())
-    for (const Expr &conjunct : conjunctsOf(operand))
-      all.push_back(conjunct);
-  return all;
-}

@@ -29,7 +29,4 @@ std::vector<std::string> leadingAxesIn(const std::vector<subscript::Expr> &expre
 /// Number of tuples of these axes; kRuntime if one of them is only sized at run time.
 int64_t countOf(const std::vector<std::string> &axes, const attn::ScoreSpace &);
 
-/// The conjuncts of a predicate.
-std::vector<subscript::Expr> conjunctsOf(const subscript::Expr &);
-
 } // namespace skewer

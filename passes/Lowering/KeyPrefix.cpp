@@ -4,13 +4,6 @@
 using namespace skewer;
 using namespace skewer::subscript;
 
-static void disjunctsOf(const Expr &predicate, std::vector<Expr> &all) {
-  if (predicate.kind() != Kind::Or)
-    return all.push_back(predicate);
-  for (const Expr &operand : predicate.operands())
-    disjunctsOf(operand, all);
-}
-
 /// The number of keys for which the predicate holds, if those are the first ones.
 static std::optional<int64_t> firstKeys(const Expr &predicate, const std::string &key, int64_t keys) {
   int64_t count = 0;
@@ -28,10 +21,8 @@ bool skewer::takePrefix(const MaskPart &part, AttentionShape &shape) {
   if (space.query.size() != 1 || space.key.size() != 1 || shape.prefix || !shape.valueTerms.empty() ||
       !shape.visibleShift.isConstant(0) || (shape.visible && shape.visible->low != INT64_MIN))
     return false;
-  std::vector<Expr> disjuncts;
-  disjunctsOf(part.predicate, disjuncts);
   std::optional<Expr> ofKeys, ofOffsets;
-  for (const Expr &disjunct : disjuncts) {
+  for (const Expr &disjunct : disjunctsOf(part.predicate)) {
     bool keyAlone = symbolsOf(disjunct) == std::set<std::string>{space.key[0]};
     std::optional<Expr> &side = keyAlone ? ofKeys : ofOffsets;
     side = side ? logicalOr(*side, disjunct) : disjunct;

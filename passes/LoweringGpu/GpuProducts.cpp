@@ -13,8 +13,10 @@ RowOperand GpuTiles::operandOf(const RowFragment &rows, Precision precision) {
   if (!multiplied.isF32() || precision == Precision::Once)
     return operand;
   operand.rest.emplace();
-  for (size_t k = 0; k < rows.size(); ++k)
-    operand.whole[k] = b.nearestTf32(rows[k]), (*operand.rest)[k] = b.restOf(rows[k]);
+  for (auto [row, whole, rest] : llvm::zip_equal(rows, operand.whole, *operand.rest)) {
+    whole = b.nearestTf32(row);
+    rest = b.restOf(row);
+  }
   return operand;
 }
 
