@@ -10,8 +10,6 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-constexpr int64_t kMostRegisters = 255; // of a thread
-
 /// PTX and, with `ptxas`, the cubin of a module, which is used up.
 static llvm::Error makeCode(ModuleOp module, llvm::StringRef ptxas, GpuCode &code) {
   auto ptx = ptxOf(module, code.target);

@@ -25,7 +25,8 @@ void skewer::gpu::registerGpuTarget(DialectRegistry &registry) {
 }
 
 llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget &target) {
-  // MLIR looks for a toolkit of which nothing is used, and calls it an error where CUDA_HOME names none.
+  // MLIR links CUDA's library of functions, of which nothing is used, and calls it an error where there is none.
+  // Pointed to no toolkit it does without: a quarter of the time that the PTX of a small kernel takes.
   ScopedDiagnosticHandler handler(module.getContext(), [](Diagnostic &diagnostic) {
     return success(llvm::StringRef(diagnostic.str()).starts_with("CUDA path: "));
   });
@@ -37,6 +38,7 @@ llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget 
   manager.addPass(createGpuNVVMAttachTarget(attach));
   GpuModuleToBinaryPassOptions binary;
   binary.compilationTarget = "isa";
+  binary.toolkitPath = "/dev/null";
   manager.addPass(createGpuModuleToBinaryPass(binary));
   if (failed(manager.run(module)))
     return llvm::createStringError(llvm::inconvertibleErrorCode(),

@@ -5,6 +5,20 @@
 using namespace mlir;
 using namespace skewer::gpu;
 
+SmallVector<Value> skewer::gpu::flattened(ArrayRef<Accumulator> sums) {
+  SmallVector<Value> flat;
+  for (const Accumulator &sum : sums)
+    flat.append(sum.begin(), sum.end());
+  return flat;
+}
+
+std::vector<Accumulator> skewer::gpu::gathered(ValueRange flat) {
+  std::vector<Accumulator> sums;
+  for (size_t k = 0; k < flat.size(); k += 4)
+    sums.push_back({flat[k], flat[k + 1], flat[k + 2], flat[k + 3]});
+  return sums;
+}
+
 //===- Integers ----------------------------------------------------------------===//
 
 Value GpuBuilder::i32(int64_t value) { return arith::ConstantIntOp::create(*this, value, 32); }

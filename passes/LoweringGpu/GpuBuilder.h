@@ -24,8 +24,9 @@ using RowFragment = std::array<Value, 4>;
 /// 16×8, or 8×8 of f32.
 using ColumnFragment = std::array<Value, 2>;
 
-/// Their numbers, four of each.
+/// Their numbers, four of each, and back.
 llvm::SmallVector<Value> flattened(llvm::ArrayRef<Accumulator>);
+std::vector<Accumulator> gathered(ValueRange);
 
 class GpuBuilder : public mlir::ImplicitLocOpBuilder {
 public:

@@ -238,7 +238,7 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
     for (QueryPlan &part : queries) {
       std::vector<RowFragment> fragments;
       for (int64_t step = 0; step < part.tile.steps(); ++step)
-        fragments.push_back(queryFragment(part, step));
+        fragments.push_back(rowFragment(warpRowsOf(part), b.i32(2 * step)));
       part.fragments = std::move(fragments);
     }
 

@@ -84,11 +84,6 @@ struct ValueRowsPlan {
   SharedTile tile;
   RowSource source;
 };
-/// Rows that weights are multiplied with: of a tile from `first` (null: 0) on.
-struct WeighedRows {
-  const SharedTile &tile;
-  Value copy, first;
-};
 
 /// Softmax state and result of a thread: of rows g and g + 8 of its warp.
 struct RowState {
@@ -160,9 +155,11 @@ private:
   /// Whether a mask may hide some pair of the tile (i1); null without masks.
   Value crossedByMask(Value firstKey);
   std::vector<Accumulator> scores(Value copy, Value firstKey, Value crossed);
-  /// sums += the warp's queries × rows of a tile from `firstRow` (null: 0) on, 8 for each of the sums.
-  void multiplyRows(const QueryPlan &, const SharedTile &, Value copy, Value firstRow, std::vector<Accumulator> &sums);
-  RowFragment queryFragment(const QueryPlan &, int64_t step);
+  /// Where the warp's queries stand.
+  TileRows warpRowsOf(const QueryPlan &part) { return {part.tile, {}, b.shiftLeft(warp, 4)}; }
+  /// `before` and the warp's queries × rows of a tile, 8 for each of the sums; see sumOfTileProducts.
+  std::vector<Accumulator> productsOf(const QueryPlan &, const TileRows &, const std::vector<Accumulator> &before,
+                                      int64_t together = INT64_MAX);
   std::vector<Accumulator> skewedBand(const BandPlan &, Value copy);
   void addKeyBand(const KeyBandPlan &, Value copy, std::vector<Accumulator> &scores);
   void addLookups(std::vector<Accumulator> &scores, llvm::ArrayRef<std::map<std::string, Value>> at);
@@ -175,13 +172,13 @@ private:
   /// Keys of one step of the second product: 16, or 8 of f32.
   int64_t keysOfStep() const { return shape.element.isF32() ? 8 : 16; }
   /// `rows` on each step, two tiles of 8 columns of the values.
-  std::array<ColumnFragment, 2> valueFragments(const WeighedRows &, int64_t step, int64_t columnPair);
+  std::array<ColumnFragment, 2> valueFragments(const TileRows &, int64_t step, int64_t columnPair);
   /// output += weights × rows; where `checked`, rows that are no numbers count only for queries that see their key.
-  void multiplyRows(const std::vector<Accumulator> &weights, const WeighedRows &, bool checked,
+  void multiplyRows(const std::vector<Accumulator> &weights, const TileRows &, bool checked,
                     std::vector<Accumulator> &output);
-  void multiplyValues(const std::vector<RowOperand> &weights, const WeighedRows &, int64_t columns,
+  void multiplyValues(const std::vector<RowOperand> &weights, const TileRows &, int64_t columns,
                       std::array<Accumulator, 2> &output);
-  void multiplyOddValues(const std::vector<RowOperand> &weights, const WeighedRows &, int64_t columns,
+  void multiplyOddValues(const std::vector<RowOperand> &weights, const TileRows &, int64_t columns,
                          std::array<Accumulator, 2> &output);
   // Terms of the values (GpuValueTerms.cpp).
   std::vector<Accumulator> scaled(std::vector<Accumulator> weights, double scale);

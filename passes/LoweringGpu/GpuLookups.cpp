@@ -7,6 +7,9 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
+// Steps of the depth that are written one after another in what is done before the first tile.
+constexpr int64_t kLogitSteps = 4;
+
 /// The first row that the block's queries reach.
 static Value firstRowOf(GpuBuilder &b, const LookupTerm &term, const AttentionShape &shape, Value blockRow,
                         int64_t rows) {
@@ -67,7 +70,7 @@ void GpuKernel::storeLogits(const LookupPlan &part, Value firstRow) {
   b.barrier();
   Value scale = b.f32(unitOf(part.term->scale)), zero = b.f32(0);
   std::vector<Accumulator> sums(tile.tableRows() / 8, {zero, zero, zero, zero});
-  multiplyRows(queries[part.queries], part.staging, {}, {}, sums);
+  sums = productsOf(queries[part.queries], {part.staging, {}, {}}, sums, kLogitSteps);
   Value column = b.shiftLeft(inGroup, 1);
   if (part.use != LookupUse::EveryTile)
     column = b.add(column, firstRow);
@@ -124,8 +127,7 @@ void GpuKernel::prepareLookup(const LookupPlan &part) {
     }
     return next;
   });
-  for (size_t n = 0; n < sums.size(); ++n)
-    everyTile[n / 4][n % 4] = sums[n];
+  everyTile = gathered(sums);
 }
 
 void GpuKernel::addLookups(std::vector<Accumulator> &scores, ArrayRef<std::map<std::string, Value>> at) {

@@ -167,37 +167,9 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
   Value none = g.f32(0);
   std::vector<Accumulator> sums(kColumns / 8, {none, none, none, none});
   auto multiply = [&](const SharedTile &rowsIn, const SharedTile &columnsIn, Value copy,
-                      std::vector<Accumulator> before) {
-    return tiles.sumOfProducts(before, [&](Precision precision, std::vector<Accumulator> &sums) {
-      for (int64_t step = 0; step < rowsIn.steps(); ++step) {
-        // Lanes 0 … 15 name the rows of the left 16 bytes of a step, lanes 16 … 31 those of the right ones; of columns
-        // lanes 0 … 7 and 8 … 15 the halves of the first eight.
-        Value row = g.add(g.shiftLeft(tiles.warp, 4), g.bitAnd(tiles.lane, 15));
-        Value half = g.add(g.shiftRight(tiles.lane, 4), 2 * step);
-        RowOperand left = tiles.operandOf(g.loadMatrices(tiles.offsetIn(rowsIn, copy, row, half), false), precision);
-        Value column = g.add(g.bitAnd(tiles.lane, 7), g.shiftLeft(g.shiftRight(tiles.lane, 4), 3));
-        Value side = g.add(g.bitAnd(g.shiftRight(tiles.lane, 3), 1), 2 * step);
-        for (int64_t pair = 0; pair < kColumns / 16; ++pair) {
-          RowFragment right = g.loadMatrices(tiles.offsetIn(columnsIn, copy, g.add(column, 16 * pair), side), false);
-          for (size_t k : {0u, 1u}) {
-            Accumulator &sum = sums[size_t(2 * pair) + k];
-            sum = tiles.addProduct(left, {right[2 * k], right[2 * k + 1]}, sum);
-          }
-        }
-      }
-    });
-  };
-  auto flattened = [](const std::vector<Accumulator> &sums) {
-    SmallVector<Value> flat;
-    for (const Accumulator &sum : sums)
-      flat.append(sum.begin(), sum.end());
-    return flat;
-  };
-  auto gathered = [](ValueRange flat) {
-    std::vector<Accumulator> sums;
-    for (size_t k = 0; k < flat.size(); k += 4)
-      sums.push_back({flat[k], flat[k + 1], flat[k + 2], flat[k + 3]});
-    return sums;
+                      const std::vector<Accumulator> &before) {
+    TileRows warpRows{rowsIn, copy, g.shiftLeft(tiles.warp, 4)};
+    return tiles.sumOfTileProducts(before, warpRows, {}, {columnsIn, copy, {}});
   };
   load(g.i32(0), rowTile, columnTile, g.i32(0));
   sums = gathered(g.loop(g.i32(0), g.i32(whole), 1, flattened(sums), [&](Value number, ValueRange before) {

@@ -39,13 +39,6 @@ Value GpuTiles::someAreNan(ArrayRef<Accumulator> sums) {
   return b.anyLane(found);
 }
 
-SmallVector<Value> skewer::gpu::flattened(ArrayRef<Accumulator> sums) {
-  SmallVector<Value> flat;
-  for (const Accumulator &sum : sums)
-    flat.append(sum.begin(), sum.end());
-  return flat;
-}
-
 std::vector<Accumulator> GpuTiles::sumOfProducts(const std::vector<Accumulator> &before, AddProducts add) {
   std::vector<Accumulator> sums = before;
   add(Precision::Full, sums);
@@ -65,7 +58,56 @@ std::vector<Accumulator> GpuTiles::sumOfProducts(const std::vector<Accumulator> 
         return repaired;
       },
       [&] { return flat; });
-  for (size_t n = 0; n < chosen.size(); ++n)
-    sums[n / 4][n % 4] = chosen[n];
-  return sums;
+  return gathered(chosen);
+}
+
+RowFragment GpuTiles::rowFragment(const TileRows &from, Value chunk) {
+  // Lanes 0 … 15 name the rows of the left 16 bytes of a step, lanes 16 … 31 those of the right ones.
+  Value row = b.bitAnd(lane, 15);
+  if (from.first)
+    row = b.add(row, from.first);
+  return b.loadMatrices(offsetIn(from.tile, from.copy, row, b.add(b.shiftRight(lane, 4), chunk)), false);
+}
+
+std::array<ColumnFragment, 2> GpuTiles::columnFragments(const TileRows &from, int64_t pair, Value chunk) {
+  // Lanes 0 … 7 and 8 … 15 name the halves of the first eight rows.
+  Value row = b.add(b.add(b.bitAnd(lane, 7), b.shiftLeft(b.shiftRight(lane, 4), 3)), 16 * pair);
+  if (from.first)
+    row = b.add(row, from.first);
+  Value half = b.bitAnd(b.shiftRight(lane, 3), 1);
+  RowFragment loaded = b.loadMatrices(offsetIn(from.tile, from.copy, row, b.add(half, chunk)), false);
+  return {ColumnFragment{loaded[0], loaded[1]}, {loaded[2], loaded[3]}};
+}
+
+std::vector<Accumulator> GpuTiles::sumOfTileProducts(const std::vector<Accumulator> &before, const TileRows &rows,
+                                                     ArrayRef<RowFragment> held, const TileRows &columns,
+                                                     int64_t together) {
+  int64_t steps = columns.tile.steps();
+  return sumOfProducts(before, [&](Precision precision, std::vector<Accumulator> &sums) {
+    auto addStep = [&](std::vector<Accumulator> &sums, const RowFragment &fragment, Value chunk) {
+      RowOperand operand = operandOf(fragment, precision);
+      for (size_t n = 0; n < sums.size(); n += 2)
+        for (auto [side, column] : llvm::enumerate(columnFragments(columns, int64_t(n / 2), chunk)))
+          sums[n + side] = addProduct(operand, column, sums[n + side]);
+    };
+    // What is done again is rare.
+    int64_t inTurn = std::min(steps, precision == Precision::Once ? 1 : together);
+    while (steps % inTurn)
+      --inTurn;
+    if (inTurn == steps) {
+      for (int64_t step = 0; step < steps; ++step) {
+        Value chunk = b.i32(2 * step);
+        addStep(sums, held.empty() ? rowFragment(rows, chunk) : held[size_t(step)], chunk);
+      }
+      return;
+    }
+    sums = gathered(b.loop(b.i32(0), b.i32(2 * steps), 2 * inTurn, flattened(sums), [&](Value first, ValueRange flat) {
+      std::vector<Accumulator> inside = gathered(flat);
+      for (int64_t step = 0; step < inTurn; ++step) {
+        Value chunk = b.add(first, 2 * step);
+        addStep(inside, rowFragment(rows, chunk), chunk);
+      }
+      return flattened(inside);
+    }));
+  });
 }

@@ -9,33 +9,9 @@ using namespace skewer::gpu;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-RowFragment GpuKernel::queryFragment(const QueryPlan &part, int64_t step) {
-  if (!part.fragments.empty())
-    return part.fragments[size_t(step)];
-  // Lanes 0 … 15 name the rows of the left 16 bytes of a step's depth, lanes 16 … 31 those of the right ones.
-  Value row = b.add(b.shiftLeft(warp, 4), b.bitAnd(lane, 15));
-  Value chunk = b.add(b.shiftRight(lane, 4), 2 * step);
-  return b.loadMatrices(offsetIn(part.tile, {}, row, chunk), false);
-}
-
-void GpuKernel::multiplyRows(const QueryPlan &part, const SharedTile &from, Value copy, Value firstRow,
-                             std::vector<Accumulator> &sums) {
-  // Two tiles of 8 keys at a time: lanes 0 … 7 and 8 … 15 name the halves of the first one's depth.
-  Value row = b.add(b.bitAnd(lane, 7), b.shiftLeft(b.shiftRight(lane, 4), 3));
-  if (firstRow)
-    row = b.add(row, firstRow);
-  Value half = b.bitAnd(b.shiftRight(lane, 3), 1);
-  sums = sumOfProducts(sums, [&](Precision precision, std::vector<Accumulator> &sums) {
-    for (int64_t step = 0; step < from.steps(); ++step) {
-      RowOperand queries = operandOf(queryFragment(part, step), precision);
-      for (int64_t pair = 0; pair < int64_t(sums.size() / 2); ++pair) {
-        RowFragment keys = b.loadMatrices(offsetIn(from, copy, b.add(row, 16 * pair), b.add(half, 2 * step)), false);
-        Accumulator &left = sums[size_t(2 * pair)], &right = sums[size_t(2 * pair + 1)];
-        left = addProduct(queries, {keys[0], keys[1]}, left);
-        right = addProduct(queries, {keys[2], keys[3]}, right);
-      }
-    }
-  });
+std::vector<Accumulator> GpuKernel::productsOf(const QueryPlan &part, const TileRows &rows,
+                                               const std::vector<Accumulator> &before, int64_t together) {
+  return sumOfTileProducts(before, warpRowsOf(part), part.fragments, rows, together);
 }
 
 std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value crossed) {
@@ -79,7 +55,7 @@ std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value cro
     for (const ContentPlan &part : content)
       if (part.scale == scale) {
         bring([&] { loadRows(part.keys, part.source, firstKey, shape.attention.keys, copy); });
-        multiplyRows(queries[part.queries], part.keys, copy, {}, sums);
+        sums = productsOf(queries[part.queries], {part.keys, copy, {}}, sums);
       }
     if (lateScale) {
       result = sums;

@@ -15,7 +15,7 @@ std::vector<Accumulator> GpuKernel::skewedBand(const BandPlan &part, Value copy)
   Value firstRow = b.sub(b.i32(tile.rows - 16), b.shiftLeft(warp, 4));
   Value zero = b.f32(0);
   std::vector<Accumulator> band(tiles + 2, {zero, zero, zero, zero});
-  multiplyRows(queries[part.queries], part.window, copy, firstRow, band);
+  band = productsOf(queries[part.queries], {part.window, copy, firstRow}, band);
 
   // A lane holds columns 2t and 2t + 1 of a tile. Where s is odd the two change places; columns before s are wanted
   // from the tile behind.
@@ -50,21 +50,9 @@ void GpuKernel::addKeyBand(const KeyBandPlan &part, Value copy, std::vector<Accu
   const SharedTile &window = part.band.window;
   b.loop(warp, b.i32(groups), warps, {}, [&](Value number, ValueRange) {
     Value firstKey = b.shiftLeft(number, 4);
-    Value keyRow = b.add(firstKey, b.bitAnd(lane, 15)), keyHalf = b.shiftRight(lane, 4);
-    Value windowRow = b.add(b.add(b.bitAnd(lane, 7), b.shiftLeft(b.shiftRight(lane, 4), 3)), firstKey);
-    Value windowHalf = b.bitAnd(b.shiftRight(lane, 3), 1);
     for (int64_t pair = 0; pair < (tile.rows + 16) / 16; ++pair) {
       std::vector<Accumulator> sums(2, {zero, zero, zero, zero});
-      sums = sumOfProducts(sums, [&](Precision precision, std::vector<Accumulator> &sums) {
-        for (int64_t step = 0; step < window.steps(); ++step) {
-          RowOperand keys =
-              operandOf(b.loadMatrices(offsetIn(part.keys, copy, keyRow, b.add(keyHalf, 2 * step)), false), precision);
-          RowFragment rows =
-              b.loadMatrices(offsetIn(window, copy, b.add(windowRow, 16 * pair), b.add(windowHalf, 2 * step)), false);
-          sums[0] = addProduct(keys, {rows[0], rows[1]}, sums[0]);
-          sums[1] = addProduct(keys, {rows[2], rows[3]}, sums[1]);
-        }
-      });
+      sums = sumOfTileProducts(sums, {part.keys, copy, firstKey}, {}, {window, copy, b.add(firstKey, 16 * pair)});
       for (size_t side : {0u, 1u})
         for (size_t k = 0; k < 4; ++k) {
           Value key = b.add(b.add(firstKey, group), int64_t(8 * (k / 2)));

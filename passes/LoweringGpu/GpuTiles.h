@@ -26,6 +26,12 @@ struct RowSource {
   bool aligned = false; // rows begin at multiples of 16 bytes, and have such lengths
 };
 
+/// Rows of a tile from `first` (null: 0) on, in one of its copies (null: the first).
+struct TileRows {
+  const SharedTile &tile;
+  Value copy, first;
+};
+
 /// What is multiplied. Of f32 also what the tensor cores leave of each number, for three products in place of one.
 struct RowOperand {
   RowFragment whole;
@@ -58,6 +64,16 @@ public:
   using AddProducts = llvm::function_ref<void(Precision, std::vector<Accumulator> &)>;
   std::vector<Accumulator> sumOfProducts(const std::vector<Accumulator> &before, AddProducts add);
   Value someAreNan(llvm::ArrayRef<Accumulator>);
+  /// Fragments of a step of the depth, which begins at `chunk` (i32, of 16 bytes): of 16 rows; of 16 × pair … + 7 and
+  /// of 16 × pair + 8 … + 15.
+  RowFragment rowFragment(const TileRows &, Value chunk);
+  std::array<ColumnFragment, 2> columnFragments(const TileRows &, int64_t pair, Value chunk);
+  /// `before` and the products of the warp's 16 rows with 8 rows of `columns` for each of the sums. `held`: the rows'
+  /// fragments if they are in registers. No more than `together` steps are written one after another; more of them are
+  /// a loop, which assembles faster.
+  std::vector<Accumulator> sumOfTileProducts(const std::vector<Accumulator> &before, const TileRows &rows,
+                                             llvm::ArrayRef<RowFragment> held, const TileRows &columns,
+                                             int64_t together = INT64_MAX);
 
   Value thread, warp, lane, group, inGroup; // i32; lane = 4 × group + inGroup
 

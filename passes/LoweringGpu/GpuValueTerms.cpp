@@ -113,8 +113,7 @@ void GpuKernel::addValueBand(const BandPlan &part, const std::vector<Accumulator
         return flattened(output);
       },
       [&] { return flat; });
-  for (size_t n = 0; n < sums.size(); ++n)
-    state.output[n / 4][n % 4] = sums[n];
+  state.output = gathered(sums);
 }
 
 void GpuKernel::addValueElements(const std::vector<Accumulator> &weights, Value firstKey, RowState &state) {
@@ -164,6 +163,5 @@ void GpuKernel::addValueElements(const std::vector<Accumulator> &weights, Value 
         }
         return next;
       });
-  for (size_t n = 0; n < sums.size(); ++n)
-    state.output[n / 4][n % 4] = sums[n];
+  state.output = gathered(sums);
 }

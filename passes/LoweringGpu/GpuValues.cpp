@@ -10,7 +10,7 @@ using namespace skewer::gpu;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::array<ColumnFragment, 2> GpuKernel::valueFragments(const WeighedRows &rows, int64_t step, int64_t columnPair) {
+std::array<ColumnFragment, 2> GpuKernel::valueFragments(const TileRows &rows, int64_t step, int64_t columnPair) {
   auto from = [&](Value row) { return rows.first ? b.add(row, rows.first) : row; };
   if (!shape.element.isF32()) {
     Value row = from(b.add(b.bitAnd(lane, 15), 16 * step)), half = b.add(b.shiftRight(lane, 4), 2 * columnPair);
@@ -46,7 +46,7 @@ static std::vector<RowFragment> fragmentsOf(GpuBuilder &b, ArrayRef<Accumulator>
   return fragments;
 }
 
-void GpuKernel::multiplyValues(const std::vector<RowOperand> &weights, const WeighedRows &rows, int64_t columns,
+void GpuKernel::multiplyValues(const std::vector<RowOperand> &weights, const TileRows &rows, int64_t columns,
                                std::array<Accumulator, 2> &output) {
   for (int64_t step = 0; step < int64_t(weights.size()); ++step) {
     auto loaded = valueFragments(rows, step, columns);
@@ -55,7 +55,7 @@ void GpuKernel::multiplyValues(const std::vector<RowOperand> &weights, const Wei
   }
 }
 
-void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, const WeighedRows &rows, int64_t columns,
+void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, const TileRows &rows, int64_t columns,
                                   std::array<Accumulator, 2> &output) {
   // Numbers are multiplied as always, with 0 in place of the others. Where a key with a weight has +infinity (or NaN),
   // a product of ones and zeros is not 0, and +infinity is added; the same for -infinity. Both together are NaN again.
@@ -114,7 +114,7 @@ void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, const 
     }
 }
 
-void GpuKernel::multiplyRows(const std::vector<Accumulator> &weights, const WeighedRows &rows, bool checked,
+void GpuKernel::multiplyRows(const std::vector<Accumulator> &weights, const TileRows &rows, bool checked,
                              std::vector<Accumulator> &output) {
   std::vector<RowOperand> operands;
   for (const RowFragment &fragment : fragmentsOf(b, weights, shape.element))

@@ -9,6 +9,9 @@
 
 namespace skewer::gpu {
 
+/// Registers of a thread, at most: those of every target here (CUDA C++ Programming Guide, technical specifications).
+constexpr int64_t kMostRegisters = 255;
+
 /// One multiprocessor, by the name that ptxas takes ("sm_80").
 struct GpuMachine {
   std::string target;
