@@ -208,6 +208,8 @@ def AttnScheduleGpu : Pass<"attn-schedule-gpu", "::mlir::ModuleOp"> {
                  Option<"stages", "stages", "int64_t", "0", "copies of what a step reads, 1 to 4; 0: chosen">,
                  Option<"queries", "queries", "std::string", "\"\"",
                         "where a warp's queries stay: registers or shared; empty: chosen">,
+                 Option<"columns", "columns", "int64_t", "0",
+                        "of the values that a block has, a multiple of 16; 0: chosen, mostly all">,
                  Option<"rank", "rank", "int64_t", "0", "which of the model's candidates, from 0">];
 }
 def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {

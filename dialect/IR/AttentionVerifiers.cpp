@@ -252,7 +252,7 @@ LogicalResult CpuScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitErr
 }
 
 LogicalResult GpuScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef target, StringRef engine,
-                                      int64_t rows, int64_t keys, int64_t stages, bool /*keepQueries*/,
+                                      int64_t rows, int64_t keys, int64_t stages, bool /*keepQueries*/, int64_t columns,
                                       ArrayRef<StringAttr> strategies) {
   if (target.empty())
     return emitError() << "a schedule needs the name of its target (gpu_schedule_c1)";
@@ -265,5 +265,8 @@ LogicalResult GpuScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitErr
                          << ", expected a multiple of 16 between 16 and 256 (gpu_schedule_c3)";
   if (stages < 1 || stages > 4)
     return emitError() << "stages is " << stages << ", expected a number from 1 to 4 (gpu_schedule_c4)";
+  if (columns < 0 || columns > 256 || columns % 16)
+    return emitError() << "columns is " << columns
+                       << ", expected 0 (all of the values) or a multiple of 16 up to 256 (gpu_schedule_c6)";
   return verifyStrategies(emitError, strategies, "gpu_schedule_c5");
 }

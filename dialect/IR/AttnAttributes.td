@@ -29,16 +29,20 @@ def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule"> {
   let description = [{
     `engine`: what multiplies matrices; `mma_sync` is the only one so far. `rows` × `keys`: queries of a block and keys
     of one of its steps, multiples of 16; a warp has 16 queries. `stages`: copies in shared memory of what a step reads,
-    all but one of which are being filled while one is read; of 1, operands take turns in one place. `keep_queries`: whether a warp's queries stay in registers.
+    all but one of which are being filled while one is read; of 1, operands take turns in one place. `keep_queries`:
+    whether a warp's queries stay in registers. `columns`: of the values that a block has, a multiple of 16; blocks with
+    the same queries divide the others; absent (0): all.
     `strategies`: one for each term of the score, in order, then of the values.
     Created by `attn-schedule-gpu` from a cost model or as the caller asks; read by `attn-lower-to-gpu`.
   }];
   let parameters = (ins StringRefParameter<"as ptxas names it">:$target, StringRefParameter<"of products">:$engine,
                         "int64_t":$rows, "int64_t":$keys, "int64_t":$stages, "bool":$keep_queries,
+                        DefaultValuedParameter<"int64_t", "0", "of the values">:$columns,
                         ArrayRefParameter<"::mlir::StringAttr">:$strategies);
   let genVerifyDecl = 1;
   let assemblyFormat = [{
-    `<` struct($target, $engine, $rows, $keys, $stages, $keep_queries) `,` `strategies` `=` `[` $strategies `]` `>`
+    `<` struct($target, $engine, $rows, $keys, $stages, $keep_queries) `,` `strategies` `=` `[` $strategies `]`
+    (`,` `columns` `=` $columns^)? `>`
   }];
 }
 #endif

@@ -99,6 +99,14 @@ void GpuKernel::readPlace() {
   Value rest = b.divide(block, rowBlocks);
   blockRow = b.mul(b.remainder(block, rowBlocks), tile.rows);
   threadRow = b.add(b.add(blockRow, b.shiftLeft(warp, 4)), group);
+  if (int64_t width = shape.attention.width, parts = tile.partsOf(width); parts > 1) {
+    // The last part begins early enough to have as many columns as the others; the first of them are another's.
+    Value part = b.mul(b.remainder(rest, parts), columns);
+    firstColumn = b.minimum(part, b.i32(width - columns));
+    if (width % columns)
+      firstOwn = b.sub(part, firstColumn);
+    rest = b.divide(rest, parts);
+  }
   rest = b.toIndex(rest);
   const auto &names = shape.attention.space.leading;
   for (size_t place = names.size(); place-- > 0;) {

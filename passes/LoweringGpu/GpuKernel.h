@@ -24,6 +24,7 @@
 #include "passes/LoweringGpu/GpuBuilder.h"
 #include "passes/LoweringGpu/GpuShape.h"
 #include "passes/LoweringGpu/GpuTiles.h"
+#include <limits>
 
 namespace skewer::gpu {
 
@@ -94,7 +95,8 @@ struct RowState {
 class GpuKernel : GpuTiles {
 public:
   GpuKernel(GpuBuilder &b, const GpuShape &shape, GpuTile tile)
-      : GpuTiles(b, shape.element, tile.threads()), shape(shape), tile(tile) {}
+      : GpuTiles(b, shape.element, tile.threads()), shape(shape), tile(tile),
+        columns(tile.columnsOf(shape.attention.width)) {}
 
   /// The function, in the module at the builder's insertion point. False with a reason in `failure`.
   bool emit(mlir::gpu::GPUModuleOp);
@@ -118,6 +120,8 @@ private:
   void readPlace();
   Value baseOf(const subscript::Expr &);
   RowSource sourceOf(const Walk &, bool ofQuery, int64_t depth);
+  /// The block's columns of values, or of what is added to them.
+  RowSource columnSource(const Walk &);
   Value emitIndex(const subscript::Expr &, const std::map<std::string, Value> &at);
   Value emitPredicate(const subscript::Expr &, const std::map<std::string, Value> &at);
   IndexEmitter::Read reads();
@@ -155,6 +159,10 @@ private:
   /// Whether a mask may hide some pair of the tile (i1); null without masks.
   Value crossedByMask(Value firstKey);
   std::vector<Accumulator> scores(Value copy, Value firstKey, Value crossed);
+  /// Steps of the depth that are written one after another. Operands take turns where heads are wide and registers
+  /// few, and ptxas reads ahead in what is written out: rows by offset that are added to keys and values of f32, 192
+  /// and 256 wide, spilled in every tile for three of eight pairs of layer and target; as loops for none.
+  int64_t stepsTogether() const { return tile.takesTurns() ? 4 : std::numeric_limits<int64_t>::max(); }
   /// Where the warp's queries stand.
   TileRows warpRowsOf(const QueryPlan &part) { return {part.tile, {}, b.shiftLeft(warp, 4)}; }
   /// `before` and the warp's queries × rows of a tile, 8 for each of the sums; see sumOfTileProducts.
@@ -211,6 +219,7 @@ private:
 
   const GpuShape &shape;
   GpuTile tile;
+  int64_t columns; // of the values that a block has
   mlir::gpu::GPUModuleOp module;
   mlir::LLVM::LLVMFuncOp function;
 
@@ -239,6 +248,8 @@ private:
   std::map<std::string, Value> origins; // where a part begins, i64
   Value blockRow;                       // first query of the block
   Value threadRow;                      // of the thread: row g of its warp
+  Value firstColumn;                    // of the block's values, i32; null where it has all of them
+  Value firstOwn;                       // the first of its columns that it writes, i32; null: all of them
   std::map<std::string, Value> leading; // index
   Value lowVisible, highVisible;        // key - query of what a mask leaves, i32; null where it ends nowhere
   std::array<std::map<std::string, Value>, 2> queryAxes;

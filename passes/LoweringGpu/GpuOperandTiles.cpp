@@ -54,8 +54,8 @@ void GpuKernel::plan() {
     content.push_back(std::move(part));
   }
   nextTurn();
-  values = place(tile.keys, shape.attention.width, tile.stages, 16); // two tiles of 8 columns at a time
-  valueSource = sourceOf(shape.attention.value, false, shape.attention.width);
+  values = place(tile.keys, columns, tile.stages, 16); // two tiles of 8 columns at a time
+  valueSource = columnSource(shape.attention.value);
   planValueTerms();
   for (const BandTerm &term : shape.bands) {
     nextTurn();
@@ -139,6 +139,15 @@ RowSource GpuKernel::sourceOf(const Walk &walk, bool ofQuery, int64_t depth) {
   source.depthStride = walk.depth;
   source.depth = depth;
   source.aligned = isAligned(walk, ofQuery, depth, walk.argument);
+  return source;
+}
+
+RowSource GpuKernel::columnSource(const Walk &walk) {
+  RowSource source = sourceOf(walk, false, columns);
+  if (firstColumn) {
+    source.base = b.add(source.base, b.mul(b.toI64(firstColumn), walk.depth));
+    source.aligned &= shape.attention.width % 8 == 0; // then a part begins at a multiple of 8 columns
+  }
   return source;
 }
 

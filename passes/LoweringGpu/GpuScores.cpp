@@ -11,6 +11,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<Accumulator> GpuKernel::productsOf(const QueryPlan &part, const TileRows &rows,
                                                const std::vector<Accumulator> &before, int64_t together) {
+  if (part.fragments.empty())
+    together = std::min(together, stepsTogether());
   return sumOfTileProducts(before, warpRowsOf(part), part.fragments, rows, together);
 }
 

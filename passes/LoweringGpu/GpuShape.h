@@ -88,6 +88,11 @@ struct GpuTile {
   int64_t stages = 2;      // copies of what a step reads: all but one are on their way while one is computed;
                            // of 1, operands take turns in one place, each loaded right before it is multiplied
   bool keepQueries = true; // in registers, from the first step to the last
+  int64_t columns = 0;     // of the values; 0: all. Blocks with the same queries divide them, where one has too few
+                           // registers, and compute the same weights
+  int64_t columnsOf(int64_t width) const { return columns && columns < width ? columns : width; }
+  /// Blocks that have the same queries.
+  int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
   int64_t threads() const { return rows / 16 * 32; }
   bool takesTurns() const { return stages == 1; }
   /// Copies that may still be on their way where a step begins.
@@ -95,7 +100,8 @@ struct GpuTile {
   /// Rows of a looked-up table at a time.
   int64_t tableRows() const { return takesTurns() ? 16 : 64; }
   bool operator==(const GpuTile &other) const {
-    return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries;
+    return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries &&
+           columns == other.columns;
   }
 };
 

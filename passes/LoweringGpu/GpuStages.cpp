@@ -121,6 +121,7 @@ bool GpuStages::emitAttention(const Stage &stage, attn::AttentionOp attention) {
       launch.keys = tile.keys;
       launch.sharedBytes = kernel.sharedBytes();
       launch.blocks.scaled = (shape->attention.queries + tile.rows - 1) / tile.rows;
+      launch.blocks.scaled *= tile.partsOf(shape->attention.width);
       for (const Extent &extent : shape->leading)
         if (extent.name.empty())
           launch.blocks.scaled *= extent.fixed;

@@ -52,7 +52,8 @@ void GpuKernel::addKeyBand(const KeyBandPlan &part, Value copy, std::vector<Accu
     Value firstKey = b.shiftLeft(number, 4);
     for (int64_t pair = 0; pair < (tile.rows + 16) / 16; ++pair) {
       std::vector<Accumulator> sums(2, {zero, zero, zero, zero});
-      sums = sumOfTileProducts(sums, {part.keys, copy, firstKey}, {}, {window, copy, b.add(firstKey, 16 * pair)});
+      sums = sumOfTileProducts(sums, {part.keys, copy, firstKey}, {}, {window, copy, b.add(firstKey, 16 * pair)},
+                               stepsTogether());
       for (size_t side : {0u, 1u})
         for (size_t k = 0; k < 4; ++k) {
           Value key = b.add(b.add(firstKey, group), int64_t(8 * (k / 2)));

@@ -10,15 +10,13 @@ using namespace skewer;
 using namespace skewer::gpu;
 
 void GpuKernel::planValueTerms() {
-  int64_t width = shape.attention.width;
   for (const ValueRows &term : shape.valueRows) {
     nextTurn();
-    valueRows.push_back({&term, place(tile.keys, width, tile.stages, 16), sourceOf(term.table, false, width)});
+    valueRows.push_back({&term, place(tile.keys, columns, tile.stages, 16), columnSource(term.table)});
   }
   for (const BandTerm &term : shape.valueBands) {
     nextTurn();
-    valueBands.push_back(
-        {&term, 0, place(tile.rows + tile.keys, width, tile.stages, 16), sourceOf(term.table, false, width)});
+    valueBands.push_back({&term, 0, place(tile.rows + tile.keys, columns, tile.stages, 16), columnSource(term.table)});
   }
 }
 
@@ -151,8 +149,10 @@ void GpuKernel::addValueElements(const std::vector<Accumulator> &weights, Value 
             for (size_t n = 0; n < state.output.size(); ++n)
               for (size_t k : {0u, 1u}) {
                 Value column = b.add(b.shiftLeft(inGroup, 1), int64_t(8 * n + k));
-                if (int64_t(8 * n + 8) > shape.attention.width)
-                  column = b.minimum(column, b.i32(shape.attention.width - 1));
+                if (int64_t(8 * n + 8) > columns)
+                  column = b.minimum(column, b.i32(columns - 1));
+                if (firstColumn)
+                  column = b.add(column, firstColumn);
                 Value place = b.add(b.toI64(first), b.mul(b.toI64(column), element.widthStride));
                 Type type = elementOf(argument);
                 Value read = b.widen(b.load(b.globalAt(inputs[shape.inputs[argument]], place, type), type));

@@ -177,9 +177,11 @@ void GpuKernel::writeLse(const RowState &state, size_t row, Value sum) {
     flat = b.add(b.mul(flat, size), b.toI64(leading[name]));
   }
   Value place = b.add(b.mul(flat, shape.attention.queries), b.toI64(b.add(threadRow, int64_t(8 * row))));
-  // Four lanes have the row; one of them writes.
-  b.when(b.compare(arith::CmpIPredicate::eq, inGroup, b.i32(0)),
-         [&] { b.store(lse, b.globalAt(outputs[*shape.lseOutput], place, b.getF32Type())); });
+  // Four lanes have the row, and maybe several blocks; one of them writes.
+  Value writes = b.compare(arith::CmpIPredicate::eq, inGroup, b.i32(0));
+  if (firstColumn)
+    writes = b.both(writes, b.compare(arith::CmpIPredicate::eq, firstColumn, b.i32(0)));
+  b.when(writes, [&] { b.store(lse, b.globalAt(outputs[*shape.lseOutput], place, b.getF32Type())); });
 }
 
 void GpuKernel::write(const RowState &state) {
@@ -189,7 +191,6 @@ void GpuKernel::write(const RowState &state) {
                  : type == ElementType::BF16 ? Type(b.getBF16Type())
                                              : Type(b.getF32Type());
   Value base = baseOf(walk.base), zero = b.f32(0);
-  int64_t width = shape.attention.width;
   for (size_t row : {0u, 1u}) {
     Value sum = state.sum[row];
     sum = b.addf(sum, b.shuffle(sum, 1));
@@ -202,18 +203,27 @@ void GpuKernel::write(const RowState &state) {
       if (shape.lseOutput)
         writeLse(state, row, sum);
       Value rowBase = b.add(b.mul(b.toI64(query), walk.query), base);
+      if (firstColumn)
+        rowBase = b.add(rowBase, b.toI64(firstColumn));
       for (auto [number, output] : llvm::enumerate(state.output))
         for (int64_t k : {0, 1}) {
-          int64_t column = 8 * int64_t(number) + k; // and 2 × inGroup
+          int64_t first = 8 * int64_t(number);
+          if (first + k >= columns)
+            continue;
+          Value column = b.add(b.shiftLeft(inGroup, 1), first + k), here;
+          if (first + 8 > columns)
+            here = b.less(column, b.i32(columns));
+          if (firstOwn)
+            here = here ? b.both(here, b.lessEqual(firstOwn, column)) : b.lessEqual(firstOwn, column);
           auto storeOne = [&, k = k, output = output] {
             Value number = b.select(none, zero, b.mulf(output[2 * row + size_t(k)], inverse));
-            Value place = b.add(rowBase, b.toI64(b.add(b.shiftLeft(inGroup, 1), column)));
+            Value place = b.add(rowBase, b.toI64(column));
             b.store(b.narrow(number, element), b.globalAt(outputs[shape.resultOutput], place, element));
           };
-          if (column - k + 8 <= width)
+          if (here)
+            b.when(here, storeOne);
+          else
             storeOne();
-          else if (column < width)
-            b.when(b.less(b.add(b.shiftLeft(inGroup, 1), column), b.i32(width)), storeOne);
         }
     });
   }

@@ -31,7 +31,9 @@ int64_t elementBytes(const GpuShape &shape) { return shape.element.isF32() ? 4 :
 int64_t widthOf(const GpuShape &shape, int64_t depth) {
   return int64_t(llvm::alignTo(depth, 32 / elementBytes(shape)));
 }
-int64_t valueWidth(const GpuShape &shape) { return int64_t(llvm::alignTo(shape.attention.width, 16)); }
+int64_t valueWidth(const GpuShape &shape, const GpuTile &tile) {
+  return int64_t(llvm::alignTo(tile.columnsOf(shape.attention.width), 16));
+}
 /// Bytes of so many elements in shared memory.
 int64_t rowBytes(const GpuShape &shape, int64_t width) { return width * elementBytes(shape) + 16; }
 int64_t rowBytesOf(const GpuShape &shape, int64_t depth) { return rowBytes(shape, widthOf(shape, depth)); }
@@ -114,7 +116,7 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
     product(keys, widthOf(shape, term.depth));
     copied += keys * double(widthOf(shape, term.depth)) * bytes;
   }
-  int64_t width = valueWidth(shape);
+  int64_t width = valueWidth(shape, tile);
   product(keys, width);
   if (!tile.keepQueries)
     work.sharedTraffic -= rows * double(width) * bytes; // weights are always in registers
@@ -160,8 +162,9 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
                  scores * (8.0 * looked + 20.0 * double(shape.elements.size()) +
                            10.0 * double(shape.attention.masks.size()) + lines);
   // Any other row of the values is read and added for each score.
-  work.floats += scores * double(shape.attention.width) * double(shape.valueElements.size());
-  work.issued += 2 * scores * double(shape.attention.width) * double(shape.valueElements.size());
+  auto columns = double(tile.columnsOf(shape.attention.width));
+  work.floats += scores * columns * double(shape.valueElements.size());
+  work.issued += 2 * scores * columns * double(shape.valueElements.size());
   for (const ElementTerm &term : shape.elements)
     for (const auto &[axis, size] : term.contracted) {
       work.floats += scores * double(size);
@@ -191,7 +194,7 @@ static int64_t sharedBytesOf(const GpuShape &shape, const GpuTile &tile) {
     sum += tile.stages * rows * bytes + more;
     most = std::max(most, rows * bytes + more);
   };
-  int64_t window = tile.rows + tile.keys, valueBytes = rowBytes(shape, valueWidth(shape));
+  int64_t window = tile.rows + tile.keys, valueBytes = rowBytes(shape, valueWidth(shape, tile));
   for (const ContentTerm &term : shape.attention.content)
     place(tile.keys, rowBytesOf(shape, term.depth));
   place(tile.keys, valueBytes);
@@ -224,14 +227,13 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
   result.sharedBytes = sharedBytesOf(shape, tile);
   // What ptxas takes of layers of one class each, 16 to 128 keys a step, 32 to 256 wide (sm_80, CUDA 13.0), to a fifth.
   const AttentionShape &attention = shape.attention;
-  int64_t scores = tile.keys / 8 * 4, output = valueWidth(shape) / 8 * 4, kept = 0, extra = 0, bands = 0;
+  int64_t scores = tile.keys / 8 * 4, output = valueWidth(shape, tile) / 8 * 4, kept = 0, extra = 0, bands = 0;
   for (int64_t width : queryWidths(shape))
     kept += tile.keepQueries ? width * elementBytes(shape) / 32 * 4 : 4;
   for (const BandTerm &term : shape.bands)
     bands = std::max<int64_t>(bands, term.ofKey ? 90 : scores + 8 + 22);
-  // Of f32 the skewed weights and their rests stand beside the sums of the result.
-  if (!shape.valueBands.empty())
-    bands = std::max<int64_t>(bands, (scores + 8 + 22) * (shape.element.isF32() ? 5 : 1));
+  // Weights, skewed weights as operands, and what a sum that is no number needs, beside the sums of the result.
+  int64_t valueBands = shape.valueBands.empty() ? 0 : 5 * (scores + 8 + 22) / 2;
   auto isUse = [&](LookupUse use) {
     return llvm::any_of(shape.lookups,
                         [&](const LookupTerm &term) { return lookupUse(term, attention, tile.keys) == use; });
@@ -244,10 +246,11 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
     extra += 45;
   if (shape.element.isF32()) {
     // Each fragment with what tf32 leaves of it. What is kept of the queries may be computed anew, of scores not all.
-    result.registers = 40 + 6 * scores + output + (tile.keepQueries ? 2 * kept : kept) + bands / 2 + extra;
+    result.registers =
+        40 + 6 * scores + output + (tile.keepQueries ? 2 * kept : kept) + std::max(bands / 2, valueBands) + extra;
     result.needed = result.registers - 27 * scores / 10;
   } else {
-    result.registers = 26 + scores + output + kept + std::max(bands, scores / 2) + extra;
+    result.registers = 26 + scores + output + kept + std::max({bands, valueBands, scores / 2}) + extra;
     result.needed = result.registers;
   }
   if (!attention.masks.empty()) { // positions are computed for each score, and need not be all at once
@@ -261,6 +264,7 @@ GpuPrediction skewer::gpu::predict(const GpuShape &shape, const GpuTile &tile, c
                                    int64_t registers) {
   GpuPrediction result;
   result.tile = tile;
+  result.parts = tile.partsOf(shape.attention.width);
   result.footprint = footprintOf(shape, tile);
   if (registers)
     result.footprint.registers = registers;
@@ -290,7 +294,7 @@ double skewer::gpu::secondsOn(const GpuShape &shape, const GpuPrediction &predic
     if (int64_t size = shape.attention.space.sizes.at(axis); size != subscript::kRuntime)
       leading *= double(size);
   const GpuTile &tile = prediction.tile;
-  auto blocks = int64_t(leading) * int64_t(llvm::divideCeil(shape.attention.queries, tile.rows));
+  auto blocks = int64_t(leading) * int64_t(llvm::divideCeil(shape.attention.queries, tile.rows)) * prediction.parts;
   int64_t resident = std::max<int64_t>(1, prediction.occupancy.blocks), atOnce = resident * device.processors;
   GpuStepWork work = stepWorkOf(shape, tile);
   double cycles = double(blocks / atOnce) * cyclesTogether(work, tile, machine, resident).first;
@@ -300,6 +304,9 @@ double skewer::gpu::secondsOn(const GpuShape &shape, const GpuPrediction &predic
          (device.gigahertz * 1e9); // a step's time for what comes before and after
 }
 
+/// What is only done where nothing else fits, whatever the model says: its figures for these are not tried.
+static bool isMakeshift(const GpuPrediction &p) { return p.tile.takesTurns() || p.parts > 1; }
+
 /// Where the best may spill: one that is nearly as good and takes the fewest registers comes first.
 static void preferLean(std::vector<GpuPrediction> &candidates) {
   const GpuPrediction &best = candidates.front();
@@ -307,7 +314,7 @@ static void preferLean(std::vector<GpuPrediction> &candidates) {
     return;
   auto lean = candidates.begin();
   for (auto other = candidates.begin(); other != candidates.end(); ++other)
-    if (other->footprint.needed < lean->footprint.needed && other->tile.takesTurns() == best.tile.takesTurns() &&
+    if (other->footprint.needed < lean->footprint.needed && isMakeshift(*other) == isMakeshift(best) &&
         other->cyclesPerRow() <= kNearlyEqual * best.cyclesPerRow())
       lean = other;
   std::rotate(candidates.begin(), lean, lean + 1);
@@ -321,16 +328,26 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   int64_t most = 0; // widths of the queries: more than 128 elements would take half of a thread's registers
   for (int64_t width : queryWidths(shape))
     most += width;
+  // Few columns are not worth computing the weights again.
+  constexpr int64_t kLeastColumns = 32;
+  std::vector<int64_t> columns{request.columns};
+  for (int64_t parts : {2, 4})
+    if (auto part = int64_t(llvm::alignTo(llvm::divideCeil(shape.attention.width, parts), 16));
+        !request.columns && part >= kLeastColumns && part < shape.attention.width)
+      columns.push_back(part);
   std::vector<GpuPrediction> found, tooLarge;
+  auto consider = [&](const GpuTile &tile) {
+    if (request.keepQueries ? tile.keepQueries != *request.keepQueries : tile.keepQueries && most > 128)
+      return;
+    GpuPrediction candidate = predict(shape, tile, machine);
+    (candidate.footprint.sharedBytes <= machine.blockSharedBytes ? found : tooLarge).push_back(candidate);
+  };
   for (int64_t rows : choices(request.rows, {128, 64, 32, 16}))
     for (int64_t keys : choices(request.keys, {128, 64, 32, 16}))
       for (int64_t stages : choices(request.stages, {1, 2, 3}))
-        for (bool keep : {true, false}) {
-          if (request.keepQueries ? keep != *request.keepQueries : keep && most > 128)
-            continue;
-          GpuPrediction candidate = predict(shape, {rows, keys, stages, keep}, machine);
-          (candidate.footprint.sharedBytes <= machine.blockSharedBytes ? found : tooLarge).push_back(candidate);
-        }
+        for (int64_t part : columns)
+          for (bool keep : {true, false})
+            consider({rows, keys, stages, keep, part});
   if (found.empty()) {
     auto least = std::min_element(tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) {
       return a.footprint.sharedBytes < b.footprint.sharedBytes;
@@ -341,8 +358,8 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   auto cost = [](const GpuPrediction &p) {
     bool spills = p.footprint.needed > kMostRegisters;
     double size = double(p.tile.rows * p.tile.keys * p.tile.stages);
-    return std::tuple(spills, p.tile.takesTurns(), spills ? double(p.footprint.needed) : p.cyclesPerRow(), size,
-                      p.tile.rows, !p.tile.keepQueries);
+    return std::tuple(spills, isMakeshift(p), spills ? double(p.footprint.needed) : p.cyclesPerRow(), size, p.tile.rows,
+                      !p.tile.keepQueries, p.parts);
   };
   std::sort(found.begin(), found.end(),
             [&](const GpuPrediction &a, const GpuPrediction &b) { return cost(a) < cost(b); });
@@ -353,9 +370,10 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
     if (result.empty() || candidate.footprint.needed < result.back().footprint.needed)
       result.push_back(candidate);
   // The guess is one: last comes the smallest there is, one warp whose operands take turns.
-  auto smallest =
-      llvm::find_if(found, [](const GpuPrediction &candidate) { return candidate.tile == GpuTile{16, 16, 1, false}; });
-  if (smallest != found.end() && !(result.back().tile == smallest->tile))
+  auto smallest = std::find_if(found.rbegin(), found.rend(), [&](const GpuPrediction &candidate) {
+    return candidate.tile == GpuTile{16, 16, 1, false, columns.back()};
+  });
+  if (smallest != found.rend() && !(result.back().tile == smallest->tile))
     result.push_back(*smallest);
   return result;
 }

@@ -29,7 +29,8 @@ struct GpuPrediction {
   double stepsBefore = 0; // what logits to look up take before the first of them
   double stepCycles = 0;  // of a multiprocessor for a block's step, the resident blocks taking turns
   std::string bound;      // what most of them go into: "tensor cores", "shared memory", …, or "latency"
-  double cyclesPerRow() const { return (steps + stepsBefore) * stepCycles / double(tile.rows); }
+  int64_t parts = 1;      // blocks that have the same queries
+  double cyclesPerRow() const { return (steps + stepsBefore) * stepCycles * double(parts) / double(tile.rows); }
 };
 /// `registers`: of a thread, as ptxas says; 0: guessed.
 GpuPrediction predict(const GpuShape &, const GpuTile &, const GpuMachine &, int64_t registers = 0);
@@ -38,7 +39,8 @@ GpuPrediction predict(const GpuShape &, const GpuTile &, const GpuMachine &, int
 double secondsOn(const GpuShape &, const GpuPrediction &, const GpuMachine &, const GpuDevice &);
 
 /// Tiles whose shared memory fits, the fastest by the model first, and after each the fastest of those that take fewer
-/// registers; what is thought to spill stands behind them, and the smallest tile last. Where none fits, the one with the least shared memory.
+/// registers; what is thought to spill stands behind them, and the smallest tile last. Where none fits, the one with
+/// the least shared memory.
 std::vector<GpuPrediction> candidatesOf(const GpuShape &, const GpuMachine &, const GpuRequest &);
 
 } // namespace skewer::gpu

@@ -27,11 +27,11 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       module.emitError() << "unknown GPU '" << target << "'";
       return signalPassFailure();
     }
-    GpuRequest request{target, rows, keys, stages, std::nullopt, rank};
+    GpuRequest request{target, rows, keys, stages, std::nullopt, columns, rank};
     if (queries == "registers" || queries == "shared")
       request.keepQueries = queries == "registers";
     // What is pinned must make sense before anything is computed from it.
-    if (!attributeOf({rows ? rows : 64, keys ? keys : 64, stages ? stages : 2, true}, {}, module))
+    if (!attributeOf({rows ? rows : 64, keys ? keys : 64, stages ? stages : 2, true, columns}, {}, module))
       return signalPassFailure();
     size_t candidates = 1;
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -86,7 +86,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     auto emitError = [&] { return at->emitError(); };
     return attn::GpuScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), &getContext(),
                                              StringRef(target.getValue()), StringRef("mma_sync"), tile.rows, tile.keys,
-                                             tile.stages, tile.keepQueries, strategies);
+                                             tile.stages, tile.keepQueries, tile.columns, strategies);
   }
 };
 
@@ -98,6 +98,7 @@ void skewer::addGpuSchedulePipeline(OpPassManager &manager, const GpuRequest &re
   options.rows = request.rows;
   options.keys = request.keys;
   options.stages = request.stages;
+  options.columns = request.columns;
   options.rank = request.rank;
   if (request.keepQueries)
     options.queries = *request.keepQueries ? "registers" : "shared";

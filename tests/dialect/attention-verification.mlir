@@ -436,6 +436,12 @@ func.func @f(%v: tensor<4x8xf32>) {
 
 // -----
 
+// gpu_schedule_c6: whole fragments of the values
+// expected-error @below {{columns is 24, expected 0 (all of the values) or a multiple of 16 up to 256 (gpu_schedule_c6)}}
+#s = #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 64, stages = 2, keep_queries = true, strategies = ["matmul"], columns = 24>
+
+// -----
+
 // attention_c8: the same for GPUs
 func.func @f(%v: tensor<4x8xf32>) {
   // expected-error @below {{schedule has 2 strategies for 1 terms (attention_c8)}}

@@ -47,6 +47,8 @@ Plan planForGpu(uint64_t seed) {
     request.keys = dice.pick(keys);
     request.stages = dice.between(2, 3);
     request.keepQueries = dice.chance(50);
+    if (dice.chance(40))
+      request.columns = 16; // most values are wider
   }
   plan.gpu = request;
   return plan;
@@ -54,7 +56,10 @@ Plan planForGpu(uint64_t seed) {
 
 std::string textOf(const gpu::GpuRequest &request) {
   std::string text = request.target;
-  for (auto [name, value] : {std::pair{"rows", request.rows}, {"keys", request.keys}, {"stages", request.stages}})
+  for (auto [name, value] : {std::pair{"rows", request.rows},
+                             {"keys", request.keys},
+                             {"stages", request.stages},
+                             {"columns", request.columns}})
     if (value)
       text += fmt::format(", {}={}", name, value);
   if (request.keepQueries)

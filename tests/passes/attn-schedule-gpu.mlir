@@ -1,6 +1,7 @@
 // RUN: skewer-opt %s --attn-schedule-gpu=target=sm_80 | FileCheck %s
 // RUN: skewer-opt %s --attn-schedule-gpu="target=sm_90a rows=32 keys=48 stages=3 queries=shared" | FileCheck %s --check-prefix=PINNED
 // RUN: skewer-opt %s --attn-schedule-gpu="rows=32 keys=32 stages=2 rank=5" | FileCheck %s --check-prefix=LAST
+// RUN: skewer-opt %s --attn-schedule-gpu=columns=32 | FileCheck %s --check-prefix=PARTS
 // RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-schedule-gpu | FileCheck %s
 // RUN: not skewer-opt %s --attn-schedule-gpu=target=sm_79 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not skewer-opt %s --attn-schedule-gpu=rows=24 2>&1 | FileCheck %s --check-prefix=ROWS
@@ -12,6 +13,7 @@
 // PINNED: target = "sm_90a", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = false
 // There are no more than two candidates then: queries in registers and in shared memory. A rank behind them is the last.
 // LAST: rows = 32, keys = 32, stages = 2, keep_queries = false
+// PARTS: "per_score"], columns = 32>
 // UNKNOWN: error: unknown GPU 'sm_79'
 // ROWS: error: rows is 24, expected a multiple of 16 between 16 and 256 (gpu_schedule_c3)
 // STAGES: error: stages is 9, expected a number from 1 to 4 (gpu_schedule_c4)

@@ -87,8 +87,8 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
       "d -> h i d\", weights, each)\n  pairs = einsum(\"h i j, ((i*j) % 7) d -> h i d\", weights, few)\n  return "
       "einsum(\"h i j, h j d -> h i d\", weights, v) + band + rows + pairs\n}\n";
   for (const std::string &text : {layer(70, 64), layer(70, 20), banded(70, 32), map, keys, gates, values})
-    for (GpuTile tile : {GpuTile{64, 64, 2, true}, GpuTile{32, 16, 3, false}, GpuTile{128, 32, 4, true},
-                         GpuTile{32, 16, 1, false}}) {
+    for (GpuTile tile : {GpuTile{64, 64, 2, true, 256}, GpuTile{32, 16, 3, false, 16}, GpuTile{128, 32, 4, true, 256},
+                         GpuTile{32, 16, 1, false, 256}, GpuTile{16, 32, 1, false, 16}}) {
       GpuLayer compiled(text);
       GpuOptions options;
       options.size = 1;
@@ -96,6 +96,7 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
       options.keys = tile.keys;
       options.stages = tile.stages;
       options.keepQueries = tile.keepQueries;
+      options.columns = tile.columns;
       skewer::testing::GpuOutcome outcome = compiled.run(options);
       ASSERT_TRUE(outcome.lowered) << outcome.messages;
       EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
@@ -126,9 +127,10 @@ TEST(GpuCostModel, WhatIsAskedForIsTaken) {
   request.keys = 48;
   request.stages = 4;
   request.keepQueries = false;
+  request.columns = 32;
   auto candidates = candidatesOf(*shape, machine, request);
   ASSERT_EQ(candidates.size(), 1u);
-  EXPECT_EQ(candidates[0].tile, (GpuTile{32, 48, 4, false}));
+  EXPECT_EQ(candidates[0].tile, (GpuTile{32, 48, 4, false, 32}));
   // Where nothing fits there is the one with the least.
   Shape wide("param N = 64, dim = 4096\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
              "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");
@@ -160,7 +162,7 @@ TEST(GpuCostModel, NothingIsFasterThanTheTensorCores) {
     GpuMachine machine = *findGpuMachine(target);
     Shape shape(layer(4096, 128));
     for (const GpuPrediction &candidate : candidatesOf(*shape, machine, {})) {
-      double flops = 2.0 * double(candidate.tile.rows * candidate.tile.keys) * 256;
+      double flops = 2.0 * double(candidate.tile.rows * candidate.tile.keys * (128 + candidate.tile.columnsOf(128)));
       EXPECT_GE(candidate.stepCycles, flops / machine.matrixFlops) << target;
       for (const GpuDevice &device : gpuDevicesOf(target))
         EXPECT_GE(secondsOn(*shape, candidate, machine, device), 2 * 4.0 * 4096 * 4096 * 128 / 1e15) << device.name;

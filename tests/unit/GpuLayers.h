@@ -34,4 +34,17 @@ inline std::string ofKeys(int64_t n, int64_t m, int64_t dim, const std::string &
   return layer(sizes(n, m, dim, 16), ", table : " + table,
                "(content + einsum(\"b h j d, " + row + " d -> b h i j\", k, table, i = N)) * dim^-0.5", type, mask);
 }
+/// Rows by offset that queries and keys meet, and that are added to the values.
+inline std::string everything(int64_t n, int64_t dim, const std::string &type, const std::string &mask = "") {
+  return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
+         "\nkernel layer(q, k, v : " + type + "[heads, N, dim], near, turned, far : " + type +
+         "[2*N - 1, dim], few : " + type + "[9, dim], each : " + type + "[heads, N, dim], slope : f32[heads]) -> " +
+         type + "[heads, N, dim] {\n  content = einsum(\"h i d, h j d -> h i j\", q, k)\n" +
+         "  ofQuery = einsum(\"h i d, (j - i + N - 1) d -> h i j\", q, near, j = N)\n" +
+         "  ofKey = einsum(\"h j d, (i - j + N - 1) d -> h i j\", k, turned, i = N)\n" +
+         "  clamped = einsum(\"h i d, (clamp(j - i, -4, 4) + 4) d -> h i j\", q, few, j = N)\n" +
+         "  weights = softmax((content + ofQuery + ofKey + clamped) * dim^-0.5 + alibi(slope)" + mask + ")\n" +
+         "  return einsum(\"h i j, h j d -> h i d\", weights, v) + einsum(\"h i j, (j - i + N - 1) d -> h i d\", " +
+         "weights, far) + einsum(\"h i j, h j d -> h i d\", weights, each)\n}\n";
+}
 } // namespace skewer::testing

@@ -220,7 +220,7 @@ int compile(const Options &options) {
     return kUsage;
   }
   const gpu::GpuRequest &pinned = options.gpuSchedule;
-  if (gpus->empty() && (pinned.rows || pinned.keys || pinned.stages || pinned.keepQueries)) {
+  if (gpus->empty() && pinned.pinsTile()) {
     llvm::errs() << "skewer: error: --schedule: --target names no GPU; it is for GPUs alone\n";
     return kUsage;
   }

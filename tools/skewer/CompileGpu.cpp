@@ -57,7 +57,7 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
     });
     if (!code) {
       Compilation::report(kernel.name, code.takeError());
-      if (request.rows || request.keys || request.stages || request.keepQueries)
+      if (request.pinsTile())
         llvm::errs() << "skewer: note: --schedule pins parts of the tile; with less of it, or without it, a smaller "
                         "tile may be found\n";
       return std::nullopt;

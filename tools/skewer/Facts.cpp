@@ -97,10 +97,11 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   auto onGpu = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr());
   if (onGpu)
     facts.schedule =
-        fmt::format("{}: {}, {} queries a block, {} keys a step, {}, queries in {}", onGpu.getTarget().str(),
+        fmt::format("{}: {}, {} queries a block, {} keys a step, {}, queries in {}{}", onGpu.getTarget().str(),
                     onGpu.getEngine().str(), onGpu.getRows(), onGpu.getKeys(),
                     onGpu.getStages() == 1 ? "operands in turns" : fmt::format("{} stages", onGpu.getStages()),
-                    onGpu.getKeepQueries() ? "registers" : "shared memory");
+                    onGpu.getKeepQueries() ? "registers" : "shared memory",
+                    onGpu.getColumns() ? fmt::format(", {} columns of the values", onGpu.getColumns()) : "");
   ArrayRef<StringAttr> strategies = schedule ? schedule.getStrategies()
                                     : onGpu  ? onGpu.getStrategies()
                                              : ArrayRef<StringAttr>();

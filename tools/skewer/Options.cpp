@@ -2,6 +2,7 @@
 #include "tools/skewer/Options.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
@@ -50,7 +51,7 @@ cl::opt<bool> fatbin("fatbin", cl::desc("GPU targets: NAME.fatbin too, with all 
 cl::list<std::string> schedule(
     "schedule", cl::CommaSeparated,
     cl::desc("GPU targets: parts of the schedule that the cost model does not choose: rows, keys, stages (1 to "
-             "4), queries=registers or queries=shared"),
+             "4), queries=registers or queries=shared, columns of the values"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
     cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
@@ -217,9 +218,14 @@ bool readSchedule(gpu::GpuRequest &to) {
       to.keepQueries = value == "registers";
       continue;
     }
-    int64_t *number = name == "rows" ? &to.rows : name == "keys" ? &to.keys : name == "stages" ? &to.stages : nullptr;
+    int64_t *number = llvm::StringSwitch<int64_t *>(name)
+                          .Case("rows", &to.rows)
+                          .Case("keys", &to.keys)
+                          .Case("stages", &to.stages)
+                          .Case("columns", &to.columns)
+                          .Default(nullptr);
     if (!number)
-      return usage(fmt::format("--schedule: unknown part '{}'; known: rows, keys, stages, queries", name));
+      return usage(fmt::format("--schedule: unknown part '{}'; known: rows, keys, stages, queries, columns", name));
     if (value.getAsInteger(10, *number) || *number <= 0)
       return usage(fmt::format("--schedule {}: expected a positive number, found '{}'", name, value.str()));
   }
