@@ -71,9 +71,10 @@ RowFragment GpuTiles::rowFragment(const TileRows &from, Value chunk) {
 
 std::array<ColumnFragment, 2> GpuTiles::columnFragments(const TileRows &from, int64_t pair, Value chunk) {
   // Lanes 0 … 7 and 8 … 15 name the halves of the first eight rows.
-  Value row = b.add(b.add(b.bitAnd(lane, 7), b.shiftLeft(b.shiftRight(lane, 4), 3)), 16 * pair);
+  Value row = b.add(b.bitAnd(lane, 7), b.shiftLeft(b.shiftRight(lane, 4), 3));
   if (from.first)
     row = b.add(row, from.first);
+  row = b.add(row, 16 * pair);
   Value half = b.bitAnd(b.shiftRight(lane, 3), 1);
   RowFragment loaded = b.loadMatrices(offsetIn(from.tile, from.copy, row, b.add(half, chunk)), false);
   return {ColumnFragment{loaded[0], loaded[1]}, {loaded[2], loaded[3]}};

@@ -363,7 +363,8 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   };
   std::sort(found.begin(), found.end(),
             [&](const GpuPrediction &a, const GpuPrediction &b) { return cost(a) < cost(b); });
-  preferLean(found);
+  if (shape.element.isF32())
+    preferLean(found);
   // Whoever asks for the next one has seen registers spilled: it takes fewer.
   std::vector<GpuPrediction> result;
   for (const GpuPrediction &candidate : found)
