@@ -99,6 +99,7 @@ private:
     if (!execution->bind(*operands, one) || !execution->run())
       return fail(Failure::Call, "the call failed");
     auto resultOf = [&](size_t number) { return execution->result(number); };
+    outcome.tolerance = defaultTolerance(execution->plan());
     if (!compareToReference(kernel, *operands, execution->plan(), resultOf))
       return outcome;
     if (plan.threads && !compareThreads(*operands, *execution))
@@ -117,6 +118,7 @@ private:
       outcome.generic = gpu.reason;
     }
     auto resultOf = [&](size_t number) { return gpu.results[number].data(); };
+    outcome.tolerance = defaultTolerance(gpu.plan, /*isOnGpu=*/true) * (gpu.roundsVectors ? 2 : 1);
     compareToReference(kernel, operands, gpu.plan, resultOf);
     return outcome;
   }
@@ -183,7 +185,6 @@ private:
 
   bool compareToReference(const Kernel &kernel, const Operands &operands, const KernelPlan &made,
                           llvm::function_ref<const void *(size_t)> resultOf) {
-    outcome.tolerance = defaultTolerance(made, plan.gpu.has_value());
     for (size_t number = 0; number < made.outputs.size() && outcome.failure == Failure::None; ++number) {
       ElementType type = made.outputs[number].type;
       const void *got = resultOf(number);

@@ -109,6 +109,7 @@ GpuRun runOnGpu(Compilation &compilation, const Kernel &kernel, mlir::ModuleOp s
   if (!plan || !program)
     return fail(Failure::Compile, "the lowering left no program");
   run.plan = *plan;
+  run.roundsVectors = program->launches.size() > 1;
   for (const gpu::GpuLaunch &launch : program->launches) {
     run.isFused |= launch.rows > 0;
     if (run.reason.empty())

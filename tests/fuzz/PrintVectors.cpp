@@ -149,8 +149,9 @@ private:
       return fmt::format("rope2d_half({}, {})", argument, map);
     case Turn::Rotate:
     case Turn::RotateHalf:
+      // As large as a cosine and a sine are: a turned vector is no longer than it was.
       for (const char *table : {"cosines_", "sines_"})
-        text.operand(table + side.name, fmt::format("{}[{}, dim // 2]", spec.tableType, side.tokens));
+        text.operand(table + side.name, fmt::format("{}[{}, dim // 2] ~ 0.7", spec.tableType, side.tokens));
       return fmt::format("{0}({1}, cosines_{2}, sines_{2})", spec.turn == Turn::Rotate ? "rotate" : "rotate_half",
                          argument, side.name);
     }
