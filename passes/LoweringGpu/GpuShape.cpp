@@ -199,9 +199,9 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, Gpu
   leavePrefix(*shape);
   if (result.leading.size() != shape->space.leading.size())
     return reason = "a run-time size of the score is no operand's dimension", std::nullopt;
-  // Each thread holds two rows of them, and has at most 255 registers.
-  if (shape->width > 256)
-    return reason = "its values are " + std::to_string(shape->width) + " wide; a GPU's registers hold up to 256",
+  if (int64_t most = kMostColumns * kMostParts; shape->width > most)
+    return reason =
+               "its values are " + std::to_string(shape->width) + " wide; blocks divide up to " + std::to_string(most),
            std::nullopt;
   constexpr int64_t kMost = int64_t(1) << 30;
   if (shape->queries > kMost || shape->keys > kMost)

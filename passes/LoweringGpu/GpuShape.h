@@ -82,6 +82,10 @@ struct ValueElement {
   int64_t widthStride = 1;
 };
 
+/// Columns of the values that a block may have: a thread holds two rows of them, in half of its registers. More are
+/// divided among up to so many blocks.
+constexpr int64_t kMostColumns = 256, kMostParts = 4;
+
 /// Query rows and keys of one step of a block; 16 rows are one warp's.
 struct GpuTile {
   int64_t rows = 64, keys = 64;

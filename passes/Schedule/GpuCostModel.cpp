@@ -330,11 +330,15 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
     most += width;
   // Few columns are not worth computing the weights again.
   constexpr int64_t kLeastColumns = 32;
-  std::vector<int64_t> columns{request.columns};
-  for (int64_t parts : {2, 4})
-    if (auto part = int64_t(llvm::alignTo(llvm::divideCeil(shape.attention.width, parts), 16));
-        !request.columns && part >= kLeastColumns && part < shape.attention.width)
+  std::vector<int64_t> columns;
+  int64_t width = shape.attention.width;
+  if (request.columns || width <= kMostColumns)
+    columns.push_back(request.columns);
+  for (int64_t parts = 2; parts <= kMostParts && !request.columns; parts *= 2) {
+    auto part = int64_t(llvm::alignTo(llvm::divideCeil(width, parts), 16));
+    if (part >= kLeastColumns && part <= kMostColumns && part < width)
       columns.push_back(part);
+  }
   std::vector<GpuPrediction> found, tooLarge;
   auto consider = [&](const GpuTile &tile) {
     if (request.keepQueries ? tile.keepQueries != *request.keepQueries : tile.keepQueries && most > 128)

@@ -51,6 +51,15 @@ TEST(GpuColumns, RowsForEachPair) {
               "few)\n}\n",
               kHalf, parts(16, 16, 16));
 }
+TEST(GpuColumns, WiderThanOneBlock) {
+  GpuOptions options;
+  options.rows = options.keys = options.stages = 0; // nothing is pinned
+  options.keepQueries = std::nullopt;
+  for (int64_t width : {264, 520}) {
+    GpuOutcome outcome = expectOnGpu(layer(sizes(20, 20, 16, width), "", kPlain), kHalf, options);
+    EXPECT_GT(outcome.report.matrixSteps, 0);
+  }
+}
 TEST(GpuColumns, OnlyWideValuesAreDivided) {
   for (const gpu::GpuMachine &machine : gpu::knownGpuMachines()) {
     GpuLayer narrow(layer(sizes(512, 512, 64, 64), "", kPlain));
