@@ -135,29 +135,54 @@ std::vector<size_t> shortestWay(const std::vector<SassInstruction> &code, size_t
   return way;
 }
 
-/// The way through a kernel that has no loop: to its first exponential, on to the last, and out.
-std::optional<MainLoop> wayThrough(const std::vector<SassInstruction> &code) {
-  auto exponentiates = [](const SassInstruction &one) { return kindOf(one.opcode) == InstructionKind::Exponential; };
-  auto first = find_if(code, exponentiates);
-  if (first == code.end())
-    return std::nullopt;
-  size_t from = size_t(first - code.begin()), to = from, exit = code.size();
-  for (size_t k = from; k < code.size(); ++k) {
-    if (exponentiates(code[k]))
+bool exponentiates(const SassInstruction &one) { return kindOf(one.opcode) == InstructionKind::Exponential; }
+
+/// The way from `begin` to the first exponential of code[begin, end], on to the last, and to `exit`.
+std::optional<MainLoop> wayByExponentials(const std::vector<SassInstruction> &code, size_t begin, size_t end,
+                                          llvm::function_ref<size_t(size_t from)> exit) {
+  size_t from = code.size(), to = from;
+  for (size_t k = begin; k <= end && k < code.size(); ++k)
+    if (exponentiates(code[k])) {
+      from = std::min(from, k);
       to = k;
-    if (exit == code.size() && code[k].ends && code[k].opcode == "EXIT" && !shortestWay(code, from, k).empty())
-      exit = k;
-  }
+    }
+  if (from == code.size())
+    return std::nullopt;
   std::set<size_t> way;
-  for (auto [begin, end] : {std::pair(size_t(0), from), std::pair(from, to), std::pair(to, exit)})
-    if (end < code.size())
-      for (size_t at : shortestWay(code, begin, end))
+  for (auto [first, last] : {std::pair(begin, from), std::pair(from, to), std::pair(to, exit(from))})
+    if (last < code.size())
+      for (size_t at : shortestWay(code, first, last))
         way.insert(at);
-  MainLoop kernel;
-  kernel.once = true;
+  MainLoop result;
   for (size_t at : way)
-    ++kernel.counts[size_t(kindOf(code[at].opcode))];
+    ++result.counts[size_t(kindOf(code[at].opcode))];
+  return result;
+}
+
+/// The way through a kernel that has no loop, and out.
+std::optional<MainLoop> wayThrough(const std::vector<SassInstruction> &code) {
+  auto exit = [&](size_t from) {
+    for (size_t k = from; k < code.size(); ++k)
+      if (code[k].ends && code[k].opcode == "EXIT" && !shortestWay(code, from, k).empty())
+        return k;
+    return code.size();
+  };
+  auto kernel = wayByExponentials(code, 0, code.size(), exit);
+  if (kernel)
+    kernel->once = true;
   return kernel;
+}
+
+/// Of a loop that can leave its exponentials out, as where a tile is skipped: the way that does not.
+std::optional<MainLoop> loopThatSkips(const std::vector<SassInstruction> &code) {
+  std::optional<MainLoop> best;
+  for (size_t latch = 0; latch < code.size(); ++latch)
+    if (size_t header = code[latch].jump; header <= latch) {
+      auto loop = wayByExponentials(code, header, latch, [&](size_t) { return latch; });
+      if (loop && (!best || loop->all() < best->all()))
+        best = loop;
+    }
+  return best;
 }
 
 } // namespace
@@ -181,5 +206,7 @@ std::optional<MainLoop> skewer::gpu::mainLoopOf(StringRef sass, StringRef kernel
     if (exponentials > known || (exponentials == known && loop.all() < best->all()))
       best = loop;
   }
+  if (!best)
+    best = loopThatSkips(code);
   return best ? best : wayThrough(code);
 }

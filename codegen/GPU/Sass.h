@@ -17,8 +17,8 @@ const char *nameOf(InstructionKind);
 InstructionKind kindOf(llvm::StringRef opcode);
 
 /// Instructions of a warp in one iteration of the loop that exponentiates, on the shortest way through it: that of a
-/// tile that no mask's edge crosses. Loops inside count at most once. Where one step has all keys there is no loop:
-/// then of the whole kernel.
+/// tile that no mask's edge crosses, and that is not skipped. Loops inside count at most once. Where one step has all
+/// keys there is no loop: then of the whole kernel.
 struct MainLoop {
   bool once = false; // there is no loop
   std::array<int64_t, kInstructionKinds> counts{};

@@ -30,8 +30,8 @@ def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule"> {
     `engine`: what multiplies matrices; `mma_sync` is the only one so far. `rows` × `keys`: queries of a block and keys
     of one of its steps, multiples of 16; a warp has 16 queries. `stages`: copies in shared memory of what a step reads,
     all but one of which are being filled while one is read; of 1, operands take turns in one place. `keep_queries`:
-    whether a warp's queries stay in registers. `columns`: of the values that a block has, a multiple of 16; blocks with
-    the same queries divide the others; absent (0): all.
+    whether a warp's queries stay in registers. `columns`: of the values that a block has, a multiple of 16; other
+    blocks with the same queries have the rest; absent (0): all.
     `strategies`: one for each term of the score, in order, then of the values.
     Created by `attn-schedule-gpu` from a cost model or as the caller asks; read by `attn-lower-to-gpu`.
   }];

@@ -52,6 +52,7 @@ public:
   Value maximum(Value, Value);
   Value compare(mlir::arith::CmpIPredicate, Value, Value);
   Value less(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::slt, a, b); }
+  Value notEqual(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::ne, a, b); }
   Value lessEqual(Value a, Value b) { return compare(mlir::arith::CmpIPredicate::sle, a, b); }
   Value select(Value condition, Value, Value);
   Value toIndex(Value); // of i32

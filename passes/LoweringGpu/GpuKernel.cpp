@@ -164,6 +164,15 @@ std::pair<Value, Value> GpuKernel::liveTiles() {
   return {low, high};
 }
 
+static SmallVector<Value> numbersOf(const RowState &state) {
+  SmallVector<Value> flat{state.maximum[0], state.maximum[1], state.sum[0], state.sum[1]};
+  flat.append(flattened(state.output));
+  return flat;
+}
+static RowState stateOf(ValueRange flat) {
+  return {{flat[0], flat[1]}, {flat[2], flat[3]}, gathered(flat.drop_front(4))};
+}
+
 RowState GpuKernel::step(Value tileIndex, const RowState &before) {
   // This tile's copies are done, for all threads, and nobody reads the one before it any more, whose place is filled.
   b.waitForCopies(tile.pending());
@@ -174,14 +183,28 @@ RowState GpuKernel::step(Value tileIndex, const RowState &before) {
     b.barrier();
   Value firstKey = b.mul(tileIndex, tile.keys);
   Value crossed = crossedByMask(firstKey);
-  std::vector<Accumulator> weights = scores(copy, firstKey, crossed);
-  // Where a mask may hide keys, a number of all of a tile must not meet hidden scores: it might be none.
-  std::array<Value, 2> ofTile;
-  if (!crossed)
-    ofTile = logitsOfTile(firstKey);
-  RowState state = softmax(weights, ofTile, before);
-  accumulate(weights, copy, firstKey, crossed, state);
-  return state;
+  SmallVector<Value> bits = seenBits(firstKey);
+  auto computed = [&] {
+    std::vector<Accumulator> weights = scores(copy, firstKey, crossed, bits);
+    // Where a mask may hide keys, a number of all of a tile must not meet hidden scores: it might be none.
+    std::array<Value, 2> ofTile;
+    if (!crossed)
+      ofTile = logitsOfTile(firstKey);
+    RowState state = softmax(weights, ofTile, before);
+    accumulate(weights, copy, firstKey, crossed, state);
+    return state;
+  };
+  // Warps that see no key of the tile leave it out: other documents, keys behind a length. Where all warps of the block
+  // meet at a barrier on the way, none does.
+  if (bits.empty() || tile.takesTurns() || !keyBands.empty())
+    return computed();
+  Value some = bits.front();
+  for (Value word : ArrayRef<Value>(bits).drop_front())
+    some = arith::OrIOp::create(b, some, word);
+  SmallVector<Value> flat = numbersOf(before);
+  return stateOf(b.choose(
+      b.anyLane(b.notEqual(some, b.i32(0))), TypeRange(ValueRange(flat)), [&] { return numbersOf(computed()); },
+      [&] { return flat; }));
 }
 
 bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
@@ -255,25 +278,11 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   state.maximum = {least, least};
   state.sum = {zero, zero};
   state.output.assign(size_t(values.width / 8), {zero, zero, zero, zero});
-  auto flatten = [](const RowState &state) {
-    SmallVector<Value> flat{state.maximum[0], state.maximum[1], state.sum[0], state.sum[1]};
-    for (const Accumulator &output : state.output)
-      flat.append(output.begin(), output.end());
-    return flat;
-  };
-  auto unflatten = [&](ValueRange flat) {
-    RowState result;
-    result.maximum = {flat[0], flat[1]};
-    result.sum = {flat[2], flat[3]};
-    for (size_t k = 4; k < flat.size(); k += 4)
-      result.output.push_back({flat[k], flat[k + 1], flat[k + 2], flat[k + 3]});
-    return result;
-  };
-  SmallVector<Value> last = b.loop(low, high, 1, flatten(state), [&](Value tileIndex, ValueRange before) {
-    return flatten(step(tileIndex, unflatten(before)));
+  SmallVector<Value> last = b.loop(low, high, 1, numbersOf(state), [&](Value tileIndex, ValueRange before) {
+    return numbersOf(step(tileIndex, stateOf(before)));
   });
   b.waitForCopies(0); // of the tiles behind the last one
-  write(unflatten(last));
+  write(stateOf(last));
   LLVM::ReturnOp::create(b, ValueRange());
   return failure.empty();
 }

@@ -158,7 +158,8 @@ private:
   void loadKeys(Value tileIndex, Value buffer);
   /// Whether a mask may hide some pair of the tile (i1); null without masks.
   Value crossedByMask(Value firstKey);
-  std::vector<Accumulator> scores(Value copy, Value firstKey, Value crossed);
+  /// `bits`: what seenBits says.
+  std::vector<Accumulator> scores(Value copy, Value firstKey, Value crossed, llvm::ArrayRef<Value> bits);
   /// Steps of the depth that are written one after another. Operands take turns where heads are wide and registers
   /// few, and ptxas reads ahead in what is written out: rows by offset that are added to keys and values of f32, 192
   /// and 256 wide, spilled in every tile for three of eight pairs of layer and target; as loops for none.
@@ -173,7 +174,11 @@ private:
   void addLookups(std::vector<Accumulator> &scores, llvm::ArrayRef<std::map<std::string, Value>> at);
   void addElementTerms(std::vector<Accumulator> &scores, llvm::ArrayRef<std::map<std::string, Value>> at);
   void addTerms(std::vector<Accumulator> &scores, Value firstKey);
-  void hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed);
+  /// Whether the query of the thread's score with this number sees its key (i1).
+  Value isSeen(size_t number, Value firstKey);
+  /// A bit (of i32) for each of the thread's scores that the masks leave; empty without masks but intervals.
+  llvm::SmallVector<Value> seenBits(Value firstKey);
+  void hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed, llvm::ArrayRef<Value> bits);
   /// `ofTile`: what is to be added to all scores of a row; may be null.
   RowState softmax(std::vector<Accumulator> &scores, std::array<Value, 2> ofTile, const RowState &);
   void accumulate(const std::vector<Accumulator> &weights, Value copy, Value firstKey, Value crossed, RowState &);

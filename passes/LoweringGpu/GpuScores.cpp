@@ -16,7 +16,7 @@ std::vector<Accumulator> GpuKernel::productsOf(const QueryPlan &part, const Tile
   return sumOfTileProducts(before, warpRowsOf(part), part.fragments, rows, together);
 }
 
-std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value crossed) {
+std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value crossed, ArrayRef<Value> bits) {
   Value zero = b.f32(0);
   std::vector<Accumulator> result(size_t(tile.keys / 8), {zero, zero, zero, zero});
   beginWithLines(copy, result);
@@ -82,7 +82,7 @@ std::vector<Accumulator> GpuKernel::scores(Value copy, Value firstKey, Value cro
       for (size_t k = 0; ofTile[0] && k < 4; ++k)
         score[k] = b.addf(score[k], ofTile[k / 2]);
   }
-  hideMasked(result, firstKey, crossed);
+  hideMasked(result, firstKey, crossed, bits);
   return result;
 }
 

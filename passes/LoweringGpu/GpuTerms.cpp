@@ -176,47 +176,61 @@ Value GpuKernel::crossedByMask(Value firstKey) {
   return crossed;
 }
 
-void GpuKernel::hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed) {
+Value GpuKernel::isSeen(size_t number, Value firstKey) {
   const AttentionShape &attention = shape.attention;
-  bool ragged = attention.keys % tile.keys != 0;
+  auto row = unsigned(number % 4 / 2);
+  Value key = b.add(b.add(firstKey, b.shiftLeft(inGroup, 1)), int64_t(8 * (number / 4) + number % 2));
+  Value query = b.add(threadRow, int64_t(8 * row)), seen;
+  auto require = [&](Value condition) { seen = seen ? b.both(seen, condition) : condition; };
+  if (attention.keys % tile.keys)
+    require(b.less(key, b.i32(attention.keys)));
+  if (highVisible)
+    require(b.lessEqual(b.sub(key, query), highVisible));
+  if (lowVisible)
+    require(b.lessEqual(lowVisible, b.sub(key, query)));
+  for (const MaskPart &part : attention.masks)
+    require(emitPredicate(part.predicate, axesAt(row, key)));
+  return seen;
+}
+
+static int64_t bitOf(size_t number) { return int32_t(1u << number % 32); }
+
+SmallVector<Value> GpuKernel::seenBits(Value firstKey) {
+  SmallVector<Value> words;
+  for (size_t number = 0; !shape.attention.masks.empty() && number < size_t(tile.keys / 8 * 4); ++number) {
+    Value bit = b.select(isSeen(number, firstKey), b.i32(bitOf(number)), b.i32(0));
+    if (number % 32)
+      words.back() = arith::OrIOp::create(b, words.back(), bit);
+    else
+      words.push_back(bit);
+  }
+  return words;
+}
+
+void GpuKernel::hideMasked(std::vector<Accumulator> &scores, Value firstKey, Value crossed, ArrayRef<Value> bits) {
+  int64_t keys = shape.attention.keys;
+  bool ragged = keys % tile.keys != 0;
   if (!ragged && !crossed)
     return;
   auto hide = [&] {
-    SmallVector<Value> hidden;
-    for (size_t column = 0; column < scores.size(); ++column)
-      for (size_t k = 0; k < 4; ++k) {
-        Value key = b.add(b.add(firstKey, b.shiftLeft(inGroup, 1)), int64_t(8 * column + k % 2));
-        Value query = b.add(threadRow, int64_t(8 * (k / 2)));
-        Value seen;
-        auto require = [&](Value condition) { seen = seen ? b.both(seen, condition) : condition; };
-        if (ragged)
-          require(b.less(key, b.i32(attention.keys)));
-        if (highVisible)
-          require(b.lessEqual(b.sub(key, query), highVisible));
-        if (lowVisible)
-          require(b.lessEqual(lowVisible, b.sub(key, query)));
-        for (const MaskPart &part : attention.masks)
-          require(emitPredicate(part.predicate, axesAt(unsigned(k / 2), key)));
-        Value score = scores[column][k];
-        hidden.push_back(seen ? b.select(seen, score, b.f32(-kInfinity)) : score);
-      }
+    SmallVector<Value> hidden = flattened(scores);
+    for (auto [number, score] : llvm::enumerate(hidden)) {
+      Value seen =
+          bits.empty() ? isSeen(number, firstKey) : b.notEqual(b.bitAnd(bits[number / 32], bitOf(number)), b.i32(0));
+      score = b.select(seen, score, b.f32(-kInfinity));
+    }
     return hidden;
   };
-  SmallVector<Value> flat;
-  for (const Accumulator &score : scores)
-    flat.append(score.begin(), score.end());
-  SmallVector<Value> hidden;
-  if (!attention.masks.empty()) {
-    hidden = hide();
-  } else {
-    // Only a tile that the edge of the mask, or of the keys, crosses is looked at key by key.
-    Value looked = crossed;
-    if (ragged) {
-      Value last = b.lessEqual(b.i32(attention.keys), b.add(firstKey, tile.keys - 1));
-      looked = looked ? Value(arith::OrIOp::create(b, looked, last)) : last;
-    }
-    hidden = b.choose(looked, TypeRange(SmallVector<Type>(flat.size(), b.getF32Type())), hide, [&] { return flat; });
+  if (!bits.empty()) {
+    scores = gathered(hide());
+    return;
   }
-  for (size_t n = 0; n < hidden.size(); ++n)
-    scores[n / 4][n % 4] = hidden[n];
+  // Only a tile that the edge of the mask, or of the keys, crosses is looked at key by key.
+  Value looked = crossed;
+  if (ragged) {
+    Value last = b.lessEqual(b.i32(keys), b.add(firstKey, tile.keys - 1));
+    looked = looked ? Value(arith::OrIOp::create(b, looked, last)) : last;
+  }
+  SmallVector<Value> flat = flattened(scores);
+  scores = gathered(b.choose(looked, TypeRange(ValueRange(flat)), hide, [&] { return flat; }));
 }

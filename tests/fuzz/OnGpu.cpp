@@ -130,8 +130,6 @@ GpuRun runOnGpu(Compilation &compilation, const Kernel &kernel, mlir::ModuleOp s
     return fail(Failure::Compile, "a kernel of the program is not in its module");
   if (!report->faults.empty())
     return fail(Failure::Fault, report->text());
-  if (run.isFused && report->matrixSteps == 0)
-    run.reason = "the mask left no tile to be multiplied";
   run.isFused &= run.reason.empty();
   return run;
 }

@@ -47,6 +47,31 @@ TEST(GpuKernel, DeadTilesAreNotComputed) {
       expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain, "f16", " where abs(j - i) <= 3"), kHalf);
   EXPECT_EQ(window.report.matrixSteps * 16, all.report.matrixSteps * 10); // 2 + 3 + 3 + 2
 }
+TEST(GpuKernel, WarpsThatSeeNoKeyLeaveTheTileOut) {
+  GpuOptions documents;
+  documents.change = [](const std::string &name, std::vector<double> &values) {
+    for (size_t token = 0; name == "seg" && token < values.size(); ++token)
+      values[token] = double(token % 128 / 64); // two documents of 64 tokens a batch row
+  };
+  std::string text = layer(sizes(128, 128, 16, 16, 1), ", seg : i32[batch, N] in 0..9", kPlain, "f16",
+                           " where seg[b, i] == seg[b, j]");
+  GpuOutcome all = expectOnGpu(layer(sizes(128, 128, 16, 16, 1), "", kPlain), kHalf);
+  EXPECT_EQ(expectOnGpu(text, kHalf, documents).report.matrixSteps * 2, all.report.matrixSteps);
+  // Memory tokens beside a window: of 4 × 4 tiles the first column, and 2 + 3 + 3 + 2.
+  all = expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain), kHalf);
+  GpuOutcome window =
+      expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain, "f16", " where abs(j - i) <= 3 or j < 2"), kHalf);
+  EXPECT_LT(window.report.matrixSteps * 16, all.report.matrixSteps * 12);
+  // In f32 too, with rows of keys behind a length.
+  GpuOptions lengths;
+  lengths.change = [](const std::string &name, std::vector<double> &values) {
+    if (name == "lengths")
+      values = {64, 1};
+  };
+  text = layer(sizes(64, 128, 16, 16, 1), ", lengths : i32[batch] in 0..128", kPlain, "f32", " where j < lengths[b]");
+  all = expectOnGpu(layer(sizes(64, 128, 16, 16, 1), "", kPlain, "f32"), kWide);
+  EXPECT_EQ(expectOnGpu(text, kWide, lengths).report.matrixSteps * 2, all.report.matrixSteps);
+}
 TEST(GpuKernel, ScalarsOfTheOffset) {
   expectOnGpu(layer(sizes(70, 70, 16, 16), ", slope : f32[heads]", kPlain + " + alibi(slope)"), kHalf);
   expectOnGpu(layer(sizes(70, 90, 16, 16), ", table : f32[32, heads]", "content + t5(table)"), kHalf);

@@ -80,6 +80,22 @@ TEST(Sass, TheInnermostLoopThatHasThemAll) {
   ASSERT_TRUE(loop);
   EXPECT_EQ(loop->all(), 3);
 }
+TEST(Sass, ATileThatMayBeSkippedCounts) {
+  auto loop = mainLoopOf(sass("layer", {"S2R R0, SR_TID.X",              // 00
+                                        "VOTE.ANY P0, P2",               // 10: the loop
+                                        "@!P0 BRA 0x60",                 // 20: no key is seen
+                                        "HMMA.16816.F32 R4, R0, R2, R4", // 30
+                                        "MUFU.EX2 R4, R4",               // 40
+                                        "FADD.FTZ R5, R5, R4",           // 50
+                                        "IADD3 R1, R1, 0x1, RZ",         // 60
+                                        "@P1 BRA 0x10",                  // 70
+                                        "EXIT"}),
+                         "layer");
+  ASSERT_TRUE(loop);
+  EXPECT_FALSE(loop->once);
+  EXPECT_EQ(loop->all(), 7);
+  EXPECT_EQ(loop->of(InstructionKind::Matrix), 1);
+}
 TEST(Sass, BranchesOfPartedLanesAreNotTheWay) {
   auto loop = mainLoopOf(sass("layer", {"HMMA.16816.F32 R4, R0, R2, R4", "BRA.DIV ~URZ, 0x50", "MUFU.EX2 R4, R4",
                                         "@P0 BRA 0x0", "EXIT", "WARPSYNC 0xffffffff", "BRA 0x20"}),
