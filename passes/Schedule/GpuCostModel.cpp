@@ -260,8 +260,17 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
   return result;
 }
 
-GpuPrediction skewer::gpu::predict(const GpuShape &shape, const GpuTile &tile, const GpuMachine &machine,
-                                   int64_t registers) {
+/// Steps of a block, on average: tiles of keys that a mask leaves.
+static double stepsOf(const AttentionShape &attention, int64_t rows, int64_t keys) {
+  if (attention.visible)
+    if (auto counts = countTiles(attention, rows, keys))
+      return double(counts->dead + counts->edge + counts->full - counts->skipped) /
+             double(llvm::divideCeil(attention.queries, rows));
+  return double(llvm::divideCeil(attention.keys, keys));
+}
+
+static GpuPrediction predict(const GpuShape &shape, const GpuTile &tile, const GpuMachine &machine, int64_t registers,
+                             double steps) {
   GpuPrediction result;
   result.tile = tile;
   result.parts = tile.partsOf(shape.attention.width);
@@ -271,11 +280,7 @@ GpuPrediction skewer::gpu::predict(const GpuShape &shape, const GpuTile &tile, c
   result.occupancy = occupancyOf(machine, tile.threads(), std::min(result.footprint.registers, kMostRegisters),
                                  result.footprint.sharedBytes);
   const AttentionShape &attention = shape.attention;
-  double blocks = double(llvm::divideCeil(attention.queries, tile.rows));
-  result.steps = double(llvm::divideCeil(attention.keys, tile.keys));
-  if (attention.visible)
-    if (auto counts = countTiles(attention, tile.rows, tile.keys))
-      result.steps = double(counts->dead + counts->edge + counts->full - counts->skipped) / blocks;
+  result.steps = steps;
   // A product with 64 rows, without a softmax, and what it takes to store and to sort its numbers.
   for (const LookupTerm &term : shape.lookups)
     result.stepsBefore +=
@@ -285,6 +290,11 @@ GpuPrediction skewer::gpu::predict(const GpuShape &shape, const GpuTile &tile, c
   result.stepCycles = cycles / double(resident);
   result.bound = bound;
   return result;
+}
+
+GpuPrediction skewer::gpu::predict(const GpuShape &shape, const GpuTile &tile, const GpuMachine &machine,
+                                   int64_t registers) {
+  return ::predict(shape, tile, machine, registers, stepsOf(shape.attention, tile.rows, tile.keys));
 }
 
 double skewer::gpu::secondsOn(const GpuShape &shape, const GpuPrediction &prediction, const GpuMachine &machine,
@@ -340,18 +350,20 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
       columns.push_back(part);
   }
   std::vector<GpuPrediction> found, tooLarge;
-  auto consider = [&](const GpuTile &tile) {
+  auto consider = [&](const GpuTile &tile, double steps) {
     if (request.keepQueries ? tile.keepQueries != *request.keepQueries : tile.keepQueries && most > 128)
       return;
-    GpuPrediction candidate = predict(shape, tile, machine);
+    GpuPrediction candidate = ::predict(shape, tile, machine, /*registers=*/0, steps);
     (candidate.footprint.sharedBytes <= machine.blockSharedBytes ? found : tooLarge).push_back(candidate);
   };
   for (int64_t rows : choices(request.rows, {128, 64, 32, 16}))
-    for (int64_t keys : choices(request.keys, {128, 64, 32, 16}))
+    for (int64_t keys : choices(request.keys, {128, 64, 32, 16})) {
+      double steps = stepsOf(shape.attention, rows, keys); // looks at each pair of positions
       for (int64_t stages : choices(request.stages, {1, 2, 3}))
         for (int64_t part : columns)
           for (bool keep : {true, false})
-            consider({rows, keys, stages, keep, part});
+            consider({rows, keys, stages, keep, part}, steps);
+    }
   if (found.empty()) {
     auto least = std::min_element(tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) {
       return a.footprint.sharedBytes < b.footprint.sharedBytes;
