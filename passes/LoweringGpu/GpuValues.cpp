@@ -82,7 +82,7 @@ void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, const 
     RowFragment present;
     for (size_t part = 0; part < 4; ++part)
       present[part] = elements(weights[size_t(step)].whole[part], [&](Value, Value size) {
-        return oneWhere(b.compare(arith::CmpIPredicate::ne, b.bitAnd(size, counted), b.i32(0)));
+        return oneWhere(b.notEqual(b.bitAnd(size, counted), b.i32(0)));
       });
     for (size_t side : {0u, 1u}) {
       ColumnFragment finite, positive, negative;

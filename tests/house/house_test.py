@@ -23,7 +23,7 @@ class HouseTest(unittest.TestCase):
     def test_machine_paths(self):
         for path in ("/" + "work/main", "/" + "root/x", "/" + "home/me"):
             self.assertEqual(len(self.findings("machine-paths", {"a.txt": f"first\nsee {path}\n"})), 1, path)
-        self.assertEqual(self.findings("machine-paths", {"a.txt": "tests/work/x /usr/lib/x https://x.org/" + "home/y\n"}), [])
+        self.assertEqual(self.findings("machine-paths", {"a.txt": "tests/" + "work/x /usr/lib/x https://x.org/" + "home/y\n"}), [])
 
     def test_unfinished(self):
         self.assertEqual(len(self.findings("unfinished", {"a.h": "// TO" + "DO: later\n"})), 1)
