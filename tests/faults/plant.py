@@ -118,8 +118,10 @@ class Lock:
 
 
 class Test:
-    def __init__(self, name, targets, command):
-        self.name, self.targets, self.command = name, targets, command
+    """What is run at a time: a file of unit tests, by the names of its `cases`, or a command with all that it tests."""
+
+    def __init__(self, name, targets, command, cases=("*",)):
+        self.name, self.targets, self.command, self.cases = name, targets, command, cases
         self.files, self.seconds = set(), None
 
     def failure(self, copy):
@@ -129,7 +131,7 @@ class Test:
         if copy.without:
             options += " --filter-out='" + "|".join(map(re.escape, copy.without)) + "'"
         code, output = run(self.command, copy.build, limit, GTEST_FAIL_FAST="1",
-                           GTEST_FILTER="*-" + ":".join(copy.without),
+                           GTEST_FILTER=":".join(self.cases) + "-" + ":".join(copy.without),
                            LIT_OPTS=options)
         if code == 0:
             return None
@@ -137,6 +139,20 @@ class Test:
         begun = re.findall(r"^\[ RUN      \] ([\w/.]+)", output, re.M)
         what = failed[0] if failed else (begun[-1] if begun else "") + " (crash)"
         return f"{self.name}: {what}" + (" (no end)" if code is None else "")
+
+
+def cases_of(text):
+    """GoogleTest's filters for the test cases of a source file, those with parameters among them."""
+    cases = re.findall(r"^TEST(_F|_P)?\((\w+),\s*(\w+)\)", text, re.M)
+    return [f"*/{suite}.{case}/*" if kind == "_P" else f"{suite}.{case}" for kind, suite, case in cases]
+
+
+def program_of(path, commands):
+    """The program that compile_commands.json compiles the file into; None where this build has none."""
+    for entry in commands:
+        if entry["file"] == path:
+            return re.search(r"CMakeFiles/(\w+)\.dir/", entry["output"]).group(1)
+    return None
 
 
 class Copy:
@@ -161,9 +177,12 @@ class Copy:
         with self.lock:
             must(["cmake", "--preset", "release", "-B", self.build], self.source)
         self.tests = []
+        commands = json.loads(read(os.path.join(self.build, "compile_commands.json")))
         for path in sorted(glob.glob(os.path.join(self.source, "tests", "unit", "*Test.cpp"))):
-            name = os.path.basename(path)[:-len(".cpp")]
-            self.tests.append(Test(name, [name], [os.path.join(self.build, "bin", name)]))
+            program = program_of(path, commands)
+            if program:
+                self.tests.append(Test(os.path.basename(path)[:-len(".cpp")], [program],
+                                       [os.path.join(self.build, "bin", program)], cases_of(read(path))))
         listing = must(["ctest", "-N"], self.build)
         self.tests += [Test(f"lit.{suite}", TOOLS, ["ctest", "-R", rf"^lit\.{suite}$", "--output-on-failure"])
                        for suite in LIT if f" lit.{suite}\n" in listing]

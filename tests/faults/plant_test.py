@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """plant.py notices faults that no longer fit the tree, and leaves a fault's file as it was."""
+import glob
 import os
+import re
 import tempfile
 import unittest
 
@@ -50,6 +52,20 @@ class PlantTest(unittest.TestCase):
         test.seconds = -5.98  # the limit is ten times this and a minute
         copy = type("Copy", (), {"build": self.root, "jobs": 1, "without": []})
         self.assertIn("no end", test.failure(copy))
+
+    def test_cases_of_a_file(self):
+        text = "TEST(A, B) {\nTEST_F(C,\n       D) {\nTEST_P(E, F) {\nINSTANTIATE_TEST_SUITE_P(G, E, H);\n"
+        self.assertEqual(plant.cases_of(text), ["A.B", "C.D", "*/E.F/*"])
+        for path in glob.glob(os.path.join(plant.ROOT, "tests", "unit", "*Test.cpp")):
+            cases = plant.cases_of(plant.read(path))
+            self.assertEqual(len(cases), len(re.findall(r"\bTEST(?:_[FP])?\(", plant.read(path))), path)
+            self.assertTrue(cases, path)
+
+    def test_program_of_a_file(self):
+        commands = [{"file": "/t/a.cpp", "output": "tests/unit/CMakeFiles/OneTests.dir/a.cpp.o"},
+                    {"file": "/t/b.cpp", "output": "tests/unit/CMakeFiles/OtherTests.dir/b.cpp.o"}]
+        self.assertEqual(plant.program_of("/t/b.cpp", commands), "OtherTests")
+        self.assertIsNone(plant.program_of("/t/c.cpp", commands))
 
     def test_table(self):
         fault = Fault("f", "a.cpp", "all", "", "")
