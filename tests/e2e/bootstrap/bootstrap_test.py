@@ -64,6 +64,47 @@ class BootstrapTest(unittest.TestCase):
         self.assertIn("packages are installed", done.stdout)
 
 
+class BuildTest(unittest.TestCase):
+    """What is configured and built, where every package is there and cmake, ninja, ctest and python3 only say so."""
+
+    def commands(self, command, cache=""):
+        with tempfile.TemporaryDirectory() as root:
+            tools, log = os.path.join(root, "bin"), os.path.join(root, "log")
+            for folder in ("bin", "tools", "build/release"):
+                os.makedirs(os.path.join(root, folder))
+            shutil.copy(BootstrapTest.script, os.path.join(root, "tools"))
+            with open(os.path.join(root, "build/release/CMakeCache.txt"), "w", encoding="utf-8") as stream:
+                stream.write(cache)
+            for tool in ("dirname", "head", "mkdir", "tee", "awk", "grep", "cat"):
+                os.symlink(shutil.which(tool), os.path.join(tools, tool))
+            scripts = {"dpkg-query": "printf installed", "nproc": "echo 2", "python3": f'echo "python3 $2" >> {log}'}
+            for tool in ("cmake", "ninja", "ctest", "ptxas", "cuobjdump", "nvdisasm"):
+                scripts[tool] = f'echo "{tool} $*" >> {log}'
+            for tool, script in scripts.items():
+                with open(os.path.join(tools, tool), "w", encoding="utf-8") as stream:
+                    stream.write(f"#!{BASH}\n{script}\n")
+                os.chmod(os.path.join(tools, tool), 0o755)
+            done = call(os.path.join(root, "tools", "bootstrap"), command, env={"PATH": tools})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(log, encoding="utf-8") as stream:
+                return stream.read().replace(root, "").splitlines()
+
+    def test_the_demo_builds_the_compiler_alone(self):
+        configure, build, table = self.commands("demo")
+        self.assertEqual(configure, "cmake --preset release -DSKEWER_BUILD_TESTS=OFF")
+        self.assertRegex(build, r"^ninja -C /build/release -j [12] skewer$")
+        self.assertTrue(table.startswith("python3"))
+
+    def test_the_demo_leaves_the_tests_of_a_build_alone(self):
+        self.assertIn("-DSKEWER_BUILD_TESTS=ON", self.commands("demo", "SKEWER_BUILD_TESTS:BOOL=ON\n")[0])
+
+    def test_the_tests_are_built_and_run(self):
+        commands = self.commands("test", "SKEWER_BUILD_TESTS:BOOL=OFF\n")
+        self.assertEqual(commands[0], "cmake --preset release -DSKEWER_BUILD_TESTS=ON")
+        self.assertRegex(commands[1], r"^ninja -C /build/release -j [12]$")
+        self.assertRegex(commands[2], r"^ctest --preset release")
+
+
 class GpuTest(unittest.TestCase):
     matrix = os.path.join(ROOT, "tests", "gpu", "matrix.py")
 
