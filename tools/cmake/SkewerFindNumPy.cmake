@@ -1,0 +1,15 @@
+# SKEWER_NUMPY_PYTHON: a Python with NumPy, for the oracles that share nothing with the compiler. The first Python on PATH may be
+# one without, beside Debian's, which has what python3-numpy installs.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+if(NOT SKEWER_NUMPY_PYTHON)
+  foreach(python ${Python3_EXECUTABLE} /usr/bin/python3)
+    execute_process(COMMAND ${python} -c "import numpy" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+    if(status EQUAL 0)
+      set(SKEWER_NUMPY_PYTHON ${python} CACHE FILEPATH "A Python that has NumPy, for tests (Debian: python3-numpy)")
+      break()
+    endif()
+  endforeach()
+endif()
+if(NOT SKEWER_NUMPY_PYTHON)
+  message(FATAL_ERROR "no Python with NumPy was found; install python3-numpy, or set SKEWER_NUMPY_PYTHON, or SKEWER_BUILD_TESTS=OFF")
+endif()
