@@ -3,7 +3,9 @@
 #include "codegen/ABI/Status.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
@@ -129,7 +131,19 @@ Error problem(const KernelPlan &plan, const Twine &what) {
   return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
 }
 
+/// Names of operands stand in texts of the header and the manifest.
+bool isText(StringRef name) {
+  return json::isUTF8(name) && none_of(name, [](unsigned char c) { return c < 32 || c == 127 || c == '"' || c == '\\'; });
+}
+
 Error checkTensor(const KernelPlan &plan, const TensorArgument &tensor) {
+  if (!isText(tensor.name)) {
+    std::string escaped;
+    raw_string_ostream stream(escaped);
+    printEscapedString(tensor.name, stream);
+    return problem(plan, "the name of tensor '" + escaped +
+                             "' has a quote, a backslash, a control character, or bytes that are not UTF-8; rename it");
+  }
   int64_t bytes = bytesOf(tensor.type);
   for (const Extent &extent : tensor.shape) {
     if (!extent.name.empty()) {

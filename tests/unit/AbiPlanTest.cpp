@@ -23,6 +23,12 @@ TEST(Abi, RefusesPlansWithoutACInterface) {
   plan = doublePlan();
   plan.inputs[0].shape[1].fixed = 0;
   EXPECT_NE(messageOf(plan).find("tensor 'x' has a dimension of 0 elements"), std::string::npos);
+  for (const char *name : {"x\"", "x\\", "x\n", "x\xff"}) { // they would end the texts of the header
+    plan = doublePlan();
+    plan.inputs[0].name = name;
+    EXPECT_NE(messageOf(plan).find("the name of tensor 'x\\"), std::string::npos) << messageOf(plan);
+    EXPECT_NE(messageOf(plan).find("rename it"), std::string::npos);
+  }
   plan = doublePlan();
   plan.phases[0].function = "absent";
   EXPECT_NE(messageOf(plan).find("function 'absent' is not defined"), std::string::npos);

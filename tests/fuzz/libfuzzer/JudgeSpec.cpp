@@ -1,0 +1,53 @@
+// Specs: from text to schedules, as `skewer` does it.
+#include "mlir/Parser/Parser.h"
+#include "passes/Schedule/GpuMachine.h"
+#include "tests/fuzz/libfuzzer/Fuzzing.h"
+#include "tools/skewer/Session/Compilation.h"
+
+namespace skewer::fuzzing {
+
+using namespace driver;
+
+/// A refusal has a reason that is for the reader of the spec.
+static void expectReason(llvm::StringRef messages, const char *step) {
+  if (!messages.contains("error: "))
+    finding(std::string(step) + " failed without an error", messages);
+  if (messages.contains("without giving a reason"))
+    finding(std::string(step) + " failed without giving a reason", messages);
+}
+
+/// What is printed is what is read back: an operation or an attribute that loses something is not what was verified.
+static void expectRoundTrip(mlir::ModuleOp module) {
+  std::string text = Compilation::textOf(module), again;
+  mlir::OwningOpRef<mlir::ModuleOp> parsed;
+  std::string messages = said([&] {
+    parsed = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(module.getContext()), "printed.mlir");
+  });
+  if (!parsed)
+    finding("what was printed cannot be parsed", messages + "\n" + text);
+  again = Compilation::textOf(*parsed);
+  if (again != text)
+    finding("printing, parsing and printing gives another text", text + "\n" + again);
+}
+
+void judgeSpec(llvm::StringRef text, const std::string &name) {
+  static const Target target = *findTarget("x86-64-v3");
+  std::unique_ptr<Compilation> compilation;
+  std::string messages = said([&] { compilation = Compilation::createFromText(text.str(), name, {}, target); });
+  if (!compilation)
+    return expectReason(messages, "reading the spec");
+  for (const Kernel &kernel : compilation->kernels) {
+    expectRoundTrip(*kernel.einsum);
+    mlir::OwningOpRef<mlir::ModuleOp> scheduled;
+    messages = said([&] { scheduled = compilation->schedule(kernel); });
+    if (!scheduled)
+      finding("a spec that was accepted does not fuse", messages);
+    expectRoundTrip(*scheduled);
+    mlir::OwningOpRef<mlir::ModuleOp> forGpu;
+    messages = said([&] { forGpu = compilation->scheduleForGpu(*scheduled, kernel.name, gpu::GpuRequest()); });
+    if (!forGpu)
+      finding("a spec that was accepted has no schedule for GPUs", messages);
+  }
+}
+
+} // namespace skewer::fuzzing
