@@ -46,6 +46,7 @@ struct Statement {
   bool destructures = false;
   bool isRequirement = false; // require value, message
   bool isPart = false;        // part targets[0] [= extent] of value from message
+  bool isBroken = false;      // an error has been reported: its targets have no value
   NodePtr extent;             // of a part; null: that of the axis so far
   NodePtr value;
   llvm::StringRef message;
@@ -53,7 +54,8 @@ struct Statement {
 
 struct ParamDeclaration {
   llvm::StringRef name;
-  NodePtr value; // null: must be given from outside
+  NodePtr value;         // null: must be given from outside
+  bool isBroken = false; // an error has been reported
 };
 
 struct TypeExpression {
@@ -103,6 +105,7 @@ struct Program {
   std::vector<llvm::StringRef> sizes;
   std::vector<Kernel> kernels;
   std::vector<Scheme> schemes;
+  std::vector<llvm::StringRef> brokenSchemes; // of which an error has been reported
 };
 
 } // namespace skewer::language

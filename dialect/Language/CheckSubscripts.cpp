@@ -11,9 +11,40 @@ using subscript::Expr;
 void Emitter::checkSubscripts(func::FuncOp function) {
   SmallVector<attn::EinsumOp> einsums;
   function.walk([&](attn::EinsumOp op) { einsums.push_back(op); });
+  Tables tables;
   for (attn::EinsumOp op : einsums)
-    if (!diagnostics.exhausted())
-      checkEinsum(op);
+    if (auto found = einsumTexts.find(op); found != einsumTexts.end() && !diagnostics.exhausted()) {
+      diagnostics.reopenCalls(found->second.calls);
+      checkEinsum(op, tables);
+    }
+  diagnostics.reopenCalls({});
+  if (!diagnostics.hasErrors())
+    noteUnreadRows(tables);
+}
+
+/// Rows of a table that none of its reads reaches, once for a table. What is read in other ways is read whole.
+void Emitter::noteUnreadRows(Tables &tables) {
+  for (auto &[key, table] : tables) {
+    if (table.isWhole || !table.place.data())
+      continue;
+    llvm::sort(table.runs, [](subscript::Range a, subscript::Range b) { return a.low < b.low; });
+    std::vector<subscript::Range> runs;
+    for (subscript::Range run : table.runs)
+      if (!runs.empty() && run.low <= runs.back().high + 1)
+        runs.back().high = std::max(runs.back().high, run.high);
+      else
+        runs.push_back(run);
+    if (runs.front().low == 0 && runs.front().high == table.rows - 1)
+      continue;
+    std::string read;
+    for (subscript::Range run : runs)
+      read += (read.empty() ? "" : ", ") + std::to_string(run.low) +
+              (run.low == run.high ? "" : ".." + std::to_string(run.high));
+    diagnostics.reopenCalls(table.calls);
+    diagnostics.remark(table.place, "of rows 0.." + std::to_string(table.rows - 1) + " of '" + table.name + "' only " +
+                                        read + " are ever read");
+  }
+  diagnostics.reopenCalls({});
 }
 
 static std::string describe(const subscript::Assignment &point) {
@@ -26,11 +57,8 @@ static std::string describe(const subscript::Assignment &point) {
 /// Whether a constant table is part of the expression: a bucket function, whose far buckets a short layer never sees.
 static bool looksUp(const Expr &e) { return e.kind() == subscript::Kind::Table || llvm::any_of(e.operands(), looksUp); }
 
-void Emitter::checkEinsum(attn::EinsumOp op) {
-  auto found = einsumTexts.find(op);
-  if (found == einsumTexts.end())
-    return;
-  const SpecText &places = found->second;
+void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
+  const SpecText &places = einsumTexts.at(op);
   attn::ResolvedEinsum resolved = attn::resolve(op);
   subscript::Domain domain = subscript::domainOf(resolved.sizes);
   attn::addRanges(domain, attn::kernelIndices(op));
@@ -38,8 +66,12 @@ void Emitter::checkEinsum(attn::EinsumOp op) {
     std::vector<int64_t> shape = attn::shapeOf(op.getInputs()[k]);
     for (size_t d = 0; d < shape.size(); ++d) {
       const subscript::Dimension dimension = resolved.spec.operands[k][d]; // a copy: `resolved` may be made anew
-      if (dimension.isProduct() || shape[d] == subscript::kRuntime)
+      TableReads &table = tables[{op.getInputs()[k].getAsOpaquePointer(), d}];
+      table.isWhole |= !llvm::all_of(op.getInputs()[k].getUsers(), llvm::IsaPred<attn::EinsumOp>);
+      if (dimension.isProduct() || shape[d] == subscript::kRuntime) {
+        table.isWhole = true;
         continue;
+      }
       subscript::Range rows{0, shape[d] - 1};
       auto proof = subscript::proveWithin(dimension.index, rows, domain, resolved.guard);
       if (proof.outcome != subscript::Proof::Proven && guardByMask(op, domain)) {
@@ -55,26 +87,37 @@ void Emitter::checkEinsum(attn::EinsumOp op) {
       if (proof.outcome == subscript::Proof::Refuted) {
         error(written, "table " + name + " is read outside its rows");
         std::string note;
-        if (proof.range)
+        if (dimension.index.isConstant())
+          note = written.str() + " is " + std::to_string(dimension.index.value()) + ", but " + name + " has " + range;
+        else if (proof.range)
           note = written.str() + " runs from " + std::to_string(proof.range->low) + " to " +
                  std::to_string(proof.range->high) + ", but " + name + " has " + range + "; ";
         else
           note = name + " has " + range + "; ";
-        diagnostics.note(note + "at " + describe(proof.counterexample) + " it reads row " +
-                         std::to_string(proof.value));
+        diagnostics.note(dimension.index.isConstant() ? note
+                                                      : note + "at " + describe(proof.counterexample) +
+                                                            " it reads row " + std::to_string(proof.value));
         if (proof.range && proof.range->high - proof.range->low == rows.high && proof.range->low != 0) {
           int64_t shift = -proof.range->low;
           diagnostics.note("its values are as many as the rows: " + written.str() + (shift < 0 ? " - " : " + ") +
                            std::to_string(std::abs(shift)) + " runs from 0 to " + std::to_string(rows.high));
+        } else if (dimension.index.isConstant()) {
+          if (const Value *number = lookup(written.str()); number && number->isWhole())
+            diagnostics.note("'" + written.str() + "' is a number; an element for each of them is read at an axis: " +
+                             places.operandNames[k] + "[h]");
         } else if (!resolved.guard) {
           diagnostics.note("where the term is not to be read, say so: einsum(…) where …");
         }
       } else if (proof.outcome == subscript::Proof::Unknown) {
         error(written, "cannot prove that this stays inside " + range + " of " + name);
         noteMissingRanges(dimension.index);
-      } else if (proof.range && !looksUp(dimension.index) && (proof.range->low > 0 || proof.range->high < rows.high)) {
-        diagnostics.note(written, "of " + range + " of " + name + " only " + std::to_string(proof.range->low) + ".." +
-                                      std::to_string(proof.range->high) + " are ever read");
+      } else if (!proof.range || looksUp(dimension.index)) {
+        table.isWhole = true;
+      } else {
+        table.rows = shape[d];
+        table.runs.push_back(*proof.range);
+        if (!table.place.data() && !dimension.index.isConstant()) // one row is picked on purpose
+          table.place = written, table.name = places.operandNames[k], table.calls = places.calls;
       }
     }
   }

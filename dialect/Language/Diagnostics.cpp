@@ -33,6 +33,13 @@ void Diagnostics::warning(StringRef place, const std::string &message) {
     print(place, "warning", message);
 }
 
+void Diagnostics::remark(StringRef place, const std::string &message) {
+  silenced = exhausted();
+  note(place, message);
+  for (auto &[call, scheme] : reverse(calls))
+    note(call, "in scheme '" + scheme + "', called here");
+}
+
 void Diagnostics::note(StringRef place, const std::string &message) {
   if (!silenced)
     print(place, "note", message);

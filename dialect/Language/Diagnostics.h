@@ -29,6 +29,12 @@ public:
   void leaveCall() { calls.pop_back(); }
   /// An error of the innermost call; without one, of `place`.
   void errorOfCall(llvm::StringRef place, const std::string &message);
+  /// The calls that are open, and what makes them open again for what is found later.
+  using Calls = std::vector<std::pair<llvm::StringRef, std::string>>;
+  const Calls &openCalls() const { return calls; }
+  void reopenCalls(Calls open) { calls = std::move(open); }
+  /// A note by itself, with the calls that are open.
+  void remark(llvm::StringRef place, const std::string &message);
 
   llvm::SourceMgr &sources;
 
@@ -38,7 +44,7 @@ private:
   llvm::raw_ostream &out;
   unsigned errors = 0;
   bool silenced = false; // the last error was not printed, so its notes are not either
-  std::vector<std::pair<llvm::StringRef, std::string>> calls;
+  Calls calls;
 };
 
 /// " (did you mean 'rel_h'?)" for the candidate nearest to `name` by edit distance, or nothing.

@@ -253,9 +253,14 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
     if (place.size() == text.size() - why.position)
       place = place.take_while([](char c) { return isAlnum(c) || c == '_'; });
     error(place, why.message);
-    for (size_t k = 0; k < operands.size(); ++k)
-      diagnostics.note("operand '" + node.operands[k + 1]->text.take_front(40).str() + "' is " +
-                       describe(operands[k].dimensions));
+    const subscript::Dimensions &result = *spec.result; // "b h i d, b h j d -> bhij"
+    bool isWord = result.size() == 1 && result[0].isAxis() && result[0].begin == why.position;
+    if (isWord && llvm::all_of(result[0].axes[0], [&](char c) { return known.count(std::string(1, c)); }))
+      noteOnWord(result[0].axes[0]);
+    else
+      for (size_t k = 0; k < operands.size(); ++k)
+        diagnostics.note("operand '" + node.operands[k + 1]->text.take_front(40).str() + "' is " +
+                         describe(operands[k].dimensions));
     return false;
   }
   all = std::move(*resolved);

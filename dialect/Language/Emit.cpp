@@ -44,6 +44,7 @@ void Emitter::addBuiltins(const Program &builtin) {
 
 OwningOpRef<ModuleOp> Emitter::emit(const Program &program) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
+  this->program = &program;
   declare(program);
   for (const Kernel &kernel : program.kernels) {
     if (diagnostics.exhausted())
@@ -74,6 +75,8 @@ void Emitter::declare(const Program &program) {
     auto given = options.parameters.find(param.name.str());
     if (given != options.parameters.end()) {
       globals.values[param.name.str()] = Value::whole(given->second);
+    } else if (param.isBroken) {
+      globals.values[param.name.str()] = Value();
     } else if (param.value) {
       Value value = evaluate(*param.value);
       if (value.good() && !value.is(ValueKind::Number))
@@ -320,6 +323,14 @@ bool Emitter::emitBody(const std::vector<Statement> &body, Value &result, String
   bool good = true;
   for (size_t k = 0; k < body.size() && !diagnostics.exhausted(); ++k) {
     const Statement &statement = body[k];
+    if (statement.isBroken) {
+      for (StringRef name : statement.targets) {
+        scope->declared.insert({name.str(), name});
+        scope->values.insert({name.str(), Value()});
+      }
+      good = false;
+      continue;
+    }
     if (statement.isPart) {
       good &= declarePart(statement);
       if (!good)
@@ -417,6 +428,8 @@ mlir::Value Emitter::finishResult(const Kernel &kernel, size_t number, const Dim
                           : "result '" + stated.name.str() + "' of kernel '" + kernel.name.str() + "' is ";
   if (!result.is(ValueKind::Tensor)) {
     error(place, title + "a tensor, found " + describe(result));
+    if (result.is(ValueKind::List) && kernel.results.size() == 1)
+      diagnostics.note("several results are declared by their names: -> (out : f32[…], lse : f32[…])");
     return {};
   }
   bool same = declared.size() == result.dimensions.size();

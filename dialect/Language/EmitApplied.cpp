@@ -19,8 +19,7 @@ Value Emitter::emitApplied(const Node &node, const attn::ElementFunction &functi
     if (!value.good())
       return {};
     if (!isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
-      return error(operand->text,
-                   "'" + node.name.str() + "' takes numbers, positions and tensors, found " + describe(value));
+      return notAnOperand(operand->text, node.name.str(), value);
     value = widen(*operand, toTensor(*operand, value));
     if (!value.good())
       return {};

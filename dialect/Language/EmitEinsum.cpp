@@ -10,6 +10,50 @@ using subscript::AxisSizes;
 using subscript::Expr;
 using subscript::kRuntime;
 
+static std::string plural(size_t count, const std::string &what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+/// Whether the text says as many operands and dimensions as there are, and names no dimension of the result twice.
+bool Emitter::checkRanks(const Node &node, const subscript::Einsum &spec, const std::vector<Value> &operands,
+                         StringRef text) {
+  if (operands.size() != spec.operands.size())
+    return error(text, "the text is about " + plural(spec.operands.size(), "operand") + ", but " +
+                           std::to_string(operands.size()) + (operands.size() == 1 ? " is given" : " are given")),
+           false;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const auto &list = spec.operands[k];
+    size_t rank = operands[k].dimensions.size();
+    if (rank == list.size())
+      continue;
+    error(list.empty() ? text : text.slice(list.front().begin, list.back().end),
+          "the text reads '" + node.operands[k + 1]->text.take_front(40).str() + "' by " +
+              plural(list.size(), "dimension") + ", but it is " + describe(operands[k]) + " of " +
+              std::to_string(rank));
+    if (list.size() == 1 && list[0].isAxis() && list[0].axes[0].size() == rank)
+      noteOnWord(list[0].axes[0]);
+    return false;
+  }
+  std::set<std::string> seen;
+  for (const subscript::Dimension &dimension : *spec.result)
+    for (const std::string &axis : dimension.axes)
+      if (!seen.insert(axis).second)
+        return error(text.slice(dimension.begin, dimension.end), "the result names axis '" + axis + "' twice"), false;
+  return true;
+}
+
+/// "bhid" where four axes were meant.
+void Emitter::noteOnWord(StringRef word) {
+  std::string spaced;
+  for (char c : word)
+    spaced += (spaced.empty() ? "" : " ") + std::string(1, c);
+  bool lower = llvm::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
+  diagnostics.note("'" + word.str() + "' is one axis" +
+                   (lower ? "; a text is without spaces everywhere, or with spaces: "
+                          : ", since it is not in lower case; with spaces it is several: ") +
+                   spaced);
+}
+
 Value Emitter::emitEinsum(const Node &node) {
   if (node.operands.empty() || node.operands[0]->kind != NodeKind::String) {
     error(node.operands.empty() ? node.text : node.operands[0]->text, "the first argument of 'einsum' is its text");
@@ -31,18 +75,8 @@ Value Emitter::emitEinsum(const Node &node) {
       return {};
     operands.push_back(*operand);
   }
-  if (operands.size() != spec->operands.size())
-    return error(text, "the text names " + std::to_string(spec->operands.size()) + " operands, but " +
-                           std::to_string(operands.size()) + " are given");
-  for (size_t k = 0; k < operands.size(); ++k)
-    if (operands[k].dimensions.size() != spec->operands[k].size()) {
-      const auto &list = spec->operands[k];
-      StringRef place = list.empty() ? text : text.slice(list.front().begin, list.back().end);
-      error(place, "the text gives operand " + std::to_string(k + 1) + " " + std::to_string(list.size()) +
-                       " dimensions, but '" + node.operands[k + 1]->text.take_front(40).str() + "' is " +
-                       describe(operands[k]));
-      return {};
-    }
+  if (!checkRanks(node, *spec, operands, text))
+    return {};
   for (size_t k = 0; k < operands.size(); ++k)
     for (size_t d = 0; d < operands[k].dimensions.size(); ++d) {
       subscript::Dimension &dimension = spec->operands[k][d];
@@ -153,6 +187,7 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
       builder, location(node), typeOf(result, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
       attribute.empty() ? DictionaryAttr() : attn::sizesTo(context, attribute), StringAttr(), inputs);
   attn::bindIndices(op);
+  places.calls = diagnostics.openCalls();
   einsumTexts[op] = std::move(places);
   rememberAxes(result);
   Value value = tensorValue(op.getResult(), std::move(result));

@@ -74,8 +74,7 @@ Value Emitter::emitFunction(const Node &node) {
     if (!value.good())
       return {};
     if (!isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
-      return error(operand->text,
-                   "'" + name.str() + "' takes numbers, positions and tensors, found " + describe(value));
+      return notAnOperand(operand->text, name.str(), value);
     numbers &= value.is(ValueKind::Number);
     positions &= isFunctionOfPositions(value);
     indices &= value.is(ValueKind::Index) || value.isWhole();

@@ -40,6 +40,7 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
 
   Scope own;
   own.isBuiltin = builtinSchemes.count(&scheme) > 0;
+  own.caller = scope;
   for (size_t k = 0; k < scheme.operands.size(); ++k) {
     const SchemeOperand &operand = scheme.operands[k];
     const Node *argument = k < call.operands.size() ? call.operands[k].get() : nullptr;

@@ -7,6 +7,7 @@
 #include "dialect/Language/Values.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
 #include <deque>
 
 namespace skewer::language {
@@ -26,6 +27,8 @@ struct Scope {
   std::vector<Axis> axes;
   std::map<std::string, Part> parts; // by axis
   std::set<std::string> hidden;      // params and sizes behind an axis of the same name
+  std::set<std::string> unknown;     // names of which an error has said that they are not known
+  const Scope *caller = nullptr;     // of a scheme: what it does not see
   bool isBuiltin = false;            // a built-in scheme, which sees nothing of the file
   const Axis *axis(const std::string &name) const;
 };
@@ -75,6 +78,14 @@ private:
   Value error(llvm::StringRef place, const std::string &message);
   llvm::StringRef wholeText() const;
   std::vector<std::string> visibleNames() const;
+
+  // Complaints.cpp: errors that say what may have been meant.
+  Value unknownName(const Node &);
+  Value unknownCall(const Node &, const std::vector<std::string> &names);
+  Value notAnOperand(llvm::StringRef place, const std::string &who, const Value &);
+  bool isPartOfAxis(const std::string &name) const;
+  bool noteOnAxis(const std::string &name);
+  bool isAfterSlashes(llvm::StringRef place) const;
   const Value *lookup(const std::string &name);
 
   // EmitFunctions.cpp: elementwise functions and index functions.
@@ -112,6 +123,8 @@ private:
 
   // EmitEinsum.cpp
   Value emitEinsum(const Node &);
+  bool checkRanks(const Node &, const subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text);
+  void noteOnWord(llvm::StringRef word);
   Value emitRead(const Node &, const Value &base);
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
                    subscript::AxisSizes &given, subscript::AxisSizes &all);
@@ -163,7 +176,17 @@ private:
 
   // CheckSubscripts.cpp: what is read outside, what is never read.
   void checkSubscripts(mlir::func::FuncOp);
-  void checkEinsum(attn::EinsumOp);
+  struct TableReads { // of one dimension of an operand, by all einsums
+    llvm::StringRef place;
+    std::string name;
+    Diagnostics::Calls calls;
+    int64_t rows = 0;
+    std::vector<subscript::Range> runs;
+    bool isWhole = false;
+  };
+  using Tables = llvm::MapVector<std::pair<const void *, size_t>, TableReads>; // by value and dimension
+  void checkEinsum(attn::EinsumOp, Tables &);
+  void noteUnreadRows(Tables &);
   bool guardByMask(attn::EinsumOp, const subscript::Domain &);
 
   mlir::Location location(llvm::StringRef place);
@@ -178,6 +201,7 @@ private:
   Scope *scope = nullptr; // the kernel's or the scheme's
   const Axis *findAxis(const std::string &name) const;
   std::vector<std::string> runtimeSizes;
+  const Program *program = nullptr; // of the file
   std::map<std::string, const Scheme *> schemes;
   std::set<const Scheme *> builtinSchemes;
   std::map<std::string, std::pair<mlir::Value, int64_t>> runtimeSources; // a size: where it is read from
@@ -185,6 +209,7 @@ private:
     llvm::StringRef text;                                 // between the quotes
     std::vector<std::string> operandNames;                // as written
     std::vector<std::vector<llvm::StringRef>> dimensions; // places of the operands' dimensions
+    Diagnostics::Calls calls;                             // of schemes, that were open
   };
   std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages
   std::map<std::string, llvm::StringRef> textCalls;  // of the einsum at hand: functions in its index expressions

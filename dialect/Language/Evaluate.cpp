@@ -1,6 +1,7 @@
 // Evaluation of expressions: numbers in double precision, index expressions symbolically, tensors by emitting
 // operations.
 #include "dialect/Language/Emitter.h"
+#include "dialect/Language/Habits.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include <cmath>
 
@@ -28,18 +29,6 @@ const Value *Emitter::lookup(const std::string &name) {
     return nullptr;
   auto global = globals.values.find(name);
   return global == globals.values.end() ? nullptr : &global->second;
-}
-
-std::vector<std::string> Emitter::visibleNames() const {
-  std::vector<std::string> names;
-  for (const Scope *s : {static_cast<const Scope *>(scope), &globals})
-    if (s) {
-      for (const auto &[name, value] : s->values)
-        names.push_back(name);
-      for (const Axis &axis : s->axes)
-        names.push_back(axis.name);
-    }
-  return names;
 }
 
 Value Emitter::evaluate(const Node &node) {
@@ -131,7 +120,7 @@ Value Emitter::evaluateName(const Node &node) {
     value.axes[name] = *axis;
     return value;
   }
-  return error(node.text, "unknown name '" + name + "'" + suggestion(name, visibleNames()));
+  return unknownName(node);
 }
 
 Value Emitter::evaluateUnary(const Node &node) {
@@ -173,8 +162,7 @@ Value Emitter::evaluateBinary(const Node &node) {
   StringRef op = node.name;
   for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
     if (!isFunctionOfPositions(*value) && !value->is(ValueKind::Tensor))
-      return error((*operand)->text,
-                   "'" + op.str() + "' takes numbers, positions and tensors, found " + describe(*value));
+      return notAnOperand((*operand)->text, op.str(), *value);
   if (left.is(ValueKind::Number) && right.is(ValueKind::Number))
     return evaluateNumbers(node, op, left, right);
   bool indices = (left.is(ValueKind::Index) || left.isWhole()) && (right.is(ValueKind::Index) || right.isWhole());
@@ -197,7 +185,12 @@ Value Emitter::evaluateBinary(const Node &node) {
   if (op == "+" || op == "-" || op == "*" || op == "/" || op == "^")
     return arithmetic(node, op, std::move(left), std::move(right));
   const Value &wrong = left.is(ValueKind::Tensor) ? left : right;
-  return error(node.text, "'" + op.str() + "' takes whole numbers and positions, found " + describe(wrong));
+  error(node.text, "'" + op.str() + "' takes whole numbers and positions, found " + describe(wrong));
+  diagnostics.note(op == "//"  ? "of a tensor that is floor(x / y)"
+                   : op == "%" ? "of a tensor that is x - floor(x / y) * y"
+                               : "a condition compares positions and elements of index operands, never values that a "
+                                 "kernel computes");
+  return {};
 }
 
 Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, const Value &b) {
@@ -318,8 +311,9 @@ bool Emitter::checkArguments(const Node &call, size_t minimum, size_t maximum, A
       std::vector<std::string> names;
       for (StringRef name : keywords)
         names.push_back(name.str());
+      StringRef instead = insteadOfArgument(call.name, k.name);
       error(k.name, "'" + call.name.str() + "' has no argument '" + k.name.str() + "'" + suggestion(k.name, names));
-      diagnostics.note("usage: " + usage.str());
+      diagnostics.note(instead.empty() ? "usage: " + usage.str() : instead.str());
       return false;
     }
   return true;
@@ -372,7 +366,7 @@ Value Emitter::evaluateCall(const Node &node) {
     names.push_back(name);
   for (const std::string &name : attn::ElementFunctions::of(context->getLoadedDialect<attn::AttnDialect>()).names())
     names.push_back(name);
-  return error(node.name, "unknown function or scheme '" + node.name.str() + "'" + suggestion(node.name, names));
+  return unknownCall(node, names);
 }
 
 } // namespace skewer::language

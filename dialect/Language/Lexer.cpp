@@ -1,5 +1,6 @@
 // Text to tokens: names, numbers, strings in either kind of quotes, symbols; comments begin with #.
 #include "dialect/Language/Lexer.h"
+#include "dialect/Language/Habits.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
@@ -18,6 +19,7 @@ Token Lexer::next() {
     char c = rest.front();
     if (c == '\n') {
       newline = true;
+      slashes = false;
       rest = rest.drop_front();
     } else if (c == '#') {
       rest = rest.drop_until([](char c) { return c == '\n'; });
@@ -54,14 +56,39 @@ Token Lexer::next() {
     if (length < rest.size() && rest[length] == c)
       return take(TokenKind::String, length + 1);
     diagnostics.error(rest.take_front(1), "this string is never closed on its line");
+    if (slashes) // it's a comment
+      diagnostics.note("a comment begins with '#'; '//' divides rounding down");
     return take(TokenKind::Bad, length);
   }
 
   for (StringRef symbol : {"...", "..", "->", "<=", ">=", "==", "!=", "//", "**", "&&", "||"})
-    if (rest.starts_with(symbol))
+    if (rest.starts_with(symbol)) {
+      slashes |= symbol == "//";
       return take(TokenKind::Symbol, symbol.size());
+    }
   if (StringRef("(){}[],:;=+-*/%^<>!~").contains(c))
     return take(TokenKind::Symbol, 1);
+  // Operators of other languages: the parser knows what was meant where they stand.
+  if (StringRef(".@&|?").contains(c) && (rest.size() < 2 || rest[1] != c))
+    return take(TokenKind::Symbol, 1);
+
+  size_t typeset = 0;
+  if (StringRef plain = plainSpelling(rest, typeset); typeset) {
+    StringRef written = rest.take_front(typeset);
+    if (plain == "\"" || plain == "'") { // all of the string, whose other quote is of the same kind
+      StringRef line = rest.take_until([](char c) { return c == '\n'; });
+      size_t close = 0, length = 0;
+      for (size_t at = typeset; at < line.size() && !close; ++at)
+        if (plainSpelling(line.drop_front(at), length) == plain)
+          close = at + length;
+      typeset = close ? close : typeset;
+    }
+    diagnostics.error(written, "'" + written.str() + "' is not a character of the language; write " +
+                                   (plain == " "                    ? "a space"
+                                    : plain == "\"" || plain == "'" ? "straight quotes, \"…\""
+                                                                    : "'" + plain.str() + "'"));
+    return take(TokenKind::Bad, typeset);
+  }
 
   // A run of bytes that no token begins with is one error, however long it is.
   StringRef bad = rest.take_while(

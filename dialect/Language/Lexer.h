@@ -26,6 +26,7 @@ private:
   llvm::StringRef rest;
   Diagnostics &diagnostics;
   bool newline = true;
+  bool slashes = false; // "//" stands before on this line
 };
 
 } // namespace skewer::language

@@ -1,5 +1,7 @@
 // Expressions of the language, weakest binding first: where, or, and, not, comparisons, + -, * / // %, unary -, ^.
+#include "dialect/Language/Habits.h"
 #include "dialect/Language/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 
@@ -25,6 +27,10 @@ int precedenceOf(const Token &token) {
   if (t == "*" || t == "/" || t == "//" || t == "%" || t == "floordiv" || t == "mod")
     return kProduct;
   return 0;
+}
+/// Whether an expression begins after it without saying what it belongs to: after "(", "=", a new line's first word.
+bool isOpen(StringRef token) {
+  return StringRef("([{,;=:").contains(token.take_front(1)) || token == "return" || token == "}";
 }
 StringRef canonicalOperator(StringRef t) {
   return t == "||" ? "or" : t == "&&" ? "and" : t == "floordiv" ? "//" : t == "mod" ? "%" : t == "**" ? "^" : t;
@@ -91,6 +97,11 @@ NodePtr Parser::binary(int lowest) {
   NodePtr chain; // 0 <= i < n is 0 <= i and i < n
   StringRef middle;
   while (left) {
+    if (StringRef instead = insteadOfOperator(current.text); !instead.empty() && current.kind == TokenKind::Symbol) {
+      diagnostics.error(current.text, "'" + current.text.str() + "' is no operator");
+      diagnostics.note(instead.str());
+      return nullptr;
+    }
     int precedence = precedenceOf(current);
     if (!precedence || precedence < lowest)
       break;
@@ -165,6 +176,14 @@ NodePtr Parser::postfix() {
     node->text = upToHere(from);
     base = std::move(node);
   }
+  if (base && at(".") && following.kind == TokenKind::Name && !current.newlineBefore) {
+    StringRef receiver = upToHere(from).take_front(40);
+    advance();
+    diagnostics.error(upToHere(from),
+                      "'" + receiver.str() + "." + current.text.str() + "': there are no names with a '.' in them");
+    diagnostics.note(insteadOfMember(receiver, current.text, following.is("(")));
+    return nullptr;
+  }
   return base;
 }
 
@@ -191,7 +210,10 @@ NodePtr Parser::primary() {
     call->text = upToHere(from);
     return call;
   }
-  fail("an expression");
+  bool isCall = at("where") && following.is("(");
+  fail("an expression" + (isOpen(previous) ? "" : " after '" + previous.str() + "'"));
+  if (isCall)
+    diagnostics.note("a choice is written x if P else 0, and a mask scores where j <= i");
   return nullptr;
 }
 
@@ -208,7 +230,8 @@ NodePtr Parser::number() {
     node->number = static_cast<double>(node->integer);
     return node;
   }
-  if (from.find_first_not_of("0123456789.eE+-") != StringRef::npos || from.getAsDouble(node->number)) {
+  if (from.find_first_not_of("0123456789.eE+-") != StringRef::npos || from.getAsDouble(node->number) ||
+      toLower(from.back()) == 'e') {
     diagnostics.error(from, "this is not a number");
     return nullptr;
   }
@@ -231,8 +254,13 @@ NodePtr Parser::list(StringRef close) {
       break;
     comma = true;
   }
-  if (!at(close))
-    return fail("',' or '" + close.str() + "'"), nullptr;
+  if (!at(close)) {
+    bool said = current.kind == TokenKind::Bad || slashes.data();
+    fail("',' or '" + close.str() + "'");
+    if (!said && current.newlineBefore)
+      diagnostics.note(from, "to close this '" + from.str() + "'");
+    return nullptr;
+  }
   advance();
   if (parenthesis && items.size() == 1 && !comma)
     return std::move(items[0]);
@@ -269,7 +297,7 @@ bool Parser::arguments(Node &call) {
     if (!take(","))
       break;
   }
-  return expect(")", "the arguments of '" + call.name.str() + "'");
+  return take(")") || fail("',' or ')' in the arguments of '" + call.name.str() + "'");
 }
 
 bool Parser::subscripts(Node &subscript) {

@@ -1,6 +1,7 @@
 // Declarations and statements of the language, with recovery after errors.
 #include "dialect/Language/Parser.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "dialect/Language/Habits.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 
@@ -8,6 +9,7 @@ namespace skewer::language {
 
 void Parser::advance() {
   previous = current.text;
+  slashes = following.newlineBefore ? StringRef() : at("//") ? current.text : slashes;
   current = following;
   following = lexer.next();
 }
@@ -26,9 +28,30 @@ std::string Parser::found() const {
 }
 
 bool Parser::fail(const std::string &expected) {
-  if (current.kind != TokenKind::Bad) // the lexer has said what is wrong with it
-    diagnostics.error(current.text, "expected " + expected + ", found " + found());
+  if (current.kind == TokenKind::Bad) // the lexer has said what is wrong with it
+    return false;
+  bool isProse = !previous.empty() && isAlnum(previous.back()) && current.kind == TokenKind::Name;
+  if (slashes.data() && isProse) {
+    diagnostics.error(slashes, "'//' divides rounding down, and what follows it is no expression");
+    diagnostics.note("a comment begins with '#'");
+    return false;
+  }
+  diagnostics.error(current.text, "expected " + expected + ", found " + found());
+  explainFound();
   return false;
+}
+
+/// A note on what the current token means in other languages.
+void Parser::explainFound() {
+  if (at("//") || (at("/") && following.is("*")) || slashes.data())
+    return diagnostics.note("a comment begins with '#'");
+  if (at("=") || at("=="))
+    return diagnostics.note("'=' gives a name its value, '==' compares");
+  if (following.is("=") && current.kind == TokenKind::Symbol && !current.newlineBefore && !at(",") && !at(")"))
+    return diagnostics.note("a name is given its value once, by '=' alone");
+  StringRef instead = current.kind == TokenKind::Name ? insteadOfWord(current.text) : insteadOfOperator(current.text);
+  if (!instead.empty())
+    diagnostics.note(instead.str());
 }
 
 bool Parser::expect(StringRef symbol, StringRef after) {
@@ -54,10 +77,12 @@ void Parser::skipToDeclaration() {
 /// To the first token of a line, a ';' or the end of the block.
 void Parser::skipToStatement() {
   nesting = 0;
-  while (current.kind != TokenKind::End && !at("}") && !at(";")) {
+  size_t braces = 0; // for i in … { … }
+  while (current.kind != TokenKind::End && (braces > 0 || (!at("}") && !at(";")))) {
     if (current.newlineBefore && current.kind == TokenKind::Name &&
-        (following.is("=") || at("return") || at("part") || at("kernel") || at("scheme")))
+        (at("kernel") || at("scheme") || (braces == 0 && (following.is("=") || at("return") || at("part")))))
       return;
+    braces += at("{") ? 1 : at("}") ? -1 : 0;
     advance();
   }
 }
@@ -69,13 +94,25 @@ void Parser::program(Program &program) {
                 : at("kernel") ? kernel(program)
                 : at("scheme") ? scheme(program)
                 : take(";")    ? true
-                               : fail("'param', 'size', 'kernel' or 'scheme'");
+                               : failAtWord();
+    if (good && (at("param") || at("size") || at("kernel") || at("scheme")))
+      unclosed = false;
     if (!good) {
       if (!at("kernel") && !at("scheme"))
         advance();
       skipToDeclaration();
     }
   }
+}
+
+/// Where a declaration should begin.
+bool Parser::failAtWord() {
+  if (unclosed) // the block before it has no end, which has been reported
+    return false;
+  fail("'param', 'size', 'kernel' or 'scheme'");
+  if (current.kind == TokenKind::Name && following.is("=") && insteadOfWord(current.text).empty())
+    diagnostics.note("a number known at compile time is a param: param " + current.text.str() + " = …");
+  return false;
 }
 
 NodePtr Parser::onlyExpression() {
@@ -92,8 +129,11 @@ bool Parser::params(Program &program) {
     ParamDeclaration declaration;
     if (!expectName(declaration.name, "the name of a param"))
       return false;
-    if (take("=") && !(declaration.value = expression()))
+    if (take("=") && !(declaration.value = expression())) {
+      declaration.isBroken = true;
+      program.params.push_back(std::move(declaration));
       return false;
+    }
     program.params.push_back(std::move(declaration));
   } while (take(","));
   return true;
@@ -119,9 +159,11 @@ bool Parser::type(TypeExpression &type) {
   if (!expectName(type.element, "a type such as f32[batch, N, dim]"))
     return false;
   if (type.element != "f32" && type.element != "f16" && type.element != "bf16" && type.element != "i32") {
+    StringRef meant = elementTypeFor(type.element);
     diagnostics.error(type.element, "unknown element type '" + type.element.str() +
                                         "'; there are f32, f16 and bf16, and i32 for operands that hold indices" +
-                                        suggestion(type.element, {"f32", "f16", "bf16", "i32"}));
+                                        (meant.empty() ? suggestion(type.element, {"f32", "f16", "bf16", "i32"})
+                                                       : " (did you mean '" + meant.str() + "'?)"));
     return false;
   }
   if (!expect("[", "the element type"))
@@ -187,8 +229,10 @@ bool Parser::kernel(Program &program) {
         return false;
       kernel.operands.push_back(std::move(operand));
     } while (take(","));
-    if (!expect(":", "the names of the operands"))
+    if (!expect(":", "the names of the operands")) {
+      diagnostics.note("operands have a type: q, k, v : f32[batch, heads, N, dim]");
       return false;
+    }
     auto shared = std::make_shared<TypeExpression>();
     if (!type(*shared))
       return false;
@@ -197,8 +241,15 @@ bool Parser::kernel(Program &program) {
     if (!take(","))
       break;
   }
-  if (!expect(")", "the kernel's operands") || !expect("->", "the kernel's operands") || !kernelResults(kernel) ||
-      !expect("{", "the kernel's type"))
+  if (!expect(")", "the kernel's operands"))
+    return false;
+  if (!take("->")) {
+    if (current.kind != TokenKind::Bad)
+      diagnostics.error(current.text, "expected '->' after the kernel's operands, found " + found());
+    diagnostics.note("a kernel says the type of its result: -> f32[batch, heads, N, dim]");
+    return false;
+  }
+  if (!kernelResults(kernel) || !expect("{", "the kernel's type"))
     return false;
   block(kernel.body, kernel.end);
   program.kernels.push_back(std::move(kernel));
@@ -243,7 +294,18 @@ bool Parser::schemeOperand(SchemeOperand &operand) {
 bool Parser::scheme(Program &program) {
   advance();
   Scheme scheme;
-  if (!expectName(scheme.name, "the scheme's name") || !expect("(", "the scheme's name"))
+  if (!expectName(scheme.name, "the scheme's name"))
+    return false;
+  bool isGood = schemeAfterName(scheme);
+  if (isGood)
+    program.schemes.push_back(std::move(scheme));
+  else
+    program.brokenSchemes.push_back(scheme.name);
+  return isGood;
+}
+
+bool Parser::schemeAfterName(Scheme &scheme) {
+  if (!expect("(", "the scheme's name"))
     return false;
   while (!at(")")) {
     SchemeOperand operand;
@@ -268,7 +330,6 @@ bool Parser::scheme(Program &program) {
   } else {
     return fail("'=' or '{' after the scheme's operands");
   }
-  program.schemes.push_back(std::move(scheme));
   return true;
 }
 
@@ -278,15 +339,18 @@ void Parser::block(std::vector<Statement> &body, StringRef &end) {
       continue;
     if (current.newlineBefore && (at("kernel") || at("scheme")) && following.kind == TokenKind::Name) {
       fail("'}' at the end of the block");
+      unclosed = true;
       end = previous;
       return;
     }
     Statement one;
     nesting = 0;
-    if (statement(one))
-      body.push_back(std::move(one));
-    else
+    if (!statement(one)) {
+      one.isBroken = true;
       skipToStatement();
+    }
+    if (!one.isBroken || !one.targets.empty())
+      body.push_back(std::move(one));
   }
   end = current.text;
   if (!take("}") && !diagnostics.exhausted())
@@ -305,6 +369,31 @@ bool Parser::part(Statement &statement) {
       !expect("from", "the length of the whole"))
     return false;
   return expectName(statement.message, "an origin: q0, k0 or head0");
+}
+
+/// What begins with a name and is no NAME = …; false after an error.
+bool Parser::nameAlone(Statement &statement, StringRef name) {
+  StringRef instead = insteadOfWord(name);
+  if (current.kind == TokenKind::Name && (following.is("=") || !instead.empty()) && !current.newlineBefore) {
+    diagnostics.error(name, "expected a statement: NAME = …, or 'return', found '" + name.str() + " " +
+                                current.text.str() + "'");
+    diagnostics.note(instead.empty() ? "a name is given its value by NAME = … alone" : instead.str());
+    statement.targets = {current.text};
+    return false;
+  }
+  if (at("(") && !current.newlineBefore) {
+    diagnostics.error(name, "the value of '" + name.str() + "(…)' has no name and is not returned");
+    diagnostics.note("write return " + name.str() + "(…), or give it a name: NAME = " + name.str() + "(…)");
+    statement.targets.clear();
+    return false;
+  }
+  if (following.is("=") && current.kind == TokenKind::Symbol && !current.newlineBefore && !at(",") && !at(":")) {
+    diagnostics.error(current.text, "'" + name.str() + "' has a value and keeps it");
+    diagnostics.note("give the new value a name of its own: NAME = " + name.str() + " " + current.text.str() + " …");
+    statement.targets.clear();
+    return false;
+  }
+  return true;
 }
 
 bool Parser::statement(Statement &statement) {
@@ -343,21 +432,27 @@ bool Parser::statement(Statement &statement) {
     }
   } else {
     statement.destructures = take("(");
+    bool parenthesis = statement.destructures;
     do {
       if (!expectName(name, "a statement: NAME = …, or 'return'"))
         return false;
       statement.targets.push_back(name);
+      statement.destructures |= at(","); // q, k, v = x
     } while (statement.destructures && take(",") && !at(")"));
-    if (statement.destructures && !expect(")", "the names"))
+    if (parenthesis && !expect(")", "the names"))
+      return false;
+    if (!at("=") && statement.targets.size() == 1 && !nameAlone(statement, name))
       return false;
     if (!expect("=", "'" + name.str() + "'"))
       return false;
   }
   if (!statement.value && !(statement.value = expression()))
     return false;
-  if (!current.newlineBefore && !at("}") && !at(";") && current.kind != TokenKind::End)
-    return fail("the end of the statement");
-  return true;
+  if (current.newlineBefore || at("}") || at(";") || current.kind == TokenKind::End)
+    return true;
+  if (at(")") || at("]"))
+    return diagnostics.error(current.text, "'" + current.text.str() + "' closes nothing"), false;
+  return fail("the end of the statement");
 }
 
 } // namespace skewer::language

@@ -23,6 +23,8 @@ private:
   bool expect(llvm::StringRef symbol, llvm::StringRef after);
   bool expectName(llvm::StringRef &name, llvm::StringRef what);
   bool fail(const std::string &expected);
+  bool failAtWord();
+  void explainFound();
   std::string found() const;
   void skipToDeclaration();
   void skipToStatement();
@@ -32,10 +34,12 @@ private:
   bool kernel(Program &);
   bool kernelResults(Kernel &);
   bool scheme(Program &);
+  bool schemeAfterName(Scheme &);
   bool schemeOperand(SchemeOperand &);
   bool type(TypeExpression &);
   void block(std::vector<Statement> &, llvm::StringRef &end);
   bool statement(Statement &);
+  bool nameAlone(Statement &, llvm::StringRef name);
   bool part(Statement &);
 
   NodePtr expression(); // with `where`
@@ -55,6 +59,8 @@ private:
   Diagnostics &diagnostics;
   Token current, following;
   llvm::StringRef previous; // text of the token before the current one
+  llvm::StringRef slashes;  // "//" before the current token on its line
+  bool unclosed = false;    // a block has no end: what follows it cannot be told apart
   int nesting = 0;
 };
 

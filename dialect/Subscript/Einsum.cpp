@@ -122,7 +122,12 @@ private:
       } else if (std::isdigit(static_cast<unsigned char>(text[at]))) {
         return fail(at, "a bare integer other than 1 is not a dimension; write an index in parentheses");
       } else {
-        return fail(at, "expected an axis or '(', found " + characterAt(text, at));
+        std::string found = characterAt(text, at);
+        return fail(at, "expected an axis or '(', found " + found +
+                            (found == "'→'"                       ? "; the arrow is '->'"
+                             : text[at] == '*' || text[at] == ';' ? "; operands are parted by ','"
+                             : text[at] == '-' || text[at] == '=' ? "; the arrow is '->'"
+                                                                  : ""));
       }
       dimension.end = at;
       list.push_back(std::move(dimension));

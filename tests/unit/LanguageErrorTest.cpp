@@ -53,9 +53,9 @@ TEST(LanguageError, SeveralErrorsInOneRun) {
 TEST(LanguageError, Einsum) {
   EXPECT_SAYS(errors("return einsum(q, k)"), "the first argument of 'einsum' is its text");
   EXPECT_SAYS(errors("return einsum(\"bhid\", q)"), "an einsum says its result");
-  EXPECT_SAYS(errors("return einsum(\"bhid,bhjd->bhij\", q)"), "the text names 2 operands, but 1 are given");
+  EXPECT_SAYS(errors("return einsum(\"bhid,bhjd->bhij\", q)"), "the text is about 2 operands, but 1 is given");
   EXPECT_SAYS(errors("return einsum(\"bhid,hjd->bhij\", q, k)"),
-              "gives operand 2 3 dimensions, but 'k' is a tensor [2, 4, 12, 8]");
+              "the text reads 'k' by 3 dimensions, but it is a tensor [2, 4, 12, 8] of 4");
   EXPECT_SAYS(errors("return einsum(\"b h i d, r i -> b h i r\", q, table)"),
               "axis 'i' has size 12 elsewhere, but 8 here");
   EXPECT_SAYS(errors("return einsum(\"b h i d, (z + 1) d -> b h i z\", q, table)"), "axis 'z'");
@@ -80,9 +80,11 @@ TEST(LanguageError, Shapes) {
 }
 
 TEST(LanguageError, SchemesSayWhereTheyWereCalled) {
-  std::string messages = errors("return einsum(\"bhij,bhjd->bhid\", softmax(rel2d(q, table, table, map = (3, 5))), v)");
+  std::string messages = errors("return einsum(\"bhij,bhjd->bhid\", softmax(rel2d(q, table[:3, :], table, map = (3, 4))), v)");
   EXPECT_SAYS(messages, "built-in rel2d.attn:");
   EXPECT_SAYS(messages, "test.attn:4:42: note: in scheme 'rel2d', called here");
+  messages = errors("return einsum(\"bhij,bhjd->bhid\", softmax(rel2d(q, table, table, map = (3, 5))), v)");
+  EXPECT_SAYS(messages, "test.attn:4:42: error: scheme 'rel2d': the map has as many places as there are queries");
 }
 
 TEST(LanguageError, Declarations) {

@@ -4,7 +4,7 @@ messages that are written below its lines, the caret where each begins:
     return x + unknown
     #          ^ error: unknown name 'unknown'
 
-`#< error: …` is one at column 1, `# note: …` a note without a place."""
+`#< error: …` is one at column 1, `# note: …` a note without a place, or with one in a built-in scheme."""
 import os
 import re
 import subprocess
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 EXPECTED = re.compile(r"^\s*#(\s*\^|<|) ?(error|warning|note): (.*)$")
-PRINTED = re.compile(r"^(?:[^:]*:(\d+):(\d+): )?(error|warning|note): (.*)$")
+PRINTED = re.compile(r"^(?:spec\.attn:(\d+):(\d+): |built-in [^:]*:\d+:\d+: )?(error|warning|note): (.*)$")
 
 
 def expectations(lines):

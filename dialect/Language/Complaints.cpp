@@ -1,0 +1,138 @@
+// Errors that say what may have been meant: names without a value, one message for each, and values out of place.
+#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Habits.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+std::vector<std::string> Emitter::visibleNames() const {
+  std::vector<std::string> names;
+  for (const Scope *s : {static_cast<const Scope *>(scope), &globals})
+    if (s && (s == scope || !scope || !scope->isBuiltin)) {
+      for (const auto &[name, value] : s->values)
+        names.push_back(name);
+      for (const Axis &axis : s->axes)
+        names.push_back(axis.name);
+    }
+  return names;
+}
+
+/// "b, h, i, j".
+static std::string listOf(const std::vector<Axis> &axes) {
+  std::string list;
+  for (size_t k = 0; k < axes.size(); ++k)
+    list += (k == 0 ? "" : ", ") + axes[k].name;
+  return list;
+}
+
+/// Whether `name` reads like a row or a column of an axis that has been named: iy and ix of i.
+bool Emitter::isPartOfAxis(const std::string &name) const {
+  const Axis *whole = name.size() == 2 ? findAxis(name.substr(0, 1)) : nullptr;
+  return whole && whole->runtime.empty() && StringRef("yrhutxcwv").contains(name[1]);
+}
+
+/// How such a part is written. False where the name is none.
+bool Emitter::noteOnAxis(const std::string &name) {
+  if (!isPartOfAxis(name))
+    return false;
+  const Axis *whole = findAxis(name.substr(0, 1));
+  bool isRow = StringRef("yrhut").contains(name[1]);
+  const Value *width = lookup("W");
+  bool known = width && width->isWhole() && width->integer > 0 && whole->size % width->integer == 0;
+  diagnostics.note("'" + whole->name + "' is one axis of " + std::to_string(whole->size) + " positions; on a map " +
+                   (known ? "W" : "that is W") + " wide its " + (isRow ? "row" : "column") + " is " + whole->name +
+                   (isRow ? " // W" : " % W") + ", or the einsum names both: \"b h (" + whole->name + "y " +
+                   whole->name + "x) d\"");
+  for (const Axis &other : scope->axes) // iy - jy is one mistake
+    scope->unknown.insert(other.name + name[1]);
+  return true;
+}
+
+/// Whether "//" stands right before a piece of the file, where a comment may have been meant.
+bool Emitter::isAfterSlashes(StringRef place) const {
+  StringRef file = diagnostics.sources.getMemoryBuffer(diagnostics.sources.getMainFileID())->getBuffer();
+  if (place.data() < file.data() || place.data() > file.end())
+    return false; // of a built-in scheme
+  return file.take_front(place.data() - file.data()).rtrim(" \t").ends_with("//");
+}
+
+/// The error about a name that has no value, once for each name of a scope.
+Value Emitter::unknownName(const Node &node) {
+  std::string name = node.name.str();
+  if (!scope->unknown.insert(name).second)
+    return {};
+  // A built-in scheme knows the score's axes by these names.
+  if (scope->isBuiltin && (name == "i" || name == "j")) {
+    scope->unknown.insert({"i", "j"});
+    diagnostics.errorOfCall(node.text,
+                            "it is about the score's axes i (of the queries) and j (of the keys), and nothing "
+                            "before has named " +
+                                std::string(findAxis("i") || findAxis("j") ? "the axis '" + name + "'" : "them"));
+    diagnostics.note("name them so in the einsum of the score: \"b h i d, b h j d -> b h i j\"");
+    return {};
+  }
+  bool isComment = isAfterSlashes(node.text);
+  auto isOf = [&](const Scope *s) { return s && (s->values.count(name) || s->axis(name)); };
+  StringRef constant = insteadOfConstant(name);
+  std::string part = isComment || !constant.empty() ? "" : suggestion(name, visibleNames());
+  error(node.text, "unknown name '" + name + "'" + (isPartOfAxis(name) ? "" : part));
+  if (isComment)
+    diagnostics.note("a comment begins with '#'; '//' divides rounding down");
+  else if (!constant.empty())
+    diagnostics.note(constant.str());
+  else if (schemes.count(name))
+    diagnostics.note("it is a scheme, which is called with its operands: " + name + "(…)");
+  else if (isFunction(name))
+    diagnostics.note("it is a function, which is called with its argument: " + name + "(x)");
+  else if (scope == &globals) {
+    auto later = llvm::find_if(program->params, [&](const ParamDeclaration &p) { return p.name == name; });
+    if (later != program->params.end())
+      diagnostics.note(later->name, "it is declared after; a param may use those before it");
+    else if (part.empty())
+      diagnostics.note("declare it: 'param " + name + " = …' is known at compile time, 'size " + name +
+                       "' is given by the caller");
+  } else if (scope->caller && isOf(scope->caller))
+    diagnostics.note("the caller has that name, but a scheme sees its own operands only: pass it as one");
+  else if (!noteOnAxis(name) && part.empty() && name.size() <= 3) // a longer one is meant to be a value
+    diagnostics.note("a name is an axis once an einsum, or an operand of a scheme, has named it; " +
+                     (scope->axes.empty() ? "none has yet" : "so far: " + listOf(scope->axes)));
+  return {};
+}
+
+/// The error about a call of something that is neither a function nor a scheme.
+Value Emitter::unknownCall(const Node &node, const std::vector<std::string> &names) {
+  std::string name = node.name.str();
+  if (is_contained(program->brokenSchemes, node.name))
+    return {};
+  if (const Value *value = lookup(name)) {
+    if (!value->good())
+      return {};
+    error(node.name, "'" + name + "' is " + describe(*value) + " and cannot be called");
+    if (value->is(ValueKind::Tensor) || value->is(ValueKind::Indices) || value->is(ValueKind::List))
+      diagnostics.note("its elements are read in brackets: " + name + "[…]");
+    return {};
+  }
+  StringRef instead = insteadOfFunction(node.name);
+  error(node.name, "unknown function or scheme '" + name + "'" + (instead.empty() ? suggestion(name, names) : ""));
+  if (!instead.empty())
+    diagnostics.note(instead.str());
+  return {};
+}
+
+/// The error about an operand of arithmetic that is none.
+Value Emitter::notAnOperand(StringRef place, const std::string &who, const Value &value) {
+  error(place, "'" + who + "' takes numbers, positions and tensors, found " + describe(value));
+  if (value.is(ValueKind::Size))
+    diagnostics.note("a run-time size is no number here; a size known at compile time is a 'param'");
+  if (value.is(ValueKind::Indices)) {
+    std::string subscripts;
+    for (const Dimension &dimension : value.dimensions)
+      subscripts +=
+          (subscripts.empty() ? "" : ", ") + std::string(dimension.namings.empty() ? "…" : print(dimension.namings[0]));
+    diagnostics.note("its elements are read in brackets, at positions: " + value.name + "[" + subscripts + "]");
+  }
+  return {};
+}
+
+} // namespace skewer::language
