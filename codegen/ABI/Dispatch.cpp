@@ -22,9 +22,12 @@ std::string symbolSuffix(StringRef target) {
   return suffix;
 }
 
-std::vector<Target> inOrderOfChoice(std::vector<Target> targets) {
-  std::stable_sort(targets.begin(), targets.end(), [](const Target &a, const Target &b) { return a.lanes > b.lanes; });
-  return targets;
+std::vector<Target> inOrderOfChoice(ArrayRef<Target> targets) {
+  std::vector<Target> ordered;
+  for (const Target &target : targets)
+    ordered.insert(upper_bound(ordered, target, [](const Target &a, const Target &b) { return a.lanes > b.lanes; }),
+                   target);
+  return ordered;
 }
 
 Target dispatcherTarget() {

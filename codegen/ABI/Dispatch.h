@@ -27,7 +27,7 @@ struct TargetVariant {
 /// "x86_64_v4": a processor's name as part of a symbol.
 std::string symbolSuffix(llvm::StringRef target);
 /// The order in which processors are asked for: wider vectors first, then as given.
-std::vector<Target> inOrderOfChoice(std::vector<Target>);
+std::vector<Target> inOrderOfChoice(llvm::ArrayRef<Target>);
 
 /// NAME, NAME_raw, NAME_phases, NAME_items, NAME_workspace_bytes and NAME_info, which call those of the first variant
 /// whose processor this one can stand for; of the last one where there is none, which then says SKEWER_UNSUPPORTED_CPU.

@@ -133,7 +133,8 @@ Error problem(const KernelPlan &plan, const Twine &what) {
 
 /// Names of operands stand in texts of the header and the manifest.
 bool isText(StringRef name) {
-  return json::isUTF8(name) && none_of(name, [](unsigned char c) { return c < 32 || c == 127 || c == '"' || c == '\\'; });
+  return json::isUTF8(name) &&
+         none_of(name, [](unsigned char c) { return c < 32 || c == 127 || c == '"' || c == '\\'; });
 }
 
 Error checkTensor(const KernelPlan &plan, const TensorArgument &tensor) {

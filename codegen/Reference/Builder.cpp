@@ -210,7 +210,7 @@ Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, Dict
     for (const SpecDimension &dimension : operand)
       addSizesOfReads(dimension.index, sources, read);
   for (const auto &[axis, size] : read)
-    if (llvm::none_of(spec.operands, [&](const SpecDimensions &o) { return hasAxis(o, axis); }))
+    if (llvm::none_of(spec.operands, [&, &axis = axis](const SpecDimensions &o) { return hasAxis(o, axis); }))
       sizes.insert({axis, size});
   if (!solveSizes(spec, shapes, sizes, error))
     return fail(op, error);

@@ -67,7 +67,7 @@ public:
     for (size_t place = 0, found = 0; place < space.query.size(); ++place)
       if (used.count(space.query[place]) || used.count(space.key[place])) {
         bool only = found++ == 0;
-        analysis.offset = only ? Offset{space.query[place], space.key[place], 1, 0} : Offset();
+        analysis.offset = only ? Offset{space.query[place], space.key[place], 1, 0, Expr()} : Offset();
         analysis.queryPlace = analysis.keyPlace = only ? int(place) : -1;
         analysis.queryExtent = only ? space.sizes.at(space.query[place]) : 0;
         analysis.keyExtent = only ? space.sizes.at(space.key[place]) : 0;

@@ -174,8 +174,8 @@ std::vector<EinsumOp> skewer::productsWithValues(const WeightUses &uses, Softmax
   for (const WeightedSummand &one : uses.products)
     if (auto einsum = one.tensor.getDefiningOp<EinsumOp>();
         einsum && llvm::is_contained(einsum.getInputs(), softmax.getResult()))
-      products.push_back(einsum);
-  llvm::stable_sort(products, [&](EinsumOp a, EinsumOp b) { return order(a) < order(b); });
+      products.insert(llvm::upper_bound(products, einsum, [&](EinsumOp a, EinsumOp b) { return order(a) < order(b); }),
+                      einsum);
   return products;
 }
 

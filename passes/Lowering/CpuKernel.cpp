@@ -136,7 +136,7 @@ static void emitPack(CpuKernel &kernel, ModuleOp module, KernelPlan &plan) {
     int64_t items = table.copies * table.panels;
     Value low = b.maximum(phase.begin, b.index(first)), high = b.minimum(phase.end, b.index(first + items));
     Value target = b.view(kernel.shared, b.index(table.buffer.offset), table.buffer.floats);
-    b.loop(low, high, 1, [&](Value item) {
+    b.loop(low, high, 1, [&, &term = term](Value item) {
       Value local = b.sub(item, b.index(first));
       Value copy = b.divide(local, table.panels), panel = b.remainder(local, table.panels);
       kernel.enterCopy(term.tableAxes, copy);

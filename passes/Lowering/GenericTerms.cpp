@@ -48,7 +48,7 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
       return fail(term, "the subscripts do not resolve"), std::nullopt;
     described.application = attn::applicationOf(term);
     for (auto [place, operand, subscripts] : llvm::enumerate(term.getInputs(), resolved.subscripts)) {
-      described.arguments.push_back({{{&storage[operand], subscripts}}, {}});
+      described.arguments.emplace_back().factors.push_back({&storage[operand], subscripts});
       if (!described.application || !described.application->takes(place))
         described.product.factors.push_back({&storage[operand], subscripts});
     }

@@ -15,7 +15,6 @@ using namespace skewer::gpu;
 using namespace skewer::generic;
 
 static constexpr int64_t kWarp = 32;
-static constexpr int64_t kMostColumns = 512; // of the values for one warp: 16 sums a lane
 
 static Value shuffle(ImplicitLocOpBuilder &b, Value value, Value from, NVVM::ShflKind kind) {
   Value all = arith::ConstantIntOp::create(b, -1, 32), clamp = arith::ConstantIntOp::create(b, 31, 32);

@@ -33,7 +33,6 @@ std::string declared(const std::string &operand) {
   EXPECT_FALSE(r.good) << operand;
   return r.messages;
 }
-#define EXPECT_SAYS(messages, part) EXPECT_TRUE(contains(messages, part))
 } // namespace
 
 TEST(IndexOperand, NamesAndSymbols) {

@@ -64,7 +64,12 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
   std::vector<gpu::GpuShape> shapes = shapesOf(*scheduled);
   size_t attention = 0;
   for (const gpu::GpuLaunch &launch : (*code)->program.launches) {
-    GpuKernelFacts one{launch.kernel, launch.title, launch.note, launch.threads, launch.sharedBytes};
+    GpuKernelFacts one;
+    one.name = launch.kernel;
+    one.title = launch.title;
+    one.note = launch.note;
+    one.threads = launch.threads;
+    one.sharedBytes = launch.sharedBytes;
     const auto &known = (*code)->resources.kernels;
     if (auto resources = known.find(launch.kernel); resources != known.end())
       one.registers = resources->second.registers;

@@ -1,5 +1,5 @@
-// Manifests and headers of kernels with any names: each line of the input is one, of the kernel, of its operands, of its
-// sizes, and the last is the details, which are JSON or a text.
+// Manifests and headers of kernels with any names: each line of the input is one, of the kernel, of its operands, of
+// its sizes, and the last is the details, which are JSON or a text.
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/Layout.h"
 #include "codegen/GPU/Build.h"

@@ -81,8 +81,7 @@ void compare(const Expected &expected, const KernelPlan &plan, const void *got, 
 void judgeOnProcessor(Compilation &compilation, const Kernel &kernel, const Expected &expected, llvm::StringRef text) {
   driver::Buffer::endAtGuardPages(true);
   std::unique_ptr<Execution> execution;
-  std::string messages =
-      said([&] { execution = Execution::create(compilation, kernel, Execution::Form::Unfused); });
+  std::string messages = said([&] { execution = Execution::create(compilation, kernel, Execution::Form::Unfused); });
   if (!execution) {
     if (!llvm::StringRef(messages).contains("error: "))
       finding("lowering failed without an error", text);
