@@ -20,8 +20,9 @@ enum class NodeKind {
   Subscript, // operands[0] at operands[1…]
   Slice,     // low : high : step, each of them may be null
   Ellipsis,
-  Tuple, // (a, b) or [a, b]
-  Where  // operands[0] where operands[1]
+  Tuple,      // (a, b) or [a, b]
+  Where,      // operands[0] where operands[1]
+  Conditional // operands[0] if operands[1] else operands[2]
 };
 
 struct Keyword {

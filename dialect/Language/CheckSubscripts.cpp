@@ -106,7 +106,7 @@ void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
             diagnostics.note("'" + written.str() + "' is a number; an element for each of them is read at an axis: " +
                              places.operandNames[k] + "[h]");
         } else if (!resolved.guard) {
-          diagnostics.note("where the term is not to be read, say so: einsum(…) where …");
+          diagnostics.note("where the term is not to be read, say so: einsum(…, where = …)");
         }
       } else if (proof.outcome == subscript::Proof::Unknown) {
         error(written, "cannot prove that this stays inside " + range + " of " + name);
@@ -137,6 +137,20 @@ void unflatten(const subscript::Dimension &dimension, const subscript::AxisSizes
     axes[dimension.axes[k]] = k > 0 && extent > 0 ? mod(position, Expr(extent)) : position;
     stride *= k > 0 && extent > 0 ? extent : 1;
   }
+}
+
+/// Of `x if P else 0`: the condition, as a predicate of the operand's indices; nothing of any other einsum.
+std::optional<Expr> guardOf(attn::EinsumOp op) {
+  attn::ResolvedEinsum resolved = attn::resolve(op);
+  if (!resolved.guard || op.getInputs().size() != 1 || !resolved.contracted.empty())
+    return std::nullopt;
+  subscript::Substitution toInput;
+  for (auto [d, dimension] : enumerate(resolved.spec.operands[0]))
+    unflatten(dimension, resolved.sizes, Expr::symbol(symbolOf(d)), toInput);
+  for (const std::string &symbol : subscript::symbolsOf(*resolved.guard))
+    if (!toInput.count(symbol))
+      return std::nullopt; // seen by some of the copies
+  return subscript::substitute(*resolved.guard, toInput);
 }
 
 /// The mask under which every use of `value` is seen, as a predicate of its indices d0, d1, …; nothing if some use is
@@ -177,6 +191,8 @@ std::optional<Expr> maskOf(mlir::Value value, unsigned depth = 0) {
         if (!toInput.count(symbol))
           return std::nullopt; // an axis along which the value is repeated: seen by some of the copies
       one = subscript::substitute(*one, toInput);
+    } else if (auto einsum = dyn_cast<attn::EinsumOp>(op)) {
+      one = guardOf(einsum);
     } else if (op->getNumResults() == 1 && op->getResult(0).getType() == value.getType() &&
                op->hasTrait<OpTrait::Elementwise>()) {
       one = maskOf(op->getResult(0), depth + 1);

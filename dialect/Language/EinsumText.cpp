@@ -69,8 +69,10 @@ void learnSizes(const subscript::Einsum &spec, ArrayRef<std::vector<int64_t>> sh
   }
 }
 
-bool Emitter::keywordSizes(const Node &node, AxisSizes &given) {
+bool Emitter::keywordSizes(const Node &node, AxisSizes &given, StringRef other) {
   for (const Keyword &k : node.keywords) {
+    if (k.name == other)
+      continue;
     auto size = evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
     if (!size)
       return false;

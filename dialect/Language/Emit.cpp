@@ -440,7 +440,12 @@ mlir::Value Emitter::finishResult(const Kernel &kernel, size_t number, const Dim
     diagnostics.note(stated.type.text, "declared here");
     return {};
   }
-  mlir::Value tensor = result.tensor;
+  if (!refuseAbsent(place, result, "the result"))
+    return {};
+  Node node{NodeKind::Name, place, place, 0, 0, false, {}, {}};
+  mlir::Value tensor = written(node, result).tensor;
+  if (!tensor)
+    return {};
   Type element = elementType(builder, stated.type.element), type = typeOf(declared, element);
   if (tensor.getType() == type)
     return tensor;

@@ -20,12 +20,14 @@ Value Emitter::emitApplied(const Node &node, const attn::ElementFunction &functi
       return {};
     if (!isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
       return notAnOperand(operand->text, node.name.str(), value);
-    value = widen(*operand, toTensor(*operand, value));
+    value = written(*operand, widen(*operand, toTensor(*operand, value)));
     if (!value.good())
       return {};
     if (value.is(ValueKind::Tensor)) {
+      if (tensors && joined.present.empty() != value.present.empty())
+        return refuseMixture(node, node.name, joined.present.empty() ? value : joined), Value();
       Value copy = value;
-      if (tensors && !align(node, joined, copy))
+      if (tensors && (!align(node, joined, copy) || !joinConditions(node, node.name, joined, copy)))
         return {};
       joined = tensors ? joined : value;
       tensors = true;

@@ -87,10 +87,12 @@ Value Emitter::emitEinsum(const Node &node) {
     }
   AxisSizes given, all;
   textCalls = std::move(calls);
-  if (!keywordSizes(node, given) || !substituteNames(*spec, text, given) ||
+  if (!keywordSizes(node, given, "where") || !substituteNames(*spec, text, given) ||
       !einsumSizes(node, *spec, operands, text, given, all) || !evaluateCalls(*spec, all))
     return {};
-  return buildEinsum(node, *spec, operands, given, all, false);
+  Value value = buildEinsum(node, *spec, operands, given, all, false);
+  const Node *condition = keyword(node, "where");
+  return condition && value.good() ? onlyWhere(*condition, value) : value;
 }
 
 Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands,
@@ -262,7 +264,15 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
     named.byName = true;
     return named;
   }
-  return buildEinsum(node, spec, {base}, given, given, true);
+  Value value = buildEinsum(node, spec, {base}, given, given, true);
+  if (!value.good() || (base.present.empty() && base.finite.empty()))
+    return value;
+  subscript::Substitution axisPlaces = renaming(value.dimensions, placeNamings(value.dimensions)), places;
+  for (size_t d = 0; d < base.dimensions.size(); ++d)
+    places["d" + std::to_string(d)] =
+        subscript::substitute(subscript::flatIndex(spec.operands[0][d], given), axisPlaces);
+  moveConditions(value, base, places);
+  return value;
 }
 
 } // namespace skewer::language

@@ -3,6 +3,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include <cmath>
 
 using namespace llvm;
 using namespace mlir;
@@ -35,29 +37,41 @@ Value Emitter::widen(const Node &node, Value value) {
 }
 
 Value Emitter::toTensor(const Node &node, const Value &value) {
-  if (value.is(ValueKind::Real))
-    return realTensor(node, value);
+  if (value.is(ValueKind::Real)) {
+    if (multipliesInfinity(*value.function)) {
+      error(node.text, "an infinity is multiplied by what may be 0, which is not a number");
+      diagnostics.note("for -inf at some positions alone: -inf if condition else 0");
+      return {};
+    }
+    auto split = splitLowest(value.function);
+    return split ? lowestTensor(node, value, *split) : realTensor(node, value);
+  }
   if (!value.is(ValueKind::Index))
     return value;
   Dimensions dimensions;
-  std::string axes;
   std::set<std::string> symbols = subscript::symbolsOf(value.index);
   auto add = [&](const Axis &axis) {
-    if (!symbols.erase(axis.name))
-      return;
-    dimensions.push_back({axis.size, axis.runtime, {{axis}}});
-    axes += (axes.empty() ? "" : " ") + axis.name;
+    if (symbols.erase(axis.name))
+      dimensions.push_back({axis.size, axis.runtime, {{axis}}});
   };
   for (const Axis &axis : scope->axes)
     add(axis);
   for (const auto &[name, axis] : value.axes)
     add(axis);
-  std::set<std::string> numbers = subscript::symbolsOutsideReads(value.index);
-  for (const Dimension &d : dimensions)
+  return positionTensor(node, value.index, std::move(dimensions));
+}
+
+/// An index expression as numbers, over the axes that the dimensions are named by, one each.
+Value Emitter::positionTensor(const Node &node, const subscript::Expr &index, Dimensions dimensions) {
+  std::string axes;
+  std::set<std::string> numbers = subscript::symbolsOutsideReads(index);
+  for (const Dimension &d : dimensions) {
+    axes += (axes.empty() ? "" : " ") + d.namings[0][0].name;
     if (d.isRuntime() && numbers.count(d.namings[0][0].name))
       return error(node.text, "a position along the run-time size '" + d.runtime + "' cannot be used as a number");
+  }
   auto op = attn::PositionOp::create(builder, location(node), typeOf(dimensions, builder.getF32Type()),
-                                     builder.getStringAttr(axes), builder.getStringAttr(subscript::print(value.index)),
+                                     builder.getStringAttr(axes), builder.getStringAttr(subscript::print(index)),
                                      DictionaryAttr());
   attn::bindIndices(op);
   if (!op.getIndices().empty()) // run-time sizes that no operand of its own tells
@@ -67,9 +81,43 @@ Value Emitter::toTensor(const Node &node, const Value &value) {
   return result;
 }
 
+/// A tensor of zeros, repeated or not.
+static bool isZero(mlir::Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    FloatAttr number;
+    if (auto splat = dyn_cast<tensor::SplatOp>(op))
+      return matchPattern(splat.getInput(), m_Constant(&number)) && number.getValue().isZero();
+    DenseElementsAttr elements;
+    if (matchPattern(tensor, m_Constant(&elements)))
+      return elements.isSplat() && elements.getSplatValue<APFloat>().isZero();
+    if (isa<attn::RearrangeOp, attn::ReshapeOp>(op) || (isa<attn::EinsumOp>(op) && isZero(op->getOperand(0))))
+      tensor = op->getOperand(0);
+    else
+      return false;
+  }
+  return false;
+}
+
+/// What keeps -inf what it is: nothing has to be computed there.
+static bool keepsLowest(StringRef op, const Value &value, const Value &other, bool isLeft) {
+  if (other.is(ValueKind::Number))
+    return std::isfinite(other.number) &&
+           (op == "+" || (op == "-" && isLeft) || (other.number > 0 && (op == "*" || (op == "/" && isLeft))));
+  return op == "+" || (op == "-" && isLeft);
+}
+
 Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value right) {
+  if (node.kind == NodeKind::Binary && (op == "+" || op == "-")) {
+    noteFiniteMask(node, op, right, *node.operands[1]);
+    noteFiniteMask(node, "+", left, *node.operands[0]);
+  }
   left = widen(node, toTensor(node, left));
   right = widen(node, toTensor(node, right));
+  if (!left.good() || !right.good())
+    return {};
+  bool keeps = keepsLowest(op, left, right, true), keepsRight = keepsLowest(op, right, left, false);
+  left = keeps ? left : written(node, std::move(left));
+  right = keepsRight ? right : written(node, std::move(right));
   if (!left.good() || !right.good())
     return {};
   Location at = location(node);
@@ -85,9 +133,17 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
     right.tensor = left.tensor, right.dimensions = left.dimensions;
   else if (right.is(ValueKind::Number))
     right.tensor = splat(node, right.number, left.dimensions), right.dimensions = left.dimensions;
-  else if (!align(node, left, right))
+  else if (left.present.empty() != right.present.empty())
+    return refuseMixture(node, op, left.present.empty() ? right : left), Value();
+  else if (!align(node, left, right) || !joinConditions(node, op, left, right))
     return {};
+  if (left.is(ValueKind::Number))
+    left.present = right.present, left.finite = right.finite;
   left.kind = ValueKind::Tensor;
+  if (op == "+" && !left.finite.empty()) // an additive mask adds nothing to what it leaves
+    for (auto [mask, other] : {std::pair(left.tensor, right.tensor), std::pair(right.tensor, left.tensor)})
+      if (isZero(mask))
+        return left.tensor = other, left;
   mlir::Value a = left.tensor, b = right.tensor;
   left.tensor = op == "+"     ? mlir::Value(arith::AddFOp::create(builder, at, a, b))
                 : op == "-"   ? mlir::Value(arith::SubFOp::create(builder, at, a, b))

@@ -55,6 +55,8 @@ Value Emitter::emitFunction(const Node &node) {
                                          : name.str() + "(x)";
   if (!checkArguments(node, wanted, wanted, {}, usage))
     return {};
+  if (name == "select")
+    return emitConditional(node, *node.operands[0], *node.operands[1], *node.operands[2]);
   if (name == "len") {
     const Node &axis = *node.operands[0];
     const Axis *found = axis.kind == NodeKind::Name ? findAxis(axis.name.str()) : nullptr;
@@ -99,8 +101,6 @@ Value Emitter::emitFunction(const Node &node) {
       if (std::fabs(rounded) < 9e18)
         return Value::whole(static_cast<int64_t>(rounded));
     }
-    if (name == "select")
-      return number(0) != 0 ? arguments[1] : arguments[2];
     if (name == "min" || name == "max")
       return (number(0) < number(1)) == (name == "min") ? arguments[0] : arguments[1];
     if (name == "clamp")
@@ -116,11 +116,10 @@ Value Emitter::emitFunction(const Node &node) {
       e.push_back(argument.is(ValueKind::Index) ? argument.index : Expr(argument.integer));
       value.axes.insert(argument.axes.begin(), argument.axes.end());
     }
-    value.index = name == "abs"     ? abs(e[0])
-                  : name == "min"   ? min(e[0], e[1])
-                  : name == "max"   ? max(e[0], e[1])
-                  : name == "clamp" ? clamp(e[0], e[1], e[2])
-                                    : select(e[0], e[1], e[2]);
+    value.index = name == "abs"   ? abs(e[0])
+                  : name == "min" ? min(e[0], e[1])
+                  : name == "max" ? max(e[0], e[1])
+                                  : clamp(e[0], e[1], e[2]);
     return value;
   }
   if (positions) {
@@ -131,8 +130,6 @@ Value Emitter::emitFunction(const Node &node) {
                        {realValue(node, RealKind::Maximum, {arguments[0], arguments[1]}), arguments[2]});
     return realValue(node, *realFunction(name), arguments);
   }
-  if (name == "select")
-    return error(node.text, "'select' takes positions and whole numbers; for tensors write 'x where condition'");
   if (name == "clamp" || name == "min" || name == "max") {
     Value low = name == "min" ? arguments[0] : arithmetic(node, "max", arguments[0], arguments[1]);
     if (!low.good() || name == "max")
@@ -143,7 +140,7 @@ Value Emitter::emitFunction(const Node &node) {
 }
 
 Value Emitter::elementwiseFunction(const Node &node, StringRef name, Value tensor) {
-  Value value = widen(node, std::move(tensor));
+  Value value = written(node, widen(node, std::move(tensor)));
   if (!value.good())
     return {};
   Location at = location(node);

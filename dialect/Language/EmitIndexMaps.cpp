@@ -12,7 +12,7 @@ using subscript::kRuntime;
 Value Emitter::emitSkew(const Node &node) {
   if (!checkArguments(node, 1, 1, {}, "skew(x): the last two dimensions [l, 2*l - 1] become [l, l]"))
     return {};
-  auto operand = tensorArgument(node, 0);
+  auto operand = tensorArgument(node, 0, true);
   if (!operand)
     return {};
   Dimensions dimensions = operand->dimensions;
@@ -24,14 +24,14 @@ Value Emitter::emitSkew(const Node &node) {
   dimensions.back() = {dimensions[rank - 2].size, "", {}};
   auto type = cast<RankedTensorType>(operand->tensor.getType());
   auto op = attn::SkewOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor);
-  return tensorValue(op.getResult(), std::move(dimensions));
+  return carried(tensorValue(op.getResult(), std::move(dimensions)), *operand);
 }
 
 Value Emitter::emitPad(const Node &node) {
   StringRef usage = "pad(x, low = [0, 1], high = [0, 0], value = 0), or pad(x, (low, high)) of the last dimension";
   if (!checkArguments(node, 1, 9, {"low", "high", "value"}, usage))
     return {};
-  auto operand = tensorArgument(node, 0);
+  auto operand = tensorArgument(node, 0, true);
   if (!operand)
     return {};
   Dimensions dimensions = operand->dimensions;
@@ -86,13 +86,13 @@ Value Emitter::emitPad(const Node &node) {
   auto type = cast<RankedTensorType>(operand->tensor.getType());
   auto op = attn::PadOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor,
                                 low, high, APFloat(value));
-  return tensorValue(op.getResult(), std::move(dimensions));
+  return carried(tensorValue(op.getResult(), std::move(dimensions)), *operand);
 }
 
 Value Emitter::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
   auto type = cast<RankedTensorType>(value.tensor.getType());
   auto op = attn::ReshapeOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), value.tensor);
-  Value result = tensorValue(op.getResult(), std::move(dimensions));
+  Value result = carried(tensorValue(op.getResult(), std::move(dimensions)), value);
   result.byName = value.byName;
   return result;
 }
@@ -100,7 +100,7 @@ Value Emitter::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
 Value Emitter::emitReshape(const Node &node) {
   if (!checkArguments(node, 2, 12, {}, "reshape(x, [batch, heads, N + 1, N]); one size may be -1"))
     return {};
-  auto operand = tensorArgument(node, 0);
+  auto operand = tensorArgument(node, 0, true);
   if (!operand)
     return {};
   std::vector<const Node *> sizes;
@@ -249,7 +249,7 @@ Value Emitter::emitSlice(const Node &node, Value base) {
   if (cut) {
     auto op = attn::SliceOp::create(builder, location(node), typeOf(sliced, type.getElementType()), base.tensor,
                                     offsets, strides);
-    base = tensorValue(op.getResult(), sliced);
+    base = carried(tensorValue(op.getResult(), sliced), base);
   }
   if (!reshaped)
     return base;

@@ -232,6 +232,13 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
 /// The function as operations on tensors.
 Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &value) {
   std::vector<Value> operands;
+  if (f.kind == RealKind::Select) {
+    auto condition = conditionOf(f.node ? *f.node : node, f.operands[0], value);
+    Value yes = emitReal(node, *f.operands[1], value), no = emitReal(node, *f.operands[2], value);
+    if (!condition || !yes.good() || !no.good())
+      return {};
+    return selectTensors(f.node ? *f.node : node, *condition, value, yes, no);
+  }
   for (const RealPtr &operand : f.operands) {
     operands.push_back(emitReal(node, *operand, value));
     if (!operands.back().good())

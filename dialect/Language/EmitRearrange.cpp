@@ -20,7 +20,7 @@ Value Emitter::emitRearrange(const Node &node) {
     diagnostics.note("usage: " + usage);
     return {};
   }
-  auto operand = tensorArgument(node, 0);
+  auto operand = tensorArgument(node, 0, true);
   StringRef text = node.operands[1]->name;
   subscript::ParseError why;
   auto spec = subscript::parseEinsum(std::string_view(text), &why);
@@ -147,8 +147,24 @@ Value Emitter::rearrange(const Node &node, Value value, const std::vector<Naming
                                      attribute, StringAttr(), inputs);
     value.tensor = op.getResult();
   }
-  value.dimensions = std::move(dimensions);
-  value.byName = false;
+  Value operand = std::move(value);
+  value = tensorValue(operand.tensor, std::move(dimensions));
+  if (operand.present.empty() && operand.finite.empty())
+    return value;
+  Dimensions named = value.dimensions; // by the axes of this move alone
+  for (size_t d = 0; d < named.size(); ++d)
+    named[d].namings = {to[d]};
+  subscript::Substitution axes = renaming(named, placeNamings(named)), places;
+  for (size_t d = 0; d < from.size(); ++d) {
+    subscript::Expr flat = 0;
+    for (const Axis &axis : from[d]) {
+      auto position = axes.find(axis.name);
+      subscript::Expr own = position == axes.end() ? subscript::Expr(0) : position->second;
+      flat = &axis == &from[d].front() ? own : flat * subscript::Expr(axis.size) + own;
+    }
+    places["d" + std::to_string(d)] = flat;
+  }
+  moveConditions(value, operand, places);
   return value;
 }
 

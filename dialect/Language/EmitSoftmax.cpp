@@ -1,4 +1,4 @@
-// softmax, logsumexp, and `where`: a mask in a softmax's argument, a guard anywhere else.
+// softmax and logsumexp, which leave absent elements out, and the conditions that say which these are.
 #include "dialect/Language/Emitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -9,7 +9,8 @@ namespace skewer::language {
 using subscript::Expr;
 
 /// Evaluates a condition; names of the tensor's axes come before all others.
-std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor) {
+std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, StringRef taker) {
+  std::string wanted = taker.str() + " takes a condition on positions, such as j <= i";
   Scope inner = *scope;
   std::vector<Axis> own;
   for (const Dimension &d : tensor.dimensions)
@@ -31,28 +32,23 @@ std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor) {
   if (!value.good())
     return std::nullopt;
   if (value.is(ValueKind::Real)) {
-    auto index = asIndex(node, value, "'where' takes a condition on positions, such as j <= i");
+    auto index = asIndex(node, value, wanted);
     if (!index)
       return std::nullopt;
     value.kind = ValueKind::Index;
     value.index = *index;
   }
   if (!value.is(ValueKind::Index)) {
-    error(node.text, "'where' takes a condition on positions, such as j <= i, found " + describe(value));
+    error(node.text, wanted + ", found " + describe(value));
     return std::nullopt;
   }
   return value;
 }
 
-/// The condition as text over the chosen names of the tensor's dimensions.
-bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &tensor,
-                        const std::vector<Naming> &chosen, Expr &result) {
+/// The condition over the chosen names of the tensor's dimensions, as it was written.
+bool Emitter::placed(const Node &node, const Value &predicate, const Value &tensor, const std::vector<Naming> &chosen,
+                     Expr &result, StringRef taker) {
   subscript::Substitution substitution = renaming(tensor.dimensions, chosen);
-  subscript::Domain domain;
-  for (const Naming &naming : chosen)
-    for (const Axis &axis : naming)
-      if (axis.runtime.empty())
-        domain[axis.name] = {0, axis.size - 1};
   for (const std::string &symbol : subscript::symbolsOf(predicate.index))
     if (!substitution.count(symbol)) {
       std::vector<std::string> names;
@@ -63,13 +59,36 @@ bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &t
                                   suggestion(symbol, names)),
              false;
     }
-  attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
-  result = subscript::simplify(subscript::substitute(predicate.index, substitution), domain);
-  auto bounds = subscript::bound(result, domain, std::nullopt, /*enumerationLimit=*/0);
+  result = subscript::substitute(predicate.index, substitution);
+  auto bounds = subscript::bound(canonical(result, chosen), rangesOf(chosen), std::nullopt, /*enumerationLimit=*/0);
   if (!bounds || bounds->range.low < 0 || bounds->range.high > 1)
-    return error(node.text, "'where' takes a condition on positions, such as j <= i; '" + node.text.str() +
+    return error(node.text, taker.str() + " takes a condition on positions, such as j <= i; '" + node.text.str() +
                                 "' is a number: compare it with one"),
            false;
+  return true;
+}
+
+/// What the names of dimensions, and index operands, may be.
+subscript::Domain Emitter::rangesOf(ArrayRef<Naming> names) const {
+  subscript::Domain domain;
+  for (const Naming &naming : names)
+    for (const Axis &axis : naming)
+      if (axis.runtime.empty())
+        domain[axis.name] = {0, axis.size - 1};
+  attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
+  return domain;
+}
+
+Expr Emitter::canonical(const Expr &condition, ArrayRef<Naming> names) const {
+  return subscript::simplify(condition, rangesOf(names));
+}
+
+/// The condition as text over the chosen names of the tensor's dimensions.
+bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &tensor,
+                        const std::vector<Naming> &chosen, Expr &result, StringRef taker) {
+  if (!placed(node, predicate, tensor, chosen, result, taker))
+    return false;
+  result = canonical(result, chosen);
   return true;
 }
 
@@ -94,36 +113,40 @@ bool Emitter::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
 bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::vector<Naming> &names, StringAttr &mask) {
   if (!checkArguments(node, 1, 1, {"where"}, (function + "(x), " + function + "(x where j <= i)").str()))
     return false;
-  const Node *argument = node.operands[0].get();
-  std::vector<const Node *> conditions;
-  for (; argument->kind == NodeKind::Where; argument = argument->operands[0].get())
-    conditions.push_back(argument->operands[1].get());
-  if (const Node *named = keyword(node, "where"))
-    conditions.push_back(named);
-  value = evaluate(*argument);
-  value = widen(node, toTensor(node, value));
+  const Node &argument = *node.operands[0];
+  value = widen(node, toTensor(node, evaluate(argument)));
   if (!value.good())
     return false;
   if (!value.is(ValueKind::Tensor) || value.dimensions.empty())
-    return error(argument->text, "'" + function.str() + "' takes a tensor, found " + describe(value)), false;
+    return error(argument.text, "'" + function.str() + "' takes a tensor, found " + describe(value)), false;
   if (value.dimensions.back().isRuntime())
-    return error(argument->text, "the last dimension, over which the " + function.str() +
-                                     " runs, has the run-time size '" + value.dimensions.back().runtime + "'"),
+    return error(argument.text, "the last dimension, over which the " + function.str() +
+                                    " runs, has the run-time size '" + value.dimensions.back().runtime + "'"),
            false;
   names = loneNamings(value.dimensions);
+  Conditions conditions = std::move(value.present);
+  conditions.insert(conditions.end(), value.finite.begin(), value.finite.end());
+  value.present.clear(), value.finite.clear();
+  if (const Node *named = keyword(node, "where")) {
+    auto evaluated = predicate(*named, value);
+    Condition own{1, named->text, argument.text};
+    if (!evaluated || !placed(*named, *evaluated, value, placeNamings(value.dimensions), own.holds))
+      return false;
+    conditions.push_back(std::move(own));
+  }
   if (conditions.empty())
     return true;
+  subscript::Substitution places;
+  for (size_t d = 0; d < names.size(); ++d)
+    places["d" + std::to_string(d)] = Expr::symbol(names[d][0].name);
   Expr all = 1;
-  for (const Node *condition : conditions) {
-    auto evaluated = predicate(*condition, value);
-    Expr one;
-    if (!evaluated || !expressIn(*condition, *evaluated, value, names, one))
-      return false;
+  for (const Condition &condition : conditions) {
+    Expr one = canonical(subscript::substitute(condition.holds, places), names);
     all = all.isConstant(1) ? one : logicalAnd(all, one);
   }
   mask = builder.getStringAttr(subscript::print(all));
   if (neverHolds(all, names)) {
-    diagnostics.warning(conditions.front()->text, "no query ever sees a key: the condition holds nowhere");
+    diagnostics.warning(conditions.front().text, "no query ever sees a key: the condition holds nowhere");
     diagnostics.note("every row of this " + function.str() + " is empty, so that the layer returns 0");
   }
   return true;
@@ -160,59 +183,6 @@ Value Emitter::emitLogSumExp(const Node &node) {
                                       mask, DictionaryAttr(), value.tensor);
   attn::bindIndices(op);
   return tensorValue(op.getResult(), rows);
-}
-
-/// The value where the condition holds, else 0: an einsum takes the condition as its guard.
-Value Emitter::emitWhere(const Node &node) {
-  Value value = evaluate(*node.operands[0]);
-  value = toTensor(*node.operands[0], value);
-  if (!value.good())
-    return {};
-  if (!value.is(ValueKind::Tensor))
-    return error(node.operands[0]->text, "'where' follows a tensor, found " + describe(value));
-  auto einsum = value.tensor.getDefiningOp<attn::EinsumOp>();
-  auto spec = einsum ? subscript::parseEinsum(std::string_view(einsum.getSpec())) : std::nullopt;
-  std::vector<Naming> own; // the names that the einsum's own text gives its result
-  for (size_t d = 0; spec && d < value.dimensions.size(); ++d)
-    for (const Naming &naming : value.dimensions[d].namings)
-      if (own.size() == d && print(naming) == subscript::print({(*spec->result)[d]}))
-        own.push_back(naming);
-  bool guards = spec && own.size() == value.dimensions.size();
-  Value named = value;
-  if (guards && node.operands[0]->kind == NodeKind::Call && node.operands[0]->name == "einsum") {
-    // Right after an einsum its summed axes have names too: what is summed is 0 where the condition does not hold.
-    attn::ResolvedEinsum resolved = attn::resolve(einsum);
-    for (const std::string &axis : resolved.contracted)
-      if (int64_t size = resolved.sizes[axis]; size != subscript::kRuntime) {
-        own.push_back({Axis{axis, size, ""}});
-        named.dimensions.push_back({size, "", {own.back()}});
-      }
-  }
-  auto condition = predicate(*node.operands[1], named);
-  if (!condition)
-    return {};
-  if (guards) {
-    Expr guard;
-    if (!expressIn(*node.operands[1], *condition, named, own, guard))
-      return {};
-    if (einsum.getGuard())
-      if (auto before = subscript::parse(std::string_view(*einsum.getGuard())))
-        guard = logicalAnd(*before, guard);
-    if (neverHolds(guard, own))
-      diagnostics.warning(node.operands[1]->text,
-                          "the condition holds nowhere: what stands before 'where' is always 0");
-    // A copy: the value without the condition may be used elsewhere.
-    auto copy = cast<attn::EinsumOp>(builder.clone(*einsum));
-    copy.setGuard(subscript::print(guard));
-    attn::bindIndices(copy);
-    einsumTexts[copy] = einsumTexts[einsum];
-    value.tensor = copy.getResult();
-    return value;
-  }
-  Expr checked;
-  if (!expressIn(*node.operands[1], *condition, value, loneNamings(value.dimensions), checked))
-    return {};
-  return arithmetic(node, "*", value, *condition);
 }
 
 } // namespace skewer::language

@@ -133,7 +133,7 @@ private:
   bool evaluateCalls(subscript::Einsum &, const subscript::AxisSizes &all);
   std::optional<subscript::Expr> evaluateCallsIn(const subscript::Expr &, const subscript::AxisSizes &all);
   std::optional<subscript::Expr> replaceReads(const subscript::Expr &, llvm::StringRef place);
-  bool keywordSizes(const Node &, subscript::AxisSizes &given);
+  bool keywordSizes(const Node &, subscript::AxisSizes &given, llvm::StringRef other = {});
   Value buildEinsum(const Node &, subscript::Einsum &, const std::vector<Value> &, const subscript::AxisSizes &given,
                     const subscript::AxisSizes &all, bool byName);
   void rememberAxes(const Dimensions &);
@@ -145,19 +145,49 @@ private:
   bool alignByPosition(const Node &, Value &small, const Value &large);
   void mergeNamings(Value &, const Value &other);
   Value toTensor(const Node &, const Value &);
+  Value positionTensor(const Node &, const subscript::Expr &, Dimensions);
   Value widen(const Node &, Value);
   mlir::Value splat(const Node &, double number, const Dimensions &);
+  void noteFiniteMask(const Node &, llvm::StringRef op, const Value &operand, const Node &place);
 
-  // EmitSoftmax.cpp: softmax, `where`.
+  // EmitSoftmax.cpp: softmax, logsumexp, conditions.
   Value emitSoftmax(const Node &);
   Value emitLogSumExp(const Node &);
   bool rowsOf(const Node &, llvm::StringRef function, Value &tensor, std::vector<Naming> &names,
               mlir::StringAttr &mask);
-  Value emitWhere(const Node &);
-  std::optional<Value> predicate(const Node &, const Value &tensor);
+  /// `taker` is what takes the condition, for messages.
+  std::optional<Value> predicate(const Node &, const Value &tensor, llvm::StringRef taker = "'where'");
   bool neverHolds(const subscript::Expr &, llvm::ArrayRef<Naming>);
   bool expressIn(const Node &, const Value &predicate, const Value &tensor, const std::vector<Naming> &,
-                 subscript::Expr &);
+                 subscript::Expr &, llvm::StringRef taker = "'where'");
+  bool placed(const Node &, const Value &predicate, const Value &tensor, const std::vector<Naming> &, subscript::Expr &,
+              llvm::StringRef taker = "'where'");
+  subscript::Domain rangesOf(llvm::ArrayRef<Naming>) const;
+  subscript::Expr canonical(const subscript::Expr &condition, llvm::ArrayRef<Naming>) const;
+
+  // EmitWhere.cpp: elements that are absent, or -inf.
+  Value emitWhere(const Node &);
+  bool refuseAbsent(llvm::StringRef place, const Value &, llvm::StringRef reader);
+  bool refuseMixture(const Node &, llvm::StringRef op, const Value &absent);
+  bool joinConditions(const Node &, llvm::StringRef op, Value &left, const Value &right);
+  Value carried(Value result, const Value &operand) const;
+  void moveConditions(Value &, const Value &operand, const subscript::Substitution &places) const;
+  Value written(const Node &, Value);
+  Value lowestTensor(const Node &, const Value &real, const LowestSplit &);
+  std::optional<subscript::Expr> conditionOf(const Node &, const RealPtr &, const Value &axes);
+
+  // EmitConditional.cpp: `a if P else b`, select, and einsum(…, where = P).
+  Value emitConditional(const Node &, const Node &condition, const Node &yes, const Node &no);
+  Value selectPositions(const Node &, const Value &condition, const Value &yes, const Value &no);
+  Value selectTensors(const Node &, const subscript::Expr &condition, const Value &axes, Value yes, Value no);
+  Value choose(const Node &, const Node &condition, const Value &predicate, Value yes, Value no);
+  Dimensions inOrder(std::map<std::string, Axis> axes) const;
+  bool extend(const Node &, const Node &condition, Value &, const std::map<std::string, Axis> &axes);
+  Value guarded(const Node &, const Node &condition, const Value &tensor, const Value &predicate);
+  Value constantWhere(const Node &, const Node &condition, double number, const Value &predicate, const Dimensions &);
+  std::optional<std::vector<Naming>> ownNamings(const Value &tensor) const;
+  Value guardEinsum(Value einsum, const subscript::Expr &guard);
+  Value onlyWhere(const Node &condition, const Value &einsum);
 
   // EmitIndexMaps.cpp, EmitRearrange.cpp
   Value emitSkew(const Node &);
@@ -169,7 +199,8 @@ private:
   Value emitRearrange(const Node &);
   Value reshapeTo(const Node &, Value, Dimensions);
   Value rearrange(const Node &, Value, const std::vector<Naming> &from, const std::vector<Naming> &to, Dimensions);
-  std::optional<Value> tensorArgument(const Node &call, size_t position);
+  /// Where `movesElements`, absent elements may be among them: the conditions are carried along.
+  std::optional<Value> tensorArgument(const Node &call, size_t position, bool movesElements = false);
   bool checkArguments(const Node &call, size_t minimum, size_t maximum, llvm::ArrayRef<llvm::StringRef> keywords,
                       llvm::StringRef usage);
   const Node *keyword(const Node &call, llvm::StringRef name) const;

@@ -63,6 +63,8 @@ Value Emitter::evaluateNode(const Node &node) {
     return evaluateCall(node);
   case NodeKind::Where:
     return emitWhere(node);
+  case NodeKind::Conditional:
+    return emitConditional(node, *node.operands[1], *node.operands[0], *node.operands[2]);
   case NodeKind::Tuple: {
     Value list;
     list.kind = ValueKind::List;
@@ -120,6 +122,8 @@ Value Emitter::evaluateName(const Node &node) {
     value.axes[name] = *axis;
     return value;
   }
+  if (name == "inf")
+    return Value::real(INFINITY);
   return unknownName(node);
 }
 
@@ -234,7 +238,8 @@ Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, c
                   : op == "*" ? a.number * b.number
                   : op == "/" ? a.number / b.number
                               : std::pow(a.number, b.number);
-  if (!std::isfinite(result))
+  bool infinite = (std::isinf(a.number) || std::isinf(b.number)) && !std::isnan(result);
+  if (!std::isfinite(result) && !infinite)
     return error(node.text, "the result is not a finite number");
   return Value::real(result);
 }
@@ -319,7 +324,7 @@ bool Emitter::checkArguments(const Node &call, size_t minimum, size_t maximum, A
   return true;
 }
 
-std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position) {
+std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position, bool movesElements) {
   Value value = evaluate(*call.operands[position]);
   if (value.is(ValueKind::Index) || value.is(ValueKind::Real))
     value = toTensor(*call.operands[position], value);
@@ -330,7 +335,13 @@ std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position) 
                                              "' is a tensor, found " + describe(value));
     return std::nullopt;
   }
-  return value;
+  if (movesElements)
+    return value;
+  const Node &place = *call.operands[position];
+  if (!refuseAbsent(place.text, value, "'" + call.name.str() + "'"))
+    return std::nullopt;
+  value = written(place, std::move(value));
+  return value.good() ? std::optional(value) : std::nullopt;
 }
 
 Value Emitter::evaluateCall(const Node &node) {

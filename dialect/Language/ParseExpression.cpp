@@ -1,4 +1,5 @@
-// Expressions of the language, weakest binding first: where, or, and, not, comparisons, + -, * / // %, unary -, ^.
+// Expressions of the language, weakest binding first: where, if else, or, and, not, comparisons, + -, * / // %,
+// unary -, ^.
 #include "dialect/Language/Habits.h"
 #include "dialect/Language/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -62,12 +63,14 @@ NodePtr Parser::expression() {
     return nullptr; // `nesting` is reset where the statement is given up
   }
   StringRef from = current.text;
-  NodePtr left = binary(kOr);
+  NodePtr left = conditional();
   while (left && at("where")) {
     advance();
     NodePtr predicate = binary(kOr);
     if (!predicate)
       return nullptr;
+    if (at("if"))
+      return diagnostics.error(current.text, "'where … if …' can be read in two ways; use parentheses"), nullptr;
     std::vector<NodePtr> operands;
     operands.push_back(std::move(left));
     operands.push_back(std::move(predicate));
@@ -75,6 +78,33 @@ NodePtr Parser::expression() {
   }
   --nesting;
   return left;
+}
+
+/// a if P else b; what follows `else` may be another one.
+NodePtr Parser::conditional() {
+  StringRef from = current.text;
+  NodePtr value = binary(kOr);
+  if (!value || !at("if"))
+    return value;
+  advance();
+  std::vector<NodePtr> operands;
+  operands.push_back(std::move(value));
+  operands.push_back(binary(kOr));
+  if (!operands[1])
+    return nullptr;
+  if (!at("else")) {
+    fail("'else' after the condition: x if j <= i else 0");
+    return nullptr;
+  }
+  advance();
+  if (++nesting > kMaximumNesting)
+    return diagnostics.error(current.text, "nested deeper than " + std::to_string(kMaximumNesting) + " levels"),
+           nullptr;
+  operands.push_back(conditional());
+  if (!operands[2])
+    return nullptr;
+  --nesting;
+  return make(NodeKind::Conditional, from, "if", std::move(operands));
 }
 
 NodePtr Parser::binary(int lowest) {
@@ -199,7 +229,8 @@ NodePtr Parser::primary() {
     return make(NodeKind::Ellipsis, from, "...", {});
   if (at("(") || at("["))
     return list(at("(") ? ")" : "]");
-  if (current.kind == TokenKind::Name && !at("return") && !at("where") && !at("and") && !at("or")) {
+  if (current.kind == TokenKind::Name && !at("return") && !at("where") && !at("and") && !at("or") && !at("if") &&
+      !at("else")) {
     advance();
     if (!at("(") || current.newlineBefore)
       return make(NodeKind::Name, from, from, {});

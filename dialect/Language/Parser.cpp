@@ -59,7 +59,8 @@ bool Parser::expect(StringRef symbol, StringRef after) {
 }
 
 bool Parser::expectName(StringRef &name, StringRef what) {
-  static const StringRef reserved[] = {"param", "size", "kernel", "scheme", "return", "where", "and", "or", "not"};
+  static const StringRef reserved[] = {"param", "size", "kernel", "scheme", "return", "where",
+                                       "and",   "or",   "not",    "if",     "else",   "inf"};
   if (current.kind != TokenKind::Name || is_contained(reserved, current.text))
     return fail(what.str());
   name = current.text;

@@ -43,6 +43,7 @@ private:
   bool part(Statement &);
 
   NodePtr expression(); // with `where`
+  NodePtr conditional();
   NodePtr binary(int lowest);
   NodePtr unary();
   NodePtr power();

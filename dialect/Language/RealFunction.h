@@ -70,6 +70,15 @@ std::optional<RealKind> realFunction(std::string_view);
 /// Whether the function is made of arithmetic alone: no function of the mathematical kind, no selection.
 bool isArithmetic(const RealFunction &);
 
+/// A function that is -inf wherever `holds`, a condition, does not hold; elsewhere it is `value`.
+struct LowestSplit {
+  RealPtr value, holds;
+};
+/// Nothing where no -inf is selected or added in it, and where one of the other sign is.
+std::optional<LowestSplit> splitLowest(const RealPtr &);
+/// Whether an infinity is multiplied by something that may be 0.
+bool multipliesInfinity(const RealFunction &);
+
 /// A function compiled for evaluation at many points. Where `single`, what is written outside f64(…) is rounded to f32
 /// operation by operation, numbers and positions included, as a tensor of f32 would be; else everything is a double.
 class RealProgram {

@@ -82,6 +82,21 @@ subscript::Substitution renaming(const Dimensions &dimensions, const std::vector
   return substitution;
 }
 
+std::vector<Naming> placeNamings(const Dimensions &dimensions) {
+  std::vector<Naming> names;
+  for (size_t d = 0; d < dimensions.size(); ++d)
+    names.push_back({Axis{"d" + std::to_string(d), dimensions[d].size, dimensions[d].runtime}});
+  return names;
+}
+
+subscript::Domain placesOf(const Dimensions &dimensions) {
+  subscript::Domain domain;
+  for (size_t d = 0; d < dimensions.size(); ++d)
+    if (!dimensions[d].isRuntime())
+      domain["d" + std::to_string(d)] = {0, dimensions[d].size - 1};
+  return domain;
+}
+
 std::vector<Naming> loneNamings(const Dimensions &dimensions) {
   std::set<std::string> used;
   std::vector<Naming> names(dimensions.size());

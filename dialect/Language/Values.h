@@ -3,6 +3,7 @@
 #include "dialect/Language/RealFunction.h"
 #include "dialect/Subscript/Einsum.h"
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/StringRef.h"
 #include <map>
 #include <string>
 #include <vector>
@@ -26,6 +27,14 @@ struct Dimension {
 };
 using Dimensions = std::vector<Dimension>;
 
+/// A condition that sets elements of a tensor apart, and what is said of it in messages.
+struct Condition {
+  subscript::Expr holds;       // a predicate of the element's place: d0, d1, …, one a dimension
+  llvm::StringRef text, value; // as written: `value where text`, or the expression that has -inf in it
+};
+/// All of them at once; the one that was written last stands first.
+using Conditions = std::vector<Condition>;
+
 enum class ValueKind { Error, Number, Index, Real, Size, Tensor, List, Text, Indices };
 
 struct Value {
@@ -38,7 +47,10 @@ struct Value {
   std::map<std::string, Axis> axes; // Index and Real: the axes it depends on
   mlir::Value tensor;               // Tensor, Indices
   Dimensions dimensions;
-  bool byName = false;      // Tensor: an indexed expression (slope[h]), aligned by its axes' names only
+  bool byName = false; // Tensor: an indexed expression (slope[h]), aligned by its axes' names only
+  // Tensor: elements at which one of `present` does not hold are absent (`where`): nothing but a softmax may come upon
+  // them. Those at which one of `finite` does not hold are -inf, though the tensor has numbers there.
+  Conditions present, finite;
   std::vector<Value> items; // List
   std::string name;         // Size, Text; Indices: the kernel's operand
 
@@ -69,6 +81,10 @@ std::string describe(const Value &);
 subscript::Substitution renaming(const Dimensions &, const std::vector<Naming> &chosen);
 /// A single name for each dimension, distinct from one another: its own, else i and j for the last two, else x0, x1, ….
 std::vector<Naming> loneNamings(const Dimensions &);
+/// The names d0, d1, … by which conditions know places, as namings of the dimensions.
+std::vector<Naming> placeNamings(const Dimensions &);
+/// The ranges of d0, d1, …: those of run-time size have none.
+subscript::Domain placesOf(const Dimensions &);
 std::string print(const Naming &);
 std::string print(const std::vector<Naming> &);
 

@@ -69,12 +69,20 @@ public:
                          : term.spelling == Spelling::Gather ? gathered()
                                                              : pasted();
     // What is gathered has flat positions.
-    text.statement(value,
-                   result + guardText(spec, term, term.spelling == Spelling::Gather ? Names(spec, false) : names));
+    std::string guard = guardText(spec, term, term.spelling == Spelling::Gather ? Names(spec, false) : names);
+    text.statement(value, guard.empty() ? result : guarded(std::move(result), guard));
     return value;
   }
 
 private:
+  /// In the einsum, which a sum over the keys needs, or behind it.
+  std::string guarded(std::string result, const std::string &guard) const {
+    bool isEinsum = result.rfind("einsum(", 0) == 0 && result.back() == ')';
+    if (!isValueSide(term.kind) && (!isEinsum || number % 2 == 0))
+      return result + " if " + guard + " else 0";
+    result.pop_back();
+    return result + ", where = " + guard + ")";
+  }
   std::string typeOf(const std::string &rows, const std::string &depth) const {
     return fmt::format("{}[{}{}, {}]", spec.tableType, term.perHead ? headLength(spec) + ", " : "", rows, depth);
   }

@@ -81,9 +81,9 @@ std::string guardText(const Spec &spec, const Term &term, const Names &names) {
   case Guard::None:
     return "";
   case Guard::Window:
-    return fmt::format(" where abs({} - {}) <= {}", key, query, term.left);
+    return fmt::format("abs({} - {}) <= {}", key, query, term.left);
   case Guard::Corner:
-    return fmt::format(" where {} > 0 and {} > 0", names.queryAt(), names.keyAt());
+    return fmt::format("{} > 0 and {} > 0", names.queryAt(), names.keyAt());
   }
   return "";
 }

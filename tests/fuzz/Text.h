@@ -33,7 +33,7 @@ struct Row {
 Row rowOf(const Spec &, const Term &, const Names &);
 /// On a given axis, whatever the term says.
 Row axisRowOf(const Spec &, const Term &, const Names &, int axis);
-/// " where …", or nothing.
+/// Where the term is not 0, or nothing.
 std::string guardText(const Spec &, const Term &, const Names &);
 /// The predicate, or nothing.
 std::string maskText(const Spec &, const Names &);

@@ -203,7 +203,7 @@ TEST(CompileTime, WhatAnIndexCannotBe) {
       rejected("kernel k(t : f32[8]) -> f32[8] {\n  return f64(t)\n}\n"),
       "2:14: error: 'f64' takes a function of positions, which is computed at compile time, found a tensor [8]");
   EXPECT_SAYS(rejected("size n\nkernel k(t : f32[n, 8]) -> f32[n, 8] {\n  x = einsum(\"m d -> m d\", t)\n"
-                       "  return x where floor(sqrt(m)) > 1\n}\n"),
+                       "  return x if floor(sqrt(m)) > 1 else 0\n}\n"),
               "needs a size known at compile time; 'm' has the run-time size 'n'");
 }
 
@@ -221,7 +221,7 @@ TEST(CompileTime, FunctionsByName) {
   // A function that has a name, inside a text and as a condition.
   Imported r = import(
       "param N = 16\nkernel k(t : f32[5]) -> f32[N, N] {\n  x = einsum(\"(clamp(j - i, 0, 4)) -> i j\", t, i = N)\n"
-      "  root = floor(sqrt(abs(j - i)))\n  y = einsum(\"(root + 1) -> i j\", t, i = N) where root < 3\n"
+      "  root = floor(sqrt(abs(j - i)))\n  y = einsum(\"(root + 1) -> i j\", t, i = N) if root < 3 else 0\n"
       "  return x + y\n}\n");
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_TRUE(contains(r.module, "where \"[0 x 7, 1 x 17, 0 x 7][j - i + 15]\""));

@@ -120,7 +120,7 @@ std::string offsets(const std::string &table, const std::string &row, const std:
          ", 8]) -> f32[2, 6, 8] {\n"
          "  content = einsum(\"h i d, h j d -> h i j\", q, k)\n"
          "  position = einsum(\"h i d, (" +
-         row + ") d -> h i j\", q, table, j = 6)" + (mask.empty() ? "" : " where " + mask) +
+         row + ") d -> h i j\", q, table, j = 6)" + (mask.empty() ? "" : " if " + mask + " else 0") +
          "\n"
          "  weights = softmax((content + position) * 0.5" +
          (mask.empty() ? "" : " where " + mask) +

@@ -105,7 +105,7 @@ std::string valued(int64_t dim, const std::string &type) {
          "[batch, heads, N, dim] {\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n  position = einsum(\"b "
          "h "
          "i d, (clamp(j - i, -4, 4) + 4) d -> b h i j\", q, near)\n  weights = softmax((content + position) * "
-         "dim^-0.5)\n  added = einsum(\"b h i j, (j - i + 4) d -> b h i d\", weights, far) where abs(j - i) <= 4\n  "
+         "dim^-0.5)\n  added = einsum(\"b h i j, (j - i + 4) d -> b h i d\", weights, far, where = abs(j - i) <= 4)\n  "
          "return einsum(\"b h i j, b h j d -> b h i d\", weights, v) + added\n}\n";
 }
 

@@ -86,8 +86,8 @@ TEST(GpuKernel, LinesOfOffsets) {
     options.rows = rows;
     options.keys = keys;
     expectOnGpu(layer(sizes(150, 170, 16, 16), ", slope : f32[heads], table : f16[heads, 21]",
-                      kPlain + " + alibi(slope) + 2 * (einsum(\"h (j - i + 10) -> h i j\", table, i = N, j = M) where "
-                               "abs(j - i) <= 10)"),
+                      kPlain + " + alibi(slope) + 2 * (einsum(\"h (j - i + 10) -> h i j\", table, i = N, j = M) if "
+                               "abs(j - i) <= 10 else 0)"),
                 kHalf, options);
   }
   expectOnGpu(

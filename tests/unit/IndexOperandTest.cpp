@@ -71,7 +71,8 @@ TEST(IndexOperand, ARefutationNamesTheElement) {
 }
 
 TEST(IndexOperand, MasksGuardsRowsAndNumbers) {
-  Imported r = kernel("x = einsum(\"b h i d, (seg[b, i] * (j <= i)) d -> b h i j\", q, table) where loose[j] > 3\n");
+  Imported r =
+      kernel("x = einsum(\"b h i d, (seg[b, i] * (j <= i)) d -> b h i j\", q, table) if loose[j] > 3 else 0\n");
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_SAYS(r.module, "attn.range = array<i64: 0, 3>");
   EXPECT_SAYS(r.module, "indices(loose = %arg6 : tensor<12xi32>, seg = %arg4 : tensor<?x12xi32>)");
@@ -101,7 +102,7 @@ TEST(IndexOperand, AxesOfOneElementStayAxes) {
                         ", M = 1\n"
                         "kernel f(q : f32[2, N, 8], k : f32[2, M, 8], a : i32[N], c : i32[M]) -> f32[2, N, M] {\n"
                         "content = einsum(\"h i d, h j d -> h i j\", q, k)\n"
-                        "x = a[i] - c[j] where i > 0 and j > 0\nreturn content + x }");
+                        "x = a[i] - c[j] if i > 0 and j > 0 else 0\nreturn content + x }");
     EXPECT_TRUE(r.good) << r.messages;
   }
 }
@@ -110,12 +111,13 @@ TEST(IndexOperand, UnderAConditionOnly) {
   std::string declarations =
       "param N = 12\nkernel f(q : f32[N, 8], near : i32[9] in 0..3, t : f32[4, 8]) -> f32[N, N] {";
   EXPECT_TRUE(
-      import(declarations + "return einsum(\"i d, (near[j - i + 4]) d -> i j\", q, t) where abs(j - i) <= 4 }").good);
+      import(declarations + "return einsum(\"i d, (near[j - i + 4]) d -> i j\", q, t) if abs(j - i) <= 4 else 0 }")
+          .good);
   EXPECT_TRUE(import(declarations + "x = einsum(\"i d, j d -> i j\", q, q)\nreturn softmax(x where abs(j - i) <= 4 and "
                                     "near[j - i + 4] > 0) }")
                   .good);
   Imported r =
-      import(declarations + "return einsum(\"i d, (near[j - i + 4]) d -> i j\", q, t) where abs(j - i) <= 5 }");
+      import(declarations + "return einsum(\"i d, (near[j - i + 4]) d -> i j\", q, t) if abs(j - i) <= 5 else 0 }");
   EXPECT_FALSE(r.good);
   EXPECT_SAYS(r.messages, "2:97: error: index operand 'near' is read outside its elements");
   EXPECT_SAYS(r.messages, "note: dimension 1 has elements 0..8, and j - i + 4 may be 9");

@@ -87,7 +87,7 @@ TEST(Language, PartnersShareTheirSizes) {
   Imported r = import(kernel(
       std::string(
           "x = einsum(\"b h (iy ix) d, (jy - iy + 3) d -> b h (iy ix) (jy jx)\", q, table, jy = 3, jx = 4) * 0.5 "
-          "where jy <= 10") +
+          "if jy <= 10 else 0") +
       finish));
   EXPECT_TRUE(contains(r.module, "sizes {ix = 4 : i64, iy = 3 : i64, jx = 4 : i64, jy = 3 : i64}")) << r.messages;
 }
@@ -128,12 +128,12 @@ TEST(Language, MaskOfSoftmax) {
   EXPECT_TRUE(contains(r.module, "where \"j != 3 and j <= i\"")) << r.messages;
 }
 
-TEST(Language, WhereElsewhereIsAGuard) {
+TEST(Language, ElseZeroIsAGuard) {
   Imported r = import(kernel(
-      std::string("x = einsum(\"b h i d, (j - i + 2) d -> b h i j\", q, table) where abs(j - i) <= 2") + finish));
+      std::string("x = einsum(\"b h i d, (j - i + 2) d -> b h i j\", q, table) if abs(j - i) <= 2 else 0") + finish));
   EXPECT_TRUE(contains(r.module, "-> b h i j\" where \"abs(i - j) <= 2\"")) << r.messages;
-  r = import(kernel(std::string("x = (content + 1) where j <= i") + finish));
-  EXPECT_TRUE(contains(r.module, "attn.position \"i j\" = \"j <= i\"")) << r.messages;
+  r = import(kernel(std::string("x = content + 1 if j <= i else 0") + finish));
+  EXPECT_TRUE(contains(r.module, "attn.einsum \"b h i j -> b h i j\" where \"j <= i\"")) << r.messages;
 }
 
 TEST(Language, MasksMakeReadsLegal) {

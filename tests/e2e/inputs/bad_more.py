@@ -19,7 +19,7 @@ spec("gathered", "  return gather(t, y - k + 3, y = 4, k = 4, dim = 0)\n", "t : 
 spec("no_key", CONTENT + OUT % "content where j < i and j > i")
 spec("no_such_key", CONTENT + OUT % "content where j > 8")
 spec("some_keys", CONTENT + OUT % "content where j < i")
-spec("never", CONTENT + RELATIVE % ("(j - i + 7)", " where j < i and j > i") + OUT % "content + p", TABLE % "15, 4")
+spec("never", CONTENT + RELATIVE % ("(j - i + 7)", " if j < i and j > i else 0") + OUT % "content + p", TABLE % "15, 4")
 spec("heads", CONTENT + RELATIVE % ("h (j - i + 7)", "") + OUT % "content + p", TABLE % "3, 15, 4")
 spec("slopes", CONTENT + OUT % "content + alibi(t)", TABLE % 3)
 spec("rope", "  return rope(q)\n", "q : f32[1, 2, 8, 5]", "f32[1, 2, 8, 5]")

@@ -1,0 +1,287 @@
+// `a if P else b`, select(P, a, b), and einsum("…", …, where = P): what stands where a condition on positions holds.
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::Expr;
+
+static StringRef takerOf(const Node &node) { return node.kind == NodeKind::Call ? "'select'" : "'if'"; }
+
+Value Emitter::emitConditional(const Node &node, const Node &condition, const Node &yesNode, const Node &noNode) {
+  Value yes = evaluate(yesNode), no = evaluate(noNode);
+  if (!yes.good() || !no.good())
+    return {};
+  std::string taker = takerOf(node).str();
+  for (auto [value, place] : {std::pair(&yes, &yesNode), std::pair(&no, &noNode)})
+    if (!isFunctionOfPositions(*value) && !value->is(ValueKind::Tensor))
+      return notAnOperand(place->text, taker.substr(1, taker.size() - 2), *value);
+  if (!yes.is(ValueKind::Tensor) && !no.is(ValueKind::Tensor)) {
+    Value evaluated = evaluate(condition);
+    if (!evaluated.good())
+      return {};
+    if (!isFunctionOfPositions(evaluated))
+      return error(condition.text,
+                   taker + " takes a condition on positions, such as j <= i, found " + describe(evaluated));
+    return selectPositions(node, evaluated, yes, no);
+  }
+  for (auto [value, place] : {std::pair(&yes, &yesNode), std::pair(&no, &noNode)}) {
+    *value = widen(*place, toTensor(*place, *value));
+    if (!value->good() || !refuseAbsent(place->text, *value, taker))
+      return {};
+  }
+  if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor) && !align(node, yes, no))
+    return {};
+  const Value &frame = yes.is(ValueKind::Tensor) ? yes : no;
+  auto evaluated = predicate(condition, frame, taker);
+  if (!evaluated)
+    return {};
+  // What is summed over is gone: a condition on it belongs to the sum, and would give the result one axis more here.
+  if (auto einsum = yes.is(ValueKind::Tensor) ? yes.tensor.getDefiningOp<attn::EinsumOp>() : attn::EinsumOp();
+      einsum && yesNode.kind == NodeKind::Call && yesNode.name == "einsum") {
+    std::set<std::string> left = subscript::symbolsOf(evaluated->index);
+    for (const auto &[axis, position] : renaming(frame.dimensions, placeNamings(frame.dimensions)))
+      left.erase(axis);
+    for (const std::string &axis : attn::resolve(einsum).contracted)
+      if (left.count(axis)) {
+        error(condition.text, "axis '" + axis + "' is summed over in the einsum before 'if'");
+        diagnostics.note("to sum over some elements alone: einsum(…, where = " + condition.text.str() + ")");
+        return {};
+      }
+  }
+  return choose(node, condition, *evaluated, std::move(yes), std::move(no));
+}
+
+/// A selection among functions of positions is one itself.
+Value Emitter::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
+  if (condition.is(ValueKind::Number))
+    return condition.number != 0 ? yes : no;
+  auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isWhole(); };
+  if (!isIndex(condition) || !isIndex(yes) || !isIndex(no))
+    return realValue(node, RealKind::Select, {condition, yes, no});
+  auto expression = [](const Value &value) { return value.is(ValueKind::Index) ? value.index : Expr(value.integer); };
+  Value value;
+  value.kind = ValueKind::Index;
+  value.index = subscript::select(condition.index, expression(yes), expression(no));
+  for (const Value *part : {&condition, &yes, &no})
+    value.axes.insert(part->axes.begin(), part->axes.end());
+  return value;
+}
+
+/// The same of values that `emitReal` has made of its parts; `axes` are those of the whole.
+Value Emitter::selectTensors(const Node &node, const Expr &condition, const Value &axes, Value yes, Value no) {
+  yes = toTensor(node, yes), no = toTensor(node, no);
+  if (!yes.good() || !no.good())
+    return {};
+  Value predicate;
+  predicate.kind = ValueKind::Index;
+  predicate.index = condition;
+  for (const std::string &symbol : subscript::symbolsOf(condition))
+    if (auto axis = axes.axes.find(symbol); axis != axes.axes.end())
+      predicate.axes.insert(*axis);
+  if (yes.is(ValueKind::Number) && no.is(ValueKind::Number)) { // of the axes that the condition has
+    Dimensions dimensions = inOrder(predicate.axes);
+    yes = tensorValue(splat(node, yes.number, dimensions), dimensions);
+    yes.byName = true;
+  } else if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor) && !align(node, yes, no)) {
+    return {};
+  }
+  return choose(node, node, predicate, std::move(yes), std::move(no));
+}
+
+/// The axes in the order of the scope, as dimensions.
+Dimensions Emitter::inOrder(std::map<std::string, Axis> axes) const {
+  Dimensions dimensions;
+  for (const Axis &axis : scope->axes)
+    if (auto found = axes.find(axis.name); found != axes.end()) {
+      dimensions.push_back({found->second.size, found->second.runtime, {{found->second}}});
+      axes.erase(found);
+    }
+  for (const auto &[name, axis] : axes)
+    dimensions.push_back({axis.size, axis.runtime, {{axis}}});
+  return dimensions;
+}
+
+/// Repeats the tensor along the axes that it lacks.
+bool Emitter::extend(const Node &node, const Node &condition, Value &value, const std::map<std::string, Axis> &axes) {
+  std::map<std::string, Axis> all = axes;
+  subscript::Substitution known = renaming(value.dimensions, placeNamings(value.dimensions));
+  std::string missing;
+  for (const auto &[name, axis] : axes)
+    if (!known.count(name))
+      missing = name;
+  if (missing.empty())
+    return true;
+  for (const Dimension &d : value.dimensions) {
+    const Naming *lone = nullptr;
+    for (const Naming &naming : d.namings)
+      if (naming.size() == 1 && (!lone || axes.count(naming[0].name)))
+        lone = &naming;
+    if (!lone) {
+      error(condition.text, "the condition has an axis '" + missing +
+                                "' that the tensor lacks, and it cannot be put "
+                                "among dimensions without a name: " +
+                                describeAxes(value.dimensions));
+      diagnostics.note("name the dimensions, broadcast(x, \"… -> …\", …), or make the condition one of these axes");
+      return false;
+    }
+    all.insert({(*lone)[0].name, (*lone)[0]});
+  }
+  Value target;
+  target.dimensions = inOrder(all);
+  if (!alignByName(node, value, target))
+    return false;
+  value.byName = true;
+  return true;
+}
+
+/// `yes` where the condition holds, else `no`: tensors of one shape, or a tensor and a number. Zeros are left to the
+/// guard of an einsum; what is not chosen may be anything, NaN included.
+Value Emitter::choose(const Node &node, const Node &condition, const Value &predicate, Value yes, Value no) {
+  for (Value *value : {&yes, &no})
+    if (value->is(ValueKind::Tensor) && !extend(node, condition, *value, predicate.axes))
+      return {};
+  Value frame = yes.is(ValueKind::Tensor) ? yes : no, other = predicate;
+  other.index = logicalNot(predicate.index);
+  Condition holds{1, condition.text, node.text}, fails = holds;
+  if (!placed(condition, predicate, frame, placeNamings(frame.dimensions), holds.holds, takerOf(node)))
+    return {};
+  fails.holds = logicalNot(holds.holds);
+  if (neverHolds(canonical(holds.holds, placeNamings(frame.dimensions)), placeNamings(frame.dimensions)))
+    diagnostics.warning(condition.text, node.kind == NodeKind::Call
+                                            ? "the condition holds nowhere: the first value is never taken"
+                                            : "the condition holds nowhere: what stands before 'if' is never taken");
+
+  auto isLowest = [](const Value &value) { return value.is(ValueKind::Number) && value.number == -INFINITY; };
+  if (isLowest(yes) || isLowest(no)) {
+    frame.finite.push_back(isLowest(yes) ? fails : holds);
+    return frame;
+  }
+  Conditions finite;
+  if (!yes.finite.empty() || !no.finite.empty()) {
+    auto all = [](const Value &value) {
+      Expr e = 1;
+      for (const Condition &one : value.finite)
+        e = logicalAnd(e, one.holds);
+      return e;
+    };
+    finite.push_back(holds);
+    finite[0].holds = logicalOr(logicalAnd(holds.holds, all(yes)), logicalAnd(fails.holds, all(no)));
+    yes.finite.clear(), no.finite.clear();
+  }
+  auto part = [&](const Value &value, const Value &where) {
+    return value.is(ValueKind::Tensor) ? guarded(node, condition, value, where)
+                                       : constantWhere(node, condition, value.number, where, frame.dimensions);
+  };
+  auto isZero = [](const Value &value) { return value.is(ValueKind::Number) && value.number == 0; };
+  Value first = isZero(yes) ? Value() : part(yes, predicate), second = isZero(no) ? Value() : part(no, other);
+  if ((!isZero(yes) && !first.good()) || (!isZero(no) && !second.good()))
+    return {};
+  frame.tensor = !first.good()    ? second.tensor
+                 : !second.good() ? first.tensor
+                                  : arith::AddFOp::create(builder, location(node), first.tensor, second.tensor);
+  frame.finite = std::move(finite);
+  return frame;
+}
+
+/// The tensor where the condition holds, else 0.
+Value Emitter::guarded(const Node &node, const Node &condition, const Value &tensor, const Value &predicate) {
+  Expr guard;
+  if (auto own = ownNamings(tensor))
+    return expressIn(condition, predicate, tensor, *own, guard, takerOf(node)) ? guardEinsum(tensor, guard) : Value();
+  std::vector<Naming> names = loneNamings(tensor.dimensions);
+  if (!expressIn(condition, predicate, tensor, names, guard, takerOf(node)))
+    return {};
+  std::string axes = print(names);
+  auto op = attn::EinsumOp::create(builder, location(node), typeOf(tensor.dimensions, builder.getF32Type()),
+                                   builder.getStringAttr(axes + " -> " + axes), DictionaryAttr(),
+                                   builder.getStringAttr(subscript::print(guard)), mlir::ValueRange{tensor.tensor});
+  attn::bindIndices(op);
+  Value value = tensor;
+  value.tensor = op.getResult();
+  return value;
+}
+
+/// A number where the condition holds, else 0.
+Value Emitter::constantWhere(const Node &node, const Node &condition, double number, const Value &predicate,
+                             const Dimensions &dimensions) {
+  Value all = tensorValue({}, dimensions);
+  if (!std::isfinite(number)) { // times a position of 0 it would be no number
+    all.tensor = splat(node, number, dimensions);
+    return guarded(node, condition, all, predicate);
+  }
+  std::vector<Naming> names = loneNamings(dimensions), used;
+  Expr holds;
+  if (!expressIn(condition, predicate, all, names, holds, takerOf(node)))
+    return {};
+  Dimensions own;
+  std::set<std::string> symbols = subscript::symbolsOf(holds);
+  for (size_t d = 0; d < names.size(); ++d)
+    if (symbols.count(names[d][0].name)) {
+      used.push_back(names[d]);
+      own.push_back({dimensions[d].size, dimensions[d].runtime, {names[d]}});
+    }
+  Value value = positionTensor(node, holds, own);
+  if (value.good() && used.size() != names.size())
+    value = rearrange(node, value, used, names, dimensions);
+  if (!value.good() || number == 1)
+    return value;
+  value.tensor = arith::MulFOp::create(builder, location(node), value.tensor, splat(node, number, dimensions));
+  return value;
+}
+
+/// The names that an einsum's own text gives its result; nothing where the value is none, or has lost them.
+std::optional<std::vector<Naming>> Emitter::ownNamings(const Value &value) const {
+  auto einsum = value.tensor.getDefiningOp<attn::EinsumOp>();
+  auto spec = einsum ? subscript::parseEinsum(std::string_view(einsum.getSpec())) : std::nullopt;
+  if (!spec || spec->result->size() != value.dimensions.size())
+    return std::nullopt;
+  std::vector<Naming> own;
+  for (size_t d = 0; d < value.dimensions.size(); ++d)
+    for (const Naming &naming : value.dimensions[d].namings)
+      if (own.size() == d && print(naming) == subscript::print({(*spec->result)[d]}))
+        own.push_back(naming);
+  return own.size() == value.dimensions.size() ? std::optional(own) : std::nullopt;
+}
+
+/// A copy of the einsum under one more guard: the value without it may be used elsewhere.
+Value Emitter::guardEinsum(Value value, const Expr &guard) {
+  auto einsum = value.tensor.getDefiningOp<attn::EinsumOp>();
+  Expr all = guard;
+  if (einsum.getGuard())
+    if (auto before = subscript::parse(std::string_view(*einsum.getGuard())))
+      all = logicalAnd(*before, guard);
+  auto copy = cast<attn::EinsumOp>(builder.clone(*einsum));
+  copy.setGuard(subscript::print(all));
+  attn::bindIndices(copy);
+  if (auto places = einsumTexts.find(einsum); places != einsumTexts.end())
+    einsumTexts[copy] = places->second;
+  value.tensor = copy.getResult();
+  return value;
+}
+
+/// einsum("…", …, where = P): the sum over the elements at which the condition holds; it may name what is summed over.
+Value Emitter::onlyWhere(const Node &condition, const Value &value) {
+  auto own = ownNamings(value);
+  if (!own)
+    return error(condition.text, "'where' cannot name the axes of this einsum's result");
+  Value named = value;
+  attn::ResolvedEinsum resolved = attn::resolve(value.tensor.getDefiningOp<attn::EinsumOp>());
+  for (const std::string &axis : resolved.contracted)
+    if (int64_t size = resolved.sizes[axis]; size != subscript::kRuntime) {
+      own->push_back({Axis{axis, size, ""}});
+      named.dimensions.push_back({size, "", {own->back()}});
+    }
+  auto evaluated = predicate(condition, named);
+  Expr guard;
+  if (!evaluated || !expressIn(condition, *evaluated, named, *own, guard))
+    return {};
+  if (neverHolds(guard, *own))
+    diagnostics.warning(condition.text, "the condition holds nowhere: the einsum is always 0");
+  return guardEinsum(value, guard);
+}
+
+} // namespace skewer::language

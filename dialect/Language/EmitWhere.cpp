@@ -1,0 +1,245 @@
+// Elements of a tensor that are absent (`x where P`) or -inf: what carries them along, and who may come upon them.
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::Expr;
+
+namespace {
+/// A piece of the text on one line, for a message.
+std::string excerpt(StringRef text) {
+  constexpr size_t kMaximum = 60;
+  std::string result;
+  for (char c : text.take_front(2 * kMaximum)) {
+    bool space = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    if (!space || (!result.empty() && result.back() != ' '))
+      result += space ? ' ' : c;
+  }
+  return result.size() > kMaximum ? result.substr(0, kMaximum - 1) + "…" : result;
+}
+
+/// In parentheses where something may follow it that binds as strongly.
+std::string parenthesized(StringRef text) {
+  std::string one = excerpt(text);
+  bool simple = all_of(text, [](char c) { return isAlnum(c) || c == '_'; });
+  int depth = 0;
+  bool call = !text.empty() && text.back() == ')' && (isAlnum(text[0]) || text[0] == '_' || text[0] == '(');
+  for (size_t k = 0; call && k + 1 < text.size(); ++k) {
+    depth += text[k] == '(' ? 1 : text[k] == ')' ? -1 : 0;
+    call = depth > 0 || isAlnum(text[k]) || text[k] == '_';
+  }
+  return simple || call ? one : "(" + one + ")";
+}
+
+Expr conjunction(const Conditions &conditions) {
+  Expr all = 1;
+  for (const Condition &condition : conditions)
+    all = all.isConstant(1) ? condition.holds : logicalAnd(all, condition.holds);
+  return all;
+}
+
+} // namespace
+
+/// x where P: the elements at which the condition does not hold are absent.
+Value Emitter::emitWhere(const Node &node) {
+  Value value = evaluate(*node.operands[0]);
+  value = toTensor(*node.operands[0], value);
+  if (!value.good())
+    return {};
+  if (!value.is(ValueKind::Tensor))
+    return error(node.operands[0]->text, "'where' follows a tensor, found " + describe(value));
+  auto condition = predicate(*node.operands[1], value);
+  Condition absent{1, node.operands[1]->text, node.operands[0]->text};
+  if (!condition || !placed(*node.operands[1], *condition, value, placeNamings(value.dimensions), absent.holds))
+    return {};
+  value.present.insert(value.present.begin(), std::move(absent));
+  return value;
+}
+
+/// False, with the error said, where elements of the tensor are absent: `reader` would come upon them.
+bool Emitter::refuseAbsent(StringRef place, const Value &value, StringRef reader) {
+  if (value.present.empty())
+    return true;
+  const Condition &absent = value.present.front();
+  error(place, reader.str() + " reads elements that are absent");
+  diagnostics.note(absent.text, "they are absent where this does not hold");
+  diagnostics.note(
+      "'softmax' and 'logsumexp' leave absent elements out, nothing else does; to have 0 in their place: " +
+      parenthesized(absent.value) + " if " + excerpt(absent.text) + " else 0");
+  return false;
+}
+
+/// Says why a tensor with absent elements and another cannot be combined. Returns false.
+bool Emitter::refuseMixture(const Node &node, StringRef op, const Value &value) {
+  const Condition &absent = value.present.front();
+  std::string condition = excerpt(absent.text);
+  error(node.text,
+        "'" + op.str() + "' of a tensor of which elements are absent and another tensor can mean two things");
+  diagnostics.note(absent.text, "elements are absent where this does not hold");
+  diagnostics.note("to hide them from the softmax, 'where' stands around the whole: " + parenthesized(node.text) +
+                   " where " + condition);
+  diagnostics.note("to have 0 in their place: " + parenthesized(absent.value) + " if " + condition + " else 0");
+  return false;
+}
+
+/// What an operation of two tensors of one shape makes of their conditions; both are absent at the same elements, or
+/// neither is. False after an error.
+bool Emitter::joinConditions(const Node &node, StringRef op, Value &left, const Value &right) {
+  auto simple = [&](const Conditions &conditions) {
+    return canonical(conjunction(conditions), placeNamings(left.dimensions));
+  };
+  if (simple(left.present) != simple(right.present))
+    return refuseMixture(node, op, left);
+  for (const Condition &condition : right.finite)
+    if (none_of(left.finite, [&](const Condition &own) { return own.holds == condition.holds; }))
+      left.finite.push_back(condition);
+  return true;
+}
+
+/// The conditions of an operand, for a value whose element at d0, d1, … is the operand's at `places`.
+void Emitter::moveConditions(Value &value, const Value &operand, const subscript::Substitution &places) const {
+  auto moved = [&](const Conditions &conditions) {
+    Conditions result = conditions;
+    for (Condition &condition : result)
+      condition.holds = canonical(subscript::substitute(condition.holds, places), placeNamings(value.dimensions));
+    return result;
+  };
+  Conditions present = moved(operand.present), finite = moved(operand.finite);
+  value.present = std::move(present), value.finite = std::move(finite);
+}
+
+/// The result of an operation that only moves elements, with the conditions of its operand. Padding is never absent.
+Value Emitter::carried(Value result, const Value &operand) const {
+  if (operand.present.empty() && operand.finite.empty())
+    return result;
+  attn::IndexMap map = cast<attn::IndexMapOpInterface>(result.tensor.getDefiningOp()).getIndexMap();
+  subscript::Substitution places;
+  for (auto [d, index] : enumerate(map.subscripts))
+    places["d" + std::to_string(d)] = index;
+  moveConditions(result, operand, places);
+  if (!map.inside.isConstant(1))
+    for (Conditions *conditions : {&result.present, &result.finite})
+      for (Condition &condition : *conditions)
+        condition.holds = logicalOr(logicalNot(map.inside), condition.holds);
+  return result;
+}
+
+/// The tensor with -inf where it stands for that.
+Value Emitter::written(const Node &node, Value value) {
+  if (value.finite.empty())
+    return value;
+  std::vector<Naming> places = placeNamings(value.dimensions);
+  Value predicate;
+  predicate.kind = ValueKind::Index;
+  predicate.index = conjunction(value.finite);
+  value.finite.clear();
+  Value named = value; // by the names of the places, which the condition is about
+  for (size_t d = 0; d < places.size(); ++d)
+    named.dimensions[d].namings = {places[d]};
+  Value numbers = guarded(node, node, widen(node, named), predicate);
+  predicate.index = logicalNot(predicate.index);
+  Value lowest = constantWhere(node, node, -INFINITY, predicate, named.dimensions);
+  if (!numbers.good() || !lowest.good())
+    return {};
+  value.tensor = arith::AddFOp::create(builder, location(node), numbers.tensor, lowest.tensor);
+  return value;
+}
+
+/// A condition in a function of positions as an index expression.
+std::optional<Expr> Emitter::conditionOf(const Node &node, const RealPtr &f, const Value &value) {
+  auto operand = [&](size_t k) { return conditionOf(node, f->operands[k], value); };
+  switch (f->kind) {
+  case RealKind::Number:
+    return Expr(f->number != 0);
+  case RealKind::Index: {
+    auto bounds = subscript::bound(f->index, {}, std::nullopt, /*enumerationLimit=*/0);
+    return bounds && bounds->range.low >= 0 && bounds->range.high <= 1 ? f->index
+                                                                       : subscript::notEqual(f->index, Expr(0));
+  }
+  case RealKind::Not: {
+    auto a = operand(0);
+    return a ? std::optional(logicalNot(*a)) : std::nullopt;
+  }
+  case RealKind::And:
+  case RealKind::Or: {
+    auto a = operand(0), b = a ? operand(1) : std::nullopt;
+    if (!b)
+      return std::nullopt;
+    return f->kind == RealKind::And ? logicalAnd(*a, *b) : logicalOr(*a, *b);
+  }
+  default: {
+    Value condition = value;
+    condition.function = makeReal(RealKind::Not, {makeReal(RealKind::Not, {f}, f->node)}, f->node);
+    return asIndex(node, condition, "the condition is one on positions");
+  }
+  }
+}
+
+/// A function of positions that is -inf at some of them, as a tensor.
+Value Emitter::lowestTensor(const Node &node, const Value &real, const LowestSplit &split) {
+  auto condition = conditionOf(node, split.holds, real);
+  if (!condition)
+    return {};
+  std::map<std::string, Axis> axes;
+  for (const std::string &symbol : subscript::symbolsOf(*condition))
+    if (auto axis = real.axes.find(symbol); axis != real.axes.end())
+      axes.insert(*axis);
+  Value value = real;
+  value.function = split.value;
+  value = split.value->kind == RealKind::Number ? Value::real(split.value->number) : toTensor(node, value);
+  if (value.is(ValueKind::Number)) {
+    double number = value.number;
+    value = tensorValue({}, {});
+    value.byName = true;
+    value.dimensions = inOrder(axes);
+    value.tensor = splat(node, number, value.dimensions);
+  }
+  if (!value.good() || !extend(node, node, value, axes))
+    return {};
+  Value predicate;
+  predicate.kind = ValueKind::Index;
+  predicate.index = *condition;
+  Condition finite{1, node.text, node.text};
+  if (!placed(node, predicate, value, placeNamings(value.dimensions), finite.holds))
+    return {};
+  value.finite.push_back(std::move(finite));
+  return value;
+}
+
+/// A large finite number that is added at some positions alone: what other languages hide keys by.
+void Emitter::noteFiniteMask(const Node &node, StringRef op, const Value &operand, const Node &place) {
+  constexpr double kLarge = 1e4;
+  double sign = op == "-" ? -1 : 1;
+  auto large = [&](double number) { return std::isfinite(number) && sign * number <= -kLarge; };
+  bool found = false;
+  if (operand.is(ValueKind::Real)) {
+    const RealFunction &f = *operand.function;
+    auto number = [&](size_t k) {
+      return f.operands[k]->kind == RealKind::Number ? std::optional(f.operands[k]->number) : std::nullopt;
+    };
+    if (f.kind == RealKind::Select && number(1) && number(2))
+      found = (large(*number(1)) && *number(2) == 0) || (large(*number(2)) && *number(1) == 0);
+    if (f.kind == RealKind::Multiply)
+      found = (number(0) && large(*number(0)) && f.operands[1]->whole) ||
+              (number(1) && large(*number(1)) && f.operands[0]->whole);
+  } else if (operand.is(ValueKind::Index)) {
+    const Expr &e = operand.index;
+    auto number = [&](size_t k) {
+      return e.operands()[k].isConstant() ? std::optional(static_cast<double>(e.operands()[k].value())) : std::nullopt;
+    };
+    if (e.kind() == subscript::Kind::Select && number(1) && number(2))
+      found = (large(*number(1)) && *number(2) == 0) || (large(*number(2)) && *number(1) == 0);
+    if (e.kind() == subscript::Kind::Mul)
+      found = (number(0) && large(*number(0))) || (number(1) && large(*number(1)));
+  }
+  if (found)
+    diagnostics.note(place.text,
+                     "this is added as it is written; to hide keys, 'where' around the whole, or -inf, leaves them "
+                     "out and costs no time");
+}
+
+} // namespace skewer::language
