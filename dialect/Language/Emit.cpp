@@ -440,7 +440,7 @@ mlir::Value Emitter::finishResult(const Kernel &kernel, size_t number, const Dim
     diagnostics.note(stated.type.text, "declared here");
     return {};
   }
-  if (!refuseAbsent(place, result, "the result"))
+  if (!refuseAbsent(place, result, "kernel '" + kernel.name.str() + "' returns"))
     return {};
   Node node{NodeKind::Name, place, place, 0, 0, false, {}, {}};
   mlir::Value tensor = written(node, result).tensor;

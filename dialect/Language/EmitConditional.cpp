@@ -30,7 +30,7 @@ Value Emitter::emitConditional(const Node &node, const Node &condition, const No
   }
   for (auto [value, place] : {std::pair(&yes, &yesNode), std::pair(&no, &noNode)}) {
     *value = widen(*place, toTensor(*place, *value));
-    if (!value->good() || !refuseAbsent(place->text, *value, taker))
+    if (!value->good() || !refuseAbsent(place->text, *value, taker + " reads"))
       return {};
   }
   if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor) && !align(node, yes, no))
@@ -264,16 +264,16 @@ Value Emitter::guardEinsum(Value value, const Expr &guard) {
 }
 
 /// einsum("…", …, where = P): the sum over the elements at which the condition holds; it may name what is summed over.
-Value Emitter::onlyWhere(const Node &condition, const Value &value) {
+Value Emitter::onlyWhere(const Node &condition, const Value &value, const std::map<std::string, Axis> &axes) {
   auto own = ownNamings(value);
   if (!own)
     return error(condition.text, "'where' cannot name the axes of this einsum's result");
   Value named = value;
   attn::ResolvedEinsum resolved = attn::resolve(value.tensor.getDefiningOp<attn::EinsumOp>());
   for (const std::string &axis : resolved.contracted)
-    if (int64_t size = resolved.sizes[axis]; size != subscript::kRuntime) {
-      own->push_back({Axis{axis, size, ""}});
-      named.dimensions.push_back({size, "", {own->back()}});
+    if (auto found = axes.find(axis); found != axes.end()) {
+      own->push_back({found->second});
+      named.dimensions.push_back({found->second.size, found->second.runtime, {own->back()}});
     }
   auto evaluated = predicate(condition, named);
   Expr guard;

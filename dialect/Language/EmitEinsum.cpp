@@ -92,7 +92,17 @@ Value Emitter::emitEinsum(const Node &node) {
     return {};
   Value value = buildEinsum(node, *spec, operands, given, all, false);
   const Node *condition = keyword(node, "where");
-  return condition && value.good() ? onlyWhere(*condition, value) : value;
+  if (!condition || !value.good())
+    return value;
+  std::map<std::string, Axis> axes; // those that are summed over too
+  for (size_t k = 0; k < operands.size(); ++k)
+    for (size_t d = 0; d < operands[k].dimensions.size(); ++d)
+      if (const subscript::Dimension &dimension = spec->operands[k][d]; dimension.isAxis())
+        axes[dimension.axes[0]] = {dimension.axes[0], operands[k].dimensions[d].size,
+                                   operands[k].dimensions[d].runtime};
+  for (const auto &[name, size] : all)
+    axes.insert({name, {name, size, ""}});
+  return onlyWhere(*condition, value, axes);
 }
 
 Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands,

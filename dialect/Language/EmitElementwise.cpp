@@ -106,15 +106,39 @@ static bool keepsLowest(StringRef op, const Value &value, const Value &other, bo
   return op == "+" || (op == "-" && isLeft);
 }
 
+/// inf, or a function of positions that is inf at some of them.
+static bool addsInfinity(const Value &value) {
+  if (value.is(ValueKind::Number))
+    return value.number == INFINITY;
+  return value.is(ValueKind::Real) && splitLowest(makeReal(RealKind::Negate, {value.function}, nullptr));
+}
+
 Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value right) {
   if (node.kind == NodeKind::Binary && (op == "+" || op == "-")) {
     noteFiniteMask(node, op, right, *node.operands[1]);
     noteFiniteMask(node, "+", left, *node.operands[0]);
   }
+  if (op == "-" && right.is(ValueKind::Number) && std::isinf(right.number))
+    op = "+", right.number = -right.number;
+  if (op == "-" && right.is(ValueKind::Real) && splitLowest(makeReal(RealKind::Negate, {right.function}, &node)))
+    op = "+", right.function = makeReal(RealKind::Negate, {right.function}, &node);
+  if (op == "+" || op == "-")
+    for (const Value *value : {&left, &right})
+      if (addsInfinity(*value)) {
+        error(node.text, "adding inf to a tensor leaves inf, of which no softmax is a number");
+        diagnostics.note("a key is hidden by -inf, or by 'where'");
+        return {};
+      }
   left = widen(node, toTensor(node, left));
   right = widen(node, toTensor(node, right));
   if (!left.good() || !right.good())
     return {};
+  if (op == "+")
+    for (auto [number, tensor] : {std::pair(&left, &right), std::pair(&right, &left)})
+      if (number->is(ValueKind::Number) && number->number == -INFINITY) { // a mask that leaves nothing
+        tensor->finite.push_back({0, node.text, node.text});
+        return *tensor;
+      }
   bool keeps = keepsLowest(op, left, right, true), keepsRight = keepsLowest(op, right, left, false);
   left = keeps ? left : written(node, std::move(left));
   right = keepsRight ? right : written(node, std::move(right));

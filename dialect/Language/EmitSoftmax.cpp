@@ -17,6 +17,7 @@ std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, S
     for (const Naming &naming : d.namings)
       for (const Axis &axis : naming) {
         inner.values.erase(axis.name);
+        llvm::erase_if(inner.axes, [&](const Axis &outer) { return outer.name == axis.name; });
         own.push_back(axis);
       }
   inner.axes.insert(inner.axes.begin(), own.begin(), own.end());

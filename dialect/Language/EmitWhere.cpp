@@ -60,12 +60,12 @@ Value Emitter::emitWhere(const Node &node) {
   return value;
 }
 
-/// False, with the error said, where elements of the tensor are absent: `reader` would come upon them.
+/// False, with the error said, where elements of the tensor are absent. `reader` ends with its verb: "'einsum' reads".
 bool Emitter::refuseAbsent(StringRef place, const Value &value, StringRef reader) {
   if (value.present.empty())
     return true;
   const Condition &absent = value.present.front();
-  error(place, reader.str() + " reads elements that are absent");
+  error(place, reader.str() + " elements that are absent");
   diagnostics.note(absent.text, "they are absent where this does not hold");
   diagnostics.note(
       "'softmax' and 'logsumexp' leave absent elements out, nothing else does; to have 0 in their place: " +
@@ -80,8 +80,9 @@ bool Emitter::refuseMixture(const Node &node, StringRef op, const Value &value) 
   error(node.text,
         "'" + op.str() + "' of a tensor of which elements are absent and another tensor can mean two things");
   diagnostics.note(absent.text, "elements are absent where this does not hold");
-  diagnostics.note("to hide them from the softmax, 'where' stands around the whole: " + parenthesized(node.text) +
-                   " where " + condition);
+  bool isWithin = node.text.begin() <= absent.text.begin() && absent.text.end() <= node.text.end();
+  diagnostics.note("to hide them from the softmax, 'where' stands around the whole: " +
+                   (isWithin ? "(… " + op.str() + " …)" : parenthesized(node.text)) + " where " + condition);
   diagnostics.note("to have 0 in their place: " + parenthesized(absent.value) + " if " + condition + " else 0");
   return false;
 }
@@ -92,8 +93,14 @@ bool Emitter::joinConditions(const Node &node, StringRef op, Value &left, const 
   auto simple = [&](const Conditions &conditions) {
     return canonical(conjunction(conditions), placeNamings(left.dimensions));
   };
-  if (simple(left.present) != simple(right.present))
-    return refuseMixture(node, op, left);
+  if (simple(left.present) != simple(right.present)) {
+    error(node.text, "'" + op.str() + "' of two tensors of which different elements are absent");
+    for (const Value *value : {static_cast<const Value *>(&left), &right})
+      diagnostics.note(value->present.front().text, "of one they are absent where this does not hold");
+    diagnostics.note(
+        "to hide what either lacks, 'where' stands around the whole; to have 0 in its place: x if P else 0");
+    return false;
+  }
   for (const Condition &condition : right.finite)
     if (none_of(left.finite, [&](const Condition &own) { return own.holds == condition.holds; }))
       left.finite.push_back(condition);

@@ -187,7 +187,7 @@ private:
   Value constantWhere(const Node &, const Node &condition, double number, const Value &predicate, const Dimensions &);
   std::optional<std::vector<Naming>> ownNamings(const Value &tensor) const;
   Value guardEinsum(Value einsum, const subscript::Expr &guard);
-  Value onlyWhere(const Node &condition, const Value &einsum);
+  Value onlyWhere(const Node &condition, const Value &einsum, const std::map<std::string, Axis> &axes);
 
   // EmitIndexMaps.cpp, EmitRearrange.cpp
   Value emitSkew(const Node &);

@@ -338,7 +338,7 @@ std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position, 
   if (movesElements)
     return value;
   const Node &place = *call.operands[position];
-  if (!refuseAbsent(place.text, value, "'" + call.name.str() + "'"))
+  if (!refuseAbsent(place.text, value, "'" + call.name.str() + "' reads"))
     return std::nullopt;
   value = written(place, std::move(value));
   return value.good() ? std::optional(value) : std::nullopt;

@@ -61,6 +61,11 @@ bool Parser::expect(StringRef symbol, StringRef after) {
 bool Parser::expectName(StringRef &name, StringRef what) {
   static const StringRef reserved[] = {"param", "size", "kernel", "scheme", "return", "where",
                                        "and",   "or",   "not",    "if",     "else",   "inf"};
+  if (current.kind == TokenKind::Name && is_contained(reserved, current.text) &&
+      (following.is("=") || following.is(",") || following.is(":"))) {
+    diagnostics.error(current.text, "'" + current.text.str() + "' is a word of the language and names nothing else");
+    return false;
+  }
   if (current.kind != TokenKind::Name || is_contained(reserved, current.text))
     return fail(what.str());
   name = current.text;
@@ -346,8 +351,11 @@ void Parser::block(std::vector<Statement> &body, StringRef &end) {
     }
     Statement one;
     nesting = 0;
+    const char *begin = current.text.data();
     if (!statement(one)) {
       one.isBroken = true;
+      if (current.text.data() == begin)
+        advance(); // a statement that cannot begin so is one mistake
       skipToStatement();
     }
     if (!one.isBroken || !one.targets.empty())

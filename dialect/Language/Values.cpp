@@ -1,6 +1,7 @@
 // Descriptions of values and the many names of their dimensions.
 #include "dialect/Language/Values.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 #include <set>
 
 namespace skewer::language {
@@ -41,6 +42,8 @@ std::string describe(const Value &value) {
   case ValueKind::Error:
     return "an error";
   case ValueKind::Number:
+    if (std::isinf(value.number))
+      return value.number > 0 ? "the number inf" : "the number -inf";
     return "the number " + (value.isInteger ? std::to_string(value.integer) : llvm::formatv("{0}", value.number).str());
   case ValueKind::Index:
     return "the index expression " + subscript::print(value.index);
