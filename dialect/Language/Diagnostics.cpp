@@ -1,5 +1,6 @@
 // Printing of diagnostics: the line, a caret, an underline.
 #include "dialect/Language/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -59,6 +60,16 @@ size_t columns(StringRef text) {
 }
 } // namespace
 
+/// Without "(einsum_c4)" at its end.
+static std::string withoutConstraint(StringRef message) {
+  StringRef rest = message.rtrim();
+  size_t open = rest.ends_with(")") ? rest.rfind('(') : StringRef::npos;
+  StringRef number = open == StringRef::npos ? StringRef() : rest.drop_front(open + 1).drop_back();
+  bool isConstraint = number.rsplit("_c").second.size() > 0 &&
+                      all_of(number, [](char c) { return isAlnum(c) || c == '_'; }) && isDigit(number.back());
+  return (isConstraint ? rest.take_front(open).rtrim() : rest).str();
+}
+
 void Diagnostics::print(StringRef place, const char *kind, const std::string &message) {
   SMLoc location = SMLoc::getFromPointer(place.data());
   unsigned buffer = place.data() ? sources.FindBufferContainingLoc(location) : 0;
@@ -83,6 +94,19 @@ void Diagnostics::print(StringRef place, const char *kind, const std::string &me
   if (columns(marked) > 1)
     out << std::string(columns(marked) - 1, '~');
   out << "\n";
+}
+
+std::optional<std::string> withoutOperation(StringRef message) {
+  bool isOperation = message.consume_front("'");
+  StringRef name = message.take_until([](char c) { return c == '\''; });
+  isOperation &= name.contains('.') && !name.contains(' ') && message.drop_front(name.size()).starts_with("' op ");
+  if (isOperation)
+    return withoutConstraint(message.drop_front(name.size() + 5));
+  // What the translation to LLVM says of operations that it does not know.
+  if (message.contains("LLVMTranslationDialectInterface") || message.contains("has no form in LLVM's IR") ||
+      message.contains("failed to legalize") || message.contains("unrealized_conversion_cast"))
+    return std::string("an operation is left over that has no machine code");
+  return std::nullopt;
 }
 
 std::string suggestion(StringRef name, ArrayRef<std::string> candidates) {

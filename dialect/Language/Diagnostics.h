@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/SourceMgr.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,11 @@ private:
   bool silenced = false; // the last error was not printed, so its notes are not either
   Calls calls;
 };
+
+/// What a verifier says about an operation, without its name and the number of the constraint: "'attn.einsum' op result
+/// names the axis 'i' twice (einsum_c4)" is about "result names the axis 'i' twice". Nothing where the message is not
+/// of that kind.
+std::optional<std::string> withoutOperation(llvm::StringRef message);
 
 /// " (did you mean 'rel_h'?)" for the candidate nearest to `name` by edit distance, or nothing.
 std::string suggestion(llvm::StringRef name, llvm::ArrayRef<std::string> candidates);

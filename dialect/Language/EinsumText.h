@@ -12,6 +12,13 @@ std::string withCallSymbols(llvm::StringRef text, std::map<std::string, llvm::St
 /// `len(i)` becomes the symbol `len_i_` of the same length, so that places in the text stay what they are.
 std::string withLengthSymbols(llvm::StringRef text);
 
+/// Numbers that stand for axes, "b n (3 h d) -> 3 b h n d", become names of the same length; `numbers` are their
+/// values. A number that is all of its parentheses is an index, and 1 by itself a dimension of size 1.
+std::string withNumberAxes(std::string text, std::map<std::string, int64_t> &numbers);
+/// Calls them "_3" from here on; the first that stands twice in a list is returned.
+const subscript::Dimension *renameNumberAxes(subscript::Einsum &, const std::map<std::string, int64_t> &numbers,
+                                             subscript::AxisSizes &sizes);
+
 /// Adds the sizes that the operands tell: lone axes, and the one unknown factor of a product.
 void learnSizes(const subscript::Einsum &, llvm::ArrayRef<std::vector<int64_t>> shapes, subscript::AxisSizes &);
 

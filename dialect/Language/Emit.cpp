@@ -395,13 +395,13 @@ bool Emitter::assign(const Statement &statement, Value value) {
   std::vector<Value> parts;
   if (!statement.destructures) {
     parts.push_back(value);
-  } else if (value.good() && (!value.is(ValueKind::List) || value.items.size() != statement.targets.size())) {
-    error(statement.value->text,
-          "expected a list of " + std::to_string(statement.targets.size()) + ", found " + describe(value));
-    value = Value();
+  } else {
+    if (value.good())
+      parts = takenApart(*statement.value, value, statement.targets.size());
+    if (parts.empty())
+      value = Value();
+    parts.resize(statement.targets.size());
   }
-  if (statement.destructures)
-    parts = value.good() ? value.items : std::vector<Value>(statement.targets.size());
   for (size_t k = 0; k < statement.targets.size(); ++k) {
     StringRef name = statement.targets[k];
     auto [entry, fresh] = scope->declared.insert({name.str(), name});

@@ -42,6 +42,24 @@ bool Emitter::checkRanks(const Node &node, const subscript::Einsum &spec, const 
   return true;
 }
 
+/// Names the axes that the text says as numbers, whose sizes they are.
+bool Emitter::nameNumbers(subscript::Einsum &spec, StringRef text, const std::vector<Value> &operands,
+                          const std::map<std::string, int64_t> &numbers, AxisSizes &given) {
+  for (size_t k = 0; k < operands.size() && k < spec.operands.size(); ++k)
+    for (size_t d = 0; d < spec.operands[k].size() && d < operands[k].dimensions.size(); ++d) {
+      const subscript::Dimension &dimension = spec.operands[k][d];
+      auto number = dimension.isAxis() ? numbers.find(dimension.axes[0]) : numbers.end();
+      if (number != numbers.end() && operands[k].dimensions[d].size != number->second)
+        return error(text.slice(dimension.begin, dimension.end), "the text has " + std::to_string(number->second) +
+                                                                     " here, but this dimension of " +
+                                                                     describe(operands[k].dimensions) + " is another"),
+               false;
+    }
+  if (const subscript::Dimension *twice = renameNumberAxes(spec, numbers, given))
+    return error(text.slice(twice->begin, twice->end), "a number stands twice in a list; give its axes names"), false;
+  return true;
+}
+
 /// "bhid" where four axes were meant.
 void Emitter::noteOnWord(StringRef word) {
   std::string spaced;
@@ -63,7 +81,8 @@ Value Emitter::emitEinsum(const Node &node) {
   StringRef text = node.operands[0]->name;
   subscript::ParseError why;
   std::map<std::string, StringRef> calls;
-  auto spec = subscript::parseEinsum(withLengthSymbols(withCallSymbols(text, calls)), &why);
+  std::map<std::string, int64_t> numbers;
+  auto spec = subscript::parseEinsum(withNumberAxes(withLengthSymbols(withCallSymbols(text, calls)), numbers), &why);
   if (!spec)
     return error(text.drop_front(std::min(why.position, text.size())).take_front(1), why.message);
   if (!spec->result)
@@ -75,7 +94,9 @@ Value Emitter::emitEinsum(const Node &node) {
       return {};
     operands.push_back(*operand);
   }
-  if (!checkRanks(node, *spec, operands, text))
+  AxisSizes given, all;
+  if (!checkRanks(node, *spec, operands, text) || !keywordSizes(node, given, "where") ||
+      !nameNumbers(*spec, text, operands, numbers, given))
     return {};
   for (size_t k = 0; k < operands.size(); ++k)
     for (size_t d = 0; d < operands[k].dimensions.size(); ++d) {
@@ -85,10 +106,9 @@ Value Emitter::emitEinsum(const Node &node) {
         dimension.axes.clear();
       }
     }
-  AxisSizes given, all;
   textCalls = std::move(calls);
-  if (!keywordSizes(node, given, "where") || !substituteNames(*spec, text, given) ||
-      !einsumSizes(node, *spec, operands, text, given, all) || !evaluateCalls(*spec, all))
+  if (!substituteNames(*spec, text, given) || !einsumSizes(node, *spec, operands, text, given, all) ||
+      !evaluateCalls(*spec, all))
     return {};
   Value value = buildEinsum(node, *spec, operands, given, all, false);
   const Node *condition = keyword(node, "where");

@@ -242,6 +242,8 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
     return alignByName(node, right, left);
   if (right.byName && leftRank < rightRank && within(left, right))
     return alignByName(node, left, right) ? (left.byName = true) : false;
+  if ((left.byName && !fillOnes(node, left, right)) || (right.byName && !left.byName && !fillOnes(node, right, left)))
+    return false;
   if (left.byName)
     return alignByName(node, left, right) ? (mergeNamings(left, right), left.byName = false, true) : false;
   if (right.byName)
@@ -260,6 +262,35 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
     return false;
   mergeNamings(left, right);
   return true;
+}
+
+/// g[..., None] * (i - j): dimensions of size 1 at the end of a tensor, as many as there are axes that it lacks, are
+/// repeated along these. False after an error.
+bool Emitter::fillOnes(const Node &node, const Value &named, Value &tensor) {
+  std::vector<Axis> missing;
+  for (const Dimension &dimension : named.dimensions) {
+    const Axis &axis = dimension.namings[0][0];
+    bool known = any_of(tensor.dimensions, [&](const Dimension &d) {
+      return any_of(d.namings, [&](const Naming &naming) {
+        return any_of(naming, [&](const Axis &own) { return own.name == axis.name; });
+      });
+    });
+    if (!known)
+      missing.push_back(axis);
+  }
+  size_t ones = 0, rank = tensor.dimensions.size();
+  while (ones < rank && tensor.dimensions[rank - 1 - ones].size == 1 &&
+         tensor.dimensions[rank - 1 - ones].namings.empty())
+    ++ones;
+  if (missing.empty() || ones != missing.size() || any_of(missing, [](const Axis &a) { return !a.runtime.empty(); }))
+    return true; // what does not fit is said where the two are brought together
+  Value shape;
+  shape.dimensions = tensor.dimensions;
+  for (size_t k = 0; k < ones; ++k)
+    shape.dimensions[rank - ones + k] = {missing[k].size, "", {{missing[k]}}};
+  bool good = alignByPosition(node, tensor, shape);
+  tensor.dimensions = shape.dimensions;
+  return good;
 }
 
 /// Repeats `small` along the axes it lacks until it has the dimensions of `large`.
@@ -298,7 +329,9 @@ bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
     if (!covered.count(axis)) {
       error(node.text,
             "axis '" + axis + "' of one operand is no axis of the other, which has " + describeAxes(large.dimensions));
-      diagnostics.note("name the axes alike, or repeat it first: broadcast(x, \"… -> …\", …)");
+      diagnostics.note(
+          "name the axes alike, read a tensor at its axes, g[b, h, i], or repeat it first: broadcast(x, \"… "
+          "-> …\", …)");
       return false;
     }
   for (const Naming &a : from)
@@ -321,6 +354,31 @@ bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
   return small.good();
 }
 
+/// What lines up an operand that has no names with one that has: slope[h].
+void Emitter::noteOnShapes(const Node &node, const Value &small, const Value &large) {
+  bool isSmaller = small.dimensions.size() < large.dimensions.size();
+  const Value &one = isSmaller ? small : large, &other = isSmaller ? large : small;
+  const Node *name = nullptr;
+  for (const NodePtr &operand : node.operands)
+    if (const Value *value = operand->kind == NodeKind::Name ? lookup(operand->name.str()) : nullptr;
+        value && value->is(ValueKind::Tensor) && value->tensor == one.tensor)
+      name = operand.get();
+  std::string axes;
+  for (const Dimension &wanted : one.dimensions) {
+    std::vector<std::string> found;
+    for (const Dimension &d : other.dimensions)
+      if (d.size == wanted.size && d.runtime == wanted.runtime && !d.namings.empty() && d.namings[0].size() == 1)
+        found.push_back(d.namings[0][0].name);
+    if (found.size() != 1 || !wanted.namings.empty())
+      return;
+    axes += (axes.empty() ? "" : ", ") + found[0];
+  }
+  if (name && small.dimensions.size() != large.dimensions.size())
+    diagnostics.note("'" + name->name.str() +
+                     "' has no named axes and is lined up from its last dimension; at its axes it is " +
+                     name->name.str() + "[" + axes + "]");
+}
+
 /// numpy's rule: from the last dimension, sizes are equal or 1; dimensions that `small` lacks are put in front.
 bool Emitter::alignByPosition(const Node &node, Value &small, const Value &large) {
   size_t rank = std::max(small.dimensions.size(), large.dimensions.size());
@@ -338,6 +396,7 @@ bool Emitter::alignByPosition(const Node &node, Value &small, const Value &large
       error(node.text, "the shapes " + describe(small.dimensions) + " and " + describe(large.dimensions) +
                            " do not fit: dimension " + std::to_string(d + 1) + " of " + std::to_string(rank) +
                            " differs");
+      noteOnShapes(node, small, large);
       return false;
     }
     const Dimension &take = repeat ? *other : *mine;

@@ -1,4 +1,5 @@
 // rearrange and broadcast, by the names of axes, and what broadcasting needs of them.
+#include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -9,6 +10,8 @@ using namespace mlir;
 namespace skewer::language {
 using subscript::AxisSizes;
 using subscript::kRuntime;
+
+constexpr int64_t kMostParts = 1024; // of a list
 
 Value Emitter::emitRearrange(const Node &node) {
   std::string usage = node.name == "broadcast" ? "broadcast(x, \"a b -> a c b\", c = 14)"
@@ -23,11 +26,17 @@ Value Emitter::emitRearrange(const Node &node) {
   auto operand = tensorArgument(node, 0, true);
   StringRef text = node.operands[1]->name;
   subscript::ParseError why;
-  auto spec = subscript::parseEinsum(std::string_view(text), &why);
+  std::map<std::string, int64_t> numbers;
+  auto spec = subscript::parseEinsum(withNumberAxes(text.str(), numbers), &why);
   if (!spec)
     return error(text.drop_front(std::min(why.position, text.size())).take_front(1), why.message);
   if (!spec->result || spec->operands.size() != 1)
     return error(text, "'" + node.name.str() + "' takes one list of axes and its result: \"a b -> b a\"");
+  if (!operand)
+    return {};
+  AxisSizes given;
+  if (!keywordSizes(node, given) || !nameNumbers(*spec, text, {*operand}, numbers, given))
+    return {};
   std::set<std::string> seen;
   for (bool ofResult : {false, true}) {
     const subscript::Dimensions *list = ofResult ? &*spec->result : &spec->operands[0];
@@ -41,9 +50,6 @@ Value Emitter::emitRearrange(const Node &node) {
           return error(place, "axis '" + axis + "' is named twice");
     }
   }
-  AxisSizes given;
-  if (!operand || !keywordSizes(node, given))
-    return {};
   for (const auto &[axis, size] : given)
     if (!is_contained(spec->axes(), axis))
       return error(text, "no axis '" + axis + "' in this text" + suggestion(axis, spec->axes()));
@@ -94,12 +100,59 @@ Value Emitter::emitRearrange(const Node &node) {
       own.namings.push_back(to.back());
     result.push_back(std::move(own));
   }
+  // "3 b h n d" with a run-time size b: three tensors, since a run-time size leads the layout of each.
+  bool isList = result.size() > 1 && result[1].isRuntime() && !result[0].isRuntime() && result[0].size <= kMostParts;
+  int64_t parts = isList ? result[0].size : 0;
+  if (isList) {
+    std::swap(result[0], result[1]);
+    std::swap(to[0], to[1]);
+  }
   // A leading dimension of run-time size leads the result too: layouts at run time are no further than that.
   for (size_t d = 1; d < result.size(); ++d)
     if (result[d].isRuntime() && !result[d - 1].isRuntime())
       return error(text, "the run-time size '" + result[d].runtime + "' must stay in front");
   rememberAxes(result);
-  return rearrange(node, *operand, from, to, result);
+  Value moved = rearrange(node, *operand, from, to, result);
+  if (!isList)
+    return moved;
+  Value list;
+  list.kind = ValueKind::List;
+  for (int64_t k = 0; k < parts; ++k)
+    list.items.push_back(elementAt(node, moved, 1, k));
+  return list;
+}
+
+/// The tensor without one of its dimensions, at one place of it.
+Value Emitter::elementAt(const Node &node, const Value &tensor, size_t dimension, int64_t at) {
+  Dimensions sliced = tensor.dimensions;
+  SmallVector<int64_t> offsets(sliced.size(), 0), strides(sliced.size(), 1);
+  offsets[dimension] = at;
+  sliced[dimension] = {1, "", {}};
+  auto type = cast<RankedTensorType>(tensor.tensor.getType());
+  auto op = attn::SliceOp::create(builder, location(node), typeOf(sliced, type.getElementType()), tensor.tensor,
+                                  offsets, strides);
+  Dimensions left = sliced;
+  left.erase(left.begin() + static_cast<ptrdiff_t>(dimension));
+  return reshapeTo(node, carried(tensorValue(op.getResult(), std::move(sliced)), tensor), std::move(left));
+}
+
+/// (q, k, v) = x: the elements of a list, or a tensor along its first dimension. Nothing after an error.
+std::vector<Value> Emitter::takenApart(const Node &node, const Value &value, size_t count) {
+  if (value.is(ValueKind::List) && value.items.size() == count)
+    return value.items;
+  bool isTensor = value.is(ValueKind::Tensor) && value.dimensions.size() > 1;
+  if (!isTensor || value.dimensions[0].isRuntime() || value.dimensions[0].size != static_cast<int64_t>(count)) {
+    error(node.text, "expected a list of " + std::to_string(count) + ", found " + describe(value));
+    if (isTensor)
+      diagnostics.note(
+          "a tensor is taken apart along its first dimension: (q, k, v) = rearrange(x, \"b n (3 h d) -> 3 b h "
+          "n d\", h = heads)");
+    return {};
+  }
+  std::vector<Value> parts;
+  for (size_t k = 0; k < count; ++k)
+    parts.push_back(elementAt(node, value, 0, static_cast<int64_t>(k)));
+  return parts;
 }
 
 Value Emitter::rearrange(const Node &node, Value value, const std::vector<Naming> &from, const std::vector<Naming> &to,

@@ -67,6 +67,7 @@ private:
   // Evaluate.cpp: expressions without tensors, and the way to the others.
   Value evaluate(const Node &);
   Value evaluateNode(const Node &);
+  bool isPlainNumber(const Node &);
   Value evaluateName(const Node &);
   Value evaluateUnary(const Node &);
   Value evaluateBinary(const Node &);
@@ -125,6 +126,8 @@ private:
   Value emitEinsum(const Node &);
   bool checkRanks(const Node &, const subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text);
   void noteOnWord(llvm::StringRef word);
+  bool nameNumbers(subscript::Einsum &, llvm::StringRef text, const std::vector<Value> &,
+                   const std::map<std::string, int64_t> &numbers, subscript::AxisSizes &given);
   Value emitRead(const Node &, const Value &base);
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
                    subscript::AxisSizes &given, subscript::AxisSizes &all);
@@ -142,6 +145,8 @@ private:
   Value arithmetic(const Node &, llvm::StringRef op, Value, Value);
   bool align(const Node &, Value &, Value &);
   bool alignByName(const Node &, Value &small, const Value &large);
+  bool fillOnes(const Node &, const Value &named, Value &tensor);
+  void noteOnShapes(const Node &, const Value &small, const Value &large);
   bool alignByPosition(const Node &, Value &small, const Value &large);
   void mergeNamings(Value &, const Value &other);
   Value toTensor(const Node &, const Value &);
@@ -197,6 +202,8 @@ private:
   Value emitConcat(const Node &);
   Value emitSlice(const Node &, Value base);
   Value emitRearrange(const Node &);
+  Value elementAt(const Node &, const Value &tensor, size_t dimension, int64_t at);
+  std::vector<Value> takenApart(const Node &, const Value &, size_t count);
   Value reshapeTo(const Node &, Value, Dimensions);
   Value rearrange(const Node &, Value, const std::vector<Naming> &from, const std::vector<Naming> &to, Dimensions);
   /// Where `movesElements`, absent elements may be among them: the conditions are carried along.

@@ -43,6 +43,14 @@ Value Emitter::evaluate(const Node &node) {
   return value;
 }
 
+/// A number as it is written, or the name of one.
+bool Emitter::isPlainNumber(const Node &node) {
+  if (node.kind == NodeKind::Unary && node.name == "-")
+    return isPlainNumber(*node.operands[0]);
+  const Value *value = node.kind == NodeKind::Name ? lookup(node.name.str()) : nullptr;
+  return node.kind == NodeKind::Number || (value && value->isWhole());
+}
+
 Value Emitter::evaluateNode(const Node &node) {
   switch (node.kind) {
   case NodeKind::Number:
@@ -84,6 +92,10 @@ Value Emitter::evaluateNode(const Node &node) {
         if (node.operands[k]->kind == NodeKind::Slice || node.operands[k]->kind == NodeKind::Ellipsis ||
             (node.operands[k]->kind == NodeKind::Name && node.operands[k]->name == "None"))
           return emitSlice(node, base);
+      // x[0]: the others are taken whole, as in NumPy.
+      if (node.operands.size() - 1 < base.dimensions.size() &&
+          llvm::all_of(llvm::drop_begin(node.operands), [&](const NodePtr &index) { return isPlainNumber(*index); }))
+        return emitSlice(node, base);
       return emitRead(node, base);
     }
     if (base.is(ValueKind::Indices))

@@ -16,7 +16,7 @@ namespace skewer::language {
 namespace {
 /// The text at a location of an operation, for errors that a verifier finds.
 StringRef placeOf(SourceMgr &sources, Location location) {
-  auto at = dyn_cast<FileLineColLoc>(location);
+  auto at = location->findInstanceOf<FileLineColLoc>();
   for (unsigned buffer = 1; at && buffer <= sources.getNumBuffers(); ++buffer)
     if (sources.getMemoryBuffer(buffer)->getBufferIdentifier() == at.getFilename().getValue()) {
       SMLoc place = sources.FindLocForLineAndColumn(buffer, at.getLine(), at.getColumn());
@@ -66,9 +66,10 @@ OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, M
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     std::string message = diagnostic.str();
     StringRef place = placeOf(sources, diagnostic.getLocation());
-    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
-      diagnostics.error(place, message);
-    else
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) {
+      auto about = withoutOperation(message);
+      diagnostics.error(place, about ? "this has no meaning: " + *about : message);
+    } else
       diagnostics.warning(place, message);
     for (Diagnostic &note : diagnostic.getNotes())
       diagnostics.note(placeOf(sources, note.getLocation()), note.str());

@@ -120,7 +120,7 @@ private:
       } else if (text.substr(at, 3) == "...") {
         return fail(at, "'...' is not supported; name the axes");
       } else if (std::isdigit(static_cast<unsigned char>(text[at]))) {
-        return fail(at, "a bare integer other than 1 is not a dimension; write an index in parentheses");
+        return fail(at, "a number stands by itself or in parentheses: \"3 b n\", \"b (3 n)\"");
       } else {
         std::string found = characterAt(text, at);
         return fail(at, "expected an axis or '(', found " + found +

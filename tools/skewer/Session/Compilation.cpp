@@ -3,6 +3,7 @@
 #include "codegen/ABI/Emit.h"
 #include "codegen/GPU/Ptx.h"
 #include "dialect/IR/Attn.h"
+#include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -78,7 +79,8 @@ bool Compilation::import(SpecKind kind, const std::map<std::string, int64_t> &pa
   specHash = hashOfSpec(sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(), ordered);
 
   OwningOpRef<ModuleOp> module;
-  if (kind == SpecKind::Attn) {
+  isText = kind == SpecKind::Attn;
+  if (isText) {
     language::Options options;
     options.parameters = parameters;
     module = language::importSource(sources, options, mlirContext.get(), llvm::errs());
@@ -142,8 +144,15 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
   SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
   // Called before the handler above: looks, and leaves the printing to it.
   unsigned errors = 0;
+  std::optional<std::pair<Location, std::string>> ownFault;
   ScopedDiagnosticHandler counter(mlirContext.get(), [&](Diagnostic &diagnostic) {
-    errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    // A verifier speaks of operations that the author of a text has never seen.
+    if (auto about = isText && isError ? language::withoutOperation(diagnostic.str()) : std::nullopt) {
+      ownFault = ownFault ? ownFault : std::pair(diagnostic.getLocation(), *about);
+      return success();
+    }
+    errors += isError;
     if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
       return failure();
     auto [line, column] = lineOf(diagnostic.getLocation());
@@ -155,9 +164,24 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
   add(manager);
   if (succeeded(manager.run(module)))
     return true;
-  if (!errors)
+  if (!errors && ownFault)
+    reportOwnFault(ownFault->first, name, what, ownFault->second);
+  else if (!errors)
     llvm::errs() << specPath << ": error: kernel '" << name << "': " << what << " failed without giving a reason\n";
   return false;
+}
+
+void Compilation::reportOwnFault(Location location, const std::string &name, const char *what,
+                                 const std::string &about) {
+  if (!location->findInstanceOf<FileLineColLoc>())
+    for (const Kernel &kernel : kernels)
+      if (kernel.name == name)
+        location = kernel.einsumFunction().getLoc();
+  InFlightDiagnostic error = emitError(location);
+  error << "kernel '" << name << "' cannot be compiled: " << what << " fails here (" << about << ")";
+  error.attachNote()
+      << "the text is in order, the compiler is at fault; 'skewer run --unfused' goes another way, and a "
+         "product or a table that is written here in another form may too";
 }
 
 std::pair<unsigned, unsigned> lineOf(Location location) {
@@ -250,7 +274,11 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
   auto module = toLlvmModule(*lowered.module, lowered.plan, machine, llvmContext, specHash);
   if (!module) { // the name of the kernel, or the size of an argument: the line that says them
     SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
-    emitError(lowered.module->getLoc()) << llvm::toString(module.takeError());
+    std::string why = llvm::toString(module.takeError());
+    if (auto about = isText ? language::withoutOperation(why) : std::nullopt)
+      reportOwnFault(lowered.module->getLoc(), lowered.plan.name, "translation to machine code", *about);
+    else
+      emitError(lowered.module->getLoc()) << why;
     return nullptr;
   }
   if (llvm::Error error = optimize(**module, machine)) {

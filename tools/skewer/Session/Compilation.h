@@ -92,7 +92,12 @@ private:
   bool runPasses(mlir::ModuleOp, const std::string &name, const char *what,
                  llvm::function_ref<void(mlir::OpPassManager &)> add);
 
+  /// What a user hears where the compiler fails at something that the text may ask for: one error at its line, and what
+  /// to try. `about` is what a verifier said, without operations and constraints.
+  void reportOwnFault(mlir::Location, const std::string &name, const char *what, const std::string &about);
+
   Target machine;
+  bool isText = false; // an .attn spec, whose author wrote no operations
   std::string specPath, specHash;
   llvm::SourceMgr sources;
   std::unique_ptr<mlir::MLIRContext> mlirContext;
