@@ -170,7 +170,7 @@ static SmallVector<Value> numbersOf(const RowState &state) {
   return flat;
 }
 static RowState stateOf(ValueRange flat) {
-  return {{flat[0], flat[1]}, {flat[2], flat[3]}, gathered(flat.drop_front(4))};
+  return {{flat[0], flat[1]}, {flat[2], flat[3]}, gathered(flat.drop_front(4)), {}};
 }
 
 RowState GpuKernel::step(Value tileIndex, const RowState &before) {

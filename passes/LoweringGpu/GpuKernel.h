@@ -90,12 +90,14 @@ struct ValueRowsPlan {
 struct RowState {
   std::array<Value, 2> maximum, sum;
   std::vector<Accumulator> output; // a tile for each 8 columns of the values
+  /// What the rows of the output are to be multiplied with when the next product is added to them; null: nothing.
+  std::array<Value, 2> shrink;
 };
 
 class GpuKernel : GpuTiles {
 public:
   GpuKernel(GpuBuilder &b, const GpuShape &shape, GpuTile tile)
-      : GpuTiles(b, shape.element, tile.threads()), shape(shape), tile(tile),
+      : GpuTiles(b, shape.element, tile.threads(), shape.attention.keys), shape(shape), tile(tile),
         columns(tile.columnsOf(shape.attention.width)) {}
 
   /// The function, in the module at the builder's insertion point. False with a reason in `failure`.
@@ -186,9 +188,11 @@ private:
   int64_t keysOfStep() const { return shape.element.isF32() ? 8 : 16; }
   /// `rows` on each step, two tiles of 8 columns of the values.
   std::array<ColumnFragment, 2> valueFragments(const TileRows &, int64_t step, int64_t columnPair);
-  /// output += weights × rows; where `checked`, rows that are no numbers count only for queries that see their key.
-  void multiplyRows(const std::vector<Accumulator> &weights, const TileRows &, bool checked,
-                    std::vector<Accumulator> &output);
+  /// The state's output += weights × rows; where `checked`, rows that are no numbers count only for queries that see
+  /// their key.
+  void multiplyRows(const std::vector<Accumulator> &weights, const TileRows &, bool checked, RowState &);
+  /// output × shrink + sum.
+  Accumulator addedTo(const Accumulator &output, const Accumulator &sum, const std::array<Value, 2> &shrink);
   void multiplyValues(const std::vector<RowOperand> &weights, const TileRows &, int64_t columns,
                       std::array<Accumulator, 2> &output);
   void multiplyOddValues(const std::vector<RowOperand> &weights, const TileRows &, int64_t columns,

@@ -65,7 +65,7 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
   Type element = multipliedType(op);
   int64_t inChunk = element.isF32() ? 4 : 8, slice = std::min(kSliceBytes / (16 / inChunk), matmul.depth);
   int64_t whole = matmul.depth / slice, rest = matmul.depth % slice;
-  GpuTiles tiles(g, element, kThreads);
+  GpuTiles tiles(g, element, kThreads, matmul.depth);
   SharedTile rowTile = tiles.place(kRows, slice, 2), columnTile = tiles.place(kColumns, slice, 2);
   auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
   g.shared = LLVM::AddressOfOp::create(g, sharedPointer, sharedMemory(gpuModule));

@@ -1,8 +1,10 @@
 // Products of the tensor cores. Numbers of f32 are multiplied as tf32 three times: the numbers themselves, rounded to
 // 11 bits, and each with the other's rest. What is left out is below a 2^-20th (Markidis et al. 2018,
 // arXiv:1803.04014); cut off instead of rounded, it would be four times as much and always of the same sign (Ootomo and
-// Yokota 2022, arXiv:2203.03341).
+// Yokota 2022, arXiv:2203.03341). For the same reason such products are no chain over all keys, or a whole depth: a tensor
+// core cuts its sums off, so these begin at 0 and are added to each other outside.
 #include "passes/LoweringGpu/GpuTiles.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -27,6 +29,20 @@ Accumulator GpuTiles::addProduct(const RowOperand &rows, const ColumnFragment &c
   Accumulator result = b.multiply(*rows.rest, nearest, sum, multiplied); // the small ones first
   result = b.multiply(rows.whole, {b.restOf(columns[0]), b.restOf(columns[1])}, result, multiplied);
   return b.multiply(rows.whole, nearest, result, multiplied);
+}
+
+std::vector<Accumulator> GpuTiles::zeros(size_t count) {
+  Value zero = b.f32(0);
+  return std::vector<Accumulator>(count, {zero, zero, zero, zero});
+}
+
+std::vector<Accumulator> GpuTiles::sumOf(const std::vector<Accumulator> &x, const std::vector<Accumulator> &y) {
+  std::vector<Accumulator> sums = y;
+  for (auto [number, other] : llvm::zip_equal(x, sums))
+    for (size_t k = 0; k < 4; ++k)
+      if (!matchPattern(number[k], m_PosZeroFloat()))
+        other[k] = b.addf(number[k], other[k]);
+  return sums;
 }
 
 Value GpuTiles::someAreNan(ArrayRef<Accumulator> sums) {
@@ -85,29 +101,32 @@ std::vector<Accumulator> GpuTiles::sumOfTileProducts(const std::vector<Accumulat
                                                      int64_t together) {
   int64_t steps = columns.tile.steps();
   return sumOfProducts(before, [&](Precision precision, std::vector<Accumulator> &sums) {
-    auto addStep = [&](std::vector<Accumulator> &sums, const RowFragment &fragment, Value chunk) {
-      RowOperand operand = operandOf(fragment, precision);
-      for (size_t n = 0; n < sums.size(); n += 2)
-        for (auto [side, column] : llvm::enumerate(columnFragments(columns, int64_t(n / 2), chunk)))
-          sums[n + side] = addProduct(operand, column, sums[n + side]);
+    /// Adds `count` steps, of which each begins at the chunk that is told for it.
+    auto addSteps = [&](std::vector<Accumulator> &sums, int64_t count, llvm::function_ref<Value(int64_t)> chunkOf) {
+      std::vector<Accumulator> chain = addsOutside ? zeros(sums.size()) : sums;
+      for (int64_t step = 0; step < count; ++step) {
+        if (addsOutside && step && step % kStepsOfChain == 0) {
+          sums = sumOf(sums, chain);
+          chain = zeros(sums.size());
+        }
+        Value chunk = chunkOf(step);
+        bool isHeld = count == steps && !held.empty();
+        RowOperand operand = operandOf(isHeld ? held[size_t(step)] : rowFragment(rows, chunk), precision);
+        for (size_t n = 0; n < chain.size(); n += 2)
+          for (auto [side, column] : llvm::enumerate(columnFragments(columns, int64_t(n / 2), chunk)))
+            chain[n + side] = addProduct(operand, column, chain[n + side]);
+      }
+      sums = addsOutside ? sumOf(sums, chain) : chain;
     };
     // What is done again is rare.
     int64_t inTurn = std::min(steps, precision == Precision::Once ? 1 : together);
     while (steps % inTurn)
       --inTurn;
-    if (inTurn == steps) {
-      for (int64_t step = 0; step < steps; ++step) {
-        Value chunk = b.i32(2 * step);
-        addStep(sums, held.empty() ? rowFragment(rows, chunk) : held[size_t(step)], chunk);
-      }
-      return;
-    }
+    if (inTurn == steps)
+      return addSteps(sums, steps, [&](int64_t step) { return b.i32(2 * step); });
     sums = gathered(b.loop(b.i32(0), b.i32(2 * steps), 2 * inTurn, flattened(sums), [&](Value first, ValueRange flat) {
       std::vector<Accumulator> inside = gathered(flat);
-      for (int64_t step = 0; step < inTurn; ++step) {
-        Value chunk = b.add(first, 2 * step);
-        addStep(inside, rowFragment(rows, chunk), chunk);
-      }
+      addSteps(inside, inTurn, [&](int64_t step) { return b.add(first, 2 * step); });
       return flattened(inside);
     }));
   });

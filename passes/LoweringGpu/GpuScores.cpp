@@ -117,6 +117,10 @@ RowState GpuKernel::softmax(std::vector<Accumulator> &scores, std::array<Value, 
         sum = b.addf(sum, weight);
       }
     state.sum[row] = sum;
+    if (addsOutside) { // one multiply-add with what the tile adds
+      state.shrink[row] = shrink;
+      continue;
+    }
     for (Accumulator &output : state.output)
       for (size_t k : {0u, 1u})
         output[2 * row + k] = b.mulf(output[2 * row + k], shrink);

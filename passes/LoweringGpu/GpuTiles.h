@@ -40,10 +40,17 @@ struct RowOperand {
 /// Whether a product of f32 is as exact as f32 itself, or one of tf32.
 enum class Precision { Full, Once };
 
+/// Steps of the depth whose products of f32 tensor cores add to each other. They cut off where f32 rounds, and what is
+/// lost grows with the length of such a chain; a new one begins at 0.
+constexpr int64_t kStepsOfChain = 2;
+/// The longest chain of f16 or bf16, in products that one sum has: behind it, what is cut off nears 2^-12 of the sum.
+constexpr int64_t kLongestChain = 1 << 15;
+
 class GpuTiles {
 public:
-  /// `element`: what is multiplied. `threads`: of a block.
-  GpuTiles(GpuBuilder &b, Type element, int64_t threads) : b(b), multiplied(element), blockThreads(threads) {}
+  /// `element`: what is multiplied. `threads`: of a block. `products`: of one sum, over all tiles.
+  GpuTiles(GpuBuilder &b, Type element, int64_t threads, int64_t products)
+      : addsOutside(element.isF32() || products > kLongestChain), b(b), multiplied(element), blockThreads(threads) {}
 
   int64_t sharedBytes() const { return plannedBytes; }
   SharedTile place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple = 1);
@@ -59,6 +66,11 @@ public:
   // Products (GpuProducts.cpp).
   RowOperand operandOf(const RowFragment &, Precision = Precision::Full);
   Accumulator addProduct(const RowOperand &, const ColumnFragment &, const Accumulator &);
+  /// Whether chains of products begin at 0 and are added outside of the tensor cores.
+  const bool addsOutside;
+  std::vector<Accumulator> zeros(size_t count);
+  /// x + y, rounded to nearest; no addition where x is 0.
+  std::vector<Accumulator> sumOf(const std::vector<Accumulator> &x, const std::vector<Accumulator> &y);
   /// `before` and the products that `add` adds to it. Products of f32 are tried in full, and made again where they are
   /// no numbers: the parts of an infinity have none.
   using AddProducts = llvm::function_ref<void(Precision, std::vector<Accumulator> &)>;

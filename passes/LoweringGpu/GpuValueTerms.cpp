@@ -93,22 +93,21 @@ std::vector<Accumulator> GpuKernel::skewedWeights(const std::vector<Accumulator>
 void GpuKernel::addValueBand(const BandPlan &part, const std::vector<Accumulator> &weights, Value copy, Value firstKey,
                              RowState &state) {
   Value firstRow = b.sub(b.i32(tile.rows - 16), b.shiftLeft(warp, 4));
-  auto add = [&](std::vector<Accumulator> &output) {
+  auto add = [&](RowState &to) {
     bring([&] { loadWindow(part, firstKey, copy); });
     // Rows of the window that a query does not meet have weights of 0, so these are always looked after.
-    multiplyRows(skewedWeights(scaled(weights, part.term->scale)), {part.window, copy, firstRow}, /*checked=*/true,
-                 output);
+    multiplyRows(skewedWeights(scaled(weights, part.term->scale)), {part.window, copy, firstRow}, /*checked=*/true, to);
   };
   Value some = hasRows(*part.term, firstKey);
   if (!some)
-    return add(state.output);
+    return add(state);
   SmallVector<Value> flat = flattened(state.output);
   SmallVector<Value> sums = b.choose(
       some, TypeRange(ValueRange(flat)),
       [&] {
-        std::vector<Accumulator> output = state.output;
-        add(output);
-        return flattened(output);
+        RowState inside = state;
+        add(inside);
+        return flattened(inside.output);
       },
       [&] { return flat; });
   state.output = gathered(sums);

@@ -115,14 +115,17 @@ void GpuKernel::multiplyOddValues(const std::vector<RowOperand> &weights, const 
 }
 
 void GpuKernel::multiplyRows(const std::vector<Accumulator> &weights, const TileRows &rows, bool checked,
-                             std::vector<Accumulator> &output) {
+                             RowState &state) {
   std::vector<RowOperand> operands;
   for (const RowFragment &fragment : fragmentsOf(b, weights, shape.element))
     operands.push_back(operandOf(fragment));
   // 16 columns by themselves: what a rare case needs in registers is not held for all of them.
   for (int64_t columns = 0; columns < rows.tile.width / 16; ++columns) {
-    Accumulator &left = output[size_t(2 * columns)], &right = output[size_t(2 * columns + 1)];
-    std::array<Accumulator, 2> before{left, right}, sums = before;
+    Accumulator &left = state.output[size_t(2 * columns)], &right = state.output[size_t(2 * columns + 1)];
+    std::array<Accumulator, 2> before{left, right};
+    if (addsOutside)
+      llvm::copy(zeros(2), before.begin());
+    std::array<Accumulator, 2> sums = before;
     multiplyValues(operands, rows, columns, sums);
     if (checked) {
       // What is no number shows in the sums, also where its weight is 0; and the parts of an infinite f32 are NaN.
@@ -141,9 +144,17 @@ void GpuKernel::multiplyRows(const std::vector<Accumulator> &weights, const Tile
       for (size_t n = 0; n < 8; ++n)
         sums[n / 4][n % 4] = chosen[n];
     }
-    left = sums[0];
-    right = sums[1];
+    left = addsOutside ? addedTo(left, sums[0], state.shrink) : sums[0];
+    right = addsOutside ? addedTo(right, sums[1], state.shrink) : sums[1];
   }
+  state.shrink = {};
+}
+
+Accumulator GpuKernel::addedTo(const Accumulator &output, const Accumulator &sum, const std::array<Value, 2> &shrink) {
+  Accumulator result;
+  for (size_t k = 0; k < 4; ++k)
+    result[k] = shrink[k / 2] ? b.fma(output[k], shrink[k / 2], sum[k]) : b.addf(output[k], sum[k]);
+  return result;
 }
 
 void GpuKernel::accumulate(const std::vector<Accumulator> &weights, Value copy, Value firstKey, Value crossed,
@@ -153,10 +164,10 @@ void GpuKernel::accumulate(const std::vector<Accumulator> &weights, Value copy, 
     bring([&] { loadRows(to, from, firstKey, shape.attention.keys, copy); });
   };
   bringRows(values, valueSource);
-  multiplyRows(weights, {values, copy, {}}, checked, state.output);
+  multiplyRows(weights, {values, copy, {}}, checked, state);
   for (const ValueRowsPlan &part : valueRows) {
     bringRows(part.tile, part.source);
-    multiplyRows(scaled(weights, part.term->scale), {part.tile, copy, {}}, checked, state.output);
+    multiplyRows(scaled(weights, part.term->scale), {part.tile, copy, {}}, checked, state);
   }
   for (const BandPlan &part : valueBands)
     addValueBand(part, weights, copy, firstKey, state);

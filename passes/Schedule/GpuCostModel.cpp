@@ -104,10 +104,13 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
   double copied = 0; // bytes from global to shared memory
   // f32 goes as three products of tf32, each at half the rate.
   double bytes = double(elementBytes(shape)), products = shape.element.isF32() ? 6 : 1;
+  double added = 0; // sums of chains, which begin anew at every 16th element of a row (GpuTiles.h, kStepsOfChain)
   /// A product of every warp's 16 rows with `columns` rows of a tile.
   auto product = [&](double columns, int64_t width) {
     work.matrixFlops += 2 * rows * columns * double(width) * products;
     work.sharedTraffic += warps * columns * double(width) * bytes;
+    if (shape.element.isF32())
+      added += rows * columns * std::max(0.0, double(width) / 16 - 1);
     work.issued += rows * columns * double(width) / 16 / 16 / 8 * 32 * 1.5 * products; // mma, and ldmatrix for two
     if (!tile.keepQueries)
       work.sharedTraffic += rows * double(width) * bytes;
@@ -117,7 +120,9 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
     copied += keys * double(widthOf(shape, term.depth)) * bytes;
   }
   int64_t width = valueWidth(shape, tile);
+  double ofScores = added;
   product(keys, width);
+  added = ofScores; // of the values' product nothing: one multiply-add takes the place of the result's rescaling
   if (!tile.keepQueries)
     work.sharedTraffic -= rows * double(width) * bytes; // weights are always in registers
   copied += keys * double(width) * bytes;
@@ -157,7 +162,7 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
   work.exponentials = scores + 2 * rows * 4;
   size_t sums = shape.attention.content.size() + shape.bands.size();
   work.floats = kSoftmaxFloats * scores + rows * double(width) + scores * (looked + 2 * double(shape.elements.size())) +
-                (sums > 1 ? scores : 0);
+                (sums > 1 ? scores : 0) + added;
   work.issued += work.floats + (kSoftmaxIssued - kSoftmaxFloats) * scores +
                  scores * (8.0 * looked + 20.0 * double(shape.elements.size()) +
                            10.0 * double(shape.attention.masks.size()) + lines);

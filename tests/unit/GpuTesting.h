@@ -32,7 +32,7 @@ struct GpuOptions {
   int64_t columns = 0;
   bool fuse = true;  // else attentions go by rows
   int64_t size = 2;  // of every run-time size
-  double spread = 1; // standard deviation of the operands
+  double spread = 1; // standard deviation of the operands, times what the layer declares
   /// Changes operands before they are rounded: name, values.
   std::function<void(const std::string &, std::vector<double> &)> change;
   /// Changes the kernel after it has been lowered, to plant a fault.
@@ -148,7 +148,7 @@ private:
       for (double &value : tensor.values)
         value = input.type == ElementType::I32
                     ? double(range.low + int64_t(random() % uint64_t(range.high - range.low + 1)))
-                    : normal(random);
+                    : normal(random) * input.deviation.value_or(1);
       if (options.change)
         options.change(input.name, tensor.values);
       for (double &value : tensor.values)

@@ -2,6 +2,7 @@
 // "Warp Level Matrix Instructions", figures of mma.m16n8k16 and mma.m16n8k8 and of ldmatrix.
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "codegen/GPU/Interpreter/Program.h"
+#include "codegen/GPU/Interpreter/TensorCore.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include <algorithm>
@@ -27,8 +28,7 @@ void unpack(const Warp &warp, const SmallVector<Slots> &operand, unsigned lane, 
     }
 }
 
-/// D[16×8] = A[16×K]·B[K×8] + C, K = 16 of f16 or bf16, 8 of tf32. Sums are exact here (double) and rounded once to
-/// f32: the order in which hardware adds is not specified.
+/// D[16×8] = A[16×K]·B[K×8] + C, K = 16 of f16 or bf16, 8 of tf32.
 bool decodeMultiply(Decoder &decoder, NVVM::MmaOp op, Step &step) {
   auto shape = op.getShapeAttr();
   auto type = op.getMultiplicandAPtxType();
@@ -55,37 +55,37 @@ bool decodeMultiply(Decoder &decoder, NVVM::MmaOp op, Step &step) {
   if (c.size() != 4 || d.count != 4 || d.bits != 32)
     return false; // accumulators of f16
   unsigned depth = unsigned(shape.getK());
+  unsigned atOnce = multiplicand == Multiplicand::TF32 ? kProductsAtOnce / 2 : kProductsAtOnce;
   step.run = [=](Warp &warp) {
     warp.needAllLanes("mma.sync");
     ++warp.block->report->matrixSteps;
-    double rows[16][16], columns[16][8];
+    Term rows[16][16], columns[16][8];
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       unsigned group = lane / 4, inGroup = lane % 4;
       float elements[8];
       unpack(warp, a, lane, multiplicand, elements);
       if (multiplicand == Multiplicand::TF32) {
         for (unsigned i = 0; i < 4; ++i)
-          rows[group + (i % 2) * 8][inGroup + (i / 2) * 4] = elements[i];
+          rows[group + (i % 2) * 8][inGroup + (i / 2) * 4] = Term::of(elements[i]);
       } else {
         for (unsigned i = 0; i < 8; ++i)
-          rows[group + (i / 2 % 2) * 8][inGroup * 2 + i % 2 + (i / 4) * 8] = elements[i];
+          rows[group + (i / 2 % 2) * 8][inGroup * 2 + i % 2 + (i / 4) * 8] = Term::of(elements[i]);
       }
       unpack(warp, b, lane, multiplicand, elements);
       if (multiplicand == Multiplicand::TF32) {
         for (unsigned i = 0; i < 2; ++i)
-          columns[inGroup + i * 4][group] = elements[i];
+          columns[inGroup + i * 4][group] = Term::of(elements[i]);
       } else {
         for (unsigned i = 0; i < 4; ++i)
-          columns[inGroup * 2 + i % 2 + (i / 2) * 8][group] = elements[i];
+          columns[inGroup * 2 + i % 2 + (i / 2) * 8][group] = Term::of(elements[i]);
       }
     }
     for (unsigned lane = 0; lane < kLanes; ++lane)
       for (unsigned i = 0; i < 4; ++i) {
         unsigned row = lane / 4 + (i / 2) * 8, column = lane % 4 * 2 + i % 2;
-        double sum = floatOf(uint32_t(warp.registers[c[i].first][lane]));
-        for (unsigned k = 0; k < depth; ++k)
-          sum += rows[row][k] * columns[k][column];
-        warp.registers[d.first + i][lane] = bitsOf(float(sum));
+        float before = floatOf(uint32_t(warp.registers[c[i].first][lane]));
+        warp.registers[d.first + i][lane] =
+            bitsOf(multiplyAdd(rows[row], &columns[0][column], 8, depth, atOnce, before));
       }
   };
   return true;

@@ -1,5 +1,5 @@
 """gpu_budget.py SPECS FIGURES [--update]: registers, shared memory and instructions of GPU kernels, for layers of SPECS in
-f16, are within 5 % of those of FIGURES, which holds them for each version of ptxas that they were accepted with; with
+f16 (and some in f32), are within 5 % of those of FIGURES, which holds them for each version of ptxas that they were accepted with; with
 another one nothing is compared. --update writes those of the version at hand anew."""
 import json
 import pathlib
@@ -12,8 +12,11 @@ specs, figures = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 update = "--update" in sys.argv[3:]
 TOLERANCE = 0.05
 TARGETS = ["sm_80", "sm_90a"]
+# Name: a layer, options, and the type of its tensors where that is not f16.
 LAYERS = {
     "plain, 64 wide": ("plain-1k", []),
+    "plain, 64 wide, f32": ("plain-1k", [], "f32"),
+    "relative, f32": ("rel1d-1k", [], "f32"),
     "plain, 128 wide": ("plain-1k", ["-D", "dim=128"]),
     "relative": ("rel1d-1k", []),
     "relative, causal": ("music-2k", []),
@@ -33,10 +36,10 @@ kernel slopes(q, k, v : f32[heads, N, dim], slope : f32[heads]) -> f32[heads, N,
 """
 
 
-def explain(folder, spec, options, target):
+def explain(folder, target, spec, options, kind="f16"):
     text = (specs / (spec + ".attn")).read_text() if spec else SLOPES
     path = pathlib.Path(folder) / "layer.attn"
-    path.write_text(re.sub(r"\bf32\[", "f16[", text))
+    path.write_text(re.sub(r"\bf32\[", kind + "[", text))
     command = ["skewer", "explain", str(path), "--target=" + target, "--json", *options]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -56,9 +59,9 @@ def explain(folder, spec, options, target):
 accepted = json.loads(figures.read_text()) if figures.exists() else {}
 measured, wrong, version = {}, [], ""
 with tempfile.TemporaryDirectory() as folder:
-    for name, (spec, options) in LAYERS.items():
+    for name, layer in LAYERS.items():
         for target in TARGETS:
-            version, blocks, schedule, found = explain(folder, spec, options, target)
+            version, blocks, schedule, found = explain(folder, target, *layer)
             if not update and version not in accepted:
                 print("skipped: ptxas is %s, the figures are of %s" % (version, ", ".join(accepted)))
                 sys.exit(0)

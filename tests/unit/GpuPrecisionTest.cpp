@@ -1,0 +1,166 @@
+// Sums of tensor cores, which are cut off and not rounded: the interpreter's against the published measurements, and
+// kernels of f32 over many keys and deep matrix products within their tolerance.
+#include "codegen/GPU/Interpreter/Numbers.h"
+#include "codegen/GPU/Interpreter/TensorCore.h"
+#include "tests/unit/GpuLayers.h"
+
+using namespace skewer;
+using namespace skewer::gpu;
+using namespace skewer::testing;
+
+namespace {
+
+/// sum + Σ x × y, as products of so many at once.
+float added(float sum, std::vector<std::pair<float, float>> products, unsigned atOnce = 4) {
+  products.resize(llvm::alignTo(products.size(), atOnce));
+  std::vector<Term> left, right;
+  for (auto [x, y] : products)
+    left.push_back(Term::of(x)), right.push_back(Term::of(y));
+  return multiplyAdd(left.data(), right.data(), 1, unsigned(products.size()), atOnce, sum);
+}
+
+// Fasi et al. 2021, section 3: what tells one way of adding from another.
+TEST(TensorCore, ProductsAreExact) {
+  float x = 1 + 0x1p-10f; // of 11 bits: the product has 21
+  EXPECT_EQ(added(0, {{x, x}}), 1 + 0x1p-9f + 0x1p-20f);
+  EXPECT_EQ(added(-1, {{x, x}}), 0x1p-9f + 0x1p-20f);
+}
+TEST(TensorCore, ResultsAreCutOff) {
+  constexpr float kUnit = 0x1p-23f; // of 1
+  EXPECT_EQ(added(1, {{kUnit / 2, 1}, {kUnit / 4, 1}}), 1) << "round to nearest would give the number behind 1";
+  EXPECT_EQ(added(-1, {{-kUnit / 2, 1}, {-kUnit / 4, 1}}), -1) << "toward 0, not downward";
+  EXPECT_EQ(added(2, {{3, kUnit}}), 2 + 2 * kUnit);
+  EXPECT_EQ(added(-2, {{-3, kUnit}}), -2 - 2 * kUnit);
+}
+TEST(TensorCore, TermsKeepTwoGuardBits) {
+  // Four terms of a quarter of a unit are one; of an eighth each is cut off before it is added.
+  std::vector<std::pair<float, float>> quarters(4, {0x1p-25f, 1}), eighths(4, {0x1p-26f, 1});
+  EXPECT_EQ(added(1, quarters), 1 + 0x1p-23f);
+  EXPECT_EQ(added(1, eighths), 1);
+  // Added to 0 they are not small.
+  EXPECT_EQ(added(0, eighths), 0x1p-24f);
+}
+TEST(TensorCore, TheOrderDoesNotMatter) {
+  for (int place = 0; place < 4; ++place) {
+    std::vector<std::pair<float, float>> products(4, {0x1p-25f, 1});
+    products[size_t(place)] = {1, 1};
+    EXPECT_EQ(added(0x1p-25f, products), 1 + 0x1p-23f);
+  }
+}
+TEST(TensorCore, TheLargestTermIsFoundByExponents) {
+  // 1.5 × 1.5 = 2.25 is aligned by 2^0, and so keeps a bit more than a sum that begins with 2.25.
+  EXPECT_EQ(added(0, {{1.5f, 1.5f}, {0x1p-25f, 1}, {-1.5f, 1}, {-0.75f, 1}}), 0x1p-25f);
+  EXPECT_EQ(added(2.25f, {{0x1p-25f, 1}, {-1.5f, 1}, {-0.75f, 1}}), 0);
+}
+TEST(TensorCore, LongProductsAreChains) {
+  // Between the halves the sum is cut off: 1 and two quarters of a unit, twice, are 1, all at once a unit more.
+  std::vector<std::pair<float, float>> quarters{{0x1p-25f, 1}, {0x1p-25f, 1}, {0, 0}, {0, 0},
+                                                {0x1p-25f, 1}, {0x1p-25f, 1}, {0, 0}, {0, 0}};
+  EXPECT_EQ(added(1, quarters, 4), 1);
+  EXPECT_EQ(added(1, quarters, 8), 1 + 0x1p-23f);
+}
+TEST(TensorCore, OddNumbers) {
+  float infinity = INFINITY;
+  EXPECT_EQ(added(1, {{infinity, 1}, {1, 1}}), infinity);
+  EXPECT_EQ(added(-infinity, {{1, 1}}), -infinity);
+  EXPECT_TRUE(std::isnan(added(-infinity, {{infinity, 1}})));
+  EXPECT_TRUE(std::isnan(added(0, {{infinity, 0}})));
+  EXPECT_EQ(added(0, {{0x1p100f, 0x1p100f}}), infinity);
+  EXPECT_EQ(added(0, {}), 0);
+  EXPECT_EQ(added(0, {{0x1p-80f, 0x1p-60f}}), 0x1p-140f) << "subnormal results are kept";
+  EXPECT_EQ(added(0x1p-149f, {{0x1p-126f, 0x1p-126f}}), 0x1p-149f);
+  EXPECT_EQ(added(0, {{0x1p-80f, 0x1p-80f}}), 0);
+}
+/// A number and one of all products lie no further apart than the units that were cut off.
+TEST(TensorCore, NoFurtherThanWhatIsCutOff) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<float> normal;
+  for (int trial = 0; trial < 1000; ++trial) {
+    std::vector<std::pair<float, float>> products(4);
+    float sum = normal(random);
+    double exact = sum, largest = std::fabs(sum);
+    for (auto &[x, y] : products) {
+      x = fromTf32(bitsOf(normal(random)));
+      y = fromTf32(bitsOf(normal(random)));
+      exact += double(x) * y;
+      largest = std::max(largest, std::fabs(double(x) * y));
+    }
+    // Five terms below a quarter of a unit each, and the result below one of its own.
+    double unit = std::ldexp(1, std::ilogb(largest) - 23);
+    EXPECT_LE(std::fabs(added(sum, products) - exact), unit * 5 / 4 + std::ldexp(1, std::ilogb(exact) - 23));
+  }
+}
+
+//===- Kernels ------------------------------------------------------------------===//
+
+std::string attention(int64_t queries, int64_t keys, int64_t dim, const std::string &more = "",
+                      const std::string &score = "content") {
+  return "param N = " + std::to_string(queries) + ", M = " + std::to_string(keys) + ", dim = " + std::to_string(dim) +
+         "\nkernel layer(q : f32[N, dim], k, v : f32[M, dim]" + more +
+         ") -> f32[N, dim] {\n  content = einsum(\"i d, j d -> i j\", q, k)\n"
+         "  return einsum(\"i j, j d -> i d\", softmax((" + score + ") * dim^-0.5), v)\n}\n";
+}
+/// Of one sign: what is cut off adds up.
+void oneSign(const std::string &name, std::vector<double> &values) {
+  for (double &value : values)
+    value = name == "q" ? value : 1 + value / 4;
+}
+GpuOptions tiles(int64_t rows, int64_t keys) {
+  GpuOptions options;
+  options.rows = rows;
+  options.keys = keys;
+  return options;
+}
+
+// Half of the tolerance of f32. As one chain over all keys the first of these was off by 2.3e-5, and 3.7e-5 where the
+// values have one sign.
+TEST(GpuPrecision, ManyKeys) {
+  GpuOptions options = tiles(16, 32);
+  expectOnGpu(attention(16, 2048, 64), kWide / 2, options);
+  options.change = oneSign;
+  expectOnGpu(attention(16, 2048, 64), kWide / 2, options);
+}
+TEST(GpuPrecision, ManyKeysWithWhatIsAddedToThem) {
+  std::string text = "param N = 16, M = 1024, dim = 32\n"
+                     "kernel layer(q : f32[N, dim], k, v, e : f32[M, dim], near, far : f32[N + M - 1, dim]) -> f32[N, dim] "
+                     "{\n  content = einsum(\"i d, j d -> i j\", q, k)\n"
+                     "  position = einsum(\"i d, (j - i + N - 1) d -> i j\", q, near, j = M)\n"
+                     "  weights = softmax((content + position) * dim^-0.5)\n"
+                     "  return einsum(\"i j, j d -> i d\", weights, v) + einsum(\"i j, j d -> i d\", weights, e)\n"
+                     "    + einsum(\"i j, (j - i + N - 1) d -> i d\", weights, far)\n}\n";
+  GpuOptions options = tiles(16, 32);
+  expectOnGpu(text, kWide / 2, options);
+  options.change = oneSign;
+  expectOnGpu(text, kWide / 2, options);
+}
+// A chain over a whole head, 256 wide, was off by 7.8e-6.
+TEST(GpuPrecision, WideHeads) {
+  for (int64_t dim : {128, 256}) {
+    GpuOptions options = tiles(16, 16);
+    options.keepQueries = dim <= 128;
+    expectOnGpu(attention(16, 128, dim), kWide / 4, options);
+  }
+}
+// One chain over the depth was off by 6.9e-5.
+TEST(GpuPrecision, DeepProducts) {
+  std::string text = "param N = 16, D = 4096\nkernel layer(x : f32[N, D], w : f32[64, D]) -> f32[N, 64] {\n"
+                     "  return einsum(\"i d, o d -> i o\", x, w)\n}\n";
+  GpuOptions options;
+  EXPECT_GT(expectOnGpu(text, kWide / 4, options).report.matrixSteps, 0);
+  options.change = oneSign;
+  expectOnGpu(text, kWide / 4, options);
+}
+// Of f16, whose own rounding is larger, chains are long, but not without end: this one would lose 1.2e-4.
+TEST(GpuPrecision, VeryManyKeysInHalf) {
+  std::string text = "param M = 65536, dim = 16\nkernel layer(q : f16[1, dim], k, v : f16[M, dim]) -> f32[1, dim] {\n"
+                     "  content = einsum(\"i d, j d -> i j\", q, k)\n"
+                     "  return einsum(\"i j, j d -> i d\", softmax(content), v)\n}\n";
+  GpuOptions options = tiles(16, 64);
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    for (double &value : values)
+      value = name == "q" ? 0 : 1 + value / 4;
+  };
+  EXPECT_GT(expectOnGpu(text, kWide / 2, options).report.matrixSteps, 0);
+}
+
+} // namespace
