@@ -70,7 +70,7 @@ void writeCudaEntries(raw_ostream &out, const KernelPlan &plan, ArrayRef<CudaIma
     out << "   Cubins: " << join(cubins, ", ") << ".\n";
   if (!texts.empty())
     out << "   PTX, which the driver compiles for later GPUs: " << join(texts, ", ") << ".\n";
-  out << "   Link skewer_cuda.c and skewer_cuda_driver.c (share/skewer/cuda) and, where libc has no dlopen, libdl.";
+  out << "   Link the C files of share/skewer/cuda and, where libc has no dlopen, libdl.";
   for (size_t input : rangedInputs(plan))
     out << "\n   Elements of " << layoutOf(plan).inputs[input] << " outside " << textOf(*plan.inputs[input].range)
         << " are not refused, as they are on processors: each counts as the nearest within.";

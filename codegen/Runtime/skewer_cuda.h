@@ -1,7 +1,7 @@
 /* What the objects of `skewer compile --target=sm_…` call: launches their kernels through CUDA's driver, which is
    loaded when it is first needed, so that a program links and starts without CUDA and without a GPU. Programs include
-   the kernels' own headers and link skewer_cuda.c; what is declared here is between that file and the objects. C99, C++
-   clean. */
+   the kernels' own headers and link the C files beside this one; what is declared here is between them and the
+   objects. C99, C++ clean. */
 #ifndef SKEWER_CUDA_H
 #define SKEWER_CUDA_H
 #include <stddef.h>
@@ -37,7 +37,8 @@ typedef enum skewer_status {
   SKEWER_CUDA_HOST_POINTER = 70,
   SKEWER_CUDA_MISALIGNED = 71,
   SKEWER_CUDA_GRID = 72,
-  SKEWER_CUDA_FAILED = 73
+  SKEWER_CUDA_FAILED = 73,
+  SKEWER_CUDA_OTHER_DEVICE = 74
 } skewer_status;
 #endif
 

@@ -73,6 +73,7 @@ static skewer_status find_functions(void) {
                               missing);
   take("cuCtxGetId", &skewer_cuda_driver.cuCtxGetId);
   take("cuThreadExchangeStreamCaptureMode", &skewer_cuda_driver.cuThreadExchangeStreamCaptureMode);
+  take("cuStreamGetCtx", &skewer_cuda_driver.cuStreamGetCtx);
   error = skewer_cuda_driver.cuInit(0);
   if (error == CUDA_ERROR_NO_DEVICE)
     return skewer_cuda_failed(SKEWER_CUDA_NO_GPU, "cuInit: %s: NVIDIA's driver finds no GPU",

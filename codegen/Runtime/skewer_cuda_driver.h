@@ -1,4 +1,4 @@
-/* CUDA's driver as skewer_cuda.c uses it: found with dlopen, errors as text. */
+/* What the files of the launcher share. Of skewer_cuda_driver.c: CUDA's driver, found with dlopen, errors as text. */
 #ifndef SKEWER_CUDA_DRIVER_H
 #define SKEWER_CUDA_DRIVER_H
 #include "skewer_cuda.h"
@@ -9,12 +9,12 @@ extern "C" {
 
 /* Numbers of cuda.h. */
 enum {
+  CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_NO_DEVICE = 100,
-  CUDA_ERROR_INVALID_IMAGE = 200,
-  CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
   CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
   CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
   CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
+  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
   CU_MEMORYTYPE_HOST = 1,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
@@ -47,6 +47,7 @@ typedef struct skewer_cuda_functions {
   /* Null where the driver is too old to have them. */
   int (*cuCtxGetId)(void *context, unsigned long long *identity);
   int (*cuThreadExchangeStreamCaptureMode)(int *mode);
+  int (*cuStreamGetCtx)(void *stream, void **context);
 } skewer_cuda_functions;
 
 extern skewer_cuda_functions skewer_cuda_driver;
@@ -63,6 +64,39 @@ skewer_status skewer_cuda_failed(skewer_status status, const char *format, ...);
 /* The same for an error of the driver that a call returned. */
 skewer_status skewer_cuda_failed_call(const char *call, int error);
 const char *skewer_cuda_name_of_error(int error);
+
+/* Of skewer_cuda_arguments.c. -------------------------------------------------------------------------------------- */
+
+/* False where the number leaves 63 bits. */
+int skewer_cuda_evaluate(const skewer_cuda_count *count, const void *args, int64_t *result);
+/* The struct, its sizes and origins. */
+skewer_status skewer_cuda_check_sizes(const skewer_cuda_program *program, const void *args);
+/* Enough for whichever image is chosen, so that the answer needs no GPU. */
+int skewer_cuda_workspace_needed(const skewer_cuda_program *program, const void *args, int64_t *needed);
+skewer_status skewer_cuda_check_exec(const skewer_cuda_exec *exec);
+/* Everything that can be wrong with a call and needs no driver; fills what the kernels take. */
+skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
+                                     uint64_t *values);
+/* Whose memory the tensors and the workspace are, of a good call in the current context. */
+skewer_status skewer_cuda_check_memory(const skewer_cuda_program *program, const void *args,
+                                       const skewer_cuda_exec *exec);
+
+/* Of skewer_cuda_module.c. ----------------------------------------------------------------------------------------- */
+
+/* A program in one context. Entries are only ever added in front, so that they can be read without a lock. */
+typedef struct skewer_cuda_loaded {
+  struct skewer_cuda_loaded *next;
+  void *context; /* null: unloaded */
+  unsigned long long identity;
+  const skewer_cuda_image *image;
+  void *module;
+  void *functions[1]; /* image->launch_count */
+} skewer_cuda_loaded;
+
+/* The program in the current context, loaded if it was not. Loading is no part of a graph that is being captured. */
+skewer_status skewer_cuda_ready(const skewer_cuda_program *program, void *context, skewer_cuda_loaded **entry);
+/* Null where it has not been loaded. */
+skewer_cuda_loaded *skewer_cuda_find_loaded(const skewer_cuda_program *program, void *context);
 
 #ifdef __cplusplus
 }

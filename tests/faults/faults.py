@@ -313,9 +313,9 @@ FAULTS = [
           "  if (!writes)\n    writes ="),
     Fault("gpu-steps-overlap", "passes/LoweringGpu/GpuProducts.cpp",
           "steps of the depth within a turn of the loop begin at half of their place",
-          "Value chunk = b.add(first, 2 * step);",
-          "Value chunk = b.add(first, step);"),
-    Fault("gpu-launcher-forgets-the-context", "codegen/Runtime/skewer_cuda.c",
+          "return b.add(first, 2 * step);",
+          "return b.add(first, step);"),
+    Fault("gpu-launcher-forgets-the-context", "codegen/Runtime/skewer_cuda_module.c",
           "a module that was loaded in one CUDA context is used in another at its address",
           "entry->identity != identity",
           "0"),
@@ -341,8 +341,8 @@ FAULTS = [
           "(candidate.footprint.sharedBytes <= 2 * machine.blockSharedBytes ? found : tooLarge)"),
     Fault("mma-halves-swapped", "codegen/GPU/Interpreter/DecodeWarp.cpp",
           "the interpreter takes rows 8 to 15 of an mma operand from other registers than hardware does",
-          "rows[group + (i / 2 % 2) * 8][inGroup * 2 + i % 2 + (i / 4) * 8] = elements[i];",
-          "rows[group + (i / 4) * 8][inGroup * 2 + i % 2 + (i / 2 % 2) * 8] = elements[i];"),
+          "rows[group + (i / 2 % 2) * 8][inGroup * 2 + i % 2 + (i / 4) * 8] = Term::of(elements[i]);",
+          "rows[group + (i / 4) * 8][inGroup * 2 + i % 2 + (i / 2 % 2) * 8] = Term::of(elements[i]);"),
 
     # The driver -----------------------------------------------------------------------------------------------------
     Fault("nan-passes-the-check", "tools/skewer/Check.cpp",

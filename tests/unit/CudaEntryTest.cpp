@@ -57,6 +57,7 @@ TEST(CudaEntry, NumbersOfBothSidesAreTheSame) {
   SAME(SKEWER_CUDA_MISALIGNED, CudaMisaligned);
   SAME(SKEWER_CUDA_GRID, CudaGrid);
   SAME(SKEWER_CUDA_FAILED, CudaFailed);
+  SAME(SKEWER_CUDA_OTHER_DEVICE, CudaOtherDevice);
 #undef SAME
   static_assert(SKEWER_ABI_VERSION == kAbiVersion);
   EXPECT_STREQ(statusText(int(Status::CudaNoGpu)), "NVIDIA's driver finds no GPU");

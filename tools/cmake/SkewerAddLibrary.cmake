@@ -126,7 +126,7 @@ function(skewer_add_library target)
   endif()
 endfunction()
 
-# The launcher of GPU kernels, once a project: a static library of two C files that opens CUDA's driver when it is needed.
+# The launcher of GPU kernels, once a project: a static library of C files that opens CUDA's driver when it is needed.
 function(_skewer_cuda_runtime)
   if(TARGET skewer_cuda_runtime)
     return()
@@ -134,7 +134,8 @@ function(_skewer_cuda_runtime)
   if(NOT SKEWER_CUDA_SOURCES)
     message(FATAL_ERROR "skewer_add_library: SKEWER_CUDA_SOURCES is not set; set it to the folder with skewer_cuda.c (share/skewer/cuda)")
   endif()
-  set(sources ${SKEWER_CUDA_SOURCES}/skewer_cuda.c ${SKEWER_CUDA_SOURCES}/skewer_cuda_driver.c)
+  set(names skewer_cuda.c skewer_cuda_arguments.c skewer_cuda_driver.c skewer_cuda_module.c)
+  list(TRANSFORM names PREPEND "${SKEWER_CUDA_SOURCES}/" OUTPUT_VARIABLE sources)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if(NOT "C" IN_LIST languages) # they are C++ too
     set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)

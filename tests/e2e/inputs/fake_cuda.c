@@ -1,7 +1,9 @@
 /* A CUDA driver without a GPU, for tests: writes down what it is told, on standard output or in FAKE_CUDA_LOG. What it
    is like stands in FAKE_CUDA: "capability=90 driver=13000 shared=232448 context=1 devices=1", and errors that
    functions return: "cuLaunchKernel=719". FAKE_CUDA_COPY="FROM TO BYTES" is what every kernel does: a copy between two
-   of its arguments. Memory of the "GPU" is memory that it gave out, and every address below 2^32. */
+   of its arguments. Memory of the "GPU" is memory that it gave out, and every address below 2^32: of GPU 0, or of the
+   one that the highest of eight digits says. "device=1" is the GPU of the contexts, "streams=2" the context of streams,
+   and with "managed=1" all memory is managed. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdarg.h>
 #include <stdint.h>
@@ -62,7 +64,8 @@ int cuInit(unsigned flags) {
 }
 int cuDriverGetVersion(int *version) { return *version = setting("driver", 13000), 0; }
 int cuGetErrorName(int error, const char **name) {
-  *name = error == 100   ? "CUDA_ERROR_NO_DEVICE"
+  *name = error == 2     ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : error == 100 ? "CUDA_ERROR_NO_DEVICE"
           : error == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
           : error == 222 ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
           : error == 719 ? "CUDA_ERROR_LAUNCH_FAILED"
@@ -94,7 +97,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device) { return (void)device, 
 int cuDevicePrimaryCtxRelease_v2(int device) { return (void)device, 0; }
 int cuCtxSetCurrent(void *context) { return current = context, 0; }
 int cuCtxGetCurrent(void **context) { return *context = current, 0; }
-int cuCtxGetDevice(int *device) { return *device = 0, 0; }
+int cuCtxGetDevice(int *device) { return *device = setting("device", 0), 0; }
 int cuCtxGetId(void *context, unsigned long long *number) { return *number = identity + (uintptr_t)context % 97, 0; }
 int cuCtxPushCurrent_v2(void *context) {
   stack[depth++] = current;
@@ -151,7 +154,9 @@ int cuPointerGetAttribute(void *data, int attribute, unsigned long long pointer)
         (char *)(uintptr_t)pointer >= blocks[k].begin && (char *)(uintptr_t)pointer < blocks[k].begin + blocks[k].bytes;
   if (!is_mine)
     return 1; /* CUDA_ERROR_INVALID_VALUE: never registered */
-  *(unsigned *)data = attribute == 2 ? 2 : 0;
+  *(unsigned *)data = attribute == 2 ? 2 : attribute == 8 ? (unsigned)setting("managed", 0) : 0;
+  if (attribute == 9 && pointer < (1ULL << 32))
+    *(unsigned *)data = (unsigned)(pointer >> 28);
   return 0;
 }
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -164,8 +169,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     return 1;
   if (copy && sscanf(copy, "%d %d %d", &from, &to, &bytes) == 3)
     memcpy(*(void **)arguments[to], *(void **)arguments[from], (size_t)bytes);
-  say("cuLaunchKernel %s: %u blocks of %u, %u bytes, stream %lld", (const char *)function, gx, bx, shared,
-      (long long)(intptr_t)stream);
+  say("cuLaunchKernel %s: %u blocks of %u, %u bytes, stream %lld%s", (const char *)function, gx, bx, shared,
+      (long long)(intptr_t)stream, current == (void *)2 ? ", context 0x2" : "");
   for (from = 0; from < setting("arguments", 0); ++from)
     say("  0x%llx", *(unsigned long long *)arguments[from]);
   return 0;
@@ -202,6 +207,11 @@ int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes) {
 int cuMemsetD8_v2(unsigned long long to, unsigned char value, size_t bytes) {
   memset((void *)(uintptr_t)to, value, bytes);
   return 0;
+}
+int cuStreamGetCtx(void *stream, void **context) {
+  (void)stream;
+  *context = (void *)(uintptr_t)setting("streams", 0);
+  return *context ? 0 : 400;
 }
 int cuStreamCreate(void **stream, unsigned flags) { return (void)flags, *stream = (void *)5, 0; }
 int cuStreamDestroy_v2(void *stream) { return (void)stream, 0; }
