@@ -48,6 +48,8 @@ private:
     Plan plan = options.gpu ? planForGpu(seed) : planFor(seed);
     plan.onlyFusion = options.onlyFusion;
     plan.guardPages = options.guardPages;
+    if (!options.exportFolder.empty())
+      plan.exportFolder = fmt::format("{}/{}", options.exportFolder, seed);
     return plan;
   }
 
@@ -82,6 +84,7 @@ private:
   void report(uint64_t seed, Spec spec, Outcome outcome) {
     ++result.failures;
     Plan plan = planOf(seed);
+    plan.exportFolder.clear();
     llvm::outs() << fmt::format("{}seed {}: {}: {}\n", isTerminal ? "\n" : "", seed, nameOf(outcome.failure),
                                 outcome.message);
     if (options.shrink) {

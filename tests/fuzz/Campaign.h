@@ -16,6 +16,7 @@ struct CampaignOptions {
   bool onlyFusion = false, shrink = true, guardPages = true, quiet = false;
   unsigned mostFailures = 10; // then stop
   std::string saveFolder;     // small failing specs go there, if it is named
+  std::string exportFolder;   // SEED/KERNEL of it gets every layer, its operands and its results, if it is named
 };
 
 struct CampaignResult {

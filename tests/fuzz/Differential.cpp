@@ -1,6 +1,7 @@
 // The pipeline of `skewer run`, with the result compared in several ways.
 #include "tests/fuzz/Differential.h"
 #include "tests/fuzz/Dice.h"
+#include "tests/fuzz/Export.h"
 #include "tests/fuzz/OnGpu.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Execution.h"
@@ -100,6 +101,13 @@ private:
       return fail(Failure::Call, "the call failed");
     auto resultOf = [&](size_t number) { return execution->result(number); };
     outcome.tolerance = defaultTolerance(execution->plan());
+    if (!plan.exportFolder.empty()) {
+      auto arrayOf = [&](size_t number) { return execution->resultArray(number); };
+      if (llvm::Error error = writeCase(fmt::format("{}/{}", plan.exportFolder, kernel.name),
+                                        {subject, execution->plan(), kernel.name, kernel.einsumFunction(), *operands,
+                                         outcome.tolerance, arrayOf}))
+        return fail(Failure::Reference, llvm::toString(std::move(error)));
+    }
     if (!compareToReference(kernel, *operands, execution->plan(), resultOf))
       return outcome;
     if (plan.threads && !compareThreads(*operands, *execution))

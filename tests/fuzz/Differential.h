@@ -34,6 +34,7 @@ struct Plan {
   bool unfused = false;           // compile for the generic path too
   std::optional<uint64_t> poison; // one element of operand `poison % operands` is NaN
   bool guardPages = true;         // memory of operands ends where the process may read no further
+  std::string exportFolder;       // writes a folder KERNEL of files there for each kernel that was called (Export.h)
 };
 /// The plan of a seed: samples of all of the above.
 Plan planFor(uint64_t seed);

@@ -33,6 +33,10 @@ static cl::opt<bool> quiet("quiet", cl::desc("No progress line"), cl::cat(catego
 static cl::opt<std::string> save("save", cl::desc("Write small failing specs to this folder"), cl::value_desc("FOLDER"),
                                  cl::cat(category));
 
+static cl::opt<std::string> exportTo(
+    "export",
+    cl::desc("Write every layer, its operands, the kernel's results and the reference's to FOLDER/SEED/KERNEL"),
+    cl::value_desc("FOLDER"), cl::cat(category));
 static cl::opt<std::string> specFile("spec", cl::desc("Judge this .attn file instead of seeds, in every way"),
                                      cl::value_desc("FILE"), cl::cat(category));
 
@@ -69,6 +73,7 @@ int main(int argc, char **argv) {
   options.guardPages = !noGuard;
   options.quiet = quiet;
   options.saveFolder = save;
+  options.exportFolder = exportTo;
 
   if (!specFile.empty()) {
     auto file = llvm::MemoryBuffer::getFile(specFile);

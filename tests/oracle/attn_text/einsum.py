@@ -1,0 +1,188 @@
+"""einsum: every operand is brought to its axes (index expressions are read by brute force), then multiplied and summed."""
+import numpy as np
+
+from . import syntax as s
+from .errors import AttnError, outside
+from .positions import Evaluation, Field, axes_of, either, whole_of
+from .tensors import Tensor, grid_of, materialised
+from .text import Sizes, names_in, parse_text, subscripts_in
+
+
+def einsum(call, scope):
+    """call: (text, operands, sizes, condition tree or None)."""
+    text, operands, given, condition, line = call
+    subscripts, result = parse_text(text, scope.is_position_value, line)
+    if len(subscripts) != len(operands):
+        raise AttnError(f"the text has {len(subscripts)} operands, the call {len(operands)}", line)
+    everything = [d for dimensions in subscripts for d in dimensions] + result
+    bare, names = [name for d in everything for name in d.axes], {}
+    for dimension in result + everything:
+        names.update(dict.fromkeys(dimension.axes))
+        for name in names_in(dimension.expression) if dimension.expression else []:
+            if name in bare or not scope.is_value(name):
+                names[name] = None
+                if name in bare and scope.is_position_value(name):
+                    raise AttnError(f"'{name}' is an axis of this einsum and a value", line)
+    names = list(names)
+    operands = [as_operand(operand, dimensions, line) for operand, dimensions in zip(operands, subscripts)]
+    sizes = sizes_of(names, subscripts, result, operands, given, scope, line)
+    inner = scope.inside_einsum({name: sizes.known[name] for name in names if name in sizes.known})
+
+    prepared = [operand_on_axes(operand, dimensions, inner, names, sizes, line)
+                for operand, dimensions in zip(operands, subscripts)]
+    guard = None
+    if condition is not None:
+        guard = guard_on_axes(inner.evaluate(condition), inner, names, sizes, line)
+    for name in names:
+        if name not in sizes.known:
+            raise AttnError(f"the axis '{name}' has no size", line)
+    data = contract(prepared, guard, result, sizes)
+    scope.know_axes({name: sizes.known[name] for name in names})
+    shape = [int(np.prod([sizes.known[name] for name in d.axes], dtype=np.int64)) for d in result]
+    named = [[tuple((name, sizes.known[name]) for name in d.axes)] if d.axes else [] for d in result]
+    return Tensor(data.reshape(shape), named)
+
+
+def as_operand(operand, dimensions, line):
+    if isinstance(operand, Field):
+        operand = materialised(operand)
+    if not isinstance(operand, Tensor):
+        raise AttnError("an operand of an einsum is a tensor", line)
+    operand.present("an einsum")
+    if len(dimensions) != operand.data.ndim:
+        raise AttnError(f"the text has {len(dimensions)} dimensions for an operand of {operand.data.ndim}", line)
+    return operand
+
+
+def sizes_of(names, subscripts, result, operands, given, scope, line):
+    sizes = Sizes(line)
+    for name in names:
+        if name in scope.parts:
+            sizes.tell(name, scope.parts[name].length)
+    products = []
+    for operand, dimensions in zip(operands, subscripts):
+        for dimension, size in zip(dimensions, operand.shape):
+            if len(dimension.axes) == 1:
+                part = scope.parts.get(dimension.axes[0])
+                if part is None or size != part.whole:
+                    sizes.tell(dimension.axes[0], size)
+            elif dimension.axes:
+                products.append((dimension.axes, size))
+            elif dimension.expression is None and size != 1:
+                raise AttnError(f"the text says 1, the operand has {size}", line)
+    for name, size in given.items():
+        if name not in names:
+            raise AttnError(f"the text has no axis '{name}'", line)
+        sizes.tell(name, size)
+    sizes.products(products)
+    for name, size in sizes_by_reads(subscripts, scope):
+        if name in names and name not in sizes.known:
+            sizes.tell(name, size)
+    sizes.products(products)
+    bare = {name for dimensions in subscripts for d in dimensions for name in d.axes}
+    for name in names:
+        if name not in sizes.known and name not in bare and name in scope.known_axes():
+            sizes.tell(name, scope.known_axes()[name])
+    sizes.products(products)
+    while sizes.partners(names):
+        sizes.products(products)
+    sizes.products(products)
+    return sizes
+
+
+def sizes_by_reads(subscripts, scope):
+    """A dimension of an index operand that an axis alone reads tells that axis: top[b, i, t]."""
+    for dimensions in subscripts:
+        for dimension in dimensions:
+            for node in subscripts_in(dimension.expression) if dimension.expression else ():
+                value = scope.value_of(node.base.name) if isinstance(node.base, s.Name) else None
+                for subscript, size in zip(node.subscripts, getattr(getattr(value, "array", None), "shape", ())):
+                    if isinstance(subscript, s.Name) and not scope.is_value(subscript.name):
+                        yield subscript.name, size
+
+
+def operand_on_axes(operand, dimensions, inner, names, sizes, line):
+    """(array, axes, where it does not exist, where it is hidden) with one dimension an axis."""
+    fields = []
+    for dimension, size in zip(dimensions, operand.shape):
+        if dimension.expression is not None:
+            fields.append(inner.position(dimension.expression))
+        else:
+            part = inner.parts.get(dimension.axes[0]) if len(dimension.axes) == 1 else None
+            fields.append(inner.axis(dimension.axes[0]) if part and size == part.whole != part.length else None)
+    if not any(fields):
+        axes = [name for d in dimensions for name in d.axes]
+        shape = [sizes.known[name] for name in axes]
+        return operand.data.reshape(shape), axes, None, None if operand.hidden is None else operand.hidden.reshape(shape)
+    axes = list(dict.fromkeys(name for d, f in zip(dimensions, fields)
+                              for name in (axes_of(f) if f is not None else d.axes)))
+    coordinates = grid_of([(name, sizes.known[name]) for name in axes])
+    index, bad = [], None
+    for dimension, field, size in zip(dimensions, fields, operand.shape):
+        if field is None:
+            at = 0
+            for name in dimension.axes:
+                at = at * sizes.known[name] + coordinates[name]
+        else:
+            at, strange = whole_of(*Evaluation(coordinates, True)(field), "an operand")
+            strange = either(strange, (at < 0) | (at >= size))
+            at = np.clip(at, 0, size - 1)
+            if np.any(strange):
+                outside.append("an operand of an einsum")
+                bad = either(bad, strange)
+        index.append(np.asarray(at))
+    shape = [sizes.known[name] for name in axes]
+    index = tuple(np.broadcast_to(at, shape) for at in index)
+    return operand.data[index], axes, None if bad is None else np.broadcast_to(bad, shape), \
+        None if operand.hidden is None else operand.hidden[index]
+
+
+def guard_on_axes(field, inner, names, sizes, line):
+    axes = list(axes_of(field))
+    value, bad = Evaluation(grid_of([(name, sizes.known[name]) for name in axes]), True)(field)
+    if bad is not None:
+        raise AttnError("the condition of an einsum reads outside", line)
+    return np.broadcast_to(np.asarray(value) != 0, [sizes.known[name] for name in axes]), axes
+
+
+def contract(prepared, guard, result, sizes):
+    """prepared: (array, axes, where it does not exist, where it is hidden); guard: (where the condition holds, axes) or None."""
+    letters = {name: at for at, name in enumerate(sizes.known)}
+    out = [name for d in result for name in d.axes]
+
+    def product(terms):
+        covered = {name for _, axes in terms for name in axes}
+        ones = [(np.ones(sizes.known[name]), [name]) for name in out if name not in covered]
+        arguments = []
+        for array, axes in terms + ones:
+            arguments += [np.asarray(array, np.float64), [letters[name] for name in axes]]
+        with np.errstate(all="ignore"):
+            return np.einsum(*arguments, [letters[name] for name in out],
+                             optimize="greedy" if len(arguments) > 6 else len(arguments) > 3)
+
+    def spread(array, axes, union):
+        order = sorted(range(len(axes)), key=lambda k: union.index(axes[k]))
+        array = np.asarray(array).transpose(order).reshape([sizes.known[n] if n in axes else 1 for n in union])
+        return np.broadcast_to(array, [sizes.known[n] for n in union])
+
+    shown = [(~hidden, axes) for _, axes, _, hidden in prepared if hidden is not None]
+    plain = all(bad is None and np.all(np.isfinite(data)) for data, _, bad, _ in prepared)
+    guards = ([guard] if guard else []) + ([] if plain else shown)
+    if not guards:
+        return product([(data if bad is None else np.where(bad, np.nan, data), axes) for data, axes, bad, _ in prepared])
+    # Where a condition does not hold, and where the key of a weight is not there, nothing is read: what is not finite or does
+    # not exist there plays no part.
+    names = list(dict.fromkeys(name for _, axes in guards for name in axes))
+    holds = np.logical_and.reduce([spread(value, axes, names) for value, axes in guards])
+    terms = []
+    for data, axes, bad, _ in prepared:
+        data = data if bad is None else np.where(bad, 0, data)
+        if not np.all(np.isfinite(data)):
+            union = list(dict.fromkeys(axes + names))
+            data, axes = np.where(spread(holds, names, union), spread(data, axes, union), 0), union
+        terms.append((data, axes))
+    value = product(terms + [(holds, names)])
+    for data, axes, bad, _ in prepared:
+        if bad is not None:
+            value = np.where(product([(bad, axes), (holds, names)]) > 0, np.nan, value)
+    return value

@@ -1,0 +1,11 @@
+"""What this evaluator refuses: texts that LANGUAGE.md does not allow, or says nothing about."""
+
+
+# What was read outside since the last call began: an error, if it is not hidden in the result.
+outside = []
+
+
+class AttnError(Exception):
+    def __init__(self, message, line=None):
+        super().__init__(message if line is None else f"line {line}: {message}")
+        self.message, self.line = message, line

@@ -1,0 +1,128 @@
+"""Functions of numbers, positions and tensors, element by element; softmax and logsumexp."""
+import math
+
+import numpy as np
+
+from .errors import AttnError
+from .positions import COMPARE, FLOAT, Field, Operation, as_field, axes_of
+from .tensors import Tensor, combine
+
+ONE = {"exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "abs", "sin", "cos", "erf", "floor", "ceil"}
+
+
+def on_numbers(op, values):
+    a = values[0]
+    try:
+        if op == "neg":
+            return -a
+        if op == "not":
+            return int(not a)
+        if op == "abs":
+            return abs(a)
+        if op in ("floor", "ceil"):
+            return getattr(math, op)(a)
+        if op in ("min", "max"):
+            return min(values) if op == "min" else max(values)
+        if op == "clamp":
+            return min(max(a, values[1]), values[2])
+        if op == "f32":
+            return float(np.float32(a))
+        if op == "f64":
+            return float(a)
+        if op in ("and", "or"):
+            return int(bool(a) and bool(values[1]) if op == "and" else bool(a) or bool(values[1]))
+        if op in COMPARE:
+            return int(COMPARE[op](a, values[1]))
+        if op in ("+", "-", "*"):
+            b = values[1]
+            return a + b if op == "+" else a - b if op == "-" else a * b
+        if op in ("//", "%"):
+            return a // values[1] if op == "//" else a % values[1]
+        if op == "/":
+            b = values[1]
+            return a // b if isinstance(a, int) and isinstance(b, int) and a % b == 0 else a / b
+        if op == "^":
+            return a ** values[1]
+        return float(FLOAT[op](np.float64(a)))
+    except (ZeroDivisionError, OverflowError, ValueError) as error:
+        raise AttnError(f"{op}: {error}") from None
+
+
+def apply(op, values, line=None, parts=None):
+    """One operation, on whatever its arguments are."""
+    for value in values:
+        if not isinstance(value, (int, float, Field, Tensor)):
+            raise AttnError(f"'{op}' of {getattr(value, 'what', type(value).__name__)}", line)
+    if any(isinstance(v, Tensor) for v in values):
+        if op in ("and", "or", "not"):
+            raise AttnError(f"'{op}' is of conditions on positions", line)
+        if op in COMPARE:
+            raise AttnError("a condition is on positions, and tensors are none", line)
+        if op == "clamp":
+            function = (lambda x, low, high: np.minimum(np.maximum(x, low), high))
+        elif op in ("//", "%"):
+            raise AttnError(f"'{op}' is of whole numbers and positions", line)
+        else:
+            function = FLOAT[op]
+        return combine(function, values, op, parts)
+    if any(isinstance(v, Field) for v in values):
+        return Operation(op, [as_field(v) for v in values])
+    return on_numbers(op, values)
+
+
+def select(condition, a, b, scope, line):
+    """`x if P else y`, select(P, x, y): over the axes of x and y and those that P names."""
+    if isinstance(condition, (int, float)):
+        return a if condition else b
+    if not isinstance(condition, Field):
+        raise AttnError("a condition is on positions", line)
+    if not isinstance(a, (int, float, Field, Tensor)) or not isinstance(b, (int, float, Field, Tensor)):
+        raise AttnError("a choice is between numbers, positions and tensors", line)
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+        return Operation("select", [condition, as_field(a), as_field(b)])
+    frame = extended([v for v in (a, b) if isinstance(v, Tensor)], condition, scope)
+    return combine(lambda c, x, y, _: np.where(c != 0, x, y), [condition, a, b, frame], "a choice", scope.parts)
+
+
+def extended(tensors, condition, scope):
+    """A tensor of zeros over the axes of these and those that a condition names and they lack; 0 where they lack none."""
+    axes, own = axes_of(condition), {}
+    for tensor in tensors:
+        own.update({name: size for name, (_, _, size) in tensor.axes().items()})
+    if all(name in own for name in axes):
+        return 0
+    if any(not any(len(factors) == 1 for factors in names) for tensor in tensors for names in tensor.names):
+        return 0
+    order = list(scope.known_axes())
+    sizes = {**{name: axis.size for name, axis in axes.items()}, **own}
+    names = sorted(sizes, key=lambda name: order.index(name) if name in order else len(order))
+    return Tensor(np.zeros([sizes[name] for name in names]), [[((name, sizes[name]),)] for name in names])
+
+
+def shown(tensor, keep):
+    """What is left of a tensor for softmax: -inf where it is absent."""
+    absent = np.False_
+    for each in (tensor.absent, tensor.minus):
+        absent = absent if each is None else absent | each
+    if keep is not None:
+        absent = absent | ~keep
+    return np.where(absent, -np.inf, tensor.data), np.broadcast_to(absent, tensor.shape)
+
+
+def softmax(tensor, keep=None):
+    x, absent = shown(tensor, keep)
+    with np.errstate(all="ignore"):
+        top = np.max(x, -1, keepdims=True, initial=-np.inf)
+        weights = np.where(absent, 0, np.exp(x - np.where(np.isfinite(top) | np.isnan(top), top, 0)))
+        total = weights.sum(-1, keepdims=True)
+        out = np.where(np.all(absent, -1, keepdims=True), 0, weights / total)
+    return Tensor(np.where(absent, 0, out), tensor.names, hidden=absent if np.any(absent) else None)
+
+
+def logsumexp(tensor, keep=None):
+    x, absent = shown(tensor, keep)
+    with np.errstate(all="ignore"):
+        top = np.max(x, -1, initial=-np.inf)
+        safe = np.where(np.isfinite(top) | np.isnan(top), top, 0)
+        out = safe + np.log(np.where(absent, 0, np.exp(x - safe[..., None])).sum(-1))
+    return Tensor(out, tensor.names[:-1])

@@ -1,0 +1,266 @@
+"""Functions of positions: trees over axes, numbers and reads of operands, and how they are evaluated.
+
+A field is what positions decide (`j - i`, `bucket(j - i)`, `seg[b, i] != seg[b, j]`, `slope[h] * abs(i - j)`): it has axes, and no
+dimensions before something needs their order: that in which the kernel or scheme came to know them. `evaluate` computes it for arrays of coordinates, one an axis,
+that broadcast against each other. It gives the values and where they do not exist (a read outside, a divisor of 0): only what
+`select` takes and what `and` and `or` still need must exist.
+"""
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import AttnError, outside
+
+LIMIT = 2.0 ** 62                      # whole numbers beyond are an error
+WHOLE, REAL = "whole numbers", "real numbers"
+MAKES_REAL = {"/", "^", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "sigmoid", "relu", "f32", "f64"}
+COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal}
+
+
+def erf(x):
+    return np.vectorize(math.erf, otypes=[np.float64])(x) if np.size(x) else np.asarray(x, np.float64)
+
+
+def sigmoid(x):
+    return np.where(x >= 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+
+
+FLOAT = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos,
+         "tanh": np.tanh, "erf": erf, "sigmoid": sigmoid, "relu": lambda x: np.maximum(x, 0), "floor": np.floor,
+         "ceil": np.ceil, "neg": np.negative, "abs": np.abs, "+": np.add, "-": np.subtract, "*": np.multiply,
+         "/": np.true_divide, "^": np.power, "min": np.minimum, "max": np.maximum, "//": lambda a, b: np.floor(a / b),
+         "%": lambda a, b: a - np.floor(a / b) * b}
+
+
+class Field:
+    """What positions decide."""
+
+
+@dataclass
+class Stretch:
+    """A part: the axis is n long and begins at origin of the whole."""
+    length: int
+    whole: int
+    origin: int
+
+
+@dataclass(eq=False)
+class Axis(Field):
+    name: str
+    size: int
+    stretch: Any = None
+    rank: int = 0                      # among the axes that the kernel or scheme knows
+
+
+@dataclass(eq=False)
+class Constant(Field):
+    value: Any
+
+
+@dataclass(eq=False)
+class Operation(Field):
+    op: str
+    arguments: list
+
+
+@dataclass(eq=False)
+class Read(Field):
+    """An element of an array: an index operand, a tensor, or a constant list."""
+    name: str
+    array: np.ndarray
+    subscripts: list
+
+    @property
+    def is_whole(self):
+        return self.array.dtype.kind == "i"
+
+
+def as_field(value):
+    if isinstance(value, Field):
+        return value
+    if isinstance(value, (int, float)):
+        return Constant(value)
+    raise AttnError(f"expected a number or a function of positions, found {type(value).__name__}")
+
+
+def collect(field, found):
+    if isinstance(field, Axis):
+        found.setdefault(field.name, field)
+    for below in getattr(field, "arguments", None) or getattr(field, "subscripts", None) or ():
+        collect(below, found)
+    return found
+
+
+def axes_of(field):
+    """Name to Axis, in order."""
+    return dict(sorted(collect(field, {}).items(), key=lambda item: item[1].rank))
+
+
+def is_real(field):
+    """Whether it takes values that are not known to be whole."""
+    if isinstance(field, Constant):
+        return isinstance(field.value, float) or abs(field.value) >= 2 ** 53
+    if isinstance(field, Axis):
+        return False
+    if isinstance(field, Read):
+        return not field.is_whole
+    if field.op in MAKES_REAL:
+        return True
+    if field.op in COMPARE or field.op in ("and", "or", "not"):
+        return False
+    values = field.arguments[1:] if field.op == "select" else field.arguments
+    return any(is_real(argument) for argument in values)
+
+
+def reads_tensors(field):
+    if isinstance(field, Read):
+        return not field.is_whole or any(map(reads_tensors, field.subscripts))
+    return any(reads_tensors(argument) for argument in getattr(field, "arguments", ()))
+
+
+def either(*bads):
+    out = None
+    for bad in bads:
+        if bad is not None:
+            out = bad if out is None else out | bad
+    return out
+
+
+class Evaluation:
+    """`coordinates`: axis to array. In f32 every operation on real numbers is rounded ("as it is written"), else nothing."""
+
+    def __init__(self, coordinates, in_f32):
+        self.coordinates, self.in_f32 = coordinates, in_f32
+
+    def rounded(self, array, exact=False):
+        if not self.in_f32 or exact:
+            return array
+        with np.errstate(all="ignore"):
+            return np.asarray(array, np.float64).astype(np.float32).astype(np.float64)
+
+    def real(self, field):
+        """As real numbers: in f32 a whole number is rounded before it is used."""
+        value, bad = self(field)
+        value = np.asarray(value)
+        if value.dtype.kind != "f":
+            value = self.rounded(value.astype(np.float64))
+        elif isinstance(field, Constant):
+            value = self.rounded(value)
+        return value, bad
+
+    def __call__(self, field):
+        if isinstance(field, Constant):
+            if isinstance(field.value, float) or abs(field.value) >= 2 ** 53:
+                return np.float64(field.value), None
+            return np.int64(field.value), None
+        if isinstance(field, Axis):
+            at = self.coordinates[field.name]
+            return (at + field.stretch.origin if field.stretch else at), None
+        if isinstance(field, Read):
+            return self.read(field)
+        return self.operation(field)
+
+    def read(self, field):
+        index, bad = [], None
+        for size, subscript in zip(field.array.shape, field.subscripts):
+            if isinstance(subscript, Axis) and subscript.stretch and size == subscript.stretch.length:
+                at, strange = self.coordinates[subscript.name], None      # the part is read in place
+            else:
+                at, strange = whole_of(*Evaluation(self.coordinates, True)(subscript), field.name)
+            strange = either(strange, (at < 0) | (at >= size))
+            index.append(np.clip(at, 0, size - 1))
+            bad = either(bad, strange)
+        if bad is not None and np.any(bad):
+            outside.append(field.name)
+        else:
+            bad = None
+        return field.array[tuple(np.broadcast_arrays(*index))] if index else field.array[()], bad
+
+    def operation(self, field):
+        op, arguments = field.op, field.arguments
+        if op == "f64":
+            return Evaluation(self.coordinates, False).real(arguments[0])
+        if op == "f32":
+            value, bad = self.real(arguments[0])
+            return np.asarray(value).astype(np.float32).astype(np.float64), bad
+        if op in ("and", "or", "not"):
+            return self.logic(op, arguments)
+        if op == "select":
+            return self.select(*arguments)
+        if op in COMPARE:
+            (a, bad_a), (b, bad_b) = self.pair(arguments)
+            return COMPARE[op](a, b).astype(np.int64), either(bad_a, bad_b)
+        if op == "clamp":
+            x, low, high = arguments
+            return self.operation(Operation("min", [Operation("max", [x, low]), high]))
+        if is_real(field) or (op in FLOAT and any(map(is_real, arguments))):
+            values, bads = zip(*map(self.real, arguments))
+            with np.errstate(all="ignore"):
+                out = self.rounded(FLOAT[op](*values), exact=op in ("min", "max", "abs", "neg", "floor", "ceil"))
+            # What does not exist is said where a whole number is needed (whole_of): log(0) may still be clamped.
+            return out, either(*bads)
+        values, bads = zip(*map(self, arguments))
+        return self.whole(op, values, either(*bads))
+
+    def pair(self, arguments):
+        if any(map(is_real, arguments)):
+            return [self.real(a) for a in arguments]
+        return [self(a) for a in arguments]
+
+    def logic(self, op, arguments):
+        (a, bad), *rest = map(self, arguments)
+        a = np.asarray(a) != 0
+        if op == "not":
+            return (~a).astype(np.int64), bad
+        (b, bad_b), = rest
+        b = np.asarray(b) != 0
+        decided = (lambda x, bad: (~x if op == "and" else x) & (True if bad is None else ~bad))
+        out = a & b if op == "and" else a | b
+        both = either(bad, bad_b)
+        if both is not None:
+            sure = decided(a, bad) | decided(b, bad_b)
+            out = np.where(sure, op == "or", out)
+            both = both & ~sure
+        return out.astype(np.int64), both
+
+    def select(self, condition, a, b):
+        c, bad = self(condition)
+        c = np.asarray(c) != 0
+        evaluate = self.real if is_real(a) or is_real(b) else self
+        (x, bad_x), (y, bad_y) = evaluate(a), evaluate(b)
+        if bad_x is not None or bad_y is not None:
+            no = np.False_
+            bad = either(bad, np.where(c, no if bad_x is None else bad_x, no if bad_y is None else bad_y))
+        return np.where(c, x, y), bad
+
+    def whole(self, op, values, bad):
+        values = [np.asarray(v, np.int64) for v in values]
+        if op in ("//", "%"):
+            a, b = values
+            zero = b == 0
+            if np.any(zero):
+                bad, b = either(bad, zero), np.where(zero, 1, b)
+            return (a // b if op == "//" else a % b), bad
+        if op in ("floor", "ceil"):
+            return values[0], bad
+        out = {"+": np.add, "-": np.subtract, "*": np.multiply, "neg": np.negative, "abs": np.abs, "min": np.minimum,
+               "max": np.maximum}[op](*values)
+        if op in "+-*" and np.any(np.abs(FLOAT[op](*[v.astype(np.float64) for v in values])) > LIMIT):
+            raise AttnError("whole numbers overflow in arithmetic on positions")
+        return out, bad
+
+
+def whole_of(value, bad, what):
+    """As an index: whole numbers only, where they exist."""
+    value = np.asarray(value)
+    if value.dtype.kind == "f":
+        strange = ~np.isfinite(value)
+        bad = either(bad, strange if np.any(strange) else None)
+        value = np.where(strange, 0, value)
+        fraction = value != np.floor(value)
+        if np.any(fraction if bad is None else fraction & ~bad):
+            raise AttnError(f"an index of '{what}' is not a whole number")
+        value = value.astype(np.int64)
+    return value, bad

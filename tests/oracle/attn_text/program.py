@@ -1,0 +1,132 @@
+"""A file of declarations, and the call of one of its kernels."""
+import functools
+import glob
+import os
+
+import numpy as np
+
+from . import syntax as s
+from .evaluator import run_body
+from .errors import AttnError, outside
+from .parser import parse_expression, parse_file
+from .positions import Field
+from .scope import IndexOperand, Scope
+from .tensors import Tensor, materialised
+
+SCHEMES = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, "dialect", "Schemes")
+
+
+@functools.lru_cache(maxsize=None)
+def builtin_schemes(folder):
+    """The schemes of all files of a folder, which see each other and nothing else."""
+    texts = []
+    for name in sorted(glob.glob(os.path.join(folder, "*.attn"))):
+        with open(name, encoding="utf-8") as stream:
+            texts.append(stream.read())
+    return Program("\n".join(texts), schemes=None)
+
+
+class Program:
+    """`defines`: values of params from the command line; `sizes`: run-time sizes; `origins`: of parts."""
+
+    def __init__(self, text, defines=None, schemes=SCHEMES):
+        self.file = parse_file(text)
+        self.constants, self.origins, self.depth = {}, {}, 0
+        self.builtin = None if schemes is None else builtin_schemes(schemes)
+        scope = Scope(self)
+        defines = dict(defines or {})
+        for param in self.file.params:
+            value = defines.pop(param.name, None)
+            if isinstance(value, str):
+                value = scope.number(parse_expression(value))
+            elif value is None:
+                if param.value is None:
+                    raise AttnError(f"the param '{param.name}' has no value", param.line)
+                value = scope.number(param.value)
+            self.constants[param.name] = value
+        if defines:
+            raise AttnError(f"there is no param '{next(iter(defines))}'")
+
+    def scheme(self, name):
+        """(scheme, the program that it sees): one of the file's own, or a built-in one."""
+        if name in self.file.schemes:
+            return self.file.schemes[name], self
+        if self.builtin is not None and name in self.builtin.file.schemes:
+            return self.builtin.file.schemes[name], self.builtin
+        return None, None
+
+    def kernel(self, name=None):
+        if name is None and len(self.file.kernels) == 1:
+            return next(iter(self.file.kernels.values()))
+        if name not in self.file.kernels:
+            raise AttnError(f"there is no kernel '{name}'" if name else "the file has several kernels: name one")
+        return self.file.kernels[name]
+
+
+def evaluate(program, inputs, kernel=None, sizes=None, origins=None):
+    """{result: array}: a kernel on arrays, in float64. Sizes that no operand tells are given."""
+    kernel = program.kernel(kernel)
+    program.origins = dict(origins or {})
+    known = dict(sizes or {})
+    for name, kind in kernel.operands:
+        if name not in inputs:
+            raise AttnError(f"the operand '{name}' has no array")
+        tell_sizes(program, name, kind, np.shape(inputs[name]), known)
+    saved = dict(program.constants)
+    program.constants.update(known)
+    outside.clear()
+    finite = not any(np.isnan(array).any() for array in inputs.values() if np.asarray(array).dtype.kind == "f")
+    try:
+        scope = Scope(program)
+        for name, kind in kernel.operands:
+            scope.values[name] = operand(name, kind, np.asarray(inputs[name]), scope)
+        values = run_body(kernel.body, scope)
+        if len(values) != len(kernel.results):
+            raise AttnError(f"the kernel has {len(kernel.results)} results, returned are {len(values)}")
+        out = {name: result(value, kind, scope) for (name, kind), value in zip(kernel.results, values)}
+        if outside and finite and any(np.isnan(array).any() for array in out.values()):
+            raise AttnError(f"'{outside[0]}' is read outside, and that is not masked away")
+        return out
+    finally:
+        program.constants = saved
+
+
+def tell_sizes(program, name, kind, shape, known):
+    if len(kind.sizes) != len(shape):
+        raise AttnError(f"'{name}' has {len(kind.sizes)} dimensions, its array {len(shape)}")
+    for size, found in zip(kind.sizes, shape):
+        if isinstance(size, s.Name) and size.name in program.file.sizes:
+            if known.setdefault(size.name, found) != found:
+                raise AttnError(f"the size '{size.name}' is {known[size.name]} and {found}")
+
+
+def shape_of(kind, scope):
+    return tuple(scope.whole(size) for size in kind.sizes)
+
+
+def operand(name, kind, array, scope):
+    if array.shape != shape_of(kind, scope):
+        raise AttnError(f"'{name}' is {shape_of(kind, scope)}, its array {array.shape}")
+    if kind.element == "i32":
+        if array.dtype.kind not in "iu":
+            raise AttnError(f"'{name}' holds whole numbers")
+        if kind.low is not None and array.size:
+            low, high = scope.whole(kind.low), scope.whole(kind.high)
+            if array.min() < low or array.max() > high:
+                raise AttnError(f"'{name}' leaves its range {low}..{high}")
+        return IndexOperand(name, array.astype(np.int64))
+    return Tensor(array)
+
+
+def result(value, kind, scope):
+    shape = shape_of(kind, scope)
+    if isinstance(value, (int, float)):
+        value = Tensor(np.broadcast_to(float(value), shape))
+    if isinstance(value, Field):
+        value = materialised(value)
+    if not isinstance(value, Tensor):
+        raise AttnError("a result is a tensor")
+    value.present("a result")
+    if value.shape != shape:
+        raise AttnError(f"a result is {list(value.shape)}, its type {list(shape)}")
+    return np.array(value.data)

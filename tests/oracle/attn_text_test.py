@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Tests of the evaluator: each rule by arrays that are worked out by hand or by a line of NumPy."""
+import os
+import sys
+import unittest
+
+import numpy as np
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from attn_text import AttnError, Program, evaluate  # noqa: E402
+
+RNG = np.random.default_rng(7)
+
+
+def value(body, result, defines=None, origins=None, **inputs):
+    """The result of a kernel with this body; operands are those given."""
+    kinds = ", ".join(f"{name} : {'i32' if array.dtype.kind == 'i' else 'f32'}[{', '.join(map(str, array.shape))}]"
+                      for name, array in inputs.items())
+    before, _, after = body.rpartition(";;")
+    text = f"{before}\nkernel k({kinds}) -> f32[{', '.join(map(str, result))}] {{\n{after}\n}}"
+    return evaluate(Program(text, defines), inputs, "k", origins=origins)[None]
+
+
+class AttnTextTest(unittest.TestCase):
+    def check(self, got, want):
+        np.testing.assert_allclose(got, np.broadcast_to(want, np.shape(got)), rtol=1e-12, atol=1e-12)
+
+    def refused(self, words, *arguments, **inputs):
+        with self.assertRaises(AttnError) as caught:
+            value(*arguments, **inputs)
+        self.assertIn(words, str(caught.exception))
+
+    def setUp(self):
+        self.x = RNG.standard_normal((4, 5))
+        self.q, self.k = RNG.standard_normal((4, 3)), RNG.standard_normal((5, 3))
+        self.i, self.j = np.arange(4)[:, None], np.arange(5)[None, :]
+        self.scores = 's = einsum("i d, j d -> i j", q, k)\n'
+
+    # What binds how.
+    def test_powers_bind_before_the_sign_and_from_the_right(self):
+        self.check(value("return x * (-2^2 + 2^3^2)", (4, 5), x=self.x), self.x * 508)
+
+    def test_whole_division_rounds_down(self):
+        self.check(value("return x * (-7 // 2) + -7 % 3", (4, 5), x=self.x), self.x * -4 + 2)
+
+    def test_a_choice_binds_weaker_than_a_sum(self):
+        self.check(value(self.scores + "return s + 1 if j <= i else 0", (4, 5), q=self.q, k=self.k),
+                   np.where(self.j <= self.i, self.q @ self.k.T + 1, 0))
+
+    def test_a_line_goes_on_with_an_operator_and_ends_before_a_bracket(self):
+        self.check(value("y = x\n  + 1; (a, b) = (2, 3)\n(c, d) = (b, a)\nreturn y * c", (4, 5), x=self.x), (self.x + 1) * 3)
+
+    # Einsums.
+    def test_letters_products_and_index_expressions(self):
+        self.check(value('return einsum("ij->ji", x)', (5, 4), x=self.x), self.x.T)
+        self.check(value('return einsum("(a b) c -> b (c a)", x, a = 2)', (2, 10), x=self.x),
+                   self.x.reshape(2, 2, 5).transpose(1, 2, 0).reshape(2, 10))
+        self.check(value('return einsum("(2*i + 1) (c // 2) -> i c", x, i = 2, c = 6)', (2, 6), x=self.x),
+                   self.x[1::2][:, np.arange(6) // 2])
+
+    def test_an_axis_takes_its_partners_size(self):
+        table = RNG.standard_normal(7)
+        self.check(value('return einsum("i d, (j - i + 3) -> i j", q, t)', (4, 4), q=self.q, t=table),
+                   self.q.sum(1)[:, None] * table[np.arange(4)[None] - np.arange(4)[:, None] + 3])
+
+    def test_a_sum_where(self):
+        self.check(value('return einsum("i d -> i", q, where = d < i)', (4,), q=self.q),
+                   (self.q * (np.arange(3) < self.i)).sum(1))
+
+    def test_a_read_outside_is_an_error_unless_it_is_masked(self):
+        body = 't = einsum("i d, (j - i) d -> i j", q, k, j = 5)\n'
+        self.refused("read outside", body + "return t", (4, 5), q=self.q, k=self.k)
+        shown = (self.q[:, None] * self.k[np.maximum(self.j - self.i, 0)]).sum(-1)
+        weights = np.where(self.j >= self.i, np.exp(shown), 0)
+        self.check(value(body + "return softmax(t where j >= i)", (4, 5), q=self.q, k=self.k),
+                   weights / weights.sum(1, keepdims=True))
+        self.check(value(body + "return t if j >= i else 0", (4, 5), q=self.q, k=self.k), np.where(self.j >= self.i, shown, 0))
+
+    # Absent elements.
+    def test_absent_elements_pass_through_what_keeps_them_apart(self):
+        want = np.where(self.j <= self.i, np.exp(np.tanh(self.q @ self.k.T)), 0)
+        want = want / want.sum(1, keepdims=True)
+        self.check(value(self.scores + "m = s where j <= i\nn = tanh(m)\nreturn softmax(n)", (4, 5), q=self.q, k=self.k), want)
+        self.check(value(self.scores + "return softmax(tanh(s) + (0 if j <= i else -inf))", (4, 5), q=self.q, k=self.k), want)
+
+    def test_absent_elements_are_read_by_nothing_else(self):
+        for rest in ("m + s", "m * s", 'einsum("i j -> j i", m)', "m", "concat(m, m, dim = 1)"):
+            self.refused("absent", self.scores + f"m = s where j <= i\nreturn {rest}", (4, 5), q=self.q, k=self.k)
+
+    def test_a_row_without_keys(self):
+        got = value(self.scores + "return softmax(s where j > i + 2)", (4, 5), q=self.q, k=self.k)
+        self.check(got[2:], 0)
+        lse = value(self.scores + "return logsumexp(s where j > i + 2)", (4,), q=self.q, k=self.k)
+        self.assertTrue(np.all(np.isneginf(lse[2:])) and np.all(np.isfinite(lse[:2])))
+
+    def test_a_hidden_key_has_no_value(self):
+        v = np.array([[1.0], [np.nan], [3.0], [4.0], [5.0]])
+        got = value(self.scores + 'return einsum("i j, j e -> i e", softmax(s where j == 0 or j > 1), v)', (4, 1),
+                    q=self.q, k=self.k, v=v)
+        self.assertTrue(np.all(np.isfinite(got)))
+
+    def test_a_choice_extends_over_the_axes_of_its_condition(self):
+        self.check(value(self.scores + 'g = einsum("i d -> i", q)\nreturn g if j <= i else 0', (4, 5), q=self.q, k=self.k),
+                   np.where(self.j <= self.i, self.q.sum(1)[:, None], 0))
+
+    # Names.
+    def test_rank_and_names_join(self):
+        y = RNG.standard_normal(4)
+        named = 'a = einsum("i c -> i c", x)\nb = einsum("i -> i", y)\n'
+        self.check(value(named + "return a * b", (4, 5), x=self.x, y=y), self.x * y[:, None])
+        self.refused("shapes do not agree", "return x * y", (4, 5), x=self.x, y=y)
+
+    def test_names_of_a_condition_are_those_of_the_tensor(self):
+        rows = 'm = einsum("(a i) -> a i", x[:, 0], a = 2)\n'
+        self.check(value(rows + "return softmax(m where i <= a)", (2, 2), x=self.x)[0], [1, 0])
+        self.refused("no axis", 's = einsum("i c -> i c", x)\nreturn softmax(s[:, 1:] where c <= i)', (4, 4), x=self.x)
+
+    def test_what_is_made_of_positions_has_the_order_of_the_axes(self):
+        t = RNG.standard_normal((8, 2))
+        text = 's = einsum("h i d, h j d -> h i j", a, b)\nreturn t[j - i + 3, h]'
+        a, b = RNG.standard_normal((2, 4, 3)), RNG.standard_normal((2, 5, 3))
+        self.check(value(text, (2, 4, 5), a=a, b=b, t=t), t[self.j - self.i + 3].transpose(2, 0, 1))
+
+    # Functions of positions.
+    def test_an_index_is_computed_in_f32_and_a_table_in_f64(self):
+        one = np.float32
+        want = np.floor(one(np.log(np.float64(one(np.arange(1, 6) / 3)))) / one(np.log(9.0)) * one(10)).astype(int)
+        t = RNG.standard_normal(30)
+        self.check(value("s = einsum(\"i -> i\", y)\nreturn s * 0 + t[floor(log((i + 1) / 3) / log(9) * 10) + 10]", (5,),
+                         y=RNG.standard_normal(5), t=t), t[want + 10])
+        got = value("return tabulate(exp(t / 7), t = 5)", (5,))
+        np.testing.assert_array_equal(got, np.exp(np.arange(5) / 7).astype(np.float32))
+
+    def test_of_a_choice_only_what_is_taken_exists(self):
+        t = RNG.standard_normal(4)
+        got = value('s = einsum("i -> i", y)\nreturn s * 0 + t[4 // (i + 1) if i > 0 else 3] + (1 / i if i > 0 else 0)', (4,),
+                    y=RNG.standard_normal(4), t=t)
+        self.check(got, t[[3, 2, 1, 1]] + [0, 1, 1 / 2, 1 / 3])
+
+    def test_an_index_is_whole(self):
+        self.refused("whole number", 's = einsum("i c -> i c", x)\nreturn s * x[i / 2, c]', (4, 5), x=self.x)
+
+    # Index operands, parts, schemes.
+    def test_index_operands(self):
+        rows = np.array([3, 0, 0, 2])
+        self.check(value('return einsum("(r[n]) c -> n c", x)', (4, 5), x=self.x, r=rows), self.x[rows])
+        self.check(value('y = einsum("n c -> n c", x)\nreturn y + r[n]', (4, 5), x=self.x, r=rows), self.x + rows[:, None])
+
+    def test_a_part_knows_its_place(self):
+        text = 'part i = 4 of 9 from q0\ns = einsum("i c -> i c", x)\nreturn s + i * 10 + len(i) + t[i]'
+        t = RNG.standard_normal(9)
+        self.check(value(text, (4, 5), origins={"q0": 3}, x=self.x, t=t),
+                   self.x + (np.arange(4) + 3)[:, None] * 10 + 9 + t[3:7, None])
+        turned = 'part i = 4 of 9 from q0\nreturn rope(einsum("b h i d -> b h i d", y))'
+        whole, y = RNG.standard_normal((1, 1, 9, 6)), None
+        y = whole[:, :, 3:7]
+        self.check(value(turned, (1, 1, 4, 6), origins={"q0": 3}, y=y), value("return rope(y)", (1, 1, 9, 6), y=whole)[:, :, 3:7])
+
+    def test_schemes(self):
+        self.check(value("scheme f(a : [n, c], by = 2, more = by + 1) = a * by + more * n;;return f(x, more = 5) + f(by = 1, a = x)",
+                         (4, 5), x=self.x), 3 * self.x + 7 * self.i)
+        self.refused("even", "return rope(y)", (1, 1, 2, 3), y=RNG.standard_normal((1, 1, 2, 3)))
+
+    # Moving elements.
+    def test_slices_and_pads(self):
+        self.check(value("return x[1:-1, ::2]", (2, 3), x=self.x), self.x[1:-1, ::2])
+        self.refused("outside", "return x[:, 1:9]", (4, 4), x=self.x)
+        self.check(value("return pad(x, (1, 2), (0, 1), value = 3)", (7, 6), x=self.x),
+                   np.pad(self.x, ((1, 2), (0, 1)), constant_values=3))
+
+    def test_skew_is_pad_reshape_slice(self):
+        x = RNG.standard_normal((4, 7))
+        text = "f = pad(reshape(pad(x, (0, 1)), [32]), (0, 3))\nreturn reshape(f, [5, 7])[:4, 3:]"
+        self.check(value("return skew(x)", (4, 4), x=x), value(text, (4, 4), x=x))
+
+    def test_gather_and_concat(self):
+        self.check(value("return gather(x, y - k + 1, y = 3, k = 2, dim = 0)", (3, 2, 5), x=self.x),
+                   self.x[np.arange(3)[:, None] - np.arange(2) + 1])
+        self.check(value("return concat(x, x[0, :], dim = 0)", (5, 5), x=self.x), np.concatenate([self.x, self.x[:1]]))
+
+    def test_whole_numbers_overflow_is_an_error(self):
+        self.refused("overflow", 's = einsum("i c -> i c", x)\nreturn s + (i + 1) * 4000000000 * 4000000000', (4, 5), x=self.x)
+
+
+if __name__ == "__main__":
+    unittest.main()
