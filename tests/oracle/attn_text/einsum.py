@@ -19,9 +19,11 @@ def einsum(call, scope):
     for dimension in result + everything:
         names.update(dict.fromkeys(dimension.axes))
         for name in names_in(dimension.expression) if dimension.expression else []:
-            if name in bare or not scope.is_value(name):
+            if name not in bare and not scope.is_value(name):
+                raise AttnError(f"unknown name '{name}' in an index expression", line)
+            if name in bare:
                 names[name] = None
-                if name in bare and scope.is_position_value(name):
+                if scope.is_position_value(name):
                     raise AttnError(f"'{name}' is an axis of this einsum and a value", line)
     names = list(names)
     operands = [as_operand(operand, dimensions, line) for operand, dimensions in zip(operands, subscripts)]
@@ -75,14 +77,13 @@ def sizes_of(names, subscripts, result, operands, given, scope, line):
             raise AttnError(f"the text has no axis '{name}'", line)
         sizes.tell(name, size)
     sizes.products(products)
-    for name, size in sizes_by_reads(subscripts, scope):
-        if name in names and name not in sizes.known:
-            sizes.tell(name, size)
-    sizes.products(products)
     bare = {name for dimensions in subscripts for d in dimensions for name in d.axes}
     for name in names:
         if name not in sizes.known and name not in bare and name in scope.known_axes():
             sizes.tell(name, scope.known_axes()[name])
+    for name, size in sizes_by_reads(subscripts, scope):
+        if name in names and name not in sizes.known:
+            sizes.tell(name, size)
     sizes.products(products)
     while sizes.partners(names):
         sizes.products(products)
