@@ -5,7 +5,7 @@ from . import syntax as s
 from .errors import AttnError, outside
 from .positions import Evaluation, Field, axes_of, either, whole_of
 from .tensors import Tensor, grid_of, materialised
-from .text import Sizes, names_in, parse_text, subscripts_in
+from .text import Sizes, named_dimension, names_in, parse_text, subscripts_in
 
 
 def einsum(call, scope):
@@ -39,10 +39,9 @@ def einsum(call, scope):
         if name not in sizes.known:
             raise AttnError(f"the axis '{name}' has no size", line)
     data = contract(prepared, guard, result, sizes)
-    scope.know_axes({name: sizes.known[name] for name in names})
+    scope.know_axes({name: sizes.known[name] for name in names if not name.isdigit()})
     shape = [int(np.prod([sizes.known[name] for name in d.axes], dtype=np.int64)) for d in result]
-    named = [[tuple((name, sizes.known[name]) for name in d.axes)] if d.axes else [] for d in result]
-    return Tensor(data.reshape(shape), named)
+    return Tensor(data.reshape(shape), [named_dimension(d, sizes) for d in result])
 
 
 def as_operand(operand, dimensions, line):
@@ -57,7 +56,7 @@ def as_operand(operand, dimensions, line):
 
 
 def sizes_of(names, subscripts, result, operands, given, scope, line):
-    sizes = Sizes(line)
+    sizes = Sizes(line, names)
     for name in names:
         if name in scope.parts:
             sizes.tell(name, scope.parts[name].length)

@@ -93,6 +93,8 @@ def of_subscript(node, scope):
     if not isinstance(base, (Tensor, IndexOperand)):
         raise AttnError("subscripts are of tensors, index operands and lists", node.line)
     array = base.array if isinstance(base, IndexOperand) else base.present("a subscript").data
+    if isinstance(base, Tensor) and len(subscripts) < array.ndim and all(isinstance(each, int) for each in subscripts):
+        return slice_of(base, node, scope)
     if len(subscripts) != array.ndim:
         raise AttnError(f"{len(subscripts)} subscripts for {array.ndim} dimensions", node.line)
     return read(array, subscripts, getattr(base, "name", "a tensor"), node.line)
@@ -167,6 +169,8 @@ def run_body(body, scope):
         if isinstance(statement, s.Assign):
             value = evaluate(statement.value, scope)
             if statement.apart:
+                if isinstance(value, Tensor) and len(value.shape) > 1:
+                    value = [sliced(value, [at], statement.line) for at in range(value.shape[0])]
                 if not isinstance(value, list) or len(value) != len(statement.names):
                     raise AttnError(f"expected a list of {len(statement.names)}", statement.line)
                 for name, item in zip(statement.names, value):

@@ -4,7 +4,7 @@ import numpy as np
 from .errors import AttnError, outside
 from .positions import Evaluation, axes_of, either, whole_of
 from .tensors import Tensor, aligned, grid_of, names_of_result
-from .text import Sizes, parse_text
+from .text import Sizes, named_dimension, parse_text
 
 
 def both(tensor, function, names):
@@ -82,7 +82,7 @@ def rearrange(tensor, text, given, scope, line):
     operands, result = parse_text(text, lambda name: False, line)
     if len(operands) != 1 or len(operands[0]) != tensor.data.ndim:
         raise AttnError(f"the text '{text}' has other dimensions than the operand", line)
-    sizes = Sizes(line)
+    sizes = Sizes(line, [name for d in operands[0] + result for name in d.axes])
     for name, size in given.items():
         sizes.tell(name, size)
     products = []
@@ -115,8 +115,7 @@ def rearrange(tensor, text, given, scope, line):
         array = np.broadcast_to(array, [sizes.known[name] for name in target])
         return array.reshape([int(np.prod([sizes.known[name] for name in d.axes], dtype=np.int64)) for d in result])
 
-    named = [[tuple((name, sizes.known[name]) for name in d.axes)] if d.axes else [] for d in result]
-    return both(tensor, move, named)
+    return both(tensor, move, [named_dimension(d, sizes) for d in result])
 
 
 def concat(tensors, dim, line):

@@ -149,6 +149,12 @@ class Parser:
             self.expect("=")
             return s.Assign(line, names, True, self.expression())
         word = self.name()
+        if self.sees(","):
+            names = [word]
+            while self.accept(","):
+                names.append(self.name())
+            self.expect("=")
+            return s.Assign(line, names, True, self.expression())
         if self.accept("="):
             return s.Assign(line, [word], False, self.expression())
         if word == "return":

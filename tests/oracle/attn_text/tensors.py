@@ -172,6 +172,26 @@ def widened(field, tensors):
     return materialised(field, sizes={name: size for name, size in known.items() if name in axes and not axes[name].stretch})
 
 
+def standing_for(tensor, fields):
+    """Dimensions of size 1 in the end stand for the axes that a tensor lacks beside fields, where there are as many."""
+    axes = {}
+    for field in fields:
+        axes.update(axes_of(field))
+    lacks = [axis for name, axis in sorted(axes.items(), key=lambda item: item[1].rank) if name not in tensor.axes()]
+    ones = 0
+    while ones < len(tensor.shape) and tensor.shape[-1 - ones] == 1 and not tensor.names[-1 - ones]:
+        ones += 1
+    if not lacks or len(lacks) != ones or any(axis.size is None for axis in lacks):
+        return tensor
+    shape = list(tensor.shape[:-ones]) + [axis.size for axis in lacks]
+
+    def grow(array):
+        return None if array is None else np.broadcast_to(array, shape)
+
+    return Tensor(grow(tensor.data), tensor.names[:-ones] + [[((axis.name, axis.size),)] for axis in lacks], grow(tensor.absent),
+                  grow(tensor.hidden), grow(tensor.minus))
+
+
 def absent_of(tensors, others, what):
     """What is absent in an operation's result: it may only be of one tensor, or the same of all."""
     absent = next((t.absent for t in tensors if t.absent is not None), None)
@@ -184,6 +204,8 @@ def absent_of(tensors, others, what):
 
 def combine(function, values, what="arithmetic", parts=None):
     """Element by element, of tensors, fields and numbers, at least one of them a tensor."""
+    fields = [v for v in values if isinstance(v, Field)]
+    values = [standing_for(v, fields) if isinstance(v, Tensor) else v for v in values]
     tensors = [v for v in values if isinstance(v, Tensor)]
     values = [widened(v, tensors) if isinstance(v, Field) else v for v in values]
     tensors = [v for v in values if isinstance(v, Tensor)]

@@ -11,7 +11,8 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 @dataclass
 class Dimension:
-    """axes: those of an axis (one) or a product (several); none for the literal 1. expression: where the operand is read."""
+    """axes: those of an axis (one) or a product (several); none for the literal 1. An axis without a name has that of its size.
+    expression: where the operand is read."""
     axes: list = field(default_factory=list)
     expression: object = None
 
@@ -67,9 +68,7 @@ def parse_text(text, is_value, line):
             if piece.startswith("("):
                 dimensions.append(parse_parentheses(piece[1:-1], is_value, line))
             elif piece.isdigit():
-                if piece != "1":
-                    raise AttnError(f"'{piece}' is no dimension", line)
-                dimensions.append(Dimension())
+                dimensions.append(Dimension([] if piece == "1" else [piece]))
             else:
                 dimensions += [Dimension([name]) for name in ([piece] if apart else piece)]
         parsed.append(dimensions)
@@ -78,10 +77,10 @@ def parse_text(text, is_value, line):
 
 def parse_parentheses(inside, is_value, line):
     names = inside.split()
-    if names and all(NAME.fullmatch(name) and name != "not" for name in names):
-        if len(names) == 1 and is_value(names[0]):
+    if names and all(NAME.fullmatch(name) and name != "not" or name.isdigit() for name in names):
+        if len(names) == 1 and (is_value(names[0]) or names[0].isdigit()):
             return Dimension(expression=parse_expression(inside, line))
-        return Dimension(names)
+        return Dimension([name for name in names if name != "1"])
     return Dimension(expression=parse_expression(inside, line))
 
 
@@ -105,8 +104,8 @@ def subscripts_in(node):
 class Sizes:
     """The sizes of axes: told by operands and the call, then products, then what LANGUAGE.md lists."""
 
-    def __init__(self, line):
-        self.known, self.line = {}, line
+    def __init__(self, line, names=()):
+        self.known, self.line = {name: int(name) for name in names if name.isdigit()}, line
 
     def tell(self, name, size):
         if self.known.setdefault(name, size) != size:
@@ -140,3 +139,10 @@ class Sizes:
                     self.tell(name, self.known[other])
                     changed = True
         return changed
+
+
+def named_dimension(dimension, sizes):
+    """The names of a dimension of a result: none where an axis has none."""
+    if not dimension.axes or any(name.isdigit() for name in dimension.axes):
+        return []
+    return [tuple((name, sizes.known[name]) for name in dimension.axes)]
