@@ -105,14 +105,14 @@ Dimensions Emitter::inOrder(std::map<std::string, Axis> axes) const {
   return dimensions;
 }
 
-/// Repeats the tensor along the axes that it lacks.
+/// Repeats the tensor along the axes that it lacks. Dimensions that each have an axis of their own, and the new ones,
+/// are then in the order of the scope; where one is a product of axes, the new ones stand last.
 bool Emitter::extend(const Node &node, const Node &condition, Value &value, const std::map<std::string, Axis> &axes) {
-  std::map<std::string, Axis> all = axes;
+  std::map<std::string, Axis> all, missing;
   subscript::Substitution known = renaming(value.dimensions, placeNamings(value.dimensions));
-  std::string missing;
-  for (const auto &[name, axis] : axes)
-    if (!known.count(name))
-      missing = name;
+  for (const auto &entry : axes)
+    if (!known.count(entry.first))
+      missing.insert(entry);
   if (missing.empty())
     return true;
   for (const Dimension &d : value.dimensions) {
@@ -120,18 +120,26 @@ bool Emitter::extend(const Node &node, const Node &condition, Value &value, cons
     for (const Naming &naming : d.namings)
       if (naming.size() == 1 && (!lone || axes.count(naming[0].name)))
         lone = &naming;
-    if (!lone) {
-      error(condition.text, "the condition has an axis '" + missing +
-                                "' that the tensor lacks, and it cannot be put "
-                                "among dimensions without a name: " +
+    if (lone)
+      all.insert({(*lone)[0].name, (*lone)[0]});
+    if (d.namings.empty()) {
+      error(condition.text, "the condition has an axis '" + missing.begin()->first +
+                                "' that the tensor lacks, and it cannot be put among dimensions without a name: " +
                                 describeAxes(value.dimensions));
       diagnostics.note("name the dimensions, broadcast(x, \"… -> …\", …), or make the condition one of these axes");
       return false;
     }
-    all.insert({(*lone)[0].name, (*lone)[0]});
   }
   Value target;
-  target.dimensions = inOrder(all);
+  bool areLone = all.size() == value.dimensions.size();
+  if (!areLone)
+    target.dimensions = value.dimensions;
+  Dimensions added = inOrder(missing);
+  all.insert(missing.begin(), missing.end());
+  if (areLone)
+    target.dimensions = inOrder(all);
+  else
+    target.dimensions.insert(target.dimensions.end(), added.begin(), added.end());
   if (!alignByName(node, value, target))
     return false;
   value.byName = true;
@@ -209,14 +217,19 @@ Value Emitter::guarded(const Node &node, const Node &condition, const Value &ten
 Value Emitter::constantWhere(const Node &node, const Node &condition, double number, const Value &predicate,
                              const Dimensions &dimensions) {
   Value all = tensorValue({}, dimensions);
-  if (!std::isfinite(number)) { // times a position of 0 it would be no number
-    all.tensor = splat(node, number, dimensions);
-    return guarded(node, condition, all, predicate);
-  }
   std::vector<Naming> names = loneNamings(dimensions), used;
   Expr holds;
   if (!expressIn(condition, predicate, all, names, holds, takerOf(node)))
     return {};
+  // Times a position of 0 an infinity is no number, and positions along sizes known at run time only are none either.
+  bool isNumber = std::isfinite(number);
+  std::set<std::string> counted = subscript::symbolsOutsideReads(holds);
+  for (size_t d = 0; d < names.size(); ++d)
+    isNumber &= !dimensions[d].isRuntime() || !counted.count(names[d][0].name);
+  if (!isNumber) {
+    all.tensor = splat(node, number, dimensions);
+    return guarded(node, condition, all, predicate);
+  }
   Dimensions own;
   std::set<std::string> symbols = subscript::symbolsOf(holds);
   for (size_t d = 0; d < names.size(); ++d)

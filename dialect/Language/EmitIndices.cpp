@@ -2,6 +2,7 @@
 // what a kernel declares of the values of its operands.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -56,7 +57,7 @@ bool Emitter::declaredDeviation(const KernelOperand &operand, std::optional<doub
     return error(type.deviation->text,
                  "a standard deviation is a number known at compile time, found " + describe(value)),
            false;
-  if (value.number <= 0)
+  if (!(value.number > 0) || std::isinf(value.number))
     return error(type.deviation->text, "the standard deviation of '" + operand.name.str() +
                                            "' is a positive number, found " + describe(value)),
            false;

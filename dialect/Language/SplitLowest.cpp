@@ -86,12 +86,21 @@ std::optional<LowestSplit> splitLowest(const RealPtr &f) {
   return found && found->holds ? found : std::nullopt;
 }
 
+static bool hasInfinity(const RealFunction &f) {
+  if (f.kind == RealKind::Number)
+    return std::isinf(f.number);
+  for (const RealPtr &operand : f.operands)
+    if (hasInfinity(*operand))
+      return true;
+  return false;
+}
+
 bool multipliesInfinity(const RealFunction &f) {
-  auto infinite = [](const RealPtr &operand) {
-    return operand->kind == RealKind::Number && std::isinf(operand->number);
-  };
-  if (f.kind == RealKind::Multiply && (infinite(f.operands[0]) || infinite(f.operands[1])))
-    return true;
+  for (size_t k = 0; f.kind == RealKind::Multiply && k < 2; ++k) {
+    const RealFunction &factor = *f.operands[k], &other = *f.operands[1 - k];
+    if (factor.kind == RealKind::Number && (std::isinf(factor.number) || (factor.number == 0 && hasInfinity(other))))
+      return true;
+  }
   for (const RealPtr &operand : f.operands)
     if (multipliesInfinity(*operand))
       return true;

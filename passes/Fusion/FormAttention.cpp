@@ -14,6 +14,7 @@
 namespace skewer {
 #define GEN_PASS_DEF_ATTNFORMATTENTION
 #include "passes/Passes.h.inc"
+#include <cmath>
 } // namespace skewer
 
 using namespace mlir;
@@ -55,6 +56,10 @@ bool AttentionCandidate::expandScore(std::string &why) {
     VectorScaling scaling(builder, sizes, leading);
     if (!scaled || llvm::all_of(terms, [&](Summand &term) { return scaling.move(term); }))
       break;
+  }
+  if (llvm::any_of(terms, [](const Summand &term) { return !std::isfinite(term.scale); })) {
+    why = "what is summed is infinite everywhere";
+    return false;
   }
   options.scaledContractions = options.scaledOperands = false;
   // A mask that leaves one key would have the values read at that alone; it is the values that say how many keys there

@@ -4,6 +4,7 @@
 #include "passes/Fusion/AxisProducts.h"
 #include "passes/Fusion/Provenance.h"
 #include "passes/Fusion/Views.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace skewer;
@@ -30,6 +31,10 @@ bool readsEvenly(const std::vector<Expr> &subscripts, const std::vector<int64_t>
       return false;
   }
   return true;
+}
+/// The scale of a term is a number: what is multiplied by an infinity stays a tensor.
+bool areNumbers(const std::vector<Summand> &summands) {
+  return llvm::all_of(summands, [](const Summand &summand) { return std::isfinite(summand.scale); });
 }
 } // namespace
 
@@ -76,6 +81,7 @@ Summand Expansion::leaf(Value tensor, const std::vector<Expr> &at) const {
 void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
   while (Operation *op = factor.operand.getDefiningOp()) {
     if (options.scaledOperands && isa<arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
+      auto isNumber = [](double scale) { return std::isfinite(scale); };
       if (isa<arith::NegFOp>(op)) {
         summand.location = withComposed(summand.location, op);
         summand.scale = -summand.scale;
@@ -83,9 +89,12 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
         continue;
       }
       auto right = splatValue(op->getOperand(1)), left = splatValue(op->getOperand(0));
+      double scale = right ? (isa<arith::MulFOp>(op) ? summand.scale * *right : summand.scale / *right) : 1;
+      if (!isNumber(scale) || (left && !isNumber(summand.scale * *left)))
+        return;
       if (right) {
         summand.location = withComposed(summand.location, op);
-        summand.scale = isa<arith::MulFOp>(op) ? summand.scale * *right : summand.scale / *right;
+        summand.scale = scale;
         factor.operand = op->getOperand(0);
         continue;
       }
@@ -98,7 +107,7 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
       return;
     }
     auto map = mapOf(op);
-    if (!map)
+    if (!map || (splatValue(op->getOperand(0)) && !std::isfinite(*splatValue(op->getOperand(0)))))
       return;
     Substitution here;
     for (auto [k, index] : llvm::enumerate(factor.subscripts))
@@ -165,6 +174,8 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
         for (const std::string &symbol : symbolsOf(subscript))
           if (!number || summand.contracted.count(symbol))
             return false;
+      if (number && !std::isfinite(summand.scale * *number))
+        return false; // an infinity is an operand: the scale of a term is a number
       summand.scale *= number.value_or(1);
       return number.has_value();
     });
@@ -180,6 +191,8 @@ std::vector<Summand> Expansion::expandEinsum(EinsumOp op, const std::vector<Expr
   if (!repeats || !options.arithmetic || !composed->factors[0].operand.getDefiningOp())
     return {*composed};
   auto summands = expand(composed->factors[0].operand, composed->factors[0].subscripts);
+  if (!areNumbers(summands))
+    return {leaf(op.getResult(), at)};
   for (Summand &summand : summands) {
     summand.scale *= composed->scale;
     summand.guard = logicalAnd(composed->guard, summand.guard);
@@ -204,6 +217,8 @@ std::optional<std::vector<Summand>> Expansion::expandView(Operation *op, const a
     assumed = assumed ? logicalAnd(*assumed, inside) : inside;
   auto summands = expand(op->getOperand(0), below);
   assumed = outer;
+  if (!areNumbers(summands))
+    return std::nullopt;
   auto contraction = op->getOperand(0).getDefiningOp<EinsumOp>();
   for (Summand &summand : summands) {
     summand.guard = logicalAnd(inside, summand.guard);
@@ -223,7 +238,7 @@ std::vector<Summand> Expansion::expand(Value tensor, const std::vector<Expr> &at
     return {leaf(tensor, at)};
   if (options.arithmetic)
     if (auto summands = expandArithmetic(op, at))
-      return *summands;
+      return areNumbers(*summands) || splatValue(tensor) ? *summands : std::vector<Summand>{leaf(tensor, at)};
   if (auto einsum = dyn_cast<EinsumOp>(op); einsum && !isView(einsum))
     return expandEinsum(einsum, at);
   if (auto map = mapOf(op))
