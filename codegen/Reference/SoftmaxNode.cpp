@@ -39,6 +39,8 @@ const double *SoftmaxNode::row(const int64_t *index) {
     weights[n] = present(input->at(here));
     largest = std::max(largest, weights[n]);
   }
+  if (largest == -INFINITY) // every key is hidden, or of weight 0; a NaN comes through
+    largest = 0;
   for (double &weight : weights)
     if (!isAbsent(weight)) {
       weight = std::exp(weight - largest);
@@ -46,7 +48,7 @@ const double *SoftmaxNode::row(const int64_t *index) {
     }
   for (double &weight : weights)
     if (!isAbsent(weight))
-      weight /= sum;
+      weight = sum == 0 ? 0 : weight / sum;
   last = next;
   next = (next + 1) % kept.size();
   kept[last] = {key, std::move(weights)};

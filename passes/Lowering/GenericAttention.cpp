@@ -44,10 +44,9 @@ bool Kernel::emitRows(attn::AttentionOp op) {
           return arith::MaxNumFOp::create(b, so[0], one);
         })};
       })[0];
-      if (op.getLse()) { // scores of -inf alone leave -inf, as a row without keys does
-        Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
-        largest = arith::SelectOp::create(b, none, real(0), largest);
-      }
+      // Scores of -inf alone are a row without keys.
+      Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
+      largest = arith::SelectOp::create(b, none, real(0), largest);
       Value sum = carry(keys, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
         Value power = visible(real(0), [&]() -> Value {
           return math::ExpOp::create(b, arith::SubFOp::create(b, load(row, place()), largest));

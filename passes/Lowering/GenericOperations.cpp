@@ -162,6 +162,8 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
       Value largest = carry(inner, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
         return {visible(so[0], [&]() -> Value { return arith::MaxNumFOp::create(b, so[0], read()); })};
       })[0];
+      Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
+      largest = arith::SelectOp::create(b, none, real(0), largest);
       auto power = [&] {
         return visible(real(0),
                        [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), largest)); });
@@ -173,7 +175,7 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
           store(one, result, position(result, subscripts, symbols));
         return {arith::AddFOp::create(b, so[0], one)};
       })[0];
-      // Only a row without a visible element sums to 0, as the largest one has power 1.
+      // Only a row without a visible element, or with -inf alone, sums to 0, as the largest one has power 1.
       Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
       Value divisor = arith::SelectOp::create(b, empty, real(1), sum);
       loops(inner, symbols, [&] {

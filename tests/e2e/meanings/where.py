@@ -254,6 +254,16 @@ CASES = {
         '  return einsum("b h i d, b h j d -> b h i d", q, k, where = j < lengths[b])',
         lambda: q * np.einsum("bhjd,bj->bhd", k, (np.arange(M) < lengths[:, None]) * 1.0)[:, :, None],
     ),
+    "infinite_data": (
+        SCORES + "  x = log(max(s, 0))" + END,
+        lambda: att(np.maximum(S, 0) / np.maximum(S, 0).sum(-1, keepdims=True)),
+    ),
+    "infinite_rows": (SCORES + "  x = log(max(s, 0) * 0)" + END, lambda: 0 * q),
+    "infinite_weights": (
+        SCORES + "  return softmax(log(max(s, 0) * 0))",
+        lambda: 0 * S,
+        "f32[batch, heads, N, M]",
+    ),
     "infinite_everywhere": (SCORES + "  x = s - inf" + END, lambda: 0 * q),
     "division": (
         SCORES + "  p = 1 / einsum(\"b h i d -> b h i\", q - q) if j < i - 100 else 0\n  x = s + p" + END,
