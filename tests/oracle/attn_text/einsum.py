@@ -77,7 +77,10 @@ def sizes_of(names, subscripts, result, operands, given, scope, line):
         sizes.tell(name, size)
     sizes.products(products)
     bare = {name for dimensions in subscripts for d in dimensions for name in d.axes}
+    read = {name for dimensions in subscripts for d in dimensions if d.expression for name in names_in(d.expression)}
     for name in names:
+        if name not in bare | read and name not in sizes.known:
+            raise AttnError(f"no operand names the axis '{name}' of the result: give its size", line)
         if name not in sizes.known and name not in bare and name in scope.known_axes():
             sizes.tell(name, scope.known_axes()[name])
     for name, size in sizes_by_reads(subscripts, scope):

@@ -213,8 +213,42 @@ def call_einsum(node, scope):
         raise AttnError("an einsum begins with its text", node.line)
     operands = [evaluate(each, scope) for each in node.positional[1:]]
     condition = node.named.get("where")
-    given = {name: scope.whole(value) for name, value in node.named.items() if name != "where"}
-    return einsum((text, operands, given, condition, node.line), scope)
+    given = {name: scope.whole(value) for name, value in node.named.items() if name not in ("where", "sum")}
+    out = einsum((text, operands, given, condition, node.line), scope)
+    for name in names_of_axes(node.named["sum"]) if "sum" in node.named else ():
+        if name not in text.split("->")[0] or name in text.split("->")[1].split():
+            raise AttnError(f"'{name}' is not summed over", node.line)
+    return out
+
+
+def names_of_axes(node):
+    items = node.items if isinstance(node, s.Items) else [node]
+    return [each.name for each in items if isinstance(each, s.Name)]
+
+
+def call_sum(node, scope):
+    """sum(x, d), sum(x, (i, d)), sum(x, -1)"""
+    given = arguments(node, ["x", "axis"], scope, ["x"])
+    tensor = as_tensor(evaluate(given["x"], scope), "sum", node.line).present("a sum")
+    what = given.get("axis", node.named.get("dim"))
+    if what is None:
+        raise AttnError("sum lacks an axis", node.line)
+    places = []
+    for each in what.items if isinstance(what, s.Items) else [what]:
+        if isinstance(each, s.Name) and not isinstance(scope.value_of(each.name), (int, float)):
+            if each.name not in tensor.axes():
+                raise AttnError(f"the tensor has no axis '{each.name}'", node.line)
+            places.append(tensor.axes()[each.name])
+        elif isinstance(each, s.Name) and each.name in tensor.axes():
+            raise AttnError(f"'{each.name}' is an axis and a value", node.line)
+        else:
+            at = scope.whole(each, "a dimension") % len(tensor.shape)
+            places.append((at, 1, tensor.shape[at]))
+    gone = [at for at, inner, size in places if size == tensor.shape[at]]
+    if len(gone) != len(places):
+        raise AttnError("sum is over whole dimensions", node.line)
+    data = tensor.data if tensor.hidden is None else np.where(tensor.hidden, 0, tensor.data)
+    return Tensor(data.sum(tuple(gone)), [names for at, names in enumerate(tensor.names) if at not in gone])
 
 
 def over_keys(function):
@@ -298,4 +332,4 @@ def call_skew(node, scope):
 CALLS = {"einsum": call_einsum, "softmax": over_keys(softmax), "logsumexp": over_keys(logsumexp),
          "tabulate": call_tabulate, "pad": call_pad, "reshape": call_reshape, "rearrange": call_rearrange,
          "broadcast": call_rearrange, "concat": call_concat, "gather": call_gather, "len": call_len,
-         "select": call_select, "skew": call_skew}
+         "select": call_select, "skew": call_skew, "sum": call_sum}
