@@ -19,9 +19,9 @@ def einsum(call, scope):
     for dimension in result + everything:
         names.update(dict.fromkeys(dimension.axes))
         for name in names_in(dimension.expression) if dimension.expression else []:
-            if name not in bare and not scope.is_value(name):
+            if name not in bare and name not in given and not scope.is_value(name):
                 raise AttnError(f"unknown name '{name}' in an index expression", line)
-            if name in bare:
+            if name in bare or name in given:
                 names[name] = None
                 if scope.is_position_value(name):
                     raise AttnError(f"'{name}' is an axis of this einsum and a value", line)
