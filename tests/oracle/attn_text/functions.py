@@ -115,7 +115,7 @@ def softmax(tensor, keep=None):
         top = np.max(x, -1, keepdims=True, initial=-np.inf)
         weights = np.where(absent, 0, np.exp(x - np.where(np.isfinite(top) | np.isnan(top), top, 0)))
         total = weights.sum(-1, keepdims=True)
-        out = np.where(np.all(absent, -1, keepdims=True), 0, weights / total)
+        out = np.where(total == 0, 0, weights / total)
     return Tensor(np.where(absent, 0, out), tensor.names, hidden=absent if np.any(absent) else None)
 
 
