@@ -1,6 +1,7 @@
 // What the verifiers of several operations share: shapes, sizes, and the texts that operations carry.
 #include "dialect/IR/Verification.h"
 #include "dialect/Subscript/Arithmetic.h"
+#include "dialect/Subscript/Checks.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -23,6 +24,14 @@ std::string skewer::attn::printNames(const std::set<std::string> &names) {
   for (const std::string &name : names)
     text += "'" + name + "'" + (--left > 1 ? ", " : left == 1 ? " and " : "");
   return text.empty() ? "nothing" : text;
+}
+
+std::string skewer::attn::printPoint(const Assignment &point, const std::set<std::string> &symbols) {
+  std::string text;
+  for (const auto &[axis, value] : point)
+    if (symbols.count(axis) || axis.find('[') != std::string::npos) // an axis, or the element of an index operand
+      text += (text.empty() ? "at " : ", ") + axis + " = " + std::to_string(value);
+  return text;
 }
 
 std::vector<std::vector<int64_t>> skewer::attn::shapesOf(ValueRange values) {
@@ -102,7 +111,23 @@ LogicalResult skewer::attn::verifyEvaluates(Operation *op, const Twine &role, co
     result = op->emitOpError() << role << " divides by " << print(divisor)
                                << ", which is not known to be positive (attn_c4)";
   });
-  return result;
+  if (failed(result))
+    return failure();
+  if (auto bad = findTableOutside(expression, domain, where)) {
+    const Expr &row = bad->table.operands()[0];
+    InFlightDiagnostic diagnostic = op->emitOpError() << role << " looks up row " << print(row) << " of "
+                                                      << abbreviateTables(print(bad->table)) << ", which ";
+    std::string point = printPoint(bad->proof.counterexample, symbolsOf(row));
+    if (bad->proof.outcome == Proof::Refuted)
+      diagnostic << "is " << bad->proof.value << (point.empty() ? "" : " ") << point;
+    else
+      diagnostic << "is not proven to stay inside";
+    return diagnostic << ", but the table has rows 0.." << bad->table.table().size() - 1 << " (attn_c12)";
+  }
+  if (auto part = findOverflow(expression, domain))
+    return op->emitOpError() << role << " computes " << abbreviateTables(print(*part))
+                             << ", which may not fit 64 bits (attn_c13)";
+  return success();
 }
 
 std::optional<Expr> skewer::attn::verifyExpression(Operation *op, StringRef role, StringRef text,

@@ -22,8 +22,8 @@ std::optional<subscript::Expr> verifyExpression(mlir::Operation *, llvm::StringR
                                                 const std::set<std::string> &axes, const subscript::AxisSizes &,
                                                 const std::optional<subscript::Expr> &where = std::nullopt);
 
-/// attn_c4, attn_c7, attn_c8: refuses what cannot be evaluated where `where` holds: divisors that may be 0, and reads
-/// of what is no index operand or outside it.
+/// attn_c4, attn_c7, attn_c8, attn_c12, attn_c13: refuses what cannot be evaluated where `where` holds: divisors that
+/// may be 0, reads of what is no index operand or outside it or outside a constant table, and what may not fit 64 bits.
 llvm::LogicalResult verifyEvaluates(mlir::Operation *, const llvm::Twine &role, const subscript::Expr &,
                                     const subscript::Domain &,
                                     const std::optional<subscript::Expr> &where = std::nullopt);
@@ -68,6 +68,8 @@ llvm::LogicalResult verifyReads(mlir::Operation *, const subscript::Einsum &,
 llvm::LogicalResult verifyResult(mlir::Operation *, const subscript::Dimensions &, const subscript::AxisSizes &,
                                  mlir::Type type, llvm::StringRef constraint);
 
+/// "at i = 0, seg[b, i] = 3" for messages: the point's axes among `symbols`, and its elements of index operands.
+std::string printPoint(const subscript::Assignment &point, const std::set<std::string> &symbols);
 /// `14x?x64` for messages.
 std::string printShape(llvm::ArrayRef<int64_t> shape);
 /// "a, b and c" for messages.

@@ -7,16 +7,9 @@ using namespace mlir;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-namespace {
-std::string printPoint(const Assignment &point, const std::set<std::string> &symbols) {
-  std::string text;
-  for (const auto &[axis, value] : point)
-    if (symbols.count(axis) || axis.find('[') != std::string::npos) // an axis, or the element of an index operand
-      text += (text.empty() ? "at " : ", ") + axis + " = " + std::to_string(value) + "";
-  return text;
+static std::string describeRows(int64_t size) {
+  return size == 1 ? "index 0 only" : "indices 0.." + std::to_string(size - 1);
 }
-std::string describeRows(int64_t size) { return size == 1 ? "index 0 only" : "indices 0.." + std::to_string(size - 1); }
-} // namespace
 
 /// The length of a product: kRuntime where its first axis is of run-time size, nothing where another is, or on
 /// overflow.

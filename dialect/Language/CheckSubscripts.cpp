@@ -47,13 +47,6 @@ void Emitter::noteUnreadRows(Tables &tables) {
   diagnostics.reopenCalls({});
 }
 
-static std::string describe(const subscript::Assignment &point) {
-  std::string text;
-  for (const auto &[name, value] : point)
-    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
-  return text;
-}
-
 /// Whether a constant table is part of the expression: a bucket function, whose far buckets a short layer never sees.
 static bool looksUp(const Expr &e) { return e.kind() == subscript::Kind::Table || llvm::any_of(e.operands(), looksUp); }
 
@@ -62,6 +55,9 @@ void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
   attn::ResolvedEinsum resolved = attn::resolve(op);
   subscript::Domain domain = subscript::domainOf(resolved.sizes);
   attn::addRanges(domain, attn::kernelIndices(op));
+  if (resolved.guard)
+    if (auto bad = subscript::findTableOutside(*resolved.guard, domain))
+      return sayTableOutside({}, *bad);
   for (size_t k = 0; k < resolved.spec.operands.size(); ++k) {
     std::vector<int64_t> shape = attn::shapeOf(op.getInputs()[k]);
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -74,11 +70,17 @@ void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
       }
       subscript::Range rows{0, shape[d] - 1};
       auto proof = subscript::proveWithin(dimension.index, rows, domain, resolved.guard);
-      if (proof.outcome != subscript::Proof::Proven && guardByMask(op, domain)) {
+      auto bad = subscript::findTableOutside(dimension.index, domain, resolved.guard);
+      if ((proof.outcome != subscript::Proof::Proven || bad) && guardByMask(op, domain)) {
         resolved = attn::resolve(op);
         proof = subscript::proveWithin(dimension.index, rows, domain, resolved.guard);
+        bad = subscript::findTableOutside(dimension.index, domain, resolved.guard);
       }
       StringRef place = places.dimensions[k][d];
+      if (bad) {
+        sayTableOutside(place, *bad);
+        continue;
+      }
       StringRef written = place;
       if (written.consume_front("("))
         written.consume_back(")");

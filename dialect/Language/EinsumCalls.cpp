@@ -21,7 +21,9 @@ std::vector<StringRef> namesIn(StringRef text) {
     }
     StringRef word = text.drop_front(at).take_while(isWord);
     at += word.size();
-    if (!isDigit(word[0]) && !text.drop_front(at).ltrim().starts_with("("))
+    StringRef rest = text.drop_front(at).ltrim();
+    bool isKeyword = rest.starts_with("=") && !rest.starts_with("==");
+    if (!isDigit(word[0]) && !rest.starts_with("(") && !isKeyword)
       names.push_back(word);
   }
   return names;
@@ -70,12 +72,16 @@ std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &ca
   return result;
 }
 
-/// Until the sizes of the axes are known, a call stands as a read at the axes that it names.
-Expr Emitter::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
+/// Until the sizes of the axes are known, a call stands as a read at the axes that it names. Nothing after an error.
+std::optional<Expr> Emitter::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
   std::set<std::string> named;
   for (StringRef word : namesIn(call)) {
     std::string name = word.str();
-    const Value *value = axes.count(name) ? nullptr : lookup(name);
+    const Value *value = lookup(name);
+    if (value && isFunctionOfPositions(*value) && (axes.count(name) || findAxis(name)))
+      return ambiguous(word, name, *value), std::nullopt;
+    if (axes.count(name))
+      value = nullptr;
     if (value && (value->is(ValueKind::Index) || value->is(ValueKind::Real)))
       for (const auto &[axis, size] : value->axes)
         named.insert(axis);

@@ -69,9 +69,9 @@ void learnSizes(const subscript::Einsum &spec, ArrayRef<std::vector<int64_t>> sh
   }
 }
 
-bool Emitter::keywordSizes(const Node &node, AxisSizes &given, StringRef other) {
+bool Emitter::keywordSizes(const Node &node, AxisSizes &given, ArrayRef<StringRef> others) {
   for (const Keyword &k : node.keywords) {
-    if (k.name == other)
+    if (is_contained(others, k.name))
       continue;
     auto size = evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
     if (!size)
@@ -110,30 +110,43 @@ bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const Axi
       StringRef place = text.slice(dimension.begin, dimension.end);
       subscript::Substitution substitution;
       for (const std::string &symbol : subscript::symbolsOf(dimension.index)) {
-        if (axes.count(symbol) && partOf(symbol))
-          substitution.insert({symbol, globalPosition(symbol)});
-        if (axes.count(symbol) || !lengthOf(symbol).empty())
+        if (!lengthOf(symbol).empty())
           continue;
         size_t within = place.find(symbol);
         StringRef at = within == StringRef::npos ? place : place.substr(within, symbol.size());
+        auto standsIn = [&](const std::string &name, StringRef call) {
+          auto read = standInFor(name, call, axes);
+          if (read)
+            substitution.insert({symbol, *read});
+          return read.has_value();
+        };
         if (auto call = textCalls.find(symbol); call != textCalls.end()) {
-          substitution.insert({symbol, standInFor(symbol, call->second, axes)});
+          if (!standsIn(symbol, call->second))
+            return false;
           continue;
         }
         const Value *value = lookup(symbol);
+        if (value && isFunctionOfPositions(*value) && (axes.count(symbol) || findAxis(symbol)))
+          return ambiguous(at, symbol, *value), false;
+        if (axes.count(symbol)) {
+          if (partOf(symbol))
+            substitution.insert({symbol, globalPosition(symbol)});
+          continue;
+        }
         if (value && value->is(ValueKind::Real)) { // a function that has a name
           std::string standIn = "__" + symbol;
           textCalls[standIn] = at;
-          substitution.insert({symbol, standInFor(standIn, at, axes)});
+          if (!standsIn(standIn, at))
+            return false;
           continue;
         }
-        if (value && value->isWhole())
+        if (value && value->isPosition())
           substitution.insert({symbol, Expr(value->integer)});
         else if (value && value->is(ValueKind::Index))
           substitution.insert({symbol, value->index});
         else if (value && value->good())
           return error(at, "'" + symbol + "' in an index expression is a whole number or an axis, found " +
-                               describe(*value)),
+                               describe(*value) + (value->isWhole() ? ", which has more than 53 bits" : "")),
                  false;
         else if (value)
           return false; // said before
@@ -185,13 +198,20 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
                      (list ? describe(*list) : "none of this name" + suggestion(e.name(), visibleNames())));
     return std::nullopt;
   }
-  if (operands.size() != 1 || !operands[0].isConstant() || operands[0].value() < 0 ||
-      operands[0].value() >= static_cast<int64_t>(list->items.size()) || !list->items[operands[0].value()].isWhole()) {
-    error(place, "'" + e.name() + "[…]' takes one place from 0 to " + std::to_string(list->items.size() - 1) +
-                     ", known at compile time, where there is a whole number");
+  int64_t count = list->items.size();
+  bool known = operands.size() == 1 && operands[0].isConstant();
+  if (known && operands[0].value() >= 0 && operands[0].value() < count && list->items[operands[0].value()].isPosition())
+    return Expr(list->items[operands[0].value()].integer);
+  auto isPosition = [](const Value &item) { return item.isPosition(); };
+  if (known || operands.size() != 1 || count == 0 || !llvm::all_of(list->items, isPosition)) {
+    error(place, "'" + e.name() + "[…]' takes one place from 0 to " + std::to_string(count - 1) +
+                     ", where there is a whole number");
     return std::nullopt;
   }
-  return Expr(list->items[operands[0].value()].integer);
+  auto values = std::make_shared<std::vector<int64_t>>();
+  for (const Value &item : list->items)
+    values->push_back(item.integer);
+  return Expr::table(std::move(values), operands[0]); // looked up inside: checkEinsum
 }
 
 /// Sizes come from the operands and the call; then from the axes of the kernel or scheme so far; then from the partner.
@@ -217,6 +237,22 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
   AxisSizes known = given;
   learnSizes(plain, shapes, known);
   std::vector<std::string> axes = plain.axes();
+  subscript::Einsum operandsOnly = plain;
+  operandsOnly.result.reset();
+  std::vector<std::string> ofOperands = operandsOnly.axes();
+  for (const subscript::Dimension &dimension : *spec.result)
+    for (const std::string &axis : dimension.axes)
+      if (!is_contained(ofOperands, axis) && !given.count(axis)) {
+        StringRef place = text.slice(dimension.begin, dimension.end);
+        error(place.substr(std::min(place.find(axis), place.size()), axis.size()),
+              "axis '" + axis + "' of the result is in no operand" + suggestion(axis, ofOperands));
+        if (spec.result->size() == 1 && dimension.isAxis() && // "b h i d, b h j d -> bhij"
+            llvm::all_of(axis, [&](char c) { return is_contained(ofOperands, std::string(1, c)); }))
+          noteOnWord(axis);
+        else
+          diagnostics.note("to repeat the operands along it, give its size: " + axis + " = …");
+        return false;
+      }
   auto adopt = [&](auto &&sizeOf) {
     AxisSizes adopted; // all at once: what one of them would tell about another is for resolveSizes to check
     for (const std::string &axis : axes)
@@ -255,14 +291,9 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
     if (place.size() == text.size() - why.position)
       place = place.take_while([](char c) { return isAlnum(c) || c == '_'; });
     error(place, why.message);
-    const subscript::Dimensions &result = *spec.result; // "b h i d, b h j d -> bhij"
-    bool isWord = result.size() == 1 && result[0].isAxis() && result[0].begin == why.position;
-    if (isWord && llvm::all_of(result[0].axes[0], [&](char c) { return known.count(std::string(1, c)); }))
-      noteOnWord(result[0].axes[0]);
-    else
-      for (size_t k = 0; k < operands.size(); ++k)
-        diagnostics.note("operand '" + node.operands[k + 1]->text.take_front(40).str() + "' is " +
-                         describe(operands[k].dimensions));
+    for (size_t k = 0; k < operands.size(); ++k)
+      diagnostics.note("operand '" + node.operands[k + 1]->text.take_front(40).str() + "' is " +
+                       describe(operands[k].dimensions));
     return false;
   }
   all = std::move(*resolved);

@@ -271,6 +271,7 @@ void Emitter::emitKernel(const Kernel &kernel) {
   einsumTexts.clear();
   indexOperands.clear();
   readPlaces.clear();
+  tablePlaces.clear();
   for (size_t k = 0; k < kernel.operands.size(); ++k) {
     const KernelOperand &operand = kernel.operands[k];
     function.setArgAttr(k, "attn.name", builder.getStringAttr(operand.name));
@@ -317,6 +318,7 @@ void Emitter::emitKernel(const Kernel &kernel) {
     }
   checkSubscripts(function);
   checkReads(function);
+  checkTables(function);
 }
 
 bool Emitter::emitBody(const std::vector<Statement> &body, Value &result, StringRef &place, StringRef end) {

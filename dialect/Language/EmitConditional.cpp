@@ -59,7 +59,7 @@ Value Emitter::emitConditional(const Node &node, const Node &condition, const No
 Value Emitter::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
   if (condition.is(ValueKind::Number))
     return condition.number != 0 ? yes : no;
-  auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isWhole(); };
+  auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isPosition(); };
   if (!isIndex(condition) || !isIndex(yes) || !isIndex(no))
     return realValue(node, RealKind::Select, {condition, yes, no});
   auto expression = [](const Value &value) { return value.is(ValueKind::Index) ? value.index : Expr(value.integer); };
@@ -68,7 +68,7 @@ Value Emitter::selectPositions(const Node &node, const Value &condition, const V
   value.index = subscript::select(condition.index, expression(yes), expression(no));
   for (const Value *part : {&condition, &yes, &no})
     value.axes.insert(part->axes.begin(), part->axes.end());
-  return value;
+  return whereItFits(node, std::move(value));
 }
 
 /// The same of values that `emitReal` has made of its parts; `axes` are those of the whole.

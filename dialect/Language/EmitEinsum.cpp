@@ -95,7 +95,13 @@ Value Emitter::emitEinsum(const Node &node) {
     operands.push_back(*operand);
   }
   AxisSizes given, all;
-  if (!checkRanks(node, *spec, operands, text) || !keywordSizes(node, given, "where") ||
+  SmallVector<StringRef> others{"where"};
+  if (!is_contained(spec->axes(), "sum"))
+    others.push_back("sum");
+  if (!checkRanks(node, *spec, operands, text))
+    return {};
+  auto meant = meantSums(node, *spec, text);
+  if (!meant || !keywordSizes(node, given, others) || !nameIndices(*spec, text, given) ||
       !nameNumbers(*spec, text, operands, numbers, given))
     return {};
   for (size_t k = 0; k < operands.size(); ++k)
@@ -110,6 +116,13 @@ Value Emitter::emitEinsum(const Node &node) {
   if (!substituteNames(*spec, text, given) || !einsumSizes(node, *spec, operands, text, given, all) ||
       !evaluateCalls(*spec, all))
     return {};
+  subscript::Domain domain = subscript::domainOf(all);
+  attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
+  for (const auto &operand : spec->operands)
+    for (const subscript::Dimension &dimension : operand)
+      if (!fits64(text.slice(dimension.begin, dimension.end), dimension.index, domain))
+        return {};
+  warnOfLoneSums(*spec, text, all, *meant);
   Value value = buildEinsum(node, *spec, operands, given, all, false);
   const Node *condition = keyword(node, "where");
   if (!condition || !value.good())
@@ -146,8 +159,9 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
       subscript::Dimension &dimension = spec.operands[k][d];
       const Dimension &own = operands[k].dimensions[d];
       shapes.back().push_back(own.size);
-      places.dimensions.back().push_back(text.data() ? text.slice(dimension.begin, dimension.end)
-                                                     : node.operands[d + 1]->text);
+      places.dimensions.back().push_back(text.data()                        ? text.slice(dimension.begin, dimension.end)
+                                         : node.kind == NodeKind::Subscript ? node.operands[d + 1]->text
+                                                                            : node.text); // sum(x, axis)
       Expr written = dimension.index;
       if (!dimension.isProduct()) {
         dimension.index = subscript::simplify(dimension.index, domain);
@@ -245,7 +259,7 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
   spec.operands.emplace_back();
   std::map<std::string, Axis> axes;
   for (size_t k = 1; k < node.operands.size(); ++k) {
-    Value index = evaluate(*node.operands[k]);
+    Value index = evaluatePosition(*node.operands[k]);
     if (!index.good())
       return {};
     auto expression = asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");
@@ -286,7 +300,8 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
                                                    std::to_string(axis.size - 1) + ", but this dimension has size " +
                                                    std::to_string(base.dimensions[d].size));
   }
-  if (subscript::print(spec.operands[0]) == subscript::print(*spec.result)) {
+  auto isWhole = [](const subscript::Dimension &dimension) { return dimension.isAxis(); };
+  if (llvm::all_of(spec.operands[0], isWhole) && subscript::print(spec.operands[0]) == subscript::print(*spec.result)) {
     // The whole tensor as it is, with names.
     Value named = base;
     for (size_t d = 0; d < named.dimensions.size(); ++d)

@@ -181,24 +181,37 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
 }
 
 void Emitter::mergeNamings(Value &value, const Value &other) {
-  for (size_t d = 0; d < value.dimensions.size(); ++d)
+  for (size_t d = 0; d < value.dimensions.size(); ++d) {
+    Dimension &own = value.dimensions[d];
+    own.clashes.insert(other.dimensions[d].clashes.begin(), other.dimensions[d].clashes.end());
     for (const Naming &naming : other.dimensions[d].namings) {
-      auto same = [&](const Naming &mine) { return print(mine) == print(naming); };
-      // An axis name that another dimension of the value has already would be ambiguous.
-      bool taken = false;
+      auto same = [&](const Naming &mine) {
+        return print(mine) == print(naming) &&
+               llvm::equal(mine, naming, [](const Axis &a, const Axis &b) { return a.size == b.size; });
+      };
+      // A name that is something else in this tensor already.
+      std::string taken;
       for (size_t o = 0; o < value.dimensions.size(); ++o)
         for (const Naming &mine : value.dimensions[o].namings)
           for (const Axis &axis : mine)
             for (const Axis &theirs : naming)
-              taken |= axis.name == theirs.name && (o != d || !same(mine));
-      if (!taken && none_of(value.dimensions[d].namings, same))
-        value.dimensions[d].namings.push_back(naming);
+              if (axis.name == theirs.name && (o != d || !same(mine)))
+                taken = axis.name;
+      if (!taken.empty())
+        for (const Axis &axis : naming) // not one of them can be told without the others
+          own.clashes.insert({axis.name, {print(naming), taken}});
+      else if (none_of(own.namings, same))
+        own.namings.push_back(naming);
     }
+  }
 }
 
 /// Makes the two of one shape. Indexed expressions join by name; tensors of different rank by name if every axis of the
 /// smaller is one of the larger's, else as numpy does, from the last dimension; tensors of one rank by position.
 bool Emitter::align(const Node &node, Value &left, Value &right) {
+  // A dimension that has lost its name, table[j, h][None], can only be told by its place.
+  left.byName &= isNamed(left.dimensions);
+  right.byName &= isNamed(right.dimensions);
   if (!scope->parts.empty()) {
     left = localised(node, left);
     right = localised(node, right);
@@ -308,6 +321,10 @@ bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
     for (const Axis &axis : naming)
       wanted.insert(axis.name);
   }
+  for (const Dimension &d : large.dimensions)
+    for (const auto &[name, clash] : d.clashes)
+      if (wanted.count(name))
+        return clashing(node.text, name, clash), false;
   std::vector<Naming> to;
   std::set<std::string> covered;
   size_t fresh = 0;

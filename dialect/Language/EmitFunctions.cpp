@@ -79,7 +79,7 @@ Value Emitter::emitFunction(const Node &node) {
       return notAnOperand(operand->text, name.str(), value);
     numbers &= value.is(ValueKind::Number);
     positions &= isFunctionOfPositions(value);
-    indices &= value.is(ValueKind::Index) || value.isWhole();
+    indices &= value.is(ValueKind::Index) || value.isPosition();
   }
   auto whole = [&](size_t k) { return arguments[k].isWhole(); };
   auto number = [&](size_t k) { return arguments[k].number; };
@@ -101,10 +101,13 @@ Value Emitter::emitFunction(const Node &node) {
       if (std::fabs(rounded) < 9e18)
         return Value::whole(static_cast<int64_t>(rounded));
     }
+    auto less = [&](size_t a, size_t b) {
+      return whole(a) && whole(b) ? arguments[a].integer < arguments[b].integer : number(a) < number(b);
+    };
     if (name == "min" || name == "max")
-      return (number(0) < number(1)) == (name == "min") ? arguments[0] : arguments[1];
-    if (name == "clamp")
-      return number(0) < number(1) ? arguments[1] : number(0) > number(2) ? arguments[2] : arguments[0];
+      return less(0, 1) == (name == "min") ? arguments[0] : arguments[1];
+    if (name == "clamp") // the upper end last, as for positions and tensors
+      return less(2, 0) || less(2, 1) ? arguments[2] : less(0, 1) ? arguments[1] : arguments[0];
     double result = elementwise().at(name).number(number(0));
     return std::isfinite(result) ? Value::real(result) : error(node.text, "the result is not a finite number");
   }
@@ -120,7 +123,7 @@ Value Emitter::emitFunction(const Node &node) {
                   : name == "min" ? min(e[0], e[1])
                   : name == "max" ? max(e[0], e[1])
                                   : clamp(e[0], e[1], e[2]);
-    return value;
+    return whereItFits(node, std::move(value));
   }
   if (positions) {
     if ((name == "floor" || name == "ceil") && arguments[0].is(ValueKind::Index))

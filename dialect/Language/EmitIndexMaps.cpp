@@ -93,7 +93,7 @@ Value Emitter::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
   auto type = cast<RankedTensorType>(value.tensor.getType());
   auto op = attn::ReshapeOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), value.tensor);
   Value result = carried(tensorValue(op.getResult(), std::move(dimensions)), value);
-  result.byName = value.byName;
+  result.byName = value.byName && isNamed(result.dimensions);
   return result;
 }
 
@@ -291,8 +291,7 @@ Value Emitter::emitGather(const Node &node) {
                                       "' = " + std::to_string(*value));
     elements = *next;
     axes.push_back({k.name.str(), *value, ""});
-    inner.values.erase(k.name.str());
-    inner.hidden.insert(k.name.str());
+    inner.contested.insert(k.name.str());
     inner.parts.erase(k.name.str());
   }
   if (axes.empty()) {

@@ -47,8 +47,7 @@ Value Emitter::realValue(const Node &node, RealKind kind, ArrayRef<Value> operan
   result.kind = ValueKind::Real;
   std::vector<RealPtr> functions;
   for (const Value &operand : operands) {
-    functions.push_back(operand.is(ValueKind::Number)
-                            ? makeReal(operand.number, operand.number == std::floor(operand.number), &node)
+    functions.push_back(operand.is(ValueKind::Number)  ? makeReal(operand.number, operand.isPosition(), &node)
                         : operand.is(ValueKind::Index) ? makeReal(operand.index, &node)
                                                        : operand.function);
     result.axes.insert(operand.axes.begin(), operand.axes.end());
@@ -70,6 +69,17 @@ static std::optional<std::string> readOperand(const RealFunction &function) {
       return *names.begin();
   for (const RealPtr &operand : function.operands)
     if (auto found = readOperand(*operand))
+      return found;
+  return std::nullopt;
+}
+
+/// The first constant table that the function leaves somewhere, whether or not that is selected.
+static std::optional<subscript::TableOutside> tableOutsideIn(const RealFunction &function,
+                                                             const subscript::Domain &domain) {
+  if (function.kind == RealKind::Index)
+    return subscript::findTableOutside(function.index, domain);
+  for (const RealPtr &operand : function.operands)
+    if (auto found = tableOutsideIn(*operand, domain))
       return found;
   return std::nullopt;
 }
@@ -122,7 +132,7 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
     return std::nullopt;
   }
   if (!value.function->whole) {
-    error(node.text, what + ", but this function of positions takes values between whole numbers");
+    error(node.text, what + ", but this function of positions is real-valued");
     diagnostics.note("say how it is rounded: floor(…) or ceil(…)");
     return std::nullopt;
   }
@@ -177,10 +187,15 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
     return diagnostics.hasErrors() ? Value() : emitReal(node, *value.function, value);
   std::vector<float> numbers;
   RealProgram program(*forms->function, forms->symbols, /*single=*/false);
+  bool missing = false;
   forEachPoint(forms->ranges, [&](const std::vector<int64_t> &point) {
     numbers.push_back(static_cast<float>(program.run(point)));
+    missing |= std::isnan(numbers.back());
     return true;
   });
+  if (missing) // of a logarithm, it may be hidden by a mask; of a list, it is read outside
+    if (auto bad = tableOutsideIn(*value.function, domainOf(value)))
+      return sayTableOutside(node.text, *bad), Value();
   if (forms->forms.empty())
     return Value::real(numbers[0]);
   SmallVector<int64_t> shape;
@@ -231,6 +246,16 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
 
 /// The function as operations on tensors.
 Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &value) {
+  if (f.kind == RealKind::Double) {
+    // Operations on tensors are in f32, so what must be in f64 is a table or nothing.
+    if (auto operand = readOperand(f))
+      return error(f.node ? f.node->text : node.text,
+                   "'f64' computes at compile time, but this reads the index operand '" + *operand +
+                       "'; at run time arithmetic is in f32");
+    Value part = value;
+    part.function = makeReal(RealKind::Double, f.operands, f.node);
+    return smallForms(f.node ? *f.node : node, part, true) ? realTensor(node, part) : Value();
+  }
   std::vector<Value> operands;
   if (f.kind == RealKind::Select) {
     auto condition = conditionOf(f.node ? *f.node : node, f.operands[0], value);
@@ -247,7 +272,7 @@ Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &va
   const Node &place = f.node ? *f.node : node;
   switch (f.kind) {
   case RealKind::Number:
-    return f.whole ? Value::whole(static_cast<int64_t>(f.number)) : Value::real(f.number);
+    return f.whole ? Value::whole(static_cast<int64_t>(f.number)) : Value::real(f.number); // whole: of 53 bits
   case RealKind::Index: {
     Value index;
     index.kind = ValueKind::Index;
@@ -258,7 +283,6 @@ Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &va
     return index;
   }
   case RealKind::Single:
-  case RealKind::Double:
     return operands[0];
   case RealKind::Negate:
     return operands[0].is(ValueKind::Number) ? Value::real(-operands[0].number)
@@ -313,8 +337,7 @@ Value Emitter::emitTabulate(const Node &node) {
     names.push_back(k.name.str());
     shape.push_back(*size);
     dimensions.push_back({*size, "", {{axes.back()}}});
-    inner.values.erase(k.name.str());
-    inner.hidden.insert(k.name.str());
+    inner.contested.insert(k.name.str());
     inner.parts.erase(k.name.str());
   }
   inner.axes = axes; // the others have a length, and no position

@@ -16,10 +16,12 @@ std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, S
   for (const Dimension &d : tensor.dimensions)
     for (const Naming &naming : d.namings)
       for (const Axis &axis : naming) {
-        inner.values.erase(axis.name);
+        inner.contested.insert(axis.name);
         llvm::erase_if(inner.axes, [&](const Axis &outer) { return outer.name == axis.name; });
         own.push_back(axis);
       }
+  for (const Dimension &d : tensor.dimensions)
+    inner.clashes.insert(d.clashes.begin(), d.clashes.end());
   inner.axes.insert(inner.axes.begin(), own.begin(), own.end());
   Scope *outer = scope;
   scope = &inner;
@@ -43,6 +45,7 @@ std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, S
     error(node.text, wanted + ", found " + describe(value));
     return std::nullopt;
   }
+  noteInnerAxes(node, value, tensor.dimensions);
   return value;
 }
 

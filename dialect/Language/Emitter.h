@@ -5,6 +5,7 @@
 #include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
 #include "dialect/Language/Values.h"
+#include "dialect/Subscript/Checks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -25,11 +26,13 @@ struct Scope {
   std::map<std::string, llvm::StringRef> declared; // where, for notes and unused warnings
   std::set<std::string> used;
   std::vector<Axis> axes;
-  std::map<std::string, Part> parts; // by axis
-  std::set<std::string> hidden;      // params and sizes behind an axis of the same name
-  std::set<std::string> unknown;     // names of which an error has said that they are not known
-  const Scope *caller = nullptr;     // of a scheme: what it does not see
-  bool isBuiltin = false;            // a built-in scheme, which sees nothing of the file
+  std::map<std::string, Part> parts;    // by axis
+  std::set<std::string> hidden;         // params and sizes behind an axis of the same name
+  std::set<std::string> unknown;        // names of which an error has said that they are not known
+  const Scope *caller = nullptr;        // of a scheme: what it does not see
+  std::set<std::string> contested;      // axes where positions are meant: a value of the same name leaves it open which
+  std::map<std::string, Clash> clashes; // of the tensor before `where`
+  bool isBuiltin = false;               // a built-in scheme, which sees nothing of the file
   const Axis *axis(const std::string &name) const;
 };
 
@@ -88,6 +91,14 @@ private:
   bool noteOnAxis(const std::string &name);
   bool isAfterSlashes(llvm::StringRef place) const;
   const Value *lookup(const std::string &name);
+  Value elementOf(const Node &, const Value &list);
+
+  // Names.cpp: what a name stands for where it could be several things.
+  Value ambiguous(llvm::StringRef place, const std::string &name, const Value &);
+  Value clashing(llvm::StringRef place, const std::string &name, const Clash &);
+  Value evaluatePosition(const Node &);
+  bool nameIndices(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
+  void noteInnerAxes(const Node &, const Value &condition, const Dimensions &);
 
   // EmitFunctions.cpp: elementwise functions and index functions.
   bool isFunction(llvm::StringRef name) const;
@@ -96,6 +107,13 @@ private:
 
   // EmitApplied.cpp: functions that plugins bring.
   Value emitApplied(const Node &, const attn::ElementFunction &);
+
+  // Numbers.cpp: what whole numbers and positions may be.
+  bool fits64(llvm::StringRef place, const subscript::Expr &, const subscript::Domain &);
+  Value whereItFits(const Node &, Value index);
+  void sayTableOutside(llvm::StringRef place, const subscript::TableOutside &);
+  void checkTables(mlir::func::FuncOp);
+  subscript::Domain domainOf(const Value &) const;
 
   // EmitReal.cpp: functions of positions that are evaluated at compile time.
   static bool isFunctionOfPositions(const Value &);
@@ -132,14 +150,21 @@ private:
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
                    subscript::AxisSizes &given, subscript::AxisSizes &all);
   bool substituteNames(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
-  subscript::Expr standInFor(const std::string &symbol, llvm::StringRef call, const std::set<std::string> &axes);
+  std::optional<subscript::Expr> standInFor(const std::string &symbol, llvm::StringRef call,
+                                            const std::set<std::string> &axes);
   bool evaluateCalls(subscript::Einsum &, const subscript::AxisSizes &all);
   std::optional<subscript::Expr> evaluateCallsIn(const subscript::Expr &, const subscript::AxisSizes &all);
   std::optional<subscript::Expr> replaceReads(const subscript::Expr &, llvm::StringRef place);
-  bool keywordSizes(const Node &, subscript::AxisSizes &given, llvm::StringRef other = {});
+  bool keywordSizes(const Node &, subscript::AxisSizes &given, llvm::ArrayRef<llvm::StringRef> others = {});
   Value buildEinsum(const Node &, subscript::Einsum &, const std::vector<Value> &, const subscript::AxisSizes &given,
                     const subscript::AxisSizes &all, bool byName);
   void rememberAxes(const Dimensions &);
+
+  // EmitSum.cpp: sum(x, axis), and sums in an einsum that may be slips of the pen.
+  Value emitSum(const Node &);
+  std::optional<std::set<std::string>> meantSums(const Node &, const subscript::Einsum &, llvm::StringRef text);
+  void warnOfLoneSums(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &,
+                      const std::set<std::string> &meant);
 
   // EmitElementwise.cpp: arithmetic and broadcasting.
   Value arithmetic(const Node &, llvm::StringRef op, Value, Value);
@@ -254,7 +279,9 @@ private:
   std::deque<NodePtr> parsedCalls;
   std::map<std::string, Value> indexOperands;        // of the kernel, by name
   std::map<std::string, llvm::StringRef> readPlaces; // of their reads: where one is not certain to stay inside
-  std::vector<const Scheme *> openSchemes;           // whose bodies are being evaluated, the outermost first
+  std::map<std::vector<int64_t>, llvm::StringRef> tablePlaces; // likewise of constant tables, by their rows
+  std::set<const char *> warnedSums;                           // places: a scheme is inlined more than once
+  std::vector<const Scheme *> openSchemes;                     // whose bodies are being evaluated, the outermost first
   unsigned schemeDepth = 0, evaluationDepth = 0;
 };
 

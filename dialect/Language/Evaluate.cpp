@@ -84,7 +84,9 @@ Value Emitter::evaluateNode(const Node &node) {
     return list;
   }
   case NodeKind::Subscript: {
-    Value base = evaluate(*node.operands[0]);
+    const Node &named = *node.operands[0];
+    const Value *known = named.kind == NodeKind::Name ? lookup(named.name.str()) : nullptr; // whatever axes there are
+    Value base = known ? *known : evaluate(named);
     if (!base.good())
       return {};
     if (base.is(ValueKind::Tensor)) {
@@ -102,14 +104,7 @@ Value Emitter::evaluateNode(const Node &node) {
       return emitIndexRead(node, base);
     if (!base.is(ValueKind::List) || node.operands.size() != 2)
       return error(node.text, "only tensors and lists have elements, found " + describe(base));
-    auto at = evaluateWhole(*node.operands[1], "the place in a list");
-    if (!at)
-      return {};
-    if (*at < 0 || *at >= static_cast<int64_t>(base.items.size()))
-      return error(node.operands[1]->text,
-                   "the list has " + std::to_string(base.items.size()) + " elements, so places run from 0 to " +
-                       std::to_string(base.items.size() - 1) + ", found " + std::to_string(*at));
-    return base.items[*at];
+    return elementOf(node, base);
   }
   case NodeKind::Slice:
   case NodeKind::Ellipsis:
@@ -125,9 +120,18 @@ StringRef Emitter::wholeText() const {
 
 Value Emitter::evaluateName(const Node &node) {
   std::string name = node.name.str();
-  if (const Value *value = lookup(name))
-    return *value;
-  if (const Axis *axis = findAxis(name)) {
+  if (scope)
+    if (auto clash = scope->clashes.find(name); clash != scope->clashes.end())
+      return clashing(node.text, name, clash->second);
+  const Axis *axis = findAxis(name);
+  bool contested = axis && scope->contested.count(name);
+  if (const Value *value = lookup(name)) {
+    if (contested && isFunctionOfPositions(*value))
+      return ambiguous(node.text, name, *value);
+    if (!contested)
+      return *value; // where positions are meant, a tensor of the name is no rival
+  }
+  if (axis) {
     Value value;
     value.kind = ValueKind::Index;
     value.index = globalPosition(name);
@@ -181,7 +185,7 @@ Value Emitter::evaluateBinary(const Node &node) {
       return notAnOperand((*operand)->text, op.str(), *value);
   if (left.is(ValueKind::Number) && right.is(ValueKind::Number))
     return evaluateNumbers(node, op, left, right);
-  bool indices = (left.is(ValueKind::Index) || left.isWhole()) && (right.is(ValueKind::Index) || right.isWhole());
+  bool indices = (left.is(ValueKind::Index) || left.isPosition()) && (right.is(ValueKind::Index) || right.isPosition());
   if (indices && op != "/" && op != "^")
     return evaluateIndices(node, op, left, right);
   if (isFunctionOfPositions(left) && isFunctionOfPositions(right)) {
@@ -209,16 +213,22 @@ Value Emitter::evaluateBinary(const Node &node) {
   return {};
 }
 
+/// Whole numbers are compared as such: those of more than 53 bits are no doubles.
+static bool lessThan(const Value &a, const Value &b) {
+  return a.isInteger && b.isInteger ? a.integer < b.integer : a.number < b.number;
+}
+
 Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, const Value &b) {
   if (op == "and" || op == "or")
     return Value::whole(op == "and" ? a.number != 0 && b.number != 0 : a.number != 0 || b.number != 0);
+  bool less = lessThan(a, b), greater = lessThan(b, a);
   if (op == "<" || op == "<=" || op == ">" || op == ">=" || op == "==" || op == "!=")
-    return Value::whole(op == "<"    ? a.number < b.number
-                        : op == "<=" ? a.number <= b.number
-                        : op == ">"  ? a.number > b.number
-                        : op == ">=" ? a.number >= b.number
-                        : op == "==" ? a.number == b.number
-                                     : a.number != b.number);
+    return Value::whole(op == "<"    ? less
+                        : op == "<=" ? !greater
+                        : op == ">"  ? greater
+                        : op == ">=" ? !less
+                        : op == "==" ? !less && !greater
+                                     : less || greater);
   bool whole = a.isInteger && b.isInteger;
   if (op == "//" || op == "%") {
     if (!whole || b.integer <= 0)
@@ -278,7 +288,7 @@ Value Emitter::evaluateIndices(const Node &node, StringRef op, const Value &a, c
                 : op == "!="  ? subscript::notEqual(x, y)
                 : op == "and" ? logicalAnd(x, y)
                               : logicalOr(x, y);
-  return value;
+  return whereItFits(node, std::move(value));
 }
 
 std::optional<int64_t> Emitter::evaluateWhole(const Node &node, StringRef what) {
@@ -361,6 +371,7 @@ Value Emitter::evaluateCall(const Node &node) {
   static const std::map<StringRef, Member> forms = {
       {"einsum", &Emitter::emitEinsum},
       {"softmax", &Emitter::emitSoftmax},
+      {"sum", &Emitter::emitSum},
       {"logsumexp", &Emitter::emitLogSumExp},
       {"skew", &Emitter::emitSkew},
       {"pad", &Emitter::emitPad},

@@ -1,7 +1,8 @@
 // Descriptions of values and the many names of their dimensions.
 #include "dialect/Language/Values.h"
 #include "llvm/ADT/StringExtras.h"
-#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <set>
 
 namespace skewer::language {
@@ -37,14 +38,24 @@ std::string describeAxes(const Dimensions &dimensions) {
   return text;
 }
 
+/// The fewest digits that give the number back, with what tells it from a whole one: 0.5, 3.0, 1e+30.
+static std::string shortest(double number) {
+  char text[40];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof text, "%.*g", digits, number);
+    if (std::strtod(text, nullptr) == number)
+      break;
+  }
+  std::string result = text;
+  return result.find_first_not_of("-0123456789") == std::string::npos ? result + ".0" : result;
+}
+
 std::string describe(const Value &value) {
   switch (value.kind) {
   case ValueKind::Error:
     return "an error";
   case ValueKind::Number:
-    if (std::isinf(value.number))
-      return value.number > 0 ? "the number inf" : "the number -inf";
-    return "the number " + (value.isInteger ? std::to_string(value.integer) : llvm::formatv("{0}", value.number).str());
+    return "the number " + (value.isInteger ? std::to_string(value.integer) : shortest(value.number));
   case ValueKind::Index:
     return "the index expression " + subscript::print(value.index);
   case ValueKind::Real:
@@ -63,14 +74,23 @@ std::string describe(const Value &value) {
   return "";
 }
 
+std::string describe(const subscript::Assignment &point) {
+  std::string text;
+  for (const auto &[name, value] : point)
+    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+  return text;
+}
+
 subscript::Substitution renaming(const Dimensions &dimensions, const std::vector<Naming> &chosen) {
   subscript::Substitution substitution;
   for (size_t d = 0; d < dimensions.size(); ++d) {
     Expr flat = 0;
     for (const Axis &axis : chosen[d])
       flat = chosen[d].size() == 1 ? Expr::symbol(axis.name) : flat * Expr(axis.size) + Expr::symbol(axis.name);
-    for (const Axis &axis : chosen[d])
-      substitution.insert({axis.name, Expr::symbol(axis.name)});
+    auto isChosen = [&](const Naming &naming) { return print(naming) == print(chosen[d]); };
+    if (dimensions[d].namings.empty() || llvm::any_of(dimensions[d].namings, isChosen))
+      for (const Axis &axis : chosen[d])
+        substitution.insert({axis.name, Expr::symbol(axis.name)});
     for (const Naming &naming : dimensions[d].namings) {
       int64_t stride = 1;
       for (size_t k = naming.size(); k-- > 0;) {
@@ -100,6 +120,10 @@ subscript::Domain placesOf(const Dimensions &dimensions) {
   return domain;
 }
 
+bool isNamed(const Dimensions &dimensions) {
+  return llvm::none_of(dimensions, [](const Dimension &d) { return d.namings.empty(); });
+}
+
 std::vector<Naming> loneNamings(const Dimensions &dimensions) {
   std::set<std::string> used;
   std::vector<Naming> names(dimensions.size());
@@ -107,6 +131,10 @@ std::vector<Naming> loneNamings(const Dimensions &dimensions) {
     for (const Naming &naming : dimensions[d].namings)
       if (naming.size() == 1 && names[d].empty() && used.insert(naming[0].name).second)
         names[d] = naming;
+  for (const Dimension &dimension : dimensions)
+    for (const Naming &naming : dimension.namings)
+      for (const Axis &axis : naming)
+        used.insert(axis.name);
   for (size_t d = 0; d < dimensions.size(); ++d) {
     if (!names[d].empty())
       continue;

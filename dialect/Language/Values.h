@@ -19,10 +19,16 @@ struct Axis {
 /// One way to name a dimension: by an axis, or by a product of axes, row-major.
 using Naming = std::vector<Axis>;
 
+/// A naming by one part of a sum that uses a name for something else than another part does.
+struct Clash {
+  std::string naming, name; // "(t j)", "j"
+};
+
 struct Dimension {
   int64_t size = 0;
-  std::string runtime;         // the size's name where it is known at run time only
-  std::vector<Naming> namings; // every way that the text has named it; the first is the one to show
+  std::string runtime = {};                  // the size's name where it is known at run time only
+  std::vector<Naming> namings = {};          // every way that the text has named it; the first is the one to show
+  std::map<std::string, Clash> clashes = {}; // by the names that are not clear any more
   bool isRuntime() const { return !runtime.empty(); }
 };
 using Dimensions = std::vector<Dimension>;
@@ -57,6 +63,11 @@ struct Value {
   bool is(ValueKind k) const { return kind == k; }
   bool good() const { return kind != ValueKind::Error; }
   bool isWhole() const { return kind == ValueKind::Number && isInteger; }
+  /// A whole number as one of positions: any other number, of more than 53 bits for instance, is a real number there.
+  bool isPosition() const {
+    constexpr int64_t kMost = int64_t(1) << 53;
+    return isWhole() && integer >= -kMost && integer <= kMost;
+  }
   static Value whole(int64_t v) {
     Value r;
     r.kind = ValueKind::Number, r.number = static_cast<double>(v), r.integer = v, r.isInteger = true;
@@ -76,15 +87,22 @@ std::string describeAxes(const Dimensions &);
 /// What a value is, for messages: "a tensor [4, 196]", "the number 3", …
 std::string describe(const Value &);
 
+/// A point of positions: "i = 0, j = 3".
+std::string describe(const subscript::Assignment &);
+
 /// Each axis that any naming of the dimensions has, as an expression of the chosen namings' axes, one naming a
-/// dimension. Axes of the chosen namings stand for themselves.
+/// dimension. Axes of the chosen namings stand for themselves; a name chosen for a dimension that is only named
+/// otherwise means nothing.
 subscript::Substitution renaming(const Dimensions &, const std::vector<Naming> &chosen);
-/// A single name for each dimension, distinct from one another: its own, else i and j for the last two, else x0, x1, ….
+/// A single name for each dimension, distinct from one another and from the axes of all products: its own, else i and j
+/// for the last two, else x0, x1, ….
 std::vector<Naming> loneNamings(const Dimensions &);
 /// The names d0, d1, … by which conditions know places, as namings of the dimensions.
 std::vector<Naming> placeNamings(const Dimensions &);
 /// The ranges of d0, d1, …: those of run-time size have none.
 subscript::Domain placesOf(const Dimensions &);
+/// Whether every dimension has a name.
+bool isNamed(const Dimensions &);
 std::string print(const Naming &);
 std::string print(const std::vector<Naming> &);
 

@@ -1,5 +1,5 @@
 // Bounds, proofs, affine forms, offsets and preimages at the sizes that models have.
-#include "dialect/Subscript/Analysis.h"
+#include "dialect/Subscript/Checks.h"
 #include <chrono>
 #include <gtest/gtest.h>
 
@@ -215,6 +215,70 @@ TEST(SubscriptPreimage, WithoutEnumeration) {
   EXPECT_EQ(preimage(read("clamp(j - i, -2, 2) + 2"), 0, "j", {{"i", 6}}, {{"j", {0, 9}}}), (Positions{0, 1, 2, 3, 4}));
   EXPECT_EQ(preimage(read("j"), 3, "j", {}, {}), (Positions{3})); // unbounded, yet one solution
   EXPECT_EQ(preimage(read("j mod 2"), 1, "j", {}, {}), Positions{});
+}
+
+TEST(SubscriptOverflow, IsFoundWhereItBegins) {
+  Domain domain{{"i", {0, 3}}, {"j", {-3, 3}}, {elementsOf("seg"), {0, 9}}};
+  auto overflow = [&](const char *text) {
+    auto part = findOverflow(read(text), domain);
+    return part ? print(*part) : "";
+  };
+  EXPECT_EQ(overflow("i * 3074457345618258602"), "");
+  EXPECT_EQ(overflow("i * 3074457345618258603 + 1"), "i*3074457345618258603");
+  EXPECT_EQ(overflow("j * 3074457345618258602 - 3"), "j*3074457345618258602 - 3");
+  EXPECT_EQ(overflow("abs(j * 3074457345618258602 - 2)"), "abs(j*3074457345618258602 - 2)");
+  EXPECT_EQ(overflow("(i * 4611686018427387904) mod 3"), "i*4611686018427387904");
+  EXPECT_EQ(overflow("i mod 4611686018427387904 * 4611686018427387904"),
+            "i mod 4611686018427387904*4611686018427387904");
+  EXPECT_EQ(overflow("(i + 4611686018427387904) floordiv 4611686018427387904 * 4611686018427387903"), "");
+  EXPECT_EQ(overflow("min(i, 1) * 4611686018427387904"), "");
+  EXPECT_EQ(overflow("select(j > 0, 1, 3) * 4611686018427387904"), "select(0 < j, 1, 3)*4611686018427387904");
+  EXPECT_EQ(overflow("(j < 0) * 4611686018427387904"), "");
+  EXPECT_EQ(overflow("[1, 3][i] * 4611686018427387904"), "[1, 3][i]*4611686018427387904");
+  EXPECT_EQ(overflow("seg[i] * 922337203685477580"), "");
+  EXPECT_EQ(overflow("doc[i] * 4294967296"), "");
+  EXPECT_EQ(overflow("doc[i] * 4294967297"), "doc[i]*4294967297");
+  EXPECT_EQ(overflow("b * 4294967298"), "");
+  EXPECT_EQ(overflow("b * 4294967299"), "b*4294967299");
+}
+
+TEST(SubscriptOverflow, SharedGraphsAreVisitedOnce) {
+  Expr sum = read("i");
+  for (int k = 0; k < 100; ++k)
+    sum = sum + sum;
+  EXPECT_TRUE(findOverflow(sum, {{"i", {0, 1}}}));
+  EXPECT_FALSE(findOverflow(sum, {{"i", {0, 0}}}));
+}
+
+TEST(SubscriptTable, LeftWhereItMatters) {
+  Domain domain = square(4);
+  auto outside = [&](const char *text, const char *where = nullptr) {
+    auto bad = findTableOutside(read(text), domain, where ? std::optional<Expr>(read(where)) : std::nullopt);
+    return bad ? print(bad->table) : "";
+  };
+  EXPECT_EQ(outside("[0, 2, 1][j]"), "[0, 2, 1][j]");
+  EXPECT_EQ(outside("[0, 2, 1, 3][j]"), "");
+  EXPECT_EQ(outside("[0, 2, 1][j]", "j <= 2"), "");
+  EXPECT_EQ(outside("[0, 2, 1][j]", "i <= 2"), "[0, 2, 1][j]");
+  EXPECT_EQ(outside("j < 3 and [0, 2, 1][j] == 1"), "");
+  EXPECT_EQ(outside("[0, 2, 1][j] == 1 and j < 3"), "");
+  EXPECT_EQ(outside("j < 3 or [0, 2, 1][j] == 1"), "[0, 2, 1][j]");
+  EXPECT_EQ(outside("[0, 2, 1][j] == 1 or j >= 3"), "");
+  EXPECT_EQ(outside("not (j < 3 and [0, 2, 1][j] == 1)"), "");
+  // The second may rely on the first, not the first on it.
+  EXPECT_EQ(outside("[3, 2, 1, 9][j] < 3 and [1, 2, 3][[3, 2, 1, 9][j]] == 1"), "");
+  EXPECT_EQ(outside("[1, 2, 3][[3, 2, 1, 9][j]] == 1 and [3, 2, 1, 9][j] < 3"), "[1..3][[3..1, 9][j]]");
+  EXPECT_EQ(outside("select(j < 3, [0, 2, 1][j], 7)"), "");
+  EXPECT_EQ(outside("select(j < 3, 7, [0, 2, 1][j])"), "[0, 2, 1][j]");
+  EXPECT_EQ(outside("select([0, 2, 1][j] == 1, 7, 8)"), "[0, 2, 1][j]");
+  EXPECT_EQ(outside("select(j < 3, [0, 2, 1][j], 7) + [0, 2, 1][j]"), "[0, 2, 1][j]");
+  EXPECT_EQ(outside("[0, 2, 1][seg[j]]"), "[0, 2, 1][seg[j]]");
+  EXPECT_EQ(outside("seg[j] >= 0 and seg[j] < 3 and [0, 2, 1][seg[j]] == 1"), "");
+  auto bad = findTableOutside(read("[0, 2, 1][j - i]"), domain);
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(bad->proof.outcome, Proof::Refuted);
+  EXPECT_EQ(bad->proof.value, -3);
+  EXPECT_EQ(bad->proof.counterexample, (Assignment{{"i", 3}, {"j", 0}}));
 }
 
 TEST(SubscriptSpeed, ManyTokensStayFast) {

@@ -1,0 +1,94 @@
+// What a name stands for where it could be several things: an axis or a value, an axis of one part of a sum or of
+// another.
+#include "dialect/Language/Emitter.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+using subscript::Expr;
+
+Value Emitter::ambiguous(StringRef place, const std::string &name, const Value &value) {
+  error(place, "'" + name + "' is an axis, and " + describe(value) + " too; give one of them another name");
+  for (const Scope *s : {static_cast<const Scope *>(scope), static_cast<const Scope *>(&globals)})
+    if (auto where = s ? s->declared.find(name) : globals.declared.end(); s && where != s->declared.end()) {
+      diagnostics.note(where->second, "the value is declared here");
+      break;
+    }
+  return {};
+}
+
+/// A name that the parts of a tensor use for different things.
+Value Emitter::clashing(StringRef place, const std::string &name, const Clash &clash) {
+  error(place, "'" + name + "' is not clear here: a part of the tensor has a dimension " + clash.naming + ", where '" +
+                   clash.name + "' is something else than in another part");
+  diagnostics.note("give the axes of one of the parts other names");
+  return {};
+}
+
+/// What stands between brackets, where positions are meant: no axis may share its name with a number.
+Value Emitter::evaluatePosition(const Node &node) {
+  std::set<std::string> before = scope->contested;
+  for (const Axis &axis : scope->axes)
+    scope->contested.insert(axis.name);
+  Value value = evaluate(node);
+  scope->contested = std::move(before);
+  return value;
+}
+
+/// "(row)": one name in parentheses that is a number or a function of positions is an index expression.
+bool Emitter::nameIndices(subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &given) {
+  auto isParenthesised = [&](const subscript::Dimension &d) { return d.isAxis() && text.substr(d.begin, 1) == "("; };
+  std::set<std::string> bare;
+  for (const auto &[axis, size] : given)
+    bare.insert(axis);
+  auto collect = [&](const subscript::Dimensions &list) {
+    for (const subscript::Dimension &d : list)
+      if (!isParenthesised(d))
+        bare.insert(d.axes.begin(), d.axes.end());
+  };
+  for (const auto &operand : spec.operands)
+    collect(operand);
+  collect(*spec.result);
+  for (auto &operand : spec.operands)
+    for (subscript::Dimension &dimension : operand) {
+      const Value *value = isParenthesised(dimension) ? lookup(dimension.axes[0]) : nullptr;
+      if (value && !value->good())
+        return false; // said before
+      if (!value || !isFunctionOfPositions(*value))
+        continue;
+      if (bare.count(dimension.axes[0]) || findAxis(dimension.axes[0]))
+        return ambiguous(text.slice(dimension.begin, dimension.end), dimension.axes[0], *value), false;
+      dimension.index = Expr::symbol(dimension.axes[0]);
+      dimension.axes.clear();
+    }
+  return true;
+}
+
+/// "(t j)" has an axis j, which is not the flat position: who writes j <= i of the last two dimensions may not mean
+/// that.
+void Emitter::noteInnerAxes(const Node &node, const Value &condition, const Dimensions &dimensions) {
+  std::set<std::string> symbols = subscript::symbolsOf(condition.index);
+  for (auto [name, fromEnd] : {std::pair("i", 2u), std::pair("j", 1u)}) {
+    if (dimensions.size() < fromEnd || !symbols.count(name))
+      continue;
+    const std::vector<Naming> &namings = dimensions[dimensions.size() - fromEnd].namings;
+    if (any_of(namings, [](const Naming &naming) { return naming.size() == 1; }))
+      continue;
+    for (const Naming &naming : namings) {
+      if (none_of(naming, [&, name = name](const Axis &axis) { return axis.name == name; }) ||
+          all_of(naming, [&](const Axis &axis) { return symbols.count(axis.name); })) // it has been thought of
+        continue;
+      std::string flat;
+      for (const Axis &axis : naming)
+        flat = (flat.empty() ? ""
+                             : (naming.size() > 2 && &axis != &naming[1] ? "(" + flat + ")" : flat) + "*" +
+                                   std::to_string(axis.size) + " + ") +
+               axis.name;
+      diagnostics.note(node.text, "'" + std::string(name) + "' is an axis of the dimension " + print(naming) +
+                                      ", whose position is " + flat);
+      break;
+    }
+  }
+}
+
+} // namespace skewer::language

@@ -1,0 +1,106 @@
+// Whole numbers where positions are: what fits 64 bits, and constant tables that an index must not leave.
+#include "dialect/IR/Expressions.h"
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+using subscript::Expr;
+
+/// The ranges of the axes that a function of positions depends on, and of the kernel's index operands.
+subscript::Domain Emitter::domainOf(const Value &value) const {
+  subscript::Domain domain;
+  for (const auto &[name, axis] : value.axes)
+    if (axis.size != subscript::kRuntime)
+      domain[name] = {0, axis.size - 1};
+  if (builder.getInsertionBlock())
+    attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
+  return domain;
+}
+
+/// Whether no part of an index expression can leave 64 bits; false after an error.
+bool Emitter::fits64(StringRef place, const Expr &index, const subscript::Domain &domain) {
+  if (!subscript::findOverflow(index, domain))
+    return true;
+  error(place, "this may not fit 64 bits, which whole numbers and positions are computed in");
+  diagnostics.note("a number with a point, 2.0 for 2, makes it real-valued: rounded, and without such a limit");
+  return false;
+}
+
+/// A new index expression; an error where it may leave 64 bits.
+Value Emitter::whereItFits(const Node &node, Value index) {
+  return fits64(node.text, index.index, domainOf(index)) ? index : Value();
+}
+
+/// (a, b, c)[place]: an element of a list. At a position, whole numbers are a constant table, other numbers a constant
+/// tensor.
+Value Emitter::elementOf(const Node &node, const Value &list) {
+  const Node &place = *node.operands[1];
+  Value index = evaluatePosition(place);
+  if (!index.good())
+    return {};
+  int64_t size = list.items.size();
+  std::string places =
+      "the list has " + std::to_string(size) + " elements, so places run from 0 to " + std::to_string(size - 1);
+  if (index.is(ValueKind::Number)) {
+    if (!index.isWhole())
+      return error(place.text, "the place in a list is a whole number, found " + describe(index));
+    if (index.integer < 0 || index.integer >= size)
+      return error(place.text, places + ", found " + std::to_string(index.integer));
+    return list.items[index.integer];
+  }
+  auto all = [&](auto &&which) { return all_of(list.items, which); };
+  if (list.items.empty() || !all([](const Value &item) { return item.is(ValueKind::Number); }))
+    return error(place.text, "the place in a list is a whole number known at compile time, found " + describe(index));
+  if (!all([](const Value &item) { return item.isPosition(); })) {
+    SmallVector<float> numbers;
+    for (const Value &item : list.items)
+      numbers.push_back(static_cast<float>(item.number));
+    auto type = mlir::RankedTensorType::get({size}, builder.getF32Type());
+    auto constant = mlir::arith::ConstantOp::create(builder, location(node),
+                                                    mlir::DenseElementsAttr::get(type, ArrayRef<float>(numbers)));
+    return emitRead(node, tensorValue(constant, {Dimension{size}}));
+  }
+  auto row = asIndex(place, index, "the place in a list is a whole number or an expression of positions");
+  if (!row)
+    return {};
+  auto values = std::make_shared<std::vector<int64_t>>();
+  for (const Value &item : list.items)
+    values->push_back(item.integer);
+  Value value;
+  value.kind = ValueKind::Index;
+  value.axes = index.axes;
+  value.index = Expr::table(values, *row);
+  // Under a condition the place may yet be inside: what is not certain now is asked again where it is used.
+  if (subscript::findTableOutside(value.index, domainOf(value)))
+    tablePlaces.insert({*values, place.text});
+  return value;
+}
+
+/// `place` is that of the text which the table stands in, if it is not known where the table itself is written.
+void Emitter::sayTableOutside(StringRef place, const subscript::TableOutside &bad) {
+  auto written = tablePlaces.find(bad.table.table());
+  error(written == tablePlaces.end() ? place : written->second, "a constant list is read outside its places");
+  const Expr &row = bad.table.operands()[0];
+  std::string places = "it has places 0.." + std::to_string(bad.table.table().size() - 1);
+  if (bad.proof.outcome != subscript::Proof::Refuted)
+    diagnostics.note(places + ", and " + subscript::abbreviateTables(subscript::print(row)) +
+                     " is not proven to stay there");
+  else
+    diagnostics.note(
+        places + "; " +
+        (row.isConstant() ? "this is place " : "at " + describe(bad.proof.counterexample) + " it is read at ") +
+        std::to_string(bad.proof.value));
+}
+
+/// Tables that were not certain to be read inside where they are written, in the operations that they have ended up in.
+void Emitter::checkTables(mlir::func::FuncOp function) {
+  function.walk([&](mlir::Operation *op) {
+    if (!diagnostics.exhausted() && !isa<attn::EinsumOp>(op)) // checkEinsum looks at those
+      if (auto bad = attn::findTableOutside(op))
+        sayTableOutside({}, *bad);
+  });
+}
+
+} // namespace skewer::language
