@@ -3,6 +3,7 @@
 #include "dialect/Subscript/Arithmetic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -96,6 +97,8 @@ void Emitter::declare(const Program &program) {
     } else if (!globals.declared.count(name)) {
       diagnostics.error({}, "there is no param '" + name + "' to give the value " + std::to_string(value) + " to" +
                                 suggestion(name, names));
+      if (suggestion(name, names).empty())
+        diagnostics.note(names.empty() ? "the spec has no params" : "its params are " + llvm::join(names, ", "));
     }
   for (StringRef size : program.sizes)
     if (declareOnce(size)) {
@@ -393,6 +396,14 @@ bool Emitter::checkRequirement(const Statement &statement) {
   return false;
 }
 
+/// The kernel's text gives the value this name: its operation carries it, with the type that it is the name of.
+void Emitter::nameAt(StringRef name, const Value &value) {
+  Operation *op = value.is(ValueKind::Tensor) && schemeDepth == 0 ? value.tensor.getDefiningOp() : nullptr;
+  if (op && !isa<NameLoc>(op->getLoc()))
+    op->setLoc(NameLoc::get(builder.getStringAttr(name),
+                            FusedLoc::get({op->getLoc()}, TypeAttr::get(value.tensor.getType()), context)));
+}
+
 bool Emitter::assign(const Statement &statement, Value value) {
   std::vector<Value> parts;
   if (!statement.destructures) {
@@ -416,6 +427,7 @@ bool Emitter::assign(const Statement &statement, Value value) {
       error(name, "'" + name.str() + "' is already a param or a size");
       diagnostics.note(globals.declared[name.str()], "declared here");
     }
+    nameAt(name, parts[k]);
     scope->values[name.str()] = parts[k];
   }
   return value.good();

@@ -49,6 +49,7 @@ private:
   void emitKernel(const Kernel &);
   bool emitBody(const std::vector<Statement> &, Value &result, llvm::StringRef &place, llvm::StringRef end);
   bool assign(const Statement &, Value);
+  void nameAt(llvm::StringRef name, const Value &);
   bool checkRequirement(const Statement &);
 
   // EmitParts.cpp: parts of larger layers.

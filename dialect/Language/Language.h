@@ -16,7 +16,8 @@ struct Options {
 ///   - argument i carries {attn.name = "q", attn.shape = ["batch", 4, 196, 128]} (a string is a run-time size) and has
 ///     the tensor type with `?` there; the result carries {attn.shape = […]} too;
 ///   - the function carries {attn.kernel, attn.sizes = ["batch", …]}, the run-time sizes in order of declaration;
-///   - every operation has the FileLineColLoc of the text that said it.
+///   - every operation has the FileLineColLoc of the text that said it, in a NameLoc where a statement of the kernel
+///     names its value; the location inside has the value's type as its metadata.
 ///   - a scalar beside a tensor is a splat arith.constant, or tensor.splat with tensor.dim where a size is a run-time
 ///   one;
 ///   - a tensor is repeated by attn.rearrange, or, along a run-time size, by an einsum with ones of that size;

@@ -10,7 +10,7 @@ namespace {
 /// Matches everything, so that classification always has an answer.
 class Materialised : public TermClass {
 public:
-  llvm::StringRef name() const override { return "materialised"; }
+  llvm::StringRef name() const override { return "pair by pair"; }
   bool isOf(bool) const override { return true; }
   std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &) const override {
     TermAnalysis analysis;
@@ -18,7 +18,7 @@ public:
     return analysis;
   }
   std::string describe(const TermView &view, const TermAnalysis &) const override {
-    return "no class fits its subscripts '" + print(view.resolved.spec) + "'";
+    return "a number for each query and key: no class fits its subscripts '" + print(view.resolved.spec) + "'";
   }
 };
 

@@ -33,7 +33,7 @@ enum class TermKind {
   ValueOffset,      // Σ p·RV[±(j - i) + c], the query and the key each being a single axis; a guard may be a window
   AxisValueOffset,  // Σ p·RV[±(jy - iy) + c] on one axis of a product
   ValueFunction,    // Σ p·RV[f(j - i)]: clamped or bucketed offsets of one pair of axes
-  Materialised,     // anything else
+  Materialised,     // anything else: "pair by pair"
   Function,         // a plugin's function of elements and positions
   Custom
 };
@@ -105,7 +105,7 @@ public:
   /// The dialect's; made where there are none yet. Only for extensions, which run while the dialect is loaded.
   static TermClasses &of(attn::AttnDialect *);
   /// Where a class stands: lower comes first, equal orders stand as added. The built-in classes stand at 100, 200, …;
-  /// `materialised` matches all and stands last whatever the order says.
+  /// `pair by pair` matches all and stands last whatever the order says.
   void add(std::unique_ptr<TermClass>, unsigned order);
   /// Calls `visit` for each class in order until it returns true.
   void forEach(llvm::function_ref<bool(const TermClass &)> visit) const;

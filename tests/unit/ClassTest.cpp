@@ -145,7 +145,7 @@ TEST_F(Classes, TheFirstMatchInOrderWins) {
   });
   ASSERT_GE(names.size(), 3u);
   EXPECT_EQ(names.front(), "batches");
-  EXPECT_EQ(names.back(), "materialised");
+  EXPECT_EQ(names.back(), "pair by pair");
 }
 
 } // namespace

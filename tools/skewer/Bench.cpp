@@ -53,7 +53,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
   if (!execution)
     return false;
-  auto operands = prepareOperands(execution->plan(), {}, options.sizes, options.seed, options.origins);
+  auto operands = prepareOperands(execution->plan(), options.inputs, options.sizes, options.seed, options.origins);
   if (!operands)
     return wrong(llvm::toString(operands.takeError()));
   if (!runChecked(options, kernel, *operands, pool, *execution, row))

@@ -49,7 +49,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   auto execution = Execution::createForGpu(compilation, kernel, device, options);
   if (!execution)
     return false;
-  auto operands = prepareOperands(execution->plan(), {}, options.sizes, options.seed, options.origins);
+  auto operands = prepareOperands(execution->plan(), options.inputs, options.sizes, options.seed, options.origins);
   if (!operands) {
     llvm::errs() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
     return false;

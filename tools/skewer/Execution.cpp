@@ -1,5 +1,6 @@
 // Compiling into this process, binding operands, calling.
 #include "tools/skewer/Execution.h"
+#include "dialect/Language/Diagnostics.h"
 #include "tools/skewer/Flops.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
@@ -91,14 +92,16 @@ Array Execution::resultArray(size_t number) const {
 std::vector<const Kernel *> chooseKernels(const Compilation &compilation, const std::string &name, bool one) {
   std::vector<const Kernel *> chosen;
   std::string known;
+  std::vector<std::string> names;
   for (const Kernel &kernel : compilation.kernels) {
     known += (known.empty() ? "" : ", ") + kernel.name;
+    names.push_back(kernel.name);
     if (name.empty() || kernel.name == name)
       chosen.push_back(&kernel);
   }
   if (chosen.empty()) {
-    llvm::errs() << compilation.path() << ": error: no kernel is named '" << name << "'; the spec has " << known
-                 << "\n";
+    llvm::errs() << compilation.path() << ": error: no kernel is named '" << name << "'"
+                 << language::suggestion(name, names) << "; the spec has " << known << "\n";
   } else if (one && chosen.size() > 1) {
     llvm::errs() << compilation.path() << ": error: the spec has several kernels; choose one with --kernel: " << known
                  << "\n";

@@ -1,38 +1,71 @@
 // `skewer explain`: what became of each term.
+#include "dialect/Language/Diagnostics.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/ExplainText.h"
+#include "tools/skewer/Inputs.h"
 #include "tools/skewer/Session/Targets.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace skewer::driver {
 
-/// Whether the kernel is its attentions and nothing beside them: then their prediction is the kernel's.
-static bool isAttentionAlone(mlir::ModuleOp scheduled) {
-  bool alone = true;
+/// Something that the kernel computes beside its attentions, whose prediction is then not the kernel's. What only moves
+/// elements is done where they are read or written.
+static mlir::Operation *findBeside(mlir::ModuleOp scheduled) {
   for (auto function : scheduled.getOps<mlir::func::FuncOp>())
     for (mlir::Operation &op : function.getBody().front())
-      alone &= mlir::isa<attn::AttentionOp, mlir::func::ReturnOp>(op) || op.hasTrait<mlir::OpTrait::ConstantLike>();
-  return alone;
+      if (!mlir::isa<attn::AttentionOp, mlir::func::ReturnOp, attn::IndexMapOpInterface>(op) &&
+          !op.hasTrait<mlir::OpTrait::ConstantLike>())
+        return &op;
+  return nullptr;
 }
 
-static std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel &kernel) {
+/// The run-time sizes that --size and the files of --input say. Nothing after an error.
+static std::optional<std::map<std::string, int64_t>> sizesOf(const Kernel &kernel, const Options &options) {
+  if (options.sizes.empty() && options.inputs.empty())
+    return std::map<std::string, int64_t>();
+  auto operands =
+      prepareOperands(signatureOf(kernel.einsumFunction()), options.inputs, options.sizes, options.seed, {});
+  if (operands)
+    return operands->sizeByName;
+  llvm::errs() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
+  return std::nullopt;
+}
+
+/// How many times the useful work with these sizes is that with sizes of 1.
+static double callsOf(const Kernel &kernel, mlir::ModuleOp scheduled, const KernelFacts &facts,
+                      const std::map<std::string, int64_t> &sizes) {
+  double one = sizes.empty() ? facts.flops : factsOf(kernel, scheduled).flops;
+  return one > 0 ? facts.flops / one : 1;
+}
+
+static std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel &kernel,
+                                                const Options &options) {
+  auto sizes = sizesOf(kernel, options);
+  if (!sizes)
+    return std::nullopt;
   compilation.remarks.clear();
   auto scheduled = compilation.schedule(kernel);
   if (!scheduled)
     return std::nullopt;
   Explanation explanation;
-  explanation.facts = factsOf(kernel, *scheduled);
+  explanation.sizes = *sizes;
+  explanation.facts = factsOf(kernel, *scheduled, *sizes);
   explanation.spec = compilation.path();
   explanation.target = compilation.target().name;
   size_t number = 0;
   scheduled->walk([&](attn::AttentionOp attention) {
     explanation.layers.push_back(layerFactsOf(attention, explanation.facts.attentions[number++], compilation.target()));
   });
+  mlir::Operation *beside = findBeside(*scheduled);
+  bool isAlone = explanation.facts.generic.empty() && explanation.facts.materialised.empty() && !beside;
   explanation.work =
-      workFactsOf(signatureOf(kernel.einsumFunction()), explanation.facts.flops, explanation.layers,
-                  explanation.facts.generic.empty() && isAttentionAlone(*scheduled), compilation.target());
+      workFactsOf(signatureOf(kernel.einsumFunction()), explanation.facts.flops, explanation.layers, isAlone,
+                  compilation.target(), *sizes, callsOf(kernel, *scheduled, explanation.facts, *sizes));
+  if (beside && !explanation.layers.empty())
+    explanation.work.whyNotPredicted += " (" + placeOf("", lineOf(beside->getLoc()).first, explanation.spec) + ")";
   auto lowered = compilation.lower(std::move(scheduled), kernel.name);
   if (!lowered)
     return std::nullopt;
@@ -43,6 +76,9 @@ static std::optional<Explanation> explainKernel(Compilation &compilation, const 
 
 static std::optional<Explanation> explainOnGpu(Compilation &compilation, const Kernel &kernel,
                                                const gpu::GpuTarget &target, const Options &options) {
+  auto sizes = sizesOf(kernel, options);
+  if (!sizes)
+    return std::nullopt;
   compilation.remarks.clear();
   auto fused = compilation.schedule(kernel);
   if (!fused)
@@ -50,14 +86,15 @@ static std::optional<Explanation> explainOnGpu(Compilation &compilation, const K
   Explanation explanation;
   explanation.spec = compilation.path();
   explanation.target = target.name;
-  double flops = factsOf(kernel, *fused).flops;
-  explanation.work = workFactsOf(signatureOf(kernel.einsumFunction()), flops, {}, false, compilation.target());
+  explanation.sizes = *sizes;
+  double flops = factsOf(kernel, *fused, *sizes).flops;
+  explanation.work = workFactsOf(signatureOf(kernel.einsumFunction()), flops, {}, false, compilation.target(), *sizes);
   mlir::OwningOpRef<mlir::ModuleOp> scheduled;
   explanation.gpu =
       gpuFactsOf(compilation, kernel, *fused, target, options, flops, explanation.work.bytesMoved, scheduled);
   if (!explanation.gpu)
     return std::nullopt;
-  explanation.facts = factsOf(kernel, *scheduled);
+  explanation.facts = factsOf(kernel, *scheduled, *sizes);
   explanation.facts.generic.clear(); // it is about processors
   size_t number = 0;
   scheduled->walk([&](attn::AttentionOp attention) {
@@ -86,16 +123,18 @@ int explain(const Options &options) {
     return kUsage;
   llvm::json::Array kernels;
   bool found = false;
+  std::vector<std::string> names;
   for (const std::string &spec : options.specs) {
     auto compilation = Compilation::create(spec, options.parameters, *target);
     if (!compilation)
       return kWrong;
     for (const Kernel &kernel : compilation->kernels) {
+      names.push_back(kernel.name);
       if (!options.kernel.empty() && kernel.name != options.kernel)
         continue;
       found = true;
       auto explanation =
-          onGpu ? explainOnGpu(*compilation, kernel, *onGpu, options) : explainKernel(*compilation, kernel);
+          onGpu ? explainOnGpu(*compilation, kernel, *onGpu, options) : explainKernel(*compilation, kernel, options);
       if (!explanation)
         return kWrong;
       if (options.json)
@@ -105,7 +144,8 @@ int explain(const Options &options) {
     }
   }
   if (!found) {
-    llvm::errs() << "skewer: error: no kernel is named '" << options.kernel << "'\n";
+    llvm::errs() << "skewer: error: no kernel is named '" << options.kernel << "'"
+                 << language::suggestion(options.kernel, names) << "; the spec has " << llvm::join(names, ", ") << "\n";
     return kWrong;
   }
   if (options.json)

@@ -45,7 +45,8 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &, const Kernel &, mlir::ModuleOp
                                    const Options &, double usefulFlops, double bytesMoved,
                                    mlir::OwningOpRef<mlir::ModuleOp> &scheduled);
 
-void printGpu(const GpuFacts &, double usefulFlops, double bytesMoved, Page &);
+/// `sizes`: with which run-time sizes, " with batch = 4".
+void printGpu(const GpuFacts &, double usefulFlops, double bytesMoved, const std::string &sizes, Page &);
 llvm::json::Object toJson(const GpuFacts &);
 
 } // namespace skewer::driver

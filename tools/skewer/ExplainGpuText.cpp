@@ -64,12 +64,11 @@ llvm::json::Object toJson(const GpuKernelFacts &kernel) {
 
 } // namespace
 
-void printGpu(const GpuFacts &facts, double usefulFlops, double bytesMoved, Page &page) {
+void printGpu(const GpuFacts &facts, double usefulFlops, double bytesMoved, const std::string &sizes, Page &page) {
   for (const GpuKernelFacts &kernel : facts.kernels)
     printKernel(kernel, facts.target, page);
-  page.line(2, fmt::format("useful work: {}; memory: {} if every argument is read and the result written once; both "
-                           "with every run-time size 1",
-                           flopsText(usefulFlops), bytesText(bytesMoved)));
+  page.line(2, fmt::format("useful work: {}; memory: {} if every argument is read and the result written once{}",
+                           flopsText(usefulFlops), bytesText(bytesMoved), sizes.empty() ? "" : "; both" + sizes));
   for (const DeviceFacts &one : facts.devices)
     page.line(2, fmt::format("{}: predicted {}, {:.0f} % of what mma.sync does; roofline: at least {}, bound by {}",
                              one.device.name, timeText(one.predictedSeconds), 100 * one.shareOfPeak(),

@@ -43,6 +43,7 @@ llvm::json::Object toJson(const Explanation &explanation) {
     const LayerFacts &layer = explanation.layers[k];
     llvm::json::Object &attention = *(*attentions)[k].getAsObject();
     attention["formula"] = layer.formula;
+    attention["visible_pairs_note"] = explanation.facts.attentions[k].pairsNote;
     attention["tiles"] = tilesJson(layer);
     attention["rows_never_read"] = unreadJson(layer.unread);
     llvm::json::Array &terms = *attention.getArray("terms");
@@ -55,6 +56,9 @@ llvm::json::Object toJson(const Explanation &explanation) {
   for (const Remark &remark : explanation.remarks)
     remarks.push_back(llvm::json::Object{{"line", static_cast<int64_t>(remark.line)}, {"text", remark.text}});
   object["remarks"] = std::move(remarks);
+  Verdict verdict = verdictOf(explanation);
+  object["verdict"] = verdict.word;
+  object["because"] = llvm::json::Array(verdict.reasons);
   const WorkFacts &work = explanation.work;
   object["target"] = explanation.target;
   object["bytes_moved"] = work.bytesMoved;

@@ -99,8 +99,10 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
   }
   auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
   auto shape = schedule ? shapeOfAttention(attention, reason) : std::nullopt;
-  if (!shape)
+  if (!shape) {
+    layer.whyNotPredicted = reason;
     return layer;
+  }
   layer.tileRows = schedule.getTileRows();
   layer.tileKeys = schedule.getTileVectors() * schedule.getLanes();
   if (attention.getMask())

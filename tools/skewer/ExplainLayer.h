@@ -26,6 +26,7 @@ struct LayerFacts {
   std::string offsetReason; // why an offset term is a band, or is not; empty where there is no choice
   PredictedWork work;       // of one leading index
   bool isPredicted = false;
+  std::string whyNotPredicted; // where there is a schedule and no prediction
 };
 
 /// `facts` are those of the same attention.

@@ -5,49 +5,47 @@
 namespace skewer::driver {
 namespace {
 
-std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text;
-  for (int64_t size : shape)
-    if (size >= 0)
-      text += (text.empty() ? "" : ",") + std::to_string(size);
-  return "[" + text + "]";
-}
-
 bool hasRunTimeSize(const std::vector<int64_t> &shape) {
   return std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
 }
 
-/// "2 x [4,196,196], [196,196] (1.8 MB a batch row)".
-std::string tensorsText(const std::vector<TensorFacts> &tensors) {
+/// "content, scores and 6 more of [batch,4,196,196] (4.9 MB a batch row)".
+std::string tensorsText(const std::vector<TensorFacts> &tensors, const std::vector<std::string> &runTimeSizes) {
   std::string text;
   bool anyRunTime = false;
   double bytes = 0;
   for (const TensorFacts &tensor : tensors) {
-    text += text.empty() ? "" : ", ";
-    if (tensor.count > 1)
-      text += fmt::format("{} x ", tensor.count);
-    text += shapeText(tensor.shape);
+    text += text.empty() ? "" : "; ";
+    std::string names;
+    for (const std::string &name : tensor.names)
+      names += (names.empty() ? "" : ", ") + name;
+    int64_t others = tensor.count - static_cast<int64_t>(tensor.names.size());
+    if (names.empty())
+      text += others > 1 ? fmt::format("{} of ", others) : "";
+    else
+      text += names + (others > 0 ? fmt::format(" and {} more of ", others) : " ");
+    text += shapeText(tensor.shape, runTimeSizes);
     bytes += tensor.bytes;
     anyRunTime |= hasRunTimeSize(tensor.shape);
   }
   return fmt::format("{} ({}{})", text, bytesText(bytes), anyRunTime ? " a batch row" : "");
 }
 
-/// "line 9", of a built-in scheme "rel2d.attn:4".
-std::string placeText(llvm::StringRef file, unsigned line, const std::string &spec) {
-  file.consume_front("built-in ");
-  return file.empty() || file == spec ? fmt::format("line {}", line) : fmt::format("{}:{}", file.str(), line);
+/// "line 9" of the spec, which the term names; of a built-in scheme "rel2d.attn:5".
+std::string placeText(const std::string &file, unsigned line, const std::string &spec) {
+  return file.empty() || file == spec ? fmt::format("line {}", line) : placeOf(file, line, spec);
 }
 
 /// "skew composed (was: einsum [4,14,27], pad [4,14,28] line 9): 1.2 MB a batch row that are never held".
-void printComposed(const std::vector<ComposedOperation> &operations, const std::string &spec, Page &page) {
+void printComposed(const std::vector<ComposedOperation> &operations, const std::string &spec,
+                   const std::vector<std::string> &runTimeSizes, Page &page) {
   auto list = [&](bool maps, std::string &text, double &bytes, bool &anyRunTime) {
     for (const ComposedOperation &operation : operations) {
       // The contraction belongs to the maps that moved its result.
       bool isMap = isIndexMap(operation) || operation.operation == "einsum";
       if (isMap != maps)
         continue;
-      text += (text.empty() ? "" : ", ") + operation.operation + " " + shapeText(operation.shape);
+      text += (text.empty() ? "" : ", ") + operation.operation + " " + shapeText(operation.shape, runTimeSizes);
       if (operation.line)
         text += " " + placeText(operation.file, operation.line, spec);
       bytes += bytesOf(operation);
@@ -89,12 +87,14 @@ void printTiles(const LayerFacts &layer, const AttentionFacts &facts, Page &page
   page.line(4, text);
 }
 
-void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std::string &spec, Page &page) {
+void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std::string &spec,
+                const std::vector<std::string> &runTimeSizes, Page &page) {
   page.line(2, fmt::format("softmax over {} keys for {} queries{}, space \"{}\"{}", facts.keys, facts.queries,
                            facts.map.empty() ? "" : ", map " + facts.map, facts.space,
                            facts.mask.empty() ? "" : ", where " + facts.mask));
   page.line(4, layer.formula);
-  size_t text = 14, kind = 12, strategy = 8;
+  std::string values = "weights·" + facts.values;
+  size_t text = displayWidth(values), kind = 12, strategy = 8;
   for (const TermFacts &term : facts.terms) {
     text = std::max(text, displayWidth(term.text));
     kind = std::max(kind, displayWidth(term.className));
@@ -113,14 +113,14 @@ void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std:
   for (size_t k = 0; k < facts.terms.size(); ++k) {
     const TermFacts &term = facts.terms[k];
     row(term.text, term.className, term.strategy, term.flops,
-        term.line ? placeText(k < layer.files.size() ? layer.files[k] : "", term.line, spec) : "");
+        term.line ? placeOf(k < layer.files.size() ? layer.files[k] : "", term.line, spec) : "");
     page.line(6, term.description);
     if (!layer.offsetReason.empty() && (term.strategy == "band" || term.strategy == "strided_add"))
       page.line(6, layer.offsetReason);
     if (k < layer.composed.size())
-      printComposed(layer.composed[k], spec, page);
+      printComposed(layer.composed[k], spec, runTimeSizes, page);
   }
-  row("weights·values", "values", "matmul", facts.valueFlops, "");
+  row(values, "values", "matmul", facts.valueFlops, facts.line ? placeOf("", facts.line, spec) : "");
   if (!facts.mask.empty())
     printTiles(layer, facts, page);
   for (const UnreadRows &unread : layer.unread) {
@@ -135,12 +135,32 @@ void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std:
     page.line(4, "schedule  " + facts.schedule);
 }
 
+/// " with batch = 4".
+std::string sizesText(const Explanation &explanation) {
+  std::string ones = explanation.facts.runTimeSizes.empty() ? "" : " with every run-time size 1";
+  if (!explanation.sizes.empty()) {
+    ones = "";
+    for (const std::string &name : explanation.facts.runTimeSizes) {
+      auto given = explanation.sizes.find(name);
+      ones += (ones.empty() ? " with " : ", ") + name + " = " +
+              std::to_string(given == explanation.sizes.end() ? 1 : given->second);
+    }
+  }
+  return ones;
+}
+
 void printWork(const Explanation &explanation, Page &page) {
   const WorkFacts &work = explanation.work;
-  const char *ones = explanation.facts.runTimeSizes.empty() ? "" : " with every run-time size 1";
-  page.line(2, fmt::format("useful work: {}{}", flopsText(work.usefulFlops), ones));
+  std::string ones = sizesText(explanation);
+  std::string notes;
+  for (const AttentionFacts &attention : explanation.facts.attentions)
+    if (!attention.pairsNote.empty() && notes.empty())
+      notes = "; " + attention.pairsNote;
+  page.line(2, fmt::format("useful work: {}{}{}", flopsText(work.usefulFlops), ones, notes));
   if (work.matmulFlops > 0)
     page.line(2, fmt::format("work done: {} in matmuls, rounded up to whole tiles", flopsText(work.matmulFlops)));
+  else
+    page.line(2, "work done: not known, because " + work.whyNotPredicted);
   page.line(
       2, fmt::format("memory: {} if every argument is read and the result written once", bytesText(work.bytesMoved)));
   page.line(2,
@@ -151,6 +171,8 @@ void printWork(const Explanation &explanation, Page &page) {
   if (work.predictedSeconds > 0)
     page.line(2, fmt::format("predicted: {} on one core of {}, {:.0f} % of its peak", timeText(work.predictedSeconds),
                              explanation.target, 100 * work.shareOfPeak()));
+  else
+    page.line(2, "predicted: no time, because " + work.whyNotPredicted);
 }
 
 } // namespace
@@ -162,30 +184,34 @@ void printText(const Explanation &explanation, llvm::raw_ostream &out) {
   for (const std::string &size : facts.runTimeSizes)
     head += ", " + size + " at run time";
   page.line(0, head);
+  page.line(2, textOf(verdictOf(explanation)));
   for (size_t k = 0; k < facts.attentions.size(); ++k)
-    printLayer(facts.attentions[k], explanation.layers[k], explanation.spec, page);
+    printLayer(facts.attentions[k], explanation.layers[k], explanation.spec, facts.runTimeSizes, page);
   if (!facts.neverMaterialised.empty())
-    page.line(2, "never materialised: " + tensorsText(facts.neverMaterialised));
+    page.line(2, "never held: " + tensorsText(facts.neverMaterialised, facts.runTimeSizes));
   for (const Remark &remark : explanation.remarks)
-    page.line(2, fmt::format("line {}: {}", remark.line, remark.text));
+    page.line(2, fmt::format("{}: {}", placeOf("", remark.line, explanation.spec), remark.text));
   if (explanation.remarks.empty())
     for (const std::string &reason : facts.unfused)
       page.line(2, "not fused: " + reason);
   if (!facts.generic.empty())
-    page.line(2, "generic path: " + (facts.genericLine ? fmt::format("line {}: ", facts.genericLine) : std::string()) +
+    page.line(2, "generic path: " +
+                     (facts.genericLine ? placeOf("", facts.genericLine, explanation.spec) + ": " : std::string()) +
                      facts.generic);
   if (!facts.materialised.empty())
-    page.line(2, "materialised: " + tensorsText(facts.materialised));
+    page.line(2, "held between stages: " + tensorsText(facts.materialised, facts.runTimeSizes));
   if (explanation.gpu)
-    return printGpu(*explanation.gpu, explanation.work.usefulFlops, explanation.work.bytesMoved, page);
+    return printGpu(*explanation.gpu, explanation.work.usefulFlops, explanation.work.bytesMoved, sizesText(explanation),
+                    page);
   const KernelPlan &plan = explanation.plan;
   if (plan.stages.size() > 1) {
     page.line(2, "stages:");
     for (const StagePlan &stage : plan.stages) {
       double bytes = static_cast<double>(stage.bytes.fixed + stage.bytes.scaled);
-      page.line(4, fmt::format("{}{} to {}", stage.title,
-                               stage.line ? fmt::format(" (line {})", stage.line) : std::string(),
-                               bytes > 0 ? "a buffer of " + bytesText(bytes) : std::string("the output")));
+      page.line(
+          4, fmt::format("{}{} to {}", stage.title,
+                         stage.line ? fmt::format(" ({})", placeOf("", stage.line, explanation.spec)) : std::string(),
+                         bytes > 0 ? "a buffer of " + bytesText(bytes) : std::string("the output")));
     }
   }
   page.line(2, fmt::format("workspace: {} shared, {} a worker",

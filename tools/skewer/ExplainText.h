@@ -12,10 +12,23 @@ struct Explanation {
   std::vector<LayerFacts> layers; // one for each of facts.attentions
   WorkFacts work;
   std::vector<Remark> remarks;
-  KernelPlan plan;             // of the lowered kernel: its workspace
-  std::string spec, target;    // the spec's path; the description's name
-  std::optional<GpuFacts> gpu; // then there is no plan, and of the work only FLOPs and bytes are known
+  KernelPlan plan;                      // of the lowered kernel: its workspace
+  std::string spec, target;             // the spec's path; the description's name
+  std::map<std::string, int64_t> sizes; // run-time sizes that were given; the others count as 1
+  std::optional<GpuFacts> gpu;          // then there is no plan, and of the work only FLOPs and bytes are known
 };
+
+/// "fused", "partly fused" or "not fused", and why it is not all.
+struct Verdict {
+  std::string word;
+  std::vector<std::string> reasons;
+};
+Verdict verdictOf(const Explanation &);
+std::string textOf(const Verdict &);
+/// "botnet.attn:8", of a built-in scheme "rel2d.attn:5". `file` is empty where it is the spec.
+std::string placeOf(const std::string &file, unsigned line, const std::string &spec);
+/// "[batch,4,196,196]"; a run-time size among several is "?".
+std::string shapeText(const std::vector<int64_t> &shape, const std::vector<std::string> &runTimeSizes);
 
 /// At most 120 columns wide, unless a word is longer.
 void printText(const Explanation &, llvm::raw_ostream &);

@@ -4,11 +4,13 @@
 namespace skewer::driver {
 
 WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std::vector<LayerFacts> &layers,
-                      bool fused, const Target &target) {
-  auto bytes = [](const TensorArgument &argument) {
+                      bool fused, const Target &target, const std::map<std::string, int64_t> &sizes, double calls) {
+  auto bytes = [&](const TensorArgument &argument) {
     double product = static_cast<double>(skewer::bytesOf(argument.type));
     for (const Extent &extent : argument.shape)
-      product *= extent.name.empty() ? static_cast<double>(extent.fixed) : 1;
+      product *= extent.name.empty()        ? static_cast<double>(extent.fixed)
+                 : sizes.count(extent.name) ? static_cast<double>(sizes.at(extent.name))
+                                            : 1;
     return product;
   };
   WorkFacts work;
@@ -26,11 +28,19 @@ WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std
     all &= layer.isPredicted;
   if (all) {
     for (const LayerFacts &layer : layers) {
-      work.matmulFlops += layer.leading * layer.work.matmulFlops;
-      work.predictedSeconds += layer.leading * layer.work.cycles / (target.gigahertz * 1e9);
+      work.matmulFlops += calls * layer.leading * layer.work.matmulFlops;
+      work.predictedSeconds += calls * layer.leading * layer.work.cycles / (target.gigahertz * 1e9);
     }
     // The model takes the operands to be in the caches.
     work.predictedSeconds = std::max(work.predictedSeconds, work.boundSeconds());
+  }
+  if (!all) {
+    work.whyNotPredicted = layers.empty() ? "the cost model is about attentions, and none is fused"
+                           : !fused       ? "the cost model is about attentions, and the kernel computes more"
+                                          : "the cost model does not know all of the schedule";
+    for (const LayerFacts &layer : layers)
+      if (!layer.whyNotPredicted.empty() && fused)
+        work.whyNotPredicted = layer.whyNotPredicted;
   }
   return work;
 }

@@ -15,10 +15,29 @@ using namespace skewer::subscript;
 
 namespace skewer::driver {
 
+/// What the text calls a value: at the location of what has become of its operation, if it is still of that shape.
+static std::string nameInText(Value value) {
+  Operation *op = value.getDefiningOp();
+  Location location = op ? op->getLoc() : UnknownLoc::get(value.getContext());
+  while (auto fused = dyn_cast<FusedLoc>(location)) {
+    if (isa_and_nonnull<DictionaryAttr>(fused.getMetadata())) // of an operation that was composed
+      return "";
+    location = fused.getLocations().front();
+  }
+  auto name = dyn_cast<NameLoc>(location);
+  auto inner = name ? dyn_cast<FusedLoc>(name.getChildLoc()) : FusedLoc();
+  auto type = inner ? dyn_cast_or_null<TypeAttr>(inner.getMetadata()) : TypeAttr();
+  auto named = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  auto own = dyn_cast<RankedTensorType>(value.getType());
+  return named && own && named.getShape() == own.getShape() ? name.getName().str() : "";
+}
+
 std::string nameOfOperand(Value value, func::FuncOp function) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "attn.name"))
       return name.str();
+  if (std::string name = nameInText(value); !name.empty())
+    return name;
   if (Operation *op = value.getDefiningOp())
     if (unsigned line = lineOf(op->getLoc()).first)
       return fmt::format("(line {})", line);
@@ -85,7 +104,9 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   facts.map = mapOf(space);
   facts.queries = space.queries();
   facts.keys = space.keys();
-  facts.pairs = visiblePairs(attention);
+  facts.pairs = visiblePairs(attention, &facts.pairsNote);
+  facts.values = nameOfOperand(attention.getValue(), function);
+  facts.line = lineOf(attention.getLoc()).first;
   facts.valueFlops = valueFlops(attention, facts.pairs);
   facts.width = facts.pairs > 0 ? static_cast<int64_t>(facts.valueFlops / facts.pairs / 2) : 0;
   auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
@@ -135,14 +156,20 @@ void explainGeneric(func::FuncOp function, KernelFacts &facts) {
   }
   if (isFused)
     facts.generic.clear(), facts.genericLine = 0;
-  else if (facts.generic.empty())
-    facts.generic = "no attention was formed";
+  else if (facts.generic.empty()) {
+    bool isAny = function.walk([](SoftmaxOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    facts.generic = isAny ? "no attention was formed" : "it has no softmax, so that there is no attention to fuse";
+  }
 }
 
 using Shape = std::vector<int64_t>;
 
-/// Tensors by shape, with bytes an element.
-using Tensors = std::map<Shape, std::pair<int64_t, int64_t>>;
+/// Tensors by shape: how many, bytes an element, names in the text.
+struct Held {
+  int64_t first = 0, second = 0;
+  std::vector<std::string> names;
+};
+using Tensors = std::map<Shape, Held>;
 
 void count(Value tensor, Tensors &found) {
   auto type = dyn_cast<RankedTensorType>(tensor.getType());
@@ -154,6 +181,8 @@ void count(Value tensor, Tensors &found) {
   auto &entry = found[shape];
   ++entry.first;
   entry.second = type.getElementTypeBitWidth() / 8;
+  if (std::string name = nameInText(tensor); !name.empty() && !llvm::is_contained(entry.names, name))
+    entry.names.push_back(name);
 }
 
 /// What the operations of the spec are. What the function returns has to be written anyway.
@@ -193,7 +222,7 @@ double elements(const Shape &shape) {
 
 } // namespace
 
-KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
+KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled, const std::map<std::string, int64_t> &sizes) {
   KernelFacts facts;
   facts.name = kernel.name;
   func::FuncOp before = kernel.einsumFunction(), after = *scheduled.getOps<func::FuncOp>().begin();
@@ -222,12 +251,18 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
   for (const auto &[shape, entry] : atFirst) {
     auto left = atLast.find(shape);
     int64_t gone = entry.first - (left == atLast.end() ? 0 : left->second.first);
-    if (threshold > 0 && gone > 0 && elements(shape) >= threshold)
-      facts.neverMaterialised.push_back({shape, gone, elements(shape) * static_cast<double>(gone * entry.second)});
+    if (threshold <= 0 || gone <= 0 || elements(shape) < threshold)
+      continue;
+    std::vector<std::string> names = entry.names;
+    for (const auto &[other, held] : atLast)
+      llvm::erase_if(names,
+                     [&, &kept = held.names](const std::string &name) { return llvm::is_contained(kept, name); });
+    facts.neverMaterialised.push_back(
+        {shape, gone, elements(shape) * static_cast<double>(gone * entry.second), std::move(names)});
   }
   for (const auto &[shape, entry] : atLast)
     facts.materialised.push_back(
-        {shape, entry.first, elements(shape) * static_cast<double>(entry.first * entry.second)});
+        {shape, entry.first, elements(shape) * static_cast<double>(entry.first * entry.second), entry.names});
   auto bySize = [](const TensorFacts &a, const TensorFacts &b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.shape < b.shape;
   };
@@ -235,8 +270,10 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
   std::sort(facts.materialised.begin(), facts.materialised.end(), bySize);
 
   std::map<std::string, int64_t> ones;
-  for (const std::string &size : signature.sizes)
-    ones[size] = 1;
+  for (const std::string &size : signature.sizes) {
+    auto given = sizes.find(size);
+    ones[size] = given == sizes.end() ? 1 : given->second;
+  }
   facts.flops = usefulFlops(after, ones);
   return facts;
 }
@@ -244,8 +281,10 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled) {
 static llvm::json::Array toJson(const std::vector<TensorFacts> &tensors) {
   llvm::json::Array array;
   for (const TensorFacts &tensor : tensors)
-    array.push_back(llvm::json::Object{
-        {"shape", llvm::json::Array(tensor.shape)}, {"count", tensor.count}, {"bytes", tensor.bytes}});
+    array.push_back(llvm::json::Object{{"shape", llvm::json::Array(tensor.shape)},
+                                       {"count", tensor.count},
+                                       {"bytes", tensor.bytes},
+                                       {"names", llvm::json::Array(tensor.names)}});
   return array;
 }
 

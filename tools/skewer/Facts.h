@@ -20,7 +20,8 @@ struct TermFacts {
 struct TensorFacts {
   std::vector<int64_t> shape;
   int64_t count = 0;
-  double bytes = 0; // of all of them
+  double bytes = 0;               // of all of them
+  std::vector<std::string> names; // of those that the text names
 };
 
 struct AttentionFacts {
@@ -28,6 +29,9 @@ struct AttentionFacts {
   int64_t queries = 0, keys = 0, width = 0;
   std::vector<TermFacts> terms;
   double pairs = 0, valueFlops = 0; // of one leading index
+  std::string pairsNote;            // where pairs are counted that a mask may hide: why
+  std::string values;               // what is summed
+  unsigned line = 0;                // of that sum
 };
 
 struct KernelFacts {
@@ -42,11 +46,12 @@ struct KernelFacts {
   double flops = 0;         // useful, with every run-time size 1
 };
 
-/// What a reader calls a tensor: the argument's name, or the line that computes it.
+/// What a reader calls a tensor: the argument's name, the name that the text gives it, or the line that computes it.
 std::string nameOfOperand(mlir::Value, mlir::func::FuncOp);
 
 /// Compares a kernel's level 1 with its level 3.
-KernelFacts factsOf(const Kernel &, mlir::ModuleOp scheduled);
+/// Run-time sizes count as what `sizes` says, else as 1.
+KernelFacts factsOf(const Kernel &, mlir::ModuleOp scheduled, const std::map<std::string, int64_t> &sizes = {});
 llvm::json::Object toJson(const KernelFacts &);
 /// The facts as the manifest's details.
 std::string manifestDetails(const Kernel &, mlir::ModuleOp scheduled);

@@ -55,17 +55,39 @@ bool hasIndexExpression(const Einsum &spec) {
 
 } // namespace
 
-/// Pairs at which a predicate of positions holds, one by one; all of them where it depends on more, or they are too
-/// many.
-static double countPairs(const Expr &predicate, const ScoreSpace &space) {
+/// The conjuncts of a predicate that depend on the axes alone; `left` is set where there are others.
+static Expr ofPositions(const Expr &predicate, const std::vector<std::string> &axes, bool &left) {
+  if (predicate.kind() == Kind::And) {
+    Expr all = 1;
+    for (const Expr &operand : predicate.operands())
+      all = logicalAnd(all, ofPositions(operand, axes, left));
+    return all;
+  }
+  std::set<std::string> symbols = symbolsOf(predicate);
+  if (readsOf(predicate).empty() &&
+      llvm::all_of(symbols, [&](const std::string &symbol) { return llvm::is_contained(axes, symbol); }))
+    return predicate;
+  left = true;
+  return 1;
+}
+
+/// Pairs at which a predicate holds, one by one; what depends on more than positions is taken to hold. All of them
+/// where they are too many.
+static double countPairs(const Expr &whole, const ScoreSpace &space, std::string *why) {
   double all = static_cast<double>(space.queries()) * static_cast<double>(space.keys());
   std::vector<std::string> axes = space.query;
   axes.insert(axes.end(), space.key.begin(), space.key.end());
-  for (const std::string &symbol : symbolsOf(predicate))
-    if (!llvm::is_contained(axes, symbol))
-      return all;
-  if (all > 1 << 24)
+  bool isMore = false;
+  Expr predicate = ofPositions(whole, axes, isMore);
+  if (isMore && why)
+    *why = "the mask depends on values at run time, or on the head: at most so much";
+  if (predicate.isConstant(1))
     return all;
+  if (all > 1 << 24) {
+    if (why)
+      *why = "the mask has too many pairs to count them: at most so much";
+    return all;
+  }
   Program program(axes);
   size_t holds = program.add(predicate);
   std::vector<int64_t> at(axes.size(), 0);
@@ -79,7 +101,7 @@ static double countPairs(const Expr &predicate, const ScoreSpace &space) {
   return pairs;
 }
 
-double visiblePairs(AttentionOp attention) {
+double visiblePairs(AttentionOp attention, std::string *why) {
   ScoreSpace space = scoreSpace(attention);
   double queries = static_cast<double>(space.queries()), keys = static_cast<double>(space.keys());
   auto predicate = attention.getMask() ? parse(std::string_view(*attention.getMask())) : std::optional<Expr>();
@@ -89,7 +111,7 @@ double visiblePairs(AttentionOp attention) {
                       ? asOffsetInterval(*predicate, space.query.front(), space.key.front(), domainOf(space.sizes))
                       : std::nullopt;
   if (!interval)
-    return countPairs(*predicate, space);
+    return countPairs(*predicate, space, why);
   if (interval->low <= -(space.queries() - 1) && interval->high == 0 && space.queries() == space.keys())
     return queries * keys / 2;
   double pairs = 0;

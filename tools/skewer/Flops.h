@@ -7,9 +7,9 @@
 
 namespace skewer::driver {
 
-/// Pairs of query and key that the mask leaves, of one leading index. A causal square counts as half of it; a mask that
-/// depends on more than positions leaves all.
-double visiblePairs(attn::AttentionOp);
+/// Pairs of query and key that the mask leaves, of one leading index. A causal square counts as half of it; of a mask
+/// that depends on more than positions, what does hides nothing. `why`, if given, says so.
+double visiblePairs(attn::AttentionOp, std::string *why = nullptr);
 
 /// A term's FLOPs for one leading index: 2·D for each visible score of a content term and of an unclipped offset term
 /// on whole positions, query side. Terms on one axis of a map, clipped, bucketed and scalar ones are not counted: their

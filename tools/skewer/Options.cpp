@@ -59,7 +59,7 @@ cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make
 
 cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else taken from the inputs, else 1"),
                             cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
-                            cl::sub(plotCommand));
+                            cl::sub(explainCommand), cl::sub(plotCommand));
 cl::list<std::string> origins("origin", cl::desc("Where a part of a larger layer begins: q0, k0 or head0; else 0"),
                               cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand),
                               cl::sub(benchCommand), cl::sub(plotCommand));
@@ -68,7 +68,7 @@ cl::opt<std::string> picture("o", cl::desc("Where to write the picture"), cl::va
 cl::list<std::string> inputs("input",
                              cl::desc("An argument's values; others are seeded: normal numbers, or indices in range"),
                              cl::value_desc("NAME=FILE.npy"), cl::cat(category), cl::sub(runCommand),
-                             cl::sub(plotCommand));
+                             cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(plotCommand));
 cl::list<std::string> outputs("output", cl::desc("Where to write the result; with a name one of several"),
                               cl::value_desc("[NAME=]FILE.npy"), cl::cat(category), cl::sub(runCommand));
 cl::list<std::string> expected("expect",

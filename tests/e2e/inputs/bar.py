@@ -32,7 +32,7 @@ def faults(kernel, doubled):
             yield "a stage holds scores: %s" % stage["title"]
     for attention in kernel["attentions"]:
         for term in attention["terms"]:
-            if term["class"] == "materialised":
+            if term["class"] == "pair by pair":
                 yield "no class: %s" % term["text"]
             if term["strategy"] == "element":
                 yield "evaluated one by one: %s" % term["text"]

@@ -16,7 +16,7 @@ func.func @offsets(%v: tensor<2x6x8xf32>, %t: tensor<11xf32>, %th: tensor<11x2xf
     attn.term "h"(%slope) times "j - i" scale 1.0 : tensor<2xf32>
     // expected-remark @below {{scalar of the offset: the function max(i - j, 0) of the offset, times one number a head}}
     attn.term "h"(%slope) times "max(i - j, 0)" scale 1.0 : tensor<2xf32>
-    // expected-remark @below {{materialised: no class fits its subscripts 'h'}}
+    // expected-remark @below {{pair by pair: a number for each query and key: no class fits its subscripts 'h'}}
     attn.term "h"(%slope) times "i*j" scale 1.0 : tensor<2xf32>
     // expected-remark @below {{position: a function of positions, without a tensor}}
     attn.term ""() times "j - i" scale 1.0
@@ -34,9 +34,9 @@ func.func @offsets(%v: tensor<2x6x8xf32>, %t: tensor<11xf32>, %th: tensor<11x2xf
     attn.term "h j"(%g) scale 1.0 : tensor<2x6xf32>
     // expected-remark @below {{query only: the same for all keys of a query}}
     attn.term "h i"(%g) scale 1.0 : tensor<2x6xf32>
-    // expected-remark @below {{materialised: no class fits its subscripts 'i j'}}
+    // expected-remark @below {{pair by pair: a number for each query and key: no class fits its subscripts 'i j'}}
     attn.term "i j"(%m) scale 1.0 : tensor<6x6xf32>
-    // expected-remark @below {{materialised: no class fits its subscripts 'h j i'}}
+    // expected-remark @below {{pair by pair: a number for each query and key: no class fits its subscripts 'h j i'}}
     attn.term "h j i"(%mh) scale 1.0 : tensor<2x6x6xf32>
     // expected-remark @below {{scalar picked by positions: one number for each query and key, row i*j mod 11 of 11}}
     attn.term "(i*j mod 11)"(%t) scale 1.0 : tensor<11xf32>

@@ -1,0 +1,71 @@
+// The first line of an explanation: fused, partly, or not, and why.
+#include "tools/skewer/ExplainText.h"
+#include <fmt/format.h>
+
+namespace skewer::driver {
+
+std::string placeOf(const std::string &file, unsigned line, const std::string &spec) {
+  llvm::StringRef name = file.empty() ? llvm::StringRef(spec) : llvm::StringRef(file);
+  name.consume_front("built-in ");
+  if (size_t slash = name.rfind('/'); slash != llvm::StringRef::npos)
+    name = name.drop_front(slash + 1);
+  return fmt::format("{}:{}", name.str(), line);
+}
+
+std::string shapeText(const std::vector<int64_t> &shape, const std::vector<std::string> &runTimeSizes) {
+  std::string text;
+  for (int64_t size : shape)
+    text += (text.empty() ? "" : ",") + (size >= 0                  ? std::to_string(size)
+                                         : runTimeSizes.size() == 1 ? runTimeSizes.front()
+                                                                    : "?");
+  return "[" + text + "]";
+}
+
+Verdict verdictOf(const Explanation &explanation) {
+  const KernelFacts &facts = explanation.facts;
+  std::vector<std::string> reasons;
+  for (const Remark &remark : explanation.remarks)
+    if (llvm::StringRef text = remark.text; text.consume_front("not fused: "))
+      reasons.push_back(text.split(';').first.str() + " (" + placeOf("", remark.line, explanation.spec) + ")");
+  if (explanation.remarks.empty())
+    for (const std::string &reason : facts.unfused)
+      reasons.push_back(reason);
+  if (explanation.gpu)
+    for (const GpuKernelFacts &kernel : explanation.gpu->kernels)
+      if (!kernel.note.empty())
+        reasons.push_back(kernel.note);
+  if (!facts.generic.empty() && reasons.empty())
+    reasons.push_back(facts.generic + (facts.genericLine ? " (" + placeOf("", facts.genericLine, explanation.spec) + ")"
+                                                         : std::string()));
+  if (facts.attentions.empty())
+    return {"not fused", reasons};
+  double scores = 0;
+  for (size_t k = 0; k < facts.attentions.size(); ++k)
+    scores = std::max(scores, explanation.layers[k].leading * static_cast<double>(facts.attentions[k].queries) *
+                                  static_cast<double>(facts.attentions[k].keys));
+  for (const TensorFacts &held : facts.materialised) {
+    double elements = 1;
+    for (int64_t size : held.shape)
+      elements *= size < 0 ? 1 : static_cast<double>(size);
+    if (elements < scores)
+      continue;
+    std::string names;
+    for (const std::string &name : held.names)
+      names += (names.empty() ? "" : ", ") + name;
+    std::string what = names.empty()
+                           ? fmt::format("{} tensor{}", held.count, held.count == 1 ? "" : "s")
+                           : names + (held.count > static_cast<int64_t>(held.names.size()) ? " and others" : "");
+    reasons.push_back(fmt::format("{} of {}, as large as the scores, {} held in memory", what,
+                                  shapeText(held.shape, facts.runTimeSizes), held.count == 1 ? "is" : "are"));
+  }
+  return {reasons.empty() ? "fused" : "partly fused", reasons};
+}
+
+std::string textOf(const Verdict &verdict) {
+  std::string text = verdict.word;
+  for (size_t k = 0; k < verdict.reasons.size(); ++k)
+    text += (k == 0 ? ", because " : "; ") + verdict.reasons[k];
+  return verdict.word == "fused" ? text + ": nothing as large as the scores is held in memory" : text;
+}
+
+} // namespace skewer::driver
