@@ -3,8 +3,10 @@
 
     compare.py --skewer build/release/bin/skewer examples/*/*.attn dialect/LANGUAGE.md [-D N=32] [--size batch=3] [--origin q0=4]
 
-Of a .md file the blocks that name the language are taken, of an .attn file the lines before `kernel` may say what a comparison needs
-(`# -D N=24`, `# --origin q0=3`). Every kernel is compared. Exit status 1 if one differs or is refused by one side alone.
+Of a .md file the blocks that name the language are taken; a .txt file has bodies, one a line, for the kernel that it begins with;
+of an .attn file the lines before `kernel` may say what a comparison needs
+(`# -D N=24`, `# --origin q0=3`). Every kernel is compared. Exit status 1 if one differs or is refused by one side alone; with
+--refused, if one is not refused by both.
 """
 import argparse
 import os
@@ -30,6 +32,9 @@ def texts_of(path):
     """(name, text) of what a file holds."""
     with open(path, encoding="utf-8") as stream:
         text = stream.read()
+    if path.endswith(".txt"):
+        before, _, bodies = text.partition("\n\n")
+        return [(line, f"{before}\n  {line}\n}}\n") for line in bodies.splitlines()]
     if not path.endswith(".md"):
         return [(os.path.basename(path), text)]
     found = re.finditer(r"^```attn\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
@@ -72,7 +77,7 @@ def origins_of(program, kernel, sizes, given, rng):
     for statement in kernel.body:
         if isinstance(statement, s.Part):
             room = scope.whole(statement.whole) - scope.whole(statement.length) if statement.length is not None else 0
-            out[statement.origin] = given.get(statement.origin, int(rng.integers(0, room, endpoint=True)))
+            out[statement.origin] = given.get(statement.origin, int(rng.integers(0, max(room, 0), endpoint=True)))
     program.constants = saved
     return out
 
@@ -178,6 +183,7 @@ def main():
     p.add_argument("--origin", action="append", default=[], metavar="NAME=VALUE")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--quiet", action="store_true", help="say only what is not the same")
+    p.add_argument("--refused", action="store_true", help="these texts mean nothing")
     p.add_argument("files", nargs="+")
     a = p.parse_args()
     comparison = Comparison(a.skewer, pairs(a.D), {k: int(v) for k, v in pairs(a.size).items()},
@@ -187,10 +193,10 @@ def main():
         for name, text in texts_of(path):
             for kernel, verdict, what in comparison.kernels(text):
                 count[verdict] = count.get(verdict, 0) + 1
-                if verdict != "same" or not a.quiet:
+                if verdict != ("refused" if a.refused else "same") or not a.quiet:
                     print(f"{name:32s} {kernel or '':20s} {verdict:9s} {what}", flush=True)
     print(", ".join(f"{n} {v}" for v, n in sorted(count.items())))
-    sys.exit(1 if set(count) - {"same", "refused"} else 0)
+    sys.exit(1 if set(count) - {"refused" if a.refused else "same"} else 0)
 
 
 if __name__ == "__main__":

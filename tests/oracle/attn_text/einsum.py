@@ -34,7 +34,7 @@ def einsum(call, scope):
                 for operand, dimensions in zip(operands, subscripts)]
     guard = None
     if condition is not None:
-        guard = guard_on_axes(inner.evaluate(condition), inner, names, sizes, line)
+        guard = guard_on_axes(inner.position(condition), sizes, line)
     for name in names:
         if name not in sizes.known:
             raise AttnError(f"the axis '{name}' has no size", line)
@@ -140,7 +140,7 @@ def operand_on_axes(operand, dimensions, inner, names, sizes, line):
         None if operand.hidden is None else operand.hidden[index]
 
 
-def guard_on_axes(field, inner, names, sizes, line):
+def guard_on_axes(field, sizes, line):
     axes = list(axes_of(field))
     value, bad = Evaluation(grid_of([(name, sizes.known[name]) for name in axes]), True)(field)
     if bad is not None:

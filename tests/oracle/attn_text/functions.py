@@ -43,7 +43,11 @@ def on_numbers(op, values):
             return a // b if isinstance(a, int) and isinstance(b, int) and a % b == 0 else a / b
         if op == "^":
             return a ** values[1]
-        return float(FLOAT[op](np.float64(a)))
+        with np.errstate(all="ignore"):
+            value = float(FLOAT[op](np.float64(a)))
+        if not math.isfinite(value):
+            raise AttnError(f"'{op}' of {a} is no finite number", line=None)
+        return value
     except (ZeroDivisionError, OverflowError, ValueError) as error:
         raise AttnError(f"{op}: {error}") from None
 
@@ -60,8 +64,8 @@ def apply(op, values, line=None, parts=None):
             raise AttnError("a condition is on positions, and tensors are none", line)
         if op == "clamp":
             function = (lambda x, low, high: np.minimum(np.maximum(x, low), high))
-        elif op in ("//", "%"):
-            raise AttnError(f"'{op}' is of whole numbers and positions", line)
+        elif op in ("//", "%", "f32", "f64"):
+            raise AttnError(f"'{op}' is of numbers and positions", line)
         else:
             function = FLOAT[op]
         return combine(function, values, op, parts)

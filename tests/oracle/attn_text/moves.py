@@ -35,6 +35,8 @@ def sliced(tensor, subscripts, line):
             for end in (each.start, each.stop):
                 if end is not None and not -size <= end <= size:
                     raise AttnError(f"the end {end} of a slice is outside a dimension of {size}", line)
+            if each.step is not None and each.step < 1:
+                raise AttnError(f"the step {each.step} of a slice", line)
             whole = range(size)[each] == range(size)
             if not len(range(size)[each]):
                 raise AttnError("an empty slice", line)

@@ -262,5 +262,5 @@ def whole_of(value, bad, what):
         fraction = value != np.floor(value)
         if np.any(fraction if bad is None else fraction & ~bad):
             raise AttnError(f"an index of '{what}' is not a whole number")
-        value = value.astype(np.int64)
+        value = np.clip(value, -2.0 ** 62, 2.0 ** 62).astype(np.int64)
     return value, bad
