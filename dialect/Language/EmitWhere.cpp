@@ -104,15 +104,27 @@ bool Emitter::joinConditions(const Node &node, StringRef op, Value &left, const 
   for (const Condition &condition : right.finite)
     if (none_of(left.finite, [&](const Condition &own) { return own.holds == condition.holds; }))
       left.finite.push_back(condition);
-  return true;
+  constexpr size_t kMaximumConditions = 256;
+  if (left.finite.size() <= kMaximumConditions)
+    return true;
+  return error(node.text,
+               "more than " + std::to_string(kMaximumConditions) + " conditions with -inf come together here"),
+         false;
 }
 
 /// The conditions of an operand, for a value whose element at d0, d1, … is the operand's at `places`.
 void Emitter::moveConditions(Value &value, const Value &operand, const subscript::Substitution &places) const {
+  constexpr size_t kMaximumSize = 1 << 12;
   auto moved = [&](const Conditions &conditions) {
     Conditions result = conditions;
-    for (Condition &condition : result)
+    for (Condition &condition : result) {
       condition.holds = canonical(subscript::substitute(condition.holds, places), placeNamings(value.dimensions));
+      if (sizeOf(condition.holds) <= kMaximumSize)
+        continue;
+      condition.holds = 1;
+      diagnostics.error(condition.text, "this condition cannot be followed through so many moves of elements");
+      diagnostics.note("'where' may stand behind them, about the axes that are there");
+    }
     return result;
   };
   Conditions present = moved(operand.present), finite = moved(operand.finite);

@@ -217,6 +217,28 @@ TEST(CompileTime, FunctionsThatDouble) {
       "this function of positions, written out, has more than 16384 operations");
 }
 
+TEST(CompileTime, ConditionsThatGrow) {
+  std::string moved = "kernel k(x : f32[4, 64]) -> f32[4, 64] {\n"
+                      "  z = einsum(\"i j -> i j\", x) where (i*7 + j) % 5 < 3 and j % 7 != i\n";
+  std::string last = "z", added = "kernel k(x : f32[8, 8]) -> f32[8, 8] {\n  z = einsum(\"i j -> i j\", x)\n";
+  for (int n = 0; n < 12; ++n) {
+    std::string rows = std::to_string(4 + n), next = "z" + std::to_string(n);
+    moved +=
+        "  " + next + " = pad(rearrange(reshape(" + last + ", [64, " + rows + "]), \"a b -> b a\"), (1, 0), (0, 0))\n";
+    last = next;
+  }
+  EXPECT_SAYS(rejected(moved + "  return softmax(reshape(" + last + ", [16, 64])[:4, :])\n}\n"),
+              "2:37: error: this condition cannot be followed through so many moves of elements");
+  last = "z";
+  for (int n = 0; n < 257; ++n) {
+    std::string next = "z" + std::to_string(n);
+    added += "  " + next + " = " + last + " + (0 if j != " + std::to_string(n) + "*i + 1 else -inf)\n";
+    last = next;
+  }
+  EXPECT_SAYS(rejected(added + "  return softmax(" + last + ")\n}\n"),
+              "error: more than 256 conditions with -inf come together here");
+}
+
 TEST(CompileTime, FunctionsByName) {
   // A function that has a name, inside a text and as a condition.
   Imported r = import(
