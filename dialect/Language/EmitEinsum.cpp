@@ -1,6 +1,7 @@
 // einsum("…", operands…, axis = size), and T[index, …], which is one.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
+#include "dialect/Subscript/Arithmetic.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -120,7 +121,7 @@ Value Emitter::emitEinsum(const Node &node) {
   attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
   for (const auto &operand : spec->operands)
     for (const subscript::Dimension &dimension : operand)
-      if (!fits64(text.slice(dimension.begin, dimension.end), dimension.index, domain))
+      if (!isDefined(text.slice(dimension.begin, dimension.end), dimension.index, domain))
         return {};
   warnOfLoneSums(*spec, text, all, *meant);
   Value value = buildEinsum(node, *spec, operands, given, all, false);
@@ -221,7 +222,12 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
       naming.push_back({axis, size, runtimes.count(axis) ? runtimes[axis] : ""});
       if (size == kRuntime && dimension.axes.size() > 1)
         return error(text.slice(dimension.begin, dimension.end), "an axis of run-time size is a dimension by itself");
-      own.size = size == kRuntime ? kRuntime : own.size * size;
+      std::optional<int64_t> product = kRuntime;
+      if (size != kRuntime)
+        product = subscript::checkedMultiply(own.size, size);
+      if (!product)
+        return error(text.slice(dimension.begin, dimension.end), "the size of this product does not fit 64 bits");
+      own.size = *product;
       if (size == kRuntime)
         own.runtime = runtimes.count(axis) ? runtimes[axis] : findAxis(axis) ? findAxis(axis)->runtime : axis;
     }

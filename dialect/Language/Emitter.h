@@ -111,6 +111,7 @@ private:
 
   // Numbers.cpp: what whole numbers and positions may be.
   bool fits64(llvm::StringRef place, const subscript::Expr &, const subscript::Domain &);
+  bool isDefined(llvm::StringRef place, const subscript::Expr &, const subscript::Domain &);
   Value whereItFits(const Node &, Value index);
   void sayTableOutside(llvm::StringRef place, const subscript::TableOutside &);
   void checkTables(mlir::func::FuncOp);

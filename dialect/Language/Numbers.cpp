@@ -28,6 +28,31 @@ bool Emitter::fits64(StringRef place, const Expr &index, const subscript::Domain
   return false;
 }
 
+/// The first divisor that is not certain to be positive.
+static std::optional<Expr> doubtfulDivisor(const Expr &e, const subscript::Domain &domain,
+                                           std::set<const void *> &seen) {
+  if (!seen.insert(e.identity()).second)
+    return std::nullopt;
+  if (e.kind() == subscript::Kind::FloorDiv || e.kind() == subscript::Kind::Mod)
+    if (const Expr &divisor = e.operands()[1];
+        subscript::proveWithin(divisor, {1, INT64_MAX}, domain).outcome != subscript::Proof::Proven)
+      return divisor;
+  for (const Expr &operand : e.operands())
+    if (auto found = doubtfulDivisor(operand, domain, seen))
+      return found;
+  return std::nullopt;
+}
+
+/// Whether an index expression of an einsum's text can be computed everywhere; false after an error.
+bool Emitter::isDefined(StringRef place, const Expr &index, const subscript::Domain &domain) {
+  std::set<const void *> seen;
+  if (auto divisor = doubtfulDivisor(index, domain, seen)) {
+    error(place, "positions are divided by a whole number of at least 1, found " + subscript::print(*divisor));
+    return false;
+  }
+  return fits64(place, index, domain);
+}
+
 /// A new index expression; an error where it may leave 64 bits.
 Value Emitter::whereItFits(const Node &node, Value index) {
   return fits64(node.text, index.index, domainOf(index)) ? index : Value();
