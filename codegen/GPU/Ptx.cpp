@@ -11,8 +11,27 @@
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/IR/InstIterator.h"
 
 using namespace mlir;
+
+bool skewer::gpu::needsWholeWarp(const llvm::CallBase &call) {
+  if (call.isInlineAsm())
+    return true; // whatever it does
+  const llvm::Function *callee = call.getCalledFunction();
+  llvm::StringRef name = callee ? callee->getName() : "";
+  return name.consume_front("llvm.nvvm.") &&
+         llvm::any_of(std::initializer_list<llvm::StringRef>{"mma.", "ldmatrix.", "shfl.", "vote.", "barrier", "bar."},
+                      [&](llvm::StringRef kind) { return name.starts_with(kind); });
+}
+
+/// LLVM knows it of most of them; mma is to it a function of numbers, which may be sunk to where its result is used.
+static void markConvergent(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = dyn_cast<llvm::CallBase>(&instruction); call && skewer::gpu::needsWholeWarp(*call))
+        call->setConvergent();
+}
 
 void skewer::gpu::registerGpuTarget(DialectRegistry &registry) {
   registry.insert<mlir::gpu::GPUDialect, NVVM::NVVMDialect, LLVM::LLVMDialect, arith::ArithDialect, scf::SCFDialect,
@@ -24,7 +43,8 @@ void skewer::gpu::registerGpuTarget(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget &target) {
+llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget &target,
+                                               llvm::function_ref<void(llvm::Module &)> optimized) {
   // MLIR links CUDA's library of functions, of which nothing is used, and calls it an error where there is none.
   // Pointed to no toolkit it does without: a quarter of the time that the PTX of a small kernel takes.
   ScopedDiagnosticHandler handler(module.getContext(), [](Diagnostic &diagnostic) {
@@ -36,11 +56,10 @@ llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget 
   attach.features = target.features;
   attach.optLevel = 3;
   manager.addPass(createGpuNVVMAttachTarget(attach));
-  GpuModuleToBinaryPassOptions binary;
-  binary.compilationTarget = "isa";
-  binary.toolkitPath = "/dev/null";
-  manager.addPass(createGpuModuleToBinaryPass(binary));
-  if (failed(manager.run(module)))
+  // What the pass gpu-module-to-binary does, with a look at LLVM's IR.
+  mlir::gpu::TargetOptions options(/*toolkitPath=*/"/dev/null", {}, {}, {}, mlir::gpu::CompilationTarget::Assembly, {},
+                                   markConvergent, {}, optimized);
+  if (failed(manager.run(module)) || failed(mlir::gpu::transformGpuModulesToBinaries(module, nullptr, options)))
     return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                    "target '" + target.name + "': the code generator makes no PTX of the kernel");
   for (auto result : module.getOps<mlir::gpu::BinaryOp>())

@@ -2,6 +2,7 @@
 #include "codegen/GPU/Sass.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -50,8 +51,10 @@ struct SassInstruction {
   uint64_t address = 0;
   StringRef opcode;
   bool conditional = false, ends = false; // ends: nothing follows
+  bool guarded = false;                   // by a predicate: not every lane may run it
   std::optional<uint64_t> target;
-  size_t jump = SIZE_MAX; // number of the target
+  size_t jump = SIZE_MAX;    // number of the target
+  size_t meeting = SIZE_MAX; // of BSSY: where lanes that part from here on meet again
 };
 
 /// "        /*0e50*/              @!P3 BRA 0x26b0 ;       /* 0x… */"
@@ -68,16 +71,19 @@ std::optional<SassInstruction> parse(StringRef line) {
     rest = rest.drop_front().ltrim();
   if (rest.starts_with("@")) {
     result.conditional = !rest.starts_with("@PT ") && !rest.starts_with("@UPT ");
+    result.guarded = result.conditional && !rest.starts_with("@U") && !rest.starts_with("@!U");
     rest = rest.split(' ').second.ltrim();
   }
   result.opcode = rest.split(' ').first;
   StringRef base = result.opcode.split('.').first;
   // ptxas writes a jump that is far as CALL.REL.NOINC, without coming back.
-  if (base == "BRA" || base == "CALL") {
+  if (base == "BRA" || base == "CALL" || base == "BSSY") {
     size_t place = rest.rfind("0x");
     uint64_t target;
     if (place != StringRef::npos && !rest.drop_front(place + 2).trim(" )`").getAsInteger(16, target))
       result.target = target;
+    if (base == "BSSY")
+      return result;
     // "BRA P0, 0x…" has its condition as an operand.
     // "BRA.DIV ~URZ, 0x…" leaves the way only where lanes have parted.
     StringRef operands = rest.split(' ').second.ltrim();
@@ -107,7 +113,7 @@ std::vector<SassInstruction> instructionsOf(StringRef sass, StringRef kernel) {
   for (SassInstruction &instruction : result)
     if (instruction.target)
       if (auto place = numbers.find(*instruction.target); place != numbers.end())
-        instruction.jump = place->second;
+        (instruction.opcode.starts_with("BSSY") ? instruction.meeting : instruction.jump) = place->second;
   return result;
 }
 
@@ -186,6 +192,56 @@ std::optional<MainLoop> loopThatSkips(const std::vector<SassInstruction> &code) 
 }
 
 } // namespace
+
+std::vector<std::string> skewer::gpu::whereLanesParted(StringRef sass, StringRef kernel) {
+  std::vector<SassInstruction> code = instructionsOf(sass, kernel);
+  auto isOfWarp = [](StringRef opcode) {
+    StringRef base = opcode.split('.').first;
+    return kindOf(opcode) == InstructionKind::Matrix || is_contained({"SHFL", "LDSM", "VOTE", "BAR", "WARPSYNC"}, base);
+  };
+  std::set<size_t> found;
+  /// All that is reached from `first` without coming to `meeting`.
+  auto walk = [&](size_t first, size_t meeting, llvm::function_ref<void(size_t)> visit) {
+    std::vector<bool> known(code.size() + 1);
+    std::vector<size_t> queue{first};
+    for (size_t k = 0; k < queue.size(); ++k) {
+      size_t at = queue[k];
+      if (at >= code.size() || at == meeting || known[at])
+        continue;
+      known[at] = true;
+      visit(at);
+      if (!code[at].ends)
+        queue.push_back(at + 1);
+      queue.push_back(code[at].jump);
+    }
+  };
+  auto addAll = [&](size_t first, size_t meeting) {
+    walk(first, meeting, [&](size_t at) {
+      if (isOfWarp(code[at].opcode))
+        found.insert(at);
+    });
+  };
+  for (auto [number, instruction] : enumerate(code)) {
+    if (instruction.guarded && isOfWarp(instruction.opcode))
+      found.insert(number);
+    if (instruction.guarded && instruction.opcode == "EXIT") // the other lanes go on by themselves
+      addAll(number + 1, code.size());
+    size_t meeting = instruction.meeting;
+    if (meeting >= code.size())
+      continue;
+    walk(number + 1, meeting, [&](size_t at) {
+      const SassInstruction &branch = code[at];
+      if (!branch.opcode.starts_with("BRA") || !branch.guarded || branch.opcode.starts_with("BRA.DIV"))
+        return;
+      addAll(at + 1, meeting);
+      addAll(branch.jump, meeting);
+    });
+  }
+  std::vector<std::string> result;
+  for (size_t at : found)
+    result.push_back(llvm::utohexstr(code[at].address) + " " + code[at].opcode.str());
+  return result;
+}
 
 std::optional<MainLoop> skewer::gpu::mainLoopOf(StringRef sass, StringRef kernel) {
   std::vector<SassInstruction> code = instructionsOf(sass, kernel);

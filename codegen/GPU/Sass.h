@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace skewer::gpu {
 
@@ -33,5 +34,11 @@ std::optional<MainLoop> mainLoopOf(llvm::StringRef sass, llvm::StringRef kernel)
 /// install.
 llvm::Expected<std::string> findCuobjdump(llvm::StringRef cudaPath, llvm::StringRef ptxas);
 llvm::Expected<std::string> disassemble(llvm::StringRef cubin, llvm::StringRef cuobjdump);
+
+/// Instructions of a whole warp (products, shuffles, ldmatrix, votes, barriers) that stand where its lanes may have
+/// parted, with their addresses: between a branch for single lanes and where they meet, under a predicate, or behind
+/// lanes that ended. A branch that lanes may take apart stands between BSSY and what it names; where ptxas leaves that
+/// out, it knows that all lanes do alike.
+std::vector<std::string> whereLanesParted(llvm::StringRef sass, llvm::StringRef kernel);
 
 } // namespace skewer::gpu

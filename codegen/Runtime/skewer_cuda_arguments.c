@@ -84,7 +84,7 @@ static int overlap(uint64_t p, int64_t n, uint64_t q, int64_t m) { return p < q 
 
 /* Everything that can be wrong with a call and needs no driver; fills what the kernels take. */
 skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
-                                uint64_t *values) {
+                                     uint64_t *values) {
   skewer_status status = check_sizes(program, args);
   uint64_t workspace;
   int64_t needed, bytes, other;
@@ -163,8 +163,7 @@ skewer_status skewer_cuda_check_memory(const skewer_cuda_program *program, const
   if (error)
     return failed_call("cuCtxGetDevice", error);
   for (k = 0; k < program->tensor_count && status == SKEWER_OK; ++k)
-    status = check_memory(program, device, program->tensors[k].name,
-                          (uint64_t)word_of(args, program->tensors[k].word));
+    status = check_memory(program, device, program->tensors[k].name, (uint64_t)word_of(args, program->tensors[k].word));
   if (status == SKEWER_OK && workspace_needed(program, args, &needed) && needed)
     status = check_memory(program, device, "exec->workspace", (uint64_t)(uintptr_t)exec->workspace);
   return status;

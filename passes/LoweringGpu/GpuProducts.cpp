@@ -1,10 +1,10 @@
 // Products of the tensor cores. Numbers of f32 are multiplied as tf32 three times: the numbers themselves, rounded to
 // 11 bits, and each with the other's rest. What is left out is below a 2^-20th (Markidis et al. 2018,
 // arXiv:1803.04014); cut off instead of rounded, it would be four times as much and always of the same sign (Ootomo and
-// Yokota 2022, arXiv:2203.03341). For the same reason such products are no chain over all keys, or a whole depth: a tensor
-// core cuts its sums off, so these begin at 0 and are added to each other outside.
-#include "passes/LoweringGpu/GpuTiles.h"
+// Yokota 2022, arXiv:2203.03341). For the same reason such products are no chain over all keys, or a whole depth: a
+// tensor core cuts its sums off, so these begin at 0 and are added to each other outside.
 #include "mlir/IR/Matchers.h"
+#include "passes/LoweringGpu/GpuTiles.h"
 
 using namespace mlir;
 using namespace skewer;

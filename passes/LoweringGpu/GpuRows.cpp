@@ -91,9 +91,14 @@ bool GpuStages::emitWarpRows(attn::AttentionOp op) {
       largest = arith::MaxNumFOp::create(b, before[0], largest);
       Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
       Value reference = arith::SelectOp::create(b, empty, zero, largest);
-      Value power = math::ExpOp::create(b, arith::SubFOp::create(b, score, reference));
-      Value weight = arith::SelectOp::create(b, visible, power, zero);
-      Value shrink = math::ExpOp::create(b, arith::SubFOp::create(b, before[0], reference));
+      // Weights that would be denormal are 0, as in every kernel.
+      auto power = [&](Value score) -> Value {
+        Value power = math::ExpOp::create(b, arith::SubFOp::create(b, score, reference));
+        Value tiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, power, real(0x1p-126));
+        return arith::SelectOp::create(b, tiny, zero, power);
+      };
+      Value weight = arith::SelectOp::create(b, visible, power(score), zero);
+      Value shrink = power(before[0]);
       SmallVector<Value> next{largest, arith::AddFOp::create(b, arith::MulFOp::create(b, before[1], shrink), weight)};
       SmallVector<Value> shrunk;
       for (Value sum : before.drop_front(2))

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """Runs layers of every class, in several shapes and types, on this machine's GPU and compares them with the reference.
 
+Sums of f32 over many numbers stand at the end: 4096 keys, and a matrix product 4096 deep. Tensor cores cut sums off where f32
+rounds, so these show what hardware does that an interpreter may not. Within 1e-5 of the largest value (TOLERANCES) is right;
+2.5e-6 is expected, and one chain of products over all of them would be off by 4e-5 and 7e-5.
+
 A sample runs under compute-sanitizer too (memcheck, racecheck, synccheck), where that tool is found. Exit codes: 0 all
 right, 1 something is wrong, 3 there is no GPU. `tools/bootstrap gpu-test` calls it.
 """
@@ -42,6 +46,15 @@ LAYERS = {
 SHAPES = [(1, 1, 4, 4, 16), (2, 3, 7, 11, 32), (1, 2, 5, 13, 64), (1, 2, 8, 16, 80), (2, 2, 15, 20, 64), (1, 1, 16, 32, 128)]
 TYPES = ["f16", "bf16", "f32"]
 SAMPLE = (2, 3, 7, 11, 32)
+TOLERANCES = {"f32": "1e-5", "f16": "2e-3", "bf16": "1.5e-2"}  # what `skewer run` takes on a GPU, of the largest value
+LONG = (1, 1, 64, 64, 64)
+LONG_LAYERS = ["content", "causal", "offset-query-side"]
+DEEP = """param N = 96, depth = 4096, c = 160
+size batch
+kernel layer(x : {type}[batch, N, depth], const w : {type}[c, depth] ~ depth^-0.5, const b : f32[c]) -> {type}[batch, N, c] {{
+  return einsum("b n d, c d -> b n c", x, w) + b
+}}
+"""
 CHECKERS = ["memcheck", "racecheck", "synccheck"]
 
 
@@ -55,11 +68,17 @@ def text_of(layer, shape, kind):
             '  return einsum("b h i j, b h j d -> b h i d", weights, v)\n}\n')
 
 
-def command_of(options, folder, name, shape, kind):
-    path = os.path.join(folder, f"{name}-{'x'.join(map(str, shape))}-{kind}.attn")
+def command_for(options, folder, title, text, batch, kind):
+    path = os.path.join(folder, title.replace(" ", "-") + ".attn")
     with open(path, "w", encoding="utf-8") as stream:
-        stream.write(text_of(LAYERS[name], shape, kind))
-    return [options.skewer, "run", path, f"--target={options.target}", "--size", f"batch={shape[0]}"]
+        stream.write(text)
+    command = [options.skewer, "run", path, f"--target={options.target}", "--size", f"batch={batch}"]
+    return command if options.target == "host" else command + ["--tolerance", TOLERANCES[kind]]
+
+
+def command_of(options, folder, name, shape, kind):
+    title = f"{name}-{'x'.join(map(str, shape))}-{kind}"
+    return command_for(options, folder, title, text_of(LAYERS[name], shape, kind), shape[0], kind)
 
 
 def run(command):
@@ -101,6 +120,11 @@ def main():
                 for kind in TYPES[:1] if options.quick else TYPES:
                     title = f"{name} {'x'.join(map(str, shape))} {kind}"
                     report.add(title, *run(command_of(options, folder, name, shape, kind)))
+        for name in [name for name in LONG_LAYERS if name in options.layers]:
+            report.add(f"{name}, 4096 keys, f32", *run(command_of(options, folder, name, LONG, "f32")))
+        for kind in ["f32"] if options.quick else TYPES:
+            title = f"matrix product, 4096 deep, {kind}"
+            report.add(title, *run(command_for(options, folder, title, DEEP.format(type=kind), 2, kind)))
         sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
         if options.target == "host":
             sanitizer = None

@@ -395,6 +395,17 @@ TEST(GpuFaults, DivergedShuffle) {
   results(kernel, &report);
   EXPECT_TRUE(has(report, FaultKind::Divergence));
 }
+TEST(GpuFaults, DivergedGroups) {
+  for (const char *what : {"nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group 0"}) {
+    Kernel kernel("  %y = llvm.icmp \"ult\" %lane, %one : i32\n  llvm.cond_br %y, ^some, ^end\n^some:\n  " +
+                  std::string(what) + "\n  llvm.br ^end\n^end:\n  %x = llvm.add %lane, %one : i32\n" + kStore);
+    Report report;
+    results(kernel, &report);
+    ASSERT_TRUE(has(report, FaultKind::Divergence)) << what;
+    EXPECT_NE(report.text().find("runs with lanes 0x00000001 of warp 0 of block 0; all 32 must"), std::string::npos)
+        << report.text();
+  }
+}
 TEST(GpuFaults, BankConflicts) {
   for (int stride : {1, 2, 32, 33}) {
     Kernel kernel("  %c = llvm.mlir.constant(" + std::to_string(stride) +

@@ -98,7 +98,8 @@ std::string attention(int64_t queries, int64_t keys, int64_t dim, const std::str
   return "param N = " + std::to_string(queries) + ", M = " + std::to_string(keys) + ", dim = " + std::to_string(dim) +
          "\nkernel layer(q : f32[N, dim], k, v : f32[M, dim]" + more +
          ") -> f32[N, dim] {\n  content = einsum(\"i d, j d -> i j\", q, k)\n"
-         "  return einsum(\"i j, j d -> i d\", softmax((" + score + ") * dim^-0.5), v)\n}\n";
+         "  return einsum(\"i j, j d -> i d\", softmax((" +
+         score + ") * dim^-0.5), v)\n}\n";
 }
 /// Of one sign: what is cut off adds up.
 void oneSign(const std::string &name, std::vector<double> &values) {
@@ -121,13 +122,14 @@ TEST(GpuPrecision, ManyKeys) {
   expectOnGpu(attention(16, 2048, 64), kWide / 2, options);
 }
 TEST(GpuPrecision, ManyKeysWithWhatIsAddedToThem) {
-  std::string text = "param N = 16, M = 1024, dim = 32\n"
-                     "kernel layer(q : f32[N, dim], k, v, e : f32[M, dim], near, far : f32[N + M - 1, dim]) -> f32[N, dim] "
-                     "{\n  content = einsum(\"i d, j d -> i j\", q, k)\n"
-                     "  position = einsum(\"i d, (j - i + N - 1) d -> i j\", q, near, j = M)\n"
-                     "  weights = softmax((content + position) * dim^-0.5)\n"
-                     "  return einsum(\"i j, j d -> i d\", weights, v) + einsum(\"i j, j d -> i d\", weights, e)\n"
-                     "    + einsum(\"i j, (j - i + N - 1) d -> i d\", weights, far)\n}\n";
+  std::string text =
+      "param N = 16, M = 1024, dim = 32\n"
+      "kernel layer(q : f32[N, dim], k, v, e : f32[M, dim], near, far : f32[N + M - 1, dim]) -> f32[N, dim] "
+      "{\n  content = einsum(\"i d, j d -> i j\", q, k)\n"
+      "  position = einsum(\"i d, (j - i + N - 1) d -> i j\", q, near, j = M)\n"
+      "  weights = softmax((content + position) * dim^-0.5)\n"
+      "  return einsum(\"i j, j d -> i d\", weights, v) + einsum(\"i j, j d -> i d\", weights, e)\n"
+      "    + einsum(\"i j, (j - i + N - 1) d -> i d\", weights, far)\n}\n";
   GpuOptions options = tiles(16, 32);
   expectOnGpu(text, kWide / 2, options);
   options.change = oneSign;
@@ -149,6 +151,27 @@ TEST(GpuPrecision, DeepProducts) {
   EXPECT_GT(expectOnGpu(text, kWide / 4, options).report.matrixSteps, 0);
   options.change = oneSign;
   expectOnGpu(text, kWide / 4, options);
+}
+// A weight of 3e-40 would be denormal, so it is 0, and the huge value that it belongs to adds nothing.
+TEST(GpuPrecision, WeightsThatWouldBeDenormal) {
+  for (bool fuse : {true, false}) {
+    std::string text = "param dim = 16\nkernel layer(q : f32[1, dim], k, v : f32[2, dim]) -> f32[1, dim] {\n"
+                       "  content = einsum(\"i d, j d -> i j\", q, k)\n"
+                       "  return einsum(\"i j, j d -> i d\", softmax(content), v)\n}\n";
+    GpuOptions options = tiles(16, 16);
+    options.fuse = fuse;
+    options.change = [](const std::string &name, std::vector<double> &values) {
+      for (size_t n = 0; n < values.size(); ++n)
+        values[n] = name == "v" ? (n < 16 ? 1 : 1e38) : name == "q" ? n == 0 : n == 16 ? -91 : 0;
+    };
+    GpuLayer compiled(text);
+    GpuOutcome outcome = compiled.run(options);
+    EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
+    EXPECT_EQ(outcome.report.matrixSteps > 0, fuse);
+    EXPECT_EQ(outcome.got, std::vector<double>(16, 1));
+    if (fuse)
+      EXPECT_NE(outcome.ir.find("preserve-sign"), std::string::npos);
+  }
 }
 // Of f16, whose own rounding is larger, chains are long, but not without end: this one would lose 1.2e-4.
 TEST(GpuPrecision, VeryManyKeysInHalf) {

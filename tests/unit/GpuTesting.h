@@ -76,8 +76,8 @@ public:
     mlir::PassManager manager(&context);
     addFusionPipeline(manager);
     addSchedulePipeline(manager, *findTarget("x86-64-v3"));
-    addGpuSchedulePipeline(manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries,
-                                     options.columns});
+    addGpuSchedulePipeline(
+        manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries, options.columns});
     addGpuLoweringPipeline(manager, options.fuse);
     addNvvmPipeline(manager);
     outcome.lowered = succeeded(manager.run(*module));
@@ -212,7 +212,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> einsum, fused, module;
 };
 
-/// The layer as a GPU kernel: no fault, no bank conflict in what tensor cores read, and the reference's numbers.
+/// The layer as a GPU kernel: no fault, no bank conflict in what tensor cores read and few in other accesses
+/// (GpuBanksTest.cpp), and the reference's numbers.
 inline GpuOutcome expectOnGpu(const std::string &text, double tolerance, const GpuOptions &options = {}) {
   GpuLayer compiled(text); // the report names its operations
   GpuOutcome outcome = compiled.run(options);
@@ -221,6 +222,8 @@ inline GpuOutcome expectOnGpu(const std::string &text, double tolerance, const G
   for (auto &[operation, use] : outcome.report.banks)
     if (mlir::isa<mlir::NVVM::LdMatrixOp>(operation))
       EXPECT_FALSE(use.hasConflicts()) << use.wavefronts << " wavefronts for " << use.accesses << " accesses";
+  gpu::BankUse shared = outcome.report.shared();
+  EXPECT_LE(shared.wavefronts, 2 * shared.accesses) << outcome.report.conflicts() << text;
   EXPECT_LE(outcome.error, tolerance) << text;
   return outcome;
 }

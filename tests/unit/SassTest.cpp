@@ -122,6 +122,24 @@ TEST(Sass, NothingWhereThereIsNone) {
   EXPECT_FALSE(mainLoopOf("", "layer"));
   EXPECT_FALSE(mainLoopOf("Function : layer\n /*zz*/ BRA 0x0 ;\n /*0000*/\n", "layer"));
 }
+TEST(Sass, LanesPart) {
+  // Before the branch all are there, between it and BSYNC some may be missing, on either side.
+  EXPECT_EQ(whereLanesParted(sass("layer", {"BSSY B0, 0x70", "SHFL.BFLY PT, R3, R2, 0x1, 0x1f", "@P0 BRA 0x50",
+                                            "HMMA.16816.F32 R4, R0, R2, R4", "BRA 0x60", "LDSM.16.M88.4 R4, [R2]",
+                                            "BSYNC B0", "HMMA.16816.F32 R4, R0, R2, R4", "EXIT"}),
+                             "layer"),
+            (std::vector<std::string>{"30 HMMA.16816.F32", "50 LDSM.16.M88.4"}));
+  // All lanes take a branch that no BSSY stands before.
+  EXPECT_TRUE(whereLanesParted(sass("layer", {"VOTE.ANY P0, P0", "@!P0 BRA 0x30", "HMMA.16816.F32 R4, R0, R2, R4",
+                                              "SHFL.BFLY PT, R3, R2, 0x1, 0x1f", "EXIT"}),
+                               "layer")
+                  .empty());
+  // A predicate, and lanes that ended.
+  EXPECT_EQ(whereLanesParted(sass("layer", {"@P1 SHFL.IDX PT, R3, R2, R4, 0x1f", "@UP0 LDSM.16.M88.4 R4, [R2]",
+                                            "@P0 EXIT", "BAR.SYNC.DEFER_BLOCKING 0x0", "EXIT"}),
+                             "layer"),
+            (std::vector<std::string>{"0 SHFL.IDX", "30 BAR.SYNC.DEFER_BLOCKING"}));
+}
 TEST(Sass, WhatIsMissingIsSaid) {
   auto failed = disassemble("no cubin", "no/such/cuobjdump");
   ASSERT_FALSE(failed);

@@ -72,14 +72,22 @@ template <typename F> void signedIntegers(Decoder &decoder, Operation &op, Step 
 }
 /// In double; for f32 operands the sum, product and quotient of two rounds to the same f32 as the operation itself
 /// does.
+/// An f32 as an instruction with .ftz reads and writes it.
+double flushed(double x) { return std::fabs(x) < 0x1p-126 ? std::copysign(0, x) : x; }
+
 template <typename F> void floats(Decoder &decoder, Operation &op, Step &step, F f) {
   Format from = formatOf(op.getOperand(0).getType()), to = formatOf(op.getResult(0).getType());
   unsigned count = op.getNumOperands();
+  bool flushes = decoder.kernel.getDenormalFpMathF32().value_or("").starts_with("preserve-sign");
+  bool reads = flushes && from.bits == 32, writes = flushes && to.bits == 32;
   elementwise(decoder, op, step, [=](const Operands &x, unsigned lane) {
     double values[3] = {};
-    for (unsigned k = 0; k < count; ++k)
+    for (unsigned k = 0; k < count; ++k) {
       values[k] = from.read((*x[k])[lane]);
-    return to.write(f(values[0], values[1], values[2]));
+      values[k] = reads ? flushed(values[k]) : values[k];
+    }
+    double result = f(values[0], values[1], values[2]);
+    return to.write(writes ? flushed(result) : result);
   });
 }
 

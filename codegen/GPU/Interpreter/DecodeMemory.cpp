@@ -145,6 +145,8 @@ bool skewer::gpu::decodeMemory(Decoder &decoder, Operation &op, Step &step) {
   }
   if (isa<NVVM::CpAsyncCommitGroupOp>(op)) {
     step.run = [](Warp &warp) {
+      // Groups are each thread's own: lanes that part here count them differently from then on.
+      warp.needAllLanes("cp.async.commit_group");
       warp.groups.push_back(std::move(warp.open));
       warp.open.clear();
     };

@@ -47,6 +47,8 @@ struct Report {
   std::string text() const;
   /// The same for each operation whose accesses of shared memory meet in banks.
   std::string conflicts() const;
+  /// Of all operations together.
+  BankUse shared() const;
 };
 
 /// Who accesses memory.

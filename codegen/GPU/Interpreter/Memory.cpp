@@ -69,6 +69,15 @@ std::string Report::conflicts() const {
   return text;
 }
 
+BankUse Report::shared() const {
+  BankUse all;
+  for (const auto &[operation, use] : banks) {
+    all.accesses += use.accesses;
+    all.wavefronts += use.wavefronts;
+  }
+  return all;
+}
+
 void Warp::needAllLanes(const char *what) {
   if (mask != ~0u)
     block->report->add(FaultKind::Divergence, operation,

@@ -1,0 +1,99 @@
+// Instructions of a whole warp stay where all its lanes come: LLVM is told so of each call, and in what ptxas makes of
+// them none stands behind a branch that lanes may take apart.
+#include "codegen/GPU/Build.h"
+#include "codegen/GPU/Ptx.h"
+#include "codegen/GPU/Sass.h"
+#include "tests/unit/GpuLayers.h"
+#include "tests/unit/LanguageTesting.h"
+#include "llvm/IR/InstIterator.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+struct Lowered {
+  Lowered(const std::string &text, const std::string &target) {
+    mlir::DialectRegistry registry;
+    registry.insert<attn::AttnDialect, mlir::func::FuncDialect, mlir::math::MathDialect, mlir::tensor::TensorDialect>();
+    gpu::registerGpuTarget(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
+    module = language::importSource(sources, {}, &context, llvm::errs());
+    mlir::PassManager manager(&context);
+    addFusionPipeline(manager);
+    gpu::GpuRequest request;
+    request.target = target;
+    request.rows = 32;
+    request.keys = 32;
+    addGpuSchedulePipeline(manager, request);
+    addGpuLoweringPipeline(manager);
+    addNvvmPipeline(manager);
+    EXPECT_TRUE(module && succeeded(manager.run(*module))) << text;
+  }
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+/// Layers whose kernels have each kind of control flow: loops, edges of masks, sums made again, tiles left out, keys
+/// that meet rows of a table, rows that reach some tiles.
+std::vector<std::string> layers() {
+  return {layer(sizes(130, 130, 64, 64), "", kPlain, "f16", " where j <= i"),
+          layer(sizes(130, 130, 32, 32), "", kPlain, "f32", " where (i // 40) == (j // 40)"),
+          relative(64, 64, 32, "f16[2*N - 1, dim]", "(j - i + N - 1)"), everything(128, 32, "f16"),
+          everything(128, 16, "f32", " where abs(j - i) <= 20")};
+}
+
+TEST(GpuConvergence, CallsSayThatTheyNeedTheWholeWarp) {
+  std::map<std::string, int> seen;
+  for (const std::string &text : layers()) {
+    Lowered lowered(text, "sm_80");
+    bool looked = false;
+    auto ptx = gpu::ptxOf(*lowered.module, *gpu::findGpuTarget("sm_80"), [&](llvm::Module &module) {
+      looked = true;
+      for (llvm::Function &function : module)
+        for (llvm::Instruction &instruction : llvm::instructions(function))
+          if (auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+            llvm::StringRef name = call->getCalledFunction() ? call->getCalledFunction()->getName() : "asm";
+            if (!gpu::needsWholeWarp(*call))
+              continue;
+            EXPECT_TRUE(call->isConvergent()) << name.str();
+            name.consume_front("llvm.nvvm.");
+            ++seen[name.split('.').first.str()];
+          }
+    });
+    ASSERT_TRUE(bool(ptx)) << llvm::toString(ptx.takeError());
+    EXPECT_TRUE(looked);
+    EXPECT_SAYS(*ptx, "mma.sync");
+  }
+  for (const char *kind : {"mma", "ldmatrix", "shfl", "vote", "barrier"})
+    EXPECT_GT(seen[kind], 0) << kind;
+}
+
+TEST(GpuConvergence, NothingOfAWarpBehindABranchForLanes) {
+  auto ptxas = gpu::findPtxas("");
+  auto cuobjdump = ptxas ? gpu::findCuobjdump("", *ptxas) : gpu::findCuobjdump("", "");
+  if (!ptxas || !cuobjdump) {
+    llvm::consumeError(ptxas.takeError());
+    llvm::consumeError(cuobjdump.takeError());
+    GTEST_SKIP() << "no ptxas or no cuobjdump";
+  }
+  for (const char *name : {"sm_80", "sm_90a"})
+    for (const std::string &text : layers()) {
+      gpu::GpuTarget target = *gpu::findGpuTarget(name);
+      Lowered lowered(text, name);
+      auto ptx = gpu::ptxOf(*lowered.module, target);
+      ASSERT_TRUE(bool(ptx)) << llvm::toString(ptx.takeError());
+      auto code = gpu::assemble(*ptx, target, *ptxas);
+      ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+      auto sass = gpu::disassemble(code->cubin, *cuobjdump);
+      ASSERT_TRUE(bool(sass)) << llvm::toString(sass.takeError());
+      ASSERT_TRUE(gpu::mainLoopOf(*sass, "layer"));
+      for (const std::string &found : gpu::whereLanesParted(*sass, "layer"))
+        ADD_FAILURE() << name << ": " << found << "\n" << text;
+    }
+}
+
+} // namespace
