@@ -89,6 +89,13 @@ Value Emitter::evaluateNode(const Node &node) {
     Value base = known ? *known : evaluate(named);
     if (!base.good())
       return {};
+    // mask[None, None]: a function of positions as the tensor that it would be.
+    if ((base.is(ValueKind::Index) || base.is(ValueKind::Real)) &&
+        llvm::any_of(llvm::drop_begin(node.operands), [](const NodePtr &index) {
+          return index->kind == NodeKind::Slice || index->kind == NodeKind::Ellipsis ||
+                 (index->kind == NodeKind::Name && index->name == "None");
+        }))
+      base = toTensor(named, base);
     if (base.is(ValueKind::Tensor)) {
       for (size_t k = 1; k < node.operands.size(); ++k)
         if (node.operands[k]->kind == NodeKind::Slice || node.operands[k]->kind == NodeKind::Ellipsis ||

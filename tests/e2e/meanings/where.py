@@ -254,6 +254,18 @@ CASES = {
         '  return einsum("b h i d, b h j d -> b h i d", q, k, where = j < lengths[b])',
         lambda: q * np.einsum("bhjd,bj->bhd", k, (np.arange(M) < lengths[:, None]) * 1.0)[:, :, None],
     ),
+    "infinite_none": (
+        SCORES + "  mask = 0 if j <= i else -inf\n  x = s + mask[None, None]" + END,
+        lambda: att(softmax(S, j <= i)),
+    ),
+    "infinite_sliced": (
+        SCORES + "  mask = 0 if j < lengths[b] else -inf\n  x = s + mask[:, None, None, :]" + END,
+        lambda: att(softmax(S, j < L)),
+    ),
+    "positions_sliced": (
+        SCORES + "  far = abs(i - j) * 0.1\n  x = s + far[None, None, :, :]" + END,
+        lambda: att(softmax(S + 0.1 * np.abs(i - j))),
+    ),
     "infinite_data": (
         SCORES + "  x = log(max(s, 0))" + END,
         lambda: att(np.maximum(S, 0) / np.maximum(S, 0).sum(-1, keepdims=True)),
