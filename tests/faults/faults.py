@@ -58,6 +58,23 @@ FAULTS = [
           "instruction.single ? static_cast<double>(static_cast<float>(result)) : result;",
           "result;"),
 
+    Fault("absent-padding", "dialect/Language/EmitWhere.cpp",
+          "what is padded beside a tensor with absent elements is absent too",
+          "condition.holds = logicalOr(logicalNot(map.inside), condition.holds);",
+          "condition.holds = logicalAnd(map.inside, condition.holds);"),
+    Fault("absent-elements-read", "dialect/Language/EmitWhere.cpp",
+          "an operation reads elements that are absent",
+          "if (value.present.empty())\n    return true;",
+          "if (true)\n    return true;"),
+    Fault("absent-elements-mixed", "dialect/Language/EmitWhere.cpp",
+          "tensors of which other elements are absent are added as if the same were",
+          "if (simple(left.present) != simple(right.present))",
+          "if (left.present.empty() != right.present.empty())"),
+    Fault("lowest-elsewhere", "dialect/Language/EmitConditional.cpp",
+          "`-inf if P else x` hides what `x if P else -inf` does",
+          "isLowest(yes) ? fails : holds",
+          "holds"),
+
     # Import and fusion ----------------------------------------------------------------------------------------------
     Fault("step-one-late", "passes/Import/FitTable.cpp",
           "a recognised step function changes one offset late",
@@ -261,6 +278,11 @@ FAULTS = [
           "a caller may ask for the item after the last",
           "b.CreateICmpSLE(last, items)",
           "b.CreateICmpSLE(last, b.CreateAdd(items, b.getInt64(1)))"),
+
+    Fault("quote-in-a-name", "codegen/ABI/Layout.cpp",
+          "an operand's name ends a text of the header",
+          "c == '\"' || c == '\\\\'",
+          "c == '\\\\'"),
 
     # The judge ------------------------------------------------------------------------------------------------------
     Fault("reference-skew-sign", "codegen/Reference/ElementNodes.cpp",
