@@ -162,11 +162,12 @@ unsigned judgeFile(const std::string &text, const CampaignOptions &options) {
   unsigned failures = 0;
   for (Plan plan : plansOfFile(options)) {
     // First without a NaN, then with one in each operand.
-    for (int poisoned = -1; poisoned < 8; ++poisoned) {
+    for (int64_t poisoned = -1, operands = 0; poisoned < operands; ++poisoned) {
       plan.threads = plan.unfused = poisoned < 0 && !plan.gpu;
       if (poisoned >= 0)
         plan.poison = poisoned;
       Outcome outcome = Child::start({text, {}, originsIn(text)}, plan, options.limitSeconds).wait();
+      operands = std::max(operands, outcome.operands);
       if (outcome.failure == Failure::None)
         continue;
       ++failures;

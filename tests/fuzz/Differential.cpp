@@ -89,6 +89,7 @@ private:
     auto operands = prepareOperands(signature, {}, sizes, plan.operandSeed, subject.origins);
     if (!operands)
       return fail(Failure::Spec, llvm::toString(operands.takeError()));
+    outcome.operands = static_cast<int64_t>(signature.inputs.size());
     if (plan.poison)
       poison(signature, *operands);
     if (plan.gpu)

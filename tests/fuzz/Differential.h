@@ -43,6 +43,7 @@ struct Outcome {
   Failure failure = Failure::None;
   std::string message;
   double error = 0, tolerance = 0;  // of the largest value
+  int64_t operands = 0;             // of the last kernel
   bool isFused = false;             // the fused kernel was made, and not the generic one; of GPUs, on tensor cores
   std::string generic;              // why not
   std::vector<std::string> classes; // of the terms, by the registry; "query only" where such a term was dropped

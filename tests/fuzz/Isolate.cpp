@@ -31,6 +31,7 @@ std::string toJson(const Outcome &outcome) {
                                                      {"message", outcome.message},
                                                      {"error", std::isfinite(outcome.error) ? outcome.error : 1e300},
                                                      {"tolerance", outcome.tolerance},
+                                                     {"operands", outcome.operands},
                                                      {"fused", outcome.isFused},
                                                      {"generic", outcome.generic},
                                                      {"classes", llvm::json::Array(outcome.classes)}}))
@@ -49,6 +50,7 @@ std::optional<Outcome> fromJson(const std::string &text) {
   outcome.message = object->getString("message").value_or("").str();
   outcome.error = object->getNumber("error").value_or(0);
   outcome.tolerance = object->getNumber("tolerance").value_or(0);
+  outcome.operands = object->getInteger("operands").value_or(0);
   outcome.isFused = object->getBoolean("fused").value_or(false);
   outcome.generic = object->getString("generic").value_or("").str();
   if (const llvm::json::Array *classes = object->getArray("classes"))
