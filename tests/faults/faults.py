@@ -58,10 +58,6 @@ FAULTS = [
           "instruction.single ? static_cast<double>(static_cast<float>(result)) : result;",
           "result;"),
 
-    Fault("absent-padding", "dialect/Language/EmitWhere.cpp",
-          "what is padded beside a tensor with absent elements is absent too",
-          "condition.holds = logicalOr(logicalNot(map.inside), condition.holds);",
-          "condition.holds = logicalAnd(map.inside, condition.holds);"),
     Fault("absent-elements-read", "dialect/Language/EmitWhere.cpp",
           "an operation reads elements that are absent",
           "if (value.present.empty())\n    return true;",
