@@ -85,6 +85,7 @@ int main(void) {
       if (twice_raw(&args, &exec, phase, item, item + 1, 0) != SKEWER_OK) return 15;
   for (int k = 0; k < 12; ++k) if (out[k] != 2 * x[k]) return 16;
   if (strcmp(skewer_status_text(SKEWER_OK), "done") != 0) return 17;
+  if (!strstr(skewer_status_text(SKEWER_BAD_ORIGIN), "0 where the kernel has no such part")) return 21;
   if (twice_status_text(SKEWER_BAD_INDEX) != skewer_status_text(SKEWER_BAD_INDEX)) return 20;
   if (!strstr(twice_info(), "0123456789abcdef")) return 18;
   return twice(&args, &exec) == SKEWER_OK ? 0 : 19;
