@@ -368,7 +368,8 @@ Node *NodeBuilder::pointwise(Operation *op) {
       {"math.exp", Function::Exp},      {"math.exp2", Function::Exp2},         {"math.log", Function::Log},
       {"math.log2", Function::Log2},    {"math.sqrt", Function::Sqrt},         {"math.rsqrt", Function::Rsqrt},
       {"math.tanh", Function::Tanh},    {"math.absf", Function::Absolute},     {"math.sin", Function::Sin},
-      {"math.cos", Function::Cos},      {"math.powf", Function::Power},        {"math.erf", Function::Erf}};
+      {"math.cos", Function::Cos},      {"math.powf", Function::Power},        {"math.erf", Function::Erf},
+      {"math.floor", Function::Floor},  {"math.ceil", Function::Ceil}};
   auto found = functions.find(titleOf(op));
   if (found == functions.end() || op->getNumOperands() == 0)
     return fail(op, "the reference does not know this operation");

@@ -129,6 +129,8 @@ double PointwiseNode::compute(const int64_t *index) {
     case Function::Tanh:
     case Function::Sin:
     case Function::Erf:
+    case Function::Floor:
+    case Function::Ceil:
       if (goneA)
         return absent();
       break;
@@ -174,6 +176,10 @@ double PointwiseNode::compute(const int64_t *index) {
     return std::cos(a);
   case Function::Erf:
     return std::erf(a);
+  case Function::Floor:
+    return std::floor(a);
+  case Function::Ceil:
+    return std::ceil(a);
   case Function::Power:
     return std::pow(a, b);
   case Function::Identity:

@@ -100,6 +100,8 @@ enum class Function {
   Sin,
   Cos,
   Erf,
+  Floor,
+  Ceil,
   Identity,
   Power
 };

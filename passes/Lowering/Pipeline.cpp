@@ -2,6 +2,8 @@
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
@@ -43,12 +45,31 @@ struct LowerTransposes : PassWrapper<LowerTransposes, OperationPass<func::FuncOp
       signalPassFailure();
   }
 };
+
+/// erf, which GELU is made of, is no operation of LLVM's, and a call of the library for each lane is slow: a rational
+/// function, to about 1e-7 of 1 (MLIR's).
+struct ApproximateErf : PassWrapper<ApproximateErf, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateErf)
+  StringRef getArgument() const override { return "attn-approximate-erf"; }
+  StringRef getDescription() const override { return "the error function as arithmetic"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
+  }
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(
+        patterns, [](StringRef name) { return name == math::ErfOp::getOperationName(); });
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
 } // namespace
 
 void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addNestedPass<func::FuncOp>(std::make_unique<LowerTransposes>());
+  manager.addNestedPass<func::FuncOp>(std::make_unique<ApproximateErf>());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(arith::createArithExpandOpsPass());
@@ -58,6 +79,7 @@ void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
   manager.addPass(createConvertVectorToLLVMPass(vectors));
   manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createConvertMathToLibmPass());
+  manager.addPass(createConvertVectorToLLVMPass(vectors)); // lanes taken apart for calls of the library
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
   manager.addPass(createArithToLLVMConversionPass());
   manager.addPass(createConvertIndexToLLVMPass());
