@@ -1,5 +1,5 @@
 // How the operations that only move elements move them: each result index as a function that finds the operand's index.
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/SeenElements.h"
 #include <set>
 
 using namespace mlir;
@@ -90,15 +90,20 @@ skewer::attn::IndexMap PadOp::getIndexMap() {
   return map;
 }
 
+std::vector<Expr> skewer::attn::reshapedIndices(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  std::vector<Expr> indices;
+  for (const Run &run : runsOf(to, from)) {
+    ArrayRef<int64_t> sizes = to.slice(run.inputBegin, run.inputEnd - run.inputBegin);
+    // Run-time sizes stand first in both shapes and are one run of their own, where the index passes unchanged.
+    std::vector<Expr> parts = split(flatResult(run, from), sizes);
+    indices.insert(indices.end(), parts.begin(), parts.end());
+  }
+  return indices;
+}
+
 skewer::attn::IndexMap ReshapeOp::getIndexMap() {
   IndexMap map;
-  std::vector<int64_t> input = shapeOf(getInput()), result = shapeOf(getResult());
-  for (const Run &run : runsOf(input, result)) {
-    ArrayRef<int64_t> sizes = ArrayRef<int64_t>(input).slice(run.inputBegin, run.inputEnd - run.inputBegin);
-    // Run-time sizes stand first in both shapes and are one run of their own, where the index passes unchanged.
-    std::vector<Expr> parts = split(flatResult(run, result), sizes);
-    map.subscripts.insert(map.subscripts.end(), parts.begin(), parts.end());
-  }
+  map.subscripts = reshapedIndices(shapeOf(getResult()), shapeOf(getInput()));
   return map;
 }
 

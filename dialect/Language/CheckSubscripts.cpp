@@ -1,4 +1,5 @@
 // Proofs that every index expression stays inside its table, under the guard or the softmax's mask that covers it.
+#include "dialect/IR/SeenElements.h"
 #include "dialect/Language/Emitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -125,97 +126,15 @@ void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
   }
 }
 
-namespace {
-std::string symbolOf(size_t dimension) { return "d" + std::to_string(dimension); }
-
-/// The axes of a dimension's product, as functions of the dimension's flat index.
-void unflatten(const subscript::Dimension &dimension, const subscript::AxisSizes &sizes, const Expr &flat,
-               subscript::Substitution &axes) {
-  int64_t stride = 1;
-  for (size_t k = dimension.axes.size(); k-- > 0;) {
-    auto size = sizes.find(dimension.axes[k]);
-    int64_t extent = size == sizes.end() ? subscript::kRuntime : size->second;
-    Expr position = stride == 1 ? flat : floorDiv(flat, Expr(stride));
-    axes[dimension.axes[k]] = k > 0 && extent > 0 ? mod(position, Expr(extent)) : position;
-    stride *= k > 0 && extent > 0 ? extent : 1;
-  }
-}
-
-/// Of `x if P else 0`: the condition, as a predicate of the operand's indices; nothing of any other einsum.
-std::optional<Expr> guardOf(attn::EinsumOp op) {
-  attn::ResolvedEinsum resolved = attn::resolve(op);
-  if (!resolved.guard || op.getInputs().size() != 1 || !resolved.contracted.empty())
-    return std::nullopt;
-  subscript::Substitution toInput;
-  for (auto [d, dimension] : enumerate(resolved.spec.operands[0]))
-    unflatten(dimension, resolved.sizes, Expr::symbol(symbolOf(d)), toInput);
-  for (const std::string &symbol : subscript::symbolsOf(*resolved.guard))
-    if (!toInput.count(symbol))
-      return std::nullopt; // seen by some of the copies
-  return subscript::substitute(*resolved.guard, toInput);
-}
-
-/// The mask under which every use of `value` is seen, as a predicate of its indices d0, d1, …; nothing if some use is
-/// seen without one.
-std::optional<Expr> maskOf(mlir::Value value, unsigned depth = 0) {
-  if (value.use_empty() || depth > 100)
-    return std::nullopt;
-  std::optional<Expr> all;
-  for (OpOperand &use : value.getUses()) {
-    Operation *op = use.getOwner();
-    std::optional<Expr> one;
-    if (auto rows = attn::rowReductionOf(op)) {
-      auto dimensions = subscript::parseDimensions(std::string_view(rows->axes));
-      auto mask = rows->mask ? subscript::parse(std::string_view(*rows->mask)) : std::nullopt;
-      if (!dimensions || !mask)
-        return std::nullopt;
-      std::vector<int64_t> shape = attn::shapeOf(value);
-      subscript::AxisSizes sizes = attn::sizesFrom(rows->sizes);
-      for (size_t d = 0; d < dimensions->size() && d < shape.size(); ++d)
-        if ((*dimensions)[d].isAxis())
-          sizes[(*dimensions)[d].axes[0]] = shape[d];
-      subscript::Substitution axes;
-      for (size_t d = 0; d < dimensions->size(); ++d)
-        unflatten((*dimensions)[d], sizes, Expr::symbol(symbolOf(d)), axes);
-      one = subscript::substitute(*mask, axes);
-    } else if (auto rearrange = dyn_cast<attn::RearrangeOp>(op)) {
-      auto resolved = attn::resolve(rearrange.getSpec(), rearrange.getInput(), rearrange.getSizesAttr(), std::nullopt);
-      auto above = maskOf(rearrange.getResult(), depth + 1);
-      if (!resolved || !above)
-        return std::nullopt;
-      subscript::Substitution fromAxes, toInput;
-      for (size_t d = 0; d < resolved->spec.result->size(); ++d)
-        fromAxes[symbolOf(d)] = subscript::flatIndex((*resolved->spec.result)[d], resolved->sizes);
-      for (size_t d = 0; d < resolved->spec.operands[0].size(); ++d)
-        unflatten(resolved->spec.operands[0][d], resolved->sizes, Expr::symbol(symbolOf(d)), toInput);
-      one = subscript::simplify(subscript::substitute(*above, fromAxes), subscript::domainOf(resolved->sizes));
-      for (const std::string &symbol : subscript::symbolsOf(*one))
-        if (!toInput.count(symbol))
-          return std::nullopt; // an axis along which the value is repeated: seen by some of the copies
-      one = subscript::substitute(*one, toInput);
-    } else if (auto einsum = dyn_cast<attn::EinsumOp>(op)) {
-      one = guardOf(einsum);
-    } else if (op->getNumResults() == 1 && op->getResult(0).getType() == value.getType() &&
-               op->hasTrait<OpTrait::Elementwise>()) {
-      one = maskOf(op->getResult(0), depth + 1);
-    }
-    if (!one)
-      return std::nullopt;
-    all = all && !(*all == *one) ? logicalOr(*all, *one) : *one;
-  }
-  return all;
-}
-} // namespace
-
 /// An element that every softmax above throws away may be anything: the einsum takes the mask as its guard.
 bool Emitter::guardByMask(attn::EinsumOp op, const subscript::Domain &domain) {
-  auto mask = maskOf(op.getResult());
+  auto mask = attn::SeenElements().of(op.getResult());
   attn::ResolvedEinsum resolved = attn::resolve(op);
   if (!mask || !resolved.spec.result)
     return false;
   subscript::Substitution axes;
   for (size_t d = 0; d < resolved.spec.result->size(); ++d)
-    axes[symbolOf(d)] = subscript::flatIndex((*resolved.spec.result)[d], resolved.sizes);
+    axes["d" + std::to_string(d)] = subscript::flatIndex((*resolved.spec.result)[d], resolved.sizes);
   Expr guard = subscript::simplify(subscript::substitute(*mask, axes), domain);
   if (resolved.guard && *resolved.guard != guard)
     guard = logicalAnd(*resolved.guard, guard);

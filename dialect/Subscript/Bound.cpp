@@ -1,5 +1,6 @@
 // Bounds of expressions and proofs that they stay in a range.
 #include "dialect/Subscript/Elements.h"
+#include "dialect/Subscript/Project.h"
 #include "dialect/Subscript/Survey.h"
 
 namespace skewer::subscript {
@@ -85,8 +86,18 @@ Proof proveWithin(const Expr &given, Range wanted, const Domain &positions, cons
   constexpr int64_t kLimit = 1 << 22;
   // A refutation in hand is only worth a small search for the range that the message names.
   Survey every = surveyor.all(refuted ? 1 << 16 : kLimit);
-  if (!every.complete)
+  if (!every.complete) {
+    // Too many points. What of the guard speaks of the expression's own symbols may be enough, and has fewer.
+    if (refuted || !guard)
+      return proof;
+    std::set<std::string> beside = symbolsOf(*guard), own = symbolsOf(e);
+    for (const std::string &name : own)
+      beside.erase(name);
+    if (Expr weaker = projectOut(*guard, beside, domain); !beside.empty() && !weaker.isConstant())
+      if (Proof other = proveWithin(e, wanted, domain, weaker); other.outcome == Proof::Proven)
+        return other;
     return proof;
+  }
   if (every.range.empty() && !every.uncertain) {
     proof.outcome = Proof::Proven; // no point satisfies the guard
     proof.range.reset();

@@ -1,4 +1,5 @@
 // Bounds, proofs, affine forms, offsets and preimages at the sizes that models have.
+#include "dialect/Subscript/Project.h"
 #include "dialect/Subscript/Checks.h"
 #include <chrono>
 #include <gtest/gtest.h>
@@ -291,5 +292,54 @@ TEST(SubscriptSpeed, ManyTokensStayFast) {
       bound(read("j - i"), square(n), read(guard));
     }
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 1.0);
+}
+
+TEST(SubscriptProject, WhatIsLeftWithoutSomeSymbols) {
+  struct Case {
+    const char *predicate, *expected;
+  };
+  std::set<std::string> symbols = {"ix", "jx", "b"};
+  Domain domain = {{"iy", {0, 13}}, {"jy", {0, 13}}, {"ix", {0, 13}}, {"jx", {0, 13}}, {elementsOf("len"), {1, 9}}};
+  for (const Case &c : std::vector<Case>{
+           {"abs(jy - iy) <= 2 and abs(jx - ix) <= 2", "abs(jy - iy) <= 2"},
+           {"14*jy + jx <= 14*iy + ix", "14*jy - 14*iy <= 13"}, // jx = 0, ix = 13
+           {"not (jy > iy or jx > ix)", "jy <= iy"},
+           {"jy <= iy or jx <= ix", "1"},
+           {"jy <= iy or (jy <= iy + 2 and jx == 3)", "jy <= iy + 2"},
+           {"jy == ix + 3", "jy >= 3"},
+           {"jy != ix", "1"},
+           {"abs(jy - iy) + jx <= 3", "abs(jy - iy) <= 3"},
+           {"jy < len[b]", "jy < 9"},
+           {"jy <= iy + unknown*b", "1"}}) {
+    Expr projected = projectOut(read(c.predicate), symbols, domain);
+    EXPECT_EQ(print(projected), print(simplify(read(c.expected), domain))) << c.predicate;
+  }
+}
+
+// It holds wherever the predicate does for some value of what is left out.
+TEST(SubscriptProject, HoldsWhereThePredicateDoes) {
+  Domain domain = {{"i", {0, 4}}, {"j", {0, 4}}, {"x", {0, 4}}, {"y", {-1, 3}}};
+  for (const char *text : {"abs(j - i) + x <= 3 and not (y == i or x < j)", "5*i + x <= 5*j + y", "abs(x - i) <= 1",
+                           "(x + i) mod 3 == j or (x*y <= i and j > 2)", "select(x < 2, i, j) <= y",
+                           "min(i, x) == max(j, y)", "not abs(x - j) <= 1", "i - abs(x) <= -3"}) {
+    Expr predicate = read(text), projected = projectOut(predicate, {"x", "y"}, domain);
+    EXPECT_FALSE(symbolsOf(projected).count("x") || symbolsOf(projected).count("y")) << text;
+    for (int64_t i = 0; i <= 4; ++i)
+      for (int64_t j = 0; j <= 4; ++j)
+        for (int64_t x = 0; x <= 4; ++x)
+          for (int64_t y = -1; y <= 3; ++y)
+            if (evaluate(predicate, {{"i", i}, {"j", j}, {"x", x}, {"y", y}}).value_or(0))
+              ASSERT_TRUE(evaluate(projected, {{"i", i}, {"j", j}}).value_or(0)) << text << " at " << i << ", " << j;
+  }
+}
+
+// A stronger guard proves no less: what it says of other symbols makes too many points to visit.
+TEST(SubscriptProof, StrongerGuardsProveNoLess) {
+  Domain domain;
+  for (const char *name : {"iy", "ix", "jy", "jx"})
+    domain[name] = {0, 199};
+  Expr index = read("(jy - iy)*(jy - iy) + 1");
+  for (const char *guard : {"abs(jy - iy) <= 2", "abs(jy - iy) <= 2 and 200*jy + jx <= 200*iy + ix"})
+    EXPECT_EQ(proveWithin(index, {1, 5}, domain, read(guard)).outcome, Proof::Proven) << guard;
 }
 } // namespace
