@@ -3,6 +3,25 @@
 #define SKEWER_PASSES_TD
 include "mlir/Pass/PassBase.td"
 
+def AttnNameAxes : Pass<"attn-name-axes", "::mlir::func::FuncOp"> {
+  let summary = "axes are called by their place, whatever the program calls them";
+  let description = [{
+    The axes of an operation mean nothing outside of it, and their letters mean nothing at all. So that no letter decides
+    anything later (an order of terms, a role), every operation's axes get the names of their places: `b h i j` for the
+    dimensions of its result from the last, `iy ix` for the axes of a product, `d`, `d1`, … for what it sums over.
+
+    ```mlir
+    %s = attn.einsum "n x c, n y c -> n x y"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+    %p = attn.softmax "n x y" over "y" where "y <= x"(%s) : tensor<2x4x4xf32>
+    ```
+    becomes
+    ```mlir
+    %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+    %p = attn.softmax "h i j" over "j" where "j <= i"(%s) : tensor<2x4x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
 def AttnRaiseSkew : Pass<"attn-raise-skew", "::mlir::func::FuncOp"> {
   let summary = "chains of pad, reshape, slice, gather and rearrange become one index map each";
   let description = [{
@@ -66,7 +85,7 @@ def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
   let summary = "softmax of a sum of terms, times values, becomes attn.attention";
   let description = [{
     The score is taken apart into terms through sums, differences and products by numbers, which become scales; what has
-    no form of its own is read as a tensor. Names are the same whoever wrote the program: leading axes keep theirs, then
+    no form of its own is read as a tensor. Names are the same whoever wrote the program: `b`, `h`, `g`, … for leading axes, then
     `i` and `j` (`iy ix`, `jy jx` where all subscripts agree on a map), `d` for what a term contracts and `e` for the
     values' own axis. Terms of the query alone are dropped with a remark. A softmax that cannot be fused is left as it
     is, with a remark and the reason in the function's `attn.unfused`.

@@ -6,6 +6,7 @@
 using namespace mlir;
 
 void skewer::addFusionPipeline(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   manager.addNestedPass<func::FuncOp>(createAttnRaiseSkew());
   manager.addNestedPass<func::FuncOp>(createAttnPropagateMasks());
   manager.addNestedPass<func::FuncOp>(createAttnComposeSkew());
@@ -17,6 +18,6 @@ void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<fu
 
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
-  PassPipelineRegistration<>("attn-fuse", "level 1 to level 2: raise, propagate masks, compose, form attention",
+  PassPipelineRegistration<>("attn-fuse", "level 1 to level 2: name axes, raise, propagate masks, compose, form attention",
                              [](OpPassManager &manager) { addFusionPipeline(manager); });
 }

@@ -171,7 +171,8 @@ LogicalResult TermOp::verify() {
   auto space = attention ? parseDimensions(std::string_view(attention.getSpace())) : std::nullopt;
   if (!space || space->size() < 2)
     return emitOpError() << "expects to stand in the score or the values of an attention (term_c1)";
-  if (failed(verifyShapes(*this)) || failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
+  if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())) ||
+      failed(verifyIndices(*this, getIndexNamesAttr(), getIndices())))
     return failure();
   auto spec = verifySpec(*this, "subscripts", getSubscripts(), constraints.parses);
   if (!spec)
@@ -182,7 +183,10 @@ LogicalResult TermOp::verify() {
 
   Roles roles(*space);
   ScoreSpace score = scoreSpace(attention);
-  AxisSizes scoreSizes, known;
+  AxisSizes scoreSizes, known = sizesFrom(getSizesAttr());
+  for (const auto &[axis, size] : known)
+    if (roles.all.count(axis) || llvm::is_contained(score.value, axis))
+      return emitOpError() << "gives the axis '" << axis << "' a size, which the attention says (term_c3)";
   for (const std::string &axis : roles.all) {
     auto size = score.sizes.find(axis);
     known[axis] = scoreSizes[axis] = size == score.sizes.end() ? kRuntime : size->second;

@@ -308,7 +308,8 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments
   let summary = "one summand of a score, or of what a key adds to the result";
   let description = [{
     `scale × Σ over contracted axes of Π operand[subscripts]`, 0 where `guard` is 0. Axes that are not of the score's
-    space are contracted. `value` is a further factor, a function of the score's axes; a term without operands is its scale times
+    space are contracted; one that no operand has alone, such as a part of the queries' and keys' vectors, has its size in
+    `sizes`. `value` is a further factor, a function of the score's axes; a term without operands is its scale times
     that. Subscripts are proven to stay inside where the attention's mask and the guard both hold. Constraints term_c1
     to term_c6.
 
@@ -327,15 +328,15 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments
     attn.term "" indices(region = %region : tensor<?x49xi32>) () times "region[b, i] != region[b, j]" scale -1.000000e+02
     ```
   }];
-  let arguments = (ins StrAttr:$subscripts, OptionalAttr<StrAttr>:$guard, OptionalAttr<StrAttr>:$value, F64Attr:$scale,
-                       OptionalAttr<StrAttr>:$function, OptionalAttr<StrArrayAttr>:$arguments,
-                       OptionalAttr<StrArrayAttr>:$index_names, Variadic<Attn_FloatTensor>:$inputs,
-                       Variadic<Attn_IndexTensor>:$indices);
+  let arguments = (ins StrAttr:$subscripts, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$guard,
+                       OptionalAttr<StrAttr>:$value, F64Attr:$scale, OptionalAttr<StrAttr>:$function,
+                       OptionalAttr<StrArrayAttr>:$arguments, OptionalAttr<StrArrayAttr>:$index_names,
+                       Variadic<Attn_FloatTensor>:$inputs, Variadic<Attn_IndexTensor>:$indices);
   let builders = [OpBuilder<(ins "::mlir::StringAttr":$subscripts, "::mlir::StringAttr":$guard,
                                  "::mlir::StringAttr":$value, "::mlir::FloatAttr":$scale, "::mlir::ValueRange":$inputs),
-    "build($_builder, $_state, ::mlir::TypeRange(), subscripts, guard, value, scale, {}, {}, {}, inputs, {});">];
+    "build($_builder, $_state, ::mlir::TypeRange(), subscripts, {}, guard, value, scale, {}, {}, {}, inputs, {});">];
   let assemblyFormat = [{
-    $subscripts (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)? `(` $inputs `)` (`times` $value^)? (`apply` $function^ `of` $arguments)? `scale` $scale
+    $subscripts (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)? `(` $inputs `)` (`times` $value^)? (`apply` $function^ `of` $arguments)? `scale` $scale
     (`where` $guard^)? attr-dict (`:` type($inputs)^)?
   }];
 }

@@ -135,7 +135,7 @@ ResolvedEinsum skewer::attn::resolve(TermOp op) {
   if (!attention)
     return {};
   ScoreSpace space = scoreSpace(attention);
-  AxisSizes known;
+  AxisSizes known = sizesFrom(op.getSizesAttr());
   std::set<std::string> axes;
   if (!op.isValueSide())
     space.value.clear();

@@ -13,8 +13,11 @@ static constexpr int64_t kMostElements = int64_t(1) << 58;
 
 std::string skewer::attn::printShape(ArrayRef<int64_t> shape) {
   std::string text;
-  for (int64_t size : shape)
-    text += (text.empty() ? "" : "x") + (size == kRuntime ? "?" : std::to_string(size));
+  for (int64_t size : shape) {
+    if (!text.empty())
+      text += 'x';
+    text += size == kRuntime ? "?" : std::to_string(size);
+  }
   return text.empty() ? "no dimension" : text;
 }
 

@@ -36,7 +36,6 @@ private:
   bool indexScore(const WeightDimensions &, std::string &why);
   bool indexValues(const WeightDimensions &, std::string &why);
   bool readMask(const WeightDimensions &, std::string &why);
-  std::string leadingName(std::string) const;
   bool expandScore(std::string &why);
   bool expandValues(std::string &why);
   attn::TermOp buildTerm(mlir::OpBuilder &, const Summand &) const;

@@ -2,6 +2,7 @@
 // their positions.
 #include "passes/Fusion/AttentionCandidate.h"
 #include "passes/Fusion/AxisProducts.h"
+#include "passes/Fusion/QueryDimensions.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -13,19 +14,19 @@ struct AttentionCandidate::WeightDimensions {
   ResolvedEinsum resolved;
   Dimensions weights, named; // as the product and as the softmax name them
   std::vector<int64_t> shape;
-  std::vector<size_t> queries;        // dimensions that are queries
-  std::vector<std::string> leadingOf; // of each dimension: the leading axis that it is, or nothing
+  std::vector<size_t> queries;  // dimensions that are queries
+  std::vector<bool> isLeading;  // of each dimension
 };
 
 bool AttentionCandidate::findRoles(std::string &why) {
   WeightDimensions of{resolve(product), {}, {}, {}, {}, {}};
   if (!readProduct(of, why) || !assignRoles(of, why))
     return false;
-  separateHeads(of);
   if (of.queries.empty()) {
     why = "the weights have no query dimension";
     return false;
   }
+  separateHeads(of);
   return indexScore(of, why) && indexValues(of, why) && readMask(of, why);
 }
 
@@ -59,7 +60,7 @@ bool AttentionCandidate::readProduct(WeightDimensions &of, std::string &why) {
   }
   of.named = std::move(*named);
   of.shape = shapeOf(softmax.getInput());
-  of.leadingOf.resize(of.weights.size());
+  of.isLeading.resize(of.weights.size());
   return true;
 }
 
@@ -89,8 +90,7 @@ bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
       why = "a dimension of the weights is neither a query, nor a key, nor common to weights and values";
       return false;
     } else if (someInValues) { // a group of heads may share values: "(g r)" with values by g
-      of.leadingOf[k] = leadingName(dimension.isAxis() ? dimension.axes[0] : "");
-      leading.push_back(of.leadingOf[k]);
+      of.isLeading[k] = true;
     } else {
       of.queries.push_back(k);
     }
@@ -98,26 +98,35 @@ bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
   return true;
 }
 
-/// Values that all heads share make every other dimension look like a query's: the last one is.
+/// Values that all heads share make every other dimension look like a query's: those stay that score and mask read as
+/// part of the query's position, and the last one.
 void AttentionCandidate::separateHeads(WeightDimensions &of) {
-  std::vector<size_t> queries;
-  for (size_t k : of.queries) {
-    const Dimension &dimension = of.weights[k];
-    bool namedHead = dimension.isAxis() && (dimension.axes[0] == "b" || dimension.axes[0] == "h");
-    if (k == of.queries.back() ||
-        (of.shape[k] != kRuntime && of.named[k].axes != std::vector<std::string>{"h"} && !namedHead)) {
-      queries.push_back(k);
-      continue;
+  if (of.queries.size() == 1)
+    return;
+  QueryDimensions found(softmax, uses, of.named, of.shape, keyDimension);
+  int64_t rows = 1;
+  auto isQuery = [&](size_t k) {
+    return k == of.queries.back() || (of.shape[k] != kRuntime && found.isPosition(k));
+  };
+  for (size_t k : of.queries)
+    if (isQuery(k) && of.shape[k] != kRuntime)
+      rows *= of.shape[k];
+  // Heads whose queries are few are better taken together, unless what they read is a table of each head.
+  std::set<size_t> left;
+  for (size_t k : llvm::reverse(of.queries))
+    if (isQuery(k)) {
+      left.insert(k);
+    } else if (of.shape[k] == kRuntime || rows >= kRowsOfHead || found.hasTables(k, of.queries.back())) {
+      of.isLeading[k] = true;
+    } else {
+      rows *= of.shape[k];
+      left.insert(k);
     }
-    of.leadingOf[k] = leadingName(dimension.isAxis() ? dimension.axes[0] : "");
-    leading.push_back(of.leadingOf[k]);
-  }
-  of.queries = std::move(queries);
+  of.queries.assign(left.begin(), left.end());
 }
 
 /// The score's indices over leading axes, one query and one key position.
 bool AttentionCandidate::indexScore(const WeightDimensions &of, std::string &why) {
-  leading.clear();
   at.assign(of.weights.size(), Expr());
   int64_t queryCount = 1;
   AxisSizes querySizes;
@@ -132,16 +141,19 @@ bool AttentionCandidate::indexScore(const WeightDimensions &of, std::string &why
     queryNames.push_back("q" + std::to_string(k));
     querySizes[queryNames.back()] = of.shape[k];
   }
-  for (auto [k, name] : llvm::enumerate(of.leadingOf))
-    if (!name.empty()) {
-      leading.push_back(name);
-      sizes[name] = of.shape[k];
-      at[k] = Expr::symbol(name);
-    }
-  query = {"i"}, key = {"j"};
-  sizes["i"] = queryCount, sizes["j"] = of.shape[keyDimension];
-  at[keyDimension] = Expr::symbol("j");
-  auto queryParts = splitProduct(Expr::symbol("i"), queryNames, querySizes);
+  std::vector<size_t> dimensions;
+  for (size_t k = 0; k < of.isLeading.size(); ++k)
+    if (of.isLeading[k])
+      dimensions.push_back(k);
+  leading = leadingNames(dimensions.size(), !dimensions.empty() && of.shape[dimensions.front()] == kRuntime);
+  for (auto [k, name] : llvm::zip(dimensions, leading)) {
+    sizes[name] = of.shape[k];
+    at[k] = Expr::symbol(name);
+  }
+  query = {kQueryAxis}, key = {kKeyAxis};
+  sizes[kQueryAxis] = queryCount, sizes[kKeyAxis] = of.shape[keyDimension];
+  at[keyDimension] = Expr::symbol(kKeyAxis);
+  auto queryParts = splitProduct(Expr::symbol(kQueryAxis), queryNames, querySizes);
   for (auto [k, part] : llvm::zip(of.queries, *queryParts))
     at[k] = simplify(part, domainOf(sizes));
   return true;
@@ -168,7 +180,7 @@ bool AttentionCandidate::indexValues(const WeightDimensions &of, std::string &wh
         why = "the product sums over an axis that the weights lack";
         return false;
       }
-      std::string name = valueAxes.empty() ? "e" : "e" + std::to_string(valueAxes.size());
+      std::string name = numbered(kWidthAxis, valueAxes.size());
       axes[axis] = Expr::symbol(name);
       valueAxes.push_back(name);
       sizes[name] = value.contracted[name] = resolved.sizes.at(axis);

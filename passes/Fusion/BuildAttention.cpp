@@ -2,23 +2,25 @@
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Verifier.h"
 #include "passes/Fusion/AttentionCandidate.h"
 #include "passes/Fusion/AxisProducts.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/ScaleVectors.h"
+#include "llvm/Support/Threading.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// The term's operands with contracted axes named d, d1, … in order of appearance.
+/// The term's operands with contracted axes named in order of appearance.
 Einsum AttentionCandidate::nameContracted(const Summand &term, AxisSizes &all, Substitution &names) const {
   all = sizes;
   auto visit = [&](const Expr &e) {
     if (e.isSymbol() && term.contracted.count(e.name()) && !names.count(e.name()) && !sizes.count(e.name())) {
-      std::string name = names.empty() ? "d" : "d" + std::to_string(names.size());
+      std::string name = numbered(kDepthAxis, names.size());
       names[e.name()] = Expr::symbol(name);
       all[name] = term.contracted.at(e.name());
     }
@@ -56,9 +58,15 @@ TermOp AttentionCandidate::buildTerm(OpBuilder &builder, const Summand &term) co
     factor = Expr(1);
   Expr guard = canonicalGuard(term.guard, query, key, domainOf(sizes));
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
+  AxisSizes given;
+  for (const auto &[axis, name] : names)
+    if (llvm::none_of(term.factors, [&](const Factor &f) { return sizesAxis(f, axis, term.contracted); }))
+      given[name.name()] = term.contracted.at(axis);
   auto op =
       TermOp::create(builder, term.location, text(print(spec)), guard.isConstant(1) ? StringAttr() : text(print(guard)),
                      factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands);
+  if (!given.empty())
+    op.setSizesAttr(sizesTo(builder.getContext(), given));
   if (term.application) {
     SmallVector<Attribute> arguments;
     for (const Application::Argument &argument : term.application->arguments)
@@ -68,6 +76,14 @@ TermOp AttentionCandidate::buildTerm(OpBuilder &builder, const Summand &term) co
   }
   bindIndices(op);
   return op;
+}
+
+/// Whether the verifier has nothing to say. What it would say is about our words, not the program's.
+static bool verifies(AttentionOp attention) {
+  uint64_t thread = llvm::get_threadid(); // other functions may be at work, and have something to say
+  ScopedDiagnosticHandler quiet(attention.getContext(),
+                                [&](Diagnostic &) { return success(llvm::get_threadid() == thread); });
+  return succeeded(verify(attention));
 }
 
 bool AttentionCandidate::build(std::string &why) {
@@ -123,6 +139,13 @@ bool AttentionCandidate::build(std::string &why) {
     for (const std::string &name : *side)
       if (side->size() > 1)
         given[name] = sizes[name];
+  // Part of a tensor's keys, or keys at a stride or in blocks that overlap: no dimension tells how many there are.
+  std::set<std::string> told;
+  for (const Dimension &dimension : valueSpec.operands[0])
+    told.insert(dimension.axes.begin(), dimension.axes.end());
+  for (const std::string &name : key)
+    if (!told.count(name))
+      given[name] = sizes[name];
   for (const std::string &name : query)
     if (query.size() > 1)
       querySizes[name] = sizes[name];
@@ -141,6 +164,11 @@ bool AttentionCandidate::build(std::string &why) {
     builder.createBlock(&attention.getValues());
   for (const Summand &term : valueTerms)
     buildTerm(builder, term);
+  if (!verifies(attention)) {
+    attention.erase();
+    why = "the fused form has no words for how an operand is read";
+    return false;
+  }
   builder.setInsertionPoint(uses.root.getDefiningOp());
   auto rearranged = [&](Value tensor, Type type, const Einsum &spec) -> Value {
     auto sizesAttr = querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes);
@@ -201,7 +229,7 @@ bool AttentionCandidate::isAddedAfterwards(const Summand &term) {
         return false;
   OpBuilder builder(uses.root.getDefiningOp());
   std::vector<std::string> names = leading;
-  names.push_back("i");
+  names.push_back(kQueryAxis);
   SmallVector<int64_t> shape;
   for (const std::string &name : names)
     shape.push_back(sizes[name] == kRuntime ? ShapedType::kDynamic : sizes[name]);

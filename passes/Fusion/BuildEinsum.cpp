@@ -12,17 +12,6 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-std::vector<std::string> skewer::dimensionNames(size_t rank) {
-  static const char *usual[] = {"b", "h", "i", "j"};
-  std::vector<std::string> names;
-  if (rank <= 4)
-    names.assign(std::end(usual) - rank, std::end(usual));
-  else
-    for (size_t k = 0; k < rank; ++k)
-      names.push_back(k < 2 ? usual[k] : "x" + std::to_string(k));
-  return names;
-}
-
 void skewer::restoreSingles(Dimensions &dimensions, const std::vector<int64_t> &extents,
                             std::vector<std::string> axes) {
   for (const Dimension &dimension : dimensions)
@@ -107,8 +96,7 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
       subscript = simplify(substitute(subscript, substitution), domain, guard);
       for (const std::string &symbol : symbolsOf(subscript))
         if (summand.contracted.count(symbol) && !contracted.count(symbol)) {
-          size_t n = contracted.size();
-          std::string name = n ? "d" + std::to_string(n) : "d";
+          std::string name = numbered(kDepthAxis, contracted.size());
           while (all.count(name))
             name += "_";
           all[name] = summand.contracted[symbol];

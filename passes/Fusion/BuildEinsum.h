@@ -6,9 +6,6 @@
 
 namespace skewer {
 
-/// Names for the dimensions of a tensor of this rank: "i j", "h i j", "b h i j", ….
-std::vector<std::string> dimensionNames(size_t rank);
-
 /// attn.einsum that computes the summand, whose symbols are `names` (one for each dimension of `type`) and the
 /// contracted axes. A dimension that the subscripts take apart by division is named by its axes: (iy ix). Null if the
 /// summand is scaled, has no operand or a factor that is a function of positions, reads a table of constants, or needs

@@ -23,8 +23,10 @@ public:
     Reading readings[2] = {reader.read(0), reader.read(1)};
     for (int query : {0, 1}) {
       const Reading &q = readings[query], &k = readings[1 - query];
-      if (!q.plain || !k.plain || !q.contracted || !k.contracted || q.key || k.query ||
-          !reader.readsWhole(query, true) || !reader.readsWhole(1 - query, false))
+      auto readsAll = [&](int operand, bool ofQuery) {
+        return reader.readsEvenly(operand, ofQuery) || ((ofQuery ? q : k).plain && reader.readsWhole(operand, ofQuery));
+      };
+      if (!q.contracted || !k.contracted || q.key || k.query || !readsAll(query, true) || !readsAll(1 - query, false))
         continue;
       TermAnalysis analysis = reader.start(TermKind::Content);
       analysis.query = query;

@@ -40,12 +40,3 @@ std::vector<int64_t> skewer::factorsOf(const std::string &symbol, int64_t size, 
   factors.push_back(size / stride);
   return {factors.rbegin(), factors.rend()};
 }
-
-std::vector<std::string> skewer::axisNames(const std::string &symbol, size_t count) {
-  if (count == 1)
-    return {symbol};
-  std::vector<std::string> names;
-  for (size_t k = 0; k < count; ++k)
-    names.push_back(count <= 3 ? symbol + "zyx"[3 - count + k] : symbol + std::to_string(k));
-  return names;
-}

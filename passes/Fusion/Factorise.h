@@ -10,7 +10,4 @@ namespace skewer {
 std::vector<int64_t> factorsOf(const std::string &symbol, int64_t size,
                                const std::vector<subscript::Expr> &expressions);
 
-/// Names of the axes: {"i"} for one, {"iy", "ix"}, {"iz", "iy", "ix"}, else i0, i1, ….
-std::vector<std::string> axisNames(const std::string &symbol, size_t count);
-
 } // namespace skewer

@@ -44,7 +44,7 @@ bool AttentionCandidate::expandScore(std::string &why) {
   // A table with zeros around it is one that is read under a guard. Padding of keys or queries is no such thing.
   options.guards = [](const Expr &inside) {
     std::set<std::string> symbols = symbolsOf(inside);
-    return symbols == std::set<std::string>{"i", "j"};
+    return symbols == std::set<std::string>{kQueryAxis, kKeyAxis};
   };
   options.plain.insert(leading.begin(), leading.end());
   std::optional<Expansion> expansion;
@@ -67,25 +67,22 @@ bool AttentionCandidate::expandScore(std::string &why) {
   for (const std::optional<Expr> &known : {mask, std::optional<Expr>()}) {
     Summand read = value;
     Expansion(domainOf(sizes), known, options).lookThroughOperand(read, read.factors[0]);
-    bool namesKeys = llvm::any_of(read.factors[0].subscripts, [](const Expr &e) { return symbolsOf(e).count("j"); });
-    if (known && !namesKeys && sizes["j"] != 1)
+    bool namesKeys = llvm::any_of(read.factors[0].subscripts, [](const Expr &e) { return symbolsOf(e).count(kKeyAxis); });
+    if (known && !namesKeys && sizes[kKeyAxis] != 1)
       continue;
     value = std::move(read);
     break;
   }
   for (Summand &term : terms) {
     term.guard = expansion->predicate(term.guard);
-    for (const auto &entry : term.contracted) {
-      const std::string &axis = entry.first;
-      bool plainly = false;
-      for (const Factor &factor : term.factors)
-        plainly |= sizesAxis(factor, axis, term.contracted);
+    for (const auto &[axis, size] : term.contracted) {
+      const std::string &name = axis;
+      bool read = llvm::any_of(term.factors, [&](const Factor &factor) {
+        return llvm::any_of(factor.subscripts, [&](const Expr &e) { return symbolsOf(e).count(name); });
+      });
       // A head dimension of 1 is read at the constant 0 and says nothing.
-      plainly |= entry.second == 1 && llvm::none_of(term.factors, [&](const Factor &factor) {
-                   return llvm::any_of(factor.subscripts, [&](const Expr &e) { return symbolsOf(e).count(axis); });
-                 });
-      if (!plainly || entry.second == kRuntime) {
-        why = "a contracted axis has no size at compile time, or no operand has it alone";
+      if (size == kRuntime || (!read && size != 1)) {
+        why = size == kRuntime ? "a contracted axis has no size at compile time" : "no operand has a contracted axis";
         return false;
       }
     }
@@ -127,7 +124,7 @@ bool AttentionCandidate::expandValues(std::string &why) {
 
 bool AttentionCandidate::dropQueryOnly() {
   // With a single key nothing depends on the key, and yet a NaN or an infinity of its score is one of the result.
-  if (sizes["j"] == 1 && !terms.empty())
+  if (sizes[kKeyAxis] == 1 && !terms.empty())
     return true;
   std::vector<Summand> left;
   for (Summand &term : terms) {
@@ -140,7 +137,7 @@ bool AttentionCandidate::dropQueryOnly() {
     if (term.application)
       for (const Application::Argument &argument : term.application->arguments)
         symbols.merge(symbolsOf(argument.position));
-    if (symbols.count("j") || (!logSumExps.empty() && !isAddedAfterwards(term))) {
+    if (symbols.count(kKeyAxis) || (!logSumExps.empty() && !isAddedAfterwards(term))) {
       left.push_back(std::move(term));
       continue;
     }

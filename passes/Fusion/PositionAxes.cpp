@@ -2,35 +2,12 @@
 // as leading axes.
 #include "passes/Fusion/AttentionCandidate.h"
 #include "passes/Fusion/Factorise.h"
+#include "passes/Fusion/QueryDimensions.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
-
-/// The names that the fused form gives to axes; leading axes keep theirs unless they would clash.
-static bool isReserved(const std::string &name) {
-  static const std::set<std::string> fixed = {"i", "j", "d", "e"};
-  if (fixed.count(name))
-    return true;
-  // iy, j0, c1, d2, e1: made from the fixed names, or a contracted axis of an expansion.
-  return name.size() >= 2 && std::string("ijdec").find(name[0]) != std::string::npos &&
-         (llvm::all_of(name.substr(1), [](char c) { return c >= '0' && c <= '9'; }) ||
-          (name.size() == 2 && name[1] >= 'x' && name[1] <= 'z'));
-}
-
-std::string AttentionCandidate::leadingName(std::string name) const {
-  auto taken = [&](const std::string &n) { return isReserved(n) || llvm::is_contained(leading, n); };
-  for (const char *other : {"h", "b", "g", "n", "m", "t"}) {
-    if (!name.empty() && !taken(name))
-      return name;
-    name = other;
-  }
-  return "leading" + std::to_string(leading.size());
-}
-
-// Rows of queries that a head must have so that the others of its group need not be computed with it.
-static constexpr int64_t kRowsOfHead = 16;
 
 std::vector<Expr *> AttentionCandidate::expressions() {
   std::vector<Expr *> all;
@@ -116,8 +93,8 @@ void AttentionCandidate::leadWithGroups() {
   if (query.size() <= key.size() || rows < kRowsOfHead || !queryOnly.empty() || meeting.empty() ||
       meeting.count(query.front()))
     return;
-  std::string name = leadingName("");
-  std::vector<std::string> left = axisNames("i", query.size() - 1);
+  std::string name = nextLeadingName(leading);
+  std::vector<std::string> left = axisNames(kQueryAxis, query.size() - 1);
   Substitution renamed = {{query.front(), Expr::symbol(name)}};
   AxisSizes before = sizes;
   for (const std::string &axis : query)

@@ -95,14 +95,14 @@ bool VectorScaling::move(Summand &term) {
     domain[axis] = {0, size - 1};
   }
   std::vector<Factor> products[2] = {{vectors[0]}, {vectors[1]}};
-  auto hasAny = [](const std::set<std::string> &symbols, const char *side) { return symbols.count(side) > 0; };
+  auto hasAny = [](const std::set<std::string> &symbols, const std::string &side) { return symbols.count(side) > 0; };
   for (const Factor &scale : scales) {
     std::set<std::string> symbols = symbolsOfFactor(scale);
     int side = -1; // the query's vector where either would do
     for (int v : {1, 0}) {
       std::set<std::string> own = symbolsOfFactor(vectors[v]);
-      bool query = hasAny(own, "i"), key = hasAny(own, "j");
-      bool fits = query != key && (query || !hasAny(symbols, "i")) && (key || !hasAny(symbols, "j"));
+      bool query = hasAny(own, kQueryAxis), key = hasAny(own, kKeyAxis);
+      bool fits = query != key && (query || !hasAny(symbols, kQueryAxis)) && (key || !hasAny(symbols, kKeyAxis));
       if (fits && (side < 0 || query))
         side = v;
     }
@@ -130,8 +130,8 @@ bool VectorScaling::move(Summand &term) {
         axes.push_back(axis);
     };
     llvm::for_each(leading, take);
-    take("i");
-    take("j");
+    take(kQueryAxis);
+    take(kKeyAxis);
     for (const auto &entry : term.contracted)
       take(entry.first);
     Value tensor = product(products[v], axes, term);

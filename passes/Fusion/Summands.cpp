@@ -25,7 +25,9 @@ bool readsEvenly(const std::vector<Expr> &subscripts, const std::vector<int64_t>
       sizes[symbol] = range == domain.end() ? kRuntime : range->second.high + 1;
       (contracted.count(symbol) ? summed : options.plain.count(symbol) ? head : others) = true;
     }
-    if (summed && (!options.products || !dimensionFor(subscript, sizes, extent).isProduct()))
+    // Of heads and what is summed alone any even stride will do, from wherever it begins: part of a vector.
+    if (summed && (!options.products || !(others ? dimensionFor(subscript, sizes, extent).isProduct()
+                                                 : asAffine(subscript, domain).has_value())))
       return false;
     if (head && !summed && others && !asAffine(subscript, domain))
       return false;
@@ -112,8 +114,12 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
     Substitution here;
     for (auto [k, index] : llvm::enumerate(factor.subscripts))
       here["d" + std::to_string(k)] = index;
-    Expr inside = predicate(substitute(map->inside, here));
+    Expr everywhere = substitute(map->inside, here), inside = predicate(everywhere);
     if (!inside.isConstant(1) && (map->padding != 0 || !options.guards || !options.guards(inside)))
+      return;
+    // Padding that a mask hides stays where rows are read whole, those of masked pairs too.
+    if (assumed && !map->inside.isConstant(1) && options.guards && !options.guards(everywhere) &&
+        !Expansion(domain, std::nullopt).predicate(everywhere).isConstant(1))
       return;
     Expr guard = logicalAnd(summand.guard, inside);
     std::vector<Expr> subscripts;

@@ -2,6 +2,7 @@
 #pragma once
 #include "dialect/IR/ElementFunction.h"
 #include "mlir/IR/Location.h"
+#include "passes/Fusion/AxisNames.h"
 #include <functional>
 #include <optional>
 

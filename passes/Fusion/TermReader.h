@@ -1,5 +1,6 @@
 // What the subscripts of a term's operands have to do with the groups of axes: shared by the built-in classes.
 #pragma once
+#include "dialect/Subscript/Analysis.h"
 #include "passes/Fusion/AxisProducts.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Fusion/TermClass.h"
@@ -72,6 +73,28 @@ public:
         if (contains(axes, axis))
           read.push_back(axis);
     return read == axes;
+  }
+
+  /// The same, or rows at an even stride from anywhere: part of a tensor, every second row, blocks that overlap.
+  bool readsEvenly(size_t operand, bool query) const {
+    std::set<std::string> missing;
+    for (const std::string &axis : query ? space.query : space.key)
+      if (space.sizes.at(axis) != 1)
+        missing.insert(axis);
+    for (const subscript::Expr &subscript : view.resolved.subscripts[operand]) {
+      std::set<std::string> symbols = symbolsOf(subscript);
+      bool positions = false;
+      for (const auto *axes : {&space.query, &space.key})
+        for (const std::string &axis : *axes)
+          positions |= symbols.count(axis) > 0;
+      auto affine = subscript::asAffine(subscript, domain);
+      if (positions && !affine)
+        return false;
+      if (affine)
+        for (const auto &entry : affine->coefficients)
+          missing.erase(entry.first);
+    }
+    return missing.empty();
   }
 
   subscript::Expr positionOf(const std::vector<std::string> &axes) const {

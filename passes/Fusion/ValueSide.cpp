@@ -205,7 +205,7 @@ std::optional<KeyOfSummed> guess(const Expr &key, const std::vector<Expr> &other
   for (const std::string &symbol : symbols)
     at[symbol] = 0;
   auto keyAt = [&](int64_t i, int64_t r) -> std::optional<int64_t> {
-    at["i"] = i, at[summed] = r;
+    at[kQueryAxis] = i, at[summed] = r;
     auto present = evaluate(guard, at);
     if (!present || !*present)
       return std::nullopt;
@@ -291,9 +291,9 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
 
   // What the summed axes are in terms of the key.
   Substitution keys;
-  Expr inside = 1, key = Expr::symbol("j");
+  Expr inside = 1, key = Expr::symbol(kKeyAxis);
   std::vector<std::string> axes =
-      dimensionFor(read.subscripts[indices.keyDimension], sizes, indices.sizes.at("j")).axes;
+      dimensionFor(read.subscripts[indices.keyDimension], sizes, indices.sizes.at(kKeyAxis)).axes;
   if (!axes.empty() && std::set<std::string>(axes.begin(), axes.end()) == summed) {
     auto parts = splitProduct(key, axes, sizes);
     if (!parts)
@@ -302,7 +302,7 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
       keys[axis] = simplify(part, domain);
   } else if (summed.size() == 1) {
     const std::string &axis = *summed.begin();
-    int64_t extent = product.contracted.at(axis), queries = indices.sizes.at("i"), count = indices.sizes.at("j");
+    int64_t extent = product.contracted.at(axis), queries = indices.sizes.at(kQueryAxis), count = indices.sizes.at(kKeyAxis);
     std::vector<Expr> others, wanted;
     for (size_t k = 0; k < read.subscripts.size(); ++k)
       if (k != indices.keyDimension) {
@@ -317,10 +317,10 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
     if (!form)
       return std::nullopt;
     // summed = sign*(key - slope*query - constant)
-    Expr offset = key - Expr(form->slope) * Expr::symbol("i") - Expr(form->constant);
+    Expr offset = key - Expr(form->slope) * Expr::symbol(kQueryAxis) - Expr(form->constant);
     keys[axis] = form->sign > 0 ? offset : -offset;
     // Points that belong to no key must not be read.
-    Expr all = Expr(form->sign) * Expr::symbol(axis) + Expr(form->slope) * Expr::symbol("i") + Expr(form->constant);
+    Expr all = Expr(form->sign) * Expr::symbol(axis) + Expr(form->slope) * Expr::symbol(kQueryAxis) + Expr(form->constant);
     auto range = bound(all, domain);
     if (!range)
       return std::nullopt;
@@ -329,12 +329,12 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
       if (outside.low > outside.high)
         continue;
       Domain beside = domain;
-      beside["j"] = outside;
+      beside[kKeyAxis] = outside;
       if (!isNever(substitute(product.guard, keys), beside))
         return std::nullopt;
     }
     inside = logicalAnd(lessEqual(Expr(0), keys[axis]), lessEqual(keys[axis], Expr(extent - 1)));
-  } else if (!summed.empty() || indices.sizes.at("j") != 1) { // a single key is read at the constant 0
+  } else if (!summed.empty() || indices.sizes.at(kKeyAxis) != 1) { // a single key is read at the constant 0
     return std::nullopt;
   }
   for (auto axis = product.contracted.begin(); axis != product.contracted.end();)

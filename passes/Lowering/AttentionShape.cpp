@@ -433,6 +433,10 @@ std::optional<AttentionShape> Analyzer::run() {
     resultWalk->depth = 1;
   if (!valueWalk || !resultWalk || valueWalk->query != 0 || resultWalk->key != 0 || resultWalk->depth != 1)
     return reason = "the values are not read through even strides", std::nullopt;
+  Domain everywhere = domainOf(sizes);
+  everywhere.insert(space.elements.begin(), space.elements.end());
+  if (!staysInside(attention.getValue(), value->subscripts[0], everywhere, std::nullopt))
+    return reason = "values of masked keys are read outside their tensor", std::nullopt;
   shape.value = *valueWalk;
   shape.result = *resultWalk;
   shape.hasLse = static_cast<bool>(attention.getLse());

@@ -25,6 +25,7 @@ void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target) {
 void skewer::addCpuLoweringPipeline(OpPassManager &manager, const Target &target) {
   AttnLowerToCpuOptions options;
   options.target = target.name;
+  manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   manager.addPass(createAttnLowerToCpu(options));
   manager.addPass(createAttnToLinalg());
   manager.addPass(createCanonicalizerPass());

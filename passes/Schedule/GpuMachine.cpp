@@ -56,7 +56,8 @@ std::vector<GpuDevice> skewer::gpu::gpuDevicesOf(llvm::StringRef target) {
                                       {"H100 SXM", "sm_90", 132, 1.83, 3350},
                                       {"H200 SXM", "sm_90", 132, 1.83, 4800},
                                       {"RTX 5090", "sm_120", 170, 2.41, 1792}};
-  target.consume_back("a");
+  if (target.ends_with('a'))
+    target = target.drop_back();
   std::vector<GpuDevice> found;
   for (const GpuDevice &device : devices)
     if (target == device.target)

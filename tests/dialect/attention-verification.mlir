@@ -286,6 +286,51 @@ func.func @f(%v: tensor<4x8xf32>, %near: tensor<7x6xf32>) {
 
 // -----
 
+// term_c3: `sizes` are of contracted axes
+func.func @f(%v: tensor<4x8xf32>, %k: tensor<5x8xf32>) {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    // expected-error @below {{gives the axis 'j' a size, which the attention says (term_c3)}}
+    attn.term "(j + 1) d" sizes {j = 4 : i64} (%k) scale 1.0 : tensor<5x8xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// term_c3: … which have one each
+func.func @f(%v: tensor<4x8xf32>, %k: tensor<5x8xf32>) {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    // expected-error @below {{axis 'd' has no size; no operand has it alone, so give it: d = … (term_c3)}}
+    attn.term "(j + 1) (d + 2)" (%k) scale 1.0 : tensor<5x8xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// attn_c2: of a term too
+func.func @f(%v: tensor<4x8xf32>, %k: tensor<5x8xf32>) {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    // expected-error @below {{size of axis 'd' is 0 : i64; expected a positive 64-bit integer (attn_c2)}}
+    attn.term "(j + 1) (d + 2)" sizes {d = 0 : i64} (%k) scale 1.0 : tensor<5x8xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// term_c4: `sizes` say how far is read
+func.func @f(%v: tensor<4x8xf32>, %k: tensor<5x8xf32>) {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    // expected-error @below {{operand #0 is read outside dimension 1: d + 2 reads 8 at d = 6, but the dimension has indices 0..7 (term_c4)}}
+    // expected-note @below {{d + 2 runs from 2 to 8; correct the index, clamp it, or leave the point out with 'where'}}
+    attn.term "(j + 1) (d + 2)" sizes {d = 7 : i64} (%k) scale 1.0 : tensor<5x8xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 // term_c4: among the values, subscripts stay inside where the guard holds
 func.func @f(%v: tensor<4x8xf32>, %near: tensor<5x8xf32>) {
   %0 = attn.attention "i j" value "j e -> i e" (%v) score { attn.term "" () times "j" scale 1.0 } values {

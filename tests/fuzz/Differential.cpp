@@ -3,6 +3,7 @@
 #include "tests/fuzz/Dice.h"
 #include "tests/fuzz/Export.h"
 #include "tests/fuzz/OnGpu.h"
+#include "tests/fuzz/Rename.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Facts.h"
@@ -17,7 +18,7 @@ using namespace driver;
 
 const char *nameOf(Failure failure) {
   static const char *const names[] = {"none",       "spec",    "compile", "call",  "reference", "mismatch",
-                                      "not-finite", "threads", "unfused", "fault", "crash",     "timeout"};
+                                      "not-finite", "threads", "unfused", "names",  "fault", "crash",     "timeout"};
   return names[static_cast<int>(failure)];
 }
 
@@ -39,6 +40,7 @@ Plan planFor(uint64_t seed) {
   plan.unfused = dice.chance(15);
   if (dice.chance(15))
     plan.poison = dice.next();
+  plan.renamed = dice.chance(50);
   return plan;
 }
 
@@ -77,6 +79,8 @@ private:
       return fail(Failure::Compile, "fusion or scheduling failed");
     note(factsOf(kernel, *scheduled));
     noteDropped(compilation.remarks);
+    if (plan.renamed && !compareRenamed(kernel, *scheduled))
+      return outcome;
     if (plan.onlyFusion)
       return outcome;
 
@@ -235,6 +239,22 @@ private:
     // NaN has no bits of its own.
     if (!isPoisoned && std::memcmp(serial.data(), parallel.data(), serial.size()) != 0)
       fail(Failure::Threads, "three threads give other bits than one");
+    return outcome.failure == Failure::None;
+  }
+
+  /// What is lowered is the same to the letter: so is every byte of the object.
+  bool compareRenamed(const Kernel &kernel, mlir::ModuleOp scheduled) {
+    auto target = findTarget(plan.target);
+    auto other = Compilation::createFromText(withOtherAxisNames(subject.text), "layer.attn", {}, *target);
+    if (!other) {
+      fail(Failure::Names, "the spec is refused with other names of axes");
+      return false;
+    }
+    for (const Kernel &renamed : other->kernels)
+      if (renamed.name == kernel.name)
+        if (auto module = other->schedule(renamed);
+            !module || Compilation::textOf(*module) != Compilation::textOf(scheduled))
+          fail(Failure::Names, "other names of axes make another kernel:\n" + withOtherAxisNames(subject.text));
     return outcome.failure == Failure::None;
   }
 

@@ -18,6 +18,7 @@ enum class Failure {
   NotFinite, // NaN or infinity on one side alone
   Threads,   // other bits with three threads than with one
   Unfused,   // the generic path's result is not the fused kernel's
+  Names,     // other names of axes make another kernel
   Fault,     // a GPU kernel races, reads what nobody wrote, or touches what is not its own
   Crash,     // a signal
   Timeout,
@@ -33,6 +34,7 @@ struct Plan {
   bool threads = false;           // call again with three threads
   bool unfused = false;           // compile for the generic path too
   std::optional<uint64_t> poison; // one element of operand `poison % operands` is NaN
+  bool renamed = false;           // compile with other names of axes too
   bool guardPages = true;         // memory of operands ends where the process may read no further
   std::string exportFolder;       // writes a folder KERNEL of files there for each kernel that was called (Export.h)
 };

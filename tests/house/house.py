@@ -115,6 +115,17 @@ def scheme_names(root):
                     yield f"{path}:{number}: \"{literal}\" is the name of a scheme: use the class of its index expression"
 
 
+def axis_names(root):
+    """Letters of axes mean nothing below the language: what they are called there is said in one place."""
+    for path, text in texts(root, r"^(dialect/IR|passes)/.*\.(cpp|h)$"):
+        if re.match(r"passes/Fusion/AxisNames\.", path):
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            # With a number behind it, it is a symbol that is made here.
+            for literal in re.findall(r'"([a-z]|[ij][xyz])"(?! \+)', line.split("//")[0]):
+                yield f"{path}:{number}: \"{literal}\" is the name of an axis: ask how operands read it, or AxisNames.h"
+
+
 def constraints(root):
     """Every numbered constraint of dialect/SPEC.md is cited by a verifier and has a test; no other number is cited."""
     number = r"\b[a-z]+_c\d+(?!\d)"
@@ -147,6 +158,7 @@ CHECKS = {
     "pass-tests": pass_tests,
     "links": links,
     "scheme-names": scheme_names,
+    "axis-names": axis_names,
     "constraints": constraints,
 }
 

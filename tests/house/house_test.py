@@ -52,6 +52,14 @@ class HouseTest(unittest.TestCase):
         files["passes/A.cpp"] = '// "zigzag" is one such\nprint("zigzags");\n'
         self.assertEqual(self.findings("scheme-names", files), [])
 
+    def test_axis_names(self):
+        files = {"passes/Fusion/Roles.cpp": 'if (axis == "h" || axis == "iy")\n'}
+        self.assertEqual(len(self.findings("axis-names", files)), 2)
+        files = {"passes/Fusion/Roles.cpp": '// "h"\nname = "d" + std::to_string(k) + "by" + kQueryAxis;\n',
+                 "passes/Fusion/AxisNames.h": 'inline const std::string kQueryAxis = "i";\n',
+                 "dialect/Language/Emit.cpp": 'axis == "j"\n'}
+        self.assertEqual(self.findings("axis-names", files), [])
+
     def test_constraints(self):
         files = {"dialect/SPEC.md": "| number | constraint |\n|---|---|\n| pad_c1 | x |\n",
                  "dialect/IR/Verify.cpp": 'emitError("x (pad_c1)")\n', "tests/dialect/pad.mlir": "// pad_c1\n"}

@@ -1,13 +1,13 @@
 // RUN: skewer-opt %s -attn-form-attention -split-input-file | FileCheck %s
 // Which axis is a query, a key, a head, a channel, and what the fused form calls them.
 
-// Names of the program that the fused form keeps for itself are given up; leading ones that do not clash stay.
-// CHECK-LABEL: func.func @clashing_names
-// CHECK-NEXT: %[[V0:.*]] = attn.attention "h b i j" value "h b j e -> h b i e"(%arg2) score {
-// CHECK-NEXT: attn.term "h b i d, h b j d"(%arg0, %arg1) scale 1.000000e+00
+// Names of the program are given up: letters mean nothing.
+// CHECK-LABEL: func.func @other_names
+// CHECK-NEXT: %[[V0:.*]] = attn.attention "b h i j" value "b h j e -> b h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "b h i d, b h j d"(%arg0, %arg1) scale 1.000000e+00
 // CHECK-NEXT: }
 // CHECK-NEXT: return %[[V0]]
-func.func @clashing_names(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>) -> tensor<2x3x4x8xf32> {
+func.func @other_names(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>) -> tensor<2x3x4x8xf32> {
   %s = attn.einsum "d e a c, d e b c -> d e a b"(%q, %k) : (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) -> tensor<2x3x4x4xf32>
   %p = attn.softmax "d e a b" over "b"(%s) : tensor<2x3x4x4xf32>
   %o = attn.einsum "d e a b, d e b c -> d e a c"(%p, %v) : (tensor<2x3x4x4xf32>, tensor<2x3x4x8xf32>) -> tensor<2x3x4x8xf32>
@@ -15,7 +15,7 @@ func.func @clashing_names(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x4x8xf32>, %v: 
 }
 
 // -----
-// Values that all heads share: the last axis is the query's, those before it are leading.
+// Values that all heads share, and keys that they do not: the last axis is the query's, those before it are leading.
 // CHECK-LABEL: func.func @shared_values
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "h i j" value "j e -> h i e"(%arg2) score {
 // CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00
@@ -26,6 +26,58 @@ func.func @shared_values(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tenso
   %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
   %o = attn.einsum "h i j, j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<4x8xf32>) -> tensor<2x4x8xf32>
   return %o : tensor<2x4x8xf32>
+}
+
+// -----
+// Heads that share keys and values, whatever they are called: leading where each has rows enough, else rows of the same
+// matmul; and in either case where a table of each head meets the keys.
+// CHECK-LABEL: func.func @shared_keys
+// CHECK-NEXT: attn.attention "h i j" value "j e -> h i e"
+// CHECK-NEXT: attn.term "h i d, j d"
+func.func @shared_keys(%q: tensor<3x16x8xf32>, %k: tensor<5x8xf32>, %v: tensor<5x8xf32>) -> tensor<3x16x8xf32> {
+  %s = attn.einsum "a x d, y d -> a x y"(%q, %k) : (tensor<3x16x8xf32>, tensor<5x8xf32>) -> tensor<3x16x5xf32>
+  %p = attn.softmax "a x y" over "y"(%s) : tensor<3x16x5xf32>
+  %o = attn.einsum "a x y, y d -> a x d"(%p, %v) : (tensor<3x16x5xf32>, tensor<5x8xf32>) -> tensor<3x16x8xf32>
+  return %o : tensor<3x16x8xf32>
+}
+// CHECK-LABEL: func.func @shared_keys_few_rows
+// CHECK-NEXT: attn.attention "(iy ix) j" sizes {ix = 4 : i64, iy = 3 : i64} value "j e -> (iy ix) e"
+// CHECK-NEXT: attn.term "iy ix d, j d"
+func.func @shared_keys_few_rows(%q: tensor<3x4x8xf32>, %k: tensor<5x8xf32>, %v: tensor<5x8xf32>) -> tensor<3x4x8xf32> {
+  %s = attn.einsum "h i d, j d -> h i j"(%q, %k) : (tensor<3x4x8xf32>, tensor<5x8xf32>) -> tensor<3x4x5xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<3x4x5xf32>
+  %o = attn.einsum "h i j, j d -> h i d"(%p, %v) : (tensor<3x4x5xf32>, tensor<5x8xf32>) -> tensor<3x4x8xf32>
+  return %o : tensor<3x4x8xf32>
+}
+// CHECK-LABEL: func.func @tables_of_heads
+// CHECK-NEXT: attn.attention "h i j" value "j e -> h i e"
+// CHECK-NEXT: attn.term "h i d, j d"
+// CHECK-NEXT: attn.term "h (j - i + 3)"
+func.func @tables_of_heads(%q: tensor<3x4x8xf32>, %k: tensor<5x8xf32>, %v: tensor<5x8xf32>, %t: tensor<3x8xf32>) -> tensor<3x4x8xf32> {
+  %s = attn.einsum "n x d, y d -> n x y"(%q, %k) : (tensor<3x4x8xf32>, tensor<5x8xf32>) -> tensor<3x4x5xf32>
+  %b = attn.einsum "n (y - x + 3) -> n x y" sizes {x = 4 : i64, y = 5 : i64}(%t) : (tensor<3x8xf32>) -> tensor<3x4x5xf32>
+  %a = arith.addf %s, %b : tensor<3x4x5xf32>
+  %p = attn.softmax "n x y" over "y"(%a) : tensor<3x4x5xf32>
+  %o = attn.einsum "n x y, y d -> n x d"(%p, %v) : (tensor<3x4x5xf32>, tensor<5x8xf32>) -> tensor<3x4x8xf32>
+  return %o : tensor<3x4x8xf32>
+}
+// A dimension that only says how far a head sees is no position, whatever its letter.
+// CHECK-LABEL: func.func @reach_of_heads
+// CHECK-NEXT: attn.attention "h i j" where
+func.func @reach_of_heads(%q: tensor<3x16x8xf32>, %k: tensor<16x8xf32>, %v: tensor<16x8xf32>) -> tensor<3x16x8xf32> {
+  %s = attn.einsum "n x d, y d -> n x y"(%q, %k) : (tensor<3x16x8xf32>, tensor<16x8xf32>) -> tensor<3x16x16xf32>
+  %p = attn.softmax "n x y" over "y" where "x - y <= 4*n + 2"(%s) : tensor<3x16x16xf32>
+  %o = attn.einsum "n x y, y d -> n x d"(%p, %v) : (tensor<3x16x16xf32>, tensor<16x8xf32>) -> tensor<3x16x8xf32>
+  return %o : tensor<3x16x8xf32>
+}
+// The rows of a map are positions: what sees them counts them.
+// CHECK-LABEL: func.func @map_of_heads_letters
+// CHECK-NEXT: attn.attention "(iy ix) (jy jx)" where "16*jy + jx <= 16*iy + ix and iy == jy" sizes
+func.func @map_of_heads_letters(%q: tensor<3x16x8xf32>, %k: tensor<48x8xf32>, %v: tensor<48x8xf32>) -> tensor<3x16x8xf32> {
+  %s = attn.einsum "b h d, y d -> b h y"(%q, %k) : (tensor<3x16x8xf32>, tensor<48x8xf32>) -> tensor<3x16x48xf32>
+  %p = attn.softmax "b h y" over "y" where "y <= 16*b + h and y floordiv 16 == b"(%s) : tensor<3x16x48xf32>
+  %o = attn.einsum "b h y, y d -> b h d"(%p, %v) : (tensor<3x16x48xf32>, tensor<48x8xf32>) -> tensor<3x16x8xf32>
+  return %o : tensor<3x16x8xf32>
 }
 
 // -----

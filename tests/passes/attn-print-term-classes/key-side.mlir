@@ -32,7 +32,7 @@ func.func @maps(%k: tensor<6x8xf32>, %v: tensor<6x8xf32>, %y: tensor<3x8xf32>, %
     attn.term "(jy jx) d, (jx - ix + 2) d"(%k, %x) scale 1.0 : tensor<6x8xf32>, tensor<5x8xf32>
     // expected-remark @below {{function of the offset: row abs(ix - jx) of a table, 5 rows, key side}}
     attn.term "(jy jx) d, (abs(ix - jx)) d"(%k, %x) scale 1.0 : tensor<6x8xf32>, tensor<5x8xf32>
-    // expected-remark @below {{row picked by positions: row 2*iy + ix of 5 rows of a table, key side}}
+    // expected-remark @below {{content: matmul of queries and one row a key, shared by all heads}}
     attn.term "(jy jx) d, (2*iy + ix) d"(%k, %x) scale 1.0 : tensor<6x8xf32>, tensor<5x8xf32>
   } : tensor<6x8xf32> -> tensor<6x8xf32>
   return %o : tensor<6x8xf32>

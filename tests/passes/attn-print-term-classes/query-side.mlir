@@ -28,7 +28,7 @@ func.func @whole_positions(%q: tensor<2x6x8xf32>, %v: tensor<2x6x8xf32>, %t: ten
     attn.term "h i d, (0) d"(%q, %one) scale 1.0 : tensor<2x6x8xf32>, tensor<1x8xf32>
     // expected-remark @below {{row picked by positions: row i + j of 11 rows of a table, query side}}
     attn.term "h i d, (i + j) d"(%q, %t) scale 1.0 : tensor<2x6x8xf32>, tensor<11x8xf32>
-    // expected-remark @below {{row picked by positions: row 2*j of 11 rows of a table, query side}}
+    // expected-remark @below {{content: matmul of queries and one row a key, shared by all heads}}
     attn.term "h i d, (2*j) d"(%q, %t) scale 1.0 : tensor<2x6x8xf32>, tensor<11x8xf32>
     // expected-remark @below {{content: matmul of queries and one row a key, shared by all heads}}
     attn.term "h i d, j d"(%q, %learned) scale 1.0 : tensor<2x6x8xf32>, tensor<6x8xf32>
