@@ -18,6 +18,7 @@ void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<fu
 
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
-  PassPipelineRegistration<>("attn-fuse", "level 1 to level 2: name axes, raise, propagate masks, compose, form attention",
+  PassPipelineRegistration<>("attn-fuse",
+                             "level 1 to level 2: name axes, raise, propagate masks, compose, form attention",
                              [](OpPassManager &manager) { addFusionPipeline(manager); });
 }

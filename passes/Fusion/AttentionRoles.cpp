@@ -14,8 +14,8 @@ struct AttentionCandidate::WeightDimensions {
   ResolvedEinsum resolved;
   Dimensions weights, named; // as the product and as the softmax name them
   std::vector<int64_t> shape;
-  std::vector<size_t> queries;  // dimensions that are queries
-  std::vector<bool> isLeading;  // of each dimension
+  std::vector<size_t> queries; // dimensions that are queries
+  std::vector<bool> isLeading; // of each dimension
 };
 
 bool AttentionCandidate::findRoles(std::string &why) {
@@ -105,9 +105,7 @@ void AttentionCandidate::separateHeads(WeightDimensions &of) {
     return;
   QueryDimensions found(softmax, uses, of.named, of.shape, keyDimension);
   int64_t rows = 1;
-  auto isQuery = [&](size_t k) {
-    return k == of.queries.back() || (of.shape[k] != kRuntime && found.isPosition(k));
-  };
+  auto isQuery = [&](size_t k) { return k == of.queries.back() || (of.shape[k] != kRuntime && found.isPosition(k)); };
   for (size_t k : of.queries)
     if (isQuery(k) && of.shape[k] != kRuntime)
       rows *= of.shape[k];

@@ -67,7 +67,8 @@ bool AttentionCandidate::expandScore(std::string &why) {
   for (const std::optional<Expr> &known : {mask, std::optional<Expr>()}) {
     Summand read = value;
     Expansion(domainOf(sizes), known, options).lookThroughOperand(read, read.factors[0]);
-    bool namesKeys = llvm::any_of(read.factors[0].subscripts, [](const Expr &e) { return symbolsOf(e).count(kKeyAxis); });
+    bool namesKeys =
+        llvm::any_of(read.factors[0].subscripts, [](const Expr &e) { return symbolsOf(e).count(kKeyAxis); });
     if (known && !namesKeys && sizes[kKeyAxis] != 1)
       continue;
     value = std::move(read);

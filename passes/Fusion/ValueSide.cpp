@@ -302,7 +302,8 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
       keys[axis] = simplify(part, domain);
   } else if (summed.size() == 1) {
     const std::string &axis = *summed.begin();
-    int64_t extent = product.contracted.at(axis), queries = indices.sizes.at(kQueryAxis), count = indices.sizes.at(kKeyAxis);
+    int64_t extent = product.contracted.at(axis), queries = indices.sizes.at(kQueryAxis),
+            count = indices.sizes.at(kKeyAxis);
     std::vector<Expr> others, wanted;
     for (size_t k = 0; k < read.subscripts.size(); ++k)
       if (k != indices.keyDimension) {
@@ -320,7 +321,8 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
     Expr offset = key - Expr(form->slope) * Expr::symbol(kQueryAxis) - Expr(form->constant);
     keys[axis] = form->sign > 0 ? offset : -offset;
     // Points that belong to no key must not be read.
-    Expr all = Expr(form->sign) * Expr::symbol(axis) + Expr(form->slope) * Expr::symbol(kQueryAxis) + Expr(form->constant);
+    Expr all =
+        Expr(form->sign) * Expr::symbol(axis) + Expr(form->slope) * Expr::symbol(kQueryAxis) + Expr(form->constant);
     auto range = bound(all, domain);
     if (!range)
       return std::nullopt;

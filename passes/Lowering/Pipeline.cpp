@@ -58,8 +58,8 @@ struct ApproximateErf : PassWrapper<ApproximateErf, OperationPass<func::FuncOp>>
   }
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(
-        patterns, [](StringRef name) { return name == math::ErfOp::getOperationName(); });
+    populateMathPolynomialApproximationPatterns(patterns,
+                                                [](StringRef name) { return name == math::ErfOp::getOperationName(); });
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

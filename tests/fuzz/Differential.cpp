@@ -17,8 +17,8 @@ namespace skewer::fuzz {
 using namespace driver;
 
 const char *nameOf(Failure failure) {
-  static const char *const names[] = {"none",       "spec",    "compile", "call",  "reference", "mismatch",
-                                      "not-finite", "threads", "unfused", "names",  "fault", "crash",     "timeout"};
+  static const char *const names[] = {"none",    "spec",    "compile", "call",  "reference", "mismatch", "not-finite",
+                                      "threads", "unfused", "names",   "fault", "crash",     "timeout"};
   return names[static_cast<int>(failure)];
 }
 

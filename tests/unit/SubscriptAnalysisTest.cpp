@@ -300,17 +300,16 @@ TEST(SubscriptProject, WhatIsLeftWithoutSomeSymbols) {
   };
   std::set<std::string> symbols = {"ix", "jx", "b"};
   Domain domain = {{"iy", {0, 13}}, {"jy", {0, 13}}, {"ix", {0, 13}}, {"jx", {0, 13}}, {elementsOf("len"), {1, 9}}};
-  for (const Case &c : std::vector<Case>{
-           {"abs(jy - iy) <= 2 and abs(jx - ix) <= 2", "abs(jy - iy) <= 2"},
-           {"14*jy + jx <= 14*iy + ix", "14*jy - 14*iy <= 13"}, // jx = 0, ix = 13
-           {"not (jy > iy or jx > ix)", "jy <= iy"},
-           {"jy <= iy or jx <= ix", "1"},
-           {"jy <= iy or (jy <= iy + 2 and jx == 3)", "jy <= iy + 2"},
-           {"jy == ix + 3", "jy >= 3"},
-           {"jy != ix", "1"},
-           {"abs(jy - iy) + jx <= 3", "abs(jy - iy) <= 3"},
-           {"jy < len[b]", "jy < 9"},
-           {"jy <= iy + unknown*b", "1"}}) {
+  for (const Case &c : std::vector<Case>{{"abs(jy - iy) <= 2 and abs(jx - ix) <= 2", "abs(jy - iy) <= 2"},
+                                         {"14*jy + jx <= 14*iy + ix", "14*jy - 14*iy <= 13"}, // jx = 0, ix = 13
+                                         {"not (jy > iy or jx > ix)", "jy <= iy"},
+                                         {"jy <= iy or jx <= ix", "1"},
+                                         {"jy <= iy or (jy <= iy + 2 and jx == 3)", "jy <= iy + 2"},
+                                         {"jy == ix + 3", "jy >= 3"},
+                                         {"jy != ix", "1"},
+                                         {"abs(jy - iy) + jx <= 3", "abs(jy - iy) <= 3"},
+                                         {"jy < len[b]", "jy < 9"},
+                                         {"jy <= iy + unknown*b", "1"}}) {
     Expr projected = projectOut(read(c.predicate), symbols, domain);
     EXPECT_EQ(print(projected), print(simplify(read(c.expected), domain))) << c.predicate;
   }
