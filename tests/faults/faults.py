@@ -21,6 +21,10 @@ FAULTS = [
           "the interval of j < i has the diagonal",
           "if (l && e.kind() == Kind::Less)",
           "if (l && e.kind() == Kind::NotEqual)"),
+    Fault("projection-at-the-most", "dialect/Subscript/Project.cpp",
+          "what is left of an inequality holds only where what was projected out is largest",
+          "left.constant = least.low;",
+          "left.constant = least.high;"),
 
     # The dialect ----------------------------------------------------------------------------------------------------
     Fault("skew-constant", "dialect/IR/IndexMaps.cpp",
@@ -31,6 +35,10 @@ FAULTS = [
           "a subscript may read the row after the last",
           "proveWithin(index, {0, size - 1}, domain, guard)",
           "proveWithin(index, {0, size}, domain, guard)"),
+    Fault("mask-of-other-axes-kept", "dialect/IR/SeenElements.cpp",
+          "what a mask says of axes that a repeated tensor lacks stays in its guard",
+          "others.erase(entry.first);",
+          "others.clear();"),
 
     # The language ---------------------------------------------------------------------------------------------------
     Fault("one-where-forgotten", "dialect/Language/EmitSoftmax.cpp",
