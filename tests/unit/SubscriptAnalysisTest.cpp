@@ -1,6 +1,6 @@
 // Bounds, proofs, affine forms, offsets and preimages at the sizes that models have.
-#include "dialect/Subscript/Project.h"
 #include "dialect/Subscript/Checks.h"
+#include "dialect/Subscript/Project.h"
 #include <chrono>
 #include <gtest/gtest.h>
 
