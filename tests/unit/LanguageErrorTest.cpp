@@ -1,5 +1,6 @@
 // What the language says against a text that it cannot accept: one test for each kind of error, and hostile inputs.
 #include "LanguageTesting.h"
+#include "dialect/Language/Diagnostics.h"
 
 using namespace skewer::testing;
 
@@ -80,7 +81,8 @@ TEST(LanguageError, Shapes) {
 }
 
 TEST(LanguageError, SchemesSayWhereTheyWereCalled) {
-  std::string messages = errors("return einsum(\"bhij,bhjd->bhid\", softmax(rel2d(q, table[:3, :], table, map = (3, 4))), v)");
+  std::string messages =
+      errors("return einsum(\"bhij,bhjd->bhid\", softmax(rel2d(q, table[:3, :], table, map = (3, 4))), v)");
   EXPECT_SAYS(messages, "built-in rel2d.attn:");
   EXPECT_SAYS(messages, "test.attn:4:42: note: in scheme 'rel2d', called here");
   messages = errors("return einsum(\"bhij,bhjd->bhid\", softmax(rel2d(q, table, table, map = (3, 5))), v)");
@@ -108,6 +110,19 @@ TEST(LanguageError, Declarations) {
   EXPECT_SAYS(rejected(levels + "scheme a41(x : [i]) = x\nkernel f(q : f32[3]) -> f32[3] { return a0(q) }"),
               "more than 40 levels deep");
   EXPECT_SAYS(rejected("kernel f(q : f32[3]) -> f32[3] { return q"), "expected '}'");
+}
+
+TEST(LanguageError, VerifiersSpeakWithoutOperations) {
+  using skewer::language::withoutOperation;
+  EXPECT_EQ(withoutOperation("'attn.attention' op axis 'j' has no size (attention_c2)"), "axis 'j' has no size");
+  EXPECT_EQ(withoutOperation("'attn.einsum' op result names the axis 'i' twice (einsum_c4)"),
+            "result names the axis 'i' twice");
+  EXPECT_EQ(withoutOperation("'arith.addf' op requires the same type for all operands and results"),
+            "requires the same type for all operands and results");
+  EXPECT_EQ(withoutOperation("missing `LLVMTranslationDialectInterface` registration for dialect for op: math.erf"),
+            "an operation is left over that has no machine code");
+  EXPECT_EQ(withoutOperation("no GPU kernel can hold 'math.erf'"), std::nullopt);
+  EXPECT_EQ(withoutOperation("'j' op"), std::nullopt);
 }
 
 TEST(LanguageError, HostileTexts) {
