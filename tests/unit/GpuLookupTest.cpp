@@ -118,7 +118,7 @@ TEST(GpuLookup, PickedRowsThatRepeat) {
   // Rows by the key's place in groups of 16, guarded ones, and by its group.
   const std::string each = "content * dim^-0.5 + (einsum(\"b h i d, ((j % 16) + 3) d -> b h i j\", q, t, j = M)";
   for (const char *type : {"f16", "f32"})
-    for (const char *guard : {")", " where (i + 3) % 5 > 1)"})
+    for (const char *guard : {")", " if (i + 3) % 5 > 1 else 0)"})
       expectOnGpu(layer(sizes(40, 80, 16, 16), std::string(", t : ") + type + "[20, dim]", each + guard, type),
                   type[1] == '1' ? kHalf : kWide, tiles(32, 16));
 }

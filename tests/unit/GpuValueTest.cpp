@@ -16,8 +16,9 @@ std::string valued(int64_t n, int64_t m, int64_t width, const std::string &table
          "[batch, heads, M, width], table : " + table + more + ") -> " + type +
          "[batch, heads, N, width] {\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n  weights = "
          "softmax(content * dim^-0.5" +
-         mask + ")\n  near = einsum(\"b h i j, " + row + " d -> b h i d\", weights, table)" + guard +
-         "\n  return einsum(\"b h i j, b h j d -> b h i d\", weights, v) + near" + scale + "\n}\n";
+         mask + ")\n  near = einsum(\"b h i j, " + row + " d -> b h i d\", weights, table" +
+         (guard.empty() ? "" : ", where = " + guard) +
+         ")\n  return einsum(\"b h i j, b h j d -> b h i d\", weights, v) + near" + scale + "\n}\n";
 }
 /// Rows that are as large as the values, so that what is lost of them shows.
 const std::string kUnclipped = "(j - i + N - 1)";
@@ -56,18 +57,18 @@ TEST(GpuValues, EveryTile) {
 TEST(GpuValues, ClampedAndGuarded) {
   for (int64_t n : {1, 7, 65, 130}) {
     expectOnGpu(valued(n, n, 20, "f16[9, width]", "(clamp(j - i, -4, 4) + 4)"), kHalf);
-    expectOnGpu(valued(n, n, 20, "f16[9, width]", "(j - i + 4)", " where abs(j - i) <= 4"), kHalf);
-    expectOnGpu(valued(n, n, 20, "f32[9, width]", "(j - i + 4)", " where abs(j - i) <= 4", "", "f32"), kWide);
+    expectOnGpu(valued(n, n, 20, "f16[9, width]", "(j - i + 4)", "abs(j - i) <= 4"), kHalf);
+    expectOnGpu(valued(n, n, 20, "f32[9, width]", "(j - i + 4)", "abs(j - i) <= 4", "", "f32"), kWide);
   }
   expectOnGpu(valued(90, 90, 16, "f16[12, width]", "((j - i + N - 1) // 16)"), kHalf);
   expectOnGpu(valued(90, 90, 16, "f16[N, width]", "(abs(j - i))", "", " where abs(j - i) <= 20"), kHalf);
   // Rows that only a guard keeps inside.
-  expectOnGpu(valued(90, 90, 16, "f16[N, width]", kUnclipped, " where j <= i"), kHalf);
+  expectOnGpu(valued(90, 90, 16, "f16[N, width]", kUnclipped, "j <= i"), kHalf);
 }
 TEST(GpuValues, TilesWithoutRowsAreNotMultiplied) {
   // 16 tiles of 64 × 64; rows within 4 of the diagonal are in those on and beside it: 4 + 2 × 3.
   GpuOutcome none = expectOnGpu(layer(sizes(256, 256, 16, 16), "", kPlain), kHalf);
-  GpuOutcome some = expectOnGpu(valued(256, 256, 16, "f16[9, width]", "(j - i + 4)", " where abs(j - i) <= 4"), kHalf);
+  GpuOutcome some = expectOnGpu(valued(256, 256, 16, "f16[9, width]", "(j - i + 4)", "abs(j - i) <= 4"), kHalf);
   // 5 steps of 16 band columns, 2 tiles of the width; 4 warps, 2 heads, 2 rows of the batch.
   EXPECT_EQ(some.report.matrixSteps - none.report.matrixSteps, 10 * 5 * 2 * 4 * 4);
 }
@@ -104,8 +105,8 @@ TEST(GpuValues, RowsOfMaps) {
 TEST(GpuValues, RowsOfPairs) {
   for (const char *type : {"f16", "f32"})
     for (int64_t n : {1, 7, 65, 130})
-      expectOnGpu(valued(n, n, 20, std::string(type) + "[heads, 7, width]", "h ((i*j) % 7)",
-                         " where (i + 2*j) % 3 != 0", " where j <= i", type),
+      expectOnGpu(valued(n, n, 20, std::string(type) + "[heads, 7, width]", "h ((i*j) % 7)", "(i + 2*j) % 3 != 0",
+                         " where j <= i", type),
                   type[1] == '1' ? kHalf : kWide);
   expectOnGpu(valued(40, 70, 16, "f16[2, width]", "(seg[b, i] != seg[b, j])", "", "", "f16", "",
                      ", seg : i32[batch, M] in 0..1"),
