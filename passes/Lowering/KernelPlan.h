@@ -32,10 +32,10 @@ struct TensorArgument {
   std::string name;
   ElementType type = ElementType::F32;
   std::vector<Extent> shape;
-  std::optional<IndexRange> range; // of an i32: checked at entry
-  std::optional<double> deviation; // standard deviation of seeded values; 1 where nothing is declared
+  std::optional<IndexRange> range = std::nullopt; // of an i32: checked at entry
+  std::optional<double> deviation = std::nullopt; // standard deviation of seeded values; 1 where nothing is declared
   /// An origin: i32[1] that no tensor of the caller's holds, but a word of the argument struct. 0: q0, 1: k0, 2: head0.
-  std::optional<unsigned> origin;
+  std::optional<unsigned> origin = std::nullopt;
 };
 
 /// fixed + scaled * (product of the named run-time sizes).
