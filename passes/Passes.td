@@ -193,7 +193,8 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let description = [{
     Adds an `#attn.cpu_schedule` to every `attn.attention` whose operands the CPU lowering can walk. The choice comes
     from the description of the processor (lanes, registers, caches, FMAs a cycle, pipes of additions) and the layer's sizes, never from a
-    measurement of the machine at hand.
+    measurement of the machine at hand. Options pin parts of it. A schedule that is there, written by hand or earlier, is
+    obeyed: it stays if it is for this target and fits the layer, else it is an error.
 
     ```mlir
     %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf32> -> tensor<64x64xf32>
@@ -203,13 +204,20 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">,
+                 Option<"tileRows", "tile-rows", "int64_t", "0", "rows of the score tile; 0: chosen">,
+                 Option<"tileVectors", "tile-vectors", "int64_t", "0", "vectors of keys of the score tile; 0: chosen">,
+                 Option<"rowBlock", "row-block", "int64_t", "0", "queries whose scores are held at once; 0: chosen">,
+                 Option<"keyBlock", "key-block", "int64_t", "0", "keys of them; 0: chosen">,
+                 Option<"rowsPerItem", "rows-per-item", "int64_t", "0", "queries of a work item; 0: chosen">,
+                 Option<"offsets", "offsets", "std::string", "\"\"",
+                        "strategy of offset terms: band or strided_add; empty: chosen">];
 }
 def AttnScheduleGpu : Pass<"attn-schedule-gpu", "::mlir::ModuleOp"> {
   let summary = "a cost model chooses the tile of each attention on a GPU";
   let description = [{
-    Adds an `#attn.gpu_schedule` to every `attn.attention` that can be made for a GPU, in place of another schedule. The
-    tile is the fastest one by a model of what a multiprocessor does in a clock (products, exponentials, bytes of shared
+    Adds an `#attn.gpu_schedule` to every `attn.attention` that can be made for a GPU and has none. One that is there is
+    obeyed: it stays if it is for this GPU and fits the layer, else it is an error. The tile is the fastest one by a model of what a multiprocessor does in a clock (products, exponentials, bytes of shared
     memory) and of how many blocks it holds; options pin parts of it. The strategy of each term follows from its class.
     Registers are known to ptxas alone: `rank` asks for the next candidate where one has spilled.
 

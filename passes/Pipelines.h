@@ -1,7 +1,7 @@
 // The passes in the order they run, level by level (see dialect/RATIONALE.md).
 #pragma once
 #include "mlir/Pass/PassManager.h"
-#include "passes/Schedule/Target.h"
+#include "passes/Schedule/CostModel.h"
 
 namespace skewer {
 namespace gpu {
@@ -12,8 +12,10 @@ struct GpuRequest;
 void addFusionPipeline(mlir::OpPassManager &);
 /// Level 2 to 2: another layer, without positions, of the same sizes.
 void addPlainPipeline(mlir::OpPassManager &);
-/// Level 2 to 3: choose a schedule for each attention.
-void addSchedulePipeline(mlir::OpPassManager &, const Target &);
+/// Level 2 to 2: operands are walked evenly; before any schedule.
+void addOperandPipeline(mlir::OpPassManager &);
+/// Level 2 to 3: the same, and a schedule for each attention that has none.
+void addSchedulePipeline(mlir::OpPassManager &, const Target &, const CpuRequest & = {});
 /// Level 3 (or 1, for what did not fuse) to 4: loops over memrefs, one module a kernel, with `attn.plan`.
 void addCpuLoweringPipeline(mlir::OpPassManager &, const Target &);
 /// Level 4 to the LLVM dialect.

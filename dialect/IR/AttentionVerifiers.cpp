@@ -1,4 +1,4 @@
-// Verifiers of the fused form: attention, its terms, and its schedules.
+// Verifiers of the fused form: attention and its terms.
 #include "dialect/IR/Verification.h"
 #include <cmath>
 
@@ -155,13 +155,12 @@ LogicalResult AttentionOp::verify() {
       return emitOpError() << "values hold '" << nested.getName() << "', expected terms only (attention_c9)";
     ++terms;
   }
-  std::optional<size_t> strategies;
-  if (auto schedule = dyn_cast_or_null<CpuScheduleAttr>(getScheduleAttr()))
-    strategies = schedule.getStrategies().size();
-  else if (auto schedule = dyn_cast_or_null<GpuScheduleAttr>(getScheduleAttr()))
-    strategies = schedule.getStrategies().size();
-  if (strategies && int64_t(*strategies) != terms)
-    return emitOpError() << "schedule has " << *strategies << " strategies for " << terms << " terms (attention_c8)";
+  if (ScheduleInterface schedule = getScheduleAttr()) {
+    if (int64_t strategies = int64_t(schedule.getStrategies().size()); strategies != terms)
+      return emitOpError() << "schedule has " << strategies << " strategies for " << terms << " terms (attention_c8)";
+    ScoreSpace score = scoreSpace(*this);
+    return schedule.verifyFor(*this, score.queries(), score.keys());
+  }
   return success();
 }
 
@@ -231,46 +230,4 @@ LogicalResult TermOp::verify() {
   if (getValue() && !verifyExpression(*this, "factor", *getValue(), roles.all, *sizes, present))
     return failure();
   return verifyReads(*this, *spec, shapes, *sizes, present, constraints);
-}
-
-static LogicalResult verifyStrategies(function_ref<InFlightDiagnostic()> emitError, ArrayRef<StringAttr> strategies,
-                                      StringRef constraint) {
-  for (StringAttr strategy : strategies)
-    if (!strategy || strategy.getValue().empty())
-      return emitError() << "a strategy has no name (" << constraint << ")";
-  return success();
-}
-
-LogicalResult CpuScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef target, int64_t lanes,
-                                      int64_t tileRows, int64_t tileVectors, int64_t rowBlock, int64_t keyBlock,
-                                      int64_t rowsPerItem, ArrayRef<StringAttr> strategies) {
-  if (target.empty())
-    return emitError() << "a schedule needs the name of its target (cpu_schedule_c1)";
-  const std::pair<StringRef, int64_t> numbers[] = {
-      {"lanes", lanes},        {"tile_rows", tileRows}, {"tile_vectors", tileVectors},
-      {"row_block", rowBlock}, {"key_block", keyBlock}, {"rows_per_item", rowsPerItem}};
-  for (auto [name, number] : numbers)
-    if (number < 1)
-      return emitError() << name << " is " << number << ", expected a positive number (cpu_schedule_c2)";
-  return verifyStrategies(emitError, strategies, "cpu_schedule_c3");
-}
-
-LogicalResult GpuScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef target, StringRef engine,
-                                      int64_t rows, int64_t keys, int64_t stages, bool /*keepQueries*/, int64_t columns,
-                                      ArrayRef<StringAttr> strategies) {
-  if (target.empty())
-    return emitError() << "a schedule needs the name of its target (gpu_schedule_c1)";
-  if (engine != "mma_sync")
-    return emitError() << "engine is '" << engine << "', expected 'mma_sync' (gpu_schedule_c2)";
-  const std::pair<StringRef, int64_t> sides[] = {{"rows", rows}, {"keys", keys}};
-  for (auto [name, number] : sides)
-    if (number < 16 || number > 256 || number % 16)
-      return emitError() << name << " is " << number
-                         << ", expected a multiple of 16 between 16 and 256 (gpu_schedule_c3)";
-  if (stages < 1 || stages > 4)
-    return emitError() << "stages is " << stages << ", expected a number from 1 to 4 (gpu_schedule_c4)";
-  if (columns < 0 || columns > 256 || columns % 16)
-    return emitError() << "columns is " << columns
-                       << ", expected 0 (all of the values) or a multiple of 16 up to 256 (gpu_schedule_c6)";
-  return verifyStrategies(emitError, strategies, "gpu_schedule_c5");
 }

@@ -38,6 +38,7 @@ void printIndices(mlir::OpAsmPrinter &, mlir::Operation *, mlir::ArrayAttr names
 } // namespace skewer::attn
 
 #include "dialect/IR/AttnDialect.h.inc"
+#include "dialect/IR/AttnAttrInterfaces.h.inc"
 #include "dialect/IR/AttnInterfaces.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialect/IR/AttnAttributes.h.inc"
@@ -120,4 +121,8 @@ ScoreSpace scoreSpace(AttentionOp);
 ResolvedEinsum resolve(TermOp);
 /// The terms of the score, then those of the values.
 llvm::SmallVector<TermOp> termsOf(AttentionOp);
+
+/// What a schedule for a processor or a GPU may call the way in which a term is computed.
+llvm::ArrayRef<llvm::StringLiteral> cpuStrategies();
+llvm::ArrayRef<llvm::StringLiteral> gpuStrategies();
 } // namespace skewer::attn

@@ -32,4 +32,20 @@ def TermInterface : OpInterface<"TermInterface"> {
     InterfaceMethod<"Whether the term belongs to the values rather than to the score.", "bool", "isValueSide">
   ];
 }
+
+def ScheduleInterface : AttrInterface<"ScheduleInterface"> {
+  let cppNamespace = "::skewer::attn";
+  let description = [{
+    How one attention is run on one kind of machine. What can be said of it alone is verified with the attribute, what
+    can be said of it and the layer with the attention; the pass that schedules for a machine verifies the rest, and then
+    obeys it.
+  }];
+  let methods = [
+    InterfaceMethod<"What the schedule is for, as `--target` names it.", "::llvm::StringRef", "getTarget">,
+    InterfaceMethod<"How each term is computed: those of the score, in order, then those of the values.",
+      "::llvm::ArrayRef<::mlir::StringAttr>", "getStrategies">,
+    InterfaceMethod<"Whether an attention of so many queries and keys can have it.",
+      "::llvm::LogicalResult", "verifyFor", (ins "::mlir::Operation *":$attention, "int64_t":$queries, "int64_t":$keys)>
+  ];
+}
 #endif

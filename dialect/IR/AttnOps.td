@@ -268,7 +268,7 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
     product of axes: "b h (iy ix) (jy jx)". The score is the sum of the `attn.term`s of the region. `mask`, a predicate
     of the axes, says which keys a query sees. `value_spec` reads the values, "b h (jy jx) e -> b h (iy ix) e": its
     result is the operation's. Sizes of axes come from the types of the values and of the result; those that neither
-    has alone are in `sizes`. Nothing of the size of the score is ever held. Constraints attention_c1 to attention_c9.
+    has alone are in `sizes`. Nothing of the size of the score is ever held. Constraints attention_c1 to attention_c11.
 
     `values`, where it is there, holds terms that are added to the values of each query and key: the result is
     `Σ over keys of weight × (value + the sum of these terms)`. So relative values (Shaw et al. 2018, arXiv:1803.02155,
@@ -290,13 +290,13 @@ def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoT
     ```
   }];
   let arguments = (ins StrAttr:$space, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$mask,
-                       StrAttr:$value_spec, OptionalAttr<AnyAttr>:$schedule, OptionalAttr<StrArrayAttr>:$index_names,
+                       StrAttr:$value_spec, OptionalAttr<ScheduleInterface>:$schedule, OptionalAttr<StrArrayAttr>:$index_names,
                        Attn_FloatTensor:$value, Variadic<Attn_IndexTensor>:$indices);
   let results = (outs Attn_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$lse);
   let regions = (region SizedRegion<1>:$score, AnyRegion:$values);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$space, "::mlir::DictionaryAttr":$sizes,
                                  "::mlir::StringAttr":$mask, "::mlir::StringAttr":$value_spec, "::mlir::Value":$value,
-                                 "::mlir::Attribute":$schedule, CArg<"::mlir::Type", "{}">:$lse),
+                                 "::skewer::attn::ScheduleInterface":$schedule, CArg<"::mlir::Type", "{}">:$lse),
     "build($_builder, $_state, result, lse, space, sizes, mask, value_spec, schedule, {}, value, ::mlir::ValueRange());">];
   let assemblyFormat = [{
     $space (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?

@@ -154,7 +154,7 @@ bool AttentionCandidate::build(std::string &why) {
   auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(space)),
                                        given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
                                        mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)),
-                                       value.factors[0].operand, Attribute(), lseType);
+                                       value.factors[0].operand, ScheduleInterface(), lseType);
   bindIndices(attention);
   Block *body = builder.createBlock(&attention.getScore());
   builder.setInsertionPointToStart(body);

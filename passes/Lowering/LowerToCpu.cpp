@@ -2,6 +2,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Lowering/GenericKernel.h"
 #include "passes/Passes.h"
+#include "passes/Schedule/CpuSchedule.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -33,6 +34,13 @@ struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
       module.emitError() << "unknown target '" << target << "'";
       return signalPassFailure();
     }
+    // What is accepted is obeyed: a schedule that cannot be is no reason to go by rows in silence.
+    bool isObeyed = true;
+    module.walk([&](attn::AttentionOp attention) {
+      isObeyed &= !attention.getScheduleAttr() || succeeded(verifySchedule(attention, *processor));
+    });
+    if (!isObeyed)
+      return signalPassFailure();
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (!function.getBody().hasOneBlock() || !fuses(function))
         continue;

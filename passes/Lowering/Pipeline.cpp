@@ -15,10 +15,20 @@
 using namespace mlir;
 using namespace skewer;
 
-void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target) {
+void skewer::addOperandPipeline(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createAttnDenseOperands());
+}
+
+void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, const CpuRequest &request) {
   AttnScheduleOptions options;
   options.target = target.name;
-  manager.addNestedPass<func::FuncOp>(createAttnDenseOperands());
+  options.tileRows = request.tileRows;
+  options.tileVectors = request.tileVectors;
+  options.rowBlock = request.rowBlock;
+  options.keyBlock = request.keyBlock;
+  options.rowsPerItem = request.rowsPerItem;
+  options.offsets = request.offsets;
+  addOperandPipeline(manager);
   manager.addNestedPass<func::FuncOp>(createAttnSchedule(options));
 }
 

@@ -34,14 +34,18 @@ Value skewer::memoryOf(Value value) {
   return value;
 }
 
-std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, std::string &reason) {
+std::optional<AttentionShape> skewer::walkedShape(attn::AttentionOp attention, std::string &reason) {
   SmallVector<Value> tensors = operandsOf(attention);
   tensors.push_back(attention.getResult());
   for (Value operand : tensors)
     for (auto [dimension, size] : llvm::enumerate(cast<RankedTensorType>(operand.getType()).getShape()))
       if (dimension > 0 && ShapedType::isDynamic(size))
         return reason = "a tensor has a run-time size that is not its first", std::nullopt;
-  auto shape = shapeOfAttention(attention, reason);
+  return shapeOfAttention(attention, reason);
+}
+
+std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, std::string &reason) {
+  auto shape = walkedShape(attention, reason);
   if (shape && !isa_and_nonnull<attn::CpuScheduleAttr>(attention.getScheduleAttr()))
     return reason = "it has no schedule", std::nullopt;
   return shape;

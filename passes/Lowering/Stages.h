@@ -52,8 +52,10 @@ mlir::Value memoryOf(mlir::Value);
 /// An einsum that sums nothing and reads no run-time indices: a product of index maps.
 bool isProduct(mlir::Operation *);
 
-/// What the CPU lowering needs to fuse an attention: it has a schedule and is walked as `shapeOfAttention` says.
-/// Nothing otherwise; `reason` says why.
+/// What the CPU lowering needs to fuse an attention, once it has a schedule: operands whose first size alone may be of
+/// run time, walked as `shapeOfAttention` says. Nothing otherwise; `reason` says why.
+std::optional<AttentionShape> walkedShape(attn::AttentionOp, std::string &reason);
+/// The same of one that has a schedule for a processor.
 std::optional<AttentionShape> fusedShape(attn::AttentionOp, std::string &reason);
 
 /// A fused attention writes its result in the order of axes in which it is wanted: a rearrangement of it alone is

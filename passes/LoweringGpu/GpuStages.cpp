@@ -14,11 +14,6 @@ GpuStages::GpuStages(ModuleOp module, func::FuncOp function, bool fuse) : Kernel
 
 bool GpuStages::lower() {
   absorbRearrangements(source);
-  // From here on a schedule for a processor says nothing any more.
-  source.walk([](attn::AttentionOp attention) {
-    if (!isa_and_nonnull<attn::GpuScheduleAttr>(attention.getScheduleAttr()))
-      attention.removeScheduleAttr();
-  });
   narrowOperands(source);
   OpBuilder at(source);
   gpuModule = mlir::gpu::GPUModuleOp::create(at, source.getLoc(), plan.name + "_gpu");

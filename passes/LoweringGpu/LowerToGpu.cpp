@@ -30,6 +30,15 @@ struct LowerToGpu : skewer::impl::AttnLowerToGpuBase<LowerToGpu> {
   bool lower(ModuleOp module, func::FuncOp function) {
     if (!function.getBody().hasOneBlock())
       return function.emitError("kernel '") << function.getName() << "' has branches; expected one block", false;
+    auto result = function.walk([](attn::AttentionOp attention) -> WalkResult {
+      attn::ScheduleInterface given = attention.getScheduleAttr();
+      if (!given || isa<attn::GpuScheduleAttr>(given))
+        return WalkResult::advance();
+      return attention.emitError() << "schedule is for '" << given.getTarget()
+                                   << "', but code is made for a GPU (gpu_schedule_c7)";
+    });
+    if (result.wasInterrupted())
+      return false;
     // The plan describes one program, so a second one would lose the first.
     if (planOf(module))
       return function.emitError("a module holds one kernel when it is lowered; '")

@@ -1,5 +1,6 @@
 // The cost model: cycles of the register tiles, the traffic between caches, and the overheads of blocking.
 #include "passes/Schedule/CostModel.h"
+#include "dialect/IR/Attn.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -49,17 +50,28 @@ double stridedTileCycles(Tile tile, const Target &target) {
   return std::max(issue, double(2 * tile.rows + 2 * tile.vectors - 1) / kLoads);
 }
 
-Tile chooseTile(const AttentionSizes &sizes, const Target &target) {
-  if (sizes.stridedAdd)
-    return kStridedTile;
-  Tile best{1, 1};
+/// Whether blocks as they are asked for, if they are, can be made of such tiles.
+bool suits(Tile tile, const Target &target, const CpuRequest &asked) {
+  auto divides = [](int64_t unit, int64_t number) { return !number || number % unit == 0; };
+  return divides(tile.rows, asked.rowBlock) && divides(tile.vectors * target.lanes, asked.keyBlock) &&
+         (asked.rowBlock || divides(tile.rows, asked.rowsPerItem));
+}
+
+Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequest &asked = {}) {
+  if (sizes.stridedAdd && suits(kStridedTile, target, asked))
+    return {asked.tileRows ? asked.tileRows : kStridedTile.rows,
+            asked.tileVectors ? asked.tileVectors : kStridedTile.vectors};
+  Tile best{asked.tileRows ? asked.tileRows : 1, asked.tileVectors ? asked.tileVectors : 1};
+  if (asked.tileRows && asked.tileVectors)
+    return best;
   double bestCycles = INFINITY;
   int64_t keyVectors = llvm::divideCeil(sizes.keys, target.lanes);
   int64_t widthVectors = llvm::divideCeil(sizes.width, target.lanes);
   for (int64_t rows = 1; rows <= 12; ++rows)
     for (int64_t vectors = 1; vectors <= 6; ++vectors) {
       // Accumulators, one column of vectors, one broadcast: a tile that spills lost a fifth (7x4 on 32 registers).
-      if (rows * vectors + vectors + 1 > target.registers)
+      if (rows * vectors + vectors + 1 > target.registers || !suits({rows, vectors}, target, asked) ||
+          (asked.tileRows && rows != asked.tileRows) || (asked.tileVectors && vectors != asked.tileVectors))
         continue;
       int64_t count = std::max(sizes.queries, rows);
       double cycles = multiplyCycles(count, keyVectors, sizes.depth, Tile{rows, vectors}, target) +
@@ -162,25 +174,43 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   return compute + 0.5 * (traffic + passes) + online;
 }
 
-Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &target) {
-  Tile tile = chooseTile(sizes, target);
+Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &target, const CpuRequest &asked) {
+  Tile tile = chooseTile(sizes, target, asked);
   int64_t panel = tile.vectors * target.lanes;
   Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, INFINITY, sizes.stridedAdd};
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
-  for (int64_t groups : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
-    int64_t rows = groups * tile.rows;
-    if (groups > 1 && rows - tile.rows >= (sizes.stridedAdd ? sizes.queries / target.lanes : sizes.queries))
-      break;
+  // Rows that follow each other: with strided addition those of one phase.
+  int64_t rowsInAll = sizes.stridedAdd ? llvm::divideCeil(sizes.queries, target.lanes) : sizes.queries;
+  auto consider = [&](int64_t rows, int64_t keys) {
+    Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0, sizes.stridedAdd};
+    blocking.cyclesPerRow = cyclesPerRow(sizes, blocking, target);
+    if (blocking.cyclesPerRow < best.cyclesPerRow)
+      best = blocking;
+  };
+  auto considerKeys = [&](int64_t rows) {
+    if (asked.keyBlock)
+      return consider(rows, asked.keyBlock);
     for (int64_t keys = panel;; keys *= 2) {
       keys = std::min(keys, allKeys);
-      Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0, sizes.stridedAdd};
-      blocking.cyclesPerRow = cyclesPerRow(sizes, blocking, target);
-      if (blocking.cyclesPerRow < best.cyclesPerRow)
-        best = blocking;
+      if (keys > panel && rows * keys > attn::CpuScheduleAttr::kMostScores)
+        break;
+      consider(rows, keys);
       if (keys >= allKeys)
         break;
     }
+  };
+  if (asked.rowBlock) {
+    considerKeys(asked.rowBlock);
+  } else {
+    for (int64_t groups : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
+      int64_t rows = groups * tile.rows;
+      if (groups > 1 && rows - tile.rows >= (sizes.stridedAdd ? sizes.queries / target.lanes : sizes.queries))
+        break;
+      if (asked.rowsPerItem % rows == 0)
+        considerKeys(rows);
+    }
   }
-  best.rowsPerItem = llvm::alignTo(std::min(std::max(kRowsPerItem, best.rowBlock), sizes.queries), best.rowBlock);
+  int64_t item = sizes.stridedAdd ? rowsInAll : std::min(std::max(kRowsPerItem, best.rowBlock), sizes.queries);
+  best.rowsPerItem = asked.rowsPerItem ? asked.rowsPerItem : llvm::alignTo(item, best.rowBlock);
   return best;
 }

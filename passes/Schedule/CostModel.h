@@ -29,7 +29,16 @@ struct Blocking {
   bool stridedAdd = false;       // rows of a tile stand a vector apart
 };
 
-Blocking chooseBlocking(const AttentionSizes &, const Target &);
+/// What somebody asks of a schedule; what is 0, or empty, is chosen.
+struct CpuRequest {
+  int64_t tileRows = 0, tileVectors = 0, rowBlock = 0, keyBlock = 0, rowsPerItem = 0;
+  std::string offsets; // strategy of offset terms: "band" or "strided_add"
+  bool pins() const { return tileRows || tileVectors || rowBlock || keyBlock || rowsPerItem || !offsets.empty(); }
+};
+
+/// The best by the model of those that are as asked for. Where none is, the result is as asked for and fits nothing:
+/// whoever makes a schedule of it finds out by verifying that.
+Blocking chooseBlocking(const AttentionSizes &, const Target &, const CpuRequest & = {});
 /// The model's estimate for a blocking as given (`cyclesPerRow` is not read).
 double cyclesPerRow(const AttentionSizes &, const Blocking &, const Target &);
 /// Cycles for one query row: its content and one offset term of `depth` over all keys, with what each of the two ways

@@ -41,6 +41,10 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       absorbRearrangements(function);
       narrowOperands(function);
       auto result = function.walk([&](attn::AttentionOp attention) {
+        if (attention->use_empty()) { // terms have no effects that would keep it
+          attention.erase();
+          return WalkResult::advance();
+        }
         return schedule(attention, *machine, request, candidates) ? WalkResult::advance() : WalkResult::interrupt();
       });
       if (result.wasInterrupted())
@@ -53,10 +57,10 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
   bool schedule(attn::AttentionOp attention, const GpuMachine &machine, const GpuRequest &request, size_t &count) {
     std::string reason;
     auto shape = gpuShapeOf(attention, reason);
-    if (!shape) {
-      attention.removeScheduleAttr();
+    if (attention.getScheduleAttr())
+      return isObeyed(attention, shape, reason, machine, request);
+    if (!shape)
       return true;
-    }
     std::vector<GpuPrediction> candidates = candidatesOf(*shape, machine, request);
     const GpuPrediction &first = candidates.front();
     bool tooLarge = first.footprint.sharedBytes > machine.blockSharedBytes;
@@ -66,7 +70,6 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
         why = "its smallest tile needs " + std::to_string(first.footprint.sharedBytes) +
               " bytes of shared memory; a block of " + machine.target + " has " +
               std::to_string(machine.blockSharedBytes);
-      attention.removeScheduleAttr();
       attention->setAttr(kGpuByRows, StringAttr::get(&getContext(), why));
       return true;
     }
@@ -79,6 +82,32 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     if (schedule)
       attention.setScheduleAttr(schedule);
     return bool(schedule);
+  }
+
+  /// A schedule that is there stays, if it is for this GPU and fits the layer; `shape` was found with it. Else an error.
+  bool isObeyed(attn::AttentionOp attention, const std::optional<GpuShape> &shape, const std::string &reason,
+                const GpuMachine &machine, const GpuRequest &request) {
+    attn::ScheduleInterface given = attention.getScheduleAttr();
+    if (!isa<attn::GpuScheduleAttr>(given) || given.getTarget() != machine.target)
+      return attention.emitError() << "schedule is for '" << given.getTarget() << "', but code is made for '"
+                                   << machine.target << "' (gpu_schedule_c7)",
+             false;
+    if (!shape)
+      return attention.emitError() << "has a schedule, but goes by rows of scores: " << reason << " (gpu_schedule_c8)",
+             false;
+    for (auto [number, chosen] : llvm::enumerate(given.getStrategies()))
+      if (chosen.getValue() != shape->strategies[number])
+        return attention.emitError() << "strategy " << number + 1 << " is '" << chosen.getValue()
+                                     << "', but that term is computed by '" << shape->strategies[number]
+                                     << "' (gpu_schedule_c9)",
+               false;
+    if (int64_t bytes = predict(*shape, shape->tile, machine).footprint.sharedBytes; bytes > machine.blockSharedBytes)
+      return attention.emitError() << "its tile needs " << bytes << " bytes of shared memory; a block of "
+                                   << machine.target << " has " << machine.blockSharedBytes << " (gpu_schedule_c10)",
+             false;
+    if (request.pinsTile())
+      return attention.emitError("has a schedule; parts that are asked for are not put into it"), false;
+    return true;
   }
 
   /// Null after an error.

@@ -96,8 +96,10 @@ private:
     outcome.operands = static_cast<int64_t>(signature.inputs.size());
     if (plan.poison)
       poison(signature, *operands);
-    if (plan.gpu)
-      return runOnGpu(compilation, kernel, *scheduled, *operands);
+    if (plan.gpu) {
+      auto fused = compilation.fuse(kernel);
+      return fused ? runOnGpu(compilation, kernel, *fused, *operands) : fail(Failure::Compile, "fusion failed");
+    }
     auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
     if (!execution)
       return fail(Failure::Compile, "lowering failed");

@@ -75,7 +75,7 @@ public:
     module = mlir::cast<mlir::ModuleOp>((*einsum)->clone());
     mlir::PassManager manager(&context);
     addFusionPipeline(manager);
-    addSchedulePipeline(manager, *findTarget("x86-64-v3"));
+    addOperandPipeline(manager);
     addGpuSchedulePipeline(
         manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries, options.columns});
     addGpuLoweringPipeline(manager, options.fuse);

@@ -190,6 +190,7 @@ bool forEachKernel(const Options &options, llvm::function_ref<bool(Compilation &
     auto compilation = Compilation::create(spec, options.parameters, hostTarget());
     if (!compilation)
       return false;
+    compilation->pinned = options.cpuSchedule;
     std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/false);
     if (chosen.empty() || !llvm::all_of(chosen, [&](const Kernel *kernel) { return measure(*compilation, *kernel); }))
       return false;
@@ -198,6 +199,8 @@ bool forEachKernel(const Options &options, llvm::function_ref<bool(Compilation &
 }
 
 int bench(const Options &options) {
+  if (!checkSchedule(options, options.target == "host", options.target != "host"))
+    return kUsage;
   if (options.target != "host")
     return benchOnGpu(options);
   ThreadPool pool(options.threads);

@@ -46,16 +46,14 @@ public:
     if (wants("attn"))
       add(kernel.name, ".attn.mlir", Compilation::textOf(*kernel.einsum));
     std::string fused;
-    auto scheduled = compilation.schedule(kernel, &fused);
-    if (!scheduled)
+    auto module = compilation.fuse(kernel, &fused);
+    if (!module)
       return false;
     if (wants("fused"))
       add(kernel.name, ".fused.mlir", std::move(fused));
-    if (wants("scheduled") && targets.size() == 1)
-      add(kernel.name, ".scheduled.mlir", Compilation::textOf(*scheduled));
     codes.clear();
     if (!gpus.empty()) {
-      auto compiled = compileForGpus(compilation, kernel, *scheduled, gpus, options);
+      auto compiled = compileForGpus(compilation, kernel, *module, gpus, options);
       if (!compiled)
         return false;
       codes = std::move(*compiled);
@@ -71,7 +69,11 @@ public:
       return addDeviceObject(compilation, kernel);
     if (targets.size() > 1)
       return addVariants(compilation, kernel);
-    auto made = addObject(compilation, kernel, std::move(scheduled), "");
+    if (!compilation.scheduleFused(*module, kernel.name))
+      return false;
+    if (wants("scheduled"))
+      add(kernel.name, ".scheduled.mlir", Compilation::textOf(*module));
+    auto made = addObject(compilation, kernel, std::move(module), "");
     if (!made)
       return false;
     add(kernel.name, ".h", headerText(made->plan, compilation.hash(), images));
@@ -219,12 +221,9 @@ int compile(const Options &options) {
     llvm::errs() << "skewer: error: --fatbin: --target names no GPU; add one, as in --target=host,sm_80\n";
     return kUsage;
   }
-  const gpu::GpuRequest &pinned = options.gpuSchedule;
-  if (gpus->empty() && pinned.pinsTile()) {
-    llvm::errs() << "skewer: error: --schedule: --target names no GPU; it is for GPUs alone\n";
-    return kUsage;
-  }
   bool forProcessor = gpus->empty() || !processors.empty();
+  if (!checkSchedule(options, forProcessor, !gpus->empty()))
+    return kUsage;
   std::optional<std::vector<Target>> targets = targetsNamed(forProcessor ? processors : "host");
   if (!targets)
     return kUsage;
@@ -233,6 +232,7 @@ int compile(const Options &options) {
     auto compilation = Compilation::create(spec, options.parameters, targets->front());
     if (!compilation)
       return kWrong;
+    compilation->pinned = options.cpuSchedule;
     for (const Kernel &kernel : compilation->kernels)
       if (!emitter.addKernel(*compilation, kernel))
         return kWrong;

@@ -34,7 +34,7 @@ std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets) 
 }
 
 std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation, const Kernel &kernel,
-                                                        mlir::ModuleOp scheduled,
+                                                        mlir::ModuleOp fused,
                                                         const std::vector<gpu::GpuTarget> &targets,
                                                         const Options &options) {
   std::string ptxas;
@@ -53,7 +53,7 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
     std::string scheduledText;
     auto code = gpu::buildFor(target, ptxas, [&](int64_t rank) {
       request.rank = rank;
-      return compilation.lowerForGpu(scheduled, kernel.name, request, &scheduledText);
+      return compilation.lowerForGpu(fused, kernel.name, request, &scheduledText);
     });
     if (!code) {
       Compilation::report(kernel.name, code.takeError());

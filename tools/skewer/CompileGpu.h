@@ -19,7 +19,7 @@ std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets);
 using AddFile = std::function<void(const std::string &suffix, std::string bytes)>;
 
 /// A kernel's code for each GPU. Nothing after a message.
-std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &, const Kernel &, mlir::ModuleOp scheduled,
+std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &, const Kernel &, mlir::ModuleOp fused,
                                                         const std::vector<gpu::GpuTarget> &, const Options &);
 /// NAME.sm_80.ptx and NAME.sm_80.cubin for each GPU, with --emit=llvm NAME.sm_80.nvvm.mlir.
 void addGpuFiles(const std::vector<gpu::GpuCode> &, const Options &, const AddFile &);

@@ -32,13 +32,13 @@ std::unique_ptr<Execution> Execution::createForGpu(Compilation &compilation, con
       return nullptr;
     targets = std::move(*named);
   }
-  auto scheduled = compilation.schedule(kernel);
-  if (!scheduled)
+  auto fused = compilation.fuse(kernel);
+  if (!fused)
     return nullptr;
   auto execution = std::make_unique<Execution>();
   execution->name = kernel.name;
   execution->device = &device;
-  execution->counted = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*scheduled)->clone()));
+  execution->counted = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*fused)->clone()));
   Options how = options;
   if (auto ptxas = gpu::findPtxas(options.cudaPath); !ptxas && options.cudaPath.empty()) {
     llvm::consumeError(ptxas.takeError());
@@ -46,7 +46,7 @@ std::unique_ptr<Execution> Execution::createForGpu(Compilation &compilation, con
   } else if (!ptxas) {
     llvm::consumeError(ptxas.takeError()); // said by what follows
   }
-  auto codes = compileForGpus(compilation, kernel, *scheduled, targets, how);
+  auto codes = compileForGpus(compilation, kernel, *fused, targets, how);
   if (!codes)
     return nullptr;
   execution->kernelPlan = codes->front().plan;

@@ -80,7 +80,7 @@ static std::optional<Explanation> explainOnGpu(Compilation &compilation, const K
   if (!sizes)
     return std::nullopt;
   compilation.remarks.clear();
-  auto fused = compilation.schedule(kernel);
+  auto fused = compilation.fuse(kernel);
   if (!fused)
     return std::nullopt;
   Explanation explanation;
@@ -117,6 +117,8 @@ int explain(const Options &options) {
     }
     onGpu = gpus->front();
   }
+  if (!checkSchedule(options, !onGpu, onGpu.has_value()))
+    return kUsage;
   // What is the same on all targets needs the description of some processor.
   std::optional<Target> target = targetNamed(onGpu ? "x86-64-v3" : options.target);
   if (!target)
@@ -128,6 +130,7 @@ int explain(const Options &options) {
     auto compilation = Compilation::create(spec, options.parameters, *target);
     if (!compilation)
       return kWrong;
+    compilation->pinned = options.cpuSchedule;
     for (const Kernel &kernel : compilation->kernels) {
       names.push_back(kernel.name);
       if (!options.kernel.empty() && kernel.name != options.kernel)

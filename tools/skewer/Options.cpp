@@ -50,8 +50,9 @@ cl::opt<bool> fatbin("fatbin", cl::desc("GPU targets: NAME.fatbin too, with all 
                      cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string> schedule(
     "schedule", cl::CommaSeparated,
-    cl::desc("GPU targets: parts of the schedule that the cost model does not choose: rows, keys, stages (1 to "
-             "4), queries=registers or queries=shared, columns of the values"),
+    cl::desc("Parts of the schedule that the cost model does not choose. Processors: tile_rows, tile_vectors, row_block, "
+             "key_block, rows_per_item, offsets=band or offsets=strided_add; GPUs: rows, keys, stages (1 to 4), "
+             "queries=registers or queries=shared, columns of the values"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
     cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
@@ -152,6 +153,9 @@ const CommandText kCommands[] = {
      "  skewer schemes\n"},
 };
 
+constexpr const char *kCpuParts = "tile_rows, tile_vectors, row_block, key_block, rows_per_item, offsets",
+                     *kGpuParts = "rows, keys, stages, queries, columns";
+
 const char *kOverview =
     "Compiles attention layers with positions to kernels without a runtime.\n\n"
     "  skewer compile botnet.attn -o out     object file, C header, manifest\n"
@@ -206,7 +210,11 @@ bool readNumbers(const char *option, const cl::list<std::string> &list, std::map
   return true;
 }
 
-bool readSchedule(gpu::GpuRequest &to) {
+bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
+  const std::pair<const char *, int64_t *> numbers[] = {
+      {"tile_rows", &cpu.tileRows},          {"tile_vectors", &cpu.tileVectors}, {"row_block", &cpu.rowBlock},
+      {"key_block", &cpu.keyBlock},          {"rows_per_item", &cpu.rowsPerItem}, {"rows", &gpu.rows},
+      {"keys", &gpu.keys},                   {"stages", &gpu.stages},            {"columns", &gpu.columns}};
   for (const std::string &text : schedule) {
     std::string name;
     llvm::StringRef value;
@@ -215,19 +223,23 @@ bool readSchedule(gpu::GpuRequest &to) {
     if (name == "queries") {
       if (value != "registers" && value != "shared")
         return usage(fmt::format("--schedule queries: expected registers or shared, found '{}'", value.str()));
-      to.keepQueries = value == "registers";
+      gpu.keepQueries = value == "registers";
       continue;
     }
-    int64_t *number = llvm::StringSwitch<int64_t *>(name)
-                          .Case("rows", &to.rows)
-                          .Case("keys", &to.keys)
-                          .Case("stages", &to.stages)
-                          .Case("columns", &to.columns)
-                          .Default(nullptr);
-    if (!number)
-      return usage(fmt::format("--schedule: unknown part '{}'; known: rows, keys, stages, queries, columns", name));
-    if (value.getAsInteger(10, *number) || *number <= 0)
-      return usage(fmt::format("--schedule {}: expected a positive number, found '{}'", name, value.str()));
+    if (name == "offsets") {
+      if (value != "band" && value != "strided_add")
+        return usage(fmt::format("--schedule offsets: expected band or strided_add, found '{}'", value.str()));
+      cpu.offsets = value.str();
+      continue;
+    }
+    const auto *part = llvm::find_if(numbers, [&](const auto &known) { return name == known.first; });
+    if (part == std::end(numbers))
+      return usage(fmt::format("--schedule: unknown part '{}'; known: {} (processors), {} (GPUs)", name, kCpuParts, kGpuParts));
+    int32_t number;
+    if (value.getAsInteger(10, number) || number <= 0)
+      return usage(
+          fmt::format("--schedule {}: expected a positive number below 2^31, found '{}'", name, value.str()));
+    *part->second = number;
   }
   return true;
 }
@@ -258,7 +270,7 @@ bool fill(Options &options, int &exitCode) {
   }
   if (!readNumbers("-D", parameters, options.parameters, exitCode) ||
       !readNumbers("--size", sizes, options.sizes, exitCode) ||
-      !readNumbers("--origin", origins, options.origins, exitCode) || !readSchedule(options.gpuSchedule))
+      !readNumbers("--origin", origins, options.origins, exitCode) || !readSchedule(options.cpuSchedule, options.gpuSchedule))
     return false;
   for (const std::string &text : inputs) {
     std::string name;
@@ -351,6 +363,16 @@ std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
     return std::nullopt;
   exitCode = kDone;
   return options;
+}
+
+bool checkSchedule(const Options &options, bool forProcessor, bool forGpu) {
+  if (options.gpuSchedule.pinsTile() && !forGpu)
+    return usage(fmt::format("--schedule: {} are parts of a GPU's schedule, and --target names no GPU; a processor's has {}",
+                             kGpuParts, kCpuParts));
+  if (options.cpuSchedule.pins() && !forProcessor)
+    return usage(fmt::format("--schedule: {} are parts of a processor's schedule, and --target names GPUs alone; a GPU's has {}",
+                             kCpuParts, kGpuParts));
+  return true;
 }
 
 } // namespace skewer::driver

@@ -1,5 +1,6 @@
 // The command line: one structure with what every command may be told.
 #pragma once
+#include "passes/Schedule/CostModel.h"
 #include "passes/Schedule/GpuMachine.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -26,7 +27,8 @@ struct Options {
   std::vector<std::string> emit;
   std::string cudaPath; // of a CUDA toolkit; empty: where one is found
   bool ptxOnly = false, fatbin = false;
-  gpu::GpuRequest gpuSchedule; // its target and rank are nobody's
+  gpu::GpuRequest gpuSchedule; // --schedule; its target and rank are nobody's
+  CpuRequest cpuSchedule;
   // run and bench
   std::map<std::string, int64_t> sizes;                 // --size NAME=VALUE
   std::map<std::string, int64_t> origins;               // --origin q0=VALUE
@@ -46,5 +48,8 @@ struct Options {
 /// Reads the command line. Nothing where the process has nothing left to do (--help, --version) or the line is wrong;
 /// `exitCode` then says what to return.
 std::optional<Options> parseOptions(int argc, char **argv, int &exitCode);
+
+/// Whether the parts of a schedule that are asked for are those of what code is made for; false after an error.
+bool checkSchedule(const Options &, bool forProcessor, bool forGpu);
 
 } // namespace skewer::driver

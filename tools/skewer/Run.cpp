@@ -90,9 +90,12 @@ int run(const Options &options) {
   std::unique_ptr<Device> device;
   if (options.target != "host" && !(device = openDevice()))
     return kNoDevice;
+  if (!checkSchedule(options, !device, bool(device)))
+    return kUsage;
   auto compilation = Compilation::create(options.specs.front(), options.parameters, hostTarget());
   if (!compilation)
     return kWrong;
+  compilation->pinned = options.cpuSchedule;
   std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/true);
   if (chosen.empty())
     return kWrong;

@@ -196,12 +196,18 @@ std::pair<unsigned, unsigned> lineOf(Location location) {
   return found;
 }
 
-OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {
+static OwningOpRef<ModuleOp> cloneOf(const Kernel &kernel) {
   return OwningOpRef<ModuleOp>(cast<ModuleOp>((*kernel.einsum)->clone()));
 }
 
-OwningOpRef<ModuleOp> Compilation::schedule(const Kernel &kernel, std::string *fusedText) {
-  OwningOpRef<ModuleOp> module = cloneEinsum(kernel);
+OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {
+  OwningOpRef<ModuleOp> module = cloneOf(kernel);
+  module->walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
+  return module;
+}
+
+OwningOpRef<ModuleOp> Compilation::fuse(const Kernel &kernel, std::string *fusedText) {
+  OwningOpRef<ModuleOp> module = cloneOf(kernel);
   if (!runPasses(*module, kernel.name, "fusion", [](OpPassManager &manager) {
         if (!ownPasses().empty())
           (void)parsePassPipeline(ownPasses(), manager); // it has been parsed once: useOwnPasses
@@ -210,16 +216,27 @@ OwningOpRef<ModuleOp> Compilation::schedule(const Kernel &kernel, std::string *f
     return {};
   if (fusedText)
     *fusedText = textOf(*module);
-  if (!runPasses(*module, kernel.name, "scheduling",
-                 [&](OpPassManager &manager) { addSchedulePipeline(manager, machine); }))
+  if (!runPasses(*module, kernel.name, "scheduling", [](OpPassManager &manager) { addOperandPipeline(manager); }))
     return {};
   return module;
 }
 
+OwningOpRef<ModuleOp> Compilation::schedule(const Kernel &kernel) {
+  OwningOpRef<ModuleOp> module = fuse(kernel);
+  return module && scheduleFused(*module, kernel.name) ? std::move(module) : OwningOpRef<ModuleOp>();
+}
+
+bool Compilation::scheduleFused(ModuleOp module, const std::string &name) {
+  return runPasses(module, name, "scheduling",
+                   [&](OpPassManager &manager) { addSchedulePipeline(manager, machine, pinned); });
+}
+
 OwningOpRef<ModuleOp> Compilation::schedulePlain(const Kernel &kernel) {
-  OwningOpRef<ModuleOp> module = cloneEinsum(kernel);
+  OwningOpRef<ModuleOp> module = cloneOf(kernel);
   size_t known = remarks.size();
   bool isGood = runPasses(*module, kernel.name, "fusion", [](OpPassManager &manager) { addFusionPipeline(manager); });
+  // It is another layer, and has a schedule of its own.
+  module->walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
   bool isFused = isGood && module->walk([](attn::AttentionOp) { return WalkResult::interrupt(); }).wasInterrupted();
   isGood = isFused && runPasses(*module, kernel.name, "scheduling the plain layer", [&](OpPassManager &manager) {
              addPlainPipeline(manager);

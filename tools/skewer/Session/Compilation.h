@@ -55,17 +55,23 @@ public:
   const Target &target() const { return machine; }
   /// What the steps below make code for from now on.
   void retarget(const Target &target) { machine = target; }
+  /// Parts of schedules that the cost model does not choose.
+  CpuRequest pinned;
   /// Hash over the spec's text and parameters.
   const std::string &hash() const { return specHash; }
   const std::string &path() const { return specPath; }
   mlir::MLIRContext &context() { return *mlirContext; }
 
-  /// Level 1 to 3: fused and scheduled. Each step prints its diagnostics and returns null where it fails.
-  /// `fusedText`, if given, receives the module's text between the two.
-  mlir::OwningOpRef<mlir::ModuleOp> schedule(const Kernel &, std::string *fusedText = nullptr);
+  /// Level 1 to 2: fused, operands walked evenly; what is scheduled for a GPU. Each step prints its diagnostics and
+  /// returns null where it fails. `fusedText`, if given, receives the module's text right after fusion.
+  mlir::OwningOpRef<mlir::ModuleOp> fuse(const Kernel &, std::string *fusedText = nullptr);
+  /// Level 1 to 3: fused and scheduled for the target.
+  mlir::OwningOpRef<mlir::ModuleOp> schedule(const Kernel &);
+  /// The second step of it, in place. False after a diagnostic.
+  bool scheduleFused(mlir::ModuleOp, const std::string &name);
   /// Level 1 to 3 of the same layer without its positions. Null, without a diagnostic, where nothing has fused.
   mlir::OwningOpRef<mlir::ModuleOp> schedulePlain(const Kernel &);
-  /// The kernel's level 1 module, for the generic path.
+  /// The kernel's module as it was written, for the generic path: no attention has a schedule.
   mlir::OwningOpRef<mlir::ModuleOp> cloneEinsum(const Kernel &);
   /// Level 1 or 3 to 4, with the plan.
   std::optional<Lowered> lower(mlir::OwningOpRef<mlir::ModuleOp>, const std::string &name);

@@ -1,0 +1,125 @@
+// Verifiers of schedules: what can be said of one by itself, and of one beside the layer that has it.
+#include "dialect/IR/Verification.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer::attn;
+
+namespace {
+constexpr llvm::StringLiteral kStridedAdd = "strided_add";
+
+// Of the score: matrix products; terms read by whole offsets, by offsets of an axis, by rows that positions pick; numbers.
+// Then those of the values.
+constexpr llvm::StringLiteral kCpuStrategies[] = {
+    "matmul",        kStridedAdd,     "band",          "axis_logits",     "offset_lines", "axis_lines",
+    "gathered_rows", "key_diagonals", "key_lines",     "gathered_keys",   "difference_line", "key_line",
+    "score_table",   "row_load",      "gathered_scalars", "element",      "added_to_values", "diagonals",
+    "axis_sums",     "read_for_each_pair"};
+constexpr llvm::StringLiteral kGpuStrategies[] = {"matmul", "band",       "key_band",  "lookup",
+                                                  "line",   "gated_line", "per_score", "nothing"};
+
+// A tile is straight-line code of tile_rows × tile_vectors products a step.
+constexpr int64_t kMostTileRows = 16, kMostTileVectors = 8;
+
+using EmitError = function_ref<InFlightDiagnostic()>;
+
+LogicalResult verifyStrategies(EmitError emitError, ArrayRef<StringAttr> strategies, ArrayRef<llvm::StringLiteral> known,
+                               StringRef constraint) {
+  for (StringAttr strategy : strategies)
+    if (!strategy || !llvm::is_contained(known, strategy.getValue()))
+      return emitError() << "there is no strategy '" << (strategy ? strategy.getValue() : StringRef()) << "'; known: "
+                         << llvm::join(known, ", ") << " (" << constraint << ")";
+  return success();
+}
+
+LogicalResult verifyWithin(EmitError emitError, StringRef name, int64_t number, int64_t most) {
+  if (number >= 1 && number <= most)
+    return success();
+  return emitError() << name << " is " << number << ", expected a number from 1 to " << most << " (cpu_schedule_c4)";
+}
+
+LogicalResult verifyMultiple(EmitError emitError, StringRef name, int64_t number, int64_t unit, StringRef ofWhat) {
+  if (number >= 1 && number % unit == 0)
+    return success();
+  return emitError() << name << " is " << number << ", expected a multiple of " << ofWhat << ", which is " << unit
+                     << " (cpu_schedule_c5)";
+}
+} // namespace
+
+ArrayRef<llvm::StringLiteral> skewer::attn::cpuStrategies() { return kCpuStrategies; }
+ArrayRef<llvm::StringLiteral> skewer::attn::gpuStrategies() { return kGpuStrategies; }
+
+LogicalResult CpuScheduleAttr::verify(EmitError emitError, StringRef target, int64_t lanes, int64_t tileRows,
+                                      int64_t tileVectors, int64_t rowBlock, int64_t keyBlock, int64_t rowsPerItem,
+                                      ArrayRef<StringAttr> strategies) {
+  if (target.empty())
+    return emitError() << "a schedule needs the name of its target (cpu_schedule_c1)";
+  if (lanes != 4 && lanes != 8 && lanes != 16)
+    return emitError() << "lanes is " << lanes << ", expected 4, 8 or 16 (cpu_schedule_c2)";
+  if (failed(verifyStrategies(emitError, strategies, kCpuStrategies, "cpu_schedule_c3")) ||
+      failed(verifyWithin(emitError, "tile_rows", tileRows, kMostTileRows)) ||
+      failed(verifyWithin(emitError, "tile_vectors", tileVectors, kMostTileVectors)) ||
+      failed(verifyMultiple(emitError, "row_block", rowBlock, tileRows, "tile_rows")) ||
+      failed(verifyMultiple(emitError, "key_block", keyBlock, tileVectors * lanes, "tile_vectors × lanes")) ||
+      failed(verifyMultiple(emitError, "rows_per_item", rowsPerItem, rowBlock, "row_block")))
+    return failure();
+  int64_t scores;
+  if (__builtin_mul_overflow(rowBlock, keyBlock, &scores) || scores > kMostScores)
+    return emitError() << "a block of " << rowBlock << " rows and " << keyBlock << " keys has more than 2^"
+                       << llvm::Log2_64(kMostScores) << " scores (cpu_schedule_c6)";
+  return success();
+}
+
+bool CpuScheduleAttr::addsStrided() const {
+  return llvm::any_of(getStrategies(), [](StringAttr strategy) { return strategy.getValue() == kStridedAdd; });
+}
+
+LogicalResult CpuScheduleAttr::verifyFor(Operation *attention, int64_t queries, int64_t keys) const {
+  // Rows that follow each other in an item: all of them, or those of a phase.
+  bool strided = addsStrided();
+  int64_t rows = strided ? llvm::divideCeil(queries, getLanes()) : queries;
+  std::string rowsText = std::to_string(queries) + " queries";
+  if (strided)
+    rowsText = "one of " + std::to_string(getLanes()) + " phases of " + rowsText;
+  auto atMost = [&](StringRef name, int64_t number, int64_t count, int64_t unit, StringRef ofWhat,
+                    const std::string &has) -> LogicalResult {
+    int64_t most = llvm::alignTo(count, unit);
+    if (number <= most)
+      return success();
+    return attention->emitOpError() << name << " is " << number << "; " << has << " are " << most << " in whole "
+                                    << ofWhat << ", expected at most that (attention_c11)";
+  };
+  if (failed(atMost("row_block", getRowBlock(), rows, getTileRows(), "tiles", rowsText)) ||
+      failed(atMost("key_block", getKeyBlock(), keys, getTileVectors() * getLanes(), "tiles",
+                    std::to_string(keys) + " keys")) ||
+      failed(atMost("rows_per_item", getRowsPerItem(), rows, getRowBlock(), "blocks", rowsText)))
+    return failure();
+  int64_t phase = llvm::alignTo(rows, getRowBlock());
+  if (strided && getRowsPerItem() != phase)
+    return attention->emitOpError() << "rows_per_item is " << getRowsPerItem() << "; with '" << kStridedAdd
+                                    << "' an item is " << rowsText << ", expected " << phase << " (attention_c11)";
+  return success();
+}
+
+LogicalResult GpuScheduleAttr::verify(EmitError emitError, StringRef target, StringRef engine, int64_t rows,
+                                      int64_t keys, int64_t stages, bool /*keepQueries*/, int64_t columns,
+                                      ArrayRef<StringAttr> strategies) {
+  if (target.empty())
+    return emitError() << "a schedule needs the name of its target (gpu_schedule_c1)";
+  if (engine != "mma_sync")
+    return emitError() << "engine is '" << engine << "', expected 'mma_sync' (gpu_schedule_c2)";
+  const std::pair<StringRef, int64_t> sides[] = {{"rows", rows}, {"keys", keys}};
+  for (auto [name, number] : sides)
+    if (number < 16 || number > 256 || number % 16)
+      return emitError() << name << " is " << number
+                         << ", expected a multiple of 16 between 16 and 256 (gpu_schedule_c3)";
+  if (stages < 1 || stages > 4)
+    return emitError() << "stages is " << stages << ", expected a number from 1 to 4 (gpu_schedule_c4)";
+  if (columns < 0 || columns > 256 || columns % 16)
+    return emitError() << "columns is " << columns
+                       << ", expected 0 (all of the values) or a multiple of 16 up to 256 (gpu_schedule_c6)";
+  return verifyStrategies(emitError, strategies, kGpuStrategies, "gpu_schedule_c5");
+}
+
+LogicalResult GpuScheduleAttr::verifyFor(Operation *, int64_t, int64_t) const { return success(); }
