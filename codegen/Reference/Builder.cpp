@@ -57,6 +57,17 @@ std::optional<std::vector<int64_t>> NodeBuilder::shapeOf(Value value) {
   return shape;
 }
 
+/// The unit roundoff of the type that an operation's result has; 0 if the operation rounds nothing.
+static double unitOf(Operation *op) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  auto einsum = dyn_cast<attn::EinsumOp>(op);
+  bool moves = isa<attn::IndexMapOpInterface, attn::RearrangeOp, attn::ConcatOp, arith::ConstantOp, tensor::SplatOp,
+                   arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::ExtFOp, arith::SelectOp, math::AbsFOp>(op);
+  if (!type || !isa<FloatType>(type.getElementType()) || moves || (einsum && einsum.getInputs().empty()))
+    return 0;
+  return std::ldexp(1.0, -int(cast<FloatType>(type.getElementType()).getFPMantissaWidth()));
+}
+
 std::vector<Node *> NodeBuilder::fail(const std::string &why) {
   failure.report(why);
   return {};
@@ -116,6 +127,8 @@ std::vector<Node *> NodeBuilder::build(func::FuncOp function, std::vector<Tensor
     if (!node)
       return fail(&op, "not interpreted"), std::vector<Node *>();
     known[op.getResult(0)] = node;
+    if (roundings)
+      node->roundings = {unitOf(&op), *roundings, nodes.size()};
     // What is asked for more than once is computed once.
     bool contraction = isa<attn::EinsumOp>(op), onlyReturned = true;
     for (Operation *user : op.getUsers()) {

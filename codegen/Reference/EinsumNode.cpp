@@ -13,6 +13,7 @@ EinsumNode::EinsumNode(Reading read, std::vector<Node *> inputs, bool moves, std
         order.push_back(k);
         mayBeAbsent |= absents;
       }
+  roundsItself = operands.size() == 1 && reading.kept == reading.names.size(); // an element is moved
   guardIsOuter = true;
   for (const Expression::Node &node : reading.guard.nodes)
     if (node.operation == Expression::Operation::Axis && node.value >= static_cast<int64_t>(reading.kept))
@@ -84,8 +85,15 @@ bool EinsumNode::fast(int64_t *axes, double &sum, bool &any) {
         continue;
       any = true;
       sum += left * right;
+      squares += left * right * left * right;
+      ++products;
     }
     return true;
+  }
+  if (roundings) {
+    products += length;
+    for (int64_t n = 0; n < length; ++n)
+      squares += a[n * strideA] * b[n * strideB] * a[n * strideA] * b[n * strideB];
   }
   any |= length > 0;
   double parts[4] = {0, 0, 0, 0};
@@ -130,6 +138,8 @@ void EinsumNode::slow(int64_t *axes, double &sum, bool &any) {
     if (taken) {
       any = true;
       sum += product;
+      squares += product * product;
+      ++products;
     }
   }
 }
@@ -147,6 +157,7 @@ double EinsumNode::compute(const int64_t *index) {
     return 0;
   double sum = 0;
   bool any = false;
+  squares = 0, products = 0;
   while (!failure.any()) {
     if (!hasFast || !fast(axes, sum, any))
       slow(axes, sum, any);
@@ -160,6 +171,8 @@ double EinsumNode::compute(const int64_t *index) {
     if (k == first)
       break;
   }
+  if (roundings)
+    sum += roundings.ofSum(sum, squares, products, flat(index));
   // Where every product lost a factor to a mask, the sum is as absent as they are.
   return any || !mayBeAbsent ? sum : absent();
 }

@@ -57,6 +57,8 @@ private:
   std::vector<int64_t> innerStrides; // of each operand in memory, along the last contracted axis
   bool hasFast = false, moves;
   bool guardIsOuter = false; // the guard does not ask for contracted axes
+  double squares = 0;        // of the products that the sum at hand has had, and how many: for its roundings
+  int64_t products = 0;
   std::string title;
 };
 

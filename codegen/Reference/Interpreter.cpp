@@ -10,10 +10,10 @@ struct Interpreter::Implementation {
   std::string broken; // why the function cannot be interpreted
 };
 
-Interpreter::Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs)
+Interpreter::Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs, std::optional<Roundings> roundings)
     : implementation(std::make_unique<Implementation>()) {
   Implementation &self = *implementation;
-  self.results = NodeBuilder(self.nodes, self.failure).build(kernel, std::move(inputs));
+  self.results = NodeBuilder(self.nodes, self.failure, roundings).build(kernel, std::move(inputs));
   if (self.results.empty() && !self.failure.any())
     self.failure.report("the result has no value");
   self.broken = self.failure.message;

@@ -46,7 +46,7 @@ double Node::remembered(const int64_t *index) {
     return *element;
   // The computation may ask this node for other elements only through other nodes, never for itself: no cycles. The
   // place stays valid, as nothing but this function drops rows.
-  double value = compute(index);
+  double value = computed(index);
   *element = value;
   return value;
 }

@@ -1,5 +1,6 @@
 // A value of the interpreted function: its elements are computed when asked for.
 #pragma once
+#include "codegen/Reference/Rounding.h"
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -48,7 +49,7 @@ public:
   virtual ~Node() = default;
 
   /// The element at an index inside the shape.
-  double at(const int64_t *index) { return remembers ? remembered(index) : compute(index); }
+  double at(const int64_t *index) { return remembers ? remembered(index) : computed(index); }
   /// Where a line of elements along dimension `lineDimension()` lies in memory, element `index` being its first; null
   /// if there is none. Consecutive elements are `lineStride(d)` apart in dimension d.
   virtual const double *line(const int64_t *index) { return nullptr; }
@@ -73,12 +74,18 @@ public:
 
   const std::vector<int64_t> shape;
   bool mayBeAbsent = false;
+  NodeRoundings roundings;
 
 protected:
+  bool roundsItself = false; // what it computes has been disturbed already
   virtual double compute(const int64_t *index) = 0;
   Failure &failure;
 
 private:
+  double computed(const int64_t *index) {
+    double value = compute(index);
+    return roundings && !roundsItself && !isAbsent(value) ? roundings.round(value, flat(index)) : value;
+  }
   double remembered(const int64_t *index);
   bool remembers = false;
   int64_t total = 1;

@@ -1,6 +1,7 @@
 // The judge: a float64 interpreter of the einsum form (level 1) with an evaluator of subscripts of its own. It shares
 // no code with the passes and evaluates only what is asked for.
 #pragma once
+#include "codegen/Reference/Rounding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <map>
 #include <memory>
@@ -24,8 +25,9 @@ struct Tensor {
 
 class Interpreter {
 public:
-  /// `kernel`: a level 1 function. `inputs`: one for each of its arguments, in order, run-time sizes filled in.
-  Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs);
+  /// `kernel`: a level 1 function. `inputs`: one for each of its arguments, in order, run-time sizes filled in. With
+  /// `roundings` everything is disturbed as arithmetic in the types of the function would be (Rounding.h).
+  Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs, std::optional<Roundings> roundings = {});
   ~Interpreter();
   /// The shape of a result (by its number) with run-time sizes filled in.
   std::vector<int64_t> resultShape(size_t result = 0) const;

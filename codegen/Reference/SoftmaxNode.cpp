@@ -9,6 +9,29 @@ SoftmaxNode::SoftmaxNode(Reading read, Node *input, size_t dimension, std::strin
     : Node(input->shape, failure), reading(std::move(read)), input(input), dimension(dimension),
       title(std::move(title)), kept(8) {
   mayBeAbsent = !reading.guard.empty();
+  roundsItself = true;
+}
+
+/// Adds up exponentials of differences from the largest one. A difference is rounded, and so is what it is multiplied by
+/// where exponentials are powers of two: both grow with it.
+static double sumOfExponentials(std::vector<double> &values, double largest, const NodeRoundings &roundings,
+                                int64_t firstElement) {
+  double sum = 0, squares = 0;
+  int64_t count = 0;
+  for (size_t n = 0; n < values.size(); ++n) {
+    double &value = values[n];
+    if (isAbsent(value))
+      continue;
+    double exponent = value - largest;
+    value = std::exp(exponent);
+    if (roundings && std::isfinite(exponent))
+      value *= 1 + kRoundingDeviation * kUnitOfF32 * std::hypot(exponent, 1.5) *
+                       roundings.draw(firstElement + static_cast<int64_t>(n), 2);
+    sum += value;
+    squares += value * value;
+    ++count;
+  }
+  return roundings ? sum + roundings.ofSum(sum, squares, count, firstElement) : sum;
 }
 
 const double *SoftmaxNode::row(const int64_t *index) {
@@ -25,7 +48,7 @@ const double *SoftmaxNode::row(const int64_t *index) {
     }
   std::vector<double> weights(static_cast<size_t>(shape[dimension]), absent());
   int64_t axes[2 * kMaximumRank] = {};
-  double largest = -INFINITY, sum = 0;
+  double largest = -INFINITY;
   for (int64_t n = 0; n < shape[dimension] && !failure.any(); ++n) {
     here[dimension] = n;
     if (!reading.guard.empty()) {
@@ -41,14 +64,14 @@ const double *SoftmaxNode::row(const int64_t *index) {
   }
   if (largest == -INFINITY) // every key is hidden, or of weight 0; a NaN comes through
     largest = 0;
-  for (double &weight : weights)
-    if (!isAbsent(weight)) {
-      weight = std::exp(weight - largest);
-      sum += weight;
-    }
-  for (double &weight : weights)
-    if (!isAbsent(weight))
-      weight = sum == 0 ? 0 : weight / sum;
+  double sum = sumOfExponentials(weights, largest, roundings, key);
+  for (size_t n = 0; n < weights.size(); ++n) {
+    if (isAbsent(weights[n]))
+      continue;
+    weights[n] = sum == 0 ? 0 : weights[n] / sum;
+    if (roundings)
+      weights[n] = roundings.round(weights[n], key + static_cast<int64_t>(n));
+  }
   last = next;
   next = (next + 1) % kept.size();
   kept[last] = {key, std::move(weights)};
@@ -72,14 +95,12 @@ double LogSumExpNode::compute(const int64_t *index) {
     if (visible)
       values.push_back(present(input->at(here)));
   }
-  double largest = -INFINITY, sum = 0;
+  double largest = -INFINITY;
   for (double value : values)
     largest = std::max(largest, value);
   if (largest == -INFINITY) // nothing is visible, or nothing counts; a NaN comes through below
     largest = 0;
-  for (double value : values)
-    sum += std::exp(value - largest);
-  return largest + std::log(sum);
+  return largest + std::log(sumOfExponentials(values, largest, roundings, flat(index)));
 }
 
 } // namespace skewer::reference

@@ -81,14 +81,14 @@ LogicalResult CpuScheduleAttr::verifyFor(Operation *attention, int64_t queries, 
   int64_t rows = strided ? llvm::divideCeil(queries, getLanes()) : queries;
   std::string rowsText = std::to_string(queries) + " queries";
   if (strided)
-    rowsText = "one of " + std::to_string(getLanes()) + " phases of " + rowsText;
+    rowsText += " in " + std::to_string(getLanes()) + " phases";
   auto atMost = [&](StringRef name, int64_t number, int64_t count, int64_t unit, StringRef ofWhat,
                     const std::string &has) -> LogicalResult {
     int64_t most = llvm::alignTo(count, unit);
     if (number <= most)
       return success();
-    return attention->emitOpError() << name << " is " << number << "; " << has << " are " << most << " in whole "
-                                    << ofWhat << ", expected at most that (attention_c11)";
+    return attention->emitOpError() << name << " is " << number << ", expected at most " << most << ": " << has
+                                    << ", in whole " << ofWhat << " (attention_c11)";
   };
   if (failed(atMost("row_block", getRowBlock(), rows, getTileRows(), "tiles", rowsText)) ||
       failed(atMost("key_block", getKeyBlock(), keys, getTileVectors() * getLanes(), "tiles",
@@ -97,8 +97,8 @@ LogicalResult CpuScheduleAttr::verifyFor(Operation *attention, int64_t queries, 
     return failure();
   int64_t phase = llvm::alignTo(rows, getRowBlock());
   if (strided && getRowsPerItem() != phase)
-    return attention->emitOpError() << "rows_per_item is " << getRowsPerItem() << "; with '" << kStridedAdd
-                                    << "' an item is " << rowsText << ", expected " << phase << " (attention_c11)";
+    return attention->emitOpError() << "rows_per_item is " << getRowsPerItem() << ", expected " << phase << ": with '"
+                                    << kStridedAdd << "' an item is one of the phases (attention_c11)";
   return success();
 }
 

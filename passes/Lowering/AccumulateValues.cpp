@@ -32,19 +32,18 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
   for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
     int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
     Value out = b.add(b.mul(row, outStride), firstVector * lanes);
-    // What earlier blocks of keys left, at this block's scale.
-    SmallVector<Value> sums;
-    for (int64_t r = 0; r < tileRows; ++r) {
-      Value scale = manyKeyBlocks ? b.loadBroadcast(scalesBuffer, b.add(row, r)) : Value();
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value before = manyKeyBlocks ? b.load(accumulatorsBuffer, b.add(out, r * outStride + v * lanes)) : Value();
-        sums.push_back(before ? b.mulf(scale, before) : b.constant(0));
+    // A block's sums begin at 0, however many there are: a chain over all keys would round at the size of the result as
+    // often as there are keys.
+    SmallVector<Value> none(tileRows * vectors, b.constant(0)), sums = none;
+    // What earlier blocks of keys left, at this block's scale, and these.
+    auto store = [&](ArrayRef<Value> sums) {
+      for (int64_t r = 0; r < tileRows; ++r) {
+        Value scale = manyKeyBlocks ? b.loadBroadcast(scalesBuffer, b.add(row, r)) : Value();
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value at = b.add(out, r * outStride + v * lanes), sum = sums[r * vectors + v];
+          b.store(manyKeyBlocks ? b.fma(scale, b.load(accumulatorsBuffer, at), sum) : sum, accumulatorsBuffer, at);
+        }
       }
-    }
-    auto store = [&] {
-      for (int64_t r = 0; r < tileRows; ++r)
-        for (int64_t v = 0; v < vectors; ++v)
-          b.store(sums[r * vectors + v], accumulatorsBuffer, b.add(out, r * outStride + v * lanes));
     };
     auto addToStored = [&](ArrayRef<Value> more) {
       for (int64_t r = 0; r < tileRows; ++r)
@@ -81,11 +80,8 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
       });
     };
     bool chained = std::min(keyBlock, shape.keys) > kChain;
-    SmallVector<Value> none(tileRows * vectors, b.constant(0));
-    if (chained) {
-      store();
-      sums = none;
-    }
+    if (chained)
+      store(none);
     auto untested = [&](Value from, Value to) {
       Value whole = b.add(from, b.mul(b.divide(b.sub(to, from), kUnroll), kUnroll));
       if (chained)
@@ -117,7 +113,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     if (chained)
       addToStored(sums);
     else
-      store();
+      store(sums);
   }
 }
 

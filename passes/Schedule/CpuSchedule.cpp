@@ -37,14 +37,24 @@ attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const 
       return {};
     }
   }
+  const std::pair<StringRef, int64_t> numbers[] = {{"tile_rows", request.tileRows},
+                                                   {"tile_vectors", request.tileVectors},
+                                                   {"row_block", request.rowBlock},
+                                                   {"key_block", request.keyBlock},
+                                                   {"rows_per_item", request.rowsPerItem}};
+  for (auto [name, number] : numbers)
+    if (number < 0 || number > INT32_MAX) {
+      attention.emitError() << name << " is " << number << ", expected a number below 2^31";
+      return {};
+    }
   Blocking blocking = chooseBlocking(sizesOf(shape, stridedAdd), target, request);
   SmallVector<StringAttr> strategies;
   for (StringRef name : strategiesOf(shape, stridedAdd))
     strategies.push_back(StringAttr::get(context, name));
   auto emitError = [&] { return attention.emitError(); };
   auto schedule = attn::CpuScheduleAttr::getChecked(
-      function_ref<InFlightDiagnostic()>(emitError), context, target.name, target.lanes, blocking.tileRows,
-      blocking.tileVectors, blocking.rowBlock, blocking.keyBlock, blocking.rowsPerItem, strategies);
+      function_ref<InFlightDiagnostic()>(emitError), context, StringRef(target.name), target.lanes, blocking.tileRows,
+      blocking.tileVectors, blocking.rowBlock, blocking.keyBlock, blocking.rowsPerItem, ArrayRef<StringAttr>(strategies));
   if (!schedule || failed(schedule.verifyFor(attention, shape.queries, shape.keys)))
     return {};
   return schedule;

@@ -81,15 +81,15 @@ func.func @attention(%q: tensor<?x4x14x64xf32>, %k: tensor<?x4x14x64xf32>, %v: t
   // CHECK-NEXT: attn.term "h"(%{{.*}}) times "abs(i - j)" scale -1.000000e+00 : tensor<4xf32>
   // CHECK-NEXT: attn.term ""() times "j - i" scale 2.000000e+00
   // CHECK-NEXT: } : tensor<?x4x14x32xf32> -> tensor<?x4x14x32xf32>
-  // CHECK-SAME: schedule #attn.cpu_schedule<target = "x86-64-v4", lanes = 16, tile_rows = 6, tile_vectors = 4, row_block = 14, key_block = 14, rows_per_item = 14, strategies = ["matmul", "band", "vector", "vector"]>
+  // CHECK-SAME: schedule #attn.cpu_schedule<target = "x86-64-v4", lanes = 16, tile_rows = 6, tile_vectors = 4, row_block = 12, key_block = 64, rows_per_item = 12, strategies = ["matmul", "band", "difference_line", "difference_line"]>
   %0 = attn.attention "b h i j" where "j <= i" value "b h j e -> b h i e" (%v) score {
     attn.term "b h i d, b h j d" (%q, %k) scale 0.125 : tensor<?x4x14x64xf32>, tensor<?x4x14x64xf32>
     attn.term "b h i d, (j - i + 13) d" (%q, %table) scale 0.125 where "i - j <= 13" : tensor<?x4x14x64xf32>, tensor<27x64xf32>
     attn.term "h" (%slope) times "abs(i - j)" scale -1.0 : tensor<4xf32>
     attn.term "" () times "j - i" scale 2.0
   } : tensor<?x4x14x32xf32> -> tensor<?x4x14x32xf32>
-    schedule #attn.cpu_schedule<target = "x86-64-v4", lanes = 16, tile_rows = 6, tile_vectors = 4, row_block = 14,
-                                key_block = 14, rows_per_item = 14, strategies = ["matmul", "band", "vector", "vector"]>
+    schedule #attn.cpu_schedule<target = "x86-64-v4", lanes = 16, tile_rows = 6, tile_vectors = 4, row_block = 12,
+                                key_block = 64, rows_per_item = 12, strategies = ["matmul", "band", "difference_line", "difference_line"]>
   return %0 : tensor<?x4x14x32xf32>
 }
 

@@ -44,16 +44,6 @@ Plan planFor(uint64_t seed) {
   return plan;
 }
 
-/// The error of a result, of its largest value; of lse, the second, of one unit of a score where all of it is smaller:
-/// a score is a sum whose parts may cancel, and what is exp of it matters.
-static double errorOf(const Comparison &comparison, size_t number, const Array &values) {
-  double largest = 0;
-  for (double value : values.values)
-    if (std::isfinite(value))
-      largest = std::max(largest, std::fabs(value));
-  return number == 0 ? comparison.error : comparison.error * std::min(largest, 1.0);
-}
-
 namespace {
 
 class Judge {
@@ -107,16 +97,15 @@ private:
     if (!execution->bind(*operands, one) || !execution->run())
       return fail(Failure::Call, "the call failed");
     auto resultOf = [&](size_t number) { return execution->result(number); };
-    outcome.tolerance = defaultTolerance(execution->plan());
+    if (!compareToReference(kernel, *operands, execution->plan(), resultOf))
+      return outcome;
     if (!plan.exportFolder.empty()) {
       auto arrayOf = [&](size_t number) { return execution->resultArray(number); };
       if (llvm::Error error = writeCase(fmt::format("{}/{}", plan.exportFolder, kernel.name),
                                         {subject, execution->plan(), kernel.name, kernel.einsumFunction(), *operands,
-                                         outcome.tolerance, arrayOf}))
+                                         *llvm::max_element(tolerances), arrayOf}))
         return fail(Failure::Reference, llvm::toString(std::move(error)));
     }
-    if (!compareToReference(kernel, *operands, execution->plan(), resultOf))
-      return outcome;
     if (plan.threads && !compareThreads(*operands, *execution))
       return outcome;
     if (plan.unfused && outcome.isFused)
@@ -133,8 +122,7 @@ private:
       outcome.generic = gpu.reason;
     }
     auto resultOf = [&](size_t number) { return gpu.results[number].data(); };
-    outcome.tolerance = defaultTolerance(gpu.plan, /*isOnGpu=*/true) * (gpu.roundsVectors ? 2 : 1);
-    compareToReference(kernel, operands, gpu.plan, resultOf);
+    compareToReference(kernel, operands, gpu.plan, resultOf, /*isOnGpu=*/true, gpu.roundsVectors ? 2 : 1);
     return outcome;
   }
 
@@ -199,25 +187,31 @@ private:
   }
 
   bool compareToReference(const Kernel &kernel, const Operands &operands, const KernelPlan &made,
-                          llvm::function_ref<const void *(size_t)> resultOf) {
+                          llvm::function_ref<const void *(size_t)> resultOf, bool isOnGpu = false, double room = 1) {
     for (size_t number = 0; number < made.outputs.size() && outcome.failure == Failure::None; ++number) {
       ElementType type = made.outputs[number].type;
       const void *got = resultOf(number);
-      auto comparison = compareWithReference(kernel.einsumFunction(), operands, type, got, /*rows=*/1 << 30,
-                                             plan.operandSeed, /*flops=*/0, number);
+      Judgement how{/*rows=*/1 << 30, plan.operandSeed, /*flops=*/0, isOnGpu};
+      auto comparison = compareWithReference(kernel.einsumFunction(), operands, type, got, how, number);
       if (!comparison) {
         fail(Failure::Reference, llvm::toString(comparison.takeError()));
         return false;
       }
-      double error = errorOf(*comparison, number, unpack(type, got, operands.outputShapes[number]));
-      outcome.error = std::max(outcome.error, error);
+      double error = comparison->error;
+      // Of several results, the one that has the least room is told of.
+      double tolerance = room * comparison->tolerance;
+      tolerances.push_back(tolerance);
+      if (number == 0 || error * outcome.tolerance > outcome.error * tolerance) {
+        outcome.error = error;
+        outcome.tolerance = tolerance;
+      }
       if (comparison->mismatches)
         fail(Failure::NotFinite, fmt::format("{} elements are NaN or infinite on one side only; {}",
                                              comparison->mismatches, comparison->where));
-      else if (!(error <= outcome.tolerance))
+      else if (!(error <= tolerance))
         fail(Failure::Mismatch,
              fmt::format("result {}: error {:.3g} of the largest value, tolerance {:.3g}; worst at {}", number, error,
-                         outcome.tolerance, comparison->where));
+                         tolerance, comparison->where));
     }
     return outcome.failure == Failure::None;
   }
@@ -275,7 +269,7 @@ private:
       Array values = fused.resultArray(number);
       Comparison comparison = compareWith(values, output.type, unfused->result(number));
       // Both may be off by the tolerance, in opposite directions.
-      if (comparison.mismatches || !(errorOf(comparison, number, values) <= 2 * outcome.tolerance))
+      if (comparison.mismatches || !(comparison.error <= 2 * tolerances[number]))
         fail(Failure::Unfused, fmt::format("the generic path differs by {:.3g} of the largest value; worst at {}",
                                            comparison.error, comparison.where));
     }
@@ -284,6 +278,7 @@ private:
   const Subject &subject;
   const Plan &plan;
   bool isPoisoned = false;
+  std::vector<double> tolerances; // of each result
   std::string dropped; // lines of terms that are not computed
   Outcome outcome;
 };

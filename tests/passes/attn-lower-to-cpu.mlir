@@ -1,4 +1,4 @@
-// RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-lower-to-cpu --split-input-file | FileCheck %s
+// RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-lower-to-cpu=target=x86-64-v3 --split-input-file | FileCheck %s
 // RUN: skewer-opt %s --attn-lower-to-cpu --split-input-file | FileCheck %s --check-prefix=UNSCHEDULED
 
 // The plan: tables are packed in one phase, rows attended to in the next; nothing of 64x64 scores is in the workspace

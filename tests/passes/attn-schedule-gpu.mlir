@@ -2,12 +2,18 @@
 // RUN: skewer-opt %s --attn-schedule-gpu="target=sm_90a rows=32 keys=48 stages=3 queries=shared" | FileCheck %s --check-prefix=PINNED
 // RUN: skewer-opt %s --attn-schedule-gpu="rows=32 keys=32 stages=2 rank=5" | FileCheck %s --check-prefix=LAST
 // RUN: skewer-opt %s --attn-schedule-gpu=columns=32 | FileCheck %s --check-prefix=PARTS
-// RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-schedule-gpu | FileCheck %s
+// RUN: skewer-opt %s --attn-schedule-gpu=target=sm_80 --attn-schedule-gpu=target=sm_80 | FileCheck %s
+// RUN: not skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-schedule-gpu 2>&1 | FileCheck %s --check-prefix=PROCESSOR
+// RUN: not skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-lower-to-gpu 2>&1 | FileCheck %s --check-prefix=LOWERED
+// RUN: not skewer-opt %s --attn-schedule-gpu=target=sm_80 --attn-schedule=target=x86-64-v3 2>&1 | FileCheck %s --check-prefix=GPU
 // RUN: not skewer-opt %s --attn-schedule-gpu=target=sm_79 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not skewer-opt %s --attn-schedule-gpu=rows=24 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not skewer-opt %s --attn-schedule-gpu=stages=9 2>&1 | FileCheck %s --check-prefix=STAGES
 
-// Each term has a strategy by its class; a schedule for processors is replaced.
+// Each term has a strategy by its class; a schedule that is there stays, and is an error where it is for something else.
+// PROCESSOR: error: schedule is for 'x86-64-v3', but code is made for 'sm_80' (gpu_schedule_c7)
+// LOWERED: error: schedule is for 'x86-64-v3', but code is made for a GPU (gpu_schedule_c7)
+// GPU: error: schedule is for 'sm_80', which is no processor, but code is made for 'x86-64-v3' (cpu_schedule_c7)
 // CHECK: schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = {{[0-9]+}}, keys = {{[0-9]+}}, stages = {{[23]}}, keep_queries = {{true|false}}, strategies = ["matmul", "band", "lookup", "line", "per_score"]>
 // CHECK-NOT: cpu_schedule
 // PINNED: target = "sm_90a", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = false

@@ -1,6 +1,7 @@
 // How a result is judged: differences as a share of the largest value, NaN and infinities element by element, and the
 // worst place named.
 #include "tools/skewer/Check.h"
+#include "tools/skewer/Session/Compilation.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -64,15 +65,100 @@ TEST(Check, HalvesAreReadAsHalves) {
   EXPECT_EQ(compareWith(expected, ElementType::BF16, brain.data()).error, 0);
 }
 
-TEST(Check, ToleranceOfTheCoarsestType) {
-  KernelPlan plan;
-  plan.inputs = {{"q", ElementType::F32, {}, std::nullopt, std::nullopt}};
-  plan.outputs = {{"out", ElementType::F32, {}, std::nullopt, std::nullopt}};
-  EXPECT_EQ(defaultTolerance(plan), 2e-6);
-  EXPECT_EQ(defaultTolerance(plan, /*isOnGpu=*/true), 1e-5);
-  plan.inputs.push_back({"w", ElementType::BF16, {}, std::nullopt, std::nullopt});
-  EXPECT_EQ(defaultTolerance(plan), 1.5e-2);
-  plan.inputs.back().type = ElementType::F16;
-  EXPECT_EQ(defaultTolerance(plan), 2e-3);
+TEST(Check, CountsWhatIsNoNumber) {
+  Comparison c = compare({NAN, 1, INFINITY}, {kNaN, kNaN, kInfinity}, {3});
+  EXPECT_EQ(c.mismatches, 1);
+  EXPECT_EQ(textOf(c.expected), "1 NaN and 1 infinite elements");
+  EXPECT_EQ(textOf(c.got), "2 NaN and 1 infinite elements");
+  EXPECT_EQ(textOf(countNonFinite({1, -INFINITY})), "1 infinite element");
+  EXPECT_EQ(textOf(countNonFinite({1, 2})), "no element");
+}
+
+/// A layer in the language, judged with results of one's own making.
+struct Layer {
+  explicit Layer(const std::string &text)
+      : compilation(Compilation::createFromText(text, "layer.attn", {}, *findTarget("x86-64-v3"))) {
+    kernel = &compilation->kernels.front();
+    signature = signatureOf(kernel->einsumFunction());
+    operands = llvm::cantFail(prepareOperands(signature, {}, {}, 1));
+  }
+  /// The reference's result, rounded to f32, each element moved by `change` of its row, column and value.
+  Comparison judge(llvm::function_ref<double(double)> change) {
+    std::vector<reference::Tensor> inputs;
+    for (const Array &input : operands.inputs)
+      inputs.push_back({input.shape, input.values});
+    reference::Interpreter interpreter(kernel->einsumFunction(), std::move(inputs));
+    std::vector<float> got;
+    const std::vector<int64_t> &shape = operands.outputShapes[0];
+    for (int64_t row = 0; row < shape[0]; ++row)
+      for (double value : *interpreter.row({row}))
+        got.push_back(static_cast<float>(change(value)));
+    return llvm::cantFail(
+        compareWithReference(kernel->einsumFunction(), operands, ElementType::F32, got.data(), {/*rows=*/1 << 20}));
+  }
+  double tolerance() {
+    return judge([](double x) { return x; }).tolerance;
+  }
+  std::unique_ptr<Compilation> compilation;
+  const Kernel *kernel;
+  KernelPlan signature;
+  Operands operands;
+};
+
+std::string attention(const std::string &scores, const std::string &more = "") {
+  return "param N = 64, dim = 64\nkernel f(q, k, v : f32[N, dim]" + more +
+         ") -> f32[N, dim] {\n  s = einsum(\"i d, j d -> i j\", q, k)\n  return einsum(\"i j, j d -> i d\", softmax(" +
+         scores + "), v)\n}\n";
+}
+
+TEST(Tolerance, FollowsFromTheScores) {
+  double usual = Layer(attention("s * dim^-0.5")).tolerance(), large = Layer(attention("s")).tolerance(),
+         immense = Layer(attention("s + 3000*j")).tolerance();
+  EXPECT_GT(usual, 2e-7);
+  EXPECT_LT(usual, 2e-6) << "a plain layer has less than one number for all layers would give it";
+  EXPECT_GT(large, 1.5 * usual);
+  EXPECT_GT(Layer(attention("s + 3.7*(j + 5000)")).tolerance(), 20 * usual) << "scores of thousands keep 12 bits";
+  EXPECT_LT(immense, 1e-6) << "large alone is not inexact: one key has all of the weight";
+}
+
+TEST(Tolerance, FollowsFromTheTypes) {
+  std::string text = attention("s * dim^-0.5");
+  auto with = [&](const std::string &type) {
+    std::string other = text;
+    for (size_t at; (at = other.find("f32")) != std::string::npos;)
+      other.replace(at, 3, type);
+    return Layer(other).tolerance();
+  };
+  EXPECT_NEAR(with("f16"), 2e-3, 1.2e-3);
+  EXPECT_NEAR(with("bf16"), 1.6e-2, 1e-2);
+}
+
+TEST(Tolerance, WhatOnlyMovesElementsIsExact) {
+  EXPECT_EQ(Layer("kernel f(x : f32[8, 6]) -> f32[6, 8] { return einsum(\"i j -> j i\", x) }").tolerance(), 0x1p-24);
+}
+
+TEST(Tolerance, IsTheSameForTheSameLayer) {
+  EXPECT_EQ(Layer(attention("s")).tolerance(), Layer(attention("s")).tolerance());
+}
+
+TEST(Tolerance, LostBitsAreFound) {
+  for (const char *scores : {"s * dim^-0.5", "s", "s + 3.7*(j + 5000)"}) {
+    Layer layer(attention(scores));
+    Comparison rounded = layer.judge([](double x) { return x; });
+    EXPECT_LE(rounded.error, 0.5 * rounded.tolerance) << scores;
+  }
+  // Of a plain layer, whose result an honest kernel has to 22 bits of the largest value or so: four bits less.
+  Layer layer(attention("s * dim^-0.5"));
+  Comparison coarse = layer.judge([&](double x) { return std::rint(x * 0x1p19) * 0x1p-19; });
+  EXPECT_FALSE(coarse.within(coarse.tolerance)) << coarse.error << " of " << coarse.tolerance;
+}
+
+TEST(Tolerance, TensorCoresHaveMoreRoom) {
+  Layer layer(attention("s"));
+  auto of = [&](bool isOnGpu) {
+    Judgement how{/*rows=*/1 << 20, /*seed=*/1, /*flops=*/0, isOnGpu};
+    return llvm::cantFail(toleranceOf(layer.kernel->einsumFunction(), layer.operands, ElementType::F32, how, 1));
+  };
+  EXPECT_GT(of(true), 2 * of(false));
 }
 } // namespace

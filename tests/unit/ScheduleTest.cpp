@@ -1,4 +1,6 @@
 // The cost model: different processors get different schedules, and every schedule can be run.
+#include "passes/Lowering/AttentionShape.h"
+#include "passes/Lowering/StridedAdd.h"
 #include "passes/Schedule/CostModel.h"
 #include <cmath>
 #include <gtest/gtest.h>
@@ -105,6 +107,39 @@ TEST(Schedule, TargetsAreFoundByName) {
   EXPECT_FALSE(findTarget("abacus"));
   EXPECT_EQ(hostTarget().name, "host");
   EXPECT_GE(hostTarget().lanes, 4);
+}
+
+TEST(Schedule, PinnedPartsAreObeyed) {
+  for (const Target &target : knownTargets()) {
+    CpuRequest asked;
+    asked.rowBlock = 35;
+    asked.keyBlock = 3 * target.lanes;
+    Blocking b = chooseBlocking({196, 197, 64, 64}, target, asked);
+    EXPECT_EQ(b.rowBlock, 35);
+    EXPECT_EQ(b.keyBlock, 3 * target.lanes);
+    EXPECT_TRUE(b.tileRows == 1 || b.tileRows == 5 || b.tileRows == 7) << "whole tiles: " << b.tileRows;
+    EXPECT_TRUE(b.tileVectors == 1 || b.tileVectors == 3) << b.tileVectors;
+    EXPECT_EQ(b.rowsPerItem % 35, 0);
+  }
+}
+
+/// What analyses call strategies is what schedules may.
+TEST(Schedule, StrategiesAreKnown) {
+  auto expectKnown = [](llvm::StringRef name) {
+    EXPECT_TRUE(llvm::is_contained(attn::cpuStrategies(), name)) << name.str();
+  };
+  for (int kind = 0; kind <= int(BiasKind::Element); ++kind)
+    expectKnown(nameOf(BiasKind(kind)));
+  for (int kind = 0; kind <= int(ValueKind::Pairs); ++kind)
+    expectKnown(nameOf(ValueKind(kind)));
+  for (int kind = 0; kind <= int(RowKind::Any); ++kind)
+    for (bool keySide : {false, true}) {
+      RowTerm term;
+      term.kind = RowKind(kind);
+      term.keySide = keySide;
+      expectKnown(nameOf(term));
+    }
+  expectKnown(kStridedAdd);
 }
 
 } // namespace

@@ -123,7 +123,9 @@ void printJson(const std::vector<Row> &rows, double peak) {
                            {"unfused_median_seconds", row.unfused ? llvm::json::Value(*row.unfused) : nullptr},
                            {"plain_median_seconds", row.plain ? llvm::json::Value(*row.plain) : nullptr},
                            {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
-                           {"max_error", row.error}});
+                           {"max_error", row.error},
+                           {"tolerance", row.tolerance},
+                           {"seeded", llvm::json::Array(row.seeded)}});
   llvm::json::Object document{{"peak_gflops", peak}, {"kernels", std::move(kernels)}};
   llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(document))) << "\n";
 }
@@ -140,7 +142,8 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
                                   *row.unfused / row.timing.median);
     if (row.plain)
       llvm::outs() << fmt::format("  {:.2f} times plain ({:.4f} ms)", row.timing.median / *row.plain, *row.plain * 1e3);
-    llvm::outs() << fmt::format("  workspace {} B  error {:.2g}\n", row.workspaceBytes, row.error);
+    llvm::outs() << fmt::format("  workspace {} B  error {:.2g} (tolerance {:.2g})\n", row.workspaceBytes, row.error,
+                                row.tolerance);
   }
 }
 
@@ -154,21 +157,28 @@ double medianOf(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// The largest error of the results against the float64 reference. `isRight` becomes false, after a message, where one
-/// is above the tolerance. Nothing after a message where the reference cannot judge.
+/// The largest error of the results against the float64 reference, with its tolerance. `isRight` becomes false, after a
+/// message, where one is above the tolerance. Nothing after a message where the reference cannot judge.
 static std::optional<double> checkedError(const Options &options, const Kernel &kernel, const Operands &operands,
-                                          const Execution &execution, bool &isRight) {
-  double tolerance = options.tolerance.value_or(defaultTolerance(execution.plan(), execution.isOnGpu())), error = 0;
+                                          const Execution &execution, bool &isRight, double &tolerance) {
+  Judgement how{options.rows ? options.rows : 32, options.seed, execution.flops(), execution.isOnGpu(),
+                !options.tolerance};
+  double error = 0;
   for (size_t number = 0; number < execution.plan().outputs.size(); ++number) {
     auto check = compareWithReference(kernel.einsumFunction(), operands, execution.plan().outputs[number].type,
-                                      execution.result(number), options.rows ? options.rows : 32, options.seed,
-                                      execution.flops(), number);
+                                      execution.result(number), how, number);
     if (!check)
       return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(check.takeError()))), std::nullopt;
-    error = std::max(error, check->error);
-    if (!check->within(tolerance))
+    check->noteNonFinite(kernel.name);
+    double own = options.tolerance.value_or(check->tolerance);
+    // Of several results, the one that has the least room.
+    if (number == 0 || check->error * tolerance > error * own) {
+      error = check->error;
+      tolerance = own;
+    }
+    if (!check->within(own))
       isRight = wrong(fmt::format("kernel '{}': error {:.3g} is above the tolerance {:.3g}; worst at {}", kernel.name,
-                                  check->error, tolerance, check->where));
+                                  check->error, own, check->where));
   }
   return error;
 }
@@ -180,14 +190,17 @@ bool runChecked(const Options &options, const Kernel &kernel, const Operands &op
   row.name = kernel.name;
   row.flops = execution.flops();
   row.workspaceBytes = execution.workspaceBytes();
-  auto error = checkedError(options, kernel, operands, execution, row.isRight);
+  row.seeded = operands.seeded;
+  noteOperands(kernel.name, execution.plan(), operands, options.seed);
+  auto error = checkedError(options, kernel, operands, execution, row.isRight, row.tolerance);
   row.error = error.value_or(0);
   return error.has_value();
 }
 
 bool forEachKernel(const Options &options, llvm::function_ref<bool(Compilation &, const Kernel &)> measure) {
   for (const std::string &spec : options.specs) {
-    auto compilation = Compilation::create(spec, options.parameters, hostTarget());
+    Target target = options.isForGpu() ? hostTarget() : *findTarget(options.target);
+    auto compilation = Compilation::create(spec, options.parameters, target);
     if (!compilation)
       return false;
     compilation->pinned = options.cpuSchedule;
@@ -199,9 +212,9 @@ bool forEachKernel(const Options &options, llvm::function_ref<bool(Compilation &
 }
 
 int bench(const Options &options) {
-  if (!checkSchedule(options, options.target == "host", options.target != "host"))
+  if (!checkSchedule(options, !options.isForGpu(), options.isForGpu()))
     return kUsage;
-  if (options.target != "host")
+  if (options.isForGpu())
     return benchOnGpu(options);
   ThreadPool pool(options.threads);
   std::vector<Row> rows;

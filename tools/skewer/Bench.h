@@ -12,6 +12,8 @@ double medianOf(std::vector<double> values);
 struct CheckedRow {
   std::string name;
   double flops = 0, error = 0; // error: the largest of its results, against the float64 reference
+  double tolerance = 0;
+  std::vector<std::string> seeded; // names of operands
   uint64_t workspaceBytes = 0;
   bool isRight = true; // within the tolerance
 };

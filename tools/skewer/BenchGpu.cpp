@@ -72,7 +72,9 @@ void printJson(const Device &device, const std::string &target, const std::vecto
                                          {"sm_clock_mhz", llvm::json::Array{row.clockBefore, row.clockAfter}},
                                          {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
                                          {"is_right", row.isRight},
-                                         {"max_error", row.error}});
+                                         {"max_error", row.error},
+                                         {"tolerance", row.tolerance},
+                                         {"seeded", llvm::json::Array(row.seeded)}});
   llvm::json::Object document{{"gpu", device.name()},
                               {"compute_capability", device.capability()},
                               {"target", target},
@@ -85,9 +87,10 @@ void printTable(const Device &device, const std::string &target, const std::vect
                               device.capability() / 10, device.capability() % 10, target, kRounds);
   for (const GpuRow &row : rows)
     llvm::outs() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls a round)  {:>8.2f} TFLOP/s  SM clock "
-                                "{:.0f} and {:.0f} MHz  workspace {} B  error {:.2g}\n",
+                                "{:.0f} and {:.0f} MHz  workspace {} B  error {:.2g} (tolerance {:.2g})\n",
                                 row.name, row.median * 1e3, row.least * 1e3, row.calls, row.teraflops(),
-                                row.clockBefore, row.clockAfter, row.workspaceBytes, row.error);
+                                row.clockBefore, row.clockAfter, row.workspaceBytes, row.error,
+                                row.tolerance);
 }
 
 } // namespace

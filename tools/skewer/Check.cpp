@@ -4,17 +4,20 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace skewer::driver {
 namespace {
 
 struct Comparer {
   Comparison result;
-  double largest = 0, worst = -1;
+  double worst = -1;
 
   void add(double expected, double got, const std::vector<int64_t> &leading, int64_t last) {
     if (std::isfinite(expected))
-      largest = std::max(largest, std::fabs(expected));
+      result.largest = std::max(result.largest, std::fabs(expected));
+    result.expected.count(expected);
+    result.got.count(got);
     bool bothFinite = std::isfinite(expected) && std::isfinite(got);
     bool same = (std::isnan(expected) && std::isnan(got)) || expected == got;
     double difference = bothFinite ? std::fabs(expected - got) : same ? 0 : INFINITY;
@@ -29,7 +32,7 @@ struct Comparer {
   }
   Comparison finish() {
     double finite = std::isfinite(worst) ? std::max(worst, 0.0) : INFINITY;
-    result.error = finite == 0 ? 0 : largest > 0 ? finite / largest : finite;
+    result.error = finite == 0 ? 0 : result.largest > 0 ? finite / result.largest : finite;
     return result;
   }
 };
@@ -46,15 +49,40 @@ std::vector<int64_t> indicesOf(int64_t row, llvm::ArrayRef<int64_t> shape) {
 
 } // namespace
 
-double defaultTolerance(const KernelPlan &plan, bool isOnGpu) {
-  auto of = [&](ElementType type) {
-    return type == ElementType::BF16 ? 1.5e-2 : type == ElementType::F16 ? 2e-3 : isOnGpu ? 1e-5 : 2e-6;
-  };
-  double tolerance = 0;
-  for (const auto *arguments : {&plan.inputs, &plan.outputs})
-    for (const TensorArgument &argument : *arguments)
-      tolerance = std::max(tolerance, of(argument.type));
-  return tolerance;
+void NonFinite::count(double value) {
+  nans += std::isnan(value);
+  infinities += std::isinf(value);
+}
+NonFinite countNonFinite(llvm::ArrayRef<double> values) {
+  NonFinite counted;
+  for (double value : values)
+    counted.count(value);
+  return counted;
+}
+std::string textOf(const NonFinite &counted) {
+  if (!counted.any())
+    return "no element";
+  std::string text = counted.nans ? fmt::format("{} NaN", counted.nans) : "";
+  if (counted.infinities)
+    text += fmt::format("{}{} infinite", text.empty() ? "" : " and ", counted.infinities);
+  return text + (counted.nans + counted.infinities == 1 ? " element" : " elements");
+}
+
+void noteOperands(const std::string &kernel, const KernelPlan &plan, const Operands &operands, uint64_t seed) {
+  if (!operands.seeded.empty())
+    llvm::errs() << fmt::format("skewer: note: kernel '{}': seeded ({}): {}\n", kernel, seed,
+                                fmt::join(operands.seeded, ", "));
+  for (auto [argument, input] : llvm::zip(plan.inputs, operands.inputs))
+    if (NonFinite counted = countNonFinite(input.values); counted.any())
+      llvm::errs() << fmt::format("skewer: note: kernel '{}': operand '{}' has {}\n", kernel, argument.name,
+                                  textOf(counted));
+}
+
+void Comparison::noteNonFinite(const std::string &kernel) const {
+  if (got.any() || expected.any())
+    llvm::errs() << fmt::format("skewer: warning: kernel '{}': not finite: {} of the result, {} of what it is compared "
+                                "with\n",
+                                kernel, textOf(got), textOf(expected));
 }
 
 Comparison compareWith(const Array &expected, ElementType type, const void *got) {
@@ -70,49 +98,153 @@ Comparison compareWith(const Array &expected, ElementType type, const void *got)
   return comparer.finish();
 }
 
-llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, const Operands &operands, ElementType type,
-                                                const void *got, int64_t rows, uint64_t seed, double flops,
-                                                size_t result) {
+namespace {
+/// The reference's rows of a result, and how far roundings move them.
+class Judge {
+public:
+  static llvm::Expected<Judge> create(mlir::func::FuncOp function, const Operands &operands, const Judgement &how,
+                                      size_t result) {
+    Judge judge(function, operands, how, result);
+    std::vector<int64_t> shape = judge.exact->resultShape(result);
+    if (shape.empty()) { // what the function holds is beyond the interpreter; a row says what
+      std::string why;
+      judge.exact->row({}, &why, result);
+      return wrong(fmt::format("the reference cannot judge it: {}", why));
+    }
+    if (shape != operands.outputShapes[result])
+      return wrong(fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape),
+                               textOf(operands.outputShapes[result])));
+    judge.shape = std::move(shape);
+    judge.width = judge.shape.back();
+    judge.allRows = judge.width ? *elementsOf(judge.shape) / judge.width : 0;
+    int64_t limit = how.rows;
+    if (limit == 0) {
+      double each = std::max(how.flops, 1.0) / static_cast<double>(std::max<int64_t>(judge.allRows, 1));
+      limit = std::max<int64_t>(16, static_cast<int64_t>(std::min(1e8 / each, 1e9)));
+    }
+    judge.rows = reference::sampleRows(judge.shape, limit, how.seed);
+    return std::move(judge);
+  }
+
+  llvm::Expected<std::vector<double>> row(size_t number) { return row(*exact, number); }
+
+  /// How far roundings move some of the rows, and `also`, at most, as absolute values.
+  llvm::Expected<double> deviation(size_t also) {
+    if (rows.empty() || !width)
+      return 0;
+    std::vector<size_t> chosen = {also};
+    size_t count = std::min<size_t>(rows.size(), std::max<size_t>(kRows, rows.size() / 8));
+    for (size_t k = 0; k < count; ++k)
+      if (size_t number = k * rows.size() / count; number != also)
+        chosen.push_back(number);
+    int64_t elements = static_cast<int64_t>(chosen.size()) * width;
+    // Of few elements the largest deviation is a matter of luck: more draws.
+    int64_t draws = std::clamp<int64_t>(kElements / elements, 1, kDraws);
+    std::vector<std::vector<double>> expected;
+    for (size_t number : chosen) {
+      auto values = row(number);
+      if (!values)
+        return values.takeError();
+      expected.push_back(std::move(*values));
+    }
+    double largest = 0;
+    for (int64_t draw = 0; draw < draws; ++draw) {
+      reference::Roundings roundings{how.seed + static_cast<uint64_t>(draw), how.isOnGpu ? kRoundingsOfTf32 : 1};
+      reference::Interpreter disturbed(function, inputs, roundings);
+      for (auto [number, values] : llvm::zip(chosen, expected)) {
+        auto moved = row(disturbed, number);
+        if (!moved)
+          return moved.takeError();
+        for (auto [x, y] : llvm::zip(values, *moved))
+          if (double difference = std::fabs(x - y); std::isfinite(difference))
+            largest = std::max(largest, difference);
+      }
+    }
+    return largest;
+  }
+
+  std::vector<int64_t> shape;
+  int64_t width = 0, allRows = 0;
+  std::vector<std::vector<int64_t>> rows; // leading indices of those that are judged
+
+private:
+  static constexpr size_t kRows = 48;
+  static constexpr int64_t kElements = 4096, kDraws = 4;
+
+  Judge(mlir::func::FuncOp function, const Operands &operands, const Judgement &how, size_t result)
+      : function(function), how(how), result(result) {
+    for (const Array &input : operands.inputs)
+      inputs.push_back({input.shape, input.values});
+    exact = std::make_unique<reference::Interpreter>(function, inputs);
+  }
+
+  static llvm::Error wrong(const std::string &why) {
+    return llvm::createStringError(std::errc::invalid_argument, "%s", why.c_str());
+  }
+  llvm::Expected<std::vector<double>> row(reference::Interpreter &interpreter, size_t number) {
+    std::string why;
+    auto values = interpreter.row(rows[number], &why, result);
+    if (!values)
+      return wrong(fmt::format("the reference cannot judge row {}: {}", textOf(rows[number]), why));
+    return std::move(*values);
+  }
+
+  mlir::func::FuncOp function;
+  Judgement how;
+  size_t result;
   std::vector<reference::Tensor> inputs;
-  for (const Array &input : operands.inputs)
-    inputs.push_back({input.shape, input.values});
-  reference::Interpreter interpreter(function, std::move(inputs));
-  std::vector<int64_t> shape = interpreter.resultShape(result);
-  if (shape.empty()) { // what the function holds is beyond the interpreter; a row says what
-    std::string why;
-    interpreter.row({}, &why, result);
-    return llvm::createStringError(std::errc::invalid_argument, "%s",
-                                   fmt::format("the reference cannot judge it: {}", why).c_str());
-  }
-  if (shape != operands.outputShapes[result])
-    return llvm::createStringError(std::errc::invalid_argument, "%s",
-                                   fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape),
-                                               textOf(operands.outputShapes[result]))
-                                       .c_str());
-  int64_t width = shape.empty() ? 1 : shape.back();
-  int64_t allRows = width ? *elementsOf(shape) / width : 0;
-  int64_t limit = rows;
-  if (limit == 0) {
-    double each = std::max(flops, 1.0) / static_cast<double>(std::max<int64_t>(allRows, 1));
-    limit = std::max<int64_t>(16, static_cast<int64_t>(std::min(1e8 / each, 1e9)));
-  }
+  std::unique_ptr<reference::Interpreter> exact;
+};
+
+/// Of the largest value, from an absolute deviation. A kernel may always round its result once.
+double toleranceFrom(double deviation, double largest, ElementType type) {
+  double unit = type == ElementType::BF16 ? 0x1p-8 : type == ElementType::F16 ? 0x1p-11 : 0x1p-24;
+  return std::max(unit, kRoomOfTolerance * (largest > 0 ? deviation / largest : deviation));
+}
+} // namespace
+
+llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, const Operands &operands, ElementType type,
+                                                const void *got, const Judgement &how, size_t result) {
+  auto judge = Judge::create(function, operands, how, result);
+  if (!judge)
+    return judge.takeError();
   Comparer comparer;
-  for (const std::vector<int64_t> &leading : reference::sampleRows(shape, limit, seed)) {
-    std::string why;
-    auto expected = interpreter.row(leading, &why, result);
+  size_t worst = 0;
+  for (size_t number = 0; number < judge->rows.size(); ++number) {
+    const std::vector<int64_t> &leading = judge->rows[number];
+    auto expected = judge->row(number);
     if (!expected)
-      return llvm::createStringError(
-          std::errc::invalid_argument, "%s",
-          fmt::format("the reference cannot judge row {}: {}", textOf(leading), why).c_str());
+      return expected.takeError();
     int64_t row = 0;
     for (size_t k = 0; k < leading.size(); ++k)
-      row = row * shape[k] + leading[k];
-    for (int64_t k = 0; k < static_cast<int64_t>(expected->size()) && k < width; ++k)
-      comparer.add((*expected)[k], unpack(type, got, row * width + k), leading, k);
+      row = row * judge->shape[k] + leading[k];
+    double before = comparer.worst;
+    for (int64_t k = 0; k < static_cast<int64_t>(expected->size()) && k < judge->width; ++k)
+      comparer.add((*expected)[k], unpack(type, got, row * judge->width + k), leading, k);
+    if (comparer.worst > before)
+      worst = number;
     ++comparer.result.rows;
   }
-  comparer.result.allRows = allRows;
-  return comparer.finish();
+  comparer.result.allRows = judge->allRows;
+  Comparison comparison = comparer.finish();
+  if (how.setsTolerance) {
+    auto deviation = judge->deviation(worst);
+    if (!deviation)
+      return deviation.takeError();
+    comparison.tolerance = toleranceFrom(*deviation, comparison.largest, type);
+  }
+  return comparison;
+}
+
+llvm::Expected<double> toleranceOf(mlir::func::FuncOp function, const Operands &operands, ElementType type,
+                                   const Judgement &how, double largest, size_t result) {
+  auto judge = Judge::create(function, operands, how, result);
+  if (!judge)
+    return judge.takeError();
+  auto deviation = judge->deviation(0);
+  if (!deviation)
+    return deviation.takeError();
+  return toleranceFrom(*deviation, largest, type);
 }
 
 } // namespace skewer::driver

@@ -199,6 +199,7 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
         for (double &value : operands.inputs[k].values)
           value *= *input.deviation;
       operands.inputs[k].shape = *shape;
+      operands.seeded.push_back(input.name);
     }
     for (double &value : operands.inputs[k].values)
       value = roundTo(plan.inputs[k].type, value);

@@ -7,6 +7,7 @@
 namespace skewer::driver {
 
 struct Operands {
+  std::vector<std::string> seeded;                // names of the arguments that no file gave
   std::vector<Array> inputs;                      // in the plan's order, rounded to the arguments' types
   std::vector<int64_t> sizes;                     // run-time sizes, in the plan's order
   std::vector<std::vector<int64_t>> outputShapes; // of each result

@@ -33,7 +33,8 @@ cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a compile-t
                                  cl::sub(plotCommand));
 cl::opt<std::string> target("target",
                             cl::desc("What to make code for: host (default), zen4, x86-64-v3, sm_80, sm_90a, …; for "
-                                     "compile a list; for run and bench host, a GPU, or gpu: this machine's own"),
+                                     "compile a list; for run and bench host or another whose code runs here, a GPU, or "
+                                     "gpu: this machine's own"),
                             cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand),
                             cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<std::string> outputFolder("o", cl::desc("Folder for NAME.o, NAME.h and NAME.json; made if need be"),
@@ -80,8 +81,8 @@ cl::opt<std::string> kernel("kernel", cl::desc("Which kernel, where the spec has
                             cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
                             cl::sub(plotCommand));
 cl::opt<std::string> tolerance("tolerance",
-                               cl::desc("Largest error, as a share of the largest absolute value "
-                                        "(default: f32 2e-6, on a GPU 1e-5, f16 2e-3, bf16 1.5e-2)"),
+                               cl::desc("Largest error, as a share of the largest absolute value (default: 4 times what "
+                                        "roundings to the layer's types move it)"),
                                cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"), cl::init(1),
                        cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
@@ -188,6 +189,13 @@ std::string knownGpus() {
   return names;
 }
 
+std::string knownProcessors() {
+  std::string names;
+  for (const Target &known : knownTargets())
+    names += (names.empty() ? "" : ", ") + known.name;
+  return names;
+}
+
 bool readNumbers(const char *option, const cl::list<std::string> &list, std::map<std::string, int64_t> &to,
                  int &exitCode) {
   for (const std::string &text : list) {
@@ -249,11 +257,12 @@ bool fill(Options &options, int &exitCode) {
   if (options.command == Command::Run || options.command == Command::Plot)
     options.specs = {spec};
   options.target = target;
-  if ((options.command == Command::Run || options.command == Command::Bench) && options.target != "host" &&
+  if ((options.command == Command::Run || options.command == Command::Bench) && !findTarget(options.target) &&
       options.target != "gpu" && !(gpu::isGpuName(options.target) && gpu::findGpuTarget(options.target)))
-    return usage(
-        fmt::format("--target: expected host, gpu or one of the GPUs {}, found '{}'", knownGpus(), options.target));
-  if (options.command != Command::Compile && options.target != "host" && (unfused || plain))
+    return usage(fmt::format("--target: expected host, another processor whose code runs here ({}), gpu or one of the GPUs "
+                             "{}, found '{}'",
+                             knownProcessors(), knownGpus(), options.target));
+  if (options.command != Command::Compile && options.isForGpu() && (unfused || plain))
     return usage(
         fmt::format("{} is for processors; leave --target={} out", unfused ? "--unfused" : "--plain", options.target));
   options.outputFolder = outputFolder;
@@ -364,6 +373,8 @@ std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
   exitCode = kDone;
   return options;
 }
+
+bool Options::isForGpu() const { return target == "gpu" || gpu::isGpuName(target); }
 
 bool checkSchedule(const Options &options, bool forProcessor, bool forGpu) {
   if (options.gpuSchedule.pinsTile() && !forGpu)

@@ -22,6 +22,8 @@ struct Options {
   std::vector<std::string> specs;
   std::map<std::string, int64_t> parameters; // -D NAME=VALUE
   std::string target = "host";
+  /// Of run, bench and explain, which take one target: whether that is a GPU.
+  bool isForGpu() const;
   // compile
   std::string outputFolder, dependencyFile;
   std::vector<std::string> emit;

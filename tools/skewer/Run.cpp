@@ -70,6 +70,7 @@ llvm::Error writeResults(const std::map<size_t, std::string> &files, const Execu
 
 /// Prints what came of comparing one result; false after a diagnostic.
 bool report(const std::string &title, const Comparison &comparison, const std::string &judge, double tolerance) {
+  comparison.noteNonFinite(title);
   llvm::outs() << fmt::format("{}: {} of {} rows compared with {}, largest error {:.3g} of the largest value "
                               "(tolerance {:.3g})\n",
                               title, comparison.rows, comparison.allRows, judge, comparison.error, tolerance);
@@ -88,11 +89,12 @@ bool report(const std::string &title, const Comparison &comparison, const std::s
 
 int run(const Options &options) {
   std::unique_ptr<Device> device;
-  if (options.target != "host" && !(device = openDevice()))
+  if (options.isForGpu() && !(device = openDevice()))
     return kNoDevice;
   if (!checkSchedule(options, !device, bool(device)))
     return kUsage;
-  auto compilation = Compilation::create(options.specs.front(), options.parameters, hostTarget());
+  Target target = device ? hostTarget() : *findTarget(options.target);
+  auto compilation = Compilation::create(options.specs.front(), options.parameters, target);
   if (!compilation)
     return kWrong;
   compilation->pinned = options.cpuSchedule;
@@ -112,6 +114,7 @@ int run(const Options &options) {
   auto operands = prepareOperands(signature, options.inputs, options.sizes, options.seed, options.origins);
   if (!operands)
     return wrong(llvm::toString(operands.takeError()));
+  noteOperands(kernel.name, signature, *operands, options.seed);
   std::map<size_t, Array> expected;
   for (const auto &[number, path] : *expectations) {
     auto read = readExpected(path, operands->outputShapes[number]);
@@ -132,21 +135,28 @@ int run(const Options &options) {
     return wrong("--output: " + llvm::toString(std::move(error)));
 
   const KernelPlan &plan = execution->plan();
-  double tolerance = options.tolerance.value_or(defaultTolerance(plan, execution->isOnGpu()));
+  Judgement how{options.rows, options.seed, execution->flops(), execution->isOnGpu(), !options.tolerance};
   bool good = true;
   for (size_t number = 0; number < plan.outputs.size(); ++number) {
     std::string title = kernel.name + (plan.outputs.size() > 1 ? "." + titleOf(plan.outputs[number]) : "");
     ElementType type = plan.outputs[number].type;
     if (auto given = expected.find(number); given != expected.end()) {
-      good &= report(title, compareWith(given->second, type, execution->result(number)), (*expectations)[number],
-                     tolerance);
+      Comparison comparison = compareWith(given->second, type, execution->result(number));
+      double tolerance = options.tolerance.value_or(0);
+      if (!options.tolerance) {
+        auto own = toleranceOf(kernel.einsumFunction(), *operands, type, how, comparison.largest, number);
+        if (!own)
+          return wrong(fmt::format("kernel '{}': --tolerance is needed: {}", kernel.name,
+                                   llvm::toString(own.takeError())));
+        tolerance = *own;
+      }
+      good &= report(title, comparison, (*expectations)[number], tolerance);
       continue;
     }
-    auto judged = compareWithReference(kernel.einsumFunction(), *operands, type, execution->result(number),
-                                       options.rows, options.seed, execution->flops(), number);
+    auto judged = compareWithReference(kernel.einsumFunction(), *operands, type, execution->result(number), how, number);
     if (!judged)
       return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(judged.takeError())));
-    good &= report(title, *judged, "the float64 reference", tolerance);
+    good &= report(title, *judged, "the float64 reference", options.tolerance.value_or(judged->tolerance));
   }
   return good ? kDone : kWrong;
 }

@@ -4,6 +4,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/LogicalResult.h"
 #include "passes/Lowering/KernelPlan.h"
+#include "passes/Schedule/CostModel.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/Target.h"
 #include "tools/skewer/Session/SpecFile.h"

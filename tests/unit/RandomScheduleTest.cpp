@@ -1,0 +1,100 @@
+// Schedules by chance, as somebody may write them: every one that is accepted gives the layer's result.
+#include "dialect/IR/Attn.h"
+#include "tools/skewer/Check.h"
+#include "tools/skewer/Execution.h"
+#include "llvm/Support/MathExtras.h"
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace skewer;
+using namespace skewer::driver;
+
+namespace {
+
+/// A layer whose attentions all have as many queries and keys, and can add strided or not.
+struct Subject {
+  std::unique_ptr<Compilation> compilation;
+  int64_t queries = 0, keys = 0;
+  bool mayAddStrided = false;
+
+  Subject(const std::string &spec, const std::map<std::string, int64_t> &parameters, const Target &target)
+      : compilation(Compilation::create(SKEWER_SOURCE_DIR "/tests/" + spec, parameters, target)) {
+    if (!compilation)
+      return;
+    auto scheduled = compilation->schedule(compilation->kernels.front());
+    scheduled->walk([&](attn::AttentionOp attention) {
+      attn::ScoreSpace space = attn::scoreSpace(attention);
+      queries = space.queries(), keys = space.keys();
+      auto strategies = attention.getScheduleAttr().getStrategies();
+      mayAddStrided = strategies.size() == 2 && strategies[0] == "matmul" &&
+                      (strategies[1] == "band" || strategies[1] == "strided_add");
+    });
+  }
+};
+
+CpuRequest randomRequest(std::mt19937 &random, const Subject &subject, int64_t lanes) {
+  auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
+  CpuRequest request;
+  request.tileRows = upTo(9);
+  request.tileVectors = upTo(5);
+  bool strided = subject.mayAddStrided && random() % 2;
+  int64_t rows = strided ? llvm::divideCeil(subject.queries, lanes) : subject.queries;
+  int64_t panel = request.tileVectors * lanes;
+  request.rowBlock = request.tileRows * upTo(llvm::divideCeil(rows, request.tileRows));
+  request.keyBlock = panel * upTo(llvm::divideCeil(subject.keys, panel));
+  if (!strided)
+    request.rowsPerItem = request.rowBlock * upTo(llvm::divideCeil(rows, request.rowBlock));
+  if (subject.mayAddStrided)
+    request.offsets = strided ? "strided_add" : "band";
+  return request;
+}
+
+void expectRight(const std::string &spec, const std::map<std::string, int64_t> &parameters, unsigned seed) {
+  std::mt19937 random(seed);
+  for (const char *name : {"x86-64-v2", "x86-64-v3", "host"}) {
+    Target target = *findTarget(name);
+    if (target.lanes > hostTarget().lanes)
+      continue;
+    Subject subject(spec, parameters, target);
+    ASSERT_TRUE(subject.compilation && subject.queries) << spec;
+    Compilation &compilation = *subject.compilation;
+    const Kernel &kernel = compilation.kernels.front();
+    KernelPlan signature = signatureOf(kernel.einsumFunction());
+    std::map<std::string, int64_t> sizes;
+    for (const std::string &size : signature.sizes)
+      sizes[size] = 2;
+    auto operands = prepareOperands(signature, {}, sizes, seed);
+    ASSERT_TRUE(bool(operands)) << llvm::toString(operands.takeError());
+    std::optional<double> tolerance;
+    for (int turn = 0; turn < 3; ++turn) {
+      CpuRequest request = compilation.pinned = randomRequest(random, subject, target.lanes);
+      std::string text = fmt::format("{} for {}: tile {}x{}, blocks {}x{}, {} rows an item, offsets '{}'", spec, name,
+                                     request.tileRows, request.tileVectors, request.rowBlock, request.keyBlock,
+                                     request.rowsPerItem, request.offsets);
+      auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
+      ASSERT_TRUE(execution) << text;
+      ThreadPool pool(1 + static_cast<int>(random() % 3));
+      ASSERT_TRUE(execution->bind(*operands, pool) && execution->run()) << text;
+      Judgement how{/*rows=*/200, seed, /*flops=*/0, /*isOnGpu=*/false, /*setsTolerance=*/!tolerance};
+      auto comparison = compareWithReference(kernel.einsumFunction(), *operands, execution->plan().outputs[0].type,
+                                             execution->result(), how);
+      ASSERT_TRUE(bool(comparison)) << llvm::toString(comparison.takeError());
+      if (!tolerance)
+        tolerance = comparison->tolerance;
+      EXPECT_TRUE(comparison->within(*tolerance)) << text << ": " << comparison->error << " of " << *tolerance << ", "
+                                                  << comparison->where;
+    }
+  }
+}
+
+TEST(RandomSchedule, Offsets) { expectRight("bench/specs/rel1d-1k.attn", {{"N", 83}}, 1); }
+TEST(RandomSchedule, AxesOfMaps) { expectRight("bench/specs/sam-window.attn", {{"batch", 2}, {"heads", 2}}, 2); }
+TEST(RandomSchedule, TablesOnEverySide) { expectRight("e2e/schemes/axial_deeplab.attn", {{"N", 83}}, 3); }
+TEST(RandomSchedule, RowsOfQueriesAndKeys) { expectRight("bench/specs/deberta.attn", {{"N", 90}}, 4); }
+TEST(RandomSchedule, LinesWithGates) { expectRight("e2e/schemes/wavlm.attn", {{"N", 83}}, 5); }
+TEST(RandomSchedule, ScoreTables) { expectRight("e2e/schemes/levit.attn", {{"H", 7}, {"W", 9}}, 6); }
+TEST(RandomSchedule, MemoryAndRowsByIndices) { expectRight("e2e/schemes/xlnet.attn", {{"N", 50}, {"M", 17}}, 7); }
+TEST(RandomSchedule, RelativeValues) { expectRight("bench/specs/vits.attn", {{"N", 70}}, 8); }
+
+} // namespace
