@@ -30,8 +30,11 @@ double NodeRoundings::ofSum(double sum, double squares, int64_t count, int64_t e
   if (count < 2)
     return 0;
   constexpr double kChain = 256;
-  double n = static_cast<double>(count), length = std::min(n, kChain), chains = n > length ? n / length : 0;
-  double variance = (length + chains) * squares / 2 + (length * length / n + chains) * sum * sum / 3;
+  // The squares of a chain's n partial sums: those of a straight line up to S, and of a random walk that returns to it.
+  auto ofChain = [](double n, double sumSquared, double squares) { return n * (sumSquared / 3 + squares / 6); };
+  double n = static_cast<double>(count), variance = ofChain(n, sum * sum, squares);
+  if (n > kChain) // chains' sums are a walk too
+    variance = ofChain(kChain, squares + sum * sum * kChain / n, squares) + ofChain(n / kChain, sum * sum, squares);
   return kRoundingDeviation * kUnitOfF32 * all.products * std::sqrt(variance) * draw(element, 1);
 }
 

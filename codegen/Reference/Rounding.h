@@ -31,9 +31,9 @@ struct NodeRoundings {
   double draw(int64_t element, uint64_t purpose = 0) const;
   /// A value rounded to the type; unchanged if it is one of the type's own, or no finite number.
   double round(double value, int64_t element) const;
-  /// What the roundings of f32 add to a sum of `count` products, whose sum and whose squares' sum are given: partial sums
-  /// of a chain deviate like those of a random walk around a straight line. Chains are 256 long, as in any good matrix
-  /// product, and then added up.
+  /// What the roundings of f32 add to a sum of `count` products, whose sum and whose squares' sum are given: as large as
+  /// the partial sums of chains of 256, and of those chains' sums, may be expected to be. (64 products of normal numbers:
+  /// 19.0 units by this formula, 19.3 measured.)
   double ofSum(double sum, double squares, int64_t count, int64_t element) const;
 };
 

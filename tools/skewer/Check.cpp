@@ -128,18 +128,15 @@ public:
 
   llvm::Expected<std::vector<double>> row(size_t number) { return row(*exact, number); }
 
-  /// How far roundings move some of the rows, and `also`, at most, as absolute values.
+  /// The standard deviation of what roundings do to an element of some of the rows, or of `also`: the largest.
   llvm::Expected<double> deviation(size_t also) {
     if (rows.empty() || !width)
       return 0;
     std::vector<size_t> chosen = {also};
-    size_t count = std::min<size_t>(rows.size(), std::max<size_t>(kRows, rows.size() / 8));
+    size_t count = std::min<size_t>(rows.size(), std::max<size_t>(kRows, rows.size() / 32));
     for (size_t k = 0; k < count; ++k)
       if (size_t number = k * rows.size() / count; number != also)
         chosen.push_back(number);
-    int64_t elements = static_cast<int64_t>(chosen.size()) * width;
-    // Of few elements the largest deviation is a matter of luck: more draws.
-    int64_t draws = std::clamp<int64_t>(kElements / elements, 1, kDraws);
     std::vector<std::vector<double>> expected;
     for (size_t number : chosen) {
       auto values = row(number);
@@ -147,20 +144,20 @@ public:
         return values.takeError();
       expected.push_back(std::move(*values));
     }
-    double largest = 0;
-    for (int64_t draw = 0; draw < draws; ++draw) {
+    std::vector<double> squares(chosen.size() * static_cast<size_t>(width), 0.0);
+    for (int64_t draw = 0; draw < kDraws; ++draw) {
       reference::Roundings roundings{how.seed + static_cast<uint64_t>(draw), how.isOnGpu ? kRoundingsOfTf32 : 1};
       reference::Interpreter disturbed(function, inputs, roundings);
-      for (auto [number, values] : llvm::zip(chosen, expected)) {
-        auto moved = row(disturbed, number);
+      for (size_t k = 0; k < chosen.size(); ++k) {
+        auto moved = row(disturbed, chosen[k]);
         if (!moved)
           return moved.takeError();
-        for (auto [x, y] : llvm::zip(values, *moved))
-          if (double difference = std::fabs(x - y); std::isfinite(difference))
-            largest = std::max(largest, difference);
+        for (size_t n = 0; n < static_cast<size_t>(width); ++n)
+          if (double difference = expected[k][n] - (*moved)[n]; std::isfinite(difference))
+            squares[k * static_cast<size_t>(width) + n] += difference * difference / kDraws;
       }
     }
-    return largest;
+    return std::sqrt(*llvm::max_element(squares));
   }
 
   std::vector<int64_t> shape;
@@ -168,8 +165,8 @@ public:
   std::vector<std::vector<int64_t>> rows; // leading indices of those that are judged
 
 private:
-  static constexpr size_t kRows = 48;
-  static constexpr int64_t kElements = 4096, kDraws = 4;
+  static constexpr size_t kRows = 24;
+  static constexpr int64_t kDraws = 4;
 
   Judge(mlir::func::FuncOp function, const Operands &operands, const Judgement &how, size_t result)
       : function(function), how(how), result(result) {

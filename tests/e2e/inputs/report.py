@@ -7,9 +7,11 @@ assert set(report) == {"peak_gflops", "kernels"}, report
 assert report["peak_gflops"] > 0.5
 for kernel in report["kernels"]:
     assert set(kernel) == {"name", "median_seconds", "min_seconds", "gflops", "percent_of_peak",
-                           "unfused_median_seconds", "plain_median_seconds", "workspace_bytes", "max_error"}, kernel
+                           "unfused_median_seconds", "plain_median_seconds", "workspace_bytes", "max_error",
+                           "tolerance", "seeded"}, kernel
     assert 0 < kernel["min_seconds"] <= kernel["median_seconds"]
-    assert kernel["max_error"] <= 2e-6
+    assert kernel["max_error"] <= kernel["tolerance"] / 2 <= 2e-6
+    assert kernel["seeded"] == ["q", "k", "v", "table"]
     assert kernel["workspace_bytes"] >= 0
     # 8 heads, 64 × 64 scores: 2·64 for the content, the offsets and the values each.
     flops = 6 * 8 * 64 * 64 * 64

@@ -2,6 +2,7 @@
 // accepted is obeyed: the kernel, run on this processor or by the interpreter, gives the reference's numbers.
 #include "codegen/GPU/GpuTarget.h"
 #include "codegen/GPU/Ptx.h"
+#include "dialect/IR/Attn.h"
 #include "passes/Pipelines.h"
 #include "tests/fuzz/libfuzzer/Fuzzing.h"
 #include "tests/unit/GpuProgram.h"
@@ -69,10 +70,11 @@ struct Expected {
 
 void compare(const Expected &expected, const KernelPlan &plan, const void *got, bool isOnGpu, llvm::StringRef text) {
   auto comparison = compareWithReference(expected.spec->kernels[0].einsumFunction(), expected.operands,
-                                         plan.outputs[0].type, got, /*rows=*/1 << 30, /*seed=*/1, /*flops=*/0);
+                                         plan.outputs[0].type, got,
+                                         {/*rows=*/1 << 30, /*seed=*/1, /*flops=*/0, isOnGpu});
   if (!comparison)
     finding("the reference cannot judge: " + llvm::toString(comparison.takeError()), text);
-  if (!comparison->within(defaultTolerance(plan, isOnGpu)))
+  if (!comparison->within(comparison->tolerance))
     finding(fmt::format("a schedule that was accepted computes something else: error {}, {}", comparison->error,
                         comparison->where),
             text);
@@ -80,8 +82,14 @@ void compare(const Expected &expected, const KernelPlan &plan, const void *got, 
 
 void judgeOnProcessor(Compilation &compilation, const Kernel &kernel, const Expected &expected, llvm::StringRef text) {
   driver::Buffer::endAtGuardPages(true);
+  // For the processor that it names, where every machine has its instructions.
+  kernel.einsumFunction().walk([&](attn::AttentionOp attention) {
+    llvm::StringRef named = attention.getScheduleAttr().getTarget();
+    if (named == "x86-64-v2" || (named == "x86-64-v3" && hostTarget().lanes >= 8))
+      compilation.retarget(*findTarget(named));
+  });
   std::unique_ptr<Execution> execution;
-  std::string messages = said([&] { execution = Execution::create(compilation, kernel, Execution::Form::Unfused); });
+  std::string messages = said([&] { execution = Execution::create(compilation, kernel, Execution::Form::Fused); });
   if (!execution) {
     if (!llvm::StringRef(messages).contains("error: "))
       finding("lowering failed without an error", text);
@@ -99,15 +107,18 @@ void judgeOnGpu(Compilation &compilation, const Kernel &kernel, const Expected &
   mlir::DialectRegistry registry;
   gpu::registerGpuTarget(registry);
   compilation.context().appendDialectRegistry(registry);
-  mlir::OwningOpRef<mlir::ModuleOp> module = compilation.cloneEinsum(kernel);
-  bool lowered = false;
-  std::string messages = said([&] {
-    mlir::PassManager manager(&compilation.context());
-    addGpuLoweringPipeline(manager);
-    addNvvmPipeline(manager);
-    lowered = succeeded(manager.run(*module));
+  // For the GPU that it names, where there is such a one.
+  gpu::GpuRequest request;
+  kernel.einsumFunction().walk([&](attn::AttentionOp attention) {
+    if (std::string named = attention.getScheduleAttr().getTarget().str(); gpu::findGpuMachine(named))
+      request.target = named;
   });
-  if (!lowered) {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string messages = said([&] {
+    if (auto written = compilation.fuse(kernel))
+      module = compilation.lowerForGpu(*written, kernel.name, request);
+  });
+  if (!module) {
     if (!llvm::StringRef(messages).contains("error: "))
       finding("lowering for a GPU failed without an error", text);
     return;
