@@ -166,7 +166,7 @@ public:
 
 private:
   static constexpr size_t kRows = 24;
-  static constexpr int64_t kDraws = 4;
+  static constexpr int64_t kDraws = 2;
 
   Judge(mlir::func::FuncOp function, const Operands &operands, const Judgement &how, size_t result)
       : function(function), how(how), result(result) {
