@@ -362,8 +362,8 @@ private:
   }
 
   /// A phase computes in a state of its own, and leaves the caller's as it was: to the nearest, denormal numbers are 0,
-  /// nothing traps. So no result depends on what the caller's thread has set, and no layer slows down by weights that are
-  /// almost nothing.
+  /// nothing traps. So no result depends on what the caller's thread has set, and no layer slows down by weights that
+  /// are almost nothing.
   void callPhase(Function *phase, ArrayRef<Value *> values) {
     constexpr uint32_t kMasks = 0x1f80, kFlushToZero = 0x8000, kDenormalsAreZero = 0x40; // of MXCSR
     phase->addFnAttr(Attribute::NoInline); // its arithmetic stays between the two

@@ -61,8 +61,9 @@ std::optional<std::vector<int64_t>> NodeBuilder::shapeOf(Value value) {
 static double unitOf(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   auto einsum = dyn_cast<attn::EinsumOp>(op);
-  bool moves = isa<attn::IndexMapOpInterface, attn::RearrangeOp, attn::ConcatOp, arith::ConstantOp, tensor::SplatOp,
-                   arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::ExtFOp, arith::SelectOp, math::AbsFOp>(op);
+  bool moves =
+      isa<attn::IndexMapOpInterface, attn::RearrangeOp, attn::ConcatOp, arith::ConstantOp, tensor::SplatOp,
+          arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::ExtFOp, arith::SelectOp, math::AbsFOp>(op);
   if (!type || !isa<FloatType>(type.getElementType()) || moves || (einsum && einsum.getInputs().empty()))
     return 0;
   return std::ldexp(1.0, -int(cast<FloatType>(type.getElementType()).getFPMantissaWidth()));
@@ -127,8 +128,8 @@ std::vector<Node *> NodeBuilder::build(func::FuncOp function, std::vector<Tensor
     if (!node)
       return fail(&op, "not interpreted"), std::vector<Node *>();
     known[op.getResult(0)] = node;
-    if (roundings)
-      node->roundings = {unitOf(&op), *roundings, nodes.size()};
+    node->roundings.unit = unitOf(&op);
+    node->roundings.stream = nodes.size();
     // What is asked for more than once is computed once.
     bool contraction = isa<attn::EinsumOp>(op), onlyReturned = true;
     for (Operation *user : op.getUsers()) {

@@ -12,8 +12,7 @@ namespace skewer::reference {
 
 class NodeBuilder {
 public:
-  NodeBuilder(std::vector<std::unique_ptr<Node>> &nodes, Failure &failure, std::optional<Roundings> roundings)
-      : nodes(nodes), failure(failure), roundings(roundings) {}
+  NodeBuilder(std::vector<std::unique_ptr<Node>> &nodes, Failure &failure) : nodes(nodes), failure(failure) {}
   /// The nodes of the function's results; none, with the failure reported, if there is one without.
   std::vector<Node *> build(mlir::func::FuncOp, std::vector<Tensor> inputs);
 
@@ -47,7 +46,6 @@ private:
 
   std::vector<std::unique_ptr<Node>> &nodes;
   Failure &failure;
-  std::optional<Roundings> roundings;
   llvm::DenseMap<mlir::Value, Node *> known;
   llvm::DenseMap<mlir::Value, int64_t> integers;                           // of type index
   llvm::DenseMap<mlir::Value, std::shared_ptr<const IndexSource>> indices; // arguments of i32

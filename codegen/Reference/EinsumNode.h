@@ -82,6 +82,11 @@ private:
 class SoftmaxNode : public Node {
 public:
   SoftmaxNode(Reading reading, Node *input, size_t dimension, std::string title, Failure &failure);
+  void forget() override {
+    Node::forget();
+    for (Row &row : kept)
+      row.key = -1;
+  }
   const double *line(const int64_t *index) override { return row(index) + index[dimension]; }
   int64_t lineStride(size_t d) const override { return d == dimension ? 1 : 0; }
   bool hasLines() const override { return true; }

@@ -10,16 +10,24 @@ struct Interpreter::Implementation {
   std::string broken; // why the function cannot be interpreted
 };
 
-Interpreter::Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs, std::optional<Roundings> roundings)
+Interpreter::Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs)
     : implementation(std::make_unique<Implementation>()) {
   Implementation &self = *implementation;
-  self.results = NodeBuilder(self.nodes, self.failure, roundings).build(kernel, std::move(inputs));
+  self.results = NodeBuilder(self.nodes, self.failure).build(kernel, std::move(inputs));
   if (self.results.empty() && !self.failure.any())
     self.failure.report("the result has no value");
   self.broken = self.failure.message;
 }
 
 Interpreter::~Interpreter() = default;
+
+void Interpreter::disturb(std::optional<Roundings> roundings) {
+  for (const std::unique_ptr<Node> &node : implementation->nodes) {
+    node->forget();
+    node->roundings.isOn = roundings.has_value();
+    node->roundings.all = roundings.value_or(Roundings());
+  }
+}
 
 std::vector<int64_t> Interpreter::resultShape(size_t result) const {
   const std::vector<Node *> &results = implementation->results;

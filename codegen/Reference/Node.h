@@ -71,6 +71,12 @@ public:
   int64_t elements() const { return total; }
   /// Keeps every element once computed, up to a bound on memory.
   void remember() { remembers = true; }
+  /// Lets go of what it keeps.
+  virtual void forget() {
+    all.clear();
+    rows.clear();
+    lastRow = -1;
+  }
 
   const std::vector<int64_t> shape;
   bool mayBeAbsent = false;

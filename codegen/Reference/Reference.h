@@ -25,10 +25,11 @@ struct Tensor {
 
 class Interpreter {
 public:
-  /// `kernel`: a level 1 function. `inputs`: one for each of its arguments, in order, run-time sizes filled in. With
-  /// `roundings` everything is disturbed as arithmetic in the types of the function would be (Rounding.h).
-  Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs, std::optional<Roundings> roundings = {});
+  /// `kernel`: a level 1 function. `inputs`: one for each of its arguments, in order, run-time sizes filled in.
+  Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs);
   ~Interpreter();
+  /// From now on everything is disturbed as arithmetic in the types of the function would be (Rounding.h), or not.
+  void disturb(std::optional<Roundings>);
   /// The shape of a result (by its number) with run-time sizes filled in.
   std::vector<int64_t> resultShape(size_t result = 0) const;
   /// One row of a result: the elements along its last dimension at the given leading indices. Nothing, with a reason

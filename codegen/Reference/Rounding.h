@@ -15,25 +15,26 @@ struct Roundings {
 };
 
 /// The distance of a number from the one that a type keeps for it, divided by the number and by the type's unit
-/// roundoff, has this standard deviation where all mantissas are as likely on a logarithmic scale: uniform within half a
-/// step, sqrt(1/3), and a step being smaller than the number by sqrt(3/(8 ln 2)) on the average.
+/// roundoff, has this standard deviation where all mantissas are as likely on a logarithmic scale: uniform within half
+/// a step, sqrt(1/3), and a step being smaller than the number by sqrt(3/(8 ln 2)) on the average.
 constexpr double kRoundingDeviation = 0.42;
 constexpr double kUnitOfF32 = 0x1p-24;
 
-/// How one node of the function is disturbed; `unit` 0: not at all.
+/// How one node of the function is disturbed, while it is.
 struct NodeRoundings {
-  double unit = 0; // unit roundoff of the result's type
-  Roundings all;
+  double unit = 0;     // unit roundoff of the result's type; 0: it rounds nothing
   uint64_t stream = 0; // another one for each node
+  bool isOn = false;
+  Roundings all;
 
-  explicit operator bool() const { return unit > 0; }
+  explicit operator bool() const { return isOn && unit > 0; }
   /// Mean 0, standard deviation 1, uniform, the same for the same element and purpose.
   double draw(int64_t element, uint64_t purpose = 0) const;
   /// A value rounded to the type; unchanged if it is one of the type's own, or no finite number.
   double round(double value, int64_t element) const;
-  /// What the roundings of f32 add to a sum of `count` products, whose sum and whose squares' sum are given: as large as
-  /// the partial sums of chains of 256, and of those chains' sums, may be expected to be. (64 products of normal numbers:
-  /// 19.0 units by this formula, 19.3 measured.)
+  /// What the roundings of f32 add to a sum of `count` products, whose sum and whose squares' sum are given: as large
+  /// as the partial sums of chains of 256, and of those chains' sums, may be expected to be. (64 products of normal
+  /// numbers: 19.0 units by this formula, 19.3 measured.)
   double ofSum(double sum, double squares, int64_t count, int64_t element) const;
 };
 

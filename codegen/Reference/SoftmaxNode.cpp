@@ -12,8 +12,8 @@ SoftmaxNode::SoftmaxNode(Reading read, Node *input, size_t dimension, std::strin
   roundsItself = true;
 }
 
-/// Adds up exponentials of differences from the largest one. A difference is rounded, and so is what it is multiplied by
-/// where exponentials are powers of two: both grow with it.
+/// Adds up exponentials of differences from the largest one. A difference is rounded, and so is what it is multiplied
+/// by where exponentials are powers of two: both grow with it.
 static double sumOfExponentials(std::vector<double> &values, double largest, const NodeRoundings &roundings,
                                 int64_t firstElement) {
   double sum = 0, squares = 0;

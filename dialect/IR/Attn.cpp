@@ -8,8 +8,8 @@
 using namespace mlir;
 using namespace skewer::attn;
 
-#include "dialect/IR/AttnDialect.cpp.inc"
 #include "dialect/IR/AttnAttrInterfaces.cpp.inc"
+#include "dialect/IR/AttnDialect.cpp.inc"
 #include "dialect/IR/AttnInterfaces.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialect/IR/AttnAttributes.cpp.inc"

@@ -37,8 +37,8 @@ void printIndices(mlir::OpAsmPrinter &, mlir::Operation *, mlir::ArrayAttr names
                   mlir::TypeRange types);
 } // namespace skewer::attn
 
-#include "dialect/IR/AttnDialect.h.inc"
 #include "dialect/IR/AttnAttrInterfaces.h.inc"
+#include "dialect/IR/AttnDialect.h.inc"
 #include "dialect/IR/AttnInterfaces.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialect/IR/AttnAttributes.h.inc"

@@ -9,13 +9,13 @@ using namespace skewer::attn;
 namespace {
 constexpr llvm::StringLiteral kStridedAdd = "strided_add";
 
-// Of the score: matrix products; terms read by whole offsets, by offsets of an axis, by rows that positions pick; numbers.
-// Then those of the values.
+// Of the score: matrix products; terms read by whole offsets, by offsets of an axis, by rows that positions pick;
+// numbers. Then those of the values.
 constexpr llvm::StringLiteral kCpuStrategies[] = {
-    "matmul",        kStridedAdd,     "band",          "axis_logits",     "offset_lines", "axis_lines",
-    "gathered_rows", "key_diagonals", "key_lines",     "gathered_keys",   "difference_line", "key_line",
-    "score_table",   "row_load",      "gathered_scalars", "element",      "added_to_values", "diagonals",
-    "axis_sums",     "read_for_each_pair"};
+    "matmul",          kStridedAdd,       "band",          "axis_logits", "offset_lines",
+    "axis_lines",      "gathered_rows",   "key_diagonals", "key_lines",   "gathered_keys",
+    "difference_line", "key_line",        "score_table",   "row_load",    "gathered_scalars",
+    "element",         "added_to_values", "diagonals",     "axis_sums",   "read_for_each_pair"};
 constexpr llvm::StringLiteral kGpuStrategies[] = {"matmul", "band",       "key_band",  "lookup",
                                                   "line",   "gated_line", "per_score", "nothing"};
 
@@ -24,12 +24,12 @@ constexpr int64_t kMostTileRows = 16, kMostTileVectors = 8;
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
-LogicalResult verifyStrategies(EmitError emitError, ArrayRef<StringAttr> strategies, ArrayRef<llvm::StringLiteral> known,
-                               StringRef constraint) {
+LogicalResult verifyStrategies(EmitError emitError, ArrayRef<StringAttr> strategies,
+                               ArrayRef<llvm::StringLiteral> known, StringRef constraint) {
   for (StringAttr strategy : strategies)
     if (!strategy || !llvm::is_contained(known, strategy.getValue()))
-      return emitError() << "there is no strategy '" << (strategy ? strategy.getValue() : StringRef()) << "'; known: "
-                         << llvm::join(known, ", ") << " (" << constraint << ")";
+      return emitError() << "there is no strategy '" << (strategy ? strategy.getValue() : StringRef())
+                         << "'; known: " << llvm::join(known, ", ") << " (" << constraint << ")";
   return success();
 }
 

@@ -70,8 +70,10 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
   for (int64_t rows = 1; rows <= 12; ++rows)
     for (int64_t vectors = 1; vectors <= 6; ++vectors) {
       // Accumulators, one column of vectors, one broadcast: a tile that spills lost a fifth (7x4 on 32 registers).
-      if (rows * vectors + vectors + 1 > target.registers || !suits({rows, vectors}, target, asked) ||
-          (asked.tileRows && rows != asked.tileRows) || (asked.tileVectors && vectors != asked.tileVectors))
+      if (rows * vectors + vectors + 1 > target.registers)
+        continue;
+      if (!suits({rows, vectors}, target, asked) || (asked.tileRows && rows != asked.tileRows) ||
+          (asked.tileVectors && vectors != asked.tileVectors))
         continue;
       int64_t count = std::max(sizes.queries, rows);
       double cycles = multiplyCycles(count, keyVectors, sizes.depth, Tile{rows, vectors}, target) +

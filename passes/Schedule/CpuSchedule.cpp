@@ -52,9 +52,10 @@ attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const 
   for (StringRef name : strategiesOf(shape, stridedAdd))
     strategies.push_back(StringAttr::get(context, name));
   auto emitError = [&] { return attention.emitError(); };
-  auto schedule = attn::CpuScheduleAttr::getChecked(
-      function_ref<InFlightDiagnostic()>(emitError), context, StringRef(target.name), target.lanes, blocking.tileRows,
-      blocking.tileVectors, blocking.rowBlock, blocking.keyBlock, blocking.rowsPerItem, ArrayRef<StringAttr>(strategies));
+  auto schedule =
+      attn::CpuScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), context, StringRef(target.name),
+                                        target.lanes, blocking.tileRows, blocking.tileVectors, blocking.rowBlock,
+                                        blocking.keyBlock, blocking.rowsPerItem, ArrayRef<StringAttr>(strategies));
   if (!schedule || failed(schedule.verifyFor(attention, shape.queries, shape.keys)))
     return {};
   return schedule;

@@ -7,7 +7,8 @@ namespace skewer {
 
 /// The cost model's schedule, with what the request pins. Null after an error at the attention: what is pinned does not
 /// fit it.
-attn::CpuScheduleAttr chooseSchedule(attn::AttentionOp, const AttentionShape &, const Target &, const CpuRequest & = {});
+attn::CpuScheduleAttr chooseSchedule(attn::AttentionOp, const AttentionShape &, const Target &,
+                                     const CpuRequest & = {});
 
 /// Of an attention that has a schedule, whoever wrote it: whether code for the target can obey it. An error says what
 /// is wrong (cpu_schedule_c7 to cpu_schedule_c10), a note what would fit.

@@ -84,7 +84,8 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     return bool(schedule);
   }
 
-  /// A schedule that is there stays, if it is for this GPU and fits the layer; `shape` was found with it. Else an error.
+  /// A schedule that is there stays, if it is for this GPU and fits the layer; `shape` was found with it. Else an
+  /// error.
   bool isObeyed(attn::AttentionOp attention, const std::optional<GpuShape> &shape, const std::string &reason,
                 const GpuMachine &machine, const GpuRequest &request) {
     attn::ScheduleInterface given = attention.getScheduleAttr();

@@ -107,6 +107,23 @@ FAULTS = [
           "if (rows * vectors + vectors + 1 > target.registers)",
           "if (rows * vectors + vectors > target.registers)"),
 
+    Fault("schedule-of-another-target", "passes/Schedule/CpuSchedule.cpp",
+          "a schedule that is written for another processor is taken",
+          "if (schedule.getTarget() != target.name)",
+          "if (schedule.getTarget().empty())"),
+    Fault("rows-of-no-tile", "dialect/IR/ScheduleVerifiers.cpp",
+          "a block of rows may end within a tile",
+          'failed(verifyMultiple(emitError, "row_block", rowBlock, tileRows, "tile_rows"))',
+          'failed(verifyMultiple(emitError, "row_block", rowBlock, 1, "tile_rows"))'),
+    Fault("callers-rounding", "codegen/ABI/Entry.cpp",
+          "phases compute in the caller's floating-point state",
+          "b.CreateIntrinsic(Intrinsic::x86_sse_ldmxcsr, {own});",
+          ""),
+    Fault("tolerance-for-everything", "codegen/Reference/Rounding.cpp",
+          "roundings of sums are as large as if their steps never cancelled",
+          "return n * (sumSquared / 3 + squares / 6);",
+          "return n * n * (sumSquared / 3 + squares / 6);"),
+
     # Loops ----------------------------------------------------------------------------------------------------------
     Fault("keys-of-another-group", "passes/Lowering/CpuKernel.cpp",
           "heads whose keys are not those of the head before them do not pack them",

@@ -279,7 +279,7 @@ private:
   const Plan &plan;
   bool isPoisoned = false;
   std::vector<double> tolerances; // of each result
-  std::string dropped; // lines of terms that are not computed
+  std::string dropped;            // lines of terms that are not computed
   Outcome outcome;
 };
 

@@ -82,8 +82,8 @@ void expectRight(const std::string &spec, const std::map<std::string, int64_t> &
       ASSERT_TRUE(bool(comparison)) << llvm::toString(comparison.takeError());
       if (!tolerance)
         tolerance = comparison->tolerance;
-      EXPECT_TRUE(comparison->within(*tolerance)) << text << ": " << comparison->error << " of " << *tolerance << ", "
-                                                  << comparison->where;
+      EXPECT_TRUE(comparison->within(*tolerance))
+          << text << ": " << comparison->error << " of " << *tolerance << ", " << comparison->where;
     }
   }
 }

@@ -89,8 +89,7 @@ void printTable(const Device &device, const std::string &target, const std::vect
     llvm::outs() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls a round)  {:>8.2f} TFLOP/s  SM clock "
                                 "{:.0f} and {:.0f} MHz  workspace {} B  error {:.2g} (tolerance {:.2g})\n",
                                 row.name, row.median * 1e3, row.least * 1e3, row.calls, row.teraflops(),
-                                row.clockBefore, row.clockAfter, row.workspaceBytes, row.error,
-                                row.tolerance);
+                                row.clockBefore, row.clockAfter, row.workspaceBytes, row.error, row.tolerance);
 }
 
 } // namespace

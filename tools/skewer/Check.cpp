@@ -1,10 +1,12 @@
 // Comparison of results, element by element.
 #include "tools/skewer/Check.h"
 #include "codegen/Reference/Reference.h"
+#include "llvm/ADT/ScopeExit.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 
 namespace skewer::driver {
 namespace {
@@ -105,10 +107,10 @@ public:
   static llvm::Expected<Judge> create(mlir::func::FuncOp function, const Operands &operands, const Judgement &how,
                                       size_t result) {
     Judge judge(function, operands, how, result);
-    std::vector<int64_t> shape = judge.exact->resultShape(result);
+    std::vector<int64_t> shape = judge.interpreter->resultShape(result);
     if (shape.empty()) { // what the function holds is beyond the interpreter; a row says what
       std::string why;
-      judge.exact->row({}, &why, result);
+      judge.interpreter->row({}, &why, result);
       return wrong(fmt::format("the reference cannot judge it: {}", why));
     }
     if (shape != operands.outputShapes[result])
@@ -126,35 +128,53 @@ public:
     return std::move(judge);
   }
 
-  llvm::Expected<std::vector<double>> row(size_t number) { return row(*exact, number); }
+  llvm::Expected<std::vector<double>> row(const std::vector<int64_t> &leading) {
+    std::string why;
+    auto values = interpreter->row(leading, &why, result);
+    if (!values)
+      return wrong(fmt::format("the reference cannot judge row {}: {}", textOf(leading), why));
+    return std::move(*values);
+  }
 
   /// The standard deviation of what roundings do to an element of some of the rows, or of `also`: the largest.
   llvm::Expected<double> deviation(size_t also) {
     if (rows.empty() || !width)
       return 0;
-    std::vector<size_t> chosen = {also};
-    size_t count = std::min<size_t>(rows.size(), std::max<size_t>(kRows, rows.size() / 32));
+    // Neighbours of that row, along the last of its indices, need what it needs: keys and values of the same head.
+    // Others may need another image's projections each.
+    std::set<std::vector<int64_t>> chosen = {rows[also]};
+    if (size_t rank = rows[also].size()) {
+      std::vector<int64_t> neighbour = rows[also];
+      for (int64_t k = 0, count = std::min(kRows / 2, shape[rank - 1]); k < count; ++k) {
+        neighbour[rank - 1] = k * shape[rank - 1] / count;
+        chosen.insert(neighbour);
+      }
+    }
+    bool isCheap = how.flops <= kCheapFlops * static_cast<double>(allRows);
+    size_t count = isCheap ? std::min<size_t>(rows.size(), std::max<size_t>(kRows / 2, rows.size() / 32)) : 0;
     for (size_t k = 0; k < count; ++k)
-      if (size_t number = k * rows.size() / count; number != also)
-        chosen.push_back(number);
+      chosen.insert(rows[k * rows.size() / count]);
     std::vector<std::vector<double>> expected;
-    for (size_t number : chosen) {
-      auto values = row(number);
+    for (const std::vector<int64_t> &leading : chosen) {
+      auto values = row(leading);
       if (!values)
         return values.takeError();
       expected.push_back(std::move(*values));
     }
     std::vector<double> squares(chosen.size() * static_cast<size_t>(width), 0.0);
+    auto undisturbed = llvm::make_scope_exit([&] { interpreter->disturb({}); });
     for (int64_t draw = 0; draw < kDraws; ++draw) {
-      reference::Roundings roundings{how.seed + static_cast<uint64_t>(draw), how.isOnGpu ? kRoundingsOfTf32 : 1};
-      reference::Interpreter disturbed(function, inputs, roundings);
-      for (size_t k = 0; k < chosen.size(); ++k) {
-        auto moved = row(disturbed, chosen[k]);
+      interpreter->disturb(
+          reference::Roundings{how.seed + static_cast<uint64_t>(draw), how.isOnGpu ? kRoundingsOfTf32 : 1});
+      auto square = squares.begin();
+      for (auto [leading, values] : llvm::zip(chosen, expected)) {
+        auto moved = row(leading);
         if (!moved)
           return moved.takeError();
-        for (size_t n = 0; n < static_cast<size_t>(width); ++n)
-          if (double difference = expected[k][n] - (*moved)[n]; std::isfinite(difference))
-            squares[k * static_cast<size_t>(width) + n] += difference * difference / kDraws;
+        for (auto [x, y] : llvm::zip(values, *moved)) {
+          double difference = x - y;
+          *square++ += std::isfinite(difference) ? difference * difference / kDraws : 0;
+        }
       }
     }
     return std::sqrt(*llvm::max_element(squares));
@@ -165,32 +185,24 @@ public:
   std::vector<std::vector<int64_t>> rows; // leading indices of those that are judged
 
 private:
-  static constexpr size_t kRows = 24;
-  static constexpr int64_t kDraws = 2;
+  static constexpr int64_t kRows = 24, kDraws = 2;
+  static constexpr double kCheapFlops = 1e6; // of a row
 
   Judge(mlir::func::FuncOp function, const Operands &operands, const Judgement &how, size_t result)
-      : function(function), how(how), result(result) {
+      : how(how), result(result) {
+    std::vector<reference::Tensor> inputs;
     for (const Array &input : operands.inputs)
       inputs.push_back({input.shape, input.values});
-    exact = std::make_unique<reference::Interpreter>(function, inputs);
+    interpreter = std::make_unique<reference::Interpreter>(function, std::move(inputs));
   }
 
   static llvm::Error wrong(const std::string &why) {
     return llvm::createStringError(std::errc::invalid_argument, "%s", why.c_str());
   }
-  llvm::Expected<std::vector<double>> row(reference::Interpreter &interpreter, size_t number) {
-    std::string why;
-    auto values = interpreter.row(rows[number], &why, result);
-    if (!values)
-      return wrong(fmt::format("the reference cannot judge row {}: {}", textOf(rows[number]), why));
-    return std::move(*values);
-  }
 
-  mlir::func::FuncOp function;
   Judgement how;
   size_t result;
-  std::vector<reference::Tensor> inputs;
-  std::unique_ptr<reference::Interpreter> exact;
+  std::unique_ptr<reference::Interpreter> interpreter;
 };
 
 /// Of the largest value, from an absolute deviation. A kernel may always round its result once.
@@ -209,7 +221,7 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
   size_t worst = 0;
   for (size_t number = 0; number < judge->rows.size(); ++number) {
     const std::vector<int64_t> &leading = judge->rows[number];
-    auto expected = judge->row(number);
+    auto expected = judge->row(leading);
     if (!expected)
       return expected.takeError();
     int64_t row = 0;

@@ -1,7 +1,7 @@
 // Comparing a kernel's result with what it must be.
 #pragma once
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "codegen/Reference/Reference.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/skewer/Inputs.h"
 #include <string>
 
@@ -25,9 +25,9 @@ struct Comparison {
   double error = 0;              // largest difference over the largest absolute expected value
   int64_t mismatches = 0;        // elements where one side alone is NaN, or infinities differ
   NonFinite got, expected;
-  double largest = 0;            // absolute expected value
-  double tolerance = 0;          // that follows from the layer; 0 where it was not asked for
-  std::string where;             // of the worst element: "[0, 3, 17, 5]: got 1.5, expected 1.25"
+  double largest = 0;   // absolute expected value
+  double tolerance = 0; // that follows from the layer; 0 where it was not asked for
+  std::string where;    // of the worst element: "[0, 3, 17, 5]: got 1.5, expected 1.25"
   /// Says of elements that are no finite numbers on both sides how many they are.
   void noteNonFinite(const std::string &kernel) const;
   bool within(double tolerance) const { return mismatches == 0 && error <= tolerance; }
@@ -37,13 +37,13 @@ struct Comparison {
 struct Judgement {
   int64_t rows = 0; // to compare; 0: as many as about 10⁸ operations of the reference allow
   uint64_t seed = 1;
-  double flops = 0;       // of the layer
-  bool isOnGpu = false;   // f32 is multiplied as three products of tf32, and allowed more
+  double flops = 0;     // of the layer
+  bool isOnGpu = false; // f32 is multiplied as three products of tf32, and allowed more
   bool setsTolerance = true;
 };
 
-/// A tolerance is this many standard deviations of what roundings do to an element (docs/accuracy.md). The largest of as
-/// many elements as a layer has is mostly 4 to 5 of them: there is room for the order of sums, not for lost bits.
+/// A tolerance is this many standard deviations of what roundings do to an element (docs/accuracy.md). The largest of
+/// as many elements as a layer has is mostly 4 to 5 of them: there is room for the order of sums, not for lost bits.
 constexpr double kRoomOfTolerance = 7;
 /// Sums of products on tensor cores, of three products of tf32 each, lose so many times what those of f32 do.
 constexpr double kRoundingsOfTf32 = 4;

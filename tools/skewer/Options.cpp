@@ -31,12 +31,13 @@ cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a compile-t
                                  cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(compileCommand),
                                  cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
                                  cl::sub(plotCommand));
-cl::opt<std::string> target("target",
-                            cl::desc("What to make code for: host (default), zen4, x86-64-v3, sm_80, sm_90a, …; for "
-                                     "compile a list; for run and bench host or another whose code runs here, a GPU, or "
-                                     "gpu: this machine's own"),
-                            cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand),
-                            cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand));
+cl::opt<std::string>
+    target("target",
+           cl::desc("What to make code for: host (default), zen4, x86-64-v3, sm_80, sm_90a, …; for "
+                    "compile a list; for run and bench host or another whose code runs here, a GPU, or "
+                    "gpu: this machine's own"),
+           cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
+           cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<std::string> outputFolder("o", cl::desc("Folder for NAME.o, NAME.h and NAME.json; made if need be"),
                                   cl::value_desc("folder"), cl::Required, cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string> emit("emit", cl::CommaSeparated,
@@ -51,9 +52,10 @@ cl::opt<bool> fatbin("fatbin", cl::desc("GPU targets: NAME.fatbin too, with all 
                      cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string> schedule(
     "schedule", cl::CommaSeparated,
-    cl::desc("Parts of the schedule that the cost model does not choose. Processors: tile_rows, tile_vectors, row_block, "
-             "key_block, rows_per_item, offsets=band or offsets=strided_add; GPUs: rows, keys, stages (1 to 4), "
-             "queries=registers or queries=shared, columns of the values"),
+    cl::desc(
+        "Parts of the schedule that the cost model does not choose. Processors: tile_rows, tile_vectors, row_block, "
+        "key_block, rows_per_item, offsets=band or offsets=strided_add; GPUs: rows, keys, stages (1 to 4), "
+        "queries=registers or queries=shared, columns of the values"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
     cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
@@ -80,10 +82,11 @@ cl::list<std::string> expected("expect",
 cl::opt<std::string> kernel("kernel", cl::desc("Which kernel, where the spec has several"), cl::value_desc("name"),
                             cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
                             cl::sub(plotCommand));
-cl::opt<std::string> tolerance("tolerance",
-                               cl::desc("Largest error, as a share of the largest absolute value (default: 7 deviations "
-                                        "of what roundings to the layer's types do to it)"),
-                               cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<std::string>
+    tolerance("tolerance",
+              cl::desc("Largest error, as a share of the largest absolute value (default: 7 deviations "
+                       "of what roundings to the layer's types do to it)"),
+              cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"), cl::init(1),
                        cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
                        cl::sub(plotCommand));
@@ -219,10 +222,15 @@ bool readNumbers(const char *option, const cl::list<std::string> &list, std::map
 }
 
 bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
-  const std::pair<const char *, int64_t *> numbers[] = {
-      {"tile_rows", &cpu.tileRows},          {"tile_vectors", &cpu.tileVectors}, {"row_block", &cpu.rowBlock},
-      {"key_block", &cpu.keyBlock},          {"rows_per_item", &cpu.rowsPerItem}, {"rows", &gpu.rows},
-      {"keys", &gpu.keys},                   {"stages", &gpu.stages},            {"columns", &gpu.columns}};
+  const std::pair<const char *, int64_t *> numbers[] = {{"tile_rows", &cpu.tileRows},
+                                                        {"tile_vectors", &cpu.tileVectors},
+                                                        {"row_block", &cpu.rowBlock},
+                                                        {"key_block", &cpu.keyBlock},
+                                                        {"rows_per_item", &cpu.rowsPerItem},
+                                                        {"rows", &gpu.rows},
+                                                        {"keys", &gpu.keys},
+                                                        {"stages", &gpu.stages},
+                                                        {"columns", &gpu.columns}};
   for (const std::string &text : schedule) {
     std::string name;
     llvm::StringRef value;
@@ -242,11 +250,11 @@ bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
     }
     const auto *part = llvm::find_if(numbers, [&](const auto &known) { return name == known.first; });
     if (part == std::end(numbers))
-      return usage(fmt::format("--schedule: unknown part '{}'; known: {} (processors), {} (GPUs)", name, kCpuParts, kGpuParts));
+      return usage(
+          fmt::format("--schedule: unknown part '{}'; known: {} (processors), {} (GPUs)", name, kCpuParts, kGpuParts));
     int32_t number;
     if (value.getAsInteger(10, number) || number <= 0)
-      return usage(
-          fmt::format("--schedule {}: expected a positive number below 2^31, found '{}'", name, value.str()));
+      return usage(fmt::format("--schedule {}: expected a positive number below 2^31, found '{}'", name, value.str()));
     *part->second = number;
   }
   return true;
@@ -259,9 +267,10 @@ bool fill(Options &options, int &exitCode) {
   options.target = target;
   if ((options.command == Command::Run || options.command == Command::Bench) && !findTarget(options.target) &&
       options.target != "gpu" && !(gpu::isGpuName(options.target) && gpu::findGpuTarget(options.target)))
-    return usage(fmt::format("--target: expected host, another processor whose code runs here ({}), gpu or one of the GPUs "
-                             "{}, found '{}'",
-                             knownProcessors(), knownGpus(), options.target));
+    return usage(
+        fmt::format("--target: expected host, another processor whose code runs here ({}), gpu or one of the GPUs "
+                    "{}, found '{}'",
+                    knownProcessors(), knownGpus(), options.target));
   if (options.command != Command::Compile && options.isForGpu() && (unfused || plain))
     return usage(
         fmt::format("{} is for processors; leave --target={} out", unfused ? "--unfused" : "--plain", options.target));
@@ -279,7 +288,8 @@ bool fill(Options &options, int &exitCode) {
   }
   if (!readNumbers("-D", parameters, options.parameters, exitCode) ||
       !readNumbers("--size", sizes, options.sizes, exitCode) ||
-      !readNumbers("--origin", origins, options.origins, exitCode) || !readSchedule(options.cpuSchedule, options.gpuSchedule))
+      !readNumbers("--origin", origins, options.origins, exitCode) ||
+      !readSchedule(options.cpuSchedule, options.gpuSchedule))
     return false;
   for (const std::string &text : inputs) {
     std::string name;
@@ -378,11 +388,13 @@ bool Options::isForGpu() const { return target == "gpu" || gpu::isGpuName(target
 
 bool checkSchedule(const Options &options, bool forProcessor, bool forGpu) {
   if (options.gpuSchedule.pinsTile() && !forGpu)
-    return usage(fmt::format("--schedule: {} are parts of a GPU's schedule, and --target names no GPU; a processor's has {}",
-                             kGpuParts, kCpuParts));
+    return usage(
+        fmt::format("--schedule: {} are parts of a GPU's schedule, and --target names no GPU; a processor's has {}",
+                    kGpuParts, kCpuParts));
   if (options.cpuSchedule.pins() && !forProcessor)
-    return usage(fmt::format("--schedule: {} are parts of a processor's schedule, and --target names GPUs alone; a GPU's has {}",
-                             kCpuParts, kGpuParts));
+    return usage(
+        fmt::format("--schedule: {} are parts of a processor's schedule, and --target names GPUs alone; a GPU's has {}",
+                    kCpuParts, kGpuParts));
   return true;
 }
 

@@ -146,14 +146,15 @@ int run(const Options &options) {
       if (!options.tolerance) {
         auto own = toleranceOf(kernel.einsumFunction(), *operands, type, how, comparison.largest, number);
         if (!own)
-          return wrong(fmt::format("kernel '{}': --tolerance is needed: {}", kernel.name,
-                                   llvm::toString(own.takeError())));
+          return wrong(
+              fmt::format("kernel '{}': --tolerance is needed: {}", kernel.name, llvm::toString(own.takeError())));
         tolerance = *own;
       }
       good &= report(title, comparison, (*expectations)[number], tolerance);
       continue;
     }
-    auto judged = compareWithReference(kernel.einsumFunction(), *operands, type, execution->result(number), how, number);
+    auto judged =
+        compareWithReference(kernel.einsumFunction(), *operands, type, execution->result(number), how, number);
     if (!judged)
       return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(judged.takeError())));
     good &= report(title, *judged, "the float64 reference", options.tolerance.value_or(judged->tolerance));

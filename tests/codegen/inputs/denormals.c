@@ -19,7 +19,8 @@ static void fill(float *values, unsigned seed) {
 int main(void) {
   fill(q, 1), fill(k, 2), fill(v, 3);
   v[5] = 1e-40f; /* a denormal operand */
-  const unsigned states[] = {0x1f80, 0x9fc0, 0x5f80, 0x0080}; /* usual; flushing; rounding up; trapping on all but one */
+  const unsigned states[] = {0x1f80, 0x9fc0, 0x5f80,
+                             0x0080}; /* usual; flushing; rounding up; trapping on all but one */
   for (int s = 0; s < 4; ++s) {
     fading_args args = fading_args_init();
     args.q = q, args.k = k, args.v = v, args.out = out, args.weights = weights;
@@ -40,8 +41,8 @@ int main(void) {
       denormal += fpclassify(weights[n]) == FP_SUBNORMAL;
     for (int n = 0; n < N * D; ++n)
       denormal += fpclassify(out[n]) == FP_SUBNORMAL;
-    printf("state %#x: %d, state kept: %d, same bits: %d, denormal results: %d\n", states[s], status, after == states[s], same,
-           denormal);
+    printf("state %#x: %d, state kept: %d, same bits: %d, denormal results: %d\n", states[s], status,
+           after == states[s], same, denormal);
     free(exec.workspace);
   }
   return 0;

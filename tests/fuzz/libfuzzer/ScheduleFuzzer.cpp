@@ -69,9 +69,9 @@ struct Expected {
 };
 
 void compare(const Expected &expected, const KernelPlan &plan, const void *got, bool isOnGpu, llvm::StringRef text) {
-  auto comparison = compareWithReference(expected.spec->kernels[0].einsumFunction(), expected.operands,
-                                         plan.outputs[0].type, got,
-                                         {/*rows=*/1 << 30, /*seed=*/1, /*flops=*/0, isOnGpu});
+  auto comparison =
+      compareWithReference(expected.spec->kernels[0].einsumFunction(), expected.operands, plan.outputs[0].type, got,
+                           {/*rows=*/1 << 30, /*seed=*/1, /*flops=*/0, isOnGpu});
   if (!comparison)
     finding("the reference cannot judge: " + llvm::toString(comparison.takeError()), text);
   if (!comparison->within(comparison->tolerance))
