@@ -42,8 +42,8 @@ struct Judgement {
   bool setsTolerance = true;
 };
 
-/// A tolerance is this many standard deviations of what roundings do to an element (docs/accuracy.md). The largest of
-/// as many elements as a layer has is mostly 4 to 5 of them: there is room for the order of sums, not for lost bits.
+/// A tolerance is this many standard deviations of what roundings do to an element (docs/accuracy.md): there is room for
+/// the order of sums and for as many elements as a layer has, not for lost bits.
 constexpr double kRoomOfTolerance = 7;
 /// Sums of products on tensor cores, of three products of tf32 each, lose so many times what those of f32 do.
 constexpr double kRoundingsOfTf32 = 4;
