@@ -1,5 +1,4 @@
-// The words of other languages, in tables. What each note says to write is compiled by
-// tests/dialect/language/habits.attn.
+// The words of other languages, in tables. What a reader gets to see is in tests/dialect/language/habits.attn.
 #include "dialect/Language/Habits.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
