@@ -10,7 +10,7 @@
 // CHECK: remark: position
 // CHECK: remark: scalar of the offset: one number an offset and head, row {{.*}} of 9
 // CHECK: remark: scalar of the offset: the function {{.*}} of the offset, times one number a head
-// CHECK: remark: materialised
+// CHECK: remark: pair by pair
 func.func @classes(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %e: tensor<4x8xf32>,
                    %r: tensor<3x8xf32>, %rh: tensor<2x3x8xf32>, %c: tensor<2x8xf32>, %t4: tensor<4xf32>,
                    %t9: tensor<2x9xf32>, %slope: tensor<2xf32>, %b: tensor<4x4xf32>) -> tensor<2x4x8xf32> {
@@ -37,8 +37,8 @@ func.func @classes(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x
 // CHECK: remark: offset, value side: row i - j + 3 of a table a head of 7 rows, value side
 // CHECK: remark: function of the offset, value side: row clamp(j - i, -1, 1) + 1 of a table of 3 rows, value side
 // CHECK: remark: key only, value side: added to the values of the keys
-// CHECK: remark: materialised
-// CHECK: remark: materialised
+// CHECK: remark: pair by pair
+// CHECK: remark: pair by pair
 func.func @values(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %near: tensor<5x8xf32>, %far: tensor<2x7x8xf32>,
                   %c: tensor<3x8xf32>, %w: tensor<4x8xf32>, %b: tensor<4x4xf32>) -> tensor<2x4x8xf32> {
   %o = attn.attention "h i j" value "h j e -> h i e"(%v) score {

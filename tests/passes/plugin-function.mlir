@@ -27,7 +27,7 @@ func.func @seasonal(%q: tensor<4x8x16xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4
 // CHECK-LABEL: @of_logits
 // CHECK: %[[WAVE:.*]] = attn.apply "periodic"
 // CHECK: attn.term "h i j"(%[[WAVE]])
-// CLASS: remark: materialised
+// CLASS: remark: pair by pair
 func.func @of_logits(%q: tensor<4x8x16xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
   %content = attn.einsum "h i d, h j d -> h i j" (%q, %k) : (tensor<4x8x16xf32>, tensor<4x8x16xf32>) -> tensor<4x8x8xf32>
   %wave = attn.apply "periodic"(%content, %content) : tensor<4x8x8xf32>

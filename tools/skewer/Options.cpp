@@ -142,7 +142,7 @@ const CommandText kCommands[] = {
      "  skewer bench rel1d.attn --plain           (what do the positions cost?)\n"
      "  skewer bench layer.attn --target=gpu      (on this machine's GPU, by its own clock)\n"},
     {Command::Explain, &explainCommand,
-     "Prints each term's class and strategy, what was composed, dropped and never materialised, what a mask leaves,\n"
+     "Prints each term's class and strategy, what was composed, dropped and never held, what a mask leaves,\n"
      "the work, its roofline and the predicted time, and for what did not fuse the line and the memory it costs.\n\n"
      "  skewer explain botnet.attn\n"
      "  skewer explain rel1d.attn -D N=1024 --target=zen4 --json\n"
