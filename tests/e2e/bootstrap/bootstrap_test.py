@@ -67,7 +67,7 @@ class BootstrapTest(unittest.TestCase):
 class BuildTest(unittest.TestCase):
     """What is configured and built, where every package is there and cmake, ninja, ctest and python3 only say so."""
 
-    def commands(self, command, cache=""):
+    def commands(self, command, cache="", status=0, **scripts_of):
         with tempfile.TemporaryDirectory() as root:
             tools, log = os.path.join(root, "bin"), os.path.join(root, "log")
             for folder in ("bin", "tools", "build/release"):
@@ -79,13 +79,13 @@ class BuildTest(unittest.TestCase):
                 os.symlink(shutil.which(tool), os.path.join(tools, tool))
             scripts = {"dpkg-query": "printf installed", "nproc": "echo 2", "python3": f'echo "python3 $2" >> {log}'}
             for tool in ("cmake", "ninja", "ctest", "ptxas", "cuobjdump", "nvdisasm"):
-                scripts[tool] = f'echo "{tool} $*" >> {log}'
+                scripts[tool] = f'echo "{tool} $*" >> {log}' + f"\n{scripts_of.get(tool, 'true')}"
             for tool, script in scripts.items():
                 with open(os.path.join(tools, tool), "w", encoding="utf-8") as stream:
                     stream.write(f"#!{BASH}\n{script}\n")
                 os.chmod(os.path.join(tools, tool), 0o755)
             done = call(os.path.join(root, "tools", "bootstrap"), command, env={"PATH": tools})
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.returncode, status, done.stderr)
             with open(log, encoding="utf-8") as stream:
                 return stream.read().replace(root, "").splitlines()
 
@@ -103,6 +103,18 @@ class BuildTest(unittest.TestCase):
         self.assertEqual(commands[0], "cmake --preset release -DSKEWER_BUILD_TESTS=ON")
         self.assertRegex(commands[1], r"^ninja -C /build/release -j [12]$")
         self.assertRegex(commands[2], r"^ctest --preset release")
+        self.assertEqual(commands[3], "cmake --preset sanitized")
+        self.assertRegex(commands[4], r"^ninja -C /build/sanitized -j [12] \w+")
+        self.assertRegex(commands[5], r"^ctest --preset sanitized -C sample")
+
+    def test_a_test_that_fails_is_the_status(self):
+        for preset in ("release", "sanitized"):
+            commands = self.commands("test", ctest=f'[ "$2" != {preset} ]', status=1)
+            self.assertEqual(sum(command.startswith("ctest") for command in commands), 2)
+
+    def test_a_sample_that_does_not_build_is_the_status(self):
+        commands = self.commands("test", ninja='[ "$2" = "${2%sanitized}" ]', status=1)
+        self.assertTrue(commands[-1].startswith("ninja"))
 
 
 class GpuTest(unittest.TestCase):
