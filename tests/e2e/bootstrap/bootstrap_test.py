@@ -103,17 +103,19 @@ class BuildTest(unittest.TestCase):
         self.assertEqual(commands[0], "cmake --preset release -DSKEWER_BUILD_TESTS=ON")
         self.assertRegex(commands[1], r"^ninja -C /build/release -j [12]$")
         self.assertRegex(commands[2], r"^ctest --preset release")
-        self.assertEqual(commands[3], "cmake --preset sanitized")
-        self.assertRegex(commands[4], r"^ninja -C /build/sanitized -j [12] \w+")
-        self.assertRegex(commands[5], r"^ctest --preset sanitized -C sample")
+
+    def test_sanitized_builds_and_runs_a_sample(self):
+        commands = self.commands("sanitized")
+        self.assertEqual(commands[0], "cmake --preset sanitized")
+        self.assertRegex(commands[1], r"^ninja -C /build/sanitized -j [12] \w+")
+        self.assertRegex(commands[2], r"^ctest --preset sanitized -C sample")
 
     def test_a_test_that_fails_is_the_status(self):
-        for preset in ("release", "sanitized"):
-            commands = self.commands("test", ctest=f'[ "$2" != {preset} ]', status=1)
-            self.assertEqual(sum(command.startswith("ctest") for command in commands), 2)
+        for command in ("test", "sanitized"):
+            self.commands(command, ctest="exit 1", status=1)
 
     def test_a_sample_that_does_not_build_is_the_status(self):
-        commands = self.commands("test", ninja='[ "$2" = "${2%sanitized}" ]', status=1)
+        commands = self.commands("sanitized", ninja="exit 1", status=1)
         self.assertTrue(commands[-1].startswith("ninja"))
 
 
@@ -153,7 +155,7 @@ class GpuTest(unittest.TestCase):
         done = self.run_matrix(script, "--quick")
         self.assertEqual(done.returncode, 1)
         self.assertIn("WRONG  segments 2x3x7x11x32 f16: exit code 1\n  the error is above the tolerance", done.stdout)
-        self.assertRegex(done.stdout, r"gpu-test: 13 right, 1 wrong")
+        self.assertRegex(done.stdout, r"gpu-test: 17 right, 1 wrong")
 
     @unittest.skipIf(os.path.exists("/usr/local/cuda/bin/compute-sanitizer"), "there is a compute-sanitizer")
     def test_a_missing_sanitizer_is_said(self):
@@ -168,7 +170,7 @@ class GpuTest(unittest.TestCase):
         self.assertIn("ok     content under memcheck", done.stdout)
         self.assertIn("ok     lengths under synccheck", done.stdout)
         self.assertIn("WRONG  lengths under racecheck: exit code 9\n  a hazard", done.stdout)
-        self.assertIn("7 right, 1 wrong", done.stdout)
+        self.assertIn("9 right, 1 wrong", done.stdout)
 
 
 class GpuBenchTest(unittest.TestCase):
