@@ -73,7 +73,7 @@ def command_for(options, folder, title, text, batch, kind):
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(text)
     command = [options.skewer, "run", path, f"--target={options.target}", "--size", f"batch={batch}"]
-    return command if options.target == "host" else command + ["--tolerance", TOLERANCES[kind]]
+    return command + ["--tolerance", TOLERANCES[kind]]
 
 
 def command_of(options, folder, name, shape, kind):

@@ -15,6 +15,7 @@ def run(block):
     done = subprocess.run(block[1].split(), cwd=folder, capture_output=True, text=True)
     # An error of rounding is another one on another processor.
     said = re.sub(r"largest error \S+ of", "largest error … of", done.stdout + done.stderr)
+    said = re.sub(r"\(tolerance \S+\)", "(tolerance …)", said)
     return "```\n$ %s\n%s```" % (block[1], said)
 
 

@@ -147,8 +147,9 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
   std::optional<std::pair<Location, std::string>> ownFault;
   ScopedDiagnosticHandler counter(mlirContext.get(), [&](Diagnostic &diagnostic) {
     bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    // A verifier speaks of operations that the author of a text has never seen.
-    if (auto about = isText && isError ? language::withoutOperation(diagnostic.str()) : std::nullopt) {
+    // A verifier speaks of operations that the author of a text has never seen. Who pins parts of a schedule has.
+    bool mayStrip = isText && isError && !pinned.pins();
+    if (auto about = mayStrip ? language::withoutOperation(diagnostic.str()) : std::nullopt) {
       ownFault = ownFault ? ownFault : std::pair(diagnostic.getLocation(), *about);
       return success();
     }
