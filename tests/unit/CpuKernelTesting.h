@@ -153,11 +153,17 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
     }
     if (l.blocking.empty())
       return;
-    int64_t rows = l.blocking[0] * schedule.getTileRows();
+    // As many units as asked for, but none beyond the queries and the keys (attention_c11).
+    auto within = [](int64_t count, int64_t unit, int64_t size) {
+      return std::min(count * unit, (size + unit - 1) / unit * unit);
+    };
+    attn::ScoreSpace space = attn::scoreSpace(op);
+    int64_t rows = within(l.blocking[0], schedule.getTileRows(), space.queries());
+    int64_t keys = within(l.blocking[1], schedule.getTileVectors() * schedule.getLanes(), space.keys());
     op.setScheduleAttr(attn::CpuScheduleAttr::get(&context, schedule.getTarget(), schedule.getLanes(),
-                                                  schedule.getTileRows(), schedule.getTileVectors(), rows,
-                                                  l.blocking[1] * schedule.getTileVectors() * schedule.getLanes(),
-                                                  l.blocking[2] * rows, schedule.getStrategies()));
+                                                  schedule.getTileRows(), schedule.getTileVectors(), rows, keys,
+                                                  within(l.blocking[2], rows, space.queries()),
+                                                  schedule.getStrategies()));
   });
   addCpuLoweringPipeline(lowering, *target);
   ASSERT_TRUE(succeeded(lowering.run(*module))) << text;
