@@ -5,4 +5,5 @@ set(SKEWER_PLUGIN_HEADERS
     passes/Fusion/TermReader.h
     tools/plugins/Plugin.h)
 set(SKEWER_PLUGIN_GENERATED_HEADERS
-    dialect/IR/AttnDialect.h.inc dialect/IR/AttnInterfaces.h.inc dialect/IR/AttnAttributes.h.inc dialect/IR/AttnOps.h.inc)
+    dialect/IR/AttnDialect.h.inc dialect/IR/AttnInterfaces.h.inc dialect/IR/AttnAttrInterfaces.h.inc dialect/IR/AttnAttributes.h.inc
+    dialect/IR/AttnOps.h.inc)
