@@ -205,10 +205,26 @@ private:
   std::unique_ptr<reference::Interpreter> interpreter;
 };
 
-/// Of the largest value, from an absolute deviation. A kernel may always round its result once.
+/// Of the largest value, from an absolute deviation. A kernel may always round its result once, one of f32 twice: what it
+/// stores, and the last step before.
 double toleranceFrom(double deviation, double largest, ElementType type) {
-  double unit = type == ElementType::BF16 ? 0x1p-8 : type == ElementType::F16 ? 0x1p-11 : 0x1p-24;
+  double unit = type == ElementType::BF16 ? 0x1p-8 : type == ElementType::F16 ? 0x1p-11 : 0x1p-23;
   return std::max(unit, kRoomOfTolerance * (largest > 0 ? deviation / largest : deviation));
+}
+
+/// The type that a result's own rounding is taken of. On a GPU what is multiplied is rounded to the operands' type, so that
+/// an lse of f32 has as few bits as they have.
+ElementType roundedTo(mlir::func::FuncOp function, ElementType type, const Judgement &how) {
+  for (mlir::Type argument : function.getArgumentTypes()) {
+    auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(argument);
+    if (!how.isOnGpu || !tensor || type == ElementType::BF16)
+      continue;
+    if (tensor.getElementType().isBF16())
+      type = ElementType::BF16;
+    else if (tensor.getElementType().isF16())
+      type = ElementType::F16;
+  }
+  return type;
 }
 } // namespace
 
@@ -240,7 +256,7 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
     auto deviation = judge->deviation(worst);
     if (!deviation)
       return deviation.takeError();
-    comparison.tolerance = toleranceFrom(*deviation, comparison.largest, type);
+    comparison.tolerance = toleranceFrom(*deviation, comparison.largest, roundedTo(function, type, how));
   }
   return comparison;
 }
@@ -253,7 +269,7 @@ llvm::Expected<double> toleranceOf(mlir::func::FuncOp function, const Operands &
   auto deviation = judge->deviation(0);
   if (!deviation)
     return deviation.takeError();
-  return toleranceFrom(*deviation, largest, type);
+  return toleranceFrom(*deviation, largest, roundedTo(function, type, how));
 }
 
 } // namespace skewer::driver
