@@ -29,9 +29,9 @@ struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto processor = findTarget(target);
+    auto processor = readTarget(target);
     if (!processor) {
-      module.emitError() << "unknown target '" << target << "'";
+      module.emitError() << llvm::toString(processor.takeError());
       return signalPassFailure();
     }
     // What is accepted is obeyed: a schedule that cannot be is no reason to go by rows in silence.
@@ -49,7 +49,7 @@ struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
         function.emitError("a module holds one kernel when it is lowered; '") << function.getName() << "' is another";
         return signalPassFailure();
       }
-      if (!generic::Kernel(module, function, processor).emit())
+      if (!generic::Kernel(module, function, *processor).emit())
         return signalPassFailure();
     }
   }

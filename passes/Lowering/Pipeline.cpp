@@ -21,7 +21,7 @@ void skewer::addOperandPipeline(OpPassManager &manager) {
 
 void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, const CpuRequest &request) {
   AttnScheduleOptions options;
-  options.target = target.name;
+  options.target = target.spelling();
   options.tileRows = request.tileRows;
   options.tileVectors = request.tileVectors;
   options.rowBlock = request.rowBlock;
@@ -34,7 +34,7 @@ void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, c
 
 void skewer::addCpuLoweringPipeline(OpPassManager &manager, const Target &target) {
   AttnLowerToCpuOptions options;
-  options.target = target.name;
+  options.target = target.spelling();
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   manager.addPass(createAttnLowerToCpu(options));
   manager.addPass(createAttnToLinalg());

@@ -7,15 +7,30 @@
 
 using namespace skewer;
 
-// Loads a cycle of every core described here; a broadcast from memory counts as one.
-static constexpr double kLoads = 2;
-// Cycles to rescale one row's maximum and sum when the softmax is online, besides its accumulators.
+// What belongs to a processor is a field of its machine file (passes/Schedule/Machines). Here is what belongs to our
+// loops, whatever they run on.
+
+// Cycles to rescale one row's maximum and sum when the softmax is online, besides its accumulators: a chain of a load,
+// a subtraction, exp2 of a scalar (some 30 cycles of latency), a multiplication and a store.
 static constexpr double kRescale = 40;
+// Vectors loaded, multiplied and stored to rescale a vector of accumulators.
+static constexpr double kRescaleSteps = 3;
 // Instructions of one vector of exp2 with its maximum and sum: on the FMA pipes, and adds, comparisons and rounding
-// that have pipes of their own on some processors.
+// that have pipes of their own on some processors. Counted in the code that is made.
 static constexpr double kExpMultiplies = 8, kExpAdds = 8;
-// Share of L1 that a panel of keys may take: queries, scores and the prefetcher's lines need the rest.
-static constexpr double kPanelShare = 0.6;
+// Share of L1 that a panel of keys may take: queries, scores and the prefetcher's lines need the rest. Shares of L1 and
+// of L2 up to which a block stays there: caches are not fully associative, and other lines pass through.
+static constexpr double kPanelShare = 0.6, kBlockShareOfL1 = 0.7, kBlockShareOfL2 = 0.7, kHeadShareOfL2 = 0.8;
+// Times that a row's scores pass between the core and where they are kept: written by the products, read for the
+// maximum and exp2, written, and read with the values. Those of a table's window: written once, read twice.
+static constexpr double kScorePasses = 4, kWindowPasses = 3;
+// Vectors stored, loaded and added for a vector of scores that begins in a band.
+static constexpr double kBandSteps = 3;
+// A load and a store for each vector of a table that is brought in the order of a phase.
+static constexpr double kTableSteps = 2;
+// Between tiles of equal cycles the one of fewer loads an FMA wins by this share: it leaves room to prefetches.
+static constexpr double kTieShare = 0.05;
+static constexpr double kFloatBytes = 4;
 // A head's keys are packed once for each run of work items; fewer rows than this make the packing show.
 static constexpr int64_t kRowsPerItem = 512;
 
@@ -26,7 +41,8 @@ struct Tile {
 
 /// Cycles for one step of the depth of a tile.
 double tileCycles(Tile tile, const Target &target) {
-  return std::max(double(tile.rows * tile.vectors) / target.fmaPerCycle, double(tile.rows + tile.vectors) / kLoads);
+  return std::max(double(tile.rows * tile.vectors) / target.fmaPerCycle,
+                  double(tile.rows + tile.vectors) / target.loadsPerCycle);
 }
 
 /// Cycles of `rows` × `columns` vectors over `steps` with tiles of this shape: the last tile of a row may be narrower.
@@ -42,12 +58,12 @@ double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, Tile tile, c
 constexpr Tile kStridedTile{4, 4};
 constexpr int64_t kStridedRegisters = 26;
 
-/// Cycles for one step of the depth of such a tile. Where additions have pipes of their own, these are as many as those
-/// of the FMAs.
+/// Cycles for one step of the depth of such a tile, which takes as many additions as FMAs.
 double stridedTileCycles(Tile tile, const Target &target) {
   double multiplies = double(tile.rows * tile.vectors) / target.fmaPerCycle;
-  double issue = target.separateAdd ? multiplies : 2 * multiplies;
-  return std::max(issue, double(2 * tile.rows + 2 * tile.vectors - 1) / kLoads);
+  double additions = target.separateAdd() ? double(tile.rows * tile.vectors) / target.addPerCycle : 0;
+  double issue = target.separateAdd() ? std::max(multiplies, additions) : 2 * multiplies;
+  return std::max(issue, double(2 * tile.rows + 2 * tile.vectors - 1) / target.loadsPerCycle);
 }
 
 /// Whether blocks as they are asked for, if they are, can be made of such tiles.
@@ -78,16 +94,16 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
       int64_t count = std::max(sizes.queries, rows);
       double cycles = multiplyCycles(count, keyVectors, sizes.depth, Tile{rows, vectors}, target) +
                       multiplyCycles(count, widthVectors, sizes.keys, Tile{rows, vectors}, target);
-      // Too few independent accumulators leave the FMAs waiting for their own results (latency 4).
-      cycles *= std::max(1.0, 4 * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
+      // Too few independent accumulators leave the FMAs waiting for their own results.
+      cycles *= std::max(1.0, target.fmaLatency * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
       // Row groups pass over one panel of keys after the other: a panel that leaves no room in L1 comes from L2 for
-      // each of them, and half of that shows.
-      double panelBytes = 4.0 * std::min(vectors, keyVectors) * target.lanes * sizes.depth;
+      // each of them.
+      double panelBytes = kFloatBytes * std::min(vectors, keyVectors) * target.lanes * sizes.depth;
       if (panelBytes > kPanelShare * target.l1Bytes)
-        cycles +=
-            0.5 * panelBytes / target.l2Rate * llvm::divideCeil(keyVectors, vectors) * llvm::divideCeil(count, rows);
+        cycles += target.exposedTraffic * panelBytes / target.l2Rate * llvm::divideCeil(keyVectors, vectors) *
+                  llvm::divideCeil(count, rows);
       // Between equals, fewer loads.
-      cycles *= 1 + 0.05 * double(rows + vectors) / double(rows * vectors);
+      cycles *= 1 + kTieShare * double(rows + vectors) / double(rows * vectors);
       if (cycles < bestCycles) {
         bestCycles = cycles;
         best = {rows, vectors};
@@ -109,16 +125,17 @@ OffsetCost skewer::compareOffsetStrategies(int64_t queries, int64_t keys, int64_
   double band = (::multiplyCycles(tile.rows, keyVectors, depth, tile, target) +
                  ::multiplyCycles(tile.rows, bandVectors, depth, tile, target)) /
                     double(tile.rows) +
-                3.0 * double(keyVectors) + valueCycles(tile);
+                kBandSteps * double(keyVectors) + valueCycles(tile);
   if (target.registers < kStridedRegisters)
     return {band, INFINITY};
   double tiles = double(llvm::divideCeil(keyVectors, kStridedTile.vectors)) / double(kStridedTile.rows);
-  // From one group to the next as many panels of the table are new as a tile has rows: from L2, and half of that shows.
-  double fetched = 0.5 * 4.0 * double(kStridedTile.rows * target.lanes * depth) / target.l2Rate;
+  // From one group to the next as many panels of the table are new as a tile has rows: from L2.
+  double fetched =
+      target.exposedTraffic * kFloatBytes * double(kStridedTile.rows * target.lanes * depth) / target.l2Rate;
   double stridedAdd = tiles * (stridedTileCycles(kStridedTile, target) * double(depth) + fetched);
-  // A phase's rows come in whole tiles, and have the table brought in their order: a load and a store a vector.
+  // A phase's rows come in whole tiles, and have the table brought in their order.
   int64_t rowsOfPhase = llvm::divideCeil(queries, target.lanes);
-  double table = 2.0 * double(depth * (rowsOfPhase + keyVectors)) / double(rowsOfPhase);
+  double table = kTableSteps * double(depth * (rowsOfPhase + keyVectors)) / double(rowsOfPhase);
   double waste = double(llvm::alignTo(rowsOfPhase, kStridedTile.rows)) / double(rowsOfPhase);
   return {band, waste * (stridedAdd + valueCycles(kStridedTile)) + table};
 }
@@ -144,9 +161,8 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
     auto window =
         static_cast<int64_t>(sizes.windowShare * static_cast<double>(std::min(rows + panel, sizes.windowRows)));
     compute += ::multiplyCycles(window, keyVectors, sizes.windowDepth, tile, target) / rows;
-    // Written once and read twice where diagonals are put together.
-    if (4.0 * window * panel > kPanelShare * target.l1Bytes)
-      compute += 12.0 * sizes.keys / target.l2Rate;
+    if (kFloatBytes * window * panel > kPanelShare * target.l1Bytes)
+      compute += kWindowPasses * kFloatBytes * sizes.keys / target.l2Rate;
   }
   if (sizes.lineDepth && sizes.keys > keys) {
     // A tile and a group beyond the block on each side: buckets grow wider with the distance, so that blocks share most
@@ -156,24 +172,25 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   }
   if (sizes.keyRowSteps)
     compute += ::multiplyCycles(tile.rows, keyVectors, sizes.keyRowSteps, tile, target) / (tile.rows * rows);
-  double exponentials = target.separateAdd ? std::max(kExpMultiplies / target.fmaPerCycle, kExpAdds / 2)
-                                           : (kExpMultiplies + kExpAdds) / target.fmaPerCycle;
+  double exponentials = target.separateAdd()
+                            ? std::max(kExpMultiplies / target.fmaPerCycle, kExpAdds / target.addPerCycle)
+                            : (kExpMultiplies + kExpAdds) / target.fmaPerCycle;
   compute += exponentials * llvm::divideCeil(sizes.keys, target.lanes);
-  double bytesOfHead = 4.0 * sizes.keys * (sizes.depth + sizes.width);
-  double blockBytes = 4.0 * rows * (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.width);
-  double scoreBytes = 4.0 * keys * (1 + sizes.extraPerKey);
+  double bytesOfHead = kFloatBytes * sizes.keys * (sizes.depth + sizes.width);
+  double blockBytes =
+      kFloatBytes * rows * (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.width);
+  double scoreBytes = kFloatBytes * keys * (1 + sizes.extraPerKey);
   // Keys and values pass through once a row block; they come from L2 if a head and the block fit there together.
-  bool inL2 = bytesOfHead + blockBytes < 0.8 * target.l2Bytes;
+  bool inL2 = bytesOfHead + blockBytes < kHeadShareOfL2 * target.l2Bytes;
   double traffic = bytesOfHead / (inL2 ? target.l2Rate : target.l3Rate) / rows;
   // Scores are written, read, written and read: free in L1, else at L2's (or L3's) rate.
-  double passes = blockBytes < 0.7 * target.l1Bytes   ? 0
-                  : blockBytes < 0.7 * target.l2Bytes ? 4 * scoreBytes / target.l2Rate
-                                                      : 4 * scoreBytes / target.l3Rate;
+  double passes = blockBytes < kBlockShareOfL1 * target.l1Bytes   ? 0
+                  : blockBytes < kBlockShareOfL2 * target.l2Bytes ? kScorePasses * scoreBytes / target.l2Rate
+                                                                  : kScorePasses * scoreBytes / target.l3Rate;
   int64_t blocks = llvm::divideCeil(sizes.keys, keys);
   passes *= blocks;
-  double online = blocks > 1 ? blocks * (kRescale + 3.0 * llvm::divideCeil(sizes.width, target.lanes)) : 0;
-  // Half of the traffic hides behind the arithmetic (measured shares lie between a third and two thirds).
-  return compute + 0.5 * (traffic + passes) + online;
+  double online = blocks > 1 ? blocks * (kRescale + kRescaleSteps * llvm::divideCeil(sizes.width, target.lanes)) : 0;
+  return compute + target.exposedTraffic * (traffic + passes) + online;
 }
 
 Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &target, const CpuRequest &asked) {

@@ -5,9 +5,9 @@
 
 using namespace skewer;
 
-// Cycles an element. A gather of 16 lanes takes 24 cycles on a Zen 4 core, with the arithmetic of its indices 30; a
-// block of diagonals (31 loads, 75 selects, 16 loads and stores for 256 elements) takes 100, a line's vector 5.
-static constexpr double kGatherCycles = 1.9, kDiagonalCycles = 0.4, kLineCycles = 0.3;
+// Cycles an element. A block of diagonals (31 loads, 75 selects, 16 loads and stores for 256 elements) takes 100, a
+// line's vector of 16 takes 5, both measured on a Zen 4 core. A gather is the machine's (`gather_cost`).
+static constexpr double kDiagonalCycles = 0.4, kLineCycles = 0.3;
 
 // Offsets of a block of queries and a tile of keys, about.
 static constexpr int64_t kWindow = 160;
@@ -70,18 +70,18 @@ void skewer::addRowWork(const AttentionShape &shape, const Blocking &blocking, c
       work.cycles += kLineCycles * queries * (window + keysSeen);
     } else if (!term.keySide) {
       products = queries * picked;
-      work.cycles +=
-          kGatherCycles * queries * (term.kind == RowKind::Any ? keysSeen : double(shape.keyAxes[term.axis].extent));
+      work.cycles += target.gatherCycles * queries *
+                     (term.kind == RowKind::Any ? keysSeen : double(shape.keyAxes[term.axis].extent));
     } else if (term.kind == RowKind::Offset) {
       double window = shareOf(term.offsets, shape.queries, shape.keys, kWindow) * double(blocking.rowBlock + panel);
       products = blocks * keysSeen * std::min(term.offsets.isMonotone() ? picked : offsets, window);
       work.cycles += kDiagonalCycles * queries * keysSeen;
     } else if (term.kind == RowKind::Any) {
       products = blocks * keysSeen * picked;
-      work.cycles += kGatherCycles * queries * keysSeen;
+      work.cycles += target.gatherCycles * queries * keysSeen;
     } else {
       products = keys * picked;
-      work.cycles += kGatherCycles * keys * static_cast<double>(shape.queryAxes[term.axis].extent);
+      work.cycles += target.gatherCycles * keys * static_cast<double>(shape.queryAxes[term.axis].extent);
     }
     double flops = 2 * products * static_cast<double>(term.depth);
     work.matmulFlops += flops;

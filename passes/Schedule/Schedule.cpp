@@ -19,9 +19,9 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
   using AttnScheduleBase::AttnScheduleBase;
 
   void runOnOperation() override {
-    auto processor = findTarget(target);
+    auto processor = readTarget(target);
     if (!processor) {
-      getOperation().emitError() << "unknown target '" << target << "'";
+      getOperation().emitError() << llvm::toString(processor.takeError());
       return signalPassFailure();
     }
     CpuRequest request{tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem, offsets};

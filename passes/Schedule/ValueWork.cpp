@@ -5,8 +5,9 @@
 
 using namespace skewer;
 
-// Cycles to find the element of a pair and to test its weight; of a vector of weights that is summed up, along a row
-// and into the places of an axis; of a vector of a row that is multiplied for one query alone.
+// Counted in the loops that are made. Cycles to find the element of a pair and to test its weight; of a vector of
+// weights that is summed up, along a row and into the places of an axis; of a vector of a row that is multiplied for
+// one query alone.
 static constexpr double kPairCycles = 8, kSumCycles = 1, kAxisCycles = 4, kRowCycles = 1.5;
 
 /// Pairs of a query and a key whose difference lies in [low, high] and in what the mask leaves.

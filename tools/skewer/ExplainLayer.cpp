@@ -122,7 +122,7 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
     else
       layer.offsetReason = fmt::format(
           "as a band: {:.0f} cycles a query, {:.0f} with table rows added to keys; {}", cost->band, cost->stridedAdd,
-          target.separateAdd ? "the layer is short" : "additions take the pipes of products");
+          target.separateAdd() ? "the layer is short" : "additions take the pipes of products");
   }
   layer.work = predictWork(*shape, blocking, target);
   layer.isPredicted = true;

@@ -1,0 +1,24 @@
+// The names that LLVM's code generator knows for the architecture of this machine.
+#pragma once
+#include "llvm/ADT/StringRef.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include <memory>
+#include <string>
+
+namespace skewer {
+
+class CodeNames {
+public:
+  CodeNames();
+  ~CodeNames();
+  /// Everything is known where LLVM has no code generator for this machine: that is said elsewhere.
+  bool isCpu(llvm::StringRef) const;
+  bool isFeature(llvm::StringRef) const;
+  /// "x86-64", "aarch64".
+  std::string architecture() const;
+
+private:
+  std::unique_ptr<llvm::MCSubtargetInfo> info;
+};
+
+} // namespace skewer
