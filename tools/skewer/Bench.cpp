@@ -3,6 +3,7 @@
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Peak.h"
+#include "tools/skewer/Session/Targets.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -198,9 +199,11 @@ bool runChecked(const Options &options, const Kernel &kernel, const Operands &op
 }
 
 bool forEachKernel(const Options &options, llvm::function_ref<bool(Compilation &, const Kernel &)> measure) {
+  std::optional<Target> target = targetNamed(options.isForGpu() ? "host" : options.target);
+  if (!target)
+    return false;
   for (const std::string &spec : options.specs) {
-    Target target = options.isForGpu() ? hostTarget() : *findTarget(options.target);
-    auto compilation = Compilation::create(spec, options.parameters, target);
+    auto compilation = Compilation::create(spec, options.parameters, *target);
     if (!compilation)
       return false;
     compilation->pinned = options.cpuSchedule;

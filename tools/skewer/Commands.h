@@ -10,5 +10,6 @@ int bench(const Options &);
 int explain(const Options &);
 int plot(const Options &);
 int schemes(const Options &);
+int target(const Options &);
 
 } // namespace skewer::driver

@@ -20,6 +20,7 @@ cl::SubCommand benchCommand("bench", "times a spec's kernels beside this process
 cl::SubCommand explainCommand("explain", "says what became of each term of the score");
 cl::SubCommand plotCommand("plot", "draws how positions are read, scores and tables");
 cl::SubCommand schemesCommand("schemes", "lists the built-in positional schemes");
+cl::SubCommand targetCommand("target", "lists and prints machine files, and measures this machine for one");
 
 cl::OptionCategory category("Options");
 
@@ -33,8 +34,8 @@ cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a compile-t
                                  cl::sub(plotCommand));
 cl::opt<std::string>
     target("target",
-           cl::desc("What to make code for: host (default), zen4, x86-64-v3, sm_80, sm_90a, …; for "
-                    "compile a list; for run and bench host or another whose code runs here, a GPU, or "
+           cl::desc("What to make code for: host (default), zen4, x86-64-v3, a machine file MY.json, sm_80, sm_90a, "
+                    "…; for compile a list; for run and bench host or another whose code runs here, a GPU, or "
                     "gpu: this machine's own"),
            cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
            cl::sub(benchCommand), cl::sub(explainCommand));
@@ -102,6 +103,12 @@ cl::opt<bool> plain("plain", cl::desc("Time attention of the same sizes without 
                     cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> json("json", cl::desc("Print JSON"), cl::cat(category), cl::sub(benchCommand), cl::sub(explainCommand));
 
+cl::opt<std::string> machine(cl::Positional, cl::desc("[NAME or MY.json]"), cl::cat(category), cl::sub(targetCommand));
+cl::opt<bool> probe("probe", cl::desc("Measure this machine, for about a second; best while nothing else runs"),
+                    cl::cat(category), cl::sub(targetCommand));
+cl::opt<std::string> machineFile("o", cl::desc("Where to write the machine file (default: standard output)"),
+                                 cl::value_desc("file.json"), cl::cat(category), cl::sub(targetCommand));
+
 cl::list<std::string> dialectPlugins("load-dialect-plugin",
                                      cl::desc("A shared object with functions, term classes or dialects of one's own"),
                                      cl::value_desc("file.so"), cl::cat(category), cl::sub(compileCommand),
@@ -155,6 +162,13 @@ const CommandText kCommands[] = {
     {Command::Schemes, &schemesCommand,
      "Lists the built-in positional schemes: files of the language itself, called from a spec by name.\n\n"
      "  skewer schemes\n"},
+    {Command::Target, &targetCommand,
+     "Without a name: the processors whose descriptions come with Skewer. With one: its machine file, for --target=.\n"
+     "With --probe: the file of this machine, with what was measured here (docs/machines.md).\n\n"
+     "  skewer target\n"
+     "  skewer target zen4\n"
+     "  skewer target --probe -o my.json\n"
+     "  skewer bench rel1d.attn -D N=1024 --target=my.json\n"},
 };
 
 constexpr const char *kCpuParts = "tile_rows, tile_vectors, row_block, key_block, rows_per_item, offsets",
@@ -167,7 +181,8 @@ const char *kOverview =
     "  skewer bench rel1d.attn -D N=1024     time it beside this processor's peak\n"
     "  skewer explain botnet.attn            what became of each term\n"
     "  skewer plot rel1d.attn -o rel1d.svg   how positions are read, scores, tables\n"
-    "  skewer schemes                        the built-in schemes\n\n"
+    "  skewer schemes                        the built-in schemes\n"
+    "  skewer target                         the processors it knows, and this one measured\n\n"
     "'skewer COMMAND --help' lists a command's options. Exit codes: 0 done, 1 the input or a result "
     "is wrong, 2 usage,\n3 there is no GPU to run on.\n";
 
@@ -260,17 +275,47 @@ bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
   return true;
 }
 
+/// Machine files of --target: what is wrong with one is said before anything else is done.
+bool readMachineFiles(const std::string &targets, int &exitCode) {
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(targets).split(names, ',');
+  for (llvm::StringRef name : names)
+    if (isMachineFile(name))
+      if (llvm::Error error = readTarget(name).takeError()) {
+        llvm::errs() << llvm::toString(std::move(error)) << "\n";
+        exitCode = kWrong;
+        return false;
+      }
+  return true;
+}
+
+/// Of `skewer target`.
+bool fillTarget(Options &options) {
+  options.machine = machine;
+  options.machineFile = machineFile;
+  options.probe = probe;
+  if (probe && !options.machine.empty())
+    return usage("--probe measures this machine; leave '" + options.machine + "' out");
+  if (!probe && options.machine.empty() && !options.machineFile.empty())
+    return usage("-o: expected the name of a machine, or --probe, whose file is to be written");
+  return true;
+}
+
 bool fill(Options &options, int &exitCode) {
+  if (options.command == Command::Target)
+    return fillTarget(options);
   options.specs.assign(specs.begin(), specs.end());
   if (options.command == Command::Run || options.command == Command::Plot)
     options.specs = {spec};
   options.target = target;
+  if (!readMachineFiles(options.target, exitCode))
+    return false;
   if ((options.command == Command::Run || options.command == Command::Bench) && !findTarget(options.target) &&
       options.target != "gpu" && !(gpu::isGpuName(options.target) && gpu::findGpuTarget(options.target)))
-    return usage(
-        fmt::format("--target: expected host, another processor whose code runs here ({}), gpu or one of the GPUs "
-                    "{}, found '{}'",
-                    knownProcessors(), knownGpus(), options.target));
+    return usage(fmt::format("--target: expected host, another processor whose code runs here ({}), a machine file "
+                             "MY.json, gpu or one of the GPUs "
+                             "{}, found '{}'",
+                             knownProcessors(), knownGpus(), options.target));
   if (options.command != Command::Compile && options.isForGpu() && (unfused || plain))
     return usage(
         fmt::format("{} is for processors; leave --target={} out", unfused ? "--unfused" : "--plain", options.target));

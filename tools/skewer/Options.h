@@ -15,7 +15,7 @@ namespace skewer::driver {
 /// Exit codes of every command.
 enum ExitCode { kDone = 0, kWrong = 1, kUsage = 2, kNoDevice = 3 };
 
-enum class Command { Compile, Run, Bench, Explain, Plot, Schemes };
+enum class Command { Compile, Run, Bench, Explain, Plot, Schemes, Target };
 
 struct Options {
   Command command = Command::Compile;
@@ -45,6 +45,9 @@ struct Options {
   std::vector<std::string> dialectPlugins, passPlugins;
   std::string passes; // a pipeline of MLIR's syntax, run before fusion
   bool unfused = false, plain = false, json = false;
+  // target
+  std::string machine, machineFile; // NAME; -o
+  bool probe = false;
 };
 
 /// Reads the command line. Nothing where the process has nothing left to do (--help, --version) or the line is wrong;

@@ -3,6 +3,7 @@
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Npy.h"
+#include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/raw_ostream.h"
 #include <fmt/format.h>
@@ -93,8 +94,10 @@ int run(const Options &options) {
     return kNoDevice;
   if (!checkSchedule(options, !device, bool(device)))
     return kUsage;
-  Target target = device ? hostTarget() : *findTarget(options.target);
-  auto compilation = Compilation::create(options.specs.front(), options.parameters, target);
+  std::optional<Target> target = targetNamed(device ? "host" : options.target);
+  if (!target)
+    return kWrong;
+  auto compilation = Compilation::create(options.specs.front(), options.parameters, *target);
   if (!compilation)
     return kWrong;
   compilation->pinned = options.cpuSchedule;

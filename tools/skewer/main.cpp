@@ -37,6 +37,8 @@ static int dispatch(const Options &options) {
     return plot(options);
   case Command::Schemes:
     return schemes(options);
+  case Command::Target:
+    return target(options);
   }
   return kUsage;
 }

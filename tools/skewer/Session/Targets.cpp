@@ -19,13 +19,18 @@ std::string nearestTarget(llvm::StringRef name) {
 }
 
 std::optional<Target> targetNamed(const std::string &name) {
-  std::optional<Target> target = findTarget(name);
+  llvm::Expected<Target> found = readTarget(name);
+  if (!found && isMachineFile(name)) {
+    llvm::errs() << llvm::toString(found.takeError()) << "\n";
+    return std::nullopt;
+  }
+  std::optional<Target> target = llvm::expectedToOptional(std::move(found));
   if (!target) {
     llvm::errs() << "skewer: error: --target: unknown processor '" << name << "'" << nearestTarget(name)
                  << "; known: host";
     for (const Target &known : knownTargets())
       llvm::errs() << ", " << known.name;
-    llvm::errs() << "; GPUs:";
+    llvm::errs() << ", a machine file MY.json; GPUs:";
     for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
       llvm::errs() << " " << known.name;
     llvm::errs() << "\n";

@@ -1,0 +1,87 @@
+// `skewer target`: machine files, listed, printed and measured.
+#include "passes/Schedule/Machine.h"
+#include "tools/skewer/Commands.h"
+#include "tools/skewer/Probe.h"
+#include "tools/skewer/Session/Targets.h"
+#include "tools/skewer/WriteFiles.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <chrono>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace skewer::driver {
+
+/// "48 KiB".
+static std::string sizeOf(int64_t bytes) {
+  return bytes % (1 << 20) == 0 ? fmt::format("{} MiB", bytes >> 20) : fmt::format("{} KiB", bytes >> 10);
+}
+
+static void listMachines() {
+  llvm::outs() << fmt::format("{:<15} {:>5} {:>9} {:>4} {:>4} {:>7} {:>8}  {:<27}  {}\n", "name", "lanes", "registers",
+                              "FMA", "add", "L1", "L2", "numbers from", "what it is");
+  std::vector<Machine> machines{hostMachine()};
+  llvm::append_range(machines, knownMachines());
+  for (const Machine &machine : machines) {
+    const Target &target = machine.target;
+    llvm::outs() << fmt::format("{:<15} {:>5} {:>9} {:>4} {:>4} {:>7} {:>8}  {:<27}  {}\n", target.name, target.lanes,
+                                target.registers, target.fmaPerCycle,
+                                target.separateAdd() ? fmt::format("{}", target.addPerCycle) : "-",
+                                sizeOf(target.l1Bytes), sizeOf(target.l2Bytes), machine.origin, machine.about);
+  }
+  llvm::outs() << "\nFMA: vectors a cycle. add: additions a cycle on pipes of their own. 'skewer target NAME' prints "
+                  "all numbers, with their sources.\n";
+}
+
+/// Nothing after a message.
+static std::optional<std::string> textNamed(const std::string &name) {
+  for (const MachineText &known : machineTexts())
+    if (name == known.name)
+      return known.text;
+  if (name == "host")
+    return textOf(hostMachine());
+  if (!isMachineFile(name)) { // says which are known
+    targetNamed(name);
+    return std::nullopt;
+  }
+  auto machine = readMachineFile(name);
+  if (machine)
+    return textOf(*machine);
+  llvm::errs() << llvm::toString(machine.takeError()) << "\n";
+  return std::nullopt;
+}
+
+static std::string probedText() {
+  Machine machine = hostMachine();
+  auto today = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
+  std::string when = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(today)));
+  std::vector<std::string> notes;
+  apply(machine, probe(machine), when, notes);
+  for (const std::string &note : notes)
+    llvm::errs() << "skewer: note: " << note << "\n";
+  // The name becomes part of symbols; host stays the name of what is not measured.
+  machine.target.name = machine.target.cpu + "-probed";
+  machine.origin = "measured by --probe on " + when;
+  return textOf(machine);
+}
+
+int target(const Options &options) {
+  if (!options.probe && options.machine.empty()) {
+    listMachines();
+    return kDone;
+  }
+  std::optional<std::string> text = options.probe ? probedText() : textNamed(options.machine);
+  if (!text)
+    return isMachineFile(options.machine) ? kWrong : kUsage;
+  if (options.machineFile.empty()) {
+    llvm::outs() << *text;
+    return kDone;
+  }
+  if (llvm::Error error = writeFiles({{options.machineFile, *text}})) {
+    llvm::errs() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+    return kWrong;
+  }
+  return kDone;
+}
+
+} // namespace skewer::driver
