@@ -8,7 +8,7 @@ import sys
 
 COLUMNS = [
     # heading, width
-    ("layer", 26), ("error", 9), ("ms", 10), ("GF/s", 8), ("of peak", 7), ("× plain", 8), ("workspace", 10), ("object", 8),
+    ("layer", 26), ("error", 9), ("ms", 10), ("GF/s", 8), ("of peak", 7), ("× model", 8), ("× plain", 8), ("workspace", 10), ("object", 8),
 ]
 
 
@@ -29,13 +29,14 @@ def number_text(value, pattern):
 def row_of(name, kernel, object_bytes):
     """A table row from one entry of `kernels` in the report of `skewer bench --json`."""
     seconds, share = kernel.get("median_seconds"), kernel.get("percent_of_peak")
-    plain = kernel.get("plain_median_seconds")
+    plain, predicted = kernel.get("plain_median_seconds"), kernel.get("predicted_seconds")
     return [
         name,
         number_text(kernel.get("max_error"), ".1e"),
         number_text(seconds and seconds * 1e3, ".3f"),
         number_text(kernel.get("gflops"), ".1f"),
         "-" if share is None else f"{share:.0f} %",
+        number_text(predicted and seconds / predicted, ".2f"),
         number_text(plain and seconds / plain, ".2f"),
         size_text(kernel.get("workspace_bytes")),
         size_text(object_bytes),

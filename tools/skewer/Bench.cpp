@@ -3,6 +3,7 @@
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Peak.h"
+#include "tools/skewer/Predict.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -39,7 +40,7 @@ std::optional<Timing> measure(Execution &execution, double seconds) {
 struct Row : CheckedRow {
   Timing timing;
   double peak = 0;
-  std::optional<double> unfused, plain;
+  std::optional<double> unfused, plain, predicted;
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
   double percent() const { return peak > 0 ? 100 * gflops() / peak : 0; }
 };
@@ -98,6 +99,8 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   row.peak = medianOf(local);
   peaks.insert(peaks.end(), local.begin(), local.end());
 
+  if (options.threads == 1) // the model is about one core
+    row.predicted = predictedSeconds(kernel, execution->scheduled(), compilation.target(), operands->sizeByName);
   if (plain)
     row.plain = medianOf(plainMedians);
   if (options.unfused) {
@@ -123,6 +126,7 @@ void printJson(const std::vector<Row> &rows, double peak) {
                            {"percent_of_peak", row.percent()},
                            {"unfused_median_seconds", row.unfused ? llvm::json::Value(*row.unfused) : nullptr},
                            {"plain_median_seconds", row.plain ? llvm::json::Value(*row.plain) : nullptr},
+                           {"predicted_seconds", row.predicted ? llvm::json::Value(*row.predicted) : nullptr},
                            {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
                            {"max_error", row.error},
                            {"tolerance", row.tolerance},
@@ -138,6 +142,9 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
     llvm::outs() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls)  {:>8.1f} GFLOP/s  {:>5.1f} % of peak",
                                 row.name, row.timing.median * 1e3, row.timing.least * 1e3, row.timing.calls,
                                 row.gflops(), row.percent());
+    if (row.predicted)
+      llvm::outs() << fmt::format("  {:.2f} times predicted ({:.4f} ms)", row.timing.median / *row.predicted,
+                                  *row.predicted * 1e3);
     if (row.unfused)
       llvm::outs() << fmt::format("  unfused {:.4f} ms ({:.2f} times)", *row.unfused * 1e3,
                                   *row.unfused / row.timing.median);

@@ -22,6 +22,8 @@ public:
   static std::unique_ptr<Execution> createForGpu(Compilation &, const Kernel &, Device &, const Options &);
 
   const KernelPlan &plan() const { return kernelPlan; }
+  /// Level 3 of what is compiled, except for a GPU; of the unfused form that of the fused one.
+  mlir::ModuleOp scheduled() const { return *counted; }
   bool isOnGpu() const { return device != nullptr; }
   /// Packs the operands and plans memory for them. False after a diagnostic.
   bool bind(const Operands &, ThreadPool &);

@@ -1,26 +1,15 @@
 // `skewer explain`: what became of each term.
 #include "dialect/Language/Diagnostics.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/ExplainText.h"
 #include "tools/skewer/Inputs.h"
+#include "tools/skewer/Predict.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace skewer::driver {
-
-/// Something that the kernel computes beside its attentions, whose prediction is then not the kernel's. What only moves
-/// elements is done where they are read or written.
-static mlir::Operation *findBeside(mlir::ModuleOp scheduled) {
-  for (auto function : scheduled.getOps<mlir::func::FuncOp>())
-    for (mlir::Operation &op : function.getBody().front())
-      if (!mlir::isa<attn::AttentionOp, mlir::func::ReturnOp, attn::IndexMapOpInterface>(op) &&
-          !op.hasTrait<mlir::OpTrait::ConstantLike>())
-        return &op;
-  return nullptr;
-}
 
 /// The run-time sizes that --size and the files of --input say. Nothing after an error.
 static std::optional<std::map<std::string, int64_t>> sizesOf(const Kernel &kernel, const Options &options) {
@@ -32,13 +21,6 @@ static std::optional<std::map<std::string, int64_t>> sizesOf(const Kernel &kerne
     return operands->sizeByName;
   llvm::errs() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
   return std::nullopt;
-}
-
-/// How many times the useful work with these sizes is that with sizes of 1.
-static double callsOf(const Kernel &kernel, mlir::ModuleOp scheduled, const KernelFacts &facts,
-                      const std::map<std::string, int64_t> &sizes) {
-  double one = sizes.empty() ? facts.flops : factsOf(kernel, scheduled).flops;
-  return one > 0 ? facts.flops / one : 1;
 }
 
 static std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel &kernel,
@@ -59,11 +41,9 @@ static std::optional<Explanation> explainKernel(Compilation &compilation, const 
   scheduled->walk([&](attn::AttentionOp attention) {
     explanation.layers.push_back(layerFactsOf(attention, explanation.facts.attentions[number++], compilation.target()));
   });
-  mlir::Operation *beside = findBeside(*scheduled);
-  bool isAlone = explanation.facts.generic.empty() && explanation.facts.materialised.empty() && !beside;
+  mlir::Operation *beside = nullptr;
   explanation.work =
-      workFactsOf(signatureOf(kernel.einsumFunction()), explanation.facts.flops, explanation.layers, isAlone,
-                  compilation.target(), *sizes, callsOf(kernel, *scheduled, explanation.facts, *sizes));
+      workOf(kernel, *scheduled, explanation.facts, explanation.layers, compilation.target(), *sizes, &beside);
   if (beside && !explanation.layers.empty())
     explanation.work.whyNotPredicted += " (" + placeOf("", lineOf(beside->getLoc()).first, explanation.spec) + ")";
   auto lowered = compilation.lower(std::move(scheduled), kernel.name);

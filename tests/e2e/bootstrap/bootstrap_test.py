@@ -216,14 +216,14 @@ class TableTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             driver = os.path.join(folder, "driver")
             report = ('{"kernels": [{"name": "layer", "max_error": 2.5e-7, "median_seconds": 0.00125, "gflops": 80.0, '
-                      '"percent_of_peak": 65.7, "workspace_bytes": 2048}]}')
+                      '"percent_of_peak": 65.7, "predicted_seconds": 0.001, "workspace_bytes": 2048}]}')
             with open(driver, "w", encoding="utf-8") as stream:
                 stream.write(f"#!{BASH}\n[ \"$1\" = bench ] && echo '{report}'\n")
             os.chmod(driver, 0o755)
             spec = os.path.join(folder, "layer.attn")
             done = call(os.path.join(ROOT, "tests/bench/run"), spec, env={**os.environ, "SKEWER": driver})
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stdout, r"layer +2\.5e-07 +1\.250 +80\.0 +66 % +- +2\.0 KB +-")
+            self.assertRegex(done.stdout, r"layer +2\.5e-07 +1\.250 +80\.0 +66 % +1\.25 +- +2\.0 KB +-")
             with open(driver, "w", encoding="utf-8") as stream:
                 stream.write(f"#!{BASH}\necho '{report}'\nexit 3\n")
             done = call(os.path.join(ROOT, "tests/bench/run"), spec, env={**os.environ, "SKEWER": driver})

@@ -7,7 +7,7 @@ assert set(report) == {"peak_gflops", "kernels"}, report
 assert report["peak_gflops"] > 0.5
 for kernel in report["kernels"]:
     assert set(kernel) == {"name", "median_seconds", "min_seconds", "gflops", "percent_of_peak",
-                           "unfused_median_seconds", "plain_median_seconds", "workspace_bytes", "max_error",
+                           "unfused_median_seconds", "plain_median_seconds", "predicted_seconds", "workspace_bytes", "max_error",
                            "tolerance", "seeded"}, kernel
     assert 0 < kernel["min_seconds"] <= kernel["median_seconds"]
     assert kernel["max_error"] <= kernel["tolerance"] / 2 <= 2e-6
@@ -16,6 +16,7 @@ for kernel in report["kernels"]:
     # 8 heads, 64 × 64 scores: 2·64 for the content, the offsets and the values each.
     flops = 6 * 8 * 64 * 64 * 64
     assert abs(kernel["gflops"] * kernel["median_seconds"] * 1e9 / flops - 1) < 1e-9, kernel
+    assert kernel["predicted_seconds"] > flops / 5e12, kernel  # above every core's peak
     for other in ("unfused", "plain"):
         assert (kernel[f"{other}_median_seconds"] is None) == (other not in sys.argv[1:]), kernel
 print("kernels:", *[kernel["name"] for kernel in report["kernels"]])

@@ -1,0 +1,8 @@
+"""same_prediction.py EXPLAIN.json BENCH.json: the two predict the same time of each kernel, and predict one."""
+import json
+import sys
+
+explained, measured = (json.load(open(path, encoding="utf-8"))["kernels"] for path in sys.argv[1:])
+for one, other in zip(explained, measured, strict=True):
+    seconds = one["predicted_seconds"]
+    assert seconds > 0 and abs(other["predicted_seconds"] / seconds - 1) < 1e-9, (seconds, other)
