@@ -36,8 +36,11 @@ class PlantTest(unittest.TestCase):
 
         class Copy(plant.Copy):
             def __init__(self, root, text):
-                self.source, self.build, self.jobs, self.without = root, root, 1, []
-                self.tests = [plant.Test("Text", [], ["sh", "-c", f"echo '[  FAILED  ] A.B'; grep -q '{text}' a.cpp"])]
+                self.source, self.build, self.jobs, self.without, self.lock = root, root, 1, [], plant.Lock(None, 0)
+                self.record = os.path.join(root, "passed.json")
+                self.passed = {"seconds": {}, "cases": {}}
+                self.tests = [plant.Test("Text", [], ["sh", "-c", "echo $GTEST_FILTER >>filters; "
+                                                      f"echo '[  FAILED  ] A.B'; grep -q '{text}' a.cpp"])]
 
             def ninja(self, *targets):
                 return 0, ""
@@ -46,6 +49,19 @@ class PlantTest(unittest.TestCase):
         self.assertEqual(Copy(self.root, "int once").judge(fault), "Text: A.B")
         self.assertEqual(plant.read(path), original)
         self.assertIsNone(Copy(self.root, "int twice").judge(fault))
+
+        filters = os.path.join(self.root, "filters")
+        os.remove(filters)
+        self.assertEqual(Copy(self.root, "int once").judge(fault, ("Text", "A.B")), "Text: A.B")
+        self.assertEqual(plant.read(filters), "A.B-\nA.B-\n")  # without the fault, then with it
+        self.assertIsNone(Copy(self.root, "int twice").judge(fault, ("Text", "A.B")))
+        self.assertEqual(plant.read(filters).splitlines()[4:], ["*-", "*-"])  # all, where the case does not notice
+        self.assertEqual(plant.read(path), original)
+
+    def test_what_caught_a_fault_before(self):
+        text = ("| fault | file | caught by | s |\n| - | - | - | - |\n| a | f | LexerTest: Lexer.X | 1 |\n"
+                "| b | f | NOT CAUGHT | 1 |\n| c | f | lit.e2e: e2e/x.test | 2 |\n\n| a | b |\n| d | LexerTest: L.Y |\n")
+        self.assertEqual(plant.caught_before(text), {"a": ("LexerTest", "Lexer.X"), "c": ("lit.e2e", "e2e/x.test")})
 
     def test_a_test_without_end(self):
         test = plant.Test("Slow", [], ["sleep", "600"])
