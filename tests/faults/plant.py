@@ -170,7 +170,7 @@ def program_of(path, commands):
     """The program that compile_commands.json compiles the file into; None where this build has none."""
     for entry in commands:
         if entry["file"] == path:
-            return re.search(r"CMakeFiles/(\w+)\.dir/", entry["output"]).group(1)
+            return re.search(r" -o \S*CMakeFiles/(\w+)\.dir/", entry["command"]).group(1)
     return None
 
 

@@ -78,8 +78,8 @@ class PlantTest(unittest.TestCase):
             self.assertTrue(cases, path)
 
     def test_program_of_a_file(self):
-        commands = [{"file": "/t/a.cpp", "output": "tests/unit/CMakeFiles/OneTests.dir/a.cpp.o"},
-                    {"file": "/t/b.cpp", "output": "tests/unit/CMakeFiles/OtherTests.dir/b.cpp.o"}]
+        commands = [{"file": "/t/a.cpp", "command": "c++ -include b/CMakeFiles/Pre.dir/p.hxx -o unit/CMakeFiles/OneTests.dir/a.cpp.o -c"},
+                    {"file": "/t/b.cpp", "command": "c++ -include b/CMakeFiles/Pre.dir/p.hxx -o unit/CMakeFiles/OtherTests.dir/b.cpp.o -c"}]
         self.assertEqual(plant.program_of("/t/b.cpp", commands), "OtherTests")
         self.assertIsNone(plant.program_of("/t/c.cpp", commands))
 
