@@ -67,7 +67,7 @@ class BootstrapTest(unittest.TestCase):
 class BuildTest(unittest.TestCase):
     """What is configured and built, where every package is there and cmake, ninja, ctest and python3 only say so."""
 
-    def commands(self, command, cache="", status=0, **scripts_of):
+    def commands(self, command, cache="", status=0, installed="installed", **scripts_of):
         with tempfile.TemporaryDirectory() as root:
             tools, log = os.path.join(root, "bin"), os.path.join(root, "log")
             for folder in ("bin", "tools", "build/release"):
@@ -77,7 +77,7 @@ class BuildTest(unittest.TestCase):
                 stream.write(cache)
             for tool in ("dirname", "head", "mkdir", "tee", "awk", "grep", "cat"):
                 os.symlink(shutil.which(tool), os.path.join(tools, tool))
-            scripts = {"dpkg-query": "printf installed", "nproc": "echo 2", "python3": f'echo "python3 $2" >> {log}'}
+            scripts = {"dpkg-query": f"printf '{installed}'", "nproc": "echo 2", "python3": f'echo "python3 $2" >> {log}'}
             for tool in ("cmake", "ninja", "ctest", "ptxas", "cuobjdump", "nvdisasm"):
                 scripts[tool] = f'echo "{tool} $*" >> {log}' + f"\n{scripts_of.get(tool, 'true')}"
             for tool, script in scripts.items():
@@ -86,8 +86,14 @@ class BuildTest(unittest.TestCase):
                 os.chmod(os.path.join(tools, tool), 0o755)
             done = call(os.path.join(root, "tools", "bootstrap"), command, env={"PATH": tools})
             self.assertEqual(done.returncode, status, done.stderr)
+            if not os.path.exists(log):
+                return []
             with open(log, encoding="utf-8") as stream:
                 return stream.read().replace(root, "").splitlines()
+
+    def test_nothing_is_built_without_its_packages(self):
+        for command in ("build", "test", "sanitized", "demo"):
+            self.assertEqual(self.commands(command, status=1, installed=""), [], command)
 
     def test_the_demo_builds_the_compiler_alone(self):
         configure, build, table = self.commands("demo")
@@ -103,20 +109,26 @@ class BuildTest(unittest.TestCase):
         self.assertEqual(commands[0], "cmake --preset release -DSKEWER_BUILD_TESTS=ON")
         self.assertRegex(commands[1], r"^ninja -C /build/release -j [12]$")
         self.assertRegex(commands[2], r"^ctest --preset release")
+        self.assertEqual(commands[3], "cmake --preset sanitized")
+        self.assertRegex(commands[4], r"^ninja -C /build/sanitized -j [12] SubscriptTests LanguageTests$")
+        self.assertRegex(commands[5], r"^ctest --preset sanitized -C sample .*-R \^unit")
 
     def test_sanitized_builds_and_runs_a_sample(self):
         commands = self.commands("sanitized")
         self.assertEqual(commands[0], "cmake --preset sanitized")
-        self.assertRegex(commands[1], r"^ninja -C /build/sanitized -j [12] \w+")
-        self.assertRegex(commands[2], r"^ctest --preset sanitized -C sample")
+        self.assertRegex(commands[1], r"^ninja -C /build/sanitized -j [12] SubscriptTests .*skewer-opt$")
+        self.assertRegex(commands[2], r"^ctest --preset sanitized -C sample .*-R .*lit")
 
     def test_a_test_that_fails_is_the_status(self):
-        for command in ("test", "sanitized"):
-            self.commands(command, ctest="exit 1", status=1)
+        for command, presets in ("test", ("release", "sanitized")), ("sanitized", ("sanitized",)):
+            for preset in presets:
+                commands = self.commands(command, ctest=f'[ "$2" != {preset} ]', status=1)
+                self.assertEqual(sum(line.startswith("ctest") for line in commands), len(presets))
 
     def test_a_sample_that_does_not_build_is_the_status(self):
-        commands = self.commands("sanitized", ninja="exit 1", status=1)
-        self.assertTrue(commands[-1].startswith("ninja"))
+        for command in ("test", "sanitized"):
+            commands = self.commands(command, ninja='[ "$2" = "${2%sanitized}" ]', status=1)
+            self.assertTrue(commands[-1].startswith("ninja"))
 
 
 class GpuTest(unittest.TestCase):
