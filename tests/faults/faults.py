@@ -232,6 +232,15 @@ FAULTS = [
           "if (!how.isOnGpu || !tensor || type == ElementType::BF16)",
           "if (how.isOnGpu || !tensor || type == ElementType::BF16)"),
 
+    Fault("gpu-strategy-of-another-term", "passes/Schedule/ScheduleGpu.cpp",
+          "a GPU schedule's strategy that the term cannot be computed by is passed over",
+          "if (chosen.getValue() != shape->strategies[number])",
+          "if (chosen.getValue() != shape->strategies[number] && number > 8)"),
+    Fault("gpu-tile-that-no-block-holds", "passes/Schedule/ScheduleGpu.cpp",
+          "a GPU schedule may need more shared memory than a block has",
+          "bytes > machine.blockSharedBytes)",
+          "bytes > 4 * machine.blockSharedBytes)"),
+
     # Loops ----------------------------------------------------------------------------------------------------------
     Fault("keys-of-another-group", "passes/Lowering/CpuKernel.cpp",
           "heads whose keys are not those of the head before them do not pack them",

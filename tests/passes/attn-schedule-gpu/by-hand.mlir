@@ -1,0 +1,55 @@
+// RUN: skewer-opt %s --attn-schedule-gpu=target=sm_80 -split-input-file -verify-diagnostics | FileCheck %s
+// A schedule that is written by hand is obeyed, or refused.
+
+// CHECK-LABEL: func.func @obeyed
+// CHECK: schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = true, strategies = {{\[}}"matmul", "band"]>
+func.func @obeyed(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
+    attn.term "i d, (j - i + 44) d" (%q, %t) scale 0.25 : tensor<45x32xf16>, tensor<89x32xf16>
+  } : tensor<45x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = true, strategies = ["matmul", "band"]>
+  return %0 : tensor<45x16xf16>
+}
+
+// -----
+// gpu_schedule_c7: another target
+func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+  // expected-error @below {{schedule is for 'sm_89', but code is made for 'sm_80' (gpu_schedule_c7)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
+    attn.term "i d, (j - i + 44) d" (%q, %t) scale 0.25 : tensor<45x32xf16>, tensor<89x32xf16>
+  } : tensor<45x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_89", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = true, strategies = ["matmul", "band"]>
+  return %0 : tensor<45x16xf16>
+}
+
+// -----
+// gpu_schedule_c8: what goes by rows has no use for one
+func.func @f(%q: tensor<45x32xf16>, %v: tensor<2025x16xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+  // expected-error-re @below {{has a schedule, but goes by rows of scores: {{.+}} (gpu_schedule_c8)}}
+  %0 = attn.attention "i j" sizes {j = 45 : i64} value "(j*j) e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
+  } : tensor<2025x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = true, strategies = ["matmul"]>
+  return %0 : tensor<45x16xf16>
+}
+
+// -----
+// gpu_schedule_c9: a strategy of another class
+func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+  // expected-error @below {{strategy 2 is 'lookup', but that term is computed by 'band' (gpu_schedule_c9)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
+    attn.term "i d, (j - i + 44) d" (%q, %t) scale 0.25 : tensor<45x32xf16>, tensor<89x32xf16>
+  } : tensor<45x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = true, strategies = ["matmul", "lookup"]>
+  return %0 : tensor<45x16xf16>
+}
+
+// -----
+// gpu_schedule_c10: a tile that no block holds
+func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+  // expected-error @below {{its tile needs 315392 bytes of shared memory; a block of sm_80 has 166912 (gpu_schedule_c10)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
+    attn.term "i d, (j - i + 44) d" (%q, %t) scale 0.25 : tensor<45x32xf16>, tensor<89x32xf16>
+  } : tensor<45x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 256, keys = 256, stages = 4, keep_queries = true, strategies = ["matmul", "band"]>
+  return %0 : tensor<45x16xf16>
+}
