@@ -3,7 +3,8 @@
 
 Tests are worth what they catch. faults.py lists mistakes that somebody could make; for each of them this script edits
 one place of a copy of the tree, builds, and runs the tests that the edited file goes into until one fails: first the
-case that README.md says caught it last time, then all of them, quickest first. Your own files are never touched: the copy is a clone of a commit in a folder of its own."""
+case that README.md says caught it last time, then all of them, quickest first. Your own files are never
+touched: the copy is a clone of a commit in a folder of its own."""
 import argparse
 import fcntl
 import glob
@@ -154,7 +155,8 @@ class Test:
                            LIT_OPTS=options)
         if code == 0:
             return None
-        failed = re.findall(r"^(?:\[  FAILED  \] |FAIL: \w+ :: |(?=seed \d))([\w/.-]+(?: \d+(?=:))?)", output, re.M)
+        failed = re.findall(r"^(?:\[  FAILED  \] |FAIL: \w+ :: |(?=seed \d)|[ \d/]+Test +#\d+: (?=fuzz\S+ \.*\*\*\*))"
+                            r"([\w/.-]+(?: \d+(?=:))?)", output, re.M)
         begun = re.findall(r"^\[ RUN      \] ([\w/.]+)", output, re.M)
         what = failed[0] if failed else (begun[-1] if begun else "") + " (crash)"
         return f"{self.name}: {what}" + (" (no end)" if code is None else "")
@@ -208,6 +210,8 @@ class Copy:
         self.tests.append(Test("fuzz", ["skewer-fuzz"], [
             os.path.join(self.build, "bin", "skewer-fuzz"), "--seeds", SEEDS, "--failures", "1", "--no-shrink",
             "--jobs", str(self.jobs)]))
+        self.tests.append(Test("found", ["skewer-fuzz"], ["ctest", "-R", r"^fuzz\.found-", "--output-on-failure",
+                                                          "--stop-on-failure"]))
         unknown = set(self.chosen or []) - {test.name for test in self.tests}
         if unknown:
             raise Stop(f"there is no test '{sorted(unknown)[0]}'; there are " +

@@ -60,7 +60,8 @@ class PlantTest(unittest.TestCase):
 
     def test_what_caught_a_fault_before(self):
         text = ("| fault | file | caught by | s |\n| - | - | - | - |\n| a | f | LexerTest: Lexer.X | 1 |\n"
-                "| b | f | NOT CAUGHT | 1 |\n| c | f | lit.e2e: e2e/x.test | 2 |\n\n| a | b |\n| d | LexerTest: L.Y |\n")
+                "| b | f | NOT CAUGHT | 1 |\n| c | f | lit.e2e: e2e/x.test | 2 |\n\n"
+                "| a | b |\n| d | LexerTest: L.Y |\n")
         self.assertEqual(plant.caught_before(text), {"a": ("LexerTest", "Lexer.X"), "c": ("lit.e2e", "e2e/x.test")})
 
     def test_a_test_without_end(self):
@@ -68,6 +69,14 @@ class PlantTest(unittest.TestCase):
         test.seconds = -5.98  # the limit is ten times this and a minute
         copy = type("Copy", (), {"build": self.root, "jobs": 1, "without": []})
         self.assertIn("no end", test.failure(copy))
+
+    def test_the_name_of_what_fails(self):
+        copy = type("Copy", (), {"build": self.root, "jobs": 1, "without": []})
+        for output, name in (("[  FAILED  ] A.B", "A.B"), ("seed 12: wrong", "seed 12"),
+                             ("1/1 Test #3: lit.x ...***Failed\nFAIL: S :: x/y.mlir (1 of 2)", "x/y.mlir"),
+                             ("1/2 Test #7: fuzz.found-a ....   Passed\n 2/2 Test #8: fuzz.found-b ....***Failed 1 sec",
+                              "fuzz.found-b")):
+            self.assertEqual(plant.Test("T", [], ["sh", "-c", f"echo '{output}'; exit 1"]).failure(copy), "T: " + name)
 
     def test_cases_of_a_file(self):
         text = "TEST(A, B) {\nTEST_F(C,\n       D) {\nTEST_P(E, F) {\nINSTANTIATE_TEST_SUITE_P(G, E, H);\n"
@@ -78,8 +87,8 @@ class PlantTest(unittest.TestCase):
             self.assertTrue(cases, path)
 
     def test_program_of_a_file(self):
-        commands = [{"file": "/t/a.cpp", "command": "c++ -include b/CMakeFiles/Pre.dir/p.hxx -o unit/CMakeFiles/OneTests.dir/a.cpp.o -c"},
-                    {"file": "/t/b.cpp", "command": "c++ -include b/CMakeFiles/Pre.dir/p.hxx -o unit/CMakeFiles/OtherTests.dir/b.cpp.o -c"}]
+        commands = [{"file": "/t/a.cpp", "command": "c++ -o unit/CMakeFiles/OneTests.dir/a.cpp.o -c"},
+                    {"file": "/t/b.cpp", "command": "c++ -o unit/CMakeFiles/OtherTests.dir/b.cpp.o -c"}]
         self.assertEqual(plant.program_of("/t/b.cpp", commands), "OtherTests")
         self.assertIsNone(plant.program_of("/t/c.cpp", commands))
 

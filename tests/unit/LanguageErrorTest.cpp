@@ -26,6 +26,20 @@ TEST(LanguageError, ReadingOutsideATable) {
             "note: its values are as many as the rows: j - i + N - 1 runs from 0 to 22\n");
 }
 
+TEST(LanguageError, WhatTwoMasksLeaveIsReadByEither) {
+  auto kernel = [](const std::string &second) {
+    return import("kernel f(q, v : f32[8, 4], table : f32[8]) -> f32[8, 4] {\n"
+                  "scores = einsum(\"i d, j d -> i j\", q, q) + table[j - i]\n"
+                  "both = softmax(scores where j >= i) + softmax(scores where " +
+                  second + ")\nreturn einsum(\"i j, j d -> i d\", both, v) }");
+  };
+  EXPECT_TRUE(kernel("j > i or j == i").good);
+  Imported outside = kernel("j >= i - 1");
+  EXPECT_FALSE(outside.good);
+  EXPECT_SAYS(outside.messages, "test.attn:2:50: error: table 'table' is read outside its rows");
+  EXPECT_SAYS(outside.messages, "at i = 1, j = 0 it reads row -1");
+}
+
 TEST(LanguageError, RowsThatAreNeverRead) {
   Imported r = import("kernel f(q : f32[4, 2], t : f32[9, 2]) -> f32[4, 4] { return einsum('i d, (j - i + 3) d -> i "
                       "j', q, t, j = 4) }");
