@@ -23,6 +23,8 @@ from faults import FAULTS
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOLS = ["skewer", "skewer-opt", "skewer-lsp-server"]
 LIT = ["dialect", "passes", "codegen", "e2e"]
+GROUPS = [("found", "skewer-fuzz", "fuzz.found-"), ("oracle", "skewer", "oracle.texts-"),
+          ("meanings", "skewer", "meanings."), ("layers", "skewer", "layers.")]
 SEEDS = "0:500"  # of the suite (tests/fuzz/CMakeLists.txt)
 EXAMPLES = """
 examples:
@@ -141,6 +143,10 @@ class Test:
         self.name, self.targets, self.command, self.cases = name, targets, command, cases
         self.files, self.seconds = set(), None
 
+    def command_for(self, case):
+        """How one case is run, or all where it is None; programs of unit tests and lit read which one from elsewhere."""
+        return self.command
+
     def failure(self, copy, case=None, seconds=None):
         """The first test case that fails, or None; of all, or of one that takes so long without a fault."""
         seconds = seconds if case else self.seconds
@@ -150,16 +156,28 @@ class Test:
             options += " --filter-out='" + "|".join(map(re.escape, copy.without)) + "'"
         if case:
             options += f" --filter='{re.escape(case)}$'"
-        code, output = run(self.command, copy.build, limit, GTEST_FAIL_FAST="1",
+        code, output = run(self.command_for(case), copy.build, limit, GTEST_FAIL_FAST="1",
                            GTEST_FILTER=(case or ":".join(self.cases)) + "-" + ":".join(copy.without),
                            LIT_OPTS=options)
         if code == 0:
             return None
-        failed = re.findall(r"^(?:\[  FAILED  \] |FAIL: \w+ :: |(?=seed \d)|[ \d/]+Test +#\d+: (?=fuzz\S+ \.*\*\*\*))"
+        failed = re.findall(r"^(?:\[  FAILED  \] |FAIL: \w+ :: |(?=seed \d)|[ \d/]+Test +#\d+: (?!lit\.)(?=\S+ \.*\*\*\*))"
                             r"([\w/.-]+(?: \d+(?=:))?)", output, re.M)
         begun = re.findall(r"^\[ RUN      \] ([\w/.]+)", output, re.M)
         what = failed[0] if failed else (begun[-1] if begun else "") + " (crash)"
         return f"{self.name}: {what}" + (" (no end)" if code is None else "")
+
+
+class Group(Test):
+    """Tests of ctest whose names begin alike."""
+
+    def __init__(self, name, target, prefix):
+        super().__init__(name, [target], None)
+        self.prefix = prefix
+
+    def command_for(self, case):
+        names = re.escape(case) + "$" if case else re.escape(self.prefix)
+        return ["ctest", "-R", "^" + names, "--output-on-failure", "--stop-on-failure"]
 
 
 def cases_of(text):
@@ -210,8 +228,7 @@ class Copy:
         self.tests.append(Test("fuzz", ["skewer-fuzz"], [
             os.path.join(self.build, "bin", "skewer-fuzz"), "--seeds", SEEDS, "--failures", "1", "--no-shrink",
             "--jobs", str(self.jobs)]))
-        self.tests.append(Test("found", ["skewer-fuzz"], ["ctest", "-R", r"^fuzz\.found-", "--output-on-failure",
-                                                          "--stop-on-failure"]))
+        self.tests += [Group(name, target, prefix) for name, target, prefix in GROUPS]
         unknown = set(self.chosen or []) - {test.name for test in self.tests}
         if unknown:
             raise Stop(f"there is no test '{sorted(unknown)[0]}'; there are " +
