@@ -137,6 +137,20 @@ TEST(Tolerance, WhatOnlyMovesElementsIsExact) {
   EXPECT_EQ(Layer("kernel f(x : f32[8, 6]) -> f32[6, 8] { return einsum(\"i j -> j i\", x) }").tolerance(), 0x1p-23);
 }
 
+TEST(Tolerance, IsNeverLessThanARoundingOfTheResult) {
+  auto least = [](const std::string &operand, const std::string &result, ElementType type, bool isOnGpu) {
+    Layer layer("kernel f(x : " + operand + "[8, 6]) -> " + result + "[6, 8] { return einsum(\"i j -> j i\", x) }");
+    Judgement how{/*rows=*/1 << 20, /*seed=*/1, /*flops=*/0, isOnGpu};
+    return llvm::cantFail(toleranceOf(layer.kernel->einsumFunction(), layer.operands, type, how, 1));
+  };
+  EXPECT_EQ(least("f16", "f16", ElementType::F16, false), 0x1p-11);
+  EXPECT_EQ(least("bf16", "bf16", ElementType::BF16, false), 0x1p-8);
+  // On a GPU what is multiplied has the operands' bits, whatever the result has.
+  EXPECT_EQ(least("f16", "f32", ElementType::F32, false), 0x1p-23);
+  EXPECT_EQ(least("f16", "f32", ElementType::F32, true), 0x1p-11);
+  EXPECT_EQ(least("bf16", "f32", ElementType::F32, true), 0x1p-8);
+}
+
 TEST(Tolerance, IsTheSameForTheSameLayer) {
   EXPECT_EQ(Layer(attention("s")).tolerance(), Layer(attention("s")).tolerance());
 }
