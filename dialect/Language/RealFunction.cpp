@@ -133,7 +133,9 @@ double RealProgram::run(const std::vector<int64_t> &point) {
   indices.run(point);
   for (size_t k = 0; k < code.size(); ++k) {
     const Instruction &instruction = code[k];
-    double a = registers[instruction.operands[0]], b = registers[instruction.operands[1]], result = 0;
+    // The operand of an index is none of these registers.
+    bool ofIndex = instruction.kind == RealKind::Index;
+    double a = ofIndex ? 0 : registers[instruction.operands[0]], b = registers[instruction.operands[1]], result = 0;
     switch (instruction.kind) {
     case RealKind::Number:
       result = instruction.number;
