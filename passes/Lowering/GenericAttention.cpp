@@ -47,7 +47,7 @@ bool Kernel::emitRows(attn::AttentionOp op) {
       // Scores of -inf alone are a row without keys.
       Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
       largest = arith::SelectOp::create(b, none, real(0), largest);
-      Value sum = carry(keys, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
+      Value sum = sums(keys, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
         Value power = visible(real(0), [&]() -> Value {
           return math::ExpOp::create(b, arith::SubFOp::create(b, load(row, place()), largest));
         });
@@ -63,7 +63,7 @@ bool Kernel::emitRows(attn::AttentionOp op) {
       Value inverse = arith::DivFOp::create(b, real(1), arith::SelectOp::create(b, empty, real(1), sum));
       if (!valueTerms.empty()) { // they differ from query to query, so that there is no product to make
         loops(planned->width, symbols, [&] {
-          Value total = carry(keys, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
+          Value total = sums(keys, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
             return {visible(so[0], [&]() -> Value {
               const Storage &values = storage[op.getValue()];
               Value element = load(values, position(values, planned->value, symbols));

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Lowering/GenericKernel.h"
+#include "passes/Lowering/Summation.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -89,9 +90,8 @@ Value Kernel::addProduct(Value sum, const Contraction &contraction, const Symbol
 
 Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
   auto scalar = [&](ArrayRef<Axis> axes, Value start) {
-    return carry(axes, symbols, start, [&](ValueRange sums) -> SmallVector<Value> {
-      return {addProduct(sums[0], contraction, symbols, "")};
-    })[0];
+    return sums(axes, symbols, start, 1,
+                [&](ValueRange so) -> SmallVector<Value> { return {addProduct(so[0], contraction, symbols, "")}; })[0];
   };
   if (contraction.contracted.empty() || !vectorises(contraction, contraction.contracted.back()))
     return scalar(contraction.contracted, real(0));
@@ -99,7 +99,8 @@ Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
   ArrayRef<Axis> outer = ArrayRef<Axis>(contraction.contracted).drop_back();
   int64_t whole = inner.extent.fixed / kLanes * kLanes;
   SmallVector<Value> start = {spread(real(0)), real(0)};
-  SmallVector<Value> sums = carry(outer, symbols, start, [&](ValueRange so) -> SmallVector<Value> {
+  int64_t steps = std::max<int64_t>(whole / kLanes, 1);
+  SmallVector<Value> both = sums(outer, symbols, start, steps, [&](ValueRange so) -> SmallVector<Value> {
     auto run = [&](int64_t low, int64_t high, int64_t step, Value sum) {
       auto loop = scf::ForOp::create(b, index(low), index(high), index(step), sum);
       OpBuilder::InsertionGuard guard(b);
@@ -109,11 +110,19 @@ Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
                            addProduct(loop.getRegionIterArgs()[0], contraction, symbols, step == 1 ? "" : inner.name));
       return loop.getResult(0);
     };
-    Value wide = run(0, whole, kLanes, so[0]);
+    Value wide;
+    if (steps <= kChain)
+      wide = run(0, whole, kLanes, so[0]);
+    else
+      wide = sumsOfChains(index(0), index(whole), kLanes, kChain, so[0], start[0],
+                          [&](Value at, ValueRange sum) -> SmallVector<Value> {
+                            symbols[inner.name] = at;
+                            return {addProduct(sum[0], contraction, symbols, inner.name)};
+                          })[0];
     return {wide, whole == inner.extent.fixed ? so[1] : run(whole, inner.extent.fixed, 1, so[1])};
   });
-  Value reduced = vector::ReductionOp::create(b, vector::CombiningKind::ADD, sums[0], arith::FastMathFlags::reassoc);
-  return arith::AddFOp::create(b, reduced, sums[1]);
+  Value reduced = vector::ReductionOp::create(b, vector::CombiningKind::ADD, both[0], arith::FastMathFlags::reassoc);
+  return arith::AddFOp::create(b, reduced, both[1]);
 }
 
 void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
@@ -137,7 +146,7 @@ void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
         SmallVector<Value> places, start(vectors, spread(real(0)));
         for (int64_t v = 0; v < vectors; ++v)
           places.push_back(b.createOrFold<arith::AddIOp>(first, index(v * kLanes)));
-        auto sums = carry(contraction.contracted, symbols, start, [&](ValueRange carried) {
+        auto totals = sums(contraction.contracted, symbols, start, 1, [&](ValueRange carried) {
           SmallVector<Value> next;
           for (int64_t v = 0; v < vectors; ++v) {
             symbols[inner.name] = places[v];
@@ -147,7 +156,7 @@ void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
         });
         for (int64_t v = 0; v < vectors; ++v) {
           symbols[inner.name] = places[v];
-          put(sums[v]);
+          put(totals[v]);
         }
       });
       done = end;
@@ -155,7 +164,7 @@ void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
     if (done < size)
       loop(index(done), index(size), 1, [&](Value at) {
         symbols[inner.name] = at;
-        put(carry(contraction.contracted, symbols, real(0), [&](ValueRange sum) -> SmallVector<Value> {
+        put(sums(contraction.contracted, symbols, real(0), 1, [&](ValueRange sum) -> SmallVector<Value> {
           return {addProduct(sum[0], contraction, symbols, "")};
         })[0]);
       });

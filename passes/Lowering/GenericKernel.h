@@ -2,7 +2,7 @@
 // beside them.
 //
 // The result of a stage has a buffer in the shared workspace, or is the kernel's output. The loops' innermost run is a
-// vector where the subscripts allow it; the outermost axes count work items. Sums are in f32.
+// vector where the subscripts allow it; the outermost axes count work items. Sums are in f32, in chains (Summation.h).
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -230,6 +230,14 @@ protected:
   /// The same, carrying values from one iteration to the next; the results of the last one.
   llvm::SmallVector<mlir::Value> carry(llvm::ArrayRef<Axis>, Symbols &, mlir::ValueRange start,
                                        const std::function<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> &body);
+  /// The same for sums: `zeros` and what the body adds, `terms` at a time. More than `kChain` are added up in chains.
+  llvm::SmallVector<mlir::Value> sums(llvm::ArrayRef<Axis>, Symbols &, mlir::ValueRange zeros, int64_t terms,
+                                      const std::function<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> &body);
+  /// From `low` to `high`, `chain` steps from zero each time.
+  llvm::SmallVector<mlir::Value>
+  sumsOfChains(mlir::Value low, mlir::Value high, int64_t step, int64_t chain, mlir::ValueRange start,
+               mlir::ValueRange zeros,
+               const std::function<llvm::SmallVector<mlir::Value>(mlir::Value at, mlir::ValueRange)> &body);
   mlir::Value flat(const Storage &, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value position(const Storage &, llvm::ArrayRef<subscript::Expr>, const Symbols &);
   IndexEmitter::Read reads(); // loads of the kernel's index operands in the phase that is being emitted

@@ -6,6 +6,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "passes/Lowering/EmitIndex.h"
 #include "passes/Lowering/GenericKernel.h"
+#include "passes/Lowering/Summation.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -55,6 +56,44 @@ SmallVector<Value> Kernel::carry(ArrayRef<Axis> axes, Symbols &symbols, ValueRan
   symbols[axes.front().name] = loop.getInductionVar();
   scf::YieldOp::create(b, carry(axes.drop_front(), symbols, loop.getRegionIterArgs(), body));
   return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value> Kernel::sumsOfChains(Value low, Value high, int64_t step, int64_t chain, ValueRange start,
+                                        ValueRange zeros,
+                                        const std::function<SmallVector<Value>(Value, ValueRange)> &body) {
+  auto run = [&](Value from, Value to, int64_t by, ValueRange carried,
+                 const std::function<SmallVector<Value>(Value, ValueRange)> &inside) {
+    auto loop = scf::ForOp::create(b, from, to, index(by), carried);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b, inside(loop.getInductionVar(), loop.getRegionIterArgs()));
+    return SmallVector<Value>(loop.getResults());
+  };
+  return run(low, high, chain * step, start, [&](Value first, ValueRange before) {
+    Value end = b.createOrFold<arith::AddIOp>(first, index(chain * step));
+    SmallVector<Value> more = run(first, b.createOrFold<arith::MinSIOp>(end, high), step, zeros, body);
+    for (auto [sum, old] : llvm::zip(more, before))
+      sum = arith::AddFOp::create(b, old, sum);
+    return more;
+  });
+}
+
+SmallVector<Value> Kernel::sums(ArrayRef<Axis> axes, Symbols &symbols, ValueRange zeros, int64_t terms,
+                                const std::function<SmallVector<Value>(ValueRange)> &body) {
+  size_t split = axes.size(); // the axis within which chains end; the inner ones are in one
+  auto isShort = [&](const Extent &extent) { return extent.name.empty() && extent.fixed * terms <= kChain; };
+  for (; split > 0 && isShort(axes[split - 1].extent); --split)
+    terms *= std::max<int64_t>(axes[split - 1].extent.fixed, 1);
+  if (split == 0)
+    return carry(axes, symbols, zeros, body);
+  const Axis &axis = axes[split - 1];
+  return carry(axes.take_front(split - 1), symbols, zeros, [&](ValueRange before) {
+    return sumsOfChains(index(0), extent(axis.extent), 1, std::max<int64_t>(kChain / terms, 1), before, zeros,
+                        [&](Value at, ValueRange carried) {
+                          symbols[axis.name] = at;
+                          return carry(axes.drop_front(split), symbols, carried, body);
+                        });
+  });
 }
 
 Value Kernel::flat(const Storage &tensor, ArrayRef<Value> indices) {

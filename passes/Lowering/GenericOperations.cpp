@@ -131,7 +131,7 @@ bool Kernel::emitLogSumExp(attn::LogSumExpOp op) {
       })[0];
       Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
       Value reference = arith::SelectOp::create(b, none, real(0), largest);
-      Value sum = carry(rows->inner, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
+      Value sum = sums(rows->inner, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
         Value one = visible(
             real(0), [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), reference)); });
         return {arith::AddFOp::create(b, so[0], one)};
@@ -169,7 +169,7 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
                        [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), largest)); });
       };
       bool keep = result.element.isF32(); // else the rounded power would be summed, or read back
-      Value sum = carry(inner, symbols, real(0), [&](ValueRange so) -> SmallVector<Value> {
+      Value sum = sums(inner, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
         Value one = power();
         if (keep)
           store(one, result, position(result, subscripts, symbols));

@@ -288,17 +288,25 @@ bool Kernel::emitMatmul(const Stage &stage, attn::EinsumOp op) {
     auto throughRows = [&](Value panel, int64_t vectors, bool last) {
       Value next = v.mul(v.add(panel, vectors), product.panelStride);
       v.loop(index(0), tiles, 1, [&](Value tile) {
-        SmallVector<Value> sums(product.tileRows * vectors, v.constant(0));
         Value ahead = v.add(next, v.mul(tile, floatsOfTile));
         auto fetch = [&](Value step) {
           Value at = v.add(ahead, v.mul(step, linesOfTurn * kLineFloats / kStepsOfTurn));
           for (int64_t line = 0; line < linesOfTurn; ++line)
             v.prefetch(packed, v.add(at, line * kLineFloats));
         };
-        sums = multiply(v, product.tileRows, vectors, matmul.depth, sums,
-                        {block, v.mul(tile, product.tileRows * product.rowStride), product.rowStride},
-                        {packed, v.mul(panel, product.panelStride), product.panelStride},
-                        product.lanes == kLineFloats ? BesideSteps(fetch) : BesideSteps());
+        Value row = v.mul(tile, product.tileRows * product.rowStride), column = v.mul(panel, product.panelStride);
+        SmallVector<Value> places;
+        for (int64_t k = 0; k < product.tileRows * vectors; ++k)
+          places.push_back(index(k * product.lanes));
+        SmallVector<Value> sums =
+            multiplyInChains(v, {0, product.tileRows, 0, vectors}, matmul.depth, scratch, places,
+                             [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
+                               auto fetchFrom = [&](Value step) { fetch(v.add(first, step)); };
+                               return multiply(v, part.rows, part.vectors, steps, std::move(start),
+                                               {block, v.add(row, first), product.rowStride},
+                                               {packed, v.add(column, v.mul(first, v.lanes)), product.panelStride},
+                                               product.lanes == kLineFloats ? BesideSteps(fetchFrom) : BesideSteps());
+                             });
         storeTile(tile, panel, vectors, last, sums);
       });
     };

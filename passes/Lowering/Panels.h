@@ -63,7 +63,11 @@ llvm::SmallVector<mlir::Value> multiplyPart(VectorBuilder &, const TilePart &, i
 llvm::SmallVector<mlir::Value> sumInChunks(VectorBuilder &, const TilePart &tile, int64_t depth, const Summation &,
                                            mlir::Value held, llvm::ArrayRef<mlir::Value> places,
                                            const ProductsOfSteps &products);
-/// The same from zero, stored at target[at + r*stride + v*lanes].
+/// The sums of what `products` gives for all steps, in chains of no more than `kChain` of them that are equally long;
+/// meanwhile they are held as above.
+llvm::SmallVector<mlir::Value> multiplyInChains(VectorBuilder &, const TilePart &tile, int64_t depth, mlir::Value held,
+                                                llvm::ArrayRef<mlir::Value> places, const ProductsOfSteps &products);
+/// Products of all steps from zero, stored at target[at + r*stride + v*lanes].
 void multiplyInto(VectorBuilder &, int64_t tileRows, int64_t vectors, int64_t depth, const Summation &,
                   const ProductOperand &rows, const ProductOperand &panels, const ProductOperand &target);
 

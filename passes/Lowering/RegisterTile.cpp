@@ -1,5 +1,6 @@
 // The register tile: rows broadcast from memory times panels of vectors, accumulated in registers.
 #include "passes/Lowering/Panels.h"
+#include "passes/Lowering/Summation.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -111,6 +112,25 @@ SmallVector<Value> skewer::sumInChunks(VectorBuilder &b, const TilePart &tile, i
   for (Value place : places)
     sums.push_back(b.load(held, place));
   return sums;
+}
+
+SmallVector<Value> skewer::multiplyInChains(VectorBuilder &b, const TilePart &tile, int64_t depth, Value held,
+                                            ArrayRef<Value> places, const ProductsOfSteps &products) {
+  SmallVector<Value> none(tile.rows * tile.vectors, b.constant(0));
+  if (depth <= kChain)
+    return products(tile, b.index(0), depth, none);
+  int64_t count = llvm::divideCeil(depth, kChain), chain = llvm::alignTo(llvm::divideCeil(depth, count), kStepsOfTurn);
+  int64_t shorter =
+      depth - (llvm::divideCeil(depth, chain) - 1) * chain; // the first one, so that the others are a loop
+  SmallVector<Value> sums = products(tile, b.index(0), shorter, none);
+  return b.loop(b.index(shorter), b.index(depth), chain, sums, [&](Value first, ValueRange before) {
+    for (auto [sum, place] : llvm::zip(before, places))
+      b.store(sum, held, place);
+    SmallVector<Value> more = products(tile, first, chain, none);
+    for (auto [sum, place] : llvm::zip(more, places))
+      sum = b.addf(b.load(held, place), sum);
+    return more;
+  });
 }
 
 void skewer::multiplyInto(VectorBuilder &b, int64_t tileRows, int64_t vectors, int64_t depth,

@@ -53,6 +53,29 @@ TEST(Check, InfiniteValuesDoNotHideErrors) {
   EXPECT_DOUBLE_EQ(c.error, 0.25) << "the largest finite value counts";
 }
 
+TEST(Check, BeyondTheTypeIsInfinite) {
+  Comparison c = compare({4.06e38, -1e300, 2, 1}, {kInfinity, -kInfinity, 2, 1.5f}, {4});
+  EXPECT_EQ(c.mismatches, 0) << "f32 has no other number for them";
+  EXPECT_DOUBLE_EQ(c.error, 0.25) << "a number that the type does not hold is not the largest";
+  EXPECT_EQ(textOf(c.expected), "2 infinite elements");
+  EXPECT_EQ(compare({4.06e38, 1}, {-kInfinity, 1}, {2}).mismatches, 1) << "infinities have a sign";
+  EXPECT_EQ(compare({4.06e38, 1}, {1e38f, 1}, {2}).mismatches, 1);
+  EXPECT_EQ(compare({1e38, 1}, {kInfinity, 1}, {2}).mismatches, 1) << "f32 holds 1e38";
+  std::vector<uint16_t> half = {0x7c00, 0x3c00}, brain = {0x7f80, 0x3f80}; // inf and 1
+  EXPECT_TRUE(compareWith({{2}, {70000, 1}}, ElementType::F16, half.data()).within(0));
+  EXPECT_EQ(compareWith({{2}, {60000, 1}}, ElementType::F16, half.data()).mismatches, 1);
+  EXPECT_TRUE(compareWith({{2}, {3.4e38, 1}}, ElementType::BF16, brain.data()).within(0));
+}
+
+TEST(Check, AFewRoundingsDecideAtTheEndOfTheType) {
+  Comparison c = compare({0x1.fffffcp127, 1}, {kInfinity, 1}, {2});
+  EXPECT_EQ(c.mismatches, 0);
+  EXPECT_NEAR(c.error, 0x1.8p-24, 0x1p-30) << "what the number lacks to be infinite";
+  c = compare({0x1.00001p128, 1}, {0x1.fffffep127f, 1}, {2});
+  EXPECT_EQ(c.mismatches, 0);
+  EXPECT_NEAR(c.error, 0x1p-25, 0x1p-30);
+}
+
 TEST(Check, OfZeroEveryDifferenceIsWhole) {
   Comparison c = compare({0, 0}, {0, 1e-6f}, {2});
   EXPECT_NEAR(c.error, 1e-6, 1e-12);

@@ -11,19 +11,53 @@
 namespace skewer::driver {
 namespace {
 
+/// The smallest number that rounds to infinity in a type.
+double endOf(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return 0x1.ffffffp127;
+  case ElementType::F16:
+    return 65520;
+  case ElementType::BF16:
+    return 0x1.ffp127;
+  case ElementType::I32:
+    break;
+  }
+  return INFINITY;
+}
+
 struct Comparer {
+  explicit Comparer(ElementType type) : end(endOf(type)) {}
   Comparison result;
   double worst = -1;
+  const double end;
 
-  void add(double expected, double got, const std::vector<int64_t> &leading, int64_t last) {
+  /// Where one side is infinite and the other nearly: what that lacks, and nothing where they are not so. A few
+  /// roundings decide on which side of the end of the type a number is.
+  std::optional<double> acrossTheEnd(double expected, double got) {
+    double number = std::isinf(got) ? expected : got;
+    bool isNear = std::isfinite(expected) && std::isfinite(number) && std::fabs(number) > end * (1 - 0x1p-10);
+    if (!isNear || std::signbit(expected) != std::signbit(got))
+      return std::nullopt;
+    result.largest = std::max(result.largest, std::min(std::fabs(expected), end));
+    return std::max(end - std::fabs(number), 0.0);
+  }
+
+  void add(double exact, double got, const std::vector<int64_t> &leading, int64_t last) {
+    // The reference's numbers end where float64 does, the type's before.
+    double expected = std::fabs(exact) >= end ? std::copysign(INFINITY, exact) : exact;
     if (std::isfinite(expected))
       result.largest = std::max(result.largest, std::fabs(expected));
     result.expected.count(expected);
     result.got.count(got);
-    bool bothFinite = std::isfinite(expected) && std::isfinite(got);
-    bool same = (std::isnan(expected) && std::isnan(got)) || expected == got;
-    double difference = bothFinite ? std::fabs(expected - got) : same ? 0 : INFINITY;
-    if (!bothFinite && !same)
+    double difference = INFINITY;
+    if ((std::isnan(expected) && std::isnan(got)) || expected == got)
+      difference = 0;
+    else if (std::isfinite(expected) && std::isfinite(got))
+      difference = std::fabs(expected - got);
+    else if (auto lacking = acrossTheEnd(exact, got))
+      difference = *lacking;
+    else
       ++result.mismatches;
     if (difference > worst) {
       worst = difference;
@@ -88,7 +122,7 @@ void Comparison::noteNonFinite(const std::string &kernel) const {
 }
 
 Comparison compareWith(const Array &expected, ElementType type, const void *got) {
-  Comparer comparer;
+  Comparer comparer(type);
   int64_t width = expected.shape.empty() ? 1 : expected.shape.back();
   int64_t rows = width ? static_cast<int64_t>(expected.values.size()) / width : 0;
   for (int64_t row = 0; row < rows; ++row) {
@@ -137,7 +171,8 @@ public:
   }
 
   /// The standard deviation of what roundings do to an element of some of the rows, or of `also`: the largest.
-  llvm::Expected<double> deviation(size_t also) {
+  /// Elements that `type` cannot hold have none.
+  llvm::Expected<double> deviation(size_t also, ElementType type) {
     if (rows.empty() || !width)
       return 0;
     // Neighbours of that row, along the last of its indices, need what it needs: keys and values of the same head.
@@ -173,7 +208,8 @@ public:
           return moved.takeError();
         for (auto [x, y] : llvm::zip(values, *moved)) {
           double difference = x - y;
-          *square++ += std::isfinite(difference) ? difference * difference / kDraws : 0;
+          bool isHeld = std::isfinite(difference) && std::max(std::fabs(x), std::fabs(y)) < endOf(type);
+          *square++ += isHeld ? difference * difference / kDraws : 0;
         }
       }
     }
@@ -205,15 +241,15 @@ private:
   std::unique_ptr<reference::Interpreter> interpreter;
 };
 
-/// Of the largest value, from an absolute deviation. A kernel may always round its result once, one of f32 twice: what it
-/// stores, and the last step before.
+/// Of the largest value, from an absolute deviation. A kernel may always round its result once, one of f32 twice: what
+/// it stores, and the last step before.
 double toleranceFrom(double deviation, double largest, ElementType type) {
   double unit = type == ElementType::BF16 ? 0x1p-8 : type == ElementType::F16 ? 0x1p-11 : 0x1p-23;
   return std::max(unit, kRoomOfTolerance * (largest > 0 ? deviation / largest : deviation));
 }
 
-/// The type that a result's own rounding is taken of. On a GPU what is multiplied is rounded to the operands' type, so that
-/// an lse of f32 has as few bits as they have.
+/// The type that a result's own rounding is taken of. On a GPU what is multiplied is rounded to the operands' type, so
+/// that an lse of f32 has as few bits as they have.
 ElementType roundedTo(mlir::func::FuncOp function, ElementType type, const Judgement &how) {
   for (mlir::Type argument : function.getArgumentTypes()) {
     auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(argument);
@@ -233,7 +269,7 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
   auto judge = Judge::create(function, operands, how, result);
   if (!judge)
     return judge.takeError();
-  Comparer comparer;
+  Comparer comparer(type);
   size_t worst = 0;
   for (size_t number = 0; number < judge->rows.size(); ++number) {
     const std::vector<int64_t> &leading = judge->rows[number];
@@ -253,7 +289,7 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
   comparer.result.allRows = judge->allRows;
   Comparison comparison = comparer.finish();
   if (how.setsTolerance) {
-    auto deviation = judge->deviation(worst);
+    auto deviation = judge->deviation(worst, type);
     if (!deviation)
       return deviation.takeError();
     comparison.tolerance = toleranceFrom(*deviation, comparison.largest, roundedTo(function, type, how));
@@ -266,7 +302,7 @@ llvm::Expected<double> toleranceOf(mlir::func::FuncOp function, const Operands &
   auto judge = Judge::create(function, operands, how, result);
   if (!judge)
     return judge.takeError();
-  auto deviation = judge->deviation(0);
+  auto deviation = judge->deviation(0, type);
   if (!deviation)
     return deviation.takeError();
   return toleranceFrom(*deviation, largest, roundedTo(function, type, how));

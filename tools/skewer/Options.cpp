@@ -91,6 +91,8 @@ cl::opt<std::string>
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"), cl::init(1),
                        cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
                        cl::sub(plotCommand));
+cl::opt<uint64_t> seeds("seeds", cl::desc("So many seeds, one after the other, from --seed on (default 1)"),
+                        cl::init(1), cl::value_desc("n"), cl::cat(category), cl::sub(runCommand));
 cl::opt<int64_t> rows("rows", cl::desc("Rows of the result to check (default: all where that is cheap)"), cl::init(0),
                       cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<int> threads("threads", cl::desc("Threads to run on (default 1)"), cl::init(1), cl::value_desc("n"),
@@ -365,6 +367,11 @@ bool fill(Options &options, int &exitCode) {
     options.tolerance = value;
   }
   options.seed = seed;
+  options.seeds = seeds;
+  if (seeds < 1 || seeds > 1000000)
+    return usage(fmt::format("--seeds: expected 1 to 1000000, found {}", seeds.getValue()));
+  if (seeds > 1 && !(options.outputs.empty() && options.expected.empty()))
+    return usage("--seeds: a result of --output or --expect has one seed; choose it with --seed");
   if (rows < 0)
     return usage("--rows: expected a number that is not negative");
   options.rows = rows;

@@ -38,7 +38,7 @@ struct Options {
   std::map<std::string, std::string> outputs, expected; // --output, --expect: NAME=FILE, or FILE under an empty name
   std::string picture, kernel;
   std::optional<double> tolerance;
-  uint64_t seed = 1;
+  uint64_t seed = 1, seeds = 1; // the first one, and how many
   int64_t rows = 0; // 0: as many as are cheap
   int32_t threads = 1;
   double seconds = 1;

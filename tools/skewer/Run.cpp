@@ -86,6 +86,51 @@ bool report(const std::string &title, const Comparison &comparison, const std::s
   return false;
 }
 
+/// Results that are compared with files: their names and their values, by the number of the result.
+struct Expectations {
+  std::map<size_t, std::string> files;
+  std::map<size_t, Array> values;
+};
+
+/// Calls the kernel once and compares its results; false after a diagnostic. Files of --output are written before.
+bool runOn(const Operands &operands, uint64_t seed, const Options &options, const Kernel &kernel, Execution &execution,
+           const std::map<size_t, std::string> &outputs, const Expectations &expected, ThreadPool &pool) {
+  if (!execution.bind(operands, pool) || !execution.run())
+    return false;
+  if (llvm::Error error = writeResults(outputs, execution)) {
+    wrong("--output: " + llvm::toString(std::move(error)));
+    return false;
+  }
+  const KernelPlan &plan = execution.plan();
+  Judgement how{options.rows, seed, execution.flops(), execution.isOnGpu(), !options.tolerance};
+  bool good = true;
+  for (size_t number = 0; number < plan.outputs.size(); ++number) {
+    std::string title = kernel.name + (plan.outputs.size() > 1 ? "." + titleOf(plan.outputs[number]) : "");
+    ElementType type = plan.outputs[number].type;
+    if (auto given = expected.values.find(number); given != expected.values.end()) {
+      Comparison comparison = compareWith(given->second, type, execution.result(number));
+      double tolerance = options.tolerance.value_or(0);
+      if (!options.tolerance) {
+        auto own = toleranceOf(kernel.einsumFunction(), operands, type, how, comparison.largest, number);
+        if (!own) {
+          wrong(fmt::format("kernel '{}': --tolerance is needed: {}", kernel.name, llvm::toString(own.takeError())));
+          return false;
+        }
+        tolerance = *own;
+      }
+      good &= report(title, comparison, expected.files.at(number), tolerance);
+      continue;
+    }
+    auto judged = compareWithReference(kernel.einsumFunction(), operands, type, execution.result(number), how, number);
+    if (!judged) {
+      wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(judged.takeError())));
+      return false;
+    }
+    good &= report(title, *judged, "the float64 reference", options.tolerance.value_or(judged->tolerance));
+  }
+  return good;
+}
+
 } // namespace
 
 int run(const Options &options) {
@@ -118,12 +163,12 @@ int run(const Options &options) {
   if (!operands)
     return wrong(llvm::toString(operands.takeError()));
   noteOperands(kernel.name, signature, *operands, options.seed);
-  std::map<size_t, Array> expected;
-  for (const auto &[number, path] : *expectations) {
+  Expectations expected{std::move(*expectations), {}};
+  for (const auto &[number, path] : expected.files) {
     auto read = readExpected(path, operands->outputShapes[number]);
     if (!read)
       return wrong(llvm::toString(read.takeError()));
-    expected[number] = std::move(*read);
+    expected.values[number] = std::move(*read);
   }
 
   auto form = options.unfused ? Execution::Form::Unfused : Execution::Form::Fused;
@@ -132,35 +177,13 @@ int run(const Options &options) {
   if (!execution)
     return kWrong;
   ThreadPool pool(options.threads);
-  if (!execution->bind(*operands, pool) || !execution->run())
-    return kWrong;
-  if (llvm::Error error = writeResults(*outputs, *execution))
-    return wrong("--output: " + llvm::toString(std::move(error)));
-
-  const KernelPlan &plan = execution->plan();
-  Judgement how{options.rows, options.seed, execution->flops(), execution->isOnGpu(), !options.tolerance};
-  bool good = true;
-  for (size_t number = 0; number < plan.outputs.size(); ++number) {
-    std::string title = kernel.name + (plan.outputs.size() > 1 ? "." + titleOf(plan.outputs[number]) : "");
-    ElementType type = plan.outputs[number].type;
-    if (auto given = expected.find(number); given != expected.end()) {
-      Comparison comparison = compareWith(given->second, type, execution->result(number));
-      double tolerance = options.tolerance.value_or(0);
-      if (!options.tolerance) {
-        auto own = toleranceOf(kernel.einsumFunction(), *operands, type, how, comparison.largest, number);
-        if (!own)
-          return wrong(
-              fmt::format("kernel '{}': --tolerance is needed: {}", kernel.name, llvm::toString(own.takeError())));
-        tolerance = *own;
-      }
-      good &= report(title, comparison, (*expectations)[number], tolerance);
-      continue;
-    }
-    auto judged =
-        compareWithReference(kernel.einsumFunction(), *operands, type, execution->result(number), how, number);
-    if (!judged)
-      return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(judged.takeError())));
-    good &= report(title, *judged, "the float64 reference", options.tolerance.value_or(judged->tolerance));
+  bool good = runOn(*operands, options.seed, options, kernel, *execution, *outputs, expected, pool);
+  for (uint64_t seed = options.seed + 1; seed < options.seed + options.seeds; ++seed) {
+    auto others = prepareOperands(signature, options.inputs, options.sizes, seed, options.origins);
+    if (!others)
+      return wrong(llvm::toString(others.takeError()));
+    noteOperands(kernel.name, signature, *others, seed);
+    good &= runOn(*others, seed, options, kernel, *execution, *outputs, expected, pool);
   }
   return good ? kDone : kWrong;
 }
