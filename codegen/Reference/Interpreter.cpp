@@ -49,16 +49,19 @@ std::optional<std::vector<double>> Interpreter::row(const std::vector<int64_t> &
   Node &node = *self.results[result];
   const std::vector<int64_t> &shape = node.shape;
   int64_t index[kMaximumRank] = {};
-  if (leading.size() + 1 != shape.size())
-    return fail("a row of this result has " + std::to_string(shape.size()) + " - 1 leading indices, got " +
+  // A tensor without dimensions is one number: a row of one element.
+  size_t expected = shape.empty() ? 0 : shape.size() - 1;
+  int64_t width = shape.empty() ? 1 : shape.back();
+  if (leading.size() != expected)
+    return fail("a row of this result has " + std::to_string(expected) + " leading indices, got " +
                 std::to_string(leading.size()));
   std::copy(leading.begin(), leading.end(), index);
-  if (shape.back() > 0 && !node.contains(index))
+  if (width > 0 && !node.contains(index))
     return fail("there is no row " + printIndex(index, leading.size()) + " in a result of shape " +
                 printIndex(shape.data(), shape.size()));
   std::vector<double> values;
-  for (int64_t n = 0; n < shape.back(); ++n) {
-    index[shape.size() - 1] = n;
+  for (int64_t n = 0; n < width; ++n) {
+    index[expected] = n;
     values.push_back(present(node.at(index)));
     if (self.failure.any()) {
       // It stays broken: what was remembered on the way may hold what came of the error.

@@ -32,7 +32,8 @@ public:
   void disturb(std::optional<Roundings>);
   /// The shape of a result (by its number) with run-time sizes filled in.
   std::vector<int64_t> resultShape(size_t result = 0) const;
-  /// One row of a result: the elements along its last dimension at the given leading indices. Nothing, with a reason
+  /// One row of a result: the elements along its last dimension at the given leading indices; of a result without
+  /// dimensions its one element, at none. Nothing, with a reason
   /// in `error`, where the function holds an operation the interpreter does not know or an index leaves its tensor.
   std::optional<std::vector<double>> row(const std::vector<int64_t> &leading, std::string *error = nullptr,
                                          size_t result = 0);
@@ -43,7 +44,7 @@ private:
 };
 
 /// The rows to check: all of them if there are at most `limit`, else `limit` seeded ones that include the corners
-/// (first and last index of each leading dimension). Each entry holds the leading indices.
+/// (first and last index of each leading dimension). Each entry holds the leading indices. No dimensions have one row.
 std::vector<std::vector<int64_t>> sampleRows(const std::vector<int64_t> &shape, int64_t limit, uint64_t seed);
 
 } // namespace skewer::reference

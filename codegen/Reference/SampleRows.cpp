@@ -7,9 +7,9 @@ namespace skewer::reference {
 
 std::vector<std::vector<int64_t>> sampleRows(const std::vector<int64_t> &shape, int64_t limit, uint64_t seed) {
   std::vector<std::vector<int64_t>> rows;
-  if (shape.empty() || limit <= 0)
+  if (limit <= 0)
     return rows;
-  size_t rank = shape.size() - 1;
+  size_t rank = shape.empty() ? 0 : shape.size() - 1;
   int64_t count = 1;
   bool many = false; // more rows than can be counted
   for (size_t d = 0; d < rank; ++d) {

@@ -33,8 +33,11 @@ Value Emitter::emitConditional(const Node &node, const Node &condition, const No
     if (!value->good() || !refuseAbsent(place->text, *value, taker + " reads"))
       return {};
   }
-  if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor) && !align(node, yes, no))
-    return {};
+  if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor)) {
+    if (!align(node, yes, no))
+      return {};
+    mergeNamings(no, yes); // an axis is known of both that one of them names
+  }
   const Value &frame = yes.is(ValueKind::Tensor) ? yes : no;
   auto evaluated = predicate(condition, frame, taker);
   if (!evaluated)

@@ -26,8 +26,10 @@ StringRef insteadOfFunction(StringRef name) {
              "itself")
       .Cases({"masked_fill", "masked_softmax", "tril", "triu", "causal_mask", "make_causal_mask", "create_mask"},
              "a mask is a condition on positions: softmax(scores where j <= i)")
-      .Cases({"reduce", "reduce_sum", "logical_and", "logical_or"},
-             "an einsum sums over the axes that its result lacks: einsum(\"b h i j -> b h i\", x)")
+      .Cases({"reduce", "reduce_sum", "nansum", "add_reduce"},
+             "the sum over an axis is sum(x, j), over the last dimension sum(x, -1); an einsum sums over the axes that "
+             "its result lacks: einsum(\"b h i j -> b h i\", x)")
+      .Cases({"logical_and", "logical_or", "logical_not"}, "conditions are joined by 'and', 'or' and 'not'")
       .Cases({"mean", "average", "var", "std"}, "a mean is an einsum and a quotient: einsum(\"b i d -> b i\", x) / dim")
       .Cases({"arange", "range", "iota", "linspace", "meshgrid", "indices"},
              "positions have names: after an einsum with the axes i and j, 'j - i' is the offset of key and query")
@@ -68,7 +70,7 @@ StringRef insteadOfFunction(StringRef name) {
       .Cases({"float", "int", "to", "astype", "cast", "half", "double", "bfloat16", "type", "asarray"},
              "numbers need no conversion; f32, f16 and bf16 are types of operands and results")
       .Cases({"flip", "roll", "index_select", "take", "take_along_axis", "take_along_dim"},
-             "rows are picked by an index expression: einsum(\"(len(i) - 1 - i) d -> i d\", x), or gather(…)")
+             "rows are picked by an index expression: einsum(\"(len(i) - 1 - i) d -> i d\", x, i = N), or gather(…)")
       .Cases({"round", "rint", "trunc"}, "write floor(x + 0.5)")
       .Case("minimum", "write min(a, b)")
       .Case("maximum", "write max(a, b)")
@@ -76,7 +78,7 @@ StringRef insteadOfFunction(StringRef name) {
       .Cases({"topk", "argmax", "argmin", "sort", "argsort", "unique"},
              "what is chosen at run time comes in as an index operand: chosen : i32[batch, N, m] in 0..M - 1")
       .Cases({"cumsum", "cumprod"},
-             "a running sum is an einsum with a condition: einsum(\"j d -> i d\", x, where = j <= i)")
+             "a running sum is an einsum with a condition: einsum(\"j d -> i d\", x, i = N, where = j <= i)")
       .Cases({"print", "printf"}, "'skewer explain' says what became of each term")
       .Cases({"Rearrange"}, "write rearrange(x, \"b n (h d) -> b h n d\", h = heads)")
       .Default("");

@@ -155,10 +155,8 @@ NodePtr Parser::binary(int lowest) {
 
 NodePtr Parser::unary() {
   StringRef from = current.text;
-  if (at("+")) {
+  while (at("+"))
     advance();
-    return unary();
-  }
   if (!at("-"))
     return power();
   advance();

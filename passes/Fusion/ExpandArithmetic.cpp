@@ -13,7 +13,7 @@ using namespace skewer::subscript;
 static constexpr size_t kMostProducts = 8; // a product of sums is written out up to this many terms
 
 std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<Expr> &at) {
-  std::vector<Summand> left = expand(op->getOperand(0), at), right = expand(op->getOperand(1), at), products;
+  std::vector<Summand> left = expandBelow(op->getOperand(0), at), right = expandBelow(op->getOperand(1), at), products;
   if (left.size() * right.size() > kMostProducts)
     return {leaf(op->getResult(0), at)};
   for (const Summand &a : left)
@@ -47,11 +47,11 @@ std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<E
 
 /// Nothing unless a contraction is divided by a product of tensors.
 std::optional<std::vector<Summand>> Expansion::expandQuotient(Operation *op, const std::vector<Expr> &at) {
-  std::vector<Summand> divisors = expand(op->getOperand(1), at);
+  std::vector<Summand> divisors = expandBelow(op->getOperand(1), at);
   if (divisors.size() != 1 || divisors[0].factors.empty() || !divisors[0].contracted.empty() || divisors[0].value ||
       divisors[0].application || divisors[0].scale == 0 || !divisors[0].guard.isConstant(1))
     return std::nullopt;
-  std::vector<Summand> quotients = expand(op->getOperand(0), at);
+  std::vector<Summand> quotients = expandBelow(op->getOperand(0), at);
   if (llvm::none_of(quotients, [](const Summand &summand) { return !summand.contracted.empty(); }))
     return std::nullopt;
   for (Summand &summand : quotients) {
@@ -70,7 +70,7 @@ std::optional<Summand> Expansion::expandApplication(ApplyOp op, const std::vecto
   Application application;
   application.function = findElementFunction(op.getContext(), op.getFunction());
   for (Value input : op.getInputs()) {
-    std::vector<Summand> parts = expand(input, at);
+    std::vector<Summand> parts = expandBelow(input, at);
     // Rounded once, as the tensor is: 32 bits hold whole numbers up to 2^24.
     if (parts.size() != 1 || parts[0].application || !parts[0].guard.isConstant(1) || !parts[0].contracted.empty())
       return std::nullopt;
@@ -117,7 +117,7 @@ std::optional<Summand> Expansion::expandPosition(PositionOp op, const std::vecto
 /// Nothing where the operation is no arithmetic that may be looked through.
 std::optional<std::vector<Summand>> Expansion::expandArithmetic(Operation *op, const std::vector<Expr> &at) {
   auto dividedBy = [&](double divisor) {
-    std::vector<Summand> summands = expand(op->getOperand(0), at);
+    std::vector<Summand> summands = expandBelow(op->getOperand(0), at);
     for (Summand &summand : summands)
       summand.scale /= divisor;
     return summands;
@@ -128,8 +128,8 @@ std::optional<std::vector<Summand>> Expansion::expandArithmetic(Operation *op, c
     return std::vector<Summand>{summand};
   }
   if (isa<arith::AddFOp, arith::SubFOp>(op)) {
-    std::vector<Summand> sum = expand(op->getOperand(0), at);
-    for (Summand &summand : expand(op->getOperand(1), at)) {
+    std::vector<Summand> sum = expandBelow(op->getOperand(0), at);
+    for (Summand &summand : expandBelow(op->getOperand(1), at)) {
       if (isa<arith::SubFOp>(op))
         summand.scale = -summand.scale;
       sum.push_back(std::move(summand));

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/AxisProducts.h"
 #include "passes/Fusion/Provenance.h"
+#include "passes/Fusion/SharedSums.h"
 #include "passes/Fusion/Views.h"
 #include <cmath>
 
@@ -196,7 +197,7 @@ std::vector<Summand> Expansion::expandEinsum(EinsumOp op, const std::vector<Expr
   bool repeats = composed->factors.size() == 1 && composed->contracted.empty() && !composed->value;
   if (!repeats || !options.arithmetic || !composed->factors[0].operand.getDefiningOp())
     return {*composed};
-  auto summands = expand(composed->factors[0].operand, composed->factors[0].subscripts);
+  auto summands = expandBelow(composed->factors[0].operand, composed->factors[0].subscripts);
   if (!areNumbers(summands))
     return {leaf(op.getResult(), at)};
   for (Summand &summand : summands) {
@@ -221,7 +222,7 @@ std::optional<std::vector<Summand>> Expansion::expandView(Operation *op, const a
   std::optional<Expr> outer = assumed;
   if (!inside.isConstant())
     assumed = assumed ? logicalAnd(*assumed, inside) : inside;
-  auto summands = expand(op->getOperand(0), below);
+  auto summands = expandBelow(op->getOperand(0), below);
   assumed = outer;
   if (!areNumbers(summands))
     return std::nullopt;
@@ -239,8 +240,14 @@ std::optional<std::vector<Summand>> Expansion::expandView(Operation *op, const a
 }
 
 std::vector<Summand> Expansion::expand(Value tensor, const std::vector<Expr> &at) {
+  if (options.arithmetic)
+    shared = sharedSums(tensor);
+  return expandBelow(tensor, at);
+}
+
+std::vector<Summand> Expansion::expandBelow(Value tensor, const std::vector<Expr> &at) {
   Operation *op = tensor.getDefiningOp();
-  if (!op)
+  if (!op || shared.contains(tensor))
     return {leaf(tensor, at)};
   if (options.arithmetic)
     if (auto summands = expandArithmetic(op, at))

@@ -3,6 +3,7 @@
 #include "dialect/IR/ElementFunction.h"
 #include "mlir/IR/Location.h"
 #include "passes/Fusion/AxisNames.h"
+#include "llvm/ADT/DenseSet.h"
 #include <functional>
 #include <optional>
 
@@ -52,7 +53,8 @@ public:
   Expansion(subscript::Domain domain, std::optional<subscript::Expr> assumed, ExpansionOptions options = {})
       : domain(std::move(domain)), assumed(std::move(assumed)), options(options) {}
 
-  /// The summands of `tensor[at…]`. What cannot be looked through is a factor itself.
+  /// The summands of `tensor[at…]`. What cannot be looked through is a factor itself, and so are sums that would be
+  /// written out too often (`sharedSums`).
   std::vector<Summand> expand(mlir::Value tensor, const std::vector<subscript::Expr> &at);
 
   /// An equal expression where `assumed` and `guard` hold.
@@ -64,6 +66,7 @@ public:
   subscript::Domain domain;
 
 private:
+  std::vector<Summand> expandBelow(mlir::Value tensor, const std::vector<subscript::Expr> &at);
   std::vector<Summand> expandEinsum(attn::EinsumOp, const std::vector<subscript::Expr> &at);
   std::optional<std::vector<Summand>> expandView(mlir::Operation *, const attn::IndexMap &,
                                                  const std::vector<subscript::Expr> &at);
@@ -78,6 +81,7 @@ private:
   std::optional<subscript::Expr> assumed;
   ExpansionOptions options;
   unsigned contractedCount = 0;
+  llvm::DenseSet<mlir::Value> shared; // tensors that are not looked through
 };
 
 } // namespace skewer

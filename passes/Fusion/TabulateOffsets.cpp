@@ -43,7 +43,7 @@ bool axesAt(const Dimensions &dimensions, const AxisSizes &sizes, const std::vec
 }
 
 /// Everything that an element of a tensor depends on: the indices at which tensors in memory are read, positions and
-/// guards. False where it is not computed on the way from such reads.
+/// guards. False where it is not computed on the way from such reads, or reads so many that a table would cost more.
 class Dependences {
 public:
   explicit Dependences(const Domain &domain) : domain(domain) {}
@@ -53,6 +53,9 @@ public:
 
 private:
   bool collectMoved(ValueRange operands, ArrayRef<std::vector<Expr>> subscripts, const Substitution &);
+  // A sum that is read several times is looked at as often; a bucket function of published code is 30 operations.
+  static constexpr unsigned kMostVisits = 1024;
+  unsigned visits = 0;
   const Domain &domain;
 };
 
@@ -69,6 +72,8 @@ bool Dependences::collectMoved(ValueRange operands, ArrayRef<std::vector<Expr>> 
 
 bool Dependences::collect(Value tensor, const std::vector<Expr> &at) {
   Operation *op = tensor.getDefiningOp();
+  if (++visits > kMostVisits)
+    return false;
   if (splatValue(tensor))
     return true;
   if (op && isElementwise(op)) {

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Fusion/AxisProducts.h"
+#include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -44,7 +45,11 @@ std::optional<skewer::attn::IndexMap> skewer::mapOf(Operation *op) {
   return map;
 }
 
-std::optional<double> skewer::splatValue(Value tensor) {
+using Numbers = llvm::DenseMap<Value, double>;
+
+/// `known`: sums and products that are numbers. One that several read is looked at once, and nothing of what is no
+/// number twice.
+static std::optional<double> splatValue(Value tensor, Numbers &known) {
   Operation *op = tensor.getDefiningOp();
   if (!op)
     return std::nullopt;
@@ -55,23 +60,31 @@ std::optional<double> skewer::splatValue(Value tensor) {
   if (matchPattern(tensor, m_Constant(&number)))
     return number.getValueAsDouble();
   if (auto splat = dyn_cast<tensor::SplatOp>(op))
-    return splatValue(splat.getInput());
+    return splatValue(splat.getInput(), known);
   if (auto position = dyn_cast<PositionOp>(op))
     if (auto expression = parse(std::string_view(position.getExpression())))
       if (Expr simple = simplify(*expression); simple.isConstant())
         return double(simple.value());
   if (auto map = mapOf(op); map && map->inside.isConstant(1))
-    return splatValue(op->getOperand(0));
+    return splatValue(op->getOperand(0), known);
   if (isa<arith::NegFOp>(op))
-    if (auto a = splatValue(op->getOperand(0)))
+    if (auto a = splatValue(op->getOperand(0), known))
       return -*a;
   if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp>(op)) {
-    auto a = splatValue(op->getOperand(0)), b = splatValue(op->getOperand(1));
+    if (auto found = known.find(tensor); found != known.end())
+      return found->second;
+    auto a = splatValue(op->getOperand(0), known);
+    auto b = a ? splatValue(op->getOperand(1), known) : std::nullopt;
     if (a && b)
-      return isa<arith::AddFOp>(op)   ? *a + *b
-             : isa<arith::SubFOp>(op) ? *a - *b
-             : isa<arith::MulFOp>(op) ? *a * *b
-                                      : *a / *b;
+      return known[tensor] = isa<arith::AddFOp>(op)   ? *a + *b
+                             : isa<arith::SubFOp>(op) ? *a - *b
+                             : isa<arith::MulFOp>(op) ? *a * *b
+                                                      : *a / *b;
   }
   return std::nullopt;
+}
+
+std::optional<double> skewer::splatValue(Value tensor) {
+  Numbers known;
+  return ::splatValue(tensor, known);
 }

@@ -2,6 +2,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Provenance.h"
+#include "passes/Fusion/SharedSums.h"
 #include "passes/Fusion/Views.h"
 #include "passes/Import/FitTable.h"
 #include "passes/Passes.h"
@@ -115,14 +116,15 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     }
   }
 
-  /// Moves the map below sums and multiples, where it meets einsums.
+  /// Moves the map below sums and multiples, where it meets einsums; not below a sum that many read, which would be
+  /// written out for each of them.
   static Value sink(OpBuilder &builder, Operation *mover, Value source, const attn::IndexMap &map,
                     RankedTensorType type) {
     Operation *below = source.getDefiningOp();
     bool padded = !map.inside.isConstant(1);
     bool sinks = below && (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(below) ||
                            (isa<arith::DivFOp>(below) && !padded && splatValue(below->getOperand(1))));
-    if (!sinks || splatValue(source))
+    if (!sinks || splatValue(source) || isCopiedTooOften(source))
       return raiseOnto(builder, mover, source, map, type);
     SmallVector<Value> operands;
     for (Value operand : below->getOperands()) {

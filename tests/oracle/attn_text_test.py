@@ -51,6 +51,16 @@ class AttnTextTest(unittest.TestCase):
     def test_a_line_goes_on_with_an_operator_and_ends_before_a_bracket(self):
         self.check(value("y = x\n  + 1; (a, b) = (2, 3)\n(c, d) = (b, a)\nreturn y * c", (4, 5), x=self.x), (self.x + 1) * 3)
 
+    def test_what_nests_too_deep_or_is_no_number_is_refused(self):
+        deep = (lambda n: f"return {'(' * n}x{')' * n} + 1")
+        self.check(value(deep(150), (4, 5), x=self.x), self.x + 1)
+        for body in (deep(250), f"return {'-' * 250}x", "return x" + " + 1" * 5000, "return x" + "^1" * 250):
+            self.refused("one chain" if "+ 1 + 1" in body else "nested deeper", body, (4, 5), x=self.x)
+        for number in ("inf - inf", "2^62 * 4", "2^5000", "(-1)^0.5", "5 // 0.5", "10000000000000000000 * 0"):
+            self.refused("64 bits" if "//" not in number else "whole numbers", f"return x * ({number})", (4, 5), x=self.x)
+        for size in ("inf", "20.0", "2.5, 8"):
+            self.refused("whole numbers", f"return reshape(x, [{size}])", (20,), x=self.x)
+
     # Einsums.
     def test_letters_products_and_index_expressions(self):
         self.check(value('return einsum("ij->ji", x)', (5, 4), x=self.x), self.x.T)

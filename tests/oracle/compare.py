@@ -104,6 +104,18 @@ def run_skewer(skewer, text, kernel, inputs, defines, origins):
         return {name: np.load(out).astype(np.float64) for (name, _), out in zip(kernel.results, outs)}, ""
 
 
+def refusal_of(skewer, text, defines):
+    """The first error of the compiler, or nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = os.path.join(folder, "text.attn")
+        with open(spec, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        command = [skewer, "explain", spec] + [each for item in defines.items() for each in ("-D", "=".join(item))]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+        errors = [line for line in done.stderr.splitlines() if "error" in line]
+        return re.sub(r"^.*text\.attn:", "", errors[0]) if done.returncode == 1 and errors else None
+
+
 def error_of(got, want):
     """(what is strange or None, error of the largest value)"""
     if got.shape != want.shape:
@@ -139,14 +151,16 @@ class Comparison:
             known = {param.name for param in parse_file(text).params}
             program = Program(text, {name: value for name, value in defines.items() if name in known})
         except AttnError as error:
-            yield None, "REFUSED", f"by the evaluator: {error}"
+            theirs = refusal_of(self.skewer, text, defines)
+            yield None, *(("refused", f"compiler: {theirs} | evaluator: {error}") if theirs else
+                          ("REFUSED", f"by the evaluator: {error}"))
             return
         names = {name: given.get(name, 2) for name in program.file.sizes}
         for kernel in program.file.kernels.values():
-            rng = np.random.default_rng(self.seed)
-            inputs = operands(program, kernel, names, rng)
-            begins = origins_of(program, kernel, names, origins, rng)
+            rng, inputs, begins = np.random.default_rng(self.seed), {}, {}
             try:
+                inputs = operands(program, kernel, names, rng)
+                begins = origins_of(program, kernel, names, origins, rng)
                 want, mine = evaluate(program, inputs, kernel.name, names, begins), ""
             except AttnError as error:
                 want, mine = None, str(error)

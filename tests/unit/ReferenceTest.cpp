@@ -328,6 +328,7 @@ TEST(ReferenceExpression, AgreesWithTheDialectsEvaluator) {
 
 TEST(ReferenceRows, AllOrSeededWithCorners) {
   EXPECT_EQ(sampleRows({2, 3, 8}, 6, 1).size(), 6u);
+  EXPECT_EQ(sampleRows({}, 6, 1).size(), 1u);
   auto rows = sampleRows({2, 5, 7, 8}, 20, 42);
   EXPECT_EQ(rows, sampleRows({2, 5, 7, 8}, 20, 42));
   std::set<std::vector<int64_t>> distinct(rows.begin(), rows.end());

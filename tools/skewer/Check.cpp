@@ -142,16 +142,16 @@ public:
                                       size_t result) {
     Judge judge(function, operands, how, result);
     std::vector<int64_t> shape = judge.interpreter->resultShape(result);
-    if (shape.empty()) { // what the function holds is beyond the interpreter; a row says what
+    if (shape.empty()) { // a number, or what the function holds is beyond the interpreter; a row says what
       std::string why;
-      judge.interpreter->row({}, &why, result);
-      return wrong(fmt::format("the reference cannot judge it: {}", why));
+      if (!judge.interpreter->row({}, &why, result))
+        return wrong(fmt::format("the reference cannot judge it: {}", why));
     }
     if (shape != operands.outputShapes[result])
       return wrong(fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape),
                                textOf(operands.outputShapes[result])));
     judge.shape = std::move(shape);
-    judge.width = judge.shape.back();
+    judge.width = judge.shape.empty() ? 1 : judge.shape.back();
     judge.allRows = judge.width ? *elementsOf(judge.shape) / judge.width : 0;
     int64_t limit = how.rows;
     if (limit == 0) {

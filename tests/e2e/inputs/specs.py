@@ -25,6 +25,7 @@ files = {
     "deep-braces.attn": nested("{" * DEEP + "s" + "}" * DEEP),
     "deep-lines.attn": nested("(\n" * DEEP + "s" + ")\n" * DEEP),
     "deep-minus.attn": nested("-\n" * DEEP + "s"),
+    "deep-plus.attn": nested("+\n" * DEEP + "s"),
     "deep-not.attn": nested("s where " + "not\n" * DEEP + "j <= i"),
     "deep-power.attn": nested("s" + "^\n2" * DEEP),
     "deep-sum.attn": nested("s" + "+\ns" * DEEP),

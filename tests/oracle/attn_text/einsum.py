@@ -28,16 +28,16 @@ def einsum(call, scope):
     names = list(names)
     operands = [as_operand(operand, dimensions, line) for operand, dimensions in zip(operands, subscripts)]
     sizes = sizes_of(names, subscripts, result, operands, given, scope, line)
-    inner = scope.inside_einsum({name: sizes.known[name] for name in names if name in sizes.known})
+    for name in names:
+        if name not in sizes.known:
+            raise AttnError(f"the axis '{name}' has no size", line)
+    inner = scope.inside_einsum({name: sizes.known[name] for name in names})
 
     prepared = [operand_on_axes(operand, dimensions, inner, names, sizes, line)
                 for operand, dimensions in zip(operands, subscripts)]
     guard = None
     if condition is not None:
         guard = guard_on_axes(inner.position(condition), sizes, line)
-    for name in names:
-        if name not in sizes.known:
-            raise AttnError(f"the axis '{name}' has no size", line)
     data = contract(prepared, guard, result, sizes)
     scope.know_axes({name: sizes.known[name] for name in names if not name.isdigit()})
     shape = [int(np.prod([sizes.known[name] for name in d.axes], dtype=np.int64)) for d in result]

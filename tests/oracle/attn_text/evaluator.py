@@ -202,9 +202,9 @@ def arguments(node, names, scope, required):
 def numbers(node, scope):
     value = scope.evaluate(node)
     value = value if isinstance(value, list) else [value]
-    if any(not isinstance(each, (int, float)) or each != int(each) for each in value):
+    if not all(isinstance(each, int) for each in value):
         raise AttnError("expected whole numbers", node.line)
-    return [int(each) for each in value]
+    return value
 
 
 def call_einsum(node, scope):

@@ -11,6 +11,14 @@ ONE = {"exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "abs", "sin", "
 
 
 def on_numbers(op, values):
+    """A finite number, or an infinity that one of `values` is; whole ones have 64 bits."""
+    value = arithmetic(op, values)
+    if isinstance(value, complex) or value != value or (isinstance(value, int) and not -2**63 <= value < 2**63):
+        raise AttnError(f"'{op}' of {', '.join(map(str, values))} is no number of 64 bits")
+    return value
+
+
+def arithmetic(op, values):
     a = values[0]
     try:
         if op == "neg":
@@ -37,6 +45,8 @@ def on_numbers(op, values):
             b = values[1]
             return a + b if op == "+" else a - b if op == "-" else a * b
         if op in ("//", "%"):
+            if not all(isinstance(each, int) for each in values):
+                raise AttnError(f"'{op}' divides whole numbers")
             return a // values[1] if op == "//" else a % values[1]
         if op == "/":
             b = values[1]

@@ -4,11 +4,12 @@ from .errors import AttnError
 from .lexer import tokens_of
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+MOST_LEVELS, MOST_OPERATIONS = 200, 400   # LANGUAGE.md, Limits
 
 
 class Parser:
     def __init__(self, text, line=1):
-        self.tokens, self.at = tokens_of(text, line), 0
+        self.tokens, self.at, self.levels = tokens_of(text, line), 0, 0
 
     # What is next.
     @property
@@ -174,8 +175,20 @@ class Parser:
             return s.Part(line, axis, length, whole, self.name())
         raise AttnError(f"expected a statement, found '{word}'", line)
 
+    def deeper(self, rule):
+        """What a rule reads inside of another expression."""
+        self.levels += 1
+        if self.levels > MOST_LEVELS:
+            raise AttnError(f"nested deeper than {MOST_LEVELS} levels", self.next.line)
+        value = rule()
+        self.levels -= 1
+        return value
+
     # Expressions, from the weakest binding.
     def expression(self):
+        return self.deeper(self.any_expression)
+
+    def any_expression(self):
         value = self.conditional()
         while self.sees("where"):
             line = self.take().line
@@ -188,13 +201,15 @@ class Parser:
             line = self.take().line
             condition = self.disjunction()
             self.expect("else")
-            return s.Conditional(line, value, condition, self.conditional())
+            return s.Conditional(line, value, condition, self.deeper(self.conditional))
         return value
 
     def chain(self, below, *ops):
-        value = below()
+        value, operations = below(), 0
         while self.sees(*ops):
-            op = self.take()
+            op, operations = self.take(), operations + 1
+            if operations >= MOST_OPERATIONS:
+                raise AttnError(f"more than {MOST_OPERATIONS} operations in one chain", op.line)
             value = s.Binary(op.line, op.text, value, below())
         return value
 
@@ -206,7 +221,7 @@ class Parser:
 
     def negation(self):
         if self.sees("not"):
-            return s.Unary(self.take().line, "not", self.negation())
+            return s.Unary(self.take().line, "not", self.deeper(self.negation))
         return self.comparison()
 
     def comparison(self):
@@ -223,17 +238,17 @@ class Parser:
         return self.chain(self.factor, "*", "/", "//", "%")
 
     def factor(self):
-        if self.sees("-", "+"):
-            op = self.take()
-            value = self.factor()
-            return s.Unary(op.line, "-", value) if op.text == "-" else value
+        while self.accept("+"):
+            pass
+        if self.sees("-"):
+            return s.Unary(self.take().line, "-", self.deeper(self.factor))
         return self.power()
 
     def power(self):
         value = self.postfix()
         if self.sees("^"):
             op = self.take()
-            value = s.Binary(op.line, "^", value, self.factor())
+            value = s.Binary(op.line, "^", value, self.deeper(self.factor))
         return value
 
     def postfix(self):
@@ -263,7 +278,10 @@ class Parser:
     def primary(self):
         token = self.take()
         if token.kind == "number":
-            return s.Number(token.line, int(token.text) if token.text.isdigit() else float(token.text))
+            value = int(token.text) if token.text.isdigit() else float(token.text)
+            if value >= 2**63 and isinstance(value, int):
+                raise AttnError(f"'{token.text}' does not fit 64 bits", token.line)
+            return s.Number(token.line, value)
         if token.kind == "string":
             return s.Text(token.line, token.text)
         if token.kind == "name":

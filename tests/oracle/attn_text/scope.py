@@ -92,9 +92,9 @@ class Scope:
 
     def whole(self, node, what="a size"):
         value = self.number(node, what)
-        if value != int(value):
+        if not isinstance(value, int):
             raise AttnError(f"{what} is a whole number, found {value}", node.line)
-        return int(value)
+        return value
 
     # Scopes inside: the axes of an einsum's text, of the tensor before `where`, of tabulate.
     def inside_einsum(self, sizes):
