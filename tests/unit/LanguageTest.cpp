@@ -116,6 +116,13 @@ TEST(Language, SchemesTakeListsDefaultsAndSizes) {
   EXPECT_TRUE(contains(r.module, "(j - i + 11) d")) << r.messages;
 }
 
+TEST(Language, PlacesOfSumsAreCountedFromBothEnds) {
+  for (auto [place, left] : {std::pair("-1", "4, 6"), {"0", "6, 8"}, {"-2", "4, 8"}, {"(0, -1)", "6"}}) {
+    Imported r = import(std::string("kernel f(x : f32[4, 6, 8]) -> f32[") + left + "] { return sum(x, " + place + ") }");
+    EXPECT_TRUE(r.good) << place << "\n" << r.messages;
+  }
+}
+
 TEST(Language, MaskOfSoftmax) {
   Imported r = import(kernel("return einsum(\"bhij,bhjd->bhid\", softmax(content * dim^-0.5 where j <= i), v)"));
   EXPECT_TRUE(contains(r.module, "over \"j\" where \"j <= i\"")) << r.messages;

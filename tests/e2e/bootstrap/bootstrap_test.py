@@ -116,7 +116,7 @@ class BuildTest(unittest.TestCase):
     def test_sanitized_builds_and_runs_a_sample(self):
         commands = self.commands("sanitized")
         self.assertEqual(commands[0], "cmake --preset sanitized")
-        self.assertRegex(commands[1], r"^ninja -C /build/sanitized -j [12] SubscriptTests .*skewer-opt$")
+        self.assertRegex(commands[1], r"^ninja -C /build/sanitized -j [12] SubscriptTests .*skewer-opt periodic$")
         self.assertRegex(commands[2], r"^ctest --preset sanitized -C sample .*-R .*lit")
 
     def test_a_test_that_fails_is_the_status(self):

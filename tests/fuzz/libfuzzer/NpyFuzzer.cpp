@@ -10,7 +10,7 @@ using namespace skewer;
 using namespace skewer::driver;
 using skewer::fuzzing::finding;
 
-/// As an operand of a kernel: of a run-time size, of numbers in a range.
+/// As an operand of a kernel: of a run-time size. That an index is in its range the kernel itself looks at (AbiTest).
 static void judgeOperand(llvm::StringRef input, ElementType type) {
   static const int file = memfd_create("operand", 0);
   static const std::string path = "/proc/self/fd/" + std::to_string(file);
@@ -36,9 +36,6 @@ static void judgeOperand(llvm::StringRef input, ElementType type) {
   }
   if (operands->inputs[0].values.size() != size_t(operands->sizeByName["batch"] * 3))
     finding("an operand of another size was taken");
-  for (double value : operands->inputs[0].values)
-    if (type == ElementType::I32 && !(value >= -2 && value <= 7))
-      finding("an index outside its range was taken");
 }
 
 SKEWER_FUZZ_TARGET(npy) {
