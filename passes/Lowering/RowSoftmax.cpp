@@ -35,11 +35,23 @@ void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Va
   for (auto [lowVector, highVector] : runsOfVectors) {
     Value base = b.add(b.mul(row, scoreStride), b.sub(b.mul(lowVector, lanes), lowKey));
     Value count = b.mul(b.sub(highVector, lowVector), lanes);
-    total = b.loop(b.index(0), count, lanes, ValueRange{total}, [&](Value x, ValueRange sum) {
-      Value at = b.add(base, x);
-      Value weight = b.exp2(b.subf(b.load(scoresBuffer, at), reference));
-      b.store(weight, scoresBuffer, at);
-      return SmallVector<Value>{b.addf(sum[0], weight)};
+    auto addUp = [&](Value from, Value to, Value start) {
+      return b.loop(from, to, lanes, ValueRange{start}, [&](Value x, ValueRange sum) {
+        Value at = b.add(base, x);
+        Value weight = b.exp2(b.subf(b.load(scoresBuffer, at), reference));
+        b.store(weight, scoresBuffer, at);
+        return SmallVector<Value>{b.addf(sum[0], weight)};
+      })[0];
+    };
+    if (keyBlock <= kChain * lanes) {
+      total = addUp(b.index(0), count, total);
+      continue;
+    }
+    // Beside a large weight a long chain loses the small ones, all of them: 3.4e-6 of the largest output for 4096 keys
+    // in vectors of 4, of unscaled logits.
+    total = b.loop(b.index(0), count, kChain * lanes, ValueRange{total}, [&](Value from, ValueRange sum) {
+      Value to = b.minimum(b.add(from, kChain * lanes), count);
+      return SmallVector<Value>{b.addf(sum[0], addUp(from, to, b.constant(0)))};
     })[0];
   }
   Value sum = b.reduceAdd(total);
