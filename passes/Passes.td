@@ -254,7 +254,7 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
       their result as a whole or there is more than one reader.
 
     Results between stages stand in the shared workspace, 64-byte aligned; those that do not live together share memory.
-    Functions without such an attention are left to `attn-to-linalg`.
+    Functions without such an attention are left to `attn-lower-generic`.
 
     ```mlir
     func.func @layer(%q: tensor<64x64xf32>, …) -> tensor<64x64xf32> { … attn.attention … schedule … }
@@ -292,7 +292,7 @@ def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect"];
   let options = [Option<"fuse", "fuse", "bool", "true", "attentions are fused where they can be">];
 }
-def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
+def AttnLowerGeneric : Pass<"attn-lower-generic", "::mlir::ModuleOp"> {
   let summary = "the generic path: kernels without a fused attention become loops on buffers";
   let description = [{
     A function without a scheduled attention becomes the phases of its stages, as in `attn-lower-to-cpu` but without the
@@ -325,5 +325,102 @@ def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
                            "::mlir::vector::VectorDialect", "::skewer::attn::AttnDialect"];
+}
+def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
+  let summary = "what is not made a kernel becomes linalg on tensors, for pipelines of others";
+  let description = [{
+    Every operation of the dialect becomes `linalg.generic`s on tensors (`attn.concat`: `tensor.insert_slice`), with
+    batch axes as parallel loops and contracted axes as reductions. An operand that is read at plain axes is an input with
+    an indexing map; one that is read through an index expression is read in the body by `tensor.extract`, clamped where
+    a guard alone keeps it inside. Sums of what is narrower than f32 are in f32. An `attn.attention` becomes its scores,
+    term by term, the rows of their exponentials, and the product of these with the values: its scores are held, so this
+    is for what is to be lowered by others, compared, or differentiated, and not for speed.
+
+    What follows is upstream's: `-convert-elementwise-to-linalg`, tiling, `-one-shot-bufferize`,
+    `-convert-linalg-to-loops`. Positions of a run-time size have no form.
+
+    ```mlir
+    %s = attn.einsum "i d, (j - i + 3) d -> i j" sizes {j = 4 : i64} (%q, %t)
+        : (tensor<4x8xf32>, tensor<7x8xf32>) -> tensor<4x4xf32>
+    ```
+    becomes
+    ```mlir
+    %zero = linalg.fill ins(%c0 : f32) outs(%empty : tensor<4x4xf32>) -> tensor<4x4xf32>
+    %s = linalg.generic {indexing_maps = [(d0, d1, d2) -> (d0, d2), (d0, d1, d2) -> (d0, d1)],
+                         iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%q : tensor<4x8xf32>) outs(%zero : tensor<4x4xf32>) {
+      ...
+      %row = arith.addi ... // d1 - d0 + 3
+      %element = tensor.extract %t[%row, %d2] : tensor<7x8xf32>
+      ...
+    } -> tensor<4x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::skewer::attn::AttnDialect"];
+}
+def AttnOutline : Pass<"attn-outline", "::mlir::ModuleOp"> {
+  let summary = "an attention inside of a larger function becomes a kernel of its own and a call";
+  let description = [{
+    Of a function that holds other things than a kernel may (linalg, loops, calls), every `attn.attention`, with the
+    operations of this dialect and the arithmetic on tensors that only prepare its operands, moves into a private function
+    `NAME_attention`, with a number behind it from the second on, and a call takes its place. Run-time index operands keep
+    their names and ranges. A function that is a kernel as a whole is left as it is.
+
+    ```mlir
+    func.func @block(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+      %q = linalg.matmul ins(%x, %w : …) …
+      %o = attn.attention "i j" value "j e -> i e" (%x) score {
+        attn.term "i d, j d" (%q, %x) scale 1.0 : tensor<4x8xf32>, tensor<4x8xf32>
+      } : tensor<4x8xf32> -> tensor<4x8xf32>
+      return %o : tensor<4x8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @block(…) -> tensor<4x8xf32> {
+      %q = linalg.matmul …
+      %o = call @block_attention(%x, %q) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %o : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::skewer::attn::AttnDialect"];
+}
+def AttnEmbedKernels : Pass<"attn-embed-kernels", "::mlir::ModuleOp"> {
+  let summary = "kernels become functions of tensors that run their phases, for modules that hold more than a kernel";
+  let description = [{
+    Every function that is a kernel (tensors in and out, made of this dialect and arithmetic on tensors alone) keeps its
+    name and type, so that its callers stay as they are. Its body becomes one that allocates the result and the
+    workspace, and calls the phases that `attn-lower-to-cpu` makes of it, which the module gets as private functions, one
+    after another with all their work items. A module may hold several kernels, functions around them, linalg and
+    whatever else. What follows is upstream's: `-one-shot-bufferize` with function boundaries, and so on to LLVM.
+
+    An attention without a schedule gets one for the target first. The result's memory belongs to the caller, the
+    workspace is freed. No `attn.plan` is left.
+
+    ```mlir
+    func.func @layer(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {
+      %r = attn.skew %x : tensor<4x7xf32> to tensor<4x4xf32>
+      return %r : tensor<4x4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @layer(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {
+      %memory = bufferization.to_buffer %x read_only : tensor<4x7xf32> to memref<4x7xf32>
+      ...
+      call @layer_move(%flat, %output, %shared, %local, %c0, %items) : ...
+      %r = bufferization.to_tensor %result restrict writable : memref<4x4xf32> to tensor<4x4xf32>
+      return %r : tensor<4x4xf32>
+    }
+    func.func private @layer_move(...)
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect", "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::tensor::TensorDialect", "::skewer::attn::AttnDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
 }
 #endif

@@ -21,4 +21,7 @@ void skewer::registerSkewerPasses() {
   PassPipelineRegistration<>("attn-fuse",
                              "level 1 to level 2: name axes, raise, propagate masks, compose, form attention",
                              [](OpPassManager &manager) { addFusionPipeline(manager); });
+  PassPipelineRegistration<>("attn-to-llvm",
+                             "level 4 to the LLVM dialect: loops over memory, vectors, linalg on memrefs and func",
+                             [](OpPassManager &manager) { addLlvmPipeline(manager, hostTarget()); });
 }

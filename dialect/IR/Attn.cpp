@@ -1,6 +1,7 @@
 // Registers the dialect's operations and attributes.
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/ElementFunction.h"
+#include "dialect/IR/Inliner.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -25,7 +26,7 @@ void AttnDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "dialect/IR/AttnAttributes.cpp.inc"
       >();
-  addInterfaces<ElementFunctions>();
+  addInterfaces<ElementFunctions, Inliner>();
 }
 
 // Terms are summands: their order carries no meaning, but they see values from above like any straight-line code.

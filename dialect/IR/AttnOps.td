@@ -12,8 +12,20 @@ include "mlir/IR/RegionKindInterface.td"
 class Attn_Op<string mnemonic, list<Trait> traits = []> : Op<Attn_Dialect, mnemonic, traits> {
   let hasVerifier = 1;
 }
+// Index maps fold: IndexMapFolds.cpp.
 class Attn_IndexMapOp<string mnemonic, list<Trait> traits = []>
-    : Attn_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<IndexMapOpInterface>], traits)>;
+    : Attn_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<IndexMapOpInterface>], traits)> {
+  let hasFolder = 1;
+}
+// The type of the result follows from operands and attributes: builders need not say it (InferTypes.cpp). The verifiers,
+// with their numbered constraints, have the last word on a type that is written.
+def Attn_InferType : InferTypeOpAdaptorBase<[{
+  static ::llvm::LogicalResult refineReturnTypes(::mlir::MLIRContext *, std::optional<::mlir::Location>, ::mlir::ValueRange,
+                                                 ::mlir::DictionaryAttr, ::mlir::OpaqueProperties, ::mlir::RegionRange,
+                                                 ::llvm::SmallVectorImpl<::mlir::Type> &) {
+    return ::llvm::success();
+  }
+}]>;
 def Attn_FloatTensor : RankedTensorOf<[F16, BF16, F32, F64]>;
 def Attn_IndexTensor : RankedTensorOf<[I32]>;
 // `indices(seg = %seg : tensor<?x40xi32>)`: the run-time index operands that an operation's texts read, `seg[b, i]`, by
@@ -32,7 +44,7 @@ def EinsumOp : Attn_Op<"einsum", [Pure, AttrSizedOperandSegments]> {
     may read run-time index operands, which `indices` names; their values are within the range that the kernel's argument
     declares (`attn.range`).
 
-    Created by the language front end and by `attn-compose-skew`; removed by `attn-form-attention` or `attn-to-linalg`.
+    Created by the language front end and by `attn-compose-skew`; removed by `attn-form-attention` or `attn-lower-generic`.
 
     ```mlir
     %r = attn.einsum "b h i d, (j - i + 13) d -> b h i j" sizes {j = 14 : i64} (%q, %table)
@@ -62,7 +74,7 @@ def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
     (a predicate of the axes) is 0 the element takes no part: its weight is 0 even where the input holds NaN, and a row
     without any element left is all 0. Constraints softmax_c1 to softmax_c3.
 
-    Created by the language front end; removed by `attn-form-attention` or `attn-to-linalg`.
+    Created by the language front end; removed by `attn-form-attention` or `attn-lower-generic`.
 
     ```mlir
     %p = attn.softmax "b h i j" over "j" where "j <= i" (%score) : tensor<?x4x14x14xf32>
@@ -83,7 +95,7 @@ def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
   }];
 }
 
-def LogSumExpOp : Attn_Op<"logsumexp", [Pure]> {
+def LogSumExpOp : Attn_Op<"logsumexp", [Pure, Attn_InferType]> {
   let summary = "the logarithm of the sum of the exponentials of one dimension, on the part that a mask leaves";
   let description = [{
     What a softmax over the same elements divides by: the natural logarithm of `Σ exp(input)` along `over`, over the
@@ -91,7 +103,7 @@ def LogSumExpOp : Attn_Op<"logsumexp", [Pure]> {
     of them are -inf, it is -inf, never NaN. Constraints logsumexp_c1 to logsumexp_c4.
 
     Created by the language front end; `attn-form-attention` makes it the second result of the attention whose scores it
-    reads, `attn-to-linalg` and `attn-lower-to-cpu` a loop.
+    reads, `attn-lower-generic` and `attn-lower-to-cpu` a loop.
 
     ```mlir
     %lse = attn.logsumexp "b h i j" over "j" where "j <= i" (%score) : tensor<?x4x14x14xf32> -> tensor<?x4x14xf32>
@@ -116,7 +128,7 @@ def PositionOp : Attn_Op<"position", [Pure]> {
     `result[axes…] = expression`, a function of positions and run-time index operands alone: `abs(i - j)` of ALiBi, for
     instance. The integer is rounded to the result's type. Constraints position_c1 and position_c2.
 
-    Created by the language front end; `attn-form-attention` makes it the factor of a term, `attn-to-linalg` a loop.
+    Created by the language front end; `attn-form-attention` makes it the factor of a term, `attn-lower-generic` a loop.
 
     ```mlir
     %distance = attn.position "i j" = "abs(i - j)" : tensor<14x14xf32>
@@ -133,14 +145,14 @@ def PositionOp : Attn_Op<"position", [Pure]> {
   }];
 }
 
-def PadOp : Attn_IndexMapOp<"pad"> {
+def PadOp : Attn_IndexMapOp<"pad", [Attn_InferType]> {
   let summary = "a border of a constant around a tensor";
   let description = [{
     `low` and `high` elements of `value` are put before and after each dimension; a dimension of run-time size takes
     none. Constraints pad_c1 to pad_c4.
 
     Like all index maps, created by the language front end, folded by `attn-raise-skew` and `attn-compose-skew`, and
-    otherwise removed by `attn-to-linalg`.
+    otherwise removed by `attn-lower-generic`.
 
     ```mlir
     %r = attn.pad %x low [0, 0, 0] high [0, 0, 1] : tensor<4x14x27xf32> to tensor<4x14x28xf32>
@@ -179,7 +191,7 @@ def SliceOp : Attn_IndexMapOp<"slice"> {
   let results = (outs Attn_FloatTensor:$result);
   let assemblyFormat = "$input `offsets` $offsets `strides` $strides attr-dict `:` type($input) `to` type($result)";
 }
-def SkewOp : Attn_IndexMapOp<"skew"> {
+def SkewOp : Attn_IndexMapOp<"skew", [Attn_InferType]> {
   let summary = "relative to absolute: the last two dimensions [l, 2l-1] become [l, l]";
   let description = [{
     `result[…, i, j] = input[…, i, j - i + l - 1]`: what the literature writes as pad, reshape and slice
@@ -194,7 +206,7 @@ def SkewOp : Attn_IndexMapOp<"skew"> {
   let results = (outs Attn_FloatTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
 }
-def GatherOp : Attn_IndexMapOp<"gather"> {
+def GatherOp : Attn_IndexMapOp<"gather", [Attn_InferType]> {
   let summary = "rows of a dimension picked by a constant matrix of indices";
   let description = [{
     `result[a…, i…, c…] = input[a…, indices[i…], c…]`: the dimension `dimension` is replaced by the shape of `indices`.
@@ -225,14 +237,14 @@ def RearrangeOp : Attn_IndexMapOp<"rearrange"> {
   let assemblyFormat = "$spec (`sizes` $sizes^)? $input attr-dict `:` type($input) `to` type($result)";
 }
 
-def ConcatOp : Attn_Op<"concat", [Pure]> {
+def ConcatOp : Attn_Op<"concat", [Pure, Attn_InferType]> {
   let summary = "tensors one after another along a dimension";
   let description = [{
     Along `dimension` the result holds the elements of the first input, then those of the second, and so on; in every
     other dimension all of them are alike. A position space that is put together from parts (a class token and a map,
     a memory and a sequence) is made so. Constraints concat_c1 to concat_c4.
 
-    Created by the language front end; removed by `attn-to-linalg`.
+    Created by the language front end; removed by `attn-lower-generic`.
 
     ```mlir
     %r = attn.concat %token, %map dimension 1 : (tensor<?x1x64xf32>, tensor<?x196x64xf32>) -> tensor<?x197x64xf32>
@@ -240,6 +252,7 @@ def ConcatOp : Attn_Op<"concat", [Pure]> {
   }];
   let arguments = (ins Variadic<Attn_FloatTensor>:$inputs, I64Attr:$dimension);
   let results = (outs Attn_FloatTensor:$result);
+  let hasFolder = 1;
   let assemblyFormat = "$inputs `dimension` $dimension attr-dict `:` functional-type($inputs, $result)";
 }
 def ApplyOp : Attn_Op<"apply", [Pure, Elementwise, Vectorizable, SameOperandsAndResultType]> {
@@ -250,7 +263,7 @@ def ApplyOp : Attn_Op<"apply", [Pure, Elementwise, Vectorizable, SameOperandsAnd
     apply_c1 and apply_c2.
 
     Created by the language front end, for a call of the function; `attn-form-attention` makes it part of a term, so
-    that arguments are read where they are needed, and otherwise it is removed by `attn-to-linalg`.
+    that arguments are read where they are needed, and otherwise it is removed by `attn-lower-generic`.
 
     ```mlir
     %r = attn.apply "periodic"(%frequency, %offset) : tensor<4x14x14xf32>
@@ -260,7 +273,7 @@ def ApplyOp : Attn_Op<"apply", [Pure, Elementwise, Vectorizable, SameOperandsAnd
   let results = (outs Attn_FloatTensor:$result);
   let assemblyFormat = "$function `(` $inputs `)` attr-dict `:` type($result)";
 }
-def AttentionOp : Attn_Op<"attention", [RecursiveMemoryEffects, SingleBlock, NoTerminator, NoRegionArguments,
+def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, NoRegionArguments,
                                         DeclareOpInterfaceMethods<RegionKindInterface>]> {
   let summary = "the fused layer: softmax of a sum of terms, times values";
   let description = [{

@@ -79,7 +79,10 @@ std::string skewer::attn::unboundedReads(const Expr &expression, const IndexOper
 LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned number,
                                                     NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
-  auto type = function ? dyn_cast<RankedTensorType>(function.getArgumentTypes()[number]) : nullptr;
+  // A memref is what bufferization makes of the tensor; the attributes stay.
+  auto type = function ? dyn_cast<ShapedType>(function.getArgumentTypes()[number]) : nullptr;
+  if (type && !type.hasRank())
+    type = nullptr;
   if (attribute.getName() == kArgumentDeviation) {
     auto deviation = dyn_cast<FloatAttr>(attribute.getValue());
     if (!deviation || !deviation.getType().isF64() || !deviation.getValue().isFiniteNonZero() ||

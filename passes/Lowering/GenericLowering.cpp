@@ -1,4 +1,4 @@
-// attn-to-linalg: what did not fuse becomes loops on buffers.
+// attn-lower-generic: what did not fuse becomes loops on buffers.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -12,13 +12,13 @@ using namespace mlir;
 using namespace skewer;
 
 namespace skewer {
-#define GEN_PASS_DEF_ATTNTOLINALG
+#define GEN_PASS_DEF_ATTNLOWERGENERIC
 #include "passes/Passes.h.inc"
 } // namespace skewer
 
 namespace {
-struct ToLinalg : skewer::impl::AttnToLinalgBase<ToLinalg> {
-  using AttnToLinalgBase::AttnToLinalgBase;
+struct LowerGeneric : skewer::impl::AttnLowerGenericBase<LowerGeneric> {
+  using AttnLowerGenericBase::AttnLowerGenericBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();

@@ -13,7 +13,7 @@ namespace skewer {
 } // namespace skewer
 
 namespace {
-/// What has neither an attention that fuses nor a matrix product is left to `attn-to-linalg`.
+/// What has neither an attention that fuses nor a matrix product is left to `attn-lower-generic`.
 bool fuses(func::FuncOp function) {
   bool any = false;
   function.walk([&](attn::AttentionOp attention) {

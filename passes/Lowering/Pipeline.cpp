@@ -37,7 +37,7 @@ void skewer::addCpuLoweringPipeline(OpPassManager &manager, const Target &target
   options.target = target.spelling();
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   manager.addPass(createAttnLowerToCpu(options));
-  manager.addPass(createAttnToLinalg());
+  manager.addPass(createAttnLowerGeneric());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

@@ -1,97 +1,101 @@
-// RUN: skewer-opt %s -attn-to-linalg -canonicalize -cse -split-input-file | FileCheck %s
+// The dialect as linalg on tensors: what is an input with a map, what is read by tensor.extract, what is clamped.
+// RUN: skewer-opt -attn-to-linalg -split-input-file -verify-diagnostics %s | FileCheck %s
+// Nothing of the dialect is left, and upstream lowers the rest.
+// RUN: skewer-opt -attn-to-linalg -split-input-file %s 2>/dev/null | skewer-opt -split-input-file -one-shot-bufferize=bufferize-function-boundaries=1 -convert-linalg-to-loops | FileCheck %s --check-prefix=LOOPS
+// LOOPS-NOT: linalg.generic
+// LOOPS-NOT: attn.
 
-// The example of the pass's description: one phase, the skew as an address.
-// CHECK-LABEL: module attributes {attn.plan = {inputs = [{name = "x", shape = [4, 7], type = "f32"}]
-// CHECK-SAME: phases = [{function = "f_move", items = {factors = [], fixed = 4 : i64, scaled = 0 : i64}, title = "move"}]
-// CHECK-SAME: sharedBytes = {factors = [], fixed = 0 : i64, scaled = 0 : i64}
-// CHECK-LABEL: func.func @f_move(
-// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<?xf32>, %[[OUT:[a-z0-9]+]]: memref<?xf32>
-// CHECK: scf.for %[[I:[a-z0-9]+]] =
-// CHECK: scf.for %[[J:[a-z0-9]+]] = %c0 to %c4
-// CHECK: %[[ROW:[a-z0-9]+]] = arith.muli %[[I]], %c7
-// CHECK: %[[VALUE:[a-z0-9]+]] = memref.load %[[X]]
-// CHECK: memref.store %[[VALUE]], %[[OUT]]
-// CHECK-NOT: attn.skew
-func.func @f(%x: tensor<4x7xf32> {attn.name = "x"}) -> tensor<4x4xf32> {
-  %r = attn.skew %x : tensor<4x7xf32> to tensor<4x4xf32>
-  return %r : tensor<4x4xf32>
+// A contraction over plain axes with a batch of run-time size.
+// CHECK-LABEL: func.func @product
+// CHECK: %[[B:.*]] = tensor.dim %arg0
+// CHECK: tensor.empty(%[[B]]) : tensor<?x4x5xf32>
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%arg0, %arg1
+// CHECK-NOT: tensor.extract
+func.func @product(%q: tensor<?x4x8xf32>, %k: tensor<?x5x8xf32>) -> tensor<?x4x5xf32> {
+  %s = attn.einsum "b i d, b j d -> b i j" (%q, %k) : (tensor<?x4x8xf32>, tensor<?x5x8xf32>) -> tensor<?x4x5xf32>
+  return %s : tensor<?x4x5xf32>
 }
 
 // -----
-// A stage each for the products, the softmax and the sum: [batch, 4, 4] products and weights live together, so 2·64 bytes for
-// each of the batch. Their first axes count work items. A masked weight guards the values it is multiplied with.
-// CHECK-LABEL: module attributes {attn.plan
-// CHECK-SAME: phases = [{function = "layer_elementwise", items = {factors = ["batch"], fixed = 0 : i64, scaled = 4 : i64}
-// CHECK-SAME: {function = "layer_softmax", items = {factors = ["batch"], fixed = 0 : i64, scaled = 4 : i64}
-// CHECK-SAME: {function = "layer_einsum", items = {factors = ["batch"], fixed = 0 : i64, scaled = 4 : i64}
-// CHECK-SAME: sharedBytes = {factors = ["batch"], fixed = 0 : i64, scaled = 128 : i64}
-// CHECK-SAME: stages = [{bytes = {factors = ["batch"], fixed = 0 : i64, scaled = 64 : i64}, {{.*}}title = "elementwise"}
-// CHECK-LABEL: func.func @layer_elementwise(
-// CHECK: memref.view %{{.*}}[%c0][%{{.*}}] : memref<?xi8> to memref<?xf32>
-// CHECK: arith.mulf
-// CHECK-LABEL: func.func @layer_softmax(
+// Under a guard the table is read inside, whatever the guard says, and the product is 0 where it is not.
+// CHECK-LABEL: func.func @guarded
+// CHECK: linalg.generic
+// CHECK: arith.maxsi
+// CHECK: arith.minsi
+// CHECK: tensor.extract %arg1
+// CHECK: arith.cmpi sle
+// CHECK: arith.select
+func.func @guarded(%q: tensor<4x8xf32>, %t: tensor<4x8xf32>) -> tensor<4x4xf32> {
+  %s = attn.einsum "i d, (i - j) d -> i j" where "j <= i" sizes {j = 4 : i64} (%q, %t)
+      : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+
+// -----
+// Products of axes are taken apart, an axis that no operand has alone gets its length from a tensor of that shape.
+// CHECK-LABEL: func.func @maps
+// CHECK: %[[SHAPE:.*]] = tensor.empty() : tensor<3xf32>
+// CHECK: linalg.generic {{.*}}"reduction"]} ins(%[[SHAPE]]
+func.func @maps(%x: tensor<6x5xf32>) -> tensor<2x3xf32> {
+  %s = attn.einsum "(2*c + y) (x + c) -> y x" sizes {c = 3 : i64, x = 3 : i64, y = 2 : i64} (%x) : (tensor<6x5xf32>) -> tensor<2x3xf32>
+  return %s : tensor<2x3xf32>
+}
+
+// -----
+// Sums of f16 are in f32 and rounded once.
+// CHECK-LABEL: func.func @half
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<4x4xf32>)
+// CHECK: arith.extf
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<4x4xf16>)
+// CHECK: arith.truncf
+func.func @half(%q: tensor<4x8xf16>, %k: tensor<4x8xf16>) -> tensor<4x4xf16> {
+  %s = attn.einsum "i d, j d -> i j" (%q, %k) : (tensor<4x8xf16>, tensor<4x8xf16>) -> tensor<4x4xf16>
+  return %s : tensor<4x4xf16>
+}
+
+// -----
+// CHECK-LABEL: func.func @moves
+// CHECK: tensor.extract
+// CHECK: arith.select
+// CHECK: tensor.insert_slice
+// CHECK: tensor.insert_slice
+func.func @moves(%x: tensor<?x4x7xf32>) -> tensor<?x9x4xf32> {
+  %skew = attn.skew %x : tensor<?x4x7xf32> to tensor<?x4x4xf32>
+  %pad = attn.pad %skew low [0, 1, 0] high [0, 0, 0] value 2.0 : tensor<?x4x4xf32> to tensor<?x5x4xf32>
+  %both = attn.concat %pad, %skew dimension 1 : (tensor<?x5x4xf32>, tensor<?x4x4xf32>) -> tensor<?x9x4xf32>
+  return %both : tensor<?x9x4xf32>
+}
+
+// -----
+// The largest of a row, the exponentials, their sum, the quotient; a row that is all hidden is 0.
+// CHECK-LABEL: func.func @rows
+// CHECK: arith.maxnumf
 // CHECK: math.exp
-// CHECK-LABEL: func.func @layer_einsum(
-// CHECK: arith.cmpf une
-// CHECK: scf.if
-// CHECK-NOT: attn.{{softmax|einsum}}
-func.func @layer(%s: tensor<?x4x4xf32> {attn.name = "s", attn.shape = ["batch", 4, 4]},
-                 %v: tensor<?x4x4xf32> {attn.name = "v", attn.shape = ["batch", 4, 4]})
-    -> (tensor<?x4x4xf32> {attn.shape = ["batch", 4, 4]}) attributes {attn.sizes = ["batch"]} {
-  %t = arith.mulf %s, %s : tensor<?x4x4xf32>
-  %p = attn.softmax "b i j" over "j" where "j <= i" (%t) : tensor<?x4x4xf32>
-  %o = attn.einsum "b i j, b j e -> b i e" (%p, %v) : (tensor<?x4x4xf32>, tensor<?x4x4xf32>) -> tensor<?x4x4xf32>
-  return %o : tensor<?x4x4xf32>
+// CHECK: arith.divf
+// CHECK: math.log
+func.func @rows(%x: tensor<4x6xf32>, %n: tensor<4xi32> {attn.name = "n", attn.range = array<i64: 0, 6>}) -> (tensor<4x6xf32>, tensor<4xf32>) {
+  %p = attn.softmax "i j" over "j" where "j < n[i]" indices(n = %n : tensor<4xi32>) (%x) : tensor<4x6xf32>
+  %l = attn.logsumexp "i j" over "j" (%x) : tensor<4x6xf32> -> tensor<4xf32>
+  return %p, %l : tensor<4x6xf32>, tensor<4xf32>
 }
 
 // -----
-// A chain of arithmetic and index maps is one loop without a buffer; it goes in vectors where the subscripts allow.
-// CHECK-LABEL: module attributes {attn.plan
-// CHECK-SAME: sharedBytes = {factors = [], fixed = 0 : i64, scaled = 0 : i64}
-// CHECK-LABEL: func.func @chain_elementwise(
-// CHECK: scf.for
-// CHECK: scf.for
-// CHECK: vector.load %{{.*}} : memref<?xf32>, vector<8xf32>
-// CHECK: math.exp %{{.*}} : vector<8xf32>
-// CHECK: arith.addf %{{.*}} : vector<8xf32>
-// CHECK: vector.store
-// CHECK-NOT: func.func
-func.func @chain(%x: tensor<4x64xf32>, %u: tensor<64xf32>) -> tensor<4x64xf32> {
-  %a = math.exp %x : tensor<4x64xf32>
-  %b = arith.negf %a : tensor<4x64xf32>
-  %c = attn.rearrange "d -> i d" sizes {i = 4 : i64} %u : tensor<64xf32> to tensor<4x64xf32>
-  %d = arith.addf %b, %c : tensor<4x64xf32>
-  return %d : tensor<4x64xf32>
+// CHECK-LABEL: func.func @values
+// CHECK-COUNT-2: math.exp
+// CHECK: return %{{.*}}, %{{.*}}
+func.func @values(%q: tensor<?x4x8xf32>, %v: tensor<?x6x3xf32>, %t: tensor<9x3xf32>) -> (tensor<?x4x3xf32>, tensor<?x4xf32>) {
+  %o, %l = attn.attention "b i j" where "j != 2" value "b j e -> b i e" (%v) score {
+    attn.term "b i (j + 0*i)" (%q) scale 0.5 : tensor<?x4x8xf32>
+  } values {
+    attn.term "(j - i + 3) e" (%t) scale 1.0 : tensor<9x3xf32>
+  } : tensor<?x6x3xf32> -> tensor<?x4x3xf32> lse tensor<?x4xf32>
+  %s = math.exp %l : tensor<?x4xf32>
+  return %o, %s : tensor<?x4x3xf32>, tensor<?x4xf32>
 }
 
 // -----
-// Three buffers, one after the other, share two places.
-// CHECK-LABEL: module attributes {attn.plan
-// CHECK-SAME: sharedBytes = {factors = [], fixed = 512 : i64, scaled = 0 : i64}
-func.func @buffers(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
-  %a = attn.softmax "i j" over "j" (%x) : tensor<4x16xf32>
-  %b = attn.softmax "i j" over "i" (%a) : tensor<4x16xf32>
-  %c = attn.softmax "i j" over "j" (%b) : tensor<4x16xf32>
-  %d = attn.softmax "i j" over "i" (%c) : tensor<4x16xf32>
-  return %d : tensor<4x16xf32>
-}
-
-// -----
-// A contraction along consecutive elements is summed in vectors.
-// CHECK-LABEL: func.func @dot_einsum
-// CHECK: vector.load %{{.*}} : memref<?xf32>, vector<8xf32>
-// CHECK: vector.reduction <add>
-func.func @dot(%q: tensor<3x32xf32>, %k: tensor<5x32xf32>) -> tensor<3x5xf32> {
-  %s = attn.einsum "i d, j d -> i j" (%q, %k) : (tensor<3x32xf32>, tensor<5x32xf32>) -> tensor<3x5xf32>
-  return %s : tensor<3x5xf32>
-}
-
-// -----
-// A constant matrix of indices is a table of the module.
-// CHECK: memref.global "private" constant @index_table_0 : memref<3xi64> = dense<[2, 0, 1]>
-// CHECK-LABEL: func.func @rows_move
-// CHECK: memref.get_global @index_table_0
-func.func @rows(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
-  %r = attn.gather %x dimension 0 indices dense<[2, 0, 1]> : tensor<3xi64> : tensor<3x2xf32> to tensor<3x2xf32>
-  return %r : tensor<3x2xf32>
+func.func @unknown_size() -> tensor<?x4xf32> {
+  // expected-error @+1 {{has no form in linalg: positions of run-time size have no operand to tell it}}
+  %p = attn.position "i j" = "i - j" : tensor<?x4xf32>
+  return %p : tensor<?x4xf32>
 }

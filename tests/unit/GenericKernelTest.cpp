@@ -70,7 +70,7 @@ protected:
       return {};
     auto target = findTarget("host");
     PassManager manager(&context);
-    manager.addPass(createAttnToLinalg());
+    manager.addPass(createAttnLowerGeneric());
     if (failed(manager.run(*module))) {
       ADD_FAILURE() << text;
       return {};
@@ -391,7 +391,7 @@ TEST_F(GenericKernelTest, WhatIsNotLoweredIsNamed) {
       "func.func @f(%x: tensor<3xf64>) -> tensor<3xf64> { return %x : tensor<3xf64> }", &context);
   ASSERT_TRUE(module);
   PassManager manager(&context);
-  manager.addPass(createAttnToLinalg());
+  manager.addPass(createAttnLowerGeneric());
   EXPECT_TRUE(failed(manager.run(*module)));
   EXPECT_NE(message.find("f32, f16, bf16 and i32"), std::string::npos) << message;
 }

@@ -1,4 +1,4 @@
-// RUN: skewer-opt %s -attn-to-linalg -split-input-file -verify-diagnostics
+// RUN: skewer-opt %s -attn-lower-generic -split-input-file -verify-diagnostics
 // What cannot be lowered says which kernel, and nothing crashes.
 
 func.func @first(%x: tensor<4x8xf32> {attn.name = "x"}) -> tensor<4x8xf32> {

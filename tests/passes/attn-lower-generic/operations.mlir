@@ -1,4 +1,4 @@
-// RUN: skewer-opt %s -attn-to-linalg -canonicalize -cse -split-input-file | FileCheck %s
+// RUN: skewer-opt %s -attn-lower-generic -canonicalize -cse -split-input-file | FileCheck %s
 // What each operation becomes when nothing fuses: loops that read inside memory only, and round once.
 
 // Padding is not read: the load stands under the guard.

@@ -1,0 +1,125 @@
+// Folds of the operations that only move elements: a move that moves nothing is its operand, a move of a move of the
+// same kind is one move, and a border that nobody reads is not made.
+#include "dialect/IR/Attn.h"
+
+using namespace mlir;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+/// Whether each element of the result is the operand's at the same index.
+static bool movesNothing(IndexMapOpInterface op) {
+  Value input = op->getOperand(0), result = op->getResult(0);
+  if (input.getType() != result.getType())
+    return false;
+  skewer::attn::IndexMap map = op.getIndexMap();
+  if (!map.inside.isConstant(1) || map.subscripts.size() != shapeOf(result).size())
+    return false;
+  Domain domain;
+  auto nameOf = [](size_t dimension) { return "d" + std::to_string(dimension); };
+  std::vector<int64_t> shape = shapeOf(result);
+  for (size_t k = 0; k < shape.size(); ++k)
+    if (shape[k] != kRuntime)
+      domain[nameOf(k)] = {0, shape[k] - 1};
+  for (size_t k = 0; k < map.subscripts.size(); ++k) {
+    Expr index = simplify(map.subscripts[k], domain); // a product of axes is taken apart and put together again
+    if (!index.isSymbol() || index.name() != nameOf(k))
+      return false;
+  }
+  return true;
+}
+
+static bool allZero(ArrayRef<int64_t> numbers) {
+  return llvm::all_of(numbers, [](int64_t number) { return number == 0; });
+}
+
+OpFoldResult PadOp::fold(FoldAdaptor) {
+  if (allZero(getLow()) && allZero(getHigh()))
+    return getInput();
+  auto inner = getInput().getDefiningOp<PadOp>();
+  if (!inner || !inner.getValue().bitwiseIsEqual(getValue()))
+    return {};
+  auto sum = [](ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+    SmallVector<int64_t> both(a);
+    for (auto [total, more] : llvm::zip(both, b))
+      total += more;
+    return both;
+  };
+  setLow(sum(inner.getLow(), getLow()));
+  setHigh(sum(inner.getHigh(), getHigh()));
+  getInputMutable().assign(inner.getInput());
+  return getResult();
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getResult().getType())
+    return getInput();
+  auto inner = getInput().getDefiningOp<ReshapeOp>();
+  if (!inner)
+    return {};
+  getInputMutable().assign(inner.getInput());
+  return getResult();
+}
+
+/// A slice of a slice reads the operand of the first at offset + stride * (its own offset + its own stride * index).
+static OpFoldResult foldSliceOfSlice(SliceOp slice, SliceOp inner) {
+  SmallVector<int64_t> offsets, strides;
+  for (size_t k = 0; k < slice.getOffsets().size(); ++k) {
+    offsets.push_back(inner.getOffsets()[k] + inner.getStrides()[k] * slice.getOffsets()[k]);
+    strides.push_back(inner.getStrides()[k] * slice.getStrides()[k]);
+  }
+  slice.setOffsets(offsets);
+  slice.setStrides(strides);
+  slice.getInputMutable().assign(inner.getInput());
+  return slice.getResult();
+}
+
+/// A slice that takes nothing of the border reads what is inside it.
+static OpFoldResult foldSliceOfPad(SliceOp slice, PadOp pad) {
+  SmallVector<int64_t> offsets(slice.getOffsets());
+  std::vector<int64_t> padded = shapeOf(pad.getInput()), result = shapeOf(slice.getResult());
+  for (size_t k = 0; k < offsets.size(); ++k) {
+    if (padded[k] == kRuntime)
+      continue; // taken whole, and never padded
+    offsets[k] -= pad.getLow()[k];
+    int64_t last = offsets[k] + slice.getStrides()[k] * (result[k] - 1);
+    if (offsets[k] < 0 || last >= padded[k])
+      return {};
+  }
+  slice.setOffsets(offsets);
+  slice.getInputMutable().assign(pad.getInput());
+  return slice.getResult();
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor) {
+  // Of a dimension of one element any stride takes the same.
+  bool isWhole = getInput().getType() == getResult().getType() && allZero(getOffsets());
+  if (isWhole)
+    return getInput();
+  if (auto inner = getInput().getDefiningOp<SliceOp>())
+    return foldSliceOfSlice(*this, inner);
+  if (auto pad = getInput().getDefiningOp<PadOp>())
+    return foldSliceOfPad(*this, pad);
+  return {};
+}
+
+OpFoldResult SkewOp::fold(FoldAdaptor) {
+  // Of one position there is one offset.
+  return getInput().getType() == getResult().getType() ? OpFoldResult(getInput()) : OpFoldResult();
+}
+
+OpFoldResult GatherOp::fold(FoldAdaptor) {
+  if (getInput().getType() != getResult().getType())
+    return {};
+  for (auto [position, index] : llvm::enumerate(getIndices().getValues<APInt>()))
+    if (index != position)
+      return {};
+  return getInput();
+}
+
+OpFoldResult RearrangeOp::fold(FoldAdaptor) {
+  return movesNothing(cast<IndexMapOpInterface>(getOperation())) ? OpFoldResult(getInput()) : OpFoldResult();
+}
+
+OpFoldResult ConcatOp::fold(FoldAdaptor) {
+  return getInputs().size() == 1 ? OpFoldResult(getInputs().front()) : OpFoldResult();
+}

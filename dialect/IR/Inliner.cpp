@@ -1,0 +1,10 @@
+#include "dialect/IR/Inliner.h"
+#include "dialect/IR/Attn.h"
+
+using namespace mlir;
+using namespace skewer::attn;
+
+bool Inliner::isLegalToInline(Operation *op, Region *, bool, IRMapping &) const { return indicesOf(op).empty(); }
+
+// Nothing in the region of an attention is a call.
+bool Inliner::isLegalToInline(Region *, Region *, bool, IRMapping &) const { return false; }

@@ -1,0 +1,210 @@
+// An attention as linalg: scores term by term, rows of exponentials, their product with the values.
+#include "dialect/IR/ElementFunction.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Linalg/ConvertOps.h"
+
+using namespace mlir;
+using namespace skewer;
+using subscript::Expr;
+
+namespace {
+/// A term's operands, and where they are read.
+struct TermParts {
+  attn::TermOp op;
+  attn::ResolvedEinsum resolved;
+  std::optional<attn::Application> application;
+  std::optional<Expr> value;
+  std::vector<Reading> readings;
+};
+
+TermParts partsOf(attn::TermOp op) {
+  TermParts parts{op, attn::resolve(op), attn::applicationOf(op), std::nullopt, {}};
+  if (op.getValue())
+    parts.value = subscript::parse(std::string_view(*op.getValue()));
+  for (auto [operand, subscripts] : llvm::zip(op.getInputs(), parts.resolved.subscripts))
+    parts.readings.push_back({operand, subscripts});
+  return parts;
+}
+
+/// Adds a term's operands to the run-time sizes that are known.
+void addExtents(ImplicitLocOpBuilder &b, TermParts &term, std::map<std::string, Value> &extents) {
+  for (auto [operand, dimensions] : llvm::zip(term.op.getInputs(), term.resolved.spec.operands))
+    skewer::addExtents(b, dimensions, operand, extents);
+}
+
+/// Emits one contribution of a term inside a loop nest: scale × value × function × Π elements, 0 where its guard is.
+/// `elements` are the term's operands'. Null where an index expression is unknown.
+struct Contribution {
+  const TermParts &term;
+  const LoopNest &nest;
+  Type type;
+
+  Value number(ImplicitLocOpBuilder &b, IndexEmitter &index, const Expr &position) const {
+    Value integer = index.emit(nest.over(position));
+    if (!integer)
+      return {};
+    integer = arith::IndexCastOp::create(b, b.getI64Type(), integer);
+    return arith::SIToFPOp::create(b, type, integer);
+  }
+
+  Value emit(ImplicitLocOpBuilder &b, IndexEmitter &index, ValueRange elements) const {
+    Value product = realConstant(b, type, attn::TermOp(term.op).getTermScale());
+    for (auto [place, element] : llvm::enumerate(elements))
+      if (!term.application || !term.application->takes(place))
+        product = arith::MulFOp::create(b, product, castReal(b, element, type));
+    if (term.value) {
+      Value factor = number(b, index, *term.value);
+      if (!factor)
+        return {};
+      product = arith::MulFOp::create(b, product, factor);
+    }
+    if (term.application) {
+      SmallVector<Value> arguments; // of f32
+      for (const attn::Application::Argument &argument : term.application->arguments) {
+        Value one = argument.operand >= 0 ? elements[argument.operand] : number(b, index, argument.position);
+        if (!one)
+          return {};
+        arguments.push_back(castReal(b, one, b.getF32Type()));
+      }
+      Value applied = term.application->function->emit(b, b.getLoc(), arguments);
+      product = arith::MulFOp::create(b, product, castReal(b, applied, type));
+    }
+    if (!term.resolved.guard)
+      return product;
+    Value inside = index.emitPredicate(nest.over(*term.resolved.guard));
+    return inside ? arith::SelectOp::create(b, inside, product, realConstant(b, type, 0)).getResult() : Value();
+  }
+};
+
+/// An attention while it is taken apart.
+struct Parts {
+  attn::AttentionOp op;
+  ImplicitLocOpBuilder &b;
+  Structured &linalg;
+  attn::ResolvedEinsum value; // how the values are read, and the result's dimensions
+  ScoreRows rows;
+  std::vector<TermParts> scoreTerms, valueTerms;
+  Type type; // of scores and sums
+
+  bool prepare();
+  void addScores();
+  Value addValues(const Exponentials &);
+};
+
+bool Parts::prepare() {
+  attn::ScoreSpace space = attn::scoreSpace(op);
+  auto dimensions = subscript::parseDimensions(std::string_view(op.getSpace()));
+  auto resolved =
+      attn::resolve(op.getValueSpec(), op.getValue(), attn::sizesTo(op.getContext(), space.sizes), std::nullopt);
+  if (!dimensions || !resolved || !resolved->spec.result)
+    return linalg.failure = "the attention's axes do not resolve", false;
+  value = std::move(*resolved);
+  rows.dimensions = *dimensions;
+  rows.over = dimensions->size() - 1;
+  rows.sizes = space.sizes;
+  rows.sizes.insert(value.sizes.begin(), value.sizes.end());
+  if (op.getMask() && !(rows.mask = subscript::parse(std::string_view(*op.getMask()))))
+    return linalg.failure = "the mask does not parse", false;
+  skewer::addExtents(b, value.spec.operands[0], op.getValue(), rows.extents);
+  for (attn::TermOp term : attn::termsOf(op)) {
+    auto &side = term.isValueSide() ? valueTerms : scoreTerms;
+    side.push_back(partsOf(term));
+    addExtents(b, side.back(), rows.extents);
+  }
+  for (const auto &[axis, size] : rows.sizes)
+    if (size == subscript::kRuntime && !rows.extents.count(axis))
+      return linalg.failure = "axis '" + axis + "' has a run-time size that no operand says", false;
+  type = sumType(cast<RankedTensorType>(op.getValue().getType()).getElementType());
+  return true;
+}
+
+void Parts::addScores() {
+  for (const TermParts &term : scoreTerms) {
+    subscript::AxisSizes sizes = rows.sizes;
+    sizes.insert(term.resolved.sizes.begin(), term.resolved.sizes.end());
+    LoopNest nest(rows.dimensions, term.resolved.contracted, sizes, rows.extents);
+    Contribution contribution{term, nest, type};
+    // Terms are proven to read inside where the mask and their guard hold, and their sums elsewhere are looked at by
+    // nobody.
+    bool mayLeave = rows.mask || term.resolved.guard;
+    auto add = [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &index) -> Value {
+      Value one = contribution.emit(body, index, elements);
+      return one ? arith::AddFOp::create(body, before, one).getResult() : Value();
+    };
+    rows.scores = rows.scores ? linalg.addTo(rows.scores, nest, term.readings, mayLeave, add)
+                              : linalg.make(nest, type, 0.0, term.readings, mayLeave, add);
+  }
+  if (rows.scores)
+    return;
+  LoopNest nest(rows.dimensions, {}, rows.sizes, rows.extents); // no term: all keys alike
+  rows.scores = linalg.make(
+      nest, type, std::nullopt, {}, false,
+      [&](ImplicitLocOpBuilder &body, ValueRange, Value, IndexEmitter &) { return realConstant(body, type, 0); });
+}
+
+/// Σ over the keys of exponential × (value + terms), on the result's dimensions.
+Value Parts::addValues(const Exponentials &parts) {
+  const std::vector<std::string> &keys = rows.dimensions.back().axes;
+  Reading power{parts.powers, subscriptsOf(rows.dimensions, rows.sizes)};
+  // What a hidden key's value is, NaN or not, does not count.
+  auto weigh = [&](ImplicitLocOpBuilder &body, const LoopNest &nest, IndexEmitter &index, Value before, Value weight,
+                   Value element) -> Value {
+    Value product = arith::MulFOp::create(body, weight, element);
+    if (rows.mask) {
+      Value visible = index.emitPredicate(nest.over(*rows.mask));
+      if (!visible)
+        return {};
+      product = arith::SelectOp::create(body, visible, product, realConstant(body, type, 0));
+    }
+    return arith::AddFOp::create(body, before, product);
+  };
+  LoopNest nest(*value.spec.result, keys, rows.sizes, rows.extents);
+  Value sum =
+      linalg.make(nest, type, 0.0, {power, {op.getValue(), value.subscripts[0]}}, rows.mask.has_value(),
+                  [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &index) -> Value {
+                    return weigh(body, nest, index, before, elements[0], castReal(body, elements[1], type));
+                  });
+  for (const TermParts &term : valueTerms) {
+    subscript::AxisSizes sizes = rows.sizes;
+    sizes.insert(term.resolved.sizes.begin(), term.resolved.sizes.end());
+    std::vector<std::string> summed = keys;
+    summed.insert(summed.end(), term.resolved.contracted.begin(), term.resolved.contracted.end());
+    LoopNest own(*value.spec.result, summed, sizes, rows.extents);
+    Contribution contribution{term, own, type};
+    std::vector<Reading> readings{power};
+    readings.insert(readings.end(), term.readings.begin(), term.readings.end());
+    sum =
+        linalg.addTo(sum, own, readings, rows.mask || term.resolved.guard,
+                     [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &index) -> Value {
+                       Value one = contribution.emit(body, index, elements.drop_front());
+                       return one ? weigh(body, own, index, before, elements[0], one) : Value();
+                     });
+  }
+  return sum;
+}
+} // namespace
+
+Converted skewer::convertAttention(attn::AttentionOp op, ImplicitLocOpBuilder &b, Structured &linalg) {
+  Parts parts{op, b, linalg, {}, {}, {}, {}, {}};
+  if (!parts.prepare())
+    return {};
+  parts.addScores();
+  Exponentials exponentials = exponentialsOf(parts.rows, b, linalg);
+  Value sum = parts.addValues(exponentials);
+  const subscript::Dimensions &dimensions = *parts.value.spec.result;
+  LoopNest nest(dimensions, {}, parts.rows.sizes, parts.rows.extents);
+  std::vector<Expr> point = subscriptsOf(dimensions, parts.rows.sizes);
+  std::vector<Expr> row = subscriptsOf(rowDimensions(parts.rows), parts.rows.sizes);
+  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  Converted results{linalg.make(nest, element, std::nullopt, {{sum, point}, {exponentials.sum, row}}, false,
+                                [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) -> Value {
+                                  Value zero = realConstant(body, elements[1].getType(), 0);
+                                  Value empty =
+                                      arith::CmpFOp::create(body, arith::CmpFPredicate::OEQ, elements[1], zero);
+                                  Value mean = arith::DivFOp::create(body, elements[0], elements[1]);
+                                  return arith::SelectOp::create(body, empty, zero, mean);
+                                })};
+  if (op.getLse())
+    results.push_back(logSumOf(parts.rows, exponentials, b, linalg));
+  return results;
+}

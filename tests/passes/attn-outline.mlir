@@ -1,0 +1,52 @@
+// Attentions inside of larger functions become kernels of their own, with what only prepares their operands.
+// RUN: skewer-opt -attn-outline -split-input-file -verify-diagnostics %s | FileCheck %s
+
+// The scaled queries have another reader and stay; the broadcast table moves; the constant is in both.
+// CHECK-LABEL: func.func @model
+// CHECK: %[[Q:.*]] = arith.mulf
+// CHECK-NOT: attn.rearrange
+// CHECK: %[[O:.*]]:2 = call @model_attention(%arg1, %[[Q]], %arg0)
+// CHECK: linalg.add ins(%[[O]]#0, %[[Q]]
+// CHECK: func.func private @model_attention(%arg0: {{.*}}attn.name = "input0"{{.*}}) -> (tensor<4x8xf32>, tensor<4xf32>)
+// CHECK: attn.rearrange
+// CHECK: attn.attention
+// CHECK: return
+func.func @model(%x: tensor<4x8xf32>, %t: tensor<7xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %half = arith.constant dense<0.5> : tensor<4x8xf32>
+  %q = arith.mulf %x, %half : tensor<4x8xf32>
+  %wide = attn.rearrange "r -> i r" sizes {i = 4 : i64} %t : tensor<7xf32> to tensor<4x7xf32>
+  %o, %l = attn.attention "i j" value "j e -> i e" (%x) score {
+    attn.term "i d, j d" (%q, %x) scale 1.0 : tensor<4x8xf32>, tensor<4x8xf32>
+    attn.term "i (j - i + 3)" (%wide) scale 1.0 : tensor<4x7xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32> lse tensor<4xf32>
+  %r = linalg.add ins(%o, %q : tensor<4x8xf32>, tensor<4x8xf32>) outs(%x : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r, %l : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// -----
+// A kernel as a whole stays.
+// CHECK-LABEL: func.func @kernel
+// CHECK: attn.attention
+// CHECK-NOT: func.func
+func.func @kernel(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %o = attn.attention "i j" value "j e -> i e" (%x) score {
+    attn.term "i d, j d" (%x, %x) scale 1.0 : tensor<4x8xf32>, tensor<4x8xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+// Run-time indices keep their name and range; the batch of run-time size is one size of all operands.
+// CHECK-LABEL: func.func @padded
+// CHECK: call @padded_attention
+// CHECK: func.func private @padded_attention
+// CHECK-SAME: attn.name = "n", attn.range = array<i64: 0, 4>
+// CHECK-SAME: attn.shape = ["batch"]
+// CHECK-SAME: -> (tensor<?x4x8xf32> {attn.shape = ["batch", 4, 8]})
+func.func @padded(%x: tensor<?x4x8xf32>, %n: tensor<?xi32> {attn.name = "n", attn.range = array<i64: 0, 4>}) -> tensor<?x4x8xf32> {
+  %o = attn.attention "b i j" where "j < n[b]" indices(n = %n : tensor<?xi32>) value "b j e -> b i e" (%x) score {
+    attn.term "b i d, b j d" (%x, %x) scale 1.0 : tensor<?x4x8xf32>, tensor<?x4x8xf32>
+  } : tensor<?x4x8xf32> -> tensor<?x4x8xf32>
+  %r = linalg.add ins(%o, %x : tensor<?x4x8xf32>, tensor<?x4x8xf32>) outs(%x : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+  return %r : tensor<?x4x8xf32>
+}
