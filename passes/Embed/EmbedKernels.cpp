@@ -119,9 +119,9 @@ struct EmbedKernels : skewer::impl::AttnEmbedKernelsBase<EmbedKernels> {
   using AttnEmbedKernelsBase::AttnEmbedKernelsBase;
 
   void runOnOperation() override {
-    auto processor = findTarget(target);
+    auto processor = readTarget(target);
     if (!processor) {
-      getOperation().emitError() << "unknown target '" << target << "'";
+      getOperation().emitError() << llvm::toString(processor.takeError());
       return signalPassFailure();
     }
     SymbolTable symbols(getOperation());
