@@ -71,8 +71,9 @@ def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "softmax over one dimension, on the part that a mask leaves";
   let description = [{
     `axes` names the input's dimensions ("b h i j", "b h (iy ix) (jy jx)"), `over` the axes of one of them. Where `mask`
-    (a predicate of the axes) is 0 the element takes no part: its weight is 0 even where the input holds NaN, and a row
-    without any element left is all 0. Constraints softmax_c1 to softmax_c3.
+    (a predicate of the axes) is 0 the element takes no part: its weight is 0 even where the input holds NaN. An element
+    that is -inf weighs 0, too: a row without any element left, or of nothing but -inf, is all 0, never NaN. Constraints
+    softmax_c1 to softmax_c3.
 
     Created by the language front end; removed by `attn-form-attention` or `attn-lower-generic`.
 

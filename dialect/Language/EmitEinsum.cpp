@@ -115,7 +115,7 @@ Value Emitter::emitEinsum(const Node &node) {
     }
   textCalls = std::move(calls);
   if (!substituteNames(*spec, text, given) || !einsumSizes(node, *spec, operands, text, given, all) ||
-      !evaluateCalls(*spec, all))
+      !checkAxisNames(*spec, text, all) || !evaluateCalls(*spec, all))
     return {};
   subscript::Domain domain = subscript::domainOf(all);
   attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));

@@ -63,6 +63,8 @@ Value Emitter::emitRearrange(const Node &node) {
     diagnostics.note("the operand is " + describe(operand->dimensions));
     return {};
   }
+  if (!checkAxisNames(*spec, text, *all))
+    return {};
   for (const std::string &axis : spec->contracted())
     if (all->at(axis) != 1)
       return error(text, "axis '" + axis + "' of size " +

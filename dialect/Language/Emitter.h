@@ -99,6 +99,7 @@ private:
   Value clashing(llvm::StringRef place, const std::string &name, const Clash &);
   Value evaluatePosition(const Node &);
   bool nameIndices(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
+  bool checkAxisNames(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &);
   void noteInnerAxes(const Node &, const Value &condition, const Dimensions &);
 
   // EmitFunctions.cpp: elementwise functions and index functions.

@@ -64,6 +64,30 @@ bool Emitter::nameIndices(subscript::Einsum &spec, StringRef text, const subscri
   return true;
 }
 
+/// A bare name is an axis, and may be the number that is its size too: param d = 64, "i d". Of another number, or a
+/// function of positions, nobody can tell which of the two is meant.
+bool Emitter::checkAxisNames(const subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &sizes) {
+  std::vector<const subscript::Dimensions *> lists{&*spec.result};
+  for (const subscript::Dimensions &operand : spec.operands)
+    lists.push_back(&operand);
+  for (const subscript::Dimensions *list : lists)
+    for (const subscript::Dimension &dimension : *list)
+      for (const std::string &axis : dimension.axes) {
+        const Value *value = lookup(axis);
+        if (!value || !isFunctionOfPositions(*value))
+          continue;
+        auto size = sizes.find(axis);
+        if (size == sizes.end() || (value->isWhole() && value->integer == size->second))
+          continue;
+        ambiguous(text.slice(dimension.begin, dimension.end), axis, *value);
+        diagnostics.note("a bare name is an axis, here of size " +
+                         (size->second == subscript::kRuntime ? "known at run time" : std::to_string(size->second)) +
+                         "; what is read at one place has parentheses, (" + axis + "), or is a number, (3)");
+        return false;
+      }
+  return true;
+}
+
 /// "(t j)" has an axis j, which is not the flat position: who writes j <= i of the last two dimensions may not mean
 /// that.
 void Emitter::noteInnerAxes(const Node &node, const Value &condition, const Dimensions &dimensions) {

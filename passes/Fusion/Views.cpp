@@ -12,7 +12,10 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 bool skewer::hasText(const Expr &e) {
-  constexpr size_t kMaximumRows = 1 << 18, kMaximumText = 1 << 15;
+  // Of the language's expressions each has at most 2^12 operations; composed, they may double from map to map.
+  constexpr size_t kMaximumRows = 1 << 18, kMaximumText = 1 << 15, kMaximumSize = 1 << 12;
+  if (sizeOf(e) > kMaximumSize)
+    return false;
   if (e.kind() == Kind::Table && (e.table().size() > kMaximumRows || print(e).size() > kMaximumText))
     return false;
   return llvm::all_of(e.operands(), [](const Expr &operand) { return hasText(operand); });

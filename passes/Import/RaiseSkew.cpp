@@ -32,6 +32,9 @@ void recogniseIndices(GatherOp gather, attn::IndexMap &map) {
     map.subscripts[gather.getDimension()] = *fitted;
 }
 
+/// Composed maps may double from one to the next; of the language's expressions each has at most 2^12 operations.
+bool isShort(const Expr &e) { return sizeOf(e) <= 1 << 12; }
+
 struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
@@ -84,9 +87,12 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
       Substitution here;
       for (auto [k, subscript] : llvm::enumerate(subscripts))
         here["d" + std::to_string(k)] = subscript;
-      subscripts.clear();
+      std::vector<Expr> composed;
       for (const Expr &subscript : next->subscripts)
-        subscripts.push_back(substitute(subscript, here));
+        composed.push_back(substitute(subscript, here));
+      if (!llvm::all_of(composed, isShort))
+        break;
+      subscripts = std::move(composed);
       summand.guard = logicalAnd(summand.guard, substitute(next->inside, here));
       passed.push_back(below);
       source = below.getInputs()[0];
