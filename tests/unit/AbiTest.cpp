@@ -181,6 +181,20 @@ TEST(Abi, EveryIndexIsCheckedBeforeAnythingIsWritten) {
   EXPECT_EQ(statusText(0, plan), "done");
 }
 
+TEST(Abi, AnOriginIsWithinItsRange) {
+  auto kernel = jit(originPlan(), kFromOrigin);
+  ASSERT_TRUE(kernel);
+  std::vector<float> x = {1, 2, 3}, out(3, -1);
+  auto run = [&](int32_t first) { return Status(kernel->run({x.data(), &first}, out.data(), {3}, Exec())); };
+  for (int32_t wrong : {-1, 6, INT32_MIN, INT32_MAX})
+    EXPECT_EQ(run(wrong), Status::BadOrigin) << wrong;
+  EXPECT_EQ(out, std::vector<float>(3, -1));
+  for (int32_t right : {0, 5}) {
+    EXPECT_EQ(run(right), Status::Ok);
+    EXPECT_EQ(out, (std::vector<float>{x[0] + right, x[1] + right, x[2] + right}));
+  }
+}
+
 TEST(Abi, SeveralResultsHaveFieldsOfTheirOwnAndShareNoMemory) {
   auto kernel = jit(twoResultsPlan(), kTwoResults);
   ASSERT_TRUE(kernel);

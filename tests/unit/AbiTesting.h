@@ -84,6 +84,34 @@ inline KernelPlan indexedPlan() {
   return plan;
 }
 
+/// x f32[n], from a first query of 0..5; the result is x + q0.
+constexpr const char *kFromOrigin = R"mlir(
+func.func @shift(%x: memref<?xf32>, %q0: memref<?xi32>, %out: memref<?xf32>, %n: index, %shared: memref<?xi8>,
+                 %local: memref<?xi8>, %begin: index, %end: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %first = memref.load %q0[%c0] : memref<?xi32>
+  %number = arith.sitofp %first : i32 to f32
+  scf.for %i = %begin to %end step %c1 {
+    %value = memref.load %x[%i] : memref<?xf32>
+    %sum = arith.addf %value, %number : f32
+    memref.store %sum, %out[%i] : memref<?xf32>
+  }
+  return
+}
+)mlir";
+
+inline KernelPlan originPlan() {
+  KernelPlan plan;
+  plan.name = "from_origin";
+  plan.inputs = {{"x", ElementType::F32, {{"n", 1}}},
+                 {"q0", ElementType::I32, {{"", 1}}, IndexRange{0, 5}, std::nullopt, 0}};
+  plan.outputs = {{"output", ElementType::F32, {{"n", 1}}}};
+  plan.sizes = {"n"};
+  plan.phases = {{"shift", "shift", {0, 1, {"n"}}}};
+  return plan;
+}
+
 inline KernelPlan doublePlan() {
   KernelPlan plan;
   plan.name = "twice";
