@@ -23,6 +23,18 @@ std::vector<Expr> skewer::subscriptsOf(const subscript::Dimensions &dimensions, 
   return result;
 }
 
+/// Sizes that only run-time index operands say: of the axes that read them alone.
+static void addExtentsOfReads(ImplicitLocOpBuilder &b, ArrayRef<Expr> expressions, const attn::IndexOperands &indices,
+                              std::map<std::string, Value> &extents) {
+  for (const Expr &expression : expressions)
+    for (const Expr &read : subscript::readNodes(expression))
+      for (auto [d, at] : llvm::enumerate(read.operands()))
+        if (auto found = indices.find(read.name());
+            found != indices.end() && at.isSymbol() && !extents.count(at.name()))
+          if (cast<RankedTensorType>(found->second.getType()).isDynamicDim(d))
+            extents[at.name()] = tensor::DimOp::create(b, found->second, d);
+}
+
 static RankedTensorType resultType(Operation *op) { return cast<RankedTensorType>(op->getResult(0).getType()); }
 
 Converted skewer::convertEinsum(attn::EinsumOp op, ImplicitLocOpBuilder &b, Structured &linalg) {
@@ -35,7 +47,11 @@ Converted skewer::convertEinsum(attn::EinsumOp op, ImplicitLocOpBuilder &b, Stru
        llvm::zip(op.getInputs(), resolved.spec.operands, resolved.subscripts)) {
     addExtents(b, dimensions, operand, extents);
     readings.push_back({operand, subscripts});
+    addExtentsOfReads(b, subscripts, attn::indicesOf(op), extents);
   }
+  for (const auto &[axis, size] : resolved.sizes)
+    if (size == subscript::kRuntime && !extents.count(axis))
+      return linalg.failure = "axis '" + axis + "' has a run-time size that no operand says", Converted();
   LoopNest nest(*resolved.spec.result, resolved.contracted, resolved.sizes, extents);
   Type element = resultType(op).getElementType(), sums = sumType(element);
   Value result =

@@ -122,74 +122,93 @@ Value Structured::extract(ImplicitLocOpBuilder &body, IndexEmitter &emitter, con
   return tensor::ExtractOp::create(body, reading.tensor, places);
 }
 
-Value Structured::build(const LoopNest &nest, Value start, ArrayRef<Reading> readings, bool mayLeave, PointBody point) {
+Structured::Inputs Structured::inputsOf(const LoopNest &nest, ArrayRef<Reading> readings) {
   MLIRContext *context = b.getContext();
-  SmallVector<Value> inputs;
-  SmallVector<AffineMap> maps;
-  SmallVector<int64_t> inputOf(readings.size(), -1); // the block argument that is the element
-  std::vector<std::vector<Expr>> subscripts;
+  Inputs inputs;
   SmallVector<bool> hasSize(nest.loops(), false); // by some operand's shape
   for (unsigned loop = 0; loop < nest.parallel; ++loop)
     hasSize[loop] = true;
-  for (auto [n, reading] : llvm::enumerate(readings)) {
-    subscripts.push_back(nest.over(reading.subscripts));
-    auto map = mapOf(reading, subscripts.back(), nest, context);
+  for (const Reading &reading : readings) {
+    inputs.subscripts.push_back(nest.over(reading.subscripts));
+    auto map = mapOf(reading, inputs.subscripts.back(), nest, context);
+    inputs.argumentOf.push_back(map ? static_cast<int64_t>(inputs.tensors.size()) : -1);
     if (!map)
       continue;
-    inputOf[n] = static_cast<int64_t>(inputs.size());
-    inputs.push_back(reading.tensor);
-    maps.push_back(*map);
+    inputs.tensors.push_back(reading.tensor);
+    inputs.maps.push_back(*map);
     for (AffineExpr result : map->getResults())
       hasSize[cast<AffineDimExpr>(result).getPosition()] = true;
   }
   // A loop whose length no operand says has one that is there for its shape alone.
-  for (unsigned loop = nest.parallel; loop < nest.loops(); ++loop)
-    if (!hasSize[loop]) {
-      SmallVector<Value> dynamic;
-      if (nest.extents[loop])
-        dynamic.push_back(nest.extents[loop]);
-      inputs.push_back(tensor::EmptyOp::create(b, ArrayRef<int64_t>{nest.sizes[loop]}, b.getF32Type(), dynamic));
-      maps.push_back(AffineMap::get(nest.loops(), 0, {getAffineDimExpr(loop, context)}, context));
+  for (unsigned loop = nest.parallel; loop < nest.loops(); ++loop) {
+    if (hasSize[loop])
+      continue;
+    SmallVector<Value> dynamic;
+    if (nest.extents[loop])
+      dynamic.push_back(nest.extents[loop]);
+    inputs.tensors.push_back(tensor::EmptyOp::create(b, ArrayRef<int64_t>{nest.sizes[loop]}, b.getF32Type(), dynamic));
+    inputs.maps.push_back(AffineMap::get(nest.loops(), 0, {getAffineDimExpr(loop, context)}, context));
+  }
+  return inputs;
+}
+
+/// Elements of run-time index operands, at subscripts that are clamped: see loadsFrom.
+static IndexEmitter::Read readsOf(ImplicitLocOpBuilder &body, const attn::IndexOperands &indices) {
+  return [&](const std::string &name, ValueRange at) -> Value {
+    auto found = indices.find(name);
+    if (found == indices.end())
+      return {};
+    SmallVector<Value> places;
+    for (auto [d, index] : llvm::enumerate(at)) {
+      Value size = tensor::DimOp::create(body, found->second, d);
+      Value zero = arith::ConstantIndexOp::create(body, 0), one = arith::ConstantIndexOp::create(body, 1);
+      Value last = arith::SubIOp::create(body, size, one);
+      places.push_back(arith::MinSIOp::create(body, arith::MaxSIOp::create(body, index, zero), last));
     }
-  maps.push_back(AffineMap::getMultiDimIdentityMap(nest.loops(), context).getMajorSubMap(nest.parallel));
+    Value element = tensor::ExtractOp::create(body, found->second, places);
+    return arith::IndexCastOp::create(body, body.getIndexType(), element);
+  };
+}
+
+void Structured::fill(Block &block, const LoopNest &nest, const Inputs &inputs, ArrayRef<Reading> readings,
+                      bool mayLeave, PointBody point) {
+  ImplicitLocOpBuilder body(b.getLoc(), b.getContext());
+  body.setInsertionPointToEnd(&block);
+  std::map<std::string, Value> symbols;
+  for (auto [loop, symbol] : llvm::enumerate(nest.symbols))
+    symbols[symbol] = linalg::IndexOp::create(body, loop);
+  IndexEmitter emitter(body, body.getLoc(), symbols, readsOf(body, indices));
+  SmallVector<Value> elements;
+  for (auto [n, reading] : llvm::enumerate(readings)) {
+    Value element = inputs.argumentOf[n] >= 0 ? Value(block.getArgument(inputs.argumentOf[n]))
+                                              : extract(body, emitter, reading, inputs.subscripts[n], mayLeave);
+    if (!element)
+      element = realConstant(body, body.getF32Type(), 0); // `failure` says why; nothing of this is kept
+    elements.push_back(castReal(body, element, sumType(element.getType())));
+  }
+  Value before = block.getArguments().back(), result = point(body, elements, before, emitter);
+  if (!result) {
+    failure = emitter.failure().empty() ? "an index expression is unknown here" : emitter.failure();
+    result = before;
+  }
+  linalg::YieldOp::create(body, castReal(body, result, before.getType()));
+}
+
+Value Structured::build(const LoopNest &nest, Value start, ArrayRef<Reading> readings, bool mayLeave, PointBody point) {
+  Inputs inputs = inputsOf(nest, readings);
+  SmallVector<AffineMap> maps(inputs.maps);
+  SmallVector<AffineExpr> places; // none for a single number
+  for (unsigned loop = 0; loop < nest.parallel; ++loop)
+    places.push_back(b.getAffineDimExpr(loop));
+  maps.push_back(AffineMap::get(nest.loops(), 0, places, b.getContext()));
   SmallVector<utils::IteratorType> iterators(nest.parallel, utils::IteratorType::parallel);
   iterators.resize(nest.loops(), utils::IteratorType::reduction);
-  auto generic = linalg::GenericOp::create(
-      b, start.getType(), inputs, start, maps, iterators,
-      [&](OpBuilder &nested, Location location, ValueRange arguments) {
-        ImplicitLocOpBuilder body(location, nested);
-        std::map<std::string, Value> symbols;
-        for (auto [loop, symbol] : llvm::enumerate(nest.symbols))
-          symbols[symbol] = linalg::IndexOp::create(body, loop);
-        IndexEmitter emitter(body, location, symbols, [&](const std::string &name, ValueRange at) -> Value {
-          auto found = indices.find(name);
-          if (found == indices.end())
-            return {};
-          SmallVector<Value> places;
-          for (auto [d, index] : llvm::enumerate(at)) {
-            Value size = tensor::DimOp::create(body, found->second, d);
-            Value zero = arith::ConstantIndexOp::create(body, 0), one = arith::ConstantIndexOp::create(body, 1);
-            Value last = arith::SubIOp::create(body, size, one);
-            places.push_back(arith::MinSIOp::create(body, arith::MaxSIOp::create(body, index, zero), last));
-          }
-          Value element = tensor::ExtractOp::create(body, found->second, places);
-          return arith::IndexCastOp::create(body, body.getIndexType(), element);
-        });
-        SmallVector<Value> elements;
-        for (auto [n, reading] : llvm::enumerate(readings)) {
-          Value element =
-              inputOf[n] >= 0 ? arguments[inputOf[n]] : extract(body, emitter, reading, subscripts[n], mayLeave);
-          if (!element)
-            element = realConstant(body, body.getF32Type(), 0); // `failure` says why; nothing of this is kept
-          elements.push_back(castReal(body, element, sumType(element.getType())));
-        }
-        Value result = point(body, elements, arguments.back(), emitter);
-        if (!result) {
-          failure = emitter.failure().empty() ? "an index expression is unknown here" : emitter.failure();
-          result = arguments.back();
-        }
-        linalg::YieldOp::create(body, castReal(body, result, arguments.back().getType()));
-      });
+  // The body is filled once the operation stands in its module, which is where constant tables go.
+  auto generic = linalg::GenericOp::create(b, start.getType(), inputs.tensors, start, maps, iterators);
+  Block &block = generic.getRegion().emplaceBlock();
+  for (Value operand : generic->getOperands())
+    block.addArgument(cast<RankedTensorType>(operand.getType()).getElementType(), b.getLoc());
+  fill(block, nest, inputs, readings, mayLeave, point);
   return generic.getResult(0);
 }
 

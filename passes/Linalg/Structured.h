@@ -62,6 +62,15 @@ public:
   std::string failure;
 
 private:
+  /// The operands of a linalg.generic: tensors with maps, and of each reading which of them it is, or -1.
+  struct Inputs {
+    llvm::SmallVector<mlir::Value> tensors;
+    llvm::SmallVector<mlir::AffineMap> maps;
+    llvm::SmallVector<int64_t> argumentOf;
+    std::vector<std::vector<subscript::Expr>> subscripts; // of each reading, over the loops
+  };
+  Inputs inputsOf(const LoopNest &, llvm::ArrayRef<Reading>);
+  void fill(mlir::Block &, const LoopNest &, const Inputs &, llvm::ArrayRef<Reading>, bool mayLeave, PointBody body);
   mlir::Value build(const LoopNest &, mlir::Value start, llvm::ArrayRef<Reading>, bool mayLeave, PointBody body);
   mlir::Value extract(mlir::ImplicitLocOpBuilder &, IndexEmitter &, const Reading &,
                       const std::vector<subscript::Expr> &subscripts, bool mayLeave);

@@ -93,3 +93,26 @@ func.func @values(%q: tensor<?x4x8xf32>, %v: tensor<?x6x3xf32>, %t: tensor<9x3xf
   return %o, %s : tensor<?x4x3xf32>, tensor<?x4xf32>
 }
 
+
+// -----
+// A constant table is a private constant of the module.
+// CHECK: memref.global "private" constant @index_table_0
+// CHECK-LABEL: func.func @buckets
+// CHECK: linalg.generic
+// CHECK: memref.get_global @index_table_0
+func.func @buckets(%t: tensor<3x2xf32>) -> tensor<2x4x4xf32> {
+  %s = attn.einsum "([0 x 3, 1, 2 x 3][j - i + 3]) h -> h i j" sizes {i = 4 : i64, j = 4 : i64} (%t) : (tensor<3x2xf32>) -> tensor<2x4x4xf32>
+  return %s : tensor<2x4x4xf32>
+}
+
+// -----
+// A single number; and a size that only a run-time index operand says.
+// CHECK-LABEL: func.func @number
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<f32>)
+// CHECK: %[[B:.*]] = tensor.dim %arg1
+// CHECK: tensor.empty(%[[B]]) : tensor<?x3xf32>
+func.func @number(%x: tensor<9xf32>, %n: tensor<?xi32> {attn.name = "n", attn.range = array<i64: 0, 6>}) -> (tensor<f32>, tensor<?x3xf32>) {
+  %s = attn.einsum "i ->" (%x) : (tensor<9xf32>) -> tensor<f32>
+  %r = attn.einsum "(i + n[b]) -> b i" sizes {i = 3 : i64} indices(n = %n : tensor<?xi32>) (%x) : (tensor<9xf32>) -> tensor<?x3xf32>
+  return %s, %r : tensor<f32>, tensor<?x3xf32>
+}
