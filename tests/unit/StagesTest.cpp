@@ -218,7 +218,7 @@ size batch
 kernel f(x : f32[batch, N, c], pos : f32[N, c], w : f32[c, heads*dim], b : f32[heads*dim], o : f32[heads*dim, 37],
          bias : f32[37]) -> f32[batch, N, 37] {
   inner = max(einsum("b n c, c e -> b n e", 2 * x + pos, w) + b, 0)
-  return einsum("b n e, e c -> b n c", exp(-inner), o) * 0.5 + bias
+  return einsum("b n e, e f -> b n f", exp(-inner), o) * 0.5 + bias
 })",
                                         3, target);
     EXPECT_EQ(outcome.stages, (std::vector<std::string>{"matmul", "matmul"})) << target;
