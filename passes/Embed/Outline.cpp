@@ -54,8 +54,7 @@ Part partOf(attn::AttentionOp attention) {
   part.operations.insert(order.begin(), order.end());
   for (Operation *op : order)
     visitOperands(op, [&](Value value) {
-      Operation *owner = value.getDefiningOp() ? block->findAncestorOpInBlock(*value.getDefiningOp()) : nullptr;
-      if (!owner || !part.operations.contains(owner))
+      if (!part.operations.contains(value.getDefiningOp()))
         part.inputs.insert(value);
     });
   return part;
@@ -87,7 +86,11 @@ struct Outliner {
     for (Value result : attention->getResults())
       results.push_back(mapping.lookup(result));
     func::ReturnOp::create(builder, attention.getLoc(), results);
-    nameArguments(part, function, kernel);
+    if (!nameArguments(part, function, kernel))
+      return attention.emitOpError(
+                 "reads run-time sizes of several names, so that those of other operands are unknown; "
+                 "outline it by hand, with 'attn.shape' on every argument"),
+             false;
 
     builder.setInsertionPoint(attention);
     auto call = func::CallOp::create(builder, attention.getLoc(), kernel, part.inputs.getArrayRef());
@@ -98,13 +101,13 @@ struct Outliner {
     return true;
   }
 
-  /// Run-time index operands are called by the names and have the ranges that they have in the function; all
-  /// dimensions of run-time size, which can be the first of an operand only, are one size.
-  void nameArguments(const Part &part, func::FuncOp function, func::FuncOp kernel) {
+  /// Run-time index operands are called by the names and have the ranges that they have in the function. Dimensions of
+  /// run-time size have the names that the function states; one that it states nothing of is the same size as all
+  /// others. False where they are several.
+  bool nameArguments(const Part &part, func::FuncOp function, func::FuncOp kernel) {
     Builder builder(module.getContext());
     for (unsigned n = 0; n < part.inputs.size(); ++n) {
-      Value input = part.inputs[n];
-      auto argument = dyn_cast<BlockArgument>(input);
+      auto argument = dyn_cast<BlockArgument>(part.inputs[n]);
       bool isOwn = argument && argument.getOwner()->getParentOp() == function;
       for (StringRef name : {StringRef(attn::kArgumentName), StringRef(attn::kArgumentRange),
                              StringRef(attn::kArgumentOrigin), StringRef("attn.shape")})
@@ -112,23 +115,37 @@ struct Outliner {
           kernel.setArgAttr(n, name, attribute);
       if (!kernel.getArgAttr(n, attn::kArgumentName))
         kernel.setArgAttr(n, attn::kArgumentName, builder.getStringAttr("input" + std::to_string(n)));
-      setShape(builder, input.getType(), kernel.getArgAttr(n, "attn.shape"),
-               [&](ArrayAttr shape) { kernel.setArgAttr(n, "attn.shape", shape); });
     }
+    llvm::SetVector<Attribute> names;
+    bool isStated = true;
+    for (unsigned n = 0; n < kernel.getNumArguments(); ++n)
+      if (auto shape = kernel.getArgAttrOfType<ArrayAttr>(n, "attn.shape")) {
+        for (Attribute entry : llvm::make_filter_range(shape, llvm::IsaPred<StringAttr>))
+          names.insert(entry);
+      } else {
+        isStated &= cast<RankedTensorType>(kernel.getArgumentTypes()[n]).hasStaticShape();
+      }
+    for (Type result : kernel.getResultTypes())
+      isStated &= cast<RankedTensorType>(result).hasStaticShape();
+    if (names.size() > 1)
+      return isStated;
+    Attribute size = names.empty() ? Attribute(builder.getStringAttr("batch")) : names.front();
+    for (unsigned n = 0; n < kernel.getNumArguments(); ++n)
+      if (ArrayAttr shape = shapeOf(builder, kernel.getArgumentTypes()[n], size))
+        kernel.setArgAttr(n, "attn.shape", shape);
     for (unsigned n = 0; n < kernel.getNumResults(); ++n)
-      setShape(builder, kernel.getResultTypes()[n], {},
-               [&](ArrayAttr shape) { kernel.setResultAttr(n, "attn.shape", shape); });
+      if (ArrayAttr shape = shapeOf(builder, kernel.getResultTypes()[n], size))
+        kernel.setResultAttr(n, "attn.shape", shape);
+    return true;
   }
 
-  static void setShape(Builder &builder, Type type, Attribute stated, llvm::function_ref<void(ArrayAttr)> set) {
+  /// With `size` for what is of run-time size; null where nothing is.
+  static ArrayAttr shapeOf(Builder &builder, Type type, Attribute size) {
     auto tensor = cast<RankedTensorType>(type);
-    if (stated || tensor.hasStaticShape())
-      return;
     SmallVector<Attribute> shape;
-    for (int64_t size : tensor.getShape())
-      shape.push_back(ShapedType::isDynamic(size) ? Attribute(builder.getStringAttr("batch"))
-                                                  : Attribute(builder.getI64IntegerAttr(size)));
-    set(builder.getArrayAttr(shape));
+    for (int64_t extent : tensor.getShape())
+      shape.push_back(ShapedType::isDynamic(extent) ? size : Attribute(builder.getI64IntegerAttr(extent)));
+    return tensor.hasStaticShape() ? ArrayAttr() : builder.getArrayAttr(shape);
   }
 };
 

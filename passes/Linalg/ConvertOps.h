@@ -21,7 +21,7 @@ Converted convertAttention(attn::AttentionOp, mlir::ImplicitLocOpBuilder &, Stru
 void addExtents(mlir::ImplicitLocOpBuilder &, const subscript::Dimensions &, mlir::Value operand,
                 std::map<std::string, mlir::Value> &extents);
 
-/// The rows of a tensor of scores: `space` has its dimensions, the last `over` of which ones are reduced.
+/// The rows of a tensor of scores: one for each index of its dimensions but `over`.
 struct ScoreRows {
   mlir::Value scores;               // f32 or f64, over `dimensions`
   subscript::Dimensions dimensions; // of the scores

@@ -50,3 +50,41 @@ func.func @padded(%x: tensor<?x4x8xf32>, %n: tensor<?xi32> {attn.name = "n", att
   %r = linalg.add ins(%o, %x : tensor<?x4x8xf32>, tensor<?x4x8xf32>) outs(%x : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
   return %r : tensor<?x4x8xf32>
 }
+
+// -----
+// Inside of a loop: a constant from outside of it is made once more, though it is no tensor.
+// CHECK-LABEL: func.func @loop
+// CHECK: scf.for
+// CHECK: call @loop_attention(%{{.*}}) : (tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+// CHECK: func.func private @loop_attention(%arg0: tensor<?x4x8xf32> {attn.name = "input0", attn.shape = ["batch", 4, 8]})
+// CHECK: arith.constant 2
+// CHECK: tensor.splat
+func.func @loop(%x: tensor<?x4x8xf32>, %times: index) -> tensor<?x4x8xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2.0 : f32
+  %r = scf.for %n = %zero to %times step %one iter_args(%before = %x) -> tensor<?x4x8xf32> {
+    %wide = tensor.splat %two : tensor<4x4xf32>
+    %o = attn.attention "b i j" value "b j e -> b i e" (%before) score {
+      attn.term "b i d, b j d" (%before, %before) scale 1.0 : tensor<?x4x8xf32>, tensor<?x4x8xf32>
+      attn.term "i j" (%wide) scale 1.0 : tensor<4x4xf32>
+    } : tensor<?x4x8xf32> -> tensor<?x4x8xf32>
+    scf.yield %o : tensor<?x4x8xf32>
+  }
+  return %r : tensor<?x4x8xf32>
+}
+
+// -----
+// The name of a run-time size is the function's, for what the function computes too.
+// CHECK-LABEL: func.func @named
+// CHECK: func.func private @named_attention
+// CHECK-SAME: attn.shape = ["B", 4, 8]
+// CHECK-SAME: attn.shape = ["B", 4, 8]
+// CHECK-SAME: -> (tensor<?x4x8xf32> {attn.shape = ["B", 4, 8]})
+func.func @named(%x: tensor<?x4x8xf32> {attn.shape = ["B", 4, 8]}) -> tensor<?x4x8xf32> {
+  %y = linalg.add ins(%x, %x : tensor<?x4x8xf32>, tensor<?x4x8xf32>) outs(%x : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
+  %o = attn.attention "b i j" value "b j e -> b i e" (%y) score {
+    attn.term "b i d, b j d" (%x, %y) scale 1.0 : tensor<?x4x8xf32>, tensor<?x4x8xf32>
+  } : tensor<?x4x8xf32> -> tensor<?x4x8xf32>
+  return %o : tensor<?x4x8xf32>
+}
