@@ -281,4 +281,30 @@ TEST_F(IndexMapTest, TheCausalSkewOfMusicTransformerIsOneOnlyUnderItsMask) {
   EXPECT_EQ(subscripts[0], Expr::symbol("d0")) << print(subscripts[0]);
   EXPECT_EQ(subscripts[1], canonical("d1 - d0 + 7", 8)) << print(subscripts[1]);
 }
+// What a builder is not told is what a person would have written.
+TEST(InferTypes, AreThoseThatTheVerifierWants) {
+  MLIRContext context;
+  context.loadDialect<attn::AttnDialect, func::FuncDialect>();
+  auto module = parseSourceString<ModuleOp>(R"mlir(
+    func.func @f(%x: tensor<?x4x7xf32>, %h: tensor<3x5xf16>) {
+      %pad = attn.pad %x low [0, 1, 0] high [0, 2, 3] : tensor<?x4x7xf32> to tensor<?x7x10xf32>
+      %skew = attn.skew %x : tensor<?x4x7xf32> to tensor<?x4x4xf32>
+      %rows = attn.gather %h dimension 0 indices dense<[[1, 2], [0, 1]]> : tensor<2x2xi64> : tensor<3x5xf16> to tensor<2x2x5xf16>
+      %both = attn.concat %x, %skew dimension 2 : (tensor<?x4x7xf32>, tensor<?x4x4xf32>) -> tensor<?x4x11xf32>
+      %soft = attn.softmax "b i j" over "j" (%x) : tensor<?x4x7xf32>
+      %lse = attn.logsumexp "b (y z) j" over "y z" sizes {y = 2 : i64} (%x) : tensor<?x4x7xf32> -> tensor<?x7xf32>
+      return
+    })mlir",
+                                            &context);
+  ASSERT_TRUE(module);
+  int count = 0;
+  module->walk([&](InferTypeOpInterface op) {
+    ++count;
+    SmallVector<Type> types;
+    EXPECT_TRUE(succeeded(op.inferReturnTypes(&context, op.getLoc(), op->getOperands(), op->getAttrDictionary(),
+                                              op->getPropertiesStorage(), op->getRegions(), types)));
+    EXPECT_EQ(TypeRange(types), TypeRange(op->getResultTypes())) << op->getName().getStringRef().str();
+  });
+  EXPECT_EQ(count, 6);
+}
 } // namespace
