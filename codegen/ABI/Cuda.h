@@ -2,7 +2,7 @@
 // constant data, to codegen/Runtime/skewer_cuda.c.
 #pragma once
 #include "codegen/ABI/Layout.h"
-#include "passes/LoweringGpu/GpuLaunch.h"
+#include "passes/Gpu/GpuLaunch.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include <memory>

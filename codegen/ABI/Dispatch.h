@@ -1,7 +1,7 @@
 // One kernel for several processors: the entries of docs/abi.md that choose, at run time, among those of objects that
 // were made for one processor each.
 #pragma once
-#include "passes/Lowering/KernelPlan.h"
+#include "dialect/IR/KernelPlan.h"
 #include "passes/Schedule/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"

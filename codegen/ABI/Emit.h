@@ -2,8 +2,8 @@
 // pointer in this process.
 #pragma once
 #include "codegen/Runtime/skewer_cuda.h"
+#include "dialect/IR/KernelPlan.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/Lowering/KernelPlan.h"
 #include "passes/Schedule/Target.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"

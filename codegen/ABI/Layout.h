@@ -1,6 +1,6 @@
 // How a kernel's argument struct lies in memory, and what a plan must satisfy to have one.
 #pragma once
-#include "passes/Lowering/KernelPlan.h"
+#include "dialect/IR/KernelPlan.h"
 #include "llvm/Support/Error.h"
 
 namespace skewer {

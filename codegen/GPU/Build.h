@@ -3,7 +3,7 @@
 #include "codegen/GPU/Assemble.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "passes/LoweringGpu/GpuLaunch.h"
+#include "passes/Gpu/GpuLaunch.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace skewer::gpu {

@@ -1,5 +1,6 @@
 // attn-embed-kernels: kernels as functions of tensors, among whatever else a module holds.
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/KernelPlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -12,7 +13,6 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Embed/KernelFunctions.h"
-#include "passes/Lowering/KernelPlan.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 

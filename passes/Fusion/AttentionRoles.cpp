@@ -1,7 +1,7 @@
 // Which dimensions of the weights are queries, keys and leading axes, and where score, values and result are read by
 // their positions.
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/AttentionCandidate.h"
-#include "passes/Fusion/AxisProducts.h"
 #include "passes/Fusion/QueryDimensions.h"
 
 using namespace mlir;

@@ -3,8 +3,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/AttentionCandidate.h"
-#include "passes/Fusion/AxisProducts.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/ScaleVectors.h"
@@ -59,9 +59,11 @@ TermOp AttentionCandidate::buildTerm(OpBuilder &builder, const Summand &term) co
   Expr guard = canonicalGuard(term.guard, query, key, domainOf(sizes));
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
   AxisSizes given;
-  for (const auto &[axis, name] : names)
+  for (const auto &entry : names) {
+    const std::string &axis = entry.first;
     if (llvm::none_of(term.factors, [&](const Factor &f) { return sizesAxis(f, axis, term.contracted); }))
-      given[name.name()] = term.contracted.at(axis);
+      given[entry.second.name()] = term.contracted.at(axis);
+  }
   auto op =
       TermOp::create(builder, term.location, text(print(spec)), guard.isConstant(1) ? StringAttr() : text(print(guard)),
                      factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands);

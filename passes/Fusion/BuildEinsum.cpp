@@ -2,7 +2,7 @@
 #include "passes/Fusion/BuildEinsum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "passes/Fusion/AxisProducts.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/Views.h"
 #include "llvm/ADT/SetVector.h"

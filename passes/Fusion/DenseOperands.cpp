@@ -1,7 +1,7 @@
 // attn-dense-operands: values, keys and queries that are read at uneven strides are read through a view that has a row
 // for each position.
 #include "mlir/IR/Builders.h"
-#include "passes/Fusion/AxisProducts.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Passes.h"
 

@@ -1,6 +1,6 @@
 // Sums, differences, products, quotients and functions of tensors as summands.
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "passes/Fusion/AxisProducts.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Fusion/Views.h"
 #include <cmath>

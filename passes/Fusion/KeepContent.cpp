@@ -1,6 +1,6 @@
 // attn-keep-content: the layer without its positions, to measure what they cost.
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "passes/Fusion/TermClass.h"
+#include "passes/Analysis/TermClass.h"
 #include "passes/Passes.h"
 
 using namespace mlir;

@@ -1,5 +1,5 @@
 // attn-print-term-classes: a remark on each term that says its class, for people and tests.
-#include "passes/Fusion/TermClass.h"
+#include "passes/Analysis/TermClass.h"
 #include "passes/Passes.h"
 
 namespace skewer {

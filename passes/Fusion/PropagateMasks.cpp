@@ -3,7 +3,7 @@
 // Elements off the mask are don't-care, and 0 is as good as any: so the mask is an ordinary guard, which the verifier
 // and the algebra know about, and the program still means what it says.
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "passes/Fusion/AxisProducts.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Passes.h"
 

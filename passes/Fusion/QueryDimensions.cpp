@@ -1,7 +1,7 @@
 // Positions are what is compared with the key: differences and inequalities in which a dimension meets it.
 #include "passes/Fusion/QueryDimensions.h"
 #include "dialect/Subscript/Analysis.h"
-#include "passes/Fusion/AxisProducts.h"
+#include "passes/Analysis/AxisProducts.h"
 
 using namespace mlir;
 using namespace skewer;

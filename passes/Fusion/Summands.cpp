@@ -1,7 +1,7 @@
 // Looking through index maps and einsums.
 #include "passes/Fusion/Summands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "passes/Fusion/AxisProducts.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/Provenance.h"
 #include "passes/Fusion/SharedSums.h"
 #include "passes/Fusion/Views.h"

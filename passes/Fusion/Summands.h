@@ -2,7 +2,7 @@
 #pragma once
 #include "dialect/IR/ElementFunction.h"
 #include "mlir/IR/Location.h"
-#include "passes/Fusion/AxisNames.h"
+#include "passes/Analysis/AxisNames.h"
 #include "llvm/ADT/DenseSet.h"
 #include <functional>
 #include <optional>

@@ -3,11 +3,11 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
-#include "passes/Fusion/AxisProducts.h"
+#include "passes/Analysis/AxisProducts.h"
+#include "passes/Analysis/BiasKind.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Provenance.h"
 #include "passes/Fusion/Views.h"
-#include "passes/Lowering/BiasKind.h"
 #include "passes/Passes.h"
 
 namespace skewer {

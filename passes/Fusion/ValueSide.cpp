@@ -2,7 +2,7 @@
 // key.
 #include "passes/Fusion/ValueSide.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "passes/Fusion/AxisProducts.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/Views.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,6 +1,6 @@
 // attn-name-axes: axes are called by their place, whatever the program calls them.
 #include "dialect/IR/Attn.h"
-#include "passes/Fusion/AxisNames.h"
+#include "passes/Analysis/AxisNames.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -2,7 +2,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "passes/Fusion/AxisProducts.h"
+#include "passes/Analysis/AxisProducts.h"
 
 using namespace mlir;
 using namespace skewer;

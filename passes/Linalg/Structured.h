@@ -5,7 +5,7 @@
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "passes/Lowering/EmitIndex.h"
+#include "passes/Emit/EmitIndex.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace skewer {

@@ -1,8 +1,8 @@
 // Choosing and verifying #attn.cpu_schedule.
 #include "passes/Schedule/CpuSchedule.h"
-#include "passes/Lowering/Stages.h"
-#include "passes/Lowering/StridedAdd.h"
+#include "passes/Analysis/StridedShape.h"
 #include "passes/Schedule/Prediction.h"
+#include "passes/Stages/Stages.h"
 
 using namespace mlir;
 using namespace skewer;

@@ -1,6 +1,6 @@
 // Schedules for processors: the cost model's choice within what is asked for, and whether one that is there is obeyed.
 #pragma once
-#include "passes/Lowering/AttentionShape.h"
+#include "passes/Analysis/AttentionShape.h"
 #include "passes/Schedule/CostModel.h"
 
 namespace skewer {

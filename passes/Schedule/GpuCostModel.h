@@ -1,7 +1,7 @@
 // Chooses the tile of a fused attention on a GPU from what a multiprocessor does in a clock and how many blocks it
 // holds.
 #pragma once
-#include "passes/LoweringGpu/GpuShape.h"
+#include "passes/Analysis/GpuShape.h"
 #include "passes/Schedule/GpuMachine.h"
 
 namespace skewer::gpu {

@@ -1,7 +1,7 @@
 // Counting what the loops of a scheduled attention do.
 #include "passes/Schedule/Prediction.h"
 #include "dialect/Subscript/Program.h"
-#include "passes/Lowering/StridedAdd.h"
+#include "passes/Analysis/StridedShape.h"
 #include "passes/Schedule/RowWork.h"
 #include "passes/Schedule/ValueWork.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,6 +1,6 @@
 // What a schedule costs, by the cost model: arithmetic done, tiles that a mask leaves, time. `explain` prints it.
 #pragma once
-#include "passes/Lowering/AttentionShape.h"
+#include "passes/Analysis/AttentionShape.h"
 #include "passes/Schedule/CostModel.h"
 
 namespace skewer {

@@ -1,4 +1,4 @@
-// What terms with picked rows (passes/Lowering/RowTerm.h) add to the sizes and to the work of an attention.
+// What terms with picked rows (passes/Analysis/RowTerm.h) add to the sizes and to the work of an attention.
 #pragma once
 #include "passes/Schedule/Prediction.h"
 

@@ -1,9 +1,9 @@
 // attn-schedule: the cost model's choice becomes an attribute; one that is there stays.
 #include "dialect/IR/Attn.h"
-#include "passes/Lowering/Stages.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/Schedule/CpuSchedule.h"
+#include "passes/Stages/Stages.h"
 
 using namespace mlir;
 using namespace skewer;

@@ -1,10 +1,10 @@
 // attn-schedule-gpu: the GPU cost model's choice, or the caller's, becomes an attribute.
 #include "dialect/IR/Attn.h"
-#include "passes/Lowering/Stages.h"
-#include "passes/LoweringGpu/GpuStages.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/Schedule/GpuCostModel.h"
+#include "passes/Stages/NarrowOperands.h"
+#include "passes/Stages/Stages.h"
 
 using namespace mlir;
 using namespace skewer;

@@ -1,4 +1,4 @@
-// What terms of the values (passes/Lowering/ValueTerm.h) add to the work of an attention.
+// What terms of the values (passes/Analysis/ValueTerm.h) add to the work of an attention.
 #pragma once
 #include "passes/Schedule/Prediction.h"
 

@@ -34,7 +34,7 @@ examples:
                                          all of them; the copy and the build stay for the next time, and a run that
                                          was broken off goes on where it was
   plant.py --build /tmp/faults --only empty-rows --only mask-edge-missed
-  plant.py --build /tmp/faults --test fuzz --file passes/Lowering/
+  plant.py --build /tmp/faults --test fuzz --file passes/Cpu/
                                          what random layers alone catch of faults in the processors' kernels
 """
 

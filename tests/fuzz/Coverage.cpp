@@ -1,6 +1,6 @@
 // Counting what the seeds hold.
 #include "tests/fuzz/Coverage.h"
-#include "passes/Fusion/TermClass.h"
+#include "passes/Analysis/TermClass.h"
 #include <fmt/format.h>
 
 namespace skewer::fuzz {

@@ -1,6 +1,6 @@
 // A judged spec as files, for judges that share no code with the compiler.
 #pragma once
-#include "passes/Lowering/KernelPlan.h"
+#include "dialect/IR/KernelPlan.h"
 #include "tests/fuzz/Differential.h"
 #include "tools/skewer/Inputs.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

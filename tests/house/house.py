@@ -118,7 +118,7 @@ def scheme_names(root):
 def axis_names(root):
     """Letters of axes mean nothing below the language: what they are called there is said in one place."""
     for path, text in texts(root, r"^(dialect/IR|passes)/.*\.(cpp|h)$"):
-        if re.match(r"passes/Fusion/AxisNames\.", path):
+        if re.match(r"passes/Analysis/AxisNames\.", path):
             continue
         for number, line in enumerate(text.splitlines(), 1):
             # With a number behind it, it is a symbol that is made here.

@@ -56,7 +56,7 @@ class HouseTest(unittest.TestCase):
         files = {"passes/Fusion/Roles.cpp": 'if (axis == "h" || axis == "iy")\n'}
         self.assertEqual(len(self.findings("axis-names", files)), 2)
         files = {"passes/Fusion/Roles.cpp": '// "h"\nname = "d" + std::to_string(k) + "by" + kQueryAxis;\n',
-                 "passes/Fusion/AxisNames.h": 'inline const std::string kQueryAxis = "i";\n',
+                 "passes/Analysis/AxisNames.h": 'inline const std::string kQueryAxis = "i";\n',
                  "dialect/Language/Emit.cpp": 'axis == "j"\n'}
         self.assertEqual(self.findings("axis-names", files), [])
 

@@ -1,7 +1,7 @@
 // What the CPU lowering derives from an attention, against brute force over all of its elements: strides, the keys that
 // a mask leaves, rows that positions pick, and what of a term can be prepared ahead.
 #include "AttentionTesting.h"
-#include "passes/Lowering/BiasKind.h"
+#include "passes/Analysis/BiasKind.h"
 #include "passes/Schedule/Prediction.h"
 
 using namespace skewer;

@@ -4,7 +4,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/Lowering/AttentionShape.h"
+#include "passes/Analysis/AttentionShape.h"
 #include "llvm/ADT/STLExtras.h"
 #include <gtest/gtest.h>
 

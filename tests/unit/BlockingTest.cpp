@@ -3,6 +3,7 @@
 // to test is a single block, so the schedules here are stated.
 #include "codegen/ABI/Emit.h"
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/KernelPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -12,7 +13,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Lowering/KernelPlan.h"
 #include "passes/Pipelines.h"
 #include <cmath>
 #include <fmt/format.h>

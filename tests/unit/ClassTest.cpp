@@ -2,7 +2,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/Fusion/TermClass.h"
+#include "passes/Analysis/TermClass.h"
 #include <gtest/gtest.h>
 
 namespace {

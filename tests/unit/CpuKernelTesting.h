@@ -2,6 +2,7 @@
 #pragma once
 #include "codegen/ABI/Emit.h"
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/KernelPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -11,7 +12,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Lowering/KernelPlan.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include <cmath>
@@ -160,10 +160,9 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
     attn::ScoreSpace space = attn::scoreSpace(op);
     int64_t rows = within(l.blocking[0], schedule.getTileRows(), space.queries());
     int64_t keys = within(l.blocking[1], schedule.getTileVectors() * schedule.getLanes(), space.keys());
-    op.setScheduleAttr(attn::CpuScheduleAttr::get(&context, schedule.getTarget(), schedule.getLanes(),
-                                                  schedule.getTileRows(), schedule.getTileVectors(), rows, keys,
-                                                  within(l.blocking[2], rows, space.queries()),
-                                                  schedule.getStrategies()));
+    op.setScheduleAttr(attn::CpuScheduleAttr::get(
+        &context, schedule.getTarget(), schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(), rows,
+        keys, within(l.blocking[2], rows, space.queries()), schedule.getStrategies()));
   });
   addCpuLoweringPipeline(lowering, *target);
   ASSERT_TRUE(succeeded(lowering.run(*module))) << text;

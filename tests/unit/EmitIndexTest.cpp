@@ -1,9 +1,9 @@
 // Index expressions as machine code: compiled and run at every point of a box, one position at a time and a vector of
 // keys at a time, against the evaluator; and that what has no value neither traps nor reads outside a table.
-#include "passes/Lowering/EmitIndex.h"
+#include "passes/Emit/EmitIndex.h"
 #include "EmittedTesting.h"
 #include "RandomExpr.h"
-#include "passes/Lowering/LaneIndices.h"
+#include "passes/Cpu/LaneIndices.h"
 
 using namespace skewer;
 using namespace skewer::subscript;

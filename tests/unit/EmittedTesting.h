@@ -4,7 +4,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "passes/Lowering/VectorBuilder.h"
+#include "passes/Emit/VectorBuilder.h"
 #include "passes/Pipelines.h"
 #include <cstring>
 #include <gtest/gtest.h>

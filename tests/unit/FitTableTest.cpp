@@ -2,7 +2,7 @@
 // whatever is found must have the matrix's values, and what published code computes must be found.
 #include "passes/Import/FitTable.h"
 #include "RandomExpr.h"
-#include "passes/Fusion/AxisNames.h"
+#include "passes/Analysis/AxisNames.h"
 #include "passes/Fusion/Factorise.h"
 #include <gtest/gtest.h>
 

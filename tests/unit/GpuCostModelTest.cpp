@@ -1,6 +1,6 @@
 // The GPU cost model: what it says of shared memory is what the kernel takes, and its choices can be run.
 #include "passes/Schedule/GpuCostModel.h"
-#include "passes/Lowering/Stages.h"
+#include "passes/Stages/Stages.h"
 #include "tests/unit/GpuTesting.h"
 
 using namespace skewer;

@@ -1,7 +1,7 @@
 // A lowered GPU program, called through the interpreter with the bytes of its operands.
 #pragma once
 #include "codegen/GPU/Interpreter/Interpreter.h"
-#include "passes/LoweringGpu/GpuLaunch.h"
+#include "passes/Gpu/GpuLaunch.h"
 #include <cstring>
 
 namespace skewer::testing {

@@ -1,6 +1,6 @@
 // The cost model: different processors get different schedules, and every schedule can be run.
-#include "passes/Lowering/AttentionShape.h"
-#include "passes/Lowering/StridedAdd.h"
+#include "passes/Analysis/AttentionShape.h"
+#include "passes/Analysis/StridedShape.h"
 #include "passes/Schedule/CostModel.h"
 #include <cmath>
 #include <gtest/gtest.h>

@@ -1,10 +1,11 @@
 // Kernels of several stages: what stands before, between and behind attentions, matrix products, half precision. Each
 // is compiled from the language, run with its work items cut in different ways, and compared with the float64
 // reference.
-#include "passes/Lowering/Stages.h"
+#include "passes/Stages/Stages.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/KernelPlan.h"
 #include "dialect/Language/Language.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -14,7 +15,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Lowering/KernelPlan.h"
 #include "passes/Pipelines.h"
 #include "tests/unit/StoredNumbers.h"
 #include "llvm/Support/MemoryBuffer.h"

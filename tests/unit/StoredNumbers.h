@@ -1,6 +1,6 @@
 // Numbers as a tensor's element type holds them, by way of LLVM's software floating point.
 #pragma once
-#include "passes/Lowering/KernelPlan.h"
+#include "dialect/IR/KernelPlan.h"
 #include "llvm/ADT/APFloat.h"
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 // Gathering what `explain` says of a layer.
 #include "tools/skewer/ExplainLayer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Fusion/TermClass.h"
-#include "passes/Lowering/StridedAdd.h"
+#include "passes/Analysis/StridedShape.h"
+#include "passes/Analysis/TermClass.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <fmt/format.h>

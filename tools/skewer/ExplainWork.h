@@ -1,6 +1,6 @@
 // Bytes, FLOPs and time of one call: what the roofline allows and what the cost model expects.
 #pragma once
-#include "passes/Lowering/KernelPlan.h"
+#include "dialect/IR/KernelPlan.h"
 #include "tools/skewer/ExplainLayer.h"
 
 namespace skewer::driver {

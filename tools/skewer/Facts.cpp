@@ -1,9 +1,9 @@
 // Gathering facts from a kernel's level 1 and level 3.
 #include "tools/skewer/Facts.h"
 #include "dialect/IR/Attn.h"
-#include "passes/Fusion/TermClass.h"
-#include "passes/Lowering/Matmul.h"
-#include "passes/Lowering/Stages.h"
+#include "passes/Analysis/TermClass.h"
+#include "passes/Stages/Matmul.h"
+#include "passes/Stages/Stages.h"
 #include "tools/skewer/Flops.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Fusion/TermClass.h"
+#include "passes/Analysis/TermClass.h"
 #include <map>
 
 namespace skewer::driver {

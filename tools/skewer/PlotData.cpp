@@ -1,7 +1,7 @@
 // Positions, rows and values of a kernel's first attention.
 #include "tools/skewer/PlotData.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Fusion/TermClass.h"
+#include "passes/Analysis/TermClass.h"
 #include "tools/skewer/Facts.h"
 #include "tools/skewer/PlotValues.h"
 #include "llvm/ADT/StringExtras.h"

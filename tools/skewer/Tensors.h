@@ -1,6 +1,6 @@
 // Tensors as the driver holds them: numbers in float64, and the bytes that a kernel reads and writes.
 #pragma once
-#include "passes/Lowering/KernelPlan.h"
+#include "dialect/IR/KernelPlan.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 #include <cstdlib>

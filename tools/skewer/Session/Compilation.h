@@ -1,9 +1,9 @@
 // A spec on its way down the levels, one module for each of its kernels.
 #pragma once
+#include "dialect/IR/KernelPlan.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/LogicalResult.h"
-#include "passes/Lowering/KernelPlan.h"
 #include "passes/Schedule/CostModel.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/Target.h"

@@ -1,0 +1,94 @@
+// What the CPU lowering needs to know of a scheduled attention: how each operand is walked, in flat positions and
+// strides.
+#pragma once
+#include "dialect/IR/ElementFunction.h"
+#include "passes/Analysis/BiasKind.h"
+#include "passes/Analysis/RowTerm.h"
+#include "passes/Analysis/ValueTerm.h"
+#include "passes/Analysis/Walk.h"
+#include <optional>
+
+namespace skewer {
+
+/// q_i · k_j.
+struct ContentTerm {
+  Walk query, key;
+  int64_t depth = 1;
+  double scale = 1;
+};
+/// q_i · R[sign*(key axis - query axis) + constant].
+struct OffsetTerm {
+  Walk query;
+  unsigned table = 0;        // argument
+  subscript::Expr tableBase; // over the leading axes
+  int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
+  MapAxis queryAxis, keyAxis;
+  int64_t sign = 1, constant = 0;
+  subscript::Expr shift; // added to the constant at run time: where a part begins
+  double scale = 1;
+  std::vector<std::string> tableAxes; // leading axes on which the table's base depends
+};
+/// Anything else. `bias` says what of it is prepared: all, or all but the gates, operands that are one number a query.
+struct OtherTerm {
+  attn::ResolvedEinsum einsum;
+  std::vector<unsigned> arguments;
+  std::vector<subscript::Expr> offsets;         // flat, over all axes
+  std::optional<subscript::Expr> value;         // a function of positions that multiplies
+  std::optional<attn::Application> application; // a plugin's function that does; operands are places in `arguments`
+  std::optional<subscript::Expr> guard;
+  double scale = 1;
+  BiasKind bias = BiasKind::Element;
+  std::vector<unsigned> gates; // places in `arguments`
+  Walk row;                    // BiasKind::Row: of the operand that is no gate
+
+  bool isGate(unsigned place) const { return llvm::is_contained(gates, place); }
+  /// An argument of the function rather than a factor.
+  bool isArgument(unsigned place) const { return application && application->takes(place); }
+};
+/// One conjunct of a mask.
+struct MaskPart {
+  subscript::Expr predicate; // over all axes
+  BiasKind kind = BiasKind::Element;
+};
+
+enum class TermRole { Content, Offset, Row, Other };
+
+struct AttentionShape {
+  attn::ScoreSpace space;
+  int64_t queries = 0, keys = 0, width = 0; // width: of the values
+  std::vector<MapAxis> queryAxes, keyAxes;
+  std::vector<ContentTerm> content;
+  std::vector<OffsetTerm> offsets;
+  std::vector<RowTerm> rows;
+  std::vector<OtherTerm> others;
+  std::vector<TermRole> roles;       // of each term of the score, in its order
+  std::vector<ValueTerm> valueTerms; // in their order
+  Walk value, result;                // depth: along the value width
+  bool hasLse = false;               // the log-sum-exp of the rows is asked for: [leading…, queries], contiguous
+  /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
+  std::optional<subscript::Range> visible;
+  subscript::Expr visibleShift; // … of key - query + this, which is known at run time
+  /// Keys before this one are seen although the interval begins later (tokens of a memory, sinks), and the conjunct
+  /// that says both.
+  int64_t prefix = 0;
+  std::optional<MaskPart> prefixMask;
+  /// The conjuncts of the mask that are no interval.
+  std::vector<MaskPart> masks;
+};
+
+/// The values and what the terms read, each once: "argument" n of an AttentionShape is the n-th of them. Whether they
+/// are the kernel's inputs or results of earlier stages makes no difference here.
+llvm::SmallVector<mlir::Value> operandsOf(attn::AttentionOp);
+/// Nothing where the values are not walked with even strides: the generic path takes those. `reason` says which.
+std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &reason);
+
+/// Where masks bound each axis of a map, sets `visible` to the interval of positions that holds what they leave.
+void boundByMap(AttentionShape &);
+
+/// A conjunct that lets every query see the first keys, or those from a distance on: "j < 16 or i - j < 64". Takes it
+/// into `visible` and `prefix`; false where that is not all that it says, or not beside what they say already.
+bool takePrefix(const MaskPart &, AttentionShape &);
+/// For who knows intervals alone: the prefix is one of `masks` again.
+void leavePrefix(AttentionShape &);
+
+} // namespace skewer

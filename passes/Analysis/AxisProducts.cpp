@@ -1,0 +1,68 @@
+// Products of axes, row-major.
+#include "passes/Analysis/AxisProducts.h"
+#include "dialect/Subscript/Analysis.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+using namespace skewer;
+using namespace skewer::subscript;
+
+std::optional<std::vector<Expr>> skewer::splitProduct(const Expr &index, const std::vector<std::string> &axes,
+                                                      const AxisSizes &sizes) {
+  std::vector<Expr> parts(axes.size());
+  int64_t stride = 1;
+  for (size_t k = axes.size(); k-- > 0;) {
+    Expr quotient = stride == 1 ? index : floorDiv(index, stride);
+    if (k == 0) {
+      parts[0] = quotient;
+      break;
+    }
+    auto size = sizes.find(axes[k]);
+    if (size == sizes.end() || size->second == kRuntime)
+      return std::nullopt;
+    parts[k] = mod(quotient, size->second);
+    if (__builtin_mul_overflow(stride, size->second, &stride))
+      return std::nullopt;
+  }
+  return parts;
+}
+
+Dimension skewer::dimensionFor(const Expr &index, const AxisSizes &sizes, int64_t extent) {
+  Dimension dimension;
+  dimension.index = index;
+  if (extent != kRuntime && index.isSymbol()) {
+    // Part of a dimension, or more than it under a guard: "(j)" would be the axis j itself, min(j, extent - 1) is j
+    // too.
+    auto size = sizes.find(index.name());
+    if (size != sizes.end() && size->second != kRuntime && size->second != extent) {
+      dimension.index = min(index, Expr(extent - 1));
+      return dimension;
+    }
+  }
+  auto affine = asAffine(index, domainOf(sizes));
+  if (!affine || affine->constant != 0 || affine->coefficients.empty())
+    return dimension;
+  std::vector<std::pair<int64_t, std::string>> strides;
+  for (const auto &[axis, coefficient] : affine->coefficients)
+    strides.push_back({coefficient, axis});
+  std::sort(strides.begin(), strides.end(), [](auto &a, auto &b) { return a.first > b.first; });
+  int64_t expected = 1;
+  for (size_t k = strides.size(); k-- > 0;) {
+    if (strides[k].first != expected)
+      return dimension;
+    auto size = sizes.find(strides[k].second);
+    if (size == sizes.end())
+      return dimension;
+    if (k > 0 && (size->second == kRuntime || __builtin_mul_overflow(expected, size->second, &expected)))
+      return dimension;
+  }
+  auto outermost = sizes.find(strides[0].second);
+  int64_t whole;
+  if (extent != kRuntime && outermost->second != kRuntime &&
+      (__builtin_mul_overflow(strides[0].first, outermost->second, &whole) || whole != extent))
+    return dimension;
+  for (const auto &entry : strides)
+    dimension.axes.push_back(entry.second);
+  dimension.index = Expr();
+  return dimension;
+}

@@ -1,0 +1,91 @@
+// Derives the kind from the symbols of simplified expressions.
+#include "passes/Analysis/BiasKind.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+// Bytes of a score table for one head that may be held although it grows with queries × keys (a 49×49 window bias), and
+// of all heads' tables together.
+static constexpr int64_t kTableBytes = 64 << 10, kTablesBytes = 4 << 20;
+
+const char *skewer::nameOf(BiasKind kind) {
+  switch (kind) {
+  case BiasKind::Difference:
+    return "difference_line";
+  case BiasKind::Key:
+    return "key_line";
+  case BiasKind::Table:
+    return "score_table";
+  case BiasKind::Row:
+    return "row_load";
+  case BiasKind::Lanes:
+    return "gathered_scalars";
+  case BiasKind::Element:
+    return "element";
+  }
+  return "";
+}
+
+static bool usesAny(const std::vector<Expr> &expressions, const std::vector<std::string> &axes) {
+  for (const Expr &expression : expressions)
+    for (const std::string &symbol : symbolsOf(expression))
+      if (llvm::is_contained(axes, symbol))
+        return true;
+  return false;
+}
+
+bool skewer::isOfDifferences(const std::vector<Expr> &expressions, const ScoreSpace &space) {
+  if (space.query.size() != space.key.size())
+    return false;
+  Domain domain = domainOf(space.sizes);
+  Substitution moved;
+  for (auto [query, key] : llvm::zip(space.query, space.key)) {
+    std::string difference = "_" + key;
+    moved[query] = Expr::symbol(key) - Expr::symbol(difference);
+    domain[difference] = {domain[key].low - domain[query].high, domain[key].high - domain[query].low};
+  }
+  for (const Expr &expression : expressions)
+    if (usesAny({simplify(substitute(expression, moved), domain)}, space.key))
+      return false;
+  return true;
+}
+
+static bool fitsTable(const std::vector<Expr> &expressions, const ScoreSpace &space) {
+  int64_t copies = countOf(leadingAxesIn(expressions, space), space);
+  int64_t bytes = 4 * space.queries() * space.keys();
+  return copies != kRuntime && bytes <= kTableBytes && copies <= kTablesBytes / bytes;
+}
+
+BiasKind skewer::biasKindOf(const std::vector<Expr> &expressions, const ScoreSpace &space) {
+  if (!usesAny(expressions, space.query))
+    return BiasKind::Key;
+  bool line = space.query.size() == 1 && space.key.size() == 1;
+  if (line && isOfDifferences(expressions, space))
+    return BiasKind::Difference;
+  if (fitsTable(expressions, space))
+    return BiasKind::Table;
+  if (!line && isOfDifferences(expressions, space))
+    return BiasKind::Difference;
+  return BiasKind::Element;
+}
+
+std::vector<std::string> skewer::leadingAxesIn(const std::vector<Expr> &expressions, const ScoreSpace &space) {
+  std::vector<std::string> found;
+  for (const std::string &axis : space.leading)
+    if (usesAny(expressions, {axis}))
+      found.push_back(axis);
+  return found;
+}
+
+int64_t skewer::countOf(const std::vector<std::string> &axes, const ScoreSpace &space) {
+  int64_t count = 1;
+  for (const std::string &axis : axes) {
+    int64_t size = space.sizes.at(axis);
+    if (size == kRuntime)
+      return kRuntime;
+    count *= size;
+  }
+  return count;
+}

@@ -1,0 +1,286 @@
+// Checks that a kernel is one fused attention of inputs, and sorts its terms for the GPU.
+#include "passes/Analysis/GpuShape.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+using subscript::Expr;
+
+ElementType skewer::gpu::elementTypeOf(Value tensor) {
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  return element.isF16() ? ElementType::F16 : element.isBF16() ? ElementType::BF16 : ElementType::F32;
+}
+
+namespace {
+
+ElementTerm elementTermOf(attn::TermOp term, ArrayRef<Value> operands, const std::optional<Expr> &mask,
+                          const subscript::Domain &scoreDomain) {
+  ElementTerm result;
+  attn::ResolvedEinsum einsum = attn::resolve(term);
+  subscript::Domain within = subscript::domainOf(einsum.sizes);
+  result.guard = einsum.guard;
+  if (result.guard && mask && simplify(*mask, scoreDomain) == simplify(*result.guard, scoreDomain))
+    result.guard = std::nullopt; // the mask takes those scores away anyway
+  bool inside = true;
+  for (auto [operand, subscripts] : llvm::zip_equal(term.getInputs(), einsum.subscripts)) {
+    result.arguments.push_back(unsigned(llvm::find(operands, operand) - operands.begin()));
+    auto shape = cast<RankedTensorType>(operand.getType()).getShape();
+    Expr flat = 0;
+    for (auto [dimension, subscript] : llvm::enumerate(subscripts)) {
+      flat = dimension == 0 ? subscript : flat * Expr(shape[dimension]) + subscript;
+      if (!ShapedType::isDynamic(shape[dimension]))
+        inside &=
+            proveWithin(subscript, {0, shape[dimension] - 1}, within, result.guard).outcome == subscript::Proof::Proven;
+    }
+    result.offsets.push_back(simplify(flat, within));
+  }
+  // Scores are computed for masked pairs too, where an operand may be read outside.
+  if (!inside && mask)
+    result.guard = result.guard ? logicalAnd(*result.guard, *mask) : *mask;
+  if (term.getValue())
+    result.factor = subscript::parse(std::string_view(*term.getValue()));
+  result.application = attn::applicationOf(term);
+  for (const std::string &axis : einsum.contracted)
+    result.contracted.push_back({axis, einsum.sizes.at(axis)});
+  result.scale = term.getTermScale();
+  return result;
+}
+
+// Logits of so many rows are computed once a block rather than in a band for each tile; of more than the second number
+// they do not fit into shared memory.
+constexpr int64_t kRowsBeforeBand = 64, kMostLookupRows = 512;
+
+/// A term of the queries with an offset on one axis each of a map.
+std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShape &shape) {
+  auto nameOf = [](const MapAxis &axis, const std::vector<std::string> &names, const std::vector<MapAxis> &map) {
+    for (auto [name, known] : llvm::zip_equal(names, map))
+      if (known.inner == axis.inner && known.extent == axis.extent)
+        return name;
+    return std::string();
+  };
+  std::string query = nameOf(term.queryAxis, shape.space.query, shape.queryAxes),
+              key = nameOf(term.keyAxis, shape.space.key, shape.keyAxes);
+  if (query.empty() || key.empty())
+    return std::nullopt;
+  Expr offset = term.sign > 0 ? Expr::symbol(key) - Expr::symbol(query) : Expr::symbol(query) - Expr::symbol(key);
+  int64_t first =
+      std::max<int64_t>(0, term.constant - (term.sign > 0 ? term.queryAxis.extent : term.keyAxis.extent) + 1);
+  int64_t last =
+      std::min(term.rows - 1, term.constant + (term.sign > 0 ? term.keyAxis.extent : term.queryAxis.extent) - 1);
+  if (!term.shift.isConstant(0)) { // known at run time: any row may be read
+    first = 0;
+    last = term.rows - 1;
+  }
+  LookupTerm result;
+  result.query = term.query;
+  result.table = {term.table, term.tableBase + Expr(first * term.rowStride), 0, term.rowStride, term.depthStride};
+  result.depth = term.depth;
+  result.rows = last - first + 1;
+  result.row = offset + term.shift + Expr(term.constant - first);
+  result.scale = term.scale;
+  if (term.shift.isConstant(0))
+    result.reach = LookupReach{term.queryAxis, term.keyAxis.extent, term.sign, term.constant - first};
+  return result;
+}
+
+LookupTerm lookupOf(const RowTerm &term) {
+  LookupTerm result;
+  result.query = term.vector;
+  result.table = {term.table, term.tableBase + Expr(term.firstRow * term.rowStride), 0, term.rowStride,
+                  term.depthStride};
+  result.depth = term.depth;
+  result.rows = term.endRow - term.firstRow;
+  result.row = term.row - Expr(term.firstRow);
+  result.guard = term.guard;
+  result.scale = term.scale;
+  return result;
+}
+
+/// What bands of both kinds of terms share: the vector, and the table that it meets.
+template <typename Term> BandTerm bandOver(const Walk &vector, const Term &term) {
+  BandTerm result;
+  result.query = vector;
+  result.table = {term.table, term.tableBase, 0, term.rowStride, term.depthStride};
+  result.depth = term.depth;
+  result.rows = term.rows;
+  result.scale = term.scale;
+  return result;
+}
+BandTerm bandOf(const OffsetTerm &term) {
+  BandTerm result = bandOver(term.query, term);
+  result.sign = term.sign;
+  result.constant = term.constant;
+  result.shift = term.shift;
+  return result;
+}
+BandTerm bandOf(const RowTerm &term) {
+  BandTerm result = bandOver(term.vector, term);
+  result.offsets = term.offsets;
+  result.ofKey = term.keySide;
+  return result;
+}
+
+/// Whether a term without a contraction depends on key - query alone, both being single axes.
+bool isLineOfOffsets(const ElementTerm &term, const attn::ScoreSpace &space) {
+  if (!term.contracted.empty() || space.query.size() != 1 || space.key.size() != 1)
+    return false;
+  std::vector<Expr> expressions = term.offsets;
+  if (term.factor)
+    expressions.push_back(*term.factor);
+  if (term.guard)
+    expressions.push_back(*term.guard);
+  if (term.application)
+    for (const attn::Application::Argument &argument : term.application->arguments)
+      expressions.push_back(argument.position);
+  return isOfDifferences(expressions, space);
+}
+
+/// A term whose operands are numbers of the query, and of key - query. Those of the query are read for every one of
+/// them, so nothing may depend on a guard.
+std::optional<GatedLine> gatedLineOf(const ElementTerm &term, const attn::ScoreSpace &space) {
+  if (term.guard || !term.contracted.empty())
+    return std::nullopt;
+  GatedLine result{term, {}};
+  result.line.arguments.clear();
+  result.line.offsets.clear();
+  for (auto [place, argument, offset] : llvm::enumerate(term.arguments, term.offsets)) {
+    std::set<std::string> symbols = subscript::symbolsOf(offset);
+    auto moves = [&](const std::vector<std::string> &axes) {
+      return llvm::any_of(axes, [&](const std::string &axis) { return symbols.count(axis) > 0; });
+    };
+    bool isGate = moves(space.query) && !moves(space.key) && !term.isTaken(place);
+    ElementTerm &part = isGate ? result.gate : result.line;
+    if (term.isTaken(place))
+      for (auto [now, before] : llvm::zip(result.line.application->arguments, term.application->arguments))
+        if (before.operand == int(place))
+          now.operand = int(part.arguments.size());
+    part.arguments.push_back(argument);
+    part.offsets.push_back(offset);
+  }
+  if (result.gate.arguments.empty() || !isLineOfOffsets(result.line, space))
+    return std::nullopt;
+  return result;
+}
+
+} // namespace
+
+bool skewer::gpu::saysOnly(Operation *op, ArrayRef<StringRef> known, std::string &reason) {
+  for (NamedAttribute attribute : op->getAttrs())
+    if (!llvm::is_contained(known, attribute.getName().getValue()) &&
+        attribute.getName().getValue().find('.') == StringRef::npos)
+      return reason = "'" + attribute.getName().str() + "' of '" + op->getName().getStringRef().str() +
+                      "' is not made for GPUs yet",
+             false;
+  return true;
+}
+
+ArrayRef<StringRef> skewer::gpu::knownOfTerms() {
+  static const StringRef known[] = {"subscripts", "guard",     "value",       "scale",
+                                    "function",   "arguments", "index_names", "operandSegmentSizes"};
+  return known;
+}
+
+std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std::string &reason) {
+  if (auto known = attention->getAttrOfType<StringAttr>(kGpuByRows))
+    return reason = known.str(), std::nullopt;
+  GpuShape result;
+  SmallVector<Value> operands = operandsOf(attention);
+  for (Value operand : llvm::concat<Value>(operands, SmallVector<Value>{attention.getResult()}))
+    for (int64_t size : cast<RankedTensorType>(operand.getType())
+                            .getShape()
+                            .drop_front(std::min<size_t>(1, cast<RankedTensorType>(operand.getType()).getRank())))
+      if (ShapedType::isDynamic(size))
+        return reason = "a tensor has a run-time size that is not its first", std::nullopt;
+  auto shape = shapeOfAttention(attention, reason);
+  if (!shape)
+    return std::nullopt;
+  leavePrefix(*shape);
+  if (int64_t most = kMostColumns * kMostParts; shape->width > most)
+    return reason =
+               "its values are " + std::to_string(shape->width) + " wide; blocks divide up to " + std::to_string(most),
+           std::nullopt;
+  constexpr int64_t kMost = int64_t(1) << 30;
+  if (shape->queries > kMost || shape->keys > kMost)
+    return reason = "it has more than 2^30 queries or keys", std::nullopt;
+  if (attention.getLse() && elementTypeOf(attention.getLse()) != ElementType::F32)
+    return reason = "its log-sum-exp is not returned as f32", std::nullopt;
+  auto elementOf = [&](unsigned argument) {
+    return cast<RankedTensorType>(operands[argument].getType()).getElementType();
+  };
+  auto isNarrow = [](Type type) { return type.isF16() || type.isBF16(); };
+  SmallVector<Type> candidates;
+  for (const ContentTerm &term : shape->content)
+    candidates.append({elementOf(term.query.argument), elementOf(term.key.argument)});
+  candidates.push_back(elementOf(shape->value.argument));
+  auto narrow = llvm::find_if(candidates, isNarrow);
+  result.element = narrow == candidates.end() ? Type(Float32Type::get(attention.getContext())) : *narrow;
+
+  std::optional<Expr> mask;
+  if (attention.getMask())
+    mask = subscript::parse(std::string_view(*attention.getMask()));
+  subscript::Domain domain = subscript::domainOf(shape->space.sizes);
+  if (!saysOnly(attention,
+                {"space", "sizes", "mask", "value_spec", "schedule", "index_names", "operandSegmentSizes",
+                 "resultSegmentSizes"},
+                reason))
+    return std::nullopt;
+  size_t number = 0, offsetNumber = 0, rowNumber = 0;
+  for (attn::TermOp term : attention.getScore().getOps<attn::TermOp>()) {
+    if (!saysOnly(term, knownOfTerms(), reason))
+      return std::nullopt;
+    TermRole role = shape->roles[number++];
+    result.strategies.push_back(strategy::kMatmul);
+    if (role == TermRole::Content)
+      continue;
+    StringRef &chosen = result.strategies.back();
+    if (role == TermRole::Offset) {
+      const OffsetTerm &offset = shape->offsets[offsetNumber++];
+      bool whole = offset.queryAxis.isWhole(shape->queries) && offset.keyAxis.isWhole(shape->keys);
+      if (whole) {
+        result.bands.push_back(bandOf(offset));
+        chosen = strategy::kBand;
+        continue;
+      }
+      if (auto lookup = axisLookup(offset, *shape); lookup && lookup->rows <= kMostLookupRows) {
+        result.lookups.push_back(std::move(*lookup));
+        chosen = strategy::kLookup;
+        continue;
+      }
+    } else if (role == TermRole::Row) {
+      const RowTerm &row = shape->rows[rowNumber++];
+      int64_t rows = row.endRow - row.firstRow;
+      if (row.kind == RowKind::Offset && (row.keySide || rows > kRowsBeforeBand)) {
+        result.bands.push_back(bandOf(row));
+        chosen = row.keySide ? strategy::kKeyBand : strategy::kBand;
+        continue;
+      }
+      if (!row.keySide && rows > 0 && rows <= kMostLookupRows) {
+        result.lookups.push_back(lookupOf(row));
+        chosen = strategy::kLookup;
+        continue;
+      }
+    }
+    ElementTerm element = elementTermOf(term, operands, mask, domain);
+    if (isLineOfOffsets(element, shape->space)) {
+      chosen = strategy::kLine;
+      result.lines.push_back(std::move(element));
+    } else if (auto gated = gatedLineOf(element, shape->space)) {
+      chosen = strategy::kGatedLine;
+      result.gatedLines.push_back(std::move(*gated));
+    } else {
+      chosen = strategy::kPerScore;
+      result.elements.push_back(std::move(element));
+    }
+  }
+
+  if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr()))
+    result.tile = {schedule.getRows(), schedule.getKeys(), schedule.getStages(), schedule.getKeepQueries(),
+                   schedule.getColumns()};
+  result.attention = std::move(*shape);
+  for (auto [term, known] : llvm::zip(attention.getValues().getOps<attn::TermOp>(), result.attention.valueTerms))
+    if (!addValueTerm(known, term, result, reason))
+      return std::nullopt;
+  return result;
+}

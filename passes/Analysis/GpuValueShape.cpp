@@ -1,0 +1,82 @@
+// Sorts what is added to the values: rows of the key, a band by key - query, or a row for each pair.
+#include "passes/Analysis/GpuShape.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+using subscript::Expr;
+
+// A band's rows are picked by a table of so many offsets at most.
+constexpr int64_t kMostOffsets = 1 << 20;
+
+/// Rows by key - query that the runs read, with zeros for every other offset.
+static std::optional<BandTerm> bandOf(const ValueTerm &term, int64_t width) {
+  const std::vector<OffsetRun> &runs = term.runs;
+  auto lastOf = [](const OffsetRun &run) { return run.start + run.step * (run.length() - 1); };
+  int64_t low = INT64_MAX, high = INT64_MIN, unit = 0;
+  for (const OffsetRun &run : runs) {
+    low = std::min({low, run.start, lastOf(run)});
+    high = std::max({high, run.start, lastOf(run)});
+    unit = std::gcd(std::gcd(unit, std::abs(run.start - runs.front().start)), std::abs(run.step));
+  }
+  unit = std::max<int64_t>(unit, 1);
+  BandTerm band;
+  band.table = {term.argument, term.base + Expr(low), 0, unit, term.widthStride};
+  band.depth = width;
+  band.rows = (high - low) / unit + 1;
+  band.scale = term.scale;
+  band.reach = subscript::Range{runs.front().low, runs.back().high};
+  if (runs.size() == 1 && band.rows == runs.front().length()) { // one row further for each offset
+    band.sign = runs.front().step < 0 ? -1 : 1;
+    band.constant = band.sign > 0 ? -runs.front().low : runs.front().high;
+    return band;
+  }
+  if (band.reach->high - band.reach->low >= kMostOffsets)
+    return std::nullopt;
+  // No row below the first run, between runs, and behind the last one.
+  OffsetRows rows{band.reach->low - 1, std::vector<int64_t>(size_t(band.reach->high - band.reach->low + 3), -1)};
+  for (const OffsetRun &run : runs)
+    for (int64_t offset = run.low; offset <= run.high; ++offset)
+      rows.rows[size_t(offset - rows.low)] = (run.start + run.step * (offset - run.low) - low) / unit;
+  band.offsets = std::move(rows);
+  return band;
+}
+
+bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape &shape, std::string &reason) {
+  if (!saysOnly(op, knownOfTerms(), reason))
+    return false;
+  if (op.getFunction())
+    return reason = "a function of a plugin is part of what is added to the values", false;
+  // Weights are scaled before they are rounded to the operands' type, so only by little.
+  double size = std::abs(term.scale);
+  bool fits = shape.element.isF32() || (size >= 0x1p-6 && size <= 0x1p6);
+  // Where a part begins is known at run time only, so that which offsets have rows is not.
+  for (const std::string &symbol : subscript::symbolsOf(term.base))
+    fits &= llvm::is_contained(shape.attention.space.leading, symbol);
+  if (term.kind == ValueKind::Runs && term.runs.empty() && fits) {
+    shape.strategies.push_back(strategy::kNothing); // no visible pair has a row
+    return true;
+  }
+  if (term.kind == ValueKind::Key && fits) {
+    shape.strategies.push_back(strategy::kMatmul);
+    shape.valueRows.push_back({{term.argument, term.base, 0, term.keyStride, term.widthStride}, term.scale});
+    return true;
+  }
+  if (term.kind == ValueKind::Runs && fits)
+    if (auto band = bandOf(term, shape.attention.width)) {
+      shape.strategies.push_back(strategy::kBand);
+      shape.valueBands.push_back(std::move(*band));
+      return true;
+    }
+  ValueElement element;
+  element.first.arguments = {term.argument};
+  element.first.offsets = {term.offset};
+  element.first.factor = term.factor;
+  element.first.guard = term.guard;
+  element.first.scale = term.scale;
+  element.widthStride = term.widthStride;
+  shape.strategies.push_back(strategy::kPerScore);
+  shape.valueElements.push_back(std::move(element));
+  return true;
+}

@@ -1,0 +1,54 @@
+// Bounds of index expressions beside what a lane of a vector holds.
+#include "passes/Analysis/LaneFit.h"
+#include "passes/Analysis/AttentionShape.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::subscript;
+
+static constexpr int64_t kMostValue = 1 << 30;
+
+bool skewer::fitsLanes(const Expr &expression, const Domain &domain) {
+  // An element of a run-time operand is an i32 to begin with; an index along an axis of run-time size is below 2^31.
+  if (expression.kind() != Kind::Read && !(expression.isSymbol() && !domain.count(expression.name()))) {
+    auto bounds = bound(expression, domain, std::nullopt, 0);
+    if (!bounds || bounds->range.low < -kMostValue || bounds->range.high > kMostValue)
+      return false;
+  }
+  return llvm::all_of(expression.operands(), [&](const Expr &operand) { return fitsLanes(operand, domain); });
+}
+
+bool skewer::usesAny(const Expr &expression, const std::vector<std::string> &axes) {
+  for (const std::string &symbol : symbolsOf(expression))
+    if (llvm::is_contained(axes, symbol))
+      return true;
+  return false;
+}
+
+void skewer::addends(const Expr &expression, std::vector<Expr> &parts) {
+  if (expression.kind() != Kind::Add)
+    return parts.push_back(expression);
+  for (const Expr &operand : expression.operands())
+    addends(operand, parts);
+}
+
+std::pair<Expr, Expr> skewer::splitPlace(const Expr &offset, const attn::ScoreSpace &space) {
+  std::vector<Expr> parts;
+  addends(offset, parts);
+  Expr base = 0, place = 0;
+  for (const Expr &part : parts) {
+    Expr &side = usesAny(part, space.query) || usesAny(part, space.key) ? place : base;
+    side = side.isConstant(0) ? part : side + part;
+  }
+  return {base, place};
+}
+
+bool skewer::fitsLanes(const OtherTerm &term, const attn::ScoreSpace &space) {
+  if (!term.einsum.contracted.empty() || term.application)
+    return false;
+  Domain domain = domainOf(space.sizes);
+  for (const Expr &offset : term.offsets)
+    if (!fitsLanes(splitPlace(offset, space).second, domain))
+      return false;
+  return (!term.value || fitsLanes(*term.value, domain)) && (!term.guard || fitsLanes(*term.guard, domain));
+}

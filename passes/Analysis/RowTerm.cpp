@@ -1,0 +1,122 @@
+// Finds out how the row of a table depends on positions, by algebra first and by evaluation where it is a function of
+// the offset.
+#include "passes/Analysis/RowTerm.h"
+#include "passes/Analysis/BiasKind.h"
+#include "passes/Analysis/LaneFit.h"
+#include <algorithm>
+
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+// Rows for each query (or, on the key side, for each key of a tile) beyond which their logits cost more than a dot
+// product for each pair does: lanes times as many.
+static constexpr int64_t kRowsPerKey = 8, kMostKeyRows = 4096;
+
+int64_t OffsetRows::at(int64_t offset) const {
+  return rows[std::clamp<int64_t>(offset - low, 0, static_cast<int64_t>(rows.size()) - 1)];
+}
+
+bool OffsetRows::hasNone() const { return llvm::is_contained(rows, -1); }
+
+bool OffsetRows::isMonotone() const {
+  bool up = true, down = true;
+  int64_t before = -1;
+  for (int64_t row : rows) {
+    if (row < 0)
+      continue;
+    up &= before < 0 || before <= row;
+    down &= before < 0 || before >= row;
+    before = row;
+  }
+  return up || down;
+}
+
+/// The rows by offset if the row and the guard depend on nothing else.
+static std::optional<OffsetRows> rowsByOffset(const RowTerm &term, const ScoreSpace &space) {
+  if (space.query.size() != 1 || space.key.size() != 1)
+    return std::nullopt;
+  std::vector<Expr> expressions = {term.row};
+  if (term.guard)
+    expressions.push_back(*term.guard);
+  for (const Expr &expression : expressions) {
+    if (!readsOf(expression).empty())
+      return std::nullopt;
+    for (const std::string &symbol : symbolsOf(expression))
+      if (symbol != space.query[0] && symbol != space.key[0])
+        return std::nullopt;
+  }
+  if (!isOfDifferences(expressions, space))
+    return std::nullopt;
+  OffsetRows result;
+  result.low = 1 - space.queries();
+  for (int64_t offset = result.low; offset < space.keys(); ++offset) {
+    int64_t key = std::max<int64_t>(offset, 0);
+    Assignment at = {{space.query[0], key - offset}, {space.key[0], key}};
+    bool counts = !term.guard || evaluate(*term.guard, at).value_or(0) != 0;
+    int64_t row = counts ? evaluate(term.row, at).value_or(-1) : -1;
+    // Outside the table only where a mask hides the pair.
+    result.rows.push_back(row >= 0 && row < term.rows ? row : -1);
+  }
+  // Equal ends are kept once.
+  size_t first = 0, end = result.rows.size();
+  while (first + 1 < end && result.rows[first + 1] == result.rows[first])
+    ++first;
+  while (end > first + 1 && result.rows[end - 2] == result.rows[end - 1])
+    --end;
+  result.low += static_cast<int64_t>(first);
+  result.rows = std::vector<int64_t>(result.rows.begin() + first, result.rows.begin() + end);
+  return result;
+}
+
+bool skewer::findRowKind(RowTerm &term, const ScoreSpace &space) {
+  term.firstRow = 0;
+  term.endRow = term.rows;
+  if (auto offsets = rowsByOffset(term, space)) {
+    term.kind = RowKind::Offset;
+    term.offsets = std::move(*offsets);
+    int64_t low = term.rows, high = -1;
+    for (int64_t row : term.offsets.rows) {
+      low = row < 0 ? low : std::min(low, row);
+      high = std::max(high, row);
+    }
+    term.firstRow = std::min(low, high + 1);
+    term.endRow = high + 1;
+    return true;
+  }
+  Domain domain = domainOf(space.sizes);
+  domain.insert(space.elements.begin(), space.elements.end());
+  if (!fitsLanes(term.row, domain) || (term.guard && !fitsLanes(*term.guard, domain)))
+    return false;
+  if (auto bounds = bound(term.row, domain, term.guard)) {
+    term.firstRow = std::clamp<int64_t>(bounds->range.low, 0, term.rows - 1);
+    term.endRow = std::clamp<int64_t>(bounds->range.high + 1, term.firstRow + 1, term.rows);
+  }
+  const std::vector<std::string> &axes = term.keySide ? space.query : space.key;
+  std::set<std::string> used = symbolsOf(term.row);
+  if (term.guard)
+    used.merge(symbolsOf(*term.guard));
+  size_t count = 0;
+  for (size_t place = 0; place < axes.size(); ++place)
+    if (used.count(axes[place])) {
+      ++count;
+      term.axis = place;
+    }
+  if (count == 0)
+    term.axis = axes.size() - 1;
+  int64_t rows = term.endRow - term.firstRow;
+  term.kind = axes.size() > 1 && count <= 1 ? RowKind::Axis : RowKind::Any;
+  return term.keySide ? rows <= kMostKeyRows : rows <= kRowsPerKey * space.keys();
+}
+
+const char *skewer::nameOf(const RowTerm &term) {
+  switch (term.kind) {
+  case RowKind::Offset:
+    return term.keySide ? "key_diagonals" : "offset_lines";
+  case RowKind::Axis:
+    return term.keySide ? "key_lines" : "axis_lines";
+  case RowKind::Any:
+    return term.keySide ? "gathered_keys" : "gathered_rows";
+  }
+  return "";
+}

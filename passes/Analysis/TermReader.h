@@ -1,0 +1,127 @@
+// What the subscripts of a term's operands have to do with the groups of axes: shared by the built-in classes.
+#pragma once
+#include "dialect/Subscript/Analysis.h"
+#include "passes/Analysis/AxisProducts.h"
+#include "passes/Analysis/TermClass.h"
+#include <algorithm>
+
+namespace skewer {
+
+inline bool contains(const std::vector<std::string> &list, const std::string &name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+inline int placeOf(const std::vector<std::string> &list, const std::string &name) {
+  auto found = std::find(list.begin(), list.end(), name);
+  return found == list.end() ? -1 : int(found - list.begin());
+}
+inline std::set<std::string> asSet(const std::vector<std::string> &list) { return {list.begin(), list.end()}; }
+
+/// What the subscripts of one operand have in common with the groups of axes.
+struct Reading {
+  bool plain = true; // positions only as an axis or in a product of axes; leading and contracted axes in any way
+  bool leading = false, query = false, key = false, contracted = false;
+  int oddDimensions = 0, odd = -1; // dimensions that are neither, and the last of them
+};
+
+class TermReader {
+public:
+  TermReader(const TermView &view, const attn::ScoreSpace &space) : view(view), space(space) {
+    domain = subscript::domainOf(view.resolved.sizes);
+    for (const auto &[axis, range] : subscript::domainOf(space.sizes))
+      domain[axis] = range;
+    sizes = view.resolved.sizes;
+    sizes.insert(space.sizes.begin(), space.sizes.end());
+    queryPosition = subscript::simplify(positionOf(space.query), domain);
+    keyPosition = subscript::simplify(positionOf(space.key), domain);
+  }
+
+  Reading read(size_t operand) const {
+    Reading reading;
+    const auto &subscripts = view.resolved.subscripts[operand];
+    for (size_t d = 0; d < subscripts.size(); ++d) {
+      subscript::Expr e = subscript::simplify(subscripts[d], domain);
+      for (const std::string &symbol : symbolsOf(e)) {
+        reading.leading |= contains(space.leading, symbol);
+        reading.query |= contains(space.query, symbol);
+        reading.key |= contains(space.key, symbol);
+        reading.contracted |= contains(view.resolved.contracted, symbol);
+      }
+      bool positions = false; // of the query or the key
+      for (const std::string &symbol : symbolsOf(e))
+        positions |= contains(space.query, symbol) || contains(space.key, symbol);
+      bool known =
+          !positions || e.isSymbol() || e == queryPosition || e == keyPosition || dimensionFor(e, sizes).isProduct();
+      if (!known) {
+        reading.plain = false;
+        ++reading.oddDimensions;
+        reading.odd = int(d);
+      }
+    }
+    return reading;
+  }
+
+  /// Reads every axis of the query (or key) once and in order, so that the operand has a row for each position. Axes of
+  /// size 1 are read by whoever reads the others: a single query has no axis that a subscript could name.
+  bool readsWhole(size_t operand, bool query) const {
+    std::vector<std::string> axes, read;
+    for (const std::string &axis : query ? space.query : space.key)
+      if (space.sizes.at(axis) != 1)
+        axes.push_back(axis);
+    for (const subscript::Expr &subscript : view.resolved.subscripts[operand])
+      for (const std::string &axis : dimensionFor(subscript::simplify(subscript, domain), sizes).axes)
+        if (contains(axes, axis))
+          read.push_back(axis);
+    return read == axes;
+  }
+
+  /// The same, or rows at an even stride from anywhere: part of a tensor, every second row, blocks that overlap.
+  bool readsEvenly(size_t operand, bool query) const {
+    std::set<std::string> missing;
+    for (const std::string &axis : query ? space.query : space.key)
+      if (space.sizes.at(axis) != 1)
+        missing.insert(axis);
+    for (const subscript::Expr &subscript : view.resolved.subscripts[operand]) {
+      std::set<std::string> symbols = symbolsOf(subscript);
+      bool positions = false;
+      for (const auto *axes : {&space.query, &space.key})
+        for (const std::string &axis : *axes)
+          positions |= symbols.count(axis) > 0;
+      auto affine = subscript::asAffine(subscript, domain);
+      if (positions && !affine)
+        return false;
+      if (affine)
+        for (const auto &entry : affine->coefficients)
+          missing.erase(entry.first);
+    }
+    return missing.empty();
+  }
+
+  subscript::Expr positionOf(const std::vector<std::string> &axes) const {
+    subscript::Dimension dimension;
+    dimension.axes = axes;
+    return subscript::flatIndex(dimension, space.sizes);
+  }
+
+  /// Axes, extents and sizes that every class reports.
+  TermAnalysis start(TermKind kind) const {
+    TermAnalysis analysis;
+    analysis.kind = kind;
+    analysis.contracted = view.resolved.contracted;
+    for (const std::string &axis : analysis.contracted) {
+      auto size = view.resolved.sizes.find(axis);
+      analysis.depth = size == view.resolved.sizes.end() || size->second == subscript::kRuntime ||
+                               analysis.depth == subscript::kRuntime
+                           ? subscript::kRuntime
+                           : analysis.depth * size->second;
+    }
+    return analysis;
+  }
+
+  const TermView &view;
+  const attn::ScoreSpace &space;
+  subscript::Domain domain;
+  subscript::AxisSizes sizes;
+  subscript::Expr queryPosition, keyPosition;
+};
+
+} // namespace skewer

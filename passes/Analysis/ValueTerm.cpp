@@ -1,0 +1,232 @@
+// Finds how a term of the values depends on positions: on the key, on the offset in runs, or on the pair.
+#include "passes/Analysis/ValueTerm.h"
+#include <algorithm>
+#include <numeric>
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace {
+// More runs than this would be code for each of them: such a function is read for each pair.
+constexpr size_t kMostRuns = 48;
+constexpr int64_t kMostOffsets = 1 << 22;
+
+class Reader {
+public:
+  Reader(TermOp op, const ScoreSpace &space) : space(space), einsum(resolve(op)) {
+    domain = domainOf(einsum.sizes);
+    for (const auto &[axis, range] : domainOf(space.sizes))
+      domain[axis] = range;
+    shape = shapeOf(op.getInputs()[0]);
+    if (op.getValue())
+      factor = parse(std::string_view(*op.getValue()));
+    for (const std::vector<std::string> *side : {&space.query, &space.key})
+      positions.insert(side->begin(), side->end());
+  }
+
+  std::optional<ValueTerm> read(std::string &reason) {
+    ValueTerm term;
+    const std::string &width = space.value.front();
+    Expr flat = 0;
+    for (size_t d = 0; d < shape.size(); ++d)
+      flat = d == 0 ? einsum.subscripts[0][0] : flat * Expr(shape[d]) + einsum.subscripts[0][d];
+    Expr step = simplify(substitute(flat, {{width, Expr::symbol(width) + Expr(1)}}) - flat);
+    bool single = space.sizes.at(width) == 1;
+    if (!step.isConstant() && !single)
+      return reason = "a term of the values is not read at even strides along their width", std::nullopt;
+    term.widthStride = single ? 1 : step.value();
+    Expr first = simplify(substitute(flat, {{width, Expr(0)}}), domain, einsum.guard);
+    term.offset = first;
+    term.guard = einsum.guard;
+    term.factor = factor;
+
+    Substitution leadingToZero, positionsToZero;
+    for (const std::string &symbol : symbolsOf(first))
+      (positions.count(symbol) ? positionsToZero : leadingToZero)[symbol] = Expr(0);
+    Expr base = simplify(substitute(first, positionsToZero), domain);
+    Expr moving = simplify(substitute(first, leadingToZero), domain, einsum.guard);
+    // Where leading axes and positions only add up, the table has one base a head.
+    Expr mixed = simplify(first - base - moving, domain, einsum.guard);
+    bool reads = !readsOf(first).empty() || (einsum.guard && !readsOf(*einsum.guard).empty());
+    if (mixed.isConstant() && !factor && !reads) {
+      term.base = simplify(base + mixed, domain);
+      if (readKey(term, moving) || readRuns(term, moving))
+        return term;
+    }
+    if (term.widthStride != 1)
+      return reason = "a term of the values that is read for each query and key is not contiguous", std::nullopt;
+    term.kind = ValueKind::Pairs;
+    return term;
+  }
+
+private:
+  bool readKey(ValueTerm &term, const Expr &moving) {
+    if (einsum.guard)
+      return false;
+    auto affine = asAffine(moving, domain);
+    if (!affine || !isInsideForEveryKey())
+      return false;
+    int64_t inner = 1;
+    std::optional<int64_t> stride;
+    for (size_t k = space.key.size(); k-- > 0;) {
+      int64_t size = space.sizes.at(space.key[k]);
+      auto found = affine->coefficients.find(space.key[k]);
+      int64_t step = found == affine->coefficients.end() ? 0 : found->second;
+      if (size > 1) {
+        if (step % inner != 0 || (stride && step != *stride * inner))
+          return false;
+        stride = step / inner;
+      }
+      inner *= size;
+    }
+    for (const std::string &axis : space.query)
+      if (affine->coefficients.count(axis))
+        return false;
+    term.kind = ValueKind::Key;
+    term.keyStride = stride.value_or(0);
+    term.base = term.base + Expr(affine->constant);
+    return true;
+  }
+
+  /// Values are packed for all keys, also for those that the mask hides from every query: what is added to them must be
+  /// there for these too.
+  bool isInsideForEveryKey() {
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const Expr &index = einsum.subscripts[0][d];
+      std::set<std::string> symbols = symbolsOf(index);
+      bool moves = std::any_of(symbols.begin(), symbols.end(), [&](auto &symbol) { return positions.count(symbol); });
+      if (moves && proveWithin(index, {0, shape[d] - 1}, domain).outcome != Proof::Proven)
+        return false;
+    }
+    return true;
+  }
+
+  /// An expression of positions as a function of key - query on the term's axes; nothing if it is none.
+  std::optional<Expr> ofOffset(const Expr &e) {
+    Expr shifted = substitute(e, {{query, Expr::symbol(key) - Expr::symbol("_offset")}});
+    Domain extended = domain;
+    extended["_offset"] = {domain[key].low - domain[query].high, domain[key].high - domain[query].low};
+    extended.erase(key); // only what holds for every key
+    Expr simple = simplify(shifted, extended);
+    for (const std::string &symbol : symbolsOf(simple))
+      if (symbol != "_offset")
+        return std::nullopt;
+    return simple;
+  }
+
+  bool readRuns(ValueTerm &term, const Expr &moving) {
+    std::set<std::string> used = symbolsOf(moving);
+    if (einsum.guard)
+      used.merge(symbolsOf(*einsum.guard));
+    query = key = "";
+    for (const std::string &symbol : used) {
+      if (!positions.count(symbol))
+        return false;
+      bool isQuery = std::find(space.query.begin(), space.query.end(), symbol) != space.query.end();
+      std::string &side = isQuery ? query : key;
+      if (!side.empty())
+        return false;
+      side = symbol;
+    }
+    if (query.empty())
+      query = space.query.back();
+    if (key.empty())
+      key = space.key.back();
+    bool whole = space.query.size() == 1 && space.key.size() == 1;
+    auto at = ofOffset(moving), present = ofOffset(einsum.guard.value_or(Expr(1)));
+    if (!at || !present)
+      return false;
+    // What an offset reads outside is masked.
+    std::vector<std::pair<Expr, int64_t>> rows;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      Substitution others;
+      bool picked = false;
+      for (const std::string &symbol : symbolsOf(einsum.subscripts[0][d]))
+        if (positions.count(symbol))
+          picked = true;
+        else
+          others[symbol] = Expr(0);
+      auto row = picked ? ofOffset(substitute(einsum.subscripts[0][d], others)) : std::nullopt;
+      if (picked && (!row || shape[d] == kRuntime))
+        return false;
+      if (picked)
+        rows.push_back({*row, shape[d]});
+    }
+    int64_t low = 1 - space.sizes.at(query), high = space.sizes.at(key) - 1;
+    if (high - low > kMostOffsets)
+      return false;
+    for (int64_t u = low; u <= high; ++u) {
+      Assignment offset{{"_offset", u}};
+      auto holds = evaluate(*present, offset);
+      auto element = evaluate(*at, offset);
+      bool reads = holds.value_or(0) != 0 && element;
+      for (const auto &[row, extent] : rows) {
+        auto index = evaluate(row, offset);
+        reads &= index && *index >= 0 && *index < extent;
+      }
+      if (!reads)
+        continue;
+      OffsetRun *last = term.runs.empty() ? nullptr : &term.runs.back();
+      if (last && last->high == u - 1) {
+        int64_t end = last->start + last->step * (last->length() - 1), step = *element - end;
+        if (last->length() == 1 || step == last->step) {
+          last->step = step;
+          last->high = u;
+          continue;
+        }
+      }
+      term.runs.push_back({u, u, *element, 0});
+      if (term.runs.size() > kMostRuns)
+        return term.runs.clear(), false;
+    }
+    term.kind = whole ? ValueKind::Runs : ValueKind::Axis;
+    auto axisOf = [&](const std::vector<std::string> &axes, const std::string &name) {
+      MapAxis result;
+      for (size_t k = axes.size(); k-- > 0 && axes[k] != name;)
+        result.inner *= space.sizes.at(axes[k]);
+      result.extent = space.sizes.at(name);
+      return result;
+    };
+    term.queryAxis = axisOf(space.query, query);
+    term.keyAxis = axisOf(space.key, key);
+    return true;
+  }
+
+  const ScoreSpace &space;
+  ResolvedEinsum einsum;
+  std::vector<int64_t> shape;
+  std::optional<Expr> factor;
+  Domain domain;
+  std::set<std::string> positions;
+  std::string query, key;
+};
+} // namespace
+
+std::optional<ValueTerm> skewer::valueTermOf(TermOp op, unsigned argument, const ScoreSpace &space,
+                                             std::string &reason) {
+  ResolvedEinsum einsum = resolve(op);
+  if (op.getInputs().size() != 1 || !einsum.contracted.empty())
+    return reason = "a term of the values is not one operand that is read once", std::nullopt;
+  auto term = Reader(op, space).read(reason);
+  if (!term)
+    return std::nullopt;
+  term->argument = argument;
+  term->scale = op.getScale().convertToDouble();
+  return term;
+}
+
+const char *skewer::nameOf(ValueKind kind) {
+  switch (kind) {
+  case ValueKind::Key:
+    return "added_to_values";
+  case ValueKind::Runs:
+    return "diagonals";
+  case ValueKind::Axis:
+    return "axis_sums";
+  case ValueKind::Pairs:
+    break;
+  }
+  return "read_for_each_pair";
+}

@@ -1,0 +1,45 @@
+// What a key adds to the result besides its value, as the CPU kernels compute it: tables read by a pair of positions.
+#pragma once
+#include "dialect/IR/Attn.h"
+#include "mlir/IR/Value.h"
+#include "passes/Analysis/Walk.h"
+
+namespace skewer {
+
+enum class ValueKind {
+  Key,  // of the key alone: added to the values
+  Runs, // of key - query, in few runs: steps of weights × values along diagonals, sums of weights where the row stays
+  Axis, // the same on one axis of a map: weights are summed over the other axes first
+  Pairs // anything else: read for each query and key
+};
+
+/// Offsets key - query from `low` to `high`, both inclusive, that read at element `start` + step*(offset - low),
+/// counted from the table's base.
+struct OffsetRun {
+  int64_t low = 0, high = -1, start = 0, step = 0;
+  int64_t length() const { return high - low + 1; }
+  /// Stays on one row for long enough that its weights are summed up before that is multiplied.
+  bool isSummed() const { return step == 0 && length() > 4; }
+};
+
+/// Σ_j p_ij · scale · table[base + …], 0 where the guard is not.
+struct ValueTerm {
+  ValueKind kind = ValueKind::Pairs;
+  unsigned argument = 0;                        // number in operandsOf(attention)
+  subscript::Expr base;                         // over the leading axes
+  int64_t keyStride = 0;                        // Key
+  int64_t widthStride = 1;                      // elements for one step of the values' width
+  std::vector<OffsetRun> runs;                  // Runs, Axis; ascending
+  MapAxis queryAxis, keyAxis;                   // Axis
+  subscript::Expr offset;                       // Pairs: the element at width 0, over all axes
+  std::optional<subscript::Expr> guard, factor; // Pairs
+  double scale = 1;
+};
+
+/// Nothing where it has several operands or contracts something, or its table cannot be read along the width; `reason`
+/// says which. `argument` is the operand's number.
+std::optional<ValueTerm> valueTermOf(attn::TermOp, unsigned argument, const attn::ScoreSpace &, std::string &reason);
+/// "added_to_values", "diagonals", "axis_sums", "read_for_each_pair": for readers of schedules.
+const char *nameOf(ValueKind);
+
+} // namespace skewer

@@ -1,0 +1,136 @@
+// Weights times values, and the rows that leave.
+#include "passes/Cpu/CpuKernel.h"
+
+using namespace mlir;
+using namespace skewer;
+
+// Keys of one step of the loop that carry no test; as in RegisterTile.cpp.
+static constexpr int64_t kUnroll = 4;
+
+void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Value low, Value high) {
+  Value row = b.mul(group, tileRows), position = positionOf(firstRow, row);
+  Value weights = b.sub(b.mul(row, scoreStride), lowKey);
+  int64_t outStride = widthVectors * lanes;
+  Value endOfPrefix = shape.prefix ? prefixEnd(lowKey, high) : Value();
+  if (shape.prefix) // there may be nothing else
+    high = b.maximum(low, high);
+  // Between `allLow` and `allHigh` every row sees every key. Outside, a key that a row does not see has weight 0, but
+  // its value may be NaN, so that it must not be multiplied.
+  Value allLow = low, allHigh = high;
+  if (shape.visible) {
+    if (shape.visible->low != INT64_MIN)
+      allLow = b.maximum(low, b.minimum(high, b.add(b.add(position, lowestVisible()), (tileRows - 1) * rowStep)));
+    if (shape.visible->high != INT64_MAX)
+      allHigh = b.maximum(allLow, b.minimum(high, b.add(b.add(position, highestVisible()), 1)));
+  }
+  if (valuesFinite && strided) {
+    // Rows that stand apart see the same keys of a short stretch only: it is long, and testing it costs.
+    allLow = b.select(valuesFinite, low, allLow);
+    allHigh = b.select(valuesFinite, high, allHigh);
+  } else if (valuesFinite)
+    allHigh = b.select(valuesFinite, allHigh, allLow);
+  for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
+    int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
+    Value out = b.add(b.mul(row, outStride), firstVector * lanes);
+    // A block's sums begin at 0, however many there are: a chain over all keys would round at the size of the result as
+    // often as there are keys.
+    SmallVector<Value> none(tileRows * vectors, b.constant(0)), sums = none;
+    // What earlier blocks of keys left, at this block's scale, and these.
+    auto store = [&](ArrayRef<Value> sums) {
+      for (int64_t r = 0; r < tileRows; ++r) {
+        Value scale = manyKeyBlocks ? b.loadBroadcast(scalesBuffer, b.add(row, r)) : Value();
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value at = b.add(out, r * outStride + v * lanes), sum = sums[r * vectors + v];
+          b.store(manyKeyBlocks ? b.fma(scale, b.load(accumulatorsBuffer, at), sum) : sum, accumulatorsBuffer, at);
+        }
+      }
+    };
+    auto addToStored = [&](ArrayRef<Value> more) {
+      for (int64_t r = 0; r < tileRows; ++r)
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value at = b.add(out, r * outStride + v * lanes);
+          b.store(b.addf(b.load(accumulatorsBuffer, at), more[r * vectors + v]), accumulatorsBuffer, at);
+        }
+    };
+    auto steps = [&](Value key, int64_t count, bool tested, SmallVector<Value> sums) {
+      Value weight = b.add(weights, key);
+      Value value = b.add(b.add(valueBase, b.mul(key, valueStride)), firstVector * lanes);
+      for (int64_t step = 0; step < count; ++step) {
+        SmallVector<Value> values;
+        for (int64_t v = 0; v < vectors; ++v)
+          values.push_back(b.load(valuesBuffer, b.add(value, step * valueStride + v * lanes)));
+        for (int64_t r = 0; r < tileRows; ++r) {
+          Value p = b.scalar(scoresBuffer, b.add(weight, r * scoreStride + step));
+          Value seen = tested ? b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0)) : Value();
+          Value wide = b.broadcast(p);
+          for (int64_t v = 0; v < vectors; ++v) {
+            Value &sum = sums[r * vectors + v];
+            Value next = b.fma(wide, values[v], sum);
+            sum = tested ? b.select(seen, next, sum) : next;
+          }
+        }
+      }
+      return sums;
+    };
+    auto run = [&](Value from, Value to, int64_t count, bool tested) {
+      sums = b.loop(from, to, count, sums, [&](Value key, ValueRange carried) {
+        if (count == kUnroll && firstVector == 0)
+          fetchUpcoming(position, key, kUnroll);
+        return steps(key, count, tested, SmallVector<Value>(carried));
+      });
+    };
+    bool chained = std::min(keyBlock, shape.keys) > kChain;
+    if (chained)
+      store(none);
+    auto untested = [&](Value from, Value to) {
+      Value whole = b.add(from, b.mul(b.divide(b.sub(to, from), kUnroll), kUnroll));
+      if (chained)
+        b.loop(from, whole, kChain, [&](Value first) {
+          auto chain =
+              b.loop(first, b.minimum(b.add(first, kChain), whole), kUnroll, none, [&](Value key, ValueRange carried) {
+                return steps(key, kUnroll, false, SmallVector<Value>(carried));
+              });
+          addToStored(chain);
+        });
+      else
+        run(from, whole, kUnroll, false);
+      run(whole, to, 1, false);
+    };
+    if (shape.prefix) {
+      Value end = endOfPrefix, all = end;
+      if (shape.visible->high != INT64_MAX)
+        all = b.maximum(lowKey, b.minimum(all, b.add(b.add(position, highestVisible()), 1)));
+      if (valuesFinite)
+        all = b.select(valuesFinite, all, lowKey);
+      untested(lowKey, all);
+      run(all, end, 1, true);
+    }
+    if (shape.visible && shape.visible->low != INT64_MIN)
+      run(low, allLow, 1, true);
+    untested(allLow, allHigh);
+    if (valuesFinite || (shape.visible && shape.visible->high != INT64_MAX))
+      run(allHigh, high, 1, true);
+    if (chained)
+      addToStored(sums);
+    else
+      store(sums);
+  }
+}
+
+void CpuKernel::writeRows(Value firstRow, Value rows) {
+  Value base = baseOf(shape.result.base);
+  b.loop(b.index(0), rows, 1, [&](Value row) {
+    Value sum = b.scalar(sumsBuffer, row);
+    writeLogSum(row, firstRow, sum);
+    // A row that sees no key gives 0. NaN is not equal to 0 and comes through.
+    Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
+    Value inverse = b.divf(b.constantScalar(1), sum);
+    Value factor = b.broadcast(b.select(empty, b.constantScalar(0), inverse));
+    Value from = b.mul(row, widthVectors * lanes);
+    Value to = b.add(base, b.mul(positionOf(firstRow, row), shape.result.query));
+    for (int64_t v = 0; v < widthVectors; ++v) {
+      Value x = b.mulf(b.load(accumulatorsBuffer, b.add(from, v * lanes)), factor);
+      b.storeFirst(x, output, b.add(to, v * lanes), std::min(lanes, shape.width - v * lanes));
+    }
+  });
+}

@@ -1,0 +1,47 @@
+// Which stages a processor has an engine for.
+#include "passes/Cpu/CpuStages.h"
+
+using namespace mlir;
+using namespace skewer;
+
+void CpuStages::prepare(func::FuncOp function) {
+  absorbRearrangements(function);
+  widenOperands(function);
+}
+
+bool CpuStages::isMatrixProduct(attn::EinsumOp einsum) {
+  bool single = storage[einsum.getResult()].element.isF32();
+  for (Value input : einsum.getInputs())
+    single &= storage[input].element.isF32() && !storage[input].masked && !storage[input].number;
+  return single && matmulOf(einsum);
+}
+
+void CpuStages::planStage(const Stage &stage) {
+  if (stage.kind == StageKind::Attention) {
+    auto attention = stage.result.getDefiningOp<attn::AttentionOp>();
+    std::vector<bool> computed;
+    for (Value operand : operandsOf(attention))
+      computed.push_back(!isStored(operand));
+    std::string reason;
+    fused[attention] = std::make_unique<FusedAttention>(
+        b, *fusedShape(attention, reason), cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), computed);
+  }
+  if (auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker()); einsum && isMatrixProduct(einsum))
+    matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), target);
+}
+
+CpuStages::OwnMemory CpuStages::ownMemory(const Stage &stage) {
+  if (auto attention = fused.find(stage.maker()); attention != fused.end())
+    return {&attention->second->tables, attention->second->kernel.sharedBytes, attention->second->kernel.localBytes};
+  if (auto product = matmuls.find(stage.maker()); product != matmuls.end())
+    return {&product->second->packed, product->second->packedBytes, product->second->localBytes, "matmul"};
+  return {};
+}
+
+bool CpuStages::emit(const Stage &stage) {
+  if (fused.count(stage.maker()))
+    return emitFused(stage, cast<attn::AttentionOp>(stage.maker()));
+  if (matmuls.count(stage.maker()))
+    return emitMatmul(stage, cast<attn::EinsumOp>(stage.maker()));
+  return Kernel::emit(stage);
+}

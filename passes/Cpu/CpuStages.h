@@ -1,0 +1,68 @@
+// A function as the phases of a processor's kernel: fused attentions (CpuKernel.h) and matrix products in register
+// tiles (Panels.h) where they fit, the generic path's loops for what stands beside them.
+#pragma once
+#include "passes/Cpu/CpuKernel.h"
+#include "passes/Generic/Kernel.h"
+#include "passes/Schedule/Target.h"
+#include "passes/Stages/Matmul.h"
+
+namespace skewer {
+
+/// A fused attention before its phases are emitted.
+struct FusedAttention {
+  /// `computed`: the operands without memory, by their numbers.
+  FusedAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, attn::CpuScheduleAttr schedule,
+                 std::vector<bool> computed)
+      : shape(std::move(shape)), vectors(b, schedule.getLanes()), kernel(vectors, this->shape) {
+    kernel.schedule = schedule;
+    kernel.computed = std::move(computed);
+    kernel.planWorkspace();
+  }
+  AttentionShape shape;
+  VectorBuilder vectors;
+  CpuKernel kernel;
+  Place tables; // in the shared workspace
+};
+
+/// Tiles and blocks of a matrix product. Strides in floats.
+struct MatmulPlan {
+  MatmulPlan(Matmul, const Target &);
+  Matmul matmul;
+  int64_t lanes, tileRows, tileVectors; // accumulators of the register tile
+  int64_t panels, panelStride;          // of the packed columns
+  int64_t rowBlock, blocks, rowStride;  // rows of an item, items of one outer index, distance of packed rows
+  int64_t packedBytes, scratchOffset, localBytes;
+  Place packed; // in the shared workspace
+};
+
+class CpuStages : public generic::Kernel {
+public:
+  CpuStages(mlir::ModuleOp module, mlir::func::FuncOp function, Target target)
+      : Kernel(module, function), target(std::move(target)) {}
+  using Kernel::emit;
+
+private:
+  void prepare(mlir::func::FuncOp) override;
+  bool isMatrixProduct(attn::EinsumOp) override;
+  void planStage(const Stage &) override;
+  OwnMemory ownMemory(const Stage &) override;
+  bool emit(const Stage &) override;
+  bool emitFused(const Stage &, attn::AttentionOp);
+
+  //===- Matrix products (MatmulStage.cpp) ------------------------------------------===//
+  bool emitMatmul(const Stage &, attn::EinsumOp);
+  void packColumns(MatmulPlan &, mlir::Value source);
+  struct MatmulRows {
+    mlir::Value tensor; // in memory, or computed as it is packed
+    const generic::Storage *storage;
+    std::vector<subscript::Expr> subscripts;
+  };
+  void packRows(const MatmulPlan &, const MatmulRows &rows, const std::map<std::string, Extent> &, generic::Symbols,
+                mlir::Value target, mlir::Value base);
+
+  Target target;
+  llvm::DenseMap<mlir::Operation *, std::unique_ptr<FusedAttention>> fused;
+  llvm::DenseMap<mlir::Operation *, std::unique_ptr<MatmulPlan>> matmuls;
+};
+
+} // namespace skewer

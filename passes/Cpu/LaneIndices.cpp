@@ -1,0 +1,148 @@
+// Index expressions for as many keys at once as a vector has lanes.
+#include "passes/Cpu/LaneIndices.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+using subscript::Expr;
+using subscript::Kind;
+
+bool LaneIndices::varies(const Expr &expression) const {
+  for (const std::string &symbol : subscript::symbolsOf(expression))
+    if (lanes.count(symbol))
+      return true;
+  return false;
+}
+
+Value LaneIndices::splat(int64_t value) {
+  return arith::ConstantOp::create(b.builder, DenseElementsAttr::get(b.integers, int32_t(value)));
+}
+
+Value LaneIndices::emit(const Expr &expression) {
+  emitted.clear();
+  return build(expression);
+}
+
+/// floordiv and mod; only divisions by constants are fast.
+Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
+  bool known = divisor.isConstant() && divisor.value() > 0;
+  if (known && llvm::isPowerOf2_64(divisor.value())) {
+    if (remainder)
+      return arith::AndIOp::create(b.builder, dividend, splat(divisor.value() - 1));
+    return arith::ShRSIOp::create(b.builder, dividend, splat(llvm::Log2_64(divisor.value())));
+  }
+  Value by = build(divisor);
+  if (!known)
+    by = arith::MaxSIOp::create(b.builder, by, splat(1));
+  Value quotient = arith::DivSIOp::create(b.builder, dividend, by);
+  Value rest = arith::SubIOp::create(b.builder, dividend, arith::MulIOp::create(b.builder, quotient, by));
+  Value negative = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, rest, splat(0));
+  Value corrected = remainder ? arith::AddIOp::create(b.builder, rest, by).getResult()
+                              : arith::SubIOp::create(b.builder, quotient, splat(1)).getResult();
+  return b.select(negative, corrected, remainder ? rest : quotient);
+}
+
+/// One lane after the other: reads of tables and of run-time operands.
+Value LaneIndices::eachLane(const Expr &expression) {
+  SmallVector<Value> operands;
+  std::map<std::string, Value> names;
+  std::vector<Expr> places;
+  for (const Expr &operand : expression.operands()) {
+    operands.push_back(build(operand));
+    places.push_back(Expr::symbol("lane operand " + std::to_string(places.size())));
+  }
+  Expr one = expression.withOperands(places);
+  Value result = splat(0);
+  for (int64_t lane = 0; lane < b.lanes; ++lane) {
+    for (auto [operand, place] : llvm::zip(operands, places)) {
+      Value element = vector::ExtractOp::create(b.builder, operand, ArrayRef<int64_t>{lane});
+      names[place.name()] = arith::IndexCastOp::create(b.builder, b.builder.getIndexType(), element);
+    }
+    Value value = IndexEmitter(b.builder, b.builder.getLoc(), names, read).emit(one);
+    Value narrow = arith::IndexCastOp::create(b.builder, b.builder.getI32Type(), value);
+    result = vector::InsertOp::create(b.builder, narrow, result, ArrayRef<int64_t>{lane});
+  }
+  return result;
+}
+
+Value LaneIndices::build(const Expr &expression) {
+  if (expression.isConstant())
+    return splat(expression.value());
+  auto known = emitted.find(expression.identity());
+  if (known != emitted.end())
+    return known->second;
+  Value value;
+  auto operand = [&](size_t which) { return build(expression.operands()[which]); };
+  if (!varies(expression)) {
+    value = b.broadcastIndex(IndexEmitter(b.builder, b.builder.getLoc(), symbols, read).emit(expression));
+    return emitted[expression.identity()] = value;
+  }
+  switch (expression.kind()) {
+  case Kind::Symbol:
+    value = lanes.at(expression.name());
+    break;
+  case Kind::Add:
+    value = arith::AddIOp::create(b.builder, operand(0), operand(1));
+    break;
+  case Kind::Mul:
+    value = arith::MulIOp::create(b.builder, operand(0), operand(1));
+    break;
+  case Kind::Min:
+    value = arith::MinSIOp::create(b.builder, operand(0), operand(1));
+    break;
+  case Kind::Max:
+    value = arith::MaxSIOp::create(b.builder, operand(0), operand(1));
+    break;
+  case Kind::FloorDiv:
+  case Kind::Mod:
+    value = divide(operand(0), expression.operands()[1], expression.kind() == Kind::Mod);
+    break;
+  case Kind::Abs: {
+    Value inner = operand(0);
+    value = arith::MaxSIOp::create(b.builder, inner, arith::SubIOp::create(b.builder, splat(0), inner));
+    break;
+  }
+  case Kind::Select: {
+    Value condition = emitPredicate(expression.operands()[0]);
+    value = b.select(condition, operand(1), operand(2));
+    break;
+  }
+  case Kind::Table:
+  case Kind::Read:
+    value = eachLane(expression);
+    break;
+  default: // predicates, and constants, which cannot vary
+    value = b.select(emitPredicate(expression), splat(1), splat(0));
+  }
+  return emitted[expression.identity()] = value;
+}
+
+Value LaneIndices::emitPredicate(const Expr &expression) {
+  auto compare = [&](arith::CmpIPredicate predicate) -> Value {
+    Value left = build(expression.operands()[0]), right = build(expression.operands()[1]);
+    return arith::CmpIOp::create(b.builder, predicate, left, right);
+  };
+  auto operand = [&](size_t which) { return emitPredicate(expression.operands()[which]); };
+  switch (expression.kind()) {
+  case Kind::Less:
+    return compare(arith::CmpIPredicate::slt);
+  case Kind::LessEqual:
+    return compare(arith::CmpIPredicate::sle);
+  case Kind::Equal:
+    return compare(arith::CmpIPredicate::eq);
+  case Kind::NotEqual:
+    return compare(arith::CmpIPredicate::ne);
+  case Kind::And:
+    return arith::AndIOp::create(b.builder, operand(0), operand(1));
+  case Kind::Or:
+    return arith::OrIOp::create(b.builder, operand(0), operand(1));
+  case Kind::Not: {
+    Value inner = operand(0);
+    return arith::CmpIOp::create(
+        b.builder, arith::CmpIPredicate::eq, inner,
+        arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(inner.getType()))));
+  }
+  default:
+    return arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, build(expression), splat(0));
+  }
+}

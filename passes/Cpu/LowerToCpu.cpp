@@ -1,0 +1,57 @@
+// attn-lower-to-cpu: a kernel with a scheduled attention becomes the phases of its stages.
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Cpu/CpuStages.h"
+#include "passes/Passes.h"
+#include "passes/Schedule/CpuSchedule.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNLOWERTOCPU
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+namespace {
+/// What has neither an attention that fuses nor a matrix product is left to `attn-lower-generic`.
+bool fuses(func::FuncOp function) {
+  bool any = false;
+  function.walk([&](attn::AttentionOp attention) {
+    std::string reason;
+    any |= fusedShape(attention, reason).has_value();
+  });
+  function.walk([&](attn::EinsumOp einsum) { any |= matmulOf(einsum).has_value(); });
+  return any;
+}
+
+struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
+  using AttnLowerToCpuBase::AttnLowerToCpuBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto processor = readTarget(target);
+    if (!processor) {
+      module.emitError() << llvm::toString(processor.takeError());
+      return signalPassFailure();
+    }
+    // What is accepted is obeyed: a schedule that cannot be is no reason to go by rows in silence.
+    bool isObeyed = true;
+    module.walk([&](attn::AttentionOp attention) {
+      isObeyed &= !attention.getScheduleAttr() || succeeded(verifySchedule(attention, *processor));
+    });
+    if (!isObeyed)
+      return signalPassFailure();
+    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      if (!function.getBody().hasOneBlock() || !fuses(function))
+        continue;
+      // The plan describes one kernel, so a second one would lose the first.
+      if (planOf(module)) {
+        function.emitError("a module holds one kernel when it is lowered; '") << function.getName() << "' is another";
+        return signalPassFailure();
+      }
+      if (!CpuStages(module, function, *processor).emit())
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

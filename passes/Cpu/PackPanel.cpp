@@ -1,0 +1,66 @@
+// Columns into a panel: whole squares are transposed in registers, the rest goes element by element.
+#include "passes/Cpu/Panels.h"
+
+using namespace mlir;
+using namespace skewer;
+
+void skewer::packPanel(VectorBuilder &b, const PanelSource &source, const PanelTarget &target, Value panel) {
+  const int64_t lanes = b.lanes, rows = source.rows, lineStride = target.lineStride ? target.lineStride : lanes;
+  Value first = b.mul(panel, lanes);
+  Value base = b.add(target.base, b.add(b.mul(panel, target.stride), target.firstStep * lineStride));
+  auto rowOffset = [&](Value row) {
+    Value at = source.reversed ? b.sub(b.index(rows - 1), row) : row;
+    return b.add(source.base, b.mul(at, source.rowStride));
+  };
+  Value scale = b.constant(source.factor), scaleScalar = b.constantScalar(source.factor);
+  auto elementwise = [&](int64_t fromDepth) {
+    b.loop(b.index(fromDepth), b.index(source.depth), 1, [&](Value d) {
+      Value line = b.add(base, b.mul(d, lineStride));
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        Value row = b.add(first, lane), at = b.add(line, lane);
+        b.when(
+            b.less(row, b.index(rows)),
+            [&] {
+              Value x = b.scalar(source.memory, b.add(rowOffset(row), b.mul(d, source.depthStride)));
+              x = b.mulf(x, scaleScalar);
+              b.storeScalar(target.accumulate ? b.addf(x, b.scalar(target.memory, at)) : x, target.memory, at);
+            },
+            [&] {
+              if (!target.accumulate)
+                b.storeScalar(b.constantScalar(0), target.memory, at);
+            });
+      }
+    });
+  };
+  int64_t blocked = source.depthStride == 1 && lanes > 1 ? source.depth / lanes * lanes : 0;
+  if (!blocked)
+    return elementwise(0);
+  // The lanes of a square that are no columns are 0 and are not read.
+  auto transposed = [&](int64_t columns) {
+    auto square = VectorType::get({lanes, lanes}, b.f32);
+    b.loop(b.index(0), b.index(blocked), lanes, [&](Value d) {
+      Value block = arith::ConstantOp::create(b.builder, DenseElementsAttr::get(square, 0.0f));
+      for (int64_t lane = 0; lane < columns; ++lane) {
+        Value row = b.load(source.memory, b.add(rowOffset(b.add(first, lane)), d));
+        block = vector::InsertOp::create(b.builder, b.mulf(row, scale), block, ArrayRef<int64_t>{lane});
+      }
+      block = vector::TransposeOp::create(b.builder, block, ArrayRef<int64_t>{1, 0});
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        Value line = vector::ExtractOp::create(b.builder, block, ArrayRef<int64_t>{lane});
+        Value at = b.add(base, b.mul(b.add(d, lane), lineStride));
+        b.store(target.accumulate ? b.addf(line, b.load(target.memory, at)) : line, target.memory, at);
+      }
+    });
+    if (blocked < source.depth)
+      elementwise(blocked);
+  };
+  int64_t last = rows % lanes;
+  b.when(
+      b.less(b.index(rows - 1), b.add(first, lanes - 1)),
+      [&] {
+        if (!last)
+          return elementwise(0); // a panel behind the last column
+        b.when(b.less(first, b.index(rows)), [&] { transposed(last); }, [&] { elementwise(0); });
+      },
+      [&] { transposed(lanes); });
+}

@@ -1,0 +1,158 @@
+// The register tile: rows broadcast from memory times panels of vectors, accumulated in registers.
+#include "passes/Analysis/Summation.h"
+#include "passes/Cpu/Panels.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+// kStepsOfTurn: 4 measured best together with 6x4 tiles on Zen 5 and Cascade Lake.
+SmallVector<Value> skewer::multiply(VectorBuilder &b, int64_t tileRows, int64_t vectors, int64_t depth,
+                                    SmallVector<Value> accumulators, const ProductOperand &rows,
+                                    const ProductOperand &panels, const BesideSteps &beside) {
+  auto steps = [&](Value k, int64_t count, SmallVector<Value> sums) {
+    Value row = b.add(rows.base, k), panel = b.add(panels.base, b.mul(k, b.lanes));
+    for (int64_t step = 0; step < count; ++step) {
+      SmallVector<Value> columns;
+      for (int64_t v = 0; v < vectors; ++v)
+        columns.push_back(b.load(panels.memory, b.add(panel, v * panels.stride + step * b.lanes)));
+      for (int64_t r = 0; r < tileRows; ++r) {
+        Value x = b.loadBroadcast(rows.memory, b.add(row, r * rows.stride + step));
+        for (int64_t v = 0; v < vectors; ++v)
+          sums[r * vectors + v] = b.fma(x, columns[v], sums[r * vectors + v]);
+      }
+    }
+    return sums;
+  };
+  int64_t whole = depth / kStepsOfTurn * kStepsOfTurn;
+  if (whole)
+    accumulators = b.loop(b.index(0), b.index(whole), kStepsOfTurn, accumulators, [&](Value k, ValueRange sums) {
+      if (beside)
+        beside(k);
+      return steps(k, kStepsOfTurn, SmallVector<Value>(sums));
+    });
+  if (whole < depth)
+    accumulators = steps(b.index(whole), depth - whole, accumulators);
+  return accumulators;
+}
+
+/// Parts of a tile whose sums stand in registers beside their accumulators.
+static SmallVector<TilePart> partsOf(const VectorBuilder &b, const TilePart &tile) {
+  int64_t kept = b.lanes >= 16 ? 12 : 6; // of 32 registers, or 16
+  int64_t count = llvm::divideCeil(tile.rows * tile.vectors, kept);
+  bool byVectors = tile.vectors % count == 0 || (tile.rows % count != 0 && tile.vectors > tile.rows);
+  int64_t extent = byVectors ? tile.vectors : tile.rows, size = llvm::divideCeil(extent, count);
+  SmallVector<TilePart> parts;
+  for (int64_t first = 0; first < extent; first += size) {
+    int64_t own = std::min(size, extent - first);
+    parts.push_back(byVectors ? TilePart{0, tile.rows, first, own} : TilePart{first, own, 0, tile.vectors});
+  }
+  return parts;
+}
+
+/// Kahan's sum of chunks: what an addition rounds away is where the next chunk begins (Knuth, The Art of Computer
+/// Programming, volume 2, section 4.2.2). For a chunk that is larger than the sum so far it is known up to the rounding
+/// of the chunk only.
+static SmallVector<Value> sumCompensated(VectorBuilder &b, int64_t depth, int64_t chunk, const TilePart &part,
+                                         const ProductsOfSteps &products) {
+  size_t count = part.rows * part.vectors;
+  SmallVector<Value> none(count, b.constant(0));
+  // What infinite sums lose is no number, or infinite too: any number that leaves them infinite will do.
+  Value most = b.constant(0x1p104f), least = b.constant(-0x1p104f);
+  auto add = [&](Value first, int64_t steps, ValueRange before) {
+    SmallVector<Value> sums(before.take_front(count)), lost(before.drop_front(count));
+    SmallVector<Value> more = products(part, first, steps, lost);
+    for (size_t n = 0; n < count; ++n) {
+      Value sum = b.addf(sums[n], more[n]);
+      lost[n] = b.smaller(b.larger(b.subf(more[n], b.subf(sum, sums[n])), least), most);
+      sums[n] = sum;
+    }
+    sums.append(lost);
+    return sums;
+  };
+  SmallVector<Value> carried = products(part, b.index(0), chunk, none);
+  carried.append(none);
+  int64_t whole = depth / chunk * chunk;
+  carried = b.loop(b.index(chunk), b.index(whole), chunk, carried,
+                   [&](Value first, ValueRange before) { return add(first, chunk, before); });
+  if (whole < depth)
+    carried = add(b.index(whole), depth - whole, carried);
+  carried.truncate(count);
+  return carried;
+}
+
+SmallVector<Value> skewer::sumInChunks(VectorBuilder &b, const TilePart &tile, int64_t depth,
+                                       const Summation &summation, Value held, ArrayRef<Value> places,
+                                       const ProductsOfSteps &products) {
+  int64_t chunk = summation.chunk;
+  SmallVector<Value> none(tile.rows * tile.vectors, b.constant(0));
+  if (depth <= chunk)
+    return products(tile, b.index(0), depth, none);
+  auto placeOf = [&](const TilePart &part, int64_t r, int64_t v) {
+    return places[(part.row + r) * tile.vectors + part.vector + v];
+  };
+  auto store = [&](const TilePart &part, ArrayRef<Value> sums) {
+    for (int64_t r = 0; r < part.rows; ++r)
+      for (int64_t v = 0; v < part.vectors; ++v)
+        b.store(sums[r * part.vectors + v], held, placeOf(part, r, v));
+  };
+  if (!summation.compensated) {
+    SmallVector<Value> sums = products(tile, b.index(0), chunk, none);
+    for (int64_t first = chunk; first < depth; first += chunk) {
+      store(tile, sums);
+      sums = products(tile, b.index(first), std::min(chunk, depth - first), none);
+      for (auto [sum, place] : llvm::zip(sums, places))
+        sum = b.addf(b.load(held, place), sum);
+    }
+    return sums;
+  }
+  SmallVector<Value> sums;
+  for (const TilePart &part : partsOf(b, tile))
+    store(part, sumCompensated(b, depth, chunk, part, products));
+  for (Value place : places)
+    sums.push_back(b.load(held, place));
+  return sums;
+}
+
+SmallVector<Value> skewer::multiplyInChains(VectorBuilder &b, const TilePart &tile, int64_t depth, Value held,
+                                            ArrayRef<Value> places, const ProductsOfSteps &products) {
+  SmallVector<Value> none(tile.rows * tile.vectors, b.constant(0));
+  if (depth <= kChain)
+    return products(tile, b.index(0), depth, none);
+  int64_t count = llvm::divideCeil(depth, kChain), chain = llvm::alignTo(llvm::divideCeil(depth, count), kStepsOfTurn);
+  int64_t shorter =
+      depth - (llvm::divideCeil(depth, chain) - 1) * chain; // the first one, so that the others are a loop
+  SmallVector<Value> sums = products(tile, b.index(0), shorter, none);
+  return b.loop(b.index(shorter), b.index(depth), chain, sums, [&](Value first, ValueRange before) {
+    for (auto [sum, place] : llvm::zip(before, places))
+      b.store(sum, held, place);
+    SmallVector<Value> more = products(tile, first, chain, none);
+    for (auto [sum, place] : llvm::zip(more, places))
+      sum = b.addf(b.load(held, place), sum);
+    return more;
+  });
+}
+
+void skewer::multiplyInto(VectorBuilder &b, int64_t tileRows, int64_t vectors, int64_t depth,
+                          const Summation &summation, const ProductOperand &rows, const ProductOperand &panels,
+                          const ProductOperand &target) {
+  SmallVector<Value> places;
+  for (int64_t r = 0; r < tileRows; ++r)
+    for (int64_t v = 0; v < vectors; ++v)
+      places.push_back(b.add(target.base, r * target.stride + v * b.lanes));
+  SmallVector<Value> sums =
+      sumInChunks(b, {0, tileRows, 0, vectors}, depth, summation, target.memory, places,
+                  [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
+                    return multiplyPart(b, part, steps, std::move(start), rows, panels, first);
+                  });
+  for (auto [sum, place] : llvm::zip(sums, places))
+    b.store(sum, target.memory, place);
+}
+
+SmallVector<Value> skewer::multiplyPart(VectorBuilder &b, const TilePart &part, int64_t steps, SmallVector<Value> start,
+                                        const ProductOperand &rows, const ProductOperand &panels, Value first) {
+  Value row = b.add(b.add(rows.base, first), part.row * rows.stride);
+  Value panel = b.add(b.add(panels.base, b.mul(first, b.lanes)), part.vector * panels.stride);
+  return multiply(b, part.rows, part.vectors, steps, std::move(start), {rows.memory, row, rows.stride},
+                  {panels.memory, panel, panels.stride});
+}

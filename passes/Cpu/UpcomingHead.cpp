@@ -1,0 +1,62 @@
+// Fetching the next head while this one is computed: heads that are small are over before the processor has noticed in
+// which order their operands are read.
+#include "passes/Cpu/CpuKernel.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+// Operands of one head: two of them stand in L2 beside panels and scores. Larger ones are read long enough for the
+// processor's own prefetching. Measured on a Zen 4 core (1 MiB of L2): see tests/bench/RESULTS.md.
+static constexpr int64_t kUpcomingBytes = 256 << 10;
+static constexpr int64_t kLineFloats = 16;
+
+void CpuKernel::enterHead(Value head) {
+  const std::vector<std::string> &leading = shape.space.leading;
+  for (size_t k = leading.size(); k-- > 0;) {
+    axes[leading[k]] = k == 0 ? head : arith::RemUIOp::create(b.builder, head, leadingSizes[k]).getResult();
+    if (k > 0)
+      head = arith::DivUIOp::create(b.builder, head, leadingSizes[k]);
+  }
+}
+
+/// The operands of the next head whose rows follow each other. Behind the last head addresses are of nothing, which a
+/// prefetch forgives; a base that run-time indices decide is not computed there.
+void CpuKernel::findUpcoming() {
+  upcoming.clear();
+  struct Rows {
+    const Walk *walk;
+    int64_t step, depth, count;
+  };
+  std::vector<Rows> operands;
+  for (const ContentTerm &term : shape.content) {
+    operands.push_back({&term.query, term.query.query, term.depth, shape.queries});
+    operands.push_back({&term.key, term.key.key, term.depth, shape.keys});
+  }
+  operands.push_back({&shape.value, shape.value.key, shape.width, shape.keys});
+  int64_t bytes = 0;
+  for (const Rows &rows : operands)
+    bytes += rows.count * rows.depth * 4;
+  if (chunks > 1 || bytes > kUpcomingBytes || leadingSizes.empty())
+    return;
+  std::map<std::string, Value> own = axes;
+  enterHead(b.add(leadingIndex, 1));
+  for (const Rows &rows : operands)
+    if (rows.walk->depth == 1 && rows.step == rows.depth && subscript::readNodes(rows.walk->base).empty() &&
+        !isComputed(rows.walk->argument))
+      upcoming.push_back({arguments[rows.walk->argument], baseOf(rows.walk->base), rows.depth});
+  axes = std::move(own);
+}
+
+/// Part of what the next head's rows from `row` on are, as many as a register tile has: so much in each turn of the
+/// loop over keys that all of it has been asked for when the loop ends.
+void CpuKernel::fetchUpcoming(Value row, Value key, int64_t keysOfTurn) {
+  int64_t turns = std::max<int64_t>(1, shape.keys / keysOfTurn);
+  for (const UpcomingRows &rows : upcoming) {
+    int64_t lines = llvm::divideCeil(llvm::divideCeil(tileRows * rows.depth, kLineFloats), turns);
+    Value at = b.add(rows.base, b.mul(row, rows.depth));
+    at = b.add(at, b.mul(key, lines * kLineFloats / keysOfTurn));
+    for (int64_t line = 0; line < lines; ++line)
+      b.prefetch(rows.memory, b.add(at, line * kLineFloats));
+  }
+}

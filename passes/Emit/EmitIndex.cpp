@@ -1,0 +1,273 @@
+// An index expression as arithmetic on `index` values.
+#include "passes/Emit/EmitIndex.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+using subscript::Expr;
+using subscript::Kind;
+
+Value IndexEmitter::emit(const Expr &expression) {
+  emitted.clear();
+  predicates.clear();
+  reason.clear();
+  return build(expression);
+}
+
+Value IndexEmitter::emitPredicate(const Expr &expression) {
+  emitted.clear();
+  predicates.clear();
+  reason.clear();
+  return buildPredicate(expression);
+}
+
+Value IndexEmitter::constant(int64_t value) { return arith::ConstantIndexOp::create(builder, location, value); }
+
+Value IndexEmitter::operand(const Expr &expression, size_t which) { return build(expression.operands()[which]); }
+
+/// floordiv and mod by a positive divisor. A constant power of two is a shift or a mask, which round as wanted.
+Value IndexEmitter::divide(Value dividend, const Expr &divisor, bool remainder) {
+  bool known = divisor.isConstant() && divisor.value() > 0;
+  if (known && llvm::isPowerOf2_64(divisor.value())) {
+    if (remainder)
+      return builder.createOrFold<arith::AndIOp>(location, dividend, constant(divisor.value() - 1));
+    return builder.createOrFold<arith::ShRSIOp>(location, dividend, constant(llvm::Log2_64(divisor.value())));
+  }
+  Value by = build(divisor);
+  if (!by)
+    return {};
+  if (!known) // a division by 0 would trap, even on a path whose value is not used
+    by = builder.createOrFold<arith::MaxSIOp>(location, by, constant(1));
+  Value rest = builder.createOrFold<arith::RemSIOp>(location, dividend, by);
+  Value negative = builder.createOrFold<arith::CmpIOp>(location, arith::CmpIPredicate::slt, rest, constant(0));
+  if (remainder) {
+    Value shifted = builder.createOrFold<arith::AddIOp>(location, rest, by);
+    return builder.createOrFold<arith::SelectOp>(location, negative, shifted, rest);
+  }
+  Value quotient = builder.createOrFold<arith::DivSIOp>(location, dividend, by);
+  Value lower = builder.createOrFold<arith::SubIOp>(location, quotient, constant(1));
+  return builder.createOrFold<arith::SelectOp>(location, negative, lower, quotient);
+}
+
+/// The module's private constant with these values, made where there is none yet.
+static memref::GlobalOp constantTable(OpBuilder &builder, Location location, const std::vector<int64_t> &values) {
+  auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  if (!module)
+    module = dyn_cast<ModuleOp>(builder.getInsertionBlock()->getParentOp());
+  if (!module)
+    return {};
+  auto type = MemRefType::get({int64_t(values.size())}, builder.getI64Type());
+  auto tensor = RankedTensorType::get({int64_t(values.size())}, builder.getI64Type());
+  auto attribute = DenseElementsAttr::get(tensor, ArrayRef<int64_t>(values));
+  size_t count = 0;
+  for (auto global : module.getOps<memref::GlobalOp>()) {
+    if (!global.getSymName().starts_with("index_table_"))
+      continue;
+    ++count;
+    if (global.getInitialValueAttr() == attribute)
+      return global;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(module.getBody());
+  return memref::GlobalOp::create(builder, location, "index_table_" + std::to_string(count),
+                                  builder.getStringAttr("private"), type, attribute, /*constant=*/true,
+                                  /*alignment=*/builder.getI64IntegerAttr(64));
+}
+
+Value IndexEmitter::table(const Expr &expression) {
+  Value row = operand(expression, 0);
+  if (!row)
+    return {};
+  const std::vector<int64_t> &values = expression.table();
+  if (values.empty())
+    return constant(0);
+  memref::GlobalOp global = constantTable(builder, location, values);
+  if (!global) {
+    reason = "a constant table needs a module around the code that reads it";
+    return {};
+  }
+  row = builder.createOrFold<arith::MaxSIOp>(location, row, constant(0));
+  row = builder.createOrFold<arith::MinSIOp>(location, row, constant(int64_t(values.size()) - 1));
+  Value memory = memref::GetGlobalOp::create(builder, location, global.getType(), global.getSymName());
+  Value element = memref::LoadOp::create(builder, location, memory, row);
+  return arith::IndexCastOp::create(builder, location, builder.getIndexType(), element);
+}
+
+Value IndexEmitter::build(const Expr &expression) {
+  auto known = emitted.find(expression.identity());
+  if (known != emitted.end())
+    return known->second;
+  Value value;
+  switch (expression.kind()) {
+  case Kind::Constant:
+    value = constant(expression.value());
+    break;
+  case Kind::Symbol: {
+    auto found = symbols.find(expression.name());
+    if (found == symbols.end()) {
+      reason = "nothing is known as '" + expression.name() + "' here";
+      return {};
+    }
+    value = found->second;
+    break;
+  }
+  case Kind::Add:
+  case Kind::Mul:
+  case Kind::Min:
+  case Kind::Max: {
+    Value left = operand(expression, 0), right = operand(expression, 1);
+    if (!left || !right)
+      return {};
+    if (expression.kind() == Kind::Add)
+      value = builder.createOrFold<arith::AddIOp>(location, left, right);
+    else if (expression.kind() == Kind::Mul)
+      value = builder.createOrFold<arith::MulIOp>(location, left, right);
+    else if (expression.kind() == Kind::Min)
+      value = builder.createOrFold<arith::MinSIOp>(location, left, right);
+    else
+      value = builder.createOrFold<arith::MaxSIOp>(location, left, right);
+    break;
+  }
+  case Kind::FloorDiv:
+  case Kind::Mod: {
+    Value dividend = operand(expression, 0);
+    if (!dividend)
+      return {};
+    value = divide(dividend, expression.operands()[1], expression.kind() == Kind::Mod);
+    break;
+  }
+  case Kind::Abs: {
+    Value inner = operand(expression, 0);
+    if (!inner)
+      return {};
+    Value negated = builder.createOrFold<arith::SubIOp>(location, constant(0), inner);
+    value = builder.createOrFold<arith::MaxSIOp>(location, inner, negated);
+    break;
+  }
+  case Kind::Select: {
+    Value condition = buildPredicate(expression.operands()[0]);
+    Value first = operand(expression, 1), second = operand(expression, 2);
+    if (!condition || !first || !second)
+      return {};
+    value = builder.createOrFold<arith::SelectOp>(location, condition, first, second);
+    break;
+  }
+  case Kind::Table:
+    value = table(expression);
+    break;
+  case Kind::Read: {
+    if (!read) {
+      reason = "'" + expression.name() + "' is read at run time, which is not possible here";
+      return {};
+    }
+    SmallVector<Value> subscripts;
+    for (const Expr &subscript : expression.operands()) {
+      subscripts.push_back(build(subscript));
+      if (!subscripts.back())
+        return {};
+    }
+    value = read(expression.name(), subscripts);
+    if (!value && reason.empty())
+      reason = "there is no index operand '" + expression.name() + "' of " + std::to_string(subscripts.size()) +
+               " dimensions here";
+    break;
+  }
+  case Kind::Less:
+  case Kind::LessEqual:
+  case Kind::Equal:
+  case Kind::NotEqual:
+  case Kind::And:
+  case Kind::Or:
+  case Kind::Not: {
+    Value predicate = buildPredicate(expression);
+    if (!predicate)
+      return {};
+    value = builder.createOrFold<arith::IndexCastUIOp>(location, builder.getIndexType(), predicate);
+    break;
+  }
+  }
+  if (value)
+    emitted[expression.identity()] = value;
+  return value;
+}
+
+Value IndexEmitter::buildPredicate(const Expr &expression) {
+  auto known = predicates.find(expression.identity());
+  if (known != predicates.end())
+    return known->second;
+  auto compare = [&](arith::CmpIPredicate predicate) -> Value {
+    Value left = operand(expression, 0), right = operand(expression, 1);
+    return left && right ? builder.createOrFold<arith::CmpIOp>(location, predicate, left, right) : Value();
+  };
+  Value value;
+  switch (expression.kind()) {
+  case Kind::Less:
+    value = compare(arith::CmpIPredicate::slt);
+    break;
+  case Kind::LessEqual:
+    value = compare(arith::CmpIPredicate::sle);
+    break;
+  case Kind::Equal:
+    value = compare(arith::CmpIPredicate::eq);
+    break;
+  case Kind::NotEqual:
+    value = compare(arith::CmpIPredicate::ne);
+    break;
+  case Kind::And:
+  case Kind::Or: {
+    Value left = buildPredicate(expression.operands()[0]), right = buildPredicate(expression.operands()[1]);
+    if (!left || !right)
+      return {};
+    value = expression.kind() == Kind::And ? builder.createOrFold<arith::AndIOp>(location, left, right)
+                                           : builder.createOrFold<arith::OrIOp>(location, left, right);
+    break;
+  }
+  case Kind::Not: {
+    Value inner = buildPredicate(expression.operands()[0]);
+    if (!inner)
+      return {};
+    Value yes = arith::ConstantIntOp::create(builder, location, 1, 1);
+    value = builder.createOrFold<arith::XOrIOp>(location, inner, yes);
+    break;
+  }
+  default: {
+    Value number = build(expression);
+    if (!number)
+      return {};
+    value = builder.createOrFold<arith::CmpIOp>(location, arith::CmpIPredicate::ne, number, constant(0));
+    break;
+  }
+  }
+  if (value)
+    predicates[expression.identity()] = value;
+  return value;
+}
+
+IndexEmitter::Read skewer::loadsFrom(OpBuilder &builder, Location location,
+                                     std::function<std::optional<IndexMemory>(const std::string &)> find) {
+  return [&builder, location, find = std::move(find)](const std::string &name, ValueRange subscripts) -> Value {
+    std::optional<IndexMemory> operand = find(name);
+    if (!operand || operand->extents.size() != subscripts.size())
+      return {};
+    Value zero = arith::ConstantIndexOp::create(builder, location, 0);
+    Value one = arith::ConstantIndexOp::create(builder, location, 1);
+    Value flat = zero;
+    for (auto [subscript, extent] : llvm::zip(subscripts, operand->extents)) {
+      Value last = builder.createOrFold<arith::SubIOp>(location, extent, one);
+      Value inside = builder.createOrFold<arith::MaxSIOp>(location, subscript, zero);
+      inside = builder.createOrFold<arith::MinSIOp>(location, inside, last);
+      flat = builder.createOrFold<arith::AddIOp>(location, builder.createOrFold<arith::MulIOp>(location, flat, extent),
+                                                 inside);
+    }
+    Value element = memref::LoadOp::create(builder, location, operand->memory, flat);
+    return arith::IndexCastOp::create(builder, location, builder.getIndexType(), element);
+  };
+}
+
+Value skewer::emitIndex(OpBuilder &builder, Location location, const Expr &expression,
+                        const std::map<std::string, Value> &symbols) {
+  return IndexEmitter(builder, location, symbols).emit(expression);
+}

@@ -1,0 +1,214 @@
+// Loops, loads and arithmetic on one-dimensional vectors.
+#include "passes/Emit/VectorBuilder.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace skewer;
+
+VectorBuilder::VectorBuilder(ImplicitLocOpBuilder &b, int64_t l) : builder(b), lanes(l) {
+  f32 = b.getF32Type();
+  vector = VectorType::get({lanes}, f32);
+  integers = VectorType::get({lanes}, b.getI32Type());
+  contract = arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::contract);
+}
+
+Value VectorBuilder::index(int64_t value) { return arith::ConstantIndexOp::create(builder, value); }
+Value VectorBuilder::add(Value x, Value y) { return arith::AddIOp::create(builder, x, y); }
+Value VectorBuilder::add(Value x, int64_t y) { return y ? add(x, index(y)) : x; }
+Value VectorBuilder::sub(Value x, Value y) { return arith::SubIOp::create(builder, x, y); }
+Value VectorBuilder::mul(Value x, int64_t y) { return y == 1 ? x : mul(x, index(y)); }
+Value VectorBuilder::mul(Value x, Value y) { return arith::MulIOp::create(builder, x, y); }
+Value VectorBuilder::floorDiv(Value x, int64_t y) {
+  return y == 1 ? x : arith::FloorDivSIOp::create(builder, x, index(y)).getResult();
+}
+Value VectorBuilder::divide(Value x, int64_t y) {
+  return y == 1 ? x : arith::DivUIOp::create(builder, x, index(y)).getResult();
+}
+Value VectorBuilder::remainder(Value x, int64_t y) {
+  return y == 1 ? index(0) : arith::RemUIOp::create(builder, x, index(y)).getResult();
+}
+Value VectorBuilder::minimum(Value x, Value y) { return arith::MinSIOp::create(builder, x, y); }
+Value VectorBuilder::maximum(Value x, Value y) { return arith::MaxSIOp::create(builder, x, y); }
+Value VectorBuilder::less(Value x, Value y) { return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, x, y); }
+
+void VectorBuilder::loop(Value low, Value high, int64_t step, const Body &body) {
+  auto loop = scf::ForOp::create(builder, low, high, index(step));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+SmallVector<Value> VectorBuilder::loop(Value low, Value high, int64_t step, ValueRange initial,
+                                       const CarryingBody &body) {
+  auto loop = scf::ForOp::create(builder, low, high, index(step), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next = body(loop.getInductionVar(), loop.getRegionIterArgs());
+  scf::YieldOp::create(builder, next);
+  return SmallVector<Value>(loop.getResults());
+}
+SmallVector<Value> VectorBuilder::rolledLoop(Value low, Value high, int64_t step, ValueRange initial,
+                                             const CarryingBody &body) {
+  SmallVector<Value> results = loop(low, high, step, initial, body);
+  MLIRContext *context = builder.getContext();
+  auto unroll = LLVM::LoopUnrollAttr::get(context, builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  auto annotation =
+      LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+  // Conversions carry it to the branch back to the loop's head.
+  results.front().getDefiningOp()->setAttr("loop_annotation", annotation);
+  return results;
+}
+void VectorBuilder::when(Value condition, const std::function<void()> &then, const std::function<void()> &otherwise) {
+  auto branch = scf::IfOp::create(builder, condition, static_cast<bool>(otherwise));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  then();
+  if (otherwise) {
+    builder.setInsertionPointToStart(branch.elseBlock());
+    otherwise();
+  }
+}
+
+Value VectorBuilder::scalar(Value buffer, Value at) { return memref::LoadOp::create(builder, buffer, at); }
+void VectorBuilder::storeScalar(Value value, Value buffer, Value at) {
+  memref::StoreOp::create(builder, value, buffer, at);
+}
+Value VectorBuilder::load(Value buffer, Value at) { return vector::LoadOp::create(builder, vector, buffer, at); }
+void VectorBuilder::store(Value value, Value buffer, Value at) { vector::StoreOp::create(builder, value, buffer, at); }
+Value VectorBuilder::loadBroadcast(Value buffer, Value at) { return broadcast(scalar(buffer, at)); }
+
+static Value firstLanes(VectorBuilder &b, int64_t count) {
+  auto type = VectorType::get({b.lanes}, b.builder.getI1Type());
+  SmallVector<bool> bits;
+  for (int64_t lane = 0; lane < b.lanes; ++lane)
+    bits.push_back(lane < count);
+  return arith::ConstantOp::create(b.builder, DenseElementsAttr::get(type, ArrayRef<bool>(bits)));
+}
+Value VectorBuilder::loadFirst(Value buffer, Value at, int64_t count) {
+  if (count >= lanes)
+    return load(buffer, at);
+  return vector::MaskedLoadOp::create(builder, vector, buffer, at, firstLanes(*this, count), constant(0));
+}
+void VectorBuilder::storeFirst(Value value, Value buffer, Value at, int64_t count) {
+  if (count >= lanes)
+    return store(value, buffer, at);
+  vector::MaskedStoreOp::create(builder, buffer, at, firstLanes(*this, count), value);
+}
+void VectorBuilder::prefetch(Value buffer, Value at) {
+  memref::PrefetchOp::create(builder, buffer, at, /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+}
+Value VectorBuilder::loadIntegers(Value buffer, Value at) {
+  return vector::LoadOp::create(builder, integers, buffer, at);
+}
+Value VectorBuilder::gather(Value buffer, Value at, Value indices, Value mask) {
+  auto type = cast<ShapedType>(buffer.getType()).getElementType();
+  auto result = VectorType::get({lanes}, type);
+  if (!mask)
+    mask = firstLanes(*this, lanes);
+  Value none = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(result)));
+  return vector::GatherOp::create(builder, result, buffer, ValueRange{at}, indices, mask, none);
+}
+Value VectorBuilder::view(Value bytes, Value offset, int64_t floats) {
+  auto type = MemRefType::get({ShapedType::kDynamic}, f32);
+  return memref::ViewOp::create(builder, type, bytes, offset, ValueRange{index(floats)});
+}
+
+Value VectorBuilder::constant(float value) {
+  return arith::ConstantOp::create(builder, DenseElementsAttr::get(vector, value));
+}
+Value VectorBuilder::constantScalar(float value) {
+  return arith::ConstantOp::create(builder, builder.getF32FloatAttr(value));
+}
+Value VectorBuilder::number(Value index) {
+  return arith::SIToFPOp::create(builder, f32, arith::IndexCastOp::create(builder, builder.getI64Type(), index));
+}
+Value VectorBuilder::widen(Value x) { return arith::ExtFOp::create(builder, builder.getF64Type(), x); }
+Value VectorBuilder::narrow(Value x) { return arith::TruncFOp::create(builder, f32, x); }
+Value VectorBuilder::broadcast(Value x) { return vector::BroadcastOp::create(builder, vector, x); }
+Value VectorBuilder::addf(Value x, Value y) { return arith::AddFOp::create(builder, x, y, contract); }
+Value VectorBuilder::subf(Value x, Value y) { return arith::SubFOp::create(builder, x, y, contract); }
+Value VectorBuilder::mulf(Value x, Value y) { return arith::MulFOp::create(builder, x, y, contract); }
+Value VectorBuilder::divf(Value x, Value y) { return arith::DivFOp::create(builder, x, y); }
+Value VectorBuilder::fma(Value x, Value y, Value z) { return vector::FMAOp::create(builder, x, y, z); }
+Value VectorBuilder::compare(arith::CmpFPredicate predicate, Value x, Value y) {
+  return arith::CmpFOp::create(builder, predicate, x, y);
+}
+Value VectorBuilder::select(Value condition, Value yes, Value no) {
+  return arith::SelectOp::create(builder, condition, yes, no);
+}
+// x > other ? x : other is the semantics of vmaxps with `other` second.
+Value VectorBuilder::larger(Value x, Value other) {
+  return select(compare(arith::CmpFPredicate::OGT, x, other), x, other);
+}
+Value VectorBuilder::smaller(Value x, Value other) {
+  return select(compare(arith::CmpFPredicate::OLT, x, other), x, other);
+}
+
+Value VectorBuilder::exp2(Value x) {
+  // Clamped so that the integer exponent below stays in range; `low < x ? x : low` written so that a NaN in x stays.
+  Value low = constant(-126.0f);
+  Value clamped = select(compare(arith::CmpFPredicate::OLT, x, low), low, x);
+  Value whole = math::RoundEvenOp::create(builder, clamped);
+  Value fraction = arith::SubFOp::create(builder, clamped, whole);
+  // Minimax polynomial of 2^f on [-1/2, 1/2], highest degree first.
+  Value p = constant(1.535336188e-4f);
+  for (float c : {1.339887440e-3f, 9.618437357e-3f, 5.550332471e-2f, 2.402264791e-1f, 6.931472028e-1f, 1.0f})
+    p = fma(p, fraction, constant(c));
+  Value exponent = arith::FPToSIOp::create(builder, integers, whole);
+  Value shift = arith::ConstantOp::create(builder, DenseElementsAttr::get(integers, int32_t(23)));
+  exponent = arith::ShLIOp::create(builder, exponent, shift);
+  Value bits = arith::AddIOp::create(builder, arith::BitcastOp::create(builder, integers, p), exponent);
+  Value power = arith::BitcastOp::create(builder, vector, bits);
+  // A masked key has weight exactly 0. An unordered comparison would hide a NaN, this one keeps it.
+  power = select(compare(arith::CmpFPredicate::OLT, x, low), constant(0), power);
+  return select(compare(arith::CmpFPredicate::UNO, x, x), x, power);
+}
+Value VectorBuilder::reduceAdd(Value x) {
+  return vector::ReductionOp::create(builder, vector::CombiningKind::ADD, x, arith::FastMathFlags::reassoc);
+}
+Value VectorBuilder::reduceMax(Value x) {
+  return vector::ReductionOp::create(builder, vector::CombiningKind::MAXNUMF, x);
+}
+Value VectorBuilder::laneNumbers() {
+  SmallVector<int32_t> numbers;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    numbers.push_back(lane);
+  return arith::ConstantOp::create(builder, DenseElementsAttr::get(integers, ArrayRef<int32_t>(numbers)));
+}
+Value VectorBuilder::integer(int32_t value) {
+  return arith::ConstantOp::create(builder, DenseElementsAttr::get(integers, value));
+}
+Value VectorBuilder::permute(Value x, Value pattern) {
+  StringRef name = lanes == 16 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx2.permps";
+  return LLVM::CallIntrinsicOp::create(builder, vector, builder.getStringAttr(name), ValueRange{x, pattern})
+      .getResult(0);
+}
+Value VectorBuilder::integerTable(ArrayRef<int32_t> values) {
+  auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  auto attribute = DenseElementsAttr::get(
+      RankedTensorType::get({static_cast<int64_t>(values.size())}, builder.getI32Type()), values);
+  auto type = MemRefType::get({static_cast<int64_t>(values.size())}, builder.getI32Type());
+  size_t count = 0;
+  memref::GlobalOp found;
+  for (auto global : module.getOps<memref::GlobalOp>()) {
+    count += global.getSymName().starts_with("row_table_");
+    if (!found && global.getInitialValueAttr() == attribute)
+      found = global;
+  }
+  if (!found) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    found = memref::GlobalOp::create(builder, "row_table_" + std::to_string(count), builder.getStringAttr("private"),
+                                     type, attribute, /*constant=*/true,
+                                     /*alignment=*/builder.getI64IntegerAttr(64));
+  }
+  return memref::GetGlobalOp::create(builder, type, found.getSymName());
+}
+Value VectorBuilder::tableElement(Value table, Value at) {
+  return arith::IndexCastOp::create(builder, builder.getIndexType(), memref::LoadOp::create(builder, table, at));
+}
+Value VectorBuilder::broadcastIndex(Value x) {
+  Value narrow = arith::IndexCastOp::create(builder, builder.getI32Type(), x);
+  return vector::BroadcastOp::create(builder, integers, narrow);
+}

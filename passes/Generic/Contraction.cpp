@@ -1,0 +1,172 @@
+// Sums of products on the generic path: a vector along the result's last axis or along the last contracted one.
+#include "dialect/Subscript/Analysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Analysis/Summation.h"
+#include "passes/Generic/Kernel.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+using subscript::Expr;
+
+std::optional<int> Kernel::step(const Storage &tensor, ArrayRef<Expr> subscripts, const std::string &axis) {
+  int result = 0;
+  if (tensor.number)
+    return result;
+  for (size_t d = 0; d < subscripts.size(); ++d) {
+    if (!subscript::symbolsOf(subscripts[d]).count(axis))
+      continue;
+    auto affine = subscript::asAffine(subscripts[d]);
+    if (!affine)
+      return std::nullopt;
+    auto coefficient = affine->coefficients.find(axis);
+    if (coefficient == affine->coefficients.end())
+      continue;
+    if (d + 1 != subscripts.size() || coefficient->second != 1)
+      return std::nullopt;
+    result = 1;
+  }
+  return result;
+}
+
+bool Kernel::vectorises(const Contraction &contraction, const Axis &axis) {
+  if (elementItems || !axis.extent.name.empty() || axis.extent.fixed < kLanes)
+    return false;
+  if (contraction.guard && subscript::symbolsOf(*contraction.guard).count(axis.name))
+    return false;
+  bool moves = false;
+  for (const Factor &factor : contraction.factors) {
+    auto by = step(*factor.storage, factor.subscripts, axis.name);
+    // Whether a masked factor is 0 is asked of one number at a time.
+    if (!by || (*by && factor.storage->masked))
+      return false;
+    moves |= *by != 0;
+  }
+  return moves;
+}
+
+/// sum + Π factors at the point that `symbols` say; along `vectorAxis` (if not empty) `kLanes` points at once.
+Value Kernel::addProduct(Value sum, const Contraction &contraction, const Symbols &symbols,
+                         const std::string &vectorAxis) {
+  bool vector = !vectorAxis.empty();
+  auto fast = arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::contract);
+  auto read = [&](const Factor &factor) {
+    bool wide = vector && step(*factor.storage, factor.subscripts, vectorAxis) == 1;
+    return load(*factor.storage, position(*factor.storage, factor.subscripts, symbols), wide);
+  };
+  // Scalars are multiplied as scalars first.
+  Value scalars, vectors;
+  auto multiply = [&](Value factor) {
+    Value &product = isa<VectorType>(factor.getType()) ? vectors : scalars;
+    product = product ? arith::MulFOp::create(b, product, factor, fast).getResult() : factor;
+  };
+  Value present;
+  for (const Factor &factor : contraction.factors)
+    if (factor.storage->masked) {
+      Value weight = read(factor);
+      Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, real(0));
+      present = present ? arith::AndIOp::create(b, present, some).getResult() : some;
+      multiply(weight);
+    }
+  auto rest = [&]() -> Value {
+    for (const Factor &factor : contraction.factors)
+      if (!factor.storage->masked)
+        multiply(read(factor));
+    if (!scalars && !vectors)
+      scalars = real(1);
+    if (scalars && vector)
+      scalars = spread(scalars);
+    Value left = scalars ? scalars : vectors;
+    Value product = scalars && vectors ? arith::MulFOp::create(b, scalars, vectors, fast).getResult() : left;
+    return arith::AddFOp::create(b, sum, product, fast);
+  };
+  auto unguarded = [&]() -> Value { return present ? guarded(present, sum, rest) : rest(); };
+  if (!contraction.guard)
+    return unguarded();
+  return guarded(predicate(*contraction.guard, symbols), sum, [&]() -> Value { return unguarded(); });
+}
+
+Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
+  auto scalar = [&](ArrayRef<Axis> axes, Value start) {
+    return sums(axes, symbols, start, 1,
+                [&](ValueRange so) -> SmallVector<Value> { return {addProduct(so[0], contraction, symbols, "")}; })[0];
+  };
+  if (contraction.contracted.empty() || !vectorises(contraction, contraction.contracted.back()))
+    return scalar(contraction.contracted, real(0));
+  const Axis &inner = contraction.contracted.back();
+  ArrayRef<Axis> outer = ArrayRef<Axis>(contraction.contracted).drop_back();
+  int64_t whole = inner.extent.fixed / kLanes * kLanes;
+  SmallVector<Value> start = {spread(real(0)), real(0)};
+  int64_t steps = std::max<int64_t>(whole / kLanes, 1);
+  SmallVector<Value> both = sums(outer, symbols, start, steps, [&](ValueRange so) -> SmallVector<Value> {
+    auto run = [&](int64_t low, int64_t high, int64_t step, Value sum) {
+      auto loop = scf::ForOp::create(b, index(low), index(high), index(step), sum);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      symbols[inner.name] = loop.getInductionVar();
+      scf::YieldOp::create(b,
+                           addProduct(loop.getRegionIterArgs()[0], contraction, symbols, step == 1 ? "" : inner.name));
+      return loop.getResult(0);
+    };
+    Value wide;
+    if (steps <= kChain)
+      wide = run(0, whole, kLanes, so[0]);
+    else
+      wide = sumsOfChains(index(0), index(whole), kLanes, kChain, so[0], start[0],
+                          [&](Value at, ValueRange sum) -> SmallVector<Value> {
+                            symbols[inner.name] = at;
+                            return {addProduct(sum[0], contraction, symbols, inner.name)};
+                          })[0];
+    return {wide, whole == inner.extent.fixed ? so[1] : run(whole, inner.extent.fixed, 1, so[1])};
+  });
+  Value reduced = vector::ReductionOp::create(b, vector::CombiningKind::ADD, both[0], arith::FastMathFlags::reassoc);
+  return arith::AddFOp::create(b, reduced, both[1]);
+}
+
+void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
+  auto finish = [&](Value sum) { return contraction.finish ? contraction.finish(sum) : sum; };
+  auto put = [&](Value sum) {
+    store(finish(sum), *contraction.target, position(*contraction.target, contraction.targetSubscripts, symbols));
+  };
+  if (contraction.parallel.empty() || !vectorises(contraction, contraction.parallel.back()) ||
+      step(*contraction.target, contraction.targetSubscripts, contraction.parallel.back().name) != 1)
+    return loops(contraction.parallel, symbols, [&] { put(dot(contraction, symbols)); });
+  // Several vectors of the last axis at once share the scalars and hide the latency of the additions.
+  const Axis &inner = contraction.parallel.back();
+  int64_t size = inner.extent.fixed;
+  loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols, [&] {
+    int64_t done = 0;
+    for (int64_t vectors : {4, 1}) {
+      int64_t width = vectors * kLanes, end = done + (size - done) / width * width;
+      if (end == done)
+        continue;
+      loop(index(done), index(end), width, [&](Value first) {
+        SmallVector<Value> places, start(vectors, spread(real(0)));
+        for (int64_t v = 0; v < vectors; ++v)
+          places.push_back(b.createOrFold<arith::AddIOp>(first, index(v * kLanes)));
+        auto totals = sums(contraction.contracted, symbols, start, 1, [&](ValueRange carried) {
+          SmallVector<Value> next;
+          for (int64_t v = 0; v < vectors; ++v) {
+            symbols[inner.name] = places[v];
+            next.push_back(addProduct(carried[v], contraction, symbols, inner.name));
+          }
+          return next;
+        });
+        for (int64_t v = 0; v < vectors; ++v) {
+          symbols[inner.name] = places[v];
+          put(totals[v]);
+        }
+      });
+      done = end;
+    }
+    if (done < size)
+      loop(index(done), index(size), 1, [&](Value at) {
+        symbols[inner.name] = at;
+        put(sums(contraction.contracted, symbols, real(0), 1, [&](ValueRange sum) -> SmallVector<Value> {
+          return {addProduct(sum[0], contraction, symbols, "")};
+        })[0]);
+      });
+  });
+}

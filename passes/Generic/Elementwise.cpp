@@ -1,0 +1,341 @@
+// Arithmetic and index maps, element by element: one loop for all that a stage computes, no buffer in between.
+#include "dialect/IR/ElementFunction.h"
+#include "dialect/Subscript/Analysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Generic/Kernel.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+using subscript::Expr;
+
+static bool isConversion(Operation *op) { return isa<arith::ExtFOp, arith::TruncFOp>(op); }
+static bool isArithmetic(Operation *op) {
+  return isConversion(op) || isa<attn::ApplyOp>(op) ||
+         (op->hasTrait<OpTrait::Elementwise>() && op->hasTrait<OpTrait::SameOperandsAndResultType>() &&
+          isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
+}
+
+std::string generic::symbolOf(const Extent &extent) { return "extent of " + extent.name; }
+
+std::optional<subscript::Substitution> Kernel::axesAt(const subscript::Dimensions &dimensions,
+                                                      const subscript::AxisSizes &sizes, const Point &point) {
+  subscript::Substitution axesOfPoint;
+  for (size_t d = 0; d < dimensions.size() && d < point.size(); ++d) {
+    Expr rest = point[d];
+    const std::vector<std::string> &axes = dimensions[d].axes;
+    for (size_t k = axes.size(); k-- > 0;) {
+      int64_t size = sizes.at(axes[k]);
+      if (size == subscript::kRuntime && axes.size() > 1)
+        return std::nullopt;
+      axesOfPoint[axes[k]] = k == 0 ? rest : subscript::mod(rest, Expr(size));
+      if (k > 0)
+        rest = subscript::floorDiv(rest, Expr(size));
+    }
+  }
+  return axesOfPoint;
+}
+
+std::optional<Kernel::Moved> Kernel::moved(Operation *op, const Point &point) {
+  Moved result;
+  std::vector<std::pair<Value, std::vector<Expr>>> reads;
+  subscript::Substitution substitution;
+  auto addSizes = [&](const attn::ResolvedEinsum &resolved) {
+    if (auto extents = extentsOf(resolved, op->getOperands()))
+      for (const auto &[axis, size] : *extents)
+        if (!size.name.empty())
+          substitution["size_" + axis] = Expr::symbol(symbolOf(size));
+  };
+  if (auto map = dyn_cast<attn::IndexMapOpInterface>(op)) {
+    attn::IndexMap said = map.getIndexMap();
+    result.inside = said.inside;
+    result.padding = said.padding;
+    reads = {{map.getMappedOperand(), said.subscripts}};
+    for (size_t d = 0; d < point.size(); ++d)
+      substitution["d" + std::to_string(d)] = point[d];
+    if (auto rearrange = dyn_cast<attn::RearrangeOp>(op))
+      if (auto resolved = attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}))
+        addSizes(*resolved);
+  } else if (isProduct(op)) {
+    auto product = cast<attn::EinsumOp>(op);
+    attn::ResolvedEinsum resolved = resolve(product);
+    auto axes = resolved.spec.result ? axesAt(*resolved.spec.result, resolved.sizes, point) : std::nullopt;
+    if (!axes)
+      return std::nullopt;
+    for (auto [operand, subscripts] : llvm::zip(product.getInputs(), resolved.subscripts))
+      reads.push_back({operand, subscripts});
+    result.inside = resolved.guard.value_or(Expr(1));
+    substitution = std::move(*axes);
+    addSizes(resolved);
+  }
+  if (reads.empty())
+    return std::nullopt;
+  for (const auto &[operand, subscripts] : reads) {
+    if (subscripts.size() != storage[operand].shape.size())
+      return std::nullopt;
+    Point from;
+    for (const Expr &subscript : subscripts)
+      from.push_back(subscript::simplify(subscript::substitute(subscript, substitution), domain));
+    result.reads.push_back({operand, std::move(from)});
+  }
+  result.inside = subscript::simplify(subscript::substitute(result.inside, substitution), domain);
+  return result;
+}
+
+std::optional<Expr> Kernel::positionAt(attn::PositionOp op, const Point &point) {
+  auto dimensions = subscript::parseDimensions(std::string_view(op.getAxes()));
+  auto expression = subscript::parse(std::string_view(op.getExpression()));
+  if (!dimensions || !expression)
+    return std::nullopt;
+  subscript::Einsum spec;
+  spec.operands = {*dimensions};
+  auto sizes = subscript::resolveSizes(spec, {attn::shapeOf(op.getResult())}, attn::sizesFrom(op.getSizesAttr()));
+  auto axes = sizes ? axesAt(*dimensions, *sizes, point) : std::nullopt;
+  if (!axes)
+    return std::nullopt;
+  return subscript::simplify(subscript::substitute(*expression, *axes), domain);
+}
+
+static bool isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
+static bool moves(const Expr &expression, const std::string &axis) {
+  return subscript::symbolsOf(expression).count(axis) != 0;
+}
+
+bool Kernel::vectorises(Value tensor, const Point &point, const std::string &axis) {
+  if (!isStored(tensor))
+    return vectorises(tensor.getDefiningOp(), point, axis);
+  return pinned ? lanePattern(storage[tensor], point, axis).has_value()
+                : step(storage[tensor], point, axis).has_value();
+}
+
+bool Kernel::vectorises(Operation *op, const Point &point, const std::string &axis) {
+  if (isMap(op)) {
+    auto move = moved(op, point);
+    return move && !moves(move->inside, axis) &&
+           llvm::all_of(move->reads, [&](const auto &read) { return vectorises(read.first, read.second, axis); });
+  }
+  if (auto position = dyn_cast<attn::PositionOp>(op)) {
+    auto expression = positionAt(position, point);
+    return expression && !moves(*expression, axis);
+  }
+  return isArithmetic(op) && op->hasTrait<OpTrait::Vectorizable>() &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return vectorises(operand, point, axis); });
+}
+
+Value Kernel::element(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+  const Storage &described = storage[tensor];
+  bool vector = !vectorAxis.empty();
+  if (described.number)
+    return real(*described.number, vector);
+  for (const auto &[known, where, value] : computed)
+    if (known == tensor && where == point)
+      return value;
+  Value value;
+  if (isStored(tensor) && vector && pinned) {
+    value = loadPattern(described, position(described, point, symbols), *lanePattern(described, point, vectorAxis));
+  } else if (isStored(tensor)) {
+    bool wide = vector && step(described, point, vectorAxis) == 1;
+    value = load(described, position(described, point, symbols), wide);
+    if (vector && !wide)
+      value = spread(value);
+  } else {
+    value = produce(tensor.getDefiningOp(), point, symbols, vectorAxis);
+  }
+  if (value)
+    computed.push_back({tensor, point, value});
+  return value;
+}
+
+Value Kernel::produce(Operation *op, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+  bool vector = !vectorAxis.empty();
+  if (isMap(op)) {
+    auto move = moved(op, point);
+    if (!move)
+      return fail(op, "the operation has no index map"), Value();
+    auto read = [&] {
+      Value result;
+      for (const auto &[operand, from] : move->reads) {
+        if (storage[operand].number == 1.0 && move->reads.size() > 1)
+          continue;
+        Value factor = element(operand, from, symbols, vectorAxis);
+        if (!factor)
+          return Value();
+        result = result ? arith::MulFOp::create(b, result, factor).getResult() : factor;
+      }
+      // What a mask took away stays 0, whatever it is multiplied with.
+      for (const auto &[operand, from] : move->reads)
+        if (storage[operand].masked && move->reads.size() > 1) {
+          Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, element(operand, from, symbols, vectorAxis),
+                                             real(0, vector));
+          result = arith::SelectOp::create(b, none, real(0, vector), result);
+        }
+      return result ? result : real(1, vector);
+    };
+    if (move->inside.isConstant(1))
+      return read();
+    bool good = true;
+    Value padding = real(move->padding, vector);
+    Value result = guarded(predicate(move->inside, symbols), padding, [&] {
+      size_t before = computed.size(); // what is computed in a branch is not at hand behind it
+      Value inside = read();
+      computed.resize(before);
+      good = static_cast<bool>(inside);
+      return good ? inside : padding;
+    });
+    return good ? result : Value();
+  }
+  if (auto position = dyn_cast<attn::PositionOp>(op)) {
+    auto expression = positionAt(position, point);
+    if (!expression)
+      return fail(op, "a product of axes with a run-time size has no position"), Value();
+    Value integer = arith::IndexCastOp::create(b, b.getI64Type(), value(*expression, symbols));
+    Value number = arith::SIToFPOp::create(b, b.getF32Type(), integer);
+    return vector ? spread(number) : number;
+  }
+  if (!isArithmetic(op))
+    return fail(op, "the generic path does not know this operation"), Value();
+  return arithmetic(op, point, symbols, vectorAxis);
+}
+
+bool Kernel::dependsOnPosition(Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  if (!op || isStored(tensor))
+    return false;
+  return isa<attn::PositionOp>(op) ||
+         ((isMap(op) || isArithmetic(op)) &&
+          llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOnPosition(operand); }));
+}
+
+Value Kernel::precise(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+  Operation *op = tensor.getDefiningOp();
+  auto widened = [&]() -> Value {
+    Value value = element(tensor, point, symbols, vectorAxis);
+    if (!value)
+      return {};
+    Type type = b.getF64Type();
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      type = VectorType::get(vector.getShape(), type);
+    return arith::ExtFOp::create(b, type, value);
+  };
+  if (!dependsOnPosition(tensor))
+    return widened();
+  if (isMap(op)) {
+    auto move = moved(op, point);
+    if (move && move->inside.isConstant(1) && move->reads.size() == 1)
+      return precise(move->reads[0].first, move->reads[0].second, symbols, vectorAxis);
+  } else if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      operands.push_back(precise(operand, point, symbols, vectorAxis));
+      if (!operands.back())
+        return {};
+    }
+    OperationState state(b.getLoc(), op->getName());
+    state.addOperands(operands);
+    state.addTypes(operands[0].getType());
+    return b.create(state)->getResult(0);
+  }
+  return widened();
+}
+
+Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+  // What a position is multiplied by becomes an angle of many turns, whose rounding to f32 is all that is left of it.
+  if (isa<math::SinOp, math::CosOp>(op) && dependsOnPosition(op->getOperand(0))) {
+    Value angle = precise(op->getOperand(0), point, symbols, vectorAxis);
+    if (!angle)
+      return {};
+    OperationState state(b.getLoc(), op->getName());
+    state.addOperands(angle);
+    state.addTypes(angle.getType());
+    Type type = vectorAxis.empty() ? Type(b.getF32Type()) : real(0, true).getType();
+    return arith::TruncFOp::create(b, type, b.create(state)->getResult(0));
+  }
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    Value value = element(operand, point, symbols, vectorAxis);
+    if (!value)
+      return {};
+    operands.push_back(value);
+  }
+  if (isConversion(op)) // what goes to memory is rounded there
+    return isStored(op->getResult(0)) ? operands[0] : widen(narrow(operands[0], storage[op->getResult(0)].element));
+  if (auto apply = dyn_cast<attn::ApplyOp>(op))
+    return attn::findElementFunction(op->getContext(), apply.getFunction())->emit(b, op->getLoc(), operands);
+  OperationState state(b.getLoc(), op->getName());
+  state.addOperands(operands);
+  state.addTypes(operands[0].getType());
+  state.addAttributes(op->getAttrs());
+  Value result = b.create(state)->getResult(0);
+  // A weight that a mask took away stays 0, whatever it is scaled by.
+  if (isa<arith::MulFOp, arith::DivFOp>(op))
+    for (auto [operand, value] : llvm::zip(op->getOperands(), operands))
+      if (storage[operand].masked && (isa<arith::MulFOp>(op) || operand == op->getOperand(0))) {
+        Value zero = real(0, !vectorAxis.empty());
+        Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value, zero);
+        result = arith::SelectOp::create(b, none, zero, result);
+      }
+  return result;
+}
+
+void Kernel::addRuntimeSymbols(Symbols &symbols) {
+  for (const auto &[name, size] : sizes)
+    symbols[symbolOf({name, 1})] = size;
+}
+
+bool Kernel::emitElementwise(const Stage &stage) {
+  Operation *op = stage.result.getDefiningOp();
+  bool onlyMoves = isMap(op) && llvm::all_of(stage.folded, isMap);
+  beginPhase(stage, onlyMoves ? "move" : "elementwise");
+  Storage target = storage[stage.result];
+  std::vector<Axis> axes;
+  Point point;
+  Symbols symbols;
+  domain.clear();
+  for (size_t d = 0; d < target.shape.size(); ++d) {
+    axes.push_back({"d" + std::to_string(d), target.shape[d]});
+    point.push_back(Expr::symbol(axes.back().name));
+    if (target.shape[d].name.empty())
+      domain[axes.back().name] = {0, target.shape[d].fixed - 1};
+  }
+  addRuntimeSymbols(symbols);
+  bool good = true;
+  auto put = [&](const std::string &vectorAxis) {
+    computed.clear();
+    Value value = produce(op, point, symbols, vectorAxis);
+    good &= static_cast<bool>(value);
+    if (value)
+      store(value, target, position(target, point, symbols));
+  };
+  items(axes, axes.empty() ? 0 : axes.size() - 1, symbols, [&](ArrayRef<Axis> rest) {
+    if (rest.empty())
+      return put("");
+    const Axis &inner = rest.back();
+    bool vector = inner.extent.name.empty() && inner.extent.fixed >= kLanes && vectorises(op, point, inner.name);
+    loops(rest.drop_back(), symbols, [&] {
+      auto run = [&](Value low, Value high, int64_t by) {
+        loop(low, high, by, [&](Value at) {
+          symbols[inner.name] = at;
+          put(by == 1 ? "" : inner.name);
+        });
+      };
+      int64_t whole = vector ? inner.extent.fixed / kLanes * kLanes : 0;
+      if (whole)
+        run(index(0), index(whole), kLanes);
+      if (!vector || whole < inner.extent.fixed)
+        run(index(whole), extent(inner.extent), 1);
+    });
+  });
+  return good;
+}
+
+Value Kernel::finished(const Stage &stage, const Point &point, const Symbols &symbols, const std::string &vectorAxis,
+                       Value product) {
+  computed.clear();
+  computed.push_back({stage.product->getResult(0), point, product});
+  Value value = produce(stage.result.getDefiningOp(), point, symbols, vectorAxis);
+  if (!value && emissionFailure.empty())
+    emissionFailure = "what follows a matrix product cannot be computed";
+  return value;
+}

@@ -1,0 +1,102 @@
+// A kernel from end to end: signature, stages, buffers, stage after stage.
+#include "passes/Generic/Kernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+
+Kernel::Kernel(ModuleOp module, func::FuncOp function)
+    : module(module), source(function), b(function.getLoc(), function.getContext()), plan(signatureOf(function)) {}
+
+bool Kernel::fail(Operation *op, const Twine &why) {
+  op->emitError() << why;
+  return false;
+}
+
+/// Integers stand for sizes only, which are known by name; numbers alone are operands of splats.
+static bool isScalar(Operation &op) {
+  return op.getNumResults() == 1 && !isa<ShapedType>(op.getResult(0).getType()) &&
+         isa<arith::ConstantOp, tensor::DimOp>(op);
+}
+
+bool Kernel::emit() {
+  Block &block = source.getBody().front();
+  auto end = cast<func::ReturnOp>(block.getTerminator());
+  if (end.getNumOperands() == 0 || !llvm::all_of(end.getOperandTypes(), llvm::IsaPred<RankedTensorType>))
+    return fail(source, "a kernel has results, and they are tensors");
+  if (!separateResults(source))
+    return fail(source, "a result of the kernel is copied from what has run-time sizes that are not known");
+  prepare(source);
+  for (auto [argument, described] : llvm::zip(block.getArguments(), plan.inputs)) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || !(type.getElementType().isF32() || type.getElementType().isF16() || type.getElementType().isBF16() ||
+                   type.getElementType().isInteger(32)))
+      return fail(source, "the generic path takes tensors of f32, f16, bf16 and i32");
+    Storage tensor;
+    tensor.shape = described.shape;
+    tensor.element = type.getElementType();
+    storage[argument] = std::move(tensor);
+    stored.insert(argument);
+  }
+  for (Operation &op : block) {
+    if (isa<func::ReturnOp>(op) || isScalar(op))
+      continue;
+    if (op.getNumResults() != 1 && !isa<attn::AttentionOp>(op))
+      return fail(&op, "the generic path does not know this operation");
+    if (!describe(&op))
+      return false;
+    if (isa<arith::ConstantOp, tensor::SplatOp>(op))
+      stored.insert(op.getResult(0));
+  }
+
+  for (auto [number, result] : llvm::enumerate(block.getTerminator()->getOperands()))
+    outputOf[memoryOf(result)] = number;
+  IsMatmul isMatmul = [&](attn::EinsumOp einsum) { return isMatrixProduct(einsum); };
+  stages = stagesOf(source, isMatmul, packsRows);
+  for (const Stage &stage : stages) {
+    for (Value made : resultsOf(stage))
+      stored.insert(made);
+    planStage(stage);
+  }
+  for (const Stage &stage : stages)
+    if (stage.product)
+      stored.insert(stage.product->getResult(0)); // a tile at a time
+  if (!planBuffers())
+    return false;
+  for (const Stage &stage : stages) {
+    b.setLoc(stage.result.getLoc());
+    if (!emit(stage))
+      return false;
+    if (!emissionFailure.empty())
+      return fail(stage.result.getDefiningOp() ? stage.result.getDefiningOp() : source, emissionFailure);
+  }
+  attachPlan(module, plan);
+  source.erase();
+  return true;
+}
+
+bool Kernel::emit(const Stage &stage) {
+  Operation *op = stage.maker();
+  switch (stage.kind) {
+  case StageKind::Attention:
+  case StageKind::Rows:
+    beginPhase(stage, "rows");
+    return emitRows(cast<attn::AttentionOp>(op));
+  case StageKind::Einsum:
+    beginPhase(stage, "einsum");
+    return emitEinsum(cast<attn::EinsumOp>(op));
+  case StageKind::Softmax:
+    beginPhase(stage, isa<attn::LogSumExpOp>(op) ? "logsumexp" : "softmax");
+    if (auto logSumExp = dyn_cast<attn::LogSumExpOp>(op))
+      return emitLogSumExp(logSumExp);
+    return emitSoftmax(cast<attn::SoftmaxOp>(op));
+  case StageKind::Elementwise:
+    break;
+  }
+  if (auto concat = dyn_cast_if_present<attn::ConcatOp>(op))
+    return emitConcat(stage, concat);
+  return emitElementwise(stage);
+}

@@ -1,0 +1,40 @@
+// attn-lower-generic: what did not fuse becomes loops on buffers.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Generic/Kernel.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNLOWERGENERIC
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+namespace {
+struct LowerGeneric : skewer::impl::AttnLowerGenericBase<LowerGeneric> {
+  using AttnLowerGenericBase::AttnLowerGenericBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> kernels;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function.getBody().hasOneBlock() && llvm::any_of(function.getResultTypes(), llvm::IsaPred<TensorType>))
+        kernels.push_back(function);
+    for (func::FuncOp function : kernels) {
+      // The plan describes one kernel, so a second one would lose the first.
+      if (planOf(module)) {
+        function.emitError("a module holds one kernel when it is lowered; '") << function.getName() << "' is another";
+        return signalPassFailure();
+      }
+      if (!generic::Kernel(module, function).emit())
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,115 @@
+// Rows of an attention's operands, computed while they are packed.
+#include "dialect/Subscript/Analysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Generic/Kernel.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+using subscript::Expr;
+
+/// The elements that the lanes read, counted from that of lane 0. The axis has `vectorLanes` values in the domain.
+std::optional<SmallVector<int64_t>> Kernel::lanePattern(const Storage &tensor, const Point &point,
+                                                        const std::string &axis) {
+  SmallVector<int64_t> pattern(vectorLanes, 0);
+  int64_t first = domain.at(axis).low, stride = 1;
+  for (size_t d = point.size(); d-- > 0;) {
+    bool known = tensor.shape[d].name.empty();
+    if (subscript::symbolsOf(point[d]).count(axis)) {
+      if (stride == 0)
+        return std::nullopt;
+      auto at = [&](int64_t lane) { return subscript::substitute(point[d], {{axis, Expr(first + lane)}}); };
+      for (int64_t lane = 1; lane < vectorLanes; ++lane) {
+        Expr apart = subscript::simplify(at(lane) - at(0), domain);
+        if (!apart.isConstant())
+          return std::nullopt;
+        pattern[lane] += apart.value() * stride;
+      }
+    }
+    stride = known ? stride * tensor.shape[d].fixed : 0;
+  }
+  return pattern;
+}
+
+Value Kernel::loadPattern(const Storage &tensor, Value place, ArrayRef<int64_t> pattern) {
+  int64_t low = *llvm::min_element(pattern), high = *llvm::max_element(pattern);
+  auto lanes = static_cast<int64_t>(pattern.size());
+  if (low == high)
+    return spread(load(tensor, place));
+  Value from = b.createOrFold<arith::AddIOp>(place, index(low));
+  if (high - low < lanes) { // side by side in some order, or repeated
+    auto type = VectorType::get({high - low + 1}, tensor.element);
+    Value near = widen(vector::LoadOp::create(b, type, tensor.memory, from));
+    SmallVector<int64_t> order;
+    bool inOrder = high - low + 1 == lanes;
+    for (auto [lane, place] : llvm::enumerate(pattern)) {
+      order.push_back(place - low);
+      inOrder &= place - low == static_cast<int64_t>(lane);
+    }
+    return inOrder ? near : vector::ShuffleOp::create(b, near, near, order).getResult();
+  }
+  SmallVector<Value> elements;
+  for (int64_t place : pattern)
+    elements.push_back(load(tensor, b.createOrFold<arith::AddIOp>(from, index(place - low))));
+  return vector::FromElementsOp::create(b, VectorType::get({lanes}, b.getF32Type()), elements);
+}
+
+/// target[at + d] = scale × the element `first` + d of the tensor, for the row that begins there.
+void Kernel::computeRow(Value tensor, Value first, Value target, Value at, double scale, int64_t lanes) {
+  const Storage &described = storage[tensor];
+  size_t rank = described.shape.size();
+  int64_t row = described.shape.back().fixed;
+  const std::string axis = "row element";
+  Symbols symbols;
+  Point point;
+  subscript::Domain outside = std::exchange(domain, {});
+  Value rest = b.createOrFold<arith::DivUIOp>(first, index(row));
+  for (size_t d = rank - 1; d-- > 0;) {
+    std::string name = "row index " + std::to_string(d);
+    Value size = d > 0 ? extent(described.shape[d]) : Value();
+    symbols[name] = d > 0 ? b.createOrFold<arith::RemUIOp>(rest, size) : rest;
+    if (d > 0)
+      rest = b.createOrFold<arith::DivUIOp>(rest, size);
+    if (described.shape[d].name.empty())
+      domain[name] = {0, described.shape[d].fixed - 1};
+    point.insert(point.begin(), Expr::symbol(name));
+  }
+  point.push_back(Expr::symbol(axis));
+  addRuntimeSymbols(symbols);
+  int64_t before = std::exchange(vectorLanes, lanes);
+  bool wasPinned = std::exchange(pinned, true);
+  auto put = [&](int64_t d, int64_t count) {
+    domain[axis] = {d, d + count - 1};
+    symbols[axis] = index(d);
+    computed.clear();
+    Value value = count > 1 ? element(tensor, point, symbols, axis) : element(tensor, point, symbols, "");
+    if (!value) { // said already
+      emissionFailure = "an operand cannot be computed while it is packed";
+      return;
+    }
+    Value factor = real(scale);
+    if (scale != 1)
+      value = arith::MulFOp::create(b, value, count > 1 ? spread(factor) : factor);
+    Value to = b.createOrFold<arith::AddIOp>(at, index(d));
+    if (count > 1)
+      vector::StoreOp::create(b, value, target, to);
+    else
+      memref::StoreOp::create(b, value, target, to);
+  };
+  int64_t done = 0;
+  for (; done + lanes <= row; done += lanes) {
+    domain[axis] = {done, done + lanes - 1};
+    if (lanes > 1 && vectorises(tensor, point, axis))
+      put(done, lanes);
+    else
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        put(done + lane, 1);
+  }
+  for (; done < row; ++done)
+    put(done, 1);
+  computed.clear();
+  vectorLanes = before;
+  pinned = wasPinned;
+  domain = std::move(outside);
+}

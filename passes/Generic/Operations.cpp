@@ -1,0 +1,193 @@
+// Einsums, softmaxes and concatenations as loops over buffers.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Generic/Kernel.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+using subscript::Expr;
+
+static std::vector<Axis> axesOf(const subscript::Dimensions &dimensions, const std::map<std::string, Extent> &extents) {
+  std::vector<Axis> axes;
+  for (const subscript::Dimension &dimension : dimensions)
+    for (const std::string &axis : dimension.axes)
+      axes.push_back({axis, extents.at(axis)});
+  return axes;
+}
+
+static std::vector<Expr> flatIndices(const subscript::Dimensions &dimensions, const subscript::AxisSizes &sizes) {
+  std::vector<Expr> indices;
+  for (const subscript::Dimension &dimension : dimensions)
+    indices.push_back(subscript::flatIndex(dimension, sizes));
+  return indices;
+}
+
+bool Kernel::emitEinsum(attn::EinsumOp op) {
+  attn::ResolvedEinsum resolved = resolve(op);
+  auto extents = extentsOf(resolved, op.getInputs());
+  if (!resolved.spec.result || !extents)
+    return fail(op, "a run-time size is no operand's dimension");
+  Contraction contraction;
+  for (auto [operand, subscripts] : llvm::zip(op.getInputs(), resolved.subscripts))
+    contraction.factors.push_back({&storage[operand], subscripts});
+  contraction.parallel = axesOf(*resolved.spec.result, *extents);
+  for (const std::string &axis : resolved.contracted)
+    contraction.contracted.push_back({axis, extents->at(axis)});
+  contraction.guard = resolved.guard;
+  contraction.target = &storage[op.getResult()];
+  contraction.targetSubscripts = flatIndices(*resolved.spec.result, resolved.sizes);
+  Symbols symbols;
+  addRuntimeSizes(*extents, symbols);
+  std::vector<Axis> axes = std::move(contraction.parallel);
+  // The innermost axis stays whole: it is the one that vectors go along.
+  items(axes, axes.size() > 1 ? axes.size() - 1 : axes.size(), symbols, [&](ArrayRef<Axis> rest) {
+    contraction.parallel = rest;
+    contract(contraction, symbols);
+  });
+  return true;
+}
+
+bool Kernel::emitConcat(const Stage &stage, attn::ConcatOp op) {
+  size_t along = op.getDimension();
+  int64_t done = 0;
+  for (Value operand : op.getInputs()) {
+    beginPhase(stage, "concatenate"); // the parts have items of their own
+    const Storage &input = storage[operand], &result = storage[op.getResult()];
+    std::vector<Axis> axes;
+    std::vector<Expr> from, to;
+    for (size_t d = 0; d < input.shape.size(); ++d) {
+      axes.push_back({"d" + std::to_string(d), input.shape[d]});
+      from.push_back(Expr::symbol(axes.back().name));
+      to.push_back(d == along ? from.back() + Expr(done) : from.back());
+    }
+    Symbols symbols;
+    items(axes, axes.size() - 1, symbols, [&](ArrayRef<Axis> rest) {
+      loops(rest, symbols,
+            [&] { store(load(input, position(input, from, symbols)), result, position(result, to, symbols)); });
+    });
+    done += input.shape[along].fixed;
+  }
+  return true;
+}
+
+/// A softmax's or a logsumexp's rows: the axes outside, those along a row, and where an element stands.
+struct Kernel::Rows {
+  std::vector<Axis> outer, inner;
+  std::vector<Expr> subscripts, row; // of the input; of what has one number a row
+  std::optional<Expr> mask;
+  Symbols symbols;
+};
+
+std::optional<Kernel::Rows> Kernel::rowsOf(Operation *op) {
+  attn::RowReduction described = *attn::rowReductionOf(op);
+  auto dimensions = subscript::parseDimensions(std::string_view(described.axes));
+  auto over = subscript::parseDimensions(std::string_view(described.over));
+  Rows rows;
+  if (described.mask)
+    rows.mask = subscript::parse(std::string_view(*described.mask));
+  if (!dimensions || !over || (described.mask && !rows.mask))
+    return fail(op, "the text does not parse"), std::nullopt;
+  attn::ResolvedEinsum resolved;
+  resolved.spec.operands = {*dimensions};
+  auto sizes =
+      subscript::resolveSizes(resolved.spec, {attn::shapeOf(described.input)}, attn::sizesFrom(described.sizes));
+  if (!sizes)
+    return fail(op, "the sizes do not resolve"), std::nullopt;
+  resolved.sizes = *sizes;
+  auto extents = extentsOf(resolved, op->getOperands());
+  if (!extents)
+    return fail(op, "a run-time size is no dimension of its own"), std::nullopt;
+  rows.inner = axesOf(*over, *extents);
+  auto isInner = [&](const std::string &name) {
+    return llvm::any_of(rows.inner, [&](const Axis &other) { return other.name == name; });
+  };
+  for (const Axis &axis : axesOf(*dimensions, *extents))
+    if (!isInner(axis.name))
+      rows.outer.push_back(axis);
+  rows.subscripts = flatIndices(*dimensions, *sizes);
+  for (auto [dimension, index] : llvm::zip(*dimensions, rows.subscripts))
+    if (dimension.axes.empty() || !isInner(dimension.axes.front()))
+      rows.row.push_back(index);
+  addRuntimeSizes(*extents, rows.symbols);
+  return rows;
+}
+
+bool Kernel::emitLogSumExp(attn::LogSumExpOp op) {
+  const Storage &input = storage[op.getInput()], &result = storage[op.getResult()];
+  auto rows = rowsOf(op);
+  if (!rows)
+    return false;
+  Symbols &symbols = rows->symbols;
+  items(rows->outer, rows->outer.size(), symbols, [&](ArrayRef<Axis> rest) {
+    loops(rest, symbols, [&] {
+      auto visible = [&](Value otherwise, const std::function<Value()> &body) {
+        return rows->mask ? guarded(predicate(*rows->mask, symbols), otherwise, body) : body();
+      };
+      auto read = [&] { return load(input, position(input, rows->subscripts, symbols)); };
+      // A NaN passes the maximum by and reaches the sum.
+      Value largest = carry(rows->inner, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
+        return {visible(so[0], [&]() -> Value { return arith::MaxNumFOp::create(b, so[0], read()); })};
+      })[0];
+      Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
+      Value reference = arith::SelectOp::create(b, none, real(0), largest);
+      Value sum = sums(rows->inner, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
+        Value one = visible(
+            real(0), [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), reference)); });
+        return {arith::AddFOp::create(b, so[0], one)};
+      })[0];
+      Value total = arith::AddFOp::create(b, reference, math::LogOp::create(b, sum));
+      store(total, result, position(result, rows->row, symbols));
+    });
+  });
+  return true;
+}
+
+bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
+  const Storage &input = storage[op.getInput()], &result = storage[op.getResult()];
+  auto rows = rowsOf(op);
+  if (!rows)
+    return false;
+  const std::vector<Axis> &inner = rows->inner;
+  const std::vector<Expr> &subscripts = rows->subscripts;
+  const std::optional<Expr> &mask = rows->mask;
+  Symbols &symbols = rows->symbols;
+  items(rows->outer, rows->outer.size(), symbols, [&](ArrayRef<Axis> rest) {
+    loops(rest, symbols, [&] {
+      auto visible = [&](Value otherwise, const std::function<Value()> &body) {
+        return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
+      };
+      auto read = [&] { return load(input, position(input, subscripts, symbols)); };
+      // A NaN passes the maximum by and reaches the sum, and so the whole row.
+      Value largest = carry(inner, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
+        return {visible(so[0], [&]() -> Value { return arith::MaxNumFOp::create(b, so[0], read()); })};
+      })[0];
+      Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(-INFINITY));
+      largest = arith::SelectOp::create(b, none, real(0), largest);
+      auto power = [&] {
+        return visible(real(0),
+                       [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), largest)); });
+      };
+      bool keep = result.element.isF32(); // else the rounded power would be summed, or read back
+      Value sum = sums(inner, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
+        Value one = power();
+        if (keep)
+          store(one, result, position(result, subscripts, symbols));
+        return {arith::AddFOp::create(b, so[0], one)};
+      })[0];
+      // Only a row without a visible element, or with -inf alone, sums to 0, as the largest one has power 1.
+      Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
+      Value divisor = arith::SelectOp::create(b, empty, real(1), sum);
+      loops(inner, symbols, [&] {
+        Value place = position(result, subscripts, symbols);
+        Value one = keep ? load(result, place) : power();
+        // A masked weight is 0 also where the row is NaN.
+        Value weight = arith::DivFOp::create(b, one, divisor);
+        if (mask)
+          weight = arith::SelectOp::create(b, predicate(*mask, symbols), weight, real(0));
+        store(weight, result, place);
+      });
+    });
+  });
+  return true;
+}

@@ -1,0 +1,98 @@
+// Where the stages' results lie in the shared workspace: buffers that do not live together share memory.
+#include "mlir/IR/BuiltinAttributes.h"
+#include "passes/Generic/Kernel.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+
+namespace {
+/// A buffer's place in time and, once found, in space.
+struct Interval {
+  Place *place;
+  int64_t bytes;     // a multiple of 64; times the product of the run-time sizes where the place is scaled
+  size_t begin, end; // stages, inclusive
+};
+
+/// The lowest offsets at which no two buffers that live together meet; returns the bytes needed.
+int64_t placeAll(std::vector<Interval> &intervals, bool scaled) {
+  int64_t total = 0;
+  std::vector<const Interval *> placed;
+  for (Interval &interval : intervals) {
+    if (interval.place->scaled != scaled)
+      continue;
+    std::vector<const Interval *> others;
+    for (const Interval *other : placed)
+      if (other->begin <= interval.end && interval.begin <= other->end)
+        others.push_back(other);
+    llvm::sort(others, [](const Interval *a, const Interval *b) { return a->place->offset < b->place->offset; });
+    int64_t &offset = interval.place->offset;
+    for (const Interval *other : others)
+      if (offset + interval.bytes > other->place->offset && other->place->offset + other->bytes > offset)
+        offset = other->place->offset + other->bytes;
+    total = std::max(total, offset + interval.bytes);
+    placed.push_back(&interval);
+  }
+  return total;
+}
+
+unsigned lineOf(Value value) {
+  unsigned line = 0;
+  value.getLoc()->walk([&](Location inner) {
+    auto place = dyn_cast<FileLineColRange>(inner);
+    line = place ? place.getStartLine() : 0;
+    return place ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return line;
+}
+} // namespace
+
+bool Kernel::planBuffers() {
+  // A buffer is wanted until the last stage that reads it, itself or by what is computed on the way.
+  llvm::DenseMap<Value, size_t> lastUse;
+  for (auto [number, stage] : llvm::enumerate(stages))
+    for (Value read : readsOf(stage))
+      lastUse[memoryOf(read)] = number;
+  std::vector<Interval> intervals;
+  std::map<std::string, int> powers; // how often each run-time size is a factor
+  for (auto [number, stage] : llvm::enumerate(stages)) {
+    StagePlan described{nameOf(stage.kind), lineOf(stage.result), {}};
+    if (stage.result.getDefiningOp<attn::LogSumExpOp>())
+      described.title = "logsumexp";
+    OwnMemory own = ownMemory(stage);
+    if (own.title)
+      described.title = own.title;
+    if (own.sharedBytes)
+      intervals.push_back({own.shared, own.sharedBytes, number, number});
+    plan.localBytes = std::max(plan.localBytes, own.localBytes);
+    for (Value made : resultsOf(stage)) {
+      if (outputOf.count(memoryOf(made)))
+        continue;
+      Storage &tensor = storage[made];
+      int64_t bytes = tensor.element.getIntOrFloatBitWidth() / 8;
+      std::map<std::string, int> counts;
+      for (const Extent &extent : tensor.shape) {
+        if (!extent.name.empty()) {
+          powers[extent.name] = std::max(powers[extent.name], ++counts[extent.name]);
+          if (made == stage.result)
+            described.bytes.factors.push_back(extent.name);
+        } else if (__builtin_mul_overflow(bytes, extent.fixed, &bytes) || bytes > (int64_t(1) << 56)) {
+          return fail(source, "an intermediate tensor is too large to address");
+        }
+      }
+      if (made == stage.result)
+        (counts.empty() ? described.bytes.fixed : described.bytes.scaled) = bytes;
+      tensor.place = Place{0, !counts.empty()};
+      intervals.push_back({&*tensor.place, static_cast<int64_t>(llvm::alignTo(bytes, 64)), number,
+                           std::max(number, lastUse.lookup(made))});
+    }
+    plan.stages.push_back(described);
+  }
+  int64_t fixed = placeAll(intervals, false), scaled = placeAll(intervals, true);
+  plan.sharedBytes = {fixed, scaled, {}};
+  if (scaled)
+    for (const auto &[name, power] : powers)
+      plan.sharedBytes.factors.insert(plan.sharedBytes.factors.end(), power, name);
+  return true;
+}

@@ -1,0 +1,222 @@
+// What is known before code is emitted: the shape of every tensor, and whether a mask made zeros of it.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Generic/Kernel.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+using subscript::kRuntime;
+
+void Kernel::collectExtents(const attn::ResolvedEinsum &resolved, ValueRange operands,
+                            std::map<std::string, Extent> &extents) {
+  for (const auto &[axis, size] : resolved.sizes)
+    if (size != kRuntime)
+      extents[axis] = {"", size};
+  for (size_t k = 0; k < resolved.spec.operands.size() && k < operands.size(); ++k) {
+    const std::vector<Extent> &shape = storage[operands[k]].shape;
+    for (size_t d = 0; d < resolved.spec.operands[k].size() && d < shape.size(); ++d)
+      if (resolved.spec.operands[k][d].isAxis())
+        extents.insert({resolved.spec.operands[k][d].axes[0], shape[d]});
+  }
+  // Axes by which nothing but index operands is read.
+  for (const subscript::Dimensions &operand : resolved.spec.operands)
+    for (const subscript::Dimension &dimension : operand)
+      for (const subscript::Expr &read : subscript::readNodes(dimension.index))
+        for (const TensorArgument &input : plan.inputs)
+          for (size_t d = 0; input.name == read.name() && d < input.shape.size() && d < read.operands().size(); ++d)
+            if (read.operands()[d].isSymbol())
+              extents.insert({read.operands()[d].name(), input.shape[d]});
+}
+
+std::optional<std::map<std::string, Extent>> Kernel::extentsOf(const attn::ResolvedEinsum &resolved,
+                                                               ValueRange operands) {
+  std::map<std::string, Extent> extents;
+  collectExtents(resolved, operands, extents);
+  for (const std::string &axis : resolved.spec.axes())
+    if (!extents.count(axis))
+      return std::nullopt;
+  return extents;
+}
+
+std::optional<std::map<std::string, Extent>> Kernel::extentsOf(attn::AttentionOp op) {
+  attn::ScoreSpace space = attn::scoreSpace(op);
+  std::map<std::string, Extent> extents;
+  Value values = op.getValue();
+  if (auto value = attn::resolve(op.getValueSpec(), values, attn::sizesTo(op.getContext(), space.sizes), std::nullopt))
+    collectExtents(*value, values, extents);
+  for (attn::TermOp term : attn::termsOf(op))
+    collectExtents(resolve(term), term.getInputs(), extents);
+  for (const auto &[axis, size] : space.sizes)
+    if (size != kRuntime)
+      extents[axis] = {"", size};
+  for (const auto *axes : {&space.leading, &space.query, &space.key, &space.value})
+    for (const std::string &axis : *axes)
+      if (!extents.count(axis))
+        return std::nullopt;
+  return extents;
+}
+
+std::optional<std::vector<Extent>> Kernel::extentsOf(const subscript::Dimensions &dimensions,
+                                                     const std::map<std::string, Extent> &extents) {
+  std::vector<Extent> shape;
+  for (const subscript::Dimension &dimension : dimensions) {
+    Extent whole{"", 1};
+    for (const std::string &axis : dimension.axes) {
+      const Extent &one = extents.at(axis);
+      if (one.name.empty() && whole.name.empty())
+        whole.fixed *= one.fixed;
+      else if (dimension.axes.size() == 1)
+        whole = one;
+      else
+        return std::nullopt;
+    }
+    shape.push_back(whole);
+  }
+  return shape;
+}
+
+std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  std::vector<Extent> shape;
+  for (int64_t size : type.getShape())
+    shape.push_back({"", size});
+  if (type.hasStaticShape())
+    return shape;
+  auto throughSpec = [&](const std::optional<attn::ResolvedEinsum> &resolved,
+                         ValueRange operands) -> std::optional<std::vector<Extent>> {
+    if (!resolved || !resolved->spec.result)
+      return std::nullopt;
+    auto extents = extentsOf(*resolved, operands);
+    return extents ? extentsOf(*resolved->spec.result, *extents) : std::nullopt;
+  };
+  if (auto einsum = dyn_cast<attn::EinsumOp>(op))
+    return throughSpec(resolve(einsum), einsum.getInputs());
+  if (auto rearrange = dyn_cast<attn::RearrangeOp>(op))
+    return throughSpec(attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}),
+                       rearrange->getOperands());
+  if (auto logSumExp = dyn_cast<attn::LogSumExpOp>(op)) {
+    shape = storage[logSumExp.getInput()].shape;
+    auto axes = subscript::parseDimensions(std::string_view(logSumExp.getAxes()));
+    auto over = subscript::parseDimensions(std::string_view(logSumExp.getOver()));
+    std::vector<std::string> summed;
+    for (const subscript::Dimension &dimension : *over)
+      summed.insert(summed.end(), dimension.axes.begin(), dimension.axes.end());
+    for (size_t d = shape.size(); d-- > 0;)
+      if ((*axes)[d].axes == summed)
+        shape.erase(shape.begin() + d);
+    return shape;
+  }
+  if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
+    attn::ScoreSpace space = attn::scoreSpace(attention);
+    Value values = attention.getValue();
+    auto resolved = attn::resolve(attention.getValueSpec(), values, attn::sizesTo(op->getContext(), space.sizes), {});
+    // Values that all batch rows share do not tell how many there are; some term does.
+    auto extents = extentsOf(attention);
+    return resolved && resolved->spec.result && extents ? extentsOf(*resolved->spec.result, *extents) : std::nullopt;
+  }
+  if (isa<attn::PositionOp>(op)) { // along run-time sizes only to read index operands, and then it says them
+    auto stated = op->getAttrOfType<ArrayAttr>("attn.shape");
+    if (!stated || stated.size() != shape.size())
+      return std::nullopt;
+    for (auto [extent, entry] : llvm::zip(shape, stated))
+      if (auto name = dyn_cast<StringAttr>(entry))
+        extent = {name.str(), 1};
+    return shape;
+  }
+  if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
+    size_t next = 0;
+    for (Extent &extent : shape) {
+      if (!ShapedType::isDynamic(extent.fixed))
+        continue;
+      auto dimension = splat.getDynamicSizes()[next++].getDefiningOp<tensor::DimOp>();
+      auto index = dimension ? dimension.getConstantIndex() : std::nullopt;
+      if (!index || !storage.count(dimension.getSource()))
+        return std::nullopt;
+      extent = storage[dimension.getSource()].shape[*index];
+    }
+    return shape;
+  }
+  // What is left keeps run-time sizes where they were.
+  size_t source = 0;
+  while (source < op->getNumOperands() && !storage.count(op->getOperand(source)))
+    ++source;
+  if (source == op->getNumOperands())
+    return std::nullopt;
+  const std::vector<Extent> &input = storage[op->getOperand(source)].shape;
+  auto gather = dyn_cast<attn::GatherOp>(op);
+  int64_t added = gather ? cast<ShapedType>(gather.getIndices().getType()).getRank() - 1 : 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!ShapedType::isDynamic(shape[d].fixed))
+      continue;
+    size_t from = gather && d > gather.getDimension() ? d - added : d;
+    if (from >= input.size() || input[from].name.empty())
+      return std::nullopt;
+    shape[d] = input[from];
+  }
+  return shape;
+}
+
+/// Zeros of the result that stand for what a mask took away.
+static bool keepsMask(Operation *op, const llvm::DenseMap<Value, Storage> &storage) {
+  auto masked = [&](Value operand) {
+    auto found = storage.find(operand);
+    return found != storage.end() && found->second.masked;
+  };
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([](attn::SoftmaxOp softmax) { return softmax.getMask().has_value(); })
+      .Case([](attn::AttentionOp) { return false; })
+      .Case<attn::EinsumOp, attn::ConcatOp, arith::MulFOp>(
+          [&](Operation *o) { return llvm::any_of(o->getOperands(), masked); })
+      .Case<arith::AddFOp, arith::SubFOp>([&](Operation *o) { return llvm::all_of(o->getOperands(), masked); })
+      .Case<attn::IndexMapOpInterface, arith::DivFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
+          [&](Operation *o) { return masked(o->getOperand(0)); })
+      .Default([](Operation *) { return false; });
+}
+
+bool Kernel::describe(Operation *op) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!type || !(type.getElementType().isF32() || type.getElementType().isF16() || type.getElementType().isBF16()))
+    return fail(op, "the generic path takes tensors of f32, f16 and bf16");
+  Storage described;
+  auto shape = shapeOf(op);
+  if (!shape)
+    return fail(op, "a run-time size of the result is no operand's dimension");
+  described.shape = std::move(*shape);
+  described.element = type.getElementType();
+  described.masked = keepsMask(op, storage);
+  auto number = [](Attribute attribute) -> std::optional<double> {
+    if (auto dense = dyn_cast_if_present<DenseFPElementsAttr>(attribute))
+      return dense.isSplat()
+                 ? std::optional<double>(
+                       FloatAttr::get(dense.getElementType(), dense.getSplatValue<APFloat>()).getValueAsDouble())
+                 : std::nullopt;
+    if (auto scalar = dyn_cast_if_present<FloatAttr>(attribute))
+      return scalar.getValueAsDouble();
+    return std::nullopt;
+  };
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    described.number = number(constant.getValue());
+    if (!described.number && !isa<DenseFPElementsAttr>(constant.getValue()))
+      return fail(op, "only dense constants are lowered");
+  } else if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
+    auto scalar = splat.getInput().getDefiningOp<arith::ConstantOp>();
+    described.number = scalar ? number(scalar.getValue()) : std::nullopt;
+    if (!described.number)
+      return fail(op, "only splats of constants are lowered");
+  }
+  storage[op->getResult(0)] = std::move(described);
+  if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && attention.getLse()) {
+    auto space = subscript::parseDimensions(std::string_view(attention.getSpace()));
+    auto extents = extentsOf(attention);
+    space->pop_back();
+    auto rows = extents ? extentsOf(*space, *extents) : std::nullopt;
+    if (!rows)
+      return fail(op, "a run-time size of the score is no operand's dimension");
+    Storage &lse = storage[attention.getLse()];
+    lse.shape = std::move(*rows);
+    lse.element = b.getF32Type();
+  }
+  return true;
+}

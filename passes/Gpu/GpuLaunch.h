@@ -1,0 +1,50 @@
+// How a lowered GPU program is launched: what its caller, the manifest and the interpreter must know.
+#pragma once
+#include "dialect/IR/KernelPlan.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include <map>
+
+namespace skewer::gpu {
+
+/// One kernel of a program.
+struct GpuLaunch {
+  std::string kernel;                     // its symbol
+  std::string title;                      // what it does: "attention", "matmul", "elementwise", …
+  int64_t threads = 128, sharedBytes = 0; // of a block; shared memory is dynamic
+  SizeExpression blocks;                  // of the grid, one-dimensional
+  int64_t rows = 0, keys = 0;             // an attention's tile; 0 where there is none
+  std::string note;                       // why an attention is not fused
+};
+
+/// The kernels of a GPU module in the order in which they run, on one stream. All of them take the same arguments:
+/// pointers to the inputs, then to the outputs (memory of the device, multiples of 16 bytes), the workspace (a multiple
+/// of 256 bytes; null where it has no size), then as i64 each run-time size and each origin of a part, in the order of
+/// the module's `attn.plan`. An input that is an origin is no pointer.
+struct GpuProgram {
+  std::string name;
+  SizeExpression workspace; // bytes of the device's memory; its contents are lost between runs
+  std::vector<GpuLaunch> launches;
+};
+
+/// As the attribute `attn.program` of the GPU module.
+void attachProgram(mlir::gpu::GPUModuleOp, const GpuProgram &);
+std::optional<GpuProgram> programOf(mlir::gpu::GPUModuleOp);
+
+/// What a kernel is called with.
+struct KernelArguments {
+  std::vector<mlir::Value> inputs, outputs; // pointers; null where an input is an origin
+  mlir::Value workspace;
+  std::map<std::string, mlir::Value> sizes;   // run-time sizes, i64
+  std::map<std::string, mlir::Value> origins; // where a part begins, i64, by the input's name
+};
+KernelArguments argumentsOf(mlir::LLVM::LLVMFuncOp, const KernelPlan &);
+
+/// The symbol of the blocks' shared memory, which is declared where it is not.
+llvm::StringRef sharedMemory(mlir::gpu::GPUModuleOp);
+
+/// Adds a kernel of this name with the arguments of the program to the module, with an empty body.
+mlir::LLVM::LLVMFuncOp createKernel(mlir::OpBuilder &, mlir::Location, mlir::gpu::GPUModuleOp, const KernelPlan &,
+                                    llvm::StringRef name, int64_t threads);
+
+} // namespace skewer::gpu

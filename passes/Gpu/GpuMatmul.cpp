@@ -1,0 +1,246 @@
+// A matrix product on tensor cores: a block makes 64 rows of 64 columns, a warp 16 of the rows. The depth goes by in
+// slices of 128 bytes; while one is multiplied, cp.async brings the next.
+#include "dialect/Subscript/Analysis.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Gpu/GpuStages.h"
+#include "passes/Stages/Matmul.h"
+#include "passes/Gpu/GpuTiles.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+using namespace skewer::generic;
+using subscript::Expr;
+
+static constexpr int64_t kRows = 64, kColumns = 64, kThreads = kRows / 16 * 32;
+static constexpr int64_t kSliceBytes = 128;
+
+/// What both operands are multiplied as: their type, or f32 if they have two.
+static Type multipliedType(attn::EinsumOp op) {
+  auto elementOf = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); };
+  Type first = elementOf(op.getInputs()[0]);
+  return first == elementOf(op.getInputs()[1]) ? first : Type(Float32Type::get(op.getContext()));
+}
+
+bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
+  for (Value input : op.getInputs())
+    if (storage[input].masked || storage[input].number)
+      return false;
+  auto matmul = matmulOf(op);
+  // Offsets within one outer index are of 32 bits.
+  constexpr int64_t kMost = int64_t(1) << 30;
+  return matmul && matmul->rowDepthStride && matmul->rows < kMost && matmul->columns < kMost &&
+         matmul->rows * matmul->depth < kMost && matmul->columns * matmul->depth < kMost;
+}
+
+/// Whether all rows of an operand begin at multiples of 16 bytes, given the strides of its axes.
+static bool rowsAreAligned(const Storage &tensor, ArrayRef<Expr> subscripts, ArrayRef<std::string> alongDepth,
+                           int64_t inChunk) {
+  Expr flat = 0;
+  for (auto [dimension, subscript] : llvm::enumerate(subscripts))
+    flat = dimension == 0 ? subscript : flat * Expr(tensor.shape[dimension].fixed) + subscript;
+  auto affine = subscript::asAffine(flat);
+  return affine && affine->constant % inChunk == 0 && llvm::all_of(affine->coefficients, [&](const auto &entry) {
+           return llvm::is_contained(alongDepth, entry.first) || entry.second % inChunk == 0;
+         });
+}
+
+bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
+  Matmul matmul = *matmulOf(op);
+  attn::ResolvedEinsum resolved = resolve(op);
+  auto extents = extentsOf(resolved, op.getInputs());
+  if (!extents)
+    return fail(op, "a run-time size is no operand's dimension");
+  beginPhase(stage, "matmul");
+  GpuBuilder g(b.getLoc(), b.getContext());
+  // Two builders take turns: that of the stages knows tensors and subscripts, the other one tiles.
+  auto withStages = [&](auto emit) {
+    b.restoreInsertionPoint(g.saveInsertionPoint());
+    auto result = emit();
+    g.restoreInsertionPoint(b.saveInsertionPoint());
+    return result;
+  };
+  g.restoreInsertionPoint(b.saveInsertionPoint());
+
+  Type element = multipliedType(op);
+  int64_t inChunk = element.isF32() ? 4 : 8, slice = std::min(kSliceBytes / (16 / inChunk), matmul.depth);
+  int64_t whole = matmul.depth / slice, rest = matmul.depth % slice;
+  GpuTiles tiles(g, element, kThreads, matmul.depth);
+  SharedTile rowTile = tiles.place(kRows, slice, 2), columnTile = tiles.place(kColumns, slice, 2);
+  auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
+  g.shared = LLVM::AddressOfOp::create(g, sharedPointer, sharedMemory(gpuModule));
+  tiles.readThread();
+
+  // Which rows and columns the block has, and of which outer index.
+  int64_t rowBlocks = (matmul.rows + kRows - 1) / kRows, columnBlocks = (matmul.columns + kColumns - 1) / kColumns;
+  SizeExpression count{0, 0, {}};
+  int64_t fixed = rowBlocks * columnBlocks;
+  std::vector<Axis> outer;
+  for (const std::string &axis : matmul.outer) {
+    outer.push_back({axis, extents->at(axis)});
+    if (outer.back().extent.name.empty())
+      fixed *= outer.back().extent.fixed;
+    else
+      count.factors.push_back(outer.back().extent.name);
+  }
+  (count.factors.empty() ? count.fixed : count.scaled) = fixed;
+  plan.phases.back().items = count;
+  Value item = phase.begin;
+  Value firstColumn = g.toI32(g.mul(g.remainder(item, columnBlocks), kColumns));
+  Value restOfItem = g.divide(item, columnBlocks);
+  Value firstRow = g.toI32(g.mul(g.remainder(restOfItem, rowBlocks), kRows));
+  restOfItem = g.divide(restOfItem, rowBlocks);
+  Symbols symbols;
+  withStages([&] {
+    addRuntimeSizes(*extents, symbols);
+    addRuntimeSymbols(symbols);
+    for (size_t k = outer.size(); k-- > 0;) {
+      Value size = extent(outer[k].extent);
+      symbols[outer[k].name] = k == 0 ? restOfItem : b.createOrFold<arith::RemUIOp>(restOfItem, size);
+      if (k > 0)
+        restOfItem = b.createOrFold<arith::DivUIOp>(restOfItem, size);
+    }
+    return true;
+  });
+  Symbols origin = symbols; // all other axes at 0
+  for (const auto *axes : {&matmul.rowAxes, &matmul.columnAxes, &matmul.depthAxes})
+    for (const std::string &axis : *axes)
+      origin[axis] = withStages([&] { return index(0); });
+  Symbols zero = origin;
+  for (const Axis &axis : outer)
+    zero[axis.name] = origin[matmul.depthAxes.front()];
+  auto decomposed = [&](Value flat, const std::vector<std::string> &axes, Symbols at) {
+    Value left = g.toIndex(flat);
+    for (size_t k = axes.size(); k-- > 0;) {
+      int64_t size = extents->at(axes[k]).fixed;
+      at[axes[k]] = k == 0 ? left : g.remainder(left, size);
+      if (k > 0)
+        left = g.divide(left, size);
+    }
+    return at;
+  };
+
+  // Where rows and columns come from.
+  Value rowsOperand = op.getInputs()[matmul.rowsInput], columnsOperand = op.getInputs()[matmul.columnsInput];
+  auto sourceOf = [&](Value operand, int64_t depthStride, bool aligned) {
+    const Storage &stored = storage[operand];
+    RowSource source;
+    source.pointer = pointerTo(g, stored.memory);
+    source.element = stored.element;
+    source.depthStride = depthStride;
+    source.depth = slice;
+    source.aligned = aligned && depthStride == 1 && stored.element == element && matmul.depth % inChunk == 0;
+    return source;
+  };
+  const std::vector<Expr> &rowSubscripts = resolved.subscripts[matmul.rowsInput];
+  RowSource rows = sourceOf(rowsOperand, *matmul.rowDepthStride,
+                            rowsAreAligned(storage[rowsOperand], rowSubscripts, matmul.depthAxes, inChunk));
+  rows.rowStride = 1; // its offsets are told
+  Value rowBase = g.toI64(withStages([&] { return position(storage[rowsOperand], rowSubscripts, origin); }));
+  RowSource columns = sourceOf(columnsOperand, matmul.columnDepthStride,
+                               matmul.columnStride % inChunk == 0 && matmul.columnBase % inChunk == 0);
+  columns.rowStride = matmul.columnStride;
+  auto load = [&](Value number, const SharedTile &rowsTo, const SharedTile &columnsTo, Value copy) {
+    Value depth = g.mul(g.toI64(number), slice);
+    rows.base = g.add(rowBase, g.mul(depth, rows.depthStride));
+    columns.base = g.add(g.mul(depth, columns.depthStride), matmul.columnBase);
+    tiles.loadTile(
+        rowsTo, rows,
+        [&](Value row) -> std::pair<Value, Value> {
+          Value flat = g.add(firstRow, row), last = g.i32(matmul.rows - 1);
+          Symbols at = decomposed(g.minimum(flat, last), matmul.rowAxes, zero);
+          Value offset = withStages([&] { return position(storage[rowsOperand], rowSubscripts, at); });
+          Value start = withStages([&] { return position(storage[rowsOperand], rowSubscripts, zero); });
+          return {g.toI32(g.sub(offset, start)), g.lessEqual(flat, last)};
+        },
+        copy);
+    tiles.loadTile(
+        columnsTo, columns,
+        [&](Value column) -> std::pair<Value, Value> {
+          Value flat = g.add(firstColumn, column), last = g.i32(matmul.columns - 1);
+          return {g.minimum(flat, last), g.lessEqual(flat, last)};
+        },
+        copy);
+    g.commitCopies();
+  };
+
+  Value none = g.f32(0);
+  std::vector<Accumulator> sums(kColumns / 8, {none, none, none, none});
+  auto multiply = [&](const SharedTile &rowsIn, const SharedTile &columnsIn, Value copy,
+                      const std::vector<Accumulator> &before) {
+    TileRows warpRows{rowsIn, copy, g.shiftLeft(tiles.warp, 4)};
+    return tiles.sumOfTileProducts(before, warpRows, {}, {columnsIn, copy, {}});
+  };
+  load(g.i32(0), rowTile, columnTile, g.i32(0));
+  sums = gathered(g.loop(g.i32(0), g.i32(whole), 1, flattened(sums), [&](Value number, ValueRange before) {
+    // This slice's copies are done, for all threads, and nobody reads the other copy any more.
+    g.waitForCopies(0);
+    g.barrier();
+    Value next = g.add(number, 1);
+    g.when(g.less(next, g.i32(whole)), [&] { load(next, rowTile, columnTile, g.bitAnd(next, 1)); });
+    return flattened(multiply(rowTile, columnTile, g.bitAnd(number, 1), gathered(before)));
+  }));
+  if (rest) {
+    auto shortened = [&](SharedTile tile) {
+      tile.depth = rest;
+      tile.width = int64_t(llvm::alignTo(rest, 32 / tile.elementBytes));
+      return tile;
+    };
+    SharedTile lastRows = shortened(rowTile), lastColumns = shortened(columnTile);
+    g.barrier();
+    load(g.i32(whole), lastRows, lastColumns, {});
+    g.waitForCopies(0);
+    g.barrier();
+    sums = multiply(lastRows, lastColumns, {}, sums);
+  }
+
+  // What follows the product is computed where its elements are.
+  domain.clear();
+  for (const auto &[axis, size] : *extents)
+    if (size.name.empty())
+      domain[axis] = {0, size.fixed - 1};
+  const Storage &result = storage[stage.result];
+  std::vector<Expr> subscripts;
+  for (const subscript::Dimension &dimension : *resolved.spec.result)
+    subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
+  // Each condition is asked where it is needed: held for all elements they would take more registers than there are.
+  auto whenLess = [&](Value place, int64_t end, bool asks, llvm::function_ref<void()> body) {
+    if (asks)
+      g.when(g.less(place, g.i32(end)), body);
+    else
+      body();
+  };
+  std::array<Value, 2> row;
+  std::array<Symbols, 2> atRow;
+  for (size_t side : {0u, 1u}) {
+    row[side] = g.add(g.add(g.add(firstRow, g.shiftLeft(tiles.warp, 4)), tiles.group), int64_t(8 * side));
+    atRow[side] = decomposed(row[side], matmul.rowAxes, symbols);
+  }
+  int64_t columnTiles = columnBlocks == 1 ? (matmul.columns + 7) / 8 : kColumns / 8;
+  auto put = [&](int64_t n, size_t side, size_t k, Value column) {
+    Symbols at = decomposed(column, matmul.columnAxes, atRow[side]);
+    withStages([&] {
+      Value value = sums[size_t(n)][2 * side + k];
+      if (stage.product)
+        value = finished(stage, subscripts, at, "", value);
+      if (value)
+        store(value, result, position(result, subscripts, at));
+      return true;
+    });
+  };
+  for (int64_t n = 0; n < columnTiles; ++n) {
+    Value firstOfTile = g.add(firstColumn, 8 * n);
+    whenLess(firstOfTile, matmul.columns, columnBlocks > 1 && matmul.columns % kColumns, [&] {
+      for (size_t side : {0u, 1u})
+        whenLess(row[side], matmul.rows, matmul.rows % kRows, [&] {
+          for (size_t k : {0u, 1u}) {
+            Value column = g.add(g.add(firstOfTile, g.shiftLeft(tiles.inGroup, 1)), int64_t(k));
+            whenLess(column, matmul.columns, matmul.columns % 8, [&] { put(n, side, k, column); });
+          }
+        });
+    });
+  }
+  takePhases(ItemOf::Block, {}, kThreads, tiles.sharedBytes());
+  return true;
+}

@@ -1,0 +1,157 @@
+// Flat memrefs become pointers, and each thread or warp finds its item.
+#include "passes/Gpu/GpuPhase.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Gpu/GpuBuilder.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+namespace {
+
+/// The constant of the GPU module with the values of one of the module's. Equal ones are one: tables of angles, say,
+/// that queries and keys are turned by.
+LLVM::GlobalOp constantIn(GpuBuilder &b, mlir::gpu::GPUModuleOp gpuModule, memref::GlobalOp source) {
+  auto values = cast<DenseElementsAttr>(*source.getInitialValue());
+  for (auto known : gpuModule.getOps<LLVM::GlobalOp>())
+    if (known.getValueOrNull() == values)
+      return known;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(gpuModule.getBody());
+  auto type = LLVM::LLVMArrayType::get(values.getElementType(), uint64_t(values.getNumElements()));
+  return LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal, source.getSymName(), values,
+                                /*alignment=*/16, kGlobalSpace);
+}
+
+class Rewriter {
+public:
+  Rewriter(GpuBuilder &b, ModuleOp module, mlir::gpu::GPUModuleOp gpuModule)
+      : b(b), module(module), gpuModule(gpuModule) {}
+
+  /// Pointers of the memory that the phase's arguments are.
+  llvm::DenseMap<Value, Value> pointers;
+  /// Numbers of the launch that the phase reads as memory of one i32.
+  llvm::DenseMap<Value, Value> numbers;
+
+  void rewrite(LLVM::LLVMFuncOp function) {
+    SmallVector<Operation *> operations;
+    function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      bool isPointer = isa<UnrealizedConversionCastOp>(op) && isa<MemRefType>(op->getOperand(0).getType());
+      if (isPointer || isa<memref::MemRefDialect>(op->getDialect()))
+        operations.push_back(op);
+    });
+    for (Operation *op : operations) {
+      b.setInsertionPoint(op);
+      b.setLoc(op->getLoc());
+      if (auto load = dyn_cast<memref::LoadOp>(op))
+        load.getResult().replaceAllUsesWith(read(load));
+      else if (auto store = dyn_cast<memref::StoreOp>(op))
+        b.store(store.getValue(), place(store.getMemref(), store.getIndices(), store.getValue().getType()));
+      else if (auto view = dyn_cast<memref::ViewOp>(op))
+        pointers[view] = b.globalAt(pointers.lookup(view.getSource()), b.toI64(view.getByteShift()), b.getI8Type());
+      else if (auto cast = dyn_cast<memref::CastOp>(op))
+        pointers[cast] = pointers.lookup(cast.getSource());
+      else if (auto global = dyn_cast<memref::GetGlobalOp>(op))
+        pointers[global] = constant(global);
+      else if (isa<UnrealizedConversionCastOp>(op))
+        op->getResult(0).replaceAllUsesWith(pointers.lookup(op->getOperand(0)));
+    }
+    for (Operation *op : llvm::reverse(operations))
+      op->erase();
+  }
+
+private:
+  Value constant(memref::GetGlobalOp op) {
+    auto source = module.lookupSymbol<memref::GlobalOp>(op.getName());
+    return LLVM::AddressOfOp::create(b, constantIn(b, gpuModule, source));
+  }
+  Value place(Value memory, ValueRange indices, Type element) {
+    return b.globalAt(pointers.lookup(memory), b.toI64(indices[0]), element);
+  }
+  Value read(memref::LoadOp load) {
+    if (Value number = numbers.lookup(load.getMemref()))
+      return number;
+    return b.load(place(load.getMemref(), load.getIndices(), load.getType()), load.getType());
+  }
+
+  GpuBuilder &b;
+  ModuleOp module;
+  mlir::gpu::GPUModuleOp gpuModule;
+};
+
+} // namespace
+
+GpuLaunch skewer::gpu::kernelOfPhase(func::FuncOp function, const Phase &phase, mlir::gpu::GPUModuleOp gpuModule,
+                                     const KernelPlan &plan, std::string name, ItemOf by, int64_t threads) {
+  GpuBuilder b(function.getLoc(), function.getContext());
+  LLVM::LLVMFuncOp kernel = createKernel(b, function.getLoc(), gpuModule, plan, name, threads);
+  Block *entry = &kernel.getBody().front();
+  b.setInsertionPointToStart(entry);
+  KernelArguments arguments = argumentsOf(kernel, plan);
+
+  // Items of which a block has as many as threads or warps; the last block may have fewer.
+  int64_t each = by == ItemOf::Block ? 1 : by == ItemOf::Warp ? threads / 32 : threads;
+  int64_t fixed = phase.items.factors.empty() ? phase.items.fixed : phase.items.scaled;
+  Value total = b.i64(fixed);
+  for (const std::string &factor : phase.items.factors)
+    total = b.mul(total, arguments.sizes.at(factor));
+  Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type()), block = NVVM::BlockIdXOp::create(b, b.getI32Type());
+  Value number = by == ItemOf::Block ? b.i32(0) : by == ItemOf::Warp ? b.shiftRight(thread, 5) : thread;
+  Value item = b.add(b.mul(b.toI64(block), each), b.toI64(number));
+  Value begin = b.toIndex(b.minimum(item, total)), end = b.toIndex(b.minimum(b.add(item, 1), total));
+
+  Block &body = function.getBody().front();
+  size_t inputs = plan.inputs.size(), outputs = plan.outputs.size();
+  ValueRange all = body.getArguments();
+  Rewriter rewriter(b, function->getParentOfType<ModuleOp>(), gpuModule);
+  IRMapping mapping;
+  auto give = [&](Value memory, Value pointer) { // until it is rewritten, memory goes by its own name
+    Value standIn = UnrealizedConversionCastOp::create(b, memory.getType(), pointer).getResult(0);
+    mapping.map(memory, standIn);
+    return standIn;
+  };
+  SmallVector<Operation *> standIns;
+  for (size_t k = 0; k < inputs; ++k) {
+    bool isNumber = plan.inputs[k].origin.has_value();
+    Value standIn = give(all[k], isNumber ? arguments.origins.at(plan.inputs[k].name) : arguments.inputs[k]);
+    if (isNumber)
+      rewriter.numbers[standIn] = arith::TruncIOp::create(b, b.getI32Type(), arguments.origins.at(plan.inputs[k].name));
+    else
+      rewriter.pointers[standIn] = arguments.inputs[k];
+    standIns.push_back(standIn.getDefiningOp());
+  }
+  auto givePointer = [&](Value memory, Value pointer) {
+    Value standIn = give(memory, pointer);
+    rewriter.pointers[standIn] = pointer;
+    standIns.push_back(standIn.getDefiningOp());
+  };
+  for (size_t k = 0; k < outputs; ++k)
+    givePointer(all[inputs + k], arguments.outputs[k]);
+  size_t next = inputs + outputs;
+  for (auto [k, size] : llvm::enumerate(plan.sizes))
+    mapping.map(all[next + k], b.toIndex(arguments.sizes.at(size)));
+  next += plan.sizes.size();
+  givePointer(all[next], arguments.workspace);
+  mapping.map(all[next + 2], begin);
+  mapping.map(all[next + 3], end);
+  for (Operation &op : body.without_terminator())
+    b.clone(op, mapping);
+  LLVM::ReturnOp::create(b, ValueRange());
+  rewriter.rewrite(kernel);
+  for (Operation *standIn : standIns)
+    standIn->erase();
+  function.erase();
+
+  GpuLaunch launch;
+  launch.kernel = std::move(name);
+  launch.title = phase.title;
+  launch.threads = threads;
+  launch.blocks = {0, (fixed + each - 1) / each, phase.items.factors};
+  return launch;
+}
+
+Value skewer::gpu::pointerTo(GpuBuilder &b, Value memory) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+  return UnrealizedConversionCastOp::create(b, pointer, memory).getResult(0);
+}

@@ -1,0 +1,145 @@
+// Stage by stage: which kernels each becomes.
+#include "passes/Gpu/GpuStages.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Gpu/GpuKernel.h"
+#include "passes/Stages/NarrowOperands.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+GpuStages::GpuStages(ModuleOp module, func::FuncOp function, bool fuse) : Kernel(module, function), fuse(fuse) {
+  elementItems = true;
+  packsRows = false;
+}
+
+bool GpuStages::lower() {
+  absorbRearrangements(source);
+  narrowOperands(source);
+  OpBuilder at(source);
+  gpuModule = mlir::gpu::GPUModuleOp::create(at, source.getLoc(), plan.name + "_gpu");
+  program.name = plan.name;
+  bool made = emit();
+  for (auto constant : llvm::make_early_inc_range(module.getOps<memref::GlobalOp>()))
+    constant.erase();
+  if (!made)
+    return false;
+  program.workspace = plan.sharedBytes;
+  attachProgram(gpuModule, program);
+  return true;
+}
+
+std::string GpuStages::kernelName(StringRef title) {
+  if (stages.size() == 1 && program.launches.empty())
+    return plan.name;
+  std::string base = plan.name + "_" + title.str(), name = base;
+  for (int number = 2; gpuModule.lookupSymbol(name); ++number)
+    name = base + "_" + std::to_string(number);
+  return name;
+}
+
+void GpuStages::takePhases(ItemOf by, const std::string &note, int64_t threads, int64_t sharedBytes) {
+  for (const Phase &phase : plan.phases) {
+    auto function = module.lookupSymbol<func::FuncOp>(phase.function);
+    program.launches.push_back(kernelOfPhase(function, phase, gpuModule, plan, kernelName(phase.title), by, threads));
+    program.launches.back().sharedBytes = sharedBytes;
+    program.launches.back().note = note;
+  }
+  plan.phases.clear();
+}
+
+bool GpuStages::emit(const Stage &stage) {
+  if (stage.kind == StageKind::Rows || stage.kind == StageKind::Attention)
+    return emitAttention(stage, cast<attn::AttentionOp>(stage.result.getDefiningOp()));
+  if (auto einsum = dyn_cast<attn::EinsumOp>(stage.maker());
+      einsum && stage.kind == StageKind::Einsum && isMatrixProduct(einsum))
+    return emitTensorProduct(stage, einsum);
+  if (!Kernel::emit(stage))
+    return false;
+  takePhases(ItemOf::Thread);
+  return true;
+}
+
+GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
+  GpuTensors result;
+  result.signature = result.plan = plan;
+  result.kernel = kernelName("attention");
+  result.workspace = plan.sharedBytes;
+  auto describe = [&](Value tensor) {
+    TensorArgument argument; // without a name: no index operand is called so
+    argument.shape = storage[tensor].shape;
+    argument.type = elementTypeOf(tensor);
+    return argument;
+  };
+  for (Value operand : operandsOf(attention)) {
+    Value owner = memoryOf(operand);
+    if (auto argument = dyn_cast<BlockArgument>(owner)) {
+      result.inputs.push_back(argument.getArgNumber());
+      continue;
+    }
+    result.inputs.push_back(unsigned(result.plan.inputs.size()));
+    result.plan.inputs.push_back(describe(operand));
+    auto output = outputOf.find(owner);
+    result.furtherInputs.push_back(output == outputOf.end() ? GpuPlace{std::nullopt, *storage[owner].place}
+                                                            : GpuPlace{output->second, {}});
+  }
+  auto write = [&](Value made) -> unsigned {
+    auto output = outputOf.find(memoryOf(made));
+    if (output != outputOf.end())
+      return output->second;
+    result.plan.outputs.push_back(describe(made));
+    result.furtherOutputs.push_back({std::nullopt, *storage[made].place});
+    return unsigned(result.plan.outputs.size() - 1);
+  };
+  result.resultOutput = write(attention.getResult());
+  if (attention.getLse())
+    result.lseOutput = write(attention.getLse());
+  if (auto extents = extentsOf(attention))
+    for (const std::string &axis : attn::scoreSpace(attention).leading)
+      result.leading.push_back(extents->at(axis));
+  return result;
+}
+
+std::optional<GpuAttention> GpuStages::placed(attn::AttentionOp attention, std::string &reason) {
+  auto shape = gpuShapeOf(attention, reason);
+  if (!shape)
+    return std::nullopt;
+  GpuAttention result(tensorsOf(attention), std::move(*shape));
+  if (result.leading.size() != result.attention.space.leading.size())
+    return reason = "a run-time size of the score is no operand's dimension", std::nullopt;
+  return result;
+}
+
+bool GpuStages::emitAttention(const Stage &stage, attn::AttentionOp attention) {
+  std::string reason = "nothing is to be fused";
+  if (fuse) {
+    if (auto shape = placed(attention, reason)) {
+      GpuBuilder b(attention.getLoc(), attention.getContext());
+      const GpuTile &tile = shape->tile;
+      GpuKernel kernel(b, *shape, tile);
+      if (!kernel.emit(gpuModule))
+        return fail(attention, "no kernel for a GPU can be made of it: " + kernel.failure);
+      GpuLaunch launch;
+      launch.kernel = shape->kernel;
+      launch.title = "attention";
+      launch.threads = tile.threads();
+      launch.rows = tile.rows;
+      launch.keys = tile.keys;
+      launch.sharedBytes = kernel.sharedBytes();
+      launch.blocks.scaled = (shape->attention.queries + tile.rows - 1) / tile.rows;
+      launch.blocks.scaled *= tile.partsOf(shape->attention.width);
+      for (const Extent &extent : shape->leading)
+        if (extent.name.empty())
+          launch.blocks.scaled *= extent.fixed;
+        else
+          launch.blocks.factors.push_back(extent.name);
+      program.launches.push_back(std::move(launch));
+      return true;
+    }
+  }
+  beginPhase(stage, "rows");
+  if (!emitWarpRows(attention))
+    return false;
+  takePhases(ItemOf::Warp, reason);
+  return true;
+}

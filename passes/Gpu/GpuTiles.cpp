@@ -1,0 +1,95 @@
+// Where tiles stand in shared memory, and how rows of a tensor get there.
+#include "passes/Gpu/GpuTiles.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+void GpuTiles::readThread() {
+  thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  warp = b.shiftRight(thread, 5);
+  lane = b.bitAnd(thread, 31);
+  group = b.shiftRight(lane, 2);
+  inGroup = b.bitAnd(lane, 3);
+}
+
+SharedTile GpuTiles::place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple) {
+  SharedTile result;
+  result.offset = plannedBytes;
+  result.rows = rows;
+  result.depth = depth;
+  result.elementBytes = multiplied.isF32() ? 4 : 2;
+  result.width = int64_t(llvm::alignTo(depth, std::max(multiple, 32 / result.elementBytes)));
+  result.copies = copies;
+  plannedBytes += copies * result.bytes();
+  return result;
+}
+
+Value GpuTiles::offsetIn(const SharedTile &where, Value copy, Value row, Value chunk) {
+  Value offset = b.add(b.mul(row, where.rowBytes()), b.shiftLeft(chunk, 4));
+  if (copy)
+    offset = b.add(offset, b.mul(copy, where.bytes()));
+  return b.add(offset, where.offset);
+}
+
+void GpuTiles::loadTile(const SharedTile &to, const RowSource &from, RowMap map, Value copy) {
+  int64_t threads = blockThreads;
+  auto rowOf = [&](Value row) -> std::pair<Value, Value> { // where it begins, and whether it is there
+    auto [source, there] = map(row);
+    return {b.add(b.mul(b.toI64(source), from.rowStride), from.base), there};
+  };
+  if (from.aligned) {
+    // A thread copies 16 bytes at a time; neighbours copy neighbours.
+    int64_t inChunk = 16 / to.elementBytes, chunks = to.width / inChunk, total = to.rows * chunks;
+    auto copyOne = [&](Value number) {
+      Value row = b.divide(number, chunks), chunk = b.remainder(number, chunks);
+      auto [offset, there] = rowOf(row);
+      Value inside = there, column = b.mul(chunk, inChunk);
+      if (to.depth < to.width) {
+        inside = b.both(inside, b.less(column, b.i32(to.depth)));
+        column = b.minimum(column, b.i32(to.depth - inChunk));
+      }
+      Value place = b.add(offset, b.toI64(column));
+      b.copyAsync(b.sharedAt(offsetIn(to, copy, row, chunk)), b.globalAt(from.pointer, place, from.element), inside);
+    };
+    // Of few copies a thread's places are computed once for all tiles; those of many would take its registers.
+    constexpr int64_t kMostPlaces = 8;
+    if (total > kMostPlaces * threads) {
+      b.loop(thread, b.i32(total), threads, {}, [&](Value number, ValueRange) {
+        copyOne(number);
+        return SmallVector<Value>();
+      });
+      return;
+    }
+    for (int64_t begin = 0; begin < total; begin += threads) {
+      Value number = b.add(thread, begin);
+      if (begin + threads <= total)
+        copyOne(number);
+      else
+        b.when(b.less(thread, b.i32(total - begin)), [&] { copyOne(number); });
+    }
+    return;
+  }
+  // Element by element: rows of any length and stride, widened or narrowed on the way. A thread makes two neighbours.
+  int64_t pairs = to.width / 2, total = to.rows * pairs;
+  b.loop(thread, b.i32(total), threads, {}, [&](Value number, ValueRange) {
+    Value row = b.divide(number, pairs), column = b.shiftLeft(b.remainder(number, pairs), 1);
+    auto [offset, there] = rowOf(row);
+    std::array<Value, 2> numbers;
+    for (int64_t k : {0, 1}) {
+      Value at = b.add(column, k);
+      Value inside = b.both(there, b.less(at, b.i32(to.depth)));
+      Value place = b.add(offset, b.mul(b.toI64(b.minimum(at, b.i32(to.depth - 1))), from.depthStride));
+      Value element = b.widen(b.load(b.globalAt(from.pointer, place, from.element), from.element));
+      numbers[size_t(k)] = b.select(inside, element, b.f32(0));
+    }
+    Value offsetInTile = b.add(offsetIn(to, copy, row, b.i32(0)), b.mul(column, to.elementBytes));
+    if (multiplied.isF32())
+      for (int64_t k : {0, 1})
+        b.store(numbers[size_t(k)], b.sharedAt(b.add(offsetInTile, 4 * k)));
+    else
+      b.store(b.pack(numbers[0], numbers[1], multiplied), b.sharedAt(offsetInTile));
+    return SmallVector<Value>();
+  });
+}

@@ -1,0 +1,117 @@
+// Sorts an einsum's axes in rows, columns and depth.
+#include "passes/Stages/Matmul.h"
+#include "dialect/Subscript/Analysis.h"
+
+using namespace mlir;
+using namespace skewer;
+using subscript::Expr;
+using subscript::kRuntime;
+
+namespace {
+
+/// Below these a product is not worth packing: a register tile has at least 4 rows of 4 to 48 columns.
+constexpr int64_t kFewRows = 8, kFewColumns = 16, kFewSteps = 8;
+
+/// Element offset as coefficients of the axes; nothing if it is not affine.
+std::optional<subscript::Affine> offsetOf(ArrayRef<Expr> subscripts, Value operand) {
+  auto shape = cast<RankedTensorType>(operand.getType()).getShape();
+  Expr flat = 0;
+  for (auto [dimension, subscript] : llvm::enumerate(subscripts)) {
+    if (dimension > 0 && ShapedType::isDynamic(shape[dimension]))
+      return std::nullopt;
+    flat = dimension == 0 ? subscript : flat * Expr(shape[dimension]) + subscript;
+  }
+  return subscript::asAffine(flat);
+}
+
+/// The stride of the flat position in the product of `axes`, if there is one.
+std::optional<int64_t> evenStride(const subscript::Affine &offset, const std::vector<std::string> &axes,
+                                  const subscript::AxisSizes &sizes) {
+  int64_t inner = 1;
+  std::optional<int64_t> stride;
+  for (const std::string &axis : llvm::reverse(axes)) {
+    int64_t size = sizes.at(axis);
+    auto found = offset.coefficients.find(axis);
+    int64_t step = found == offset.coefficients.end() ? 0 : found->second;
+    if (size != 1) {
+      if (!stride && step % inner == 0)
+        stride = step / inner;
+      if (!stride || step != *stride * inner)
+        return std::nullopt;
+    }
+    inner *= size;
+  }
+  return stride.value_or(0);
+}
+
+bool reads(const subscript::Affine &offset, const std::string &axis) {
+  auto found = offset.coefficients.find(axis);
+  return found != offset.coefficients.end() && found->second != 0;
+}
+
+} // namespace
+
+std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
+  if (op.getInputs().size() != 2)
+    return std::nullopt;
+  attn::ResolvedEinsum resolved = resolve(op);
+  if (resolved.guard || !resolved.spec.result || resolved.subscripts.size() != 2)
+    return std::nullopt;
+  std::vector<std::string> all;
+  for (const subscript::Dimension &dimension : *resolved.spec.result)
+    all.insert(all.end(), dimension.axes.begin(), dimension.axes.end());
+  std::optional<subscript::Affine> offsets[2];
+  for (unsigned input : {0u, 1u}) {
+    offsets[input] = offsetOf(resolved.subscripts[input], op.getInputs()[input]);
+    if (!offsets[input])
+      return std::nullopt;
+  }
+  Matmul result;
+  // Vectors go along the columns, so they are what the result's last axis belongs to.
+  bool last = !all.empty() && reads(*offsets[0], all.back());
+  result.rowsInput = last ? 1 : 0;
+  result.columnsInput = last ? 0 : 1;
+  const subscript::Affine &rows = *offsets[result.rowsInput], &columns = *offsets[result.columnsInput];
+  std::vector<std::string> rowAxes;
+  for (const std::string &axis : all) {
+    bool isRow = reads(rows, axis), isColumn = reads(columns, axis);
+    if (isRow == isColumn && resolved.sizes.at(axis) != 1)
+      return std::nullopt;
+    (isColumn ? result.columnAxes : rowAxes).push_back(axis);
+  }
+  size_t fixed = rowAxes.size();
+  while (fixed > 0 && resolved.sizes.at(rowAxes[fixed - 1]) != kRuntime)
+    --fixed;
+  result.outer.assign(rowAxes.begin(), rowAxes.begin() + fixed);
+  result.rowAxes.assign(rowAxes.begin() + fixed, rowAxes.end());
+  result.depthAxes = resolved.contracted;
+  llvm::sort(result.depthAxes, [&](const std::string &a, const std::string &b) {
+    auto step = [&](const std::string &axis) {
+      auto found = columns.coefficients.find(axis);
+      return found == columns.coefficients.end() ? 0 : found->second;
+    };
+    return step(a) > step(b);
+  });
+  for (const std::string &axis : result.depthAxes)
+    if (!reads(rows, axis) || !reads(columns, axis))
+      return std::nullopt;
+  auto multiply = [&](const std::vector<std::string> &axes, int64_t &product) {
+    for (const std::string &axis : axes)
+      if (resolved.sizes.at(axis) == kRuntime || __builtin_mul_overflow(product, resolved.sizes.at(axis), &product))
+        return false;
+    return true;
+  };
+  if (!multiply(result.rowAxes, result.rows) || !multiply(result.columnAxes, result.columns) ||
+      !multiply(result.depthAxes, result.depth))
+    return std::nullopt;
+  auto columnStride = evenStride(columns, result.columnAxes, resolved.sizes);
+  auto depthStride = evenStride(columns, result.depthAxes, resolved.sizes);
+  if (!columnStride || !depthStride || result.rows < kFewRows || result.columns < kFewColumns ||
+      result.depth < kFewSteps)
+    return std::nullopt;
+  result.columnStride = *columnStride;
+  result.columnDepthStride = *depthStride;
+  result.columnBase = columns.constant;
+  result.rowDepthStride = evenStride(rows, result.depthAxes, resolved.sizes);
+  return result;
+}

@@ -1,0 +1,88 @@
+// Types of what attentions on a GPU read and write.
+#include "passes/Stages/NarrowOperands.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Stages/Stages.h"
+
+using namespace mlir;
+using namespace skewer;
+
+static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+static bool isNarrow(Value tensor) { return elementOf(tensor).isF16() || elementOf(tensor).isBF16(); }
+
+static void replaceOperand(attn::AttentionOp attention, Value from, Value to) {
+  attention->walk([&](Operation *reader) { reader->replaceUsesOfWith(from, to); });
+}
+
+/// What a value is widened from, with the reshapes in between made anew; the value itself where it is not widened.
+static Value beforeWidening(OpBuilder &b, Value value) {
+  if (auto widened = value.getDefiningOp<arith::ExtFOp>())
+    return beforeWidening(b, widened.getIn());
+  if (auto reshape = value.getDefiningOp<attn::ReshapeOp>()) {
+    Value input = beforeWidening(b, reshape.getInput());
+    if (input == reshape.getInput())
+      return value;
+    IRMapping mapping;
+    mapping.map(reshape.getInput(), input);
+    Operation *narrow = b.clone(*reshape, mapping);
+    auto type = cast<RankedTensorType>(value.getType());
+    narrow->getResult(0).setType(type.clone(elementOf(input)));
+    return narrow->getResult(0);
+  }
+  return value;
+}
+
+/// Queries, keys and values: what a fused attention multiplies.
+static SmallVector<Value> multipliedOperands(attn::AttentionOp attention) {
+  std::string reason;
+  SmallVector<Value> operands = operandsOf(attention), result{attention.getValue()};
+  auto shape = shapeOfAttention(attention, reason);
+  for (const ContentTerm &term : shape ? shape->content : std::vector<ContentTerm>())
+    result.append({operands[term.query.argument], operands[term.key.argument]});
+  return result;
+}
+
+void skewer::gpu::narrowOperands(func::FuncOp function) {
+  SmallVector<attn::AttentionOp> attentions(function.getOps<attn::AttentionOp>());
+  for (attn::AttentionOp attention : attentions) {
+    ImplicitLocOpBuilder b(attention.getLoc(), attention);
+    for (Value operand : operandsOf(attention)) {
+      Value stored = beforeWidening(b, operand);
+      if (Value memory = memoryOf(stored);
+          isa_and_nonnull<arith::ConstantOp, tensor::SplatOp>(memory.getDefiningOp())) {
+        auto type = cast<RankedTensorType>(stored.getType());
+        subscript::Einsum spec;
+        subscript::Dimensions dimensions;
+        for (int64_t d = 0; d < type.getRank(); ++d)
+          dimensions.push_back({{"d" + std::to_string(d)}, {}});
+        spec.operands = {dimensions};
+        spec.result = dimensions;
+        stored = attn::RearrangeOp::create(b, type, b.getStringAttr(subscript::print(spec)), DictionaryAttr(), stored);
+      }
+      if (stored != operand)
+        replaceOperand(attention, operand, stored);
+    }
+    SmallVector<Value> multiplied = multipliedOperands(attention);
+    auto narrow = llvm::find_if(multiplied, isNarrow);
+    if (narrow != multiplied.end())
+      for (Value operand : multiplied) {
+        bool computed = operand.getDefiningOp() && elementOf(operand).isF32();
+        if (!computed ||
+            !llvm::all_of(operand.getUsers(), [&](Operation *user) { return attention->isAncestor(user); }))
+          continue;
+        auto type = cast<RankedTensorType>(operand.getType()).clone(elementOf(*narrow));
+        replaceOperand(attention, operand, arith::TruncFOp::create(b, type, operand));
+      }
+    Value result = attention.getResult();
+    if (auto rounded = result.hasOneUse() ? dyn_cast<arith::TruncFOp>(*result.user_begin()) : arith::TruncFOp()) {
+      attention.getResult().setType(cast<RankedTensorType>(rounded.getType()));
+      rounded.getResult().replaceAllUsesWith(result);
+      rounded.erase();
+    }
+  }
+  // Widenings that nobody reads any more would be stages of their own.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (isa<arith::ExtFOp, attn::ReshapeOp>(op) && op.use_empty())
+      op.erase();
+}

@@ -1,0 +1,91 @@
+// Looks at who reads an operand, and at what computes it.
+#include "passes/Stages/PackedOperands.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Stages/Stages.h"
+
+using namespace mlir;
+using namespace skewer;
+
+// Additions and multiplications for an element beyond which a loop of its own is as good: a rotation has three.
+static constexpr int kMostOperations = 12;
+// With fewer queries, keys that heads share are computed once and not for each of them.
+static constexpr int64_t kFewQueries = 32;
+
+static int64_t elementsOf(Value tensor) {
+  int64_t product = 1; // run-time sizes count as 1
+  for (int64_t size : cast<RankedTensorType>(tensor.getType()).getShape())
+    product *= ShapedType::isDynamic(size) ? 1 : size;
+  return product;
+}
+
+/// Operations for each of as many elements; more than the most where one of them is no addition or multiplication.
+/// Arithmetic that maps repeat is in memory.
+static int costOf(Value tensor, int64_t elements) {
+  Operation *op = tensor.getDefiningOp();
+  if (!op || isa<arith::ConstantOp, tensor::SplatOp>(op))
+    return 0;
+  auto sum = [&](int cost) {
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()) && cost <= kMostOperations)
+        cost += costOf(operand, elements);
+    return cost;
+  };
+  if (isa<attn::IndexMapOpInterface>(op) || isProduct(op)) {
+    return sum(op->getNumOperands() > 1);
+  }
+  if (op->hasTrait<OpTrait::Elementwise>() && elementsOf(tensor) < elements)
+    return 0;
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+    return sum(0);
+  if (op->hasTrait<OpTrait::Elementwise>())
+    return isa<arith::ArithDialect>(op->getDialect()) ? sum(1) : kMostOperations + 1;
+  return 0; // a stage of its own
+}
+
+bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
+  auto type = cast<RankedTensorType>(operand.getType());
+  std::string reason;
+  if (!type.getElementType().isF32() || type.getRank() == 0 || type.isDynamicDim(type.getRank() - 1) ||
+      costOf(operand, elementsOf(operand)) > kMostOperations)
+    return false;
+  auto shape = fusedShape(attention, reason);
+  if (!shape)
+    return false;
+  SmallVector<Value> operands = operandsOf(attention);
+  auto number = static_cast<unsigned>(llvm::find(operands, operand) - operands.begin());
+  int64_t row = type.getShape().back();
+  subscript::Domain domain = subscript::domainOf(shape->space.sizes);
+  bool packed = false, fits = true;
+  auto read = [&](const Walk &walk, int64_t depth, bool key) {
+    if (walk.argument != number)
+      return;
+    packed = true;
+    fits &= walk.depth == 1 && depth == row && walk.query % row == 0 && walk.key % row == 0 &&
+            subscript::simplify(subscript::mod(walk.base, subscript::Expr(row)), domain).isConstant(0);
+    if (key && shape->queries < kFewQueries) {
+      int64_t rows = shape->keys;
+      for (const std::string &axis : shape->space.leading)
+        rows *= std::max<int64_t>(1, shape->space.sizes.at(axis));
+      fits &= rows * row <= elementsOf(operand);
+    }
+  };
+  read(shape->value, shape->width, true);
+  for (const ContentTerm &term : shape->content) {
+    read(term.query, term.depth, false);
+    read(term.key, term.depth, true);
+  }
+  for (const OffsetTerm &term : shape->offsets) {
+    read(term.query, term.depth, false);
+    fits &= term.table != number;
+  }
+  for (const RowTerm &term : shape->rows) {
+    read(term.vector, term.depth, term.keySide);
+    fits &= term.table != number;
+  }
+  for (const OtherTerm &term : shape->others)
+    fits &= !llvm::is_contained(term.arguments, number);
+  for (const ValueTerm &term : shape->valueTerms)
+    fits &= term.argument != number;
+  return packed && fits;
+}

@@ -1,0 +1,376 @@
+// Divides a function in stages.
+#include "passes/Stages/Stages.h"
+#include "dialect/Subscript/Einsum.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Stages/Matmul.h"
+#include "passes/Stages/PackedOperands.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace skewer;
+
+const char *skewer::nameOf(StageKind kind) {
+  switch (kind) {
+  case StageKind::Attention:
+    return "attention";
+  case StageKind::Rows:
+    return "attention by rows";
+  case StageKind::Einsum:
+    return "einsum";
+  case StageKind::Softmax:
+    return "softmax";
+  case StageKind::Elementwise:
+    break;
+  }
+  return "elementwise";
+}
+
+Value skewer::memoryOf(Value value) {
+  while (auto reshape = value.getDefiningOp<attn::ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+std::optional<AttentionShape> skewer::walkedShape(attn::AttentionOp attention, std::string &reason) {
+  SmallVector<Value> tensors = operandsOf(attention);
+  tensors.push_back(attention.getResult());
+  for (Value operand : tensors)
+    for (auto [dimension, size] : llvm::enumerate(cast<RankedTensorType>(operand.getType()).getShape()))
+      if (dimension > 0 && ShapedType::isDynamic(size))
+        return reason = "a tensor has a run-time size that is not its first", std::nullopt;
+  return shapeOfAttention(attention, reason);
+}
+
+std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, std::string &reason) {
+  auto shape = walkedShape(attention, reason);
+  if (shape && !isa_and_nonnull<attn::CpuScheduleAttr>(attention.getScheduleAttr()))
+    return reason = "it has no schedule", std::nullopt;
+  return shape;
+}
+
+/// Calls the axes of a rearrangement what they are called in `names`, the dimensions of its operand. False where it
+/// takes one of those apart in another way.
+static bool renameAxes(subscript::Einsum &move, const subscript::Dimensions &names, const subscript::AxisSizes &sizes,
+                       const subscript::AxisSizes &given) {
+  const subscript::Dimensions &operand = move.operands[0];
+  std::map<std::string, std::vector<std::string>> called;
+  if (operand.size() != names.size())
+    return false;
+  for (auto [dimension, name] : llvm::zip(operand, names)) {
+    if (dimension.isAxis())
+      called[dimension.axes[0]] = name.axes;
+    else if (dimension.axes.size() != name.axes.size())
+      return false;
+    else {
+      size_t alike = 0; // axes of the same size; the size of the last one follows
+      for (auto [axis, other] : llvm::zip(dimension.axes, name.axes)) {
+        auto size = given.find(axis), own = sizes.find(other);
+        alike += axis == other || (size != given.end() && own != sizes.end() && size->second == own->second);
+        called[axis] = {other};
+      }
+      if (alike + 1 < name.axes.size() || dimension.axes.empty())
+        return false;
+    }
+  }
+  for (subscript::Dimension &dimension : *move.result) {
+    std::vector<std::string> axes;
+    for (const std::string &axis : dimension.axes) {
+      auto found = called.find(axis);
+      if (found == called.end())
+        return false;
+      axes.insert(axes.end(), found->second.begin(), found->second.end());
+    }
+    dimension.axes = std::move(axes);
+  }
+  return true;
+}
+
+/// One rearrangement; false where there is none that can be.
+static bool absorbRearrangement(attn::AttentionOp attention) {
+  Value own = attention.getResult();
+  auto move = own.hasOneUse() ? dyn_cast<attn::RearrangeOp>(*own.user_begin()) : attn::RearrangeOp();
+  auto value = subscript::parseEinsum(std::string_view(attention.getValueSpec()));
+  auto moved = move ? subscript::parseEinsum(std::string_view(move.getSpec())) : std::nullopt;
+  std::string reason;
+  if (!value || !moved || !value->result || !moved->result || moved->operands.size() != 1 ||
+      !renameAxes(*moved, *value->result, attn::scoreSpace(attention).sizes, attn::sizesFrom(move.getSizesAttr())) ||
+      !fusedShape(attention, reason))
+    return false;
+  // An axis of one element may be left out by a rearrangement, but not by the values' spec, which names the space.
+  subscript::Einsum result;
+  result.operands = {*moved->result};
+  std::vector<std::string> named = result.axes();
+  auto isNamed = [&](const std::string &axis) { return llvm::is_contained(named, axis); };
+  if (!llvm::all_of(value->result.value(),
+                    [&](const subscript::Dimension &d) { return llvm::all_of(d.axes, isNamed); }))
+    return false;
+  std::string before = attention.getValueSpec().str();
+  Type type = attention.getResult().getType();
+  value->result = moved->result;
+  attention.setValueSpec(subscript::print(*value));
+  attention.getResult().setType(move.getResult().getType());
+  if (!fusedShape(attention, reason)) {
+    attention.setValueSpec(before);
+    attention.getResult().setType(cast<RankedTensorType>(type));
+    return false;
+  }
+  move.getResult().replaceAllUsesWith(attention.getResult());
+  move.erase();
+  return true;
+}
+
+void skewer::absorbRearrangements(func::FuncOp function) {
+  SmallVector<attn::AttentionOp> attentions(function.getOps<attn::AttentionOp>());
+  for (attn::AttentionOp attention : attentions)
+    while (absorbRearrangement(attention)) {
+    }
+}
+
+void skewer::widenOperands(func::FuncOp function) {
+  auto isNarrow = [](Value value) {
+    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    return element.isF16() || element.isBF16();
+  };
+  auto withElement = [](Type type, Type element) { return cast<RankedTensorType>(type).clone(element); };
+  llvm::DenseSet<Operation *> roundings; // of results of earlier stages: who reads them wide needs no rounding
+  auto widen = [&](Operation *op, ArrayRef<Value> operands) {
+    ImplicitLocOpBuilder builder(op->getLoc(), op);
+    for (Value operand : operands) {
+      if (!isNarrow(operand))
+        continue;
+      Value wide;
+      if (Operation *producer = operand.getDefiningOp(); producer && roundings.contains(producer))
+        wide = producer->getOperand(0);
+      else
+        wide = arith::ExtFOp::create(builder, withElement(operand.getType(), builder.getF32Type()), operand);
+      op->walk([&](Operation *reader) { reader->replaceUsesOfWith(operand, wide); });
+    }
+    Value result = op->getResult(0);
+    if (!isNarrow(result))
+      return;
+    Type narrow = result.getType();
+    result.setType(withElement(narrow, builder.getF32Type()));
+    builder.setInsertionPointAfter(op);
+    auto rounded = arith::TruncFOp::create(builder, narrow, result);
+    result.replaceAllUsesExcept(rounded, rounded);
+    roundings.insert(rounded);
+  };
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    std::string reason;
+    if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && fusedShape(attention, reason))
+      widen(attention, operandsOf(attention));
+    else if (auto einsum = dyn_cast<attn::EinsumOp>(op); einsum && matmulOf(einsum))
+      widen(einsum, SmallVector<Value>(einsum.getInputs()));
+  }
+}
+
+bool skewer::isProduct(Operation *op) {
+  auto einsum = dyn_cast<attn::EinsumOp>(op);
+  return einsum && einsum.getIndices().empty() && resolve(einsum).contracted.empty();
+}
+
+namespace {
+
+bool isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
+bool isArithmetic(Operation *op) {
+  return isa<arith::ExtFOp, arith::TruncFOp, attn::ApplyOp>(op) ||
+         (op->hasTrait<OpTrait::Elementwise>() && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
+}
+bool isPointwise(Operation *op) { return isArithmetic(op) || isMap(op) || isa<attn::PositionOp>(op); }
+bool isNumber(Operation *op) { return isa<arith::ConstantOp, tensor::SplatOp, tensor::DimOp>(op); }
+
+int64_t elements(Value value) {
+  int64_t product = 1; // run-time sizes count as 1 on both sides of a comparison
+  for (int64_t size : cast<RankedTensorType>(value.getType()).getShape())
+    product *= ShapedType::isDynamic(size) ? 1 : size;
+  return product;
+}
+
+/// Where an operation's result is wanted.
+struct Readers {
+  llvm::SmallSetVector<Operation *, 2> stages; // those whose loops compute it on the way
+  bool stored = false;                         // some stage reads it from memory
+  bool packed = false;                         // a matrix product computes it while it packs its rows
+  bool expanded = false;                       // an index map on the way repeats its elements
+  unsigned maps = 0, direct = 0;               // index maps and arithmetic that read it
+};
+
+class Divider {
+public:
+  Divider(func::FuncOp function, const IsMatmul &isMatmul, bool packsRows)
+      : block(function.getBody().front()), isMatmul(isMatmul), packsRows(packsRows) {}
+
+  std::vector<Stage> run() {
+    for (Operation &op : llvm::reverse(block))
+      if (op.getNumResults() > 0 && isa<RankedTensorType>(op.getResult(0).getType()) && !isNumber(&op))
+        place(&op);
+    std::vector<Stage> stages;
+    for (Operation &op : block)
+      if (roots.contains(&op))
+        stages.push_back(describe(op.getResult(0)));
+    return stages;
+  }
+
+private:
+  void place(Operation *op) {
+    Readers &own = readers[op];
+    for (Operation *user : op->getUsers()) {
+      while (user->getBlock() != &block) // a term of an attention
+        user = user->getParentOp();
+      if (isNumber(user))
+        continue; // asks for a size
+      auto attention = dyn_cast<attn::AttentionOp>(user);
+      if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0))) {
+        if (own.stages.insert(user))
+          ++own.direct;
+      } else if (isRowsOf(op, user)) {
+        own.packed = true;
+        ++own.direct;
+        own.stages.insert(user);
+      } else if (!isPointwise(user)) {
+        own.stored = true;
+      } else if (isa<attn::ReshapeOp>(user)) { // no map at all: its readers are this operation's
+        const Readers &through = readers[user];
+        own.stored |= through.stored;
+        own.expanded |= through.expanded;
+        own.maps += through.maps;
+        own.direct += through.direct;
+        own.stages.insert(through.stages.begin(), through.stages.end());
+      } else {
+        bool moves = isMap(user);
+        own.maps += moves;
+        own.direct += !moves;
+        if (roots.contains(user)) {
+          own.stages.insert(user);
+        } else {
+          const Readers &through = readers[user];
+          own.stages.insert(through.stages.begin(), through.stages.end());
+          own.expanded |= through.expanded;
+        }
+        own.expanded |= moves && elements(user->getResult(0)) > elements(op->getResult(0));
+      }
+    }
+    if (isa<attn::ReshapeOp>(op))
+      return; // its operand is stored instead
+    if (finish(op, own))
+      return;
+    bool folds = isPointwise(op) && !own.stored && (!own.packed || own.stages.size() == 1);
+    // Moved elements cost a load wherever they are read; computed ones are computed once.
+    if (isArithmetic(op))
+      folds &= own.stages.size() <= 1 && !own.expanded && own.maps <= 1 && (own.maps == 0 || own.direct == 0);
+    if (!folds && !op->use_empty())
+      roots.insert(op);
+  }
+
+  /// Whether a matrix product reads each element of an operation's result once, in its rows.
+  bool isRowsOf(Operation *op, Operation *user) {
+    auto einsum = dyn_cast<attn::EinsumOp>(user);
+    if (!packsRows || !einsum || !isPointwise(op) || !isMatmul || !isMatmul(einsum))
+      return false;
+    std::optional<Matmul> matmul = matmulOf(einsum);
+    Value rows = matmul ? einsum.getInputs()[matmul->rowsInput] : Value();
+    if (!matmul || rows != op->getResult(0) || einsum.getInputs()[matmul->columnsInput] == rows)
+      return false;
+    // Run-time sizes count as 1 on both sides.
+    int64_t reads = matmul->rows * matmul->depth;
+    attn::ResolvedEinsum resolved = resolve(einsum);
+    for (const std::string &axis : matmul->outer)
+      reads *= std::max<int64_t>(1, resolved.sizes.at(axis));
+    return reads == elements(rows);
+  }
+
+  /// A matrix product with one reader, arithmetic that ends in a stage of its own, is part of that stage.
+  bool finish(Operation *op, const Readers &own) {
+    auto einsum = dyn_cast<attn::EinsumOp>(op);
+    if (!einsum || !isMatmul || !isMatmul(einsum) || !op->hasOneUse() || own.stored || own.maps || own.packed ||
+        own.stages.size() != 1)
+      return false;
+    Operation *root = own.stages.front();
+    Operation *reader = *op->user_begin();
+    while (reader != root && isArithmetic(reader) && reader->hasOneUse())
+      reader = *reader->user_begin();
+    if (reader != root || !isArithmetic(root) || products.count(root))
+      return false;
+    products[root] = einsum;
+    return true;
+  }
+
+  Stage describe(Value result) {
+    Operation *op = result.getDefiningOp();
+    Stage stage{StageKind::Elementwise, result, {}, "", nullptr};
+    if (Operation *product = products.lookup(op)) {
+      stage.kind = StageKind::Einsum;
+      stage.product = product;
+      fold(product, stage);
+      fold(op, stage);
+      return stage;
+    }
+    if (auto attention = dyn_cast<attn::AttentionOp>(op))
+      stage.kind = fusedShape(attention, stage.reason) ? StageKind::Attention : StageKind::Rows;
+    else if (isa<attn::EinsumOp>(op) && !isProduct(op))
+      stage.kind = StageKind::Einsum;
+    else if (attn::rowReductionOf(op))
+      stage.kind = StageKind::Softmax;
+    if (stage.kind != StageKind::Softmax && stage.kind != StageKind::Rows)
+      fold(op, stage);
+    return stage;
+  }
+  void fold(Operation *op, Stage &stage) {
+    SmallVector<Value> operands(op->getOperands());
+    if (auto attention = dyn_cast<attn::AttentionOp>(op))
+      operands = operandsOf(attention);
+    for (Value operand : operands) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || roots.contains(producer) || isNumber(producer) || llvm::is_contained(stage.folded, producer) ||
+          producer == stage.product || !isPointwise(producer))
+        continue;
+      fold(producer, stage);
+      stage.folded.push_back(producer);
+    }
+  }
+
+  Block &block;
+  const IsMatmul &isMatmul;
+  bool packsRows;
+  llvm::DenseMap<Operation *, Operation *> products; // that stages begin with, by their last operation
+  llvm::DenseMap<Operation *, Readers> readers;
+  llvm::DenseSet<Operation *> roots;
+};
+
+} // namespace
+
+std::vector<Stage> skewer::stagesOf(func::FuncOp function, const IsMatmul &isMatmul, bool packsRows) {
+  return Divider(function, isMatmul, packsRows).run();
+}
+
+SmallVector<Value> skewer::resultsOf(const Stage &stage) {
+  Operation *op = stage.result.getDefiningOp();
+  return op ? SmallVector<Value>(op->getResults()) : SmallVector<Value>{stage.result};
+}
+
+bool skewer::separateResults(func::FuncOp function) {
+  Operation *end = function.getBody().front().getTerminator();
+  llvm::DenseSet<Value> taken;
+  for (OpOperand &result : end->getOpOperands()) {
+    Operation *owner = memoryOf(result.get()).getDefiningOp();
+    if (owner && !isNumber(owner) && taken.insert(memoryOf(result.get())).second)
+      continue;
+    auto type = cast<RankedTensorType>(result.get().getType());
+    subscript::Dimensions dimensions;
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      dimensions.push_back({{"d" + std::to_string(d)}, {}});
+    subscript::Einsum spec;
+    spec.operands = {dimensions};
+    spec.result = dimensions;
+    OpBuilder builder(end);
+    Value copy =
+        attn::RearrangeOp::create(builder, result.get().getLoc(), type, builder.getStringAttr(subscript::print(spec)),
+                                  DictionaryAttr(), result.get());
+    taken.insert(copy);
+    result.set(copy);
+  }
+  return true;
+}
