@@ -126,6 +126,30 @@ def axis_names(root):
                 yield f"{path}:{number}: \"{literal}\" is the name of an axis: ask how operands read it, or AxisNames.h"
 
 
+LAYERS = [["Analysis"], ["Fusion"], ["Import"], ["Stages"], ["Schedule"], ["Emit"], ["Generic"], ["Cpu", "Gpu"],
+          ["Linalg", "Embed"]]
+
+
+def layers(root):
+    """Inside passes/ includes point down (passes/README.md), and folders of one floor do not know each other."""
+    floor = {folder: number for number, folders in enumerate(LAYERS) for folder in folders}
+    for path, text in texts(root, r"^passes/\w+/.*\.(cpp|h)$"):
+        own = path.split("/")[1]
+        if own not in floor:
+            yield f"{path}:1: folder '{own}' has no place in passes/README.md and in LAYERS of this script"
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := re.match(r'\s*#\s*include "passes/(\w+)/', line):
+                other = match.group(1)
+                if other != own and floor.get(other, len(LAYERS)) >= floor[own]:
+                    yield f"{path}:{number}: {own} includes {other}, which does not stand below it (passes/README.md)"
+    for below, above in (("dialect", "passes|codegen|tools"), ("passes", "codegen|tools"), ("codegen", "tools")):
+        for path, text in texts(root, rf"^{below}/.*\.(cpp|h)$"):
+            for number, line in enumerate(text.splitlines(), 1):
+                if match := re.match(rf'\s*#\s*include "({above})/', line):
+                    yield f"{path}:{number}: {below} includes {match.group(1)}, which stands above it"
+
+
 def constraints(root):
     """Every numbered constraint of dialect/SPEC.md is cited by a verifier and has a test; no other number is cited."""
     number = r"\b[a-z]+_c\d+(?!\d)"
@@ -159,6 +183,7 @@ CHECKS = {
     "links": links,
     "scheme-names": scheme_names,
     "axis-names": axis_names,
+    "layers": layers,
     "constraints": constraints,
 }
 

@@ -60,6 +60,17 @@ class HouseTest(unittest.TestCase):
                  "dialect/Language/Emit.cpp": 'axis == "j"\n'}
         self.assertEqual(self.findings("axis-names", files), [])
 
+    def test_layers(self):
+        files = {"passes/Cpu/A.cpp": '#include "passes/Emit/B.h"\n#include "passes/Passes.h"\n',
+                 "passes/Emit/B.h": '#include "passes/Analysis/C.h"\n', "codegen/D.h": '#include "passes/Cpu/E.h"\n'}
+        self.assertEqual(self.findings("layers", files), [])
+        files["passes/Analysis/C.h"] = '\n#include "passes/Emit/B.h"\n'
+        files["passes/Gpu/F.cpp"] = '#include "passes/Cpu/E.h"\n'
+        files["dialect/IR/G.h"] = '#include "passes/Passes.h"\n'
+        files["passes/Elsewhere/H.h"] = "\n"
+        self.assertEqual([finding.split(":")[0] for finding in self.findings("layers", files)],
+                         ["passes/Analysis/C.h", "passes/Elsewhere/H.h", "passes/Gpu/F.cpp", "dialect/IR/G.h"])
+
     def test_constraints(self):
         files = {"dialect/SPEC.md": "| number | constraint |\n|---|---|\n| pad_c1 | x |\n",
                  "dialect/IR/Verify.cpp": 'emitError("x (pad_c1)")\n', "tests/dialect/pad.mlir": "// pad_c1\n"}
