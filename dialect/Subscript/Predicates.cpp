@@ -161,6 +161,45 @@ Linear Simplifier::negation(const Linear &l) {
   }
 }
 
+/// Whether nothing in the expression divides by what may be no positive number, or leaves a table.
+bool Simplifier::hasValueEverywhere(const Expr &e) {
+  const auto &o = e.operands();
+  bool divides = e.kind() == Kind::FloorDiv || e.kind() == Kind::Mod;
+  if (divides && boundsOf(linear(o[1])).low < 1)
+    return false;
+  if (e.kind() == Kind::Table && !boundsOf(linear(o[0])).within(0, static_cast<int64_t>(e.table().size()) - 1))
+    return false;
+  return std::all_of(o.begin(), o.end(), [this](const Expr &operand) { return hasValueEverywhere(operand); });
+}
+
+/// Of a conjunction's parts all that `isTaken` says but part `k`; of a disjunction their opposites.
+static std::optional<Expr> otherParts(const std::vector<Expr> &parts, size_t k, bool conjunction,
+                                      const std::vector<bool> &isTaken) {
+  std::optional<Expr> others;
+  for (size_t m = 0; m < parts.size(); ++m)
+    if (m != k && isTaken[m]) {
+      Expr part = conjunction ? parts[m] : logicalNot(parts[m]);
+      others = others ? logicalAnd(*others, part) : part;
+    }
+  return others;
+}
+
+/// Whether the others decide that part `k` adds nothing. Where one of those has no value, part `k` may decide alone.
+bool Simplifier::isImplied(const std::vector<Expr> &parts, size_t k, bool conjunction) {
+  std::vector<bool> areCertain;
+  for (const Expr &part : parts)
+    areCertain.push_back(hasValueEverywhere(part));
+  areCertain[k] = true;
+  if (std::find(areCertain.begin(), areCertain.end(), false) == areCertain.end())
+    return true; // all of them do, as the caller has found
+  auto others = otherParts(parts, k, conjunction, areCertain);
+  auto inner = others ? assuming(*others) : std::nullopt;
+  if (!inner || inner->contradictory())
+    return false;
+  Linear value = inner->truth(inner->linear(parts[k]));
+  return value.isConstant() && (value.constant != 0) == conjunction;
+}
+
 /// `and` and `or`: sorted, without repetitions and without what the others imply.
 Linear Simplifier::connective(const Expr &e) {
   Kind kind = e.kind();
@@ -177,12 +216,7 @@ Linear Simplifier::connective(const Expr &e) {
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
   if (parts.size() > 1 && parts.size() <= kMaximumConjuncts)
     for (size_t k = parts.size(); k-- > 0 && parts.size() > 1;) {
-      Expr others = conjunction;
-      for (size_t m = 0; m < parts.size(); ++m)
-        if (m != k)
-          others = others.isConstant() ? (conjunction ? parts[m] : logicalNot(parts[m]))
-                                       : logicalAnd(others, conjunction ? parts[m] : logicalNot(parts[m]));
-      auto inner = assuming(others);
+      auto inner = assuming(*otherParts(parts, k, conjunction, std::vector<bool>(parts.size(), true)));
       if (!inner)
         break;
       if (inner->contradictory())
@@ -192,7 +226,8 @@ Linear Simplifier::connective(const Expr &e) {
         continue;
       if ((value.constant != 0) != conjunction)
         return Linear(!conjunction);
-      parts.erase(parts.begin() + k);
+      if (isImplied(parts, k, conjunction))
+        parts.erase(parts.begin() + k);
     }
   if (parts.empty())
     return Linear(conjunction);

@@ -40,6 +40,8 @@ private:
   // Predicates.cpp
   Linear comparison(Kind, const Linear &, const Linear &);
   Linear connective(const Expr &);
+  bool isImplied(const std::vector<Expr> &parts, size_t k, bool conjunction);
+  bool hasValueEverywhere(const Expr &);
   Linear negation(const Linear &);
   Linear choice(const Expr &);
   Linear truth(const Linear &);

@@ -1,4 +1,5 @@
 // Canonical forms of sums, products, extrema and tables.
+#include "dialect/Subscript/Checks.h"
 #include "dialect/Subscript/Simplifier.h"
 #include <algorithm>
 
@@ -10,8 +11,20 @@ constexpr size_t kMaximumSize = 50000, kMaximumDepth = 1500;
 constexpr size_t kMaximumProductTerms = 16, kMaximumExtremumOperands = 16;
 } // namespace
 
+/// In another order a sum may pass through numbers beyond 64 bits where the given one does not. Of symbols without a
+/// range any sum may, and nothing is made of that.
+static bool mayLeave64Bits(const Expr &simplified, const Domain &domain) {
+  if (!findOverflow(simplified, domain))
+    return false;
+  auto hasRange = [&](const std::string &key) { return domain.count(key) != 0; };
+  std::set<std::string> symbols = symbolsOf(simplified), reads = readsOf(simplified);
+  return std::all_of(symbols.begin(), symbols.end(), hasRange) &&
+         std::all_of(reads.begin(), reads.end(), [&](const std::string &read) { return hasRange(elementsOf(read)); });
+}
+
 Expr simplify(const Expr &e, const Domain &domain, const std::optional<Expr> &guard) {
-  return Simplifier(domain, guard).simplify(e);
+  Expr simplified = Simplifier(domain, guard).simplify(e);
+  return simplified.identity() != e.identity() && mayLeave64Bits(simplified, domain) ? e : simplified;
 }
 
 Linear Simplifier::linear(const Expr &e) {

@@ -205,6 +205,39 @@ TEST(SubscriptSimplify, LeavesOverflowAlone) {
   EXPECT_FALSE(evaluate(simplify(read("i floordiv 0")), {{"i", 1}}));
 }
 
+TEST(SubscriptSimplify, NoOrderOfASumLeaves64BitsWhereTheGivenOneStays) {
+  Domain box{{"a", {-2, 3}}, {"b", {-2, 3}}, {"c", {-2, 3}}};
+  for (const char *text : {"9223372036854775807 - b - a", "9223372036854775805 + a - 2 - b",
+                           "b + 9223372036854775804 + a", "(9223372036854775807 - c - a) mod 9223372036854775807 + b",
+                           "min(9223372036854775806 - c - a, 9223372036854775807 - b)"})
+    for (int64_t a = -2; a <= 3; ++a)
+      for (int64_t b = -2; b <= 3; ++b)
+        for (int64_t c = -2; c <= 3; ++c) {
+          Expr e = read(text), simplified = simplify(e, box);
+          Assignment at{{"a", a}, {"b", b}, {"c", c}};
+          if (auto value = evaluate(e, at))
+            EXPECT_EQ(evaluate(simplified, at), value) << text << " became " << print(simplified);
+        }
+  EXPECT_EQ(simple("4611686018427387904 - b - a", box), "4611686018427387904 - a - b"); // far enough from the end
+}
+
+TEST(SubscriptSimplify, WhatDecidesWhereTheOthersHaveNoValueStays) {
+  Domain box{{"a", {-2, 3}}, {"b", {-2, 3}}, {"c", {-2, 3}}};
+  for (const char *text :
+       {"c <= 1 and c == a mod b and a mod b <= 0", "c >= 2 or c != a floordiv b or a floordiv b > 1"})
+    for (int64_t a = -2; a <= 3; ++a)
+      for (int64_t b = -2; b <= 3; ++b)
+        for (int64_t c = -2; c <= 3; ++c) {
+          Expr e = read(text), simplified = simplify(e, box);
+          Assignment at{{"a", a}, {"b", b}, {"c", c}};
+          if (auto value = evaluate(e, at))
+            EXPECT_EQ(evaluate(simplified, at), value)
+                << text << " became " << print(simplified) << " at " << a << b << c;
+        }
+  box["b"] = {1, 3};
+  EXPECT_EQ(simple("c <= 1 and c == a mod b and a mod b <= 0", box), simple("c == a mod b and a mod b <= 0", box));
+}
+
 TEST(SubscriptSimplify, IsFast) {
   // About 200 nodes: a skew of a flattened map inside another reshape.
   std::string flat = "((((b*8 + h)*14 + iy)*14 + ix)*27 + jx + 13)";
