@@ -2,6 +2,7 @@
 #include "passes/Analysis/GpuShape.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace skewer;
@@ -180,6 +181,19 @@ ArrayRef<StringRef> skewer::gpu::knownOfTerms() {
   static const StringRef known[] = {"subscripts", "guard",     "value",       "scale",
                                     "function",   "arguments", "index_names", "operandSegmentSizes"};
   return known;
+}
+
+std::optional<double> skewer::gpu::commonScaleOf(const GpuShape &shape) {
+  if (shape.attention.content.empty() || !shape.elements.empty() || !shape.lines.empty() || !shape.gatedLines.empty())
+    return std::nullopt;
+  double scale = shape.attention.content.front().scale;
+  auto same = [&](const auto &term) { return term.scale == scale; };
+  // Logits that are looked up are multiplied before they are added, by their scale over the others'.
+  auto isNear = [&](const LookupTerm &term) { return std::abs(term.scale) <= 0x1p20 * scale; };
+  bool ofOneScale = scale > 0 && llvm::all_of(shape.attention.content, same) &&
+                    llvm::all_of(shape.bands, [&](const BandTerm &term) { return !term.ofKey && same(term); }) &&
+                    llvm::all_of(shape.lookups, isNear);
+  return ofOneScale ? std::optional(scale) : std::nullopt;
 }
 
 std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std::string &reason) {

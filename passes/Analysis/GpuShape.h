@@ -85,26 +85,32 @@ struct ValueElement {
 /// divided among up to so many blocks.
 constexpr int64_t kMostColumns = 256, kMostParts = 4;
 
-/// Query rows and keys of one step of a block; 16 rows are one warp's.
+/// Query rows and keys of one step of a block.
 struct GpuTile {
   int64_t rows = 64, keys = 64;
   int64_t stages = 2;      // copies of what a step reads: all but one are on their way while one is computed;
-                           // of 1, operands take turns in one place, each loaded right before it is multiplied
+                           // of 1, operands have one place, each loaded right before it is multiplied
   bool keepQueries = true; // in registers, from the first step to the last
   int64_t columns = 0;     // of the values; 0: all. Blocks with the same queries divide them, where one has too few
                            // registers, and compute the same weights
+  int64_t warpRows = 16;   // queries of a warp: 16 of them are a tile of the tensor cores' rows
   int64_t columnsOf(int64_t width) const { return columns && columns < width ? columns : width; }
   /// Blocks that have the same queries.
   int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
-  int64_t threads() const { return rows / 16 * 32; }
-  bool takesTurns() const { return stages == 1; }
+  int64_t warps() const { return rows / warpRows; }
+  int64_t threads() const { return warps() * 32; }
+  /// Tiles of 16 rows that each fragment of keys or values is multiplied with.
+  int64_t rowTiles() const { return warpRows / 16; }
+  /// Differences of positions, key - query, in a tile; one more than there are.
+  int64_t window() const { return rows + keys; }
+  bool isSingleBuffered() const { return stages == 1; }
   /// Copies that may still be on their way where a step begins.
   unsigned pending() const { return stages > 2 ? unsigned(stages - 2) : 0; }
   /// Rows of a looked-up table at a time.
-  int64_t tableRows() const { return takesTurns() ? 16 : 64; }
+  int64_t tableRows() const { return isSingleBuffered() ? 16 : 64; }
   bool operator==(const GpuTile &other) const {
     return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries &&
-           columns == other.columns;
+           columns == other.columns && warpRows == other.warpRows;
   }
 };
 
@@ -131,6 +137,10 @@ struct GpuShape {
   std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of the values
   GpuTile tile;                            // of the attention's schedule, if it has one
 };
+
+/// The scale of all terms of the score that are products, if scores are sums of these alone and of numbers that may
+/// stand in their unit: then a tile is scaled where it is exponentiated.
+std::optional<double> commonScaleOf(const GpuShape &);
 
 /// Sorts a term of the values. False with a `reason` if it says what the GPU target does not know.
 bool addValueTerm(const ValueTerm &, attn::TermOp, GpuShape &, std::string &reason);

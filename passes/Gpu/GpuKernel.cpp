@@ -179,7 +179,7 @@ RowState GpuKernel::step(Value tileIndex, const RowState &before) {
   b.barrier();
   Value copy = copyOf(tileIndex), next = b.add(tileIndex, tile.stages - 1);
   loadKeys(next, copyOf(next));
-  if (tile.takesTurns() && !lines.empty())
+  if (tile.isSingleBuffered() && !lines.empty())
     b.barrier();
   Value firstKey = b.mul(tileIndex, tile.keys);
   Value crossed = crossedByMask(firstKey);
@@ -196,7 +196,7 @@ RowState GpuKernel::step(Value tileIndex, const RowState &before) {
   };
   // Warps that see no key of the tile leave it out: other documents, keys behind a length. Where all warps of the block
   // meet at a barrier on the way, none does.
-  if (bits.empty() || tile.takesTurns() || !keyBands.empty())
+  if (bits.empty() || tile.isSingleBuffered() || !keyBands.empty())
     return computed();
   Value some = bits.front();
   for (Value word : ArrayRef<Value>(bits).drop_front())
@@ -260,7 +260,7 @@ bool GpuKernel::emit(mlir::gpu::GPUModuleOp gpuModule) {
   for (int64_t ahead = 0; ahead + 1 < tile.stages; ++ahead)
     loadKeys(b.add(low, ahead), copyOf(b.add(low, ahead)));
   if (!queries.empty() && lookups.empty()) {
-    if (tile.takesTurns())
+    if (tile.isSingleBuffered())
       b.commitCopies();
     b.waitForCopies(tile.pending());
     b.barrier();

@@ -98,22 +98,19 @@ class GpuKernel : GpuTiles {
 public:
   GpuKernel(GpuBuilder &b, const GpuAttention &shape, GpuTile tile)
       : GpuTiles(b, shape.element, tile.threads(), shape.attention.keys), shape(shape), tile(tile),
-        columns(tile.columnsOf(shape.attention.width)) {}
+        layout(layoutOf(shape, tile)), columns(tile.columnsOf(shape.attention.width)) {}
 
   /// The function, in the module at the builder's insertion point. False with a reason in `failure`.
   bool emit(mlir::gpu::GPUModuleOp);
-  using GpuTiles::sharedBytes;
+  int64_t sharedBytes() const { return layout.bytes; }
   std::string failure;
 
 private:
   // Planning (GpuOperandTiles.cpp).
   void plan();
   size_t planQueries(const Walk &, int64_t depth);
-  KeyBandPlan planKeyBand(const BandTerm &);
+  KeyBandPlan planKeyBand(const BandTerm &, const GpuLayout::Band &);
   void planValueTerms();
-  void planSharedWeights();
-  /// Where operands take turns, the next one begins where the one before did.
-  void nextTurn();
   /// Where operands take turns: what is multiplied next.
   void bring(llvm::function_ref<void()> load);
   bool isAligned(const Walk &, bool ofQuery, int64_t depth, unsigned argument) const;
@@ -137,9 +134,7 @@ private:
   /// Whether some pair of the tile has a row (i1, the same for all of the block); null: always.
   Value hasRows(const BandTerm &, Value firstKey);
   // Lookups (GpuLookups.cpp).
-  void planLookup(const LookupTerm &);
-  /// Where a table's rows stand before the first step, from `begin` on; returns where they end.
-  int64_t planLookupRows(int64_t begin);
+  void planLookup(const LookupTerm &, const GpuLayout::Lookup &);
   void prepareLookup(const LookupPlan &);
   void storeLogits(const LookupPlan &, Value firstRow);
   Value lookupPlace(const LookupPlan &, const std::map<std::string, Value> &at);
@@ -165,7 +160,7 @@ private:
   /// Steps of the depth that are written one after another. Operands take turns where heads are wide and registers
   /// few, and ptxas reads ahead in what is written out: rows by offset that are added to keys and values of f32, 192
   /// and 256 wide, spilled in every tile for three of eight pairs of layer and target; as loops for none.
-  int64_t stepsTogether() const { return tile.takesTurns() ? 4 : std::numeric_limits<int64_t>::max(); }
+  int64_t stepsTogether() const { return tile.isSingleBuffered() ? 4 : std::numeric_limits<int64_t>::max(); }
   /// Where the warp's queries stand.
   TileRows warpRowsOf(const QueryPlan &part) { return {part.tile, {}, b.shiftLeft(warp, 4)}; }
   /// `before` and the warp's queries × rows of a tile, 8 for each of the sums; see sumOfTileProducts.
@@ -228,6 +223,7 @@ private:
 
   const GpuAttention &shape;
   GpuTile tile;
+  GpuLayout layout;
   int64_t columns; // of the values that a block has
   mlir::gpu::GPUModuleOp module;
   mlir::LLVM::LLVMFuncOp function;
@@ -248,8 +244,6 @@ private:
   RowSource valueSource;
   std::vector<ValueRowsPlan> valueRows;
   std::vector<BandPlan> valueBands;
-  int64_t turnsBegin = 0, turnsEnd = 0;        // bytes
-  int64_t sharedWeights = 0, weightStride = 0; // of the terms that are evaluated for each pair: byte offset; numbers
 
   std::vector<Value> inputs; // pointers, of the kernel's arguments
   std::vector<Value> outputs;

@@ -9,8 +9,7 @@ using namespace skewer::gpu;
 
 void GpuKernel::planLines() {
   auto add = [&](LinePlan part) {
-    part.offset = plannedBytes;
-    plannedBytes += tile.stages * (tile.rows + tile.keys) * 4;
+    part.offset = layout.lines[lines.size()];
     lines.push_back(std::move(part));
   };
   if (!shape.lines.empty()) {

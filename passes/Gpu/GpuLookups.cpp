@@ -28,38 +28,20 @@ static Value firstRowOf(GpuBuilder &b, const LookupTerm &term, const AttentionSh
   return b.minimum(b.maximum(first, b.i32(0)), b.i32(term.rows - 1));
 }
 
-void GpuKernel::planLookup(const LookupTerm &term) {
+void GpuKernel::planLookup(const LookupTerm &term, const GpuLayout::Lookup &places) {
   LookupPlan part;
   part.term = &term;
   part.queries = planQueries(term.query, term.depth);
   part.source = sourceOf(term.table, false, term.depth);
-  part.use = lookupUse(term, shape.attention, tile.keys);
-  part.reached = reachedRows(term, shape.attention, tile.rows);
+  part.use = places.use;
+  part.reached = places.reached;
   part.first = firstRowOf(b, term, shape.attention, blockRow, tile.rows);
   subscript::Domain domain = subscript::domainOf(shape.attention.space.sizes);
   part.inside = subscript::proveWithin(term.row, {0, term.rows - 1}, domain).outcome == subscript::Proof::Proven;
-  part.stride = lookupStride(part.use == LookupUse::EveryTile ? tile.tableRows() : part.reached);
-  if (part.use != LookupUse::EveryTile) {
-    part.logits = plannedBytes;
-    plannedBytes += int64_t(llvm::alignTo(tile.rows * part.stride * 4, 16));
-  }
+  part.stride = places.logits.stride;
+  part.logits = places.logits.offset;
+  part.staging = places.staging;
   lookups.push_back(std::move(part));
-}
-
-int64_t GpuKernel::planLookupRows(int64_t begin) {
-  // One term after another, before the first tile of keys: they stand where those come then.
-  int64_t end = plannedBytes, most = end;
-  for (LookupPlan &part : lookups) {
-    plannedBytes = begin;
-    part.staging = place(tile.tableRows(), part.term->depth, 1);
-    if (part.use == LookupUse::EveryTile) {
-      part.logits = plannedBytes;
-      plannedBytes += int64_t(llvm::alignTo(tile.rows * part.stride * 4, 16));
-    }
-    most = std::max(most, plannedBytes);
-  }
-  plannedBytes = end;
-  return most;
 }
 
 void GpuKernel::storeLogits(const LookupPlan &part, Value firstRow) {

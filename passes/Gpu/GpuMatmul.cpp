@@ -3,8 +3,8 @@
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Gpu/GpuStages.h"
-#include "passes/Stages/Matmul.h"
 #include "passes/Gpu/GpuTiles.h"
+#include "passes/Stages/Matmul.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -67,7 +67,8 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
   int64_t inChunk = element.isF32() ? 4 : 8, slice = std::min(kSliceBytes / (16 / inChunk), matmul.depth);
   int64_t whole = matmul.depth / slice, rest = matmul.depth % slice;
   GpuTiles tiles(g, element, kThreads, matmul.depth);
-  SharedTile rowTile = tiles.place(kRows, slice, 2), columnTile = tiles.place(kColumns, slice, 2);
+  SharedPlaces places(element.isF32() ? 4 : 2);
+  SharedTile rowTile = places.place(kRows, slice, 2), columnTile = places.place(kColumns, slice, 2);
   auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
   g.shared = LLVM::AddressOfOp::create(g, sharedPointer, sharedMemory(gpuModule));
   tiles.readThread();
@@ -241,6 +242,6 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
         });
     });
   }
-  takePhases(ItemOf::Block, {}, kThreads, tiles.sharedBytes());
+  takePhases(ItemOf::Block, {}, kThreads, places.end);
   return true;
 }

@@ -1,7 +1,6 @@
 // Which tiles an attention's operands have, and which rows stand in them.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Gpu/GpuKernel.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -41,56 +40,35 @@ void GpuKernel::plan() {
   for (const BandTerm &term : shape.bands)
     if (!term.ofKey)
       planQueries(term.query, term.depth);
-  for (const LookupTerm &term : shape.lookups)
-    planLookup(term);
-  int64_t begin = turnsBegin = turnsEnd = plannedBytes;
-  for (const ContentTerm &term : shape.attention.content) {
-    nextTurn();
+  for (auto [term, places] : llvm::zip_equal(shape.lookups, layout.lookups))
+    planLookup(term, places);
+  for (auto [term, keys] : llvm::zip_equal(shape.attention.content, layout.content)) {
     ContentPlan part;
     part.queries = planQueries(term.query, term.depth);
-    part.keys = place(tile.keys, term.depth, tile.stages);
+    part.keys = keys;
     part.source = sourceOf(term.key, false, term.depth);
     part.scale = term.scale;
     content.push_back(std::move(part));
   }
-  nextTurn();
-  values = place(tile.keys, columns, tile.stages, 16); // two tiles of 8 columns at a time
+  values = layout.values;
   valueSource = columnSource(shape.attention.value);
   planValueTerms();
-  for (const BandTerm &term : shape.bands) {
-    nextTurn();
+  for (auto [term, places] : llvm::zip_equal(shape.bands, layout.bands)) {
     if (term.ofKey) {
-      keyBands.push_back(planKeyBand(term));
+      keyBands.push_back(planKeyBand(term, places));
       continue;
     }
     BandPlan part{&term, planQueries(term.query, term.depth), {}, sourceOf(term.table, false, term.depth)};
-    part.window = place(tile.rows + tile.keys, term.depth, tile.stages);
+    part.window = places.window;
     bands.push_back(std::move(part));
   }
-  plannedBytes = std::max(plannedBytes, turnsEnd);
   planLines();
-  planSharedWeights();
-  double scale = content.empty() ? 0 : content.front().scale;
-  auto alike = [&](const auto &parts, auto scaleOf) {
-    return llvm::all_of(parts, [&](const auto &part) { return scaleOf(part) == scale; });
-  };
-  // Logits that are looked up are multiplied before they are added, by their scale over the others'.
-  auto isNear = [&](const LookupPlan &part) { return std::abs(part.term->scale) <= 0x1p20 * scale; };
-  if (scale > 0 && shape.elements.empty() && lines.empty() && keyBands.empty() && llvm::all_of(lookups, isNear) &&
-      alike(content, [](const ContentPlan &part) { return part.scale; }) &&
-      alike(bands, [](const BandPlan &part) { return part.term->scale; }))
-    lateScale = scale * kLog2E;
-  plannedBytes = std::max(plannedBytes, planLookupRows(begin));
-}
-
-void GpuKernel::nextTurn() {
-  turnsEnd = std::max(turnsEnd, plannedBytes);
-  if (tile.takesTurns())
-    plannedBytes = turnsBegin;
+  if (auto scale = commonScaleOf(shape))
+    lateScale = *scale * kLog2E;
 }
 
 void GpuKernel::bring(llvm::function_ref<void()> load) {
-  if (!tile.takesTurns())
+  if (!tile.isSingleBuffered())
     return;    // it came with the tile
   b.barrier(); // what stood there has been read
   load();
@@ -99,34 +77,25 @@ void GpuKernel::bring(llvm::function_ref<void()> load) {
   b.barrier();
 }
 
-KeyBandPlan GpuKernel::planKeyBand(const BandTerm &term) {
+KeyBandPlan GpuKernel::planKeyBand(const BandTerm &term, const GpuLayout::Band &places) {
   KeyBandPlan part;
   part.band.term = &term;
   part.band.source = sourceOf(term.table, false, term.depth);
-  part.band.window = place(tile.rows + tile.keys, term.depth, tile.stages);
-  for (auto [known, plan] : llvm::zip_equal(shape.attention.content, content))
-    if (!tile.takesTurns() && known.key == term.query && known.depth == term.depth) {
-      part.keys = plan.keys;
-      part.sharesKeys = true;
-    }
-  if (!part.sharesKeys) {
-    part.keys = place(tile.keys, term.depth, tile.stages);
+  part.band.window = places.window;
+  part.keys = places.keys;
+  part.sharesKeys = places.sharedWith.has_value();
+  if (!part.sharesKeys)
     part.keySource = sourceOf(term.query, false, term.depth);
-  }
-  // 16 keys and the block's queries are rows + 15 offsets. With 3 (of 16) banks from key to key, the lanes that read a
-  // tile of scores meet no bank twice.
-  part.stride = int64_t(llvm::alignTo(tile.rows + 16, 16)) + 3;
-  part.logits = plannedBytes;
-  plannedBytes += int64_t(llvm::alignTo(tile.keys * part.stride * 4, 16));
+  part.stride = places.logits.stride;
+  part.logits = places.logits.offset;
   return part;
 }
 
 size_t GpuKernel::planQueries(const Walk &walk, int64_t depth) {
-  for (auto [number, known] : llvm::enumerate(queries))
-    if (known.walk == walk && known.depth == depth)
-      return number;
-  queries.push_back({walk, depth, place(tile.rows, depth, 1), sourceOf(walk, true, depth), {}});
-  return queries.size() - 1;
+  size_t number = layout.numberOf(walk, depth);
+  if (number == queries.size()) // they are asked for in their order
+    queries.push_back({walk, depth, layout.queries[number].tile, sourceOf(walk, true, depth), {}});
+  return number;
 }
 
 RowSource GpuKernel::sourceOf(const Walk &walk, bool ofQuery, int64_t depth) {
@@ -197,7 +166,7 @@ void GpuKernel::loadKeyBand(const KeyBandPlan &part, Value firstKey, Value copy)
 
 void GpuKernel::loadKeys(Value tileIndex, Value copy) {
   Value first = b.mul(tileIndex, tile.keys);
-  if (!tile.takesTurns())
+  if (!tile.isSingleBuffered())
     loadOperands(first, copy);
   for (const LinePlan &part : lines)
     makeLine(part, first, copy);

@@ -1,6 +1,5 @@
 // Where tiles stand in shared memory, and how rows of a tensor get there.
 #include "passes/Gpu/GpuTiles.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -12,18 +11,6 @@ void GpuTiles::readThread() {
   lane = b.bitAnd(thread, 31);
   group = b.shiftRight(lane, 2);
   inGroup = b.bitAnd(lane, 3);
-}
-
-SharedTile GpuTiles::place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple) {
-  SharedTile result;
-  result.offset = plannedBytes;
-  result.rows = rows;
-  result.depth = depth;
-  result.elementBytes = multiplied.isF32() ? 4 : 2;
-  result.width = int64_t(llvm::alignTo(depth, std::max(multiple, 32 / result.elementBytes)));
-  result.copies = copies;
-  plannedBytes += copies * result.bytes();
-  return result;
 }
 
 Value GpuTiles::offsetIn(const SharedTile &where, Value copy, Value row, Value chunk) {

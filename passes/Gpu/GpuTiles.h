@@ -1,22 +1,11 @@
 // Tiles of rows in shared memory and the products of tensor cores with them: what kernels of tiles share.
 #pragma once
+#include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuBuilder.h"
 #include <optional>
 #include <vector>
 
 namespace skewer::gpu {
-
-/// A tile of rows in shared memory.
-struct SharedTile {
-  int64_t offset = 0;          // bytes
-  int64_t rows = 0, width = 0; // elements of a row, a multiple of 32 bytes; zeros beyond `depth`
-  int64_t depth = 0;
-  int64_t copies = 1;       // one is filled while another is read
-  int64_t elementBytes = 2; // 4: f32
-  int64_t rowBytes() const { return width * elementBytes + 16; }
-  int64_t steps() const { return width * elementBytes / 32; } // products of 16 (f32: 8) elements of depth
-  int64_t bytes() const { return rows * rowBytes(); }         // of one copy
-};
 
 /// Where the rows of a tile come from: element base + row × rowStride + k × depthStride of an argument.
 struct RowSource {
@@ -52,8 +41,6 @@ public:
   GpuTiles(GpuBuilder &b, Type element, int64_t threads, int64_t products)
       : addsOutside(element.isF32() || products > kLongestChain), b(b), multiplied(element), blockThreads(threads) {}
 
-  int64_t sharedBytes() const { return plannedBytes; }
-  SharedTile place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple = 1);
   /// Byte offset of 16 bytes of a row in shared memory.
   Value offsetIn(const SharedTile &, Value copy, Value row, Value chunk);
   /// Where the thread stands in its block and its warp.
@@ -93,7 +80,6 @@ protected:
   GpuBuilder &b;
   Type multiplied;
   int64_t blockThreads;
-  int64_t plannedBytes = 0;
 };
 
 } // namespace skewer::gpu

@@ -3,29 +3,16 @@
 // other row, added for each query and key.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Gpu/GpuKernel.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
 void GpuKernel::planValueTerms() {
-  for (const ValueRows &term : shape.valueRows) {
-    nextTurn();
-    valueRows.push_back({&term, place(tile.keys, columns, tile.stages, 16), columnSource(term.table)});
-  }
-  for (const BandTerm &term : shape.valueBands) {
-    nextTurn();
-    valueBands.push_back({&term, 0, place(tile.rows + tile.keys, columns, tile.stages, 16), columnSource(term.table)});
-  }
-}
-
-void GpuKernel::planSharedWeights() {
-  if (shape.valueElements.empty())
-    return;
-  sharedWeights = plannedBytes;
-  weightStride = tile.keys + 8;
-  plannedBytes += tile.rows * weightStride * 4;
+  for (auto [term, rows] : llvm::zip_equal(shape.valueRows, layout.valueRows))
+    valueRows.push_back({&term, rows, columnSource(term.table)});
+  for (auto [term, window] : llvm::zip_equal(shape.valueBands, layout.valueBands))
+    valueBands.push_back({&term, 0, window, columnSource(term.table)});
 }
 
 Value GpuKernel::hasRows(const BandTerm &term, Value firstKey) {
@@ -120,9 +107,9 @@ void GpuKernel::addValueElements(const std::vector<Accumulator> &weights, Value 
   // its own place. The next ones are written behind the barrier that a step begins with.
   std::array<Value, 2> rows;
   for (int64_t row : {0, 1})
-    rows[size_t(row)] = b.mul(b.add(b.add(b.shiftLeft(warp, 4), group), 8 * row), weightStride);
+    rows[size_t(row)] = b.mul(b.add(b.add(b.shiftLeft(warp, 4), group), 8 * row), layout.weights.stride);
   auto placeOf = [&](size_t row, Value key) {
-    return b.sharedAt(b.add(b.shiftLeft(b.add(rows[row], key), 2), sharedWeights));
+    return b.sharedAt(b.add(b.shiftLeft(b.add(rows[row], key), 2), layout.weights.offset));
   };
   for (size_t column = 0; column < weights.size(); ++column)
     for (size_t k = 0; k < 4; ++k)

@@ -1,5 +1,6 @@
 // The GPU cost model: operations and bytes of a step of a block, and how those of resident blocks overlap.
 #include "passes/Schedule/GpuCostModel.h"
+#include "passes/Analysis/GpuLayout.h"
 #include "passes/Schedule/Prediction.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -27,45 +28,6 @@ namespace {
 
 /// Of what is multiplied.
 int64_t elementBytes(const GpuShape &shape) { return shape.element.isF32() ? 4 : 2; }
-/// Elements of a row in shared memory: whole steps of a product, 32 bytes (GpuKernel.h, SharedTile).
-int64_t widthOf(const GpuShape &shape, int64_t depth) {
-  return int64_t(llvm::alignTo(depth, 32 / elementBytes(shape)));
-}
-int64_t valueWidth(const GpuShape &shape, const GpuTile &tile) {
-  return int64_t(llvm::alignTo(tile.columnsOf(shape.attention.width), 16));
-}
-/// Bytes of so many elements in shared memory.
-int64_t rowBytes(const GpuShape &shape, int64_t width) { return width * elementBytes(shape) + 16; }
-int64_t rowBytesOf(const GpuShape &shape, int64_t depth) { return rowBytes(shape, widthOf(shape, depth)); }
-
-/// Widths of the queries that terms share.
-std::vector<int64_t> queryWidths(const GpuShape &shape) {
-  std::vector<std::pair<Walk, int64_t>> known;
-  auto note = [&](const Walk &walk, int64_t depth) {
-    if (llvm::none_of(known, [&](const auto &other) { return other.first == walk && other.second == depth; }))
-      known.push_back({walk, depth});
-  };
-  for (const ContentTerm &term : shape.attention.content)
-    note(term.query, term.depth);
-  for (const BandTerm &term : shape.bands)
-    if (!term.ofKey)
-      note(term.query, term.depth);
-  for (const LookupTerm &term : shape.lookups)
-    note(term.query, term.depth);
-  std::vector<int64_t> widths;
-  for (const auto &[walk, depth] : known)
-    widths.push_back(widthOf(shape, depth));
-  return widths;
-}
-
-bool sharesKeys(const GpuShape &shape, const BandTerm &term) {
-  return llvm::any_of(shape.attention.content, [&](const ContentTerm &content) {
-    return content.key == term.query && content.depth == term.depth;
-  });
-}
-
-/// Numbers for each offset: one line for all terms without a gate, and one for each gated term.
-int64_t linesOf(const GpuShape &shape) { return (shape.lines.empty() ? 0 : 1) + int64_t(shape.gatedLines.size()); }
 
 /// Cycles of a multiprocessor for each kind of work of a step.
 std::vector<std::pair<double, const char *>> partsOf(const GpuStepWork &work, const GpuMachine &machine) {
@@ -80,7 +42,7 @@ std::vector<std::pair<double, const char *>> partsOf(const GpuStepWork &work, co
 /// Cycles for one step of each of `blocks` resident blocks, and what bounds them.
 std::pair<double, const char *> cyclesTogether(const GpuStepWork &work, const GpuTile &tile, const GpuMachine &machine,
                                                int64_t blocks) {
-  double waits = tile.takesTurns() ? work.operands : 0;
+  double waits = tile.isSingleBuffered() ? work.operands : 0;
   auto parts = partsOf(work, machine);
   auto most =
       *std::max_element(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
@@ -97,6 +59,7 @@ std::pair<double, const char *> cyclesTogether(const GpuStepWork &work, const Gp
 } // namespace
 
 GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) {
+  GpuLayout layout = layoutOf(shape, tile);
   double rows = double(tile.rows), keys = double(tile.keys), scores = rows * keys, warps = rows / 16;
   GpuStepWork work;
   work.operands = double(shape.attention.content.size() + shape.bands.size() + 1 + shape.valueRows.size() +
@@ -115,29 +78,29 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
     if (!tile.keepQueries)
       work.sharedTraffic += rows * double(width) * bytes;
   };
-  for (const ContentTerm &term : shape.attention.content) {
-    product(keys, widthOf(shape, term.depth));
-    copied += keys * double(widthOf(shape, term.depth)) * bytes;
+  for (const SharedTile &part : layout.content) {
+    product(keys, part.width);
+    copied += keys * double(part.width) * bytes;
   }
-  int64_t width = valueWidth(shape, tile);
+  int64_t width = layout.values.width;
   double ofScores = added;
   product(keys, width);
   added = ofScores; // of the values' product nothing: one multiply-add takes the place of the result's rescaling
   if (!tile.keepQueries)
     work.sharedTraffic -= rows * double(width) * bytes; // weights are always in registers
   copied += keys * double(width) * bytes;
-  for (const BandTerm &term : shape.bands) {
-    copied += (rows + keys) * double(widthOf(shape, term.depth)) * bytes;
+  for (auto [term, part] : llvm::zip_equal(shape.bands, layout.bands)) {
+    copied += (rows + keys) * double(part.window.width) * bytes;
     if (term.ofKey) {
       // 16 keys at a time meet the rows that all queries of the block reach; logits go through shared memory.
-      work.matrixFlops += 2 * keys * (rows + 16) * double(widthOf(shape, term.depth)) * products;
-      work.sharedTraffic += keys / 16 * (rows + 16) * double(widthOf(shape, term.depth)) * 2 * bytes;
+      work.matrixFlops += 2 * keys * (rows + 16) * double(part.window.width) * products;
+      work.sharedTraffic += keys / 16 * (rows + 16) * double(part.window.width) * 2 * bytes;
       work.sharedTraffic += 4 * (keys * (rows + 16) + scores);
       work.issued += 8 * scores;
-      if (tile.takesTurns() || !sharesKeys(shape, term))
-        copied += keys * double(widthOf(shape, term.depth)) * bytes;
+      if (!part.sharedWith)
+        copied += keys * double(part.window.width) * bytes;
     } else {
-      product(keys + 16, widthOf(shape, term.depth));
+      product(keys + 16, part.window.width);
       work.sharedTraffic += 4 * scores; // a shuffle each
       work.issued += 5 * scores;
     }
@@ -153,7 +116,7 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
     work.issued += 5 * scores;
   }
   work.issued += kStepIssued * 2 * rows;
-  double lines = double(linesOf(shape));
+  auto lines = double(layout.lines.size());
   double looked = 0; // a logit for each score; what a tile has for each query costs next to nothing
   for (const LookupTerm &term : shape.lookups)
     looked += lookupUse(term, shape.attention, tile.keys) == LookupUse::EachScore;
@@ -191,50 +154,15 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
   return work;
 }
 
-/// Bytes of what stands in shared memory as long as the block, and of what is read in a step or before the first.
-static int64_t sharedBytesOf(const GpuShape &shape, const GpuTile &tile) {
-  // Places of a step: `rows` of an operand, and what goes with them. They stand side by side, or take turns.
-  int64_t sum = 0, most = 0;
-  auto place = [&](int64_t rows, int64_t bytes, int64_t more = 0) {
-    sum += tile.stages * rows * bytes + more;
-    most = std::max(most, rows * bytes + more);
-  };
-  int64_t window = tile.rows + tile.keys, valueBytes = rowBytes(shape, valueWidth(shape, tile));
-  for (const ContentTerm &term : shape.attention.content)
-    place(tile.keys, rowBytesOf(shape, term.depth));
-  place(tile.keys, valueBytes);
-  for (const BandTerm &term : shape.bands) {
-    int64_t keys = term.ofKey && (tile.takesTurns() || !sharesKeys(shape, term)) ? tile.keys : 0;
-    int64_t logits = term.ofKey ? int64_t(llvm::alignTo(tile.keys * (tile.rows + 16 + 3) * 4, 16)) : 0;
-    place(window + keys, rowBytesOf(shape, term.depth), logits);
-  }
-  for (size_t term = 0; term < shape.valueRows.size(); ++term)
-    place(tile.keys, valueBytes);
-  for (size_t term = 0; term < shape.valueBands.size(); ++term)
-    place(window, valueBytes);
-  int64_t staying = 0, before = 0;
-  for (const LookupTerm &term : shape.lookups) {
-    bool stays = lookupUse(term, shape.attention, tile.keys) != LookupUse::EveryTile;
-    int64_t rows = stays ? reachedRows(term, shape.attention, tile.rows) : tile.tableRows();
-    auto logits = int64_t(llvm::alignTo(tile.rows * lookupStride(rows) * 4, 16));
-    staying += stays ? logits : 0;
-    before = std::max(before, tile.tableRows() * rowBytesOf(shape, term.depth) + (stays ? 0 : logits));
-  }
-  for (int64_t width : queryWidths(shape))
-    staying += tile.rows * rowBytes(shape, width);
-  int64_t step = (tile.takesTurns() ? most : sum) + tile.stages * linesOf(shape) * window * 4 +
-                 (shape.valueElements.empty() ? 0 : tile.rows * (tile.keys + 8) * 4);
-  return staying + std::max(step, before);
-}
-
 GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile) {
   GpuFootprint result;
-  result.sharedBytes = sharedBytesOf(shape, tile);
+  GpuLayout layout = layoutOf(shape, tile);
+  result.sharedBytes = layout.bytes;
   // What ptxas takes of layers of one class each, 16 to 128 keys a step, 32 to 256 wide (sm_80, CUDA 13.0), to a fifth.
   const AttentionShape &attention = shape.attention;
-  int64_t scores = tile.keys / 8 * 4, output = valueWidth(shape, tile) / 8 * 4, kept = 0, extra = 0, bands = 0;
-  for (int64_t width : queryWidths(shape))
-    kept += tile.keepQueries ? width * elementBytes(shape) / 32 * 4 : 4;
+  int64_t scores = tile.keys / 8 * 4, output = layout.values.width / 8 * 4, kept = 0, extra = 0, bands = 0;
+  for (const GpuLayout::Queries &part : layout.queries)
+    kept += tile.keepQueries ? part.tile.width * elementBytes(shape) / 32 * 4 : 4;
   for (const BandTerm &term : shape.bands)
     bands = std::max<int64_t>(bands, term.ofKey ? 90 : scores + 8 + 22);
   // Weights, skewed weights as operands, and what a sum that is no number needs, beside the sums of the result.
@@ -243,7 +171,7 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
     return llvm::any_of(shape.lookups,
                         [&](const LookupTerm &term) { return lookupUse(term, attention, tile.keys) == use; });
   };
-  if (isUse(LookupUse::EachScore) || !shape.elements.empty() || linesOf(shape) > 0)
+  if (isUse(LookupUse::EachScore) || !shape.elements.empty() || !layout.lines.empty())
     extra += 18;
   if (isUse(LookupUse::EveryTile))
     extra += shape.element.isF32() ? 5 * scores / 2 : scores;
@@ -320,7 +248,7 @@ double skewer::gpu::secondsOn(const GpuShape &shape, const GpuPrediction &predic
 }
 
 /// What is only done where nothing else fits, whatever the model says: its figures for these are not tried.
-static bool isMakeshift(const GpuPrediction &p) { return p.tile.takesTurns() || p.parts > 1; }
+static bool isMakeshift(const GpuPrediction &p) { return p.tile.isSingleBuffered() || p.parts > 1; }
 
 /// Where the best may spill: one that is nearly as good and takes the fewest registers comes first.
 static void preferLean(std::vector<GpuPrediction> &candidates) {
@@ -341,8 +269,8 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
     return asked ? std::vector<int64_t>{asked} : std::vector<int64_t>(all);
   };
   int64_t most = 0; // widths of the queries: more than 128 elements would take half of a thread's registers
-  for (int64_t width : queryWidths(shape))
-    most += width;
+  for (const GpuLayout::Queries &part : layoutOf(shape, {}).queries)
+    most += part.tile.width;
   // Few columns are not worth computing the weights again.
   constexpr int64_t kLeastColumns = 32;
   std::vector<int64_t> columns;

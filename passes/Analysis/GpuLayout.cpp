@@ -1,0 +1,166 @@
+// Places in shared memory, one after another.
+#include "passes/Analysis/GpuLayout.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <cassert>
+
+using namespace skewer;
+using namespace skewer::gpu;
+
+// Columns of the values go in pairs of tiles of 8.
+constexpr int64_t kColumnPair = 16;
+
+SharedTile SharedPlaces::place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple) {
+  SharedTile result;
+  result.offset = end;
+  result.rows = rows;
+  result.depth = depth;
+  result.elementBytes = elementBytes;
+  result.width = int64_t(llvm::alignTo(depth, std::max(multiple, 32 / elementBytes)));
+  result.copies = copies;
+  end += copies * result.bytes();
+  return result;
+}
+
+int64_t SharedPlaces::placeNumbers(int64_t rows, int64_t stride) {
+  int64_t offset = end;
+  end += int64_t(llvm::alignTo(rows * stride * 4, 16));
+  return offset;
+}
+
+size_t GpuLayout::numberOf(const Walk &walk, int64_t depth) const {
+  auto found = llvm::find_if(queries, [&](const Queries &known) { return known.walk == walk && known.depth == depth; });
+  assert(found != queries.end());
+  return size_t(found - queries.begin());
+}
+
+namespace {
+
+class Planner {
+public:
+  Planner(const GpuShape &shape, const GpuTile &tile)
+      : shape(shape), tile(tile), at(shape.element.isF32() ? 4 : 2), columns(tile.columnsOf(shape.attention.width)) {}
+
+  GpuLayout plan() {
+    planResident();
+    operandsBegin = operandsEnd = at.end;
+    planOperands();
+    at.end = std::max(at.end, operandsEnd);
+    planNumbers();
+    int64_t ofSteps = at.end, beforeSteps = planTables();
+    layout.bytes = std::max(ofSteps, beforeSteps);
+    return std::move(layout);
+  }
+
+private:
+  void planQueries(const Walk &walk, int64_t depth) {
+    for (const GpuLayout::Queries &known : layout.queries)
+      if (known.walk == walk && known.depth == depth)
+        return;
+    layout.queries.push_back({walk, depth, at.place(tile.rows, depth, 1)});
+  }
+
+  void planLookup(const LookupTerm &term) {
+    planQueries(term.query, term.depth);
+    GpuLayout::Lookup part;
+    part.use = lookupUse(term, shape.attention, tile.keys);
+    part.reached = reachedRows(term, shape.attention, tile.rows);
+    bool resident = part.use != LookupUse::EveryTile;
+    part.logits.stride = lookupStride(resident ? part.reached : tile.tableRows());
+    if (resident)
+      part.logits.offset = at.placeNumbers(tile.rows, part.logits.stride);
+    layout.lookups.push_back(part);
+  }
+
+  void planResident() {
+    for (const ContentTerm &term : shape.attention.content)
+      planQueries(term.query, term.depth);
+    for (const BandTerm &term : shape.bands)
+      if (!term.ofKey)
+        planQueries(term.query, term.depth);
+    for (const LookupTerm &term : shape.lookups)
+      planLookup(term);
+  }
+
+  /// The next operand: of single-buffered ones it begins where the one before did.
+  void next() {
+    operandsEnd = std::max(operandsEnd, at.end);
+    if (tile.isSingleBuffered())
+      at.end = operandsBegin;
+  }
+
+  GpuLayout::Band bandOf(const BandTerm &term) {
+    GpuLayout::Band part;
+    part.window = at.place(tile.window(), term.depth, tile.stages);
+    if (!term.ofKey)
+      return part;
+    for (auto [number, known] : llvm::enumerate(shape.attention.content))
+      if (!tile.isSingleBuffered() && known.key == term.query && known.depth == term.depth) {
+        part.keys = layout.content[number];
+        part.sharedWith = number;
+      }
+    if (!part.sharedWith)
+      part.keys = at.place(tile.keys, term.depth, tile.stages);
+    // 16 keys and the block's queries are rows + 15 offsets. With 3 (of 16) banks from key to key, the lanes that read
+    // a tile of scores meet no bank twice.
+    part.logits.stride = int64_t(llvm::alignTo(tile.rows + 16, 16)) + 3;
+    part.logits.offset = at.placeNumbers(tile.keys, part.logits.stride);
+    return part;
+  }
+
+  void planOperands() {
+    for (const ContentTerm &term : shape.attention.content) {
+      next();
+      layout.content.push_back(at.place(tile.keys, term.depth, tile.stages));
+    }
+    next();
+    layout.values = at.place(tile.keys, columns, tile.stages, kColumnPair);
+    for (size_t term = 0; term < shape.valueRows.size(); ++term) {
+      next();
+      layout.valueRows.push_back(at.place(tile.keys, columns, tile.stages, kColumnPair));
+    }
+    for (size_t term = 0; term < shape.valueBands.size(); ++term) {
+      next();
+      layout.valueBands.push_back(at.place(tile.window(), columns, tile.stages, kColumnPair));
+    }
+    for (const BandTerm &term : shape.bands) {
+      next();
+      layout.bands.push_back(bandOf(term));
+    }
+  }
+
+  void planNumbers() {
+    for (size_t line = 0; line < (shape.lines.empty() ? 0 : 1) + shape.gatedLines.size(); ++line) {
+      layout.lines.push_back(at.end);
+      at.end += tile.stages * tile.window() * 4;
+    }
+    if (shape.valueElements.empty())
+      return;
+    layout.weights = {at.end, tile.keys + 8};
+    at.end += tile.rows * layout.weights.stride * 4;
+  }
+
+  /// One looked-up table after another, before the first tile of keys: they stand where those come then.
+  int64_t planTables() {
+    int64_t most = 0;
+    for (auto [term, part] : llvm::zip_equal(shape.lookups, layout.lookups)) {
+      at.end = operandsBegin;
+      part.staging = at.place(tile.tableRows(), term.depth, 1);
+      if (part.use == LookupUse::EveryTile)
+        part.logits.offset = at.placeNumbers(tile.rows, part.logits.stride);
+      most = std::max(most, at.end);
+    }
+    return most;
+  }
+
+  const GpuShape &shape;
+  const GpuTile &tile;
+  SharedPlaces at;
+  int64_t columns; // of the values that a block has
+  int64_t operandsBegin = 0, operandsEnd = 0;
+  GpuLayout layout;
+};
+
+} // namespace
+
+GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) { return Planner(shape, tile).plan(); }
