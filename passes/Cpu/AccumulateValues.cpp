@@ -1,5 +1,5 @@
 // Weights times values, and the rows that leave.
-#include "passes/Cpu/CpuKernel.h"
+#include "passes/Cpu/Strategy.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -11,7 +11,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
   Value row = b.mul(group, tileRows), position = positionOf(firstRow, row);
   Value weights = b.sub(b.mul(row, scoreStride), lowKey);
   int64_t outStride = widthVectors * lanes;
-  Value endOfPrefix = shape.prefix ? prefixEnd(lowKey, high) : Value();
+  Value endOfPrefix = shape.prefix ? live.prefixEnd(lowKey, high) : Value();
   if (shape.prefix) // there may be nothing else
     high = b.maximum(low, high);
   // Between `allLow` and `allHigh` every row sees every key. Outside, a key that a row does not see has weight 0, but
@@ -19,11 +19,11 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
   Value allLow = low, allHigh = high;
   if (shape.visible) {
     if (shape.visible->low != INT64_MIN)
-      allLow = b.maximum(low, b.minimum(high, b.add(b.add(position, lowestVisible()), (tileRows - 1) * rowStep)));
+      allLow = b.maximum(low, b.minimum(high, b.add(b.add(position, live.lowestVisible()), (tileRows - 1) * rowStep)));
     if (shape.visible->high != INT64_MAX)
-      allHigh = b.maximum(allLow, b.minimum(high, b.add(b.add(position, highestVisible()), 1)));
+      allHigh = b.maximum(allLow, b.minimum(high, b.add(b.add(position, live.highestVisible()), 1)));
   }
-  if (valuesFinite && strided) {
+  if (valuesFinite && rowStep > 1) {
     // Rows that stand apart see the same keys of a short stretch only: it is long, and testing it costs.
     allLow = b.select(valuesFinite, low, allLow);
     allHigh = b.select(valuesFinite, high, allHigh);
@@ -38,10 +38,10 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     // What earlier blocks of keys left, at this block's scale, and these.
     auto store = [&](ArrayRef<Value> sums) {
       for (int64_t r = 0; r < tileRows; ++r) {
-        Value scale = manyKeyBlocks ? b.loadBroadcast(scalesBuffer, b.add(row, r)) : Value();
+        Value scale = manyKeyBlocks ? b.loadBroadcast(memory.scales, b.add(row, r)) : Value();
         for (int64_t v = 0; v < vectors; ++v) {
           Value at = b.add(out, r * outStride + v * lanes), sum = sums[r * vectors + v];
-          b.store(manyKeyBlocks ? b.fma(scale, b.load(accumulatorsBuffer, at), sum) : sum, accumulatorsBuffer, at);
+          b.store(manyKeyBlocks ? b.fma(scale, b.load(memory.accumulators, at), sum) : sum, memory.accumulators, at);
         }
       }
     };
@@ -49,7 +49,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
       for (int64_t r = 0; r < tileRows; ++r)
         for (int64_t v = 0; v < vectors; ++v) {
           Value at = b.add(out, r * outStride + v * lanes);
-          b.store(b.addf(b.load(accumulatorsBuffer, at), more[r * vectors + v]), accumulatorsBuffer, at);
+          b.store(b.addf(b.load(memory.accumulators, at), more[r * vectors + v]), memory.accumulators, at);
         }
     };
     auto steps = [&](Value key, int64_t count, bool tested, SmallVector<Value> sums) {
@@ -58,9 +58,9 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
       for (int64_t step = 0; step < count; ++step) {
         SmallVector<Value> values;
         for (int64_t v = 0; v < vectors; ++v)
-          values.push_back(b.load(valuesBuffer, b.add(value, step * valueStride + v * lanes)));
+          values.push_back(b.load(memory.values, b.add(value, step * valueStride + v * lanes)));
         for (int64_t r = 0; r < tileRows; ++r) {
-          Value p = b.scalar(scoresBuffer, b.add(weight, r * scoreStride + step));
+          Value p = b.scalar(memory.scores, b.add(weight, r * scoreStride + step));
           Value seen = tested ? b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0)) : Value();
           Value wide = b.broadcast(p);
           for (int64_t v = 0; v < vectors; ++v) {
@@ -99,7 +99,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     if (shape.prefix) {
       Value end = endOfPrefix, all = end;
       if (shape.visible->high != INT64_MAX)
-        all = b.maximum(lowKey, b.minimum(all, b.add(b.add(position, highestVisible()), 1)));
+        all = b.maximum(lowKey, b.minimum(all, b.add(b.add(position, live.highestVisible()), 1)));
       if (valuesFinite)
         all = b.select(valuesFinite, all, lowKey);
       untested(lowKey, all);
@@ -118,9 +118,9 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
 }
 
 void CpuKernel::writeRows(Value firstRow, Value rows) {
-  Value base = baseOf(shape.result.base);
+  Value base = positions.baseOf(shape.result.base);
   b.loop(b.index(0), rows, 1, [&](Value row) {
-    Value sum = b.scalar(sumsBuffer, row);
+    Value sum = b.scalar(memory.sums, row);
     writeLogSum(row, firstRow, sum);
     // A row that sees no key gives 0. NaN is not equal to 0 and comes through.
     Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
@@ -129,8 +129,8 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
     Value from = b.mul(row, widthVectors * lanes);
     Value to = b.add(base, b.mul(positionOf(firstRow, row), shape.result.query));
     for (int64_t v = 0; v < widthVectors; ++v) {
-      Value x = b.mulf(b.load(accumulatorsBuffer, b.add(from, v * lanes)), factor);
-      b.storeFirst(x, output, b.add(to, v * lanes), std::min(lanes, shape.width - v * lanes));
+      Value x = b.mulf(b.load(memory.accumulators, b.add(from, v * lanes)), factor);
+      b.storeFirst(x, memory.output, b.add(to, v * lanes), std::min(lanes, shape.width - v * lanes));
     }
   });
 }

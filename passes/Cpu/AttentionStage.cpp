@@ -13,25 +13,27 @@ bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
   if (!extents)
     return fail(op, "a run-time size of the score is no operand's dimension");
   for (const std::string &axis : attention.shape.space.leading)
-    kernel.leading.push_back(extents->at(axis));
-  kernel.openStage = [&](CpuKernel &, const PhaseFunction &opened) {
+    kernel.stage.leading.push_back(extents->at(axis));
+  int64_t sharedBytes = kernel.layout.sharedBytes();
+  kernel.stage.open = [&](KernelMemory &memory, const PhaseFunction &opened) {
     phase = opened;
     openMemory(stage, opened);
-    kernel.arguments.clear();
+    memory.arguments.clear();
     for (Value operand : operandsOf(op))
-      kernel.arguments.push_back(isStored(operand) ? storage[operand].memory : Value());
-    kernel.output = storage[op.getResult()].memory;
-    kernel.lse = op.getLse() ? storage[op.getLse()].memory : Value();
-    kernel.local = opened.local;
-    kernel.reads = reads();
-    kernel.shared = opened.shared;
-    if (kernel.sharedBytes && attention.tables.offset)
-      kernel.shared = memref::ViewOp::create(b, cast<MemRefType>(opened.shared.getType()), opened.shared,
-                                             address(attention.tables), ValueRange{index(kernel.sharedBytes)});
+      memory.arguments.push_back(isStored(operand) ? storage[operand].memory : Value());
+    memory.output = storage[op.getResult()].memory;
+    memory.lse = op.getLse() ? storage[op.getLse()].memory : Value();
+    memory.local = opened.local;
+    IndexEmitter::Read read = reads();
+    memory.shared = opened.shared;
+    if (sharedBytes && attention.tables.offset)
+      memory.shared = memref::ViewOp::create(b, cast<MemRefType>(opened.shared.getType()), opened.shared,
+                                             address(attention.tables), ValueRange{index(sharedBytes)});
+    return read;
   };
-  kernel.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
+  kernel.stage.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
     computeRow(operandsOf(op)[argument], first, target, at, scale, kernel.lanes);
   };
-  emitCpuKernel(kernel, module, plan);
+  kernel.emit(module, plan);
   return true;
 }

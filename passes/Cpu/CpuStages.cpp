@@ -32,7 +32,8 @@ void CpuStages::planStage(const Stage &stage) {
 
 CpuStages::OwnMemory CpuStages::ownMemory(const Stage &stage) {
   if (auto attention = fused.find(stage.maker()); attention != fused.end())
-    return {&attention->second->tables, attention->second->kernel.sharedBytes, attention->second->kernel.localBytes};
+    return {&attention->second->tables, attention->second->kernel.layout.sharedBytes(),
+            attention->second->kernel.layout.workerBytes()};
   if (auto product = matmuls.find(stage.maker()); product != matmuls.end())
     return {&product->second->packed, product->second->packedBytes, product->second->localBytes, "matmul"};
   return {};

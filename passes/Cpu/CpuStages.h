@@ -13,11 +13,8 @@ struct FusedAttention {
   /// `computed`: the operands without memory, by their numbers.
   FusedAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, attn::CpuScheduleAttr schedule,
                  std::vector<bool> computed)
-      : shape(std::move(shape)), vectors(b, schedule.getLanes()), kernel(vectors, this->shape) {
-    kernel.schedule = schedule;
-    kernel.computed = std::move(computed);
-    kernel.planWorkspace();
-  }
+      : shape(std::move(shape)), vectors(b, schedule.getLanes()),
+        kernel(vectors, this->shape, AttentionStage{schedule, std::move(computed), {}, {}, {}}) {}
   AttentionShape shape;
   VectorBuilder vectors;
   CpuKernel kernel;

@@ -1,53 +1,15 @@
 // One element of a term at a time, at any pair of positions: what is prepared, and what nothing better is known for.
-#include "passes/Cpu/CpuKernel.h"
-#include "passes/Emit/EmitIndex.h"
+#include "passes/Cpu/ElementTerms.h"
 
 using namespace mlir;
 using namespace skewer;
 
-Value CpuKernel::indexOf(const subscript::Expr &expression, const std::map<std::string, Value> &at) {
-  return IndexEmitter(b.builder, b.builder.getLoc(), at, reads).emit(expression);
-}
-
-Value CpuKernel::predicate(const subscript::Expr &expression, const std::map<std::string, Value> &at) {
-  return IndexEmitter(b.builder, b.builder.getLoc(), at, reads).emitPredicate(expression);
-}
-
-Value CpuKernel::baseOf(const subscript::Expr &expression) { return indexOf(expression, axes); }
-
-Value CpuKernel::firstColumn(unsigned number) {
-  const OffsetTerm &term = shape.offsets[number];
-  Value shift = term.shift.isConstant(0) ? b.index(0) : baseOf(term.shift);
-  // Tables that count query - key are packed in reverse.
-  return term.sign > 0 ? b.add(shift, tables[number].constant) : b.sub(b.index(tables[number].constant), shift);
-}
-
-Value CpuKernel::lowestVisible() {
-  Value low = b.index(shape.visible->low);
-  return shape.visibleShift.isConstant(0) ? low : b.sub(low, baseOf(shape.visibleShift));
-}
-
-Value CpuKernel::highestVisible() {
-  Value high = b.index(shape.visible->high);
-  return shape.visibleShift.isConstant(0) ? high : b.sub(high, baseOf(shape.visibleShift));
-}
-
-Value CpuKernel::axisOf(const MapAxis &axis, Value position) {
-  return b.remainder(b.divide(position, axis.inner), axis.extent);
-}
-
-std::map<std::string, Value> CpuKernel::axesAt(Value query, Value key) {
-  std::map<std::string, Value> at = axes;
-  if (query)
-    for (auto [axis, name] : llvm::zip(shape.queryAxes, shape.space.query))
-      at[name] = axisOf(axis, query);
-  if (key)
-    for (auto [axis, name] : llvm::zip(shape.keyAxes, shape.space.key))
-      at[name] = axisOf(axis, key);
-  return at;
-}
-
-Value CpuKernel::element(const OtherTerm &term, std::map<std::string, Value> at) {
+Value skewer::elementOf(CpuKernel &kernel, const OtherTerm &term, Positions::Values at) {
+  VectorBuilder &b = kernel.b;
+  const SmallVector<Value> &arguments = kernel.memory.arguments;
+  auto indexOf = [&](const subscript::Expr &expression, const Positions::Values &at) {
+    return kernel.positions.indexOf(expression, at);
+  };
   // In f64, rounded by who keeps it: a sum of many products may be large.
   auto number = [&](double x) {
     return arith::ConstantOp::create(b.builder, b.builder.getF64FloatAttr(x)).getResult();
@@ -74,10 +36,18 @@ Value CpuKernel::element(const OtherTerm &term, std::map<std::string, Value> at)
   if (term.application) {
     SmallVector<Value> numbers;
     for (const attn::Application::Argument &argument : term.application->arguments)
-      numbers.push_back(argument.operand >= 0 ? b.scalar(this->arguments[term.arguments[argument.operand]],
+      numbers.push_back(argument.operand >= 0 ? b.scalar(arguments[term.arguments[argument.operand]],
                                                          indexOf(term.offsets[argument.operand], at))
                                               : b.number(indexOf(argument.position, at)));
     sum = b.mulf(sum, b.widen(term.application->function->emit(b.builder, b.builder.getLoc(), numbers)));
   }
   return b.mulf(sum, number(term.scale * kLog2e));
+}
+
+Value skewer::timesGates(CpuKernel &kernel, const OtherTerm &term, const Positions::Values &at, Value factor) {
+  VectorBuilder &b = kernel.b;
+  for (unsigned gate : term.gates)
+    factor = b.mulf(factor, b.scalar(kernel.memory.arguments[term.arguments[gate]],
+                                     kernel.positions.indexOf(term.offsets[gate], at)));
+  return factor;
 }

@@ -1,5 +1,5 @@
 // Keys, tables, values and queries in the order in which the register tiles read them.
-#include "passes/Cpu/CpuKernel.h"
+#include "passes/Cpu/Strategy.h"
 #include "passes/Emit/EmitIndex.h"
 #include <cmath>
 
@@ -8,15 +8,16 @@ using namespace skewer;
 
 void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, int64_t depthOffset, double factor, Value target,
                               int64_t stride, bool accumulate) {
-  Value base = baseOf(walk.base);
+  Value base = positions.baseOf(walk.base);
   PanelTarget panels{target, b.index(0), stride, depthOffset, accumulate};
   b.loop(b.index(0), b.index(keyVectors), 1, [&](Value panel) {
     if (!isComputed(walk.argument))
-      return packPanel(b, {arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth, factor}, panels,
-                       panel);
-    Value rows = b.view(local, b.index(computedRows.offset), computedRows.floats), first = b.mul(panel, lanes);
+      return packPanel(b, {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth, factor},
+                       panels, panel);
+    Value rows = b.view(memory.local, b.index(buffers.computedRows.offset), buffers.computedRows.floats),
+          first = b.mul(panel, lanes);
     b.loop(first, b.minimum(b.add(first, lanes), b.index(shape.keys)), 1, [&](Value key) {
-      computeRow(walk.argument, b.add(base, b.mul(key, walk.key)), rows, b.mul(b.sub(key, first), termDepth), 1);
+      stage.computeRow(walk.argument, b.add(base, b.mul(key, walk.key)), rows, b.mul(b.sub(key, first), termDepth), 1);
     });
     packPanel(b, {rows, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, factor}, panels, panel);
   });
@@ -31,7 +32,7 @@ void CpuKernel::packKeys() {
     for (unsigned before = 0; repeated && before < number; ++before)
       if (contentOffset[before] == contentOffset[number] && !isContentRepeated(before))
         factor = term.scale / shape.content[before].scale;
-    packKeyPanels(term.key, term.depth, contentOffset[number], factor, keysBuffer, panelStride, repeated);
+    packKeyPanels(term.key, term.depth, contentOffset[number], factor, memory.keys, panelStride, repeated);
   }
 }
 
@@ -59,65 +60,60 @@ void CpuKernel::copyWidth(Value source, Value from, int64_t stride, double scale
 
 /// Values are read in place; where the width does not fill whole vectors they are copied with zeros behind.
 void CpuKernel::packValues() {
-  valueBase = baseOf(shape.value.base);
+  valueBase = positions.baseOf(shape.value.base);
   valueStride = shape.value.key;
-  if (!packedValues.floats)
+  if (!buffers.values.floats)
     return;
   int64_t padded = widthVectors * lanes;
-  Value source = arguments[shape.value.argument], base = valueBase;
+  Value source = memory.arguments[shape.value.argument], base = valueBase;
   b.loop(b.index(0), b.index(shape.keys), 1, [&](Value key) {
     if (isComputed(shape.value.argument)) {
       if (shape.width % lanes)
-        b.store(b.constant(0), valuesBuffer, b.add(b.mul(key, padded), padded - lanes));
-      return computeRow(shape.value.argument, b.add(base, b.mul(key, shape.value.key)), valuesBuffer,
-                        b.mul(key, padded), 1);
+        b.store(b.constant(0), memory.values, b.add(b.mul(key, padded), padded - lanes));
+      return stage.computeRow(shape.value.argument, b.add(base, b.mul(key, shape.value.key)), memory.values,
+                              b.mul(key, padded), 1);
     }
-    copyWidth(source, b.add(base, b.mul(key, shape.value.key)), shape.value.depth, 1, valuesBuffer, b.mul(key, padded));
+    copyWidth(source, b.add(base, b.mul(key, shape.value.key)), shape.value.depth, 1, memory.values,
+              b.mul(key, padded));
   });
   valueBase = b.index(0);
   valueStride = padded;
 }
 
-void CpuKernel::packQueries(Value firstRow, Value rows, Value groups) {
-  auto pack = [&](const Walk &walk, int64_t termDepth, double scale, Value target, int64_t stride, int64_t offset) {
-    Value source = arguments[walk.argument], base = baseOf(walk.base);
-    Value factor = b.constant(scale * kLog2e), factorScalar = b.constantScalar(scale * kLog2e);
-    b.loop(b.index(0), b.mul(groups, tileRows), 1, [&](Value row) {
-      Value to = b.add(b.mul(row, stride), offset);
-      auto whole = [&](const std::function<void(int64_t at, int64_t count)> &vectors) {
-        for (int64_t at = 0; at < termDepth; at += lanes)
-          vectors(at, std::min(lanes, termDepth - at));
-      };
-      b.when(
-          b.less(row, rows),
-          [&] {
-            Value from = b.add(base, b.mul(positionOf(firstRow, row), walk.query));
-            if (isComputed(walk.argument))
-              return computeRow(walk.argument, from, target, to, scale * kLog2e);
-            if (walk.depth == 1)
-              return whole([&](int64_t at, int64_t count) {
-                Value x = b.mulf(b.loadFirst(source, b.add(from, at), count), factor);
-                b.storeFirst(x, target, b.add(to, at), count);
-              });
-            b.loop(b.index(0), b.index(termDepth), 1, [&](Value d) {
-              Value x = b.scalar(source, b.add(from, b.mul(d, walk.depth)));
-              b.storeScalar(b.mulf(x, factorScalar), target, b.add(to, d));
+void CpuKernel::packQueryRows(const Walk &walk, int64_t depth, double scale, const RowBlock &block, Value target,
+                              int64_t stride, int64_t offset) {
+  Value source = memory.arguments[walk.argument], base = positions.baseOf(walk.base);
+  Value factor = b.constant(scale * kLog2e), factorScalar = b.constantScalar(scale * kLog2e);
+  b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
+    Value to = b.add(b.mul(row, stride), offset);
+    auto whole = [&](const std::function<void(int64_t at, int64_t count)> &vectors) {
+      for (int64_t at = 0; at < depth; at += b.lanes)
+        vectors(at, std::min(b.lanes, depth - at));
+    };
+    b.when(
+        b.less(row, block.rows),
+        [&] {
+          Value from = b.add(base, b.mul(positionOf(block.firstRow, row), walk.query));
+          if (isComputed(walk.argument))
+            return stage.computeRow(walk.argument, from, target, to, scale * kLog2e);
+          if (walk.depth == 1)
+            return whole([&](int64_t at, int64_t count) {
+              Value x = b.mulf(b.loadFirst(source, b.add(from, at), count), factor);
+              b.storeFirst(x, target, b.add(to, at), count);
             });
-          },
-          [&] {
-            whole([&](int64_t at, int64_t count) { b.storeFirst(b.constant(0), target, b.add(to, at), count); });
+          b.loop(b.index(0), b.index(depth), 1, [&](Value d) {
+            Value x = b.scalar(source, b.add(from, b.mul(d, walk.depth)));
+            b.storeScalar(b.mulf(x, factorScalar), target, b.add(to, d));
           });
-    });
-  };
+        },
+        [&] { whole([&](int64_t at, int64_t count) { b.storeFirst(b.constant(0), target, b.add(to, at), count); }); });
+  });
+}
+
+void CpuKernel::packQueries(const RowBlock &block) {
   for (unsigned number = 0; number < shape.content.size(); ++number)
     if (const ContentTerm &term = shape.content[number]; !isContentRepeated(number))
-      pack(term.query, term.depth, term.scale, queriesBuffer, depth, contentOffset[number]);
-  for (auto [number, term] : llvm::enumerate(shape.offsets))
-    if (tables[number].ownQueries)
-      pack(term.query, term.depth, term.scale, ownQueriesBuffers[number], term.depth, 0);
-  for (auto [term, plan] : llvm::zip(shape.rows, rowPlans))
-    if (!term.keySide && plan.ownVectors)
-      pack(term.vector, term.depth, term.scale, plan.vectorsBuffer, term.depth, 0);
+      packQueryRows(term.query, term.depth, term.scale, block, memory.queries, depth, contentOffset[number]);
 }
 
 bool CpuKernel::isContentRepeated(unsigned term) const {
@@ -125,4 +121,20 @@ bool CpuKernel::isContentRepeated(unsigned term) const {
     if (contentOffset[before] == contentOffset[term])
       return true;
   return false;
+}
+
+/// A masked key has weight 0, which times a finite value adds nothing; only where some value is NaN or infinite must
+/// weights of 0 be told apart. The test costs a pass over the head's values, the distinction a select for each product.
+void CpuKernel::testValues() {
+  valuesFinite = Value();
+  if (shape.masks.empty() && !(rowStep > 1 && shape.visible))
+    return;
+  Value sum = b.loop(b.index(0), b.index(shape.keys), 1, ValueRange{b.constant(0)}, [&](Value key, ValueRange carried) {
+    Value at = b.add(valueBase, b.mul(key, valueStride)), sum = carried[0];
+    for (int64_t v = 0; v < widthVectors; ++v)
+      sum = b.fma(b.load(memory.values, b.add(at, v * lanes)), b.constant(0), sum);
+    return SmallVector<Value>{sum};
+  })[0];
+  forEach([&](CpuStrategy &strategy) { sum = strategy.testRows(sum); });
+  valuesFinite = b.compare(arith::CmpFPredicate::ORD, b.reduceAdd(sum), b.constantScalar(0));
 }

@@ -1,7 +1,7 @@
 // exp2 and sums over one row of scores in a block of keys; the running maximum rescales what earlier blocks left.
 // Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3, in base 2.
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "passes/Cpu/CpuKernel.h"
+#include "passes/Cpu/Strategy.h"
 #include <cmath>
 #include <limits>
 
@@ -10,24 +10,24 @@ using namespace skewer;
 
 void CpuKernel::noteShift(Value row, Value shift) {
   if (shape.hasLse)
-    b.storeScalar(b.addf(b.scalar(shiftsBuffer, row), shift), shiftsBuffer, row);
+    b.storeScalar(b.addf(b.scalar(memory.shifts, row), shift), memory.shifts, row);
 }
 
 /// The natural logarithm of the sum of a row's exponentials: what is in base 2 is brought to e.
 void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   if (!shape.hasLse)
     return;
-  Value reference = b.addf(b.scalar(scalesBuffer, b.add(row, rowBlock)), b.scalar(shiftsBuffer, row));
+  Value reference = b.addf(b.scalar(memory.scales, b.add(row, rowBlock)), b.scalar(memory.shifts, row));
   Value logarithm = math::LogOp::create(b.builder, sum);
   Value total = b.addf(b.mulf(reference, b.constantScalar(std::log(2.0))), logarithm);
   // A row without a visible key, or with scores of -inf alone.
   Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
   total = b.select(empty, b.constantScalar(-std::numeric_limits<float>::infinity()), total);
-  b.storeScalar(total, lse, b.add(b.mul(leadingIndex, shape.queries), positionOf(firstRow, row)));
+  b.storeScalar(total, memory.lse, b.add(b.mul(leadingIndex, shape.queries), positionOf(firstRow, row)));
 }
 
 void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Value>> runsOfVectors) {
-  Value maximum = b.reduceMax(b.load(maximaBuffer, b.mul(row, lanes)));
+  Value maximum = b.reduceMax(b.load(memory.maxima, b.mul(row, lanes)));
   // A row without a visible key so far has maximum -inf; -inf - -inf would be NaN.
   Value none = b.compare(arith::CmpFPredicate::OEQ, maximum, b.constantScalar(-std::numeric_limits<float>::infinity()));
   Value reference = b.broadcast(b.select(none, b.constantScalar(0), maximum));
@@ -38,8 +38,8 @@ void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Va
     auto addUp = [&](Value from, Value to, Value start) {
       return b.loop(from, to, lanes, ValueRange{start}, [&](Value x, ValueRange sum) {
         Value at = b.add(base, x);
-        Value weight = b.exp2(b.subf(b.load(scoresBuffer, at), reference));
-        b.store(weight, scoresBuffer, at);
+        Value weight = b.exp2(b.subf(b.load(memory.scores, at), reference));
+        b.store(weight, memory.scores, at);
         return SmallVector<Value>{b.addf(sum[0], weight)};
       })[0];
     };
@@ -55,16 +55,16 @@ void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Va
     })[0];
   }
   Value sum = b.reduceAdd(total);
-  // scalesBuffer: first half the factor for what is there, second half the maximum it refers to.
+  // memory.scales: first half the factor for what is there, second half the maximum it refers to.
   Value before = b.add(row, rowBlock);
   if (!manyKeyBlocks) {
     if (shape.hasLse)
-      b.storeScalar(maximum, scalesBuffer, before);
-    return b.storeScalar(sum, sumsBuffer, row);
+      b.storeScalar(maximum, memory.scales, before);
+    return b.storeScalar(sum, memory.sums, row);
   }
-  Value scale = vector::ExtractOp::create(b.builder, b.exp2(b.subf(b.loadBroadcast(scalesBuffer, before), reference)),
+  Value scale = vector::ExtractOp::create(b.builder, b.exp2(b.subf(b.loadBroadcast(memory.scales, before), reference)),
                                           ArrayRef<int64_t>{0});
-  b.storeScalar(scale, scalesBuffer, row);
-  b.storeScalar(maximum, scalesBuffer, before);
-  b.storeScalar(b.addf(b.mulf(b.scalar(sumsBuffer, row), scale), sum), sumsBuffer, row);
+  b.storeScalar(scale, memory.scales, row);
+  b.storeScalar(maximum, memory.scales, before);
+  b.storeScalar(b.addf(b.mulf(b.scalar(memory.sums, row), scale), sum), memory.sums, row);
 }

@@ -1,6 +1,6 @@
 // Fetching the next head while this one is computed: heads that are small are over before the processor has noticed in
 // which order their operands are read.
-#include "passes/Cpu/CpuKernel.h"
+#include "passes/Cpu/Strategy.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -10,15 +10,6 @@ using namespace skewer;
 // processor's own prefetching. Measured on a Zen 4 core (1 MiB of L2): see tests/bench/RESULTS.md.
 static constexpr int64_t kUpcomingBytes = 256 << 10;
 static constexpr int64_t kLineFloats = 16;
-
-void CpuKernel::enterHead(Value head) {
-  const std::vector<std::string> &leading = shape.space.leading;
-  for (size_t k = leading.size(); k-- > 0;) {
-    axes[leading[k]] = k == 0 ? head : arith::RemUIOp::create(b.builder, head, leadingSizes[k]).getResult();
-    if (k > 0)
-      head = arith::DivUIOp::create(b.builder, head, leadingSizes[k]);
-  }
-}
 
 /// The operands of the next head whose rows follow each other. Behind the last head addresses are of nothing, which a
 /// prefetch forgives; a base that run-time indices decide is not computed there.
@@ -37,15 +28,15 @@ void CpuKernel::findUpcoming() {
   int64_t bytes = 0;
   for (const Rows &rows : operands)
     bytes += rows.count * rows.depth * 4;
-  if (chunks > 1 || bytes > kUpcomingBytes || leadingSizes.empty())
+  if (chunks > 1 || bytes > kUpcomingBytes || positions.leadingSizes.empty())
     return;
-  std::map<std::string, Value> own = axes;
-  enterHead(b.add(leadingIndex, 1));
+  Positions::Values own = positions.axes;
+  positions.enterHead(b.add(leadingIndex, 1));
   for (const Rows &rows : operands)
     if (rows.walk->depth == 1 && rows.step == rows.depth && subscript::readNodes(rows.walk->base).empty() &&
         !isComputed(rows.walk->argument))
-      upcoming.push_back({arguments[rows.walk->argument], baseOf(rows.walk->base), rows.depth});
-  axes = std::move(own);
+      upcoming.push_back({memory.arguments[rows.walk->argument], positions.baseOf(rows.walk->base), rows.depth});
+  positions.axes = std::move(own);
 }
 
 /// Part of what the next head's rows from `row` on are, as many as a register tile has: so much in each turn of the

@@ -1,0 +1,167 @@
+// A block of rows, and the blocks of keys that it goes through.
+#include "passes/Cpu/Strategy.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// Maxima, sums and accumulators before the first key.
+void CpuKernel::beginRows(const RowBlock &block) {
+  const Geometry &g = *this;
+  Value nothing = b.constant(-kInfinity);
+  b.loop(b.index(0), b.mul(block.groups, g.tileRows), 1, [&](Value row) {
+    b.store(nothing, memory.maxima, b.mul(row, g.lanes));
+    b.storeScalar(b.constantScalar(0), memory.sums, row);
+    if (g.manyKeyBlocks)
+      b.storeScalar(b.constantScalar(-kInfinity), memory.scales, b.add(row, g.rowBlock));
+    if (shape.hasLse)
+      b.storeScalar(b.constantScalar(0), memory.shifts, row);
+    for (int64_t v = 0; v < g.widthVectors; ++v)
+      b.store(b.constant(0), memory.accumulators, b.add(b.mul(row, g.widthVectors * g.lanes), v * g.lanes));
+  });
+}
+
+/// All of one block of rows: every key block in turn, then the division by the sums.
+void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
+  const Geometry &g = *this;
+  Value zero = b.index(0);
+  RowBlock block{firstRow, rows, b.divide(b.add(rows, g.tileRows - 1), g.tileRows)};
+  packQueries(block);
+  forEach([&](CpuStrategy &strategy) { strategy.packQueries(block); });
+  forEach([&](CpuStrategy &strategy) { strategy.prepareGates(block); });
+  beginRows(block);
+  b.loop(zero, block.groups, 1,
+         [&](Value group) { forEach([&](CpuStrategy &strategy) { strategy.computeGroup(block, group); }); });
+  b.loop(zero, rows, 1, [&](Value row) { forEach([&](CpuStrategy &strategy) { strategy.centreRow(block, row); }); });
+  forEach([&](CpuStrategy &strategy) { strategy.centre(block); });
+  forEach([&](CpuStrategy &strategy) { strategy.computeRows(block); });
+
+  int64_t blockVectors = g.keyBlock / g.lanes;
+  auto [lowLive, highLive] = live.of(firstRow, g.rowBlock, zero, b.index(shape.keys));
+  lowLive = shape.prefix ? zero : b.maximum(lowLive, zero);
+  Value firstBlock = b.mul(b.divide(lowLive, g.keyBlock), blockVectors);
+  Value endBlock = b.divide(b.add(b.maximum(highLive, zero), g.lanes - 1), g.lanes);
+  b.loop(firstBlock, endBlock, blockVectors, [&](Value firstVector) { computeKeyBlock(block, firstVector, endBlock); });
+  writeRows(firstRow, rows);
+}
+
+std::pair<Value, Value> CpuKernel::liveOf(const KeyBlock &block, Value group) {
+  return live.of(positionOf(block.firstRow, b.mul(group, tileRows)), tileRows, block.lowKey, block.highKey);
+}
+
+void CpuKernel::forLiveGroups(const KeyBlock &block, const std::function<void(Value group, Value high)> &body) {
+  b.loop(b.index(0), block.groups, 1, [&](Value group) {
+    auto [low, high] = liveOf(block, group);
+    b.when(live.meets({low, high}, block.lowKey, block.lowKey, block.highKey), [&, high = high] { body(group, high); });
+  });
+}
+
+/// The keys from `firstVector` on, as many as a block has, before `endVector`.
+void CpuKernel::computeKeyBlock(const RowBlock &rows, Value firstVector, Value endVector) {
+  const Geometry &g = *this;
+  Value lowKey = b.mul(firstVector, g.lanes);
+  Value highKey = b.minimum(b.add(lowKey, g.keyBlock), b.index(shape.keys));
+  KeyBlock block{rows, lowKey, highKey};
+  forEach([&](CpuStrategy &strategy) { strategy.computeBlock(block); });
+  live.ofBlock = {};
+  forEach([](CpuStrategy &strategy) { strategy.beginLines(); });
+  if (lineBias)
+    biasLines(block);
+  forEach([&](CpuStrategy &strategy) {
+    if (KeyRange keys = strategy.liveKeys(block))
+      live.ofBlock = keys;
+  });
+  meetKeys(block);
+  scoreTiles(block, firstVector, endVector);
+  weighValues(block);
+  live.ofBlock = {};
+}
+
+/// What a block of keys adds to the lines of biases of a block of rows, one tile of keys after the other.
+void CpuKernel::meetKeys(const KeyBlock &block) {
+  const Geometry &g = *this;
+  if (llvm::none_of(strategies, [](const auto &strategy) { return strategy->meetsKeys(); }))
+    return;
+  auto tile = [&](Value vector, int64_t vectors) {
+    Value key = b.mul(vector, g.lanes);
+    auto seen = live.of(block.firstRow, g.rowBlock, block.lowKey, block.highKey);
+    b.when(live.meets(seen, block.lowKey, key, b.add(key, vectors * g.lanes)),
+           [&] { forEach([&](CpuStrategy &strategy) { strategy.meetKeys(block, vector, vectors); }); });
+  };
+  Value first = b.divide(block.lowKey, g.lanes), end = b.divide(b.add(block.highKey, g.lanes - 1), g.lanes);
+  Value whole = b.add(first, b.mul(b.divide(b.sub(end, first), g.tileVectors), g.tileVectors));
+  b.loop(first, whole, g.tileVectors, [&](Value vector) { tile(vector, g.tileVectors); });
+  b.loop(whole, end, 1, [&](Value vector) { tile(vector, 1); });
+}
+
+/// Whether some row of the block sees some key of these vectors, counted from the block's first; null: not known.
+Value CpuKernel::isLive(Value vector, int64_t vectors) {
+  for (const auto &strategy : strategies)
+    if (Value live = strategy->isLive(vector, vectors))
+      return live;
+  return {};
+}
+
+/// Panels outside, row groups inside: a panel stays in L1 while every group passes over it.
+void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVector) {
+  const Geometry &g = *this;
+  Value zero = b.index(0);
+  auto tileLiveGroups = [&](Value vector, int64_t vectors, bool last) {
+    b.loop(zero, block.groups, 1, [&](Value group) {
+      if (!live.isLimited())
+        return scoreTile(block, group, vector, vectors, last);
+      Value key = b.mul(vector, g.lanes);
+      b.when(live.meets(liveOf(block, group), block.lowKey, key, b.add(key, vectors * g.lanes)),
+             [&] { scoreTile(block, group, vector, vectors, last); });
+    });
+  };
+  auto tileAllGroups = [&](Value vector, int64_t vectors, bool last) {
+    Value some = isLive(b.sub(vector, firstVector), vectors);
+    if (!some)
+      return tileLiveGroups(vector, vectors, last);
+    b.when(
+        some, [&] { tileLiveGroups(vector, vectors, last); },
+        [&] {
+          Value column = b.mul(b.sub(vector, firstVector), g.lanes), nothing = b.constant(-kInfinity);
+          b.loop(zero, b.mul(block.groups, g.tileRows), 1, [&](Value row) {
+            for (int64_t v = 0; v < vectors; ++v)
+              b.store(nothing, memory.scores, b.add(b.add(b.mul(row, g.scoreStride), column), v * g.lanes));
+          });
+        });
+  };
+  int64_t rest = g.keyVectors % g.tileVectors;
+  if (rest == 0 && shape.keys % g.lanes)
+    rest = g.tileVectors;
+  Value lastWhole = b.index(g.keyVectors - rest);
+  Value end = b.minimum(b.add(firstVector, g.keyBlock / g.lanes), endVector);
+  b.loop(firstVector, b.minimum(end, lastWhole), g.tileVectors,
+         [&](Value vector) { tileAllGroups(vector, g.tileVectors, false); });
+  if (rest)
+    b.when(b.less(lastWhole, end), [&] { tileAllGroups(lastWhole, rest, true); });
+}
+
+/// The softmax of a block's scores, and weights × values.
+void CpuKernel::weighValues(const KeyBlock &block) {
+  const Geometry &g = *this;
+  b.loop(b.index(0), block.groups, 1, [&](Value group) {
+    auto [low, high] = liveOf(block, group);
+    auto body = [&, low = low, high = high] {
+      Value lowVector = b.divide(low, g.lanes), highVector = b.divide(b.add(high, g.lanes - 1), g.lanes);
+      SmallVector<std::pair<Value, Value>> runs = {{lowVector, highVector}};
+      if (shape.prefix) {
+        Value end = b.divide(b.add(live.prefixEnd(block.lowKey, high), g.lanes - 1), g.lanes);
+        runs = {{b.divide(block.lowKey, g.lanes), end}, {b.maximum(lowVector, end), highVector}};
+      }
+      Value firstOfGroup = b.mul(group, g.tileRows);
+      b.loop(firstOfGroup, b.add(firstOfGroup, g.tileRows), 1, [&](Value row) { rowSoftmax(row, block.lowKey, runs); });
+      accumulateValues(group, block.firstRow, block.lowKey, low, high);
+      forEach([&](CpuStrategy &strategy) { strategy.addToValues({group, block.firstRow, block.lowKey, low, high}); });
+    };
+    if (live.isLimited())
+      b.when(live.meets({low, high}, block.lowKey, block.lowKey, block.highKey), body);
+    else
+      body();
+  });
+}

@@ -1,0 +1,23 @@
+// Tiles, blocks and strides of a scheduled attention on a processor.
+#pragma once
+#include <cstdint>
+
+namespace skewer {
+
+struct Geometry {
+  // From the schedule (#attn.cpu_schedule).
+  int64_t lanes, tileRows, tileVectors; // a register tile has tileRows queries × tileVectors·lanes keys
+  int64_t rowBlock, keyBlock;           // queries and keys whose scores are held at once
+  int64_t rowsPerItem;                  // queries of one work item
+  // Derived.
+  int64_t keyVectors, widthVectors; // of all keys, of a row of the values
+  int64_t rowStep = 1;              // positions from a row of a block to the next one
+  int64_t chunks;                   // work items of one head
+  int64_t depth = 0;                // of the content, all its terms side by side
+  int64_t panelStride;              // floats from a panel of keys to the next one
+  int64_t scoreStride;              // floats from a row of scores to the next one
+  int64_t lineStride, lineMargin;   // the same of lines of biases, and what stands before the first key
+  bool manyKeyBlocks;
+};
+
+} // namespace skewer

@@ -1,0 +1,42 @@
+// Vectors of keys.
+#include "passes/Cpu/KeyLanes.h"
+#include "passes/Cpu/LaneIndices.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+
+Positions::Values skewer::keyLanes(VectorBuilder &b, const AttentionShape &shape, Value key, bool inside) {
+  Positions::Values at;
+  Value position = arith::AddIOp::create(b.builder, b.broadcastIndex(key), b.laneNumbers());
+  if (inside && shape.keys % b.lanes)
+    position = arith::MinSIOp::create(b.builder, position, b.integer(shape.keys - 1));
+  for (auto [axis, name] : llvm::zip(shape.keyAxes, shape.space.key)) {
+    if (axis.isWhole(shape.keys)) {
+      at[name] = position;
+      continue;
+    }
+    subscript::Expr value = floorDiv(subscript::Expr::symbol("position"), axis.inner);
+    if (axis.inner * axis.extent < shape.keys)
+      value = mod(value, axis.extent);
+    at[name] = LaneIndices(b, {}, {{"position", position}}, {}).emit(value);
+  }
+  return at;
+}
+
+Value skewer::ifFinite(VectorBuilder &b, Value x) {
+  Value finite = b.compare(arith::CmpFPredicate::OEQ, b.subf(x, x), b.constantScalar(0));
+  return b.select(finite, x, b.constantScalar(0));
+}
+
+Value skewer::largestIn(VectorBuilder &b, Value buffer, Value from, Value to) {
+  float none = -std::numeric_limits<float>::infinity();
+  Value whole = b.add(from, b.mul(b.floorDiv(b.sub(to, from), b.lanes), b.lanes));
+  Value largest = b.loop(from, whole, b.lanes, ValueRange{b.constant(none)}, [&](Value x, ValueRange carried) {
+    return SmallVector<Value>{b.larger(b.load(buffer, x), carried[0])};
+  })[0];
+  Value maximum = b.loop(whole, to, 1, ValueRange{b.reduceMax(largest)}, [&](Value x, ValueRange carried) {
+    return SmallVector<Value>{b.larger(b.scalar(buffer, x), carried[0])};
+  })[0];
+  return ifFinite(b, maximum);
+}

@@ -1,0 +1,42 @@
+// Which keys are computed: those that some row may see, by what the mask says of differences, of keys, and of a block.
+#pragma once
+#include "passes/Cpu/Geometry.h"
+#include "passes/Cpu/Positions.h"
+
+namespace skewer {
+
+/// Keys from `low` on, before `high`.
+struct KeyRange {
+  mlir::Value low, high;
+  explicit operator bool() const { return bool(low); }
+};
+
+class LiveKeys {
+public:
+  LiveKeys(VectorBuilder &b, const AttentionShape &shape, const Geometry &geometry, Positions &positions)
+      : b(b), shape(shape), geometry(geometry), positions(positions) {}
+
+  /// key - query of an interval that is not open there.
+  mlir::Value lowestVisible();
+  mlir::Value highestVisible();
+  /// The keys in [low, high) that some row of [firstRow, firstRow + rows) may see.
+  std::pair<mlir::Value, mlir::Value> of(mlir::Value firstRow, int64_t rows, mlir::Value low, mlir::Value high);
+  /// Where the keys from `lowKey` on end that rows see although their interval begins later; at `lowKey` if there are
+  /// none before `high`.
+  mlir::Value prefixEnd(mlir::Value lowKey, mlir::Value high);
+  /// Whether some of the keys in [key, end) are among `live`, as `of` says, or in the prefix.
+  mlir::Value meets(std::pair<mlir::Value, mlir::Value> live, mlir::Value lowKey, mlir::Value key, mlir::Value end);
+  /// Whether there may be keys that no row of a group sees.
+  bool isLimited() const { return shape.visible || ofHead || ofBlock; }
+
+  KeyRange ofHead;  // keys outside are masked for all queries of this head; null without such a mask
+  KeyRange ofBlock; // keys outside are seen by no row of the block; null without such masks
+
+private:
+  VectorBuilder &b;
+  const AttentionShape &shape;
+  const Geometry &geometry;
+  Positions &positions;
+};
+
+} // namespace skewer

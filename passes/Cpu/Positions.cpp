@@ -1,0 +1,60 @@
+// Index expressions at positions, and heads as tuples of leading axes.
+#include "passes/Cpu/Positions.h"
+
+using namespace mlir;
+using namespace skewer;
+
+void Positions::open(IndexEmitter::Read newReads, SmallVector<Value> sizes) {
+  reads = std::move(newReads);
+  leadingSizes = std::move(sizes);
+}
+
+void Positions::enterHead(Value head) {
+  const std::vector<std::string> &leading = shape.space.leading;
+  for (size_t k = leading.size(); k-- > 0;) {
+    axes[leading[k]] = k == 0 ? head : arith::RemUIOp::create(b.builder, head, leadingSizes[k]).getResult();
+    if (k > 0)
+      head = arith::DivUIOp::create(b.builder, head, leadingSizes[k]);
+  }
+}
+
+Value Positions::copyOf(const std::vector<std::string> &copyAxes) {
+  Value copy = b.index(0);
+  for (const std::string &axis : copyAxes)
+    copy = b.add(b.mul(copy, shape.space.sizes.at(axis)), axes.at(axis));
+  return copy;
+}
+
+void Positions::enterCopy(const std::vector<std::string> &copyAxes, Value copy) {
+  for (const std::string &axis : shape.space.leading)
+    axes[axis] = b.index(0);
+  for (const std::string &axis : llvm::reverse(copyAxes)) {
+    axes[axis] = b.remainder(copy, shape.space.sizes.at(axis));
+    copy = b.divide(copy, shape.space.sizes.at(axis));
+  }
+}
+
+Value Positions::indexOf(const subscript::Expr &expression, const Values &at) {
+  return IndexEmitter(b.builder, b.builder.getLoc(), at, reads).emit(expression);
+}
+
+Value Positions::predicate(const subscript::Expr &expression, const Values &at) {
+  return IndexEmitter(b.builder, b.builder.getLoc(), at, reads).emitPredicate(expression);
+}
+
+Value Positions::baseOf(const subscript::Expr &expression) { return indexOf(expression, axes); }
+
+Value Positions::axisOf(const MapAxis &axis, Value position) {
+  return b.remainder(b.divide(position, axis.inner), axis.extent);
+}
+
+Positions::Values Positions::axesAt(Value query, Value key) {
+  Values at = axes;
+  if (query)
+    for (auto [axis, name] : llvm::zip(shape.queryAxes, shape.space.query))
+      at[name] = axisOf(axis, query);
+  if (key)
+    for (auto [axis, name] : llvm::zip(shape.keyAxes, shape.space.key))
+      at[name] = axisOf(axis, key);
+  return at;
+}

@@ -1,0 +1,38 @@
+// The axes' values where code is emitted: of the head that is computed, and of pairs of positions.
+#pragma once
+#include "passes/Analysis/AttentionShape.h"
+#include "passes/Emit/EmitIndex.h"
+#include "passes/Emit/VectorBuilder.h"
+
+namespace skewer {
+
+class Positions {
+public:
+  using Values = std::map<std::string, mlir::Value>;
+  Positions(VectorBuilder &b, const AttentionShape &shape) : b(b), shape(shape) {}
+
+  /// Begins a phase: nothing is known of the leading axes but how many there are of each.
+  void open(IndexEmitter::Read reads, llvm::SmallVector<mlir::Value> leadingSizes);
+  /// The leading axes at a flat index.
+  void enterHead(mlir::Value index);
+  /// The number of the copy that belongs to the current leading axes; and back, at the start of a copy's preparation.
+  mlir::Value copyOf(const std::vector<std::string> &copyAxes);
+  void enterCopy(const std::vector<std::string> &copyAxes, mlir::Value copy);
+
+  /// The leading axes', and of a query and a key (null: not theirs).
+  Values axesAt(mlir::Value query, mlir::Value key);
+  mlir::Value axisOf(const MapAxis &, mlir::Value position);
+  mlir::Value indexOf(const subscript::Expr &, const Values &at);   // index
+  mlir::Value predicate(const subscript::Expr &, const Values &at); // i1
+  mlir::Value baseOf(const subscript::Expr &);                      // at the current leading axes
+
+  Values axes; // of the leading axes
+  llvm::SmallVector<mlir::Value> leadingSizes;
+  IndexEmitter::Read reads; // of the kernel's run-time index operands
+
+private:
+  VectorBuilder &b;
+  const AttentionShape &shape;
+};
+
+} // namespace skewer

@@ -1,0 +1,72 @@
+// "axis_sums": rows by one axis of a map: the weights of each position along it are summed up over the other axes, then
+// each run is a small product.
+#include "passes/Cpu/Strategies/ValueRows.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+class AxisSums : public ValueRows {
+public:
+  using ValueRows::ValueRows;
+  void plan(Layout &layout) override {
+    weightStride = llvm::alignTo(term.keyAxis.extent, lanes) + lanes;
+    planRows(layout, weightStride);
+  }
+
+  void addToValues(const WeightedRows &rows) override {
+    forRows(kernel, rows, [&](Value row, Value position) { addRow(row, position, rows); });
+  }
+
+private:
+  void addRow(Value row, Value position, const WeightedRows &);
+  int64_t weightStride = 0; // sums of the weights of one query for each position of the key axis, and a vector more
+};
+} // namespace
+
+void AxisSums::addRow(Value row, Value position, const WeightedRows &rows) {
+  const MapAxis &axis = term.keyAxis;
+  b.loop(b.index(0), b.index(weightStride), lanes, [&](Value at) { b.store(b.constant(0), weightsMemory, at); });
+  Value weights = b.sub(b.mul(row, scoreStride), rows.lowKey);
+  int64_t period = axis.inner == 1 ? axis.extent : axis.inner;
+  b.loop(b.divide(rows.low, period), b.divide(b.add(rows.high, period - 1), period), 1, [&](Value part) {
+    Value origin = b.mul(part, period);
+    Value from = b.maximum(rows.low, origin), to = b.minimum(rows.high, b.add(origin, period));
+    if (axis.inner == 1) {
+      b.loop(from, to, lanes, [&](Value key) {
+        Value at = b.sub(key, origin);
+        Value sum = b.addf(b.load(weightsMemory, at), firstWeights(kernel, b.add(weights, key), b.sub(to, key)));
+        b.store(sum, weightsMemory, at);
+      });
+    } else {
+      Value at = b.remainder(part, axis.extent);
+      Value sum = sumOfWeights(kernel, b.add(weights, from), b.add(weights, to));
+      b.storeScalar(b.addf(b.scalar(weightsMemory, at), sum), weightsMemory, at);
+    }
+  });
+  Value own = axisOf(term.queryAxis, position);
+  addToRow(kernel, row, [&](int64_t firstVector, int64_t vectors, ValueRange start) {
+    SmallVector<Value> sums(start);
+    for (const OffsetRun &run : term.runs) {
+      Value from = b.maximum(b.index(0), b.add(own, run.low));
+      Value to = b.minimum(b.index(axis.extent), b.add(own, run.high + 1));
+      sums = b.loop(from, to, 1, sums, [&](Value at, ValueRange carried) {
+        Value p = b.scalar(weightsMemory, at);
+        Value seen = b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0)), wide = b.broadcast(p);
+        Value table = rowOf(run, b.sub(at, own));
+        SmallVector<Value> next;
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value x = b.load(tableMemory, b.add(table, (firstVector + v) * lanes));
+          next.push_back(b.select(seen, b.fma(wide, x, carried[v]), carried[v]));
+        }
+        return next;
+      });
+    }
+    return sums;
+  });
+}
+
+std::unique_ptr<CpuStrategy> skewer::makeAxisSums(CpuKernel &kernel, const ValueTerm &term) {
+  return std::make_unique<AxisSums>(kernel, term);
+}

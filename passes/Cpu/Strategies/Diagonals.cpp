@@ -1,0 +1,152 @@
+// "diagonals": rows by key - query, in runs. A run of offsets that moves on by one row for each key is a product like
+// that with the values, whose weights are read along a diagonal: one element further for each query. A run that stays
+// on one row needs the sum of its weights only, so a clipped table costs its interior (Shaw et al. 2018,
+// arXiv:1803.02155, equation 3).
+#include "passes/Cpu/Strategies/ValueRows.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+class Diagonals : public ValueRows {
+public:
+  using ValueRows::ValueRows;
+  void plan(Layout &layout) override {
+    weightStride = llvm::count_if(term.runs, [](const OffsetRun &run) { return run.isSummed(); });
+    planRows(layout, tileRows * weightStride);
+  }
+
+  Value testRows(Value sum) override {
+    for (const OffsetRun &run : term.runs) {
+      int64_t last = run.step == 0 ? run.low : run.high;
+      sum = b.loop(b.index(run.low), b.index(last + 1), 1, ValueRange{sum}, [&](Value offset, ValueRange carried) {
+        Value at = rowOf(run, offset), total = carried[0];
+        for (int64_t v = 0; v < widthVectors; ++v)
+          total = b.fma(b.load(tableMemory, b.add(at, v * lanes)), b.constant(0), total);
+        return SmallVector<Value>{total};
+      })[0];
+    }
+    return sum;
+  }
+
+  void addToValues(const WeightedRows &) override;
+
+private:
+  std::vector<OffsetRun> visibleRuns() const;
+  int64_t weightStride = 0; // sums of weights of the runs that stay on one row, for each query of a group
+};
+} // namespace
+
+/// Offsets outside what the mask leaves weigh nothing.
+std::vector<OffsetRun> Diagonals::visibleRuns() const {
+  std::vector<OffsetRun> runs;
+  for (OffsetRun run : term.runs) {
+    int64_t from = run.low, to = run.high;
+    if (shape.visible && shape.visibleShift.isConstant(0)) {
+      from = std::max(from, shape.visible->low);
+      to = std::min(to, shape.visible->high);
+    }
+    if (from > to)
+      continue;
+    run.start += run.step * (from - run.low);
+    run.low = from, run.high = to;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+void Diagonals::addToValues(const WeightedRows &weighted) {
+  Value group = weighted.group, firstRow = weighted.firstRow, lowKey = weighted.lowKey;
+  Value low = weighted.low, high = weighted.high;
+  Value row = b.mul(group, tileRows), position = b.add(firstRow, row);
+  int64_t outStride = widthVectors * lanes;
+  std::vector<OffsetRun> runs = visibleRuns();
+  int64_t sumNumber = 0;
+  for (const OffsetRun &run : runs)
+    if (run.isSummed()) {
+      b.loop(b.index(0), b.index(tileRows), 1, [&](Value r) {
+        Value own = b.add(position, r);
+        Value from = b.maximum(low, b.add(own, run.low)), to = b.minimum(high, b.add(own, run.high + 1));
+        Value weights = b.sub(b.mul(b.add(row, r), scoreStride), lowKey);
+        b.storeScalar(sumOfWeights(kernel, b.add(weights, from), b.add(weights, to)), weightsMemory,
+                      b.add(b.mul(r, weightStride), sumNumber));
+      });
+      ++sumNumber;
+    }
+
+  for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
+    int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
+    Value out = b.add(b.mul(row, outStride), firstVector * lanes);
+    SmallVector<Value> none(tileRows * vectors, b.constant(0)), sums = none;
+    auto addToStored = [&](ArrayRef<Value> more) {
+      for (int64_t r = 0; r < tileRows; ++r)
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value at = b.add(out, r * outStride + v * lanes);
+          b.store(b.addf(b.load(memory.accumulators, at), more[r * vectors + v]), memory.accumulators, at);
+        }
+    };
+    auto product = [&](Value at, const std::function<Value(int64_t)> &weight, bool tested, SmallVector<Value> sums) {
+      SmallVector<Value> values;
+      for (int64_t v = 0; v < vectors; ++v)
+        values.push_back(b.load(tableMemory, b.add(at, (firstVector + v) * lanes)));
+      for (int64_t r = 0; r < tileRows; ++r) {
+        Value p = weight(r);
+        Value seen = tested ? b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0)) : Value();
+        Value wide = b.broadcast(p);
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value &sum = sums[r * vectors + v];
+          Value next = b.fma(wide, values[v], sum);
+          sum = tested ? b.select(seen, next, sum) : next;
+        }
+      }
+      return sums;
+    };
+    auto steps = [&](const OffsetRun &run, Value from, Value to, bool tested, ArrayRef<Value> start) {
+      return b.loop(from, to, 1, SmallVector<Value>(start), [&](Value offset, ValueRange carried) {
+        Value key = b.add(position, offset);
+        auto weight = [&](int64_t r) -> Value {
+          Value own = b.add(key, r), weights = b.sub(b.mul(b.add(row, r), scoreStride), lowKey);
+          if (!tested)
+            return b.scalar(memory.scores, b.add(weights, own));
+          // Keys that are not there, or not in this block: some other weight is read, and not used.
+          Value inside = arith::AndIOp::create(b.builder, b.less(own, high), b.less(b.add(low, -1), own));
+          Value near = b.maximum(low, b.minimum(own, b.add(high, -1)));
+          return b.select(inside, b.scalar(memory.scores, b.add(weights, near)), b.constantScalar(0));
+        };
+        return product(rowOf(run, offset), weight, tested, SmallVector<Value>(carried));
+      });
+    };
+    sumNumber = 0;
+    int64_t chained = 0;
+    for (const OffsetRun &run : runs) {
+      if (run.isSummed()) {
+        auto weight = [&](int64_t r) { return b.scalar(weightsMemory, b.index(r * weightStride + sumNumber)); };
+        sums = product(rowOf(run, b.index(run.low)), weight, true, sums);
+        ++sumNumber, ++chained;
+        continue;
+      }
+      // Offsets of any key of any row; between `allFrom` and `allTo` every row has its key.
+      Value from = b.maximum(b.index(run.low), b.add(b.sub(low, position), 1 - tileRows));
+      Value to = b.maximum(from, b.minimum(b.index(run.high + 1), b.sub(high, position)));
+      Value allFrom = b.minimum(to, b.maximum(from, b.sub(low, position)));
+      Value allTo = b.maximum(allFrom, b.minimum(to, b.add(b.sub(high, position), 1 - tileRows)));
+      if (kernel.valuesFinite)
+        allTo = b.select(kernel.valuesFinite, allTo, allFrom);
+      sums = steps(run, from, allFrom, true, sums);
+      if (chained + run.length() <= kChain) {
+        chained += run.length();
+        sums = steps(run, allFrom, allTo, false, sums);
+      } else {
+        b.loop(allFrom, allTo, kChain, [&](Value first) {
+          addToStored(steps(run, first, b.minimum(b.add(first, kChain), allTo), false, none));
+        });
+      }
+      sums = steps(run, allTo, to, true, sums);
+    }
+    addToStored(sums);
+  }
+}
+
+std::unique_ptr<CpuStrategy> skewer::makeDiagonals(CpuKernel &kernel, const ValueTerm &term) {
+  return std::make_unique<Diagonals>(kernel, term);
+}

@@ -1,0 +1,31 @@
+// "gathered_keys": any function of both positions picks the row that a key meets: products of all rows with a tile's
+// keys, from which each query gathers its own.
+#include "passes/Cpu/Strategies/PickedRows.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+class GatheredKeys : public KeyRows {
+public:
+  using KeyRows::KeyRows;
+  LineUse lineUse() const override { return LineUse::Adds; }
+  bool meetsKeys() const override { return true; }
+  void plan(Layout &layout) override { planKeys(layout, picked()); }
+
+  void meetKeys(const KeyBlock &block, Value vector, int64_t vectors) override {
+    keyProducts(b.index(firstRow()), b.index(term.endRow), vector, vectors);
+    Value key = b.mul(vector, lanes);
+    b.loop(b.index(0), block.rows, 1, [&](Value row) {
+      Positions::Values at = axesAt(b.add(block.firstRow, row), {});
+      Value line = b.add(b.add(b.mul(row, lineStride), lineMargin), b.sub(key, block.lowKey));
+      for (int64_t v = 0; v < vectors; ++v)
+        addToLineAt(pick(at, key, v), b.add(line, v * lanes));
+    });
+  }
+};
+} // namespace
+
+std::unique_ptr<CpuStrategy> skewer::makeGatheredKeys(CpuKernel &kernel, const RowTerm &term) {
+  return std::make_unique<GatheredKeys>(kernel, term);
+}

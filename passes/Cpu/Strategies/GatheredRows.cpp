@@ -1,0 +1,34 @@
+// "gathered_rows": any function of both positions picks the row: logits of all rows of a block's queries, from which
+// each vector of keys gathers its own into the line of biases.
+#include "passes/Cpu/KeyLanes.h"
+#include "passes/Cpu/Strategies/PickedRows.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+class GatheredRows : public QueryRows {
+public:
+  using QueryRows::QueryRows;
+  LineUse lineUse() const override { return LineUse::Adds; }
+  void plan(Layout &layout) override { planRows(layout, rowBlock); }
+
+  void computeRows(const RowBlock &block) override {
+    b.loop(b.index(0), block.groups, 1,
+           [&](Value group) { rowLogits(group, firstPanel(), endPanel(), b.mul(group, tileRows * productStride)); });
+  }
+
+  void addToLine(const BiasRow &row) override {
+    Positions::Values at = axesAt(row.position, {});
+    Value products = b.mul(row.row, productStride);
+    b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
+      Value guard, rows = pickedRows(at, keyLanes(b, shape, key), guard);
+      addToLineAt(pick(products, rows, guard), b.add(row.line, b.sub(key, row.lowKey)));
+    });
+  }
+};
+} // namespace
+
+std::unique_ptr<CpuStrategy> skewer::makeGatheredRows(CpuKernel &kernel, const RowTerm &term) {
+  return std::make_unique<GatheredRows>(kernel, term);
+}

@@ -1,0 +1,102 @@
+// "key_diagonals": a row of the table for each key - query, key side. The products of rows and keys have the keys in
+// their lanes, so that `lanes` queries × `lanes` keys stand on diagonals of 2*lanes - 1 rows. Nothing is transposed:
+// log2(lanes) stages of selects, each by one bit of the lane, bring every lane to its own row. A row is addressed
+// through the function of the offset, so that clamped and logarithmic rows cost nothing more.
+#include "passes/Cpu/Strategies/PickedRows.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+/// The most rows that a window of `length` offsets picks, from the lowest to the highest.
+static int64_t reachOf(const OffsetRows &offsets, int64_t length) {
+  int64_t most = 1;
+  for (int64_t first = offsets.low - length + 1; first <= offsets.high(); ++first)
+    most = std::max(most, std::abs(offsets.at(first + length - 1) - offsets.at(first)) + 1);
+  return most;
+}
+
+namespace {
+class KeyDiagonals : public KeyRows {
+public:
+  KeyDiagonals(CpuKernel &kernel, const RowTerm &term) : KeyRows(kernel, term) {
+    int64_t window = llvm::alignTo(rowBlock, lanes) + tileVectors * lanes;
+    rows = reachOf(term.offsets, window);
+    byOffset = !term.offsets.isMonotone() || term.offsets.hasNone() || rows > window;
+    if (byOffset) {
+      items = term.offsets.rows.size();
+      rows = std::min(items, window);
+    }
+  }
+  LineUse lineUse() const override { return LineUse::Adds; }
+  bool meetsKeys() const override { return true; }
+  void plan(Layout &layout) override { planKeys(layout, rows); }
+
+  void packItem(Value target, Value copy, Value item) override {
+    if (!byOffset)
+      return KeyRows::packItem(target, copy, item);
+    Value to = b.add(b.mul(copy, copyFloats), b.mul(item, term.depth));
+    std::vector<int32_t> rowOf(term.offsets.rows.begin(), term.offsets.rows.end());
+    Value row = b.tableElement(b.integerTable(rowOf), item);
+    b.when(
+        b.less(row, b.index(0)),
+        [&] {
+          b.loop(b.index(0), b.index(term.depth), 1,
+                 [&](Value d) { b.storeScalar(b.constantScalar(0), target, b.add(to, d)); });
+        },
+        [&] { copyRow(target, to, row); });
+  }
+
+  void meetKeys(const KeyBlock &block, Value vector, int64_t vectors) override {
+    // The packed row of each offset that a block of rows and a tile of keys may ask for, beside what exists too.
+    int64_t lowest = 1 - shape.queries - rowBlock - 3 * lanes, highest = (keyVectors + tileVectors) * lanes + lanes;
+    std::vector<int32_t> rowOf;
+    for (int64_t offset = lowest; offset <= highest; ++offset)
+      rowOf.push_back(byOffset ? std::clamp(offset, term.offsets.low, term.offsets.high()) - term.offsets.low
+                               : term.offsets.at(offset));
+    Value table = b.integerTable(rowOf);
+    auto rowAt = [&](Value offset) { return b.tableElement(table, b.add(offset, -lowest)); };
+
+    Value key = b.mul(vector, lanes);
+    // Groups of `lanes` queries may go beyond the last one.
+    Value lastRow = b.add(b.add(block.firstRow, b.mul(b.divide(b.add(block.rows, lanes - 1), lanes), lanes)), -1);
+    Value atLow = rowAt(b.sub(key, lastRow)), atHigh = rowAt(b.add(b.sub(key, block.firstRow), vectors * lanes - 1));
+    Value first = b.minimum(atLow, atHigh), end = b.add(b.maximum(atLow, atHigh), 1);
+    keyProducts(first, end, vector, vectors);
+
+    auto bit = VectorType::get({lanes}, b.builder.getI1Type());
+    Value origin = b.mul(first, productStride);
+    b.loop(b.index(0), block.rows, lanes, [&](Value row) {
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value offset = b.add(b.sub(key, b.add(block.firstRow, row)), v * lanes - lanes + 1);
+        SmallVector<Value> diagonal;
+        for (int64_t m = 0; m < 2 * lanes - 1; ++m) {
+          Value product = b.sub(b.mul(rowAt(b.add(offset, m)), productStride), origin);
+          diagonal.push_back(b.load(productsMemory, b.add(product, v * lanes)));
+        }
+        for (int64_t step = lanes / 2; step > 0; step /= 2) {
+          SmallVector<bool> bits;
+          for (int64_t lane = 0; lane < lanes; ++lane)
+            bits.push_back(lane & step);
+          Value mask = arith::ConstantOp::create(b.builder, DenseElementsAttr::get(bit, ArrayRef<bool>(bits)));
+          for (size_t m = 0; m + step < diagonal.size(); ++m)
+            diagonal[m] = b.select(mask, diagonal[m + step], diagonal[m]);
+          diagonal.resize(diagonal.size() - step);
+        }
+        // diagonal[m] is now that of the query lanes - 1 - m.
+        Value line = b.add(b.add(b.mul(row, lineStride), lineMargin), b.add(b.sub(key, block.lowKey), v * lanes));
+        for (int64_t query = 0; query < lanes; ++query)
+          addToLineAt(diagonal[lanes - 1 - query], b.add(line, query * lineStride));
+      }
+    });
+  }
+
+private:
+  bool byOffset = false; // the packed table has a row for each offset of RowTerm::offsets, instead of its own rows
+  int64_t rows = 0;      // that a block of queries and a tile of keys may ask for
+};
+} // namespace
+
+std::unique_ptr<CpuStrategy> skewer::makeKeyDiagonals(CpuKernel &kernel, const RowTerm &term) {
+  return std::make_unique<KeyDiagonals>(kernel, term);
+}

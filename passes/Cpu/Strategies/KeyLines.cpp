@@ -1,0 +1,63 @@
+// "key_lines": rows picked by one axis of a query map and any key: a line over the keys for each value of that axis,
+// made once a head.
+#include "passes/Cpu/Strategies/PickedRows.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+class KeyLines : public KeyRows {
+public:
+  using KeyRows::KeyRows;
+
+  void plan(Layout &layout) override {
+    planKeys(layout, picked());
+    lineStride = llvm::alignTo(keyVectors, tileVectors) * lanes;
+    layout.reserve(lines, axis().extent * lineStride, Layout::Zone::PickedRows);
+  }
+  void open() override {
+    KeyRows::open();
+    linesMemory = view(memory.local, lines);
+  }
+
+  void prepareHead() override {
+    auto tile = [&](Value vector, int64_t vectors) {
+      keyProducts(b.index(firstRow()), b.index(term.endRow), vector, vectors);
+      Value key = b.mul(vector, lanes);
+      b.loop(b.index(0), b.index(axis().extent), 1, [&](Value value) {
+        Positions::Values at = kernel.positions.axes;
+        at[shape.space.query[term.axis]] = value;
+        Value line = b.add(b.mul(value, lineStride), key);
+        for (int64_t v = 0; v < vectors; ++v)
+          b.store(pick(at, key, v), linesMemory, b.add(line, v * lanes));
+      });
+    };
+    int64_t whole = keyVectors / tileVectors * tileVectors;
+    b.loop(b.index(0), b.index(whole), tileVectors, [&](Value vector) { tile(vector, tileVectors); });
+    if (whole < keyVectors)
+      tile(b.index(whole), keyVectors - whole);
+  }
+
+  void addToScores(ScoreTile &tile) override {
+    for (int64_t r = 0; r < tileRows; ++r) {
+      Value value = axisOf(axis(), b.add(tile.position, r));
+      Value line = b.add(b.mul(value, lineStride), tile.key);
+      for (int64_t v = 0; v < tile.vectors; ++v) {
+        Value &sum = tile.sums[r * tile.vectors + v];
+        sum = b.addf(sum, b.load(linesMemory, b.add(line, v * lanes)));
+      }
+    }
+  }
+
+private:
+  const MapAxis &axis() const { return shape.queryAxes[term.axis]; }
+  Buffer lines;
+  int64_t lineStride = 0;
+  Value linesMemory;
+};
+} // namespace
+
+std::unique_ptr<CpuStrategy> skewer::makeKeyLines(CpuKernel &kernel, const RowTerm &term) {
+  return std::make_unique<KeyLines>(kernel, term);
+}

@@ -1,0 +1,70 @@
+// Key side of terms with picked rows: products of table rows with the packed keys, lanes = keys, for one tile of keys
+// at a time.
+#include "passes/Cpu/KeyLanes.h"
+#include "passes/Cpu/Strategies/PickedRows.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace skewer;
+
+KeyRows::KeyRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, term) {
+  factor = term.scale * kLog2e;
+  items = term.rows;
+}
+
+void KeyRows::planKeys(Layout &layout, int64_t productRows) {
+  compensated = kernel.isHuge(term.scale, term.depth);
+  bool large = std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
+  chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
+  // Groups of rows may go beyond the last one.
+  copyFloats = (items + tileRows) * term.depth;
+  int64_t panels = llvm::alignTo(keyVectors, tileVectors);
+  layout.reserve(vectors, ownVectors ? panels * (term.depth + 1) * lanes : 0, Layout::Zone::PickedRows);
+  productStride = tileVectors * lanes;
+  layout.reserve(products, (productRows + 2 * tileRows) * productStride, Layout::Zone::PickedRows);
+  layout.reserve(table, copies * copyFloats, Layout::Zone::PickedRows, Layout::Space::Shared);
+}
+
+void KeyRows::open() {
+  PickedRows::open();
+  if (!ownVectors)
+    vectorsMemory = memory.keys;
+}
+
+/// Panels of keys, where they are not those of the content.
+void KeyRows::packKeys() {
+  if (ownVectors)
+    kernel.packKeyPanels(term.vector, term.depth, 0, 1, vectorsMemory, (term.depth + 1) * lanes);
+}
+
+void KeyRows::packItem(Value target, Value copy, Value item) {
+  copyRow(target, b.add(b.mul(copy, copyFloats), b.mul(item, term.depth)), item);
+}
+
+void KeyRows::copyRow(Value target, Value to, Value row) {
+  Value source = memory.arguments[term.table];
+  Value from = b.add(baseOf(term.tableBase), b.mul(row, term.rowStride));
+  b.loop(b.index(0), b.index(term.depth), 1, [&](Value d) {
+    Value x = b.mulf(b.scalar(source, b.add(from, b.mul(d, term.depthStride))), b.constantScalar(factor));
+    b.storeScalar(x, target, b.add(to, d));
+  });
+}
+
+void KeyRows::keyProducts(Value first, Value end, Value vector, int64_t vectors) {
+  int64_t stride = ownVectors ? (term.depth + 1) * lanes : panelStride;
+  Value panel = b.add(b.mul(vector, stride), vectorOffset * lanes);
+  Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
+  b.loop(first, end, tileRows, [&](Value row) {
+    multiplyInto(b, tileRows, vectors, term.depth, summation(),
+                 {tableMemory, b.add(copy, b.mul(row, term.depth)), term.depth}, {vectorsMemory, panel, stride},
+                 {productsMemory, b.mul(b.sub(row, first), productStride), productStride});
+  });
+}
+
+Value KeyRows::pick(const Positions::Values &at, Value key, int64_t v) {
+  Value guard, rows = pickedRows(at, keyLanes(b, shape, b.add(key, v * lanes)), guard);
+  Value places = arith::MulIOp::create(b.builder, rows, b.integer(productStride));
+  places = arith::AddIOp::create(b.builder, places, b.laneNumbers());
+  return b.gather(productsMemory, b.index(v * lanes), places, guard);
+}

@@ -1,0 +1,27 @@
+// "added_to_values": Σ_j p_ij·(v_j + E[j]): rows of the key alone are added to the values where those are packed.
+#include "passes/Cpu/Strategies/ValueRows.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+class KeyValues : public CpuStrategy {
+public:
+  KeyValues(CpuKernel &kernel, const ValueTerm &term) : CpuStrategy(kernel), term(term) {}
+
+  void packValues() override {
+    Value base = baseOf(term.base);
+    b.loop(b.index(0), b.index(shape.keys), 1, [&](Value key) {
+      kernel.copyWidth(memory.arguments[term.argument], b.add(base, b.mul(key, term.keyStride)), term.widthStride,
+                       term.scale, memory.values, b.mul(key, widthVectors * lanes), true);
+    });
+  }
+
+private:
+  const ValueTerm &term;
+};
+} // namespace
+
+std::unique_ptr<CpuStrategy> skewer::makeKeyValues(CpuKernel &kernel, const ValueTerm &term) {
+  return std::make_unique<KeyValues>(kernel, term);
+}

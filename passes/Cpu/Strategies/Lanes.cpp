@@ -1,0 +1,197 @@
+// "gathered scalars": terms and masks for which nothing is prepared but indices: rows picked by any function of
+// positions, segments, documents, prefixes. A vector of keys at a time; what depends on the key alone stands in lines
+// of integers.
+#include "passes/Analysis/LaneFit.h"
+#include "passes/Cpu/KeyLanes.h"
+#include "passes/Cpu/LaneIndices.h"
+#include "passes/Cpu/Strategies/Others.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::subscript;
+
+namespace {
+/// A function of the key and the leading axes, evaluated once a head: an i32 for each key. It stands in the expressions
+/// of lane terms as the symbol `name`.
+struct IndexLine {
+  subscript::Expr expression;
+  std::string name;
+  Buffer buffer;
+};
+
+/// Element = scale × value × Π operand[base + place]. What of places, values and guards depends on the key alone is a
+/// line.
+struct LaneTerm {
+  unsigned term = 0; // of AttentionShape::others
+  std::vector<subscript::Expr> bases, places;
+  std::optional<subscript::Expr> value, guard;
+};
+
+class Lanes : public CpuStrategy {
+public:
+  explicit Lanes(CpuKernel &kernel) : CpuStrategy(kernel) {
+    auto lineOf = [&](const Expr &expression) {
+      for (const IndexLine &line : indexLines)
+        if (line.expression == expression)
+          return Expr::symbol(line.name);
+      IndexLine line;
+      line.expression = expression;
+      line.name = "index line " + std::to_string(indexLines.size());
+      indexLines.push_back(line);
+      return Expr::symbol(line.name);
+    };
+    std::function<Expr(const Expr &)> hoist = [&](const Expr &e) -> Expr {
+      if (!usesAny(e, shape.space.key) || e.isSymbol())
+        return e;
+      if (!usesAny(e, shape.space.query))
+        return lineOf(e);
+      std::vector<Expr> parts;
+      if (e.kind() == Kind::Add) {
+        addends(e, parts);
+        Expr ofKey = 0, rest = 0;
+        for (const Expr &part : parts) {
+          bool alone = usesAny(part, shape.space.key) && !usesAny(part, shape.space.query);
+          Expr &sum = alone ? ofKey : rest;
+          Expr one = alone ? part : hoist(part);
+          sum = sum.isConstant(0) ? one : sum + one;
+        }
+        return ofKey.isConstant(0) ? rest : rest + hoist(ofKey);
+      }
+      for (const Expr &operand : e.operands())
+        parts.push_back(hoist(operand));
+      return e.withOperands(parts);
+    };
+    for (auto [number, term] : llvm::enumerate(shape.others)) {
+      if (term.bias != BiasKind::Lanes)
+        continue;
+      LaneTerm lane;
+      lane.term = number;
+      for (const Expr &offset : term.offsets) {
+        auto [base, place] = splitPlace(offset, shape.space);
+        lane.bases.push_back(base);
+        lane.places.push_back(hoist(place));
+      }
+      if (term.value)
+        lane.value = hoist(*term.value);
+      if (term.guard)
+        lane.guard = hoist(*term.guard);
+      laneTerms.push_back(std::move(lane));
+    }
+    for (const MaskPart &part : shape.masks)
+      if (part.kind == BiasKind::Lanes)
+        laneMasks.push_back(hoist(part.predicate));
+  }
+  bool isEmpty() const { return laneTerms.empty() && laneMasks.empty(); }
+  LineUse lineUse() const override { return laneMasks.empty() ? LineUse::Adds : LineUse::Hides; }
+
+  void plan(Layout &layout) override {
+    for (IndexLine &line : indexLines)
+      layout.reserve(line.buffer, keyVectors * lanes, Layout::Zone::Indices);
+    layout.reserve(liveVectors, laneMasks.empty() ? 0 : keyBlock + tileVectors * lanes, Layout::Zone::Indices);
+  }
+
+  /// Lanes behind the last key hold what it has.
+  void prepareHead() override {
+    for (const IndexLine &line : indexLines) {
+      Value target = integersIn(line.buffer);
+      b.loop(b.index(0), b.index(keyVectors * lanes), 1, [&](Value key) {
+        Value inside = b.minimum(key, b.index(shape.keys - 1));
+        Value number = indexOf(line.expression, axesAt({}, inside));
+        Value narrow = arith::IndexCastOp::create(b.builder, b.builder.getI32Type(), number);
+        memref::StoreOp::create(b.builder, narrow, target, ValueRange{key});
+      });
+    }
+  }
+
+  /// A key that a mask hides is -inf in the line.
+  void addToLine(const BiasRow &row) override {
+    Positions::Values at = axesAt(row.position, {});
+    Value nothing = b.constant(-std::numeric_limits<float>::infinity());
+    std::vector<Value> lines;
+    for (const IndexLine &known : indexLines)
+      lines.push_back(integersIn(known.buffer));
+    b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
+      Positions::Values lanesAt = keyLanes(b, shape, key, /*inside=*/true);
+      for (auto [known, integers] : llvm::zip(indexLines, lines))
+        lanesAt[known.name] = b.loadIntegers(integers, key);
+      LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.reads);
+      Value where = b.add(row.line, b.sub(key, row.lowKey));
+      Value before = b.load(memory.line, where), sum = before;
+      for (const LaneTerm &lane : laneTerms) {
+        const OtherTerm &term = shape.others[lane.term];
+        Value guard = lane.guard ? indices.emitPredicate(*lane.guard) : Value();
+        Value x = b.constant(term.scale * kLog2e);
+        for (auto [place, argument] : llvm::enumerate(term.arguments))
+          x = b.mulf(x, b.gather(memory.arguments[argument], baseOf(lane.bases[place]),
+                                 indices.emit(lane.places[place]), guard));
+        if (lane.value)
+          x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*lane.value)));
+        sum = b.addf(sum, guard ? b.select(guard, x, b.constant(0)) : x);
+      }
+      if (kernel.linesHide() && !laneTerms.empty())
+        sum = b.select(b.compare(arith::CmpFPredicate::OEQ, before, nothing), nothing, sum);
+      Value seen;
+      for (const Expr &mask : laneMasks) {
+        Value one = indices.emitPredicate(mask);
+        seen = seen ? arith::AndIOp::create(b.builder, seen, one).getResult() : one;
+      }
+      if (seen) {
+        sum = b.select(seen, sum, nothing);
+        Value live = liveMemory(), at = b.sub(key, row.lowKey);
+        b.store(b.select(seen, b.constant(1), b.load(live, at)), live, at);
+      }
+      b.store(sum, memory.line, where);
+    });
+  }
+
+  /// No key is known to be visible.
+  void beginLines() override {
+    if (laneMasks.empty())
+      return;
+    Value live = liveMemory();
+    b.loop(b.index(0), b.index(liveVectors.floats), lanes, [&](Value at) { b.store(b.constant(0), live, at); });
+  }
+
+  /// The first and the last vector of keys that some row of the block sees. What is outside is not computed.
+  KeyRange liveKeys(const KeyBlock &block) override {
+    if (laneMasks.empty())
+      return {};
+    Value low = block.lowKey, high = block.highKey;
+    Value vectors = b.divide(b.add(b.sub(high, low), lanes - 1), lanes);
+    auto found = b.loop(b.index(0), vectors, 1, ValueRange{high, low}, [&](Value vector, ValueRange range) {
+      Value seen = isLive(vector, 1), first = b.add(low, b.mul(vector, lanes));
+      Value lowest = b.select(seen, b.minimum(range[0], first), range[0]);
+      return SmallVector<Value>{lowest, b.select(seen, b.minimum(b.add(first, lanes), high), range[1])};
+    });
+    return {found[0], found[1]};
+  }
+
+  Value isLive(Value vector, int64_t vectors) override {
+    if (laneMasks.empty())
+      return {};
+    Value live = liveMemory(), any = b.constant(0);
+    for (int64_t v = 0; v < vectors; ++v)
+      any = b.larger(b.load(live, b.mul(b.add(vector, v), lanes)), any);
+    return b.compare(arith::CmpFPredicate::OGT, b.reduceMax(any), b.constantScalar(0));
+  }
+
+private:
+  Value integersIn(const Buffer &buffer) {
+    auto type = MemRefType::get({ShapedType::kDynamic}, b.builder.getI32Type());
+    return memref::ViewOp::create(b.builder, b.builder.getLoc(), type, memory.local, b.index(buffer.offset),
+                                  ValueRange{b.index(buffer.floats)});
+  }
+  Value liveMemory() { return view(memory.local, liveVectors); }
+
+  std::vector<IndexLine> indexLines;
+  std::vector<LaneTerm> laneTerms;
+  std::vector<Expr> laneMasks;
+  Buffer liveVectors; // a vector of keys for each of a block: 1 where some row sees the key
+};
+} // namespace
+
+std::unique_ptr<CpuStrategy> skewer::makeLanes(CpuKernel &kernel) {
+  auto strategy = std::make_unique<Lanes>(kernel);
+  return strategy->isEmpty() ? nullptr : std::move(strategy);
+}

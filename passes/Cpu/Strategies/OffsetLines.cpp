@@ -1,0 +1,175 @@
+// "offset_lines": a row of the table for each key - query, query side: logits of the rows that a group of queries can
+// reach, then for each query a line over offsets. Each vector of the line is one permutation of a vector of logits
+// where its rows stand near each other, else a gather. A tile reads the line skewed, as it reads the band; before the
+// first offset and behind the last one, where the row stays what it is, it reads the line's ends again.
+#include "passes/Cpu/Strategies/PickedRows.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+/// What is known at compile time about each vector of the line.
+struct LineTables {
+  std::vector<int32_t> rows; // of each lane; -1: nothing. From `lowest` of the vector on if `permutes`
+  std::vector<int32_t> lowest, highest;
+  bool permutes = true, monotone = true;
+};
+
+/// `origin`: the offset of the first of `vectors` vectors.
+LineTables tablesOf(const RowTerm &term, int64_t origin, int64_t vectors, const VectorBuilder &b) {
+  LineTables tables;
+  int64_t before = term.firstRow; // of vectors without a row: whatever keeps the order
+  for (int64_t row : llvm::reverse(term.offsets.rows))
+    before = row < 0 ? before : row;
+  bool up = true, down = true;
+  for (int64_t vector = 0; vector < vectors; ++vector) {
+    int64_t low = INT32_MAX, high = -1;
+    for (int64_t lane = 0; lane < b.lanes; ++lane) {
+      int64_t row = term.offsets.at(origin + vector * b.lanes + lane);
+      tables.rows.push_back(row);
+      low = row < 0 ? low : std::min(low, row);
+      high = std::max(high, row);
+    }
+    if (high < 0)
+      low = high = before;
+    if (vector > 0) {
+      up &= tables.lowest.back() <= low && tables.highest.back() <= high;
+      down &= tables.lowest.back() >= low && tables.highest.back() >= high;
+    }
+    before = low;
+    tables.lowest.push_back(low);
+    tables.highest.push_back(high);
+    tables.permutes &= b.canPermute() && high - low < b.lanes;
+  }
+  tables.monotone = up || down;
+  if (tables.permutes)
+    for (auto [place, row] : llvm::enumerate(tables.rows))
+      row = row < 0 ? -1 : row - tables.lowest[place / b.lanes];
+  return tables;
+}
+
+class OffsetLines : public QueryRows {
+public:
+  using QueryRows::QueryRows;
+
+  void plan(Layout &layout) override {
+    planRows(layout, tileRows);
+    // A tile that begins here, or after the last offset, has one row in all its lanes.
+    int64_t tileKeys = tileVectors * lanes;
+    origin = term.offsets.low - tileKeys + 1;
+    vectorsOfLine = llvm::divideCeil(term.offsets.high() + tileKeys - origin, lanes);
+    int64_t window = llvm::divideCeil(keyBlock + tileRows + tileKeys, lanes) + 2;
+    onceABlock = !manyKeyBlocks || vectorsOfLine * lanes <= keyBlock;
+    stride = std::min(vectorsOfLine, window) * lanes;
+    layout.reserve(lines, rowBlock * stride + lanes, Layout::Zone::PickedRows);
+  }
+  void open() override {
+    QueryRows::open();
+    linesMemory = view(memory.local, lines);
+  }
+
+  void computeRows(const RowBlock &block) override {
+    if (!onceABlock)
+      return;
+    b.loop(b.index(0), block.groups, 1, [&](Value group) {
+      Value first = b.add(block.firstRow, b.mul(group, tileRows));
+      auto [low, high] = kernel.live.of(first, tileRows, b.index(0), b.index(shape.keys));
+      computeLine(group, block.firstRow, b.index(0), high);
+    });
+  }
+  void computeBlock(const KeyBlock &block) override {
+    if (!onceABlock)
+      kernel.forLiveGroups(block,
+                           [&](Value group, Value high) { computeLine(group, block.firstRow, block.lowKey, high); });
+  }
+
+  void addToScores(ScoreTile &tile) override {
+    Value first = b.add(tile.firstRow, tile.row);
+    Value start = b.mul(startOf(tile.group, tile.firstRow, tile.lowKey), lanes);
+    Value line = b.sub(b.mul(tile.row, stride), b.add(start, origin));
+    // Rows below the last query are among the offsets too.
+    bool inside = origin <= 1 - shape.queries - tileRows && shape.keys <= term.offsets.high() + 1;
+    for (int64_t r = 0; r < tileRows; ++r) {
+      Value offset = b.add(b.sub(tile.key, first), -r);
+      if (!inside)
+        offset = clampOffset(offset);
+      Value at = b.add(b.add(line, offset), r * stride);
+      for (int64_t v = 0; v < tile.vectors; ++v) {
+        Value &sum = tile.sums[r * tile.vectors + v];
+        sum = b.addf(sum, b.load(linesMemory, b.add(at, v * lanes)));
+      }
+    }
+  }
+
+private:
+  /// The offset at which a tile's line is read.
+  Value clampOffset(Value offset) {
+    offset = b.maximum(offset, b.index(origin));
+    return b.minimum(offset, b.index(term.offsets.high()));
+  }
+
+  /// The first vector of the line that a group's tiles read in a block of keys.
+  Value startOf(Value group, Value firstRow, Value lowKey) {
+    Value last = b.add(b.add(firstRow, b.mul(group, tileRows)), tileRows - 1);
+    Value key = onceABlock ? b.index(0) : lowKey;
+    Value offset = clampOffset(b.sub(key, last));
+    return b.divide(b.add(offset, -origin), lanes);
+  }
+
+  void computeLine(Value group, Value firstRow, Value lowKey, Value highKey) {
+    LineTables tables = tablesOf(term, origin, vectorsOfLine, b);
+    Value first = b.add(firstRow, b.mul(group, tileRows));
+    Value start = startOf(group, firstRow, lowKey);
+    Value lastOffset = clampOffset(b.add(b.sub(highKey, first), -1));
+    Value lastElement = b.add(lastOffset, tileVectors * lanes - 1 - origin);
+    Value end = b.minimum(b.add(b.divide(lastElement, lanes), 1), b.index(vectorsOfLine));
+
+    Value lowest = b.integerTable(tables.lowest);
+    Value firstPanel = this->firstPanel(), endPanel = this->endPanel();
+    if (tables.monotone && term.endRow - term.firstRow > 2 * tileVectors * lanes) {
+      Value highest = b.integerTable(tables.highest), lastVector = b.add(end, -1);
+      Value low = b.minimum(b.tableElement(lowest, start), b.tableElement(lowest, lastVector));
+      Value high = b.maximum(b.tableElement(highest, start), b.tableElement(highest, lastVector));
+      firstPanel = b.divide(low, lanes);
+      endPanel = b.add(b.divide(high, lanes), 1);
+    }
+    rowLogits(group, firstPanel, endPanel, b.index(0));
+
+    Value rows = b.integerTable(tables.rows), firstColumn = b.mul(firstPanel, lanes);
+    Value line = b.mul(group, tileRows * stride);
+    b.loop(start, end, 1, [&](Value vector) {
+      Value pattern = b.loadIntegers(rows, b.mul(vector, lanes));
+      Value some = term.offsets.hasNone()
+                       ? arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sge, pattern, b.integer(0)).getResult()
+                       : Value();
+      Value from = tables.permutes ? b.sub(b.tableElement(lowest, vector), firstColumn) : b.index(0);
+      if (!tables.permutes)
+        pattern = arith::SubIOp::create(b.builder, pattern, b.broadcastIndex(firstColumn));
+      Value to = b.add(line, b.mul(b.sub(vector, start), lanes));
+      for (int64_t r = 0; r < tileRows; ++r) {
+        Value at = b.add(from, r * productStride), x;
+        if (tables.permutes) {
+          x = b.permute(b.load(productsMemory, at), pattern);
+          x = some ? b.select(some, x, b.constant(0)) : x;
+        } else {
+          x = b.gather(productsMemory, at, pattern, some);
+        }
+        b.store(x, linesMemory, b.add(to, r * stride));
+      }
+    });
+  }
+
+  // The line begins with offset `origin` and has so many vectors, of which a block of keys needs some. `onceABlock`:
+  // all of them are filled, for all blocks of keys.
+  int64_t origin = 0, vectorsOfLine = 0;
+  bool onceABlock = false;
+  Buffer lines; // one for each query of a block, `stride` floats apart
+  int64_t stride = 0;
+  Value linesMemory;
+};
+} // namespace
+
+std::unique_ptr<CpuStrategy> skewer::makeOffsetLines(CpuKernel &kernel, const RowTerm &term) {
+  return std::make_unique<OffsetLines>(kernel, term);
+}

@@ -1,0 +1,135 @@
+// Tables by key - query: their panels, and logits of those that a group of rows can reach. Column u belongs to
+// key - query = u - constant, so that the skew is only where the next load starts.
+#include "passes/Cpu/Strategies/OffsetTable.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace skewer;
+
+OffsetTable::OffsetTable(CpuKernel &kernel, const OffsetTerm &term) : CpuStrategy(kernel), term(term) {
+  // Rows of a table that counts query - key are packed in reverse, so that columns always count key - query.
+  constant = term.sign > 0 ? term.constant : term.rows - 1 - term.constant;
+  panels = llvm::divideCeil(term.rows, lanes) + tileVectors;
+  copies = countOf(term.tableAxes, shape.space);
+  copyFloats = panels * stride();
+  // The content's packed queries serve if they are the same rows; a different scale moves into the table.
+  ownQueries = true;
+  if (depth == term.depth && !shape.content.empty()) {
+    const ContentTerm &content = shape.content[0];
+    const Walk &a = content.query, &q = term.query;
+    if (a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
+        content.depth == term.depth && content.scale != 0 && std::isfinite(term.scale / content.scale)) {
+      ownQueries = false;
+      factor = term.scale / content.scale;
+    }
+  }
+}
+
+PanelTarget OffsetTable::panelsOf(Value target, Value copy) {
+  PanelTarget place{target, b.mul(copy, copyFloats), stride()};
+  place.lineStride = lanes;
+  return place;
+}
+
+void OffsetTable::pack(Value low, Value high, int64_t first) {
+  Value target = view(memory.shared, table);
+  b.loop(low, high, 1, [&](Value item) {
+    Value local = b.sub(item, b.index(first));
+    Value copy = b.divide(local, panels), panel = b.remainder(local, panels);
+    kernel.positions.enterCopy(term.tableAxes, copy);
+    PanelTarget place = panelsOf(target, copy);
+    packPanel(b,
+              {memory.arguments[term.table], baseOf(term.tableBase), term.rowStride, term.depthStride, term.rows,
+               term.depth, factor, term.sign < 0},
+              place, panel);
+  });
+}
+
+Value OffsetTable::firstColumn() {
+  Value shift = term.shift.isConstant(0) ? b.index(0) : baseOf(term.shift);
+  // Tables that count query - key are packed in reverse.
+  return term.sign > 0 ? b.add(shift, constant) : b.sub(b.index(constant), shift);
+}
+
+bool OffsetLogits::isWhole() const { return term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys); }
+
+void OffsetLogits::plan(Layout &layout) {
+  layout.reserve(table, copies * copyFloats, Layout::Zone::Windows, Layout::Space::Shared);
+  layout.reserve(queries, ownQueries ? rowBlock * term.depth : 0, Layout::Zone::Windows);
+  int64_t span = term.keyAxis.isWhole(shape.keys) ? keyBlock : term.keyAxis.extent;
+  span += term.queryAxis.isWhole(shape.queries) ? tileRows : std::max(term.queryAxis.extent, tileRows);
+  // Reads before and behind the computed columns stay inside: they are of keys that are masked or overwritten.
+  int64_t innermost = shape.keyAxes.size() > 1 ? shape.keyAxes.back().extent : 0;
+  margin = llvm::alignTo((tileVectors + 1) * lanes + tileRows + innermost, lanes);
+  logitsStride = llvm::alignTo(span, lanes) + (tileVectors + 2) * lanes + 2 * margin;
+  layout.reserve(logits, rowBlock * logitsStride, Layout::Zone::Windows);
+}
+
+void OffsetLogits::open() {
+  tableMemory = view(memory.shared, table);
+  logitsMemory = view(memory.local, logits);
+  queriesMemory = ownQueries ? view(memory.local, queries) : memory.queries;
+}
+
+void OffsetLogits::packQueries(const RowBlock &block) {
+  if (ownQueries)
+    kernel.packQueryRows(term.query, term.depth, term.scale, block, queriesMemory, term.depth);
+}
+
+/// First and last value of an axis over a row group: where the axis wraps inside the group, its whole extent.
+std::pair<Value, Value> OffsetLogits::axisRange(const MapAxis &axis, Value first, Value last) {
+  if (axis.isWhole(shape.queries))
+    return {first, last};
+  Value low = axisOf(axis, first), high = axisOf(axis, last);
+  if (axis.inner * axis.extent >= shape.queries)
+    return {low, high};
+  int64_t period = axis.inner * axis.extent;
+  Value same =
+      arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, b.divide(first, period), b.divide(last, period));
+  return {b.select(same, low, b.index(0)), b.select(same, high, b.index(axis.extent - 1))};
+}
+
+/// The last row of a group that exists.
+static Value lastRow(CpuKernel &kernel, Value group, Value firstRow) {
+  VectorBuilder &b = kernel.b;
+  Value last = b.add(b.add(firstRow, b.mul(group, kernel.tileRows)), kernel.tileRows - 1);
+  return b.minimum(last, b.index(kernel.shape.queries - 1));
+}
+
+Value OffsetLogits::startOf(Value group, Value firstRow, Value lowKey) {
+  Value first = b.add(firstRow, b.mul(group, tileRows));
+  auto [low, high] = axisRange(term.queryAxis, first, lastRow(kernel, group, firstRow));
+  Value keys = term.keyAxis.isWhole(shape.keys) ? lowKey : b.index(0);
+  Value column = b.sub(b.add(keys, firstColumn()), high);
+  return b.maximum(b.floorDiv(column, lanes), b.index(0));
+}
+
+void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Value highKey) {
+  Value start = startOf(group, firstRow, lowKey);
+  Value first = b.add(firstRow, b.mul(group, tileRows));
+  auto [low, high] = axisRange(term.queryAxis, first, lastRow(kernel, group, firstRow));
+  Value lastKey = term.keyAxis.isWhole(shape.keys) ? b.add(highKey, -1) : b.index(term.keyAxis.extent - 1);
+  Value lastColumn = b.sub(b.add(lastKey, firstColumn()), low);
+  Value end = b.add(b.floorDiv(lastColumn, lanes), 1);
+  end = b.minimum(end, b.index(panels - tileVectors));
+
+  Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), panels * stride());
+  int64_t rowStride = ownQueries ? term.depth : depth;
+  Value rowsBase = b.mul(group, tileRows * rowStride);
+  Value target = b.add(b.mul(group, tileRows * logitsStride), margin);
+  bool large = !isWhole() || ownQueries || std::abs(factor) >= kLargeFactor;
+  bool huge = isWhole() && kernel.isHuge(term.scale, term.depth);
+  Summation summation = huge ? CpuKernel::kCompensated : Summation{large ? kChunk : std::max<int64_t>(term.depth, 1)};
+  auto tile = [&](Value panel, int64_t vectors) {
+    Value column = b.add(target, b.mul(b.sub(panel, start), lanes));
+    Value panelBase = b.add(copy, b.mul(panel, stride()));
+    multiplyInto(b, tileRows, vectors, term.depth, summation, {queriesMemory, rowsBase, rowStride},
+                 {tableMemory, panelBase, stride()}, {logitsMemory, column, logitsStride});
+  };
+  // Whole tiles first, then single vectors: one more tile would do up to three vectors too many.
+  Value count = b.maximum(b.sub(end, start), b.index(0));
+  Value whole = b.add(start, b.mul(b.divide(count, tileVectors), tileVectors));
+  b.loop(start, whole, tileVectors, [&](Value panel) { tile(panel, tileVectors); });
+  b.loop(whole, end, 1, [&](Value panel) { tile(panel, 1); });
+}

@@ -1,0 +1,57 @@
+// What the ways to compute q_i·R[±(j - i) + c] share: a table of panels, packed once a call, in the order of key -
+// query.
+#pragma once
+#include "passes/Cpu/Strategy.h"
+
+namespace skewer {
+
+class OffsetTable : public CpuStrategy {
+public:
+  OffsetTable(CpuKernel &, const OffsetTerm &);
+  int64_t packItems() const override { return copies * panels; }
+  void pack(mlir::Value low, mlir::Value high, int64_t first) override;
+
+protected:
+  /// Where a copy's panels lie.
+  virtual PanelTarget panelsOf(mlir::Value target, mlir::Value copy);
+  int64_t stride() const { return (term.depth + 1) * lanes; } // of a panel
+  /// The column of (query axis 0, key axis 0): columns count key - query.
+  mlir::Value firstColumn();
+
+  const OffsetTerm &term;
+  Buffer table;            // in the shared workspace
+  int64_t panels = 0;      // of one copy
+  int64_t copies = 1;      // one for each tuple of OffsetTerm::tableAxes
+  int64_t copyFloats = 0;  // of a copy
+  int64_t constant = 0;    // column of (query axis 0, key axis 0)
+  double factor = 1;       // table entries are multiplied by this
+  bool ownQueries = false; // the content's packed queries do not serve
+};
+
+/// Logits of the columns that a group of rows can reach, `logitsStride` floats a row.
+class OffsetLogits : public OffsetTable {
+public:
+  using OffsetTable::OffsetTable;
+  void plan(Layout &) override;
+  void open() override;
+  void packQueries(const RowBlock &) override;
+
+protected:
+  bool isWhole() const; // of all positions, not of an axis of a map
+  /// The first vector of columns that a group reaches in a block of keys.
+  mlir::Value startOf(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey);
+  void computeLogits(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value highKey);
+
+  Buffer queries, logits; // in the worker's workspace; queries: rows × depth
+  int64_t logitsStride = 0, margin = 0;
+  mlir::Value tableMemory, logitsMemory, queriesMemory;
+
+private:
+  std::pair<mlir::Value, mlir::Value> axisRange(const MapAxis &, mlir::Value first, mlir::Value last);
+};
+
+std::unique_ptr<CpuStrategy> makeBand(CpuKernel &, const OffsetTerm &);
+std::unique_ptr<CpuStrategy> makeAxisLogits(CpuKernel &, const OffsetTerm &);
+std::unique_ptr<CpuStrategy> makeStridedAdd(CpuKernel &, const OffsetTerm &);
+
+} // namespace skewer

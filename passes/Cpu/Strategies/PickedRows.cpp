@@ -1,0 +1,63 @@
+// Tables whose rows positions pick: sizes, packing, and the rows that a vector of keys picks.
+#include "passes/Cpu/Strategies/PickedRows.h"
+#include "passes/Cpu/LaneIndices.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+
+PickedRows::PickedRows(CpuKernel &kernel, const RowTerm &term) : CpuStrategy(kernel), term(term) {
+  copies = countOf(term.tableAxes, shape.space);
+  // Packed vectors of the content serve if they are the same: a different scale of the queries moves into the table,
+  // keys are packed without one.
+  for (auto [number, content] : llvm::enumerate(shape.content)) {
+    const Walk &packed = term.keySide ? content.key : content.query;
+    bool alone = llvm::count(kernel.contentOffset, kernel.contentOffset[number]) == 1;
+    if (!ownVectors || !(packed == term.vector) || content.depth != term.depth || (term.keySide && !alone))
+      continue;
+    if (!term.keySide && (content.scale == 0 || !std::isfinite(term.scale / content.scale)))
+      continue;
+    ownVectors = false;
+    vectorOffset = kernel.contentOffset[number];
+    factor = term.scale / content.scale;
+  }
+  if (ownVectors)
+    factor = 1;
+}
+
+void PickedRows::pack(Value low, Value high, int64_t first) {
+  b.loop(low, high, 1, [&](Value item) {
+    Value local = b.sub(item, b.index(first));
+    Value copy = b.divide(local, items), own = b.remainder(local, items);
+    Value target = view(memory.shared, table);
+    kernel.positions.enterCopy(term.tableAxes, copy);
+    packItem(target, copy, own);
+  });
+}
+
+void PickedRows::open() {
+  tableMemory = view(memory.shared, table);
+  vectorsMemory = ownVectors ? view(memory.local, vectors) : memory.queries;
+  productsMemory = view(memory.local, products);
+}
+
+Value PickedRows::pickedRows(const Positions::Values &at, Positions::Values lanesAt, Value &guard) {
+  LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.reads);
+  Value row = arith::SubIOp::create(b.builder, indices.emit(term.row), b.integer(firstRow()));
+  // Rows of pairs that a guard or a mask hides may be any.
+  row = arith::MinUIOp::create(b.builder, row, b.integer(term.endRow - firstRow() - 1));
+  if (term.guard)
+    guard = indices.emitPredicate(*term.guard);
+  return row;
+}
+
+void PickedRows::addToLineAt(Value x, Value at) {
+  Value line = b.load(memory.line, at), sum = b.addf(line, x);
+  if (kernel.linesHide()) {
+    Value nothing = b.constant(-std::numeric_limits<float>::infinity());
+    sum = b.select(b.compare(arith::CmpFPredicate::OEQ, line, nothing), nothing, sum);
+  }
+  b.store(sum, memory.line, at);
+}

@@ -1,0 +1,87 @@
+// What the ways to compute q_i·R[row(i, j)] and k_j·R[row(i, j)] share: the table, packed once a call, the vectors that
+// meet it, and products of both.
+#pragma once
+#include "passes/Cpu/Strategy.h"
+
+namespace skewer {
+
+class PickedRows : public CpuStrategy {
+public:
+  PickedRows(CpuKernel &, const RowTerm &);
+  double variance() const override { return term.scale * term.scale * double(term.depth); }
+  int64_t packItems() const override { return copies * items; }
+  void pack(mlir::Value low, mlir::Value high, int64_t first) override;
+  void open() override;
+
+protected:
+  virtual void packItem(mlir::Value target, mlir::Value copy, mlir::Value item) = 0;
+  Summation summation() const { return compensated ? CpuKernel::kCompensated : Summation{chunk}; }
+  /// The first row of the first panel that holds a picked one.
+  int64_t firstRow() const { return term.firstRow / lanes * lanes; }
+  /// Floats from `firstRow` to behind the last picked one.
+  int64_t picked() const { return term.endRow - firstRow(); }
+  /// The rows that lanes pick, counted from `firstRow`; never outside.
+  mlir::Value pickedRows(const Positions::Values &at, Positions::Values lanesAt, mlir::Value &guard);
+  /// Adds to a row's line of biases; where it says that a key is masked it goes on to say so.
+  void addToLineAt(mlir::Value x, mlir::Value at);
+
+  const RowTerm &term;
+  // The table in the shared workspace, one copy for each tuple of RowTerm::tableAxes.
+  Buffer table;
+  int64_t copies = 1, copyFloats = 0, items = 0; // items: panels or rows of a copy
+  double factor = 1;                             // table entries are multiplied by this
+  // The query's or key's vectors: the content's packed ones from this depth on, else packed for the term.
+  int64_t vectorOffset = 0;
+  bool ownVectors = true;
+  Buffer vectors;
+  int64_t chunk = 1; // steps of the depth that are summed up by themselves
+  bool compensated = false;
+  Buffer products;
+  int64_t productStride = 0;
+  mlir::Value tableMemory, vectorsMemory, productsMemory;
+};
+
+/// Query side. The table is packed as panels of `lanes` rows × depth.
+class QueryRows : public PickedRows {
+public:
+  QueryRows(CpuKernel &, const RowTerm &);
+  void packQueries(const RowBlock &) override;
+
+protected:
+  void packItem(mlir::Value target, mlir::Value copy, mlir::Value item) override;
+  /// Buffers; `productRows`: of queries whose products are held at once.
+  void planRows(Layout &, int64_t productRows);
+  /// Products of a group's queries with table rows, panel by panel, at `target` in the term's products.
+  void rowLogits(mlir::Value group, mlir::Value firstPanel, mlir::Value endPanel, mlir::Value target);
+  /// The logits of picked rows for a vector of keys, from products that begin at `at`.
+  mlir::Value pick(mlir::Value at, mlir::Value rows, mlir::Value guard);
+  mlir::Value firstPanel() { return b.index(term.firstRow / lanes); }
+  mlir::Value endPanel() { return b.index((term.endRow - 1) / lanes + 1); }
+};
+
+/// Key side. The table is packed as rows × depth, with the scale in them; products have the keys in their lanes.
+class KeyRows : public PickedRows {
+public:
+  KeyRows(CpuKernel &, const RowTerm &);
+  void packKeys() override;
+  void open() override;
+
+protected:
+  void packItem(mlir::Value target, mlir::Value copy, mlir::Value item) override;
+  void copyRow(mlir::Value target, mlir::Value to, mlir::Value row);
+  /// Buffers; `productRows`: rows whose products are held at once.
+  void planKeys(Layout &, int64_t productRows);
+  /// products[row - first][key]: packed rows [first, end), in whole groups, times a tile's keys.
+  void keyProducts(mlir::Value first, mlir::Value end, mlir::Value vector, int64_t vectors);
+  /// The products that a vector of keys picks, of keys that stand `v` vectors behind the tile's first.
+  mlir::Value pick(const Positions::Values &at, mlir::Value key, int64_t v);
+};
+
+std::unique_ptr<CpuStrategy> makeOffsetLines(CpuKernel &, const RowTerm &);
+std::unique_ptr<CpuStrategy> makeAxisLines(CpuKernel &, const RowTerm &);
+std::unique_ptr<CpuStrategy> makeGatheredRows(CpuKernel &, const RowTerm &);
+std::unique_ptr<CpuStrategy> makeKeyDiagonals(CpuKernel &, const RowTerm &);
+std::unique_ptr<CpuStrategy> makeKeyLines(CpuKernel &, const RowTerm &);
+std::unique_ptr<CpuStrategy> makeGatheredKeys(CpuKernel &, const RowTerm &);
+
+} // namespace skewer

@@ -1,0 +1,342 @@
+// "difference line", "key line", "score table": summands and masks whose values are prepared before the scores are
+// computed, by each worker for the heads it has, or (a score table) once a call.
+//
+// A Difference of one pair of axes is a line that each row reads one element earlier than the row before it, as the
+// band is; over maps it has a dimension for each pair, and is added up in the lines of biases. A Key line is the same
+// for all rows.
+#include "passes/Cpu/ElementTerms.h"
+#include "passes/Cpu/KeyLanes.h"
+#include "passes/Cpu/Strategies/Others.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+namespace {
+class PreparedLine : public CpuStrategy {
+public:
+  PreparedLine(CpuKernel &kernel, BiasKind kind, std::vector<std::string> axes, bool gated)
+      : CpuStrategy(kernel), kind(kind), axes(std::move(axes)), gated(gated) {
+    findSizes();
+  }
+  /// Whether another summand or mask may share the buffer: the same kind, the same copies, and no gate.
+  bool takes(BiasKind other, const std::vector<std::string> &otherAxes, bool mask) const {
+    return !gated && kind == other && axes == otherAxes && isMask() == mask;
+  }
+  void addTerm(unsigned number) { terms.push_back(number); }
+  void addMask(unsigned number) { masks.push_back(number); }
+
+  LineUse lineUse() const override { return !overMap() ? LineUse::None : isMask() ? LineUse::Hides : LineUse::Adds; }
+  void plan(Layout &) override;
+  void open() override;
+  int64_t packItems() const override { return kind == BiasKind::Table ? copies() * shape.queries : 0; }
+  void pack(Value low, Value high, int64_t first) override;
+  void prepareHead() override {
+    if (kind != BiasKind::Table)
+      prepare(bufferMemory, b.index(0), {});
+  }
+  KeyRange visibleKeys() override;
+  void prepareGates(const RowBlock &) override;
+  void centre(const RowBlock &) override;
+  std::optional<AlongOuter> mapPart(const BiasRow &) override;
+  void addToScores(ScoreTile &) override;
+  void hide(ScoreTile &) override;
+
+private:
+  bool isMask() const { return !masks.empty(); }
+  bool overMap() const { return kind == BiasKind::Difference && strides.size() > 1; }
+  /// Each block of rows has its line with the largest value near 0, so that large biases are added without rounding.
+  bool isCentred() const { return kind == BiasKind::Difference && !overMap() && !isMask() && !gated; }
+  int64_t copies() const { return kind == BiasKind::Table ? countOf(axes, shape.space) : 1; }
+  void findSizes();
+  /// Stores the values at `target`: all of them, or one row of a score table.
+  void prepare(Value target, Value targetBase, Value queryRow);
+  /// Where the tile's first row reads, and how much later each next row does.
+  struct Source {
+    Value start;
+    int64_t rowStride;
+  };
+  Source sourceOf(const ScoreTile &);
+
+  const BiasKind kind;
+  const std::vector<std::string> axes; // score table: leading axes with a copy each
+  const bool gated;                    // its one term has gates: one factor a row of the block
+  std::vector<unsigned> terms;         // of shape.others; their values are added up
+  std::vector<unsigned> masks;         // of shape.masks: 0 where all hold, -inf elsewhere
+  int64_t copyFloats = 0;              // of one copy
+  std::vector<int64_t> strides;        // Difference: of each pair of axes; Table: of a row
+  int64_t origin = 0;                  // of difference (0, …, 0)
+  Buffer buffer, gates;
+  Buffer lows, centred; // what `buffer` lacks of the value, and the values less the largest that a block of rows sees
+  Value bufferMemory, gatesMemory, lowsMemory, centredMemory;
+};
+} // namespace
+
+/// Loads beside the last key and beside the rows of a last, incomplete group stay inside.
+void PreparedLine::findSizes() {
+  int64_t paddedKeys = keyVectors * lanes;
+  switch (kind) {
+  case BiasKind::Table:
+    strides = {paddedKeys};
+    copyFloats = (shape.queries + tileRows) * paddedKeys;
+    break;
+  case BiasKind::Difference: {
+    strides.assign(shape.queryAxes.size(), 0);
+    int64_t floats = 1;
+    for (size_t k = strides.size(); k-- > 0;) {
+      bool innermost = k + 1 == strides.size();
+      strides[k] = floats;
+      int64_t extent = shape.queryAxes[k].extent + shape.keyAxes[k].extent - 1;
+      origin += (shape.queryAxes[k].extent - 1) * floats;
+      floats *= innermost ? extent + tileRows + 2 * lanes : extent;
+    }
+    origin += tileRows;
+    copyFloats = floats;
+    break;
+  }
+  default:
+    copyFloats = paddedKeys;
+  }
+  copyFloats = llvm::alignTo(copyFloats, lanes);
+}
+
+void PreparedLine::plan(Layout &layout) {
+  auto space = kind == BiasKind::Table ? Layout::Space::Shared : Layout::Space::Worker;
+  layout.reserve(buffer, copies() * copyFloats, Layout::Zone::Prepared, space);
+  layout.reserve(gates, gated ? rowBlock : 0, Layout::Zone::Prepared);
+  if (isCentred()) {
+    layout.reserve(lows, copyFloats, Layout::Zone::Prepared);
+    layout.reserve(centred, copyFloats, Layout::Zone::Prepared);
+  }
+}
+
+void PreparedLine::open() {
+  bufferMemory = view(kind == BiasKind::Table ? memory.shared : memory.local, buffer);
+  gatesMemory = gated ? view(memory.local, gates) : Value();
+  lowsMemory = isCentred() ? view(memory.local, lows) : Value();
+  centredMemory = isCentred() ? view(memory.local, centred) : Value();
+}
+
+void PreparedLine::pack(Value low, Value high, int64_t first) {
+  int64_t rows = shape.queries;
+  Value target = view(memory.shared, buffer);
+  b.loop(low, high, 1, [&](Value item) {
+    Value local = b.sub(item, b.index(first));
+    Value copy = b.divide(local, rows);
+    kernel.positions.enterCopy(axes, copy);
+    prepare(target, b.mul(copy, copyFloats), b.remainder(local, rows));
+  });
+}
+
+void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
+  auto storeAt = [&](Value where, const Positions::Values &at) {
+    Value lows = isCentred() ? lowsMemory : Value();
+    for (Value part : {target, lows})
+      if (part)
+        b.storeScalar(b.constantScalar(0), part, where);
+    for (unsigned mask : masks)
+      b.when(
+          predicate(shape.masks[mask].predicate, at), [] {},
+          [&] { b.storeScalar(b.constantScalar(-kInfinity), target, where); });
+    for (unsigned term : terms) {
+      auto add = [&] {
+        Value sum = b.addf(b.widen(b.scalar(target, where)), elementOf(kernel, shape.others[term], at));
+        if (lows)
+          sum = b.addf(sum, b.widen(b.scalar(lows, where)));
+        Value high = b.narrow(sum);
+        b.storeScalar(high, target, where);
+        if (!lows)
+          return;
+        Value finite = b.compare(arith::CmpFPredicate::OEQ, b.subf(high, high), b.constantScalar(0));
+        Value low = b.narrow(b.subf(sum, b.widen(high)));
+        b.storeScalar(b.select(finite, low, b.constantScalar(0)), lows, where);
+      };
+      if (shape.others[term].guard)
+        b.when(predicate(*shape.others[term].guard, at), add);
+      else
+        add();
+    }
+  };
+  Value zero = b.index(0);
+  if (kind == BiasKind::Key)
+    return b.loop(zero, b.index(shape.keys), 1, [&](Value key) { storeAt(b.add(targetBase, key), axesAt({}, key)); });
+  if (kind == BiasKind::Table)
+    return b.loop(zero, b.index(shape.keys), 1, [&](Value key) {
+      Value row = b.add(targetBase, b.mul(queryRow, strides[0]));
+      storeAt(b.add(row, key), axesAt(queryRow, key));
+    });
+  // One pair of positions stands for each tuple of differences.
+  Positions::Values at = kernel.positions.axes;
+  std::function<void(size_t, Value)> nest = [&](size_t pair, Value where) {
+    if (pair == strides.size())
+      return storeAt(where, at);
+    int64_t queries = shape.queryAxes[pair].extent, keys = shape.keyAxes[pair].extent;
+    // Of a line, what the mask leaves: nobody sees the rest.
+    Value first = zero, end = b.index(queries + keys - 1);
+    if (strides.size() == 1 && shape.visible) {
+      if (shape.visible->low != INT64_MIN && !shape.prefix)
+        first = b.maximum(first, b.add(kernel.live.lowestVisible(), queries - 1));
+      if (shape.visible->high != INT64_MAX)
+        end = b.minimum(end, b.add(kernel.live.highestVisible(), queries));
+    }
+    b.loop(first, end, 1, [&](Value step) {
+      Value difference = b.add(step, 1 - queries);
+      Value key = b.maximum(difference, zero);
+      at[shape.space.key[pair]] = key;
+      at[shape.space.query[pair]] = b.sub(key, difference);
+      nest(pair + 1, b.add(where, b.mul(difference, strides[pair])));
+    });
+  };
+  nest(0, b.add(targetBase, origin));
+}
+
+/// Where part of the mask depends on the key alone (lengths, padding): tiles outside are never computed.
+KeyRange PreparedLine::visibleKeys() {
+  if (!isMask() || kind != BiasKind::Key)
+    return {};
+  Value keys = b.index(shape.keys);
+  auto found = b.loop(b.index(0), keys, 1, ValueRange{keys, b.index(0)}, [&](Value key, ValueRange range) {
+    Value seen = b.compare(arith::CmpFPredicate::OEQ, b.scalar(bufferMemory, key), b.constantScalar(0));
+    Value low = b.select(seen, b.minimum(range[0], key), range[0]);
+    return SmallVector<Value>{low, b.select(seen, b.add(key, 1), range[1])};
+  });
+  return {found[0], found[1]};
+}
+
+void PreparedLine::prepareGates(const RowBlock &block) {
+  if (!gated)
+    return;
+  const OtherTerm &term = shape.others[terms.front()];
+  b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
+    b.storeScalar(b.constantScalar(0), gatesMemory, row);
+    b.when(b.less(row, block.rows), [&] {
+      auto at = axesAt(b.add(block.firstRow, row), {});
+      b.storeScalar(timesGates(kernel, term, at, b.constantScalar(1)), gatesMemory, row);
+    });
+  });
+}
+
+/// The line for a block of rows, less a number that no row's weights notice: the middle between the largest values that
+/// the first and the last row see, so that no row is further from 0 than the one that was furthest.
+void PreparedLine::centre(const RowBlock &block) {
+  if (!isCentred())
+    return;
+  Value rows = b.mul(block.groups, tileRows), end = b.add(block.firstRow, rows), begin = b.index(origin);
+  auto largestOf = [&](Value row) {
+    Value from = b.sub(begin, row), to = b.add(from, shape.keys), low = from;
+    if (shape.visible && shape.visible->low != INT64_MIN && !shape.prefix)
+      low = b.minimum(to, b.maximum(from, b.add(begin, kernel.live.lowestVisible())));
+    if (shape.visible && shape.visible->high != INT64_MAX)
+      to = b.maximum(low, b.minimum(to, b.add(b.add(begin, kernel.live.highestVisible()), 1)));
+    return largestIn(b, bufferMemory, low, to);
+  };
+  Value last = b.minimum(b.add(end, -1), b.index(shape.queries - 1));
+  Value both = b.addf(largestOf(block.firstRow), largestOf(last));
+  Value shift = b.mulf(both, b.constantScalar(0.5)), shifts = b.broadcast(shift);
+  Value from = b.add(b.sub(begin, end), 1), to = b.sub(b.add(begin, shape.keys), block.firstRow);
+  b.loop(from, to, lanes, [&](Value x) {
+    Value centred = b.subf(b.load(bufferMemory, x), shifts);
+    b.store(b.addf(centred, b.load(lowsMemory, x)), centredMemory, x);
+  });
+  if (shape.hasLse)
+    b.loop(b.index(0), rows, 1, [&](Value row) { kernel.noteShift(row, shift); });
+}
+
+std::optional<AlongOuter> PreparedLine::mapPart(const BiasRow &row) {
+  if (!overMap())
+    return std::nullopt;
+  Value start = b.index(origin);
+  for (auto [axis, stride] : llvm::zip(shape.queryAxes, strides))
+    start = b.sub(start, b.mul(axisOf(axis, row.position), stride));
+  return AlongOuter([this, start](Value firstKey, Value &) -> AlongInner {
+    Value at = start;
+    for (size_t pair = 0; pair + 1 < shape.keyAxes.size(); ++pair)
+      at = b.add(at, b.mul(axisOf(shape.keyAxes[pair], firstKey), strides[pair]));
+    return [this, at](Value x, Value sum) {
+      Value term = b.load(bufferMemory, b.add(at, x)), nothing = b.constant(-kInfinity);
+      return isMask() ? b.select(b.compare(arith::CmpFPredicate::OEQ, term, nothing), nothing, sum) : b.addf(sum, term);
+    };
+  });
+}
+
+PreparedLine::Source PreparedLine::sourceOf(const ScoreTile &tile) {
+  if (kind == BiasKind::Key)
+    return {tile.key, 0};
+  if (kind == BiasKind::Difference)
+    return {b.add(b.sub(tile.key, tile.position), origin), -1};
+  Value copy = b.mul(kernel.positions.copyOf(axes), copyFloats);
+  return {b.add(b.add(copy, b.mul(tile.position, strides[0])), tile.key), strides[0]};
+}
+
+void PreparedLine::addToScores(ScoreTile &tile) {
+  if (isMask() || overMap())
+    return;
+  Source source = sourceOf(tile);
+  Value line = isCentred() ? centredMemory : bufferMemory;
+  for (int64_t r = 0; r < tileRows; ++r) {
+    Value gate = gated ? b.loadBroadcast(gatesMemory, b.add(tile.row, r)) : Value();
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      Value x = b.load(line, b.add(source.start, r * source.rowStride + v * lanes));
+      Value &sum = tile.sums[r * tile.vectors + v];
+      sum = gate ? b.fma(gate, x, sum) : b.addf(sum, x);
+    }
+  }
+}
+
+void PreparedLine::hide(ScoreTile &tile) {
+  if (!isMask() || overMap())
+    return;
+  Value nothing = b.constant(-kInfinity);
+  Source source = sourceOf(tile);
+  for (int64_t r = 0; r < tileRows; ++r)
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      Value mask = b.load(bufferMemory, b.add(source.start, r * source.rowStride + v * lanes));
+      Value &sum = tile.sums[r * tile.vectors + v];
+      sum = b.select(b.compare(arith::CmpFPredicate::OEQ, mask, nothing), nothing, sum);
+    }
+}
+
+/// What of a term its prepared values depend on.
+static std::vector<subscript::Expr> expressionsOf(const OtherTerm &term) {
+  std::vector<subscript::Expr> expressions;
+  for (unsigned operand = 0; operand < term.offsets.size(); ++operand)
+    if (!term.isGate(operand))
+      expressions.push_back(term.offsets[operand]);
+  for (const auto &expression : {term.value, term.guard})
+    if (expression)
+      expressions.push_back(*expression);
+  if (term.application)
+    for (const attn::Application::Argument &argument : term.application->arguments)
+      expressions.push_back(argument.position);
+  return expressions;
+}
+
+std::vector<std::unique_ptr<CpuStrategy>> skewer::makePreparedLines(CpuKernel &kernel) {
+  const AttentionShape &shape = kernel.shape;
+  std::vector<std::unique_ptr<PreparedLine>> lines;
+  auto lineFor = [&](BiasKind kind, ArrayRef<subscript::Expr> expressions, bool gated, bool mask) -> PreparedLine & {
+    std::vector<std::string> axes;
+    if (kind == BiasKind::Table)
+      axes = leadingAxesIn(expressions, shape.space);
+    for (const auto &line : lines)
+      if (!gated && line->takes(kind, axes, mask))
+        return *line;
+    return *lines.emplace_back(std::make_unique<PreparedLine>(kernel, kind, axes, gated));
+  };
+  auto isPrepared = [](BiasKind kind) {
+    return kind == BiasKind::Difference || kind == BiasKind::Key || kind == BiasKind::Table;
+  };
+  for (auto [number, term] : llvm::enumerate(shape.others))
+    if (isPrepared(term.bias))
+      lineFor(term.bias, expressionsOf(term), !term.gates.empty(), false).addTerm(number);
+  for (auto [number, part] : llvm::enumerate(shape.masks))
+    if (isPrepared(part.kind))
+      lineFor(part.kind, {part.predicate}, false, true).addMask(number);
+  std::vector<std::unique_ptr<CpuStrategy>> strategies;
+  for (auto &line : lines)
+    strategies.push_back(std::move(line));
+  return strategies;
+}

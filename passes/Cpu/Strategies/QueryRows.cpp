@@ -1,0 +1,54 @@
+// Query side of terms with picked rows: logits of the rows that positions can pick.
+#include "passes/Cpu/Strategies/PickedRows.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace skewer;
+
+QueryRows::QueryRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, term) {
+  items = llvm::divideCeil(term.rows, lanes);
+  copyFloats = items * (term.depth + 1) * lanes;
+}
+
+void QueryRows::planRows(Layout &layout, int64_t productRows) {
+  compensated = term.kind != RowKind::Axis && kernel.isHuge(term.scale, term.depth);
+  bool large = ownVectors || term.kind != RowKind::Offset || std::abs(factor) >= kLargeFactor;
+  chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
+  productStride = llvm::alignTo(picked(), lanes) + 2 * lanes;
+  layout.reserve(vectors, ownVectors ? rowBlock * term.depth : 0, Layout::Zone::PickedRows);
+  layout.reserve(products, productRows * productStride, Layout::Zone::PickedRows);
+  layout.reserve(table, copies * copyFloats, Layout::Zone::PickedRows, Layout::Space::Shared);
+}
+
+void QueryRows::packItem(Value target, Value copy, Value item) {
+  Value base = baseOf(term.tableBase), targetBase = b.mul(copy, copyFloats);
+  packPanel(b, {memory.arguments[term.table], base, term.rowStride, term.depthStride, term.rows, term.depth, factor},
+            {target, targetBase, (term.depth + 1) * lanes}, item);
+}
+
+void QueryRows::packQueries(const RowBlock &block) {
+  if (ownVectors)
+    kernel.packQueryRows(term.vector, term.depth, term.scale, block, vectorsMemory, term.depth);
+}
+
+void QueryRows::rowLogits(Value group, Value firstPanel, Value endPanel, Value target) {
+  int64_t stride = (term.depth + 1) * lanes, rowStride = ownVectors ? term.depth : depth;
+  Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
+  Value rowsBase = b.add(b.mul(group, tileRows * rowStride), vectorOffset);
+  auto tile = [&](Value panel, int64_t vectors) {
+    multiplyInto(b, tileRows, vectors, term.depth, summation(), {vectorsMemory, rowsBase, rowStride},
+                 {tableMemory, b.add(copy, b.mul(panel, stride)), stride},
+                 {productsMemory, b.add(target, b.mul(b.sub(panel, firstPanel), lanes)), productStride});
+  };
+  Value whole = b.add(firstPanel, b.mul(b.divide(b.sub(endPanel, firstPanel), tileVectors), tileVectors));
+  b.loop(firstPanel, whole, tileVectors, [&](Value panel) { tile(panel, tileVectors); });
+  b.loop(whole, endPanel, 1, [&](Value panel) { tile(panel, 1); });
+}
+
+Value QueryRows::pick(Value at, Value rows, Value guard) {
+  if (picked() > lanes || !b.canPermute())
+    return b.gather(productsMemory, at, rows, guard);
+  Value x = b.permute(b.load(productsMemory, at), rows);
+  return guard ? b.select(guard, x, b.constant(0)) : x;
+}

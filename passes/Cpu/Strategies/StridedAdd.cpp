@@ -1,0 +1,108 @@
+// "strided_add": q_i·k_j + q_i·R[j - i] = q_i·(k_j + R[j - i]). Where the rows of a register tile stand a whole vector
+// apart, tile (a, b) of the product needs the vector b - a of the table, so that rows + vectors - 1 of them, read at
+// aligned addresses, serve rows × vectors products. No band is computed and nothing is skewed; each product costs an
+// addition.
+//
+// Rows that stand a vector apart are those of one phase, i mod lanes: a work item is one phase of a head, and brings
+// the table's columns in the order of that phase first.
+#include "passes/Analysis/StridedShape.h"
+#include "passes/Cpu/Strategies/OffsetTable.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+/// accumulators[r][v] + Σ_step rows[r][step] · (keys[v][step] + table[v - r + tileRows - 1][step]).
+static SmallVector<Value> multiplySums(VectorBuilder &b, int64_t tileRows, int64_t vectors, int64_t depth,
+                                       SmallVector<Value> accumulators, const ProductOperand &rows,
+                                       const ProductOperand &keys, const ProductOperand &table) {
+  // One step a turn: with two, LLVM spills.
+  return b.rolledLoop(b.index(0), b.index(depth), 1, accumulators, [&](Value k, ValueRange carried) {
+    SmallVector<Value> sums(carried), columns, queries;
+    Value line = b.mul(k, b.lanes);
+    for (int64_t v = 0; v < vectors; ++v)
+      columns.push_back(b.load(keys.memory, b.add(b.add(keys.base, line), v * keys.stride)));
+    for (int64_t r = 0; r < tileRows; ++r)
+      queries.push_back(b.loadBroadcast(rows.memory, b.add(b.add(rows.base, k), r * rows.stride)));
+    for (int64_t diagonal = 0; diagonal < tileRows + vectors - 1; ++diagonal) {
+      Value offset = b.load(table.memory, b.add(b.add(table.base, line), diagonal * table.stride));
+      for (int64_t r = 0; r < tileRows; ++r)
+        if (int64_t v = diagonal - (tileRows - 1) + r; v >= 0 && v < vectors) {
+          Value &sum = sums[r * vectors + v];
+          sum = b.fma(queries[r], b.addf(columns[v], offset), sum);
+        }
+    }
+    return sums;
+  });
+}
+
+namespace {
+class StridedAdd : public OffsetTable {
+public:
+  StridedAdd(CpuKernel &kernel, const OffsetTerm &term) : OffsetTable(kernel, term) {
+    // Panel p belongs to (key vector) - (row of the phase) = p - phaseRows; tiles reach beyond the last row and key.
+    phaseRows = llvm::divideCeil(shape.queries, lanes) + tileRows;
+    phasePanels = phaseRows + llvm::alignTo(keyVectors, tileVectors) + tileRows + tileVectors;
+    shiftedMargin = llvm::alignTo(std::max<int64_t>(0, (phaseRows + 1) * lanes - constant), lanes);
+    int64_t columns = std::max(term.rows, constant + (phasePanels - phaseRows + 1) * lanes);
+    shiftedLine = shiftedMargin + llvm::alignTo(columns, lanes) + lanes;
+    panels = llvm::divideCeil(term.rows, lanes);
+    copyFloats = term.depth * shiftedLine;
+  }
+  double variance() const override { return term.scale * term.scale * double(term.depth); }
+  int64_t rowsApart() const override { return lanes; }
+
+  void plan(Layout &layout) override {
+    layout.reserve(table, copies * copyFloats, Layout::Zone::Windows, Layout::Space::Shared);
+    layout.reserve(phaseTable, phasePanels * panelStride, Layout::Zone::Windows);
+  }
+  void open() override {
+    phaseMemory = view(memory.local, phaseTable);
+    tableMemory = view(memory.shared, table);
+  }
+
+  /// The table's panels for queries of one phase.
+  void enterItem(Value phase) override {
+    Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
+    Value first = b.add(copy, b.sub(b.index(constant + shiftedMargin - phaseRows * lanes), phase));
+    b.loop(b.index(0), b.index(phasePanels), 1, [&](Value panel) {
+      Value from = b.add(first, b.mul(panel, lanes)), to = b.mul(panel, panelStride);
+      b.loop(b.index(0), b.index(depth), 1, [&](Value d) {
+        b.store(b.load(tableMemory, b.add(from, b.mul(d, shiftedLine))), phaseMemory, b.add(to, b.mul(d, lanes)));
+      });
+    });
+  }
+
+  ProductsOfSteps contentProducts(const ScoreTile &tile) override {
+    return [this, &tile](const TilePart &part, Value firstStep, int64_t steps, SmallVector<Value> start) {
+      // Parts of the tile: vectors of keys, and rows of the phase.
+      Value row = b.add(tile.row, part.row);
+      Value position = b.add(tile.position, part.row * lanes);
+      Value vector = b.add(tile.vector, part.vector);
+      // position / lanes: which row of its phase the tile begins with.
+      Value panel = b.add(b.sub(vector, b.divide(position, lanes)), phaseRows - (part.rows - 1));
+      Value line = b.mul(firstStep, lanes);
+      return multiplySums(b, part.rows, part.vectors, steps, std::move(start),
+                          {memory.queries, b.add(b.mul(row, depth), firstStep), depth},
+                          {memory.keys, b.add(b.mul(vector, panelStride), line), panelStride},
+                          {phaseMemory, b.add(b.mul(panel, panelStride), line), panelStride});
+    };
+  }
+
+private:
+  /// A step's columns stand side by side, so that any of them may be the first of a vector.
+  PanelTarget panelsOf(Value target, Value copy) override {
+    PanelTarget place{target, b.add(b.mul(copy, copyFloats), shiftedMargin), lanes};
+    place.lineStride = shiftedLine;
+    return place;
+  }
+
+  int64_t phaseRows, phasePanels, shiftedMargin, shiftedLine;
+  Buffer phaseTable; // one phase's panels
+  Value phaseMemory, tableMemory;
+};
+} // namespace
+
+std::unique_ptr<CpuStrategy> skewer::makeStridedAdd(CpuKernel &kernel, const OffsetTerm &term) {
+  return std::make_unique<StridedAdd>(kernel, term);
+}

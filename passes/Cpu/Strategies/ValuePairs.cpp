@@ -1,0 +1,63 @@
+// "read_for_each_pair": any other row that is added to the values: its element is found for each key of the row that
+// weighs something.
+#include "passes/Cpu/Strategies/ValueRows.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+class ValuePairs : public CpuStrategy {
+public:
+  ValuePairs(CpuKernel &kernel, const ValueTerm &term) : CpuStrategy(kernel), term(term) {}
+  void addToValues(const WeightedRows &rows) override {
+    forRows(kernel, rows, [&](Value row, Value position) { addRow(row, position, rows); });
+  }
+
+private:
+  void addRow(Value row, Value position, const WeightedRows &);
+  const ValueTerm &term;
+};
+} // namespace
+
+void ValuePairs::addRow(Value row, Value position, const WeightedRows &rows) {
+  Value weights = b.sub(b.mul(row, scoreStride), rows.lowKey), source = memory.arguments[term.argument];
+  auto choose = [&](Value condition, ValueRange otherwise, const std::function<SmallVector<Value>()> &body) {
+    auto branch = scf::IfOp::create(b.builder, otherwise.getTypes(), condition, true);
+    OpBuilder::InsertionGuard guard(b.builder);
+    b.builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b.builder, otherwise);
+    b.builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b.builder, body());
+    return SmallVector<Value>(branch.getResults());
+  };
+  addToRow(kernel, row, [&](int64_t firstVector, int64_t vectors, ValueRange start) {
+    return b.loop(rows.low, rows.high, 1, start, [&](Value key, ValueRange carried) {
+      Value p = b.scalar(memory.scores, b.add(weights, key));
+      // Behind a weight of 0 may stand a masked key, for which nothing is proven.
+      Value seen = b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0));
+      return choose(seen, carried, [&] {
+        Positions::Values at = axesAt(position, key);
+        auto read = [&] {
+          Value factor = b.mulf(p, b.constantScalar(term.scale));
+          if (term.factor) {
+            Value wide = arith::IndexCastOp::create(b.builder, b.builder.getI64Type(), indexOf(*term.factor, at));
+            factor = b.mulf(factor, arith::SIToFPOp::create(b.builder, b.f32, wide));
+          }
+          Value from = indexOf(term.offset, at), wide = b.broadcast(factor);
+          SmallVector<Value> sums;
+          for (int64_t v = 0; v < vectors; ++v) {
+            int64_t count = std::min(lanes, shape.width - (firstVector + v) * lanes);
+            Value x = b.loadFirst(source, b.add(from, (firstVector + v) * lanes), count);
+            sums.push_back(b.fma(wide, x, carried[v]));
+          }
+          return sums;
+        };
+        return term.guard ? choose(predicate(*term.guard, at), carried, read) : read();
+      });
+    });
+  });
+}
+
+std::unique_ptr<CpuStrategy> skewer::makeValuePairs(CpuKernel &kernel, const ValueTerm &term) {
+  return std::make_unique<ValuePairs>(kernel, term);
+}
