@@ -3,7 +3,8 @@
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Gpu/GpuStages.h"
-#include "passes/Gpu/GpuTiles.h"
+#include "passes/Gpu/MmaSync.h"
+#include "passes/Gpu/Pipeline.h"
 #include "passes/Stages/Matmul.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -66,12 +67,14 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
   Type element = multipliedType(op);
   int64_t inChunk = element.isF32() ? 4 : 8, slice = std::min(kSliceBytes / (16 / inChunk), matmul.depth);
   int64_t whole = matmul.depth / slice, rest = matmul.depth % slice;
-  GpuTiles tiles(g, element, kThreads, matmul.depth);
   SharedPlaces places(element.isF32() ? 4 : 2);
   SharedTile rowTile = places.place(kRows, slice, 2), columnTile = places.place(kColumns, slice, 2);
   auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
   g.shared = LLVM::AddressOfOp::create(g, sharedPointer, sharedMemory(gpuModule));
-  tiles.readThread();
+  ThreadPlace at = threadPlace(g);
+  ScoreLayout layout(g, at, 1, kColumns);
+  Pipeline pipeline(g, at, element, kThreads, 2);
+  MmaSync engine(g, at, element, matmul.depth);
 
   // Which rows and columns the block has, and of which outer index.
   int64_t rowBlocks = (matmul.rows + kRows - 1) / kRows, columnBlocks = (matmul.columns + kColumns - 1) / kColumns;
@@ -146,7 +149,7 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
     Value depth = g.mul(g.toI64(number), slice);
     rows.base = g.add(rowBase, g.mul(depth, rows.depthStride));
     columns.base = g.add(g.mul(depth, columns.depthStride), matmul.columnBase);
-    tiles.loadTile(
+    pipeline.fill(
         rowsTo, rows,
         [&](Value row) -> std::pair<Value, Value> {
           Value flat = g.add(firstRow, row), last = g.i32(matmul.rows - 1);
@@ -156,28 +159,24 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
           return {g.toI32(g.sub(offset, start)), g.lessEqual(flat, last)};
         },
         copy);
-    tiles.loadTile(
+    pipeline.fill(
         columnsTo, columns,
         [&](Value column) -> std::pair<Value, Value> {
           Value flat = g.add(firstColumn, column), last = g.i32(matmul.columns - 1);
           return {g.minimum(flat, last), g.lessEqual(flat, last)};
         },
         copy);
-    g.commitCopies();
+    pipeline.commit();
   };
 
-  Value none = g.f32(0);
-  std::vector<Accumulator> sums(kColumns / 8, {none, none, none, none});
-  auto multiply = [&](const SharedTile &rowsIn, const SharedTile &columnsIn, Value copy,
-                      const std::vector<Accumulator> &before) {
-    TileRows warpRows{rowsIn, copy, g.shiftLeft(tiles.warp, 4)};
-    return tiles.sumOfTileProducts(before, warpRows, {}, {columnsIn, copy, {}});
+  Tiles sums = layout.zeros();
+  auto multiply = [&](const SharedTile &rowsIn, const SharedTile &columnsIn, Value copy, const Tiles &before) {
+    return engine.issueProducts(before, {{rowsIn, copy, layout.warpRow()}, 1, {}}, {columnsIn, copy, {}});
   };
   load(g.i32(0), rowTile, columnTile, g.i32(0));
   sums = gathered(g.loop(g.i32(0), g.i32(whole), 1, flattened(sums), [&](Value number, ValueRange before) {
     // This slice's copies are done, for all threads, and nobody reads the other copy any more.
-    g.waitForCopies(0);
-    g.barrier();
+    pipeline.full();
     Value next = g.add(number, 1);
     g.when(g.less(next, g.i32(whole)), [&] { load(next, rowTile, columnTile, g.bitAnd(next, 1)); });
     return flattened(multiply(rowTile, columnTile, g.bitAnd(number, 1), gathered(before)));
@@ -189,10 +188,9 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
       return tile;
     };
     SharedTile lastRows = shortened(rowTile), lastColumns = shortened(columnTile);
-    g.barrier();
+    pipeline.empty();
     load(g.i32(whole), lastRows, lastColumns, {});
-    g.waitForCopies(0);
-    g.barrier();
+    pipeline.full();
     sums = multiply(lastRows, lastColumns, {}, sums);
   }
 
@@ -215,7 +213,7 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
   std::array<Value, 2> row;
   std::array<Symbols, 2> atRow;
   for (size_t side : {0u, 1u}) {
-    row[side] = g.add(g.add(g.add(firstRow, g.shiftLeft(tiles.warp, 4)), tiles.group), int64_t(8 * side));
+    row[side] = layout.rowFrom(layout.firstRow(g.add(firstRow, layout.warpRow())), side);
     atRow[side] = decomposed(row[side], matmul.rowAxes, symbols);
   }
   int64_t columnTiles = columnBlocks == 1 ? (matmul.columns + 7) / 8 : kColumns / 8;
@@ -236,7 +234,7 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
       for (size_t side : {0u, 1u})
         whenLess(row[side], matmul.rows, matmul.rows % kRows, [&] {
           for (size_t k : {0u, 1u}) {
-            Value column = g.add(g.add(firstOfTile, g.shiftLeft(tiles.inGroup, 1)), int64_t(k));
+            Value column = layout.columnFrom(firstOfTile, int64_t(k));
             whenLess(column, matmul.columns, matmul.columns % 8, [&] { put(n, side, k, column); });
           }
         });

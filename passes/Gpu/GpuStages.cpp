@@ -1,6 +1,7 @@
 // Stage by stage: which kernels each becomes.
 #include "passes/Gpu/GpuStages.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuKernel.h"
 #include "passes/Stages/NarrowOperands.h"
 
@@ -116,16 +117,15 @@ bool GpuStages::emitAttention(const Stage &stage, attn::AttentionOp attention) {
     if (auto shape = placed(attention, reason)) {
       GpuBuilder b(attention.getLoc(), attention.getContext());
       const GpuTile &tile = shape->tile;
-      GpuKernel kernel(b, *shape, tile);
-      if (!kernel.emit(gpuModule))
-        return fail(attention, "no kernel for a GPU can be made of it: " + kernel.failure);
+      if (!emitAttentionKernel(b, *shape, gpuModule, reason))
+        return fail(attention, "no kernel for a GPU can be made of it: " + reason);
       GpuLaunch launch;
       launch.kernel = shape->kernel;
       launch.title = "attention";
       launch.threads = tile.threads();
       launch.rows = tile.rows;
       launch.keys = tile.keys;
-      launch.sharedBytes = kernel.sharedBytes();
+      launch.sharedBytes = layoutOf(*shape, tile).bytes;
       launch.blocks.scaled = (shape->attention.queries + tile.rows - 1) / tile.rows;
       launch.blocks.scaled *= tile.partsOf(shape->attention.width);
       for (const Extent &extent : shape->leading)

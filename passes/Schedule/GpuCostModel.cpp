@@ -67,7 +67,7 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
   double copied = 0; // bytes from global to shared memory
   // f32 goes as three products of tf32, each at half the rate.
   double bytes = double(elementBytes(shape)), products = shape.element.isF32() ? 6 : 1;
-  double added = 0; // sums of chains, which begin anew at every 16th element of a row (GpuTiles.h, kStepsOfChain)
+  double added = 0; // sums of chains, which begin anew at every 16th element of a row (passes/Gpu/MmaSync.h, kStepsOfChain)
   /// A product of every warp's 16 rows with `columns` rows of a tile.
   auto product = [&](double columns, int64_t width) {
     work.matrixFlops += 2 * rows * columns * double(width) * products;

@@ -1,0 +1,141 @@
+// The block's number taken apart, and positions as axes.
+#include "passes/Gpu/BlockPlace.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+using subscript::Expr;
+using subscript::Kind;
+
+BlockPlace::BlockPlace(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const ThreadPlace &at)
+    : columns(shape.tile.columnsOf(shape.attention.width)), scores(b, at, shape.tile.rowTiles(), shape.tile.keys), b(b),
+      shape(shape), operands(operands) {
+  Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
+  int64_t rowBlocks = (shape.attention.queries + shape.tile.rows - 1) / shape.tile.rows;
+  Value rest = b.divide(block, rowBlocks);
+  row = b.mul(b.remainder(block, rowBlocks), shape.tile.rows);
+  threadRow = scores.firstRow(b.add(row, scores.warpRow()));
+  readColumns(rest);
+  readLeading(b.toIndex(rest));
+}
+
+void BlockPlace::readColumns(Value &rest) {
+  int64_t width = shape.attention.width, parts = shape.tile.partsOf(width);
+  if (parts == 1)
+    return;
+  // The last part begins early enough to have as many columns as the others; the first of them are another's.
+  Value part = b.mul(b.remainder(rest, parts), columns);
+  firstColumn = b.minimum(part, b.i32(width - columns));
+  if (width % columns)
+    firstOwn = b.sub(part, firstColumn);
+  rest = b.divide(rest, parts);
+}
+
+void BlockPlace::readLeading(Value rest) {
+  const auto &names = shape.attention.space.leading;
+  for (size_t place = names.size(); place-- > 0;) {
+    const Extent &extent = shape.leading[place];
+    if (place == 0) {
+      leading[names[place]] = rest;
+    } else if (extent.name.empty()) {
+      leading[names[place]] = b.remainder(rest, extent.fixed);
+      rest = b.divide(rest, extent.fixed);
+    } else {
+      Value size = b.toIndex(operands.sizeOf(extent.name));
+      leading[names[place]] = arith::RemUIOp::create(b, rest, size);
+      rest = arith::DivUIOp::create(b, rest, size);
+    }
+  }
+}
+
+//===- Axes ------------------------------------------------------------------------===//
+
+Axes BlockPlace::axesOf(Value position, const std::vector<std::string> &names, const std::vector<MapAxis> &map) const {
+  Axes values;
+  Value flat = b.toIndex(position);
+  for (auto [place, name] : llvm::enumerate(names)) {
+    Value value = b.divide(flat, map[place].inner);
+    values[name] = place == 0 ? value : b.remainder(value, map[place].extent);
+  }
+  return values;
+}
+
+void BlockPlace::findQueryAxes() {
+  // Positions behind the last one are computed as the last one: their scores are not used, but nothing may be read
+  // outside for them.
+  const AttentionShape &attention = shape.attention;
+  for (size_t number = 0; number < scores.rows(); ++number) {
+    Value inside = b.minimum(query(number), b.i32(attention.queries - 1));
+    queryAxes.push_back(axesOf(inside, attention.space.query, attention.queryAxes));
+  }
+}
+
+Axes BlockPlace::axesOfQuery(size_t number) const {
+  Axes at = leading;
+  at.insert(queryAxes[number].begin(), queryAxes[number].end());
+  return at;
+}
+
+Axes BlockPlace::axesAt(size_t number, Value key) const {
+  const AttentionShape &attention = shape.attention;
+  Axes at = axesOfQuery(number);
+  Value inside = b.minimum(key, b.i32(attention.keys - 1));
+  Axes keyAxes = axesOf(inside, attention.space.key, attention.keyAxes);
+  at.insert(keyAxes.begin(), keyAxes.end());
+  return at;
+}
+
+std::vector<Axes> BlockPlace::axesOfTile(Value firstKey) const {
+  std::vector<Axes> at;
+  for (const HeldNumber &number : scores.numbers())
+    at.push_back(axesAt(number.row, scores.columnFrom(firstKey, number.column)));
+  return at;
+}
+
+//===- Rows of operands --------------------------------------------------------------===//
+
+/// Whether every value of the expression is a multiple of `number`, by its form alone.
+static bool isMultiple(const Expr &expression, int64_t number) {
+  switch (expression.kind()) {
+  case Kind::Constant:
+    return expression.value() % number == 0;
+  case Kind::Add:
+    return isMultiple(expression.operands()[0], number) && isMultiple(expression.operands()[1], number);
+  case Kind::Mul:
+    return isMultiple(expression.operands()[0], number) || isMultiple(expression.operands()[1], number);
+  default:
+    return false;
+  }
+}
+
+bool BlockPlace::isAligned(const Walk &walk, int64_t rowStride, int64_t depth) const {
+  const TensorArgument &input = shape.plan.inputs[shape.inputs[walk.argument]];
+  bool same = (input.type == ElementType::F16 && shape.element.isF16()) ||
+              (input.type == ElementType::BF16 && shape.element.isBF16()) ||
+              (input.type == ElementType::F32 && shape.element.isF32());
+  int64_t inChunk = shape.element.isF32() ? 4 : 8; // elements of 16 bytes
+  return same && depth % inChunk == 0 && (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 &&
+         isMultiple(walk.base, inChunk);
+}
+
+RowSource BlockPlace::sourceOf(const Walk &walk, int64_t rowStride, int64_t depth) const {
+  RowSource source;
+  source.pointer = operands.pointerTo(walk.argument);
+  source.base = baseOf(walk.base);
+  source.element = operands.elementOf(walk.argument);
+  source.rowStride = rowStride;
+  source.depthStride = walk.depth;
+  source.depth = depth;
+  source.aligned = isAligned(walk, rowStride, depth);
+  return source;
+}
+
+RowSource BlockPlace::columnsOf(const Walk &walk) const {
+  RowSource source = keysOf(walk, columns);
+  if (firstColumn) {
+    source.base = b.add(source.base, b.mul(b.toI64(firstColumn), walk.depth));
+    source.aligned &= shape.attention.width % 8 == 0; // then a part begins at a multiple of 8 columns
+  }
+  return source;
+}

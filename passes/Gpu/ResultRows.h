@@ -1,0 +1,12 @@
+// A thread's rows of the result on their way to memory.
+#pragma once
+#include "passes/Gpu/BlockPlace.h"
+#include "passes/Gpu/Softmax.h"
+
+namespace skewer::gpu {
+
+/// Divides by the sums and writes, with the rows' log-sum-exp if that is a result. `lateScale`: see KernelContext.
+void writeRows(GpuBuilder &, const GpuAttention &, const Operands &, const BlockPlace &,
+               std::optional<double> lateScale, const RowState &);
+
+} // namespace skewer::gpu

@@ -1,0 +1,83 @@
+// A key meets rows of a table by key - query: the product of 16 keys with the rows that all queries of the block reach,
+// skewed on its way through shared memory.
+#include "passes/Gpu/Strategies/BandWindow.h"
+#include "passes/Gpu/Strategies/Strategies.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+namespace {
+
+class KeyBand : public Strategy {
+public:
+  KeyBand(const KernelContext &in, const BandTerm &term, const GpuLayout::Band &places)
+      : Strategy(in), term(term), places(places), window(in, term, places.window) {}
+
+  void locate() override {
+    window.locate();
+    if (!places.sharedWith)
+      keys = in.place.keysOf(term.query, term.depth);
+  }
+  void fill(Value firstKey, Value copy) override {
+    if (!places.sharedWith)
+      in.pipeline.fillRows(places.keys, keys, firstKey, in.shape.attention.keys, copy);
+    window.fill(firstKey, copy);
+  }
+  bool meetsInSteps() const override { return true; }
+
+  void addToScores(const Step &step, Tiles &scores) override {
+    in.pipeline.bring([&] { fill(step.firstKey, step.copy); });
+    // Window row c is for key - query = c - (rows - 1), counted in the tile: 16 keys from 16 × m on meet rows 16 × m …
+    // 16 × m + rows + 15. Column c of key j (both counted from 16 × m) is query j - c + rows - 1.
+    Value scale = b.f32(term.scale * kLog2E);
+    b.loop(in.at.warp, b.i32(in.tile.keys / 16), in.tile.warps(), {}, [&](Value number, ValueRange) {
+      storeLogits(b.shiftLeft(number, 4), step.copy, scale);
+      return SmallVector<Value>();
+    });
+    b.barrier();
+    // The next tile's logits are written behind the barrier that its step begins with.
+    const ScoreLayout &layout = in.place.scores;
+    for (const HeldNumber &number : layout.numbers()) {
+      Value key = layout.column(number.column), query = layout.rowInBlock(number.row);
+      Value column = b.sub(b.add(b.bitAnd(key, 15), in.tile.rows - 1), query);
+      Value &score = scores[number.tile][number.part];
+      score = b.addf(score, b.load(logitAt(key, column), b.getF32Type()));
+    }
+  }
+
+private:
+  Value logitAt(Value key, Value column) {
+    Value place = b.add(b.mul(key, places.logits.stride), column);
+    return b.sharedAt(b.add(b.shiftLeft(place, 2), places.logits.offset));
+  }
+
+  /// Of 16 keys, which are the rows of the product.
+  void storeLogits(Value firstKey, Value copy, Value scale) {
+    ScoreLayout layout = in.place.scores.oneRowTile().across(16);
+    for (int64_t pair = 0; pair < (in.tile.rows + 16) / 16; ++pair) {
+      Tiles sums = in.engine.issueProducts(layout.zeros(), {{places.keys, copy, firstKey}, 1, {}},
+                                           {places.window, copy, b.add(firstKey, 16 * pair)}, stepsTogether());
+      in.engine.wait();
+      for (const HeldNumber &number : layout.numbers()) {
+        Value key = layout.rowFrom(layout.firstRow(firstKey), number.row);
+        Value column = layout.column(16 * pair + number.column);
+        Value place = logitAt(key, column);
+        b.store(b.mulf(sums[number.tile][number.part], scale), place);
+      }
+    }
+  }
+
+  const BandTerm &term;
+  const GpuLayout::Band &places;
+  BandWindow window;
+  RowSource keys; // where they are not a content term's
+};
+
+} // namespace
+
+void skewer::gpu::addKeyBands(const KernelContext &in, Strategies &all) {
+  for (auto [term, places] : llvm::zip_equal(in.shape.bands, in.layout.bands))
+    if (term.ofKey)
+      all.push_back(std::make_unique<KeyBand>(in, term, places));
+}

@@ -1,0 +1,85 @@
+// Terms that depend on key - query alone, or times a number of the query (the gate): a number for each offset of the
+// tile, which an offset's thread computes while the tile before is worked on, and scores read skewed from shared
+// memory.
+#include "passes/Gpu/Strategies/Strategies.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+namespace {
+
+class Line : public Strategy {
+public:
+  /// The terms are summed; `gate` may be null.
+  Line(const KernelContext &in, std::vector<const ElementTerm *> terms, const ElementTerm *gate, int64_t offset)
+      : Strategy(in), terms(std::move(terms)), gate(gate), offset(offset) {}
+
+  void readQueries() override {
+    for (size_t row = 0; gate && row < in.place.scores.rows(); ++row)
+      gates.push_back(operandProduct(b, in.operands, *gate, in.place.axesOfQuery(row), {}));
+  }
+
+  bool computesNumbers() const override { return true; }
+  void computeNumbers(Value firstKey, Value copy) override {
+    const AttentionShape &attention = in.shape.attention;
+    b.loop(in.at.thread, b.i32(in.tile.window()), in.tile.threads(), {}, [&](Value number, ValueRange) {
+      // Any pair of positions with this difference will do; beyond the corners nobody looks.
+      Value difference = b.add(b.add(b.sub(firstKey, in.place.row), number), 1 - in.tile.rows);
+      difference = b.minimum(b.maximum(difference, b.i32(1 - attention.queries)), b.i32(attention.keys - 1));
+      Value key = b.maximum(difference, b.i32(0));
+      Axes at = in.place.leading;
+      at[attention.space.key.front()] = b.toIndex(key);
+      at[attention.space.query.front()] = b.toIndex(b.sub(key, difference));
+      Value sum;
+      for (const ElementTerm *term : terms) {
+        Value value = termAt(b, in.operands, *term, at);
+        sum = sum ? b.addf(sum, value) : value;
+      }
+      b.store(sum, numberAt(number, copy));
+      return SmallVector<Value>();
+    });
+  }
+
+  void beginScores(const Step &step, ScoreSums &sums) override {
+    const ScoreLayout &layout = in.place.scores;
+    for (const HeldNumber &held : layout.numbers()) {
+      // Eight rows and four pairs of keys read 14 neighbouring words.
+      Value key = layout.column(held.column + in.tile.rows - 1), query = layout.rowInBlock(held.row);
+      Value number = b.load(numberAt(b.sub(key, query), step.copy), b.getF32Type());
+      Value &score = sums.tiles[held.tile][held.part];
+      if (gate)
+        score = sums.begun ? b.fma(number, gates[held.row], score) : b.mulf(number, gates[held.row]);
+      else
+        score = sums.begun ? b.addf(score, number) : number;
+    }
+    sums.begun = true;
+  }
+
+private:
+  Value numberAt(Value number, Value copy) {
+    Value place = b.add(number, b.mul(copy, in.tile.window()));
+    return b.sharedAt(b.add(b.shiftLeft(place, 2), offset));
+  }
+
+  std::vector<const ElementTerm *> terms;
+  const ElementTerm *gate;
+  int64_t offset;           // bytes
+  std::vector<Value> gates; // of the thread's rows
+};
+
+} // namespace
+
+void skewer::gpu::addLines(const KernelContext &in, Strategies &all) {
+  const GpuShape &shape = in.shape;
+  size_t number = 0;
+  if (!shape.lines.empty()) {
+    std::vector<const ElementTerm *> terms;
+    for (const ElementTerm &term : shape.lines)
+      terms.push_back(&term);
+    all.push_back(std::make_unique<Line>(in, std::move(terms), nullptr, in.layout.lines[number++]));
+  }
+  for (const GatedLine &gated : shape.gatedLines)
+    all.push_back(std::make_unique<Line>(in, std::vector<const ElementTerm *>{&gated.line}, &gated.gate,
+                                         in.layout.lines[number++]));
+}

@@ -1,0 +1,192 @@
+// Terms in which a query meets one of a few rows: the logits of all rows that the block reaches are computed before its
+// first step. How a row changes from key to key says where they stand then: in shared memory, to be looked up for each
+// score or once for a tile; or in registers where each tile has the same rows.
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Gpu/Strategies/Strategies.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+// Steps of the depth that are written one after another in what is done before the first tile.
+constexpr int64_t kLogitSteps = 4;
+
+namespace {
+
+/// One looked-up table.
+struct Table {
+  const LookupTerm &term;
+  const GpuLayout::Lookup &places;
+  size_t queries;
+  RowSource source;
+  Value first; // row that the block reaches, i32; null: 0
+  bool inside; // no pair reads another row, masked ones too
+};
+
+class Lookups : public Strategy {
+public:
+  explicit Lookups(const KernelContext &in) : Strategy(in) {
+    subscript::Domain domain = subscript::domainOf(in.shape.attention.space.sizes);
+    for (auto [term, places] : llvm::zip_equal(in.shape.lookups, in.layout.lookups)) {
+      RowSource source = in.place.keysOf(term.table, term.depth);
+      bool inside = subscript::proveWithin(term.row, {0, term.rows - 1}, domain).outcome == subscript::Proof::Proven;
+      tables.push_back({term, places, in.layout.numberOf(term.query, term.depth), source, firstRowOf(term), inside});
+    }
+  }
+
+  bool hasPrologue() const override { return true; }
+  void runPrologue() override {
+    for (const Table &table : tables)
+      if (table.places.use == LookupUse::EveryTile)
+        sumInRegisters(table);
+      else
+        keepInShared(table);
+  }
+
+  // Logits in registers: before the scale, where all stand in its unit and tensor cores add to them; of f32, what is
+  // added to the finished sums is rounded once.
+  void beginScores(const Step &, ScoreSums &sums) override {
+    if (!everyTile.empty() && !in.lateScale)
+      sums.add(b, everyTile);
+  }
+  std::optional<double> scaleOfProducts() const override {
+    return beginsProducts() ? commonScaleOf(in.shape) : std::nullopt;
+  }
+  void beginProducts(const Step &, ScoreSums &sums) override { sums.add(b, everyTile); }
+  void addToScores(const Step &, Tiles &scores) override {
+    if (everyTile.empty() || !in.lateScale || beginsProducts())
+      return;
+    ScoreSums sums{std::move(scores), true};
+    sums.add(b, everyTile);
+    scores = std::move(sums.tiles);
+  }
+
+  bool addsToEachScore() const override { return uses(LookupUse::EachScore); }
+  void addToEachScore(const std::vector<Axes> &at, Tiles &scores) override {
+    for (const Table &table : tables)
+      if (table.places.use == LookupUse::EachScore)
+        for (auto [number, held] : llvm::enumerate(in.place.scores.numbers())) {
+          Value &score = scores[held.tile][held.part];
+          score = b.addf(score, lookedUp(table, held.row, at[number]));
+        }
+  }
+
+  void addToRows(Value firstKey, MutableArrayRef<Value> rows) override {
+    for (const Table &table : tables)
+      if (table.places.use == LookupUse::OncePerTile)
+        for (auto [row, sum] : llvm::enumerate(rows)) {
+          Value logit = lookedUp(table, row, in.place.axesAt(row, firstKey));
+          sum = sum ? b.addf(sum, logit) : logit;
+        }
+  }
+
+private:
+  bool uses(LookupUse use) const {
+    return llvm::any_of(tables, [&](const Table &table) { return table.places.use == use; });
+  }
+  bool beginsProducts() const { return !everyTile.empty() && in.lateScale && !in.shape.element.isF32(); }
+
+  /// The first row that the block's queries reach.
+  Value firstRowOf(const LookupTerm &term) {
+    const AttentionShape &attention = in.shape.attention;
+    int64_t rows = in.tile.rows;
+    if (!term.reach || reachedRows(term, attention, rows) == term.rows)
+      return {};
+    const LookupReach &reach = *term.reach;
+    int64_t values = reach.valuesOf(rows, attention.queries);
+    Value low = b.i32(0);
+    if (values < reach.query.extent)
+      low = b.remainder(b.divide(in.place.row, reach.query.inner), reach.query.extent);
+    Value first;
+    if (reach.sign > 0) // key - query
+      first = b.sub(b.i32(reach.constant), b.minimum(b.add(low, values - 1), b.i32(reach.query.extent - 1)));
+    else
+      first = b.add(low, reach.constant - (reach.keyExtent - 1));
+    return b.minimum(b.maximum(first, b.i32(0)), b.i32(term.rows - 1));
+  }
+
+  int64_t chunksOf(const Table &table) const {
+    return (table.places.reached + in.tile.tableRows() - 1) / in.tile.tableRows();
+  }
+
+  /// Logits of `tableRows` rows of the table for all queries of the block.
+  void storeLogits(const Table &table, Value firstRow) {
+    in.pipeline.empty(); // the rows before have been read
+    in.pipeline.fillRows(table.places.staging, table.source, table.first ? b.add(firstRow, table.first) : firstRow,
+                         table.term.rows);
+    in.pipeline.commit();
+    in.pipeline.allFull();
+    Value scale = b.f32(in.unitOf(table.term.scale));
+    ScoreLayout layout = in.place.scores.across(in.tile.tableRows());
+    Tiles sums = in.queries.products(table.queries, {table.places.staging, {}, {}}, layout.zeros(), kLogitSteps);
+    in.engine.wait();
+    for (const HeldNumber &number : layout.numbers()) { // only the warp that owns the query reads them again
+      Value column = layout.column(0);
+      if (table.places.use != LookupUse::EveryTile)
+        column = b.add(column, firstRow);
+      Value logit = b.mulf(sums[number.tile][number.part], scale);
+      b.store(logit, logitAt(table, number.row, b.add(column, number.column)));
+    }
+  }
+
+  Value logitAt(const Table &table, size_t row, Value place) {
+    Value query = in.place.scores.rowInBlock(row);
+    place = b.add(b.mul(query, table.places.logits.stride), place);
+    return b.sharedAt(b.add(b.shiftLeft(place, 2), table.places.logits.offset));
+  }
+
+  Value placeOf(const Table &table, const Axes &at) {
+    Value place = b.toI32(in.operands.index(table.term.row, at));
+    if (table.first)
+      place = b.sub(place, table.first);
+    if (table.inside)
+      return place;
+    // A row that only a masked pair, or one that the guard leaves out, would read.
+    return b.minimum(b.maximum(place, b.i32(0)), b.i32(table.places.reached - 1));
+  }
+
+  Value lookedUp(const Table &table, size_t row, const Axes &at) {
+    Value logit = b.load(logitAt(table, row, placeOf(table, at)), b.getF32Type());
+    return table.term.guard ? b.select(in.operands.predicate(*table.term.guard, at), logit, b.f32(0)) : logit;
+  }
+
+  void keepInShared(const Table &table) {
+    b.loop(b.i32(0), b.i32(chunksOf(table)), 1, {}, [&](Value chunk, ValueRange) {
+      storeLogits(table, b.mul(chunk, in.tile.tableRows()));
+      return SmallVector<Value>();
+    });
+  }
+
+  void sumInRegisters(const Table &table) {
+    const ScoreLayout &layout = in.place.scores;
+    if (everyTile.empty())
+      everyTile = layout.zeros();
+    std::vector<Axes> at = in.place.axesOfTile(b.i32(0)); // any tile will do
+    everyTile =
+        gathered(b.loop(b.i32(0), b.i32(chunksOf(table)), 1, flattened(everyTile), [&](Value chunk, ValueRange sums) {
+          Value firstRow = b.mul(chunk, in.tile.tableRows());
+          storeLogits(table, firstRow);
+          b.warpBarrier();
+          SmallVector<Value> next;
+          for (auto [number, held] : llvm::enumerate(layout.numbers())) {
+            Value place = b.sub(placeOf(table, at[number]), firstRow);
+            Value here = b.both(b.lessEqual(b.i32(0), place), b.less(place, b.i32(in.tile.tableRows())));
+            if (table.term.guard)
+              here = b.both(here, in.operands.predicate(*table.term.guard, at[number]));
+            Value logit = b.load(logitAt(table, held.row, b.select(here, place, b.i32(0))), b.getF32Type());
+            next.push_back(b.addf(sums[number], b.select(here, logit, b.f32(0))));
+          }
+          return next;
+        }));
+  }
+
+  std::vector<Table> tables;
+  Tiles everyTile; // sums of the logits whose rows are the same in each tile; empty without them
+};
+
+} // namespace
+
+void skewer::gpu::addLookups(const KernelContext &in, Strategies &all) {
+  if (!in.shape.lookups.empty())
+    all.push_back(std::make_unique<Lookups>(in));
+}

@@ -1,0 +1,37 @@
+// A term of any other class: evaluated by its index expressions for each score, where it stands, in registers.
+#include "passes/Gpu/Strategies/Strategies.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+namespace {
+
+class PerScore : public Strategy {
+public:
+  PerScore(const KernelContext &in, const ElementTerm &term) : Strategy(in), term(term) {}
+
+  bool addsToEachScore() const override { return true; }
+  void addToEachScore(const std::vector<Axes> &at, Tiles &scores) override {
+    SmallVector<Value> added;
+    if (term.contracted.empty())
+      for (const Axes &where : at)
+        added.push_back(termAt(b, in.operands, term, where));
+    else
+      added = contractedTermAt(b, in.operands, term, at);
+    for (auto [number, held] : llvm::enumerate(in.place.scores.numbers())) {
+      Value &score = scores[held.tile][held.part];
+      score = b.addf(score, added[number]);
+    }
+  }
+
+private:
+  const ElementTerm &term;
+};
+
+} // namespace
+
+void skewer::gpu::addPerScore(const KernelContext &in, Strategies &all) {
+  for (const ElementTerm &term : in.shape.elements)
+    all.push_back(std::make_unique<PerScore>(in, term));
+}
