@@ -1,4 +1,5 @@
 // Verifiers of schedules: what can be said of one by itself, and of one beside the layer that has it.
+#include "dialect/IR/StrategyNames.h"
 #include "dialect/IR/Verification.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -27,7 +28,8 @@ using EmitError = function_ref<InFlightDiagnostic()>;
 LogicalResult verifyStrategies(EmitError emitError, ArrayRef<StringAttr> strategies,
                                ArrayRef<llvm::StringLiteral> known, StringRef constraint) {
   for (StringAttr strategy : strategies)
-    if (!strategy || !llvm::is_contained(known, strategy.getValue()))
+    if (!strategy || (!llvm::is_contained(known, strategy.getValue()) &&
+                      !isPluginStrategy(strategy.getContext(), strategy.getValue())))
       return emitError() << "there is no strategy '" << (strategy ? strategy.getValue() : StringRef())
                          << "'; known: " << llvm::join(known, ", ") << " (" << constraint << ")";
   return success();

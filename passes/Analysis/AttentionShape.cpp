@@ -2,6 +2,7 @@
 #include "passes/Analysis/AttentionShape.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/LaneFit.h"
+#include "passes/Analysis/TermStrategy.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -35,6 +36,8 @@ private:
   /// The stride of the flat position if the axes' coefficients are those of a row-major product.
   std::optional<int64_t> evenStride(const SplitOffset &offset, const std::vector<std::string> &axes);
   std::optional<Walk> walk(const SplitOffset &, unsigned argument, ArrayRef<std::string> depthAxes);
+  bool addRegistered(TermOp, const ResolvedEinsum &, OtherTerm form, std::optional<Expr> guard,
+                     const std::optional<Expr> &mask, AttentionShape &);
   bool addTerm(TermOp term, AttentionShape &shape);
   bool addOffsetTerm(const ResolvedEinsum &, ArrayRef<SplitOffset>, ArrayRef<unsigned> arguments, TermOp,
                      AttentionShape &);
@@ -328,6 +331,30 @@ void Analyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, bool affin
   }
 }
 
+/// Whether a strategy from outside takes the term.
+bool Analyzer::addRegistered(TermOp term, const ResolvedEinsum &einsum, OtherTerm form, std::optional<Expr> guard,
+                             const std::optional<Expr> &mask, AttentionShape &shape) {
+  const TermStrategies *strategies = termStrategiesOf(attention.getContext());
+  if (!strategies)
+    return false;
+  form.guard = guard;
+  if (term.getValue())
+    form.value = parse(std::string_view(*term.getValue()));
+  form.application = applicationOf(term);
+  form.scale = term.getTermScale();
+  form.einsum = einsum;
+  Domain within = domainOf(einsum.sizes);
+  within.insert(space.elements.begin(), space.elements.end());
+  if (mask && !staysInside(form.einsum, form.guard, term, within))
+    form.guard = guard ? logicalAnd(*guard, *mask) : *mask;
+  const TermStrategy *strategy = strategies->find(form, shape);
+  if (!strategy)
+    return false;
+  shape.registered.push_back({std::move(form), strategy});
+  shape.roles.push_back(TermRole::Registered);
+  return true;
+}
+
 bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
   ResolvedEinsum einsum = resolve(term);
   OtherTerm other;
@@ -352,6 +379,8 @@ bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
   if (guard && mask && simplify(*mask, domain) == simplify(*guard, domain))
     guard = std::nullopt;
   double scale = term.getTermScale();
+  if (addRegistered(term, einsum, other, guard, mask, shape))
+    return true;
   bool plain = !guard && !term.getValue() && !term.getFunction() && term.getInputs().size() == 2 &&
                einsum.contracted.size() <= 1 && affine;
   // Rows of queries and keys are packed whole: also those of masked pairs, which an index simplified under the mask may

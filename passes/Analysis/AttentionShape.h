@@ -51,7 +51,14 @@ struct MaskPart {
   BiasKind kind = BiasKind::Element;
 };
 
-enum class TermRole { Content, Offset, Row, Other };
+class TermStrategy;
+/// A term that a strategy from outside computes (TermStrategy.h).
+struct RegisteredTerm {
+  OtherTerm term; // `bias` and `gates` are not set
+  const TermStrategy *strategy = nullptr;
+};
+
+enum class TermRole { Content, Offset, Row, Other, Registered };
 
 struct AttentionShape {
   attn::ScoreSpace space;
@@ -61,6 +68,7 @@ struct AttentionShape {
   std::vector<OffsetTerm> offsets;
   std::vector<RowTerm> rows;
   std::vector<OtherTerm> others;
+  std::vector<RegisteredTerm> registered;
   std::vector<TermRole> roles;       // of each term of the score, in its order
   std::vector<ValueTerm> valueTerms; // in their order
   Walk value, result;                // depth: along the value width

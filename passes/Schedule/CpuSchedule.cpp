@@ -1,6 +1,7 @@
 // Choosing and verifying #attn.cpu_schedule.
 #include "passes/Schedule/CpuSchedule.h"
 #include "passes/Analysis/StridedShape.h"
+#include "passes/Analysis/TermStrategy.h"
 #include "passes/Schedule/Prediction.h"
 #include "passes/Stages/Stages.h"
 
@@ -10,11 +11,12 @@ using namespace skewer;
 /// How each term is computed, in the order of the terms.
 static SmallVector<StringRef> strategiesOf(const AttentionShape &shape, bool stridedAdd) {
   SmallVector<StringRef> strategies;
-  size_t offsets = 0, rows = 0, others = 0;
+  size_t offsets = 0, rows = 0, others = 0, registered = 0;
   for (TermRole role : shape.roles) {
-    StringRef name = role == TermRole::Content                            ? "matmul"
-                     : role == TermRole::Row                              ? nameOf(shape.rows[rows++])
-                     : role == TermRole::Other                            ? nameOf(shape.others[others++].bias)
+    StringRef name = role == TermRole::Content      ? "matmul"
+                     : role == TermRole::Row        ? nameOf(shape.rows[rows++])
+                     : role == TermRole::Other      ? nameOf(shape.others[others++].bias)
+                     : role == TermRole::Registered ? shape.registered[registered++].strategy->name()
                      : shape.offsets[offsets].keyAxis.isWhole(shape.keys) ? stridedAdd ? StringRef(kStridedAdd) : "band"
                                                                           : "axis_logits";
     offsets += role == TermRole::Offset;

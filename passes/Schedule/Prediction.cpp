@@ -2,6 +2,7 @@
 #include "passes/Schedule/Prediction.h"
 #include "dialect/Subscript/Program.h"
 #include "passes/Analysis/StridedShape.h"
+#include "passes/Analysis/TermStrategy.h"
 #include "passes/Schedule/RowWork.h"
 #include "passes/Schedule/ValueWork.h"
 #include "llvm/Support/MathExtras.h"
@@ -196,6 +197,12 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const Blocking &b
   }
   if (llvm::any_of(shape.masks, [](const MaskPart &part) { return part.kind == BiasKind::Element; }))
     work.cycles += elements * kElementCycles;
+  for (const RegisteredTerm &own : shape.registered) {
+    TermWork more =
+        own.strategy->work(own.term, shape, {lanes, rows, blocking.tileVectors, blocking.rowBlock, blocking.keyBlock});
+    work.matmulFlops += more.flops;
+    work.cycles += more.cycles;
+  }
   addValueWork(shape, blocking, target, work);
   addRowWork(shape, blocking, target, columns / static_cast<double>(groups), work);
   work.cycles += kPackCycles * static_cast<double>((shape.queries + shape.keys) * sizes.depth);

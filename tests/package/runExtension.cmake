@@ -32,7 +32,7 @@ set(plugin --load-dialect-plugin=${FOLDER}/build/plugin/periodic.so)
 run(${skewer} run ${FOLDER}/source/plugin/seasonal.attn ${plugin})
 expect("672 of 672 rows compared with the float64 reference")
 run(${skewer} explain ${FOLDER}/source/plugin/seasonal.attn ${plugin})
-expect("periodic bias +difference_line")
+expect("periodic bias +separable_line")
 run(${skewer} bench ${FOLDER}/source/plugin/seasonal.attn --seconds 0 ${plugin})
 # What the plugin brings is known to the installed skewer-opt too.
 run(${skewer} compile ${FOLDER}/source/plugin/seasonal.attn ${plugin} -o ${FOLDER}/out --emit=attn)

@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: @seasonal
 // CHECK: attn.term "h, h"(%{{.*}}, %{{.*}}) apply "periodic" of ["#1", "i - j"] scale 2.000000e+00 : tensor<4xf32>, tensor<4xf32>
-// CLASS: remark: periodic bias: a cosine of the offset: one line of 15 numbers a head
+// CLASS: remark: periodic bias: a cosine of the offset: two lines of 8 numbers a head
 func.func @seasonal(%q: tensor<4x8x16xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4x8x16xf32>, %a: tensor<4xf32>, %w: tensor<4xf32>)
     -> tensor<4x8x16xf32> {
   %content = attn.einsum "h i d, h j d -> h i j" (%q, %k) : (tensor<4x8x16xf32>, tensor<4x8x16xf32>) -> tensor<4x8x8xf32>

@@ -3,6 +3,13 @@ set(SKEWER_PLUGIN_HEADERS
     dialect/Subscript/Analysis.h dialect/Subscript/Einsum.h dialect/Subscript/Expr.h dialect/IR/Attn.h
     dialect/IR/ElementFunction.h passes/Analysis/AxisProducts.h passes/Analysis/AxisNames.h passes/Analysis/TermClass.h
     passes/Analysis/TermReader.h
+    # What strategies are made of.
+    passes/Analysis/TermStrategy.h passes/Analysis/AttentionShape.h passes/Analysis/BiasKind.h passes/Analysis/RowTerm.h
+    passes/Analysis/ValueTerm.h passes/Analysis/Walk.h passes/Analysis/Summation.h
+    passes/Cpu/Strategy.h passes/Cpu/CpuKernel.h passes/Cpu/Geometry.h passes/Cpu/Layout.h passes/Cpu/LiveKeys.h
+    passes/Cpu/Panels.h passes/Cpu/Positions.h
+    passes/Emit/Buffer.h passes/Emit/EmitIndex.h passes/Emit/PhaseFunction.h passes/Emit/VectorBuilder.h
+    dialect/IR/KernelPlan.h
     tools/plugins/Plugin.h)
 set(SKEWER_PLUGIN_GENERATED_HEADERS
     dialect/IR/AttnDialect.h.inc dialect/IR/AttnInterfaces.h.inc dialect/IR/AttnAttrInterfaces.h.inc dialect/IR/AttnAttributes.h.inc

@@ -11,6 +11,7 @@
 #include "dialect/IR/ElementFunction.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "passes/Analysis/TermClass.h"
+#include "passes/Analysis/TermStrategy.h"
 #include "tools/plugins/Version.h"
 
 /// Marks a shared object as one of this version; read before anything of it runs. For passes alone (an object with

@@ -1,11 +1,11 @@
 // A plugin: the function periodic(frequency, offset) = cos(frequency · offset), whose frequency a model learns for each
-// head, and a term class for scores that have it.
+// head, a term class for scores that have it, and a strategy that computes such terms (SeparableLine.cpp).
 //
 // A score with a bias `a[h] * cos(w[h] * (i - j))` follows a season in a time series: tokens a period apart attend to
 // each other. Frequencies are known at run time only, so no table of integers holds the offsets' values.
+#include "Periodic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "tools/plugins/Plugin.h"
 #include <cmath>
 
 using namespace skewer;
@@ -37,12 +37,8 @@ public:
   bool isOfFunctions() const override { return true; }
 
   std::optional<TermAnalysis> match(const TermView &view, const attn::ScoreSpace &space) const override {
-    if (view.application->function->name() != "periodic" || space.query.size() != 1 || space.key.size() != 1)
-      return std::nullopt;
-    const attn::Application::Argument &offset = view.application->arguments[1];
-    subscript::Expr query = subscript::Expr::symbol(space.query[0]), key = subscript::Expr::symbol(space.key[0]);
-    bool ofOffset = offset.operand < 0 && (offset.position == query - key || offset.position == key - query);
-    if (!ofOffset)
+    if (space.query.size() != 1 || space.key.size() != 1 ||
+        !isPeriodicOfOffset(*view.application, space.query[0], space.key[0]))
       return std::nullopt;
     TermAnalysis analysis;
     analysis.kind = TermKind::Custom;
@@ -52,20 +48,29 @@ public:
   }
 
   std::string describe(const TermView &, const TermAnalysis &analysis) const override {
-    return "a cosine of the offset: one line of " + std::to_string(analysis.queryExtent + analysis.keyExtent - 1) +
-           " numbers a head";
+    return "a cosine of the offset: two lines of " + std::to_string(analysis.keyExtent) + " numbers a head";
   }
-  /// One addition for each pair; the cosines are of the line, not of the pairs.
-  double flops(const TermView &, const TermAnalysis &, double pairs) const override { return pairs; }
+  /// Two products for each pair; the cosines are of the lines, not of the pairs.
+  double flops(const TermView &, const TermAnalysis &, double pairs) const override { return 4 * pairs; }
 };
 
 void add(mlir::DialectRegistry *registry) {
   registry->addExtension(+[](mlir::MLIRContext *, attn::AttnDialect *dialect) {
     attn::ElementFunctions::of(dialect).add(std::make_unique<Periodic>());
     TermClasses::of(dialect).add(std::make_unique<PeriodicBias>(), 50);
+    TermStrategies::of(dialect).add(makeSeparableLines(), 50);
   });
 }
 
 } // namespace
+
+bool isPeriodicOfOffset(const attn::Application &application, const std::string &queryAxis,
+                        const std::string &keyAxis) {
+  if (application.function->name() != "periodic")
+    return false;
+  const attn::Application::Argument &offset = application.arguments[1];
+  subscript::Expr query = subscript::Expr::symbol(queryAxis), key = subscript::Expr::symbol(keyAxis);
+  return offset.operand < 0 && (offset.position == query - key || offset.position == key - query);
+}
 
 SKEWER_PLUGIN("periodic", add)

@@ -1,5 +1,6 @@
 // Which object computes which term: by how the analysis says that it is read, and for offsets by the schedule.
 #include "passes/Analysis/StridedShape.h"
+#include "passes/Analysis/TermStrategy.h"
 #include "passes/Cpu/Strategies/OffsetTable.h"
 #include "passes/Cpu/Strategies/Others.h"
 #include "passes/Cpu/Strategies/PickedRows.h"
@@ -56,6 +57,8 @@ std::vector<std::unique_ptr<CpuStrategy>> skewer::makeStrategies(CpuKernel &kern
     add(makeFor(kernel, term));
   for (const RowTerm &term : shape.rows)
     add(makeFor(kernel, term));
+  for (const RegisteredTerm &own : shape.registered)
+    add(own.strategy->make(kernel, own.term));
   for (auto &line : makePreparedLines(kernel))
     add(std::move(line));
   for (const OtherTerm &term : shape.others)

@@ -1,0 +1,34 @@
+// The registry of strategies that come from outside.
+#include "passes/Analysis/TermStrategy.h"
+#include "dialect/IR/StrategyNames.h"
+
+using namespace mlir;
+using namespace skewer;
+
+TermStrategies &TermStrategies::of(attn::AttnDialect *dialect) {
+  if (!dialect->getRegisteredInterface<TermStrategies>())
+    dialect->addInterfaces<TermStrategies>();
+  return *dialect->getRegisteredInterface<TermStrategies>();
+}
+
+void TermStrategies::add(std::unique_ptr<TermStrategy> strategy, unsigned order) {
+  for (auto known = strategies.begin(); known != strategies.end(); ++known)
+    if (known->second->name() == strategy->name()) {
+      strategies.erase(known);
+      break;
+    }
+  attn::StrategyNames::of(cast<attn::AttnDialect>(getDialect())).add(strategy->name());
+  strategies.emplace(order, std::move(strategy));
+}
+
+const TermStrategy *TermStrategies::find(const OtherTerm &term, const AttentionShape &shape) const {
+  for (const auto &entry : strategies)
+    if (entry.second->fits(term, shape))
+      return entry.second.get();
+  return nullptr;
+}
+
+const TermStrategies *skewer::termStrategiesOf(MLIRContext *context) {
+  auto *dialect = context->getLoadedDialect<attn::AttnDialect>();
+  return dialect ? dialect->getRegisteredInterface<TermStrategies>() : nullptr;
+}
