@@ -4,6 +4,9 @@
 
 namespace skewer::reference {
 
+/// So many products of a line are taken together where the roundings of their sum are looked at.
+static constexpr int64_t kBlock = 16;
+
 EinsumNode::EinsumNode(Reading read, std::vector<Node *> inputs, bool moves, std::string title, Failure &failure)
     : Node(read.resultShape(), failure), reading(std::move(read)), operands(std::move(inputs)), moves(moves),
       title(std::move(title)) {
@@ -85,16 +88,21 @@ bool EinsumNode::fast(int64_t *axes, double &sum, bool &any) {
         continue;
       any = true;
       sum += left * right;
-      squares += left * right * left * right;
-      ++products;
+      partialSums.add(left * right);
     }
     return true;
   }
-  if (roundings) {
-    products += length;
-    for (int64_t n = 0; n < length; ++n)
-      squares += a[n * strideA] * b[n * strideB] * a[n * strideA] * b[n * strideB];
-  }
+  if (roundings)
+    for (int64_t begin = 0; begin < length; begin += kBlock) {
+      double ofBlock = 0, squares = 0;
+      int64_t end = std::min(begin + kBlock, length);
+      for (int64_t n = begin; n < end; ++n) {
+        double product = a[n * strideA] * b[n * strideB];
+        ofBlock += product;
+        squares += product * product;
+      }
+      partialSums.add(ofBlock, squares, end - begin);
+    }
   any |= length > 0;
   double parts[4] = {0, 0, 0, 0};
   int64_t n = 0;
@@ -138,8 +146,7 @@ void EinsumNode::slow(int64_t *axes, double &sum, bool &any) {
     if (taken) {
       any = true;
       sum += product;
-      squares += product * product;
-      ++products;
+      partialSums.add(product);
     }
   }
 }
@@ -157,7 +164,7 @@ double EinsumNode::compute(const int64_t *index) {
     return 0;
   double sum = 0;
   bool any = false;
-  squares = 0, products = 0;
+  partialSums = {};
   while (!failure.any()) {
     if (!hasFast || !fast(axes, sum, any))
       slow(axes, sum, any);
@@ -172,7 +179,7 @@ double EinsumNode::compute(const int64_t *index) {
       break;
   }
   if (roundings)
-    sum += roundings.ofSum(sum, squares, products, flat(index));
+    sum += roundings.ofSum(partialSums, flat(index));
   // Where every product lost a factor to a mask, the sum is as absent as they are.
   return any || !mayBeAbsent ? sum : absent();
 }

@@ -57,8 +57,7 @@ private:
   std::vector<int64_t> innerStrides; // of each operand in memory, along the last contracted axis
   bool hasFast = false, moves;
   bool guardIsOuter = false; // the guard does not ask for contracted axes
-  double squares = 0;        // of the products that the sum at hand has had, and how many: for its roundings
-  int64_t products = 0;
+  PartialSums partialSums;   // of the sum at hand, where it is to be rounded
   std::string title;
 };
 

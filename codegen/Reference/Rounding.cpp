@@ -26,16 +26,32 @@ double NodeRoundings::round(double value, int64_t element) const {
   return value * (1 + kRoundingDeviation * unit * draw(element));
 }
 
-double NodeRoundings::ofSum(double sum, double squares, int64_t count, int64_t element) const {
-  if (count < 2)
+void PartialSums::endChain() {
+  ofChains += chain;
+  all += ofChains * ofChains;
+  chain = 0, inChain = 0;
+}
+
+void PartialSums::add(double sum, double squares, int64_t count) {
+  constexpr int64_t kChain = 256; // passes/Lowering/Summation.h
+  if (inChain >= kChain)
+    endChain();
+  // From here to there by a straight line, and by a random walk that returns to it.
+  double from = chain, to = chain + sum, n = static_cast<double>(count);
+  all += n * ((from * from + from * to + to * to) / 3 + squares / 6) + (to * to - from * from) / 2;
+  chain = to;
+  inChain += count, products += count;
+}
+
+double PartialSums::squares() const {
+  bool isOneChain = inChain == products;
+  return isOneChain ? all : all + (ofChains + chain) * (ofChains + chain);
+}
+
+double NodeRoundings::ofSum(const PartialSums &sums, int64_t element) const {
+  if (sums.count() < 2)
     return 0;
-  constexpr double kChain = 256;
-  // The squares of a chain's n partial sums: those of a straight line up to S, and of a random walk that returns to it.
-  auto ofChain = [](double n, double sumSquared, double squares) { return n * (sumSquared / 3 + squares / 6); };
-  double n = static_cast<double>(count), variance = ofChain(n, sum * sum, squares);
-  if (n > kChain) // chains' sums are a walk too
-    variance = ofChain(kChain, squares + sum * sum * kChain / n, squares) + ofChain(n / kChain, sum * sum, squares);
-  return kRoundingDeviation * kUnitOfF32 * all.products * std::sqrt(variance) * draw(element, 1);
+  return kRoundingDeviation * kUnitOfF32 * all.products * std::sqrt(sums.squares()) * draw(element, 1);
 }
 
 } // namespace skewer::reference

@@ -20,6 +20,25 @@ struct Roundings {
 constexpr double kRoundingDeviation = 0.42;
 constexpr double kUnitOfF32 = 0x1p-24;
 
+/// The partial sums of one sum of products, in the order in which the text has them, in chains as kernels have them:
+/// where the first terms are large, all the others are rounded as they are.
+class PartialSums {
+public:
+  void add(double product) { add(product, product * product, 1); }
+  /// `count` products at once, of this sum and this sum of squares.
+  void add(double sum, double squares, int64_t count);
+  int64_t count() const { return products; }
+  /// The sum of the partial sums' squares, of chains' and of those that chains are added up to.
+  double squares() const;
+
+private:
+  void endChain();
+
+  double chain = 0, ofChains = 0; // where the chain at hand is, and where those before ended together
+  double all = 0;
+  int64_t inChain = 0, products = 0;
+};
+
 /// How one node of the function is disturbed, while it is.
 struct NodeRoundings {
   double unit = 0;     // unit roundoff of the result's type; 0: it rounds nothing
@@ -32,10 +51,8 @@ struct NodeRoundings {
   double draw(int64_t element, uint64_t purpose = 0) const;
   /// A value rounded to the type; unchanged if it is one of the type's own, or no finite number.
   double round(double value, int64_t element) const;
-  /// What the roundings of f32 add to a sum of `count` products, whose sum and whose squares' sum are given: as large
-  /// as the partial sums of chains of 256, and of those chains' sums, may be expected to be. (64 products of normal
-  /// numbers: 19.0 units by this formula, 19.3 measured.)
-  double ofSum(double sum, double squares, int64_t count, int64_t element) const;
+  /// What the roundings of f32 add to a sum that is arrived at by these partial sums, each rounded.
+  double ofSum(const PartialSums &, int64_t element) const;
 };
 
 } // namespace skewer::reference

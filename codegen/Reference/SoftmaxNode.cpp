@@ -16,8 +16,8 @@ SoftmaxNode::SoftmaxNode(Reading read, Node *input, size_t dimension, std::strin
 /// by where exponentials are powers of two: both grow with it.
 static double sumOfExponentials(std::vector<double> &values, double largest, const NodeRoundings &roundings,
                                 int64_t firstElement) {
-  double sum = 0, squares = 0;
-  int64_t count = 0;
+  double sum = 0;
+  PartialSums partialSums;
   for (size_t n = 0; n < values.size(); ++n) {
     double &value = values[n];
     if (isAbsent(value))
@@ -28,10 +28,9 @@ static double sumOfExponentials(std::vector<double> &values, double largest, con
       value *= 1 + kRoundingDeviation * kUnitOfF32 * std::hypot(exponent, 1.5) *
                        roundings.draw(firstElement + static_cast<int64_t>(n), 2);
     sum += value;
-    squares += value * value;
-    ++count;
+    partialSums.add(value);
   }
-  return roundings ? sum + roundings.ofSum(sum, squares, count, firstElement) : sum;
+  return roundings ? sum + roundings.ofSum(partialSums, firstElement) : sum;
 }
 
 const double *SoftmaxNode::row(const int64_t *index) {

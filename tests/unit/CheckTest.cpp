@@ -156,6 +156,16 @@ TEST(Tolerance, FollowsFromTheTypes) {
   EXPECT_NEAR(with("bf16"), 1.6e-2, 1e-2);
 }
 
+TEST(Tolerance, FollowsFromThePartialSums) {
+  // All that is added behind a large term is rounded as the sum is.
+  auto with = [](const std::string &large) {
+    std::string text = "param N = 200\nkernel f(x : f32[16, N], w : f32[N, 32]) -> f32[16, 32] {\n"
+                       "  y = einsum(\"i j -> i j\", x)\n  return einsum(\"i j, j d -> i d\", y * (100 if ";
+    return Layer(text + large + " else 1), w)\n}\n").tolerance();
+  };
+  EXPECT_GT(with("j < 1"), 2 * with("j >= N - 1"));
+}
+
 TEST(Tolerance, WhatOnlyMovesElementsIsExact) {
   EXPECT_EQ(Layer("kernel f(x : f32[8, 6]) -> f32[6, 8] { return einsum(\"i j -> j i\", x) }").tolerance(), 0x1p-23);
 }

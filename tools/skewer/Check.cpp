@@ -170,9 +170,9 @@ public:
     return std::move(*values);
   }
 
-  /// The standard deviation of what roundings do to an element of some of the rows, or of `also`: the largest.
-  /// Elements that `type` cannot hold have none.
-  llvm::Expected<double> deviation(size_t also, ElementType type) {
+  /// The most that roundings do to an element in any of a few evaluations: of some of the rows, or of `also`. Elements
+  /// that `type` cannot hold are left out.
+  llvm::Expected<double> largestMove(size_t also, ElementType type) {
     if (rows.empty() || !width)
       return 0;
     // Neighbours of that row, along the last of its indices, need what it needs: keys and values of the same head.
@@ -180,13 +180,13 @@ public:
     std::set<std::vector<int64_t>> chosen = {rows[also]};
     if (size_t rank = rows[also].size()) {
       std::vector<int64_t> neighbour = rows[also];
-      for (int64_t k = 0, count = std::min(kRows / 2, shape[rank - 1]); k < count; ++k) {
+      for (int64_t k = 0, count = std::min(kNeighbours, shape[rank - 1]); k < count; ++k) {
         neighbour[rank - 1] = k * shape[rank - 1] / count;
         chosen.insert(neighbour);
       }
     }
-    bool isCheap = how.flops <= kCheapFlops * static_cast<double>(allRows);
-    size_t count = isCheap ? std::min<size_t>(rows.size(), std::max<size_t>(kRows / 2, rows.size() / 32)) : 0;
+    double each = std::max(how.flops, 1.0) / static_cast<double>(std::max<int64_t>(allRows, 1));
+    size_t count = each <= kCheapFlops ? std::min(rows.size(), static_cast<size_t>(kFlopsOfDraw / each)) : 0;
     for (size_t k = 0; k < count; ++k)
       chosen.insert(rows[k * rows.size() / count]);
     std::vector<std::vector<double>> expected;
@@ -196,12 +196,11 @@ public:
         return values.takeError();
       expected.push_back(std::move(*values));
     }
-    std::vector<double> squares(chosen.size() * static_cast<size_t>(width), 0.0);
+    double largest = 0;
     auto undisturbed = llvm::make_scope_exit([&] { interpreter->disturb({}); });
     for (int64_t draw = 0; draw < kDraws; ++draw) {
       interpreter->disturb(
           reference::Roundings{how.seed + static_cast<uint64_t>(draw), how.isOnGpu ? kRoundingsOfTf32 : 1});
-      auto square = squares.begin();
       for (auto [leading, values] : llvm::zip(chosen, expected)) {
         auto moved = row(leading);
         if (!moved)
@@ -209,11 +208,11 @@ public:
         for (auto [x, y] : llvm::zip(values, *moved)) {
           double difference = x - y;
           bool isHeld = std::isfinite(difference) && std::max(std::fabs(x), std::fabs(y)) < endOf(type);
-          *square++ += isHeld ? difference * difference / kDraws : 0;
+          largest = std::max(largest, isHeld ? std::fabs(difference) : 0);
         }
       }
     }
-    return std::sqrt(*llvm::max_element(squares));
+    return largest;
   }
 
   std::vector<int64_t> shape;
@@ -221,8 +220,8 @@ public:
   std::vector<std::vector<int64_t>> rows; // leading indices of those that are judged
 
 private:
-  static constexpr int64_t kRows = 24, kDraws = 2;
-  static constexpr double kCheapFlops = 1e6; // of a row
+  static constexpr int64_t kNeighbours = 12, kDraws = 8;
+  static constexpr double kCheapFlops = 1e6, kFlopsOfDraw = 2.5e7; // of a row; of all others
 
   Judge(mlir::func::FuncOp function, const Operands &operands, const Judgement &how, size_t result)
       : how(how), result(result) {
@@ -241,11 +240,11 @@ private:
   std::unique_ptr<reference::Interpreter> interpreter;
 };
 
-/// Of the largest value, from an absolute deviation. A kernel may always round its result once, one of f32 twice: what
+/// Of the largest value, from what roundings move. A kernel may always round its result once, one of f32 twice: what
 /// it stores, and the last step before.
-double toleranceFrom(double deviation, double largest, ElementType type) {
+double toleranceFrom(double move, double largest, ElementType type) {
   double unit = type == ElementType::BF16 ? 0x1p-8 : type == ElementType::F16 ? 0x1p-11 : 0x1p-23;
-  return std::max(unit, kRoomOfTolerance * (largest > 0 ? deviation / largest : deviation));
+  return std::max(unit, kRoomOfTolerance * (largest > 0 ? move / largest : move));
 }
 
 /// The type that a result's own rounding is taken of. On a GPU what is multiplied is rounded to the operands' type, so
@@ -289,10 +288,10 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
   comparer.result.allRows = judge->allRows;
   Comparison comparison = comparer.finish();
   if (how.setsTolerance) {
-    auto deviation = judge->deviation(worst, type);
-    if (!deviation)
-      return deviation.takeError();
-    comparison.tolerance = toleranceFrom(*deviation, comparison.largest, roundedTo(function, type, how));
+    auto move = judge->largestMove(worst, type);
+    if (!move)
+      return move.takeError();
+    comparison.tolerance = toleranceFrom(*move, comparison.largest, roundedTo(function, type, how));
   }
   return comparison;
 }
@@ -302,10 +301,10 @@ llvm::Expected<double> toleranceOf(mlir::func::FuncOp function, const Operands &
   auto judge = Judge::create(function, operands, how, result);
   if (!judge)
     return judge.takeError();
-  auto deviation = judge->deviation(0, type);
-  if (!deviation)
-    return deviation.takeError();
-  return toleranceFrom(*deviation, largest, roundedTo(function, type, how));
+  auto move = judge->largestMove(0, type);
+  if (!move)
+    return move.takeError();
+  return toleranceFrom(*move, largest, roundedTo(function, type, how));
 }
 
 } // namespace skewer::driver

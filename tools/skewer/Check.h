@@ -42,9 +42,10 @@ struct Judgement {
   bool setsTolerance = true;
 };
 
-/// A tolerance is this many standard deviations of what roundings do to an element (docs/accuracy.md): there is room for
-/// the order of sums and for as many elements as a layer has, not for lost bits.
-constexpr double kRoomOfTolerance = 7;
+/// A tolerance is so many times the most that roundings do to an element in one of eight evaluations
+/// (docs/accuracy.md): a kernel is one more such evaluation, whose sums have another order; lost bits are more than
+/// that.
+constexpr double kRoomOfTolerance = 3.5;
 /// Sums of products on tensor cores, of three products of tf32 each, lose so many times what those of f32 do.
 constexpr double kRoundingsOfTf32 = 4;
 
