@@ -51,6 +51,11 @@ class AttnTextTest(unittest.TestCase):
     def test_a_line_goes_on_with_an_operator_and_ends_before_a_bracket(self):
         self.check(value("y = x\n  + 1; (a, b) = (2, 3)\n(c, d) = (b, a)\nreturn y * c", (4, 5), x=self.x), (self.x + 1) * 3)
 
+    def test_a_bare_name_is_no_other_number_than_its_axis_has(self):
+        for body in ('return einsum("n c -> n c", x)', 'return rearrange(x, "n c -> n c")', 'p = c + 1\nreturn einsum("r p -> r p", x)'):
+            self.refused("is an axis of size", "param n = 3;;" + 's = einsum("r c -> r c", x)\n' + body, (4, 5), x=self.x)
+        self.check(value('param n = 4;;return einsum("n c -> n c", x)', (4, 5), x=self.x), self.x)
+
     def test_what_nests_too_deep_or_is_no_number_is_refused(self):
         deep = (lambda n: f"return {'(' * n}x{')' * n} + 1")
         self.check(value(deep(150), (4, 5), x=self.x), self.x + 1)

@@ -5,7 +5,7 @@ from . import syntax as s
 from .errors import AttnError, outside
 from .positions import Evaluation, Field, axes_of, either, whole_of
 from .tensors import Tensor, grid_of, materialised
-from .text import Sizes, named_dimension, names_in, parse_text, subscripts_in
+from .text import Sizes, check_names, named_dimension, names_in, parse_text, subscripts_in
 
 
 def einsum(call, scope):
@@ -31,6 +31,7 @@ def einsum(call, scope):
     for name in names:
         if name not in sizes.known:
             raise AttnError(f"the axis '{name}' has no size", line)
+    check_names(everything, sizes, scope, line)
     inner = scope.inside_einsum({name: sizes.known[name] for name in names})
 
     prepared = [operand_on_axes(operand, dimensions, inner, names, sizes, line)

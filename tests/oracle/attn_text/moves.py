@@ -4,7 +4,7 @@ import numpy as np
 from .errors import AttnError, outside
 from .positions import Evaluation, axes_of, either, whole_of
 from .tensors import Tensor, aligned, grid_of, names_of_result
-from .text import Sizes, named_dimension, parse_text
+from .text import Sizes, check_names, named_dimension, parse_text
 
 
 def both(tensor, function, names):
@@ -103,6 +103,7 @@ def rearrange(tensor, text, given, scope, line):
     for name in source + target:
         if name not in sizes.known:
             raise AttnError(f"the axis '{name}' has no size", line)
+    check_names(operands[0] + result, sizes, scope, line)
     if len(set(source)) != len(source) or len(set(target)) != len(target):
         raise AttnError("an axis occurs twice", line)
     dropped = [name for name in source if name not in target]

@@ -146,3 +146,12 @@ def named_dimension(dimension, sizes):
     if not dimension.axes or any(name.isdigit() for name in dimension.axes):
         return []
     return [tuple((name, sizes.known[name]) for name in dimension.axes)]
+
+
+def check_names(dimensions, sizes, scope, line):
+    """A bare name is an axis, and if it is a number too, that is its size."""
+    for name in dict.fromkeys(name for dimension in dimensions for name in dimension.axes):
+        value = scope.value_of(name)
+        is_its_size = name in scope.program.file.sizes or isinstance(value, int) and value == sizes.known.get(name)
+        if scope.is_position_value(name) and not isinstance(value, list) and not is_its_size:
+            raise AttnError(f"'{name}' is an axis of size {sizes.known.get(name)}, and a value too", line)
