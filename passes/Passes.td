@@ -204,7 +204,7 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">,
+  let options = [Option<"target", "target", "std::string", "\"host\"", "a processor by its name, or a machine file">,
                  Option<"tileRows", "tile-rows", "int64_t", "0", "rows of the score tile; 0: chosen">,
                  Option<"tileVectors", "tile-vectors", "int64_t", "0", "vectors of keys of the score tile; 0: chosen">,
                  Option<"rowBlock", "row-block", "int64_t", "0", "queries whose scores are held at once; 0: chosen">,
@@ -265,7 +265,7 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
                            "::mlir::LLVM::LLVMDialect", "::skewer::attn::AttnDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "a processor by its name, or a machine file">];
 }
 def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
   let summary = "a kernel becomes a program for NVIDIA GPUs";
@@ -421,6 +421,6 @@ def AttnEmbedKernels : Pass<"attn-embed-kernels", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect", "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect",
                            "::mlir::tensor::TensorDialect", "::skewer::attn::AttnDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "description of the processor">];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "a processor by its name, or a machine file">];
 }
 #endif
