@@ -45,7 +45,7 @@ struct Judgement {
 /// A tolerance is so many times the most that roundings do to an element in one of eight evaluations
 /// (docs/accuracy.md): a kernel is one more such evaluation, whose sums have another order; lost bits are more than
 /// that.
-constexpr double kRoomOfTolerance = 3.5;
+constexpr double kRoomOfTolerance = 4;
 /// Sums of products on tensor cores, of three products of tf32 each, lose so many times what those of f32 do.
 constexpr double kRoundingsOfTf32 = 4;
 

@@ -84,7 +84,7 @@ cl::opt<std::string> kernel("kernel", cl::desc("Which kernel, where the spec has
                             cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
                             cl::sub(plotCommand));
 cl::opt<std::string> tolerance("tolerance",
-                               cl::desc("Largest error, as a share of the largest absolute value (default: 3.5 times "
+                               cl::desc("Largest error, as a share of the largest absolute value (default: 4 times "
                                         "the most that roundings to the layer's types do to it in eight evaluations)"),
                                cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"), cl::init(1),
