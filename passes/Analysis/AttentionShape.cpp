@@ -1,60 +1,13 @@
 // Derives strides and classes from the subscripts of an attention. Knows index expressions, never schemes.
-#include "passes/Analysis/AttentionShape.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Analysis/AttentionAnalyzer.h"
 #include "passes/Analysis/LaneFit.h"
-#include "passes/Analysis/TermStrategy.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-namespace {
-
-/// A flat offset split by who moves it. `axes` holds the coefficient of every non-leading axis.
-struct SplitOffset {
-  Expr base;
-  std::map<std::string, int64_t> axes;
-};
-
-class Analyzer {
-public:
-  Analyzer(AttentionOp attention, std::string &reason)
-      : attention(attention), operands(operandsOf(attention)), space(scoreSpace(attention)), reason(reason) {
-    leading.insert(space.leading.begin(), space.leading.end());
-    query.insert(space.query.begin(), space.query.end());
-    key.insert(space.key.begin(), space.key.end());
-    domain = domainOf(space.sizes);
-    domain.insert(space.elements.begin(), space.elements.end());
-  }
-  std::optional<AttentionShape> run();
-
-private:
-  unsigned argumentOf(Value value) { return static_cast<unsigned>(llvm::find(operands, value) - operands.begin()); }
-  Expr flatten(ArrayRef<Expr> subscripts, Value operand);
-  std::optional<SplitOffset> split(const Expr &offset, const Domain &domain);
-  /// The stride of the flat position if the axes' coefficients are those of a row-major product.
-  std::optional<int64_t> evenStride(const SplitOffset &offset, const std::vector<std::string> &axes);
-  std::optional<Walk> walk(const SplitOffset &, unsigned argument, ArrayRef<std::string> depthAxes);
-  bool addRegistered(TermOp, const ResolvedEinsum &, OtherTerm form, std::optional<Expr> guard,
-                     const std::optional<Expr> &mask, AttentionShape &);
-  bool addTerm(TermOp term, AttentionShape &shape);
-  bool addOffsetTerm(const ResolvedEinsum &, ArrayRef<SplitOffset>, ArrayRef<unsigned> arguments, TermOp,
-                     AttentionShape &);
-  bool addRowTerm(const ResolvedEinsum &, ArrayRef<unsigned> arguments, const std::optional<Expr> &guard, TermOp,
-                  AttentionShape &);
-  std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
-  void findKind(OtherTerm &, ArrayRef<SplitOffset>, bool affine);
-
-  AttentionOp attention;
-  SmallVector<Value> operands;
-  ScoreSpace space;
-  std::string &reason;
-  std::set<std::string> leading, query, key;
-  Domain domain;
-};
-
-Expr Analyzer::flatten(ArrayRef<Expr> subscripts, Value operand) {
+Expr AttentionAnalyzer::flatten(ArrayRef<Expr> subscripts, Value operand) {
   auto shape = cast<RankedTensorType>(operand.getType()).getShape();
   Expr flat = 0;
   for (auto [dimension, subscript] : llvm::enumerate(subscripts))
@@ -62,7 +15,7 @@ Expr Analyzer::flatten(ArrayRef<Expr> subscripts, Value operand) {
   return flat;
 }
 
-std::optional<SplitOffset> Analyzer::split(const Expr &offset, const Domain &within) {
+std::optional<SplitOffset> AttentionAnalyzer::split(const Expr &offset, const Domain &within) {
   Substitution leadingToZero, othersToZero;
   for (const std::string &name : symbolsOf(offset))
     (leading.count(name) ? leadingToZero : othersToZero)[name] = Expr(0);
@@ -81,7 +34,7 @@ std::optional<SplitOffset> Analyzer::split(const Expr &offset, const Domain &wit
   return simplify(sum - offset, within).isConstant(0) ? std::optional<SplitOffset>(result) : std::nullopt;
 }
 
-std::optional<int64_t> Analyzer::evenStride(const SplitOffset &offset, const std::vector<std::string> &axes) {
+std::optional<int64_t> AttentionAnalyzer::evenStride(const SplitOffset &offset, const std::vector<std::string> &axes) {
   auto coefficient = [&](const std::string &axis) {
     auto found = offset.axes.find(axis);
     return found == offset.axes.end() ? 0 : found->second;
@@ -106,7 +59,8 @@ std::optional<int64_t> Analyzer::evenStride(const SplitOffset &offset, const std
   return stride;
 }
 
-std::optional<Walk> Analyzer::walk(const SplitOffset &offset, unsigned argument, ArrayRef<std::string> depthAxes) {
+std::optional<Walk> AttentionAnalyzer::walk(const SplitOffset &offset, unsigned argument,
+                                            ArrayRef<std::string> depthAxes) {
   auto queryStride = evenStride(offset, space.query), keyStride = evenStride(offset, space.key);
   if (!queryStride || !keyStride || depthAxes.size() > 1)
     return std::nullopt;
@@ -122,7 +76,7 @@ std::optional<Walk> Analyzer::walk(const SplitOffset &offset, unsigned argument,
   return result;
 }
 
-std::vector<MapAxis> Analyzer::mapAxes(const std::vector<std::string> &axes) {
+std::vector<MapAxis> AttentionAnalyzer::mapAxes(const std::vector<std::string> &axes) {
   std::vector<MapAxis> result(axes.size());
   int64_t inner = 1;
   for (size_t k = axes.size(); k-- > 0;) {
@@ -133,308 +87,16 @@ std::vector<MapAxis> Analyzer::mapAxes(const std::vector<std::string> &axes) {
   return result;
 }
 
-/// Whether the guard alone, or nothing, keeps an operand's subscripts inside.
-static bool staysInside(Value operand, ArrayRef<Expr> subscripts, const Domain &within,
-                        const std::optional<Expr> &guard) {
+bool skewer::staysInside(Value operand, ArrayRef<Expr> subscripts, const Domain &within,
+                         const std::optional<Expr> &guard) {
   for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
     if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, within, guard).outcome != Proof::Proven)
       return false;
   return true;
 }
-/// The same of every operand.
-static bool staysInside(const ResolvedEinsum &einsum, const std::optional<Expr> &guard, TermOp op,
-                        const Domain &within) {
-  for (auto [operand, subscripts] : llvm::zip(op.getInputs(), einsum.subscripts))
-    if (!staysInside(operand, subscripts, within, guard))
-      return false;
-  return true;
-}
 
-bool usesAny(const SplitOffset &offset, const std::vector<std::string> &axes) {
-  return llvm::any_of(axes, [&](const std::string &axis) { return offset.axes.count(axis) != 0; });
-}
-
-bool Analyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset> offsets, ArrayRef<unsigned> arguments,
-                             TermOp term, AttentionShape &shape) {
-  Domain ranged = domainOf(einsum.sizes);
-  ranged.insert(space.elements.begin(), space.elements.end());
-  for (unsigned table : {1u, 0u}) {
-    const SplitOffset &q = offsets[1 - table], &t = offsets[table];
-    if (usesAny(q, space.key) || !usesAny(t, space.key) || !usesAny(t, space.query) ||
-        !staysInside(term.getInputs()[1 - table], einsum.subscripts[1 - table], ranged, std::nullopt))
-      continue;
-    // Which dimension of the table holds the row, and which axes pick it.
-    const auto &subscripts = einsum.subscripts[table];
-    auto shapeOfTable = cast<RankedTensorType>(term.getInputs()[table].getType()).getShape();
-    Domain within = domainOf(einsum.sizes);
-    within.insert(space.elements.begin(), space.elements.end());
-    for (size_t dimension = 0; dimension < subscripts.size(); ++dimension) {
-      auto offset = asOffset(subscripts[dimension], query, key, within);
-      if (!offset)
-        continue;
-      OffsetTerm result;
-      auto queryWalk = walk(q, arguments[1 - table], einsum.contracted);
-      if (!queryWalk)
-        return false;
-      result.query = *queryWalk;
-      result.table = arguments[table];
-      result.rowStride = 1;
-      for (size_t later = dimension + 1; later < shapeOfTable.size(); ++later)
-        result.rowStride *= shapeOfTable[later];
-      // What remains without the row: a base over the leading axes and the contracted axis.
-      std::vector<Expr> rest = subscripts;
-      rest[dimension] = 0;
-      auto remaining = split(flatten(rest, term.getInputs()[table]), within);
-      if (!remaining || usesAny(*remaining, space.key) || usesAny(*remaining, space.query))
-        return false;
-      result.tableBase = remaining->base;
-      result.tableAxes = leadingAxesIn({remaining->base}, space);
-      // Tables are packed before anything of run-time size is known.
-      if (countOf(result.tableAxes, space) == kRuntime)
-        return false;
-      if (!einsum.contracted.empty()) {
-        auto found = remaining->axes.find(einsum.contracted.front());
-        result.depthStride = found == remaining->axes.end() ? 0 : found->second;
-        result.depth = einsum.sizes.at(einsum.contracted.front());
-      }
-      result.rows = shapeOfTable[dimension];
-      result.sign = offset->sign;
-      result.constant = offset->constant;
-      result.shift = offset->shift;
-      result.scale = term.getTermScale();
-      auto find = [](const std::vector<std::string> &axes, const std::vector<MapAxis> &maps, const std::string &name) {
-        for (size_t k = 0; k < axes.size(); ++k)
-          if (axes[k] == name)
-            return maps[k];
-        return MapAxis();
-      };
-      result.queryAxis = find(space.query, shape.queryAxes, offset->query);
-      result.keyAxis = find(space.key, shape.keyAxes, offset->key);
-      // A line over the keys is read skewed by whole positions; a window over an axis belongs to a map of keys.
-      bool whole = result.queryAxis.isWhole(shape.queries) && result.keyAxis.isWhole(shape.keys);
-      if (!whole && shape.keyAxes.size() == 1)
-        continue;
-      shape.offsets.push_back(std::move(result));
-      shape.roles.push_back(TermRole::Offset);
-      return true;
-    }
-  }
-  return false;
-}
-
-bool Analyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> arguments, const std::optional<Expr> &guard,
-                          TermOp term, AttentionShape &shape) {
-  if (term.getValue() || term.getFunction() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1)
-    return false;
-  Domain within = domainOf(einsum.sizes);
-  within.insert(space.elements.begin(), space.elements.end());
-  const std::string &depth = einsum.contracted.front();
-  for (unsigned table : {1u, 0u}) {
-    auto parts = split(flatten(einsum.subscripts[1 - table], term.getInputs()[1 - table]), within);
-    if (!parts || (usesAny(*parts, space.query) && usesAny(*parts, space.key)) ||
-        !staysInside(term.getInputs()[1 - table], einsum.subscripts[1 - table], within, std::nullopt))
-      continue;
-    auto vector = walk(*parts, arguments[1 - table], einsum.contracted);
-    // The dimensions that positions pick stand side by side: together they are the row.
-    const auto &subscripts = einsum.subscripts[table];
-    SmallVector<size_t> picked;
-    for (auto [dimension, subscript] : llvm::enumerate(subscripts))
-      if (llvm::any_of(symbolsOf(subscript), [&](const std::string &s) { return query.count(s) || key.count(s); }))
-        picked.push_back(dimension);
-    if (!vector || picked.empty() || picked.back() - picked.front() + 1 != picked.size())
-      continue;
-    auto shapeOfTable = shapeOf(term.getInputs()[table]);
-    RowTerm result;
-    result.keySide = usesAny(*parts, space.key);
-    result.vector = *vector;
-    result.table = arguments[table];
-    result.rows = result.rowStride = 1;
-    result.row = 0;
-    std::vector<Expr> rest = subscripts;
-    for (size_t dimension : picked) {
-      result.row = result.row * Expr(shapeOfTable[dimension]) + subscripts[dimension];
-      result.rows *= shapeOfTable[dimension];
-      rest[dimension] = 0;
-    }
-    result.row = simplify(result.row, within, guard);
-    for (size_t later = picked.back() + 1; later < shapeOfTable.size(); ++later)
-      result.rowStride *= shapeOfTable[later];
-    auto remaining = split(flatten(rest, term.getInputs()[table]), within);
-    if (!remaining || symbolsOf(result.row).count(depth))
-      continue;
-    result.tableBase = remaining->base;
-    result.tableAxes = leadingAxesIn({remaining->base}, space);
-    // Tables are packed before anything of run-time size is known.
-    if (countOf(result.tableAxes, space) == kRuntime)
-      continue;
-    auto found = remaining->axes.find(depth);
-    result.depthStride = found == remaining->axes.end() ? 0 : found->second;
-    result.depth = einsum.sizes.at(depth);
-    result.guard = guard;
-    result.scale = term.getTermScale();
-    if (!findRowKind(result, space))
-      continue;
-    shape.rows.push_back(std::move(result));
-    shape.roles.push_back(TermRole::Row);
-    return true;
-  }
-  return false;
-}
-
-void Analyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, bool affine) {
-  auto without = [&](ArrayRef<unsigned> gates) {
-    std::vector<Expr> expressions;
-    for (auto [place, offset] : llvm::enumerate(term.offsets))
-      if (!llvm::is_contained(gates, place))
-        expressions.push_back(offset);
-    if (term.value)
-      expressions.push_back(*term.value);
-    if (term.application)
-      for (const Application::Argument &argument : term.application->arguments)
-        expressions.push_back(argument.position);
-    if (term.guard)
-      expressions.push_back(*term.guard);
-    return expressions;
-  };
-  std::vector<unsigned> gates;
-  for (auto [place, offset] : llvm::enumerate(term.offsets)) {
-    auto symbols = symbolsOf(offset);
-    bool ofQuery = llvm::any_of(symbols, [&](const std::string &s) { return query.count(s) != 0; });
-    bool ofElse = llvm::any_of(
-        symbols, [&](const std::string &s) { return key.count(s) || llvm::is_contained(term.einsum.contracted, s); });
-    if (ofQuery && !ofElse && !term.isArgument(place))
-      gates.push_back(place);
-  }
-  term.bias = biasKindOf(without({}), space);
-  if (term.bias == BiasKind::Difference || term.bias == BiasKind::Key)
-    return;
-  // An operand's own rows are loaded rather than copied to a table.
-  if (term.offsets.size() == gates.size() + 1 && !term.value && !term.application && !term.guard && affine &&
-      term.einsum.contracted.empty()) {
-    unsigned place = 0;
-    while (llvm::is_contained(gates, place))
-      ++place;
-    auto row = walk(parts[place], term.arguments[place], {});
-    if (row && row->key == 1) {
-      term.bias = BiasKind::Row;
-      term.row = *row;
-      term.gates = gates;
-      return;
-    }
-  }
-  if (gates.empty() || gates.size() == term.offsets.size())
-    return;
-  BiasKind inner = biasKindOf(without(gates), space);
-  if (inner != BiasKind::Element) {
-    term.bias = inner;
-    term.gates = gates;
-  }
-}
-
-/// Whether a strategy from outside takes the term.
-bool Analyzer::addRegistered(TermOp term, const ResolvedEinsum &einsum, OtherTerm form, std::optional<Expr> guard,
-                             const std::optional<Expr> &mask, AttentionShape &shape) {
-  const TermStrategies *strategies = termStrategiesOf(attention.getContext());
-  if (!strategies)
-    return false;
-  form.guard = guard;
-  if (term.getValue())
-    form.value = parse(std::string_view(*term.getValue()));
-  form.application = applicationOf(term);
-  form.scale = term.getTermScale();
-  form.einsum = einsum;
-  Domain within = domainOf(einsum.sizes);
-  within.insert(space.elements.begin(), space.elements.end());
-  if (mask && !staysInside(form.einsum, form.guard, term, within))
-    form.guard = guard ? logicalAnd(*guard, *mask) : *mask;
-  const TermStrategy *strategy = strategies->find(form, shape);
-  if (!strategy)
-    return false;
-  shape.registered.push_back({std::move(form), strategy});
-  shape.roles.push_back(TermRole::Registered);
-  return true;
-}
-
-bool Analyzer::addTerm(TermOp term, AttentionShape &shape) {
-  ResolvedEinsum einsum = resolve(term);
-  OtherTerm other;
-  std::vector<SplitOffset> offsets;
-  bool affine = true;
-  Domain within = domainOf(einsum.sizes);
-  within.insert(space.elements.begin(), space.elements.end());
-  for (auto [number, operand] : llvm::enumerate(term.getInputs())) {
-    other.arguments.push_back(argumentOf(operand));
-    Expr flat = flatten(einsum.subscripts[number], operand);
-    other.offsets.push_back(simplify(flat, within));
-    auto parts = split(flat, within);
-    if (parts)
-      offsets.push_back(*parts);
-    else
-      affine = false;
-  }
-  std::optional<Expr> guard = einsum.guard, mask;
-  if (attention.getMask())
-    mask = parse(std::string_view(*attention.getMask()));
-  // A guard that repeats the mask says nothing more.
-  if (guard && mask && simplify(*mask, domain) == simplify(*guard, domain))
-    guard = std::nullopt;
-  double scale = term.getTermScale();
-  if (addRegistered(term, einsum, other, guard, mask, shape))
-    return true;
-  bool plain = !guard && !term.getValue() && !term.getFunction() && term.getInputs().size() == 2 &&
-               einsum.contracted.size() <= 1 && affine;
-  // Rows of queries and keys are packed whole: also those of masked pairs, which an index simplified under the mask may
-  // put outside.
-  if (plain && (!mask || staysInside(einsum, std::nullopt, term, within))) {
-    for (unsigned first : {0u, 1u}) {
-      const SplitOffset &q = offsets[first], &k = offsets[1 - first];
-      if (usesAny(q, space.key) || usesAny(k, space.query))
-        continue;
-      auto queryWalk = walk(q, other.arguments[first], einsum.contracted);
-      auto keyWalk = walk(k, other.arguments[1 - first], einsum.contracted);
-      if (!queryWalk || !keyWalk)
-        continue;
-      ContentTerm content{*queryWalk, *keyWalk, 1, scale};
-      if (!einsum.contracted.empty())
-        content.depth = einsum.sizes.at(einsum.contracted.front());
-      shape.content.push_back(content);
-      shape.roles.push_back(TermRole::Content);
-      return true;
-    }
-  }
-  // What depends on the offset alone is one number an offset, contraction and all; nothing of it is a query's vector.
-  bool line = biasKindOf(other.offsets, space) == BiasKind::Difference && space.query.size() == 1;
-  if (plain && !line && !einsum.contracted.empty() && addOffsetTerm(einsum, offsets, other.arguments, term, shape))
-    return true;
-  if (!line && addRowTerm(einsum, other.arguments, guard, term, shape))
-    return true;
-  other.guard = guard;
-  if (term.getValue())
-    other.value = parse(std::string_view(*term.getValue()));
-  other.application = applicationOf(term);
-  other.scale = scale;
-  other.einsum = std::move(einsum);
-  // What is prepared is prepared for masked pairs too, where an operand may be read outside.
-  if (mask && !staysInside(other.einsum, other.guard, term, within))
-    other.guard = guard ? logicalAnd(*guard, *mask) : *mask;
-  findKind(other, offsets, affine);
-  if (other.bias == BiasKind::Element && fitsLanes(other, space))
-    other.bias = BiasKind::Lanes;
-  shape.others.push_back(std::move(other));
-  shape.roles.push_back(TermRole::Other);
-  return true;
-}
-
-std::optional<AttentionShape> Analyzer::run() {
-  AttentionShape shape;
-  if (space.leading.empty() && space.query.empty())
-    return reason = "the score's space cannot be read", std::nullopt;
-  shape.space = space;
-  shape.queries = space.queries();
-  shape.keys = space.keys();
-  shape.queryAxes = mapAxes(space.query);
-  shape.keyAxes = mapAxes(space.key);
-
+/// Where values and result lie.
+bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   unsigned valueArgument = argumentOf(attention.getValue());
   AxisSizes known;
   for (const auto &[axis, size] : space.sizes)
@@ -443,7 +105,7 @@ std::optional<AttentionShape> Analyzer::run() {
   auto value =
       resolve(attention.getValueSpec(), attention.getValue(), sizesTo(attention.getContext(), known), std::nullopt);
   if (!value || !value->spec.result || space.value.size() != 1)
-    return reason = "the values have more than one axis that is neither leading nor a key", std::nullopt;
+    return reason = "the values have more than one axis that is neither leading nor a key", false;
   AxisSizes sizes = value->sizes;
   for (const auto &[axis, size] : space.sizes)
     sizes[axis] = size;
@@ -453,22 +115,77 @@ std::optional<AttentionShape> Analyzer::run() {
     resultSubscripts.push_back(flatIndex(dimension, sizes));
   auto resultParts = split(flatten(resultSubscripts, attention.getResult()), domainOf(sizes));
   if (!parts || !resultParts)
-    return reason = "the values are not read through even strides", std::nullopt;
+    return reason = "the values are not read through even strides", false;
   auto valueWalk = walk(*parts, valueArgument, space.value), resultWalk = walk(*resultParts, 0, space.value);
   shape.width = sizes.at(space.value.front());
   // An axis of one element has no stride of its own in a simplified offset; any will do.
   if (resultWalk && shape.width == 1)
     resultWalk->depth = 1;
   if (!valueWalk || !resultWalk || valueWalk->query != 0 || resultWalk->key != 0 || resultWalk->depth != 1)
-    return reason = "the values are not read through even strides", std::nullopt;
+    return reason = "the values are not read through even strides", false;
   Domain everywhere = domainOf(sizes);
   everywhere.insert(space.elements.begin(), space.elements.end());
   if (!staysInside(attention.getValue(), value->subscripts[0], everywhere, std::nullopt))
-    return reason = "values of masked keys are read outside their tensor", std::nullopt;
+    return reason = "values of masked keys are read outside their tensor", false;
   shape.value = *valueWalk;
   shape.result = *resultWalk;
   shape.hasLse = static_cast<bool>(attention.getLse());
+  return true;
+}
 
+/// The conjuncts of the mask: an interval of key - query, a prefix beside it, and others.
+bool AttentionAnalyzer::readMask(AttentionShape &shape) {
+  if (!attention.getMask())
+    return true;
+  auto mask = parse(std::string_view(*attention.getMask()));
+  if (!mask)
+    return reason = "the mask cannot be read", false;
+  std::vector<MaskPart> parts;
+  for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain))) {
+    std::optional<subscript::Range> interval;
+    Expr shift = shape.visibleShift;
+    if (space.query.size() == 1 && space.key.size() == 1)
+      if (auto shifted = asShiftedInterval(conjunct, space.query[0], space.key[0], domain)) {
+        // Intervals of different differences have nothing in common.
+        bool first = !shape.visible;
+        if (first || simplify(shifted->shift - shift).isConstant(0))
+          interval = shifted->range, shift = shifted->shift;
+      }
+    bool everything = interval && interval->low == INT64_MIN && interval->high == INT64_MAX;
+    if (everything || (conjunct.isConstant() && conjunct.value() != 0))
+      continue;
+    if (!interval) {
+      BiasKind kind = biasKindOf({conjunct}, space);
+      if (kind == BiasKind::Element && fitsLanes(conjunct, domain))
+        kind = BiasKind::Lanes;
+      parts.push_back({conjunct, kind});
+    } else if (!shape.visible) {
+      shape.visible = interval;
+      shape.visibleShift = shift;
+    } else {
+      shape.visible =
+          subscript::Range{std::max(shape.visible->low, interval->low), std::min(shape.visible->high, interval->high)};
+    }
+  }
+  for (const MaskPart &part : parts)
+    if (!takePrefix(part, shape))
+      shape.masks.push_back(part);
+  boundByMap(shape);
+  return true;
+}
+
+std::optional<AttentionShape> AttentionAnalyzer::run() {
+  AttentionShape shape;
+  if (space.leading.empty() && space.query.empty())
+    return reason = "the score's space cannot be read", std::nullopt;
+  shape.space = space;
+  shape.queries = space.queries();
+  shape.keys = space.keys();
+  shape.queryAxes = mapAxes(space.query);
+  shape.keyAxes = mapAxes(space.key);
+
+  if (!readValues(shape))
+    return std::nullopt;
   for (TermOp term : attention.getValues().getOps<TermOp>()) {
     auto found = valueTermOf(term, term.getInputs().empty() ? 0 : argumentOf(term.getInputs().front()), space, reason);
     if (!found)
@@ -480,46 +197,10 @@ std::optional<AttentionShape> Analyzer::run() {
       if (!addTerm(term, shape))
         return std::nullopt;
 
-  if (attention.getMask()) {
-    auto mask = parse(std::string_view(*attention.getMask()));
-    if (!mask)
-      return reason = "the mask cannot be read", std::nullopt;
-    std::vector<MaskPart> parts;
-    for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain))) {
-      std::optional<subscript::Range> interval;
-      Expr shift = shape.visibleShift;
-      if (space.query.size() == 1 && space.key.size() == 1)
-        if (auto shifted = asShiftedInterval(conjunct, space.query[0], space.key[0], domain)) {
-          // Intervals of different differences have nothing in common.
-          bool first = !shape.visible;
-          if (first || simplify(shifted->shift - shift).isConstant(0))
-            interval = shifted->range, shift = shifted->shift;
-        }
-      bool everything = interval && interval->low == INT64_MIN && interval->high == INT64_MAX;
-      if (everything || (conjunct.isConstant() && conjunct.value() != 0))
-        continue;
-      if (!interval) {
-        BiasKind kind = biasKindOf({conjunct}, space);
-        if (kind == BiasKind::Element && fitsLanes(conjunct, domain))
-          kind = BiasKind::Lanes;
-        parts.push_back({conjunct, kind});
-      } else if (!shape.visible) {
-        shape.visible = interval;
-        shape.visibleShift = shift;
-      } else {
-        shape.visible = subscript::Range{std::max(shape.visible->low, interval->low),
-                                         std::min(shape.visible->high, interval->high)};
-      }
-    }
-    for (const MaskPart &part : parts)
-      if (!takePrefix(part, shape))
-        shape.masks.push_back(part);
-    boundByMap(shape);
-  }
+  if (!readMask(shape))
+    return std::nullopt;
   return shape;
 }
-
-} // namespace
 
 SmallVector<Value> skewer::operandsOf(AttentionOp attention) {
   SmallVector<Value> operands = {attention.getValue()};
@@ -531,5 +212,5 @@ SmallVector<Value> skewer::operandsOf(AttentionOp attention) {
 }
 
 std::optional<AttentionShape> skewer::shapeOfAttention(AttentionOp attention, std::string &reason) {
-  return Analyzer(attention, reason).run();
+  return AttentionAnalyzer(attention, reason).run();
 }

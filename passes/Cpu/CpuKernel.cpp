@@ -38,15 +38,16 @@ void CpuKernel::emitPack(ModuleOp module, KernelPlan &plan) {
 }
 
 /// Where the keys and values of a head lie; empty where those of no two heads that follow each other can be the same.
-static std::vector<subscript::Expr> basesOfKeys(const AttentionShape &shape) {
+std::vector<subscript::Expr> CpuKernel::basesOfKeys() {
   std::vector<subscript::Expr> bases = {shape.value.base};
   for (const ContentTerm &term : shape.content)
     bases.push_back(term.key.base);
-  for (const RowTerm &term : shape.rows)
-    if (term.keySide)
-      bases.push_back(term.vector.base);
-  // Tables that belong to the values are added to them where they are packed.
-  bool added = llvm::any_of(shape.valueTerms, [](const ValueTerm &term) { return term.kind == ValueKind::Key; });
+  bool added = false;
+  forEach([&](CpuStrategy &strategy) {
+    if (const Walk *keys = strategy.packedKeys().walk)
+      bases.push_back(keys->base);
+    added |= strategy.changesValues();
+  });
   if (shape.space.leading.empty() || added)
     return {};
   subscript::Domain domain = subscript::domainOf(shape.space.sizes);
@@ -119,7 +120,7 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
     Value firstOfRun = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, item, phase.begin);
     Value prepares = arith::OrIOp::create(b.builder, firstOfHead, firstOfRun), packs = prepares;
     // Heads of a group share what is packed.
-    if (auto bases = basesOfKeys(shape); !bases.empty())
+    if (auto bases = basesOfKeys(); !bases.empty())
       packs =
           arith::OrIOp::create(b.builder, firstOfRun, arith::AndIOp::create(b.builder, firstOfHead, keysChange(bases)));
     beginHead(packs, prepares);

@@ -117,6 +117,7 @@ private:
   void emitAttend(mlir::ModuleOp, KernelPlan &);
   void openBuffers();
   void beginHead(mlir::Value packs, mlir::Value prepares);
+  std::vector<subscript::Expr> basesOfKeys();
   mlir::Value keysChange(llvm::ArrayRef<subscript::Expr> bases);
   void packKeys();
   void packValues();

@@ -48,6 +48,7 @@ private:
 
   //===- Matrix products (MatmulStage.cpp) ------------------------------------------===//
   bool emitMatmul(const Stage &, attn::EinsumOp);
+  class MatmulEmitter;
   void packColumns(MatmulPlan &, mlir::Value source);
   struct MatmulRows {
     mlir::Value tensor; // in memory, or computed as it is packed

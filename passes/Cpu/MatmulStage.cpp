@@ -133,179 +133,236 @@ void CpuStages::packRows(const MatmulPlan &product, const MatmulRows &rows,
   });
 }
 
-bool CpuStages::emitMatmul(const Stage &stage, attn::EinsumOp op) {
-  MatmulPlan &product = *matmuls[op];
-  const Matmul &matmul = product.matmul;
-  attn::ResolvedEinsum resolved = resolve(op);
-  auto extents = extentsOf(resolved, op.getInputs());
-  if (!extents)
-    return fail(op, "a run-time size is no operand's dimension");
-  beginPhase(stage, "pack");
-  packColumns(product, storage[op.getInputs()[matmul.columnsInput]].memory);
+/// The second phase of one product: row blocks by register tiles.
+class CpuStages::MatmulEmitter {
+public:
+  MatmulEmitter(CpuStages &stages, const Stage &stage, attn::EinsumOp op, const MatmulPlan &product,
+                const std::map<std::string, Extent> &extents)
+      : s(stages), stage(stage), product(product), matmul(product.matmul), extents(extents), resolved(resolve(op)),
+        v(stages.b, product.lanes), rowsOperand(op.getInputs()[matmul.rowsInput]),
+        rows{rowsOperand, &stages.storage[rowsOperand], resolved.subscripts[matmul.rowsInput]},
+        result(stages.storage[stage.result]) {
+    for (const subscript::Dimension &dimension : *resolved.spec.result)
+      subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
+    packed = v.view(s.phase.shared, s.address(product.packed), product.packedBytes / 4);
+    block = v.view(s.phase.local, s.index(0), product.rowBlock * product.rowStride);
+    scratch =
+        v.view(s.phase.local, s.index(product.scratchOffset), product.tileRows * product.tileVectors * product.lanes);
+  }
+  void emit();
 
-  beginPhase(stage, "matmul");
-  VectorBuilder v(b, product.lanes);
-  Value rowsOperand = op.getInputs()[matmul.rowsInput];
-  MatmulRows rows{rowsOperand, &storage[rowsOperand], resolved.subscripts[matmul.rowsInput]};
-  const Storage &result = storage[stage.result];
-  std::vector<Expr> subscripts;
-  for (const subscript::Dimension &dimension : *resolved.spec.result)
-    subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
-  Value packed = v.view(phase.shared, address(product.packed), product.packedBytes / 4);
-  Value block = v.view(phase.local, index(0), product.rowBlock * product.rowStride);
-  Value scratch =
-      v.view(phase.local, index(product.scratchOffset), product.tileRows * product.tileVectors * product.lanes);
+private:
+  SizeExpression countItems();
+  void findStores();
+  Symbols symbolsOf(Value item);
+  void packBlock();
+  Value offsetOf(const std::vector<std::string> &moving, Value at, bool isRow);
+  void storeTile(Value tile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums);
+  void storeRuns(Value firstOfTile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums);
+  void throughRows(Value panel, int64_t vectors, bool last);
 
+  CpuStages &s;
+  const Stage &stage;
+  const MatmulPlan &product;
+  const Matmul &matmul;
+  const std::map<std::string, Extent> &extents;
+  attn::ResolvedEinsum resolved;
+  VectorBuilder v;
+  Value rowsOperand;
+  MatmulRows rows;
+  const Storage &result;
+  std::vector<Expr> subscripts; // of the result
+  Value packed, block, scratch;
   std::vector<Axis> outer;
+  bool consecutive = false; // vectors of the result are, and are stored as they are
+  bool finishes = false;    // what follows the product takes `kLanes` columns at a time
+  // Of the item that is emitted.
+  Symbols symbols;
+  Value firstRow, rowCount, tiles;
+};
+
+/// Row blocks of all outer axes; fills in `outer`.
+SizeExpression CpuStages::MatmulEmitter::countItems() {
   SizeExpression count{0, 0, {}};
   int64_t fixed = product.blocks;
   for (const std::string &axis : matmul.outer) {
-    outer.push_back({axis, extents->at(axis)});
+    outer.push_back({axis, extents.at(axis)});
     if (outer.back().extent.name.empty())
       fixed *= outer.back().extent.fixed;
     else
       count.factors.push_back(outer.back().extent.name);
   }
   (count.factors.empty() ? count.fixed : count.scaled) = fixed;
-  plan.phases.back().items = count;
+  return count;
+}
 
-  // Vectors of the result are consecutive where the last column axis is the result's last and no vector crosses its
-  // end.
+/// Vectors of the result are consecutive where the last column axis is the result's last and no vector crosses its end.
+void CpuStages::MatmulEmitter::findStores() {
   const std::string &lastColumn = matmul.columnAxes.back();
-  bool isRun = step(result, subscripts, lastColumn) == 1;
+  bool isRun = s.step(result, subscripts, lastColumn) == 1;
   auto fits = [&](int64_t lanes) {
-    return isRun && (matmul.columnAxes.size() == 1 || extents->at(lastColumn).fixed % lanes == 0);
+    return isRun && (matmul.columnAxes.size() == 1 || extents.at(lastColumn).fixed % lanes == 0);
   };
-  bool consecutive = !stage.product && fits(product.lanes);
+  consecutive = !stage.product && fits(product.lanes);
   // What is computed on the way, in the rows or behind the product, is simplified within the axes' sizes.
-  domain.clear();
-  for (const auto &[axis, size] : *extents)
+  s.domain.clear();
+  for (const auto &[axis, size] : extents)
     if (size.name.empty())
-      domain[axis] = {0, size.fixed - 1};
+      s.domain[axis] = {0, size.fixed - 1};
   // A tile's columns are vectors of the product; what finishes them takes `kLanes` at a time.
-  bool finishes = stage.product && product.lanes % kLanes == 0 && fits(kLanes) && matmul.columns % kLanes == 0 &&
-                  vectorises(stage.result.getDefiningOp(), subscripts, lastColumn);
-  int64_t partial = matmul.columns % product.lanes;
+  finishes = stage.product && product.lanes % kLanes == 0 && fits(kLanes) && matmul.columns % kLanes == 0 &&
+             s.vectorises(stage.result.getDefiningOp(), subscripts, lastColumn);
+}
 
-  v.loop(phase.begin, phase.end, 1, [&](Value item) {
-    Symbols symbols;
-    addRuntimeSizes(*extents, symbols);
-    for (const auto &[name, size] : sizes)
-      symbols[symbolOf({name, 1})] = size;
-    Value rest = v.divide(item, product.blocks);
-    for (size_t k = outer.size(); k-- > 0;) {
-      Value size = extent(outer[k].extent);
-      symbols[outer[k].name] = k == 0 ? rest : b.createOrFold<arith::RemUIOp>(rest, size);
-      if (k > 0)
-        rest = b.createOrFold<arith::DivUIOp>(rest, size);
-    }
-    Value firstRow = v.mul(v.remainder(item, product.blocks), product.rowBlock);
-    Value rowCount = v.minimum(index(product.rowBlock), v.sub(index(matmul.rows), firstRow));
-    Value tiles = v.divide(v.add(rowCount, product.tileRows - 1), product.tileRows);
-    v.loop(index(0), v.mul(tiles, product.tileRows), 1, [&](Value row) {
-      Value to = v.mul(row, product.rowStride);
-      v.when(
-          v.less(row, rowCount),
-          [&] {
-            decompose(v, v.add(firstRow, row), matmul.rowAxes, *extents, symbols);
-            packRows(product, rows, *extents, symbols, block, to);
-          },
-          [&] { // computed with the others of the tile, and not stored
-            v.loop(index(0), index(llvm::alignTo(matmul.depth, product.lanes)), product.lanes,
-                   [&](Value at) { v.store(v.constant(0), block, v.add(to, at)); });
-          });
-    });
+Symbols CpuStages::MatmulEmitter::symbolsOf(Value item) {
+  Symbols at;
+  s.addRuntimeSizes(extents, at);
+  for (const auto &[name, size] : s.sizes)
+    at[generic::symbolOf({name, 1})] = size;
+  Value rest = v.divide(item, product.blocks);
+  for (size_t k = outer.size(); k-- > 0;) {
+    Value size = s.extent(outer[k].extent);
+    at[outer[k].name] = k == 0 ? rest : s.b.createOrFold<arith::RemUIOp>(rest, size);
+    if (k > 0)
+      rest = s.b.createOrFold<arith::DivUIOp>(rest, size);
+  }
+  return at;
+}
 
-    // The result's offset is the sum of what its row and its column say.
-    auto offsetOf = [&](const std::vector<std::string> &moving, Value at, bool isRow) -> Value {
-      Symbols own = symbols;
-      if (!isRow)
-        for (const Axis &axis : outer)
-          own[axis.name] = index(0);
-      for (const auto *axes : {&matmul.rowAxes, &matmul.columnAxes})
-        for (const std::string &axis : *axes)
-          own[axis] = index(0);
-      decompose(v, at, moving, *extents, own);
-      return position(result, subscripts, own);
-    };
-    auto storeTile = [&](Value tile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums) {
-      Value firstOfTile = v.mul(tile, product.tileRows);
-      if (consecutive) {
-        SmallVector<Value> columns;
-        for (int64_t k = 0; k < vectors; ++k)
-          columns.push_back(offsetOf(matmul.columnAxes, v.mul(v.add(panel, k), product.lanes), false));
-        for (int64_t r = 0; r < product.tileRows; ++r) {
-          Value row = v.add(firstOfTile, r);
-          v.when(v.less(row, rowCount), [&] {
-            Value base = offsetOf(matmul.rowAxes, v.add(firstRow, row), true);
-            for (int64_t k = 0; k < vectors; ++k)
-              v.storeFirst(sums[r * vectors + k], result.memory, v.add(base, columns[k]),
-                           last && partial && k + 1 == vectors ? partial : product.lanes);
-          });
-        }
-        return;
-      }
-      for (int64_t r = 0; r < product.tileRows; ++r)
-        for (int64_t k = 0; k < vectors; ++k)
-          v.store(sums[r * vectors + k], scratch, index((r * vectors + k) * product.lanes));
-      Value rowsHere = v.minimum(index(product.tileRows), v.sub(rowCount, firstOfTile));
-      Value firstColumn = v.mul(panel, product.lanes);
-      Value columnsHere = v.minimum(index(vectors * product.lanes), v.sub(index(matmul.columns), firstColumn));
-      Storage sumsOfTile;
-      sumsOfTile.memory = scratch;
-      sumsOfTile.element = b.getF32Type();
-      v.loop(index(0), rowsHere, 1, [&](Value r) {
-        Value row = v.add(firstRow, v.add(firstOfTile, r)), base = offsetOf(matmul.rowAxes, row, true);
-        Symbols at = symbols;
-        decompose(v, row, matmul.rowAxes, *extents, at);
-        v.loop(index(0), columnsHere, finishes ? kLanes : 1, [&](Value column) {
-          Value position = v.add(firstColumn, column);
-          decompose(v, position, matmul.columnAxes, *extents, at);
-          Value x = load(sumsOfTile, v.add(v.mul(r, vectors * product.lanes), column), finishes);
-          if (stage.product)
-            x = finished(stage, subscripts, at, finishes ? lastColumn : "", x);
-          if (x)
-            store(x, result, v.add(base, offsetOf(matmul.columnAxes, position, false)));
+/// Rows below the last one are zeros: computed with the others of the tile, and not stored.
+void CpuStages::MatmulEmitter::packBlock() {
+  v.loop(s.index(0), v.mul(tiles, product.tileRows), 1, [&](Value row) {
+    Value to = v.mul(row, product.rowStride);
+    v.when(
+        v.less(row, rowCount),
+        [&] {
+          decompose(v, v.add(firstRow, row), matmul.rowAxes, extents, symbols);
+          s.packRows(product, rows, extents, symbols, block, to);
+        },
+        [&] {
+          v.loop(s.index(0), s.index(llvm::alignTo(matmul.depth, product.lanes)), product.lanes,
+                 [&](Value at) { v.store(v.constant(0), block, v.add(to, at)); });
         });
-      });
+  });
+}
+
+/// The result's offset is the sum of what its row and its column say.
+Value CpuStages::MatmulEmitter::offsetOf(const std::vector<std::string> &moving, Value at, bool isRow) {
+  Symbols own = symbols;
+  if (!isRow)
+    for (const Axis &axis : outer)
+      own[axis.name] = s.index(0);
+  for (const auto *axes : {&matmul.rowAxes, &matmul.columnAxes})
+    for (const std::string &axis : *axes)
+      own[axis] = s.index(0);
+  decompose(v, at, moving, extents, own);
+  return s.position(result, subscripts, own);
+}
+
+void CpuStages::MatmulEmitter::storeRuns(Value firstOfTile, Value panel, int64_t vectors, bool last,
+                                         ArrayRef<Value> sums) {
+  int64_t partial = matmul.columns % product.lanes;
+  SmallVector<Value> columns;
+  for (int64_t k = 0; k < vectors; ++k)
+    columns.push_back(offsetOf(matmul.columnAxes, v.mul(v.add(panel, k), product.lanes), false));
+  for (int64_t r = 0; r < product.tileRows; ++r) {
+    Value row = v.add(firstOfTile, r);
+    v.when(v.less(row, rowCount), [&] {
+      Value base = offsetOf(matmul.rowAxes, v.add(firstRow, row), true);
+      for (int64_t k = 0; k < vectors; ++k)
+        v.storeFirst(sums[r * vectors + k], result.memory, v.add(base, columns[k]),
+                     last && partial && k + 1 == vectors ? partial : product.lanes);
+    });
+  }
+}
+
+void CpuStages::MatmulEmitter::storeTile(Value tile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums) {
+  Value firstOfTile = v.mul(tile, product.tileRows);
+  if (consecutive)
+    return storeRuns(firstOfTile, panel, vectors, last, sums);
+  for (int64_t r = 0; r < product.tileRows; ++r)
+    for (int64_t k = 0; k < vectors; ++k)
+      v.store(sums[r * vectors + k], scratch, s.index((r * vectors + k) * product.lanes));
+  Value rowsHere = v.minimum(s.index(product.tileRows), v.sub(rowCount, firstOfTile));
+  Value firstColumn = v.mul(panel, product.lanes);
+  Value columnsHere = v.minimum(s.index(vectors * product.lanes), v.sub(s.index(matmul.columns), firstColumn));
+  Storage sumsOfTile;
+  sumsOfTile.memory = scratch;
+  sumsOfTile.element = s.b.getF32Type();
+  v.loop(s.index(0), rowsHere, 1, [&](Value r) {
+    Value row = v.add(firstRow, v.add(firstOfTile, r)), base = offsetOf(matmul.rowAxes, row, true);
+    Symbols at = symbols;
+    decompose(v, row, matmul.rowAxes, extents, at);
+    v.loop(s.index(0), columnsHere, finishes ? kLanes : 1, [&](Value column) {
+      Value position = v.add(firstColumn, column);
+      decompose(v, position, matmul.columnAxes, extents, at);
+      Value x = s.load(sumsOfTile, v.add(v.mul(r, vectors * product.lanes), column), finishes);
+      if (stage.product)
+        x = s.finished(stage, subscripts, at, finishes ? matmul.columnAxes.back() : "", x);
+      if (x)
+        s.store(x, result, v.add(base, offsetOf(matmul.columnAxes, position, false)));
+    });
+  });
+}
+
+/// All row tiles of the block × `vectors` panels. The next panels are fetched to L2 while these are used: so many lines
+/// in each turn of the depth loop that the tiles of a block have asked for all of them.
+void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool last) {
+  int64_t tilesOfBlock = product.rowBlock / product.tileRows;
+  int64_t linesOfTurn = llvm::divideCeil(product.tileVectors * kStepsOfTurn, tilesOfBlock);
+  int64_t floatsOfTile = llvm::divideCeil(matmul.depth, kStepsOfTurn) * linesOfTurn * kLineFloats;
+  Value next = v.mul(v.add(panel, vectors), product.panelStride);
+  v.loop(s.index(0), tiles, 1, [&](Value tile) {
+    Value ahead = v.add(next, v.mul(tile, floatsOfTile));
+    auto fetch = [&](Value step) {
+      Value at = v.add(ahead, v.mul(step, linesOfTurn * kLineFloats / kStepsOfTurn));
+      for (int64_t line = 0; line < linesOfTurn; ++line)
+        v.prefetch(packed, v.add(at, line * kLineFloats));
     };
-    // The next panels are fetched to L2 while these are used: so many lines in each turn of the depth loop that the
-    // tiles of a block have asked for all of them.
-    int64_t tilesOfBlock = product.rowBlock / product.tileRows;
-    int64_t linesOfTurn = llvm::divideCeil(product.tileVectors * kStepsOfTurn, tilesOfBlock);
-    int64_t floatsOfTile = llvm::divideCeil(matmul.depth, kStepsOfTurn) * linesOfTurn * kLineFloats;
-    auto throughRows = [&](Value panel, int64_t vectors, bool last) {
-      Value next = v.mul(v.add(panel, vectors), product.panelStride);
-      v.loop(index(0), tiles, 1, [&](Value tile) {
-        Value ahead = v.add(next, v.mul(tile, floatsOfTile));
-        auto fetch = [&](Value step) {
-          Value at = v.add(ahead, v.mul(step, linesOfTurn * kLineFloats / kStepsOfTurn));
-          for (int64_t line = 0; line < linesOfTurn; ++line)
-            v.prefetch(packed, v.add(at, line * kLineFloats));
-        };
-        Value row = v.mul(tile, product.tileRows * product.rowStride), column = v.mul(panel, product.panelStride);
-        SmallVector<Value> places;
-        for (int64_t k = 0; k < product.tileRows * vectors; ++k)
-          places.push_back(index(k * product.lanes));
-        SmallVector<Value> sums =
-            multiplyInChains(v, {0, product.tileRows, 0, vectors}, matmul.depth, scratch, places,
-                             [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
-                               auto fetchFrom = [&](Value step) { fetch(v.add(first, step)); };
-                               return multiply(v, part.rows, part.vectors, steps, std::move(start),
-                                               {block, v.add(row, first), product.rowStride},
-                                               {packed, v.add(column, v.mul(first, v.lanes)), product.panelStride},
-                                               product.lanes == kLineFloats ? BesideSteps(fetchFrom) : BesideSteps());
-                             });
-        storeTile(tile, panel, vectors, last, sums);
-      });
-    };
+    Value row = v.mul(tile, product.tileRows * product.rowStride), column = v.mul(panel, product.panelStride);
+    SmallVector<Value> places;
+    for (int64_t k = 0; k < product.tileRows * vectors; ++k)
+      places.push_back(s.index(k * product.lanes));
+    SmallVector<Value> sums =
+        multiplyInChains(v, {0, product.tileRows, 0, vectors}, matmul.depth, scratch, places,
+                         [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
+                           auto fetchFrom = [&](Value step) { fetch(v.add(first, step)); };
+                           return multiply(v, part.rows, part.vectors, steps, std::move(start),
+                                           {block, v.add(row, first), product.rowStride},
+                                           {packed, v.add(column, v.mul(first, v.lanes)), product.panelStride},
+                                           product.lanes == kLineFloats ? BesideSteps(fetchFrom) : BesideSteps());
+                         });
+    storeTile(tile, panel, vectors, last, sums);
+  });
+}
+
+void CpuStages::MatmulEmitter::emit() {
+  s.plan.phases.back().items = countItems();
+  findStores();
+  v.loop(s.phase.begin, s.phase.end, 1, [&](Value item) {
+    symbols = symbolsOf(item);
+    firstRow = v.mul(v.remainder(item, product.blocks), product.rowBlock);
+    rowCount = v.minimum(s.index(product.rowBlock), v.sub(s.index(matmul.rows), firstRow));
+    tiles = v.divide(v.add(rowCount, product.tileRows - 1), product.tileRows);
+    packBlock();
     int64_t left = product.panels % product.tileVectors;
-    if (left == 0 && partial)
+    if (left == 0 && matmul.columns % product.lanes)
       left = product.tileVectors;
-    v.loop(index(0), index(product.panels - left), product.tileVectors,
+    v.loop(s.index(0), s.index(product.panels - left), product.tileVectors,
            [&](Value panel) { throughRows(panel, product.tileVectors, false); });
     if (left)
-      throughRows(index(product.panels - left), left, true);
+      throughRows(s.index(product.panels - left), left, true);
   });
+}
+
+bool CpuStages::emitMatmul(const Stage &stage, attn::EinsumOp op) {
+  MatmulPlan &product = *matmuls[op];
+  auto extents = extentsOf(resolve(op), op.getInputs());
+  if (!extents)
+    return fail(op, "a run-time size is no operand's dimension");
+  beginPhase(stage, "pack");
+  packColumns(product, storage[op.getInputs()[product.matmul.columnsInput]].memory);
+  beginPhase(stage, "matmul");
+  MatmulEmitter(*this, stage, op, product, *extents).emit();
   return true;
 }

@@ -74,14 +74,15 @@ void CpuKernel::planBuffers() {
   };
   reserve(buffers.keys, llvm::alignTo(g.keyVectors, g.tileVectors) * g.panelStride);
   bool copyValues = shape.value.depth != 1 || shape.width % g.lanes != 0 || isComputed(shape.value.argument);
-  for (const ValueTerm &term : shape.valueTerms)
-    copyValues |= term.kind == ValueKind::Key;
+  forEach([&](CpuStrategy &strategy) { copyValues |= strategy.changesValues(); });
   reserve(buffers.values, copyValues ? shape.keys * g.widthVectors * g.lanes : 0);
   int64_t longest = 0; // of the keys without memory
   for (const ContentTerm &term : shape.content)
     longest = std::max(longest, isComputed(term.key.argument) ? term.depth : 0);
-  for (const RowTerm &term : shape.rows)
-    longest = std::max(longest, term.keySide && isComputed(term.vector.argument) ? term.depth : 0);
+  forEach([&](CpuStrategy &strategy) {
+    if (auto [walk, depth] = strategy.packedKeys(); walk && isComputed(walk->argument))
+      longest = std::max(longest, depth);
+  });
   reserve(buffers.computedRows, longest * g.lanes);
   reserve(buffers.queries, g.rowBlock * std::max<int64_t>(g.depth, 1));
   reserve(buffers.scores, g.rowBlock * g.scoreStride);

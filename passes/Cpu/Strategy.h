@@ -56,6 +56,14 @@ public:
   /// Lines of biases, which the kernel keeps for each row of a block where somebody uses them; -inf hides a key.
   enum class LineUse { None, Adds, Hides };
   virtual LineUse lineUse() const { return LineUse::None; }
+  /// Keys that it packs besides the content's; none where `walk` is null.
+  struct PackedKeys {
+    const Walk *walk = nullptr;
+    int64_t depth = 0;
+  };
+  virtual PackedKeys packedKeys() const { return {}; }
+  /// Whether it adds to the values where they are packed, so that they cannot be read in place.
+  virtual bool changesValues() const { return false; }
   /// Positions from a row of a block to the next one, where a tile's rows do not follow each other.
   virtual int64_t rowsApart() const { return 1; }
 

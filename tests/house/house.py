@@ -150,6 +150,64 @@ def layers(root):
                     yield f"{path}:{number}: {below} includes {match.group(1)}, which stands above it"
 
 
+def strategy_names(root):
+    """What schedules call the ways to compute a term, but for the content's own."""
+    for _, text in texts(root, r"^dialect/IR/ScheduleVerifiers\.cpp$"):
+        for block in re.findall(r"k(?:Cpu|Gpu)Strategies\[\] = \{(.*?)\}", text, re.DOTALL):
+            yield from set(re.findall(r'"(\w+)"', block)) - {"matmul"}
+
+
+def skeletons(root):
+    """The kernels go through heads, blocks and tiles and call strategies: they know neither which there are nor of which
+    kinds terms are. One file makes the list of them."""
+    names = set(strategy_names(root))
+    for path, text in texts(root, r"^passes/(Cpu|Gpu)/\w+\.(cpp|h)$"):
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := re.match(r'\s*#\s*include "(passes/(?:Cpu|Gpu)/Strategies/(?!Strategies\.h)[^"]*)"', line):
+                yield f"{path}:{number}: includes {match.group(1)}: a skeleton knows strategies by Strategy.h alone"
+            code = line.split("//")[0]
+            if match := re.search(r"\b(RowKind|BiasKind|ValueKind|TermRole|TermKind)::", code):
+                yield f"{path}:{number}: asks for a {match.group(1)}: let the strategy say it, by a function of Strategy.h"
+            for literal in re.findall(r'"([^"]*)"', code):
+                if literal in names:
+                    yield f"{path}:{number}: \"{literal}\" is the name of a strategy"
+
+
+MOST_MEMBERS = 25
+
+
+def public_members(text):
+    """Name, line and number of public data members of each struct and class of a header. Understands the house's own
+    layout: a member is a line that ends in ';' at the level of the body and is no function, type or friend."""
+    lines, open_types, depth = text.splitlines(), [], 0
+    for number, line in enumerate(lines, 1):
+        code = re.sub(r'"[^"]*"', '""', line.split("//")[0])
+        if match := re.match(r"\s*(struct|class)\s+(\w+)[^;]*\{\s*$", code):
+            open_types.append([match.group(2), number, 0, match.group(1) == "struct", depth + 1])
+        elif open_types and depth == open_types[-1][4]:
+            own = open_types[-1]
+            if re.match(r"\s*(public|protected|private):", code):
+                own[3] = code.strip().startswith("public")
+            elif own[3] and code.rstrip().endswith(";") and not re.match(
+                    r"\s*(using|friend|static|enum|struct|class|virtual|explicit|typedef|\}|~)", code):
+                declared = re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", code))
+                declared = re.sub(r"=[^,;]*|\{[^{}]*\}", "", declared)
+                if "(" not in declared:
+                    own[2] += declared.count(",") + 1
+        depth += code.count("{") - code.count("}")
+        while open_types and depth < open_types[-1][4]:
+            name, line_number, count, _, _ = open_types.pop()
+            yield name, line_number, count
+
+
+def members(root):
+    """Shared state whose order of calls is the contract shows in the number of fields that everybody may write."""
+    for path, text in texts(root, r"^(dialect|passes|codegen|tools)/.*\.h$"):
+        for name, number, count in public_members(text):
+            if count > MOST_MEMBERS:
+                yield f"{path}:{number}: {name} has {count} public data members, at most {MOST_MEMBERS}: divide it"
+
+
 def constraints(root):
     """Every numbered constraint of dialect/SPEC.md is cited by a verifier and has a test; no other number is cited."""
     number = r"\b[a-z]+_c\d+(?!\d)"
@@ -184,6 +242,8 @@ CHECKS = {
     "scheme-names": scheme_names,
     "axis-names": axis_names,
     "layers": layers,
+    "skeletons": skeletons,
+    "members": members,
     "constraints": constraints,
 }
 

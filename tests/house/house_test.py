@@ -71,6 +71,25 @@ class HouseTest(unittest.TestCase):
         self.assertEqual([finding.split(":")[0] for finding in self.findings("layers", files)],
                          ["passes/Analysis/C.h", "passes/Elsewhere/H.h", "passes/Gpu/F.cpp", "dialect/IR/G.h"])
 
+    def test_skeletons(self):
+        files = {"dialect/IR/ScheduleVerifiers.cpp": 'constexpr X kCpuStrategies[] = {\n "matmul", "band"};\n',
+                 "passes/Cpu/CpuKernel.cpp": '#include "passes/Cpu/Strategy.h"\nstrategy->plan(); // the "band"\n',
+                 "passes/Cpu/Strategies/Band.cpp": '#include "passes/Cpu/Strategies/OffsetTable.h"\nname = "band";\n'}
+        self.assertEqual(self.findings("skeletons", files), [])
+        files["passes/Cpu/CpuKernel.cpp"] = ('#include "passes/Cpu/Strategies/OffsetTable.h"\n'
+                                             'if (name == "band" || term.kind == RowKind::Axis)\n')
+        self.assertEqual(len(self.findings("skeletons", files)), 3)
+
+    def test_members(self):
+        fields = "".join(f"  int64_t a{n} = 0, b{n};\n" for n in range(12))
+        text = "struct Plan {\n" + fields + "  int64_t last; // the 25th\n  int64_t sum() const { return a0; }\n  void f();\n};\n"
+        self.assertEqual(self.findings("members", {"passes/Cpu/Plan.h": text}), [])
+        more = text.replace("  void f();", "  std::map<std::string, int> sizes;")
+        self.assertEqual(self.findings("members", {"passes/Cpu/Plan.h": more}),
+                         ["passes/Cpu/Plan.h:1: Plan has 26 public data members, at most 25: divide it"])
+        hidden = more.replace("struct Plan {\n", "class Plan {\n")
+        self.assertEqual(self.findings("members", {"passes/Cpu/Plan.h": hidden}), [])
+
     def test_constraints(self):
         files = {"dialect/SPEC.md": "| number | constraint |\n|---|---|\n| pad_c1 | x |\n",
                  "dialect/IR/Verify.cpp": 'emitError("x (pad_c1)")\n', "tests/dialect/pad.mlir": "// pad_c1\n"}

@@ -17,21 +17,20 @@ enum ExitCode { kDone = 0, kWrong = 1, kUsage = 2, kNoDevice = 3 };
 
 enum class Command { Compile, Run, Bench, Explain, Plot, Schemes, Target };
 
-struct Options {
-  Command command = Command::Compile;
-  std::vector<std::string> specs;
-  std::map<std::string, int64_t> parameters; // -D NAME=VALUE
-  std::string target = "host";
-  /// Of run, bench and explain, which take one target: whether that is a GPU.
-  bool isForGpu() const;
-  // compile
+/// What compile is told, and the others of what code they make.
+struct CompileOptions {
   std::string outputFolder, dependencyFile;
   std::vector<std::string> emit;
   std::string cudaPath; // of a CUDA toolkit; empty: where one is found
   bool ptxOnly = false, fatbin = false;
   gpu::GpuRequest gpuSchedule; // --schedule; its target and rank are nobody's
   CpuRequest cpuSchedule;
-  // run and bench
+  std::vector<std::string> dialectPlugins, passPlugins;
+  std::string passes; // a pipeline of MLIR's syntax, run before fusion
+};
+
+/// What run and bench are told, of a call and of what is done with its results.
+struct RunOptions {
   std::map<std::string, int64_t> sizes;                 // --size NAME=VALUE
   std::map<std::string, int64_t> origins;               // --origin q0=VALUE
   std::map<std::string, std::string> inputs;            // --input NAME=FILE
@@ -39,15 +38,25 @@ struct Options {
   std::string picture, kernel;
   std::optional<double> tolerance;
   uint64_t seed = 1, seeds = 1; // the first one, and how many
-  int64_t rows = 0; // 0: as many as are cheap
+  int64_t rows = 0;             // 0: as many as are cheap
   int32_t threads = 1;
   double seconds = 1;
-  std::vector<std::string> dialectPlugins, passPlugins;
-  std::string passes; // a pipeline of MLIR's syntax, run before fusion
   bool unfused = false, plain = false, json = false;
-  // target
+};
+
+/// What target is told.
+struct TargetOptions {
   std::string machine, machineFile; // NAME; -o
   bool probe = false;
+};
+
+struct Options : CompileOptions, RunOptions, TargetOptions {
+  Command command = Command::Compile;
+  std::vector<std::string> specs;
+  std::map<std::string, int64_t> parameters; // -D NAME=VALUE
+  std::string target = "host";
+  /// Of run, bench and explain, which take one target: whether that is a GPU.
+  bool isForGpu() const;
 };
 
 /// Reads the command line. Nothing where the process has nothing left to do (--help, --version) or the line is wrong;

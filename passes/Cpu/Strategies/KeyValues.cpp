@@ -9,6 +9,8 @@ class KeyValues : public CpuStrategy {
 public:
   KeyValues(CpuKernel &kernel, const ValueTerm &term) : CpuStrategy(kernel), term(term) {}
 
+  bool changesValues() const override { return true; }
+
   void packValues() override {
     Value base = baseOf(term.base);
     b.loop(b.index(0), b.index(shape.keys), 1, [&](Value key) {

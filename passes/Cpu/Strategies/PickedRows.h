@@ -63,6 +63,7 @@ protected:
 class KeyRows : public PickedRows {
 public:
   KeyRows(CpuKernel &, const RowTerm &);
+  PackedKeys packedKeys() const override { return {&term.vector, term.depth}; }
   void packKeys() override;
   void open() override;
 

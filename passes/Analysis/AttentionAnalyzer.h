@@ -1,0 +1,60 @@
+// Derives an attention's shape (AttentionShape.h) from its subscripts: the state of one analysis.
+#pragma once
+#include "passes/Analysis/AttentionShape.h"
+
+namespace skewer {
+
+/// A flat offset split by who moves it. `axes` holds the coefficient of every non-leading axis.
+struct SplitOffset {
+  subscript::Expr base;
+  std::map<std::string, int64_t> axes;
+};
+
+class AttentionAnalyzer {
+public:
+  AttentionAnalyzer(attn::AttentionOp attention, std::string &reason)
+      : attention(attention), operands(operandsOf(attention)), space(attn::scoreSpace(attention)), reason(reason) {
+    leading.insert(space.leading.begin(), space.leading.end());
+    query.insert(space.query.begin(), space.query.end());
+    key.insert(space.key.begin(), space.key.end());
+    domain = subscript::domainOf(space.sizes);
+    domain.insert(space.elements.begin(), space.elements.end());
+  }
+  std::optional<AttentionShape> run();
+
+private:
+  unsigned argumentOf(mlir::Value value) {
+    return static_cast<unsigned>(llvm::find(operands, value) - operands.begin());
+  }
+  subscript::Expr flatten(llvm::ArrayRef<subscript::Expr> subscripts, mlir::Value operand);
+  std::optional<SplitOffset> split(const subscript::Expr &offset, const subscript::Domain &domain);
+  /// The stride of the flat position if the axes' coefficients are those of a row-major product.
+  std::optional<int64_t> evenStride(const SplitOffset &offset, const std::vector<std::string> &axes);
+  std::optional<Walk> walk(const SplitOffset &, unsigned argument, llvm::ArrayRef<std::string> depthAxes);
+  bool addRegistered(attn::TermOp, const attn::ResolvedEinsum &, OtherTerm form, std::optional<subscript::Expr> guard,
+                     const std::optional<subscript::Expr> &mask, AttentionShape &);
+  bool addTerm(attn::TermOp term, AttentionShape &shape);
+  bool addOffsetTerm(const attn::ResolvedEinsum &, llvm::ArrayRef<SplitOffset>, llvm::ArrayRef<unsigned> arguments,
+                     attn::TermOp, AttentionShape &);
+  bool addRowTerm(const attn::ResolvedEinsum &, llvm::ArrayRef<unsigned> arguments,
+                  const std::optional<subscript::Expr> &guard, attn::TermOp, AttentionShape &);
+  std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
+  void findKind(OtherTerm &, llvm::ArrayRef<SplitOffset>, bool affine);
+
+  // The parts of `run`; false with a reason.
+  bool readValues(AttentionShape &);
+  bool readMask(AttentionShape &);
+
+  attn::AttentionOp attention;
+  llvm::SmallVector<mlir::Value> operands;
+  attn::ScoreSpace space;
+  std::string &reason;
+  std::set<std::string> leading, query, key;
+  subscript::Domain domain;
+};
+
+/// Whether the guard alone, or nothing, keeps an operand's subscripts inside its tensor.
+bool staysInside(mlir::Value operand, llvm::ArrayRef<subscript::Expr> subscripts, const subscript::Domain &within,
+                 const std::optional<subscript::Expr> &guard);
+
+} // namespace skewer
