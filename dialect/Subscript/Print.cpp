@@ -73,7 +73,7 @@ public:
     case Kind::Not:
       return wrap(context > kNot, [&] {
         text += "not ";
-        print(o[0], kPrimary);
+        print(o[0], o[0].kind() == Kind::Not ? kNot : kPrimary); // parentheses would count as nesting
       });
     case Kind::Min:
       if (o[0].kind() == Kind::Max && o[0].operands()[1].isConstant() && o[1].isConstant())

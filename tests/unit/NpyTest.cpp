@@ -77,6 +77,13 @@ TEST(Npy, WholeNumbers) {
   }
 }
 
+TEST(Npy, WholeNumbersAtTheEndsOf64Bits) {
+  // float64 has 2^63 for the largest i64, which no i64 is.
+  auto read = parseNpy(npyBytes({{2}, {0x1p63, -0x1p63}}, "<i8"));
+  ASSERT_TRUE(static_cast<bool>(read));
+  EXPECT_EQ(read->array.values, (std::vector<double>{0x1p63, -0x1p63}));
+}
+
 TEST(Npy, NamesTheTypeItDoesNotRead) {
   const char *kRest = ", 'fortran_order': False, 'shape': (1,), }";
   for (const char *type : {"<i2", ">i4", ">f4", "|b1", "<c8", "<f16"}) {

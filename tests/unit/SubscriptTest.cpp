@@ -22,6 +22,15 @@ ParseError errorOf(std::string_view text) {
 const Assignment kPoint{{"i", 5}, {"j", -7}, {"n", 3}};
 int64_t valueOf(std::string_view text) { return evaluate(read(text), kPoint).value_or(-999); }
 
+TEST(SubscriptText, WhatIsNestedDeepIsReadAgain) {
+  for (const char *text : {"!!i", "not not not (i == j)", "i + (not not i)*2"})
+    EXPECT_EQ(parse(print(*parse(text))), parse(text)) << text;
+  EXPECT_EQ(print(*parse("!!i")), "not not i");
+  auto deep = parse(std::string(190, '!') + "i");
+  ASSERT_TRUE(deep);
+  EXPECT_TRUE(parse(print(*deep))) << "parentheses count as nesting";
+}
+
 TEST(SubscriptText, PrintsWithoutNeedlessParentheses) {
   for (const char *text : {"j - i + 13",
                            "clamp(j - i, -64, 8) + 64",

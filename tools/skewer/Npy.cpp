@@ -198,7 +198,8 @@ std::string npyBytes(const Array &array, llvm::StringRef type) {
   for (size_t k = 0; k < array.values.size(); ++k) {
     char *at = &bytes[start + k * width];
     if (isWhole(type)) {
-      int64_t value = static_cast<int64_t>(array.values[k]); // the lower bytes come first
+      // The numbers below 2^63 that float64 does not hold are read as that. The lower bytes come first.
+      int64_t value = array.values[k] < 0x1p63 ? static_cast<int64_t>(array.values[k]) : INT64_MAX;
       std::memcpy(at, &value, width);
     } else if (width == 4) {
       float value = static_cast<float>(array.values[k]);
