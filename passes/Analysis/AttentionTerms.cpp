@@ -204,8 +204,8 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
 bool AttentionAnalyzer::addRegistered(TermOp term, const ResolvedEinsum &einsum, OtherTerm form,
                                       std::optional<Expr> guard, const std::optional<Expr> &mask,
                                       AttentionShape &shape) {
-  const TermStrategies *strategies = termStrategiesOf(attention.getContext());
-  if (!strategies)
+  const TermStrategies &strategies = termStrategiesOf(attention.getContext());
+  if (!strategies.hasEarly())
     return false;
   form.guard = guard;
   if (term.getValue())
@@ -217,7 +217,7 @@ bool AttentionAnalyzer::addRegistered(TermOp term, const ResolvedEinsum &einsum,
   within.insert(space.elements.begin(), space.elements.end());
   if (mask && !staysInside(form.einsum, form.guard, term, within))
     form.guard = guard ? logicalAnd(*guard, *mask) : *mask;
-  const TermStrategy *strategy = strategies->find(form, shape);
+  const TermStrategy *strategy = strategies.find(form, shape, false);
   if (!strategy)
     return false;
   shape.registered.push_back({std::move(form), strategy});
@@ -290,6 +290,12 @@ bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
   findKind(other, offsets, affine);
   if (other.bias == BiasKind::Element && fitsLanes(other, space))
     other.bias = BiasKind::Lanes;
+  if (other.bias == BiasKind::Element)
+    if (const TermStrategy *strategy = termStrategiesOf(attention.getContext()).find(other, shape, true)) {
+      shape.registered.push_back({std::move(other), strategy});
+      shape.roles.push_back(TermRole::Registered);
+      return true;
+    }
   shape.others.push_back(std::move(other));
   shape.roles.push_back(TermRole::Other);
   return true;

@@ -5,6 +5,8 @@
 using namespace mlir;
 using namespace skewer;
 
+TermStrategies::TermStrategies(Dialect *dialect) : Base(dialect) { addBuiltinStrategies(*this); }
+
 TermStrategies &TermStrategies::of(attn::AttnDialect *dialect) {
   if (!dialect->getRegisteredInterface<TermStrategies>())
     dialect->addInterfaces<TermStrategies>();
@@ -17,18 +19,21 @@ void TermStrategies::add(std::unique_ptr<TermStrategy> strategy, unsigned order)
       strategies.erase(known);
       break;
     }
-  attn::StrategyNames::of(cast<attn::AttnDialect>(getDialect())).add(strategy->name());
+  if (auto *dialect = dyn_cast_if_present<attn::AttnDialect>(getDialect()))
+    attn::StrategyNames::of(dialect).add(strategy->name());
   strategies.emplace(order, std::move(strategy));
 }
 
-const TermStrategy *TermStrategies::find(const OtherTerm &term, const AttentionShape &shape) const {
+const TermStrategy *TermStrategies::find(const OtherTerm &term, const AttentionShape &shape, bool late) const {
   for (const auto &entry : strategies)
-    if (entry.second->fits(term, shape))
+    if ((entry.first >= kLate) == late && entry.second->fits(term, shape))
       return entry.second.get();
   return nullptr;
 }
 
-const TermStrategies *skewer::termStrategiesOf(MLIRContext *context) {
+const TermStrategies &skewer::termStrategiesOf(MLIRContext *context) {
+  static const TermStrategies builtin(nullptr);
   auto *dialect = context->getLoadedDialect<attn::AttnDialect>();
-  return dialect ? dialect->getRegisteredInterface<TermStrategies>() : nullptr;
+  auto *known = dialect ? dialect->getRegisteredInterface<TermStrategies>() : nullptr;
+  return known ? *known : builtin;
 }

@@ -1,5 +1,5 @@
-// Ways of computing a term on a processor that come from outside: a plugin that brings a class may bring its strategy
-// by the same door, and then gets a fused, scheduled, explained kernel.
+// Ways of computing a term on a processor that say for themselves which terms they fit: a plugin that brings a class
+// may bring its strategy by the same door, and then gets a fused, scheduled, explained kernel.
 //
 //   registry->addExtension(+[](mlir::MLIRContext *, skewer::attn::AttnDialect *dialect) {
 //     skewer::TermStrategies::of(dialect).add(std::make_unique<MyStrategy>(), 50);
@@ -40,20 +40,29 @@ public:
 /// The strategies of one context, held by its attn dialect.
 class TermStrategies : public mlir::DialectInterface::Base<TermStrategies> {
 public:
-  explicit TermStrategies(mlir::Dialect *dialect) : Base(dialect) {}
+  /// With the built-in ones.
+  explicit TermStrategies(mlir::Dialect *dialect);
   /// The dialect's; made where there are none yet. Only for extensions, which run while the dialect is loaded.
   static TermStrategies &of(attn::AttnDialect *);
-  /// The first that fits a term has it: lower orders are asked first, equal ones as added, and all before the built-in
-  /// strategies. A second one of a name replaces the first.
+  /// Strategies of this order and above are asked for what would be computed element by element alone; those below are
+  /// asked before any class of the analysis.
+  static constexpr unsigned kLate = 1000;
+  /// The first that fits a term has it: lower orders are asked first, equal ones as added. A second one of a name
+  /// replaces the first.
   void add(std::unique_ptr<TermStrategy>, unsigned order);
-  /// Null where none fits.
-  const TermStrategy *find(const OtherTerm &, const AttentionShape &shape) const;
+  bool hasEarly() const { return !strategies.empty() && strategies.begin()->first < kLate; }
+  /// Null where none fits. `late`: among those that are asked last.
+  const TermStrategy *find(const OtherTerm &, const AttentionShape &shape, bool late) const;
 
 private:
   std::multimap<unsigned, std::unique_ptr<TermStrategy>> strategies;
 };
 
-/// The context's; null where nothing was added to it.
-const TermStrategies *termStrategiesOf(mlir::MLIRContext *);
+/// The context's; the built-in ones where nothing was added to it.
+const TermStrategies &termStrategiesOf(mlir::MLIRContext *);
+
+/// Adds the built-in ones: defined where they are, in passes/Cpu/Strategies/BuiltinStrategies.cpp. Their names are
+/// among those that schedules know (dialect/IR/ScheduleVerifiers.cpp).
+void addBuiltinStrategies(TermStrategies &);
 
 } // namespace skewer
