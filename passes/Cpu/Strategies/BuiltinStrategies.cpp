@@ -4,4 +4,8 @@
 
 using namespace skewer;
 
-void skewer::addBuiltinStrategies(TermStrategies &) {}
+std::unique_ptr<TermStrategy> makeGatheredProducts();
+
+void skewer::addBuiltinStrategies(TermStrategies &strategies) {
+  strategies.add(makeGatheredProducts(), TermStrategies::kLate);
+}

@@ -1,0 +1,118 @@
+// "gathered_products": Σ_d Π operand[f(i, j, d)], a contraction that no class takes apart, for a vector of keys at a
+// time: what moves with the key is gathered, what does not is one number for all lanes. A pair bias that is projected
+// in the layer, z[i, j, c]·w[c, h], is such a term.
+#include "passes/Analysis/LaneFit.h"
+#include "passes/Analysis/TermStrategy.h"
+#include "passes/Cpu/KeyLanes.h"
+#include "passes/Cpu/LaneIndices.h"
+#include "passes/Cpu/Strategy.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+using subscript::Expr;
+
+// Cycles of a lane that is gathered, and of an index that is computed: between what gathers take on a Zen 4 core (about
+// one a lane) and on processors without them.
+static constexpr double kGatherCycles = 1.5, kIndexCycles = 0.5;
+
+namespace {
+class GatheredProducts : public CpuStrategy {
+public:
+  GatheredProducts(CpuKernel &kernel, const OtherTerm &term) : CpuStrategy(kernel), term(term) {
+    for (const Expr &offset : term.offsets)
+      places.push_back(splitPlace(offset, shape.space));
+  }
+  LineUse lineUse() const override { return LineUse::Adds; }
+
+  void addToLine(const BiasRow &row) override {
+    Positions::Values at = axesAt(row.position, {});
+    b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
+      Positions::Values lanesAt = keyLanes(b, shape, key, /*inside=*/true);
+      LaneIndices indices(b, at, lanesAt, kernel.positions.reads);
+      Value guard = term.guard ? indices.emitPredicate(*term.guard) : Value();
+      Value x = b.mulf(sum(0, at, lanesAt, guard), b.constant(term.scale * kLog2e));
+      if (term.value)
+        x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*term.value)));
+      x = guard ? b.select(guard, x, b.constant(0)) : x;
+      Value where = b.add(row.line, b.sub(key, row.lowKey)), before = b.load(memory.line, where);
+      Value after = b.addf(before, x), nothing = b.constant(-std::numeric_limits<float>::infinity());
+      if (kernel.linesHide())
+        after = b.select(b.compare(arith::CmpFPredicate::OEQ, before, nothing), nothing, after);
+      b.store(after, memory.line, where);
+    });
+  }
+
+private:
+  /// The sum over the contracted axes from number `level` on. One of more than `kChunk` steps is added up in chains.
+  Value sum(size_t level, Positions::Values at, const Positions::Values &lanesAt, Value guard) {
+    if (level == term.einsum.contracted.size())
+      return product(at, lanesAt, guard);
+    const std::string &axis = term.einsum.contracted[level];
+    int64_t size = term.einsum.sizes.at(axis);
+    auto chain = [&](Value from, Value to) {
+      return b.loop(from, to, 1, ValueRange{b.constant(0)}, [&](Value step, ValueRange total) {
+        at[axis] = step;
+        return SmallVector<Value>{b.addf(total[0], sum(level + 1, at, lanesAt, guard))};
+      })[0];
+    };
+    if (size <= kChunk)
+      return chain(b.index(0), b.index(size));
+    return b.loop(b.index(0), b.index(size), kChunk, ValueRange{b.constant(0)}, [&](Value from, ValueRange total) {
+      return SmallVector<Value>{b.addf(total[0], chain(from, b.minimum(b.add(from, kChunk), b.index(size))))};
+    })[0];
+  }
+
+  /// The operands' product at one step. Where the guard is not, nothing is read.
+  Value product(const Positions::Values &at, const Positions::Values &lanesAt, Value guard) {
+    LaneIndices indices(b, at, lanesAt, kernel.positions.reads);
+    Value result;
+    for (auto [place, argument] : llvm::zip(places, term.arguments)) {
+      Value memoryOf = memory.arguments[argument], base = indexOf(place.first, at), x;
+      if (guard || usesAny(place.second, shape.space.key))
+        x = b.gather(memoryOf, base, indices.emit(place.second), guard);
+      else
+        x = b.loadBroadcast(memoryOf, b.add(base, indexOf(place.second, at)));
+      result = result ? b.mulf(result, x) : x;
+    }
+    return result;
+  }
+
+  const OtherTerm &term;
+  std::vector<std::pair<Expr, Expr>> places; // of each operand: what heads and steps move, and what positions do
+};
+
+class GatheredProductsKind : public TermStrategy {
+public:
+  StringRef name() const override { return "gathered_products"; }
+
+  bool fits(const OtherTerm &term, const AttentionShape &shape) const override {
+    if (term.einsum.contracted.empty() || term.application || term.offsets.empty())
+      return false;
+    subscript::Domain domain = subscript::domainOf(shape.space.sizes);
+    for (const std::string &axis : term.einsum.contracted) {
+      int64_t size = term.einsum.sizes.at(axis);
+      if (size == subscript::kRuntime)
+        return false;
+      domain[axis] = {0, size - 1};
+    }
+    return llvm::all_of(
+               term.offsets,
+               [&](const Expr &offset) { return fitsLanes(splitPlace(offset, shape.space).second, domain); }) &&
+           (!term.value || fitsLanes(*term.value, domain)) && (!term.guard || fitsLanes(*term.guard, domain));
+  }
+
+  TermWork work(const OtherTerm &term, const AttentionShape &shape, const TileSizes &) const override {
+    double steps = double(shape.queries) * double(shape.keys), operands = double(term.offsets.size());
+    for (const std::string &axis : term.einsum.contracted)
+      steps *= double(term.einsum.sizes.at(axis));
+    return {steps * operands, steps * operands * (kGatherCycles + kIndexCycles)};
+  }
+
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const OtherTerm &term) const override {
+    return std::make_unique<GatheredProducts>(kernel, term);
+  }
+};
+} // namespace
+
+std::unique_ptr<TermStrategy> makeGatheredProducts() { return std::make_unique<GatheredProductsKind>(); }
