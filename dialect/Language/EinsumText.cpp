@@ -185,7 +185,8 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
   if (list && list->is(ValueKind::Indices)) {
     if (operands.size() != list->dimensions.size()) {
       error(place, "index operand '" + e.name() + "' has " + std::to_string(list->dimensions.size()) +
-                       " dimensions, found " + std::to_string(operands.size()) + " indices");
+                       " dimensions, found " + std::to_string(operands.size()) +
+                       (operands.size() == 1 ? " index" : " indices"));
       return std::nullopt;
     }
     readPlaces.insert({list->name, place});

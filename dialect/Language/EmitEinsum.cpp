@@ -260,7 +260,8 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
   if (node.operands.size() - 1 != base.dimensions.size())
     return error(node.text, "'" + node.operands[0]->text.take_front(40).str() + "' has " +
                                 std::to_string(base.dimensions.size()) + " dimensions, found " +
-                                std::to_string(node.operands.size() - 1) + " indices");
+                                std::to_string(node.operands.size() - 1) +
+                                (node.operands.size() - 1 == 1 ? " index" : " indices"));
   subscript::Einsum spec;
   spec.operands.emplace_back();
   std::map<std::string, Axis> axes;

@@ -53,6 +53,13 @@ Value Emitter::emitPad(const Node &node) {
                                 std::to_string(rank) + " dimensions");
   for (size_t k = 0; k < pairs; ++k) {
     const Node &given = *node.operands[k + 1];
+    bool isListOfPairs =
+        given.kind == NodeKind::Tuple && !given.operands.empty() && given.operands[0]->kind == NodeKind::Tuple;
+    if (isListOfPairs) {
+      error(given.text, "expected a pair (low, high), found a list of lists");
+      diagnostics.note("each pair is an argument of its own, the last for the last dimension: pad(x, (1, 1), (0, 0))");
+      return {};
+    }
     auto pair = evaluateWholes(given, "a pair (low, high)");
     if (!pair)
       return {};
@@ -218,8 +225,12 @@ Value Emitter::emitSlice(const Node &node, Value base) {
         auto given = evaluateWhole(*item.operands[2], "the step of a slice");
         if (!given)
           return {};
-        if ((step = *given) < 1)
-          return error(item.operands[2]->text, "the step of a slice is at least 1, found " + std::to_string(step));
+        if ((step = *given) < 1) {
+          error(item.operands[2]->text, "the step of a slice is at least 1, found " + std::to_string(step));
+          if (step < 0)
+            diagnostics.note("backwards is an index expression: einsum(\"(len(i) - 1 - i) d -> i d\", x, i = N)");
+          return {};
+        }
       }
       if (low >= high)
         return error(item.text, "this slice is empty: from " + std::to_string(low) + " up to " + std::to_string(high));

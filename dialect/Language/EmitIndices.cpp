@@ -70,7 +70,8 @@ Value Emitter::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> s
                          const std::map<std::string, Axis> &axes) {
   if (subscripts.size() != operand.dimensions.size())
     return error(place, "index operand '" + operand.name + "' has " + std::to_string(operand.dimensions.size()) +
-                            " dimensions, found " + std::to_string(subscripts.size()) + " indices");
+                            " dimensions, found " + std::to_string(subscripts.size()) +
+                            (subscripts.size() == 1 ? " index" : " indices"));
   subscript::Domain domain;
   for (const auto &[name, axis] : axes)
     if (axis.size != kRuntime)

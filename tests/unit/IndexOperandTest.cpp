@@ -139,9 +139,9 @@ TEST(IndexOperandError, Reads) {
   EXPECT_SAYS(said("x = einsum(\"b h i d, (sge[b, i]) d -> b h i j\", q, table, j = N)"),
               "'sge[…]' in an index expression is an element of a list or of an index operand, found none of this name "
               "(did you mean 'seg'?)");
-  EXPECT_SAYS(said("x = -1 * (seg[i] != 0)"), "index operand 'seg' has 2 dimensions, found 1 indices");
+  EXPECT_SAYS(said("x = -1 * (seg[i] != 0)"), "index operand 'seg' has 2 dimensions, found 1 index");
   EXPECT_SAYS(said("x = einsum(\"b h i d, (seg[i]) d -> b h i j\", q, table, j = N)"),
-              "index operand 'seg' has 2 dimensions, found 1 indices");
+              "index operand 'seg' has 2 dimensions, found 1 index");
   EXPECT_SAYS(said("x = -1 * (seg[h, i] != 0)"), "dimension 1 of index operand 'seg' has the run-time size 'batch'");
   EXPECT_SAYS(said("x = -1 * (many[b] != 0)"), "dimension 1 of index operand 'many' has the run-time size 'other'");
   EXPECT_SAYS(said("x = -1 * (loose[i + 1] != 0)"), "index operand 'loose' is read outside its elements");

@@ -21,6 +21,7 @@ KERNELS = [
                              "x - logsumexp(x)[..., None]", "softmax(x)", "floor(x + 0.5)",
                              'einsum("(len(i) - 1 - i) d -> i d", x, i = N)',
                              'einsum("j d -> i d", x, i = N, where = j <= i)']),
+    (X2, "f32[8, 16]", ONE, ['softmax(rearrange(x, "n s -> s n"))']),
     ("x, y : f32[16, 8]", "f32[16, 8]", ONE, ["x^y"]),
     ("a, b : f32[16, 8]", "f32[16, 8]", ONE, ["min(a, b)", "max(a, b)"]),
     ("a, b : f32[batch, 16, 8]", "f32[batch, 32, 8]", ONE, ["concat(a, b, dim = 1)"]),
