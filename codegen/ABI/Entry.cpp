@@ -2,6 +2,7 @@
 #include "codegen/ABI/Entry.h"
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Emit.h"
+#include "codegen/ABI/EntryFields.h"
 #include "codegen/ABI/Status.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsX86.h"
@@ -11,29 +12,6 @@ using namespace llvm;
 
 namespace skewer {
 namespace {
-
-// Fields of skewer_exec.
-enum ExecField {
-  ExecSize,
-  ExecVersion,
-  ExecWorkspace,
-  ExecWorkspaceBytes,
-  ExecWorkers,
-  ExecReserved,
-  ExecContext,
-  ExecParallelFor
-};
-// Fields of the frame that one call keeps on its stack for all its phases.
-enum FrameField {
-  FrameArguments,
-  FrameWorkspace,
-  FrameSharedBytes,
-  FrameItems,
-  FrameDone,
-  FrameWorkers,
-  FrameStatus,
-  FrameOrigins // as the phases read them: i32
-};
 
 class EntryBuilder {
 public:
