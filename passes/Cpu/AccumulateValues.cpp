@@ -1,5 +1,6 @@
 // Weights times values, and the rows that leave.
 #include "passes/Cpu/Strategy.h"
+#include "passes/Cpu/WeightedSums.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -59,16 +60,8 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
         SmallVector<Value> values;
         for (int64_t v = 0; v < vectors; ++v)
           values.push_back(b.load(memory.values, b.add(value, step * valueStride + v * lanes)));
-        for (int64_t r = 0; r < tileRows; ++r) {
-          Value p = b.scalar(memory.scores, b.add(weight, r * scoreStride + step));
-          Value seen = tested ? b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0)) : Value();
-          Value wide = b.broadcast(p);
-          for (int64_t v = 0; v < vectors; ++v) {
-            Value &sum = sums[r * vectors + v];
-            Value next = b.fma(wide, values[v], sum);
-            sum = tested ? b.select(seen, next, sum) : next;
-          }
-        }
+        auto weightOf = [&](int64_t r) { return b.scalar(memory.scores, b.add(weight, r * scoreStride + step)); };
+        addWeighted(b, tileRows, values, weightOf, tested, sums);
       }
       return sums;
     };

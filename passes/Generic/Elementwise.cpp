@@ -12,11 +12,6 @@ using namespace skewer::generic;
 using subscript::Expr;
 
 static bool isConversion(Operation *op) { return isa<arith::ExtFOp, arith::TruncFOp>(op); }
-static bool isArithmetic(Operation *op) {
-  return isConversion(op) || isa<attn::ApplyOp>(op) ||
-         (op->hasTrait<OpTrait::Elementwise>() && op->hasTrait<OpTrait::SameOperandsAndResultType>() &&
-          isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
-}
 
 std::string generic::symbolOf(const Extent &extent) { return "extent of " + extent.name; }
 
@@ -98,7 +93,6 @@ std::optional<Expr> Kernel::positionAt(attn::PositionOp op, const Point &point) 
   return subscript::simplify(subscript::substitute(*expression, *axes), domain);
 }
 
-static bool isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
 static bool moves(const Expr &expression, const std::string &axis) {
   return subscript::symbolsOf(expression).count(axis) != 0;
 }

@@ -172,13 +172,16 @@ bool skewer::isProduct(Operation *op) {
   return einsum && einsum.getIndices().empty() && resolve(einsum).contracted.empty();
 }
 
+bool skewer::isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
+
+bool skewer::isArithmetic(Operation *op) {
+  return isa<arith::ExtFOp, arith::TruncFOp, attn::ApplyOp>(op) ||
+         (op->hasTrait<OpTrait::Elementwise>() && op->hasTrait<OpTrait::SameOperandsAndResultType>() &&
+          isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
+}
+
 namespace {
 
-bool isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
-bool isArithmetic(Operation *op) {
-  return isa<arith::ExtFOp, arith::TruncFOp, attn::ApplyOp>(op) ||
-         (op->hasTrait<OpTrait::Elementwise>() && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
-}
 bool isPointwise(Operation *op) { return isArithmetic(op) || isMap(op) || isa<attn::PositionOp>(op); }
 bool isNumber(Operation *op) { return isa<arith::ConstantOp, tensor::SplatOp, tensor::DimOp>(op); }
 

@@ -51,6 +51,10 @@ mlir::Value memoryOf(mlir::Value);
 
 /// An einsum that sums nothing and reads no run-time indices: a product of index maps.
 bool isProduct(mlir::Operation *);
+/// What moves elements, or multiplies moved ones.
+bool isMap(mlir::Operation *);
+/// Element by element, all of one type but where it is converted.
+bool isArithmetic(mlir::Operation *);
 
 /// What the CPU lowering needs to fuse an attention, once it has a schedule: operands whose first size alone may be of
 /// run time, walked as `shapeOfAttention` says. Nothing otherwise; `reason` says why.

@@ -382,7 +382,7 @@ FAULTS = [
           "the second work item of a head repeats rows of the first",
           "Value low = b.mul(chunk, g.rowsPerItem);",
           "Value low = b.mul(chunk, g.rowBlock);"),
-    Fault("hidden-nan-multiplied", "passes/Cpu/AccumulateValues.cpp",
+    Fault("hidden-nan-multiplied", "passes/Cpu/WeightedSums.cpp",
           "the value of a masked key is multiplied by its weight 0",
           "sum = tested ? b.select(seen, next, sum) : next;",
           "sum = next;"),

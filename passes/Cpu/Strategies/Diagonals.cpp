@@ -3,6 +3,7 @@
 // on one row needs the sum of its weights only, so a clipped table costs its interior (Shaw et al. 2018,
 // arXiv:1803.02155, equation 3).
 #include "passes/Cpu/Strategies/ValueRows.h"
+#include "passes/Cpu/WeightedSums.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -89,16 +90,7 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
       SmallVector<Value> values;
       for (int64_t v = 0; v < vectors; ++v)
         values.push_back(b.load(tableMemory, b.add(at, (firstVector + v) * lanes)));
-      for (int64_t r = 0; r < tileRows; ++r) {
-        Value p = weight(r);
-        Value seen = tested ? b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0)) : Value();
-        Value wide = b.broadcast(p);
-        for (int64_t v = 0; v < vectors; ++v) {
-          Value &sum = sums[r * vectors + v];
-          Value next = b.fma(wide, values[v], sum);
-          sum = tested ? b.select(seen, next, sum) : next;
-        }
-      }
+      addWeighted(b, tileRows, values, weight, tested, sums);
       return sums;
     };
     auto steps = [&](const OffsetRun &run, Value from, Value to, bool tested, ArrayRef<Value> start) {

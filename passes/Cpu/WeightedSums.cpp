@@ -1,0 +1,19 @@
+// One step of a sum of weighted rows.
+#include "passes/Cpu/WeightedSums.h"
+
+using namespace mlir;
+using namespace skewer;
+
+void skewer::addWeighted(VectorBuilder &b, int64_t rows, ArrayRef<Value> values,
+                         function_ref<Value(int64_t row)> weight, bool tested, SmallVectorImpl<Value> &sums) {
+  for (int64_t r = 0; r < rows; ++r) {
+    Value p = weight(r);
+    Value seen = tested ? b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0)) : Value();
+    Value wide = b.broadcast(p);
+    for (auto [v, value] : llvm::enumerate(values)) {
+      Value &sum = sums[r * values.size() + v];
+      Value next = b.fma(wide, value, sum);
+      sum = tested ? b.select(seen, next, sum) : next;
+    }
+  }
+}

@@ -1,0 +1,13 @@
+// Sums of weights × rows, for a group of queries at a time.
+#pragma once
+#include "passes/Emit/VectorBuilder.h"
+
+namespace skewer {
+
+/// sums[r][v] += weight(r) × values[v], for `rows` queries. `tested`: rows whose weight is 0 add nothing, whatever the
+/// values are: they may belong to masked keys, and be no numbers.
+void addWeighted(VectorBuilder &, int64_t rows, llvm::ArrayRef<mlir::Value> values,
+                 llvm::function_ref<mlir::Value(int64_t row)> weight, bool tested,
+                 llvm::SmallVectorImpl<mlir::Value> &sums);
+
+} // namespace skewer
