@@ -58,10 +58,12 @@ bool Emitter::placed(const Node &node, const Value &predicate, const Value &tens
       std::vector<std::string> names;
       for (const auto &[name, position] : substitution)
         names.push_back(name);
-      return error(node.text, "the condition depends on '" + symbol +
-                                  "', which is no axis of the tensor; its axes are " + describeAxes(tensor.dimensions) +
-                                  suggestion(symbol, names)),
-             false;
+      error(node.text, "the condition depends on '" + symbol + "', which is no axis of the tensor; its axes are " +
+                           describeAxes(tensor.dimensions) + suggestion(symbol, names));
+      if (llvm::any_of(tensor.dimensions, [](const Dimension &d) { return d.namings.empty(); }))
+        diagnostics.note("_ has no name, as after a reshape: the condition stands before it, or a rearrange names what "
+                         "it makes");
+      return false;
     }
   result = subscript::substitute(predicate.index, substitution);
   auto bounds = subscript::bound(canonical(result, chosen), rangesOf(chosen), std::nullopt, /*enumerationLimit=*/0);
