@@ -47,132 +47,191 @@ static bool rowsAreAligned(const Storage &tensor, ArrayRef<Expr> subscripts, Arr
          });
 }
 
-bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
-  Matmul matmul = *matmulOf(op);
-  attn::ResolvedEinsum resolved = resolve(op);
-  auto extents = extentsOf(resolved, op.getInputs());
-  if (!extents)
-    return fail(op, "a run-time size is no operand's dimension");
-  beginPhase(stage, "matmul");
-  GpuBuilder g(b.getLoc(), b.getContext());
-  // Two builders take turns: that of the stages knows tensors and subscripts, the other one tiles.
-  auto withStages = [&](auto emit) {
-    b.restoreInsertionPoint(g.saveInsertionPoint());
+/// One product, while its kernel is emitted. Two builders write it: that of the stages, `s.b`, knows tensors and
+/// subscripts, the other one, `g`, tiles.
+class GpuStages::TensorProduct {
+public:
+  TensorProduct(GpuStages &, const Stage &, attn::EinsumOp, Matmul, const std::map<std::string, Extent> &extents);
+  void emit();
+
+private:
+  SizeExpression countItems();
+  void findPlace();
+  RowSource sourceOf(Value operand, int64_t depthStride, bool aligned);
+  void findSources();
+  void load(Value number, const SharedTile &rowsTo, const SharedTile &columnsTo, Value copy);
+  Tiles multiply(const SharedTile &rowsIn, const SharedTile &columnsIn, Value copy, const Tiles &before);
+  void throughDepth();
+  void store();
+  void put(Value sum, const Symbols &atRow, Value column);
+  /// `at` with the axes of a product at a flat index.
+  Symbols decomposed(Value flat, const std::vector<std::string> &axes, Symbols at);
+  /// What the stages' builder emits here.
+  template <typename Emit> auto withStages(Emit emit) {
+    s.b.restoreInsertionPoint(g.saveInsertionPoint());
     auto result = emit();
-    g.restoreInsertionPoint(b.saveInsertionPoint());
+    g.restoreInsertionPoint(s.b.saveInsertionPoint());
     return result;
-  };
-  g.restoreInsertionPoint(b.saveInsertionPoint());
+  }
+  /// Each condition is asked where it is needed: held for all elements they would take more registers than there are.
+  void whenLess(Value place, int64_t end, bool asks, llvm::function_ref<void()> body) {
+    if (asks)
+      g.when(g.less(place, g.i32(end)), body);
+    else
+      body();
+  }
+  static GpuBuilder &started(GpuBuilder &g, GpuStages &s) {
+    g.restoreInsertionPoint(s.b.saveInsertionPoint());
+    auto sharedPointer = LLVM::LLVMPointerType::get(s.b.getContext(), kSharedSpace);
+    g.shared = LLVM::AddressOfOp::create(g, sharedPointer, sharedMemory(s.gpuModule));
+    return g;
+  }
 
-  Type element = multipliedType(op);
-  int64_t inChunk = element.isF32() ? 4 : 8, slice = std::min(kSliceBytes / (16 / inChunk), matmul.depth);
-  int64_t whole = matmul.depth / slice, rest = matmul.depth % slice;
-  SharedPlaces places(element.isF32() ? 4 : 2);
-  SharedTile rowTile = places.place(kRows, slice, 2), columnTile = places.place(kColumns, slice, 2);
-  auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
-  g.shared = LLVM::AddressOfOp::create(g, sharedPointer, sharedMemory(gpuModule));
-  ThreadPlace at = threadPlace(g);
-  ScoreLayout layout(g, at, 1, kColumns);
-  Pipeline pipeline(g, at, element, kThreads, 2);
-  MmaSync engine(g, at, element, matmul.depth);
+  GpuStages &s;
+  const Stage &stage;
+  attn::EinsumOp op;
+  const Matmul matmul;
+  const std::map<std::string, Extent> &extents;
+  const attn::ResolvedEinsum resolved;
+  const Type element; // what is multiplied
+  const int64_t inChunk, slice;
+  const int64_t rowBlocks, columnBlocks;
+  SharedPlaces places;
+  SharedTile rowTile, columnTile;
+  GpuBuilder g;
+  ThreadPlace at;
+  ScoreLayout layout;
+  Pipeline pipeline;
+  MmaSync engine;
+  std::vector<Axis> outer;
+  Value firstRow, firstColumn;   // of the block
+  Symbols symbols, origin, zero; // of the outer index; all other axes at 0; all axes at 0
+  RowSource rows, columns;
+  Value rowBase;
+  Tiles sums;
+};
 
-  // Which rows and columns the block has, and of which outer index.
-  int64_t rowBlocks = (matmul.rows + kRows - 1) / kRows, columnBlocks = (matmul.columns + kColumns - 1) / kColumns;
+GpuStages::TensorProduct::TensorProduct(GpuStages &s, const Stage &stage, attn::EinsumOp op, Matmul product,
+                                        const std::map<std::string, Extent> &extents)
+    : s(s), stage(stage), op(op), matmul(std::move(product)), extents(extents), resolved(resolve(op)),
+      element(multipliedType(op)), inChunk(element.isF32() ? 4 : 8),
+      slice(std::min(kSliceBytes / (16 / inChunk), matmul.depth)), rowBlocks((matmul.rows + kRows - 1) / kRows),
+      columnBlocks((matmul.columns + kColumns - 1) / kColumns), places(element.isF32() ? 4 : 2),
+      rowTile(places.place(kRows, slice, 2)), columnTile(places.place(kColumns, slice, 2)),
+      g(s.b.getLoc(), s.b.getContext()), at(threadPlace(started(g, s))), layout(g, at, 1, kColumns),
+      pipeline(g, at, element, kThreads, 2), engine(g, at, element, matmul.depth) {}
+
+SizeExpression GpuStages::TensorProduct::countItems() {
   SizeExpression count{0, 0, {}};
   int64_t fixed = rowBlocks * columnBlocks;
-  std::vector<Axis> outer;
   for (const std::string &axis : matmul.outer) {
-    outer.push_back({axis, extents->at(axis)});
+    outer.push_back({axis, extents.at(axis)});
     if (outer.back().extent.name.empty())
       fixed *= outer.back().extent.fixed;
     else
       count.factors.push_back(outer.back().extent.name);
   }
   (count.factors.empty() ? count.fixed : count.scaled) = fixed;
-  plan.phases.back().items = count;
-  Value item = phase.begin;
-  Value firstColumn = g.toI32(g.mul(g.remainder(item, columnBlocks), kColumns));
-  Value restOfItem = g.divide(item, columnBlocks);
-  Value firstRow = g.toI32(g.mul(g.remainder(restOfItem, rowBlocks), kRows));
-  restOfItem = g.divide(restOfItem, rowBlocks);
-  Symbols symbols;
+  return count;
+}
+
+/// Which rows and columns the block has, and of which outer index.
+void GpuStages::TensorProduct::findPlace() {
+  Value item = s.phase.begin;
+  firstColumn = g.toI32(g.mul(g.remainder(item, columnBlocks), kColumns));
+  Value rest = g.divide(item, columnBlocks);
+  firstRow = g.toI32(g.mul(g.remainder(rest, rowBlocks), kRows));
+  rest = g.divide(rest, rowBlocks);
   withStages([&] {
-    addRuntimeSizes(*extents, symbols);
-    addRuntimeSymbols(symbols);
+    s.addRuntimeSizes(extents, symbols);
+    s.addRuntimeSymbols(symbols);
     for (size_t k = outer.size(); k-- > 0;) {
-      Value size = extent(outer[k].extent);
-      symbols[outer[k].name] = k == 0 ? restOfItem : b.createOrFold<arith::RemUIOp>(restOfItem, size);
+      Value size = s.extent(outer[k].extent);
+      symbols[outer[k].name] = k == 0 ? rest : s.b.createOrFold<arith::RemUIOp>(rest, size);
       if (k > 0)
-        restOfItem = b.createOrFold<arith::DivUIOp>(restOfItem, size);
+        rest = s.b.createOrFold<arith::DivUIOp>(rest, size);
     }
     return true;
   });
-  Symbols origin = symbols; // all other axes at 0
+  origin = symbols;
   for (const auto *axes : {&matmul.rowAxes, &matmul.columnAxes, &matmul.depthAxes})
     for (const std::string &axis : *axes)
-      origin[axis] = withStages([&] { return index(0); });
-  Symbols zero = origin;
+      origin[axis] = withStages([&] { return s.index(0); });
+  zero = origin;
   for (const Axis &axis : outer)
     zero[axis.name] = origin[matmul.depthAxes.front()];
-  auto decomposed = [&](Value flat, const std::vector<std::string> &axes, Symbols at) {
-    Value left = g.toIndex(flat);
-    for (size_t k = axes.size(); k-- > 0;) {
-      int64_t size = extents->at(axes[k]).fixed;
-      at[axes[k]] = k == 0 ? left : g.remainder(left, size);
-      if (k > 0)
-        left = g.divide(left, size);
-    }
-    return at;
-  };
+}
 
-  // Where rows and columns come from.
-  Value rowsOperand = op.getInputs()[matmul.rowsInput], columnsOperand = op.getInputs()[matmul.columnsInput];
-  auto sourceOf = [&](Value operand, int64_t depthStride, bool aligned) {
-    const Storage &stored = storage[operand];
-    RowSource source;
-    source.pointer = pointerTo(g, stored.memory);
-    source.element = stored.element;
-    source.depthStride = depthStride;
-    source.depth = slice;
-    source.aligned = aligned && depthStride == 1 && stored.element == element && matmul.depth % inChunk == 0;
-    return source;
-  };
-  const std::vector<Expr> &rowSubscripts = resolved.subscripts[matmul.rowsInput];
-  RowSource rows = sourceOf(rowsOperand, *matmul.rowDepthStride,
-                            rowsAreAligned(storage[rowsOperand], rowSubscripts, matmul.depthAxes, inChunk));
+Symbols GpuStages::TensorProduct::decomposed(Value flat, const std::vector<std::string> &axes, Symbols at) {
+  Value left = g.toIndex(flat);
+  for (size_t k = axes.size(); k-- > 0;) {
+    int64_t size = extents.at(axes[k]).fixed;
+    at[axes[k]] = k == 0 ? left : g.remainder(left, size);
+    if (k > 0)
+      left = g.divide(left, size);
+  }
+  return at;
+}
+
+RowSource GpuStages::TensorProduct::sourceOf(Value operand, int64_t depthStride, bool aligned) {
+  const Storage &stored = s.storage[operand];
+  RowSource source;
+  source.pointer = pointerTo(g, stored.memory);
+  source.element = stored.element;
+  source.depthStride = depthStride;
+  source.depth = slice;
+  source.aligned = aligned && depthStride == 1 && stored.element == element && matmul.depth % inChunk == 0;
+  return source;
+}
+
+/// Where rows and columns come from.
+void GpuStages::TensorProduct::findSources() {
+  Value operand = op.getInputs()[matmul.rowsInput];
+  const std::vector<Expr> &subscripts = resolved.subscripts[matmul.rowsInput];
+  rows = sourceOf(operand, *matmul.rowDepthStride,
+                  rowsAreAligned(s.storage[operand], subscripts, matmul.depthAxes, inChunk));
   rows.rowStride = 1; // its offsets are told
-  Value rowBase = g.toI64(withStages([&] { return position(storage[rowsOperand], rowSubscripts, origin); }));
-  RowSource columns = sourceOf(columnsOperand, matmul.columnDepthStride,
-                               matmul.columnStride % inChunk == 0 && matmul.columnBase % inChunk == 0);
+  rowBase = g.toI64(withStages([&] { return s.position(s.storage[operand], subscripts, origin); }));
+  columns = sourceOf(op.getInputs()[matmul.columnsInput], matmul.columnDepthStride,
+                     matmul.columnStride % inChunk == 0 && matmul.columnBase % inChunk == 0);
   columns.rowStride = matmul.columnStride;
-  auto load = [&](Value number, const SharedTile &rowsTo, const SharedTile &columnsTo, Value copy) {
-    Value depth = g.mul(g.toI64(number), slice);
-    rows.base = g.add(rowBase, g.mul(depth, rows.depthStride));
-    columns.base = g.add(g.mul(depth, columns.depthStride), matmul.columnBase);
-    pipeline.fill(
-        rowsTo, rows,
-        [&](Value row) -> std::pair<Value, Value> {
-          Value flat = g.add(firstRow, row), last = g.i32(matmul.rows - 1);
-          Symbols at = decomposed(g.minimum(flat, last), matmul.rowAxes, zero);
-          Value offset = withStages([&] { return position(storage[rowsOperand], rowSubscripts, at); });
-          Value start = withStages([&] { return position(storage[rowsOperand], rowSubscripts, zero); });
-          return {g.toI32(g.sub(offset, start)), g.lessEqual(flat, last)};
-        },
-        copy);
-    pipeline.fill(
-        columnsTo, columns,
-        [&](Value column) -> std::pair<Value, Value> {
-          Value flat = g.add(firstColumn, column), last = g.i32(matmul.columns - 1);
-          return {g.minimum(flat, last), g.lessEqual(flat, last)};
-        },
-        copy);
-    pipeline.commit();
-  };
+}
 
-  Tiles sums = layout.zeros();
-  auto multiply = [&](const SharedTile &rowsIn, const SharedTile &columnsIn, Value copy, const Tiles &before) {
-    return engine.issueProducts(before, {{rowsIn, copy, layout.warpRow()}, 1, {}}, {columnsIn, copy, {}});
-  };
+/// Slice `number` of the depth.
+void GpuStages::TensorProduct::load(Value number, const SharedTile &rowsTo, const SharedTile &columnsTo, Value copy) {
+  const Storage &stored = s.storage[op.getInputs()[matmul.rowsInput]];
+  const std::vector<Expr> &subscripts = resolved.subscripts[matmul.rowsInput];
+  Value depth = g.mul(g.toI64(number), slice);
+  rows.base = g.add(rowBase, g.mul(depth, rows.depthStride));
+  columns.base = g.add(g.mul(depth, columns.depthStride), matmul.columnBase);
+  pipeline.fill(
+      rowsTo, rows,
+      [&](Value row) -> std::pair<Value, Value> {
+        Value flat = g.add(firstRow, row), last = g.i32(matmul.rows - 1);
+        Symbols at = decomposed(g.minimum(flat, last), matmul.rowAxes, zero);
+        Value offset = withStages([&] { return s.position(stored, subscripts, at); });
+        Value start = withStages([&] { return s.position(stored, subscripts, zero); });
+        return {g.toI32(g.sub(offset, start)), g.lessEqual(flat, last)};
+      },
+      copy);
+  pipeline.fill(
+      columnsTo, columns,
+      [&](Value column) -> std::pair<Value, Value> {
+        Value flat = g.add(firstColumn, column), last = g.i32(matmul.columns - 1);
+        return {g.minimum(flat, last), g.lessEqual(flat, last)};
+      },
+      copy);
+  pipeline.commit();
+}
+
+Tiles GpuStages::TensorProduct::multiply(const SharedTile &rowsIn, const SharedTile &columnsIn, Value copy,
+                                         const Tiles &before) {
+  return engine.issueProducts(before, {{rowsIn, copy, layout.warpRow()}, 1, {}}, {columnsIn, copy, {}});
+}
+
+void GpuStages::TensorProduct::throughDepth() {
+  int64_t whole = matmul.depth / slice, rest = matmul.depth % slice;
+  sums = layout.zeros();
   load(g.i32(0), rowTile, columnTile, g.i32(0));
   sums = gathered(g.loop(g.i32(0), g.i32(whole), 1, flattened(sums), [&](Value number, ValueRange before) {
     // This slice's copies are done, for all threads, and nobody reads the other copy any more.
@@ -181,35 +240,40 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
     g.when(g.less(next, g.i32(whole)), [&] { load(next, rowTile, columnTile, g.bitAnd(next, 1)); });
     return flattened(multiply(rowTile, columnTile, g.bitAnd(number, 1), gathered(before)));
   }));
-  if (rest) {
-    auto shortened = [&](SharedTile tile) {
-      tile.depth = rest;
-      tile.width = int64_t(llvm::alignTo(rest, 32 / tile.elementBytes));
-      return tile;
-    };
-    SharedTile lastRows = shortened(rowTile), lastColumns = shortened(columnTile);
-    pipeline.empty();
-    load(g.i32(whole), lastRows, lastColumns, {});
-    pipeline.full();
-    sums = multiply(lastRows, lastColumns, {}, sums);
-  }
+  if (!rest)
+    return;
+  auto shortened = [&](SharedTile tile) {
+    tile.depth = rest;
+    tile.width = int64_t(llvm::alignTo(rest, 32 / tile.elementBytes));
+    return tile;
+  };
+  SharedTile lastRows = shortened(rowTile), lastColumns = shortened(columnTile);
+  pipeline.empty();
+  load(g.i32(whole), lastRows, lastColumns, {});
+  pipeline.full();
+  sums = multiply(lastRows, lastColumns, {}, sums);
+}
 
-  // What follows the product is computed where its elements are.
-  domain.clear();
-  for (const auto &[axis, size] : *extents)
-    if (size.name.empty())
-      domain[axis] = {0, size.fixed - 1};
-  const Storage &result = storage[stage.result];
+/// One element of the result; what follows the product is computed where its elements are.
+void GpuStages::TensorProduct::put(Value sum, const Symbols &atRow, Value column) {
+  const Storage &result = s.storage[stage.result];
   std::vector<Expr> subscripts;
   for (const subscript::Dimension &dimension : *resolved.spec.result)
     subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
-  // Each condition is asked where it is needed: held for all elements they would take more registers than there are.
-  auto whenLess = [&](Value place, int64_t end, bool asks, llvm::function_ref<void()> body) {
-    if (asks)
-      g.when(g.less(place, g.i32(end)), body);
-    else
-      body();
-  };
+  Symbols at = decomposed(column, matmul.columnAxes, atRow);
+  withStages([&] {
+    Value value = stage.product ? s.finished(stage, subscripts, at, "", sum) : sum;
+    if (value)
+      s.store(value, result, s.position(result, subscripts, at));
+    return true;
+  });
+}
+
+void GpuStages::TensorProduct::store() {
+  s.domain.clear();
+  for (const auto &[axis, size] : extents)
+    if (size.name.empty())
+      s.domain[axis] = {0, size.fixed - 1};
   std::array<Value, 2> row;
   std::array<Symbols, 2> atRow;
   for (size_t side : {0u, 1u}) {
@@ -217,17 +281,6 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
     atRow[side] = decomposed(row[side], matmul.rowAxes, symbols);
   }
   int64_t columnTiles = columnBlocks == 1 ? (matmul.columns + 7) / 8 : kColumns / 8;
-  auto put = [&](int64_t n, size_t side, size_t k, Value column) {
-    Symbols at = decomposed(column, matmul.columnAxes, atRow[side]);
-    withStages([&] {
-      Value value = sums[size_t(n)][2 * side + k];
-      if (stage.product)
-        value = finished(stage, subscripts, at, "", value);
-      if (value)
-        store(value, result, position(result, subscripts, at));
-      return true;
-    });
-  };
   for (int64_t n = 0; n < columnTiles; ++n) {
     Value firstOfTile = g.add(firstColumn, 8 * n);
     whenLess(firstOfTile, matmul.columns, columnBlocks > 1 && matmul.columns % kColumns, [&] {
@@ -235,11 +288,28 @@ bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
         whenLess(row[side], matmul.rows, matmul.rows % kRows, [&] {
           for (size_t k : {0u, 1u}) {
             Value column = layout.columnFrom(firstOfTile, int64_t(k));
-            whenLess(column, matmul.columns, matmul.columns % 8, [&] { put(n, side, k, column); });
+            whenLess(column, matmul.columns, matmul.columns % 8,
+                     [&] { put(sums[size_t(n)][2 * side + k], atRow[side], column); });
           }
         });
     });
   }
-  takePhases(ItemOf::Block, {}, kThreads, places.end);
+}
+
+void GpuStages::TensorProduct::emit() {
+  s.plan.phases.back().items = countItems();
+  findPlace();
+  findSources();
+  throughDepth();
+  store();
+  s.takePhases(ItemOf::Block, {}, kThreads, places.end);
+}
+
+bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
+  auto extents = extentsOf(resolve(op), op.getInputs());
+  if (!extents)
+    return fail(op, "a run-time size is no operand's dimension");
+  beginPhase(stage, "matmul");
+  TensorProduct(*this, stage, op, *matmulOf(op), *extents).emit();
   return true;
 }

@@ -25,6 +25,7 @@ private:
   bool isMatrixProduct(attn::EinsumOp) override;
   /// On tensor cores (GpuMatmul.cpp).
   bool emitTensorProduct(const Stage &, attn::EinsumOp);
+  class TensorProduct;
   bool emitAttention(const Stage &, attn::AttentionOp);
   /// One warp a row of scores; the softmax goes along with the keys, so that no row is ever in memory.
   bool emitWarpRows(attn::AttentionOp);
