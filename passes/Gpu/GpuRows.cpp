@@ -50,6 +50,162 @@ static std::optional<int64_t> elementsOf(ArrayRef<Axis> axes) {
   return product;
 }
 
+/// A warp's row while it is emitted: a lane has a key of each 32, then a column of each 32.
+class GpuStages::WarpRow {
+public:
+  WarpRow(GpuStages &s, attn::AttentionOp op, AttentionPlan &planned, int64_t keys, int64_t width)
+      : s(s), b(s.b), op(op), planned(planned), symbols(planned.symbols), keys(keys), width(width),
+        sums(size_t((std::min(width, kMostColumns) + kWarp - 1) / kWarp)) {}
+  void emit();
+
+private:
+  Value least(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(x, y); }
+  Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(x, y); }
+  Value less(Value x, Value y) { return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, x, y); }
+  Value columnOf(size_t number) { return add(add(firstColumn, s.index(int64_t(number) * kWarp)), lane); }
+  void when(Value condition, llvm::function_ref<void()> body);
+  SmallVector<Value> step(Value base, ValueRange before);
+  Value power(Value score, Value reference);
+  SmallVector<Value> addKeys(Value base, Value weight, ArrayRef<Value> shrunk);
+  SmallVector<Value> addValues(Value weight, ValueRange before);
+  void finish(ValueRange results);
+
+  GpuStages &s;
+  ImplicitLocOpBuilder &b;
+  attn::AttentionOp op;
+  AttentionPlan &planned;
+  Symbols &symbols;
+  const int64_t keys, width;
+  const size_t sums; // columns of a lane
+  Value lane, none, zero, firstColumn;
+};
+
+void GpuStages::WarpRow::when(Value condition, llvm::function_ref<void()> body) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard within(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+/// Weights that would be denormal are 0, as in every kernel.
+Value GpuStages::WarpRow::power(Value score, Value reference) {
+  Value power = math::ExpOp::create(b, arith::SubFOp::create(b, score, reference));
+  Value tiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, power, s.real(0x1p-126));
+  return arith::SelectOp::create(b, tiny, zero, power);
+}
+
+/// The sums of a lane's columns and weight × values of one key. What is masked counts nothing, whatever the values
+/// hold.
+SmallVector<Value> GpuStages::WarpRow::addValues(Value weight, ValueRange before) {
+  auto added = [&] {
+    SmallVector<Value> result;
+    const Storage &values = s.storage[op.getValue()];
+    for (auto [number, sum] : llvm::enumerate(before)) {
+      decompose(b, least(columnOf(number), s.index(width - 1)), planned.width, symbols);
+      Value element = s.load(values, s.position(values, planned.value, symbols));
+      if (!planned.valueTerms.empty())
+        element = arith::AddFOp::create(b, element, s.sumOf(planned.valueTerms, symbols));
+      result.push_back(math::FmaOp::create(b, weight, element, sum));
+    }
+    return result;
+  };
+  if (!planned.mask)
+    return added();
+  Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, zero);
+  auto branch = scf::IfOp::create(b, SmallVector<Type>(sums, b.getF32Type()), some, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard within(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, added());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, before);
+  return branch.getResults();
+}
+
+/// The values of the keys from `base` on, one after the other; each lane knows the weight of one of them.
+SmallVector<Value> GpuStages::WarpRow::addKeys(Value base, Value weight, ArrayRef<Value> shrunk) {
+  Value count = least(s.index(kWarp), b.createOrFold<arith::SubIOp>(s.index(keys), base));
+  auto loop = scf::ForOp::create(b, s.index(0), count, s.index(1), shrunk);
+  OpBuilder::InsertionGuard inner(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value from = arith::IndexCastOp::create(b, b.getI32Type(), loop.getInductionVar());
+  Value its = shuffle(b, weight, from, NVVM::ShflKind::idx);
+  decompose(b, add(base, loop.getInductionVar()), planned.keys, symbols);
+  scf::YieldOp::create(b, addValues(its, loop.getRegionIterArgs()));
+  return loop.getResults();
+}
+
+/// 32 keys from `base` on: maximum, sum and the columns' sums before and after them.
+SmallVector<Value> GpuStages::WarpRow::step(Value base, ValueRange before) {
+  Value own = add(base, lane), end = s.index(keys);
+  decompose(b, least(own, add(end, s.index(-1))), planned.keys, symbols);
+  Value visible = less(own, end);
+  if (planned.mask)
+    visible = arith::AndIOp::create(b, visible, s.predicate(*planned.mask, symbols));
+  Value score = s.guarded(visible, none, [&] { return s.sumOf(planned.terms, symbols); });
+  // A NaN passes the maximum by and reaches the sum, and so the whole row.
+  Value largest = overWarp(b, score, [&](Value x, Value y) -> Value { return arith::MaxNumFOp::create(b, x, y); });
+  largest = arith::MaxNumFOp::create(b, before[0], largest);
+  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
+  Value reference = arith::SelectOp::create(b, empty, zero, largest);
+  Value weight = arith::SelectOp::create(b, visible, power(score, reference), zero);
+  Value shrink = power(before[0], reference);
+  SmallVector<Value> next{largest, arith::AddFOp::create(b, arith::MulFOp::create(b, before[1], shrink), weight)};
+  SmallVector<Value> shrunk;
+  for (Value sum : before.drop_front(2))
+    shrunk.push_back(arith::MulFOp::create(b, sum, shrink));
+  next.append(addKeys(base, weight, shrunk));
+  return next;
+}
+
+/// Stores the row: `results` are the maximum, the lane's part of the sum, and its columns' sums.
+void GpuStages::WarpRow::finish(ValueRange results) {
+  Value sum = overWarp(b, results[1], [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); });
+  Value largest = results[0];
+  Value isFirst = less(add(firstColumn, lane), s.index(1));
+  if (op.getLse())
+    when(isFirst, [&] {
+      Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
+      Value reference = arith::SelectOp::create(b, unseen, zero, largest);
+      const Storage &target = s.storage[op.getLse()];
+      Value total = arith::AddFOp::create(b, reference, math::LogOp::create(b, sum));
+      s.store(total, target, s.position(target, planned.lse, symbols));
+    });
+  Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
+  Value inverse = arith::DivFOp::create(b, s.real(1), arith::SelectOp::create(b, unseen, s.real(1), sum));
+  const Storage &target = s.storage[op.getResult()];
+  for (size_t number = 0; number < sums; ++number) {
+    Value column = columnOf(number);
+    auto put = [&] {
+      decompose(b, column, planned.width, symbols);
+      Value total = arith::MulFOp::create(b, results[unsigned(number + 2)], inverse);
+      s.store(total, target, s.position(target, planned.result, symbols));
+    };
+    // What is not asked takes no register.
+    if (width <= kMostColumns && int64_t(number + 1) * kWarp <= width)
+      put();
+    else
+      when(less(column, s.index(width)), put);
+  }
+}
+
+void GpuStages::WarpRow::emit() {
+  Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  Value laneNumber = arith::AndIOp::create(b, thread, arith::ConstantIntOp::create(b, kWarp - 1, 32));
+  lane = arith::IndexCastOp::create(b, b.getIndexType(), laneNumber);
+  none = s.real(-INFINITY);
+  zero = s.real(0);
+  firstColumn = b.createOrFold<arith::MulIOp>(symbols.at("block of columns"), s.index(kMostColumns));
+  SmallVector<Value> start{none, zero};
+  start.append(sums, zero);
+  auto loop = scf::ForOp::create(b, s.index(0), s.index(keys), s.index(kWarp), start);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b, step(loop.getInductionVar(), loop.getRegionIterArgs()));
+  }
+  finish(loop.getResults());
+}
+
 bool GpuStages::emitWarpRows(attn::AttentionOp op) {
   auto planned = planAttention(op);
   if (!planned)
@@ -57,125 +213,9 @@ bool GpuStages::emitWarpRows(attn::AttentionOp op) {
   auto keys = elementsOf(planned->keys), width = elementsOf(planned->width);
   if (!keys || !width)
     return fail(op, "keys or values of run-time size");
-  Symbols &symbols = planned->symbols;
   std::vector<Axis> axes = planned->outer;
   axes.push_back({"block of columns", {"", (*width + kMostColumns - 1) / kMostColumns}});
-  size_t sums = size_t((std::min(*width, kMostColumns) + kWarp - 1) / kWarp);
-
-  auto least = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(x, y); };
-  auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddIOp>(x, y); };
-  auto less = [&](Value x, Value y) { return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, x, y); };
-  items(axes, axes.size(), symbols, [&](ArrayRef<Axis>) {
-    Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-    Value laneNumber = arith::AndIOp::create(b, thread, arith::ConstantIntOp::create(b, kWarp - 1, 32));
-    Value lane = arith::IndexCastOp::create(b, b.getIndexType(), laneNumber);
-    Value none = real(-INFINITY), zero = real(0);
-    Value firstColumn = b.createOrFold<arith::MulIOp>(symbols.at("block of columns"), index(kMostColumns));
-    auto columnOf = [&](size_t number) { return add(add(firstColumn, index(int64_t(number) * kWarp)), lane); };
-
-    SmallVector<Value> start{none, zero};
-    start.append(sums, zero);
-    auto loop = scf::ForOp::create(b, index(0), index(*keys), index(kWarp), start);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(loop.getBody());
-      Value base = loop.getInductionVar(), own = add(base, lane), end = index(*keys);
-      ValueRange before = loop.getRegionIterArgs();
-      decompose(b, least(own, add(end, index(-1))), planned->keys, symbols);
-      Value visible = less(own, end);
-      if (planned->mask)
-        visible = arith::AndIOp::create(b, visible, predicate(*planned->mask, symbols));
-      Value score = guarded(visible, none, [&] { return sumOf(planned->terms, symbols); });
-      // A NaN passes the maximum by and reaches the sum, and so the whole row.
-      Value largest = overWarp(b, score, [&](Value x, Value y) -> Value { return arith::MaxNumFOp::create(b, x, y); });
-      largest = arith::MaxNumFOp::create(b, before[0], largest);
-      Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
-      Value reference = arith::SelectOp::create(b, empty, zero, largest);
-      // Weights that would be denormal are 0, as in every kernel.
-      auto power = [&](Value score) -> Value {
-        Value power = math::ExpOp::create(b, arith::SubFOp::create(b, score, reference));
-        Value tiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, power, real(0x1p-126));
-        return arith::SelectOp::create(b, tiny, zero, power);
-      };
-      Value weight = arith::SelectOp::create(b, visible, power(score), zero);
-      Value shrink = power(before[0]);
-      SmallVector<Value> next{largest, arith::AddFOp::create(b, arith::MulFOp::create(b, before[1], shrink), weight)};
-      SmallVector<Value> shrunk;
-      for (Value sum : before.drop_front(2))
-        shrunk.push_back(arith::MulFOp::create(b, sum, shrink));
-      Value count = least(index(kWarp), b.createOrFold<arith::SubIOp>(end, base));
-      auto add32 = scf::ForOp::create(b, index(0), count, index(1), shrunk);
-      {
-        OpBuilder::InsertionGuard inner(b);
-        b.setInsertionPointToStart(add32.getBody());
-        Value from = arith::IndexCastOp::create(b, b.getI32Type(), add32.getInductionVar());
-        Value its = shuffle(b, weight, from, NVVM::ShflKind::idx);
-        decompose(b, add(base, add32.getInductionVar()), planned->keys, symbols);
-        auto addValues = [&] {
-          SmallVector<Value> result;
-          const Storage &values = storage[op.getValue()];
-          for (auto [number, sum] : llvm::enumerate(add32.getRegionIterArgs())) {
-            decompose(b, least(columnOf(number), index(*width - 1)), planned->width, symbols);
-            Value element = load(values, position(values, planned->value, symbols));
-            if (!planned->valueTerms.empty())
-              element = arith::AddFOp::create(b, element, sumOf(planned->valueTerms, symbols));
-            result.push_back(math::FmaOp::create(b, its, element, sum));
-          }
-          return result;
-        };
-        if (!planned->mask) {
-          scf::YieldOp::create(b, addValues());
-        } else { // what is masked counts nothing, whatever the values hold
-          Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, its, zero);
-          auto branch = scf::IfOp::create(b, SmallVector<Type>(sums, b.getF32Type()), some, /*withElseRegion=*/true);
-          {
-            OpBuilder::InsertionGuard within(b);
-            b.setInsertionPointToStart(branch.thenBlock());
-            scf::YieldOp::create(b, addValues());
-            b.setInsertionPointToStart(branch.elseBlock());
-            scf::YieldOp::create(b, add32.getRegionIterArgs());
-          }
-          scf::YieldOp::create(b, branch.getResults());
-        }
-      }
-      next.append(add32.getResults().begin(), add32.getResults().end());
-      scf::YieldOp::create(b, next);
-    }
-
-    Value sum =
-        overWarp(b, loop.getResult(1), [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); });
-    Value largest = loop.getResult(0);
-    auto when = [&](Value condition, llvm::function_ref<void()> body) {
-      auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard within(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      body();
-    };
-    Value isFirst = less(add(firstColumn, lane), index(1));
-    if (op.getLse())
-      when(isFirst, [&] {
-        Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
-        Value reference = arith::SelectOp::create(b, unseen, zero, largest);
-        const Storage &target = storage[op.getLse()];
-        Value total = arith::AddFOp::create(b, reference, math::LogOp::create(b, sum));
-        store(total, target, position(target, planned->lse, symbols));
-      });
-    Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
-    Value inverse = arith::DivFOp::create(b, real(1), arith::SelectOp::create(b, unseen, real(1), sum));
-    const Storage &target = storage[op.getResult()];
-    for (size_t number = 0; number < sums; ++number) {
-      Value column = columnOf(number);
-      auto put = [&] {
-        decompose(b, column, planned->width, symbols);
-        Value total = arith::MulFOp::create(b, loop.getResult(unsigned(number + 2)), inverse);
-        store(total, target, position(target, planned->result, symbols));
-      };
-      // What is not asked takes no register.
-      if (*width <= kMostColumns && int64_t(number + 1) * kWarp <= *width)
-        put();
-      else
-        when(less(column, index(*width)), put);
-    }
-  });
+  items(axes, axes.size(), planned->symbols,
+        [&](ArrayRef<Axis>) { WarpRow(*this, op, *planned, *keys, *width).emit(); });
   return true;
 }

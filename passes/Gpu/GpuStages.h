@@ -29,6 +29,7 @@ private:
   bool emitAttention(const Stage &, attn::AttentionOp);
   /// One warp a row of scores; the softmax goes along with the keys, so that no row is ever in memory.
   bool emitWarpRows(attn::AttentionOp);
+  class WarpRow;
   GpuTensors tensorsOf(attn::AttentionOp);
   /// Nothing where it cannot be one fused kernel; `reason` says why.
   std::optional<GpuAttention> placed(attn::AttentionOp, std::string &reason);
