@@ -12,6 +12,35 @@ using namespace skewer::attn;
 #include "dialect/IR/AttnAttrInterfaces.cpp.inc"
 #include "dialect/IR/AttnDialect.cpp.inc"
 #include "dialect/IR/AttnInterfaces.cpp.inc"
+/// Parts of a GPU schedule that may be left out, in any order: `, columns = 96, warp_rows = 32`.
+static ParseResult parseTileOptions(AsmParser &parser, int64_t &columns, int64_t &warpRows) {
+  std::optional<int64_t> asked[2];
+  while (succeeded(parser.parseOptionalComma())) {
+    llvm::SMLoc at = parser.getCurrentLocation();
+    StringRef name;
+    if (parser.parseKeyword(&name))
+      return failure();
+    if (name != "columns" && name != "warp_rows")
+      return parser.emitError(at) << "unknown part '" << name << "', expected 'columns' or 'warp_rows'";
+    std::optional<int64_t> &part = asked[name == "columns" ? 0 : 1];
+    if (part)
+      return parser.emitError(at) << "'" << name << "' is given twice";
+    int64_t number;
+    if (parser.parseEqual() || parser.parseInteger(number))
+      return failure();
+    part = number;
+  }
+  columns = asked[0].value_or(0);
+  warpRows = asked[1].value_or(16);
+  return success();
+}
+static void printTileOptions(AsmPrinter &printer, int64_t columns, int64_t warpRows) {
+  if (columns)
+    printer << ", columns = " << columns;
+  if (warpRows != 16)
+    printer << ", warp_rows = " << warpRows;
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "dialect/IR/AttnAttributes.cpp.inc"
 #define GET_OP_CLASSES

@@ -40,17 +40,19 @@ def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule", [ScheduleInterfa
   let summary = "how one attention is run on one kind of GPU";
   let description = [{
     `engine`: what multiplies matrices; `mma_sync` is the only one so far. `rows` × `keys`: queries of a block and keys
-    of one of its steps, multiples of 16; a warp has 16 queries. `stages`: copies in shared memory of what a step reads,
-    all but one of which are being filled while one is read; of 1, operands take turns in one place. `keep_queries`:
-    whether a warp's queries stay in registers. `columns`: of the values that a block has, a multiple of 16; other
-    blocks with the same queries have the rest; absent (0): all.
+    of one of its steps, multiples of 16. `stages`: copies in shared memory of what a step reads, all but one of which are
+    being filled while one is read; of 1, operands are single-buffered: they have one place, one after another.
+    `keep_queries`: whether a warp's queries stay in registers. `columns`: of the values that a block has, a multiple of
+    16; other blocks with the same queries have the rest; absent (0): all. `warp_rows`: queries of a warp, 16 (also
+    where it is absent) or 32; each fragment of keys and values is multiplied with all of them.
     `strategies`: one for each term of the score, in order, then of the values.
     Created by `attn-schedule-gpu` from a cost model or as the caller asks, or by hand; `attn-schedule-gpu` obeys one that is
-    there or refuses it; read by `attn-lower-to-gpu`. Constraints gpu_schedule_c1 to gpu_schedule_c10.
+    there or refuses it; read by `attn-lower-to-gpu`. Constraints gpu_schedule_c1 to gpu_schedule_c11.
   }];
   let parameters = (ins StringRefParameter<"as ptxas names it">:$target, StringRefParameter<"of products">:$engine,
                         "int64_t":$rows, "int64_t":$keys, "int64_t":$stages, "bool":$keep_queries,
                         DefaultValuedParameter<"int64_t", "0", "of the values">:$columns,
+                        DefaultValuedParameter<"int64_t", "16", "queries of a warp">:$warp_rows,
                         ArrayRefParameter<"::mlir::StringAttr">:$strategies);
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -58,7 +60,7 @@ def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule", [ScheduleInterfa
   }];
   let assemblyFormat = [{
     `<` struct($target, $engine, $rows, $keys, $stages, $keep_queries) `,` `strategies` `=` `[` $strategies `]`
-    (`,` `columns` `=` $columns^)? `>`
+    `` custom<TileOptions>($columns, $warp_rows) `>`
   }];
 }
 #endif

@@ -108,7 +108,7 @@ LogicalResult CpuScheduleAttr::verifyFor(Operation *attention, int64_t queries, 
 
 LogicalResult GpuScheduleAttr::verify(EmitError emitError, StringRef target, StringRef engine, int64_t rows,
                                       int64_t keys, int64_t stages, bool /*keepQueries*/, int64_t columns,
-                                      ArrayRef<StringAttr> strategies) {
+                                      int64_t warpRows, ArrayRef<StringAttr> strategies) {
   if (target.empty())
     return emitError() << "a schedule needs the name of its target (gpu_schedule_c1)";
   if (engine != "mma_sync")
@@ -123,6 +123,9 @@ LogicalResult GpuScheduleAttr::verify(EmitError emitError, StringRef target, Str
   if (columns < 0 || columns > 256 || columns % 16)
     return emitError() << "columns is " << columns
                        << ", expected 0 (all of the values) or a multiple of 16 up to 256 (gpu_schedule_c6)";
+  if ((warpRows != 16 && warpRows != 32) || rows % warpRows)
+    return emitError() << "warp_rows is " << warpRows << " and rows is " << rows
+                       << ", expected 16, or 32 where rows is a multiple of 32 (gpu_schedule_c11)";
   return verifyStrategies(emitError, strategies, kGpuStrategies, "gpu_schedule_c5");
 }
 

@@ -50,7 +50,7 @@ std::pair<double, const char *> cyclesTogether(const GpuStepWork &work, const Gp
   for (const auto &part : parts)
     sum += part.first;
   // A block of fewer than four warps leaves schedulers without work, however few blocks there are.
-  double share = std::max(1.0, 64.0 / double(tile.rows));
+  double share = std::max(1.0, 4.0 / double(tile.warps()));
   double alone = (most.first + kSerialShare * (sum - most.first)) * share + kLatency * (1 + waits);
   double together = most.first * double(blocks);
   return together >= alone ? std::pair(together, most.second) : std::pair(alone, "latency");
@@ -60,31 +60,34 @@ std::pair<double, const char *> cyclesTogether(const GpuStepWork &work, const Gp
 
 GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) {
   GpuLayout layout = layoutOf(shape, tile);
-  double rows = double(tile.rows), keys = double(tile.keys), scores = rows * keys, warps = rows / 16;
+  double rows = double(tile.rows), keys = double(tile.keys), scores = rows * keys, all = double(tile.rowTiles());
   GpuStepWork work;
   work.operands = double(shape.attention.content.size() + shape.bands.size() + 1 + shape.valueRows.size() +
                          shape.valueBands.size());
   double copied = 0; // bytes from global to shared memory
   // f32 goes as three products of tf32, each at half the rate.
   double bytes = double(elementBytes(shape)), products = shape.element.isF32() ? 6 : 1;
-  double added = 0; // sums of chains, which begin anew at every 16th element of a row (passes/Gpu/MmaSync.h, kStepsOfChain)
-  /// A product of every warp's 16 rows with `columns` rows of a tile.
-  auto product = [&](double columns, int64_t width) {
+  double added =
+      0; // sums of chains, which begin anew at every 16th element of a row (passes/Gpu/MmaSync.h, kStepsOfChain)
+  /// A product of every warp's rows with `columns` rows of a tile, whose fragments each meet `together` of its tiles of
+  /// 16 rows.
+  auto product = [&](double columns, int64_t width, double together) {
     work.matrixFlops += 2 * rows * columns * double(width) * products;
-    work.sharedTraffic += warps * columns * double(width) * bytes;
+    work.sharedTraffic += rows / 16 / together * columns * double(width) * bytes;
     if (shape.element.isF32())
       added += rows * columns * std::max(0.0, double(width) / 16 - 1);
-    work.issued += rows * columns * double(width) / 16 / 16 / 8 * 32 * 1.5 * products; // mma, and ldmatrix for two
+    work.issued += rows * columns * double(width) / 16 / 16 / 8 * 32 * (1 + 0.5 / together) *
+                   products; // mma, and ldmatrix for two
     if (!tile.keepQueries)
       work.sharedTraffic += rows * double(width) * bytes;
   };
   for (const SharedTile &part : layout.content) {
-    product(keys, part.width);
+    product(keys, part.width, all);
     copied += keys * double(part.width) * bytes;
   }
   int64_t width = layout.values.width;
   double ofScores = added;
-  product(keys, width);
+  product(keys, width, all);
   added = ofScores; // of the values' product nothing: one multiply-add takes the place of the result's rescaling
   if (!tile.keepQueries)
     work.sharedTraffic -= rows * double(width) * bytes; // weights are always in registers
@@ -100,8 +103,8 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
       if (!part.sharedWith)
         copied += keys * double(part.window.width) * bytes;
     } else {
-      product(keys + 16, part.window.width);
-      work.sharedTraffic += 4 * scores; // a shuffle each
+      product(keys + 16, part.window.width, 1); // each tile of rows has a band of its own
+      work.sharedTraffic += 4 * scores;         // a shuffle each
       work.issued += 5 * scores;
     }
   }
@@ -109,9 +112,9 @@ GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) 
   for (double columns : {keys * double(shape.valueRows.size()), (rows + keys) * double(shape.valueBands.size())})
     copied += columns * double(width) * bytes;
   for (size_t term = 0; term < shape.valueRows.size(); ++term)
-    product(keys, width);
+    product(keys, width, all);
   for (size_t term = 0; term < shape.valueBands.size(); ++term) {
-    product(keys + 16, width);
+    product(keys + 16, width, 1);
     work.sharedTraffic += 4 * scores;
     work.issued += 5 * scores;
   }
@@ -160,9 +163,10 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
   result.sharedBytes = layout.bytes;
   // What ptxas takes of layers of one class each, 16 to 128 keys a step, 32 to 256 wide (sm_80, CUDA 13.0), to a fifth.
   const AttentionShape &attention = shape.attention;
-  int64_t scores = tile.keys / 8 * 4, output = layout.values.width / 8 * 4, kept = 0, extra = 0, bands = 0;
+  int64_t rowTiles = tile.rowTiles(), scores = rowTiles * (tile.keys / 8 * 4);
+  int64_t output = rowTiles * (layout.values.width / 8 * 4), kept = 0, extra = 0, bands = 0;
   for (const GpuLayout::Queries &part : layout.queries)
-    kept += tile.keepQueries ? part.tile.width * elementBytes(shape) / 32 * 4 : 4;
+    kept += rowTiles * (tile.keepQueries ? part.tile.width * elementBytes(shape) / 32 * 4 : 4);
   for (const BandTerm &term : shape.bands)
     bands = std::max<int64_t>(bands, term.ofKey ? 90 : scores + 8 + 22);
   // Weights, skewed weights as operands, and what a sum that is no number needs, beside the sums of the result.
@@ -248,7 +252,7 @@ double skewer::gpu::secondsOn(const GpuShape &shape, const GpuPrediction &predic
 }
 
 /// What is only done where nothing else fits, whatever the model says: its figures for these are not tried.
-static bool isMakeshift(const GpuPrediction &p) { return p.tile.isSingleBuffered() || p.parts > 1; }
+static bool isLastResort(const GpuPrediction &p) { return p.tile.isSingleBuffered() || p.parts > 1; }
 
 /// Where the best may spill: one that is nearly as good and takes the fewest registers comes first.
 static void preferLean(std::vector<GpuPrediction> &candidates) {
@@ -257,7 +261,7 @@ static void preferLean(std::vector<GpuPrediction> &candidates) {
     return;
   auto lean = candidates.begin();
   for (auto other = candidates.begin(); other != candidates.end(); ++other)
-    if (other->footprint.needed < lean->footprint.needed && isMakeshift(*other) == isMakeshift(best) &&
+    if (other->footprint.needed < lean->footprint.needed && isLastResort(*other) == isLastResort(best) &&
         other->cyclesPerRow() <= kNearlyEqual * best.cyclesPerRow())
       lean = other;
   std::rotate(candidates.begin(), lean, lean + 1);
@@ -295,7 +299,9 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
       for (int64_t stages : choices(request.stages, {1, 2, 3}))
         for (int64_t part : columns)
           for (bool keep : {true, false})
-            consider({rows, keys, stages, keep, part}, steps);
+            for (int64_t warpRows : choices(request.warpRows, {16, 32}))
+              if (rows % warpRows == 0)
+                consider({rows, keys, stages, keep, part, warpRows}, steps);
     }
   if (found.empty()) {
     auto least = std::min_element(tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) {
@@ -307,8 +313,8 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   auto cost = [](const GpuPrediction &p) {
     bool spills = p.footprint.needed > kMostRegisters;
     double size = double(p.tile.rows * p.tile.keys * p.tile.stages);
-    return std::tuple(spills, isMakeshift(p), spills ? double(p.footprint.needed) : p.cyclesPerRow(), size, p.tile.rows,
-                      !p.tile.keepQueries, p.parts);
+    return std::tuple(spills, isLastResort(p), spills ? double(p.footprint.needed) : p.cyclesPerRow(), size,
+                      p.tile.rows, p.tile.warpRows, !p.tile.keepQueries, p.parts);
   };
   std::sort(found.begin(), found.end(),
             [&](const GpuPrediction &a, const GpuPrediction &b) { return cost(a) < cost(b); });
@@ -319,7 +325,7 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   for (const GpuPrediction &candidate : found)
     if (result.empty() || candidate.footprint.needed < result.back().footprint.needed)
       result.push_back(candidate);
-  // The guess is one: last comes the smallest there is, one warp whose operands take turns.
+  // The guess is one: last comes the smallest there is, one warp with single-buffered operands.
   auto smallest = std::find_if(found.rbegin(), found.rend(), [&](const GpuPrediction &candidate) {
     return candidate.tile == GpuTile{16, 16, 1, false, columns.back()};
   });

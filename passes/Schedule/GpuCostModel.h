@@ -27,7 +27,7 @@ struct GpuPrediction {
   Occupancy occupancy;
   double steps = 0;       // of a block, on average: tiles that a mask leaves
   double stepsBefore = 0; // what logits to look up take before the first of them
-  double stepCycles = 0;  // of a multiprocessor for a block's step, the resident blocks taking turns
+  double stepCycles = 0;  // of a multiprocessor for a block's step, of all resident blocks
   std::string bound;      // what most of them go into: "tensor cores", "shared memory", …, or "latency"
   int64_t parts = 1;      // blocks that have the same queries
   double cyclesPerRow() const { return (steps + stepsBefore) * stepCycles * double(parts) / double(tile.rows); }

@@ -27,11 +27,12 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       module.emitError() << "unknown GPU '" << target << "'";
       return signalPassFailure();
     }
-    GpuRequest request{target, rows, keys, stages, std::nullopt, columns, rank};
+    GpuRequest request{target, rows, keys, stages, std::nullopt, columns, warpRows, rank};
     if (queries == "registers" || queries == "shared")
       request.keepQueries = queries == "registers";
     // What is pinned must make sense before anything is computed from it.
-    if (!attributeOf({rows ? rows : 64, keys ? keys : 64, stages ? stages : 2, true, columns}, {}, module))
+    if (!attributeOf({rows ? rows : 64, keys ? keys : 64, stages ? stages : 2, true, columns, warpRows ? warpRows : 16},
+                     {}, module))
       return signalPassFailure();
     size_t candidates = 1;
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -116,7 +117,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     auto emitError = [&] { return at->emitError(); };
     return attn::GpuScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), &getContext(),
                                              StringRef(target.getValue()), StringRef("mma_sync"), tile.rows, tile.keys,
-                                             tile.stages, tile.keepQueries, tile.columns, strategies);
+                                             tile.stages, tile.keepQueries, tile.columns, tile.warpRows, strategies);
   }
 };
 
@@ -129,6 +130,7 @@ void skewer::addGpuSchedulePipeline(OpPassManager &manager, const GpuRequest &re
   options.keys = request.keys;
   options.stages = request.stages;
   options.columns = request.columns;
+  options.warpRows = request.warpRows;
   options.rank = request.rank;
   if (request.keepQueries)
     options.queries = *request.keepQueries ? "registers" : "shared";

@@ -469,6 +469,18 @@ func.func @f(%v: tensor<4x8xf32>) {
 
 // -----
 
+// gpu_schedule_c11: whole tiles of rows, one or two a warp
+// expected-error @below {{warp_rows is 32 and rows is 48, expected 16, or 32 where rows is a multiple of 32 (gpu_schedule_c11)}}
+#s = #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 48, keys = 64, stages = 2, keep_queries = true, strategies = ["matmul"], warp_rows = 32>
+
+// -----
+
+// gpu_schedule_c11: parts that there are
+// expected-error @below {{unknown part 'warps', expected 'columns' or 'warp_rows'}}
+#s = #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 48, keys = 64, stages = 2, keep_queries = true, strategies = ["matmul"], warps = 2>
+
+// -----
+
 // attention_c8: the same for GPUs
 func.func @f(%v: tensor<4x8xf32>) {
   // expected-error @below {{schedule has 2 strategies for 1 terms (attention_c8)}}

@@ -104,6 +104,18 @@ func.func @attention_on_a_gpu(%q: tensor<14x64xf16>, %k: tensor<14x64xf16>) -> t
   return %0 : tensor<14x64xf16>
 }
 
+// What may be left out of a schedule for GPUs.
+// CHECK-LABEL: func.func @wide_warps
+func.func @wide_warps(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // CHECK: schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 32, stages = 3, keep_queries = true, strategies = ["matmul"], columns = 32, warp_rows = 32>
+  %0 = attn.attention "i j" value "j e -> i e" (%k) score {
+    attn.term "i d, j d" (%q, %k) scale 0.125 : tensor<64x64xf16>, tensor<64x64xf16>
+  } : tensor<64x64xf16> -> tensor<64x64xf16>
+    schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 32, stages = 3,
+                                keep_queries = true, strategies = ["matmul"], warp_rows = 32, columns = 32>
+  return %0 : tensor<64x64xf16>
+}
+
 // A map: the query and the key dimension are products of axes, whose sizes are given.
 // CHECK-LABEL: func.func @attention_map
 func.func @attention_map(%q: tensor<2x6x8xf32>, %v: tensor<2x6x8xf32>, %rows: tensor<3x8xf32>) -> tensor<2x6x8xf32> {

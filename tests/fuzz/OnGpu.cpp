@@ -49,6 +49,8 @@ Plan planForGpu(uint64_t seed) {
     request.keepQueries = dice.chance(50);
     if (dice.chance(40))
       request.columns = 16; // most values are wider
+    if (request.rows == 32 && dice.chance(50))
+      request.warpRows = 32;
   }
   plan.gpu = request;
   return plan;
@@ -59,7 +61,8 @@ std::string textOf(const gpu::GpuRequest &request) {
   for (auto [name, value] : {std::pair{"rows", request.rows},
                              {"keys", request.keys},
                              {"stages", request.stages},
-                             {"columns", request.columns}})
+                             {"columns", request.columns},
+                             {"warp_rows", request.warpRows}})
     if (value)
       text += fmt::format(", {}={}", name, value);
   if (request.keepQueries)

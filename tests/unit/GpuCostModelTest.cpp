@@ -88,7 +88,8 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
       "einsum(\"h i j, h j d -> h i d\", weights, v) + band + rows + pairs\n}\n";
   for (const std::string &text : {layer(70, 64), layer(70, 20), banded(70, 32), map, keys, gates, values})
     for (GpuTile tile : {GpuTile{64, 64, 2, true, 256}, GpuTile{32, 16, 3, false, 16}, GpuTile{128, 32, 4, true, 256},
-                         GpuTile{32, 16, 1, false, 256}, GpuTile{16, 32, 1, false, 16}}) {
+                         GpuTile{32, 16, 1, false, 256}, GpuTile{16, 32, 1, false, 16},
+                         GpuTile{64, 32, 2, false, 256, 32}, GpuTile{32, 16, 1, false, 16, 32}}) {
       GpuLayer compiled(text);
       GpuOptions options;
       options.size = 1;
@@ -97,6 +98,7 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
       options.stages = tile.stages;
       options.keepQueries = tile.keepQueries;
       options.columns = tile.columns;
+      options.warpRows = tile.warpRows;
       skewer::testing::GpuOutcome outcome = compiled.run(options);
       ASSERT_TRUE(outcome.lowered) << outcome.messages;
       EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
@@ -128,9 +130,10 @@ TEST(GpuCostModel, WhatIsAskedForIsTaken) {
   request.stages = 4;
   request.keepQueries = false;
   request.columns = 32;
+  request.warpRows = 32;
   auto candidates = candidatesOf(*shape, machine, request);
   ASSERT_EQ(candidates.size(), 1u);
-  EXPECT_EQ(candidates[0].tile, (GpuTile{32, 48, 4, false, 32}));
+  EXPECT_EQ(candidates[0].tile, (GpuTile{32, 48, 4, false, 32, 32}));
   // Where nothing fits there is the one with the least.
   Shape wide("param N = 64, dim = 4096\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
              "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");

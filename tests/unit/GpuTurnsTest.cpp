@@ -1,4 +1,4 @@
-// Operands that take turns in one place of shared memory, for heads that are too wide for several: numbers against the
+// Single-buffered operands: one place in shared memory for all of them, for heads that are too wide for several: numbers against the
 // reference, what fits into the targets with the least, and what goes by rows because nothing does.
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"

@@ -118,11 +118,12 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   auto onGpu = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr());
   if (onGpu)
     facts.schedule =
-        fmt::format("{}: {}, {} queries a block, {} keys a step, {}, queries in {}{}", onGpu.getTarget().str(),
+        fmt::format("{}: {}, {} queries a block, {} keys a step, {}, queries in {}{}{}", onGpu.getTarget().str(),
                     onGpu.getEngine().str(), onGpu.getRows(), onGpu.getKeys(),
-                    onGpu.getStages() == 1 ? "operands in turns" : fmt::format("{} stages", onGpu.getStages()),
+                    onGpu.getStages() == 1 ? "single-buffered operands" : fmt::format("{} stages", onGpu.getStages()),
                     onGpu.getKeepQueries() ? "registers" : "shared memory",
-                    onGpu.getColumns() ? fmt::format(", {} columns of the values", onGpu.getColumns()) : "");
+                    onGpu.getColumns() ? fmt::format(", {} columns of the values", onGpu.getColumns()) : "",
+                    onGpu.getWarpRows() == 16 ? "" : fmt::format(", {} queries a warp", onGpu.getWarpRows()));
   ArrayRef<StringAttr> strategies = schedule ? schedule.getStrategies()
                                     : onGpu  ? onGpu.getStrategies()
                                              : ArrayRef<StringAttr>();

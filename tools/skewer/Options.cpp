@@ -56,7 +56,7 @@ cl::list<std::string> schedule(
     cl::desc(
         "Parts of the schedule that the cost model does not choose. Processors: tile_rows, tile_vectors, row_block, "
         "key_block, rows_per_item, offsets=band or offsets=strided_add; GPUs: rows, keys, stages (1 to 4), "
-        "queries=registers or queries=shared, columns of the values"),
+        "queries=registers or queries=shared, columns of the values, warp_rows"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
     cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
@@ -246,7 +246,8 @@ bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
                                                         {"rows", &gpu.rows},
                                                         {"keys", &gpu.keys},
                                                         {"stages", &gpu.stages},
-                                                        {"columns", &gpu.columns}};
+                                                        {"columns", &gpu.columns},
+                                                        {"warp_rows", &gpu.warpRows}};
   for (const std::string &text : schedule) {
     std::string name;
     llvm::StringRef value;
