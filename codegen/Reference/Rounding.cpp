@@ -33,7 +33,7 @@ void PartialSums::endChain() {
 }
 
 void PartialSums::add(double sum, double squares, int64_t count) {
-  constexpr int64_t kChain = 256; // passes/Lowering/Summation.h
+  constexpr int64_t kChain = 256; // passes/Analysis/Summation.h
   if (inChain >= kChain)
     endChain();
   // From here to there by a straight line, and by a random walk that returns to it.
