@@ -152,7 +152,6 @@ public:
   void emit();
 
 private:
-  SizeExpression countItems();
   void findStores();
   Symbols symbolsOf(Value item);
   void packBlock();
@@ -180,21 +179,6 @@ private:
   Symbols symbols;
   Value firstRow, rowCount, tiles;
 };
-
-/// Row blocks of all outer axes; fills in `outer`.
-SizeExpression CpuStages::MatmulEmitter::countItems() {
-  SizeExpression count{0, 0, {}};
-  int64_t fixed = product.blocks;
-  for (const std::string &axis : matmul.outer) {
-    outer.push_back({axis, extents.at(axis)});
-    if (outer.back().extent.name.empty())
-      fixed *= outer.back().extent.fixed;
-    else
-      count.factors.push_back(outer.back().extent.name);
-  }
-  (count.factors.empty() ? count.fixed : count.scaled) = fixed;
-  return count;
-}
 
 /// Vectors of the result are consecutive where the last column axis is the result's last and no vector crosses its end.
 void CpuStages::MatmulEmitter::findStores() {
@@ -337,7 +321,9 @@ void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool la
 }
 
 void CpuStages::MatmulEmitter::emit() {
-  s.plan.phases.back().items = countItems();
+  for (const std::string &axis : matmul.outer)
+    outer.push_back({axis, extents.at(axis)});
+  s.plan.phases.back().items = itemsOf(outer, product.blocks);
   findStores();
   v.loop(s.phase.begin, s.phase.end, 1, [&](Value item) {
     symbols = symbolsOf(item);

@@ -90,6 +90,8 @@ protected:
     const char *title = nullptr; // what the stage is called in the plan, if not by its kind
   };
   virtual OwnMemory ownMemory(const Stage &) { return {}; }
+  /// Items of a phase that has `each` of them for every index of the outer axes, which may be of run-time size.
+  static SizeExpression itemsOf(llvm::ArrayRef<Axis> outer, int64_t each);
 
   //===- What is known before code is emitted (Shapes.cpp) ---===//
   bool describe(mlir::Operation *); // fills in `storage`, but for the memory

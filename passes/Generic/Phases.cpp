@@ -123,3 +123,14 @@ SmallVector<Value> Kernel::readsOf(const Stage &stage) {
     llvm::for_each(folded->getOperands(), read);
   return reads;
 }
+
+SizeExpression Kernel::itemsOf(ArrayRef<Axis> outer, int64_t each) {
+  SizeExpression count{0, 0, {}};
+  for (const Axis &axis : outer)
+    if (axis.extent.name.empty())
+      each *= axis.extent.fixed;
+    else
+      count.factors.push_back(axis.extent.name);
+  (count.factors.empty() ? count.fixed : count.scaled) = each;
+  return count;
+}

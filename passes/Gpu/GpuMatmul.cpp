@@ -55,7 +55,6 @@ public:
   void emit();
 
 private:
-  SizeExpression countItems();
   void findPlace();
   RowSource sourceOf(Value operand, int64_t depthStride, bool aligned);
   void findSources();
@@ -120,20 +119,6 @@ GpuStages::TensorProduct::TensorProduct(GpuStages &s, const Stage &stage, attn::
       rowTile(places.place(kRows, slice, 2)), columnTile(places.place(kColumns, slice, 2)),
       g(s.b.getLoc(), s.b.getContext()), at(threadPlace(started(g, s))), layout(g, at, 1, kColumns),
       pipeline(g, at, element, kThreads, 2), engine(g, at, element, matmul.depth) {}
-
-SizeExpression GpuStages::TensorProduct::countItems() {
-  SizeExpression count{0, 0, {}};
-  int64_t fixed = rowBlocks * columnBlocks;
-  for (const std::string &axis : matmul.outer) {
-    outer.push_back({axis, extents.at(axis)});
-    if (outer.back().extent.name.empty())
-      fixed *= outer.back().extent.fixed;
-    else
-      count.factors.push_back(outer.back().extent.name);
-  }
-  (count.factors.empty() ? count.fixed : count.scaled) = fixed;
-  return count;
-}
 
 /// Which rows and columns the block has, and of which outer index.
 void GpuStages::TensorProduct::findPlace() {
@@ -297,7 +282,9 @@ void GpuStages::TensorProduct::store() {
 }
 
 void GpuStages::TensorProduct::emit() {
-  s.plan.phases.back().items = countItems();
+  for (const std::string &axis : matmul.outer)
+    outer.push_back({axis, extents.at(axis)});
+  s.plan.phases.back().items = itemsOf(outer, rowBlocks * columnBlocks);
   findPlace();
   findSources();
   throughDepth();
