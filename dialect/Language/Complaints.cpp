@@ -117,6 +117,8 @@ Value Emitter::unknownCall(const Node &node, const std::vector<std::string> &nam
   error(node.name, "unknown function or scheme '" + name + "'" + (instead.empty() ? suggestion(name, names) : ""));
   if (!instead.empty())
     diagnostics.note(instead.str());
+  else if (llvm::any_of(program->kernels, [&](const Kernel &kernel) { return kernel.name == name; }))
+    diagnostics.note("it is a kernel, which only programs call; what kernels share is a scheme: scheme NAME(x) = …");
   return {};
 }
 

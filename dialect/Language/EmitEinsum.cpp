@@ -2,6 +2,7 @@
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
 #include "dialect/Subscript/Arithmetic.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -73,6 +74,19 @@ void Emitter::noteOnWord(StringRef word) {
                    spaced);
 }
 
+/// The names in an einsum's text, which may be wrong; the letters of one without spaces.
+static std::set<std::string> namesIn(StringRef text) {
+  std::set<std::string> names;
+  bool isLetters = text.find_first_of(" (") == StringRef::npos;
+  auto isPart = [](char c) { return isAlnum(c) || c == '_'; };
+  while (!(text = text.drop_until(isPart)).empty()) {
+    StringRef name = isLetters ? text.take_front(1) : text.take_while(isPart);
+    text = text.drop_front(name.size());
+    names.insert(name.str());
+  }
+  return names;
+}
+
 Value Emitter::emitEinsum(const Node &node) {
   if (node.operands.empty() || node.operands[0]->kind != NodeKind::String) {
     error(node.operands.empty() ? node.text : node.operands[0]->text, "the first argument of 'einsum' is its text");
@@ -80,6 +94,8 @@ Value Emitter::emitEinsum(const Node &node) {
     return {};
   }
   StringRef text = node.operands[0]->name;
+  // One that is wrong leaves its axes without a size, but what uses them further down is no second mistake.
+  auto known = make_scope_exit([&] { scope->unknown.merge(namesIn(text)); });
   subscript::ParseError why;
   std::map<std::string, StringRef> calls;
   std::map<std::string, int64_t> numbers;
@@ -125,6 +141,8 @@ Value Emitter::emitEinsum(const Node &node) {
         return {};
   warnOfLoneSums(*spec, text, all, *meant);
   Value value = buildEinsum(node, *spec, operands, given, all, false);
+  if (value.good())
+    known.release();
   const Node *condition = keyword(node, "where");
   if (!condition || !value.good())
     return value;

@@ -60,6 +60,8 @@ Value Emitter::emitFunction(const Node &node) {
   if (name == "len") {
     const Node &axis = *node.operands[0];
     const Axis *found = axis.kind == NodeKind::Name ? findAxis(axis.name.str()) : nullptr;
+    if (!found && axis.kind == NodeKind::Name && scope->unknown.count(axis.name.str()))
+      return {};
     if (!found)
       return error(axis.text, "'len' takes the name of an axis that an operand or an einsum before has named" +
                                   suggestion(axis.name, visibleNames()));

@@ -104,42 +104,52 @@ Value Emitter::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
   return result;
 }
 
+/// Of reshape(x, [a, b]), reshape(x, a, b) and a list that has a name: each size with the text that an error shows.
+std::optional<std::vector<std::pair<StringRef, Value>>> Emitter::reshapedSizes(const Node &node) {
+  std::vector<std::pair<StringRef, Value>> sizes;
+  for (const NodePtr &given : llvm::drop_begin(node.operands)) {
+    Value value = evaluate(*given);
+    if (!value.good())
+      return std::nullopt;
+    if (!value.is(ValueKind::List) || node.operands.size() > 2) {
+      sizes.push_back({given->text, std::move(value)});
+      continue;
+    }
+    for (auto [place, item] : enumerate(value.items))
+      sizes.push_back({given->kind == NodeKind::Tuple ? given->operands[place]->text : given->text, item});
+  }
+  return sizes;
+}
+
 Value Emitter::emitReshape(const Node &node) {
   if (!checkArguments(node, 2, 12, {}, "reshape(x, [batch, heads, N + 1, N]); one size may be -1"))
     return {};
   auto operand = tensorArgument(node, 0, true);
   if (!operand)
     return {};
-  std::vector<const Node *> sizes;
-  if (node.operands.size() == 2 && node.operands[1]->kind == NodeKind::Tuple)
-    for (const NodePtr &size : node.operands[1]->operands)
-      sizes.push_back(size.get());
-  else
-    for (size_t k = 1; k < node.operands.size(); ++k)
-      sizes.push_back(node.operands[k].get());
+  auto sizes = reshapedSizes(node);
+  if (!sizes)
+    return {};
   Dimensions dimensions;
   int64_t product = 1, elements = 1;
   std::optional<size_t> open;
   for (const Dimension &d : operand->dimensions)
     elements *= d.isRuntime() ? 1 : d.size;
-  for (const Node *size : sizes) {
-    Value value = evaluate(*size);
-    if (!value.good())
-      return {};
+  for (auto &[text, value] : *sizes) {
     if (value.is(ValueKind::Size)) {
       dimensions.push_back({kRuntime, value.name, {}});
       continue;
     }
     if (!value.isWhole() || value.integer == 0 || value.integer < -1)
-      return error(size->text, "a size is a whole number of at least 1, found " + describe(value));
+      return error(text, "a size is a whole number of at least 1, found " + describe(value));
     if (value.integer == -1) {
       if (open)
-        return error(size->text, "only one size can be -1");
+        return error(text, "only one size can be -1");
       open = dimensions.size();
     } else {
       auto next = subscript::checkedMultiply(product, value.integer);
       if (!next)
-        return error(size->text, "the sizes do not fit 64 bits");
+        return error(text, "the sizes do not fit 64 bits");
       product = *next;
     }
     dimensions.push_back({value.integer, "", {}});

@@ -56,13 +56,17 @@ bool Emitter::placed(const Node &node, const Value &predicate, const Value &tens
   for (const std::string &symbol : subscript::symbolsOf(predicate.index))
     if (!substitution.count(symbol)) {
       std::vector<std::string> names;
-      for (const auto &[name, position] : substitution)
-        names.push_back(name);
+      for (const Dimension &d : tensor.dimensions)
+        for (const Naming &naming : d.namings)
+          for (const Axis &axis : naming)
+            names.push_back(axis.name);
+      llvm::sort(names);
       error(node.text, "the condition depends on '" + symbol + "', which is no axis of the tensor; its axes are " +
                            describeAxes(tensor.dimensions) + suggestion(symbol, names));
       if (llvm::any_of(tensor.dimensions, [](const Dimension &d) { return d.namings.empty(); }))
-        diagnostics.note("_ has no name, as after a reshape: the condition stands before it, or a rearrange names what "
-                         "it makes");
+        diagnostics.note(
+            "_ has no name, as in an operand, which the einsum that reads it names, or after a reshape: the "
+            "condition stands before that, or a rearrange names what it makes");
       return false;
     }
   result = subscript::substitute(predicate.index, substitution);

@@ -226,6 +226,7 @@ private:
   Value emitSkew(const Node &);
   Value emitPad(const Node &);
   Value emitReshape(const Node &);
+  std::optional<std::vector<std::pair<llvm::StringRef, Value>>> reshapedSizes(const Node &);
   Value emitGather(const Node &);
   Value emitConcat(const Node &);
   Value emitSlice(const Node &, Value base);

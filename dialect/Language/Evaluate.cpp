@@ -310,16 +310,22 @@ std::optional<int64_t> Emitter::evaluateWhole(const Node &node, StringRef what) 
 }
 
 std::optional<std::vector<int64_t>> Emitter::evaluateWholes(const Node &node, StringRef what) {
-  if (node.kind != NodeKind::Tuple) {
-    error(node.text, what.str() + " is a list of whole numbers: [0, 1]");
+  Value list = evaluate(node);
+  if (!list.good())
+    return std::nullopt;
+  if (!list.is(ValueKind::List)) {
+    error(node.text, what.str() + " is a list of whole numbers, [0, 1] for instance, found " + describe(list));
     return std::nullopt;
   }
   std::vector<int64_t> wholes;
-  for (const NodePtr &item : node.operands) {
-    auto whole = evaluateWhole(*item, what);
-    if (!whole)
+  for (auto [place, item] : enumerate(list.items)) {
+    if (!item.isWhole()) {
+      bool isWritten = node.kind == NodeKind::Tuple; // else it is a name's
+      error(isWritten ? node.operands[place]->text : node.text,
+            what.str() + " is a list of whole numbers known at compile time, found " + describe(item));
       return std::nullopt;
-    wholes.push_back(*whole);
+    }
+    wholes.push_back(item.integer);
   }
   return wholes;
 }
@@ -362,6 +368,10 @@ std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position, 
   if (!value.is(ValueKind::Tensor)) {
     error(call.operands[position]->text, "argument " + std::to_string(position + 1) + " of '" + call.name.str() +
                                              "' is a tensor, found " + describe(value));
+    if (value.is(ValueKind::List) && !value.items.empty())
+      diagnostics.note(value.items[0].is(ValueKind::Tensor)
+                           ? "each tensor is an argument of its own: " + call.name.str() + "(…, …)"
+                           : "the elements of a list are read at a position: [0.5, 0.25][h]");
     return std::nullopt;
   }
   if (movesElements)

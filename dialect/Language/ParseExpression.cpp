@@ -3,6 +3,7 @@
 #include "dialect/Language/Habits.h"
 #include "dialect/Language/Parser.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -262,6 +263,10 @@ NodePtr Parser::number() {
   if (from.find_first_not_of("0123456789.eE+-") != StringRef::npos || from.getAsDouble(node->number) ||
       toLower(from.back()) == 'e') {
     diagnostics.error(from, "this is not a number");
+    return nullptr;
+  }
+  if (std::isinf(node->number)) {
+    diagnostics.error(from, "this number is beyond double precision; infinity is written inf");
     return nullptr;
   }
   return node;

@@ -3,6 +3,7 @@
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Passes.h"
 #include "passes/Schedule/CpuSchedule.h"
+#include "passes/Schedule/Machine.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -31,7 +32,7 @@ struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
     ModuleOp module = getOperation();
     auto processor = readTarget(target);
     if (!processor) {
-      module.emitError() << llvm::toString(processor.takeError());
+      module.emitError() << messageOf(processor.takeError());
       return signalPassFailure();
     }
     // What is accepted is obeyed: a schedule that cannot be is no reason to go by rows in silence.

@@ -15,6 +15,7 @@
 #include "passes/Embed/KernelFunctions.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
+#include "passes/Schedule/Machine.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -121,7 +122,7 @@ struct EmbedKernels : skewer::impl::AttnEmbedKernelsBase<EmbedKernels> {
   void runOnOperation() override {
     auto processor = readTarget(target);
     if (!processor) {
-      getOperation().emitError() << llvm::toString(processor.takeError());
+      getOperation().emitError() << messageOf(processor.takeError());
       return signalPassFailure();
     }
     SymbolTable symbols(getOperation());

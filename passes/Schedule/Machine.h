@@ -39,10 +39,22 @@ llvm::ArrayRef<Machine> knownMachines();
 /// The machine this runs on.
 Machine hostMachine();
 
-/// Errors say "FILE:LINE:COLUMN: error: …". With `forCode`, names of processors and features have to be known to LLVM's
+/// What is wrong with a machine file; as text "FILE:LINE:COLUMN: error: …".
+struct MachineError : llvm::ErrorInfo<MachineError> {
+  MachineError(const llvm::Twine &place, const llvm::Twine &message) : place(place.str()), message(message.str()) {}
+  void log(llvm::raw_ostream &) const override;
+  std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
+
+  std::string place, message; // "my.json:9:26", or the file alone where it is wrong as a whole
+  static char ID;
+};
+
+/// Errors are `MachineError`s. With `forCode`, names of processors and features have to be known to LLVM's
 /// code generator.
 llvm::Expected<Machine> parseMachine(llvm::StringRef text, llvm::StringRef file, bool forCode = true);
 llvm::Expected<Machine> readMachineFile(llvm::StringRef path);
+/// What `readTarget` found wrong, as part of a message that has its own "error:".
+std::string messageOf(llvm::Error);
 std::string textOf(const Machine &);
 
 /// Bytes of the caches that a core sees, as the operating system says; 0 where it does not.

@@ -57,7 +57,7 @@ public:
     Machine machine;
     machine.sources.resize(machineFields().size());
     if (!parseInto(machine))
-      return llvm::createStringError(file + ":" + lineAndColumn(text, offset) + ": error: " + message);
+      return llvm::make_error<MachineError>(file + ":" + lineAndColumn(text, offset), message);
     return machine;
   }
 
@@ -249,6 +249,10 @@ private:
 };
 } // namespace
 
+char MachineError::ID;
+
+void MachineError::log(llvm::raw_ostream &os) const { os << place << ": error: " << message; }
+
 llvm::Expected<Machine> skewer::parseMachine(llvm::StringRef text, llvm::StringRef file, bool forCode) {
   return Parser(text, file, forCode).parse();
 }
@@ -256,9 +260,9 @@ llvm::Expected<Machine> skewer::parseMachine(llvm::StringRef text, llvm::StringR
 llvm::Expected<Machine> skewer::readMachineFile(llvm::StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
-    return llvm::createStringError(path + ": error: cannot read the machine file: " + buffer.getError().message());
+    return llvm::make_error<MachineError>(path, "cannot read the machine file: " + buffer.getError().message());
   if ((*buffer)->getBufferSize() > kMostBytes)
-    return llvm::createStringError(path + ": error: is no machine file: it has more than 1 MiB");
+    return llvm::make_error<MachineError>(path, "is no machine file: it has more than 1 MiB");
   auto machine = parseMachine((*buffer)->getBuffer(), path);
   if (machine)
     machine->target.file = path.str();

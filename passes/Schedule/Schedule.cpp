@@ -3,6 +3,7 @@
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/Schedule/CpuSchedule.h"
+#include "passes/Schedule/Machine.h"
 #include "passes/Stages/Stages.h"
 
 using namespace mlir;
@@ -21,7 +22,7 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
   void runOnOperation() override {
     auto processor = readTarget(target);
     if (!processor) {
-      getOperation().emitError() << llvm::toString(processor.takeError());
+      getOperation().emitError() << messageOf(processor.takeError());
       return signalPassFailure();
     }
     CpuRequest request{tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem, offsets};

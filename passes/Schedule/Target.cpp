@@ -56,6 +56,14 @@ llvm::Expected<Target> skewer::readTarget(llvm::StringRef name) {
   return llvm::createStringError("unknown target '" + name + "'");
 }
 
+std::string skewer::messageOf(llvm::Error error) {
+  std::string text;
+  llvm::handleAllErrors(
+      std::move(error), [&](const MachineError &wrong) { text = wrong.place + ": " + wrong.message; },
+      [&](const llvm::ErrorInfoBase &other) { text = other.message(); });
+  return text;
+}
+
 std::optional<Target> skewer::findTarget(llvm::StringRef name) { return llvm::expectedToOptional(readTarget(name)); }
 
 Target skewer::hostTarget() { return hostMachine().target; }

@@ -289,7 +289,9 @@ def call_pad(node, scope):
 
 def call_reshape(node, scope):
     tensor = as_tensor(evaluate(node.positional[0], scope), "reshape", node.line)
-    return reshape(tensor, numbers(node.positional[1], scope))
+    if len(node.positional) == 2:
+        return reshape(tensor, numbers(node.positional[1], scope))
+    return reshape(tensor, [scope.whole(size) for size in node.positional[1:]])
 
 
 def call_rearrange(node, scope):

@@ -9,8 +9,8 @@
 
 // CHECK: target = "few", lanes = 16, tile_rows = {{[1-3]}}, tile_vectors = {{[1-3]}},
 // LOWERED: func.func @layer_attend
-// BAD: error: {{.*}}.bad.json:9:26: error: registers: expected a whole number from 8 to 64 (registers), found 0
-// NONE: none.json: error: cannot read the machine file
+// BAD: machine-file.mlir:{{.*}}: error: {{[^ ]*}}.bad.json:9:26: registers: expected a whole number from 8 to 64 (registers), found 0
+// NONE: machine-file.mlir:{{.*}}: error: {{[^ ]*}}none.json: cannot read the machine file: No such file or directory
 // OTHER: error: {{.*}}schedule is for target 'few', but code is made for 'zen4' (cpu_schedule_c7)
 func.func @layer(%q: tensor<2x64x64xf32> {attn.name = "q", attn.shape = [2, 64, 64]},
                  %k: tensor<2x64x64xf32> {attn.name = "k", attn.shape = [2, 64, 64]},
