@@ -179,6 +179,19 @@ Value Emitter::emitReshape(const Node &node) {
 
 Value Emitter::emitSlice(const Node &node, Value base) {
   size_t rank = base.dimensions.size(), given = 0, position = 0;
+  // x[0] where the run-time size comes second.
+  if (node.operands.size() == 2 && rank > 1 && base.dimensions[1].isRuntime() &&
+      !is_contained({NodeKind::Slice, NodeKind::Ellipsis}, node.operands[1]->kind) &&
+      node.operands[1]->name != "None") {
+    auto at = evaluateWhole(*node.operands[1], "a subscript of a dimension");
+    int64_t size = base.dimensions[0].size;
+    if (!at)
+      return {};
+    if (*at < -size || *at >= size)
+      return error(node.operands[1]->text,
+                   "the dimension has size " + std::to_string(size) + ", found place " + std::to_string(*at));
+    return elementAt(node, base, 0, *at < 0 ? *at + size : *at);
+  }
   auto isNew = [](const Node &item) { return item.kind == NodeKind::Name && item.name == "None"; };
   for (size_t k = 1; k < node.operands.size(); ++k)
     given += node.operands[k]->kind != NodeKind::Ellipsis && !isNew(*node.operands[k]);

@@ -124,8 +124,21 @@ Value Emitter::emitRearrange(const Node &node) {
   return list;
 }
 
-/// The tensor without one of its dimensions, at one place of it.
-Value Emitter::elementAt(const Node &node, const Value &tensor, size_t dimension, int64_t at) {
+/// The tensor without one of its dimensions, at one place of it. A run-time size behind the first dimension leads what
+/// is left.
+Value Emitter::elementAt(const Node &node, const Value &given, size_t dimension, int64_t at) {
+  Value tensor = given;
+  if (dimension == 0 && given.dimensions.size() > 1 && given.dimensions[1].isRuntime()) {
+    std::vector<Naming> from;
+    for (auto [place, own] : enumerate(given.dimensions))
+      from.push_back({Axis{"x" + std::to_string(place), own.size, own.runtime}});
+    std::vector<Naming> to = from;
+    Dimensions swapped = given.dimensions;
+    std::swap(to[0], to[1]);
+    std::swap(swapped[0], swapped[1]);
+    tensor = rearrange(node, given, from, to, std::move(swapped));
+    dimension = 1;
+  }
   Dimensions sliced = tensor.dimensions;
   SmallVector<int64_t> offsets(sliced.size(), 0), strides(sliced.size(), 1);
   offsets[dimension] = at;
