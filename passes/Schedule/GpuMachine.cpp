@@ -1,43 +1,55 @@
-// The GPUs that the cost model knows.
+// The GPUs that come with Skewer, and how many blocks a multiprocessor holds.
 #include "passes/Schedule/GpuMachine.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
+using namespace skewer;
 using namespace skewer::gpu;
 
-/// Limits: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability". f32 instructions and
-/// special functions: the same guide, table "Throughput of Native Arithmetic Instructions" (16 special functions on all
-/// of them). Matrix products: the makers' data sheets divided by multiprocessors and boost clock (A100: 312 TFLOP/s;
-/// A40: 150; L40S: 362; RTX 5090: 210, with sums of f32). Data sheets of Hopper state what wgmma reaches, 4096;
-/// mma.sync reaches 62.9 % of it (Luo et al. 2024, arXiv:2402.13499). Nothing is published for mma.sync on sm_100:
-/// Hopper's is taken. Shared memory: 32 banks of 4 bytes. L2: 5120 bytes a clock for the A100's 108 multiprocessors
-/// (its white paper); the others are taken to have the same share each.
-static std::vector<GpuMachine> makeMachines() {
-  constexpr int64_t kBytes = 1024;
-  auto machine = [](const char *target, int64_t shared, int64_t ofBlock, int64_t warps, int64_t blocks, double matrix,
-                    double floats) {
-    GpuMachine result;
-    result.target = target;
-    result.sharedBytes = shared * kBytes;
-    result.blockSharedBytes = ofBlock * kBytes;
-    result.warps = warps;
-    result.blocks = blocks;
-    result.matrixFlops = matrix;
-    result.floats = floats;
-    return result;
-  };
-  constexpr double kHopper = 4096 * 0.629;
-  //              shared: of all, of a block; warps, blocks; matrix FLOPs, f32 instructions
-  return {machine("sm_80", 164, 163, 64, 32, 2048, 64),      machine("sm_86", 100, 99, 48, 16, 1024, 128),
-          machine("sm_87", 164, 163, 48, 16, 2048, 128),     machine("sm_89", 100, 99, 48, 24, 1024, 128),
-          machine("sm_90", 228, 227, 64, 32, kHopper, 128),  machine("sm_90a", 228, 227, 64, 32, kHopper, 128),
-          machine("sm_100", 228, 227, 64, 32, kHopper, 128), machine("sm_100a", 228, 227, 64, 32, kHopper, 128),
-          machine("sm_120", 100, 99, 48, 24, 512, 128),      machine("sm_120a", 100, 99, 48, 24, 512, 128)};
+double GpuMachine::engineFlops(llvm::StringRef engine) const {
+  for (const EngineRate &rate : engines)
+    if (engine == rate.engine)
+      return rate.flops;
+  return 0;
+}
+
+/// The tests read all files, so that none can be wrong.
+static const std::vector<GpuDescription> &descriptions() {
+  static const std::vector<GpuDescription> all = [] {
+    std::vector<GpuDescription> read;
+    for (const MachineText &file : gpuMachineTexts()) {
+      auto one = parseGpuDescription(file.text, std::string(file.name) + ".json");
+      if (!one)
+        llvm::report_fatal_error(one.takeError(), /*gen_crash_diag=*/false);
+      read.push_back(std::move(*one));
+    }
+    return read;
+  }();
+  return all;
+}
+
+/// "sm_100a": 100.
+static int64_t generationOf(llvm::StringRef target) {
+  int64_t number = 0;
+  target.drop_front(3).consumeInteger(10, number);
+  return number;
 }
 
 llvm::ArrayRef<GpuMachine> skewer::gpu::knownGpuMachines() {
-  static const std::vector<GpuMachine> machines = makeMachines();
+  static const std::vector<GpuMachine> machines = [] {
+    std::vector<GpuMachine> named;
+    for (const GpuDescription &description : descriptions())
+      for (const std::string &target : description.targets) {
+        named.push_back(description.machine);
+        named.back().target = target;
+      }
+    std::sort(named.begin(), named.end(), [](const GpuMachine &a, const GpuMachine &b) {
+      return std::pair(generationOf(a.target), a.target) < std::pair(generationOf(b.target), b.target);
+    });
+    return named;
+  }();
   return machines;
 }
 
@@ -48,21 +60,11 @@ std::optional<GpuMachine> skewer::gpu::findGpuMachine(llvm::StringRef target) {
   return std::nullopt;
 }
 
-/// Multiprocessors, boost clock and memory: the makers' data sheets.
 std::vector<GpuDevice> skewer::gpu::gpuDevicesOf(llvm::StringRef target) {
-  static const GpuDevice devices[] = {{"A100 SXM 80 GB", "sm_80", 108, 1.41, 2039},
-                                      {"A40", "sm_86", 84, 1.74, 696},
-                                      {"L40S", "sm_89", 142, 2.52, 864},
-                                      {"H100 SXM", "sm_90", 132, 1.83, 3350},
-                                      {"H200 SXM", "sm_90", 132, 1.83, 4800},
-                                      {"RTX 5090", "sm_120", 170, 2.41, 1792}};
-  if (target.ends_with('a'))
-    target = target.drop_back();
-  std::vector<GpuDevice> found;
-  for (const GpuDevice &device : devices)
-    if (target == device.target)
-      found.push_back(device);
-  return found;
+  for (const GpuDescription &description : descriptions())
+    if (llvm::is_contained(description.targets, target))
+      return description.devices;
+  return {};
 }
 
 Occupancy skewer::gpu::occupancyOf(const GpuMachine &machine, int64_t threads, int64_t registers, int64_t sharedBytes) {

@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s --attn-lower-to-gpu --split-input-file | FileCheck %s
-// RUN: skewer-opt %s --attn-schedule-gpu="rows=32 keys=16" --attn-lower-to-gpu --split-input-file | FileCheck %s --check-prefix=SMALL
+// RUN: skewer-opt %s --attn-schedule-gpu="rows=32 keys=16 warp-rows=16" --attn-lower-to-gpu --split-input-file | FileCheck %s --check-prefix=SMALL
 
 // Each leading index and 64 queries are a block; rows of 64 elements stand 144 bytes apart, so that ldmatrix meets no bank twice.
 // CHECK: module attributes {attn.plan

@@ -12,6 +12,7 @@ void expectWavefronts(const std::string &name, const std::string &text, double a
   GpuOptions options;
   options.size = 1;
   options.keys = keys;
+  options.warpRows = 16;
   GpuOutcome outcome = compiled.run(options);
   ASSERT_TRUE(outcome.lowered) << outcome.messages;
   EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();

@@ -8,7 +8,9 @@ using namespace skewer::testing;
 namespace {
 
 TEST(GpuKernel, PlainAttention) {
-  GpuOutcome outcome = expectOnGpu(layer(sizes(128, 128, 64, 64), "", kPlain), kHalf);
+  GpuOptions options;
+  options.warpRows = 16;
+  GpuOutcome outcome = expectOnGpu(layer(sizes(128, 128, 64, 64), "", kPlain), kHalf, options);
   EXPECT_GT(outcome.error, 0); // rounding to f16 is seen: something was compared
   EXPECT_EQ(outcome.launch.threads, 128);
   EXPECT_EQ(outcome.launch.blocks.scaled, 2 * 2);

@@ -76,6 +76,7 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
     if (launch.rows && attention < shapes.size()) {
       const gpu::GpuShape &shape = shapes[attention++];
       one.prediction = predict(shape, shape.tile, machine, one.registers.value_or(0));
+      one.byWarpRows = bestByWarpRows(shape, machine, options.gpuSchedule);
       one.loop = gpu::mainLoopOf(sass, launch.kernel);
       one.scoresOfThread = double(shape.tile.rows * shape.tile.keys) / double(launch.threads);
     }
@@ -86,7 +87,8 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
   if (attention == shapes.size() && attention == facts.kernels.size())
     for (const gpu::GpuDevice &device : gpu::gpuDevicesOf(target.name)) {
       DeviceFacts one{device};
-      one.computeSeconds = usefulFlops / (machine.matrixFlops * double(device.processors) * device.gigahertz * 1e9);
+      one.computeSeconds =
+          usefulFlops / (machine.engineFlops(gpu::kMmaSync) * double(device.processors) * device.gigahertz * 1e9);
       one.memorySeconds = bytesMoved / (device.memoryRate * 1e9);
       for (size_t k = 0; k < shapes.size(); ++k)
         one.predictedSeconds += secondsOn(shapes[k], *facts.kernels[k].prediction, machine, device);

@@ -27,7 +27,8 @@ struct GpuKernelFacts {
   std::optional<int64_t> registers;             // by ptxas
   gpu::Occupancy occupancy;                     // without ptxas by the model's guess of registers
   std::optional<gpu::GpuPrediction> prediction; // of an attention
-  std::optional<gpu::MainLoop> loop;            // likewise
+  std::vector<gpu::GpuPrediction> byWarpRows;   // the best that the model knows for each number of queries a warp
+  std::optional<gpu::MainLoop> loop;            // of an attention
   /// Scores that a thread computes in an iteration of the loop.
   double scoresOfThread = 0;
 };

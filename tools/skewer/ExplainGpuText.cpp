@@ -15,6 +15,24 @@ std::string loopText(const GpuKernelFacts &kernel) {
   return text;
 }
 
+/// What the model expects, of which pipes that is made, and what it would expect of more or fewer queries a warp.
+void printModel(const GpuKernelFacts &kernel, Page &page) {
+  const gpu::GpuPrediction &prediction = *kernel.prediction;
+  page.line(4,
+            fmt::format("model: {:.1f} steps a block, {:.0f} cycles each, bound by {}; {:.2f} instructions a score",
+                        prediction.steps, prediction.stepCycles, prediction.bound, prediction.instructionsPerScore()));
+  std::string pipes;
+  for (const gpu::PipeTime &one : prediction.pipes)
+    pipes += fmt::format("{} {} {:.0f}", pipes.empty() ? "" : ",", one.pipe, one.cycles);
+  page.line(4, "cycles of each pipe, which overlap:" + pipes);
+  std::string best;
+  for (const gpu::GpuPrediction &one : kernel.byWarpRows)
+    best += fmt::format("{} {} queries a warp {:.1f} (blocks of {}, {} keys a step)", best.empty() ? "" : ",",
+                        one.tile.warpRows, one.cyclesPerQuery, one.tile.rows, one.tile.keys);
+  if (!best.empty())
+    page.line(4, "model's cycles a query:" + best);
+}
+
 void printKernel(const GpuKernelFacts &kernel, const gpu::GpuTarget &target, Page &page) {
   page.line(2, fmt::format("kernel {} ({}): {} threads a block, {} of shared memory, {}", kernel.name, kernel.title,
                            kernel.threads, bytesText(static_cast<double>(kernel.sharedBytes)),
@@ -28,10 +46,25 @@ void printKernel(const GpuKernelFacts &kernel, const gpu::GpuTarget &target, Pag
   if (!kernel.note.empty())
     page.line(4, "by rows: " + kernel.note);
   if (kernel.prediction)
-    page.line(4, fmt::format("model: {:.1f} steps a block, {:.0f} cycles each, bound by {}", kernel.prediction->steps,
-                             kernel.prediction->stepCycles, kernel.prediction->bound));
+    printModel(kernel, page);
   if (kernel.loop)
     page.line(4, loopText(kernel));
+}
+
+llvm::json::Object modelToJson(const GpuKernelFacts &kernel) {
+  llvm::json::Object pipes;
+  for (const gpu::PipeTime &one : kernel.prediction->pipes)
+    pipes[one.pipe] = one.cycles;
+  llvm::json::Array byWarpRows;
+  for (const gpu::GpuPrediction &one : kernel.byWarpRows)
+    byWarpRows.push_back(llvm::json::Object{{"warp_rows", one.tile.warpRows},
+                                            {"rows", one.tile.rows},
+                                            {"keys", one.tile.keys},
+                                            {"cycles_per_query", one.cyclesPerQuery}});
+  return llvm::json::Object{
+      {"steps", kernel.prediction->steps}, {"step_cycles", kernel.prediction->stepCycles},
+      {"bound", kernel.prediction->bound}, {"instructions_per_score", kernel.prediction->instructionsPerScore()},
+      {"pipe_cycles", std::move(pipes)},   {"by_warp_rows", std::move(byWarpRows)}};
 }
 
 llvm::json::Object toJson(const GpuKernelFacts &kernel) {
@@ -49,9 +82,7 @@ llvm::json::Object toJson(const GpuKernelFacts &kernel) {
   if (kernel.registers)
     object["registers"] = *kernel.registers;
   if (kernel.prediction)
-    object["model"] = llvm::json::Object{{"steps", kernel.prediction->steps},
-                                         {"step_cycles", kernel.prediction->stepCycles},
-                                         {"bound", kernel.prediction->bound}};
+    object["model"] = modelToJson(kernel);
   if (kernel.loop) {
     llvm::json::Object counts;
     for (size_t kind = 0; kind < gpu::kInstructionKinds; ++kind)

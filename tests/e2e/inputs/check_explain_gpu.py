@@ -21,6 +21,11 @@ assert occupancy["blocks"] * (one["shared_bytes"] + 1024) <= 228 * 1024
 assert occupancy["limit"] in ("registers", "shared memory")
 # A block sees as many steps as its rows leave: on average half of 128 and a half of its own.
 assert 64 < one["model"]["steps"] < 66, one["model"]
+# Pipes overlap, but not wholly; more queries a warp are compared.
+pipes = one["model"]["pipe_cycles"]
+assert len(pipes) == 7 and all(cycles > 0 for cycles in pipes.values()), pipes
+assert max(pipes.values()) < one["model"]["step_cycles"]
+assert [other["warp_rows"] for other in one["model"]["by_warp_rows"]] == [16, 32], one["model"]
 assert {device["name"] for device in gpu["devices"]} == {"H100 SXM", "H200 SXM"}
 for device in gpu["devices"]:
     assert device["predicted_seconds"] >= max(device["compute_seconds"], device["memory_seconds"]) > 0
@@ -33,5 +38,6 @@ if counts:
     assert counts["exp2"] == (16 + 2) / 16, counts
     assert counts["shuffle"] == (16 + 4) / 16, counts
     assert all(count > 0 for count in counts.values()), counts
+    assert 0.8 < one["model"]["instructions_per_score"] / sum(counts.values()) < 1.25, (one["model"], counts)
 else:
     assert gpu["missing"], gpu
