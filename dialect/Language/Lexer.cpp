@@ -2,6 +2,8 @@
 #include "dialect/Language/Lexer.h"
 #include "dialect/Language/Habits.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/Unicode.h"
 
 using namespace llvm;
 
@@ -12,6 +14,15 @@ Token Lexer::take(TokenKind kind, size_t length) {
   rest = rest.drop_front(length);
   newline = false;
   return token;
+}
+
+/// How long the first character is, one of those that ASCII lacks; 0 where it is none, or is not seen.
+static size_t firstLetterOf(StringRef bytes) {
+  const auto *begin = bytes.bytes_begin();
+  if (bytes.empty() || isASCII(bytes[0]) || !isLegalUTF8Sequence(begin, bytes.bytes_end()))
+    return 0;
+  size_t length = getNumBytesForUTF8(*begin);
+  return sys::unicode::columnWidthUTF8(bytes.take_front(length)) > 0 ? length : 0;
 }
 
 Token Lexer::next() {
@@ -94,6 +105,12 @@ Token Lexer::next() {
   StringRef bad = rest.take_while(
       [](char c) { return !isAlnum(c) && !isSpace(c) && !StringRef("_\"'(){}[],:;=+-*/%^<>!~#").contains(c); });
   size_t length = std::max<size_t>(bad.size(), 1);
+  if (size_t letter = firstLetterOf(bad)) {
+    diagnostics.error(rest.take_front(letter), "'" + rest.take_front(letter).str() +
+                                                   "' is not a character of the language; names are made of a to z, "
+                                                   "digits and '_'");
+    return take(TokenKind::Bad, length);
+  }
   bool text = isPrint(c);
   diagnostics.error(rest.take_front(length), text ? "unexpected character '" + std::string(1, c) + "'"
                                                   : "this byte (0x" + utohexstr(static_cast<unsigned char>(c)) +

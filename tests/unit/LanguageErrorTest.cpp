@@ -144,6 +144,8 @@ TEST(LanguageError, HostileTexts) {
   EXPECT_SAYS(rejected("\n\n# nothing\n"), "there is no 'kernel'");
   EXPECT_SAYS(rejected(std::string("\0\1\2kernel", 9)), "not a text file");
   EXPECT_SAYS(rejected("\x80\x90\xff\xfe"), "is it a text file?");
+  EXPECT_SAYS(rejected("param für = 3"),
+              "'ü' is not a character of the language; names are made of a to z, digits and '_'");
   EXPECT_SAYS(rejected("param s = \"never closed\n"), "this string is never closed");
   std::string noise;
   for (unsigned k = 0, state = 1; k < 100000; ++k, state = state * 1664525 + 1013904223)
