@@ -111,8 +111,8 @@ LogicalResult GpuScheduleAttr::verify(EmitError emitError, StringRef target, Str
                                       int64_t warpRows, ArrayRef<StringAttr> strategies) {
   if (target.empty())
     return emitError() << "a schedule needs the name of its target (gpu_schedule_c1)";
-  if (engine != "mma_sync")
-    return emitError() << "engine is '" << engine << "', expected 'mma_sync' (gpu_schedule_c2)";
+  if (engine.empty())
+    return emitError() << "a schedule needs the name of its engine (gpu_schedule_c2)";
   const std::pair<StringRef, int64_t> sides[] = {{"rows", rows}, {"keys", keys}};
   for (auto [name, number] : sides)
     if (number < 16 || number > 256 || number % 16)

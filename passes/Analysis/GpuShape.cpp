@@ -290,8 +290,8 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   }
 
   if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr()))
-    result.tile = {schedule.getRows(),        schedule.getKeys(),    schedule.getStages(),
-                   schedule.getKeepQueries(), schedule.getColumns(), schedule.getWarpRows()};
+    result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),
+                   schedule.getColumns(), schedule.getWarpRows(), schedule.getEngine()};
   result.attention = std::move(*shape);
   for (auto [term, known] : llvm::zip(attention.getValues().getOps<attn::TermOp>(), result.attention.valueTerms))
     if (!addValueTerm(known, term, result, reason))

@@ -85,6 +85,9 @@ struct ValueElement {
 /// divided among up to so many blocks.
 constexpr int64_t kMostColumns = 256, kMostParts = 4;
 
+/// The engine of tiles that name no other: mma.sync.
+constexpr llvm::StringLiteral kMmaSync = "mma_sync";
+
 /// Query rows and keys of one step of a block.
 struct GpuTile {
   int64_t rows = 64, keys = 64;
@@ -94,6 +97,7 @@ struct GpuTile {
   int64_t columns = 0;     // of the values; 0: all. Blocks with the same queries divide them, where one has too few
                            // registers, and compute the same weights
   int64_t warpRows = 16;   // queries of a warp: 16 of them are a tile of the tensor cores' rows
+  llvm::StringRef engine = kMmaSync; // what multiplies; the name outlives the tile
   int64_t columnsOf(int64_t width) const { return columns && columns < width ? columns : width; }
   /// Blocks that have the same queries.
   int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
@@ -110,7 +114,7 @@ struct GpuTile {
   int64_t tableRows() const { return isSingleBuffered() ? 16 : 64; }
   bool operator==(const GpuTile &other) const {
     return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries &&
-           columns == other.columns && warpRows == other.warpRows;
+           columns == other.columns && warpRows == other.warpRows && engine == other.engine;
   }
 };
 

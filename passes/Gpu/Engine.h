@@ -1,5 +1,5 @@
 // What multiplies a warp's rows with tiles in shared memory: operand tiles, products that are issued, and the wait for
-// their sums. MmaSync.h is the one there is; another one implements this.
+// their sums. Engines/ has those that there are.
 #pragma once
 #include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuBuilder.h"

@@ -1,8 +1,8 @@
 // One kernel: what comes before the tiles of keys, the loop over them, and what comes after.
 #include "passes/Gpu/GpuKernel.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Gpu/Engines/Engines.h"
 #include "passes/Gpu/Masks.h"
-#include "passes/Gpu/MmaSync.h"
 #include "passes/Gpu/ResultRows.h"
 #include "passes/Gpu/Strategies/Strategies.h"
 #include <limits>
@@ -196,10 +196,15 @@ bool skewer::gpu::emitAttentionKernel(GpuBuilder &b, const GpuAttention &shape, 
   ThreadPlace at = threadPlace(b);
   BlockPlace place(b, shape, operands, at);
   Masks masks(b, shape, operands, place);
-  Pipeline pipeline(b, at, shape.element, shape.tile.threads(), shape.tile.stages);
-  MmaSync engine(b, at, shape.element, shape.attention.keys);
-  QueryTiles queries(b, shape, layout, place, pipeline, engine);
-  KernelContext in{b, shape, shape.tile, layout, operands, at, place, pipeline, engine, queries, std::nullopt};
+  auto parts = makeEngine(shape.tile.engine,
+                          {b, at, shape.element, shape.tile.threads(), shape.tile.stages, shape.attention.keys});
+  if (!parts) {
+    reason = "there is no engine '" + shape.tile.engine.str() + "'";
+    return false;
+  }
+  QueryTiles queries(b, shape, layout, place, *parts->pipeline, *parts->engine);
+  KernelContext in{b,       shape,       shape.tile, layout, operands, at, place, *parts->pipeline, *parts->engine,
+                   queries, std::nullopt};
   if (auto scale = commonScaleOf(shape))
     in.lateScale = *scale * kLog2E;
   Kernel(in, masks).emit();

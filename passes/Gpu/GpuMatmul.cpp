@@ -2,9 +2,9 @@
 // slices of 128 bytes; while one is multiplied, cp.async brings the next.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Gpu/AsyncCopies.h"
+#include "passes/Gpu/Engines/MmaSync.h"
 #include "passes/Gpu/GpuStages.h"
-#include "passes/Gpu/MmaSync.h"
-#include "passes/Gpu/Pipeline.h"
 #include "passes/Stages/Matmul.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -100,7 +100,7 @@ private:
   GpuBuilder g;
   ThreadPlace at;
   ScoreLayout layout;
-  Pipeline pipeline;
+  AsyncCopies pipeline;
   MmaSync engine;
   std::vector<Axis> outer;
   Value firstRow, firstColumn;   // of the block

@@ -1,5 +1,5 @@
-// Rows of tensors on their way into shared memory: fill a tile, know when it is full, say when it is empty again. Here
-// by cp.async, whose groups of copies are counted; a block's barriers say who is done.
+// Rows of tensors on their way into shared memory: fill a tile, know when it is full, say when it is empty again.
+// AsyncCopies.h is the one there is; an engine may bring another.
 #pragma once
 #include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuBuilder.h"
@@ -20,27 +20,27 @@ Value offsetIn(GpuBuilder &, const SharedTile &, Value copy, Value row, Value ch
 
 class Pipeline {
 public:
-  /// `threads` of a block fill; a step's tiles have `stages` copies. `element`: what the tiles hold.
-  Pipeline(GpuBuilder &b, const ThreadPlace &at, Type element, int64_t threads, int64_t stages)
-      : b(b), at(at), element(element), threads(threads), stages(stages) {}
+  /// A step's tiles have `stages` copies.
+  Pipeline(GpuBuilder &b, int64_t stages) : b(b), stages(stages) {}
+  virtual ~Pipeline() = default;
 
   /// Which row of the source (i32) stands in a row of the tile (i32), and whether one does: else it is zeros.
   using RowMap = llvm::function_ref<std::pair<Value, Value>(Value row)>;
   /// Starts to fill one of the tile's copies (null: the first).
-  void fill(const SharedTile &, const RowSource &, RowMap, Value copy = {});
+  virtual void fill(const SharedTile &, const RowSource &, RowMap, Value copy = {}) = 0;
+  /// What has been started since the last time belongs to one step.
+  virtual void commit() = 0;
+  /// Waits until the next step's tiles are full, for all threads; those of the step before are empty then.
+  virtual void full() = 0;
+  /// The same for everything that has been started.
+  virtual void allFull() = 0;
+  /// Waits until nobody reads the tiles of this step any more.
+  virtual void empty() = 0;
+  /// Waits for the thread's own copies, which nobody reads.
+  virtual void drain() = 0;
+
   /// With rows `first` … of the source; rows from `end` on are zeros.
   void fillRows(const SharedTile &, const RowSource &, Value first, int64_t end, Value copy = {});
-  /// What has been started since the last time belongs to one step.
-  void commit() { b.commitCopies(); }
-  /// Waits until the next step's tiles are full, for all threads; those of the step before are empty then.
-  void full();
-  /// The same for everything that has been started.
-  void allFull();
-  /// Waits until nobody reads the tiles of this step any more.
-  void empty() { b.barrier(); }
-  /// Waits for the thread's own copies, which nobody reads.
-  void drain() { b.waitForCopies(0); }
-
   /// A tile that only one operand at a time has: what is multiplied next. Where tiles have copies it came with the
   /// step.
   void bring(llvm::function_ref<void()> fill);
@@ -50,15 +50,9 @@ public:
   Value nextOf(Value step) { return b.add(step, stages - 1); }
   int64_t stepsAhead() const { return stages - 1; }
 
-private:
-  using RowPlace = llvm::function_ref<std::pair<Value, Value>(Value row)>;
-  void fillByChunks(const SharedTile &, const RowSource &, RowPlace, Value copy);
-  void fillByElements(const SharedTile &, const RowSource &, RowPlace, Value copy);
-
+protected:
   GpuBuilder &b;
-  const ThreadPlace &at;
-  Type element;
-  int64_t threads, stages;
+  int64_t stages;
 };
 
 } // namespace skewer::gpu

@@ -2,11 +2,13 @@
 // and which tile is the fastest by it.
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Analysis/GpuLayout.h"
+#include "passes/Schedule/GpuEngine.h"
 #include "passes/Schedule/Prediction.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 using namespace skewer;
 using namespace skewer::gpu;
@@ -16,10 +18,8 @@ using namespace skewer::gpu;
 // prediction is no more exact than that.
 static constexpr int64_t kSafeRegisters = 206;
 static constexpr double kNearlyEqual = 1.05;
-// What is tried: queries and keys of a step, copies of what it reads, queries of a warp (one or two tiles of the tensor
-// cores' rows).
-static constexpr int64_t kSizes[] = {128, 64, 32, 16}, kStages[] = {1, 2, 3};
-static constexpr int64_t kWarpRows[] = {16, 32};
+// Copies of what a step reads that are tried.
+static constexpr int64_t kStages[] = {1, 2, 3};
 
 namespace {
 
@@ -32,7 +32,7 @@ public:
 
   /// Of each pipe, in clocks, if all four schedulers have warps.
   std::vector<PipeTime> pipesOf(const GpuPipes &done) const {
-    return {{"tensor cores", done.matrixFlops / machine.engineFlops(kMmaSync)},
+    return {{"tensor cores", done.matrixFlops / machine.engineFlops(tile.engine)},
             {"special functions", done.specials / machine.specials},
             {"f32 arithmetic", done.floats / machine.floats},
             {"integers", done.integers / machine.integers},
@@ -219,11 +219,22 @@ static void preferLean(std::vector<GpuPrediction> &candidates) {
   std::rotate(candidates.begin(), lean, lean + 1);
 }
 
+static std::vector<int64_t> choices(int64_t asked, llvm::ArrayRef<int64_t> all) {
+  return asked ? std::vector<int64_t>{asked} : all.vec();
+}
+
+/// The machine's engines, each with the rows that are tried.
+static std::vector<std::pair<const GpuEngine *, int64_t>> rowsOf(const GpuMachine &machine, const GpuRequest &request) {
+  std::vector<std::pair<const GpuEngine *, int64_t>> all;
+  for (const GpuEngine *engine : gpuEngines())
+    if (engine->fits(machine))
+      for (int64_t rows : choices(request.rows, engine->rows()))
+        all.emplace_back(engine, rows);
+  return all;
+}
+
 std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, const GpuMachine &machine,
                                                      const GpuRequest &request) {
-  auto choices = [](int64_t asked, llvm::ArrayRef<int64_t> all) {
-    return asked ? std::vector<int64_t>{asked} : all.vec();
-  };
   int64_t most = 0; // widths of the queries: more than 128 elements would take half of a thread's registers
   for (const GpuLayout::Queries &part : layoutOf(shape, {}).queries)
     most += part.tile.width;
@@ -252,15 +263,15 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
                                  double(leadingOf(shape.attention) * shape.attention.queries);
     (candidate.footprint.sharedBytes <= machine.blockSharedBytes ? found : tooLarge).push_back(candidate);
   };
-  for (int64_t rows : choices(request.rows, kSizes))
-    for (int64_t keys : choices(request.keys, kSizes)) {
+  for (auto [engine, rows] : rowsOf(machine, request))
+    for (int64_t keys : choices(request.keys, engine->keys())) {
       double steps = stepsOf(shape.attention, rows, keys); // looks at each pair of positions
       for (int64_t stages : choices(request.stages, kStages))
         for (int64_t part : columns)
           for (bool keep : {true, false})
-            for (int64_t warpRows : choices(request.warpRows, kWarpRows))
+            for (int64_t warpRows : choices(request.warpRows, engine->warpRows()))
               if (rows % warpRows == 0)
-                consider({rows, keys, stages, keep, part, warpRows}, steps);
+                consider({rows, keys, stages, keep, part, warpRows, engine->name()}, steps);
     }
   if (found.empty()) {
     auto least = std::min_element(tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) {
@@ -298,7 +309,10 @@ std::vector<GpuPrediction> skewer::gpu::bestByWarpRows(const GpuShape &shape, co
   std::vector<GpuPrediction> best;
   if (request.warpRows)
     return best;
-  for (int64_t warpRows : kWarpRows) {
+  std::set<int64_t> all;
+  for (auto [engine, rows] : rowsOf(machine, request))
+    all.insert(engine->warpRows().begin(), engine->warpRows().end());
+  for (int64_t warpRows : all) {
     request.warpRows = warpRows;
     GpuPrediction first = candidatesOf(shape, machine, request).front();
     if (first.tile.warpRows == warpRows && first.footprint.needed <= kMostRegisters &&

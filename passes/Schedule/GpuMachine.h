@@ -14,9 +14,6 @@ namespace skewer::gpu {
 /// Registers of a thread, at most: those of every target here (CUDA C++ Programming Guide, technical specifications).
 constexpr int64_t kMostRegisters = 255;
 
-/// The engine that there is (passes/Gpu/MmaSync.h).
-constexpr llvm::StringLiteral kMmaSync = "mma_sync";
-
 /// What multiplies matrices, by the name that schedules have ("mma_sync"), and how fast: products of f16 or bf16 with
 /// sums of f32, dense.
 struct EngineRate {

@@ -2,18 +2,16 @@
 // it (SASS for sm_80, CUDA 13.0; `skewer explain` prints them beside what is counted here); none is fitted to a time.
 #include "passes/Schedule/GpuWork.h"
 #include "passes/Analysis/GpuLayout.h"
+#include "passes/Schedule/GpuEngine.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace skewer;
 using namespace skewer::gpu;
 
-// Bytes that a thread takes in one instruction: of ldmatrix and cp.async; of ld.shared, which f32 values need.
-static constexpr double kFragmentBytes = 16, kNumberBytes = 4;
-// Integer instructions of a thread: for the address of a fragment, and of a copy (plain attention, 64 and 128 wide).
-static constexpr double kIntegersOfFragment = 0.65, kIntegersOfCopy = 4.5;
-// Of an operand's register of f32, which is divided into what tf32 takes and what it leaves (plain attention, f32).
-static constexpr double kFloatsOfRest = 1, kIntegersOfRest = 2.5;
+// Of a copy by cp.async: bytes of an instruction, and integer instructions of a thread for its addresses (plain
+// attention, 64 and 128 wide).
+static constexpr double kCopyBytes = 16, kIntegersOfCopy = 4.5;
 // Of each row in each of its four lanes: its maximum and sum over the lanes, the shrinking of what is there.
 static constexpr double kFloatsOfRow = 7, kShufflesOfRow = 2, kLanesOfRow = 4;
 // Of a thread in a step, whatever its size: the barrier, groups of copies, the loop.
@@ -46,9 +44,9 @@ namespace {
 
 class Counter {
 public:
-  Counter(const GpuShape &shape, const GpuTile &tile)
-      : shape(shape), tile(tile), layout(layoutOf(shape, tile)), isF32(shape.element.isF32()), bytes(isF32 ? 4 : 2),
-        rows(double(tile.rows)), keys(double(tile.keys)), scores(rows * keys) {}
+  Counter(const GpuShape &shape, const GpuTile &tile, const GpuEngine &engine)
+      : shape(shape), tile(tile), engine(engine), layout(layoutOf(shape, tile)), isF32(shape.element.isF32()),
+        bytes(isF32 ? 4 : 2), rows(double(tile.rows)), keys(double(tile.keys)), scores(rows * keys) {}
 
   GpuStepWork count() {
     work.operands = double(shape.attention.content.size() + shape.bands.size() + 1 + shape.valueRows.size() +
@@ -71,50 +69,19 @@ private:
   void copy(double count, double width) {
     double moved = count * width * bytes;
     work.scores.l2Traffic += moved;
-    work.scores.addShared(moved, kFragmentBytes);
-    work.scores.addIntegers(kIntegersOfCopy * moved / kFragmentBytes);
+    work.scores.addShared(moved, kCopyBytes);
+    work.scores.addIntegers(kIntegersOfCopy * moved / kCopyBytes);
   }
 
-  /// Registers with operands of products: of f32 each is divided in two.
-  void divide(double registers) {
-    if (!isF32)
-      return;
-    work.products.addFloats(kFloatsOfRest * registers);
-    work.products.addIntegers(kIntegersOfRest * registers);
-  }
-
-  /// Elements of a tile in shared memory on their way into fragments.
-  void loadFragments(double elements, double ofInstruction = kFragmentBytes) {
-    work.products.addShared(elements * bytes, ofInstruction);
-    work.products.addIntegers(kIntegersOfFragment * elements * bytes / kFragmentBytes);
-    divide(elements * bytes / 4);
-  }
-
-  /// mma.sync: 16×8×16 an instruction, of f32 three products of 16×8×8 at half the rate.
-  void multiply(double productRows, double columns, double width) {
-    double products = productRows * columns * width * (isF32 ? 6 : 1);
-    work.products.matrixFlops += 2 * products;
-    work.products.issued += products / (16 * 8 * 16) * 32;
-  }
-
-  /// The block's rows of the queries with `columns` rows of a tile, whose fragments each meet `together` tiles of 16
+  /// The block's rows of the queries with `columns` rows of a tile, whose fragments each meet `rowTiles` tiles of 16
   /// rows.
-  void multiplyQueries(double columns, double width, double together) {
-    multiply(rows, columns, width);
-    loadFragments(rows / 16 / together * columns * width);
-    if (!tile.keepQueries)
-      loadFragments(rows * width);
-    // Sums of f32 begin anew at every 16th element of a row (passes/Gpu/MmaSync.h, kStepsOfChain).
-    if (isF32)
-      work.products.addFloats(rows * columns * std::max(0.0, width / 16 - 1));
+  void multiplyQueries(double columns, double width, double rowTiles) {
+    engine.countProducts({rows, columns, width, rowTiles, tile.keepQueries, isF32}, work.products);
   }
 
-  /// Weights with `columns` rows of values. Nothing is added to their sums of f32: a multiply-add takes the place of
-  /// the result's rescaling.
-  void multiplyWeights(double columns, double width, double together) {
-    multiply(rows, columns, width);
-    loadFragments(rows / 16 / together * columns * width, isF32 ? kNumberBytes : kFragmentBytes);
-    divide(rows * columns);
+  /// Weights with `columns` rows of values.
+  void multiplyWeights(double columns, double width, double rowTiles) {
+    engine.countWeighted({rows, columns, width, rowTiles, true, isF32}, work.products);
   }
 
   void shuffle(double count) { work.scores.addShared(4 * count, 4); }
@@ -139,8 +106,8 @@ private:
     copy(rows + keys, width);
     if (!part.sharedWith)
       copy(keys, width);
-    multiply(keys, rows + 16, width);
-    loadFragments(2 * keys / 16 * (rows + 16) * width);
+    // Both sides are read for each tile of 16 × 16.
+    engine.countProducts({keys, rows + 16, width, 0.5, true, isF32}, work.products);
     work.scores.addShared(4 * (keys * (rows + 16) + scores), 4);
     work.scores.addFloats(scores);
     work.scores.addIntegers(kIntegersOfKeySkew * scores);
@@ -217,6 +184,7 @@ private:
 
   const GpuShape &shape;
   const GpuTile &tile;
+  const GpuEngine &engine;
   GpuLayout layout;
   bool isF32;
   double bytes, rows, keys, scores; // bytes: of what is multiplied
@@ -225,4 +193,8 @@ private:
 
 } // namespace
 
-GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) { return Counter(shape, tile).count(); }
+GpuStepWork skewer::gpu::stepWorkOf(const GpuShape &shape, const GpuTile &tile) {
+  const GpuEngine *engine = findGpuEngine(tile.engine);
+  assert(engine && "a tile's engine is known");
+  return Counter(shape, tile, *engine).count();
+}

@@ -3,6 +3,7 @@
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/Schedule/GpuCostModel.h"
+#include "passes/Schedule/GpuEngine.h"
 #include "passes/Stages/NarrowOperands.h"
 #include "passes/Stages/Stages.h"
 
@@ -94,6 +95,11 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       return attention.emitError() << "schedule is for '" << given.getTarget() << "', but code is made for '"
                                    << machine.target << "' (gpu_schedule_c7)",
              false;
+    StringRef engine = cast<attn::GpuScheduleAttr>(given).getEngine();
+    if (const GpuEngine *known = findGpuEngine(engine); !known || !known->fits(machine))
+      return attention.emitError() << "engine is '" << engine << "', which " << machine.target
+                                   << " does not have; it has: " << engineNames(machine) << " (gpu_schedule_c2)",
+             false;
     if (!shape)
       return attention.emitError() << "has a schedule, but goes by rows of scores: " << reason << " (gpu_schedule_c8)",
              false;
@@ -116,7 +122,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
   attn::GpuScheduleAttr attributeOf(const GpuTile &tile, ArrayRef<StringAttr> strategies, Operation *at) {
     auto emitError = [&] { return at->emitError(); };
     return attn::GpuScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), &getContext(),
-                                             StringRef(target.getValue()), StringRef("mma_sync"), tile.rows, tile.keys,
+                                             StringRef(target.getValue()), tile.engine, tile.rows, tile.keys,
                                              tile.stages, tile.keepQueries, tile.columns, tile.warpRows, strategies);
   }
 };

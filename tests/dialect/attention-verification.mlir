@@ -439,9 +439,9 @@ func.func @f(%v: tensor<4x8xf32>) {
 
 // -----
 
-// gpu_schedule_c2: an engine that there is
-// expected-error @below {{engine is 'wgmma', expected 'mma_sync' (gpu_schedule_c2)}}
-#s = #attn.gpu_schedule<target = "sm_90a", engine = "wgmma", rows = 64, keys = 64, stages = 2, keep_queries = true, strategies = ["matmul"]>
+// gpu_schedule_c2: an engine
+// expected-error @below {{a schedule needs the name of its engine (gpu_schedule_c2)}}
+#s = #attn.gpu_schedule<target = "sm_90a", engine = "", rows = 64, keys = 64, stages = 2, keep_queries = true, strategies = ["matmul"]>
 
 // -----
 

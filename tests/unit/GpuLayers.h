@@ -47,4 +47,25 @@ inline std::string everything(int64_t n, int64_t dim, const std::string &type, c
          "  return einsum(\"h i j, h j d -> h i d\", weights, v) + einsum(\"h i j, (j - i + N - 1) d -> h i d\", " +
          "weights, far) + einsum(\"h i j, h j d -> h i d\", weights, each)\n}\n";
 }
+
+inline GpuOptions tileOf(int64_t rows, int64_t keys, int64_t stages = 2, bool keepQueries = true) {
+  GpuOptions options;
+  options.rows = rows;
+  options.keys = keys;
+  options.stages = stages;
+  options.keepQueries = keepQueries;
+  return options;
+}
+
+/// A layer with every class of terms, and the tile that computes it.
+struct Everything {
+  int64_t n, dim;
+  std::string mask;
+  GpuOptions options;
+};
+/// In f16 and in f32, against the reference.
+inline void expectEverything(const Everything &layer) {
+  expectOnGpu(everything(layer.n, layer.dim, "f16", layer.mask), 2 * kHalf, layer.options);
+  expectOnGpu(everything(layer.n, layer.dim, "f32", layer.mask), kWide, layer.options);
+}
 } // namespace skewer::testing

@@ -9,27 +9,17 @@ using namespace skewer::testing;
 namespace {
 
 GpuOptions wide(int64_t rows = 64, int64_t keys = 32, int64_t stages = 2, bool keepQueries = true) {
-  GpuOptions options;
-  options.rows = rows;
-  options.keys = keys;
-  options.stages = stages;
-  options.keepQueries = keepQueries;
+  GpuOptions options = tileOf(rows, keys, stages, keepQueries);
   options.warpRows = 32;
   return options;
 }
 
 TEST(GpuWarpRows, EveryClassOfTerms) {
-  for (const char *type : {"f16", "f32"}) {
-    double tolerance = type[1] == '1' ? 2 * kHalf : kWide;
-    expectOnGpu(everything(70, 32, type), tolerance, wide());
-    expectOnGpu(everything(50, 16, type, " where j <= i"), tolerance, wide(32, 16));
-    expectOnGpu(everything(90, 16, type, " where abs(j - i) <= 20"), tolerance, wide(96, 32, 3, false));
-  }
+  expectEverything({70, 32, "", wide()});
+  expectEverything({50, 16, " where j <= i", wide(32, 16)});
+  expectEverything({90, 16, " where abs(j - i) <= 20", wide(96, 32, 3, false)});
 }
-TEST(GpuWarpRows, SingleBuffered) {
-  for (const char *type : {"f16", "f32"})
-    expectOnGpu(everything(45, 32, type), type[1] == '1' ? 2 * kHalf : kWide, wide(32, 16, 1, false));
-}
+TEST(GpuWarpRows, SingleBuffered) { expectEverything({45, 32, "", wide(32, 16, 1, false)}); }
 TEST(GpuWarpRows, PartsOfTheColumns) {
   GpuOptions options = wide(32, 32);
   options.columns = 16;
@@ -84,20 +74,11 @@ TEST(GpuWarpRows, FragmentsAreReadOnceForTwoTiles) {
   EXPECT_EQ(one.launch.threads, 128);
   EXPECT_EQ(two.launch.threads, 64);
   EXPECT_EQ(one.report.matrixSteps, two.report.matrixSteps);
-  auto loads = [](const std::string &ir) {
-    size_t count = 0;
-    for (size_t at = ir.find("nvvm.ldmatrix"); at != std::string::npos; at = ir.find("nvvm.ldmatrix", at + 1))
-      ++count;
-    return count;
+  auto count = [](const GpuOutcome &outcome, llvm::StringRef operation) {
+    return llvm::StringRef(outcome.ir).count(operation);
   };
-  auto products = [](const std::string &ir) {
-    size_t count = 0;
-    for (size_t at = ir.find("nvvm.mma.sync"); at != std::string::npos; at = ir.find("nvvm.mma.sync", at + 1))
-      ++count;
-    return count;
-  };
-  EXPECT_EQ(products(two.ir), 2 * products(one.ir));
-  EXPECT_LT(loads(two.ir), 3 * loads(one.ir) / 2); // only the queries' double
+  EXPECT_EQ(count(two, "nvvm.mma.sync"), 2 * count(one, "nvvm.mma.sync"));
+  EXPECT_LT(count(two, "nvvm.ldmatrix"), 3 * count(one, "nvvm.ldmatrix") / 2); // only the queries' double
 }
 
 } // namespace

@@ -84,11 +84,13 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
     one.occupancy = occupancyOf(machine, launch.threads, one.registers.value_or(guess), launch.sharedBytes);
     facts.kernels.push_back(std::move(one));
   }
+  if (!shapes.empty())
+    facts.engine = shapes.front().tile.engine.str();
   if (attention == shapes.size() && attention == facts.kernels.size())
     for (const gpu::GpuDevice &device : gpu::gpuDevicesOf(target.name)) {
       DeviceFacts one{device};
       one.computeSeconds =
-          usefulFlops / (machine.engineFlops(gpu::kMmaSync) * double(device.processors) * device.gigahertz * 1e9);
+          usefulFlops / (machine.engineFlops(facts.engine) * double(device.processors) * device.gigahertz * 1e9);
       one.memorySeconds = bytesMoved / (device.memoryRate * 1e9);
       for (size_t k = 0; k < shapes.size(); ++k)
         one.predictedSeconds += secondsOn(shapes[k], *facts.kernels[k].prediction, machine, device);

@@ -15,7 +15,7 @@ namespace skewer::driver {
 struct DeviceFacts {
   gpu::GpuDevice device;
   double predictedSeconds = 0;
-  double computeSeconds = 0, memorySeconds = 0; // useful work at the rate of mma.sync; arguments and results once
+  double computeSeconds = 0, memorySeconds = 0; // useful work at the engine's rate; arguments and results once
   double boundSeconds() const { return std::max(computeSeconds, memorySeconds); }
   double shareOfPeak() const { return predictedSeconds > 0 ? computeSeconds / predictedSeconds : 0; }
 };
@@ -36,6 +36,7 @@ struct GpuKernelFacts {
 struct GpuFacts {
   gpu::GpuTarget target;
   std::string assembler;               // version of ptxas; empty without one
+  std::string engine;                  // of the attentions; empty without one
   std::vector<GpuKernelFacts> kernels; // in the order in which they run
   std::vector<DeviceFacts> devices;    // only where the kernel is its attentions and nothing beside them
   std::vector<std::string> missing;    // tools, and what to install

@@ -101,9 +101,9 @@ void printGpu(const GpuFacts &facts, double usefulFlops, double bytesMoved, cons
   page.line(2, fmt::format("useful work: {}; memory: {} if every argument is read and the result written once{}",
                            flopsText(usefulFlops), bytesText(bytesMoved), sizes.empty() ? "" : "; both" + sizes));
   for (const DeviceFacts &one : facts.devices)
-    page.line(2, fmt::format("{}: predicted {}, {:.0f} % of what mma.sync does; roofline: at least {}, bound by {}",
+    page.line(2, fmt::format("{}: predicted {}, {:.0f} % of what {} does; roofline: at least {}, bound by {}",
                              one.device.name, timeText(one.predictedSeconds), 100 * one.shareOfPeak(),
-                             timeText(one.boundSeconds()),
+                             facts.engine == gpu::kMmaSync ? "mma.sync" : facts.engine, timeText(one.boundSeconds()),
                              one.memorySeconds > one.computeSeconds ? "memory" : "tensor cores"));
   if (facts.devices.empty())
     page.line(2, facts.kernels.size() > 1 ? "nothing is predicted: it is more than its attention"

@@ -39,8 +39,10 @@ private:
 
 } // namespace
 
-void skewer::gpu::addBands(const KernelContext &in, Strategies &all) {
+namespace skewer::gpu {
+void addBands(const KernelContext &in, Strategies &all) {
   for (auto [term, places] : llvm::zip_equal(in.shape.bands, in.layout.bands))
     if (!term.ofKey)
       all.push_back(std::make_unique<Band>(in, term, places));
 }
+} // namespace skewer::gpu

@@ -30,7 +30,9 @@ private:
 
 } // namespace
 
-void skewer::gpu::addContent(const KernelContext &in, Strategies &all) {
+namespace skewer::gpu {
+void addContent(const KernelContext &in, Strategies &all) {
   for (auto [term, keys] : llvm::zip_equal(in.shape.attention.content, in.layout.content))
     all.push_back(std::make_unique<Content>(in, term, keys));
 }
+} // namespace skewer::gpu

@@ -76,8 +76,10 @@ private:
 
 } // namespace
 
-void skewer::gpu::addKeyBands(const KernelContext &in, Strategies &all) {
+namespace skewer::gpu {
+void addKeyBands(const KernelContext &in, Strategies &all) {
   for (auto [term, places] : llvm::zip_equal(in.shape.bands, in.layout.bands))
     if (term.ofKey)
       all.push_back(std::make_unique<KeyBand>(in, term, places));
 }
+} // namespace skewer::gpu

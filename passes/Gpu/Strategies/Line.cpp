@@ -70,7 +70,8 @@ private:
 
 } // namespace
 
-void skewer::gpu::addLines(const KernelContext &in, Strategies &all) {
+namespace skewer::gpu {
+void addLines(const KernelContext &in, Strategies &all) {
   const GpuShape &shape = in.shape;
   size_t number = 0;
   if (!shape.lines.empty()) {
@@ -83,3 +84,4 @@ void skewer::gpu::addLines(const KernelContext &in, Strategies &all) {
     all.push_back(std::make_unique<Line>(in, std::vector<const ElementTerm *>{&gated.line}, &gated.gate,
                                          in.layout.lines[number++]));
 }
+} // namespace skewer::gpu

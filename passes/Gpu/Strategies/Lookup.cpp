@@ -186,7 +186,9 @@ private:
 
 } // namespace
 
-void skewer::gpu::addLookups(const KernelContext &in, Strategies &all) {
+namespace skewer::gpu {
+void addLookups(const KernelContext &in, Strategies &all) {
   if (!in.shape.lookups.empty())
     all.push_back(std::make_unique<Lookups>(in));
 }
+} // namespace skewer::gpu

@@ -31,7 +31,9 @@ private:
 
 } // namespace
 
-void skewer::gpu::addPerScore(const KernelContext &in, Strategies &all) {
+namespace skewer::gpu {
+void addPerScore(const KernelContext &in, Strategies &all) {
   for (const ElementTerm &term : in.shape.elements)
     all.push_back(std::make_unique<PerScore>(in, term));
 }
+} // namespace skewer::gpu

@@ -62,7 +62,9 @@ private:
 
 } // namespace
 
-void skewer::gpu::addValueBands(const KernelContext &in, Strategies &all) {
+namespace skewer::gpu {
+void addValueBands(const KernelContext &in, Strategies &all) {
   for (auto [term, tile] : llvm::zip_equal(in.shape.valueBands, in.layout.valueBands))
     all.push_back(std::make_unique<ValueBand>(in, term, tile));
 }
+} // namespace skewer::gpu

@@ -74,7 +74,9 @@ private:
 
 } // namespace
 
-void skewer::gpu::addValueElements(const KernelContext &in, Strategies &all) {
+namespace skewer::gpu {
+void addValueElements(const KernelContext &in, Strategies &all) {
   if (!in.shape.valueElements.empty())
     all.push_back(std::make_unique<ValueElements>(in));
 }
+} // namespace skewer::gpu

@@ -30,8 +30,10 @@ private:
 
 } // namespace
 
-void skewer::gpu::addValueRows(const KernelContext &in, Strategies &all) {
+namespace skewer::gpu {
+void addValueRows(const KernelContext &in, Strategies &all) {
   all.push_back(std::make_unique<RowsOfKeys>(in, in.shape.attention.value, 1, in.layout.values));
   for (auto [term, tile] : llvm::zip_equal(in.shape.valueRows, in.layout.valueRows))
     all.push_back(std::make_unique<RowsOfKeys>(in, term.table, term.scale, tile));
 }
+} // namespace skewer::gpu

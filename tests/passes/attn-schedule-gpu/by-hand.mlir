@@ -24,6 +24,17 @@ func.func @obeyed_with_wide_warps(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, 
 }
 
 // -----
+// gpu_schedule_c2: an engine that the target has not
+func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+  // expected-error @below {{engine is 'wgmma', which sm_80 does not have; it has: mma_sync (gpu_schedule_c2)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
+    attn.term "i d, (j - i + 44) d" (%q, %t) scale 0.25 : tensor<45x32xf16>, tensor<89x32xf16>
+  } : tensor<45x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_80", engine = "wgmma", rows = 32, keys = 48, stages = 3, keep_queries = true, strategies = ["matmul", "band"]>
+  return %0 : tensor<45x16xf16>
+}
+
+// -----
 // gpu_schedule_c7: another target
 func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
   // expected-error @below {{schedule is for 'sm_89', but code is made for 'sm_80' (gpu_schedule_c7)}}

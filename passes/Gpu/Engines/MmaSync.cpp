@@ -3,13 +3,21 @@
 // arXiv:1803.04014); cut off instead of rounded, it would be four times as much and always of the same sign (Ootomo and
 // Yokota 2022, arXiv:2203.03341). For the same reason such products are no chain over all keys, or a whole depth: a
 // tensor core cuts its sums off, so these begin at 0 and are added to each other outside.
-#include "passes/Gpu/MmaSync.h"
+#include "passes/Gpu/Engines/MmaSync.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/Gpu/Pipeline.h"
+#include "passes/Gpu/AsyncCopies.h"
+#include "passes/Gpu/Engines/Engines.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
+
+namespace skewer::gpu {
+EngineParts makeMmaSync(const EngineSetup &setup) {
+  return {std::make_unique<AsyncCopies>(setup.b, setup.at, setup.element, setup.threads, setup.stages),
+          std::make_unique<MmaSync>(setup.b, setup.at, setup.element, setup.products)};
+}
+} // namespace skewer::gpu
 
 //===- Operand tiles ---------------------------------------------------------------===//
 

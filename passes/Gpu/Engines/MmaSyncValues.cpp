@@ -1,6 +1,6 @@
 // Weights times values. A weight of 0 hides its key only where the value is a number: where a mask may hide keys and a
 // sum is no number, it is made again with care.
-#include "passes/Gpu/MmaSync.h"
+#include "passes/Gpu/Engines/MmaSync.h"
 #include "passes/Gpu/Pipeline.h"
 #include <limits>
 

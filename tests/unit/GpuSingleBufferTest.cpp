@@ -1,5 +1,5 @@
-// Single-buffered operands: one place in shared memory for all of them, for heads that are too wide for several: numbers against the
-// reference, what fits into the targets with the least, and what goes by rows because nothing does.
+// Single-buffered operands: one place in shared memory for all of them, for heads that are too wide for several:
+// numbers against the reference, what fits into the targets with the least, and what goes by rows because nothing does.
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 
@@ -8,38 +8,30 @@ using namespace skewer::testing;
 
 namespace {
 
-GpuOptions turns(int64_t rows, int64_t keys) {
-  GpuOptions options;
-  options.rows = rows;
-  options.keys = keys;
-  options.stages = 1;
-  return options;
+GpuOptions singleBuffered(int64_t rows, int64_t keys) { return tileOf(rows, keys, 1); }
+
+TEST(GpuSingleBuffer, EveryClassOfTerms) {
+  expectEverything({70, 40, "", singleBuffered(32, 32)});
+  expectEverything({50, 24, " where j <= i", singleBuffered(16, 16)});
+  expectEverything({70, 16, " where abs(j - i) <= 20", singleBuffered(64, 32)});
 }
-TEST(GpuTurns, EveryClassOfTerms) {
-  for (const char *type : {"f16", "f32"}) {
-    double tolerance = type[1] == '1' ? 2 * kHalf : kWide;
-    expectOnGpu(everything(70, 40, type), tolerance, turns(32, 32));
-    expectOnGpu(everything(50, 24, type, " where j <= i"), tolerance, turns(16, 16));
-    expectOnGpu(everything(70, 16, type, " where abs(j - i) <= 20"), tolerance, turns(64, 32));
-  }
-}
-TEST(GpuTurns, LinesGatesAndPairs) {
+TEST(GpuSingleBuffer, LinesGatesAndPairs) {
   expectOnGpu(layer(sizes(70, 70, 16, 24), ", g : f32[heads, N], table : f32[32, heads], bias : f32[N, M]",
                     kPlain + " + g[h, i] * table[wavlm_bucket(j - i, 32, 80), h] + einsum(\"i j -> i j\", bias)"),
-              kHalf, turns(32, 32));
+              kHalf, singleBuffered(32, 32));
   expectOnGpu("param N = 40, heads = 2, dim = 24\nkernel layer(q, k, v : f16[heads, N, dim], few : f16[7, dim]) -> "
               "f16[heads, N, dim] {\n  weights = softmax(einsum(\"h i d, h j d -> h i j\", q, k) * dim^-0.5)\n  return "
               "einsum(\"h i j, h j d -> h i d\", weights, v) + einsum(\"h i j, ((i*j) % 7) d -> h i d\", weights, "
               "few)\n}\n",
-              kHalf, turns(16, 16));
+              kHalf, singleBuffered(16, 16));
 }
-TEST(GpuTurns, WideHeads) {
-  GpuOptions options = turns(16, 16);
+TEST(GpuSingleBuffer, WideHeads) {
+  GpuOptions options = singleBuffered(16, 16);
   options.keepQueries = false;
   expectOnGpu(everything(20, 256, "f32"), kWide, options);
   expectOnGpu(everything(20, 192, "f16"), 2 * kHalf, options);
 }
-TEST(GpuTurns, EveryTargetHasATile) {
+TEST(GpuSingleBuffer, EveryTargetHasATile) {
   for (int64_t dim : {192, 256})
     for (const char *type : {"f16", "f32"}) {
       GpuLayer compiled(everything(512, dim, type));
@@ -52,7 +44,7 @@ TEST(GpuTurns, EveryTargetHasATile) {
       }
     }
 }
-TEST(GpuTurns, WhatFitsIntoNoBlockGoesByRows) {
+TEST(GpuSingleBuffer, WhatFitsIntoNoBlockGoesByRows) {
   GpuOptions options;
   options.target = "sm_89";
   options.rows = options.keys = options.stages = 0; // nothing is pinned

@@ -1,0 +1,83 @@
+// Copies of rows, by chunks and by elements.
+#include "passes/Gpu/AsyncCopies.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+void AsyncCopies::full() {
+  b.waitForCopies(stages > 2 ? unsigned(stages - 2) : 0);
+  b.barrier();
+}
+
+void AsyncCopies::allFull() {
+  b.waitForCopies(0);
+  b.barrier();
+}
+
+void AsyncCopies::fill(const SharedTile &to, const RowSource &from, RowMap map, Value copy) {
+  auto rowOf = [&](Value row) -> std::pair<Value, Value> { // where it begins, and whether it is there
+    auto [source, there] = map(row);
+    return {b.add(b.mul(b.toI64(source), from.rowStride), from.base), there};
+  };
+  if (from.aligned)
+    fillByChunks(to, from, rowOf, copy);
+  else
+    fillByElements(to, from, rowOf, copy);
+}
+
+void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
+  // A thread copies 16 bytes at a time; neighbours copy neighbours.
+  int64_t inChunk = 16 / to.elementBytes, chunks = to.width / inChunk, total = to.rows * chunks;
+  auto copyOne = [&](Value number) {
+    Value row = b.divide(number, chunks), chunk = b.remainder(number, chunks);
+    auto [offset, there] = rowOf(row);
+    Value inside = there, column = b.mul(chunk, inChunk);
+    if (to.depth < to.width) {
+      inside = b.both(inside, b.less(column, b.i32(to.depth)));
+      column = b.minimum(column, b.i32(to.depth - inChunk));
+    }
+    Value place = b.add(offset, b.toI64(column));
+    b.copyAsync(b.sharedAt(offsetIn(b, to, copy, row, chunk)), b.globalAt(from.pointer, place, from.element), inside);
+  };
+  // Of few copies a thread's places are computed once for all tiles; those of many would take its registers.
+  constexpr int64_t kMostPlaces = 8;
+  if (total > kMostPlaces * threads) {
+    b.loop(at.thread, b.i32(total), threads, {}, [&](Value number, ValueRange) {
+      copyOne(number);
+      return SmallVector<Value>();
+    });
+    return;
+  }
+  for (int64_t begin = 0; begin < total; begin += threads) {
+    Value number = b.add(at.thread, begin);
+    if (begin + threads <= total)
+      copyOne(number);
+    else
+      b.when(b.less(at.thread, b.i32(total - begin)), [&] { copyOne(number); });
+  }
+}
+
+void AsyncCopies::fillByElements(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
+  // Rows of any length and stride, widened or narrowed on the way. A thread makes two neighbours.
+  int64_t pairs = to.width / 2, total = to.rows * pairs;
+  b.loop(at.thread, b.i32(total), threads, {}, [&](Value number, ValueRange) {
+    Value row = b.divide(number, pairs), column = b.shiftLeft(b.remainder(number, pairs), 1);
+    auto [offset, there] = rowOf(row);
+    std::array<Value, 2> numbers;
+    for (int64_t k : {0, 1}) {
+      Value here = b.add(column, k);
+      Value inside = b.both(there, b.less(here, b.i32(to.depth)));
+      Value place = b.add(offset, b.mul(b.toI64(b.minimum(here, b.i32(to.depth - 1))), from.depthStride));
+      Value read = b.widen(b.load(b.globalAt(from.pointer, place, from.element), from.element));
+      numbers[size_t(k)] = b.select(inside, read, b.f32(0));
+    }
+    Value offsetInTile = b.add(offsetIn(b, to, copy, row, b.i32(0)), b.mul(column, to.elementBytes));
+    if (element.isF32())
+      for (int64_t k : {0, 1})
+        b.store(numbers[size_t(k)], b.sharedAt(b.add(offsetInTile, 4 * k)));
+    else
+      b.store(b.pack(numbers[0], numbers[1], element), b.sharedAt(offsetInTile));
+    return SmallVector<Value>();
+  });
+}

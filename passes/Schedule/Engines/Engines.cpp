@@ -1,0 +1,28 @@
+// The list.
+#include "passes/Schedule/GpuEngine.h"
+
+namespace skewer::gpu {
+
+const GpuEngine &mmaSyncEngine();
+
+llvm::ArrayRef<const GpuEngine *> gpuEngines() {
+  static const GpuEngine *const engines[] = {&mmaSyncEngine()};
+  return engines;
+}
+
+const GpuEngine *findGpuEngine(llvm::StringRef name) {
+  for (const GpuEngine *engine : gpuEngines())
+    if (engine->name() == name)
+      return engine;
+  return nullptr;
+}
+
+std::string engineNames(const GpuMachine &machine) {
+  std::string names;
+  for (const GpuEngine *engine : gpuEngines())
+    if (engine->fits(machine))
+      names += (names.empty() ? "" : ", ") + engine->name().str();
+  return names;
+}
+
+} // namespace skewer::gpu

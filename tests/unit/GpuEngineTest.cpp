@@ -1,0 +1,149 @@
+// Engines: what scheduling knows of them and what there is code for agree; what their products cost; tiles on their
+// way.
+#include "passes/Schedule/GpuEngine.h"
+#include "passes/Gpu/AsyncCopies.h"
+#include "passes/Gpu/Engines/Engines.h"
+#include "tests/unit/GpuLayers.h"
+
+using namespace skewer;
+using namespace skewer::gpu;
+using namespace skewer::testing;
+
+namespace {
+
+/// A function to build in.
+class GpuEngines : public ::testing::Test {
+protected:
+  GpuEngines() : context(mlir::MLIRContext::Threading::DISABLED), b(mlir::UnknownLoc::get(&context), &context) {
+    context.loadDialect<mlir::arith::ArithDialect, mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect,
+                        mlir::scf::SCFDialect>();
+    module = mlir::ModuleOp::create(b.getLoc());
+    b.setInsertionPointToStart(module->getBody());
+    at = threadPlace(b);
+  }
+  template <typename Op> size_t count() {
+    size_t found = 0;
+    module->walk([&](Op) { ++found; });
+    return found;
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  GpuBuilder b;
+  ThreadPlace at;
+};
+
+TEST_F(GpuEngines, EveryEngineHasCode) {
+  for (const GpuEngine *engine : gpuEngines()) {
+    auto parts = makeEngine(engine->name(), {b, at, b.getF16Type(), 128, 2, 64});
+    ASSERT_TRUE(parts) << engine->name().str();
+    EXPECT_TRUE(parts->engine);
+    EXPECT_TRUE(parts->pipeline);
+    EXPECT_EQ(findGpuEngine(engine->name()), engine);
+  }
+  EXPECT_FALSE(makeEngine("none such", {b, at, b.getF16Type(), 128, 2, 64}));
+  EXPECT_EQ(findGpuEngine("none such"), nullptr);
+}
+TEST_F(GpuEngines, EveryMachineHasOne) {
+  for (const GpuMachine &machine : knownGpuMachines())
+    EXPECT_EQ(engineNames(machine), "mma_sync") << machine.target;
+  GpuMachine bare = *findGpuMachine("sm_80");
+  bare.engines.clear();
+  EXPECT_FALSE(gpuEngines().front()->fits(bare));
+  EXPECT_EQ(engineNames(bare), "");
+}
+TEST_F(GpuEngines, TilesAreWholeFragments) {
+  for (const GpuEngine *engine : gpuEngines()) {
+    for (int64_t rows : engine->rows())
+      EXPECT_EQ(rows % 16, 0);
+    for (int64_t keys : engine->keys())
+      EXPECT_EQ(keys % 16, 0);
+    EXPECT_EQ(engine->warpRows().front(), 16);
+  }
+}
+
+TEST_F(GpuEngines, LongSumsAreAddedOutsideOfTensorCores) {
+  auto addsOutside = [&](mlir::Type type, int64_t products) {
+    return makeEngine("mma_sync", {b, at, type, 128, 2, products})->engine->addsOutside();
+  };
+  EXPECT_FALSE(addsOutside(b.getF16Type(), 4096));
+  EXPECT_TRUE(addsOutside(b.getF16Type(), 1 << 16));
+  EXPECT_TRUE(addsOutside(b.getF32Type(), 16));
+}
+
+TEST(GpuEngineCosts, ProductsOfMmaSync) {
+  const GpuEngine &engine = *findGpuEngine("mma_sync");
+  GpuPipes half, wide, two, shared;
+  engine.countProducts({64, 32, 64}, half);
+  EXPECT_EQ(half.matrixFlops, 2.0 * 64 * 32 * 64);
+  // A warp's fragments: each of its 16 rows' four warps reads 32 rows of 128 bytes.
+  EXPECT_EQ(half.sharedTraffic, 4.0 * 32 * 128);
+  engine.countProducts({64, 32, 64, 2}, two);
+  EXPECT_EQ(two.sharedTraffic, half.sharedTraffic / 2);
+  engine.countProducts({64, 32, 64, 1, /*isHeld=*/false}, shared);
+  EXPECT_EQ(shared.sharedTraffic, half.sharedTraffic + 64 * 128);
+  // Three products at half the rate, of operands twice as large, which are divided first.
+  engine.countProducts({64, 32, 64, 1, true, /*isF32=*/true}, wide);
+  EXPECT_EQ(wide.matrixFlops, 6 * half.matrixFlops);
+  EXPECT_EQ(wide.sharedTraffic, 2 * half.sharedTraffic);
+  EXPECT_GT(wide.floats, 0);
+  EXPECT_EQ(half.floats, 0);
+}
+TEST(GpuEngineCosts, WeightedRowsOfMmaSync) {
+  const GpuEngine &engine = *findGpuEngine("mma_sync");
+  GpuPipes half, wide;
+  engine.countWeighted({64, 32, 48}, half);
+  engine.countWeighted({64, 32, 48, 1, true, true}, wide);
+  EXPECT_EQ(half.matrixFlops, 2.0 * 64 * 32 * 48);
+  EXPECT_EQ(wide.sharedTraffic, 2 * half.sharedTraffic);
+  // Values of f32 come a number at a time, four instructions for one of ldmatrix.
+  EXPECT_GT(wide.issued, 6 * half.issued);
+}
+
+TEST_F(GpuEngines, StepsAheadAndTheirCopies) {
+  AsyncCopies single(b, at, b.getF16Type(), 64, 1), triple(b, at, b.getF16Type(), 64, 3);
+  EXPECT_TRUE(single.isSingleBuffered());
+  EXPECT_FALSE(triple.isSingleBuffered());
+  EXPECT_EQ(single.stepsAhead(), 0);
+  EXPECT_EQ(triple.stepsAhead(), 2);
+  // Where tiles have copies nothing is brought between two operands.
+  bool filled = false;
+  triple.bring([&] { filled = true; });
+  EXPECT_FALSE(filled);
+  EXPECT_EQ(count<mlir::NVVM::Barrier0Op>(), 0u);
+  single.bring([&] { filled = true; });
+  EXPECT_TRUE(filled);
+  EXPECT_EQ(count<mlir::NVVM::Barrier0Op>(), 2u); // empty, and full
+}
+TEST_F(GpuEngines, AStepWaitsForAllGroupsButThoseAhead) {
+  for (int64_t stages : {1, 2, 3, 4}) {
+    AsyncCopies copies(b, at, b.getF16Type(), 64, stages);
+    copies.full();
+    unsigned pending = ~0u;
+    module->walk([&](mlir::NVVM::CpAsyncWaitGroupOp wait) { pending = wait.getN(); });
+    EXPECT_EQ(pending, stages > 2 ? stages - 2 : 0) << stages;
+  }
+}
+TEST_F(GpuEngines, RowsInChunksAreCopiedAsTheyAre) {
+  SharedPlaces places(2);
+  SharedTile tile = places.place(16, 64, 1);
+  AsyncCopies copies(b, at, b.getF16Type(), 64, 2);
+  auto global = mlir::LLVM::LLVMPointerType::get(&context, kGlobalSpace);
+  auto shared = mlir::LLVM::LLVMPointerType::get(&context, kSharedSpace);
+  b.shared = mlir::LLVM::ZeroOp::create(b, shared);
+  RowSource source;
+  source.pointer = mlir::LLVM::ZeroOp::create(b, global);
+  source.base = b.toI64(b.i32(0));
+  source.element = b.getF16Type();
+  source.rowStride = source.depth = 64;
+  source.aligned = true;
+  copies.fillRows(tile, source, b.i32(0), 16);
+  EXPECT_EQ(count<mlir::NVVM::CpAsyncOp>(), 2u); // 16 rows of 8 chunks by 64 threads
+  EXPECT_EQ(count<mlir::LLVM::StoreOp>(), 0u);
+  source.aligned = false;
+  copies.fillRows(tile, source, b.i32(0), 16);
+  EXPECT_EQ(count<mlir::NVVM::CpAsyncOp>(), 2u);
+  EXPECT_EQ(count<mlir::LLVM::StoreOp>(), 1u); // element by element: two to a register
+}
+
+} // namespace
