@@ -29,6 +29,9 @@ constexpr llvm::StringLiteral kArgumentName = "attn.name", kArgumentRange = "att
 /// "q0", "k0" or "head0".
 constexpr llvm::StringLiteral kArgumentOrigin = "attn.origin";
 
+/// Of a module that was lowered: what the kernel is, an #attn.plan.
+constexpr llvm::StringLiteral kPlan = "attn.plan";
+
 // The assembly of run-time index operands, after the word `indices`: `(seg = %seg : tensor<?x40xi32>)`.
 mlir::ParseResult parseIndices(mlir::OpAsmParser &, mlir::ArrayAttr &names,
                                llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &operands,

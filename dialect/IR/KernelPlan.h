@@ -12,12 +12,17 @@ namespace skewer {
 enum class ElementType { F32, F16, BF16, I32 };
 int64_t bytesOf(ElementType);
 const char *nameOf(ElementType); // "f32", "f16", "bf16", "i32"
+/// Of a tensor's elements, or of the type itself.
+ElementType elementTypeOf(mlir::Type);
 
 /// A size known at compile time, or the name of a run-time size.
 struct Extent {
   std::string name; // empty: fixed
   int64_t fixed = 1;
 };
+
+/// `attn.shape`: an integer for a fixed extent, a string for a run-time size.
+std::vector<Extent> extentsOf(llvm::ArrayRef<mlir::Attribute>);
 
 /// What the elements of an index operand are, both ends inclusive.
 struct IndexRange {
@@ -73,8 +78,9 @@ struct KernelPlan {
   int64_t localBytes = 0;     // for each worker; multiple of 64
 };
 
-/// Stores the plan as the module's attribute `attn.plan`, one dictionary entry a field.
-void attachPlan(mlir::ModuleOp, const KernelPlan &);
+/// Stores the plan as the module's attribute `attn.plan`, an #attn.plan. An error at the module says which of its
+/// constraints (plan_c1 to plan_c10) it breaks; then nothing is stored.
+llvm::LogicalResult attachPlan(mlir::ModuleOp, const KernelPlan &);
 /// Reads it back; nothing if the module has none.
 std::optional<KernelPlan> planOf(mlir::ModuleOp);
 /// The plan's arguments, outputs and sizes from a level 1-3 function (attn.name, attn.shape, attn.sizes).

@@ -73,7 +73,8 @@ bool Kernel::emit() {
     if (!emissionFailure.empty())
       return fail(stage.result.getDefiningOp() ? stage.result.getDefiningOp() : source, emissionFailure);
   }
-  attachPlan(module, plan);
+  if (failed(attachPlan(module, plan)))
+    return false;
   source.erase();
   return true;
 }

@@ -1,9 +1,9 @@
 // RUN: skewer-opt %s -attn-lower-generic -canonicalize -cse -split-input-file | FileCheck %s
 
 // The example of the pass's description: one phase, the skew as an address.
-// CHECK-LABEL: module attributes {attn.plan = {inputs = [{name = "x", shape = [4, 7], type = "f32"}]
-// CHECK-SAME: phases = [{function = "f_move", items = {factors = [], fixed = 4 : i64, scaled = 0 : i64}, title = "move"}]
-// CHECK-SAME: sharedBytes = {factors = [], fixed = 0 : i64, scaled = 0 : i64}
+// CHECK-LABEL: module attributes {attn.plan = #attn.plan<"f", inputs = [<"x", f32, [4 : i64, 7 : i64]>]
+// CHECK-SAME: phases = [<function = "f_move", title = "move", items = <fixed = 4, scaled = 0, factors = []>>]
+// CHECK-SAME: shared_bytes = <fixed = 0, scaled = 0, factors = []>
 // CHECK-LABEL: func.func @f_move(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<?xf32>, %[[OUT:[a-z0-9]+]]: memref<?xf32>
 // CHECK: scf.for %[[I:[a-z0-9]+]] =
@@ -21,11 +21,11 @@ func.func @f(%x: tensor<4x7xf32> {attn.name = "x"}) -> tensor<4x4xf32> {
 // A stage each for the products, the softmax and the sum: [batch, 4, 4] products and weights live together, so 2·64 bytes for
 // each of the batch. Their first axes count work items. A masked weight guards the values it is multiplied with.
 // CHECK-LABEL: module attributes {attn.plan
-// CHECK-SAME: phases = [{function = "layer_elementwise", items = {factors = ["batch"], fixed = 0 : i64, scaled = 4 : i64}
-// CHECK-SAME: {function = "layer_softmax", items = {factors = ["batch"], fixed = 0 : i64, scaled = 4 : i64}
-// CHECK-SAME: {function = "layer_einsum", items = {factors = ["batch"], fixed = 0 : i64, scaled = 4 : i64}
-// CHECK-SAME: sharedBytes = {factors = ["batch"], fixed = 0 : i64, scaled = 128 : i64}
-// CHECK-SAME: stages = [{bytes = {factors = ["batch"], fixed = 0 : i64, scaled = 64 : i64}, {{.*}}title = "elementwise"}
+// CHECK-SAME: stages = [<title = "elementwise", line = {{[0-9]+}}, bytes = <fixed = 0, scaled = 64, factors = ["batch"]>>
+// CHECK-SAME: phases = [<function = "layer_elementwise", title = "elementwise", items = <fixed = 0, scaled = 4, factors = ["batch"]>>
+// CHECK-SAME: <function = "layer_softmax", title = "softmax", items = <fixed = 0, scaled = 4, factors = ["batch"]>>
+// CHECK-SAME: <function = "layer_einsum", title = "einsum", items = <fixed = 0, scaled = 4, factors = ["batch"]>>]
+// CHECK-SAME: shared_bytes = <fixed = 0, scaled = 128, factors = ["batch"]>
 // CHECK-LABEL: func.func @layer_elementwise(
 // CHECK: memref.view %{{.*}}[%c0][%{{.*}}] : memref<?xi8> to memref<?xf32>
 // CHECK: arith.mulf
@@ -47,7 +47,7 @@ func.func @layer(%s: tensor<?x4x4xf32> {attn.name = "s", attn.shape = ["batch", 
 // -----
 // A chain of arithmetic and index maps is one loop without a buffer; it goes in vectors where the subscripts allow.
 // CHECK-LABEL: module attributes {attn.plan
-// CHECK-SAME: sharedBytes = {factors = [], fixed = 0 : i64, scaled = 0 : i64}
+// CHECK-SAME: shared_bytes = <fixed = 0, scaled = 0, factors = []>
 // CHECK-LABEL: func.func @chain_elementwise(
 // CHECK: scf.for
 // CHECK: scf.for
@@ -67,7 +67,7 @@ func.func @chain(%x: tensor<4x64xf32>, %u: tensor<64xf32>) -> tensor<4x64xf32> {
 // -----
 // Three buffers, one after the other, share two places.
 // CHECK-LABEL: module attributes {attn.plan
-// CHECK-SAME: sharedBytes = {factors = [], fixed = 512 : i64, scaled = 0 : i64}
+// CHECK-SAME: shared_bytes = <fixed = 512, scaled = 0, factors = []>
 func.func @buffers(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
   %a = attn.softmax "i j" over "j" (%x) : tensor<4x16xf32>
   %b = attn.softmax "i j" over "i" (%a) : tensor<4x16xf32>

@@ -398,6 +398,7 @@ TEST_F(GenericKernelTest, WhatIsNotLoweredIsNamed) {
 
 TEST(KernelPlanTest, WhatIsAttachedIsReadBack) {
   MLIRContext context;
+  context.loadDialect<attn::AttnDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   EXPECT_FALSE(planOf(*module));
   KernelPlan plan;
@@ -408,7 +409,7 @@ TEST(KernelPlanTest, WhatIsAttachedIsReadBack) {
   plan.phases = {{"layer_pack", "pack", {4, 0, {}}}, {"layer_attend", "attend", {0, 12, {"batch"}}}};
   plan.sharedBytes = {64, 128, {"batch"}};
   plan.localBytes = 192;
-  attachPlan(*module, plan);
+  ASSERT_TRUE(succeeded(attachPlan(*module, plan)));
   auto read = planOf(*module);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->name, "layer");
@@ -429,3 +430,22 @@ TEST(KernelPlanTest, WhatIsAttachedIsReadBack) {
   EXPECT_EQ(read->localBytes, 192);
 }
 } // namespace
+
+TEST(KernelPlanTest, APlanThatBreaksAConstraintIsNotAttached) {
+  MLIRContext context;
+  context.loadDialect<attn::AttnDialect>();
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    message += diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  KernelPlan plan;
+  plan.name = "layer";
+  plan.outputs = {{"o", ElementType::F32, {{"batch", 1}}}};
+  EXPECT_TRUE(failed(attachPlan(*module, plan)));
+  EXPECT_NE(message.find("argument 'o' depends on 'batch', which is none of the kernel's sizes (plan_c8)"),
+            std::string::npos)
+      << message;
+  EXPECT_FALSE(planOf(*module));
+}

@@ -3,7 +3,7 @@
 
 // Content alone needs no tables: one phase, items of rows and heads.
 // CHECK-LABEL: module attributes {attn.plan
-// CHECK-SAME: phases = [{function = "plain_attend"
+// CHECK-SAME: phases = [<function = "plain_attend"
 // CHECK-NOT: plain_pack
 // CHECK-NOT: attn.attention
 // CHECK: func.func @plain_attend(
@@ -19,9 +19,9 @@ func.func @plain(%q: tensor<2x64x64xf32> {attn.name = "q", attn.shape = [2, 64, 
 // -----
 // A table read by an offset is packed once a call, before any row: a phase of its own. Both leave the batch to the caller.
 // CHECK-LABEL: module attributes {attn.plan
-// CHECK-SAME: phases = [{function = "relative_pack"
-// CHECK-SAME: {function = "relative_attend", items = {factors = ["batch"], fixed = 0 : i64
 // CHECK-SAME: sizes = ["batch"]
+// CHECK-SAME: phases = [<function = "relative_pack"
+// CHECK-SAME: <function = "relative_attend", title = "attend", items = <fixed = 0, scaled = 2, factors = ["batch"]>>]
 // CHECK: func.func @relative_pack(
 // CHECK: func.func @relative_attend(
 // CHECK-NOT: attn.term

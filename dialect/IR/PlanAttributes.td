@@ -1,0 +1,79 @@
+//===- #attn.plan: what a lowered kernel is ---------------------------------===//
+#ifndef SKEWER_DIALECT_IR_PLANATTRIBUTES_TD
+#define SKEWER_DIALECT_IR_PLANATTRIBUTES_TD
+include "dialect/IR/AttnDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+def Attn_SizeAttr : AttrDef<Attn_Dialect, "Size"> {
+  let mnemonic = "size";
+  let summary = "a number of bytes or of work items that may depend on run-time sizes";
+  let description = "`fixed` + `scaled` × the product of the run-time sizes `factors`. Constraint plan_c1.";
+  let parameters = (ins "int64_t":$fixed, "int64_t":$scaled, OptionalArrayRefParameter<"::mlir::StringAttr">:$factors);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` struct($fixed, $scaled) `,` `factors` `=` `[` (`]`) : ($factors^ `]`)? `>`";
+}
+
+def Attn_ArgumentAttr : AttrDef<Attn_Dialect, "Argument"> {
+  let mnemonic = "argument";
+  let summary = "one tensor that a kernel reads or writes, row-major and contiguous";
+  let description = [{
+    `shape`: as `attn.shape` says it, an integer for each fixed extent and the name of each run-time size. `type`: of the
+    elements. `range`: the least and the largest value that the elements of an index operand have, both inclusive. `deviation`: the standard
+    deviation of values that are seeded. `origin`: which word of the argument struct holds it, where it is no tensor of
+    the caller's: 0, 1 and 2 are q0, k0 and head0. Constraints plan_c2 to plan_c4.
+  }];
+  let parameters = (ins StringRefParameter<"unique in the kernel">:$name, "::mlir::Type":$type,
+                        OptionalArrayRefParameter<"::mlir::Attribute">:$shape, OptionalParameter<"::mlir::DenseI64ArrayAttr">:$range,
+                        OptionalParameter<"::mlir::FloatAttr">:$deviation, OptionalParameter<"::mlir::IntegerAttr">:$origin);
+  let genVerifyDecl = 1;
+  let assemblyFormat = [{
+    `<` $name `,` $type `,` `[` (`]`) : ($shape^ `]`)?
+    (`range` `=` $range^)? (`deviation` `=` $deviation^)? (`origin` `=` $origin^)? `>`
+  }];
+}
+
+def Attn_PhaseAttr : AttrDef<Attn_Dialect, "Phase"> {
+  let mnemonic = "phase";
+  let summary = "work items that are independent of each other, done by one function";
+  let description = "`function`: the symbol of the `func.func` that does a range of `items`. Constraint plan_c5.";
+  let parameters = (ins StringRefParameter<"a symbol of the module">:$function,
+                        StringRefParameter<"what it does">:$title, "::skewer::attn::SizeAttr":$items);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Attn_StageAttr : AttrDef<Attn_Dialect, "Stage"> {
+  let mnemonic = "stage";
+  let summary = "one or more phases that make one tensor";
+  let description = [{
+    `line`: of the text, 0 where it is not known. `bytes`: of the tensor's buffer in the shared workspace, 0 where it is
+    an output of the kernel. Constraint plan_c6.
+  }];
+  let parameters = (ins StringRefParameter<"what it is">:$title, "int64_t":$line, "::skewer::attn::SizeAttr":$bytes);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Attn_PlanAttr : AttrDef<Attn_Dialect, "Plan"> {
+  let mnemonic = "plan";
+  let summary = "what a lowered kernel is: its arguments, its phases and the workspace they need";
+  let description = [{
+    The contract between lowering, which writes it onto the module as `attn.plan`, and code generation and the driver,
+    which read it (dialect/IR/KernelPlan.h). `sizes`: run-time sizes, in order of declaration. `shared_bytes`: of the
+    workspace that all workers share. `local_bytes`: of each worker's own. Constraints plan_c7 to plan_c10.
+  }];
+  let parameters = (ins StringRefParameter<"of the kernel">:$name,
+                        OptionalArrayRefParameter<"::skewer::attn::ArgumentAttr">:$inputs,
+                        OptionalArrayRefParameter<"::skewer::attn::ArgumentAttr">:$outputs,
+                        OptionalArrayRefParameter<"::mlir::StringAttr">:$sizes,
+                        OptionalArrayRefParameter<"::skewer::attn::StageAttr">:$stages,
+                        OptionalArrayRefParameter<"::skewer::attn::PhaseAttr">:$phases,
+                        "::skewer::attn::SizeAttr":$shared_bytes, "int64_t":$local_bytes);
+  let genVerifyDecl = 1;
+  let assemblyFormat = [{
+    `<` $name `,` `inputs` `=` `[` (`]`) : ($inputs^ `]`)? `,` `outputs` `=` `[` (`]`) : ($outputs^ `]`)?
+    `,` `sizes` `=` `[` (`]`) : ($sizes^ `]`)? `,` `stages` `=` `[` (`]`) : ($stages^ `]`)?
+    `,` `phases` `=` `[` (`]`) : ($phases^ `]`)? `,` struct($shared_bytes, $local_bytes) `>`
+  }];
+}
+#endif
