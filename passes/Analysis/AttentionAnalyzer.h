@@ -19,6 +19,8 @@ public:
     key.insert(space.key.begin(), space.key.end());
     domain = subscript::domainOf(space.sizes);
     domain.insert(space.elements.begin(), space.elements.end());
+    if (attention.getMask())
+      mask = subscript::parse(std::string_view(*attention.getMask()));
   }
   std::optional<AttentionShape> run();
 
@@ -31,8 +33,8 @@ private:
   /// The stride of the flat position if the axes' coefficients are those of a row-major product.
   std::optional<int64_t> evenStride(const SplitOffset &offset, const std::vector<std::string> &axes);
   std::optional<Walk> walk(const SplitOffset &, unsigned argument, llvm::ArrayRef<std::string> depthAxes);
-  bool addRegistered(attn::TermOp, const attn::ResolvedEinsum &, OtherTerm form, std::optional<subscript::Expr> guard,
-                     const std::optional<subscript::Expr> &mask, AttentionShape &);
+  OtherTerm otherTerm(attn::TermOp, const attn::ResolvedEinsum &, OtherTerm, llvm::ArrayRef<SplitOffset> parts,
+                      bool affine, const std::optional<subscript::Expr> &guard);
   bool addTerm(attn::TermOp term, AttentionShape &shape);
   bool addOffsetTerm(const attn::ResolvedEinsum &, llvm::ArrayRef<SplitOffset>, llvm::ArrayRef<unsigned> arguments,
                      attn::TermOp, AttentionShape &);
@@ -51,6 +53,7 @@ private:
   std::string &reason;
   std::set<std::string> leading, query, key;
   subscript::Domain domain;
+  std::optional<subscript::Expr> mask;
 };
 
 /// Whether the guard alone, or nothing, keeps an operand's subscripts inside its tensor.

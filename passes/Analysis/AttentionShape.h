@@ -28,6 +28,8 @@ struct OffsetTerm {
   double scale = 1;
   std::vector<std::string> tableAxes; // leading axes on which the table's base depends
 };
+class TermStrategy;
+
 /// Anything else. `bias` says what of it is prepared: all, or all but the gates, operands that are one number a query.
 struct OtherTerm {
   attn::ResolvedEinsum einsum;
@@ -38,7 +40,8 @@ struct OtherTerm {
   std::optional<subscript::Expr> guard;
   double scale = 1;
   BiasKind bias = BiasKind::Element;
-  std::vector<unsigned> gates; // places in `arguments`
+  const TermStrategy *own = nullptr; // computes it, instead of element by element (TermStrategy.h)
+  std::vector<unsigned> gates;       // places in `arguments`
   Walk row;                    // BiasKind::Row: of the operand that is no gate
 
   bool isGate(unsigned place) const { return llvm::is_contained(gates, place); }
@@ -51,14 +54,7 @@ struct MaskPart {
   BiasKind kind = BiasKind::Element;
 };
 
-class TermStrategy;
-/// A term that a strategy from outside computes (TermStrategy.h).
-struct RegisteredTerm {
-  OtherTerm term; // `bias` and `gates` are not set
-  const TermStrategy *strategy = nullptr;
-};
-
-enum class TermRole { Content, Offset, Row, Other, Registered };
+enum class TermRole { Content, Offset, Row, Other };
 
 struct AttentionShape {
   attn::ScoreSpace space;
@@ -68,7 +64,6 @@ struct AttentionShape {
   std::vector<OffsetTerm> offsets;
   std::vector<RowTerm> rows;
   std::vector<OtherTerm> others;
-  std::vector<RegisteredTerm> registered;
   std::vector<TermRole> roles;       // of each term of the score, in its order
   std::vector<ValueTerm> valueTerms; // in their order
   Walk value, result;                // depth: along the value width

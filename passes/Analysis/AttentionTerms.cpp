@@ -200,29 +200,24 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
   }
 }
 
-/// Whether a strategy from outside takes the term.
-bool AttentionAnalyzer::addRegistered(TermOp term, const ResolvedEinsum &einsum, OtherTerm form,
-                                      std::optional<Expr> guard, const std::optional<Expr> &mask,
-                                      AttentionShape &shape) {
-  const TermStrategies &strategies = termStrategiesOf(attention.getContext());
-  if (!strategies.hasEarly())
-    return false;
-  form.guard = guard;
-  if (term.getValue())
-    form.value = parse(std::string_view(*term.getValue()));
-  form.application = applicationOf(term);
-  form.scale = term.getTermScale();
-  form.einsum = einsum;
+/// A term as one that has no class: what of it can be prepared.
+OtherTerm AttentionAnalyzer::otherTerm(TermOp op, const ResolvedEinsum &einsum, OtherTerm term,
+                                       ArrayRef<SplitOffset> parts, bool affine, const std::optional<Expr> &guard) {
+  term.guard = guard;
+  if (op.getValue())
+    term.value = parse(std::string_view(*op.getValue()));
+  term.application = applicationOf(op);
+  term.scale = op.getTermScale();
+  term.einsum = einsum;
   Domain within = domainOf(einsum.sizes);
   within.insert(space.elements.begin(), space.elements.end());
-  if (mask && !staysInside(form.einsum, form.guard, term, within))
-    form.guard = guard ? logicalAnd(*guard, *mask) : *mask;
-  const TermStrategy *strategy = strategies.find(form, shape, false);
-  if (!strategy)
-    return false;
-  shape.registered.push_back({std::move(form), strategy});
-  shape.roles.push_back(TermRole::Registered);
-  return true;
+  // What is prepared is prepared for masked pairs too, where an operand may be read outside.
+  if (mask && !staysInside(term.einsum, term.guard, op, within))
+    term.guard = guard ? logicalAnd(*guard, *mask) : *mask;
+  findKind(term, parts, affine);
+  if (term.bias == BiasKind::Element && fitsLanes(term, space))
+    term.bias = BiasKind::Lanes;
+  return term;
 }
 
 bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
@@ -242,15 +237,22 @@ bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
     else
       affine = false;
   }
-  std::optional<Expr> guard = einsum.guard, mask;
-  if (attention.getMask())
-    mask = parse(std::string_view(*attention.getMask()));
+  std::optional<Expr> guard = einsum.guard;
   // A guard that repeats the mask says nothing more.
   if (guard && mask && simplify(*mask, domain) == simplify(*guard, domain))
     guard = std::nullopt;
-  double scale = term.getTermScale();
-  if (addRegistered(term, einsum, other, guard, mask, shape))
+  auto addOther = [&](OtherTerm form) {
+    shape.others.push_back(std::move(form));
+    shape.roles.push_back(TermRole::Other);
     return true;
+  };
+  // A strategy may take the term before any class does.
+  if (const TermStrategies &strategies = termStrategiesOf(attention.getContext()); strategies.hasEarly()) {
+    OtherTerm form = otherTerm(term, einsum, other, offsets, affine, guard);
+    form.own = strategies.findEarly(form, shape);
+    if (form.own)
+      return addOther(std::move(form));
+  }
   bool plain = !guard && !term.getValue() && !term.getFunction() && term.getInputs().size() == 2 &&
                einsum.contracted.size() <= 1 && affine;
   // Rows of queries and keys are packed whole: also those of masked pairs, which an index simplified under the mask may
@@ -264,7 +266,7 @@ bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
       auto keyWalk = walk(k, other.arguments[1 - first], einsum.contracted);
       if (!queryWalk || !keyWalk)
         continue;
-      ContentTerm content{*queryWalk, *keyWalk, 1, scale};
+      ContentTerm content{*queryWalk, *keyWalk, 1, term.getTermScale()};
       if (!einsum.contracted.empty())
         content.depth = einsum.sizes.at(einsum.contracted.front());
       shape.content.push_back(content);
@@ -278,25 +280,5 @@ bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
     return true;
   if (!line && addRowTerm(einsum, other.arguments, guard, term, shape))
     return true;
-  other.guard = guard;
-  if (term.getValue())
-    other.value = parse(std::string_view(*term.getValue()));
-  other.application = applicationOf(term);
-  other.scale = scale;
-  other.einsum = std::move(einsum);
-  // What is prepared is prepared for masked pairs too, where an operand may be read outside.
-  if (mask && !staysInside(other.einsum, other.guard, term, within))
-    other.guard = guard ? logicalAnd(*guard, *mask) : *mask;
-  findKind(other, offsets, affine);
-  if (other.bias == BiasKind::Element && fitsLanes(other, space))
-    other.bias = BiasKind::Lanes;
-  if (other.bias == BiasKind::Element)
-    if (const TermStrategy *strategy = termStrategiesOf(attention.getContext()).find(other, shape, true)) {
-      shape.registered.push_back({std::move(other), strategy});
-      shape.roles.push_back(TermRole::Registered);
-      return true;
-    }
-  shape.others.push_back(std::move(other));
-  shape.roles.push_back(TermRole::Other);
-  return true;
+  return addOther(otherTerm(term, einsum, std::move(other), offsets, affine, guard));
 }

@@ -10,24 +10,6 @@ using namespace skewer::subscript;
 // of all heads' tables together.
 static constexpr int64_t kTableBytes = 64 << 10, kTablesBytes = 4 << 20;
 
-const char *skewer::nameOf(BiasKind kind) {
-  switch (kind) {
-  case BiasKind::Difference:
-    return "difference_line";
-  case BiasKind::Key:
-    return "key_line";
-  case BiasKind::Table:
-    return "score_table";
-  case BiasKind::Row:
-    return "row_load";
-  case BiasKind::Lanes:
-    return "gathered_scalars";
-  case BiasKind::Element:
-    return "element";
-  }
-  return "";
-}
-
 static bool usesAny(const std::vector<Expr> &expressions, const std::vector<std::string> &axes) {
   for (const Expr &expression : expressions)
     for (const std::string &symbol : symbolsOf(expression))

@@ -13,9 +13,6 @@ enum class BiasKind {
   Lanes,      // computed for each query and a vector of keys: rows that any function of positions picks
   Element     // anything else: computed for each query and key
 };
-/// "difference line", "key line", "score table", "row load", "gathered scalars", "element": for a reader of schedules.
-const char *nameOf(BiasKind);
-
 /// The kind of a summand that consists of `expressions` (subscripts, factors, guards): Difference, Key, Table or
 /// Element. Differences over one pair of axes are lines; over maps a table is read more cheaply, so it is tried before.
 BiasKind biasKindOf(const std::vector<subscript::Expr> &expressions, const attn::ScoreSpace &);

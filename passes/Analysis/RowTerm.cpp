@@ -69,6 +69,15 @@ static std::optional<OffsetRows> rowsByOffset(const RowTerm &term, const ScoreSp
   return result;
 }
 
+static bool rowFitsLanes(const RowTerm &term, const Domain &domain) {
+  return fitsLanes(term.row, domain) && (!term.guard || fitsLanes(*term.guard, domain));
+}
+
+static bool hasFewRows(const RowTerm &term, const ScoreSpace &space) {
+  int64_t rows = term.endRow - term.firstRow;
+  return rows <= (term.keySide ? kMostKeyRows : kRowsPerKey * space.keys());
+}
+
 bool skewer::findRowKind(RowTerm &term, const ScoreSpace &space) {
   term.firstRow = 0;
   term.endRow = term.rows;
@@ -86,7 +95,7 @@ bool skewer::findRowKind(RowTerm &term, const ScoreSpace &space) {
   }
   Domain domain = domainOf(space.sizes);
   domain.insert(space.elements.begin(), space.elements.end());
-  if (!fitsLanes(term.row, domain) || (term.guard && !fitsLanes(*term.guard, domain)))
+  if (!rowFitsLanes(term, domain))
     return false;
   if (auto bounds = bound(term.row, domain, term.guard)) {
     term.firstRow = std::clamp<int64_t>(bounds->range.low, 0, term.rows - 1);
@@ -104,19 +113,12 @@ bool skewer::findRowKind(RowTerm &term, const ScoreSpace &space) {
     }
   if (count == 0)
     term.axis = axes.size() - 1;
-  int64_t rows = term.endRow - term.firstRow;
   term.kind = axes.size() > 1 && count <= 1 ? RowKind::Axis : RowKind::Any;
-  return term.keySide ? rows <= kMostKeyRows : rows <= kRowsPerKey * space.keys();
+  return hasFewRows(term, space);
 }
 
-const char *skewer::nameOf(const RowTerm &term) {
-  switch (term.kind) {
-  case RowKind::Offset:
-    return term.keySide ? "key_diagonals" : "offset_lines";
-  case RowKind::Axis:
-    return term.keySide ? "key_lines" : "axis_lines";
-  case RowKind::Any:
-    return term.keySide ? "gathered_keys" : "gathered_rows";
-  }
-  return "";
+bool skewer::mayPickAnyRow(const RowTerm &term, const ScoreSpace &space) {
+  Domain domain = domainOf(space.sizes);
+  domain.insert(space.elements.begin(), space.elements.end());
+  return rowFitsLanes(term, domain) && hasFewRows(term, space) && term.endRow > term.firstRow;
 }

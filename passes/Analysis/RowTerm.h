@@ -45,8 +45,8 @@ struct RowTerm {
 /// Finds `kind` and what belongs to it. False where the term is better left to be evaluated element by element: more
 /// rows than pay, or positions beyond 32 bits.
 bool findRowKind(RowTerm &, const attn::ScoreSpace &);
-/// "offset_lines", "axis_lines", "gathered_rows", "key_diagonals", "key_lines", "gathered_keys": for readers of
-/// schedules.
-const char *nameOf(const RowTerm &);
+/// Whether the row may be found for each query and key, whatever its kind: there are not more rows than pay, and no
+/// position is beyond 32 bits.
+bool mayPickAnyRow(const RowTerm &, const attn::ScoreSpace &);
 
 } // namespace skewer

@@ -1,9 +1,14 @@
-// The registry of strategies that come from outside.
+// The registry of strategies.
 #include "passes/Analysis/TermStrategy.h"
 #include "dialect/IR/StrategyNames.h"
 
 using namespace mlir;
 using namespace skewer;
+
+void TermStrategy::take(const TermForm &form, AttentionShape &shape) const {
+  if (form.as<OtherTerm>())
+    shape.others[form.number].own = this;
+}
 
 TermStrategies::TermStrategies(Dialect *dialect) : Base(dialect) { addBuiltinStrategies(*this); }
 
@@ -24,11 +29,36 @@ void TermStrategies::add(std::unique_ptr<TermStrategy> strategy, unsigned order)
   strategies.emplace(order, std::move(strategy));
 }
 
-const TermStrategy *TermStrategies::find(const OtherTerm &term, const AttentionShape &shape, bool late) const {
+const TermStrategy *TermStrategies::findEarly(const OtherTerm &term, const AttentionShape &shape) const {
+  TermForm form(term, 0);
+  for (auto entry = strategies.begin(); entry != strategies.end() && entry->first < kBuiltin; ++entry)
+    if (entry->second->fits(form, shape))
+      return entry->second.get();
+  return nullptr;
+}
+
+std::vector<const TermStrategy *> TermStrategies::fitting(const TermForm &form, const AttentionShape &shape) const {
+  std::vector<const TermStrategy *> found;
+  // What has taken a term before analysis keeps it.
+  const OtherTerm *other = form.as<OtherTerm>();
+  if (other && other->own)
+    found.push_back(other->own);
+  for (const auto &[order, strategy] : strategies)
+    if (order >= kBuiltin && strategy->fits(form, shape))
+      found.push_back(strategy.get());
+  return found;
+}
+
+const TermStrategy *TermStrategies::named(llvm::StringRef name) const {
   for (const auto &entry : strategies)
-    if ((entry.first >= kLate) == late && entry.second->fits(term, shape))
+    if (entry.second->name() == name)
       return entry.second.get();
   return nullptr;
+}
+
+void TermStrategies::forEach(llvm::function_ref<void(const TermStrategy &)> visit) const {
+  for (const auto &entry : strategies)
+    visit(*entry.second);
 }
 
 const TermStrategies &skewer::termStrategiesOf(MLIRContext *context) {

@@ -1,22 +1,28 @@
-// Ways of computing a term on a processor that say for themselves which terms they fit: a plugin that brings a class
-// may bring its strategy by the same door, and then gets a fused, scheduled, explained kernel.
+// Ways of computing a term on a processor. Each says which terms it fits, what it costs and what emits it; analysis,
+// schedules, cost model, `explain` and kernels ask the registry and know none of them by name. A plugin that brings a
+// class may bring its strategy by the same door, and then gets a fused, scheduled, explained kernel.
 //
 //   registry->addExtension(+[](mlir::MLIRContext *, skewer::attn::AttnDialect *dialect) {
 //     skewer::TermStrategies::of(dialect).add(std::make_unique<MyStrategy>(), 50);
 //   });
 //
-// Here is what analysis and cost model ask. What is emitted is an object of passes/Cpu/Strategy.h, which `make` makes.
+// What is emitted is an object of passes/Cpu/Strategy.h, which `make` makes.
 #pragma once
-#include "passes/Analysis/AttentionShape.h"
+#include "passes/Analysis/TermForm.h"
+#include <map>
 #include <memory>
 
 namespace skewer {
 class CpuKernel;
 class CpuStrategy;
+struct AttentionSizes;
+struct Target;
 
-/// Register tile and blocks for which work is counted.
+/// Register tile and blocks for which work is counted, and how much of the score they see.
 struct TileSizes {
   int64_t lanes, tileRows, tileVectors, rowBlock, keyBlock;
+  double columns = 0; // scores of a query row that tiles compute: keys in whole panels, without tiles that are left out
+  double keys = 0;    // keys whose values a row group adds up
 };
 /// Of all pairs of queries and keys of one leading index (a head of one batch row), on one core.
 struct TermWork {
@@ -24,17 +30,34 @@ struct TermWork {
   double cycles = 0; // of everything that it emits, packing included
 };
 
+/// Where, among the strategies of a kernel, one adds to the scores: sums of floating-point numbers depend on it.
+enum class AddOrder { Offsets, Rows, Own, Prepared, Loads, Elements, Lanes, Values };
+
 class TermStrategy {
 public:
   virtual ~TermStrategy() = default;
-  /// What schedules and `explain` call it: "separable_line". No built-in strategy is called so.
+  /// What schedules and `explain` call it: "separable_line". Unique.
   virtual llvm::StringRef name() const = 0;
-  /// Whether it can compute the term; `shape` has the space, sizes and axes of the attention, and no terms yet.
-  virtual bool fits(const OtherTerm &, const AttentionShape &shape) const = 0;
+  virtual AddOrder order() const { return AddOrder::Own; }
+  /// Whether it can compute the term. A plugin's that stands before the built-in ones is asked before analysis has put
+  /// the term into a class: then it is an OtherTerm, and `shape` has space, sizes and axes alone.
+  virtual bool fits(const TermForm &, const AttentionShape &shape) const = 0;
+  /// Makes of the term in `shape`, which it fits, one that it computes, where analysis meant it for another strategy.
+  /// If not overridden it is the `own` strategy of an OtherTerm.
+  virtual void take(const TermForm &, AttentionShape &shape) const;
+  /// What the choice of tiles and blocks must know of the term.
+  virtual void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &) const {}
+  /// Where several strategies are made for a term, cycles of a query row and all that depends on the choice between
+  /// them; the least is chosen.
+  virtual std::optional<double> rowCycles(const TermForm &, const AttentionShape &, const Target &) const {
+    return std::nullopt;
+  }
   /// What it costs; the cost model, `explain` and the roofline know nothing else of it.
-  virtual TermWork work(const OtherTerm &, const AttentionShape &, const TileSizes &) const = 0;
-  /// The object that emits the term. The term lives as long as the kernel.
-  virtual std::unique_ptr<CpuStrategy> make(CpuKernel &, const OtherTerm &) const = 0;
+  virtual TermWork work(const TermForm &, const AttentionShape &, const TileSizes &, const Target &) const = 0;
+  /// The object that emits the term; null where there is nothing to emit. The term lives as long as the kernel.
+  virtual std::unique_ptr<CpuStrategy> make(CpuKernel &, const TermForm &) const = 0;
+  /// Adds objects that emit several terms, or parts of masks, together. Called once a kernel, after `make`.
+  virtual void makeShared(CpuKernel &, std::vector<std::unique_ptr<CpuStrategy>> &) const {}
 };
 
 /// The strategies of one context, held by its attn dialect.
@@ -44,15 +67,24 @@ public:
   explicit TermStrategies(mlir::Dialect *dialect);
   /// The dialect's; made where there are none yet. Only for extensions, which run while the dialect is loaded.
   static TermStrategies &of(attn::AttnDialect *);
-  /// Strategies of this order and above are asked for what would be computed element by element alone; those below are
-  /// asked before any class of the analysis.
-  static constexpr unsigned kLate = 1000;
+  /// Strategies of orders below this one are asked before any class of the analysis.
+  static constexpr unsigned kBuiltin = 1000;
+  /// Strategies of this order and above are asked for what would be computed element by element alone.
+  static constexpr unsigned kLate = 2000;
+  /// Element by element: fits every summand.
+  static constexpr unsigned kLast = 1000000;
   /// The first that fits a term has it: lower orders are asked first, equal ones as added. A second one of a name
   /// replaces the first.
   void add(std::unique_ptr<TermStrategy>, unsigned order);
-  bool hasEarly() const { return !strategies.empty() && strategies.begin()->first < kLate; }
-  /// Null where none fits. `late`: among those that are asked last.
-  const TermStrategy *find(const OtherTerm &, const AttentionShape &shape, bool late) const;
+  bool hasEarly() const { return !strategies.empty() && strategies.begin()->first < kBuiltin; }
+  /// The strategy that takes the term before any class does; null where none does.
+  const TermStrategy *findEarly(const OtherTerm &, const AttentionShape &) const;
+  /// All that fit, the first of which is what analysis meant; at least one.
+  std::vector<const TermStrategy *> fitting(const TermForm &, const AttentionShape &) const;
+  /// Null where there is none of the name.
+  const TermStrategy *named(llvm::StringRef) const;
+  /// Calls `visit` for each, in order.
+  void forEach(llvm::function_ref<void(const TermStrategy &)> visit) const;
 
 private:
   std::multimap<unsigned, std::unique_ptr<TermStrategy>> strategies;

@@ -216,17 +216,3 @@ std::optional<ValueTerm> skewer::valueTermOf(TermOp op, unsigned argument, const
   term->scale = op.getScale().convertToDouble();
   return term;
 }
-
-const char *skewer::nameOf(ValueKind kind) {
-  switch (kind) {
-  case ValueKind::Key:
-    return "added_to_values";
-  case ValueKind::Runs:
-    return "diagonals";
-  case ValueKind::Axis:
-    return "axis_sums";
-  case ValueKind::Pairs:
-    break;
-  }
-  return "read_for_each_pair";
-}

@@ -39,7 +39,5 @@ struct ValueTerm {
 /// Nothing where it has several operands or contracts something, or its table cannot be read along the width; `reason`
 /// says which. `argument` is the operand's number.
 std::optional<ValueTerm> valueTermOf(attn::TermOp, unsigned argument, const attn::ScoreSpace &, std::string &reason);
-/// "added_to_values", "diagonals", "axis_sums", "read_for_each_pair": for readers of schedules.
-const char *nameOf(ValueKind);
 
 } // namespace skewer

@@ -1,5 +1,6 @@
 // Which stages a processor has an engine for.
 #include "passes/Cpu/CpuStages.h"
+#include "passes/Schedule/ChosenStrategies.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -23,8 +24,9 @@ void CpuStages::planStage(const Stage &stage) {
     for (Value operand : operandsOf(attention))
       computed.push_back(!isStored(operand));
     std::string reason;
+    auto schedule = cast<attn::CpuScheduleAttr>(attention.getScheduleAttr());
     fused[attention] = std::make_unique<FusedAttention>(
-        b, *fusedShape(attention, reason), cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), computed);
+        b, asScheduled(schedule, *fusedShape(attention, reason)), schedule, computed);
   }
   if (auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker()); einsum && isMatrixProduct(einsum))
     matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), target);

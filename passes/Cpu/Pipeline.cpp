@@ -28,6 +28,8 @@ void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, c
   options.keyBlock = request.keyBlock;
   options.rowsPerItem = request.rowsPerItem;
   options.offsets = request.offsets;
+  for (const auto &[term, name] : request.strategies)
+    options.strategies.push_back(std::to_string(term) + ":" + name);
   addOperandPipeline(manager);
   manager.addNestedPass<func::FuncOp>(createAttnSchedule(options));
 }

@@ -140,9 +140,14 @@ OffsetCost skewer::compareOffsetStrategies(int64_t queries, int64_t keys, int64_
   return {band, waste * (stridedAdd + valueCycles(kStridedTile)) + table};
 }
 
-double skewer::multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const Blocking &blocking,
+double skewer::multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const TileSizes &tile,
                               const Target &target) {
-  return ::multiplyCycles(rows, columns, steps, Tile{blocking.tileRows, blocking.tileVectors}, target);
+  return ::multiplyCycles(rows, columns, steps, Tile{tile.tileRows, tile.tileVectors}, target);
+}
+
+double skewer::productCycles(double flops, const TileSizes &tile, const Target &target) {
+  double flopsOfStep = 2.0 * double(tile.tileRows * tile.tileVectors * target.lanes);
+  return flops / flopsOfStep * multiplyCycles(tile.tileRows, tile.tileVectors, 1, tile, target);
 }
 
 double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blocking, const Target &target) {

@@ -1,15 +1,20 @@
 // Chooses tiles and blocks of a fused attention from a description of the processor.
 #pragma once
+#include "passes/Analysis/TermStrategy.h"
 #include "passes/Schedule/Target.h"
 #include <cstdint>
+#include <map>
 
 namespace skewer {
 
 /// The sizes that matter to the model: rows, keys, contracted depth, value width, and the f32s that each row of a block
-/// keeps besides its scores for every key (bands and lines) and once (windows over map axes).
+/// keeps besides its scores for every key (bands) and once (windows over map axes). Strategies add to them
+/// (TermStrategy::addSizes).
 struct AttentionSizes {
   int64_t queries, keys, depth, width;
   int64_t extraPerKey = 0, extraPerRow = 0;
+  /// Whether each row of a block keeps a line of biases, and one of picked rows, as long as the block's keys.
+  bool hasLine = false, hasRowLine = false;
   /// Steps of a product of the keys with rows that a block of queries makes anew for each tile of keys: with
   /// `windowShare` times as many rows as the block and the tile have offsets, at most `windowRows`; and steps × rows of
   /// those with all their rows.
@@ -33,7 +38,11 @@ struct Blocking {
 struct CpuRequest {
   int64_t tileRows = 0, tileVectors = 0, rowBlock = 0, keyBlock = 0, rowsPerItem = 0;
   std::string offsets; // strategy of offset terms: "band" or "strided_add"
-  bool pins() const { return tileRows || tileVectors || rowBlock || keyBlock || rowsPerItem || !offsets.empty(); }
+  /// Strategies of single terms, by their numbers in the schedule, from 1 on.
+  std::map<int64_t, std::string> strategies;
+  bool pins() const {
+    return tileRows || tileVectors || rowBlock || keyBlock || rowsPerItem || !offsets.empty() || !strategies.empty();
+  }
 };
 
 /// The best by the model of those that are as asked for. Where none is, the result is as asked for and fits nothing:
@@ -48,7 +57,9 @@ struct OffsetCost {
 };
 OffsetCost compareOffsetStrategies(int64_t queries, int64_t keys, int64_t depth, int64_t width, const Target &);
 
-/// Cycles to multiply `rows` by `columns` vectors over `steps`, by register tiles of the blocking's shape.
-double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const Blocking &, const Target &);
+/// Cycles to multiply `rows` by `columns` vectors over `steps`, by register tiles of this shape.
+double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const TileSizes &, const Target &);
+/// Cycles of so many useful operations, by whole register tiles.
+double productCycles(double flops, const TileSizes &, const Target &);
 
 } // namespace skewer

@@ -1,58 +1,71 @@
 // Choosing and verifying #attn.cpu_schedule.
 #include "passes/Schedule/CpuSchedule.h"
-#include "passes/Analysis/StridedShape.h"
-#include "passes/Analysis/TermStrategy.h"
+#include "passes/Schedule/ChosenStrategies.h"
 #include "passes/Schedule/Prediction.h"
 #include "passes/Stages/Stages.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace skewer;
 
-/// How each term is computed, in the order of the terms.
-static SmallVector<StringRef> strategiesOf(const AttentionShape &shape, bool stridedAdd) {
-  SmallVector<StringRef> strategies;
-  size_t offsets = 0, rows = 0, others = 0, registered = 0;
-  for (TermRole role : shape.roles) {
-    StringRef name = role == TermRole::Content      ? "matmul"
-                     : role == TermRole::Row        ? nameOf(shape.rows[rows++])
-                     : role == TermRole::Other      ? nameOf(shape.others[others++].bias)
-                     : role == TermRole::Registered ? shape.registered[registered++].strategy->name()
-                     : shape.offsets[offsets].keyAxis.isWhole(shape.keys) ? stridedAdd ? StringRef(kStridedAdd) : "band"
-                                                                          : "axis_logits";
-    offsets += role == TermRole::Offset;
-    strategies.push_back(name);
-  }
-  for (const ValueTerm &term : shape.valueTerms)
-    strategies.push_back(nameOf(term.kind));
-  return strategies;
+/// Puts the strategy that is asked for offsets where it fits; false after an error where it fits none.
+static bool askForOffsets(StringRef name, const AttentionShape &shape, const TermStrategies &known,
+                          ChosenStrategies &chosen, attn::AttentionOp attention) {
+  const TermStrategy *asked = known.named(name);
+  bool found = false;
+  for (ChosenStrategy &each : chosen)
+    if (asked && each.form.as<OffsetTerm>() && asked->fits(each.form, shape)) {
+      each.strategy = asked;
+      found = true;
+    }
+  if (!found)
+    attention.emitError() << "no term can be computed by '" << name << "' (cpu_schedule_c9)";
+  return found;
 }
 
-attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const AttentionShape &shape,
-                                             const Target &target, const CpuRequest &request) {
-  std::optional<OffsetCost> cost = offsetCostOf(shape, target);
-  bool stridedAdd = cost && cost->stridedAdd < cost->band;
-  MLIRContext *context = attention.getContext();
-  if (!request.offsets.empty()) {
-    stridedAdd = request.offsets == kStridedAdd;
-    if (!llvm::is_contained(strategiesOf(shape, stridedAdd && cost), request.offsets)) {
-      attention.emitError() << "no term can be computed by '" << request.offsets << "' (cpu_schedule_c9)";
-      return {};
+static std::string quoted(StringRef text) { return "'" + text.str() + "'"; }
+
+/// "'band' or 'strided_add'": the strategies that fit a term.
+static std::string namesOfFitting(const TermForm &form, const AttentionShape &shape, const TermStrategies &known) {
+  std::vector<std::string> names;
+  for (const TermStrategy *strategy : known.fitting(form, shape))
+    names.push_back(quoted(strategy->name()));
+  return llvm::join(names, " or ");
+}
+
+/// Puts the strategies that are asked for single terms there; false after an error.
+static bool askForTerms(const std::map<int64_t, std::string> &asked, const AttentionShape &shape,
+                        const TermStrategies &known, ChosenStrategies &chosen, attn::AttentionOp attention) {
+  auto named = static_cast<int64_t>(formsOf(shape).size());
+  for (const auto &[number, name] : asked) {
+    if (number < 1 || number > named) {
+      attention.emitError() << "a strategy is asked for term " << number << ", but the layer has " << named
+                            << " (cpu_schedule_c9)";
+      return false;
     }
+    ChosenStrategy &each = chosen[static_cast<size_t>(number - 1)];
+    const TermStrategy *strategy = known.named(name);
+    if (!llvm::is_contained(known.fitting(each.form, shape), strategy)) {
+      attention.emitError() << "strategy " << number << " is " << quoted(name) << ", but that term is computed by "
+                            << namesOfFitting(each.form, shape, known) << " (cpu_schedule_c9)";
+      return false;
+    }
+    each.strategy = strategy;
   }
-  const std::pair<StringRef, int64_t> numbers[] = {{"tile_rows", request.tileRows},
-                                                   {"tile_vectors", request.tileVectors},
-                                                   {"row_block", request.rowBlock},
-                                                   {"key_block", request.keyBlock},
-                                                   {"rows_per_item", request.rowsPerItem}};
-  for (auto [name, number] : numbers)
-    if (number < 0 || number > INT32_MAX) {
-      attention.emitError() << name << " is " << number << ", expected a number below 2^31";
-      return {};
-    }
-  Blocking blocking = chooseBlocking(sizesOf(shape, stridedAdd), target, request);
+  return true;
+}
+
+/// The blocks that the cost model chooses for these strategies, as a schedule; null after an error.
+static attn::CpuScheduleAttr scheduleFor(attn::AttentionOp attention, const AttentionShape &shape,
+                                         const ChosenStrategies &chosen, const Target &target,
+                                         const CpuRequest &request) {
+  MLIRContext *context = attention.getContext();
+  Blocking blocking = chooseBlocking(sizesOf(shape, chosen), target, request);
   SmallVector<StringAttr> strategies;
-  for (StringRef name : strategiesOf(shape, stridedAdd))
-    strategies.push_back(StringAttr::get(context, name));
+  for (auto [form, strategy] : chosen)
+    if (!form.as<MaskPart>())
+      strategies.push_back(StringAttr::get(context, strategy->name()));
   auto emitError = [&] { return attention.emitError(); };
   auto schedule =
       attn::CpuScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), context, StringRef(target.name),
@@ -63,25 +76,41 @@ attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const 
   return schedule;
 }
 
+attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const AttentionShape &shape,
+                                             const Target &target, const CpuRequest &request) {
+  const TermStrategies &known = termStrategiesOf(attention.getContext());
+  ChosenStrategies chosen = chooseStrategies(shape, known, target);
+  if ((!request.offsets.empty() && !askForOffsets(request.offsets, shape, known, chosen, attention)) ||
+      !askForTerms(request.strategies, shape, known, chosen, attention))
+    return {};
+  const std::pair<StringRef, int64_t> numbers[] = {{"tile_rows", request.tileRows},
+                                                   {"tile_vectors", request.tileVectors},
+                                                   {"row_block", request.rowBlock},
+                                                   {"key_block", request.keyBlock},
+                                                   {"rows_per_item", request.rowsPerItem}};
+  for (auto [name, number] : numbers)
+    if (number < 0 || number > INT32_MAX) {
+      attention.emitError() << name << " is " << number << ", expected a number below 2^31";
+      return {};
+    }
+  return scheduleFor(attention, shape, chosen, target, request);
+}
+
 /// Why code for the target cannot obey a schedule; empty if it can.
 static std::string whyNot(attn::CpuScheduleAttr schedule, const AttentionShape &shape, const Target &target) {
-  auto quoted = [](StringRef text) { return "'" + text.str() + "'"; };
   if (schedule.getTarget() != target.name)
     return "schedule is for target " + quoted(schedule.getTarget()) + ", but code is made for " + quoted(target.name) +
            " (cpu_schedule_c7)";
   if (schedule.getLanes() > target.lanes)
     return "schedule has vectors of " + std::to_string(schedule.getLanes()) + " lanes; those of " +
            quoted(target.name) + " have " + std::to_string(target.lanes) + " (cpu_schedule_c8)";
-  bool mayAdd = mayAddStrided(shape);
-  SmallVector<StringRef> usual = strategiesOf(shape, false), strided = strategiesOf(shape, mayAdd);
-  for (auto [number, chosen] : llvm::enumerate(schedule.getStrategies()))
-    if (chosen.getValue() != usual[number] && chosen.getValue() != strided[number]) {
-      std::string possible = quoted(usual[number]);
-      if (usual[number] != strided[number])
-        possible += " or " + quoted(strided[number]);
-      return "strategy " + std::to_string(number + 1) + " is " + quoted(chosen.getValue()) +
-             ", but that term is computed by " + possible + " (cpu_schedule_c9)";
-    }
+  const TermStrategies &known = termStrategiesOf(schedule.getContext());
+  for (auto [number, form] : llvm::enumerate(formsOf(shape))) {
+    StringRef chosen = schedule.getStrategies()[number].getValue();
+    if (!llvm::is_contained(known.fitting(form, shape), known.named(chosen)))
+      return "strategy " + std::to_string(number + 1) + " is " + quoted(chosen) + ", but that term is computed by " +
+             namesOfFitting(form, shape, known) + " (cpu_schedule_c9)";
+  }
   return "";
 }
 
@@ -102,4 +131,23 @@ LogicalResult skewer::verifySchedule(attn::AttentionOp attention, const Target &
   if (auto fitting = chooseSchedule(attention, *shape, target))
     error.attachNote() << "the cost model would choose " << fitting;
   return error;
+}
+
+std::vector<Alternative> skewer::alternativesOf(attn::AttentionOp attention, const AttentionShape &shape,
+                                                const Target &target) {
+  const TermStrategies &known = termStrategiesOf(attention.getContext());
+  auto schedule = cast<attn::CpuScheduleAttr>(attention.getScheduleAttr());
+  std::vector<Alternative> alternatives;
+  ChosenStrategies chosen = strategiesOf(schedule, shape);
+  for (size_t number = 0; number < schedule.getStrategies().size(); ++number)
+    for (const TermStrategy *strategy : known.fitting(chosen[number].form, shape)) {
+      auto rowCycles = strategy->rowCycles(chosen[number].form, shape, target);
+      if (strategy == chosen[number].strategy || (rowCycles && std::isinf(*rowCycles)))
+        continue;
+      ChosenStrategies other = chosen;
+      other[number].strategy = strategy;
+      Blocking blocking = chooseBlocking(sizesOf(shape, other), target);
+      alternatives.push_back({number, strategy->name(), predictWork(shape, other, blocking, target).cycles});
+    }
+  return alternatives;
 }

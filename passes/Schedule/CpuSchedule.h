@@ -14,4 +14,12 @@ attn::CpuScheduleAttr chooseSchedule(attn::AttentionOp, const AttentionShape &, 
 /// is wrong (cpu_schedule_c7 to cpu_schedule_c10), a note what would fit.
 llvm::LogicalResult verifySchedule(attn::AttentionOp, const Target &);
 
+/// Another strategy that fits a term of a scheduled attention.
+struct Alternative {
+  size_t term; // of those that the schedule names
+  llvm::StringRef strategy;
+  double cycles; // of the whole attention with it, by the cost model, in the blocks that suit it best
+};
+std::vector<Alternative> alternativesOf(attn::AttentionOp, const AttentionShape &, const Target &);
+
 } // namespace skewer

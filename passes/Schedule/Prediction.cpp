@@ -2,21 +2,14 @@
 #include "passes/Schedule/Prediction.h"
 #include "dialect/Subscript/Program.h"
 #include "passes/Analysis/StridedShape.h"
-#include "passes/Analysis/TermStrategy.h"
-#include "passes/Schedule/RowWork.h"
-#include "passes/Schedule/ValueWork.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
 using namespace skewer;
 using namespace skewer::subscript;
 
-// Counted in the loops that are made, whose scalar code goes at some four instructions a cycle on all processors
-// described here.
+// Counted in the loops that are made.
 
-// Cycles an element for what is evaluated one by one (terms of no tiled class, masks that are no interval), besides one
-// multiplication and its loads for each contracted step.
-static constexpr double kElementCycles = 6, kStepCycles = 4;
 // Cycles a vector of a line of biases: its loads, adds and store, and the load in the tile.
 static constexpr double kLineCycles = 3;
 // Cycles an element to bring keys and values into panels, and queries into rows.
@@ -29,26 +22,20 @@ std::optional<OffsetCost> skewer::offsetCostOf(const AttentionShape &shape, cons
   return compareOffsetStrategies(shape.queries, shape.keys, shape.content.front().depth, shape.width, target);
 }
 
-AttentionSizes skewer::sizesOf(const AttentionShape &shape, bool stridedAdd) {
+AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategies &chosen) {
   AttentionSizes sizes{shape.queries, shape.keys, 0, shape.width};
-  for (const ContentTerm &term : shape.content)
-    sizes.depth += term.depth;
-  auto ofLine = [](BiasKind kind) { return kind == BiasKind::Element || kind == BiasKind::Lanes; };
-  bool line = llvm::any_of(shape.masks, [&](const MaskPart &part) { return ofLine(part.kind); });
-  for (const OtherTerm &term : shape.others)
-    line |= ofLine(term.bias) || (term.bias == BiasKind::Difference && shape.keyAxes.size() > 1);
-  for (const OffsetTerm &term : shape.offsets) {
-    bool whole = term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys);
-    line |= !whole;
-    if (whole)
-      sizes.extraPerKey += !stridedAdd;
-    else
-      sizes.extraPerRow += term.keyAxis.extent + term.queryAxis.extent;
-  }
-  sizes.extraPerKey += line;
-  sizes.stridedAdd = stridedAdd;
-  addRowSizes(shape, sizes);
+  for (auto [form, strategy] : chosen)
+    strategy->addSizes(form, shape, sizes);
+  sizes.extraPerKey += sizes.hasLine + sizes.hasRowLine;
   return sizes;
+}
+
+double skewer::keyBlocksOf(const AttentionShape &shape, const TileSizes &tile) {
+  double share = tile.columns / double(llvm::alignTo(shape.keys, tile.lanes));
+  return std::max(1.0, share * double(llvm::divideCeil(shape.keys, std::max<int64_t>(1, tile.keyBlock))));
+}
+double skewer::rowBlocksOf(const AttentionShape &shape, const TileSizes &tile) {
+  return std::max(1.0, double(llvm::divideCeil(shape.queries, tile.rowBlock)));
 }
 
 namespace {
@@ -144,67 +131,46 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
   return mask.known ? std::optional<TileCounts>(counts) : std::nullopt;
 }
 
-PredictedWork skewer::predictWork(const AttentionShape &shape, const Blocking &blocking, const Target &target) {
-  AttentionSizes sizes = sizesOf(shape, blocking.stridedAdd);
-  int64_t lanes = target.lanes, rows = blocking.tileRows, panel = blocking.tileVectors * lanes;
+/// The tiles that the mask's interval leaves, for each group of rows on the average.
+static TileSizes tilesOf(const AttentionShape &shape, const Blocking &blocking, int64_t lanes) {
+  TileSizes tile{lanes, blocking.tileRows, blocking.tileVectors, blocking.rowBlock, blocking.keyBlock};
+  int64_t rows = blocking.tileRows, panel = blocking.tileVectors * lanes;
   int64_t groups = llvm::divideCeil(shape.queries, rows), allColumns = llvm::alignTo(shape.keys, lanes);
-  double columns = 0, keys = 0; // of all row groups: score columns that tiles compute, keys whose values are added
   for (int64_t group = 0; group < groups; ++group) {
     Range live = liveKeys(shape, group * rows, rows);
     if (int64_t before = std::min({shape.prefix, live.low, live.high + 1}); before > 0) {
-      keys += static_cast<double>(before);
-      columns += static_cast<double>(std::min<int64_t>(llvm::alignTo(before, panel), allColumns));
+      tile.keys += double(before);
+      tile.columns += double(std::min<int64_t>(llvm::alignTo(before, panel), allColumns));
     }
     if (live.low > live.high)
       continue;
-    keys += static_cast<double>(live.high - live.low + 1);
-    columns += static_cast<double>(std::min<int64_t>(llvm::alignTo(live.high + 1, panel), allColumns) -
-                                   live.low / panel * panel);
+    tile.keys += double(live.high - live.low + 1);
+    tile.columns +=
+        double(std::min<int64_t>(llvm::alignTo(live.high + 1, panel), allColumns) - live.low / panel * panel);
   }
-  double share = columns / (static_cast<double>(groups) * static_cast<double>(allColumns));
-  PredictedWork work;
-  work.matmulFlops = 2.0 * rows * (columns * sizes.depth + keys * llvm::alignTo(shape.width, lanes));
-  work.cycles = cyclesPerRow(sizes, blocking, target) * static_cast<double>(groups * rows) * share;
+  tile.keys /= double(groups);
+  tile.columns /= double(groups);
+  return tile;
+}
 
-  double keyBlocks = std::max(1.0, share * llvm::divideCeil(shape.keys, std::max<int64_t>(1, blocking.keyBlock)));
-  for (const OffsetTerm &term : shape.offsets) {
-    if (blocking.stridedAdd)
-      continue;
-    double window; // columns of the table's product for one row group, all its key blocks together
-    if (term.keyAxis.isWhole(shape.keys)) {
-      window = keys / groups + keyBlocks * (rows - 1 + lanes / 2.0);
-    } else {
-      int64_t span = term.queryAxis.inner == 1 ? std::min(rows, term.queryAxis.extent) : 1;
-      window = keyBlocks * llvm::alignTo(term.keyAxis.extent + span - 1, lanes);
-    }
-    double flops = 2.0 * rows * window * term.depth * groups;
-    work.matmulFlops += flops;
-    double full = multiplyCycles(rows, blocking.tileVectors, 1, blocking, target);
-    work.cycles += flops / (2.0 * rows * panel) * full;
-  }
-  double elements = static_cast<double>(shape.queries) * static_cast<double>(shape.keys);
-  if (!shape.others.empty() || !shape.masks.empty() || shape.offsets.size() > 1)
-    work.cycles += kLineCycles * elements / lanes;
-  for (const OtherTerm &term : shape.others) {
-    if (term.bias != BiasKind::Element)
-      continue; // prepared once a call, then part of the line
-    double steps = 1;
-    for (const std::string &axis : term.einsum.contracted)
-      steps *= static_cast<double>(term.einsum.sizes.at(axis));
-    if (term.application)
-      work.cycles += elements * term.application->function->flops();
-    work.cycles += elements * (kElementCycles + (term.einsum.contracted.empty() ? 0 : kStepCycles * steps));
-  }
-  if (llvm::any_of(shape.masks, [](const MaskPart &part) { return part.kind == BiasKind::Element; }))
-    work.cycles += elements * kElementCycles;
-  for (const RegisteredTerm &own : shape.registered) {
-    TermWork more =
-        own.strategy->work(own.term, shape, {lanes, rows, blocking.tileVectors, blocking.rowBlock, blocking.keyBlock});
+PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrategies &chosen, const Blocking &blocking,
+                                  const Target &target) {
+  AttentionSizes sizes = sizesOf(shape, chosen);
+  TileSizes tile = tilesOf(shape, blocking, target.lanes);
+  double rows = double(llvm::alignTo(shape.queries, blocking.tileRows)); // in whole groups
+  double share = tile.columns / double(llvm::alignTo(shape.keys, target.lanes));
+  PredictedWork work;
+  work.matmulFlops =
+      2 * rows * (tile.columns * double(sizes.depth) + tile.keys * double(llvm::alignTo(shape.width, target.lanes)));
+  work.cycles = cyclesPerRow(sizes, blocking, target) * rows * share;
+  for (auto [form, strategy] : chosen) {
+    TermWork more = strategy->work(form, shape, tile, target);
     work.matmulFlops += more.flops;
     work.cycles += more.cycles;
   }
-  addValueWork(shape, blocking, target, work);
-  addRowWork(shape, blocking, target, columns / static_cast<double>(groups), work);
-  work.cycles += kPackCycles * static_cast<double>((shape.queries + shape.keys) * sizes.depth);
+  bool hasNumbers = llvm::any_of(shape.others, [](const OtherTerm &term) { return !term.own; });
+  if (hasNumbers || !shape.masks.empty() || shape.offsets.size() > 1)
+    work.cycles += kLineCycles * double(shape.queries) * double(shape.keys) / double(target.lanes);
+  work.cycles += kPackCycles * double((shape.queries + shape.keys) * sizes.depth);
   return work;
 }

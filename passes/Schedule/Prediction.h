@@ -1,12 +1,13 @@
 // What a schedule costs, by the cost model: arithmetic done, tiles that a mask leaves, time. `explain` prints it.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
+#include "passes/Schedule/ChosenStrategies.h"
 #include "passes/Schedule/CostModel.h"
 
 namespace skewer {
 
-/// The sizes of an attention that the cost model asks for.
-AttentionSizes sizesOf(const AttentionShape &, bool stridedAdd = false);
+/// The sizes of an attention that the cost model asks for: its own, and what its strategies add to them.
+AttentionSizes sizesOf(const AttentionShape &, const ChosenStrategies &);
 
 /// What the two ways to compute an offset term cost; nothing where only one is possible.
 std::optional<OffsetCost> offsetCostOf(const AttentionShape &, const Target &);
@@ -27,7 +28,12 @@ struct PredictedWork {
   double matmulFlops = 0; // contents, windows of tables and values, as tiles do them: rounded up to whole vectors
   double cycles = 0;
 };
-/// For the blocking that the schedule states.
-PredictedWork predictWork(const AttentionShape &, const Blocking &, const Target &);
+/// For strategies and a blocking as a schedule states them: what the skeleton does, and what the strategies say that
+/// they do.
+PredictedWork predictWork(const AttentionShape &, const ChosenStrategies &, const Blocking &, const Target &);
+
+/// Blocks of keys that a block of queries meets, and blocks of queries, at least one: for strategies.
+double keyBlocksOf(const AttentionShape &, const TileSizes &);
+double rowBlocksOf(const AttentionShape &, const TileSizes &);
 
 } // namespace skewer

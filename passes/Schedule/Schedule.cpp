@@ -25,7 +25,16 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
       getOperation().emitError() << messageOf(processor.takeError());
       return signalPassFailure();
     }
-    CpuRequest request{tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem, offsets};
+    CpuRequest request{tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem, offsets, {}};
+    for (const std::string &text : strategies) {
+      auto [number, name] = StringRef(text).split(':');
+      int64_t term;
+      if (number.getAsInteger(10, term) || name.empty()) {
+        getOperation().emitError() << "strategies: expected NUMBER:NAME, found '" << text << "'";
+        return signalPassFailure();
+      }
+      request.strategies[term] = name.str();
+    }
     WalkResult result = getOperation().walk([&](attn::AttentionOp attention) {
       if (attention->use_empty()) { // terms have no effects that would keep it
         attention.erase();

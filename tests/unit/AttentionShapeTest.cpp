@@ -387,8 +387,10 @@ TEST(Prediction, MatmulsAreAtLeastTheLayers) {
       ParsedAttention attention(text);
       auto shape = attention.shape();
       ASSERT_TRUE(shape);
-      Blocking blocking = chooseBlocking(sizesOf(*shape), target);
-      PredictedWork work = predictWork(*shape, blocking, target);
+      TermStrategies strategies(nullptr);
+      ChosenStrategies chosen = chooseStrategies(*shape, strategies, target);
+      Blocking blocking = chooseBlocking(sizesOf(*shape, chosen), target);
+      PredictedWork work = predictWork(*shape, chosen, blocking, target);
       EXPECT_GE(work.matmulFlops, 2.0 * 7 * keys * (8 + 8)) << target.name << ", " << keys << " keys";
       EXPECT_GE(work.cycles, work.matmulFlops / (2.0 * target.lanes * target.fmaPerCycle)) << target.name;
     }
@@ -401,10 +403,14 @@ TEST(Prediction, ACausalLayerIsLessWork) {
   AttentionText causal = text;
   causal.mask = " where \"j <= i\"";
   Target target = *findTarget("x86-64-v3");
+  TermStrategies strategies(nullptr);
   auto flops = [&](const AttentionText &layer) {
     ParsedAttention attention(layer);
     auto shape = attention.shape();
-    return shape ? predictWork(*shape, chooseBlocking(sizesOf(*shape), target), target).matmulFlops : 0;
+    if (!shape)
+      return 0.0;
+    ChosenStrategies chosen = chooseStrategies(*shape, strategies, target);
+    return predictWork(*shape, chosen, chooseBlocking(sizesOf(*shape, chosen), target), target).matmulFlops;
   };
   EXPECT_LT(flops(causal), 0.6 * flops(text));
   EXPECT_GT(flops(causal), 0.5 * flops(text)) << "the diagonal's tiles are whole";

@@ -1,5 +1,6 @@
 // Schedules by chance, as somebody may write them: every one that is accepted gives the layer's result.
 #include "dialect/IR/Attn.h"
+#include "passes/Analysis/TermStrategy.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Execution.h"
 #include "llvm/Support/MathExtras.h"
@@ -17,6 +18,7 @@ struct Subject {
   std::unique_ptr<Compilation> compilation;
   int64_t queries = 0, keys = 0;
   bool mayAddStrided = false;
+  std::vector<std::vector<std::string>> fitting; // strategies of each term
 
   Subject(const std::string &spec, const std::map<std::string, int64_t> &parameters, const Target &target)
       : compilation(Compilation::create(SKEWER_SOURCE_DIR "/tests/" + spec, parameters, target)) {
@@ -29,6 +31,14 @@ struct Subject {
       auto strategies = attention.getScheduleAttr().getStrategies();
       mayAddStrided = strategies.size() == 2 && strategies[0] == "matmul" &&
                       (strategies[1] == "band" || strategies[1] == "strided_add");
+      std::string reason;
+      auto shape = shapeOfAttention(attention, reason);
+      ASSERT_TRUE(shape) << reason;
+      for (const TermForm &form : formsOf(*shape)) {
+        auto &names = fitting.emplace_back();
+        for (const TermStrategy *strategy : termStrategiesOf(attention.getContext()).fitting(form, *shape))
+          names.push_back(strategy->name().str());
+      }
     });
   }
 };
@@ -47,6 +57,9 @@ CpuRequest randomRequest(std::mt19937 &random, const Subject &subject, int64_t l
     request.rowsPerItem = request.rowBlock * upTo(llvm::divideCeil(rows, request.rowBlock));
   if (subject.mayAddStrided)
     request.offsets = strided ? "strided_add" : "band";
+  else
+    for (auto [number, names] : llvm::enumerate(subject.fitting))
+      request.strategies[static_cast<int64_t>(number) + 1] = names[random() % names.size()];
   return request;
 }
 
@@ -67,11 +80,13 @@ void expectRight(const std::string &spec, const std::map<std::string, int64_t> &
     auto operands = prepareOperands(signature, {}, sizes, seed);
     ASSERT_TRUE(bool(operands)) << llvm::toString(operands.takeError());
     std::optional<double> tolerance;
-    for (int turn = 0; turn < 3; ++turn) {
+    for (int turn = 0; turn < 4; ++turn) {
       CpuRequest request = compilation.pinned = randomRequest(random, subject, target.lanes);
       std::string text = fmt::format("{} for {}: tile {}x{}, blocks {}x{}, {} rows an item, offsets '{}'", spec, name,
                                      request.tileRows, request.tileVectors, request.rowBlock, request.keyBlock,
                                      request.rowsPerItem, request.offsets);
+      for (const auto &[term, name] : request.strategies)
+        text += fmt::format(", {}: {}", term, name);
       auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
       ASSERT_TRUE(execution) << text;
       ThreadPool pool(1 + static_cast<int>(random() % 3));
@@ -95,6 +110,7 @@ TEST(RandomSchedule, RowsOfQueriesAndKeys) { expectRight("bench/specs/deberta.at
 TEST(RandomSchedule, LinesWithGates) { expectRight("e2e/schemes/wavlm.attn", {{"N", 83}}, 5); }
 TEST(RandomSchedule, ScoreTables) { expectRight("e2e/schemes/levit.attn", {{"H", 7}, {"W", 9}}, 6); }
 TEST(RandomSchedule, MemoryAndRowsByIndices) { expectRight("e2e/schemes/xlnet.attn", {{"N", 50}, {"M", 17}}, 7); }
+TEST(RandomSchedule, NumbersOfBuckets) { expectRight("bench/specs/t5.attn", {{"N", 70}}, 9); }
 TEST(RandomSchedule, RelativeValues) { expectRight("bench/specs/vits.attn", {{"N", 70}}, 8); }
 
 } // namespace

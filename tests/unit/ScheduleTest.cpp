@@ -1,9 +1,9 @@
 // The cost model: different processors get different schedules, and every schedule can be run.
 #include "passes/Analysis/AttentionShape.h"
-#include "passes/Analysis/StridedShape.h"
 #include "passes/Schedule/CostModel.h"
 #include <cmath>
 #include <gtest/gtest.h>
+#include <set>
 #include <tuple>
 
 using namespace skewer;
@@ -72,7 +72,7 @@ TEST(Schedule, MoreWorkIsNeverCheaper) {
 
 TEST(Schedule, MultiplyingCountsWholeTiles) {
   Target target = *findTarget("x86-64-v3");
-  Blocking b{6, 2, 6, 16, 6, 0};
+  TileSizes b{target.lanes, 6, 2, 6, 16};
   double one = multiplyCycles(6, 2, 1, b, target);
   EXPECT_GT(one, 0);
   EXPECT_DOUBLE_EQ(multiplyCycles(6, 2, 10, b, target), 10 * one);
@@ -123,23 +123,17 @@ TEST(Schedule, PinnedPartsAreObeyed) {
   }
 }
 
-/// What analyses call strategies is what schedules may.
+/// What the registry calls strategies is what schedules may, and each has a name of its own.
 TEST(Schedule, StrategiesAreKnown) {
-  auto expectKnown = [](llvm::StringRef name) {
-    EXPECT_TRUE(llvm::is_contained(attn::cpuStrategies(), name)) << name.str();
-  };
-  for (int kind = 0; kind <= int(BiasKind::Element); ++kind)
-    expectKnown(nameOf(BiasKind(kind)));
-  for (int kind = 0; kind <= int(ValueKind::Pairs); ++kind)
-    expectKnown(nameOf(ValueKind(kind)));
-  for (int kind = 0; kind <= int(RowKind::Any); ++kind)
-    for (bool keySide : {false, true}) {
-      RowTerm term;
-      term.kind = RowKind(kind);
-      term.keySide = keySide;
-      expectKnown(nameOf(term));
-    }
-  expectKnown(kStridedAdd);
+  TermStrategies strategies(nullptr);
+  std::set<std::string> names;
+  strategies.forEach([&](const TermStrategy &strategy) {
+    EXPECT_TRUE(llvm::is_contained(attn::cpuStrategies(), strategy.name())) << strategy.name().str();
+    EXPECT_TRUE(names.insert(strategy.name().str()).second) << strategy.name().str();
+    EXPECT_EQ(strategies.named(strategy.name()), &strategy);
+  });
+  EXPECT_EQ(names.size(), attn::cpuStrategies().size()) << "a schedule may name one that there is not";
+  EXPECT_EQ(strategies.named("nonsense"), nullptr);
 }
 
 } // namespace

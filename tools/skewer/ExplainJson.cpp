@@ -26,6 +26,15 @@ llvm::json::Array unreadJson(const std::vector<UnreadRows> &tables) {
   return array;
 }
 
+/// Other strategies of a term; `time`: of the layer with it, as a multiple of what is predicted as scheduled.
+llvm::json::Array alternativesJson(size_t term, const LayerFacts &layer) {
+  llvm::json::Array array;
+  for (const Alternative &other : layer.alternatives)
+    if (other.term == term)
+      array.push_back(llvm::json::Object{{"strategy", other.strategy}, {"time", other.cycles / layer.work.cycles}});
+  return array;
+}
+
 llvm::json::Value tilesJson(const LayerFacts &layer) {
   if (!layer.tiles)
     return nullptr;
@@ -50,6 +59,7 @@ llvm::json::Object toJson(const Explanation &explanation) {
     for (size_t n = 0; n < terms.size() && n < layer.composed.size(); ++n) {
       (*terms[n].getAsObject())["composed"] = composedJson(layer.composed[n]);
       (*terms[n].getAsObject())["file"] = layer.files[n];
+      (*terms[n].getAsObject())["also_fits"] = alternativesJson(n, layer);
     }
   }
   llvm::json::Array remarks;

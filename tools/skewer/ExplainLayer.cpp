@@ -124,7 +124,8 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
           "as a band: {:.0f} cycles a query, {:.0f} with table rows added to keys; {}", cost->band, cost->stridedAdd,
           target.separateAdd() ? "the layer is short" : "additions take the pipes of products");
   }
-  layer.work = predictWork(*shape, blocking, target);
+  layer.work = predictWork(*shape, strategiesOf(schedule, *shape), blocking, target);
+  layer.alternatives = alternativesOf(attention, *shape, target);
   layer.isPredicted = true;
   return layer;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "passes/Fusion/Provenance.h"
+#include "passes/Schedule/CpuSchedule.h"
 #include "passes/Schedule/Prediction.h"
 #include "passes/Schedule/Target.h"
 #include "tools/skewer/Facts.h"
@@ -22,9 +23,10 @@ struct LayerFacts {
   int64_t tileRows = 0, tileKeys = 0;                   // of the schedule; 0 without one
   std::optional<TileCounts> tiles;                      // only where there is a mask and a schedule
   std::vector<UnreadRows> unread;
-  double leading = 1;       // leading indices of one call with every run-time size 1
-  std::string offsetReason; // why an offset term is a band, or is not; empty where there is no choice
-  PredictedWork work;       // of one leading index
+  double leading = 1;                    // leading indices of one call with every run-time size 1
+  std::string offsetReason;              // why an offset term is a band, or is not; empty where there is no choice
+  PredictedWork work;                    // of one leading index
+  std::vector<Alternative> alternatives; // by the numbers of facts.terms
   bool isPredicted = false;
   std::string whyNotPredicted; // where there is a schedule and no prediction
 };

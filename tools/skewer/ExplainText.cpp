@@ -87,6 +87,16 @@ void printTiles(const LayerFacts &layer, const AttentionFacts &facts, Page &page
   page.line(4, text);
 }
 
+/// "gathered_rows (1.3 × the layer's time), …": the other strategies of a term, by the cost model.
+static std::string alternativesTo(size_t term, const LayerFacts &layer) {
+  std::string text;
+  for (const Alternative &other : layer.alternatives)
+    if (other.term == term)
+      text += fmt::format("{}{} ({:.2g} × the layer's time)", text.empty() ? "" : ", ", other.strategy.str(),
+                          other.cycles / layer.work.cycles);
+  return text;
+}
+
 void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std::string &spec,
                 const std::vector<std::string> &runTimeSizes, Page &page) {
   page.line(2, fmt::format("softmax over {} keys for {} queries{}, space \"{}\"{}", facts.keys, facts.queries,
@@ -117,6 +127,8 @@ void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std:
     page.line(6, term.description);
     if (!layer.offsetReason.empty() && (term.strategy == "band" || term.strategy == "strided_add"))
       page.line(6, layer.offsetReason);
+    if (std::string other = alternativesTo(k, layer); !other.empty())
+      page.line(6, "also fits: " + other);
     if (k < layer.composed.size())
       printComposed(layer.composed[k], spec, runTimeSizes, page);
   }

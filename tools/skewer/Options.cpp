@@ -55,7 +55,8 @@ cl::list<std::string> schedule(
     "schedule", cl::CommaSeparated,
     cl::desc(
         "Parts of the schedule that the cost model does not choose. Processors: tile_rows, tile_vectors, row_block, "
-        "key_block, rows_per_item, offsets=band or offsets=strided_add; GPUs: rows, keys, stages (1 to 4), "
+        "key_block, rows_per_item, offsets=band or offsets=strided_add, strategyN=NAME for the N-th term that explain "
+        "lists (explain says which fit); GPUs: rows, keys, stages (1 to 4), "
         "queries=registers or queries=shared, columns of the values, warp_rows"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
     cl::sub(benchCommand), cl::sub(explainCommand));
@@ -172,7 +173,7 @@ const CommandText kCommands[] = {
      "  skewer bench rel1d.attn -D N=1024 --target=my.json\n"},
 };
 
-constexpr const char *kCpuParts = "tile_rows, tile_vectors, row_block, key_block, rows_per_item, offsets",
+constexpr const char *kCpuParts = "tile_rows, tile_vectors, row_block, key_block, rows_per_item, offsets, strategyN",
                      *kGpuParts = "rows, keys, stages, queries, columns";
 
 const char *kOverview =
@@ -263,6 +264,14 @@ bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
       if (value != "band" && value != "strided_add")
         return usage(fmt::format("--schedule offsets: expected band or strided_add, found '{}'", value.str()));
       cpu.offsets = value.str();
+      continue;
+    }
+    if (llvm::StringRef term = name; term.consume_front("strategy")) {
+      int32_t place;
+      if (term.getAsInteger(10, place) || place <= 0)
+        return usage(
+            fmt::format("--schedule {}: expected strategy1, strategy2, … for the terms that explain lists", name));
+      cpu.strategies[place] = value.str();
       continue;
     }
     const auto *part = llvm::find_if(numbers, [&](const auto &known) { return name == known.first; });

@@ -86,7 +86,10 @@ public:
   llvm::StringRef name() const override { return "separable_line"; }
 
   /// The class's terms, with operands that are one number a head and nothing that takes pairs out.
-  bool fits(const OtherTerm &term, const AttentionShape &shape) const override {
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    if (!form.as<OtherTerm>())
+      return false;
+    const OtherTerm &term = *form.as<OtherTerm>();
     if (!term.application || term.value || term.guard || !term.einsum.contracted.empty() ||
         shape.space.query.size() != 1 || shape.space.key.size() != 1)
       return false;
@@ -99,13 +102,13 @@ public:
   }
 
   /// Two FMAs and two loads a vector of scores; some 60 cycles for the angles of a key, and of a query.
-  TermWork work(const OtherTerm &, const AttentionShape &shape, const TileSizes &tile) const override {
+  TermWork work(const TermForm &, const AttentionShape &shape, const TileSizes &tile, const Target &) const override {
     double pairs = double(shape.queries) * double(shape.keys);
     return {4 * pairs, 2 * pairs / double(tile.lanes) + 60 * double(shape.queries + shape.keys)};
   }
 
-  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const OtherTerm &term) const override {
-    return std::make_unique<SeparableLine>(kernel, term);
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<SeparableLine>(kernel, *form.as<OtherTerm>());
   }
 };
 

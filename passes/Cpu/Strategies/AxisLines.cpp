@@ -83,8 +83,27 @@ private:
   int64_t lineStride = 0;
   Value linesMemory;
 };
+
+class AxisLinesStrategy : public RowStrategy {
+public:
+  AxisLinesStrategy() : RowStrategy(RowKind::Axis, /*keySide=*/false) {}
+  StringRef name() const override { return "axis_lines"; }
+  void addSizes(const TermForm &form, const AttentionShape &shape, AttentionSizes &sizes) const override {
+    sizes.hasRowLine = true;
+    sizes.extraPerRow += shape.keyAxes[form.as<RowTerm>()->axis].extent;
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<AxisLines>(kernel, *form.as<RowTerm>());
+  }
+
+private:
+  Counted count(const RowTerm &term, const AttentionShape &shape, const TileSizes &,
+                const Target &target) const override {
+    double queries = double(shape.queries);
+    return {queries * double(rowsPicked(term)),
+            target.gatherCycles * queries * double(shape.keyAxes[term.axis].extent)};
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeAxisLines(CpuKernel &kernel, const RowTerm &term) {
-  return std::make_unique<AxisLines>(kernel, term);
-}
+std::unique_ptr<TermStrategy> skewer::makeAxisLines() { return std::make_unique<AxisLinesStrategy>(); }

@@ -63,8 +63,34 @@ private:
     return b.add(b.add(b.mul(row, logitsStride), margin), column);
   }
 };
+
+class AxisLogitsStrategy : public TermStrategy {
+public:
+  StringRef name() const override { return "axis_logits"; }
+  AddOrder order() const override { return AddOrder::Offsets; }
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    const OffsetTerm *term = form.as<OffsetTerm>();
+    return term && !term->keyAxis.isWhole(shape.keys);
+  }
+  void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
+    const OffsetTerm &term = *form.as<OffsetTerm>();
+    sizes.hasLine = true;
+    sizes.extraPerRow += term.keyAxis.extent + term.queryAxis.extent;
+  }
+  /// A group of rows meets the columns of the axis that its queries reach, for each block of keys.
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
+                const Target &target) const override {
+    const OffsetTerm &term = *form.as<OffsetTerm>();
+    int64_t span = term.queryAxis.inner == 1 ? std::min(tile.tileRows, term.queryAxis.extent) : 1;
+    double window = keyBlocksOf(shape, tile) * double(llvm::alignTo(term.keyAxis.extent + span - 1, tile.lanes));
+    double groups = double(llvm::divideCeil(shape.queries, tile.tileRows));
+    double flops = 2 * double(tile.tileRows) * groups * window * double(term.depth);
+    return {flops, productCycles(flops, tile, target)};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<AxisLogits>(kernel, *form.as<OffsetTerm>());
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeAxisLogits(CpuKernel &kernel, const OffsetTerm &term) {
-  return std::make_unique<AxisLogits>(kernel, term);
-}
+std::unique_ptr<TermStrategy> skewer::makeAxisLogits() { return std::make_unique<AxisLogitsStrategy>(); }

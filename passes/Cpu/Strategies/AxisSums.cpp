@@ -67,6 +67,25 @@ void AxisSums::addRow(Value row, Value position, const WeightedRows &rows) {
   });
 }
 
-std::unique_ptr<CpuStrategy> skewer::makeAxisSums(CpuKernel &kernel, const ValueTerm &term) {
-  return std::make_unique<AxisSums>(kernel, term);
-}
+namespace {
+// Cycles of a vector of weights that is added to the places of an axis; counted in the loops that are made.
+constexpr double kAxisCycles = 4;
+
+class AxisSumsStrategy : public ValueStrategy {
+public:
+  AxisSumsStrategy() : ValueStrategy(ValueKind::Axis) {}
+  StringRef name() const override { return "axis_sums"; }
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
+                const Target &) const override {
+    double rows = double(form.as<ValueTerm>()->keyAxis.extent) * widthVectors(shape, tile);
+    return {0, double(shape.queries) * (double(shape.keys) / double(tile.lanes) * kAxisCycles + rows * kRowCycles)};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    if (form.as<ValueTerm>()->runs.empty())
+      return nullptr; // no visible pair has a row
+    return std::make_unique<AxisSums>(kernel, *form.as<ValueTerm>());
+  }
+};
+} // namespace
+
+std::unique_ptr<TermStrategy> skewer::makeAxisSums() { return std::make_unique<AxisSumsStrategy>(); }

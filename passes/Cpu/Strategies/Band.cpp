@@ -24,8 +24,32 @@ public:
     addToTile(b, tileRows, logitsMemory, origin, logitsStride - 1, false, tile);
   }
 };
+
+class BandStrategy : public TermStrategy {
+public:
+  StringRef name() const override { return "band"; }
+  AddOrder order() const override { return AddOrder::Offsets; }
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    const OffsetTerm *term = form.as<OffsetTerm>();
+    return term && term->keyAxis.isWhole(shape.keys);
+  }
+  void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override { ++sizes.extraPerKey; }
+  std::optional<double> rowCycles(const TermForm &, const AttentionShape &shape, const Target &target) const override {
+    auto cost = offsetCostOf(shape, target);
+    return cost ? std::optional<double>(cost->band) : std::nullopt;
+  }
+  /// A group of rows meets as many columns as keys, and a margin for each block of keys.
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
+                const Target &target) const override {
+    double rows = double(tile.tileRows), groups = double(llvm::divideCeil(shape.queries, tile.tileRows));
+    double window = tile.keys + keyBlocksOf(shape, tile) * (rows - 1 + double(tile.lanes) / 2);
+    double flops = 2 * rows * groups * window * double(form.as<OffsetTerm>()->depth);
+    return {flops, productCycles(flops, tile, target)};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<Band>(kernel, *form.as<OffsetTerm>());
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeBand(CpuKernel &kernel, const OffsetTerm &term) {
-  return std::make_unique<Band>(kernel, term);
-}
+std::unique_ptr<TermStrategy> skewer::makeBand() { return std::make_unique<BandStrategy>(); }

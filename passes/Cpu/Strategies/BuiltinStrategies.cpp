@@ -1,11 +1,25 @@
-// Strategies of this compiler that say for themselves which terms they fit. A new one is a file beside this one, a line
+// The strategies of this compiler, in the order in which they are asked. A new one is a file beside this one, a line
 // here, and its name among those that schedules know (dialect/IR/ScheduleVerifiers.cpp).
-#include "passes/Analysis/TermStrategy.h"
+#include "passes/Cpu/Strategies/OffsetTable.h"
+#include "passes/Cpu/Strategies/Others.h"
+#include "passes/Cpu/Strategies/PickedRows.h"
+#include "passes/Cpu/Strategies/ValueRows.h"
 
 using namespace skewer;
 
-std::unique_ptr<TermStrategy> makeGatheredProducts();
+std::unique_ptr<TermStrategy> makeMatmul();
 
 void skewer::addBuiltinStrategies(TermStrategies &strategies) {
+  for (auto make : {makeMatmul,
+                    // q_i·R[j - i], on whole positions or on an axis of a map
+                    makeBand, makeStridedAdd, makeAxisLogits,
+                    // rows that positions pick: query side, key side
+                    makeOffsetLines, makeAxisLines, makeGatheredRows, makeKeyDiagonals, makeKeyLines, makeGatheredKeys,
+                    // numbers
+                    makeDifferenceLine, makeKeyLine, makeScoreTable, makeRowLoad, makeGatheredScalars,
+                    // of the values
+                    makeKeyValues, makeDiagonals, makeAxisSums, makeValuePairs})
+    strategies.add(make(), TermStrategies::kBuiltin);
   strategies.add(makeGatheredProducts(), TermStrategies::kLate);
+  strategies.add(makeElement(), TermStrategies::kLast);
 }

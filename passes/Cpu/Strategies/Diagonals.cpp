@@ -139,6 +139,54 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
   }
 }
 
-std::unique_ptr<CpuStrategy> skewer::makeDiagonals(CpuKernel &kernel, const ValueTerm &term) {
-  return std::make_unique<Diagonals>(kernel, term);
+namespace {
+// Cycles of a vector of weights that is summed up along a row; counted in the loops that are made.
+constexpr double kSumCycles = 1;
+
+/// Pairs of a query and a key whose difference lies in [low, high] and in what the mask leaves.
+double pairsWithin(const AttentionShape &shape, int64_t low, int64_t high) {
+  if (shape.visible) {
+    low = std::max(low, shape.visible->low);
+    high = std::min(high, shape.visible->high);
+  }
+  double pairs = 0;
+  for (int64_t query = 0; low <= high && query < shape.queries; ++query) {
+    // Offsets may be as large as INT64_MAX, sums with a position may not.
+    int64_t first = low <= -query ? 0 : query + std::min(low, shape.keys);
+    int64_t last = high >= shape.keys - 1 - query ? shape.keys - 1 : query + high;
+    pairs += static_cast<double>(std::max<int64_t>(0, last - first + 1));
+  }
+  return pairs;
 }
+
+class DiagonalsStrategy : public ValueStrategy {
+public:
+  DiagonalsStrategy() : ValueStrategy(ValueKind::Runs) {}
+  StringRef name() const override { return "diagonals"; }
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
+                const Target &target) const override {
+    auto vectors = static_cast<int64_t>(widthVectors(shape, tile));
+    double rows = double(tile.tileRows), groups = double(llvm::divideCeil(shape.queries, tile.tileRows));
+    double key = multiplyCycles(tile.tileRows, vectors, 1, tile, target); // one key of a row group
+    TermWork work;
+    for (const OffsetRun &run : form.as<ValueTerm>()->runs) {
+      double pairs = pairsWithin(shape, run.low, run.high);
+      if (run.isSummed()) {
+        work.cycles += pairs / double(tile.lanes) * kSumCycles + groups * key;
+        continue;
+      }
+      double steps = pairs / rows + (pairs > 0 ? groups : 0); // of all row groups
+      work.cycles += steps * key;
+      work.flops += 2.0 * steps * rows * double(vectors * tile.lanes);
+    }
+    return work;
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    if (form.as<ValueTerm>()->runs.empty())
+      return nullptr; // no visible pair has a row
+    return std::make_unique<Diagonals>(kernel, *form.as<ValueTerm>());
+  }
+};
+} // namespace
+
+std::unique_ptr<TermStrategy> skewer::makeDiagonals() { return std::make_unique<DiagonalsStrategy>(); }

@@ -12,7 +12,7 @@ class Elements : public CpuStrategy {
 public:
   explicit Elements(CpuKernel &kernel) : CpuStrategy(kernel) {
     for (const OtherTerm &term : shape.others)
-      if (term.bias == BiasKind::Element)
+      if (term.bias == BiasKind::Element && !term.own)
         terms.push_back(&term);
     for (const MaskPart &part : shape.masks)
       if (part.kind == BiasKind::Element)
@@ -50,9 +50,37 @@ private:
   SmallVector<const OtherTerm *> terms;
   std::optional<subscript::Expr> mask;
 };
+
+// Cycles an element, besides one multiplication and its loads for each contracted step: counted in the loops that are
+// made, whose scalar code goes at some four instructions a cycle on all processors described here.
+constexpr double kElementCycles = 6, kStepCycles = 4;
+
+class ElementStrategy : public BiasStrategy {
+public:
+  ElementStrategy() : BiasStrategy("element", AddOrder::Elements, BiasKind::Element) {}
+  /// Every summand, and what no other strategy takes of masks.
+  bool fits(const TermForm &form, const AttentionShape &) const override {
+    return form.as<OtherTerm>() || isMeantFor(form);
+  }
+  void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override {
+    sizes.hasLine = true;
+  }
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &, const Target &) const override {
+    double elements = double(shape.queries) * double(shape.keys), cycles = kElementCycles;
+    if (const OtherTerm *term = form.as<OtherTerm>()) {
+      double steps = term->einsum.contracted.empty() ? 0 : 1;
+      for (const std::string &axis : term->einsum.contracted)
+        steps *= double(term->einsum.sizes.at(axis));
+      cycles += kStepCycles * steps + (term->application ? term->application->function->flops() : 0);
+    }
+    return {0, elements * cycles};
+  }
+  void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
+    auto elements = std::make_unique<Elements>(kernel);
+    if (!elements->isEmpty())
+      strategies.push_back(std::move(elements));
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeElements(CpuKernel &kernel) {
-  auto elements = std::make_unique<Elements>(kernel);
-  return elements->isEmpty() ? nullptr : std::move(elements);
-}
+std::unique_ptr<TermStrategy> skewer::makeElement() { return std::make_unique<ElementStrategy>(); }

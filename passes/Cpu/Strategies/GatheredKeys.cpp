@@ -24,8 +24,27 @@ public:
     });
   }
 };
+
+class GatheredKeysStrategy : public RowStrategy {
+public:
+  GatheredKeysStrategy() : RowStrategy(RowKind::Any, /*keySide=*/true) {}
+  StringRef name() const override { return "gathered_keys"; }
+  void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
+    const RowTerm &term = *form.as<RowTerm>();
+    sizes.hasRowLine = true;
+    sizes.keyRowSteps += term.depth * rowsPicked(term);
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<GatheredKeys>(kernel, *form.as<RowTerm>());
+  }
+
+private:
+  Counted count(const RowTerm &term, const AttentionShape &shape, const TileSizes &tile,
+                const Target &target) const override {
+    return {rowBlocksOf(shape, tile) * tile.columns * double(rowsPicked(term)),
+            target.gatherCycles * double(shape.queries) * tile.columns};
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeGatheredKeys(CpuKernel &kernel, const RowTerm &term) {
-  return std::make_unique<GatheredKeys>(kernel, term);
-}
+std::unique_ptr<TermStrategy> skewer::makeGatheredKeys() { return std::make_unique<GatheredKeysStrategy>(); }

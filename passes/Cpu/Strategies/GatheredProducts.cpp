@@ -5,7 +5,7 @@
 #include "passes/Analysis/TermStrategy.h"
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"
-#include "passes/Cpu/Strategy.h"
+#include "passes/Cpu/Strategies/Others.h"
 #include <limits>
 
 using namespace mlir;
@@ -82,11 +82,14 @@ private:
   std::vector<std::pair<Expr, Expr>> places; // of each operand: what heads and steps move, and what positions do
 };
 
-class GatheredProductsKind : public TermStrategy {
+class GatheredProductsStrategy : public TermStrategy {
 public:
   StringRef name() const override { return "gathered_products"; }
 
-  bool fits(const OtherTerm &term, const AttentionShape &shape) const override {
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    if (!form.as<OtherTerm>())
+      return false;
+    const OtherTerm &term = *form.as<OtherTerm>();
     if (term.einsum.contracted.empty() || term.application || term.offsets.empty())
       return false;
     subscript::Domain domain = subscript::domainOf(shape.space.sizes);
@@ -102,17 +105,18 @@ public:
            (!term.value || fitsLanes(*term.value, domain)) && (!term.guard || fitsLanes(*term.guard, domain));
   }
 
-  TermWork work(const OtherTerm &term, const AttentionShape &shape, const TileSizes &) const override {
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &, const Target &) const override {
+    const OtherTerm &term = *form.as<OtherTerm>();
     double steps = double(shape.queries) * double(shape.keys), operands = double(term.offsets.size());
     for (const std::string &axis : term.einsum.contracted)
       steps *= double(term.einsum.sizes.at(axis));
     return {steps * operands, steps * operands * (kGatherCycles + kIndexCycles)};
   }
 
-  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const OtherTerm &term) const override {
-    return std::make_unique<GatheredProducts>(kernel, term);
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<GatheredProducts>(kernel, *form.as<OtherTerm>());
   }
 };
 } // namespace
 
-std::unique_ptr<TermStrategy> makeGatheredProducts() { return std::make_unique<GatheredProductsKind>(); }
+std::unique_ptr<TermStrategy> skewer::makeGatheredProducts() { return std::make_unique<GatheredProductsStrategy>(); }

@@ -27,8 +27,26 @@ public:
     });
   }
 };
+
+class GatheredRowsStrategy : public RowStrategy {
+public:
+  GatheredRowsStrategy() : RowStrategy(RowKind::Any, /*keySide=*/false) {}
+  StringRef name() const override { return "gathered_rows"; }
+  void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
+    sizes.hasRowLine = true;
+    sizes.extraPerRow += rowsPicked(*form.as<RowTerm>());
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<GatheredRows>(kernel, *form.as<RowTerm>());
+  }
+
+private:
+  Counted count(const RowTerm &term, const AttentionShape &shape, const TileSizes &tile,
+                const Target &target) const override {
+    double queries = double(shape.queries);
+    return {queries * double(rowsPicked(term)), target.gatherCycles * queries * tile.columns};
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeGatheredRows(CpuKernel &kernel, const RowTerm &term) {
-  return std::make_unique<GatheredRows>(kernel, term);
-}
+std::unique_ptr<TermStrategy> skewer::makeGatheredRows() { return std::make_unique<GatheredRowsStrategy>(); }

@@ -56,8 +56,22 @@ private:
   int64_t lineStride = 0;
   Value linesMemory;
 };
+
+class KeyLinesStrategy : public RowStrategy {
+public:
+  KeyLinesStrategy() : RowStrategy(RowKind::Axis, /*keySide=*/true) {}
+  StringRef name() const override { return "key_lines"; }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<KeyLines>(kernel, *form.as<RowTerm>());
+  }
+
+private:
+  Counted count(const RowTerm &term, const AttentionShape &shape, const TileSizes &,
+                const Target &target) const override {
+    double keys = double(shape.keys);
+    return {keys * double(rowsPicked(term)), target.gatherCycles * keys * double(shape.queryAxes[term.axis].extent)};
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeKeyLines(CpuKernel &kernel, const RowTerm &term) {
-  return std::make_unique<KeyLines>(kernel, term);
-}
+std::unique_ptr<TermStrategy> skewer::makeKeyLines() { return std::make_unique<KeyLinesStrategy>(); }

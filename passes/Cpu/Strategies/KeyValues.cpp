@@ -22,8 +22,18 @@ public:
 private:
   const ValueTerm &term;
 };
+
+class KeyValuesStrategy : public ValueStrategy {
+public:
+  KeyValuesStrategy() : ValueStrategy(ValueKind::Key) {}
+  StringRef name() const override { return "added_to_values"; }
+  TermWork work(const TermForm &, const AttentionShape &shape, const TileSizes &tile, const Target &) const override {
+    return {0, double(shape.keys) * widthVectors(shape, tile) * kRowCycles};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<KeyValues>(kernel, *form.as<ValueTerm>());
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeKeyValues(CpuKernel &kernel, const ValueTerm &term) {
-  return std::make_unique<KeyValues>(kernel, term);
-}
+std::unique_ptr<TermStrategy> skewer::makeKeyValues() { return std::make_unique<KeyValuesStrategy>(); }

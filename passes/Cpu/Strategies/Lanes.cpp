@@ -63,7 +63,7 @@ public:
       return e.withOperands(parts);
     };
     for (auto [number, term] : llvm::enumerate(shape.others)) {
-      if (term.bias != BiasKind::Lanes)
+      if (term.own || term.bias != BiasKind::Lanes)
         continue;
       LaneTerm lane;
       lane.term = number;
@@ -189,9 +189,32 @@ private:
   std::vector<Expr> laneMasks;
   Buffer liveVectors; // a vector of keys for each of a block: 1 where some row sees the key
 };
+
+class GatheredScalarsStrategy : public BiasStrategy {
+public:
+  GatheredScalarsStrategy() : BiasStrategy("gathered_scalars", AddOrder::Lanes, BiasKind::Lanes) {}
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    const OtherTerm *term = form.as<OtherTerm>();
+    return isMeantFor(form) || (term && fitsLanes(*term, shape.space));
+  }
+  void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override {
+    sizes.hasLine = true;
+  }
+  /// An operand of a vector of keys is gathered, where keys move it.
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &,
+                const Target &target) const override {
+    double gathered = 0;
+    if (const OtherTerm *term = form.as<OtherTerm>())
+      gathered = double(llvm::count_if(
+          term->offsets, [&](const subscript::Expr &offset) { return usesAny(offset, shape.space.key); }));
+    return {0, gathered * target.gatherCycles * double(shape.queries) * double(shape.keys)};
+  }
+  void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
+    auto lanes = std::make_unique<Lanes>(kernel);
+    if (!lanes->isEmpty())
+      strategies.push_back(std::move(lanes));
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeLanes(CpuKernel &kernel) {
-  auto strategy = std::make_unique<Lanes>(kernel);
-  return strategy->isEmpty() ? nullptr : std::move(strategy);
-}
+std::unique_ptr<TermStrategy> skewer::makeGatheredScalars() { return std::make_unique<GatheredScalarsStrategy>(); }

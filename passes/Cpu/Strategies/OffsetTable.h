@@ -2,6 +2,9 @@
 // query.
 #pragma once
 #include "passes/Cpu/Strategy.h"
+#include "passes/Schedule/Prediction.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
 
 namespace skewer {
 
@@ -50,8 +53,8 @@ private:
   std::pair<mlir::Value, mlir::Value> axisRange(const MapAxis &, mlir::Value first, mlir::Value last);
 };
 
-std::unique_ptr<CpuStrategy> makeBand(CpuKernel &, const OffsetTerm &);
-std::unique_ptr<CpuStrategy> makeAxisLogits(CpuKernel &, const OffsetTerm &);
-std::unique_ptr<CpuStrategy> makeStridedAdd(CpuKernel &, const OffsetTerm &);
+std::unique_ptr<TermStrategy> makeBand();
+std::unique_ptr<TermStrategy> makeAxisLogits();
+std::unique_ptr<TermStrategy> makeStridedAdd();
 
 } // namespace skewer

@@ -2,16 +2,49 @@
 // queries' vectors.
 #pragma once
 #include "passes/Cpu/Strategy.h"
+#include "passes/Schedule/Prediction.h"
 
 namespace skewer {
 
-/// Values that are prepared before the scores are computed: a strategy for each buffer (PreparedLines.cpp).
-std::vector<std::unique_ptr<CpuStrategy>> makePreparedLines(CpuKernel &);
+/// What a strategy for summands without a query's vector, and for parts of masks, says of itself, but for its costs.
+class BiasStrategy : public TermStrategy {
+public:
+  BiasStrategy(llvm::StringRef label, AddOrder place, BiasKind kind) : kind(kind), label(label), place(place) {}
+  llvm::StringRef name() const override { return label; }
+  AddOrder order() const override { return place; }
+  bool fits(const TermForm &form, const AttentionShape &) const override { return isMeantFor(form); }
+  void take(const TermForm &form, AttentionShape &shape) const override;
+  /// What is prepared is prepared once a call or a head, and then part of a line.
+  TermWork work(const TermForm &, const AttentionShape &, const TileSizes &, const Target &) const override {
+    return {};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &, const TermForm &) const override { return nullptr; }
+
+protected:
+  /// Whether analysis found the term, or the part of a mask, to be of this kind.
+  bool isMeantFor(const TermForm &form) const {
+    const OtherTerm *term = form.as<OtherTerm>();
+    const MaskPart *part = form.as<MaskPart>();
+    return (term && term->bias == kind) || (part && part->kind == kind);
+  }
+  BiasKind kind;
+
+private:
+  llvm::StringRef label;
+  AddOrder place;
+};
+
+/// Values that are prepared before the scores are computed (PreparedLines.cpp).
+std::unique_ptr<TermStrategy> makeDifferenceLine();
+std::unique_ptr<TermStrategy> makeKeyLine();
+std::unique_ptr<TermStrategy> makeScoreTable();
 /// Rows of operands, loaded where they are needed (RowLoads.cpp).
-std::unique_ptr<CpuStrategy> makeRowLoad(CpuKernel &, const OtherTerm &);
-/// What nothing better is known for: one element at a time. Null if there is no such term or mask (Elements.cpp).
-std::unique_ptr<CpuStrategy> makeElements(CpuKernel &);
-/// What is computed for a vector of keys at a time; null likewise (Lanes.cpp).
-std::unique_ptr<CpuStrategy> makeLanes(CpuKernel &);
+std::unique_ptr<TermStrategy> makeRowLoad();
+/// What nothing better is known for: one element at a time (Elements.cpp).
+std::unique_ptr<TermStrategy> makeElement();
+/// What is computed for a vector of keys at a time (Lanes.cpp).
+std::unique_ptr<TermStrategy> makeGatheredScalars();
+/// Contractions that no class takes apart (GatheredProducts.cpp).
+std::unique_ptr<TermStrategy> makeGatheredProducts();
 
 } // namespace skewer

@@ -61,3 +61,17 @@ void PickedRows::addToLineAt(Value x, Value at) {
   }
   b.store(sum, memory.line, at);
 }
+
+bool RowStrategy::fits(const TermForm &form, const AttentionShape &shape) const {
+  const RowTerm *term = form.as<RowTerm>();
+  return term && term->keySide == keySide &&
+         (term->kind == kind || (kind == RowKind::Any && mayPickAnyRow(*term, shape.space)));
+}
+
+TermWork RowStrategy::work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
+                           const Target &target) const {
+  const RowTerm &term = *form.as<RowTerm>();
+  Counted counted = count(term, shape, tile, target);
+  double flops = 2 * counted.products * static_cast<double>(term.depth);
+  return {flops, counted.otherCycles + productCycles(flops, tile, target)};
+}

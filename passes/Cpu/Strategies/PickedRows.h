@@ -2,6 +2,9 @@
 // meet it, and products of both.
 #pragma once
 #include "passes/Cpu/Strategy.h"
+#include "passes/Schedule/Prediction.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
 
 namespace skewer {
 
@@ -78,11 +81,35 @@ protected:
   mlir::Value pick(const Positions::Values &at, mlir::Value key, int64_t v);
 };
 
-std::unique_ptr<CpuStrategy> makeOffsetLines(CpuKernel &, const RowTerm &);
-std::unique_ptr<CpuStrategy> makeAxisLines(CpuKernel &, const RowTerm &);
-std::unique_ptr<CpuStrategy> makeGatheredRows(CpuKernel &, const RowTerm &);
-std::unique_ptr<CpuStrategy> makeKeyDiagonals(CpuKernel &, const RowTerm &);
-std::unique_ptr<CpuStrategy> makeKeyLines(CpuKernel &, const RowTerm &);
-std::unique_ptr<CpuStrategy> makeGatheredKeys(CpuKernel &, const RowTerm &);
+/// What a strategy for picked rows says of itself, but for its costs. One that finds the row for each pair of positions
+/// computes terms of the other kinds too.
+class RowStrategy : public TermStrategy {
+public:
+  RowStrategy(RowKind kind, bool keySide) : kind(kind), keySide(keySide) {}
+  AddOrder order() const override { return AddOrder::Rows; }
+  bool fits(const TermForm &form, const AttentionShape &shape) const override;
+  void take(const TermForm &form, AttentionShape &shape) const override { shape.rows[form.number].kind = kind; }
+  TermWork work(const TermForm &form, const AttentionShape &, const TileSizes &, const Target &) const override;
+
+protected:
+  /// Products of vectors and rows, and cycles besides them: those of lines, of selecting and of gathering.
+  struct Counted {
+    double products = 0, otherCycles = 0;
+  };
+  virtual Counted count(const RowTerm &, const AttentionShape &, const TileSizes &, const Target &) const = 0;
+  /// Rows of the table that some pair of positions picks.
+  static int64_t rowsPicked(const RowTerm &term) { return term.endRow - term.firstRow; }
+
+private:
+  RowKind kind;
+  bool keySide;
+};
+
+std::unique_ptr<TermStrategy> makeOffsetLines();
+std::unique_ptr<TermStrategy> makeAxisLines();
+std::unique_ptr<TermStrategy> makeGatheredRows();
+std::unique_ptr<TermStrategy> makeKeyDiagonals();
+std::unique_ptr<TermStrategy> makeKeyLines();
+std::unique_ptr<TermStrategy> makeGatheredKeys();
 
 } // namespace skewer

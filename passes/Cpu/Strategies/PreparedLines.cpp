@@ -314,7 +314,8 @@ static std::vector<subscript::Expr> expressionsOf(const OtherTerm &term) {
   return expressions;
 }
 
-std::vector<std::unique_ptr<CpuStrategy>> skewer::makePreparedLines(CpuKernel &kernel) {
+/// One for each buffer.
+static std::vector<std::unique_ptr<CpuStrategy>> makePreparedLines(CpuKernel &kernel) {
   const AttentionShape &shape = kernel.shape;
   std::vector<std::unique_ptr<PreparedLine>> lines;
   auto lineFor = [&](BiasKind kind, ArrayRef<subscript::Expr> expressions, bool gated, bool mask) -> PreparedLine & {
@@ -330,7 +331,7 @@ std::vector<std::unique_ptr<CpuStrategy>> skewer::makePreparedLines(CpuKernel &k
     return kind == BiasKind::Difference || kind == BiasKind::Key || kind == BiasKind::Table;
   };
   for (auto [number, term] : llvm::enumerate(shape.others))
-    if (isPrepared(term.bias))
+    if (!term.own && isPrepared(term.bias))
       lineFor(term.bias, expressionsOf(term), !term.gates.empty(), false).addTerm(number);
   for (auto [number, part] : llvm::enumerate(shape.masks))
     if (isPrepared(part.kind))
@@ -339,4 +340,33 @@ std::vector<std::unique_ptr<CpuStrategy>> skewer::makePreparedLines(CpuKernel &k
   for (auto &line : lines)
     strategies.push_back(std::move(line));
   return strategies;
+}
+
+namespace {
+class PreparedStrategy : public BiasStrategy {
+public:
+  PreparedStrategy(llvm::StringRef name, BiasKind kind) : BiasStrategy(name, AddOrder::Prepared, kind) {}
+};
+
+class DifferenceLineStrategy : public PreparedStrategy {
+public:
+  DifferenceLineStrategy() : PreparedStrategy("difference_line", BiasKind::Difference) {}
+  /// Over maps it is added up in the lines of biases.
+  void addSizes(const TermForm &form, const AttentionShape &shape, AttentionSizes &sizes) const override {
+    sizes.hasLine |= form.as<OtherTerm>() && shape.keyAxes.size() > 1;
+  }
+  /// Of all three: they share buffers.
+  void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
+    for (auto &line : makePreparedLines(kernel))
+      strategies.push_back(std::move(line));
+  }
+};
+} // namespace
+
+std::unique_ptr<TermStrategy> skewer::makeDifferenceLine() { return std::make_unique<DifferenceLineStrategy>(); }
+std::unique_ptr<TermStrategy> skewer::makeKeyLine() {
+  return std::make_unique<PreparedStrategy>("key_line", BiasKind::Key);
+}
+std::unique_ptr<TermStrategy> skewer::makeScoreTable() {
+  return std::make_unique<PreparedStrategy>("score_table", BiasKind::Table);
 }

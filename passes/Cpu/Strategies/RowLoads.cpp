@@ -35,8 +35,14 @@ private:
   const OtherTerm &term;
   unsigned operand = 0; // which is no gate
 };
+
+class RowLoadStrategy : public BiasStrategy {
+public:
+  RowLoadStrategy() : BiasStrategy("row_load", AddOrder::Loads, BiasKind::Row) {}
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<RowLoad>(kernel, *form.as<OtherTerm>());
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeRowLoad(CpuKernel &kernel, const OtherTerm &term) {
-  return std::make_unique<RowLoad>(kernel, term);
-}
+std::unique_ptr<TermStrategy> skewer::makeRowLoad() { return std::make_unique<RowLoadStrategy>(); }

@@ -101,8 +101,29 @@ private:
   Buffer phaseTable; // one phase's panels
   Value phaseMemory, tableMemory;
 };
+
+class StridedAddStrategy : public TermStrategy {
+public:
+  StringRef name() const override { return kStridedAdd; }
+  AddOrder order() const override { return AddOrder::Offsets; }
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    return form.as<OffsetTerm>() && mayAddStrided(shape);
+  }
+  void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override {
+    sizes.stridedAdd = true;
+  }
+  std::optional<double> rowCycles(const TermForm &, const AttentionShape &shape, const Target &target) const override {
+    auto cost = offsetCostOf(shape, target);
+    return cost ? std::optional<double>(cost->stridedAdd) : std::nullopt;
+  }
+  /// Its additions are in the content's tiles.
+  TermWork work(const TermForm &, const AttentionShape &, const TileSizes &, const Target &) const override {
+    return {};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<StridedAdd>(kernel, *form.as<OffsetTerm>());
+  }
+};
 } // namespace
 
-std::unique_ptr<CpuStrategy> skewer::makeStridedAdd(CpuKernel &kernel, const OffsetTerm &term) {
-  return std::make_unique<StridedAdd>(kernel, term);
-}
+std::unique_ptr<TermStrategy> skewer::makeStridedAdd() { return std::make_unique<StridedAddStrategy>(); }

@@ -58,6 +58,26 @@ void ValuePairs::addRow(Value row, Value position, const WeightedRows &rows) {
   });
 }
 
-std::unique_ptr<CpuStrategy> skewer::makeValuePairs(CpuKernel &kernel, const ValueTerm &term) {
-  return std::make_unique<ValuePairs>(kernel, term);
-}
+namespace {
+// Cycles to find the element of a pair and to test its weight; counted in the loops that are made.
+constexpr double kPairCycles = 8;
+
+class ValuePairsStrategy : public ValueStrategy {
+public:
+  ValuePairsStrategy() : ValueStrategy(ValueKind::Pairs) {}
+  StringRef name() const override { return "read_for_each_pair"; }
+  /// Every term whose rows are contiguous.
+  bool fits(const TermForm &form, const AttentionShape &) const override {
+    const ValueTerm *term = form.as<ValueTerm>();
+    return term && (term->kind == ValueKind::Pairs || term->widthStride == 1);
+  }
+  TermWork work(const TermForm &, const AttentionShape &shape, const TileSizes &tile, const Target &) const override {
+    return {0, double(shape.queries) * double(shape.keys) * (kPairCycles + widthVectors(shape, tile) * kRowCycles)};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<ValuePairs>(kernel, *form.as<ValueTerm>());
+  }
+};
+} // namespace
+
+std::unique_ptr<TermStrategy> skewer::makeValuePairs() { return std::make_unique<ValuePairsStrategy>(); }

@@ -1,6 +1,9 @@
 // What the ways to compute Σ_j p_ij · table[…] share: rows that are read, as wide as the values, and sums of weights.
 #pragma once
 #include "passes/Cpu/Strategy.h"
+#include "passes/Schedule/Prediction.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
 
 namespace skewer {
 
@@ -40,9 +43,31 @@ void addToRow(CpuKernel &, mlir::Value row,
 /// Calls `body` for each row of a group that exists.
 void forRows(CpuKernel &, const WeightedRows &, const std::function<void(mlir::Value row, mlir::Value position)> &body);
 
-std::unique_ptr<CpuStrategy> makeKeyValues(CpuKernel &, const ValueTerm &);
-std::unique_ptr<CpuStrategy> makeDiagonals(CpuKernel &, const ValueTerm &);
-std::unique_ptr<CpuStrategy> makeAxisSums(CpuKernel &, const ValueTerm &);
-std::unique_ptr<CpuStrategy> makeValuePairs(CpuKernel &, const ValueTerm &);
+/// What a strategy for terms of the values says of itself, but for its costs.
+class ValueStrategy : public TermStrategy {
+public:
+  explicit ValueStrategy(ValueKind kind) : kind(kind) {}
+  AddOrder order() const override { return AddOrder::Values; }
+  bool fits(const TermForm &form, const AttentionShape &) const override {
+    const ValueTerm *term = form.as<ValueTerm>();
+    return term && term->kind == kind;
+  }
+  void take(const TermForm &form, AttentionShape &shape) const override { shape.valueTerms[form.number].kind = kind; }
+
+protected:
+  // Cycles of a vector of a row that is multiplied for one query alone; counted in the loops that are made.
+  static constexpr double kRowCycles = 1.5;
+  static double widthVectors(const AttentionShape &shape, const TileSizes &tile) {
+    return double(llvm::divideCeil(shape.width, tile.lanes));
+  }
+
+private:
+  ValueKind kind;
+};
+
+std::unique_ptr<TermStrategy> makeKeyValues();
+std::unique_ptr<TermStrategy> makeDiagonals();
+std::unique_ptr<TermStrategy> makeAxisSums();
+std::unique_ptr<TermStrategy> makeValuePairs();
 
 } // namespace skewer

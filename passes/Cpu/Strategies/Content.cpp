@@ -1,0 +1,22 @@
+// "matmul": q_i · k_j. The skeleton multiplies them itself; what strategies add comes to its register tiles.
+#include "passes/Cpu/Strategy.h"
+#include "passes/Schedule/CostModel.h"
+
+using namespace skewer;
+
+namespace {
+class MatmulStrategy : public TermStrategy {
+public:
+  llvm::StringRef name() const override { return "matmul"; }
+  bool fits(const TermForm &form, const AttentionShape &) const override { return form.as<ContentTerm>(); }
+  void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
+    sizes.depth += form.as<ContentTerm>()->depth;
+  }
+  TermWork work(const TermForm &, const AttentionShape &, const TileSizes &, const Target &) const override {
+    return {};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &, const TermForm &) const override { return nullptr; }
+};
+} // namespace
+
+std::unique_ptr<TermStrategy> makeMatmul() { return std::make_unique<MatmulStrategy>(); }

@@ -1,0 +1,22 @@
+// Which strategy computes which term of an attention.
+#pragma once
+#include "passes/Analysis/TermStrategy.h"
+
+namespace skewer {
+
+struct ChosenStrategy {
+  TermForm form;
+  const TermStrategy *strategy;
+};
+/// Of each term that a schedule names (formsOf), in order, then of the parts of the mask (maskFormsOf). The forms point
+/// into the shape.
+using ChosenStrategies = std::vector<ChosenStrategy>;
+
+/// The first that fits each; between several that are made for a term, the cheaper one (TermStrategy::rowCycles).
+ChosenStrategies chooseStrategies(const AttentionShape &, const TermStrategies &, const Target &);
+/// As the schedule says, which has been verified.
+ChosenStrategies strategiesOf(attn::CpuScheduleAttr, const AttentionShape &);
+/// The shape with each term such that the strategy that the schedule names for it computes it.
+AttentionShape asScheduled(attn::CpuScheduleAttr, AttentionShape);
+
+} // namespace skewer

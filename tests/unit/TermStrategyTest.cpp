@@ -1,0 +1,165 @@
+// Which strategies fit which terms, what they make of them, and what they say that it costs.
+#include "AttentionTesting.h"
+#include "passes/Schedule/CpuSchedule.h"
+#include "passes/Schedule/Prediction.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+AttentionText layer(const TermText &term, bool isOfValues = false, const std::string &mask = "") {
+  AttentionText text;
+  text.valueShape = "2x48x8", text.resultShape = "2x40x8";
+  text.score = {{"h i d, h j d", {"2x40x8", "2x48x8"}}};
+  (isOfValues ? text.values : text.score).push_back(term);
+  if (!mask.empty())
+    text.mask = " where \"" + mask + "\"";
+  return text;
+}
+
+struct Case {
+  TermText term;
+  bool isOfValues;
+  std::vector<std::string> fitting;
+};
+
+const Case kCases[] = {
+    {{"h i d, h j d", {"2x40x8", "2x48x8"}}, false, {"matmul"}},
+    {{"h i d, (j - i + 39) d", {"2x40x8", "87x8"}}, false, {"band"}},
+    {{"h i d, (min(max(j - i, -3), 3) + 3) d", {"2x40x8", "7x8"}}, false, {"offset_lines", "gathered_rows"}},
+    {{"h j d, (min(max(j - i, -3), 3) + 3) d", {"2x48x8", "7x8"}}, false, {"key_diagonals", "gathered_keys"}},
+    {{"h i d, ((i + j) mod 7) d", {"2x40x8", "7x8"}}, false, {"gathered_rows"}},
+    {{"h (j - i + 39)", {"2x87"}}, false, {"difference_line", "gathered_scalars", "element"}},
+    {{"h j", {"2x48"}}, false, {"key_line", "gathered_scalars", "element"}},
+    {{"h i j", {"2x40x48"}}, false, {"row_load", "gathered_scalars", "element"}},
+    {{"h i c, h j c, c", {"2x40x3", "2x48x3", "3"}}, false, {"score_table", "gathered_products", "element"}},
+    {{"j e", {"48x8"}}, true, {"added_to_values", "read_for_each_pair"}},
+    {{"(j - i + 39) e", {"87x8"}}, true, {"diagonals", "read_for_each_pair"}},
+    {{"((i + j) mod 7) e", {"7x8"}}, true, {"read_for_each_pair"}},
+};
+
+/// The last term of the score, or of the values.
+TermForm lastForm(const AttentionShape &shape) { return formsOf(shape).back(); }
+
+TEST(TermStrategy, FitsByForm) {
+  TermStrategies strategies(nullptr);
+  for (const Case &c : kCases) {
+    ParsedAttention attention(layer(c.term, c.isOfValues));
+    auto shape = attention.shape();
+    ASSERT_TRUE(shape);
+    std::vector<std::string> names;
+    for (const TermStrategy *strategy : strategies.fitting(lastForm(*shape), *shape))
+      names.push_back(strategy->name().str());
+    EXPECT_EQ(names, c.fitting) << c.term.subscripts;
+  }
+}
+
+/// What a strategy has taken it computes, whoever had it before; and taking it again changes nothing.
+TEST(TermStrategy, TakesWhatItFits) {
+  TermStrategies strategies(nullptr);
+  for (const Case &c : kCases) {
+    ParsedAttention attention(layer(c.term, c.isOfValues));
+    auto shape = attention.shape();
+    ASSERT_TRUE(shape);
+    for (const TermStrategy *before : strategies.fitting(lastForm(*shape), *shape))
+      for (const TermStrategy *strategy : strategies.fitting(lastForm(*shape), *shape)) {
+        AttentionShape taken = *shape;
+        before->take(lastForm(*shape), taken);
+        strategy->take(lastForm(*shape), taken);
+        TermForm form = lastForm(taken);
+        std::string name = strategy->name().str(), text = c.term.subscripts + ": " + name;
+        if (const OtherTerm *term = form.as<OtherTerm>()) {
+          EXPECT_EQ(term->own == strategy, name == "gathered_products") << text;
+          EXPECT_EQ(!term->own && term->bias == BiasKind::Element, name == "element") << text;
+          EXPECT_EQ(!term->own && term->bias == BiasKind::Lanes, name == "gathered_scalars") << text;
+        } else if (const RowTerm *term = form.as<RowTerm>()) {
+          EXPECT_EQ(term->kind == RowKind::Any, name == "gathered_rows" || name == "gathered_keys") << text;
+        } else if (const ValueTerm *term = form.as<ValueTerm>()) {
+          EXPECT_EQ(term->kind == ValueKind::Pairs, name == "read_for_each_pair") << text;
+        }
+      }
+  }
+}
+
+TEST(TermStrategy, WorkIsFiniteAndGrowsWithThePairs) {
+  TermStrategies strategies(nullptr);
+  for (const Target &target : knownTargets())
+    for (const Case &c : kCases) {
+      ParsedAttention attention(layer(c.term, c.isOfValues));
+      auto shape = attention.shape();
+      ASSERT_TRUE(shape);
+      TileSizes few{target.lanes, 4, 2, 8, 48, 24, 24}, all = few;
+      all.columns = all.keys = 48;
+      for (const TermStrategy *strategy : strategies.fitting(lastForm(*shape), *shape)) {
+        TermWork less = strategy->work(lastForm(*shape), *shape, few, target);
+        TermWork more = strategy->work(lastForm(*shape), *shape, all, target);
+        EXPECT_TRUE(std::isfinite(more.cycles) && more.cycles >= less.cycles && less.cycles >= 0)
+            << strategy->name().str();
+        EXPECT_TRUE(more.flops >= less.flops && less.flops >= 0) << strategy->name().str();
+      }
+    }
+}
+
+TEST(TermStrategy, ElementByElementIsTheDearest) {
+  TermStrategies strategies(nullptr);
+  Target target = *findTarget("x86-64-v3");
+  for (const Case &c : kCases) {
+    ParsedAttention attention(layer(c.term, c.isOfValues));
+    auto shape = attention.shape();
+    ASSERT_TRUE(shape);
+    ChosenStrategies chosen = chooseStrategies(*shape, strategies, target);
+    auto cyclesOf = [&](const ChosenStrategies &by) {
+      return predictWork(*shape, by, chooseBlocking(sizesOf(*shape, by), target), target).cycles;
+    };
+    size_t last = formsOf(*shape).size() - 1;
+    for (const TermStrategy *strategy : strategies.fitting(lastForm(*shape), *shape))
+      if (strategy->name() == "element" || strategy->name() == "read_for_each_pair") {
+        ChosenStrategies other = chosen;
+        other[last].strategy = strategy;
+        EXPECT_GE(cyclesOf(other), cyclesOf(chosen)) << c.term.subscripts << " by " << strategy->name().str();
+      }
+  }
+}
+
+TEST(TermStrategy, BetweenTwoThatAreMadeForATermTheCheaperOneIsChosen) {
+  TermStrategies strategies(nullptr);
+  mlir::MLIRContext context;
+  context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+    func.func @f(%q: tensor<2x1024x64xf32>, %v: tensor<2x1024x64xf32>, %t: tensor<2047x64xf32>) -> tensor<2x1024x64xf32>
+        attributes {attn.kernel} {
+      %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
+        attn.term "h i d, h j d" (%q, %v) scale 0.125 : tensor<2x1024x64xf32>, tensor<2x1024x64xf32>
+        attn.term "h i d, (j - i + 1023) d" (%q, %t) scale 0.125 : tensor<2x1024x64xf32>, tensor<2047x64xf32>
+      } : tensor<2x1024x64xf32> -> tensor<2x1024x64xf32>
+      return %o : tensor<2x1024x64xf32>
+    })",
+                                                        &context);
+  ASSERT_TRUE(module);
+  std::string reason;
+  std::optional<AttentionShape> shape;
+  module->walk([&](attn::AttentionOp attention) { shape = shapeOfAttention(attention, reason); });
+  ASSERT_TRUE(shape) << reason;
+  EXPECT_EQ(strategies.fitting(formsOf(*shape)[1], *shape).size(), 2u);
+  for (const Target &target : knownTargets()) {
+    OffsetCost cost = *offsetCostOf(*shape, target);
+    ChosenStrategies chosen = chooseStrategies(*shape, strategies, target);
+    ASSERT_EQ(chosen.size(), 2u);
+    bool isStrided = chosen[1].strategy->name() == "strided_add";
+    EXPECT_EQ(isStrided, cost.stridedAdd < cost.band) << target.name;
+  }
+}
+
+TEST(TermStrategy, PartsOfMasksHaveStrategiesThatSchedulesDoNotName) {
+  TermStrategies strategies(nullptr);
+  ParsedAttention attention(layer({"h j", {"2x48"}}, false, "(i + j) mod 3 < 2"));
+  auto shape = attention.shape();
+  ASSERT_TRUE(shape);
+  ChosenStrategies chosen = chooseStrategies(*shape, strategies, *findTarget("x86-64-v3"));
+  EXPECT_EQ(formsOf(*shape).size(), 2u);
+  ASSERT_EQ(chosen.size(), 3u);
+  EXPECT_EQ(chosen[2].strategy->name(), "score_table");
+}
+
+} // namespace
