@@ -100,6 +100,4 @@ void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
   manager.addPass(createConvertFuncToLLVMPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
 }
