@@ -55,6 +55,23 @@ TEST(TermStrategy, FitsByForm) {
   }
 }
 
+/// The innermost axis of the keys may be all of them, while that of the queries is not.
+TEST(TermStrategy, AnOffsetOfAnAxisIsNoBandThoughTheKeysAreOneRow) {
+  TermStrategies strategies(nullptr);
+  AttentionText text;
+  text.space = "h (iy ix) (jy jx)";
+  text.sizes = " sizes {ix = 4, iy = 3, jx = 12, jy = 1}";
+  text.value = "h (jy jx) e -> h (iy ix) e";
+  text.valueShape = "2x12x8", text.resultShape = "2x12x8";
+  text.score = {{"h (iy ix) d, h (jy jx) d", {"2x12x8", "2x12x8"}},
+                {"h (iy ix) d, (jx - ix + 3) d", {"2x12x8", "15x8"}}};
+  ParsedAttention attention(text);
+  auto shape = attention.shape();
+  ASSERT_TRUE(shape);
+  ASSERT_TRUE(lastForm(*shape).as<OffsetTerm>());
+  EXPECT_EQ(strategies.fitting(lastForm(*shape), *shape).front()->name(), "axis_logits");
+}
+
 /// What a strategy has taken it computes, whoever had it before; and taking it again changes nothing.
 TEST(TermStrategy, TakesWhatItFits) {
   TermStrategies strategies(nullptr);

@@ -70,7 +70,7 @@ public:
   AddOrder order() const override { return AddOrder::Offsets; }
   bool fits(const TermForm &form, const AttentionShape &shape) const override {
     const OffsetTerm *term = form.as<OffsetTerm>();
-    return term && !term->keyAxis.isWhole(shape.keys);
+    return term && !isOfWholePositions(*term, shape);
   }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     const OffsetTerm &term = *form.as<OffsetTerm>();

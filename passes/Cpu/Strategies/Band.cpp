@@ -31,7 +31,7 @@ public:
   AddOrder order() const override { return AddOrder::Offsets; }
   bool fits(const TermForm &form, const AttentionShape &shape) const override {
     const OffsetTerm *term = form.as<OffsetTerm>();
-    return term && term->keyAxis.isWhole(shape.keys);
+    return term && isOfWholePositions(*term, shape);
   }
   void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override { ++sizes.extraPerKey; }
   std::optional<double> rowCycles(const TermForm &, const AttentionShape &shape, const Target &target) const override {

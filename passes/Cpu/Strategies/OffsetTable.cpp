@@ -52,7 +52,7 @@ Value OffsetTable::firstColumn() {
   return term.sign > 0 ? b.add(shift, constant) : b.sub(b.index(constant), shift);
 }
 
-bool OffsetLogits::isWhole() const { return term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys); }
+bool OffsetLogits::isWhole() const { return isOfWholePositions(term, shape); }
 
 void OffsetLogits::plan(Layout &layout) {
   layout.reserve(table, copies * copyFloats, Layout::Zone::Windows, Layout::Space::Shared);

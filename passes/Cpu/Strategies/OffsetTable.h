@@ -31,6 +31,11 @@ protected:
   bool ownQueries = false; // the content's packed queries do not serve
 };
 
+/// Whether the offset is of all positions, not of an axis of a map.
+inline bool isOfWholePositions(const OffsetTerm &term, const AttentionShape &shape) {
+  return term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys);
+}
+
 /// Logits of the columns that a group of rows can reach, `logitsStride` floats a row.
 class OffsetLogits : public OffsetTable {
 public:
