@@ -1,4 +1,5 @@
 // `skewer target`: machine files, listed, printed and measured.
+#include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/Machine.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Probe.h"
@@ -30,7 +31,22 @@ static void listMachines() {
                                 sizeOf(target.l1Bytes), sizeOf(target.l2Bytes), machine.origin, machine.about);
   }
   llvm::outs() << "\nFMA: vectors a cycle. add: additions a cycle on pipes of their own. 'skewer target NAME' prints "
-                  "all numbers, with their sources.\n";
+                  "all numbers, with their sources;\nof GPUs:";
+  for (const gpu::GpuMachine &machine : gpu::knownGpuMachines())
+    llvm::outs() << " " << machine.target;
+  llvm::outs() << ".\n";
+}
+
+/// The file that describes a GPU's target; nothing if none does.
+static std::optional<std::string> gpuTextNamed(const std::string &name) {
+  for (const MachineText &known : gpu::gpuMachineTexts()) {
+    auto description = gpu::parseGpuDescription(known.text, known.name);
+    if (!description)
+      llvm::consumeError(description.takeError());
+    else if (llvm::is_contained(description->targets, name))
+      return std::string(known.text);
+  }
+  return std::nullopt;
 }
 
 /// Nothing after a message.
@@ -40,6 +56,8 @@ static std::optional<std::string> textNamed(const std::string &name) {
       return known.text;
   if (name == "host")
     return textOf(hostMachine());
+  if (auto text = gpuTextNamed(name))
+    return text;
   if (!isMachineFile(name)) { // says which are known
     targetNamed(name);
     return std::nullopt;
