@@ -15,7 +15,7 @@ ChosenStrategies skewer::chooseStrategies(const AttentionShape &shape, const Ter
     std::vector<const TermStrategy *> fitting = known.fitting(form, shape);
     const TermStrategy *best = fitting.front();
     auto least = best->rowCycles(form, shape, target);
-    for (const TermStrategy *strategy : fitting)
+    for (const TermStrategy *strategy : llvm::drop_begin(fitting))
       if (auto cycles = strategy->rowCycles(form, shape, target); cycles && least && *cycles < *least) {
         best = strategy;
         least = cycles;

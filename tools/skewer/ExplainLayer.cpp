@@ -1,7 +1,6 @@
 // Gathering what `explain` says of a layer.
 #include "tools/skewer/ExplainLayer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Analysis/StridedShape.h"
 #include "passes/Analysis/TermClass.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -109,9 +108,8 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
     layer.tiles = countTiles(*shape, layer.tileRows, layer.tileKeys);
   Blocking blocking{schedule.getTileRows(), schedule.getTileVectors(), schedule.getRowBlock(),
                     schedule.getKeyBlock(), schedule.getRowsPerItem(), 0};
-  blocking.stridedAdd = llvm::any_of(schedule.getStrategies(), [](StringAttr s) { return s == kStridedAdd; });
   if (auto cost = offsetCostOf(*shape, target)) {
-    if (blocking.stridedAdd)
+    if (schedule.addsStrided())
       layer.offsetReason =
           fmt::format("table rows are added to keys: {:.0f} cycles a query, {:.0f} as a band; additions "
                       "have pipes of their own",

@@ -12,10 +12,6 @@ using namespace mlir;
 using namespace skewer;
 using subscript::Expr;
 
-// Cycles of a lane that is gathered, and of an index that is computed: between what gathers take on a Zen 4 core (about
-// one a lane) and on processors without them.
-static constexpr double kGatherCycles = 1.5, kIndexCycles = 0.5;
-
 namespace {
 class GatheredProducts : public CpuStrategy {
 public:
@@ -105,12 +101,13 @@ public:
            (!term.value || fitsLanes(*term.value, domain)) && (!term.guard || fitsLanes(*term.guard, domain));
   }
 
-  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &, const Target &) const override {
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &,
+                const Target &target) const override {
     const OtherTerm &term = *form.as<OtherTerm>();
     double steps = double(shape.queries) * double(shape.keys), operands = double(term.offsets.size());
     for (const std::string &axis : term.einsum.contracted)
       steps *= double(term.einsum.sizes.at(axis));
-    return {steps * operands, steps * operands * (kGatherCycles + kIndexCycles)};
+    return {steps * operands, steps * operands * target.gatherCycles};
   }
 
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
