@@ -167,18 +167,4 @@ StringRef elementTypeFor(StringRef name) {
       .Default("");
 }
 
-StringRef plainSpelling(StringRef text, size_t &length) {
-  static const std::pair<StringRef, StringRef> spellings[] = {
-      {"×", "*"},   {"·", "*"},       {"∗", "*"},  {"⋅", "*"},       {"÷", "/"},  {"−", "-"},   {"–", "-"},
-      {"—", "-"},   {"→", "->"},      {"≤", "<="}, {"≥", ">="},      {"≠", "!="}, {"“", "\""},  {"”", "\""},
-      {"„", "\""},  {"‘", "'"},       {"’", "'"},  {"∧", "and"},     {"∨", "or"}, {"¬", "not"}, {"∞", "inf"},
-      {"…", "..."}, {"√", "sqrt(…)"}, {"²", "^2"}, {"\xC2\xA0", " "}};
-  for (const auto &[typeset, plain] : spellings)
-    if (text.starts_with(typeset)) {
-      length = typeset.size();
-      return plain;
-    }
-  return "";
-}
-
 } // namespace skewer::language

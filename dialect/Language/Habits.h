@@ -19,7 +19,5 @@ llvm::StringRef insteadOfWord(llvm::StringRef word);
 llvm::StringRef insteadOfConstant(llvm::StringRef name);
 /// The element type that a name of another language means: "f32" for float32; empty where it is none.
 llvm::StringRef elementTypeFor(llvm::StringRef name);
-/// What a character of a text that was typeset means: "*" for "×"; empty where it is none. `length`: its bytes.
-llvm::StringRef plainSpelling(llvm::StringRef text, size_t &length);
 
 } // namespace skewer::language

@@ -1,9 +1,7 @@
 // Text to tokens: names, numbers, strings in either kind of quotes, symbols; comments begin with #.
 #include "dialect/Language/Lexer.h"
-#include "dialect/Language/Habits.h"
+#include "dialect/Subscript/Characters.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/ConvertUTF.h"
-#include "llvm/Support/Unicode.h"
 
 using namespace llvm;
 
@@ -16,13 +14,17 @@ Token Lexer::take(TokenKind kind, size_t length) {
   return token;
 }
 
-/// How long the first character is, one of those that ASCII lacks; 0 where it is none, or is not seen.
-static size_t firstLetterOf(StringRef bytes) {
-  const auto *begin = bytes.bytes_begin();
-  if (bytes.empty() || isASCII(bytes[0]) || !isLegalUTF8Sequence(begin, bytes.bytes_end()))
-    return 0;
-  size_t length = getNumBytesForUTF8(*begin);
-  return sys::unicode::columnWidthUTF8(bytes.take_front(length)) > 0 ? length : 0;
+Lexer::Lexer(StringRef text, Diagnostics &diagnostics) : rest(text), diagnostics(diagnostics) {
+  rest.consume_front("\xEF\xBB\xBF"); // a byte order mark, which editors of Windows put in front
+}
+
+/// How long the string is whose first quote, of `length` bytes, was typeset: up to one of the same kind on its line.
+static size_t typesetString(StringRef text, size_t length, std::string_view quote) {
+  StringRef line = text.take_until([](char c) { return c == '\n'; });
+  for (size_t at = length; at < line.size(); ++at)
+    if (auto found = subscript::characterAt(line, at); found.plain == quote)
+      return at + found.length;
+  return length;
 }
 
 Token Lexer::next() {
@@ -36,8 +38,6 @@ Token Lexer::next() {
       rest = rest.drop_until([](char c) { return c == '\n'; });
     } else if (c == ' ' || c == '\t' || c == '\r') {
       rest = rest.drop_front();
-    } else if (rest.starts_with("\xEF\xBB\xBF")) {
-      rest = rest.drop_front(3); // a byte order mark
     } else {
       break;
     }
@@ -83,38 +83,31 @@ Token Lexer::next() {
   if (StringRef(".@&|?").contains(c) && (rest.size() < 2 || rest[1] != c))
     return take(TokenKind::Symbol, 1);
 
-  size_t typeset = 0;
-  if (StringRef plain = plainSpelling(rest, typeset); typeset) {
-    StringRef written = rest.take_front(typeset);
-    if (plain == "\"" || plain == "'") { // all of the string, whose other quote is of the same kind
-      StringRef line = rest.take_until([](char c) { return c == '\n'; });
-      size_t close = 0, length = 0;
-      for (size_t at = typeset; at < line.size() && !close; ++at)
-        if (plainSpelling(line.drop_front(at), length) == plain)
-          close = at + length;
-      typeset = close ? close : typeset;
-    }
-    diagnostics.error(written, "'" + written.str() + "' is not a character of the language; write " +
-                                   (plain == " "                    ? "a space"
-                                    : plain == "\"" || plain == "'" ? "straight quotes, \"…\""
-                                                                    : "'" + plain.str() + "'"));
-    return take(TokenKind::Bad, typeset);
-  }
+  return takeBad();
+}
 
-  // A run of bytes that no token begins with is one error, however long it is.
-  StringRef bad = rest.take_while(
-      [](char c) { return !isAlnum(c) && !isSpace(c) && !StringRef("_\"'(){}[],:;=+-*/%^<>!~#").contains(c); });
-  size_t length = std::max<size_t>(bad.size(), 1);
-  if (size_t letter = firstLetterOf(bad)) {
-    diagnostics.error(rest.take_front(letter), "'" + rest.take_front(letter).str() +
-                                                   "' is not a character of the language; names are made of a to z, "
-                                                   "digits and '_'");
+/// What no token begins with: one error for a run of such characters, however long it is.
+Token Lexer::takeBad() {
+  subscript::Character found = subscript::characterAt(rest, 0);
+  auto begins = [](char c) { return isAlnum(c) || isSpace(c) || StringRef("_\"'(){}[],:;=+-*/%^<>!~#").contains(c); };
+  size_t length = std::max<size_t>(rest.size() - rest.drop_until(begins).size(), 1);
+  StringRef written = rest.take_front(found.length);
+  std::string advice = subscript::adviceOn(found);
+  if (!found.isText) {
+    diagnostics.error(rest.take_front(length), found.shown + " cannot be part of a specification; is it a text file?");
     return take(TokenKind::Bad, length);
   }
-  bool text = isPrint(c);
-  diagnostics.error(rest.take_front(length), text ? "unexpected character '" + std::string(1, c) + "'"
-                                                  : "this byte (0x" + utohexstr(static_cast<unsigned char>(c)) +
-                                                        ") cannot be part of a specification; is it a text file?");
+  if (isASCII(rest.front())) {
+    diagnostics.error(rest.take_front(length), "unexpected character " + found.shown);
+    return take(TokenKind::Bad, length);
+  }
+  if (advice.empty())
+    advice = "; names are made of a to z, digits and '_'";
+  else if (found.plain == "\"" || found.plain == "'")
+    length = typesetString(rest, found.length, found.plain);
+  else
+    length = found.length;
+  diagnostics.error(written, found.shown + " is not a character of the language" + advice);
   return take(TokenKind::Bad, length);
 }
 

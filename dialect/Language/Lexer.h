@@ -18,11 +18,12 @@ struct Token {
 /// Produces tokens one after another, so that a huge file costs no memory.
 class Lexer {
 public:
-  Lexer(llvm::StringRef text, Diagnostics &diagnostics) : rest(text), diagnostics(diagnostics) {}
+  Lexer(llvm::StringRef text, Diagnostics &diagnostics);
   Token next();
 
 private:
   Token take(TokenKind kind, size_t length);
+  Token takeBad();
   llvm::StringRef rest;
   Diagnostics &diagnostics;
   bool newline = true;

@@ -1,5 +1,6 @@
 // Einsum texts: parsing and printing.
 #include "dialect/Subscript/Einsum.h"
+#include "dialect/Subscript/Characters.h"
 #include <algorithm>
 #include <cctype>
 
@@ -9,13 +10,6 @@ namespace {
 bool isSpace(char c) { return std::isspace(static_cast<unsigned char>(c)); }
 bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-/// In quotes, with all bytes of its encoding in UTF-8.
-std::string characterAt(std::string_view text, size_t at) {
-  size_t end = at + 1;
-  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
-    ++end;
-  return "'" + std::string(text.substr(at, end - at)) + "'";
-}
 
 /// Whether a word could be axes of one letter each: "bhij".
 bool isWordOfLetters(const std::string &word) {
@@ -122,12 +116,11 @@ private:
       } else if (std::isdigit(static_cast<unsigned char>(text[at]))) {
         return fail(at, "a number stands by itself or in parentheses: \"3 b n\", \"b (3 n)\"");
       } else {
-        std::string found = characterAt(text, at);
-        return fail(at, "expected an axis or '(', found " + found +
-                            (found == "'→'"                       ? "; the arrow is '->'"
-                             : text[at] == '*' || text[at] == ';' ? "; operands are parted by ','"
-                             : text[at] == '-' || text[at] == '=' ? "; the arrow is '->'"
-                                                                  : ""));
+        Character found = characterAt(text, at);
+        return fail(at, "expected an axis or '(', found " + found.shown +
+                            (found.plain == "*" || text[at] == '*' || text[at] == ';' ? "; operands are parted by ','"
+                             : found.plain == "->" || text[at] == '-' || text[at] == '=' ? "; the arrow is '->'"
+                                                                                         : adviceOn(found)));
       }
       dimension.end = at;
       list.push_back(std::move(dimension));

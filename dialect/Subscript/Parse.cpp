@@ -1,5 +1,6 @@
 // Text to index expressions: a precedence-climbing parser.
 #include "dialect/Subscript/Arithmetic.h"
+#include "dialect/Subscript/Characters.h"
 #include <cctype>
 
 namespace skewer::subscript {
@@ -21,7 +22,7 @@ public:
       return std::nullopt;
     skipSpace();
     if (at < text.size())
-      return fail(at, "unexpected '" + std::string(1, text[at]) + "' after the expression");
+      return unexpected("unexpected ", " after the expression");
     return e;
   }
 
@@ -30,6 +31,12 @@ private:
     if (error.message.empty())
       error = {position, std::move(message)};
     return std::nullopt;
+  }
+
+  /// About the character that stands here.
+  std::nullopt_t unexpected(const std::string &before, const std::string &after) {
+    Character found = characterAt(text, at);
+    return fail(at, before + found.shown + after + adviceOn(found));
   }
 
   void skipSpace() {
@@ -287,7 +294,7 @@ private:
       return table(begin);
     std::string_view word = peekWord();
     if (word.empty())
-      return fail(at, "expected an operand, found '" + std::string(1, text[at]) + "'");
+      return unexpected("expected an operand, found ", "");
     if (word == "and" || word == "or" || word == "floordiv" || word == "mod")
       return fail(at, "expected an operand, found '" + std::string(word) + "'");
     at += word.size();

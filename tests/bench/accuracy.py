@@ -12,6 +12,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -76,6 +77,8 @@ def main():
     parser.add_argument("--most", type=float, default=0.5)
     parser.add_argument("-D", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
+    if not shutil.which(SKEWER):
+        parser.error("there is no program '%s'; SKEWER=path/to/skewer says where it is" % SKEWER)
     folders = ["bench/specs", "e2e/schemes", "e2e/layers", "e2e/conformance/*"]
     specs = arguments.specs or sorted(s for f in folders for s in glob.glob(os.path.join(TESTS, f, "*.attn")))
     options = [o for d in arguments.D for o in ("-D", d)]

@@ -21,11 +21,13 @@ import time
 from faults import FAULTS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "README.md")
 TOOLS = ["skewer", "skewer-opt", "skewer-lsp-server"]
 LIT = ["dialect", "passes", "codegen", "e2e"]
 GROUPS = [("found", "skewer-fuzz", "fuzz.found-"), ("oracle", "skewer", "oracle.texts-"),
           ("meanings", "skewer", "meanings."), ("layers", "skewer", "layers.")]
 SEEDS = "0:500"  # of the suite (tests/fuzz/CMakeLists.txt)
+TABLE_TEST = re.compile(r"([\w.]+): ([\w/.-]+|seed \d+)(?: \((?:crash|no end)\))*")  # what the table says of who caught a fault
 EXAMPLES = """
 examples:
   plant.py --check                       every fault still fits its file; builds nothing
@@ -79,20 +81,62 @@ def check(faults, root):
     return messages
 
 
-def caught_before(readme):
-    """What the tables of README.md say: by the fault's name, the test that caught it and the case, if it names one."""
-    found, column = {}, None
+def rows_of(readme):
+    """The rows of README.md's tables of faults, each by its columns' names."""
+    rows, columns = [], None
     for line in readme.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
         if cells[:1] == ["fault"]:
-            column = cells.index("caught by")
-        elif column and len(cells) > column:
-            match = re.fullmatch(r"([\w.]+): ([\w/.-]+)", cells[column])
-            if match:
-                found[cells[0]] = match.groups()
+            columns = cells
         elif not cells:
-            column = None
-    return found
+            columns = None
+        elif columns and len(cells) == len(columns) and not set("".join(cells)) <= set("- "):
+            rows.append(dict(zip(columns, cells)))
+    return rows
+
+
+def caught_before(readme):
+    """What the tables of README.md say: by the fault's name, the test that caught it and the case, if it names one."""
+    found = {row["fault"]: TABLE_TEST.fullmatch(row["caught by"]) for row in rows_of(readme)}
+    return {name: match.groups() for name, match in found.items() if match}
+
+
+def check_table(readme, faults, root):
+    """Messages about what README.md says and the tree does not: faults, their files, and the tests that caught them."""
+    rows, files = rows_of(readme), {fault.name: fault.file for fault in faults}
+    names = [row["fault"] for row in rows]
+    messages = [f"README.md has two rows for '{name}'" for name in sorted(set(names)) if names.count(name) > 1]
+    messages += [f"README.md has no row for fault '{name}': plant it (--only {name}) and say what caught it"
+                 for name in files if name not in names]
+    for row in rows:
+        name, test = row["fault"], TABLE_TEST.fullmatch(row["caught by"])
+        if name not in files:
+            messages.append(f"README.md has a row for '{name}', which faults.py does not have")
+        elif row["file"] != files[name]:
+            messages.append(f"README.md says that '{name}' is in {row['file']}; faults.py says {files[name]}")
+        if not test:
+            messages.append(f"README.md says that '{name}' is caught by '{row['caught by']}'; expected 'TEST: CASE'")
+        elif missing := missing_test(*test.groups(), root):
+            messages.append(f"README.md says that '{name}' is caught by {row['caught by']}: there is no {missing}")
+    return messages
+
+
+def missing_test(test, case, root):
+    """What of a unit test or a lit test the tree does not have; None for the other kinds, which ctest knows alone."""
+    if test.startswith("lit."):
+        path = os.path.join("tests", case)
+    elif test.endswith("Test"):
+        path = os.path.join("tests", "unit", test + ".cpp")
+    else:
+        return None
+    if not os.path.exists(os.path.join(root, path)):
+        return path
+    if test.startswith("lit."):
+        return None
+    # Instance/Suite.Case/0 of a test with parameters
+    plain = re.sub(r"(?:\w+/)?(\w+\.\w+)(?:/\w+)?", r"\1", case)
+    cases = {known.strip("*/") for known in cases_of(read(os.path.join(root, path)))}
+    return None if plain in cases else f"{plain} in {path}"
 
 
 def run(command, folder, limit=None, **environment):
@@ -168,6 +212,14 @@ class Test:
         return f"{self.name}: {what}" + (" (no end)" if code is None else "")
 
 
+class Fuzz(Test):
+    """Random layers; a case is the layer of one seed."""
+
+    def command_for(self, case):
+        seed = int(case.removeprefix("seed ")) if case else None
+        return [*self.command, "--seeds", SEEDS if seed is None else f"{seed}:{seed + 1}"]
+
+
 class Group(Test):
     """Tests of ctest whose names begin alike."""
 
@@ -225,9 +277,8 @@ class Copy:
         listing = must(["ctest", "-N"], self.build)
         self.tests += [Test(f"lit.{suite}", TOOLS, ["ctest", "-R", rf"^lit\.{suite}$", "--output-on-failure"])
                        for suite in LIT if f" lit.{suite}\n" in listing]
-        self.tests.append(Test("fuzz", ["skewer-fuzz"], [
-            os.path.join(self.build, "bin", "skewer-fuzz"), "--seeds", SEEDS, "--failures", "1", "--no-shrink",
-            "--jobs", str(self.jobs)]))
+        self.tests.append(Fuzz("fuzz", ["skewer-fuzz"], [
+            os.path.join(self.build, "bin", "skewer-fuzz"), "--failures", "1", "--no-shrink", "--jobs", str(self.jobs)]))
         self.tests += [Group(name, target, prefix) for name, target, prefix in GROUPS]
         unknown = set(self.chosen or []) - {test.name for test in self.tests}
         if unknown:
@@ -340,7 +391,7 @@ def plant_all(faults, options, folder):
         for line in read(options.results).splitlines():
             entry = json.loads(line)
             known[entry["fault"]] = entry
-    before = caught_before(read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "README.md")))
+    before = caught_before(read(README))
     rows, prepared = [], False
     for number, fault in enumerate(faults, 1):
         mark, entry = digest(fault, copy.source), known.get(fault.name)
@@ -398,6 +449,8 @@ def main():
         return 0
     if options.check:
         messages = check(faults, ROOT)
+        if faults == FAULTS:
+            messages += check_table(read(README), FAULTS, ROOT)
         print("\n".join(messages) or f"{len(faults)} faults fit the tree")
         return 1 if messages else 0
     os.nice(5)

@@ -60,9 +60,35 @@ class PlantTest(unittest.TestCase):
 
     def test_what_caught_a_fault_before(self):
         text = ("| fault | file | caught by | s |\n| - | - | - | - |\n| a | f | LexerTest: Lexer.X | 1 |\n"
-                "| b | f | NOT CAUGHT | 1 |\n| c | f | lit.e2e: e2e/x.test | 2 |\n\n"
-                "| a | b |\n| d | LexerTest: L.Y |\n")
-        self.assertEqual(plant.caught_before(text), {"a": ("LexerTest", "Lexer.X"), "c": ("lit.e2e", "e2e/x.test")})
+                "| b | f | NOT CAUGHT | 1 |\n| c | f | lit.e2e: e2e/x.test | 2 |\n| d | f | fuzz: seed 7 | 2 |\n"
+                "| e | f | AbiTest: Abi.X (crash) | 2 |\n\n| a | b |\n| d | LexerTest: L.Y |\n")
+        self.assertEqual(plant.caught_before(text), {"a": ("LexerTest", "Lexer.X"), "c": ("lit.e2e", "e2e/x.test"),
+                                                     "d": ("fuzz", "seed 7"), "e": ("AbiTest", "Abi.X")})
+
+    def test_the_table_is_of_this_tree(self):
+        os.makedirs(os.path.join(self.root, "tests", "unit"))
+        os.makedirs(os.path.join(self.root, "tests", "e2e"))
+        plant.write(os.path.join(self.root, "tests", "unit", "ATest.cpp"), "TEST(A, B) {\nTEST_P(C, D) {\n")
+        plant.write(os.path.join(self.root, "tests", "e2e", "x.test"), "")
+
+        def messages(*rows):
+            table = "| fault | file | caught by |\n| --- | --- | --- |\n" + "".join(f"| {row} |\n" for row in rows)
+            return plant.check_table(table, [Fault("f", "a.cpp", "", "once", "")], self.root)
+        for test in ("ATest: A.B", "ATest: I/C.D/0", "ATest: A.B (crash)", "lit.e2e: e2e/x.test", "fuzz: seed 3"):
+            self.assertEqual(messages("f | a.cpp | " + test), [])
+        self.assertIn("no row for fault 'f'", messages()[0])
+        self.assertIn("two rows for 'f'", messages("f | a.cpp | ATest: A.B", "f | a.cpp | ATest: A.B")[0])
+        self.assertIn("row for 'g'", messages("f | a.cpp | ATest: A.B", "g | a.cpp | ATest: A.B")[0])
+        self.assertIn("in b.cpp; faults.py says a.cpp", messages("f | b.cpp | ATest: A.B")[0])
+        self.assertIn("by 'NOT CAUGHT'", messages("f | a.cpp | NOT CAUGHT")[0])
+        self.assertIn("no A.E in tests/unit/ATest.cpp", messages("f | a.cpp | ATest: A.E")[0])
+        self.assertIn("no tests/unit/BTest.cpp", messages("f | a.cpp | BTest: A.B")[0])
+        self.assertIn("no tests/e2e/y.test", messages("f | a.cpp | lit.e2e: e2e/y.test")[0])
+
+    def test_one_random_layer(self):
+        fuzz = plant.Fuzz("fuzz", [], ["skewer-fuzz"])
+        self.assertEqual(fuzz.command_for("seed 7"), ["skewer-fuzz", "--seeds", "7:8"])
+        self.assertEqual(fuzz.command_for(None), ["skewer-fuzz", "--seeds", plant.SEEDS])
 
     def test_a_test_without_end(self):
         test = plant.Test("Slow", [], ["sleep", "600"])

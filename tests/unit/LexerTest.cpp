@@ -83,9 +83,21 @@ TEST(Lexer, AnOpenStringIsAnErrorOfItsLine) {
 TEST(Lexer, BytesThatNoTokenBeginsWith) {
   EXPECT_NE(lex("a $ b").messages.find("1:3: error: unexpected character '$'"), std::string::npos);
   Lexed binary = lex(std::string("a \x01\x02\x03 b"));
-  EXPECT_NE(binary.messages.find("this byte (0x1) cannot be part of a specification"), std::string::npos)
+  EXPECT_NE(binary.messages.find("the byte 0x01 cannot be part of a specification"), std::string::npos)
       << binary.messages;
   EXPECT_EQ(binary.tokens.size(), 3u) << "a run of bad bytes is one error";
+}
+
+TEST(Lexer, CharactersThatNobodySeesHaveNames) {
+  Lexed inName = lex("a\u200Bb = 1");
+  EXPECT_NE(inName.messages.find("1:2: error: U+200B (zero-width space) is not a character of the language; delete it"),
+            std::string::npos)
+      << inName.messages;
+  EXPECT_EQ(inName.texts().back(), "1") << "what follows is read";
+  EXPECT_NE(
+      lex("a \u00A0 b").messages.find("U+00A0 (no-break space) is not a character of the language; write a space"),
+      std::string::npos);
+  EXPECT_NE(lex("a\uFEFFb").messages.find("U+FEFF (byte order mark)"), std::string::npos) << "only a text's first";
 }
 
 TEST(Lexer, WordsAreNamesWhateverTheyMean) {

@@ -14,6 +14,8 @@ import argparse
 import ast
 import glob
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,16 +100,30 @@ def check(skewer, name, folder, which):
         return ("right" if worst <= limit else "WRONG"), f"{worst:.1e} of the largest value (at most {limit:.0e})"
 
 
+def fraction(text):
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if not match or int(match[1]) > int(match[2]):
+        raise argparse.ArgumentTypeError(f"expected one of so many parts, such as 2/4, found '{text}'")
+    return int(match[1]), int(match[2])
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--skewer", required=True)
     p.add_argument("--folder", default=HERE)
     p.add_argument("--sizes", default="default,whole", help="default: those of the texts; whole: those of sizes.py")
-    p.add_argument("--part", default="1/1", help="2/4: the second of four parts of the layers")
+    p.add_argument("--part", type=fraction, default=(1, 1), help="2/4: the second of four parts of the layers")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
-    names = a.names or sorted(os.path.basename(f)[:-5] for f in glob.glob(a.folder + "/*.attn"))
-    part, parts = map(int, a.part.split("/"))
+    if not shutil.which(a.skewer):
+        p.error(f"there is no program '{a.skewer}'")
+    layers = sorted(os.path.basename(f)[:-5] for f in glob.glob(a.folder + "/*.attn"))
+    for what, given, known in (("layer", a.names, layers), ("choice of sizes", a.sizes.split(","), ["default", "whole"])):
+        for name in given:
+            if name not in known:
+                p.error(f"there is no {what} '{name}'; there are {', '.join(known) or 'none in ' + a.folder}")
+    names = a.names or layers
+    part, parts = a.part
     count = {}
     for name in names[part - 1::parts]:
         for which in a.sizes.split(","):
