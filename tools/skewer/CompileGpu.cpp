@@ -26,8 +26,11 @@ std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets) 
       llvm::errs() << "\n";
       return std::nullopt;
     }
-    if (llvm::none_of(gpus, [&](const gpu::GpuTarget &other) { return other.name == target->name; }))
-      gpus.push_back(std::move(*target));
+    if (llvm::any_of(gpus, [&](const gpu::GpuTarget &other) { return other.name == target->name; })) {
+      llvm::errs() << "skewer: error: --target: '" << name << "' is given twice\n";
+      return std::nullopt;
+    }
+    gpus.push_back(std::move(*target));
   }
   targets = others;
   return gpus;

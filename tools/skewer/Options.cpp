@@ -8,6 +8,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 
 namespace cl = llvm::cl;
 
@@ -174,7 +175,7 @@ const CommandText kCommands[] = {
 };
 
 constexpr const char *kCpuParts = "tile_rows, tile_vectors, row_block, key_block, rows_per_item, offsets, strategyN",
-                     *kGpuParts = "rows, keys, stages, queries, columns";
+                     *kGpuParts = "rows, keys, stages, queries, columns, warp_rows";
 
 const char *kOverview =
     "Compiles attention layers with positions to kernels without a runtime.\n\n"
@@ -249,11 +250,14 @@ bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
                                                         {"stages", &gpu.stages},
                                                         {"columns", &gpu.columns},
                                                         {"warp_rows", &gpu.warpRows}};
+  std::set<std::string> given;
   for (const std::string &text : schedule) {
     std::string name;
     llvm::StringRef value;
     if (!split("--schedule", text, name, value))
       return false;
+    if (!given.insert(name).second)
+      return usage(fmt::format("--schedule {} is given twice", name));
     if (name == "queries") {
       if (value != "registers" && value != "shared")
         return usage(fmt::format("--schedule queries: expected registers or shared, found '{}'", value.str()));
@@ -283,6 +287,15 @@ bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
       return usage(fmt::format("--schedule {}: expected a positive number below 2^31, found '{}'", name, value.str()));
     *part->second = number;
   }
+  return true;
+}
+
+/// An option with one value that is given several times would be obeyed once; which of the values was meant?
+bool eachIsGivenOnce(cl::SubCommand &command) {
+  for (auto &[name, option] : command.OptionsMap)
+    if (option->getNumOccurrences() > 1 && option->getValueExpectedFlag() == cl::ValueRequired &&
+        (option->getNumOccurrencesFlag() == cl::Optional || option->getNumOccurrencesFlag() == cl::Required))
+      return usage(fmt::format("{}{} is given twice", name.size() == 1 ? "-" : "--", std::string(name)));
   return true;
 }
 
@@ -439,7 +452,7 @@ std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
   }
   Options options;
   options.command = command->command;
-  if (!fill(options, exitCode))
+  if (!eachIsGivenOnce(*command->sub) || !fill(options, exitCode))
     return std::nullopt;
   exitCode = kDone;
   return options;

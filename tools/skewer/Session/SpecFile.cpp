@@ -20,12 +20,19 @@ static bool wrong(const std::string &path, const std::string &text) {
 static bool checkText(const std::string &path, llvm::StringRef text, SpecKind kind) {
   if (text.trim().empty())
     return wrong(path, "the spec is empty: expected at least one kernel");
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+    return wrong(path, "the spec is in UTF-16; save it in UTF-8");
   size_t line = 1, lineStart = 0, depth = 0, angles = 0;
   for (size_t k = 0; k < text.size(); ++k) {
     unsigned char c = static_cast<unsigned char>(text[k]);
     if (c < 32 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\v')
       return wrong(path + fmt::format(":{}:{}", line, k - lineStart + 1),
                    fmt::format("the spec is not text: found the byte 0x{:02x}", c));
+    // In an editor that shows two lines where the language sees one, a comment would hide the second.
+    if (kind == SpecKind::Attn && c == '\r' && (k == 0 || text[k - 1] != '\r') &&
+        !text.drop_front(k).ltrim('\r').starts_with("\n") && k + 1 < text.size())
+      return wrong(path + fmt::format(":{}:{}", line, k - lineStart + 1),
+                   "a carriage return alone ends no line; save the spec with the line ends of Unix or Windows");
     if (c == '\n') {
       ++line;
       lineStart = k + 1;
