@@ -74,8 +74,11 @@ Value Emitter::emitSum(const Node &node) {
         for (const Naming &naming : d.namings)
           for (const Axis &axis : naming)
             names.push_back(axis.name);
-      return error(item->text, "'" + item->name.str() + "' is no axis of the tensor; its axes are " +
-                                   describeAxes(dimensions) + suggestion(item->name, names));
+      error(item->text, "'" + item->name.str() + "' is no axis of the tensor; its axes are " +
+                            describeAxes(dimensions) + suggestion(item->name, names));
+      if (llvm::any_of(dimensions, [](const Dimension &d) { return d.namings.empty(); }))
+        diagnostics.note("_ has no name, as in an operand; its place says which it is, sum(x, -1)");
+      return {};
     }
     auto place = evaluateWhole(*item, "a dimension to sum over");
     if (!place)
