@@ -329,6 +329,28 @@ def AttnLowerGeneric : Pass<"attn-lower-generic", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
                            "::mlir::vector::VectorDialect", "::skewer::attn::AttnDialect"];
 }
+def AttnUnrollSmallLoops : Pass<"attn-unroll-small-loops", "::mlir::func::FuncOp"> {
+  let summary = "innermost loops of few turns and few operations are marked to be written out";
+  let description = [{
+    LLVM unrolls loops by their size alone, most of them for nothing, and pays for each in every pass behind. Here an
+    innermost loop whose turns are a constant, with at most 160 operations in all of them together, is marked with
+    `llvm.loop_annotation`; the back end unrolls marked loops only, and those wholly.
+
+    ```mlir
+    scf.for %i = %c0 to %c4 step %c1 {
+      %x = memref.load %a[%i] : memref<4xf32>
+      memref.store %x, %b[%i] : memref<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    scf.for %i = %c0 to %c4 step %c1 {
+      ...
+    } {loop_annotation = #llvm.loop_annotation<unroll = <disable = false, full = true>>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
 def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
   let summary = "what is not made a kernel becomes linalg on tensors, for pipelines of others";
   let description = [{

@@ -70,6 +70,7 @@ Error optimize(llvm::Module &module, const Target &target) {
   tuning.LoopVectorization = false;
   tuning.LoopInterleaving = false;
   tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false; // but for the loops that attn-unroll-small-loops has marked
   PassInstrumentationCallbacks callbacks;
   callbacks.registerShouldRunOptionalPassCallback(
       [](StringRef pass, Any) { return !llvm::is_contained(kIdlePasses, pass); });

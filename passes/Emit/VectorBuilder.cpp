@@ -48,17 +48,6 @@ SmallVector<Value> VectorBuilder::loop(Value low, Value high, int64_t step, Valu
   scf::YieldOp::create(builder, next);
   return SmallVector<Value>(loop.getResults());
 }
-SmallVector<Value> VectorBuilder::rolledLoop(Value low, Value high, int64_t step, ValueRange initial,
-                                             const CarryingBody &body) {
-  SmallVector<Value> results = loop(low, high, step, initial, body);
-  MLIRContext *context = builder.getContext();
-  auto unroll = LLVM::LoopUnrollAttr::get(context, builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
-  auto annotation =
-      LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
-  // Conversions carry it to the branch back to the loop's head.
-  results.front().getDefiningOp()->setAttr("loop_annotation", annotation);
-  return results;
-}
 void VectorBuilder::when(Value condition, const std::function<void()> &then, const std::function<void()> &otherwise) {
   auto branch = scf::IfOp::create(builder, condition, static_cast<bool>(otherwise));
   OpBuilder::InsertionGuard guard(builder);

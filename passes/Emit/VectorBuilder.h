@@ -39,9 +39,6 @@ public:
   void loop(mlir::Value low, mlir::Value high, int64_t step, const Body &);
   llvm::SmallVector<mlir::Value> loop(mlir::Value low, mlir::Value high, int64_t step, mlir::ValueRange initial,
                                       const CarryingBody &);
-  /// The same, a turn at a time: LLVM does not write several turns out.
-  llvm::SmallVector<mlir::Value> rolledLoop(mlir::Value low, mlir::Value high, int64_t step, mlir::ValueRange initial,
-                                            const CarryingBody &);
   void when(mlir::Value condition, const std::function<void()> &then, const std::function<void()> &otherwise = {});
 
   // Memory.

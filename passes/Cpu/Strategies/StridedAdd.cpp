@@ -17,7 +17,7 @@ static SmallVector<Value> multiplySums(VectorBuilder &b, int64_t tileRows, int64
                                        SmallVector<Value> accumulators, const ProductOperand &rows,
                                        const ProductOperand &keys, const ProductOperand &table) {
   // One step a turn: with two, LLVM spills.
-  return b.rolledLoop(b.index(0), b.index(depth), 1, accumulators, [&](Value k, ValueRange carried) {
+  return b.loop(b.index(0), b.index(depth), 1, accumulators, [&](Value k, ValueRange carried) {
     SmallVector<Value> sums(carried), columns, queries;
     Value line = b.mul(k, b.lanes);
     for (int64_t v = 0; v < vectors; ++v)
