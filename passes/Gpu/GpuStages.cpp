@@ -3,6 +3,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuKernel.h"
+#include "passes/Schedule/GpuSchedule.h"
 #include "passes/Stages/NarrowOperands.h"
 
 using namespace mlir;
@@ -111,10 +112,27 @@ std::optional<GpuAttention> GpuStages::placed(attn::AttentionOp attention, std::
   return result;
 }
 
+/// A schedule says for which GPU it is.
+static bool hasValidSchedule(attn::AttentionOp attention, const GpuShape *shape, StringRef reason) {
+  attn::ScheduleInterface given = attention.getScheduleAttr();
+  if (!given)
+    return true;
+  auto machine = findGpuMachine(given.getTarget());
+  if (!machine) {
+    attention.emitError() << "schedule is for '" << given.getTarget() << "', which is no GPU that code is made for; "
+                          << "'skewer target' lists them (gpu_schedule_c7)";
+    return false;
+  }
+  return succeeded(verifyGpuSchedule(attention, shape, reason, *machine));
+}
+
 bool GpuStages::emitAttention(const Stage &stage, attn::AttentionOp attention) {
   std::string reason = "nothing is to be fused";
   if (fuse) {
-    if (auto shape = placed(attention, reason)) {
+    auto shape = placed(attention, reason);
+    if (!hasValidSchedule(attention, shape ? &*shape : nullptr, reason))
+      return false;
+    if (shape) {
       GpuBuilder b(attention.getLoc(), attention.getContext());
       const GpuTile &tile = shape->tile;
       if (!emitAttentionKernel(b, *shape, gpuModule, reason))

@@ -3,7 +3,7 @@
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/Schedule/GpuCostModel.h"
-#include "passes/Schedule/GpuEngine.h"
+#include "passes/Schedule/GpuSchedule.h"
 #include "passes/Stages/NarrowOperands.h"
 #include "passes/Stages/Stages.h"
 
@@ -90,25 +90,8 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
   /// error.
   bool isObeyed(attn::AttentionOp attention, const std::optional<GpuShape> &shape, const std::string &reason,
                 const GpuMachine &machine, const GpuRequest &request) {
-    attn::ScheduleInterface given = attention.getScheduleAttr();
-    if (!isa<attn::GpuScheduleAttr>(given) || given.getTarget() != machine.target)
-      return attention.emitError() << "schedule is for '" << given.getTarget() << "', but code is made for '"
-                                   << machine.target << "' (gpu_schedule_c7)",
-             false;
-    StringRef engine = cast<attn::GpuScheduleAttr>(given).getEngine();
-    if (const GpuEngine *known = findGpuEngine(engine); !known || !known->fits(machine))
-      return attention.emitError() << "engine is '" << engine << "', which " << machine.target
-                                   << " does not have; it has: " << engineNames(machine) << " (gpu_schedule_c2)",
-             false;
-    if (!shape)
-      return attention.emitError() << "has a schedule, but goes by rows of scores: " << reason << " (gpu_schedule_c8)",
-             false;
-    for (auto [number, chosen] : llvm::enumerate(given.getStrategies()))
-      if (chosen.getValue() != shape->strategies[number])
-        return attention.emitError() << "strategy " << number + 1 << " is '" << chosen.getValue()
-                                     << "', but that term is computed by '" << shape->strategies[number]
-                                     << "' (gpu_schedule_c9)",
-               false;
+    if (failed(verifyGpuSchedule(attention, shape ? &*shape : nullptr, reason, machine)))
+      return false;
     if (int64_t bytes = predict(*shape, shape->tile, machine).footprint.sharedBytes; bytes > machine.blockSharedBytes)
       return attention.emitError() << "its tile needs " << bytes << " bytes of shared memory; a block of "
                                    << machine.target << " has " << machine.blockSharedBytes << " (gpu_schedule_c10)",

@@ -1,0 +1,33 @@
+// What is asked of a schedule for a GPU where code is made, whoever wrote it.
+#include "passes/Schedule/GpuSchedule.h"
+#include "passes/Schedule/GpuEngine.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::gpu;
+
+static LogicalResult verifyStrategies(attn::AttentionOp attention, attn::ScheduleInterface given,
+                                      const GpuShape &shape) {
+  for (auto [number, chosen] : llvm::enumerate(given.getStrategies()))
+    if (chosen.getValue() != shape.strategies[number])
+      return attention.emitError() << "strategy " << number + 1 << " is '" << chosen.getValue()
+                                   << "', but that term is computed by '" << shape.strategies[number]
+                                   << "' (gpu_schedule_c9)";
+  return success();
+}
+
+LogicalResult skewer::gpu::verifyGpuSchedule(attn::AttentionOp attention, const GpuShape *shape, StringRef reason,
+                                             const GpuMachine &machine) {
+  attn::ScheduleInterface given = attention.getScheduleAttr();
+  auto schedule = dyn_cast<attn::GpuScheduleAttr>(given);
+  if (!schedule || given.getTarget() != machine.target)
+    return attention.emitError() << "schedule is for '" << given.getTarget() << "', but code is made for '"
+                                 << machine.target << "' (gpu_schedule_c7)";
+  StringRef engine = schedule.getEngine();
+  if (const GpuEngine *known = findGpuEngine(engine); !known || !known->fits(machine))
+    return attention.emitError() << "engine is '" << engine << "', which " << machine.target
+                                 << " does not have; it has: " << engineNames(machine) << " (gpu_schedule_c2)";
+  if (!shape)
+    return attention.emitError() << "has a schedule, but goes by rows of scores: " << reason << " (gpu_schedule_c8)";
+  return verifyStrategies(attention, given, *shape);
+}
