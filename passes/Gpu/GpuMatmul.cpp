@@ -2,8 +2,7 @@
 // slices of 128 bytes; while one is multiplied, cp.async brings the next.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "passes/Gpu/AsyncCopies.h"
-#include "passes/Gpu/Engines/MmaSync.h"
+#include "passes/Gpu/Engines/Engines.h"
 #include "passes/Gpu/GpuStages.h"
 #include "passes/Stages/Matmul.h"
 #include "llvm/Support/MathExtras.h"
@@ -16,6 +15,9 @@ using subscript::Expr;
 
 static constexpr int64_t kRows = 64, kColumns = 64, kThreads = kRows / 16 * 32;
 static constexpr int64_t kSliceBytes = 128;
+static constexpr int64_t kStages = 2;
+// A product has no schedule that names its engine; this one every GPU has.
+static constexpr StringLiteral kEngine = kMmaSync;
 
 /// What both operands are multiplied as: their type, or f32 if they have two.
 static Type multipliedType(attn::EinsumOp op) {
@@ -100,8 +102,9 @@ private:
   GpuBuilder g;
   ThreadPlace at;
   ScoreLayout layout;
-  AsyncCopies pipeline;
-  MmaSync engine;
+  EngineParts parts;
+  Pipeline &pipeline;
+  Engine &engine;
   std::vector<Axis> outer;
   Value firstRow, firstColumn;   // of the block
   Symbols symbols, origin, zero; // of the outer index; all other axes at 0; all axes at 0
@@ -116,9 +119,10 @@ GpuStages::TensorProduct::TensorProduct(GpuStages &s, const Stage &stage, attn::
       element(multipliedType(op)), inChunk(element.isF32() ? 4 : 8),
       slice(std::min(kSliceBytes / (16 / inChunk), matmul.depth)), rowBlocks((matmul.rows + kRows - 1) / kRows),
       columnBlocks((matmul.columns + kColumns - 1) / kColumns), places(element.isF32() ? 4 : 2),
-      rowTile(places.place(kRows, slice, 2)), columnTile(places.place(kColumns, slice, 2)),
+      rowTile(places.place(kRows, slice, kStages)), columnTile(places.place(kColumns, slice, kStages)),
       g(s.b.getLoc(), s.b.getContext()), at(threadPlace(started(g, s))), layout(g, at, 1, kColumns),
-      pipeline(g, at, element, kThreads, 2), engine(g, at, element, matmul.depth) {}
+      parts(*makeEngine(kEngine, {g, at, element, kThreads, kStages, matmul.depth})), pipeline(*parts.pipeline),
+      engine(*parts.engine) {}
 
 /// Which rows and columns the block has, and of which outer index.
 void GpuStages::TensorProduct::findPlace() {

@@ -201,12 +201,12 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
 Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &target, const CpuRequest &asked) {
   Tile tile = chooseTile(sizes, target, asked);
   int64_t panel = tile.vectors * target.lanes;
-  Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, INFINITY, sizes.stridedAdd};
+  Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, INFINITY};
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
   // Rows that follow each other: with strided addition those of one phase.
   int64_t rowsInAll = sizes.stridedAdd ? llvm::divideCeil(sizes.queries, target.lanes) : sizes.queries;
   auto consider = [&](int64_t rows, int64_t keys) {
-    Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0, sizes.stridedAdd};
+    Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0};
     blocking.cyclesPerRow = cyclesPerRow(sizes, blocking, target);
     if (blocking.cyclesPerRow < best.cyclesPerRow)
       best = blocking;

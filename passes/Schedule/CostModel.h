@@ -31,7 +31,6 @@ struct Blocking {
   int64_t rowBlock, keyBlock;    // query rows and keys whose scores are held at once
   int64_t rowsPerItem;           // query rows of one parallel work item
   double cyclesPerRow;           // the model's estimate
-  bool stridedAdd = false;       // rows of a tile stand a vector apart
 };
 
 /// What somebody asks of a schedule; what is 0, or empty, is chosen.
