@@ -21,6 +21,7 @@ EinsumNode::EinsumNode(Reading read, std::vector<Node *> inputs, bool moves, std
   for (const Expression::Node &node : reading.guard.nodes)
     if (node.operation == Expression::Operation::Axis && node.value >= static_cast<int64_t>(reading.kept))
       guardIsOuter = false;
+  mayBeAbsent |= !reading.guard.empty() && guardIsOuter;
   if (moves || reading.kept == reading.names.size() || !guardIsOuter)
     return;
   size_t inner = reading.names.size() - 1;
@@ -161,7 +162,7 @@ double EinsumNode::compute(const int64_t *index) {
     if (reading.sizes[k] == 0)
       return 0;
   if (!reading.guard.empty() && guardIsOuter && !guarded(axes))
-    return 0;
+    return absent();
   double sum = 0;
   bool any = false;
   partialSums = {};

@@ -13,8 +13,8 @@ namespace skewer::reference {
 
 constexpr size_t kMaximumRank = 32;
 
-/// A weight that a mask took away is not a number 0: it takes no part in products, whatever the other factor is. It is
-/// a NaN with a payload that no arithmetic makes, and every operation looks for it where it may occur.
+/// What a mask or a condition took away is not a number 0: it takes no part in products, whatever the other factor is,
+/// and is 0 in all else. It is a NaN with a payload that no arithmetic makes, and every operation looks for it where it may occur.
 inline double fromBits(uint64_t bits) {
   double value;
   std::memcpy(&value, &bits, sizeof value);

@@ -1,5 +1,8 @@
 // Verifiers of the fused form: attention and its terms.
 #include "dialect/IR/Verification.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include <cmath>
 
 using namespace mlir;
@@ -58,6 +61,45 @@ std::optional<Expr> conjunction(const std::optional<Expr> &a, const std::optiona
   if (a && b)
     return logicalAnd(*a, *b);
   return a ? a : b;
+}
+
+/// Whether the operation is one of a function of single numbers: pure, element by element, without a region.
+bool isOfNumbers(Operation &op) {
+  if (op.getNumRegions() || op.getNumResults() != 1 || !isMemoryEffectFree(&op))
+    return false;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return constant.getType().isF32();
+  auto isNumber = [](Type type) { return type.isF32() || type.isInteger(1); };
+  return isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) && op.hasTrait<OpTrait::Elementwise>() &&
+         llvm::all_of(op.getOperandTypes(), isNumber) && isNumber(op.getResult(0).getType());
+}
+
+LogicalResult verifyThrough(AttentionOp op) {
+  Region &through = op.getThrough();
+  if (through.empty())
+    return success();
+  Block &block = through.front();
+  if (!through.hasOneBlock() || block.getNumArguments() == 0 ||
+      !llvm::all_of(block.getArgumentTypes(), [](Type type) { return type.isF32(); }))
+    return op.emitOpError() << "expected 'through' to be one block that takes one or more f32 (attention_c12)";
+  if (block.empty() || !isa<YieldOp>(block.back()))
+    return op.emitOpError() << "expected 'through' to end in 'attn.yield' (attention_c12)";
+  for (Operation &nested : block) {
+    if (&nested != &block.back() && !isOfNumbers(nested))
+      return op.emitOpError() << "'through' holds '" << nested.getName()
+                              << "', expected arithmetic on single numbers of f32 (attention_c12)";
+    for (Value operand : nested.getOperands())
+      if (operand.getParentBlock() != &block)
+        return op.emitOpError() << "'through' reads a value from outside (attention_c12)";
+  }
+  std::vector<bool> given(block.getNumArguments());
+  for (TermOp term : op.getScore().getOps<TermOp>())
+    if (term.getSum() < given.size())
+      given[term.getSum()] = true;
+  for (auto [number, has] : llvm::enumerate(given))
+    if (!has)
+      return op.emitOpError() << "sum " << number << " of 'through' has no term (attention_c13)";
+  return success();
 }
 } // namespace
 
@@ -123,11 +165,14 @@ LogicalResult AttentionOp::verify() {
       failed(verifyResult(*this, *spec->result, *sizes, getResult().getType(), "attention_c4")))
     return failure();
 
-  if (getLse()) {
-    Dimensions rows(space->begin(), space->end() - 1);
-    if (failed(verifyResult(*this, rows, *sizes, getLse().getType(), "attention_c10")))
+  if (getDirect() && getLse())
+    return emitOpError() << "has direct weights and an 'lse', which is of a softmax; ask for 'total' (attention_c14)";
+  if (!getDirect() && getTotal())
+    return emitOpError() << "has a 'total', but its weights are not 'direct': a softmax's sum is 1 (attention_c14)";
+  Dimensions rows(space->begin(), space->end() - 1);
+  for (auto [result, constraint] : {std::pair(getLse(), "attention_c10"), std::pair(getTotal(), "attention_c14")})
+    if (result && failed(verifyResult(*this, rows, *sizes, result.getType(), constraint)))
       return failure();
-  }
 
   std::optional<Expr> mask;
   if (getMask()) {
@@ -150,6 +195,8 @@ LogicalResult AttentionOp::verify() {
   }
   if (terms == 0)
     return emitOpError() << "score has no term (attention_c7)";
+  if (failed(verifyThrough(*this)))
+    return failure();
   for (Operation &nested : getValues().getOps()) {
     if (!isa<TermInterface>(nested))
       return emitOpError() << "values hold '" << nested.getName() << "', expected terms only (attention_c9)";
@@ -179,6 +226,13 @@ LogicalResult TermOp::verify() {
   if (spec->result)
     return emitOpError() << "subscripts \"" << getSubscripts() << "\" have an '->'; a term's result is always the "
                          << (isValueSide() ? "values'" : "score") << " (term_c1)";
+
+  int64_t sums = isValueSide() ? 1 : attention.getSums();
+  if (getSum() >= static_cast<uint64_t>(sums))
+    return emitOpError() << "is in sum " << static_cast<int64_t>(getSum()) << ", but "
+                         << (isValueSide() ? "terms of the values are in none"
+                                           : "the attention's 'through' takes " + std::to_string(sums))
+                         << " (term_c7)";
 
   Roles roles(*space);
   ScoreSpace score = scoreSpace(attention);

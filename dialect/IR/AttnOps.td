@@ -274,15 +274,23 @@ def ApplyOp : Attn_Op<"apply", [Pure, Elementwise, Vectorizable, SameOperandsAnd
   let results = (outs Attn_FloatTensor:$result);
   let assemblyFormat = "$function `(` $inputs `)` attr-dict `:` type($result)";
 }
-def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, NoRegionArguments,
+def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, AttrSizedResultSegments,
                                         DeclareOpInterfaceMethods<RegionKindInterface>]> {
-  let summary = "the fused layer: softmax of a sum of terms, times values";
+  let summary = "the fused layer: weights made of a sum of terms, by a softmax or without one, times values";
   let description = [{
     `space` names the axes of the score: leading axes, then the query dimension, then the key dimension, each possibly a
     product of axes: "b h (iy ix) (jy jx)". The score is the sum of the `attn.term`s of the region. `mask`, a predicate
     of the axes, says which keys a query sees. `value_spec` reads the values, "b h (jy jx) e -> b h (iy ix) e": its
     result is the operation's. Sizes of axes come from the types of the values and of the result; those that neither
-    has alone are in `sizes`. Nothing of the size of the score is ever held. Constraints attention_c1 to attention_c11.
+    has alone are in `sizes`. Nothing of the size of the score is ever held. Constraints attention_c1 to attention_c14.
+
+    `through`, where it is there, is a function of the score before the softmax: element by element, on numbers of f32,
+    such as the cap `c × tanh(score / c)` of Gemma 2 (2024, arXiv:2408.00118, section 2). Its block has an argument for
+    each sum of terms: a term belongs to the first, or to the one that its `sum` names. So a decay that multiplies the
+    content is a second sum, and the function says how the two meet.
+
+    `direct` weights are that number itself (the score, without a function), and no softmax follows: sigmoid attention
+    (Ramapuram et al. 2024, arXiv:2409.04431), linear attention in its quadratic form. Keys that the mask hides weigh 0.
 
     `values`, where it is there, holds terms that are added to the values of each query and key: the result is
     `Σ over keys of weight × (value + the sum of these terms)`. So relative values (Shaw et al. 2018, arXiv:1803.02155,
@@ -290,7 +298,8 @@ def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, NoRegio
 
     `lse`, where it is asked for, is the natural logarithm of the sum of the scores' exponentials: f32, with the space's
     dimensions but the last. It is of the terms as they stand: a term that depends on the query alone changes no weight,
-    but it changes the lse. A row without a visible key gives -inf.
+    but it changes the lse. A row without a visible key gives -inf. `total`, which direct weights may have instead, is the
+    sum of a row's weights.
 
     Created by `attn-form-attention`; `attn-schedule` adds the schedule; removed by `attn-lower-to-cpu`.
 
@@ -301,20 +310,37 @@ def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, NoRegio
     } values {
       attn.term "(j - i + 4) e" (%near) scale 1.000000e+00 where "abs(j - i) <= 4" : tensor<9x64xf32>
     } : tensor<?x4x14x64xf32> -> tensor<?x4x14x64xf32>
+    %w = attn.attention "b h i j" where "j <= i" value "b h j e -> b h i e" (%v) score {
+      attn.term "b h i d, b h j d" (%q, %k) scale 1.250000e-01 : tensor<?x4x14x64xf32>, tensor<?x4x14x64xf32>
+    } through {
+    ^bb0(%score: f32):
+      %zero = arith.constant 0.000000e+00 : f32
+      %positive = arith.maximumf %score, %zero : f32
+      %square = arith.mulf %positive, %positive : f32
+      attn.yield %square : f32
+    } direct : tensor<?x4x14x64xf32> -> tensor<?x4x14x64xf32>
     ```
   }];
   let arguments = (ins StrAttr:$space, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$mask,
-                       StrAttr:$value_spec, OptionalAttr<ScheduleInterface>:$schedule, OptionalAttr<StrArrayAttr>:$index_names,
-                       Attn_FloatTensor:$value, Variadic<Attn_IndexTensor>:$indices);
-  let results = (outs Attn_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$lse);
-  let regions = (region SizedRegion<1>:$score, AnyRegion:$values);
+                       StrAttr:$value_spec, UnitAttr:$direct, OptionalAttr<ScheduleInterface>:$schedule,
+                       OptionalAttr<StrArrayAttr>:$index_names, Attn_FloatTensor:$value, Variadic<Attn_IndexTensor>:$indices);
+  let results = (outs Attn_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$lse, Optional<RankedTensorOf<[F32]>>:$total);
+  let regions = (region SizedRegion<1>:$score, AnyRegion:$through, AnyRegion:$values);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$space, "::mlir::DictionaryAttr":$sizes,
                                  "::mlir::StringAttr":$mask, "::mlir::StringAttr":$value_spec, "::mlir::Value":$value,
-                                 "::skewer::attn::ScheduleInterface":$schedule, CArg<"::mlir::Type", "{}">:$lse),
-    "build($_builder, $_state, result, lse, space, sizes, mask, value_spec, schedule, {}, value, ::mlir::ValueRange());">];
+                                 "::skewer::attn::ScheduleInterface":$schedule, CArg<"::mlir::Type", "{}">:$lse,
+                                 CArg<"::mlir::Type", "{}">:$total, CArg<"bool", "false">:$direct),
+    "build($_builder, $_state, result, lse, total, space, sizes, mask, value_spec, direct ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), schedule, {}, value, ::mlir::ValueRange());">];
   let assemblyFormat = [{
     $space (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
-    `value` $value_spec `(` $value `)` `score` $score (`values` $values^)? attr-dict `:` type($value) `->` type($result) (`lse` type($lse)^)? (`schedule` $schedule^)?
+    `value` $value_spec `(` $value `)` `score` $score (`through` $through^)? (`direct` $direct^)? (`values` $values^)?
+    attr-dict `:` type($value) `->` type($result) (`lse` type($lse)^)? (`total` type($total)^)? (`schedule` $schedule^)?
+  }];
+  let extraClassDeclaration = [{
+    /// How many sums of terms there are: what `through` takes, or one.
+    int64_t getSums() { return getThrough().empty() ? 1 : getThrough().front().getNumArguments(); }
+    /// Whether weights are the softmax of the scores as they are.
+    bool isPlainSoftmax() { return !getDirect() && getThrough().empty(); }
   }];
 }
 
@@ -325,7 +351,9 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments
     space are contracted; one that no operand has alone, such as a part of the queries' and keys' vectors, has its size in
     `sizes`. `value` is a further factor, a function of the score's axes; a term without operands is its scale times
     that. Subscripts are proven to stay inside where the attention's mask and the guard both hold. Constraints term_c1
-    to term_c6.
+    to term_c7.
+
+    `in sum k` makes it a summand of the k-th argument of the attention's `through`; without it, of the first (0).
 
     `apply "name" of [arguments]` is another factor: a plugin's function of elements of the term's operands (`#0`, `#1`, …)
     and of positions. An operand that is an argument is no factor.
@@ -344,14 +372,26 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments
   }];
   let arguments = (ins StrAttr:$subscripts, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$guard,
                        OptionalAttr<StrAttr>:$value, F64Attr:$scale, OptionalAttr<StrAttr>:$function,
-                       OptionalAttr<StrArrayAttr>:$arguments, OptionalAttr<StrArrayAttr>:$index_names,
-                       Variadic<Attn_FloatTensor>:$inputs, Variadic<Attn_IndexTensor>:$indices);
+                       OptionalAttr<StrArrayAttr>:$arguments, DefaultValuedAttr<I64Attr, "0">:$sum,
+                       OptionalAttr<StrArrayAttr>:$index_names, Variadic<Attn_FloatTensor>:$inputs,
+                       Variadic<Attn_IndexTensor>:$indices);
   let builders = [OpBuilder<(ins "::mlir::StringAttr":$subscripts, "::mlir::StringAttr":$guard,
-                                 "::mlir::StringAttr":$value, "::mlir::FloatAttr":$scale, "::mlir::ValueRange":$inputs),
-    "build($_builder, $_state, ::mlir::TypeRange(), subscripts, {}, guard, value, scale, {}, {}, {}, inputs, {});">];
+                                 "::mlir::StringAttr":$value, "::mlir::FloatAttr":$scale, "::mlir::ValueRange":$inputs,
+                                 CArg<"int64_t", "0">:$sum),
+    "build($_builder, $_state, ::mlir::TypeRange(), subscripts, {}, guard, value, scale, {}, {}, sum ? $_builder.getI64IntegerAttr(sum) : ::mlir::IntegerAttr(), {}, inputs, {});">];
   let assemblyFormat = [{
     $subscripts (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)? `(` $inputs `)` (`times` $value^)? (`apply` $function^ `of` $arguments)? `scale` $scale
-    (`where` $guard^)? attr-dict (`:` type($inputs)^)?
+    (`where` $guard^)? (`in` `sum` $sum^)? attr-dict (`:` type($inputs)^)?
   }];
+}
+
+def YieldOp : Attn_Op<"yield", [Pure, Terminator, HasParent<"AttentionOp">]> {
+  let summary = "what the function of an attention's scores gives";
+  let description = [{
+    Ends the block of an attention's `through`: `attn.yield %weight : f32`. Constraint attention_c12.
+  }];
+  let hasVerifier = 0; // the attention's says where it stands
+  let arguments = (ins F32:$number);
+  let assemblyFormat = "$number attr-dict `:` type($number)";
 }
 #endif

@@ -1,5 +1,6 @@
 // `a if P else b`, select(P, a, b), and einsum("…", …, where = P): what stands where a condition on positions holds.
 #include "dialect/Language/Emitter.h"
+#include "dialect/Subscript/Simplifier.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 
@@ -214,6 +215,24 @@ Value Emitter::guarded(const Node &node, const Node &condition, const Value &ten
   Value value = tensor;
   value.tensor = op.getResult();
   return value;
+}
+
+/// A tensor times a condition on its axes is the tensor where the condition holds, and 0 elsewhere, whatever stands
+/// there: what a mask takes away is not multiplied. Nothing where the two are something else.
+std::optional<Value> Emitter::timesCondition(const Node &node, const Value &left, const Value &right) {
+  bool isLeft = left.is(ValueKind::Tensor);
+  Value tensor = isLeft ? left : right;
+  const Value &condition = isLeft ? right : left;
+  if (!tensor.is(ValueKind::Tensor) || !condition.is(ValueKind::Index) || !subscript::isPredicate(condition.index) ||
+      !tensor.present.empty() || !tensor.finite.empty() || !isNamed(tensor.dimensions))
+    return std::nullopt;
+  subscript::Substitution known = renaming(tensor.dimensions, placeNamings(tensor.dimensions));
+  if (!llvm::all_of(condition.axes, [&](const auto &axis) { return known.count(axis.first); }))
+    return std::nullopt;
+  tensor = widen(node, tensor);
+  if (!tensor.good())
+    return Value();
+  return guarded(node, *node.operands[isLeft ? 1 : 0], tensor, condition);
 }
 
 /// A number where the condition holds, else 0.

@@ -171,6 +171,7 @@ private:
 
   // EmitElementwise.cpp: arithmetic and broadcasting.
   Value arithmetic(const Node &, llvm::StringRef op, Value, Value);
+  std::optional<Value> timesCondition(const Node &, const Value &left, const Value &right);
   bool align(const Node &, Value &, Value &);
   bool alignByName(const Node &, Value &small, const Value &large);
   bool fillOnes(const Node &, const Value &named, Value &tensor);

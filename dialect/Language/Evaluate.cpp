@@ -209,6 +209,9 @@ Value Emitter::evaluateBinary(const Node &node) {
     StringRef name = op == ">" ? "<" : op == ">=" ? "<=" : op;
     return realValue(node, *realOperator(name), swap ? ArrayRef<Value>{right, left} : ArrayRef<Value>{left, right});
   }
+  if (op == "*")
+    if (auto kept = timesCondition(node, left, right))
+      return *kept;
   if (op == "+" || op == "-" || op == "*" || op == "/" || op == "^")
     return arithmetic(node, op, std::move(left), std::move(right));
   const Value &wrong = left.is(ValueKind::Tensor) ? left : right;

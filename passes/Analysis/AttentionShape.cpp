@@ -130,6 +130,10 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   shape.value = *valueWalk;
   shape.result = *resultWalk;
   shape.hasLse = static_cast<bool>(attention.getLse());
+  shape.hasTotal = static_cast<bool>(attention.getTotal());
+  shape.direct = attention.getDirect();
+  shape.through = attention.getThrough().empty() ? nullptr : &attention.getThrough();
+  shape.sums = attention.getSums();
   return true;
 }
 

@@ -15,6 +15,7 @@ struct ContentTerm {
   Walk query, key;
   int64_t depth = 1;
   double scale = 1;
+  uint64_t sum = 0; // of those that the score is a function of
 };
 /// q_i · R[sign*(key axis - query axis) + constant].
 struct OffsetTerm {
@@ -27,6 +28,7 @@ struct OffsetTerm {
   subscript::Expr shift; // added to the constant at run time: where a part begins
   double scale = 1;
   std::vector<std::string> tableAxes; // leading axes on which the table's base depends
+  uint64_t sum = 0;
 };
 class TermStrategy;
 
@@ -39,10 +41,11 @@ struct OtherTerm {
   std::optional<attn::Application> application; // a plugin's function that does; operands are places in `arguments`
   std::optional<subscript::Expr> guard;
   double scale = 1;
+  uint64_t sum = 0;
   BiasKind bias = BiasKind::Element;
   const TermStrategy *own = nullptr; // computes it, instead of element by element (TermStrategy.h)
   std::vector<unsigned> gates;       // places in `arguments`
-  Walk row;                    // BiasKind::Row: of the operand that is no gate
+  Walk row;                          // BiasKind::Row: of the operand that is no gate
 
   bool isGate(unsigned place) const { return llvm::is_contained(gates, place); }
   /// An argument of the function rather than a factor.
@@ -68,6 +71,13 @@ struct AttentionShape {
   std::vector<ValueTerm> valueTerms; // in their order
   Walk value, result;                // depth: along the value width
   bool hasLse = false;               // the log-sum-exp of the rows is asked for: [leading…, queries], contiguous
+  /// The function that scores go through: the attention's region, null where there is none; of so many sums of terms.
+  mlir::Region *through = nullptr;
+  int64_t sums = 1;
+  /// Weights are that function's value, and no softmax follows; the sum of each row of them may be asked for.
+  bool direct = false, hasTotal = false;
+  /// Whether weights are the softmax of the terms' sum: what depends on the query alone changes none of them.
+  bool isPlainSoftmax() const { return !direct && !through; }
   /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
   std::optional<subscript::Range> visible;
   subscript::Expr visibleShift; // … of key - query + this, which is known at run time

@@ -71,6 +71,7 @@ bool AttentionAnalyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<Spl
       result.constant = offset->constant;
       result.shift = offset->shift;
       result.scale = term.getTermScale();
+      result.sum = term.getSum();
       auto find = [](const std::vector<std::string> &axes, const std::vector<MapAxis> &maps, const std::string &name) {
         for (size_t k = 0; k < axes.size(); ++k)
           if (axes[k] == name)
@@ -141,6 +142,7 @@ bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsign
     result.depth = einsum.sizes.at(depth);
     result.guard = guard;
     result.scale = term.getTermScale();
+    result.sum = term.getSum();
     if (!findRowKind(result, space))
       continue;
     shape.rows.push_back(std::move(result));
@@ -191,7 +193,7 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
       return;
     }
   }
-  if (gates.empty() || gates.size() == term.offsets.size())
+  if (gates.empty())
     return;
   BiasKind inner = biasKindOf(without(gates), space);
   if (inner != BiasKind::Element) {
@@ -208,6 +210,7 @@ OtherTerm AttentionAnalyzer::otherTerm(TermOp op, const ResolvedEinsum &einsum, 
     term.value = parse(std::string_view(*op.getValue()));
   term.application = applicationOf(op);
   term.scale = op.getTermScale();
+  term.sum = op.getSum();
   term.einsum = einsum;
   Domain within = domainOf(einsum.sizes);
   within.insert(space.elements.begin(), space.elements.end());
@@ -266,7 +269,7 @@ bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
       auto keyWalk = walk(k, other.arguments[1 - first], einsum.contracted);
       if (!queryWalk || !keyWalk)
         continue;
-      ContentTerm content{*queryWalk, *keyWalk, 1, term.getTermScale()};
+      ContentTerm content{*queryWalk, *keyWalk, 1, term.getTermScale(), term.getSum()};
       if (!einsum.contracted.empty())
         content.depth = einsum.sizes.at(einsum.contracted.front());
       shape.content.push_back(content);

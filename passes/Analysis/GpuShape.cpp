@@ -178,13 +178,15 @@ bool skewer::gpu::saysOnly(Operation *op, ArrayRef<StringRef> known, std::string
 }
 
 ArrayRef<StringRef> skewer::gpu::knownOfTerms() {
-  static const StringRef known[] = {"subscripts", "guard",     "value",       "scale",
-                                    "function",   "arguments", "index_names", "operandSegmentSizes"};
+  static const StringRef known[] = {"subscripts", "guard",     "value", "scale",
+                                    "function",   "arguments", "sum",   "index_names",
+                                    "operandSegmentSizes"};
   return known;
 }
 
 std::optional<double> skewer::gpu::commonScaleOf(const GpuShape &shape) {
-  if (shape.attention.content.empty() || !shape.elements.empty() || !shape.lines.empty() || !shape.gatedLines.empty())
+  if (!shape.attention.isPlainSoftmax() || shape.attention.content.empty() || !shape.elements.empty() ||
+      !shape.lines.empty() || !shape.gatedLines.empty())
     return std::nullopt;
   double scale = shape.attention.content.front().scale;
   auto same = [&](const auto &term) { return term.scale == scale; };
@@ -210,6 +212,10 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   auto shape = shapeOfAttention(attention, reason);
   if (!shape)
     return std::nullopt;
+  if (shape->sums > 1)
+    return reason =
+               "its score is a function of " + std::to_string(shape->sums) + " sums of terms; tiles of GPUs hold one",
+           std::nullopt;
   leavePrefix(*shape);
   if (int64_t most = kMostColumns * kMostParts; shape->width > most)
     return reason =
@@ -218,8 +224,9 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   constexpr int64_t kMost = int64_t(1) << 30;
   if (shape->queries > kMost || shape->keys > kMost)
     return reason = "it has more than 2^30 queries or keys", std::nullopt;
-  if (attention.getLse() && elementTypeOf(attention.getLse()) != ElementType::F32)
-    return reason = "its log-sum-exp is not returned as f32", std::nullopt;
+  for (Value ofRows : {attention.getLse(), attention.getTotal()})
+    if (ofRows && elementTypeOf(ofRows) != ElementType::F32)
+      return reason = "one number of each row is not returned as f32", std::nullopt;
   auto elementOf = [&](unsigned argument) {
     return cast<RankedTensorType>(operands[argument].getType()).getElementType();
   };
@@ -230,13 +237,16 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   candidates.push_back(elementOf(shape->value.argument));
   auto narrow = llvm::find_if(candidates, isNarrow);
   result.element = narrow == candidates.end() ? Type(Float32Type::get(attention.getContext())) : *narrow;
+  // Weights are rounded to the operands' type before they meet the values; those of a softmax are at most 1.
+  if (shape->direct && result.element.isF16())
+    return reason = "weights that no softmax makes may be larger than f16 holds", std::nullopt;
 
   std::optional<Expr> mask;
   if (attention.getMask())
     mask = subscript::parse(std::string_view(*attention.getMask()));
   subscript::Domain domain = subscript::domainOf(shape->space.sizes);
   if (!saysOnly(attention,
-                {"space", "sizes", "mask", "value_spec", "schedule", "index_names", "operandSegmentSizes",
+                {"space", "sizes", "mask", "value_spec", "direct", "schedule", "index_names", "operandSegmentSizes",
                  "resultSegmentSizes"},
                 reason))
     return std::nullopt;

@@ -35,6 +35,7 @@ struct RowTerm {
   subscript::Expr row;                // over all axes
   std::optional<subscript::Expr> guard;
   double scale = 1;
+  uint64_t sum = 0; // of those that the score is a function of
 
   RowKind kind = RowKind::Any;
   OffsetRows offsets;               // Offset

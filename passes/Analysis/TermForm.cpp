@@ -3,6 +3,17 @@
 
 using namespace skewer;
 
+uint64_t TermForm::sum() const {
+  if (auto *content = as<ContentTerm>())
+    return content->sum;
+  if (auto *offset = as<OffsetTerm>())
+    return offset->sum;
+  if (auto *row = as<RowTerm>())
+    return row->sum;
+  auto *other = as<OtherTerm>();
+  return other ? other->sum : 0;
+}
+
 std::vector<TermForm> skewer::formsOf(const AttentionShape &shape) {
   std::vector<TermForm> forms;
   size_t contents = 0, offsets = 0, rows = 0, others = 0;

@@ -16,6 +16,8 @@ public:
   }
   /// Among the shape's terms of this form.
   size_t number;
+  /// Which of the sums that the score is a function of it is part of; 0 for masks and terms of the values.
+  uint64_t sum() const;
 
 private:
   std::variant<const ContentTerm *, const OffsetTerm *, const RowTerm *, const OtherTerm *, const ValueTerm *,

@@ -39,10 +39,15 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     // What earlier blocks of keys left, at this block's scale, and these.
     auto store = [&](ArrayRef<Value> sums) {
       for (int64_t r = 0; r < tileRows; ++r) {
-        Value scale = manyKeyBlocks ? b.loadBroadcast(memory.scales, b.add(row, r)) : Value();
+        bool rescales = manyKeyBlocks && !shape.direct;
+        Value scale = rescales ? b.loadBroadcast(memory.scales, b.add(row, r)) : Value();
         for (int64_t v = 0; v < vectors; ++v) {
           Value at = b.add(out, r * outStride + v * lanes), sum = sums[r * vectors + v];
-          b.store(manyKeyBlocks ? b.fma(scale, b.load(memory.accumulators, at), sum) : sum, memory.accumulators, at);
+          if (rescales)
+            sum = b.fma(scale, b.load(memory.accumulators, at), sum);
+          else if (manyKeyBlocks)
+            sum = b.addf(b.load(memory.accumulators, at), sum);
+          b.store(sum, memory.accumulators, at);
         }
       }
     };
@@ -61,7 +66,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
         for (int64_t v = 0; v < vectors; ++v)
           values.push_back(b.load(memory.values, b.add(value, step * valueStride + v * lanes)));
         auto weightOf = [&](int64_t r) { return b.scalar(memory.scores, b.add(weight, r * scoreStride + step)); };
-        addWeighted(b, tileRows, values, weightOf, tested, sums);
+        addWeighted(b, tileRows, values, weightOf, seenIf(tested), sums);
       }
       return sums;
     };
@@ -112,17 +117,26 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
 
 void CpuKernel::writeRows(Value firstRow, Value rows) {
   Value base = positions.baseOf(shape.result.base);
-  b.loop(b.index(0), rows, 1, [&](Value row) {
-    Value sum = b.scalar(memory.sums, row);
-    writeLogSum(row, firstRow, sum);
+  auto inverseOf = [&](Value sum) {
     // A row that sees no key gives 0. NaN is not equal to 0 and comes through.
     Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
     Value inverse = b.divf(b.constantScalar(1), sum);
-    Value factor = b.broadcast(b.select(empty, b.constantScalar(0), inverse));
+    return b.broadcast(b.select(empty, b.constantScalar(0), inverse));
+  };
+  b.loop(b.index(0), rows, 1, [&](Value row) {
+    Value sum = b.scalar(memory.sums, row), factor;
+    if (shape.direct) {
+      writeTotal(row, firstRow, sum);
+    } else {
+      writeLogSum(row, firstRow, sum);
+      factor = inverseOf(sum);
+    }
     Value from = b.mul(row, widthVectors * lanes);
     Value to = b.add(base, b.mul(positionOf(firstRow, row), shape.result.query));
     for (int64_t v = 0; v < widthVectors; ++v) {
-      Value x = b.mulf(b.load(memory.accumulators, b.add(from, v * lanes)), factor);
+      Value x = b.load(memory.accumulators, b.add(from, v * lanes));
+      if (factor)
+        x = b.mulf(x, factor);
       b.storeFirst(x, memory.output, b.add(to, v * lanes), std::min(lanes, shape.width - v * lanes));
     }
   });

@@ -23,6 +23,7 @@ bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
       memory.arguments.push_back(isStored(operand) ? storage[operand].memory : Value());
     memory.output = storage[op.getResult()].memory;
     memory.lse = op.getLse() ? storage[op.getLse()].memory : Value();
+    memory.total = op.getTotal() ? storage[op.getTotal()].memory : Value();
     memory.local = opened.local;
     IndexEmitter::Read read = reads();
     memory.shared = opened.shared;

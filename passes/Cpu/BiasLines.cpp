@@ -27,21 +27,39 @@ static void mapTerms(CpuKernel &kernel, const BiasRow &row, ArrayRef<AlongOuter>
   });
 }
 
+void CpuKernel::openLine(uint64_t sum) {
+  const Buffer &line = buffers.lines[sum];
+  if (hasLine[sum])
+    memory.line = b.view(memory.local, b.index(line.offset), line.floats);
+}
+
 void CpuKernel::biasLines(const KeyBlock &block) {
+  for (uint64_t sum = 0; sum < hasLine.size(); ++sum)
+    if (hasLine[sum])
+      biasLinesOf(block, sum);
+}
+
+void CpuKernel::biasLinesOf(const KeyBlock &block, uint64_t sum) {
+  if (shape.sums > 1)
+    openLine(sum);
   b.loop(b.index(0), block.rows, 1, [&](Value row) {
     Value position = b.add(block.firstRow, row);
     Value line = b.add(b.mul(row, lineStride), lineMargin);
     BiasRow biases{block.firstRow, row, position, line, block.lowKey, block.highKey};
     SmallVector<AlongOuter> parts;
     forEach([&](CpuStrategy &strategy) {
-      if (auto part = strategy.mapPart(biases))
-        parts.push_back(std::move(*part));
+      if (strategy.sum() == sum)
+        if (auto part = strategy.mapPart(biases))
+          parts.push_back(std::move(*part));
     });
     if (shape.keyAxes.size() > 1)
       mapTerms(*this, biases, parts);
     else
       b.loop(block.lowKey, block.highKey, b.lanes,
              [&](Value key) { b.store(b.constant(0), memory.line, b.add(line, b.sub(key, block.lowKey))); });
-    forEach([&](CpuStrategy &strategy) { strategy.addToLine(biases); });
+    forEach([&](CpuStrategy &strategy) {
+      if (strategy.sum() == sum)
+        strategy.addToLine(biases);
+    });
   });
 }

@@ -12,9 +12,10 @@ void CpuKernel::beginRows(const RowBlock &block) {
   const Geometry &g = *this;
   Value nothing = b.constant(-kInfinity);
   b.loop(b.index(0), b.mul(block.groups, g.tileRows), 1, [&](Value row) {
-    b.store(nothing, memory.maxima, b.mul(row, g.lanes));
+    if (!shape.direct)
+      b.store(nothing, memory.maxima, b.mul(row, g.lanes));
     b.storeScalar(b.constantScalar(0), memory.sums, row);
-    if (g.manyKeyBlocks)
+    if (g.manyKeyBlocks && !shape.direct)
       b.storeScalar(b.constantScalar(-kInfinity), memory.scales, b.add(row, g.rowBlock));
     if (shape.hasLse)
       b.storeScalar(b.constantScalar(0), memory.shifts, row);
@@ -67,8 +68,7 @@ void CpuKernel::computeKeyBlock(const RowBlock &rows, Value firstVector, Value e
   forEach([&](CpuStrategy &strategy) { strategy.computeBlock(block); });
   live.ofBlock = {};
   forEach([](CpuStrategy &strategy) { strategy.beginLines(); });
-  if (lineBias)
-    biasLines(block);
+  biasLines(block);
   forEach([&](CpuStrategy &strategy) {
     if (KeyRange keys = strategy.liveKeys(block))
       live.ofBlock = keys;
@@ -124,7 +124,7 @@ void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVe
     b.when(
         some, [&] { tileLiveGroups(vector, vectors, last); },
         [&] {
-          Value column = b.mul(b.sub(vector, firstVector), g.lanes), nothing = b.constant(-kInfinity);
+          Value column = b.mul(b.sub(vector, firstVector), g.lanes), nothing = hidden();
           b.loop(zero, b.mul(block.groups, g.tileRows), 1, [&](Value row) {
             for (int64_t v = 0; v < vectors; ++v)
               b.store(nothing, memory.scores, b.add(b.add(b.mul(row, g.scoreStride), column), v * g.lanes));
@@ -142,7 +142,7 @@ void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVe
     b.when(b.less(lastWhole, end), [&] { tileAllGroups(lastWhole, rest, true); });
 }
 
-/// The softmax of a block's scores, and weights × values.
+/// The weights of a block's scores, and weights × values.
 void CpuKernel::weighValues(const KeyBlock &block) {
   const Geometry &g = *this;
   b.loop(b.index(0), block.groups, 1, [&](Value group) {
@@ -155,7 +155,12 @@ void CpuKernel::weighValues(const KeyBlock &block) {
         runs = {{b.divide(block.lowKey, g.lanes), end}, {b.maximum(lowVector, end), highVector}};
       }
       Value firstOfGroup = b.mul(group, g.tileRows);
-      b.loop(firstOfGroup, b.add(firstOfGroup, g.tileRows), 1, [&](Value row) { rowSoftmax(row, block.lowKey, runs); });
+      b.loop(firstOfGroup, b.add(firstOfGroup, g.tileRows), 1, [&](Value row) {
+        if (shape.direct)
+          rowTotal(row, block.lowKey, runs);
+        else
+          rowSoftmax(row, block.lowKey, runs);
+      });
       accumulateValues(group, block.firstRow, block.lowKey, low, high);
       forEach([&](CpuStrategy &strategy) { strategy.addToValues({group, block.firstRow, block.lowKey, low, high}); });
     };

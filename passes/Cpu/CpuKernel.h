@@ -32,7 +32,7 @@ struct ScoreTile;
 /// What a phase reads and writes. Flat memory, of f32 but for index operands.
 struct KernelMemory {
   llvm::SmallVector<mlir::Value> arguments; // of each of operandsOf(attention); null: computed as it is packed
-  mlir::Value output, lse;                  // lse: null where it is not asked for
+  mlir::Value output, lse, total;           // the last two: null where they are not asked for
   mlir::Value shared, local;                // the workspaces, bytes
   // Buffers in the worker's.
   mlir::Value keys, values, queries; // packed; the values' may be the operand itself
@@ -40,7 +40,7 @@ struct KernelMemory {
   mlir::Value maxima, sums;          // of a row
   mlir::Value scales;                // of a row: what earlier blocks are multiplied with; then the maximum referred to
   mlir::Value shifts;                // what a row's scores lack
-  mlir::Value line;                  // biases of a row
+  mlir::Value line;                  // biases of a row, of the sum that is being made
 };
 
 /// What the stage that an attention is says of it.
@@ -48,8 +48,8 @@ struct AttentionStage {
   attn::CpuScheduleAttr schedule;
   std::vector<bool> computed;  // operands without memory, by number; empty: none
   std::vector<Extent> leading; // of each leading axis
-  /// Begins a phase: sets the memory's `arguments`, `output`, `lse`, `shared` and `local`; returns how the kernel's
-  /// run-time index operands are read.
+  /// Begins a phase: sets the memory's `arguments`, `output`, `lse`, `total`, `shared` and `local`; returns how the
+  /// kernel's run-time index operands are read.
   std::function<IndexEmitter::Read(KernelMemory &, const PhaseFunction &)> open;
   /// Of an operand without memory: target[at + d] = scale × its element `first` + d, for the row that begins there.
   std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)>
@@ -93,6 +93,19 @@ public:
                  bool accumulate = false);
   /// What a row's scores lack, the same for all keys: the weights do not see it, the lse does.
   void noteShift(mlir::Value row, mlir::Value shift);
+  /// What stands for a key that no query sees, in place of its score or direct weight: -inf, or -0, which no seen key
+  /// has.
+  mlir::Value hidden();
+  /// Whether a weight is that of a key that is seen, as far as it counts.
+  mlir::Value isSeen(mlir::Value weight);
+  std::function<mlir::Value(mlir::Value)> seenIf(bool tested) {
+    return tested ? [this](mlir::Value weight) { return isSeen(weight); } : std::function<mlir::Value(mlir::Value)>();
+  }
+  /// What terms are multiplied by where they are packed: log2(e), since weights are powers of 2; 1 where a function
+  /// sees the scores first.
+  double unit() const { return shape.isPlainSoftmax() ? kLog2e : 1; }
+  /// Whether a number may be taken from all scores of a row.
+  bool mayShift() const { return shape.isPlainSoftmax(); }
   /// Whether a line of biases says of keys that they are hidden.
   bool linesHide() const { return lineMask; }
   /// Calls `body` for each group of rows of a block that may see some of its keys; `high`: behind the last such key.
@@ -134,10 +147,16 @@ private:
 
   // Lines of biases (BiasLines.cpp).
   void biasLines(const KeyBlock &);
+  void biasLinesOf(const KeyBlock &, uint64_t sum);
+  void openLine(uint64_t sum); // the line of that sum, if it has one, is memory.line
 
   // Tiles of scores (ScoreTile.cpp).
   void scoreTile(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last);
   llvm::SmallVector<mlir::Value> contentSums(const ScoreTile &, llvm::ArrayRef<mlir::Value> places);
+  void addTerms(ScoreTile &, uint64_t sum);
+  void applyFunction(ScoreTile &);
+  void hideByLine(ScoreTile &);
+  mlir::Value lineOrigin(const ScoreTile &);
   void hideBehindEnd(ScoreTile &);
   void hideOutsideInterval(ScoreTile &);
 
@@ -145,6 +164,9 @@ private:
                   llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
   void accumulateValues(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low, mlir::Value high);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
+  void rowTotal(mlir::Value row, mlir::Value lowKey, llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
+  mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);
+  void writeTotal(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
   void writeLogSum(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
 
   // The next head, fetched while this one's values are added up (UpcomingHead.cpp).
@@ -156,10 +178,12 @@ private:
   void fetchUpcoming(mlir::Value row, mlir::Value key, int64_t keysOfTurn);
 
   struct Buffers {
-    Buffer keys, values, computedRows, queries, scores, accumulators, maxima, sums, scales, shifts, line;
+    Buffer keys, values, computedRows, queries, scores, accumulators, maxima, sums, scales, shifts;
+    std::vector<Buffer> lines; // of each sum
   };
   Buffers buffers;
-  bool lineBias = false, lineMask = false;
+  std::vector<bool> hasLine; // of each sum: some strategy adds to a line
+  bool lineMask = false;     // the first sum's hides keys
   double scoreDeviation = 0; // of unit-normal operands
   std::vector<std::unique_ptr<CpuStrategy>> strategies;
   mlir::Value leadingIndex; // flat, of the head that is computed

@@ -25,8 +25,8 @@ void CpuStages::planStage(const Stage &stage) {
       computed.push_back(!isStored(operand));
     std::string reason;
     auto schedule = cast<attn::CpuScheduleAttr>(attention.getScheduleAttr());
-    fused[attention] = std::make_unique<FusedAttention>(
-        b, asScheduled(schedule, *fusedShape(attention, reason)), schedule, computed);
+    fused[attention] =
+        std::make_unique<FusedAttention>(b, asScheduled(schedule, *fusedShape(attention, reason)), schedule, computed);
   }
   if (auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker()); einsum && isMatrixProduct(einsum))
     matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), target);

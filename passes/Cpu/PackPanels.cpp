@@ -83,7 +83,7 @@ void CpuKernel::packValues() {
 void CpuKernel::packQueryRows(const Walk &walk, int64_t depth, double scale, const RowBlock &block, Value target,
                               int64_t stride, int64_t offset) {
   Value source = memory.arguments[walk.argument], base = positions.baseOf(walk.base);
-  Value factor = b.constant(scale * kLog2e), factorScalar = b.constantScalar(scale * kLog2e);
+  Value factor = b.constant(scale * unit()), factorScalar = b.constantScalar(scale * unit());
   b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
     Value to = b.add(b.mul(row, stride), offset);
     auto whole = [&](const std::function<void(int64_t at, int64_t count)> &vectors) {
@@ -95,7 +95,7 @@ void CpuKernel::packQueryRows(const Walk &walk, int64_t depth, double scale, con
         [&] {
           Value from = b.add(base, b.mul(positionOf(block.firstRow, row), walk.query));
           if (isComputed(walk.argument))
-            return stage.computeRow(walk.argument, from, target, to, scale * kLog2e);
+            return stage.computeRow(walk.argument, from, target, to, scale * unit());
           if (walk.depth == 1)
             return whole([&](int64_t at, int64_t count) {
               Value x = b.mulf(b.loadFirst(source, b.add(from, at), count), factor);

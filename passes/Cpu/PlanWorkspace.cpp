@@ -61,9 +61,12 @@ void CpuKernel::planBuffers() {
   for (const ContentTerm &term : shape.content)
     variance += term.scale * term.scale * double(term.depth);
   Geometry &g = *this;
+  hasLine.assign(size_t(shape.sums), false);
+  buffers.lines.resize(size_t(shape.sums));
   forEach([&](CpuStrategy &strategy) {
     variance += strategy.variance();
-    lineBias |= strategy.lineUse() != CpuStrategy::LineUse::None;
+    if (strategy.lineUse() != CpuStrategy::LineUse::None)
+      hasLine[strategy.sum()] = true;
     lineMask |= strategy.lineUse() == CpuStrategy::LineUse::Hides;
   });
   scoreDeviation = std::sqrt(variance);
@@ -91,7 +94,8 @@ void CpuKernel::planBuffers() {
   reserve(buffers.sums, g.rowBlock);
   reserve(buffers.scales, 2 * g.rowBlock);
   reserve(buffers.shifts, shape.hasLse ? g.rowBlock : 0);
-  reserve(buffers.line, lineBias ? llvm::alignTo(g.rowBlock, g.lanes) * g.lineStride : 0, Layout::Zone::Line);
+  for (auto [line, used] : llvm::zip(buffers.lines, hasLine))
+    reserve(line, used ? llvm::alignTo(g.rowBlock, g.lanes) * g.lineStride : 0, Layout::Zone::Line);
   layout.place();
 }
 
@@ -121,7 +125,6 @@ void CpuKernel::openBuffers() {
   memory.scales = open(buffers.scales);
   if (shape.hasLse)
     memory.shifts = open(buffers.shifts);
-  if (lineBias)
-    memory.line = open(buffers.line);
+  openLine(0);
   forEach([](CpuStrategy &strategy) { strategy.open(); });
 }

@@ -26,6 +26,39 @@ void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   b.storeScalar(total, memory.lse, b.add(b.mul(leadingIndex, shape.queries), positionOf(firstRow, row)));
 }
 
+void CpuKernel::writeTotal(Value row, Value firstRow, Value sum) {
+  if (shape.hasTotal)
+    b.storeScalar(sum, memory.total, b.add(b.mul(leadingIndex, shape.queries), positionOf(firstRow, row)));
+}
+
+/// Adds the weights of a row in a block of keys to their sum, where somebody asks for it.
+void CpuKernel::rowTotal(Value row, Value lowKey, ArrayRef<std::pair<Value, Value>> runsOfVectors) {
+  if (!shape.hasTotal)
+    return;
+  Value total = b.constant(0);
+  for (auto [lowVector, highVector] : runsOfVectors) {
+    Value base = b.add(b.mul(row, scoreStride), b.sub(b.mul(lowVector, lanes), lowKey));
+    total = sumOfChains(b.mul(b.sub(highVector, lowVector), lanes), total,
+                        [&](Value x) { return b.load(memory.scores, b.add(base, x)); });
+  }
+  b.storeScalar(b.addf(b.scalar(memory.sums, row), b.reduceAdd(total)), memory.sums, row);
+}
+
+/// start + Σ term(x) for x from 0 to `count`, a vector at a time. Beside a large weight a long chain loses the small
+/// ones, all of them: 3.4e-6 of the largest output for 4096 keys in vectors of 4, of unscaled logits.
+Value CpuKernel::sumOfChains(Value count, Value start, llvm::function_ref<Value(Value x)> term) {
+  auto addUp = [&](Value from, Value to, Value start) {
+    return b.loop(from, to, lanes, ValueRange{start},
+                  [&](Value x, ValueRange sum) { return SmallVector<Value>{b.addf(sum[0], term(x))}; })[0];
+  };
+  if (keyBlock <= kChain * lanes)
+    return addUp(b.index(0), count, start);
+  return b.loop(b.index(0), count, kChain * lanes, ValueRange{start}, [&](Value from, ValueRange sum) {
+    Value to = b.minimum(b.add(from, kChain * lanes), count);
+    return SmallVector<Value>{b.addf(sum[0], addUp(from, to, b.constant(0)))};
+  })[0];
+}
+
 void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Value>> runsOfVectors) {
   Value maximum = b.reduceMax(b.load(memory.maxima, b.mul(row, lanes)));
   // A row without a visible key so far has maximum -inf; -inf - -inf would be NaN.
@@ -35,24 +68,12 @@ void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Va
   for (auto [lowVector, highVector] : runsOfVectors) {
     Value base = b.add(b.mul(row, scoreStride), b.sub(b.mul(lowVector, lanes), lowKey));
     Value count = b.mul(b.sub(highVector, lowVector), lanes);
-    auto addUp = [&](Value from, Value to, Value start) {
-      return b.loop(from, to, lanes, ValueRange{start}, [&](Value x, ValueRange sum) {
-        Value at = b.add(base, x);
-        Value weight = b.exp2(b.subf(b.load(memory.scores, at), reference));
-        b.store(weight, memory.scores, at);
-        return SmallVector<Value>{b.addf(sum[0], weight)};
-      })[0];
-    };
-    if (keyBlock <= kChain * lanes) {
-      total = addUp(b.index(0), count, total);
-      continue;
-    }
-    // Beside a large weight a long chain loses the small ones, all of them: 3.4e-6 of the largest output for 4096 keys
-    // in vectors of 4, of unscaled logits.
-    total = b.loop(b.index(0), count, kChain * lanes, ValueRange{total}, [&](Value from, ValueRange sum) {
-      Value to = b.minimum(b.add(from, kChain * lanes), count);
-      return SmallVector<Value>{b.addf(sum[0], addUp(from, to, b.constant(0)))};
-    })[0];
+    total = sumOfChains(count, total, [&](Value x) {
+      Value at = b.add(base, x);
+      Value weight = b.exp2(b.subf(b.load(memory.scores, at), reference));
+      b.store(weight, memory.scores, at);
+      return weight;
+    });
   }
   Value sum = b.reduceAdd(total);
   // memory.scales: first half the factor for what is there, second half the maximum it refers to.

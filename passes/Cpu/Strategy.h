@@ -49,6 +49,10 @@ public:
       : Geometry(kernel), kernel(kernel), b(kernel.b), shape(kernel.shape), memory(kernel.memory) {}
   virtual ~CpuStrategy() = default;
 
+  /// Which of the sums that the score is a function of it adds to.
+  uint64_t sum() const { return ownSum; }
+  void inSum(uint64_t sum) { ownSum = sum; }
+
   //===- Before anything is emitted ---------------------------------------------------===//
   /// Variance that it gives each score where operands are unit-normal; 0 where it is centred.
   virtual double variance() const { return 0; }
@@ -129,6 +133,9 @@ protected:
   VectorBuilder &b;
   const AttentionShape &shape;
   const KernelMemory &memory;
+
+private:
+  uint64_t ownSum = 0;
 };
 
 /// sums += buffer[origin + r·rowStride + v·lanes]; -inf there hides a key where `mayHide`.

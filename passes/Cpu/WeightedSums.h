@@ -4,10 +4,11 @@
 
 namespace skewer {
 
-/// sums[r][v] += weight(r) × values[v], for `rows` queries. `tested`: rows whose weight is 0 add nothing, whatever the
-/// values are: they may belong to masked keys, and be no numbers.
+/// sums[r][v] += weight(r) × values[v], for `rows` queries. Where `isSeen` is given, a weight of which it says no adds
+/// nothing, whatever the values are: they may belong to masked keys, and be no numbers.
 void addWeighted(VectorBuilder &, int64_t rows, llvm::ArrayRef<mlir::Value> values,
-                 llvm::function_ref<mlir::Value(int64_t row)> weight, bool tested,
+                 llvm::function_ref<mlir::Value(int64_t row)> weight,
+                 const std::function<mlir::Value(mlir::Value weight)> &isSeen,
                  llvm::SmallVectorImpl<mlir::Value> &sums);
 
 } // namespace skewer

@@ -1,26 +1,27 @@
-// One softmax on its way to an attention: which dimensions are queries and keys, the terms of its score and of its
+// Weights on their way to an attention: which dimensions are queries and keys, the terms of its score and of its
 // values, and the operation that is built of them.
 #pragma once
+#include "passes/Fusion/ScoreFunction.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Fusion/ValueSide.h"
 
 namespace skewer {
 
-/// One softmax with the einsum that applies it to the values, and what else is made of its weights, on its way to one
+/// Weights with the einsum that applies them to the values, and what else is made of them, on their way to one
 /// attention.
 class AttentionCandidate {
 public:
-  AttentionCandidate(attn::SoftmaxOp softmax, attn::EinsumOp product, const WeightUses &uses)
-      : softmax(softmax), product(product), uses(uses) {
-    for (mlir::Operation *user : softmax.getInput().getUsers())
+  AttentionCandidate(const WeightSource &source, attn::EinsumOp product, const WeightUses &uses)
+      : source(source), product(product), uses(uses) {
+    for (mlir::Operation *user : source.scores.getUsers())
       if (auto other = llvm::dyn_cast<attn::LogSumExpOp>(user);
-          other && *attn::rowReductionOf(other) == *attn::rowReductionOf(softmax))
+          other && !source.direct && *attn::rowReductionOf(other) == *attn::rowReductionOf(source.operation))
         logSumExps.push_back(other);
   }
 
   /// Nothing is changed unless all of it succeeds; otherwise `why` says what kept it from fusing.
   bool form(std::string &why) {
-    if (!findRoles(why) || !expandScore(why) || !expandValues(why))
+    if (!findRoles(why) || !findFunction(why) || !expandScore(why) || !expandValues(why))
       return false;
     if (dependsOnLse())
       logSumExps.clear();
@@ -36,11 +37,14 @@ private:
   bool indexScore(const WeightDimensions &, std::string &why);
   bool indexValues(const WeightDimensions &, std::string &why);
   bool readMask(const WeightDimensions &, std::string &why);
+  bool findFunction(std::string &why);
+  bool isPlainSoftmax() const { return !source.direct && !function; }
   bool expandScore(std::string &why);
   bool expandValues(std::string &why);
   attn::TermOp buildTerm(mlir::OpBuilder &, const Summand &) const;
   bool sizesAxis(const Factor &, const std::string &axis, const subscript::AxisSizes &contracted) const;
   bool dropQueryOnly();
+  Summand nothingIn(int64_t sum) const;
   bool isAddedAfterwards(const Summand &);
   mlir::Value withQueryOnly(mlir::OpBuilder &, mlir::Value lse) const;
   bool dependsOnLse() const;
@@ -50,10 +54,11 @@ private:
   bool factorise();
   void leadWithGroups();
   bool build(std::string &why);
+  void replaceTotals(mlir::OpBuilder &, mlir::Value total) const;
   subscript::Einsum nameContracted(const Summand &, subscript::AxisSizes &, subscript::Substitution &) const;
   std::vector<subscript::Expr *> expressions();
 
-  attn::SoftmaxOp softmax;
+  const WeightSource &source;
   attn::EinsumOp product;
   const WeightUses &uses;
   llvm::SmallVector<attn::LogSumExpOp> logSumExps; // of the same scores
@@ -67,7 +72,8 @@ private:
   subscript::AxisSizes sizes;           // of leading, query, key and value axes
   std::vector<subscript::Expr> at;      // the score's indices, over those axes
   std::optional<subscript::Expr> mask;
-  Summand value{softmax.getLoc()};            // one factor: the values
+  std::optional<ScoreFunction> function;      // of the scores, or none
+  Summand value{source.location()};           // one factor: the values
   std::vector<subscript::Expr> resultIndices; // of the product's result
   std::vector<Summand> terms, valueTerms;
 };

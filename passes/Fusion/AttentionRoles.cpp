@@ -31,18 +31,18 @@ bool AttentionCandidate::findRoles(std::string &why) {
 }
 
 bool AttentionCandidate::readProduct(WeightDimensions &of, std::string &why) {
-  if (product.getInputs().size() != 2 || !of.resolved.spec.result || of.resolved.guard) {
+  if (product.getInputs().size() != 2 || !of.resolved.spec.result || (of.resolved.guard && !source.direct)) {
     why = "the product with the weights is not of two operands without a guard";
     return false;
   }
-  weightOperand = product.getInputs()[0] == softmax.getResult() ? 0 : 1;
-  if (product.getInputs()[1 - weightOperand] == softmax.getResult()) {
+  weightOperand = product.getInputs()[0] == source.weights ? 0 : 1;
+  if (product.getInputs()[1 - weightOperand] == source.weights) {
     why = "the weights are multiplied by themselves";
     return false;
   }
   of.weights = of.resolved.spec.operands[weightOperand];
-  auto over = parseDimensions(std::string_view(softmax.getOver()));
-  auto named = parseDimensions(std::string_view(softmax.getAxes()));
+  auto over = parseDimensions(source.over);
+  auto named = parseDimensions(source.axes);
   if (!over || over->empty() || !named || named->size() != of.weights.size()) {
     why = "the softmax is not over one dimension";
     return false;
@@ -59,7 +59,7 @@ bool AttentionCandidate::readProduct(WeightDimensions &of, std::string &why) {
     return false;
   }
   of.named = std::move(*named);
-  of.shape = shapeOf(softmax.getInput());
+  of.shape = shapeOf(source.weights);
   of.isLeading.resize(of.weights.size());
   return true;
 }
@@ -103,7 +103,7 @@ bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
 void AttentionCandidate::separateHeads(WeightDimensions &of) {
   if (of.queries.size() == 1)
     return;
-  QueryDimensions found(softmax, uses, of.named, of.shape, keyDimension);
+  QueryDimensions found(source, uses, of.named, of.shape, keyDimension);
   int64_t rows = 1;
   auto isQuery = [&](size_t k) { return k == of.queries.back() || (of.shape[k] != kRuntime && found.isPosition(k)); };
   for (size_t k : of.queries)
@@ -193,12 +193,12 @@ bool AttentionCandidate::indexValues(const WeightDimensions &of, std::string &wh
 }
 
 bool AttentionCandidate::readMask(const WeightDimensions &of, std::string &why) {
-  if (!softmax.getMask())
+  if (!source.mask)
     return true;
-  auto predicate = parse(std::string_view(*softmax.getMask()));
+  auto predicate = parse(*source.mask);
   Einsum spec;
   spec.operands = {of.named};
-  auto namedSizes = resolveSizes(spec, {of.shape}, sizesFrom(softmax.getSizesAttr()));
+  auto namedSizes = resolveSizes(spec, {of.shape}, sizesFrom(source.sizes));
   if (!predicate || !namedSizes) {
     why = "the mask is not a predicate of the score's axes";
     return false;

@@ -64,9 +64,9 @@ TermOp AttentionCandidate::buildTerm(OpBuilder &builder, const Summand &term) co
     if (llvm::none_of(term.factors, [&](const Factor &f) { return sizesAxis(f, axis, term.contracted); }))
       given[entry.second.name()] = term.contracted.at(axis);
   }
-  auto op =
-      TermOp::create(builder, term.location, text(print(spec)), guard.isConstant(1) ? StringAttr() : text(print(guard)),
-                     factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands);
+  auto op = TermOp::create(
+      builder, term.location, text(print(spec)), guard.isConstant(1) ? StringAttr() : text(print(guard)),
+      factor ? text(print(*factor)) : StringAttr(), builder.getF64FloatAttr(term.scale), operands, term.sum);
   if (!given.empty())
     op.setSizesAttr(sizesTo(builder.getContext(), given));
   if (term.application) {
@@ -78,6 +78,13 @@ TermOp AttentionCandidate::buildTerm(OpBuilder &builder, const Summand &term) co
   }
   bindIndices(op);
   return op;
+}
+
+static SmallVector<int64_t> typeShape(const std::vector<int64_t> &sizes) {
+  SmallVector<int64_t> shape;
+  for (int64_t size : sizes)
+    shape.push_back(size == kRuntime ? ShapedType::kDynamic : size);
+  return shape;
 }
 
 /// Whether the verifier has nothing to say. What it would say is about our words, not the program's.
@@ -126,10 +133,14 @@ bool AttentionCandidate::build(std::string &why) {
   std::vector<Expr> rowIndices = at;
   rowIndices.erase(rowIndices.begin() + keyDimension);
   std::optional<Einsum> reorderRows = Einsum();
-  Type lseType;
-  if (!logSumExps.empty()) {
-    reorderRows = arrangementOf(rows, rowIndices, shapeOf(logSumExps.front().getResult()), sameRows);
-    lseType = RankedTensorType::get(ArrayRef<int64_t>(shape).take_front(rows.size()), builder.getF32Type());
+  // One number a row, besides: the logarithm of a softmax's sum, or the sum of direct weights.
+  bool hasRows = !logSumExps.empty() || !source.totals.empty();
+  std::vector<int64_t> rowShape = shapeOf(source.weights);
+  rowShape.erase(rowShape.begin() + static_cast<ptrdiff_t>(keyDimension));
+  Type rowType;
+  if (hasRows) {
+    reorderRows = arrangementOf(rows, rowIndices, rowShape, sameRows);
+    rowType = RankedTensorType::get(ArrayRef<int64_t>(shape).take_front(rows.size()), builder.getF32Type());
   }
   if (!reorder || !reorderRows) {
     why = "the result is arranged in a way that is no product of its axes";
@@ -156,12 +167,15 @@ bool AttentionCandidate::build(std::string &why) {
   auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(space)),
                                        given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
                                        mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)),
-                                       value.factors[0].operand, ScheduleInterface(), lseType);
+                                       value.factors[0].operand, ScheduleInterface(), source.direct ? Type() : rowType,
+                                       source.direct ? rowType : Type(), source.direct);
   bindIndices(attention);
   Block *body = builder.createBlock(&attention.getScore());
   builder.setInsertionPointToStart(body);
   for (const Summand &term : terms)
     buildTerm(builder, term);
+  if (function && !function->isIdentity())
+    function->emit(builder, attention.getThrough());
   if (!valueTerms.empty())
     builder.createBlock(&attention.getValues());
   for (const Summand &term : valueTerms)
@@ -179,20 +193,48 @@ bool AttentionCandidate::build(std::string &why) {
   Value output = attention.getResult();
   if (!same)
     output = rearranged(output, product.getType(), *reorder);
-  if (!logSumExps.empty()) {
-    Value lse = withQueryOnly(builder, attention.getLse());
+  if (hasRows) {
+    Value numbers = source.direct ? attention.getTotal() : withQueryOnly(builder, attention.getLse());
     if (!sameRows)
-      lse = rearranged(lse, logSumExps.front().getType(), *reorderRows);
+      numbers = rearranged(numbers, RankedTensorType::get(typeShape(rowShape), builder.getF32Type()), *reorderRows);
     for (LogSumExpOp op : logSumExps)
-      op.getResult().replaceAllUsesWith(lse);
+      op.getResult().replaceAllUsesWith(numbers);
+    replaceTotals(builder, numbers);
   }
   Block *block = attention->getBlock();
   replaceSum(builder, uses, output, valueScale == 1 ? Value() : valueFactor);
   for (LogSumExpOp op : logSumExps)
     op.erase();
-  if (!logSumExps.empty()) // it may have been read before the product with the values
+  for (EinsumOp op : source.totals)
+    op.erase();
+  if (hasRows) // it may have been read before the product with the values
     sortTopologically(block);
   return true;
+}
+
+/// Sums of weights over keys that stand in another order, or are repeated along an axis, become views of the rows'
+/// sums.
+void AttentionCandidate::replaceTotals(OpBuilder &builder, Value total) const {
+  for (EinsumOp op : source.totals) {
+    ResolvedEinsum resolved = resolve(op);
+    Dimensions rows = resolved.spec.operands[0];
+    rows.erase(rows.begin() + static_cast<ptrdiff_t>(keyDimension));
+    AxisSizes given = sizesFrom(op.getSizesAttr());
+    for (const Dimension &dimension : rows)
+      for (const std::string &axis : dimension.axes)
+        if (dimension.axes.size() > 1)
+          given[axis] = resolved.sizes.at(axis);
+    Value view = total;
+    if (print(rows) != print(*resolved.spec.result)) {
+      Einsum spec;
+      spec.operands = {rows};
+      spec.result = resolved.spec.result;
+      view = EinsumOp::create(builder, op.getLoc(), op.getType(), builder.getStringAttr(print(spec)),
+                              given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given), StringAttr(),
+                              total);
+    }
+    op.getResult().replaceAllUsesWith(view);
+  }
 }
 
 /// How a tensor of dimensions `has` is brought to those that `wanted` (of `shape`) reads. Nothing where that is no

@@ -38,7 +38,32 @@ bool AttentionCandidate::sizesAxis(const Factor &factor, const std::string &axis
   return false;
 }
 
+/// What stands between the weights and the sums of terms that they are made of.
+bool AttentionCandidate::findFunction(std::string &why) {
+  function = ScoreFunction::find({source.scores, at}, kQueryAxis, kKeyAxis, domainOf(sizes), mask, source.direct);
+  if (!source.direct) {
+    if (function && function->isIdentity())
+      function.reset();
+    return true;
+  }
+  if (!function) {
+    why = "the weights are no function of one sum of products of queries and keys, and one of other terms";
+    return false;
+  }
+  if (!function->inside.isConstant(1))
+    mask = simplify(mask ? logicalAnd(*mask, function->inside) : function->inside, domainOf(sizes));
+  // Without a function and a mask, the values times the keys, then times the queries, is less work.
+  if (function->isIdentity() && !mask) {
+    why.clear();
+    return false;
+  }
+  return true;
+}
+
 bool AttentionCandidate::expandScore(std::string &why) {
+  std::vector<std::vector<ScaledElement>> sums{{{{source.scores, at}, 1}}};
+  if (function)
+    sums = function->sums;
   ExpansionOptions options;
   options.products = options.functions = true;
   // A table with zeros around it is one that is read under a guard. Padding of keys or queries is no such thing.
@@ -51,8 +76,15 @@ bool AttentionCandidate::expandScore(std::string &why) {
   for (bool scaled : {true, false}) {
     options.scaledContractions = scaled;
     expansion.emplace(domainOf(sizes), mask, options);
-    terms = expansion->expand(softmax.getInput(), at);
-    OpBuilder builder(softmax);
+    terms.clear();
+    for (auto [number, sum] : llvm::enumerate(sums))
+      for (const ScaledElement &part : sum)
+        for (Summand &term : expansion->expand(part.tensor, part.at)) {
+          term.scale *= part.scale;
+          term.sum = static_cast<int64_t>(number);
+          terms.push_back(std::move(term));
+        }
+    OpBuilder builder(source.operation);
     VectorScaling scaling(builder, sizes, leading);
     if (!scaled || llvm::all_of(terms, [&](Summand &term) { return scaling.move(term); }))
       break;
@@ -111,7 +143,7 @@ bool AttentionCandidate::expandValues(std::string &why) {
     if (one.tensor == product.getResult())
       continue;
     for (const Summand &summand : expansion.expand(one.tensor, resultIndices)) {
-      auto term = asValueTerm(summand, softmax.getResult(), indices, why);
+      auto term = asValueTerm(summand, source.weights, indices, why);
       if (!term)
         return false;
       term->scale *= one.scale / valueScale;
@@ -128,6 +160,12 @@ bool AttentionCandidate::dropQueryOnly() {
   if (sizes[kKeyAxis] == 1 && !terms.empty())
     return true;
   std::vector<Summand> left;
+  if (!isPlainSoftmax()) { // every function sees what depends on the query alone
+    for (size_t sum = 0; sum < (function ? function->sums.size() : 1); ++sum)
+      if (llvm::none_of(terms, [&](const Summand &term) { return term.sum == int64_t(sum); }))
+        terms.push_back(nothingIn(int64_t(sum)));
+    return true;
+  }
   for (Summand &term : terms) {
     std::set<std::string> symbols = symbolsOf(term.guard);
     if (term.value)
@@ -147,11 +185,16 @@ bool AttentionCandidate::dropQueryOnly() {
   }
   terms = std::move(left);
   if (terms.empty()) { // all keys weigh the same
-    Summand nothing(softmax.getLoc());
-    nothing.value = Expr(0);
-    terms.push_back(nothing);
+    terms.push_back(nothingIn(0));
   }
   return true;
+}
+
+Summand AttentionCandidate::nothingIn(int64_t sum) const {
+  Summand nothing(source.location());
+  nothing.value = Expr(0);
+  nothing.sum = sum;
+  return nothing;
 }
 
 namespace {
@@ -168,17 +211,42 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
     SmallVector<SoftmaxOp> softmaxes;
     function.walk([&](SoftmaxOp op) { softmaxes.push_back(op); });
     std::string reasons;
+    auto note = [&](Operation *op, const std::string &memory, const std::string &why) {
+      op->emitRemark() << "not fused: " << why << "; " << memory << " are held in memory";
+      reasons += (reasons.empty() ? "" : "\n") + why + "; " + memory + " are held in memory";
+    };
     for (SoftmaxOp softmax : softmaxes) {
       std::string why;
-      if (formFrom(softmax, why))
-        continue;
-      std::string memory = "scores of " + shapeText(softmax.getInput());
-      softmax.emitRemark() << "not fused: " << why << "; " << memory << " are held in memory";
-      reasons += (reasons.empty() ? "" : "\n") + why + "; " + memory + " are held in memory";
+      if (!formFrom(sourceOf(softmax), why))
+        note(softmax, "scores of " + shapeText(softmax.getInput()), why);
     }
+    formDirect(function, note);
     if (!reasons.empty())
       function->setAttr("attn.unfused", StringAttr::get(&getContext(), reasons));
     eraseDead(function);
+  }
+
+  /// Products with weights that no softmax made, one after the other: forming one may take others away.
+  template <typename Note> static void formDirect(func::FuncOp function, const Note &note) {
+    llvm::DenseSet<Operation *> refused;
+    auto formOne = [&] {
+      SmallVector<EinsumOp> products;
+      function.walk([&](EinsumOp op) { products.push_back(op); });
+      for (EinsumOp product : products) {
+        auto source = refused.contains(product) ? std::nullopt : directSourceOf(product);
+        if (!source)
+          continue;
+        std::string why, memory = "weights of " + shapeText(source->weights);
+        if (formFrom(*source, why))
+          return true;
+        refused.insert(product);
+        if (!why.empty())
+          note(product, memory, why);
+      }
+      return false;
+    };
+    while (formOne())
+      eraseDead(function);
   }
 
   static std::string shapeText(Value tensor) {
@@ -188,14 +256,14 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
     return text + "]";
   }
 
-  static bool formFrom(SoftmaxOp softmax, std::string &why) {
-    auto uses = findWeightUses(softmax, why);
+  static bool formFrom(const WeightSource &source, std::string &why) {
+    auto uses = findWeightUses(source, why);
     if (!uses)
       return false;
     why = "the weights do not go into an einsum with the values";
     std::string first;
-    for (EinsumOp product : productsWithValues(*uses, softmax)) {
-      if (AttentionCandidate(softmax, product, *uses).form(why))
+    for (EinsumOp product : productsWithValues(*uses, source.weights)) {
+      if (AttentionCandidate(source, product, *uses).form(why))
         return true;
       if (first.empty())
         first = why;

@@ -1,4 +1,5 @@
 // attn-keep-content: the layer without its positions, to measure what they cost.
+#include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/Analysis/TermClass.h"
 #include "passes/Passes.h"
@@ -24,9 +25,33 @@ skewer::attn::TermOp contentOf(skewer::attn::AttentionOp attention) {
   return first;
 }
 
+/// The same layer with the softmax of its scores as weights; what was the sum of its weights is the logarithm of a
+/// softmax's.
+void keepSoftmax(skewer::attn::AttentionOp attention) {
+  if (attention.isPlainSoftmax())
+    return;
+  OpBuilder builder(attention);
+  Value rows = attention.getTotal() ? attention.getTotal() : attention.getLse();
+  auto plain = skewer::attn::AttentionOp::create(
+      builder, attention.getLoc(), attention.getResult().getType(), attention.getSpaceAttr(), attention.getSizesAttr(),
+      attention.getMaskAttr(), attention.getValueSpecAttr(), attention.getValue(), attention.getScheduleAttr(),
+      rows ? rows.getType() : Type());
+  plain.getScore().takeBody(attention.getScore());
+  plain.getValues().takeBody(attention.getValues());
+  plain.walk([](skewer::attn::TermOp term) { term.setSum(0); });
+  skewer::attn::bindIndices(plain);
+  attention.getResult().replaceAllUsesWith(plain.getResult());
+  if (rows)
+    rows.replaceAllUsesWith(plain.getLse());
+  attention.erase();
+}
+
 struct KeepContent : skewer::impl::AttnKeepContentBase<KeepContent> {
   void runOnOperation() override {
     SmallVector<Operation *> positions;
+    SmallVector<skewer::attn::AttentionOp> attentions;
+    getOperation().walk([&](skewer::attn::AttentionOp attention) { attentions.push_back(attention); });
+    llvm::for_each(attentions, keepSoftmax);
     getOperation().walk([&](skewer::attn::AttentionOp attention) {
       skewer::attn::TermOp content = contentOf(attention);
       attention.walk([&](skewer::attn::TermOp term) {

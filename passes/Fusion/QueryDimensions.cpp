@@ -2,6 +2,7 @@
 #include "passes/Fusion/QueryDimensions.h"
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Analysis/AxisProducts.h"
+#include "passes/Fusion/ScoreFunction.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -17,7 +18,7 @@ struct QueryDimensions::Sum {
   bool key = false, affine = true;
 };
 
-QueryDimensions::QueryDimensions(SoftmaxOp softmax, const WeightUses &uses, const Dimensions &named,
+QueryDimensions::QueryDimensions(const WeightSource &source, const WeightUses &uses, const Dimensions &named,
                                  const std::vector<int64_t> &shape, size_t keyDimension)
     : shape(shape), keyDimension(keyDimension) {
   std::vector<Expr> at;
@@ -29,7 +30,17 @@ QueryDimensions::QueryDimensions(SoftmaxOp softmax, const WeightUses &uses, cons
   ExpansionOptions options;
   options.products = options.uneven = options.scaledContractions = options.functions = true;
   options.guards = [](const Expr &) { return true; };
-  for (const Summand &term : Expansion(domain, std::nullopt, options).expand(softmax.getInput(), at)) {
+  std::vector<std::vector<ScaledElement>> sums{{{{source.scores, at}, 1}}};
+  if (auto function = ScoreFunction::find(sums[0][0], nameOf(shape.size() - (keyDimension + 1 == shape.size() ? 2 : 1)),
+                                          nameOf(keyDimension), domain, std::nullopt, source.direct)) {
+    sums = function->sums;
+    visit(function->inside);
+  }
+  std::vector<Summand> terms;
+  for (const auto &sum : sums)
+    for (const ScaledElement &part : sum)
+      llvm::append_range(terms, Expansion(domain, std::nullopt, options).expand(part.tensor, part.at));
+  for (const Summand &term : terms) {
     for (const Factor &factor : term.factors)
       addOperand(factor.subscripts);
     visit(term.guard);
@@ -41,11 +52,11 @@ QueryDimensions::QueryDimensions(SoftmaxOp softmax, const WeightUses &uses, cons
   }
   for (const WeightedSummand &product : uses.products)
     if (auto einsum = product.tensor.getDefiningOp<EinsumOp>())
-      addProduct(einsum, softmax.getResult());
+      addProduct(einsum, source.weights);
   Einsum spec;
   spec.operands = {named};
-  auto sizes = resolveSizes(spec, {shape}, sizesFrom(softmax.getSizesAttr()));
-  auto mask = softmax.getMask() ? parse(std::string_view(*softmax.getMask())) : std::nullopt;
+  auto sizes = resolveSizes(spec, {shape}, sizesFrom(source.sizes));
+  auto mask = source.mask ? parse(*source.mask) : std::nullopt;
   if (mask && sizes)
     visit(simplify(substitute(*mask, axesOf(named, *sizes)), domain));
 }

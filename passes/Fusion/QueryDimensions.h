@@ -11,7 +11,7 @@ constexpr int64_t kRowsOfHead = 16;
 class QueryDimensions {
 public:
   /// `named`: the score's dimensions as its softmax names them.
-  QueryDimensions(attn::SoftmaxOp, const WeightUses &, const subscript::Dimensions &named,
+  QueryDimensions(const WeightSource &, const WeightUses &, const subscript::Dimensions &named,
                   const std::vector<int64_t> &shape, size_t keyDimension);
 
   /// Whether an index expression or a comparison holds the dimension against the key: `j - i`, `14*jy + jx <= 14*iy +

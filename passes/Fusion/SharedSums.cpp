@@ -50,5 +50,6 @@ llvm::DenseSet<Value> skewer::sharedSums(Value tensor) {
 }
 
 bool skewer::isCopiedTooOften(Value sum) {
-  return !sum.hasOneUse() && Counting().summands(sum) * size_t(std::distance(sum.use_begin(), sum.use_end())) > kMostSummands;
+  return !sum.hasOneUse() &&
+         Counting().summands(sum) * size_t(std::distance(sum.use_begin(), sum.use_end())) > kMostSummands;
 }

@@ -9,7 +9,8 @@ namespace skewer {
 /// each `y = y[1:] + y[:-1]` doubles them. Empty otherwise. They are computed once, as tensors of their own.
 llvm::DenseSet<mlir::Value> sharedSums(mlir::Value tensor);
 
-/// Whether a copy of the sum for each of its users, with the user's index map below it, would be summands in such number.
+/// Whether a copy of the sum for each of its users, with the user's index map below it, would be summands in such
+/// number.
 bool isCopiedTooOften(mlir::Value sum);
 
 } // namespace skewer

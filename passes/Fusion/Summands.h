@@ -26,6 +26,7 @@ struct Summand {
   std::optional<attn::Application> application; // operands are places in `factors`
   subscript::Expr guard = 1;
   subscript::AxisSizes contracted;
+  int64_t sum = 0; // of a score that is a function of several, which one it is part of
   mlir::Location location;
   explicit Summand(mlir::Location location) : location(location) {}
 };

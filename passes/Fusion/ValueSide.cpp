@@ -28,12 +28,16 @@ std::optional<double> multiplierOf(Operation *op, unsigned operand) {
 /// Follows the weights forward, operation by operation, until a single tensor carries all that was made of them.
 class Follower {
 public:
-  explicit Follower(SoftmaxOp softmax) : softmax(softmax) { carriers[softmax.getResult()] = {false, uses(softmax)}; }
+  explicit Follower(const WeightSource &source) : source(source) {
+    carriers[source.weights] = {false, uses(source.operation) - static_cast<int64_t>(source.totals.size())};
+  }
 
   std::optional<Value> root(std::string &why) {
-    if (softmax.getResult().use_empty())
+    if (carriers[source.weights].uses <= 0)
       return why = "the weights are not used", std::nullopt;
-    for (Operation *op = softmax->getNextNode(); op; op = op->getNextNode()) {
+    for (Operation *op = source.operation->getNextNode(); op; op = op->getNextNode()) {
+      if (llvm::is_contained(source.totals, dyn_cast<EinsumOp>(op)))
+        continue;
       SmallVector<unsigned> carried;
       for (OpOperand &operand : op->getOpOperands())
         if (carriers.count(operand.get()))
@@ -83,14 +87,14 @@ private:
   }
 
   std::string refusal(Operation *op) {
-    Value weights = softmax.getResult();
+    Value weights = source.weights;
     bool alone = weights.hasOneUse() && llvm::is_contained(op->getOperands(), weights);
     if (!alone && (op->hasTrait<OpTrait::IsTerminator>() || !weights.hasOneUse()))
       return "the weights are used more than once, and not in a sum of products";
     return "the weights do not go into an einsum with the values";
   }
 
-  SoftmaxOp softmax;
+  const WeightSource &source;
   llvm::MapVector<Value, Carrier> carriers;
 };
 
@@ -137,18 +141,18 @@ bool divide(const WeightedSummand &whole, Value weights, WeightUses &uses) {
 }
 } // namespace
 
-std::optional<WeightUses> skewer::findWeightUses(SoftmaxOp softmax, std::string &why) {
+std::optional<WeightUses> skewer::findWeightUses(const WeightSource &source, std::string &why) {
   WeightUses uses;
-  auto root = Follower(softmax).root(why);
+  auto root = Follower(source).root(why);
   if (!root)
     return std::nullopt;
   uses.root = *root;
-  if (!divide({uses.root, 1, {}}, softmax.getResult(), uses))
+  if (!divide({uses.root, 1, {}}, source.weights, uses))
     return why = "a tensor that is not made of the weights is scaled together with their products", std::nullopt;
   return uses;
 }
 
-std::vector<EinsumOp> skewer::productsWithValues(const WeightUses &uses, SoftmaxOp softmax) {
+std::vector<EinsumOp> skewer::productsWithValues(const WeightUses &uses, Value weights) {
   auto readsPlainly = [](EinsumOp einsum) {
     auto spec = parseEinsum(std::string_view(einsum.getSpec()));
     if (!spec || !spec->result || einsum.getGuard())
@@ -165,15 +169,14 @@ std::vector<EinsumOp> skewer::productsWithValues(const WeightUses &uses, Softmax
   auto rank = [&](EinsumOp einsum) {
     int64_t most = 0;
     for (Value operand : einsum.getInputs())
-      if (operand != softmax.getResult())
+      if (operand != weights)
         most = std::max(most, cast<RankedTensorType>(operand.getType()).getRank());
     return most;
   };
   auto order = [&](EinsumOp einsum) { return std::make_pair(!readsPlainly(einsum), -rank(einsum)); };
   std::vector<EinsumOp> products;
   for (const WeightedSummand &one : uses.products)
-    if (auto einsum = one.tensor.getDefiningOp<EinsumOp>();
-        einsum && llvm::is_contained(einsum.getInputs(), softmax.getResult()))
+    if (auto einsum = one.tensor.getDefiningOp<EinsumOp>(); einsum && llvm::is_contained(einsum.getInputs(), weights))
       products.insert(llvm::upper_bound(products, einsum, [&](EinsumOp a, EinsumOp b) { return order(a) < order(b); }),
                       einsum);
   return products;

@@ -1,7 +1,8 @@
-// How the weights of a softmax reach its results: the sum of products that becomes one attention.
+// How weights reach its results: the sum of products that becomes one attention.
 #pragma once
 #include "mlir/IR/Builders.h"
 #include "passes/Fusion/Summands.h"
+#include "passes/Fusion/WeightSource.h"
 
 namespace skewer {
 
@@ -20,11 +21,11 @@ struct WeightUses {
   std::vector<WeightedSummand> others; // made without the weights; their scale is 1 or -1
 };
 /// Nothing where something but a sum of products is made from the weights: `why` says what.
-std::optional<WeightUses> findWeightUses(attn::SoftmaxOp, std::string &why);
+std::optional<WeightUses> findWeightUses(const WeightSource &, std::string &why);
 
 /// The einsums that multiply the weights themselves, those first that sum over plainly read keys, and of these what has
 /// the most dimensions: the values are in the first that has the form of a product with values.
-std::vector<attn::EinsumOp> productsWithValues(const WeightUses &, attn::SoftmaxOp);
+std::vector<attn::EinsumOp> productsWithValues(const WeightUses &, mlir::Value weights);
 /// Puts `output`, times `factor` if it is there, in place of the products in their sum.
 void replaceSum(mlir::OpBuilder &, const WeightUses &, mlir::Value output, mlir::Value factor);
 

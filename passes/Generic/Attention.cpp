@@ -36,10 +36,50 @@ bool Kernel::emitRows(attn::AttentionOp op) {
         return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
       };
       auto place = [&] { return position(row, key, symbols); };
+      auto weigh = [&](Value inverse) {
+        // Values that differ from query to query leave no product to make. A direct weight of 0 is no hidden key's.
+        if (!valueTerms.empty() || (op.getDirect() && mask)) {
+          loops(planned->width, symbols, [&] {
+            Value total = sums(keys, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
+              return {visible(so[0], [&]() -> Value {
+                const Storage &values = storage[op.getValue()];
+                Value element = load(values, position(values, planned->value, symbols));
+                element = arith::AddFOp::create(b, element, sumOf(valueTerms, symbols));
+                return arith::AddFOp::create(b, so[0], arith::MulFOp::create(b, load(row, place()), element));
+              })};
+            })[0];
+            const Storage &target = storage[op.getResult()];
+            store(arith::MulFOp::create(b, total, inverse), target, position(target, planned->result, symbols));
+          });
+          return;
+        }
+        Contraction output;
+        output.factors = {{&row, {key}}, {&storage[op.getValue()], planned->value}};
+        output.contracted = keys;
+        output.parallel = planned->width;
+        output.target = &storage[op.getResult()];
+        output.targetSubscripts = planned->result;
+        output.finish = [&](Value total) -> Value {
+          return arith::MulFOp::create(b, total, isa<VectorType>(total.getType()) ? spread(inverse) : inverse);
+        };
+        contract(output, symbols);
+      };
+      if (op.getDirect()) {
+        Value total = sums(keys, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
+          Value weight = visible(real(0), [&] { return scoreOf(op, *planned, symbols); });
+          store(weight, row, place());
+          return {arith::AddFOp::create(b, so[0], weight)};
+        })[0];
+        if (op.getTotal()) {
+          const Storage &target = storage[op.getTotal()];
+          store(total, target, position(target, planned->lse, symbols));
+        }
+        return weigh(real(1));
+      }
       // A NaN passes the maximum by and reaches the sum, and so the whole row.
       Value largest = carry(keys, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
         return {visible(so[0], [&]() -> Value {
-          Value one = sumOf(planned->terms, symbols);
+          Value one = scoreOf(op, *planned, symbols);
           store(one, row, place());
           return arith::MaxNumFOp::create(b, so[0], one);
         })};
@@ -61,31 +101,7 @@ bool Kernel::emitRows(attn::AttentionOp op) {
       }
       Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
       Value inverse = arith::DivFOp::create(b, real(1), arith::SelectOp::create(b, empty, real(1), sum));
-      if (!valueTerms.empty()) { // they differ from query to query, so that there is no product to make
-        loops(planned->width, symbols, [&] {
-          Value total = sums(keys, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
-            return {visible(so[0], [&]() -> Value {
-              const Storage &values = storage[op.getValue()];
-              Value element = load(values, position(values, planned->value, symbols));
-              element = arith::AddFOp::create(b, element, sumOf(valueTerms, symbols));
-              return arith::AddFOp::create(b, so[0], arith::MulFOp::create(b, load(row, place()), element));
-            })};
-          })[0];
-          const Storage &target = storage[op.getResult()];
-          store(arith::MulFOp::create(b, total, inverse), target, position(target, planned->result, symbols));
-        });
-        return;
-      }
-      Contraction output;
-      output.factors = {{&row, {key}}, {&storage[op.getValue()], planned->value}};
-      output.contracted = keys;
-      output.parallel = planned->width;
-      output.target = &storage[op.getResult()];
-      output.targetSubscripts = planned->result;
-      output.finish = [&](Value total) -> Value {
-        return arith::MulFOp::create(b, total, isa<VectorType>(total.getType()) ? spread(inverse) : inverse);
-      };
-      contract(output, symbols);
+      weigh(inverse);
     });
   });
   return true;

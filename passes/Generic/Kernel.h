@@ -64,6 +64,7 @@ struct ScoreTerm {
   std::optional<attn::Application> application;
   std::vector<Contraction> arguments; // of the function: single elements
   double scale = 1;
+  uint64_t sum = 0; // of those that the attention's `through` takes
 };
 
 class Kernel {
@@ -137,7 +138,9 @@ protected:
     Symbols symbols;
   };
   std::optional<AttentionPlan> planAttention(attn::AttentionOp);
-  mlir::Value sumOf(const std::vector<ScoreTerm> &, Symbols &);
+  mlir::Value sumOf(const std::vector<ScoreTerm> &, Symbols &, uint64_t sum = 0);
+  /// What the softmax sees of a query and a key, or their direct weight.
+  mlir::Value scoreOf(attn::AttentionOp, const AttentionPlan &, Symbols &);
   bool emitElementwise(const Stage &);
 
   //===- Element by element (Elementwise.cpp) ---===//

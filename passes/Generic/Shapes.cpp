@@ -158,6 +158,14 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
   return shape;
 }
 
+/// Whether a condition on the result's axes takes elements away.
+static bool isGuarded(attn::EinsumOp op) {
+  attn::ResolvedEinsum resolved = resolve(op);
+  return resolved.guard && llvm::none_of(subscript::symbolsOf(*resolved.guard), [&](const std::string &symbol) {
+           return llvm::is_contained(resolved.contracted, symbol);
+         });
+}
+
 /// Zeros of the result that stand for what a mask took away.
 static bool keepsMask(Operation *op, const llvm::DenseMap<Value, Storage> &storage) {
   auto masked = [&](Value operand) {
@@ -167,7 +175,8 @@ static bool keepsMask(Operation *op, const llvm::DenseMap<Value, Storage> &stora
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([](attn::SoftmaxOp softmax) { return softmax.getMask().has_value(); })
       .Case([](attn::AttentionOp) { return false; })
-      .Case<attn::EinsumOp, attn::ConcatOp, arith::MulFOp>(
+      .Case([&](attn::EinsumOp einsum) { return isGuarded(einsum) || llvm::any_of(einsum.getInputs(), masked); })
+      .Case<attn::ConcatOp, arith::MulFOp>(
           [&](Operation *o) { return llvm::any_of(o->getOperands(), masked); })
       .Case<arith::AddFOp, arith::SubFOp>([&](Operation *o) { return llvm::all_of(o->getOperands(), masked); })
       .Case<attn::IndexMapOpInterface, arith::DivFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
@@ -207,16 +216,17 @@ bool Kernel::describe(Operation *op) {
       return fail(op, "only splats of constants are lowered");
   }
   storage[op->getResult(0)] = std::move(described);
-  if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && attention.getLse()) {
+  auto attention = dyn_cast<attn::AttentionOp>(op);
+  if (Value numbers = !attention ? Value() : attention.getLse() ? attention.getLse() : attention.getTotal()) {
     auto space = subscript::parseDimensions(std::string_view(attention.getSpace()));
     auto extents = extentsOf(attention);
     space->pop_back();
     auto rows = extents ? extentsOf(*space, *extents) : std::nullopt;
     if (!rows)
       return fail(op, "a run-time size of the score is no operand's dimension");
-    Storage &lse = storage[attention.getLse()];
-    lse.shape = std::move(*rows);
-    lse.element = b.getF32Type();
+    Storage &ofRows = storage[numbers];
+    ofRows.shape = std::move(*rows);
+    ofRows.element = b.getF32Type();
   }
   return true;
 }

@@ -1,5 +1,6 @@
 // What an attention computes at one query and key, by its index expressions.
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Emit/EmitThrough.h"
 #include "passes/Generic/Kernel.h"
 
 using namespace mlir;
@@ -64,18 +65,28 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
         return fail(term, "the value does not parse"), std::nullopt;
     }
     described.scale = term.getScale().convertToDouble();
+    described.sum = term.getSum();
     (term.isValueSide() ? result.valueTerms : result.terms).push_back(std::move(described));
   }
   return result;
 }
 
-Value Kernel::sumOf(const std::vector<ScoreTerm> &terms, Symbols &symbols) {
+Value Kernel::scoreOf(attn::AttentionOp op, const AttentionPlan &planned, Symbols &symbols) {
+  SmallVector<Value> sums;
+  for (int64_t sum = 0; sum < op.getSums(); ++sum)
+    sums.push_back(sumOf(planned.terms, symbols, static_cast<uint64_t>(sum)));
+  return emitThrough(b, op.getThrough(), sums);
+}
+
+Value Kernel::sumOf(const std::vector<ScoreTerm> &terms, Symbols &symbols, uint64_t which) {
   auto number = [&](const Expr &position) -> Value {
     Value integer = arith::IndexCastOp::create(b, b.getI64Type(), value(position, symbols));
     return arith::SIToFPOp::create(b, b.getF32Type(), integer);
   };
   Value sum = real(0);
   for (const ScoreTerm &term : terms) {
+    if (term.sum != which)
+      continue;
     auto one = [&]() -> Value {
       Value product = term.product.factors.empty() ? real(1) : dot(term.product, symbols);
       if (term.value)

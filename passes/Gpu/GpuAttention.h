@@ -21,7 +21,7 @@ struct GpuTensors {
   SizeExpression workspace;                            // places that are scaled stand behind its fixed part
   std::vector<unsigned> inputs;                        // for each of operandsOf(attention): number in plan.inputs
   unsigned resultOutput = 0;                           // number in plan.outputs
-  std::optional<unsigned> lseOutput;                   // [leading…, queries] of f32: natural logarithms
+  std::optional<unsigned> rowOutput;                   // [leading…, queries] of f32: natural logarithms, or totals
   std::vector<Extent> leading;                         // of each leading axis
 };
 

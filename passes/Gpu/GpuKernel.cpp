@@ -1,6 +1,7 @@
 // One kernel: what comes before the tiles of keys, the loop over them, and what comes after.
 #include "passes/Gpu/GpuKernel.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Emit/EmitThrough.h"
 #include "passes/Gpu/Engines/Engines.h"
 #include "passes/Gpu/Masks.h"
 #include "passes/Gpu/ResultRows.h"
@@ -105,9 +106,11 @@ private:
     Tiles weights = scores(at, bits);
     // Where a mask may hide keys, a number of all of a tile must not meet hidden scores: it might be none.
     SmallVector<Value> ofTile(in.place.scores.rows());
-    if (!at.crossed)
+    if (!at.crossed && in.shape.attention.isPlainSoftmax())
       addToRows(at, ofTile);
-    RowState state = softmaxStep(b, in.place.scores, weights, ofTile, in.lateScale, in.engine.addsOutside(), before);
+    RowState state = in.shape.attention.direct ? addDirect(b, in.place.scores, weights, before, in.engine.addsOutside())
+                                               : softmaxStep(b, in.place.scores, weights, ofTile, in.lateScale,
+                                                             in.engine.addsOutside(), before);
     for (auto &strategy : strategies)
       strategy->addToValues(at, weights, state.output);
     in.engine.wait();
@@ -132,7 +135,7 @@ private:
       for (auto &strategy : strategies)
         strategy->addToEachScore(axes, result);
     }
-    if (at.crossed) {
+    if (at.crossed || !in.shape.attention.isPlainSoftmax()) {
       SmallVector<Value> ofTile(in.place.scores.rows());
       addToRows(at, ofTile);
       for (const HeldNumber &number : in.place.scores.numbers())
@@ -141,8 +144,25 @@ private:
           score = b.addf(score, added);
         }
     }
+    applyFunction(result);
     masks.hide(result, at.firstKey, at.crossed, bits);
     return result;
+  }
+
+  /// The function that scores go through, on what each thread has. Scores are in base 2 before and after it.
+  void applyFunction(Tiles &scores) {
+    const AttentionShape &attention = in.shape.attention;
+    if (attention.isPlainSoftmax())
+      return;
+    Value before = b.f32(1 / kLog2E), after = b.f32(kLog2E);
+    for (const HeldNumber &number : in.place.scores.numbers()) {
+      Value &score = scores[number.tile][number.part];
+      score = b.mulf(score, before);
+      if (attention.through)
+        score = emitThrough(b, *attention.through, score);
+      // -0 says that a key is hidden: a weight of -0 becomes 0.
+      score = attention.direct ? b.addf(score, b.f32(0)) : b.mulf(score, after);
+    }
   }
 
   /// Terms of one scale are one sum.
@@ -197,7 +217,7 @@ bool skewer::gpu::emitAttentionKernel(GpuBuilder &b, const GpuAttention &shape, 
   BlockPlace place(b, shape, operands, at);
   Masks masks(b, shape, operands, place);
   auto parts = makeEngine(shape.tile.engine,
-                          {b, at, shape.element, shape.tile.threads(), shape.tile.stages, shape.attention.keys});
+                          {b, at, shape.element, shape.tile.threads(), shape.tile.stages, shape.attention.keys, shape.attention.direct});
   if (!parts) {
     reason = "there is no engine '" + shape.tile.engine.str() + "'";
     return false;

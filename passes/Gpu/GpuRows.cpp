@@ -111,7 +111,14 @@ SmallVector<Value> GpuStages::WarpRow::addValues(Value weight, ValueRange before
   };
   if (!planned.mask)
     return added();
-  Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, zero);
+  Value some;
+  if (op.getDirect()) {
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), weight);
+    Value none = arith::ConstantIntOp::create(b, INT32_MIN, 32);
+    some = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bits, none);
+  } else {
+    some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, zero);
+  }
   auto branch = scf::IfOp::create(b, SmallVector<Type>(sums, b.getF32Type()), some, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard within(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -141,7 +148,16 @@ SmallVector<Value> GpuStages::WarpRow::step(Value base, ValueRange before) {
   Value visible = less(own, end);
   if (planned.mask)
     visible = arith::AndIOp::create(b, visible, s.predicate(*planned.mask, symbols));
-  Value score = s.guarded(visible, none, [&] { return s.sumOf(planned.terms, symbols); });
+  Value hidden = op.getDirect() ? s.real(-0.0) : none;
+  Value score = s.guarded(visible, hidden, [&]() -> Value {
+    Value seen = s.scoreOf(op, planned, symbols);
+    return op.getDirect() ? arith::AddFOp::create(b, seen, zero).getResult() : seen; // -0 says that a key is hidden
+  });
+  if (op.getDirect()) {
+    SmallVector<Value> next{before[0], arith::AddFOp::create(b, before[1], score)};
+    next.append(addKeys(base, score, SmallVector<Value>(before.drop_front(2))));
+    return next;
+  }
   // A NaN passes the maximum by and reaches the sum, and so the whole row.
   Value largest = overWarp(b, score, [&](Value x, Value y) -> Value { return arith::MaxNumFOp::create(b, x, y); });
   largest = arith::MaxNumFOp::create(b, before[0], largest);
@@ -162,6 +178,11 @@ void GpuStages::WarpRow::finish(ValueRange results) {
   Value sum = overWarp(b, results[1], [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); });
   Value largest = results[0];
   Value isFirst = less(add(firstColumn, lane), s.index(1));
+  if (op.getTotal())
+    when(isFirst, [&] {
+      const Storage &target = s.storage[op.getTotal()];
+      s.store(sum, target, s.position(target, planned.lse, symbols));
+    });
   if (op.getLse())
     when(isFirst, [&] {
       Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
@@ -172,6 +193,8 @@ void GpuStages::WarpRow::finish(ValueRange results) {
     });
   Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
   Value inverse = arith::DivFOp::create(b, s.real(1), arith::SelectOp::create(b, unseen, s.real(1), sum));
+  if (op.getDirect())
+    inverse = s.real(1);
   const Storage &target = s.storage[op.getResult()];
   for (size_t number = 0; number < sums; ++number) {
     Value column = columnOf(number);

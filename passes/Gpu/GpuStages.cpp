@@ -94,8 +94,9 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
     return unsigned(result.plan.outputs.size() - 1);
   };
   result.resultOutput = write(attention.getResult());
-  if (attention.getLse())
-    result.lseOutput = write(attention.getLse());
+  for (Value ofRows : {attention.getLse(), attention.getTotal()})
+    if (ofRows)
+      result.rowOutput = write(ofRows);
   if (auto extents = extentsOf(attention))
     for (const std::string &axis : attn::scoreSpace(attention).leading)
       result.leading.push_back(extents->at(axis));

@@ -105,12 +105,13 @@ void Masks::hide(Tiles &scores, Value firstKey, Value crossed, ArrayRef<Value> b
   bool ragged = keys % shape.tile.keys != 0;
   if (!ragged && !crossed)
     return;
+  Value nothing = b.f32(shape.attention.direct ? -0.0 : -kInfinity);
   auto hidden = [&] {
     SmallVector<Value> numbers = flattened(scores);
     for (auto [number, held] : llvm::enumerate(place.scores.numbers())) {
       Value seen =
           bits.empty() ? isSeen(held, firstKey) : b.notEqual(b.bitAnd(bits[number / 32], bitOf(number)), b.i32(0));
-      numbers[number] = b.select(seen, numbers[number], b.f32(-kInfinity));
+      numbers[number] = b.select(seen, numbers[number], nothing);
     }
     return numbers;
   };

@@ -1,4 +1,4 @@
-// Result and log-sum-exp of a thread's rows.
+// Result and log-sum-exp, or sum of direct weights, of a thread's rows.
 #include "passes/Gpu/ResultRows.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -22,20 +22,21 @@ public:
 
   void writeRow(const RowState &state, size_t row, std::optional<double> lateScale) {
     Value sum = place.scores.acrossRow(state.sum[row], [&](Value x, Value y) { return b.addf(x, y); });
+    bool direct = shape.attention.direct;
     // A row without visible keys is 0, whatever the values held.
-    Value none = b.equalf(sum, zero);
-    Value inverse = LLVM::FDivOp::create(b, b.f32(1), sum);
+    Value none = direct ? Value() : b.equalf(sum, zero);
+    Value inverse = direct ? Value() : LLVM::FDivOp::create(b, b.f32(1), sum);
+    auto resultOf = [&](Value x) { return direct ? x : b.select(none, zero, b.mulf(x, inverse)); };
     Value query = place.query(row);
     b.when(b.less(query, b.i32(shape.attention.queries)), [&] {
-      if (shape.lseOutput)
-        writeLse(state.maximum[row], row, sum, lateScale);
+      if (shape.rowOutput)
+        writeOfRow(row, direct ? sum : logSum(state.maximum[row], sum, lateScale));
       Value rowBase = b.add(b.mul(b.toI64(query), shape.attention.result.query), base);
       if (place.firstColumn)
         rowBase = b.add(rowBase, b.toI64(place.firstColumn));
       size_t columnTiles = state.output.tiles.size() / size_t(place.scores.rowTiles());
       for (const HeldNumber &held : place.scores.across(int64_t(8 * columnTiles)).numbersOfRow(row))
-        writeColumn(held.column, rowBase,
-                    [&] { return b.select(none, zero, b.mulf(state.output.tiles[held.tile][held.part], inverse)); });
+        writeColumn(held.column, rowBase, [&] { return resultOf(state.output.tiles[held.tile][held.part]); });
     });
   }
 
@@ -58,12 +59,15 @@ private:
       store();
   }
 
-  void writeLse(Value maximum, size_t row, Value sum, std::optional<double> lateScale) {
+  Value logSum(Value maximum, Value sum, std::optional<double> lateScale) {
     // ln Σ exp(score) = ln 2 × (maximum in base 2 + log2 of the sum); of a row without keys log2(0) and so -infinity.
     constexpr double kLn2 = 0.6931471805599453;
     if (lateScale)
       maximum = b.mulf(maximum, b.f32(*lateScale));
-    Value lse = b.mulf(b.addf(maximum, b.log2(sum)), b.f32(kLn2));
+    return b.mulf(b.addf(maximum, b.log2(sum)), b.f32(kLn2));
+  }
+
+  void writeOfRow(size_t row, Value number) {
     Value flat = b.i64(0);
     const std::vector<std::string> &names = shape.attention.space.leading;
     for (auto [name, extent] : llvm::zip_equal(names, shape.leading)) {
@@ -75,7 +79,7 @@ private:
     Value writes = place.scores.isFirstOfRow();
     if (place.firstColumn)
       writes = b.both(writes, b.compare(arith::CmpIPredicate::eq, place.firstColumn, b.i32(0)));
-    b.when(writes, [&] { b.store(lse, b.globalAt(operands.output(*shape.lseOutput), at, b.getF32Type())); });
+    b.when(writes, [&] { b.store(number, b.globalAt(operands.output(*shape.rowOutput), at, b.getF32Type())); });
   }
 
   GpuBuilder &b;

@@ -38,6 +38,18 @@ static std::function<Value(Value)> powerBelow(GpuBuilder &b, std::optional<doubl
   return [=, &b](Value score) { return b.exp2(lateScale ? b.fma(score, factor, least) : b.subf(score, reference)); };
 }
 
+RowState skewer::gpu::addDirect(GpuBuilder &b, const ScoreLayout &layout, const Tiles &weights, const RowState &before,
+                                bool shrinksLater) {
+  RowState state = before;
+  for (size_t row = 0; row < layout.rows(); ++row) {
+    for (const HeldNumber &number : layout.numbersOfRow(row))
+      state.sum[row] = b.addf(state.sum[row], weights[number.tile][number.part]);
+    if (shrinksLater)
+      state.output.shrink.push_back(b.f32(1));
+  }
+  return state;
+}
+
 RowState skewer::gpu::softmaxStep(GpuBuilder &b, const ScoreLayout &layout, Tiles &scores, ArrayRef<Value> ofTile,
                                   std::optional<double> lateScale, bool shrinksLater, const RowState &before) {
   RowState state = before;

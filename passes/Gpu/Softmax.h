@@ -24,4 +24,7 @@ RowState emptyRows(GpuBuilder &, const ScoreLayout &, size_t columnTiles);
 RowState softmaxStep(GpuBuilder &, const ScoreLayout &, Tiles &scores, llvm::ArrayRef<Value> ofTile,
                      std::optional<double> lateScale, bool shrinksLater, const RowState &before);
 
+/// The same where weights are direct: their sums, and nothing shrinks.
+RowState addDirect(GpuBuilder &, const ScoreLayout &, const Tiles &weights, const RowState &before, bool shrinksLater);
+
 } // namespace skewer::gpu

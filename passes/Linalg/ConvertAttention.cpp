@@ -1,6 +1,7 @@
 // An attention as linalg: scores term by term, rows of exponentials, their product with the values.
 #include "dialect/IR/ElementFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Emit/EmitThrough.h"
 #include "passes/Linalg/ConvertOps.h"
 
 using namespace mlir;
@@ -87,8 +88,11 @@ struct Parts {
   Type type; // of scores and sums
 
   bool prepare();
+  Value sumOfTerms(uint64_t sum);
   void addScores();
-  Value addValues(const Exponentials &);
+  Value directWeights();
+  Value totalOf(Value weights);
+  Value addValues(Value weights);
 };
 
 bool Parts::prepare() {
@@ -118,8 +122,12 @@ bool Parts::prepare() {
   return true;
 }
 
-void Parts::addScores() {
+/// Over the score's dimensions.
+Value Parts::sumOfTerms(uint64_t number) {
+  Value sum;
   for (const TermParts &term : scoreTerms) {
+    if (attn::TermOp(term.op).getSum() != number)
+      continue;
     subscript::AxisSizes sizes = rows.sizes;
     sizes.insert(term.resolved.sizes.begin(), term.resolved.sizes.end());
     LoopNest nest(rows.dimensions, term.resolved.contracted, sizes, rows.extents);
@@ -131,21 +139,65 @@ void Parts::addScores() {
       Value one = contribution.emit(body, index, elements);
       return one ? arith::AddFOp::create(body, before, one).getResult() : Value();
     };
-    rows.scores = rows.scores ? linalg.addTo(rows.scores, nest, term.readings, mayLeave, add)
-                              : linalg.make(nest, type, 0.0, term.readings, mayLeave, add);
+    sum = sum ? linalg.addTo(sum, nest, term.readings, mayLeave, add)
+              : linalg.make(nest, type, 0.0, term.readings, mayLeave, add);
   }
-  if (rows.scores)
-    return;
+  if (sum)
+    return sum;
   LoopNest nest(rows.dimensions, {}, rows.sizes, rows.extents); // no term: all keys alike
-  rows.scores = linalg.make(
+  return linalg.make(
       nest, type, std::nullopt, {}, false,
       [&](ImplicitLocOpBuilder &body, ValueRange, Value, IndexEmitter &) { return realConstant(body, type, 0); });
 }
 
-/// Σ over the keys of exponential × (value + terms), on the result's dimensions.
-Value Parts::addValues(const Exponentials &parts) {
+/// The scores as the softmax sees them: through the attention's function.
+void Parts::addScores() {
+  std::vector<Expr> point = subscriptsOf(rows.dimensions, rows.sizes);
+  std::vector<Reading> sums;
+  for (int64_t sum = 0; sum < op.getSums(); ++sum)
+    sums.push_back({sumOfTerms(static_cast<uint64_t>(sum)), point});
+  if (op.getThrough().empty()) {
+    rows.scores = sums.front().tensor;
+    return;
+  }
+  LoopNest nest(rows.dimensions, {}, rows.sizes, rows.extents);
+  rows.scores = linalg.make(nest, type, std::nullopt, sums, false,
+                            [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) {
+                              return emitThrough(body, op.getThrough(), elements);
+                            });
+}
+
+/// The scores themselves, 0 where the mask hides. Null where it cannot be emitted.
+Value Parts::directWeights() {
+  if (!rows.mask)
+    return rows.scores;
+  LoopNest nest(rows.dimensions, {}, rows.sizes, rows.extents);
+  return linalg.make(nest, type, std::nullopt, {{rows.scores, subscriptsOf(rows.dimensions, rows.sizes)}}, false,
+                     [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &index) -> Value {
+                       Value visible = index.emitPredicate(nest.over(*rows.mask));
+                       if (!visible)
+                         return {};
+                       return arith::SelectOp::create(body, visible, elements[0], realConstant(body, type, 0));
+                     });
+}
+
+Value Parts::totalOf(Value weights) {
+  LoopNest nest(rowDimensions(rows), rows.dimensions[rows.over].axes, rows.sizes, rows.extents);
+  Value sum = linalg.make(nest, type, 0.0, {{weights, subscriptsOf(rows.dimensions, rows.sizes)}}, false,
+                          [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &) -> Value {
+                            return arith::AddFOp::create(body, before, elements[0]);
+                          });
+  LoopNest each(rowDimensions(rows), {}, rows.sizes, rows.extents);
+  return linalg.make(each, b.getF32Type(), std::nullopt, {{sum, subscriptsOf(rowDimensions(rows), rows.sizes)}}, false,
+                     [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) -> Value {
+                       return castReal(body, elements[0], body.getF32Type());
+                     });
+}
+
+/// Σ over the keys of weight × (value + terms), on the result's dimensions.
+Value Parts::addValues(Value weights) {
   const std::vector<std::string> &keys = rows.dimensions.back().axes;
-  Reading power{parts.powers, subscriptsOf(rows.dimensions, rows.sizes)};
+  Reading power{weights, subscriptsOf(rows.dimensions, rows.sizes)};
   // What a hidden key's value is, NaN or not, does not count.
   auto weigh = [&](ImplicitLocOpBuilder &body, const LoopNest &nest, IndexEmitter &index, Value before, Value weight,
                    Value element) -> Value {
@@ -189,11 +241,21 @@ Converted skewer::convertAttention(attn::AttentionOp op, ImplicitLocOpBuilder &b
   if (!parts.prepare())
     return {};
   parts.addScores();
-  Exponentials exponentials = exponentialsOf(parts.rows, b, linalg);
-  Value sum = parts.addValues(exponentials);
   const subscript::Dimensions &dimensions = *parts.value.spec.result;
   LoopNest nest(dimensions, {}, parts.rows.sizes, parts.rows.extents);
   std::vector<Expr> point = subscriptsOf(dimensions, parts.rows.sizes);
+  if (op.getDirect()) {
+    Value weights = parts.directWeights();
+    Type stored = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+    Converted results{linalg.make(
+        nest, stored, std::nullopt, {{parts.addValues(weights), point}}, false,
+        [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) { return elements[0]; })};
+    if (op.getTotal())
+      results.push_back(parts.totalOf(weights));
+    return results;
+  }
+  Exponentials exponentials = exponentialsOf(parts.rows, b, linalg);
+  Value sum = parts.addValues(exponentials.powers);
   std::vector<Expr> row = subscriptsOf(rowDimensions(parts.rows), parts.rows.sizes);
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   Converted results{linalg.make(nest, element, std::nullopt, {{sum, point}, {exponentials.sum, row}}, false,

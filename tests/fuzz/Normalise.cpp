@@ -73,6 +73,9 @@ static bool hasOffset(TermKind kind) {
 static void normaliseRow(const Spec &spec, Term &term) {
   if (!hasOffset(term.kind))
     term.row = RowForm::Plain;
+  // What a softmax masks away may be read outside; other functions see every score.
+  if (term.row == RowForm::Causal && spec.weights != Weights::Softmax)
+    term.row = RowForm::Plain;
   bool isCausal = spec.mask == Mask::Causal || spec.mask == Mask::Strict;
   bool oneAxis = term.kind == TermKind::OffsetQuery || term.kind == TermKind::OffsetKey;
   if (term.row == RowForm::Causal && (!isCausal || !oneAxis))
@@ -155,6 +158,17 @@ static void normalisePrologue(Spec &spec) {
   spec.depthMajorKeys &= spec.packing == Packing::None;
 }
 
+/// A direct weight has no logarithm of a sum; what divides the result is a number for each head and query, in that
+/// order.
+static void normaliseWeights(Spec &spec) {
+  bool isSoftmax = spec.weights == Weights::Softmax || spec.weights == Weights::Shifted;
+  bool isPositive = spec.weights == Weights::Sigmoid || spec.weights == Weights::Exponential;
+  spec.lse &= isSoftmax;
+  spec.divided &= isPositive && !spec.tokenMajor && !spec.groupedText && spec.packing == Packing::None &&
+                  spec.result == ResultOrder::Same;
+  spec.content |= spec.weights != Weights::Softmax; // gives the axes names
+}
+
 void normalise(Spec &spec) {
   if (spec.heads % spec.groups)
     spec.groups = 1;
@@ -183,6 +197,7 @@ void normalise(Spec &spec) {
   // Closed forms and masks a head or a batch row name axes, which the content gives them.
   bool isOfBatch = spec.mask == Mask::Lengths || spec.mask == Mask::Documents || spec.mask == Mask::Reach;
   spec.content |= needsNames || !isWhole || spec.mask == Mask::PerHead || isOfBatch;
+  normaliseWeights(spec);
   spec.groupedText &= spec.groups < spec.heads && !needsNames && !isScored && spec.mask != Mask::PerHead;
   spec.contentLast &= partial <= 1;
   spec.residual &= spec.width == spec.dim && spec.result == ResultOrder::Same;

@@ -86,6 +86,36 @@ std::string contentText(const Spec &spec, Text &text) {
 
 } // namespace
 
+/// Of the scores, without a softmax.
+static std::string directWeights(const Spec &spec, const Names &names, const std::string &mask) {
+  std::string weights;
+  switch (spec.weights) {
+  case Weights::Softmax:
+  case Weights::Shifted:
+  case Weights::Linear:
+    weights = "scores";
+    break;
+  case Weights::Sigmoid:
+    weights = "sigmoid(scores)";
+    break;
+  case Weights::SquaredRelu:
+    weights = "max(scores, 0)^2";
+    break;
+  case Weights::Swish:
+    weights = "scores * sigmoid(scores)";
+    break;
+  case Weights::Exponential:
+    weights = "exp(scores)";
+    break;
+  case Weights::Decayed:
+    weights = fmt::format("scores * exp(-abs({} - {}) / 8)", names.queryAt(), names.keyAt());
+    break;
+  }
+  if (mask.empty())
+    return weights;
+  return fmt::format(spec.maskArgument ? "({}) * ({})" : "({}) if {} else 0", weights, mask);
+}
+
 std::string print(const Spec &spec) {
   Names names(spec, spec.mapNames);
   Text text;
@@ -124,14 +154,21 @@ std::string print(const Spec &spec) {
     score = sum.size() == 1 ? score + " * dim^-0.5" : "(" + score + ") * dim^-0.5";
   if (spec.cap != 0)
     score = fmt::format("{0} * tanh(({1}) / {0})", numberText(spec.cap), score);
-  if (spec.lse) {
-    text.statement("scores", score);
-    score = "scores";
-  }
   std::string mask = maskText(spec, names);
-  if (!mask.empty())
-    score += (spec.maskArgument ? ", where = " : " where ") + mask;
-  text.statement("weights", "softmax(" + score + ")");
+  if (spec.weights == Weights::Softmax || spec.weights == Weights::Shifted) {
+    if (spec.weights == Weights::Shifted)
+      score = fmt::format("4 * tanh(({}) / 4) + abs({} - {}) / 8", score, names.queryAt(), names.keyAt());
+    if (spec.lse) {
+      text.statement("scores", score);
+      score = "scores";
+    }
+    if (!mask.empty())
+      score += (spec.maskArgument ? ", where = " : " where ") + mask;
+    text.statement("weights", "softmax(" + score + ")");
+  } else {
+    text.statement("scores", score);
+    text.statement("weights", directWeights(spec, names, mask));
+  }
 
   Names flat(spec, false);
   std::string result =
@@ -140,6 +177,8 @@ std::string print(const Spec &spec) {
                   spec.groupedText ? fmt::format(", r = {}", spec.heads / spec.groups) : "");
   for (auto [number, term] : values)
     result += " + " + printTerm(spec, *term, number, text);
+  if (spec.divided)
+    result = fmt::format("({}) / max(sum(weights, -1), 1)[..., None]", result);
   if (spec.residual)
     result += " + q";
   std::string type = resultType(spec);

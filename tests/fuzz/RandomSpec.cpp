@@ -53,6 +53,7 @@ public:
       spec.terms.push_back(chooseTerm(static_cast<TermKind>(dice.below(kTermKinds))));
     if (seed >= kTermKinds * kMasks && dice.chance(3))
       spec.terms.clear();
+    chooseWeights();
     normalise(spec);
     while (costOf(spec) > kMostCost)
       makeCheaper();
@@ -129,6 +130,15 @@ private:
     spec.groups = spec.heads;
     for (int axis : {0, 1})
       spec.keyMap[axis] = spec.queryMap[axis];
+  }
+
+  /// By dice of their own: the rest of a seed's spec stays what it is.
+  void chooseWeights() {
+    Dice own(~seed);
+    if (own.chance(75))
+      return;
+    spec.weights = static_cast<Weights>(own.below(kWeights));
+    spec.divided = own.chance(30);
   }
 
   void choosePrologue() {

@@ -81,6 +81,18 @@ enum class Mask {
   Reach,     // K < reach[b, Q]
 };
 constexpr int kMasks = static_cast<int>(Mask::Reach) + 1;
+/// What is made of the scores.
+enum class Weights {
+  Softmax,
+  Sigmoid,
+  SquaredRelu,
+  Swish,       // s × sigmoid(s)
+  Exponential, // a softmax without its maximum, if `divided`
+  Linear,      // the scores themselves
+  Decayed,     // s × exp(-|i - j| / 8)
+  Shifted,     // the softmax of 4 × tanh(s / 4) + |i - j| / 8
+};
+constexpr int kWeights = static_cast<int>(Weights::Shifted) + 1;
 enum class Batch { None, Fixed, RunTime };
 /// What stands between an operand and the product that reads it, in this order: of queries and keys alike.
 enum class Norm {
@@ -148,8 +160,10 @@ struct Spec {
   double contentScale = 0;  // 0: dim^-0.5
   bool commonScale = false; // dim^-0.5 times the whole sum; contentScale is not used then
   double cap = 0;           // cap * tanh(score / cap), unless 0
-  bool residual = false;    // q is added to the result (width = dim)
-  bool lse = false;         // a second result, logsumexp of the scores
+  Weights weights = Weights::Softmax;
+  bool divided = false;  // by the sum of a row's weights, where that is at least 1
+  bool residual = false; // q is added to the result (width = dim)
+  bool lse = false;      // a second result, logsumexp of the scores
   ResultOrder result = ResultOrder::Same;
   Packing packing = Packing::None;
   PackingOrder packingOrder = PackingOrder::Tokens;

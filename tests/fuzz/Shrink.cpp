@@ -40,6 +40,8 @@ private:
     set(&Spec::content, false);
     set(&Spec::contentBias, false);
     set(&Spec::cap, 0);
+    set(&Spec::divided, false);
+    set(&Spec::weights, Weights::Softmax);
     set(&Spec::residual, false);
     set(&Spec::commonScale, false);
     set(&Spec::contentScale, 1);

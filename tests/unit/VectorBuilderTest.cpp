@@ -1,6 +1,7 @@
 // The vocabulary of the CPU kernels, emitted, compiled and run: arithmetic that rounds and compares as it says, memory
 // that is touched where it should be and nowhere else.
 #include "EmittedTesting.h"
+#include "passes/Emit/VectorMath.h"
 #include <cmath>
 
 using namespace skewer;
@@ -64,6 +65,47 @@ TEST(VectorBuilder, PowersOfTwo) {
     if (x < -126)
       EXPECT_EQ(got[n], 0) << "2^" << x;
   }
+}
+
+/// What `function` gives for the arguments, and their true values.
+static void expectFunction(std::vector<float> arguments, mlir::Value (*function)(VectorBuilder &, mlir::Value),
+                           double (*meaning)(double), double relative) {
+  while (arguments.size() % kLanes)
+    arguments.push_back(0);
+  std::vector<float> got = runEmitted(int64_t(arguments.size()), [&](VectorBuilder &b, mlir::Value out) {
+    for (size_t n = 0; n < arguments.size(); n += kLanes)
+      b.store(function(b, vectorOf(b, {arguments.begin() + n, arguments.begin() + n + kLanes})), out,
+              b.index(int64_t(n)));
+  });
+  for (size_t n = 0; n < arguments.size(); ++n) {
+    double expected = meaning(arguments[n]);
+    if (std::isnan(expected))
+      EXPECT_TRUE(std::isnan(got[n])) << arguments[n];
+    else if (std::abs(expected) < 0x1p-126)
+      EXPECT_NEAR(got[n], 0, 0x1p-126) << arguments[n];
+    else if (std::abs(expected) > std::numeric_limits<float>::max())
+      EXPECT_EQ(got[n], std::copysign(INFINITY, float(expected))) << arguments[n];
+    else
+      EXPECT_NEAR(got[n], expected, std::abs(expected) * relative) << arguments[n];
+  }
+}
+
+TEST(VectorMath, Exponentials) {
+  std::vector<float> arguments;
+  for (double x = -90; x < 90; x += 0.078125)
+    arguments.push_back(float(x));
+  for (float x :
+       {0.0f, -0.0f, 1e-30f, -87.33654f, -87.33655f, 88.72283f, 88.7229f, 1e30f, -1e30f, INFINITY, -INFINITY, kNaN})
+    arguments.push_back(x);
+  expectFunction(arguments, vectorExp, std::exp, 1.5e-7);
+}
+TEST(VectorMath, HyperbolicTangents) {
+  std::vector<float> arguments;
+  for (double x = -10; x < 10; x += 0.00390625 * 3)
+    arguments.push_back(float(x));
+  for (float x : {0.0f, 1e-30f, -1e-6f, 9.0f, 9.02f, 1e30f, INFINITY, -INFINITY, kNaN})
+    arguments.push_back(x);
+  expectFunction(arguments, vectorTanh, std::tanh, 3.5e-7);
 }
 
 TEST(VectorBuilder, NaNComesThrough) {

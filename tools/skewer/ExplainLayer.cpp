@@ -2,6 +2,7 @@
 #include "tools/skewer/ExplainLayer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/TermClass.h"
+#include "tools/skewer/FunctionText.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <fmt/format.h>
@@ -32,17 +33,36 @@ std::string formulaOf(AttentionOp attention, const AttentionFacts &facts, const 
   ScoreSpace space = scoreSpace(attention);
   std::string keys = llvm::join(space.key, " ");
   std::string values = nameOfOperand(attention.getValue(), attention->getParentOfType<func::FuncOp>());
-  std::vector<TermFacts> score;
+  std::vector<uint64_t> sums; // of each term of the score
+  for (TermOp term : attention.getScore().getOps<TermOp>())
+    sums.push_back(term.getSum());
   for (const TermFacts &term : facts.terms)
-    if (!term.valueSide)
-      score.push_back(term);
-    else
+    if (term.valueSide)
       values += " + " + term.text;
-  if (score.size() < facts.terms.size())
+  if (sums.size() < facts.terms.size())
     values = "(" + values + ")";
-  return fmt::format("softmax over {} of {}{}, times {}", keys,
-                     sumOf(score, {scales.begin(), scales.begin() + static_cast<ptrdiff_t>(score.size())}),
-                     facts.mask.empty() ? "" : " where " + facts.mask, values);
+  std::vector<std::string> names, texts;
+  for (uint64_t sum = 0; sum < static_cast<uint64_t>(attention.getSums()); ++sum) {
+    std::vector<TermFacts> own;
+    std::vector<double> ownScales;
+    for (size_t term = 0; term < sums.size(); ++term)
+      if (sums[term] == sum) {
+        own.push_back(facts.terms[term]);
+        ownScales.push_back(scales[term]);
+      }
+    texts.push_back(sumOf(own, ownScales));
+    names.push_back(std::string(1, static_cast<char>('s' + sum)));
+  }
+  std::string score = texts[0], where;
+  if (!attention.getThrough().empty()) {
+    score = textOfFunction(attention.getThrough(), names);
+    for (auto [name, text] : llvm::zip(names, texts))
+      where += fmt::format("{} {} = {}", where.empty() ? ", with" : " and", name, text);
+  }
+  std::string mask = facts.mask.empty() ? "" : " where " + facts.mask;
+  if (attention.getDirect())
+    return fmt::format("sum over {} of {}{}, times {}{}", keys, score, mask, values, where);
+  return fmt::format("softmax over {} of {}{}, times {}{}", keys, score, mask, values, where);
 }
 
 /// The file of the line that `lineOf` finds.

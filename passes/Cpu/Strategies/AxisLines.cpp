@@ -71,6 +71,8 @@ private:
           arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(), b.integer(extent - whole));
       largest = b.larger(b.select(inside, vectorAt(b.index(whole)), b.constant(none)), largest);
     }
+    if (!kernel.mayShift())
+      return;
     Value centre = ifFinite(b, b.reduceMax(largest)), shift = b.broadcast(centre);
     kernel.noteShift(row, centre);
     b.loop(b.index(0), b.index(extent), lanes, [&](Value x) {

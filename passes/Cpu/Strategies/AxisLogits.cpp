@@ -19,7 +19,7 @@ public:
   /// Less their maximum, so that what is near the row's largest score is near 0 and is added up without rounding much.
   /// Each query's weights stay what they are. For its effect see kChunk in Summation.h.
   void centreRow(const RowBlock &block, Value row) override {
-    if (!hasEveryRow())
+    if (!hasEveryRow() || !kernel.mayShift())
       return;
     Value origin = originOf(row, b.add(block.firstRow, row), block.firstRow, b.index(0));
     int64_t extent = term.keyAxis.extent, whole = extent / lanes * lanes;

@@ -53,7 +53,7 @@ void AxisSums::addRow(Value row, Value position, const WeightedRows &rows) {
       Value to = b.minimum(b.index(axis.extent), b.add(own, run.high + 1));
       sums = b.loop(from, to, 1, sums, [&](Value at, ValueRange carried) {
         Value p = b.scalar(weightsMemory, at);
-        Value seen = b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0)), wide = b.broadcast(p);
+        Value seen = kernel.isSeen(p), wide = b.broadcast(p);
         Value table = rowOf(run, b.sub(at, own));
         SmallVector<Value> next;
         for (int64_t v = 0; v < vectors; ++v) {

@@ -90,7 +90,7 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
       SmallVector<Value> values;
       for (int64_t v = 0; v < vectors; ++v)
         values.push_back(b.load(tableMemory, b.add(at, (firstVector + v) * lanes)));
-      addWeighted(b, tileRows, values, weight, tested, sums);
+      addWeighted(b, tileRows, values, weight, kernel.seenIf(tested), sums);
       return sums;
     };
     auto steps = [&](const OffsetRun &run, Value from, Value to, bool tested, ArrayRef<Value> start) {

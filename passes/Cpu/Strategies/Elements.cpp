@@ -10,12 +10,13 @@ using namespace skewer;
 namespace {
 class Elements : public CpuStrategy {
 public:
-  explicit Elements(CpuKernel &kernel) : CpuStrategy(kernel) {
+  Elements(CpuKernel &kernel, uint64_t sum) : CpuStrategy(kernel) {
+    inSum(sum);
     for (const OtherTerm &term : shape.others)
-      if (term.bias == BiasKind::Element && !term.own)
+      if (term.bias == BiasKind::Element && !term.own && term.sum == sum)
         terms.push_back(&term);
     for (const MaskPart &part : shape.masks)
-      if (part.kind == BiasKind::Element)
+      if (part.kind == BiasKind::Element && sum == 0)
         mask = mask ? logicalAnd(*mask, part.predicate) : part.predicate;
   }
   bool isEmpty() const { return terms.empty() && !mask; }
@@ -76,9 +77,11 @@ public:
     return {0, elements * cycles};
   }
   void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
-    auto elements = std::make_unique<Elements>(kernel);
-    if (!elements->isEmpty())
-      strategies.push_back(std::move(elements));
+    for (uint64_t sum = 0; sum < uint64_t(kernel.shape.sums); ++sum) {
+      auto elements = std::make_unique<Elements>(kernel, sum);
+      if (!elements->isEmpty())
+        strategies.push_back(std::move(elements));
+    }
   }
 };
 } // namespace

@@ -27,7 +27,7 @@ public:
       Positions::Values lanesAt = keyLanes(b, shape, key, /*inside=*/true);
       LaneIndices indices(b, at, lanesAt, kernel.positions.reads);
       Value guard = term.guard ? indices.emitPredicate(*term.guard) : Value();
-      Value x = b.mulf(sum(0, at, lanesAt, guard), b.constant(term.scale * kLog2e));
+      Value x = b.mulf(sum(0, at, lanesAt, guard), b.constant(term.scale * kernel.unit()));
       if (term.value)
         x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*term.value)));
       x = guard ? b.select(guard, x, b.constant(0)) : x;

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace skewer;
 
 KeyRows::KeyRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, term) {
-  factor = term.scale * kLog2e;
+  factor = term.scale * kernel.unit();
   items = term.rows;
 }
 

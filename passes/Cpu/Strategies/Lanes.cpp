@@ -30,7 +30,8 @@ struct LaneTerm {
 
 class Lanes : public CpuStrategy {
 public:
-  explicit Lanes(CpuKernel &kernel) : CpuStrategy(kernel) {
+  Lanes(CpuKernel &kernel, uint64_t sum) : CpuStrategy(kernel) {
+    inSum(sum);
     auto lineOf = [&](const Expr &expression) {
       for (const IndexLine &line : indexLines)
         if (line.expression == expression)
@@ -63,7 +64,7 @@ public:
       return e.withOperands(parts);
     };
     for (auto [number, term] : llvm::enumerate(shape.others)) {
-      if (term.own || term.bias != BiasKind::Lanes)
+      if (term.own || term.bias != BiasKind::Lanes || term.sum != sum)
         continue;
       LaneTerm lane;
       lane.term = number;
@@ -79,7 +80,7 @@ public:
       laneTerms.push_back(std::move(lane));
     }
     for (const MaskPart &part : shape.masks)
-      if (part.kind == BiasKind::Lanes)
+      if (part.kind == BiasKind::Lanes && sum == 0)
         laneMasks.push_back(hoist(part.predicate));
   }
   bool isEmpty() const { return laneTerms.empty() && laneMasks.empty(); }
@@ -121,7 +122,7 @@ public:
       for (const LaneTerm &lane : laneTerms) {
         const OtherTerm &term = shape.others[lane.term];
         Value guard = lane.guard ? indices.emitPredicate(*lane.guard) : Value();
-        Value x = b.constant(term.scale * kLog2e);
+        Value x = b.constant(term.scale * kernel.unit());
         for (auto [place, argument] : llvm::enumerate(term.arguments))
           x = b.mulf(x, b.gather(memory.arguments[argument], baseOf(lane.bases[place]),
                                  indices.emit(lane.places[place]), guard));
@@ -210,9 +211,11 @@ public:
     return {0, gathered * target.gatherCycles * double(shape.queries) * double(shape.keys)};
   }
   void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
-    auto lanes = std::make_unique<Lanes>(kernel);
-    if (!lanes->isEmpty())
-      strategies.push_back(std::move(lanes));
+    for (uint64_t sum = 0; sum < uint64_t(kernel.shape.sums); ++sum) {
+      auto lanes = std::make_unique<Lanes>(kernel, sum);
+      if (!lanes->isEmpty())
+        strategies.push_back(std::move(lanes));
+    }
   }
 };
 } // namespace

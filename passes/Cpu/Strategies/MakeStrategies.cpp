@@ -12,8 +12,10 @@ std::vector<std::unique_ptr<CpuStrategy>> skewer::makeStrategies(CpuKernel &kern
                          AddOrder::Elements, AddOrder::Lanes, AddOrder::Values}) {
     for (auto [form, strategy] : chosen)
       if (strategy->order() == order)
-        if (auto made = strategy->make(kernel, form))
+        if (auto made = strategy->make(kernel, form)) {
+          made->inSum(form.sum());
           strategies.push_back(std::move(made));
+        }
     termStrategiesOf(schedule.getContext()).forEach([&](const TermStrategy &strategy) {
       if (strategy.order() == order)
         strategy.makeShared(kernel, strategies);

@@ -18,13 +18,14 @@ static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 namespace {
 class PreparedLine : public CpuStrategy {
 public:
-  PreparedLine(CpuKernel &kernel, BiasKind kind, std::vector<std::string> axes, bool gated)
+  PreparedLine(CpuKernel &kernel, BiasKind kind, std::vector<std::string> axes, bool gated, uint64_t sum)
       : CpuStrategy(kernel), kind(kind), axes(std::move(axes)), gated(gated) {
+    inSum(sum);
     findSizes();
   }
-  /// Whether another summand or mask may share the buffer: the same kind, the same copies, and no gate.
-  bool takes(BiasKind other, const std::vector<std::string> &otherAxes, bool mask) const {
-    return !gated && kind == other && axes == otherAxes && isMask() == mask;
+  /// Whether another summand or mask may share the buffer: the same kind, the same copies and sum, and no gate.
+  bool takes(BiasKind other, const std::vector<std::string> &otherAxes, bool mask, uint64_t otherSum) const {
+    return !gated && kind == other && axes == otherAxes && isMask() == mask && sum() == otherSum;
   }
   void addTerm(unsigned number) { terms.push_back(number); }
   void addMask(unsigned number) { masks.push_back(number); }
@@ -49,7 +50,9 @@ private:
   bool isMask() const { return !masks.empty(); }
   bool overMap() const { return kind == BiasKind::Difference && strides.size() > 1; }
   /// Each block of rows has its line with the largest value near 0, so that large biases are added without rounding.
-  bool isCentred() const { return kind == BiasKind::Difference && !overMap() && !isMask() && !gated; }
+  bool isCentred() const {
+    return kind == BiasKind::Difference && !overMap() && !isMask() && !gated && kernel.mayShift();
+  }
   int64_t copies() const { return kind == BiasKind::Table ? countOf(axes, shape.space) : 1; }
   void findSizes();
   /// Stores the values at `target`: all of them, or one row of a score table.
@@ -289,13 +292,13 @@ void PreparedLine::addToScores(ScoreTile &tile) {
 void PreparedLine::hide(ScoreTile &tile) {
   if (!isMask() || overMap())
     return;
-  Value nothing = b.constant(-kInfinity);
+  Value nothing = b.constant(-kInfinity), hidden = kernel.hidden();
   Source source = sourceOf(tile);
   for (int64_t r = 0; r < tileRows; ++r)
     for (int64_t v = 0; v < tile.vectors; ++v) {
       Value mask = b.load(bufferMemory, b.add(source.start, r * source.rowStride + v * lanes));
       Value &sum = tile.sums[r * tile.vectors + v];
-      sum = b.select(b.compare(arith::CmpFPredicate::OEQ, mask, nothing), nothing, sum);
+      sum = b.select(b.compare(arith::CmpFPredicate::OEQ, mask, nothing), hidden, sum);
     }
 }
 
@@ -318,24 +321,25 @@ static std::vector<subscript::Expr> expressionsOf(const OtherTerm &term) {
 static std::vector<std::unique_ptr<CpuStrategy>> makePreparedLines(CpuKernel &kernel) {
   const AttentionShape &shape = kernel.shape;
   std::vector<std::unique_ptr<PreparedLine>> lines;
-  auto lineFor = [&](BiasKind kind, ArrayRef<subscript::Expr> expressions, bool gated, bool mask) -> PreparedLine & {
+  auto lineFor = [&](BiasKind kind, ArrayRef<subscript::Expr> expressions, bool gated, bool mask,
+                     uint64_t sum) -> PreparedLine & {
     std::vector<std::string> axes;
     if (kind == BiasKind::Table)
       axes = leadingAxesIn(expressions, shape.space);
     for (const auto &line : lines)
-      if (!gated && line->takes(kind, axes, mask))
+      if (!gated && line->takes(kind, axes, mask, sum))
         return *line;
-    return *lines.emplace_back(std::make_unique<PreparedLine>(kernel, kind, axes, gated));
+    return *lines.emplace_back(std::make_unique<PreparedLine>(kernel, kind, axes, gated, sum));
   };
   auto isPrepared = [](BiasKind kind) {
     return kind == BiasKind::Difference || kind == BiasKind::Key || kind == BiasKind::Table;
   };
   for (auto [number, term] : llvm::enumerate(shape.others))
     if (!term.own && isPrepared(term.bias))
-      lineFor(term.bias, expressionsOf(term), !term.gates.empty(), false).addTerm(number);
+      lineFor(term.bias, expressionsOf(term), !term.gates.empty(), false, term.sum).addTerm(number);
   for (auto [number, part] : llvm::enumerate(shape.masks))
     if (isPrepared(part.kind))
-      lineFor(part.kind, {part.predicate}, false, true).addMask(number);
+      lineFor(part.kind, {part.predicate}, false, true, 0).addMask(number);
   std::vector<std::unique_ptr<CpuStrategy>> strategies;
   for (auto &line : lines)
     strategies.push_back(std::move(line));

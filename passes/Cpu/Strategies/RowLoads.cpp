@@ -18,7 +18,7 @@ public:
     Value base = b.add(baseOf(term.row.base), tile.key);
     for (int64_t r = 0; r < tileRows; ++r) {
       Value query = b.minimum(b.add(tile.position, r), b.index(shape.queries - 1));
-      Value factor = b.constantScalar(term.scale * kLog2e);
+      Value factor = b.constantScalar(term.scale * kernel.unit());
       if (!term.gates.empty())
         factor = timesGates(kernel, term, axesAt(query, {}), factor);
       factor = b.broadcast(factor);

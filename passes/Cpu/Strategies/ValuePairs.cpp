@@ -34,7 +34,7 @@ void ValuePairs::addRow(Value row, Value position, const WeightedRows &rows) {
     return b.loop(rows.low, rows.high, 1, start, [&](Value key, ValueRange carried) {
       Value p = b.scalar(memory.scores, b.add(weights, key));
       // Behind a weight of 0 may stand a masked key, for which nothing is proven.
-      Value seen = b.compare(arith::CmpFPredicate::UNE, p, b.constantScalar(0));
+      Value seen = kernel.isSeen(p);
       return choose(seen, carried, [&] {
         Positions::Values at = axesAt(position, key);
         auto read = [&] {

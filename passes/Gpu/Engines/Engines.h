@@ -12,6 +12,8 @@ struct EngineSetup {
   Type element;                // what is multiplied
   int64_t threads, stages = 2; // of a block; copies of a step's tiles
   int64_t products;            // of one sum, over all tiles
+  /// Weights may have any sign, and a hidden key's is -0, which no other is; else they are not negative, and 0.
+  bool signedWeights = false;
 };
 
 /// How a kernel multiplies, and how the tiles that it multiplies are filled.

@@ -23,8 +23,10 @@ constexpr int64_t kLongestChain = 1 << 15;
 class MmaSync : public Engine {
 public:
   /// `element`: what is multiplied. `products`: of one sum, over all tiles.
-  MmaSync(GpuBuilder &b, const ThreadPlace &at, Type element, int64_t products)
-      : b(b), at(at), element(element), outside(element.isF32() || products > kLongestChain) {}
+  /// `signedWeights`: see EngineSetup.
+  MmaSync(GpuBuilder &b, const ThreadPlace &at, Type element, int64_t products, bool signedWeights = false)
+      : b(b), at(at), element(element), outside(element.isF32() || products > kLongestChain),
+        signedWeights(signedWeights) {}
 
   bool addsOutside() const override { return outside; }
   std::vector<RowFragment> hold(const TileRows &, int64_t rowTiles) override;
@@ -68,7 +70,7 @@ private:
   GpuBuilder &b;
   const ThreadPlace &at;
   Type element;
-  bool outside;
+  bool outside, signedWeights;
 };
 
 } // namespace skewer::gpu

@@ -96,6 +96,17 @@ public:
     int64_t counted = wide ? 0x7fffe000 : 0x7fff;
     return map(part, [&](Value, Value size) { return oneWhere(b.notEqual(b.bitAnd(size, counted), b.i32(0))); });
   }
+  /// 1 where a weight that is not hidden has this sign; +0, times which an infinity is no number, has both.
+  Value ofSign(Value part, bool minus) {
+    int64_t counted = wide ? 0x7fffe000 : 0x7fff, sign = wide ? int64_t(INT32_MIN) : 0x8000;
+    return map(part, [&](Value bits, Value size) {
+      Value positive = b.compare(arith::CmpIPredicate::eq, b.bitAnd(bits, sign), b.i32(0));
+      if (!minus)
+        return oneWhere(positive);
+      Value zero = b.compare(arith::CmpIPredicate::eq, b.bitAnd(size, counted), b.i32(0));
+      return oneWhere(b.compare(arith::CmpIPredicate::eq, positive, zero));
+    });
+  }
   /// The numbers, 0 in place of what is none.
   Value finite(Value part) {
     return map(part, [&](Value bits, Value size) { return b.select(b.less(size, b.i32(infinity)), bits, b.i32(0)); });
@@ -139,10 +150,14 @@ void MmaSync::multiplyOddValues(ArrayRef<Operands> weights, const TileRows &rows
   Tiles up(sums.size(), {zero, zero, zero, zero}), down = up;
   for (auto [step, operands] : llvm::enumerate(weights)) {
     auto loaded = valueFragments(rows, int64_t(step), columnPair);
-    std::vector<RowFragment> present(operands.size());
-    for (auto [ones, operand] : llvm::zip_equal(present, operands))
-      for (size_t part = 0; part < 4; ++part)
-        ones[part] = is.present(operand.whole[part]);
+    std::vector<RowFragment> present(operands.size()), negated(signedWeights ? operands.size() : 0);
+    for (auto [rowTile, operand] : llvm::enumerate(operands))
+      for (size_t part = 0; part < 4; ++part) {
+        Value weight = operand.whole[part];
+        present[rowTile][part] = signedWeights ? is.ofSign(weight, false) : is.present(weight);
+        if (signedWeights)
+          negated[rowTile][part] = is.ofSign(weight, true);
+      }
     for (size_t side : {0u, 1u}) {
       ColumnFragment finite, positive, negative;
       for (size_t part = 0; part < 2; ++part) {
@@ -155,6 +170,10 @@ void MmaSync::multiplyOddValues(ArrayRef<Operands> weights, const TileRows &rows
         sums[n] = addProduct(operands[rowTile], finite, sums[n]);
         up[n] = b.multiply(present[rowTile], positive, up[n], element);
         down[n] = b.multiply(present[rowTile], negative, down[n], element);
+        if (signedWeights) {
+          up[n] = b.multiply(negated[rowTile], negative, up[n], element);
+          down[n] = b.multiply(negated[rowTile], positive, down[n], element);
+        }
       }
     }
   }

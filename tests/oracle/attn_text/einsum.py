@@ -42,7 +42,22 @@ def einsum(call, scope):
     data = contract(prepared, guard, result, sizes)
     scope.know_axes({name: sizes.known[name] for name in names if not name.isdigit()})
     shape = [int(np.prod([sizes.known[name] for name in d.axes], dtype=np.int64)) for d in result]
-    return Tensor(data.reshape(shape), [named_dimension(d, sizes) for d in result])
+    hidden = not_there(prepared, guard, [name for d in result for name in d.axes], names, sizes)
+    return Tensor(data.reshape(shape), [named_dimension(d, sizes) for d in result],
+                  hidden=None if hidden is None else hidden.reshape(shape))
+
+
+def not_there(prepared, guard, out, names, sizes):
+    """Elements of the result that a condition took away, or that are made of one product with what is not there."""
+    lost = [(~guard[0], guard[1])] if guard and set(guard[1]) <= set(out) else []
+    if set(names) <= set(out):
+        lost += [(hidden, axes) for _, axes, _, hidden in prepared if hidden is not None]
+    found = None
+    for value, axes in lost:
+        order = sorted(range(len(axes)), key=lambda k: out.index(axes[k]))
+        shape = [sizes.known[name] if name in axes else 1 for name in out]
+        found = either(found, np.broadcast_to(np.asarray(value).transpose(order).reshape(shape), [sizes.known[n] for n in out]))
+    return found
 
 
 def as_operand(operand, dimensions, line):

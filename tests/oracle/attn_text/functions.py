@@ -4,7 +4,7 @@ import math
 import numpy as np
 
 from .errors import AttnError
-from .positions import COMPARE, FLOAT, Field, Operation, as_field, axes_of
+from .positions import COMPARE, FLOAT, Field, Operation, as_field, axes_of, either, is_real
 from .tensors import Tensor, combine
 
 ONE = {"exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "abs", "sin", "cos", "erf", "floor", "ceil"}
@@ -62,6 +62,38 @@ def arithmetic(op, values):
         raise AttnError(f"{op}: {error}") from None
 
 
+def is_condition(field):
+    """Whether it is made of comparisons of whole numbers."""
+    if not isinstance(field, Operation):
+        return False
+    if field.op in ("and", "or", "not"):
+        return all(map(is_condition, field.arguments))
+    return field.op in COMPARE and not any(map(is_real, field.arguments))
+
+
+def keeps(values):
+    """A tensor times a condition on its axes: it stays where the condition holds, and is 0 elsewhere, NaN or not."""
+    tensors = [v for v in values if isinstance(v, Tensor)]
+    if len(tensors) != 1 or tensors[0].absent is not None or tensors[0].minus is not None:
+        return False
+    names = {name for factorisations in tensors[0].names for factors in factorisations for name, _ in factors}
+    return all(isinstance(v, Tensor) or (is_condition(v) and set(axes_of(v)) <= names) for v in values)
+
+
+def taken_away(values, parts):
+    """A tensor times a condition: nothing is left where that does not hold."""
+    tensor, condition = values if isinstance(values[0], Tensor) else values[::-1]
+    return without(combine(lambda x, c: np.where(c != 0, x, 0.0), [tensor, condition], "a product", parts), condition, 0, parts)
+
+
+def without(tensor, condition, value, parts):
+    """The tensor, of which nothing is left where the condition has this value."""
+    shape = Tensor(np.zeros(tensor.shape), tensor.names)
+    gone = combine(lambda _, c: (c != 0) == bool(value), [shape, condition], "a product", parts)
+    tensor.hidden = either(tensor.hidden, gone.data != 0)
+    return tensor
+
+
 def apply(op, values, line=None, parts=None):
     """One operation, on whatever its arguments are."""
     for value in values:
@@ -76,6 +108,8 @@ def apply(op, values, line=None, parts=None):
             function = (lambda x, low, high: np.minimum(np.maximum(x, low), high))
         elif op in ("//", "%", "f32", "f64"):
             raise AttnError(f"'{op}' is of numbers and positions", line)
+        elif op == "*" and keeps(values):
+            return taken_away(values, parts)
         else:
             function = FLOAT[op]
         return combine(function, values, op, parts)
@@ -95,7 +129,11 @@ def select(condition, a, b, scope, line):
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         return Operation("select", [condition, as_field(a), as_field(b)])
     frame = extended([v for v in (a, b) if isinstance(v, Tensor)], condition, scope)
-    return combine(lambda c, x, y, _: np.where(c != 0, x, y), [condition, a, b, frame], "a choice", scope.parts)
+    out = combine(lambda c, x, y, _: np.where(c != 0, x, y), [condition, a, b, frame], "a choice", scope.parts)
+    for value, number in ((0, b), (1, a)):
+        if isinstance(number, (int, float)) and number == 0:
+            out = without(out, condition, value, scope.parts)
+    return out
 
 
 def extended(tensors, condition, scope):

@@ -1,13 +1,13 @@
 """Tensors with names of axes, and how they are brought to one shape (LANGUAGE.md, Arithmetic).
 
 Each dimension has the names that the einsums which made it gave it: a list of factorisations, (("i", 12),) or
-(("iy", 3), ("ix", 4)); a sum has those of all its parts. `absent` says which elements `where` took away; `minus`, which are -inf by their position, a mask too; `hidden`, in the result of a
-softmax, which keys were not there: products with these weights leave such keys out, whatever stands there.
+(("iy", 3), ("ix", 4)); a sum has those of all its parts. `absent` says which elements `where` took away; `minus`, which are -inf by their position, a mask too; `hidden`, which
+elements are not there: masked keys of a softmax, what a condition took away, `x if P else 0`. They are 0, and products with them 0, whatever else stands there.
 """
 import numpy as np
 
 from .errors import AttnError
-from .positions import Evaluation, Field, axes_of, reads_tensors
+from .positions import Evaluation, Field, axes_of, either, reads_tensors
 
 
 class Tensor:
@@ -202,6 +202,24 @@ def absent_of(tensors, others, what):
     return absent
 
 
+KEEPS_NOTHING = {"neg", "sqrt", "abs", "tanh", "sin", "erf", "floor", "ceil"}  # of nothing they make nothing
+
+
+def left_out(what, values, tensors, shape):
+    """Which elements of a result are not there, since the key of a weight or a condition is not: products with what is not there,
+    sums of nothing else."""
+    hidden = [None if t.hidden is None else np.broadcast_to(t.hidden, shape) for t in tensors]
+    if what == "*":
+        return either(*hidden)
+    if what == "/":
+        return hidden[0] if isinstance(values[0], Tensor) else None
+    if what in KEEPS_NOTHING:
+        return hidden[0]
+    if what in ("+", "-") and len(tensors) == len(values) and all(each is not None for each in hidden):
+        return np.logical_and.reduce(hidden)
+    return None
+
+
 def combine(function, values, what="arithmetic", parts=None):
     """Element by element, of tensors, fields and numbers, at least one of them a tensor."""
     fields = [v for v in values if isinstance(v, Field)]
@@ -233,7 +251,9 @@ def combine(function, values, what="arithmetic", parts=None):
     if what == "a choice" and any(isinstance(v, float) and v == -np.inf for v in values[1:]):
         minus.append(np.isneginf(out))
     keeps = what in ("+", "-", "*", "/", "a choice") and minus
-    scaled = what in ("*", "/", "neg") and len(tensors) == 1 and not others
-    return Tensor(out, frame.names, absent, tensors[0].hidden if scaled else None,
+    hidden = left_out(what, values, tensors, shape)
+    if hidden is not None:
+        out = np.where(hidden, 0, out)
+    return Tensor(out, frame.names, absent, hidden,
                   np.isneginf(out) & np.logical_or.reduce(np.broadcast_arrays(*minus, np.broadcast_to(False, shape)))
                   if keeps else None)

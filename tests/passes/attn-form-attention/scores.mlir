@@ -114,11 +114,11 @@ func.func @gated(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>, 
 }
 
 // -----
-// A function of scores has no form of its own: it is computed, and read as a tensor.
+// A function of scores that are the sum of nothing else goes with them (functions.mlir).
 // CHECK-LABEL: func.func @soft_cap
-// CHECK: %[[V0:.*]] = math.tanh %{{.*}}
-// CHECK: attn.term "i j"(%[[V0]]) scale 1.000000e+00
-// CHECK-NEXT: }
+// CHECK: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: } through {
+// CHECK: math.tanh %{{.*}} : f32
 func.func @soft_cap(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
   %c = math.tanh %s : tensor<4x4xf32>

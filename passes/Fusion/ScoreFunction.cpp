@@ -1,0 +1,351 @@
+// The cut through the arithmetic: backwards from the scores, operation by operation, until what is left are sums.
+#include "passes/Fusion/ScoreFunction.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Fusion/Views.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+// gelu by its polynomial and tanh is 12 operations; what is larger is not looked at for ever.
+static constexpr int kMostSteps = 64;
+// A content, and what meets it: a decay, a gate, a bias behind the function.
+static constexpr size_t kMostSums = 2;
+
+namespace {
+bool isSame(const ElementOf &a, const ElementOf &b) { return a.tensor == b.tensor && a.at == b.at; }
+
+/// Arithmetic on tensors that is the same on single numbers of f32.
+bool isArithmeticOnNumbers(Operation *op) {
+  auto isNumber = [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return element.isF32() || element.isInteger(1);
+  };
+  return op && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->hasTrait<OpTrait::Elementwise>() &&
+         op->getNumResults() == 1 && isNumber(op->getResult(0).getType()) &&
+         llvm::all_of(op->getOperandTypes(), isNumber);
+}
+
+bool depends(const Factor &factor, const std::string &axis) {
+  return llvm::any_of(factor.subscripts, [&](const Expr &subscript) { return symbolsOf(subscript).count(axis) > 0; });
+}
+
+ExpansionOptions optionsOfScores() {
+  ExpansionOptions options;
+  options.products = options.functions = options.scaledContractions = options.uneven = true;
+  options.guards = [](const Expr &) { return true; };
+  return options;
+}
+
+/// What an element is made of, as far as it matters where a score is cut.
+class Contents {
+public:
+  Contents(const std::string &query, const std::string &key, const Domain &domain, const std::optional<Expr> &mask)
+      : query(query), key(key), domain(domain), mask(mask) {}
+
+  std::vector<Summand> summandsOf(const ElementOf &element) const {
+    return Expansion(domain, mask, optionsOfScores()).expand(element.tensor, element.at);
+  }
+  bool holds(const ElementOf &element) {
+    return llvm::any_of(summandsOf(element), [&](const Summand &summand) {
+      return isContent(summand) || llvm::any_of(summand.factors, [&](const Factor &factor) { return hides(factor); });
+    });
+  }
+  /// Whether a factor of a term is made of a content by arithmetic: it would be held in memory, a number for each pair.
+  bool hides(const Factor &factor) {
+    Operation *op = factor.operand.getDefiningOp();
+    if (!isArithmeticOnNumbers(op) || !depends(factor, key))
+      return false;
+    auto [known, fresh] = hidden.insert({factor.operand, false});
+    if (!fresh)
+      return known->second;
+    bool found = llvm::any_of(op->getOperands(), [&](Value operand) { return holds({operand, factor.subscripts}); });
+    return hidden[factor.operand] = found;
+  }
+  bool isSum(const ElementOf &element) {
+    return llvm::none_of(summandsOf(element), [&](const Summand &summand) {
+      return llvm::any_of(summand.factors,
+                          [&](const Factor &factor) { return hides(factor) || scalesPairs(summand, factor); });
+    });
+  }
+  /// Whether it has a product of a query's vector with a key's.
+  bool hasKeyProduct(const ElementOf &element) {
+    return llvm::any_of(summandsOf(element), [&](const Summand &summand) {
+      return isContent(summand) && llvm::any_of(summand.factors, [&](const Factor &factor) {
+               return depends(factor, key) && !depends(factor, query);
+             });
+    });
+  }
+  /// Whether all that its terms read is smaller than the score.
+  bool isSmall(const ElementOf &element) const {
+    return llvm::none_of(summandsOf(element), [&](const Summand &summand) {
+      return llvm::any_of(summand.factors, [&](const Factor &factor) {
+        return isArithmeticOnNumbers(factor.operand.getDefiningOp()) && depends(factor, query) && depends(factor, key);
+      });
+    });
+  }
+
+private:
+  /// Whether the factor is one number for each pair, by which a product of vectors is scaled: no vector takes it up.
+  bool scalesPairs(const Summand &summand, const Factor &factor) const {
+    auto isContracted = [&](const auto &axis) { return depends(factor, axis.first); };
+    return !summand.contracted.empty() && depends(factor, query) && depends(factor, key) &&
+           llvm::none_of(summand.contracted, isContracted);
+  }
+  /// Something that the query picks and the key does not, times something that the key picks.
+  bool isContent(const Summand &summand) const {
+    return !summand.contracted.empty() && llvm::any_of(summand.factors, [&](const Factor &factor) {
+      return depends(factor, query) && !depends(factor, key);
+    }) && llvm::any_of(summand.factors, [&](const Factor &factor) { return depends(factor, key); });
+  }
+
+  std::string query, key;
+  Domain domain;
+  std::optional<Expr> mask;
+  llvm::DenseMap<Value, bool> hidden;
+};
+} // namespace
+
+/// One operation backwards.
+struct ScoreFunction::Step {
+  std::optional<double> number; // it is this
+  Operation *arithmetic = nullptr;
+  std::vector<ElementOf> operands; // of the arithmetic; or the one that is moved to it, times `scale`
+  double scale = 1;
+  Expr guard = 1;
+  bool isLeaf() const { return !number && operands.empty(); }
+
+  static Step of(const ElementOf &element, const Domain &domain) {
+    Step step;
+    step.number = splatValue(element.tensor);
+    Operation *op = element.tensor.getDefiningOp();
+    if (step.number || !op)
+      return step;
+    if (isArithmeticOnNumbers(op)) {
+      step.arithmetic = op;
+      for (Value operand : op->getOperands())
+        step.operands.push_back({operand, element.at});
+      return step;
+    }
+    ExpansionOptions options = optionsOfScores();
+    options.arithmetic = options.scaledOperands = false;
+    std::vector<Summand> summands = Expansion(domain, std::nullopt, options).expand(element.tensor, element.at);
+    if (summands.size() != 1 || summands[0].value || summands[0].application)
+      return step;
+    Summand &summand = summands[0];
+    step.guard = summand.guard;
+    if (!summand.contracted.empty())
+      return step;
+    // What is repeated along a run-time size is an einsum with ones.
+    llvm::erase_if(summand.factors, [&](const Factor &factor) {
+      auto one = splatValue(factor.operand);
+      step.scale *= one.value_or(1);
+      return one.has_value();
+    });
+    if (summand.factors.size() != 1 || summand.factors[0].operand == element.tensor)
+      return step;
+    step.scale *= summand.scale;
+    step.operands.push_back({summand.factors[0].operand, summand.factors[0].subscripts});
+    return step;
+  }
+};
+
+namespace skewer {
+class ScoreFunctionFinder {
+public:
+  ScoreFunctionFinder(Contents contents, const Domain &domain) : contents(std::move(contents)), domain(domain) {}
+
+  /// Elements that are 0 where guards below them do not hold: those guards are of the whole.
+  void takeGuards(const ElementOf &element) {
+    ScoreFunction::Step step = ScoreFunction::Step::of(element, domain);
+    zeros.push_back(element);
+    if (!step.arithmetic && step.operands.size() == 1 && std::isfinite(step.scale)) {
+      inside = logicalAnd(inside, step.guard);
+      return takeGuards(step.operands[0]);
+    }
+    if (step.isLeaf())
+      inside = logicalAnd(inside, step.guard);
+    auto isFinite = [](Value operand) {
+      auto number = splatValue(operand);
+      return number && std::isfinite(*number);
+    };
+    if (isa_and_nonnull<arith::NegFOp>(step.arithmetic))
+      return takeGuards(step.operands[0]);
+    if (isa_and_nonnull<arith::MulFOp, arith::DivFOp>(step.arithmetic))
+      for (unsigned operand : {0u, 1u})
+        if ((operand == 0 || isa<arith::MulFOp>(step.arithmetic)) && isFinite(step.operands[1 - operand].tensor))
+          return takeGuards(step.operands[operand]);
+  }
+
+  std::optional<std::vector<ElementOf>> cut(const ElementOf &root) {
+    std::vector<ElementOf> front{root};
+    std::optional<std::vector<ElementOf>> two;
+    for (int count = 0; count < kMostSteps; ++count) {
+      if (front.size() == 1 && contents.holds(front[0]) && contents.isSum(front[0]))
+        return front;
+      if (!two && isOfSums(front))
+        two = front;
+      std::optional<size_t> last;
+      for (auto [number, element] : llvm::enumerate(front))
+        if (!stepOf(element).isLeaf() && (!last || isBehind(element, front[*last])))
+          last = number;
+      if (!last)
+        break;
+      ScoreFunction::Step step = stepOf(front[*last]);
+      front.erase(front.begin() + static_cast<ptrdiff_t>(*last));
+      for (const ElementOf &operand : step.operands)
+        if (!splatValue(operand.tensor) &&
+            llvm::none_of(front, [&](const ElementOf &known) { return isSame(known, operand); }))
+          front.push_back(operand);
+    }
+    if (two && contents.hasKeyProduct((*two)[1]))
+      std::swap((*two)[0], (*two)[1]);
+    return two;
+  }
+
+  /// The summands of an element that is a sum as it is written.
+  void flatten(const ScaledElement &element, std::vector<ScaledElement> &parts) const {
+    ScoreFunction::Step step = stepOf(element);
+    auto below = [&](unsigned operand, double factor) {
+      flatten({step.operands[operand], element.scale * factor}, parts);
+    };
+    if (isa_and_nonnull<arith::AddFOp, arith::SubFOp>(step.arithmetic)) {
+      below(0, 1);
+      return below(1, isa<arith::SubFOp>(step.arithmetic) ? -1 : 1);
+    }
+    if (!step.arithmetic && step.operands.size() == 1 && std::isfinite(step.scale))
+      return below(0, step.scale);
+    parts.push_back(element);
+  }
+  /// f(sum) + other terms: the summand that is no sum itself goes to the front.
+  std::optional<std::vector<ScaledElement>> curvedFirst(const ElementOf &root) {
+    std::vector<ScaledElement> parts;
+    flatten({root, 1}, parts);
+    auto isFlat = [&](const ScaledElement &part) {
+      return contents.isSum(part) && contents.isSmall(part) && !contents.hasKeyProduct(part);
+    };
+    auto first = llvm::find_if_not(parts, isFlat);
+    if (parts.size() < 2 || first == parts.end() || !std::all_of(first + 1, parts.end(), isFlat))
+      return std::nullopt;
+    std::rotate(parts.begin(), first, first + 1);
+    return parts;
+  }
+
+  Expr inside = 1;
+
+private:
+  /// Guards are taken away from the whole, or else are none of the function's business.
+  ScoreFunction::Step stepOf(const ElementOf &element) const {
+    ScoreFunction::Step step = ScoreFunction::Step::of(element, domain);
+    bool zero = llvm::any_of(zeros, [&](const ElementOf &known) { return isSame(known, element); });
+    return step.guard.isConstant(1) || zero ? step : ScoreFunction::Step();
+  }
+  static bool isBehind(const ElementOf &a, const ElementOf &b) {
+    Operation *first = a.tensor.getDefiningOp(), *second = b.tensor.getDefiningOp();
+    return first != second && second->isBeforeInBlock(first);
+  }
+  bool isOfSums(const std::vector<ElementOf> &front) {
+    return front.size() == kMostSums &&
+           llvm::count_if(front, [&](auto &e) { return contents.hasKeyProduct(e); }) == 1 &&
+           llvm::all_of(front, [&](auto &e) { return contents.isSum(e) && contents.isSmall(e); });
+  }
+
+  Contents contents;
+  Domain domain;
+  std::vector<ElementOf> zeros;
+};
+} // namespace skewer
+
+bool skewer::holdsContent(const ElementOf &element, const std::string &queryAxis, const std::string &keyAxis,
+                          const Domain &domain) {
+  return Contents(queryAxis, keyAxis, domain, std::nullopt).holds(element);
+}
+
+std::optional<ScoreFunction> ScoreFunction::find(const ElementOf &root, const std::string &queryAxis,
+                                                 const std::string &keyAxis, const Domain &domain,
+                                                 const std::optional<Expr> &mask, bool takesGuards) {
+  ScoreFunctionFinder finder(Contents(queryAxis, keyAxis, domain, mask), domain);
+  if (takesGuards)
+    finder.takeGuards(root);
+  ScoreFunction function;
+  function.inside = finder.inside;
+  function.root = root;
+  function.domain = domain;
+  auto cut = finder.cut(root);
+  if (!cut)
+    if (auto parts = finder.curvedFirst(root)) {
+      cut = finder.cut((*parts)[0]);
+      if (!cut || cut->size() != 1)
+        return std::nullopt;
+      function.curved = (*parts)[0];
+      function.sums = {{{(*cut)[0], 1}}, {parts->begin() + 1, parts->end()}};
+      return function;
+    }
+  if (!cut)
+    return std::nullopt;
+  for (const ElementOf &element : *cut)
+    function.sums.push_back({{element, 1}});
+  return function;
+}
+
+bool ScoreFunction::isIdentity() const {
+  ElementOf element = root;
+  while (sums.size() == 1 && !isSame(element, sums[0][0])) {
+    Step step = Step::of(element, domain);
+    if (step.arithmetic || step.operands.size() != 1 || step.scale != 1)
+      return false;
+    element = step.operands[0];
+  }
+  return sums.size() == 1;
+}
+
+void ScoreFunction::emit(OpBuilder &builder, Region &region) const {
+  OpBuilder::InsertionGuard before(builder);
+  Location location = root.tensor.getLoc();
+  SmallVector<Type> types(sums.size(), builder.getF32Type());
+  SmallVector<Location> locations;
+  for (const auto &sum : sums)
+    locations.push_back(sum[0].tensor.getLoc());
+  Block *block = builder.createBlock(&region, region.end(), types, locations);
+  std::vector<std::pair<ElementOf, Value>> made;
+  for (auto [sum, argument] : llvm::zip(sums, block->getArguments()))
+    if (sum.size() == 1)
+      made.push_back({sum[0], argument});
+  auto constant = [&](double number) -> Value {
+    return arith::ConstantOp::create(builder, location, builder.getF32FloatAttr(static_cast<float>(number)));
+  };
+  std::function<Value(const ElementOf &)> emitted = [&](const ElementOf &element) -> Value {
+    for (const auto &[known, value] : made)
+      if (isSame(known, element))
+        return value;
+    Step step = Step::of(element, domain);
+    Value value;
+    if (step.number) {
+      value = constant(*step.number);
+    } else if (step.arithmetic) {
+      IRMapping operands;
+      for (const ElementOf &operand : step.operands)
+        operands.map(operand.tensor, emitted(operand));
+      Operation *one = builder.clone(*step.arithmetic, operands);
+      one->getResult(0).setType(getElementTypeOrSelf(one->getResult(0).getType()));
+      value = one->getResult(0);
+    } else {
+      value = emitted(step.operands[0]);
+      if (step.scale != 1)
+        value = arith::MulFOp::create(builder, element.tensor.getLoc(), value, constant(step.scale));
+    }
+    made.push_back({element, value});
+    return value;
+  };
+  Value result = emitted(curved ? *curved : root);
+  if (curved) {
+    if (curved->scale != 1)
+      result = arith::MulFOp::create(builder, location, result, constant(curved->scale));
+    result = arith::AddFOp::create(builder, location, result, block->getArgument(1));
+  }
+  YieldOp::create(builder, location, result);
+}

@@ -1,0 +1,115 @@
+// Direct weights: from a product with values back to what it multiplies.
+#include "passes/Fusion/WeightSource.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Fusion/ScoreFunction.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+WeightSource skewer::sourceOf(SoftmaxOp op) {
+  WeightSource source;
+  source.weights = op.getResult();
+  source.scores = op.getInput();
+  source.operation = op;
+  source.axes = op.getAxes().str();
+  source.over = op.getOver().str();
+  if (op.getMask())
+    source.mask = op.getMask()->str();
+  source.sizes = op.getSizesAttr();
+  return source;
+}
+
+/// A sum of the weights over their keys alone, where `guard` holds.
+static bool isTotal(Operation *op, Value weights, const Dimensions &named, size_t keyDimension,
+                    const std::optional<Expr> &guard) {
+  auto einsum = dyn_cast<EinsumOp>(op);
+  if (!einsum || einsum.getInputs().size() != 1)
+    return false;
+  ResolvedEinsum resolved = resolve(einsum);
+  const Dimensions &read = resolved.spec.operands[0];
+  if (!resolved.spec.result || read.size() != named.size() || resolved.guard.has_value() != guard.has_value())
+    return false;
+  Substitution renamed;
+  for (auto [own, other] : llvm::zip(read, named)) {
+    if (!own.isProduct() || own.axes.size() != other.axes.size())
+      return false;
+    for (auto [axis, its] : llvm::zip(own.axes, other.axes))
+      if (!renamed.insert({axis, Expr::symbol(its)}).second)
+        return false;
+  }
+  return resolved.contracted == read[keyDimension].axes && (!guard || substitute(*resolved.guard, renamed) == *guard);
+}
+
+std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
+  if (product.getInputs().size() != 2)
+    return std::nullopt;
+  ResolvedEinsum resolved = resolve(product);
+  if (!resolved.spec.result || resolved.contracted.empty())
+    return std::nullopt;
+  std::set<std::string> kept = axesOf(*resolved.spec.result);
+  for (unsigned number : {0u, 1u}) {
+    Value weights = product.getInputs()[number];
+    const Dimensions &named = resolved.spec.operands[number];
+    std::set<std::string> inValues = axesOf(resolved.spec.operands[1 - number]);
+    if (!weights.getDefiningOp() || weights.getDefiningOp<SoftmaxOp>() || weights == product.getInputs()[1 - number] ||
+        !llvm::all_of(named, [](const Dimension &dimension) { return dimension.isProduct(); }))
+      continue;
+    // One dimension is summed over, one is a query's, and heads or rows of the batch have values of their own.
+    std::optional<size_t> key, query;
+    bool several = false, heads = false;
+    for (auto [k, dimension] : llvm::enumerate(named)) {
+      bool summed = llvm::none_of(dimension.axes, [&](auto &axis) { return kept.count(axis); });
+      bool shared = llvm::any_of(dimension.axes, [&](auto &axis) { return inValues.count(axis); });
+      if (summed && !dimension.axes.empty()) {
+        several |= key.has_value();
+        key = k;
+      } else if (!shared && !dimension.axes.empty()) {
+        query = k;
+      } else {
+        heads |= shared;
+      }
+    }
+    if (!key || !query || several || !heads)
+      continue;
+    std::vector<Expr> at;
+    Domain domain;
+    std::vector<int64_t> shape = shapeOf(weights);
+    for (size_t k = 0; k < named.size(); ++k) {
+      std::string name = "w" + std::to_string(k);
+      at.push_back(Expr::symbol(name));
+      if (shape[k] != kRuntime)
+        domain[name] = {0, shape[k] - 1};
+    }
+    std::string queryAxis = "w" + std::to_string(*query), keyAxis = "w" + std::to_string(*key);
+    auto made = weights.getDefiningOp<EinsumOp>();
+    if (made && !resolved.guard && !made.getGuard() && !resolve(made).contracted.empty())
+      continue; // two products in a row
+    if (!holdsContent({weights, at}, queryAxis, keyAxis, domain))
+      continue;
+    WeightSource source;
+    source.weights = source.scores = weights;
+    source.operation = weights.getDefiningOp();
+    Einsum axes, over;
+    axes.operands = {named};
+    over.operands = {{named[*key]}};
+    source.axes = print(axes);
+    source.over = print(over);
+    if (resolved.guard)
+      source.mask = print(*resolved.guard);
+    source.direct = true;
+    for (Operation *user : weights.getUsers())
+      if (user != product && isTotal(user, weights, named, *key, resolved.guard))
+        source.totals.push_back(cast<EinsumOp>(user));
+    AxisSizes sizes;
+    for (const Dimension &dimension : named)
+      for (const std::string &axis : dimension.axes)
+        if (dimension.axes.size() > 1 && resolved.sizes.at(axis) != kRuntime)
+          sizes[axis] = resolved.sizes.at(axis);
+    if (!sizes.empty())
+      source.sizes = sizesTo(product.getContext(), sizes);
+    return source;
+  }
+  return std::nullopt;
+}

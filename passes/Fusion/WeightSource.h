@@ -1,0 +1,27 @@
+// Where weights come from: the softmax of scores, or scores through a function, element by element.
+#pragma once
+#include "dialect/IR/Attn.h"
+
+namespace skewer {
+
+/// A tensor of weights that is multiplied with values, and how it is made.
+struct WeightSource {
+  mlir::Value weights;
+  mlir::Value scores;         // what the softmax is taken of; of direct weights, they themselves
+  mlir::Operation *operation; // that makes the weights
+  std::string axes, over;     // of their dimensions, and the one that is summed over
+  std::optional<std::string> mask;
+  mlir::DictionaryAttr sizes;
+  bool direct = false;
+  std::vector<attn::EinsumOp> totals; // of direct weights: sums over their keys, in any order of the other axes
+
+  mlir::Location location() const { return operation->getLoc(); }
+};
+
+WeightSource sourceOf(attn::SoftmaxOp);
+/// What an einsum sums over keys without a softmax, where it is made of scores: a product of a tensor of queries and
+/// one of keys, from which arithmetic made the weights. Nothing where it is none, or where values do not differ from
+/// head to head (or row to row of the batch): x · W₁ through a function times W₂ is a layer of another kind.
+std::optional<WeightSource> directSourceOf(attn::EinsumOp product);
+
+} // namespace skewer

@@ -1,0 +1,67 @@
+// Scores that go through a function, and weights that no softmax makes, in tiles and by rows.
+#include "tests/unit/GpuLayers.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+/// Weights of the scores `s`, each divided by `by` where it is not empty.
+std::string weighted(int64_t n, int64_t dim, const std::string &weights, const std::string &type = "f32",
+                     bool divided = false) {
+  return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
+         "\nsize batch\nkernel layer(q, k, v : " + type + "[batch, heads, N, dim], rate : f32[heads] ~ 0.1) -> " +
+         type +
+         "[batch, heads, N, dim] {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5 + alibi(rate)\n" +
+         "  w = " + weights + "\n  return einsum(\"b h i j, b h j d -> b h i d\", w, v)" +
+         (divided ? " / sum(w, -1)[..., None]" : "") + "\n}\n";
+}
+
+TEST(GpuWeights, CappedScores) {
+  for (const char *type : {"f32", "f16", "bf16"})
+    expectOnGpu(weighted(50, 24, "softmax(5 * tanh(s / 5) where j <= i)", type),
+                type[0] == 'b'   ? kBrain
+                : type[1] == '1' ? kHalf
+                                 : kWide,
+                tileOf(32, 16));
+}
+TEST(GpuWeights, Sigmoid) { expectOnGpu(weighted(70, 16, "sigmoid(s - log(N)) * (j <= i)"), kWide, tileOf(64, 32)); }
+TEST(GpuWeights, SquaredReluDividedByItsSum) {
+  expectOnGpu(weighted(45, 16, "max(s + 4, 0)^2", "f32", true), kWide, tileOf(32, 16, 1, false));
+}
+TEST(GpuWeights, LinearUnderAMaskOfElements) {
+  expectOnGpu(weighted(40, 16, "(s if (i + j) % 3 != 1 else 0)"), kWide, tileOf(32, 32));
+}
+TEST(GpuWeights, OfBrainFloats) { expectOnGpu(weighted(40, 16, "sigmoid(s)", "bf16"), kBrain, tileOf(32, 32)); }
+
+TEST(GpuWeights, ByRows) {
+  GpuOptions rows = tileOf(32, 32);
+  rows.fuse = false;
+  expectOnGpu(weighted(37, 12, "softmax(5 * tanh(s / 5) where j <= i)"), kWide, rows);
+  expectOnGpu(weighted(37, 12, "sigmoid(s) * (j <= i)", "f32", true), kWide, rows);
+}
+/// A weight of a softmax is at most 1; others may leave the range in which f16 meets the values.
+TEST(GpuWeights, DirectOnesOfHalvesGoByRows) {
+  GpuLayer compiled(weighted(40, 16, "max(100 * s, 0)^2", "f16"));
+  GpuOutcome outcome = compiled.run(tileOf(32, 32));
+  ASSERT_TRUE(outcome.lowered) << outcome.messages;
+  EXPECT_EQ(outcome.ir.find("nvvm.mma.sync"), std::string::npos);
+}
+TEST(GpuWeights, TwoSumsGoByRows) { expectOnGpu(weighted(40, 16, "s * exp(-abs(i - j) / 8)"), kWide, tileOf(32, 32)); }
+TEST(GpuWeights, NumbersOfHiddenKeysDoNotCount) {
+  GpuOptions options = tileOf(32, 16);
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    if (name == "v")
+      values[values.size() - 3] = std::numeric_limits<double>::quiet_NaN(); // of the last key, which only one row sees
+  };
+  for (bool fuse : {true, false}) {
+    options.fuse = fuse;
+    GpuLayer compiled(weighted(40, 16, "sigmoid(s) * (j <= i)"));
+    GpuOutcome outcome = compiled.run(options);
+    ASSERT_TRUE(outcome.lowered) << outcome.messages;
+    for (auto [got, expected] : llvm::zip(outcome.got, outcome.expected))
+      EXPECT_EQ(std::isnan(got), std::isnan(expected));
+  }
+}
+
+} // namespace

@@ -1,0 +1,148 @@
+// Where a score is cut into a function and the sums of terms that it is of.
+#include "passes/Fusion/ScoreFunction.h"
+#include "dialect/IR/Attn.h"
+#include "dialect/Language/Language.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Pipelines.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include <gtest/gtest.h>
+
+namespace {
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+
+/// What a layer becomes, and its only attention.
+struct Formed {
+  explicit Formed(const std::string &body, const std::string &more = "") : context(MLIRContext::Threading::DISABLED) {
+    context
+        .loadDialect<AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect>();
+    std::string text = "param N = 12, heads = 2, dim = 8\nkernel layer(q, k, v : f32[heads, N, dim]" + more +
+                       ") -> f32[heads, N, dim] {\n  s = einsum(\"h i d, h j d -> h i j\", q, k) * dim^-0.5\n" + body +
+                       "}\n";
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
+    module = language::importSource(sources, {}, &context, llvm::errs());
+    EXPECT_TRUE(module) << text;
+    if (!module)
+      return;
+    PassManager manager(&context);
+    addFusionPipeline(manager);
+    EXPECT_TRUE(succeeded(manager.run(*module)));
+    module->walk([&](AttentionOp op) {
+      EXPECT_FALSE(attention) << "two attentions";
+      attention = op;
+    });
+  }
+
+  /// Names of the function's operations, in order.
+  std::string operations() {
+    std::string names;
+    if (attention && !attention.getThrough().empty())
+      for (Operation &op : attention.getThrough().front().without_terminator())
+        if (!isa<arith::ConstantOp>(op))
+          names += (names.empty() ? "" : " ") + op.getName().getStringRef().str();
+    return names;
+  }
+  std::vector<uint64_t> sumsOfTerms() {
+    std::vector<uint64_t> sums;
+    if (attention)
+      for (TermOp term : attention.getScore().getOps<TermOp>())
+        sums.push_back(term.getSum());
+    return sums;
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  AttentionOp attention;
+};
+
+const std::string kRate = ", rate : f32[heads]";
+const std::string kProduct = "  return einsum(\"h i j, h j d -> h i d\", w, v)\n";
+
+TEST(ScoreFunction, PlainSoftmaxHasNone) {
+  Formed formed("  w = softmax(s + alibi(rate) where j <= i)\n" + kProduct, kRate);
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.isPlainSoftmax());
+  EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 0}));
+}
+TEST(ScoreFunction, CapBeforeTheSoftmax) {
+  Formed formed("  w = softmax(30 * tanh((s + alibi(rate)) / 30) where j <= i)\n" + kProduct, kRate);
+  ASSERT_TRUE(formed.attention);
+  EXPECT_FALSE(formed.attention.getDirect());
+  EXPECT_EQ(formed.operations(), "math.tanh arith.mulf");
+  EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 0}));
+  EXPECT_EQ(*formed.attention.getMask(), "j <= i");
+}
+/// The sum is the last tensor through which all of the function goes: x, not x / sqrt(2) beside x / 2.
+TEST(ScoreFunction, OneSumThatIsReadTwice) {
+  Formed formed("  w = 0.5 * s * (1 + erf(s / 2^0.5))\n" + kProduct);
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.getDirect());
+  EXPECT_EQ(formed.attention.getSums(), 1);
+  EXPECT_NE(formed.operations().find("math.erf"), std::string::npos);
+}
+TEST(ScoreFunction, DecayIsASecondSum) {
+  Formed formed("  w = s * exp((j - i) * rate[h]) * (j <= i)\n" + kProduct, kRate);
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.getDirect());
+  EXPECT_EQ(formed.operations(), "math.exp arith.mulf");
+  EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1}));
+  EXPECT_EQ(*formed.attention.getMask(), "j <= i");
+}
+TEST(ScoreFunction, TermsBehindTheFunctionAreASecondSum) {
+  Formed formed("  rel = einsum(\"h i d, (j - i + N - 1) d -> h i j\", q, table)\n"
+                "  w = softmax(5 * tanh(s / 5) + alibi(rate) - rel)\n" +
+                    kProduct,
+                kRate + ", table : f32[2*N - 1, dim]");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1, 1}));
+  EXPECT_EQ(formed.operations(), "math.tanh arith.mulf arith.addf");
+}
+TEST(ScoreFunction, MaskedScoresAreTheirOwnWeights) {
+  Formed formed("  w = s * (j <= i)\n" + kProduct);
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.getDirect());
+  EXPECT_TRUE(formed.attention.getThrough().empty());
+}
+TEST(ScoreFunction, TheSumOfDirectWeightsIsASecondResult) {
+  Formed formed("  w = exp(s)\n  return einsum(\"h i j, h j d -> h i d\", w, v) / sum(w, -1)[..., None]\n");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.getTotal());
+}
+TEST(ScoreFunction, TheLogarithmOfCappedScoresIsOfTheCap) {
+  Formed formed("  t = 5 * tanh(s / 5)\n  w = softmax(t)\n"
+                "  return einsum(\"h i j, h j d -> h i d\", w, v) * exp(logsumexp(t))[..., None]\n");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.getLse());
+  EXPECT_EQ(formed.operations(), "math.tanh arith.mulf");
+}
+
+// What is no attention without a softmax.
+TEST(ScoreFunction, ProductsInARowAreNoWeights) { EXPECT_FALSE(Formed("  w = s\n" + kProduct).attention); }
+TEST(ScoreFunction, WeightsThatAreReturnedAreHeld) {
+  EXPECT_FALSE(Formed("  w = sigmoid(s)\n  return einsum(\"h i j, h j d -> h i d\", w, v) + sum(w, -1)[..., None] * "
+                      "einsum(\"h i j, h j d, h i d -> h i d\", w, k, q)\n")
+                   .attention);
+}
+TEST(ScoreFunction, TwoContentsAreNoFunctionOfOne) {
+  EXPECT_FALSE(Formed("  t = einsum(\"h i d, h j d -> h i j\", k, q)\n  w = tanh(s) * tanh(t)\n" + kProduct).attention);
+}
+/// The guard of a summand is none of the whole.
+TEST(ScoreFunction, GuardsInsideAreNoMask) {
+  Formed formed("  w = sigmoid(s * (j <= i))\n" + kProduct);
+  ASSERT_TRUE(formed.attention);
+  EXPECT_FALSE(formed.attention.getMask());
+  EXPECT_EQ(*(*formed.attention.getScore().getOps<TermOp>().begin()).getGuard(), "j <= i");
+}
+
+TEST(ScoreFunction, GuardsBetweenTwoFunctionsAreNeither) {
+  EXPECT_FALSE(Formed("  w = sigmoid(tanh(s) * (j <= i))\n" + kProduct).attention);
+}
+
+} // namespace

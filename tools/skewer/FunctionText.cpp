@@ -1,0 +1,68 @@
+// Operators between their operands, in parentheses where one binds weaker; other operations as calls.
+#include "tools/skewer/FunctionText.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace skewer::driver {
+namespace {
+enum Binding { Sum, Product, Whole };
+struct Text {
+  std::string text;
+  Binding binding = Whole;
+};
+
+std::string inParentheses(const Text &operand, Binding atLeast) {
+  return operand.binding < atLeast ? "(" + operand.text + ")" : operand.text;
+}
+
+Text operatorText(const Text &left, const char *sign, const Text &right, Binding binding, bool associative) {
+  Binding behind = associative || binding == Whole ? binding : static_cast<Binding>(binding + 1);
+  return {fmt::format("{} {} {}", inParentheses(left, binding), sign, inParentheses(right, behind)), binding};
+}
+
+Text callText(Operation &op, llvm::ArrayRef<Text> operands) {
+  llvm::StringRef name = op.getName().stripDialect();
+  if (isa<arith::MaximumFOp, arith::MaxNumFOp>(op))
+    name = "max";
+  else if (isa<arith::MinimumFOp, arith::MinNumFOp>(op))
+    name = "min";
+  std::string text = name.str() + "(";
+  for (size_t k = 0; k < operands.size(); ++k)
+    text += (k ? ", " : "") + operands[k].text;
+  return {text + ")", Whole};
+}
+
+Text textOf(Operation &op, llvm::ArrayRef<Text> operands) {
+  return llvm::TypeSwitch<Operation *, Text>(&op)
+      .Case([](arith::ConstantOp constant) -> Text {
+        auto number = dyn_cast<FloatAttr>(constant.getValue());
+        return {number ? fmt::format("{:.6g}", number.getValueAsDouble()) : "?", Whole};
+      })
+      .Case([&](arith::AddFOp) { return operatorText(operands[0], "+", operands[1], Sum, true); })
+      .Case([&](arith::SubFOp) { return operatorText(operands[0], "-", operands[1], Sum, false); })
+      .Case([&](arith::MulFOp) { return operatorText(operands[0], "*", operands[1], Product, true); })
+      .Case([&](arith::DivFOp) { return operatorText(operands[0], "/", operands[1], Product, false); })
+      .Case([&](arith::NegFOp) -> Text { return {"-" + inParentheses(operands[0], Whole), Whole}; })
+      .Default([&](Operation *) { return callText(op, operands); });
+}
+} // namespace
+
+std::string textOfFunction(Region &through, const std::vector<std::string> &sums) {
+  Block &block = through.front();
+  llvm::DenseMap<Value, Text> texts;
+  for (auto [argument, name] : llvm::zip(block.getArguments(), sums))
+    texts[argument] = {name, Whole};
+  for (Operation &op : block.without_terminator()) {
+    llvm::SmallVector<Text> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(texts.lookup(operand));
+    texts[op.getResult(0)] = textOf(op, operands);
+  }
+  return texts.lookup(block.getTerminator()->getOperand(0)).text;
+}
+
+} // namespace skewer::driver
