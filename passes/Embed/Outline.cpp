@@ -22,8 +22,13 @@ struct Part {
   llvm::SetVector<Value> inputs;
 };
 
+/// Of the operation and what is in its regions, what comes from outside.
 void visitOperands(Operation *op, llvm::function_ref<void(Value)> visit) {
-  op->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), visit); });
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (!op->isAncestor(operand.getParentBlock()->getParentOp()))
+        visit(operand);
+  });
 }
 
 /// Whether all that reads the operation is in the part.

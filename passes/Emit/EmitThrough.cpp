@@ -19,18 +19,26 @@ Value skewer::emitThrough(ImplicitLocOpBuilder &b, Region &through, ValueRange s
   };
   IRMapping values;
   values.map(block.getArguments(), sums);
+  auto constantOf = [&](arith::ConstantOp constant) -> Value {
+    double value = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
+    TypedAttr number = FloatAttr::get(real, value);
+    if (vector)
+      number = DenseElementsAttr::get(cast<ShapedType>(typeOf(constant.getType())), Attribute(number));
+    return arith::ConstantOp::create(b, number);
+  };
+  auto operandOf = [&](Value operand) -> Value {
+    if (!values.contains(operand)) // a constant from outside
+      values.map(operand, constantOf(operand.getDefiningOp<arith::ConstantOp>()));
+    return values.lookup(operand);
+  };
   for (Operation &op : block.without_terminator()) {
     Value result;
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      double value = cast<FloatAttr>(constant.getValue()).getValueAsDouble();
-      TypedAttr number = FloatAttr::get(real, value);
-      if (vector)
-        number = DenseElementsAttr::get(cast<ShapedType>(typeOf(constant.getType())), Attribute(number));
-      result = arith::ConstantOp::create(b, number);
+      result = constantOf(constant);
     } else {
       SmallVector<Value> operands;
       for (Value operand : op.getOperands())
-        operands.push_back(values.lookup(operand));
+        operands.push_back(operandOf(operand));
       result = own ? own(&op, operands) : Value();
       if (!result) {
         Operation *one = b.clone(op, values);
@@ -41,5 +49,5 @@ Value skewer::emitThrough(ImplicitLocOpBuilder &b, Region &through, ValueRange s
     }
     values.map(op.getResult(0), result);
   }
-  return values.lookup(block.getTerminator()->getOperand(0));
+  return operandOf(block.getTerminator()->getOperand(0));
 }

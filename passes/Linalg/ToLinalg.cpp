@@ -32,7 +32,7 @@ struct ToLinalg : skewer::impl::AttnToLinalgBase<ToLinalg> {
   void runOnOperation() override {
     SmallVector<Operation *> operations;
     getOperation().walk<WalkOrder::PostOrder>([&](Operation *op) {
-      if (isa_and_nonnull<attn::AttnDialect>(op->getDialect()) && !isa<attn::TermOp>(op))
+      if (isa_and_nonnull<attn::AttnDialect>(op->getDialect()) && !isa<attn::TermOp, attn::YieldOp>(op))
         operations.push_back(op);
     });
     for (Operation *op : operations)

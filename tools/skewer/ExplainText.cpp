@@ -99,8 +99,8 @@ static std::string alternativesTo(size_t term, const LayerFacts &layer) {
 
 void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std::string &spec,
                 const std::vector<std::string> &runTimeSizes, Page &page) {
-  page.line(2, fmt::format("softmax over {} keys for {} queries{}, space \"{}\"{}", facts.keys, facts.queries,
-                           facts.map.empty() ? "" : ", map " + facts.map, facts.space,
+  page.line(2, fmt::format("{} {} keys for {} queries{}, space \"{}\"{}", facts.direct ? "weights of" : "softmax over",
+                           facts.keys, facts.queries, facts.map.empty() ? "" : ", map " + facts.map, facts.space,
                            facts.mask.empty() ? "" : ", where " + facts.mask));
   page.line(4, layer.formula);
   std::string values = "weights·" + facts.values;

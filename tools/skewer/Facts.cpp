@@ -104,6 +104,7 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   facts.map = mapOf(space);
   facts.queries = space.queries();
   facts.keys = space.keys();
+  facts.direct = attention.getDirect();
   facts.pairs = visiblePairs(attention, &facts.pairsNote);
   facts.values = nameOfOperand(attention.getValue(), function);
   facts.line = lineOf(attention.getLoc()).first;

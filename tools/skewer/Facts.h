@@ -27,6 +27,7 @@ struct TensorFacts {
 struct AttentionFacts {
   std::string space, mask, schedule, map;
   int64_t queries = 0, keys = 0, width = 0;
+  bool direct = false; // weights without a softmax
   std::vector<TermFacts> terms;
   double pairs = 0, valueFlops = 0; // of one leading index
   std::string pairsNote;            // where pairs are counted that a mask may hide: why

@@ -56,13 +56,17 @@ std::string textOfFunction(Region &through, const std::vector<std::string> &sums
   llvm::DenseMap<Value, Text> texts;
   for (auto [argument, name] : llvm::zip(block.getArguments(), sums))
     texts[argument] = {name, Whole};
+  auto textOfOperand = [&](Value operand) { // constants may stand outside
+    auto constant = operand.getDefiningOp<arith::ConstantOp>();
+    return constant ? textOf(*constant, {}) : texts.lookup(operand);
+  };
   for (Operation &op : block.without_terminator()) {
     llvm::SmallVector<Text> operands;
     for (Value operand : op.getOperands())
-      operands.push_back(texts.lookup(operand));
+      operands.push_back(textOfOperand(operand));
     texts[op.getResult(0)] = textOf(op, operands);
   }
-  return texts.lookup(block.getTerminator()->getOperand(0)).text;
+  return textOfOperand(block.getTerminator()->getOperand(0)).text;
 }
 
 } // namespace skewer::driver
