@@ -15,6 +15,8 @@ using namespace skewer::subscript;
 static constexpr int kMostSteps = 64;
 // A content, and what meets it: a decay, a gate, a bias behind the function.
 static constexpr size_t kMostSums = 2;
+// Summands behind a function: published layers have up to 7 terms.
+static constexpr size_t kMostParts = 16;
 
 namespace {
 bool isSame(const ElementOf &a, const ElementOf &b) { return a.tensor == b.tensor && a.at == b.at; }
@@ -207,8 +209,10 @@ public:
     return two;
   }
 
-  /// The summands of an element that is a sum as it is written.
+  /// The summands of an element that is a sum as it is written; not many more than are of use.
   void flatten(const ScaledElement &element, std::vector<ScaledElement> &parts) const {
+    if (parts.size() > kMostParts)
+      return;
     ScoreFunction::Step step = stepOf(element);
     auto below = [&](unsigned operand, double factor) {
       flatten({step.operands[operand], element.scale * factor}, parts);
@@ -229,7 +233,7 @@ public:
       return contents.isSum(part) && contents.isSmall(part) && !contents.hasKeyProduct(part);
     };
     auto first = llvm::find_if_not(parts, isFlat);
-    if (parts.size() < 2 || first == parts.end() || !std::all_of(first + 1, parts.end(), isFlat))
+    if (parts.size() < 2 || parts.size() > kMostParts || first == parts.end() || !std::all_of(first + 1, parts.end(), isFlat))
       return std::nullopt;
     std::rotate(parts.begin(), first, first + 1);
     return parts;
