@@ -17,7 +17,7 @@ ONE = "return %s"
 # (operands, result, body with %s where the snippet stands): snippets.
 KERNELS = [
     (X2, "f32[16, 8]", ONE, ["x^2", "1 / x", "-x", "log(x) / log(2)", "log(x) / log(10)", "log(1 + x)", "exp(x) - 1", "2^x",
-                             "sin(x) / cos(x)", "x * 0.5 * (1 + erf(x * 2^-0.5))", "x * sigmoid(x)", "log(1 + exp(x))",
+                             "sin(x) / cos(x)", "silu(x)", "softcap(x, 50)", "x * tanh(softplus(x))",
                              "x - logsumexp(x)[..., None]", "softmax(x)", "floor(x + 0.5)",
                              'einsum("(len(i) - 1 - i) d -> i d", x, i = N)',
                              'einsum("j d -> i d", x, i = N, where = j <= i)']),
