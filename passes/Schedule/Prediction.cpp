@@ -1,6 +1,8 @@
 // Counting what the loops of a scheduled attention do.
 #include "passes/Schedule/Prediction.h"
 #include "dialect/Subscript/Program.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Analysis/StridedShape.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -15,6 +17,11 @@ static constexpr double kLineCycles = 3;
 // Cycles an element to bring keys and values into panels, and queries into rows.
 static constexpr double kPackCycles = 0.5;
 static constexpr int64_t kMostElements = 1 << 24;
+// Cycles a vector of scores of an operation of the function that they go through: two instructions a cycle of
+// passes/Emit/VectorMath.cpp and of MLIR's erf; a division of whole vectors on a Zen 4 core; a call of the library for
+// a lane.
+static constexpr double kExpCycles = 10, kTanhCycles = 18, kErfCycles = 20, kDivideCycles = 8, kSimpleCycles = 0.5,
+                        kCallCycles = 20;
 
 std::optional<OffsetCost> skewer::offsetCostOf(const AttentionShape &shape, const Target &target) {
   if (!mayAddStrided(shape))
@@ -153,6 +160,28 @@ static TileSizes tilesOf(const AttentionShape &shape, const Blocking &blocking, 
   return tile;
 }
 
+/// Of the function for one vector of scores.
+static double functionCycles(const AttentionShape &shape, int64_t lanes) {
+  double cycles = 0;
+  if (!shape.through)
+    return cycles;
+  for (mlir::Operation &op : shape.through->front().without_terminator()) {
+    if (mlir::isa<mlir::math::ExpOp>(op))
+      cycles += kExpCycles;
+    else if (mlir::isa<mlir::math::TanhOp>(op))
+      cycles += kTanhCycles;
+    else if (mlir::isa<mlir::math::ErfOp>(op))
+      cycles += kErfCycles;
+    else if (mlir::isa<mlir::arith::DivFOp, mlir::math::SqrtOp, mlir::math::RsqrtOp>(op))
+      cycles += kDivideCycles;
+    else if (mlir::isa<mlir::arith::ArithDialect>(op.getDialect()) || mlir::isa<mlir::math::AbsFOp>(op))
+      cycles += kSimpleCycles;
+    else
+      cycles += kCallCycles * double(lanes);
+  }
+  return cycles;
+}
+
 PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrategies &chosen, const Blocking &blocking,
                                   const Target &target) {
   AttentionSizes sizes = sizesOf(shape, chosen);
@@ -171,6 +200,7 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrat
   bool hasNumbers = llvm::any_of(shape.others, [](const OtherTerm &term) { return !term.own; });
   if (hasNumbers || !shape.masks.empty() || shape.offsets.size() > 1)
     work.cycles += kLineCycles * double(shape.queries) * double(shape.keys) / double(target.lanes);
+  work.cycles += functionCycles(shape, target.lanes) * rows * tile.columns / double(target.lanes);
   work.cycles += kPackCycles * double((shape.queries + shape.keys) * sizes.depth);
   return work;
 }
