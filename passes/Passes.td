@@ -81,6 +81,27 @@ def AttnComposeSkew : Pass<"attn-compose-skew", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
+def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
+  let summary = "products with sums of weights, or with several tensors, become products of one with one";
+  let description = [{
+    Where values meet the difference of two softmaxes (Differential Transformer, arXiv:2410.05258), each has a product of its own; a factor
+    of the weights that does not depend on the query goes to the values. Of a product with several tensors, those beside the weights
+    become one, and a factor that has a number for each element of the result is multiplied afterwards (Mamba-2's dual form,
+    arXiv:2405.21060, section 4: decays between queries and keys).
+
+    ```mlir
+    %w = arith.subf %p, %q : tensor<4x4xf32>
+    %o = attn.einsum "i j, j c -> i c"(%w, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+    becomes, where both are softmaxes,
+    ```mlir
+    %0 = attn.einsum "i j, j c -> i c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %1 = attn.einsum "i j, j c -> i c"(%q, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %o = arith.subf %0, %1 : tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
 def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
   let summary = "softmax of a sum of terms, times values, becomes attn.attention";
   let description = [{

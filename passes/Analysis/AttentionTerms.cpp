@@ -259,8 +259,8 @@ bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
   bool plain = !guard && !term.getValue() && !term.getFunction() && term.getInputs().size() == 2 &&
                einsum.contracted.size() <= 1 && affine;
   // Rows of queries and keys are packed whole: also those of masked pairs, which an index simplified under the mask may
-  // put outside.
-  if (plain && (!mask || staysInside(einsum, std::nullopt, term, within))) {
+  // put outside. Their products begin the first of the sums that a score is a function of.
+  if (plain && term.getSum() == 0 && (!mask || staysInside(einsum, std::nullopt, term, within))) {
     for (unsigned first : {0u, 1u}) {
       const SplitOffset &q = offsets[first], &k = offsets[1 - first];
       if (usesAny(q, space.key) || usesAny(k, space.query))

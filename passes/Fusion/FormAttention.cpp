@@ -75,15 +75,18 @@ bool AttentionCandidate::expandScore(std::string &why) {
   std::optional<Expansion> expansion;
   for (bool scaled : {true, false}) {
     options.scaledContractions = scaled;
-    expansion.emplace(domainOf(sizes), mask, options);
     terms.clear();
-    for (auto [number, sum] : llvm::enumerate(sums))
+    for (auto [number, sum] : llvm::enumerate(sums)) {
+      // Products of the content's tiles are of the first sum.
+      options.keepsRows = number > 0;
+      expansion.emplace(domainOf(sizes), mask, options);
       for (const ScaledElement &part : sum)
         for (Summand &term : expansion->expand(part.tensor, part.at)) {
           term.scale *= part.scale;
           term.sum = static_cast<int64_t>(number);
           terms.push_back(std::move(term));
         }
+    }
     OpBuilder builder(source.operation);
     VectorScaling scaling(builder, sizes, leading);
     if (!scaled || llvm::all_of(terms, [&](Summand &term) { return scaling.move(term); }))

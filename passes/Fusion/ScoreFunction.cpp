@@ -171,16 +171,11 @@ public:
     }
     if (step.isLeaf())
       inside = logicalAnd(inside, step.guard);
-    auto isFinite = [](Value operand) {
-      auto number = splatValue(operand);
-      return number && std::isfinite(*number);
-    };
-    if (isa_and_nonnull<arith::NegFOp>(step.arithmetic))
-      return takeGuards(step.operands[0]);
-    if (isa_and_nonnull<arith::MulFOp, arith::DivFOp>(step.arithmetic))
-      for (unsigned operand : {0u, 1u})
-        if ((operand == 0 || isa<arith::MulFOp>(step.arithmetic)) && isFinite(step.operands[1 - operand].tensor))
-          return takeGuards(step.operands[operand]);
+    // What a condition took away takes no part in products.
+    if (isa_and_nonnull<arith::NegFOp, arith::MulFOp, arith::DivFOp>(step.arithmetic))
+      takeGuards(step.operands[0]);
+    if (isa_and_nonnull<arith::MulFOp>(step.arithmetic))
+      takeGuards(step.operands[1]);
   }
 
   std::optional<std::vector<ElementOf>> cut(const ElementOf &root) {
@@ -223,6 +218,13 @@ public:
     }
     if (!step.arithmetic && step.operands.size() == 1 && std::isfinite(step.scale))
       return below(0, step.scale);
+    if (isa_and_nonnull<arith::NegFOp>(step.arithmetic))
+      return below(0, -1);
+    for (unsigned operand : {0u, 1u})
+      if (auto number = isa_and_nonnull<arith::MulFOp>(step.arithmetic) ? splatValue(step.operands[1 - operand].tensor)
+                                                                        : std::optional<double>();
+          number && std::isfinite(*number))
+        return below(operand, *number);
     parts.push_back(element);
   }
   /// f(sum) + other terms: the summand that is no sum itself goes to the front.
@@ -233,7 +235,8 @@ public:
       return contents.isSum(part) && contents.isSmall(part) && !contents.hasKeyProduct(part);
     };
     auto first = llvm::find_if_not(parts, isFlat);
-    if (parts.size() < 2 || parts.size() > kMostParts || first == parts.end() || !std::all_of(first + 1, parts.end(), isFlat))
+    if (parts.size() < 2 || parts.size() > kMostParts || first == parts.end() ||
+        !std::all_of(first + 1, parts.end(), isFlat))
       return std::nullopt;
     std::rotate(parts.begin(), first, first + 1);
     return parts;

@@ -194,6 +194,13 @@ std::vector<Summand> Expansion::expandEinsum(EinsumOp op, const std::vector<Expr
   auto composed = composeEinsum(op, at);
   if (!composed)
     return {leaf(op.getResult(), at)};
+  if (options.keepsRows && !composed->contracted.empty()) {
+    std::set<std::string> symbols;
+    for (const Expr &index : at)
+      symbols.merge(symbolsOf(index));
+    if (!symbols.count(kQueryAxis) || !symbols.count(kKeyAxis))
+      return {leaf(op.getResult(), at)};
+  }
   bool repeats = composed->factors.size() == 1 && composed->contracted.empty() && !composed->value;
   if (!repeats || !options.arithmetic || !composed->factors[0].operand.getDefiningOp())
     return {*composed};

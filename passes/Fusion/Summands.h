@@ -41,6 +41,8 @@ struct ExpansionOptions {
   bool uneven = false;
   /// A contraction may have further factors, which may divide it: they are moved to its vectors (VectorScaling).
   bool scaledContractions = false;
+  /// A product of vectors that the query alone, or the key alone, decides is a tensor of its own.
+  bool keepsRows = false;
   bool functions = false; // a plugin's function of elements and positions becomes part of the summand
   /// Whether zeros that pad an operand where `inside` is 0 may become part of the summand's guard; without it, none.
   std::function<bool(const subscript::Expr &inside)> guards;

@@ -86,6 +86,12 @@ std::string contentText(const Spec &spec, Text &text) {
 
 } // namespace
 
+/// The content, scaled where the whole score is not; other terms are behind the function that it may go through.
+static std::string contentOf(const Spec &spec) {
+  std::string content = spec.commonScale ? "content" : scaled("content", spec.contentScale);
+  return spec.weights == Weights::Shifted ? fmt::format("4 * tanh({} / 4)", content) : content;
+}
+
 /// Of the scores, without a softmax.
 static std::string directWeights(const Spec &spec, const Names &names, const std::string &mask) {
   std::string weights;
@@ -129,7 +135,7 @@ std::string print(const Spec &spec) {
     if (spec.norm == Norm::Cosine)
       printCosine(spec, text);
     if (!spec.contentLast)
-      sum.push_back(spec.commonScale ? "content" : scaled("content", spec.contentScale));
+      sum.push_back(contentOf(spec));
   }
   std::vector<std::pair<size_t, const Term *>> values;
   for (size_t k = 0; k < spec.terms.size(); ++k) {
@@ -145,7 +151,7 @@ std::string print(const Spec &spec) {
     sum.insert(!spec.content && isWholeScore(term.kind) ? sum.begin() : sum.end(), name);
   }
   if (spec.content && spec.contentLast)
-    sum.push_back(spec.commonScale ? "content" : scaled("content", spec.contentScale));
+    sum.push_back(contentOf(spec));
 
   std::string score;
   for (const std::string &term : sum)
@@ -157,7 +163,7 @@ std::string print(const Spec &spec) {
   std::string mask = maskText(spec, names);
   if (spec.weights == Weights::Softmax || spec.weights == Weights::Shifted) {
     if (spec.weights == Weights::Shifted)
-      score = fmt::format("4 * tanh(({}) / 4) + abs({} - {}) / 8", score, names.queryAt(), names.keyAt());
+      score = fmt::format("{} + abs({} - {}) / 8", score, names.queryAt(), names.keyAt());
     if (spec.lse) {
       text.statement("scores", score);
       score = "scores";

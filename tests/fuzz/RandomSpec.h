@@ -90,7 +90,7 @@ enum class Weights {
   Exponential, // a softmax without its maximum, if `divided`
   Linear,      // the scores themselves
   Decayed,     // s × exp(-|i - j| / 8)
-  Shifted,     // the softmax of 4 × tanh(s / 4) + |i - j| / 8
+  Shifted,     // the softmax of 4 × tanh(q·k / 4), other terms, and |i - j| / 8
 };
 constexpr int kWeights = static_cast<int>(Weights::Shifted) + 1;
 enum class Batch { None, Fixed, RunTime };

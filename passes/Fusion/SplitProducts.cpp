@@ -1,0 +1,251 @@
+// attn-split-products: products with weights become products of one softmax's weights, or of one function's, with one
+// tensor of values.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Analysis/AxisProducts.h"
+#include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Summands.h"
+#include "passes/Fusion/Views.h"
+#include "passes/Passes.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNSPLITPRODUCTS
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+// Differential Transformer has two (arXiv:2410.05258); each is an attention of its own.
+static constexpr size_t kMostSoftmaxes = 4;
+
+namespace {
+/// How many softmaxes a sum of scaled weights is made of; 0 where it is none.
+size_t softmaxesIn(Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  if (isa_and_nonnull<SoftmaxOp>(op))
+    return 1;
+  if (isa_and_nonnull<arith::NegFOp>(op))
+    return softmaxesIn(op->getOperand(0));
+  if (isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op)) {
+    size_t left = softmaxesIn(op->getOperand(0)), right = softmaxesIn(op->getOperand(1));
+    return right && (left || isa<arith::DivFOp>(op)) ? 0 : left + right;
+  }
+  if (!isa_and_nonnull<arith::AddFOp, arith::SubFOp>(op))
+    return 0;
+  size_t left = softmaxesIn(op->getOperand(0)), right = left ? softmaxesIn(op->getOperand(1)) : 0;
+  return right && left + right <= kMostSoftmaxes ? left + right : 0;
+}
+
+bool arePlain(const Dimensions &dimensions) {
+  return llvm::all_of(dimensions, [](const Dimension &dimension) { return dimension.isProduct(); });
+}
+
+/// An einsum on its way to several: its parts, to write others down like it.
+struct Product {
+  explicit Product(EinsumOp op) : op(op), resolved(resolve(op)), builder(op) {}
+
+  /// The einsum of other operands; null where a size would be known at run time only. `guarded`: where this one is.
+  Value einsum(ArrayRef<std::pair<Value, Dimensions>> operands, const Dimensions &result, Type type, bool guarded) {
+    Einsum spec;
+    std::set<std::string> known;
+    AxisSizes sizes;
+    SmallVector<Value> inputs;
+    for (const auto &[input, dimensions] : operands) {
+      inputs.push_back(input);
+      spec.operands.push_back(dimensions);
+      for (const Dimension &dimension : dimensions)
+        if (dimension.isAxis())
+          known.insert(dimension.axes.front());
+    }
+    spec.result = result;
+    for (const std::string &axis : spec.axes())
+      if (!known.count(axis)) {
+        if (resolved.sizes.at(axis) == kRuntime)
+          return {};
+        sizes[axis] = resolved.sizes.at(axis);
+      }
+    auto made = EinsumOp::create(builder, op.getLoc(), type, builder.getStringAttr(print(spec)),
+                                 sizes.empty() ? DictionaryAttr() : sizesTo(op.getContext(), sizes),
+                                 guarded ? op.getGuardAttr() : StringAttr(), inputs);
+    bindIndices(made);
+    return made;
+  }
+  void replace(Value by) {
+    op.getResult().replaceAllUsesWith(by);
+    op.erase();
+  }
+
+  EinsumOp op;
+  ResolvedEinsum resolved;
+  OpBuilder builder;
+};
+
+struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
+  void runOnOperation() override {
+    while (splitOne())
+      eraseDead(getOperation());
+  }
+
+  /// Each time there are fewer operands of a product, or operations between a softmax and its product.
+  bool splitOne() {
+    SmallVector<EinsumOp> products;
+    getOperation().walk([&](EinsumOp op) { products.push_back(op); });
+    return llvm::any_of(products, [](EinsumOp op) {
+      Product product(op);
+      return product.resolved.spec.result && !product.resolved.contracted.empty() && op.getIndices().empty() &&
+             (splitPairs(product) || gatherValues(product) || splitSum(product) || moveScale(product));
+    });
+  }
+
+  /// Σ over d of q·k·e, where e has a number for each element of the result, is e times the rest.
+  static bool splitPairs(Product &product) {
+    EinsumOp op = product.op;
+    if (op.getInputs().size() < 3 || !cast<RankedTensorType>(op.getType()).getElementType().isF32())
+      return false;
+    for (auto [number, dimensions] : llvm::enumerate(product.resolved.spec.operands)) {
+      if (!arePlain(dimensions) || print(dimensions) != print(*product.resolved.spec.result) ||
+          op.getInputs()[number].getType() != op.getType() || dimensions.size() < 2)
+        continue;
+      std::vector<std::pair<Value, Dimensions>> rest;
+      for (auto [other, input] : llvm::enumerate(op.getInputs()))
+        if (other != number)
+          rest.push_back({input, product.resolved.spec.operands[other]});
+      Value sum = product.einsum(rest, *product.resolved.spec.result, op.getType(), true);
+      if (!sum)
+        continue;
+      Value scaled = arith::MulFOp::create(product.builder, op.getLoc(), sum, op.getInputs()[number]);
+      return product.replace(scaled), true;
+    }
+    return false;
+  }
+
+  /// What the weights are multiplied with is one tensor, where one of its factors has all of its axes.
+  static bool gatherValues(Product &product) {
+    EinsumOp op = product.op;
+    if (op.getInputs().size() < 3)
+      return false;
+    const std::vector<Dimensions> &operands = product.resolved.spec.operands;
+    std::set<std::string> kept = skewer::subscript::axesOf(*product.resolved.spec.result);
+    for (auto [weights, input] : llvm::enumerate(op.getInputs())) {
+      Operation *made = input.getDefiningOp();
+      bool isWeights = softmaxesIn(input) || (made && isa<arith::ArithDialect>(made->getDialect())) ||
+                       (isa_and_nonnull<EinsumOp>(made) && cast<EinsumOp>(made).getGuard());
+      std::set<std::string> others;
+      std::vector<std::pair<Value, Dimensions>> rest;
+      size_t base = 0;
+      for (auto [other, its] : llvm::enumerate(op.getInputs()))
+        if (other != weights) {
+          rest.push_back({its, operands[other]});
+          others.merge(skewer::subscript::axesOf(operands[other]));
+          if (operands[other].size() >= rest[base].second.size())
+            base = rest.size() - 1;
+        }
+      std::set<std::string> own = skewer::subscript::axesOf(operands[weights]);
+      bool isQuery = llvm::any_of(own, [&](auto &axis) { return kept.count(axis) && !others.count(axis); });
+      bool areValues = llvm::all_of(rest, [](auto &one) { return arePlain(one.second); }) &&
+                       skewer::subscript::axesOf(rest[base].second) == others;
+      if (!isWeights || !isQuery || !areValues)
+        continue;
+      Dimensions dimensions = rest[base].second;
+      Value values = product.einsum(rest, dimensions, rest[base].first.getType(), false);
+      if (!values)
+        continue;
+      Value whole = product.einsum({{input, operands[weights]}, {values, dimensions}}, *product.resolved.spec.result,
+                                   op.getType(), true);
+      return product.replace(whole), true;
+    }
+    return false;
+  }
+
+  /// (p - q) · v is p · v - q · v: two attentions, none of whose weights are held.
+  static bool splitSum(Product &product) {
+    EinsumOp op = product.op;
+    for (unsigned number = 0; number < op.getInputs().size(); ++number) {
+      Operation *sum = op.getInputs()[number].getDefiningOp();
+      if (!isa_and_nonnull<arith::AddFOp, arith::SubFOp>(sum) || softmaxesIn(op.getInputs()[number]) < 2 ||
+          !llvm::all_of(sum->getUsers(), [](Operation *user) { return isa<EinsumOp>(user); }))
+        continue;
+      auto with = [&](Value weights) {
+        auto one = cast<EinsumOp>(product.builder.clone(*op));
+        one.getInputsMutable()[number].set(weights);
+        return one.getResult();
+      };
+      Value left = with(sum->getOperand(0)), right = with(sum->getOperand(1));
+      Value result = isa<arith::AddFOp>(sum)
+                         ? arith::AddFOp::create(product.builder, op.getLoc(), left, right).getResult()
+                         : arith::SubFOp::create(product.builder, op.getLoc(), left, right).getResult();
+      return product.replace(result), true;
+    }
+    return false;
+  }
+
+  /// (p ∘ t) · v is p · (t ∘ v), where t does not depend on the query.
+  static bool moveScale(Product &product) {
+    EinsumOp op = product.op;
+    if (op.getInputs().size() != 2)
+      return false;
+    for (unsigned number : {0u, 1u}) {
+      Operation *scaled = op.getInputs()[number].getDefiningOp();
+      const Dimensions &weights = product.resolved.spec.operands[number];
+      const Dimensions &values = product.resolved.spec.operands[1 - number];
+      if (!isa_and_nonnull<arith::MulFOp>(scaled) || !arePlain(weights) || !arePlain(values) ||
+          !llvm::all_of(scaled->getUsers(), [](Operation *user) { return isa<EinsumOp>(user); }))
+        continue;
+      for (unsigned side : {0u, 1u}) {
+        Value factor = scaled->getOperand(side), rest = scaled->getOperand(1 - side);
+        if (splatValue(factor) || softmaxesIn(rest) != 1)
+          continue;
+        auto factors = factorsOver(product, factor, weights, values);
+        if (!factors)
+          continue;
+        Value value = op.getInputs()[1 - number];
+        factors->insert(factors->begin(), {value, values});
+        Value moved = product.einsum(*factors, values, value.getType(), false);
+        if (!moved)
+          continue;
+        auto one = cast<EinsumOp>(product.builder.clone(*op));
+        one.getInputsMutable()[number].set(rest);
+        one.getInputsMutable()[1 - number].set(moved);
+        return product.replace(one), true;
+      }
+    }
+    return false;
+  }
+
+  /// What a tensor of the weights' shape is a view of, by the axes of the values; nothing where it is more.
+  static std::optional<std::vector<std::pair<Value, Dimensions>>>
+  factorsOver(const Product &product, Value tensor, const Dimensions &weights, const Dimensions &values) {
+    std::vector<Expr> at;
+    for (const Dimension &dimension : weights)
+      at.push_back(flatIndex(dimension, product.resolved.sizes));
+    ExpansionOptions options;
+    options.products = true;
+    std::vector<Summand> summands =
+        Expansion(domainOf(product.resolved.sizes), std::nullopt, options).expand(tensor, at);
+    if (summands.size() != 1)
+      return std::nullopt;
+    const Summand &summand = summands[0];
+    if (summand.scale != 1 || summand.value || summand.application || !summand.contracted.empty() ||
+        !summand.guard.isConstant(1))
+      return std::nullopt;
+    std::set<std::string> known = skewer::subscript::axesOf(values);
+    std::vector<std::pair<Value, Dimensions>> factors;
+    for (const Factor &factor : summand.factors) {
+      Dimensions dimensions;
+      std::vector<int64_t> extents = shapeOf(factor.operand);
+      for (auto [subscript, extent] : llvm::zip(factor.subscripts, extents)) {
+        for (const std::string &axis : symbolsOf(subscript))
+          if (!known.count(axis))
+            return std::nullopt;
+        dimensions.push_back(dimensionFor(subscript, product.resolved.sizes, extent));
+      }
+      factors.push_back({factor.operand, std::move(dimensions)});
+    }
+    return factors;
+  }
+};
+} // namespace

@@ -1,0 +1,67 @@
+// RUN: skewer-opt %s -attn-split-products -split-input-file | FileCheck %s
+// What comes out is fused.
+// RUN: skewer-opt %s -attn-split-products -attn-form-attention -split-input-file | FileCheck %s --check-prefix=FUSED
+
+// The example of the pass's description.
+// CHECK-LABEL: func.func @difference
+// CHECK: %[[P:.*]] = attn.softmax "i j" over "j"(%arg0)
+// CHECK: %[[Q:.*]] = attn.softmax "i j" over "j"(%arg1)
+// CHECK: %[[A:.*]] = attn.einsum "i j, j c -> i c"(%[[P]], %arg2)
+// CHECK: %[[B:.*]] = attn.einsum "i j, j c -> i c"(%[[Q]], %arg2)
+// CHECK: arith.subf %[[A]], %[[B]] : tensor<4x8xf32>
+// FUSED-LABEL: func.func @difference
+// FUSED-COUNT-2: attn.attention
+func.func @difference(%s: tensor<4x4xf32>, %t: tensor<4x4xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
+  %q = attn.softmax "i j" over "j"(%t) : tensor<4x4xf32>
+  %w = arith.subf %p, %q : tensor<4x4xf32>
+  %o = attn.einsum "i j, j c -> i c"(%w, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+// A factor of the head goes to the values.
+// CHECK-LABEL: func.func @factor
+// CHECK: %[[P:.*]] = attn.softmax
+// CHECK: %[[V:.*]] = attn.einsum "h j c, h -> h j c"(%arg2, %arg1)
+// CHECK: attn.einsum "h i j, h j c -> h i c"(%[[P]], %[[V]])
+// FUSED-LABEL: func.func @factor
+// FUSED: attn.attention
+func.func @factor(%s: tensor<2x4x4xf32>, %lambda: tensor<2xf32>, %v: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %l = attn.rearrange "h -> h i j" sizes {i = 4 : i64, j = 4 : i64} %lambda : tensor<2xf32> to tensor<2x4x4xf32>
+  %w = arith.mulf %l, %p : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, h j c -> h i c"(%w, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
+
+// -----
+// A factor of the query stays where it is.
+// CHECK-LABEL: func.func @of_the_query
+// CHECK: %[[W:.*]] = arith.mulf
+// CHECK: attn.einsum "h i j, h j c -> h i c"(%[[W]], %arg2)
+// FUSED-LABEL: func.func @of_the_query
+func.func @of_the_query(%s: tensor<2x4x4xf32>, %gate: tensor<4xf32>, %v: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %l = attn.rearrange "i -> h i j" sizes {h = 2 : i64, j = 4 : i64} %gate : tensor<4xf32> to tensor<2x4x4xf32>
+  %w = arith.mulf %l, %p : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, h j c -> h i c"(%w, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
+
+// -----
+// Mamba-2: decays of pairs are multiplied after the product; step sizes go to the values.
+// CHECK-LABEL: func.func @pairs
+// CHECK: %[[S:.*]] = attn.einsum "i n, j n -> h i j" {{.*}}where "j <= i"{{.*}}(%arg0, %arg1)
+// CHECK: %[[W:.*]] = arith.mulf %[[S]], %arg2 : tensor<2x4x4xf32>
+// CHECK: %[[V:.*]] = attn.einsum "j h, j h c -> j h c"(%arg3, %arg4)
+// CHECK: attn.einsum "h i j, j h c -> i h c"(%[[W]], %[[V]])
+// FUSED-LABEL: func.func @pairs
+func.func @pairs(%c: tensor<4x8xf32>, %b: tensor<4x8xf32>, %decay: tensor<2x4x4xf32>, %delta: tensor<4x2xf32>,
+                 %x: tensor<4x2x8xf32>) -> tensor<4x2x8xf32> {
+  %m = attn.einsum "i n, j n, h i j -> h i j" where "j <= i"(%c, %b, %decay)
+      : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, j h, j h c -> i h c"(%m, %delta, %x)
+      : (tensor<2x4x4xf32>, tensor<4x2xf32>, tensor<4x2x8xf32>) -> tensor<4x2x8xf32>
+  return %o : tensor<4x2x8xf32>
+}
