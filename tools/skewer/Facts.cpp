@@ -160,7 +160,7 @@ void explainGeneric(func::FuncOp function, KernelFacts &facts) {
     facts.generic.clear(), facts.genericLine = 0;
   else if (facts.generic.empty()) {
     bool isAny = function.walk([](SoftmaxOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    facts.generic = isAny ? "no attention was formed" : "it has no softmax, so that there is no attention to fuse";
+    facts.generic = isAny ? "no attention was formed" : "no weights that are made of scores meet values, so that there is no attention to fuse";
   }
 }
 
