@@ -132,10 +132,10 @@ private:
       spec.keyMap[axis] = spec.queryMap[axis];
   }
 
-  /// By dice of their own: the rest of a seed's spec stays what it is.
+  /// By dice of their own: the rest of a seed's spec stays what it is. Each kind of term meets each mask under a softmax.
   void chooseWeights() {
     Dice own(~seed);
-    if (own.chance(75))
+    if (seed < kTermKinds * kMasks || own.chance(60))
       return;
     spec.weights = static_cast<Weights>(own.below(kWeights));
     spec.divided = own.chance(30);
