@@ -8,6 +8,7 @@ namespace {
 
 // A call of the float64 reference and one of the unfused path must stay far below a second.
 constexpr double kMostCost = 1.5e6;
+constexpr uint64_t kFirstOfWeights = 500;
 
 /// What may stand around the terms, one after the other for each kind of term. There are 17 turns, of which the last
 /// has none, and 14 masks: after so many rounds a kind has met every feature under every mask.
@@ -132,10 +133,10 @@ private:
       spec.keyMap[axis] = spec.queryMap[axis];
   }
 
-  /// By dice of their own: the rest of a seed's spec stays what it is. Each kind of term meets each mask under a softmax.
+  /// Seeds from kFirstOfWeights on have weights of every kind; what those before it cover, they cover under a softmax.
   void chooseWeights() {
     Dice own(~seed);
-    if (seed < kTermKinds * kMasks || own.chance(60))
+    if (seed < kFirstOfWeights || own.chance(25))
       return;
     spec.weights = static_cast<Weights>(own.below(kWeights));
     spec.divided = own.chance(30);
