@@ -23,22 +23,29 @@ using namespace skewer::subscript;
 static constexpr size_t kMostSoftmaxes = 4;
 
 namespace {
+// Operations between a softmax and its product; a tensor that is read twice on the way is looked at twice.
+static constexpr unsigned kMostOperations = 12;
+
 /// How many softmaxes a sum of scaled weights is made of; 0 where it is none.
-size_t softmaxesIn(Value tensor) {
-  Operation *op = tensor.getDefiningOp();
+size_t softmaxesIn(Value tensor, unsigned depth = 0) {
+  Operation *op = depth < kMostOperations ? tensor.getDefiningOp() : nullptr;
   if (isa_and_nonnull<SoftmaxOp>(op))
     return 1;
   if (isa_and_nonnull<arith::NegFOp>(op))
-    return softmaxesIn(op->getOperand(0));
+    return softmaxesIn(op->getOperand(0), depth + 1);
   if (isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op)) {
-    size_t left = softmaxesIn(op->getOperand(0)), right = softmaxesIn(op->getOperand(1));
+    size_t left = softmaxesIn(op->getOperand(0), depth + 1), right = softmaxesIn(op->getOperand(1), depth + 1);
     return right && (left || isa<arith::DivFOp>(op)) ? 0 : left + right;
   }
   if (!isa_and_nonnull<arith::AddFOp, arith::SubFOp>(op))
     return 0;
-  size_t left = softmaxesIn(op->getOperand(0)), right = left ? softmaxesIn(op->getOperand(1)) : 0;
+  size_t left = softmaxesIn(op->getOperand(0), depth + 1);
+  size_t right = left ? softmaxesIn(op->getOperand(1), depth + 1) : 0;
   return right && left + right <= kMostSoftmaxes ? left + right : 0;
 }
+
+/// What is made of values is not rounded to how they are stored.
+bool isWide(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
 
 bool arePlain(const Dimensions &dimensions) {
   return llvm::all_of(dimensions, [](const Dimension &dimension) { return dimension.isProduct(); });
@@ -148,7 +155,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       bool isQuery = llvm::any_of(own, [&](auto &axis) { return kept.count(axis) && !others.count(axis); });
       bool areValues = llvm::all_of(rest, [](auto &one) { return arePlain(one.second); }) &&
                        skewer::subscript::axesOf(rest[base].second) == others;
-      if (!isWeights || !isQuery || !areValues)
+      if (!isWeights || !isQuery || !areValues || !isWide(rest[base].first))
         continue;
       Dimensions dimensions = rest[base].second;
       Value values = product.einsum(rest, dimensions, rest[base].first.getType(), false);
@@ -197,7 +204,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
         continue;
       for (unsigned side : {0u, 1u}) {
         Value factor = scaled->getOperand(side), rest = scaled->getOperand(1 - side);
-        if (splatValue(factor) || softmaxesIn(rest) != 1)
+        if (splatValue(factor) || softmaxesIn(rest) != 1 || !isWide(op.getInputs()[1 - number]))
           continue;
         auto factors = factorsOver(product, factor, weights, values);
         if (!factors)
