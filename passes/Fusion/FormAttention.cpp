@@ -139,6 +139,7 @@ bool AttentionCandidate::expandValues(std::string &why) {
   }
   ExpansionOptions options;
   options.products = options.uneven = true;
+  options.whole = source.weights; // weights without a softmax may be a product by a number, or hidden by a condition
   options.plain.insert(leading.begin(), leading.end());
   options.guards = [](const Expr &) { return true; };
   Expansion expansion(domainOf(sizes), std::nullopt, options), masked(domainOf(sizes), mask);

@@ -178,7 +178,8 @@ public:
       takeGuards(step.operands[1]);
   }
 
-  std::optional<std::vector<ElementOf>> cut(const ElementOf &root) {
+  /// `keepsSums`: what is a sum already is taken apart last; so a decay stays one beside what is behind a function.
+  std::optional<std::vector<ElementOf>> cut(const ElementOf &root, bool keepsSums = false) {
     std::vector<ElementOf> front{root};
     std::optional<std::vector<ElementOf>> two;
     for (int count = 0; count < kMostSteps; ++count) {
@@ -186,10 +187,7 @@ public:
         return front;
       if (!two && isOfSums(front))
         two = front;
-      std::optional<size_t> last;
-      for (auto [number, element] : llvm::enumerate(front))
-        if (!stepOf(element).isLeaf() && (!last || isBehind(element, front[*last])))
-          last = number;
+      std::optional<size_t> last = lastOf(front, keepsSums);
       if (!last)
         break;
       ScoreFunction::Step step = stepOf(front[*last]);
@@ -231,12 +229,10 @@ public:
   std::optional<std::vector<ScaledElement>> curvedFirst(const ElementOf &root) {
     std::vector<ScaledElement> parts;
     flatten({root, 1}, parts);
-    auto isFlat = [&](const ScaledElement &part) {
-      return contents.isSum(part) && contents.isSmall(part) && !contents.hasKeyProduct(part);
-    };
-    auto first = llvm::find_if_not(parts, isFlat);
+    auto isBeside = [&](const ScaledElement &part) { return isFlat(part) && !contents.hasKeyProduct(part); };
+    auto first = llvm::find_if_not(parts, isBeside);
     if (parts.size() < 2 || parts.size() > kMostParts || first == parts.end() ||
-        !std::all_of(first + 1, parts.end(), isFlat))
+        !std::all_of(first + 1, parts.end(), isBeside))
       return std::nullopt;
     std::rotate(parts.begin(), first, first + 1);
     return parts;
@@ -255,10 +251,19 @@ private:
     Operation *first = a.tensor.getDefiningOp(), *second = b.tensor.getDefiningOp();
     return first != second && second->isBeforeInBlock(first);
   }
+  /// Which of them is taken apart next; the last to be computed, since it may be made of the others.
+  std::optional<size_t> lastOf(const std::vector<ElementOf> &front, bool keepsSums) {
+    std::optional<size_t> last;
+    for (auto [number, element] : llvm::enumerate(front))
+      if (!stepOf(element).isLeaf() && (!last || isBehind(element, front[*last])) && !(keepsSums && isFlat(element)))
+        last = number;
+    return last || !keepsSums ? last : lastOf(front, false);
+  }
+  bool isFlat(const ElementOf &element) { return contents.isSum(element) && contents.isSmall(element); }
   bool isOfSums(const std::vector<ElementOf> &front) {
     return front.size() == kMostSums &&
            llvm::count_if(front, [&](auto &e) { return contents.hasKeyProduct(e); }) == 1 &&
-           llvm::all_of(front, [&](auto &e) { return contents.isSum(e) && contents.isSmall(e); });
+           llvm::all_of(front, [&](auto &e) { return isFlat(e); });
   }
 
   Contents contents;
@@ -292,6 +297,8 @@ std::optional<ScoreFunction> ScoreFunction::find(const ElementOf &root, const st
       function.sums = {{{(*cut)[0], 1}}, {parts->begin() + 1, parts->end()}};
       return function;
     }
+  if (!cut)
+    cut = finder.cut(root, true);
   if (!cut)
     return std::nullopt;
   for (const ElementOf &element : *cut)

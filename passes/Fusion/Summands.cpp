@@ -83,6 +83,8 @@ Summand Expansion::leaf(Value tensor, const std::vector<Expr> &at) const {
 
 void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
   while (Operation *op = factor.operand.getDefiningOp()) {
+    if (factor.operand == options.whole)
+      return;
     if (options.scaledOperands && isa<arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
       auto isNumber = [](double scale) { return std::isfinite(scale); };
       if (isa<arith::NegFOp>(op)) {
@@ -254,7 +256,7 @@ std::vector<Summand> Expansion::expand(Value tensor, const std::vector<Expr> &at
 
 std::vector<Summand> Expansion::expandBelow(Value tensor, const std::vector<Expr> &at) {
   Operation *op = tensor.getDefiningOp();
-  if (!op || shared.contains(tensor))
+  if (!op || tensor == options.whole || shared.contains(tensor))
     return {leaf(tensor, at)};
   if (options.arithmetic)
     if (auto summands = expandArithmetic(op, at))

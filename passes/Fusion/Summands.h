@@ -46,6 +46,7 @@ struct ExpansionOptions {
   bool functions = false; // a plugin's function of elements and positions becomes part of the summand
   /// Whether zeros that pad an operand where `inside` is 0 may become part of the summand's guard; without it, none.
   std::function<bool(const subscript::Expr &inside)> guards;
+  mlir::Value whole;           // a tensor that is not looked through, whatever makes it
   std::set<std::string> plain; // symbols by which operands may only be read at even strides (heads), or by them alone
 };
 

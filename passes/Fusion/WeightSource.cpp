@@ -32,7 +32,9 @@ static bool isTotal(Operation *op, Value weights, const Dimensions &named, size_
   if (!resolved.spec.result || read.size() != named.size() || resolved.guard.has_value() != guard.has_value())
     return false;
   Substitution renamed;
-  for (auto [own, other] : llvm::zip(read, named)) {
+  for (auto [own, other, extent] : llvm::zip(read, named, shapeOf(weights))) {
+    if (extent == 1 && own.axes.empty()) // a batch of one is "1" to one of them, and may be an axis to the other
+      continue;
     if (!own.isProduct() || own.axes.size() != other.axes.size())
       return false;
     for (auto [axis, its] : llvm::zip(own.axes, other.axes))

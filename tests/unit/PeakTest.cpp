@@ -87,6 +87,16 @@ TEST(WriteFiles, LeavesEverythingAsItWasOnAnError) {
   EXPECT_EQ(folder.entries(), 1);
 }
 
+TEST(WriteFiles, ALinkStaysALink) {
+  Folder folder;
+  ASSERT_FALSE(static_cast<bool>(writeFiles({{folder.file("a"), "before"}})));
+  ASSERT_FALSE(llvm::sys::fs::create_link(folder.file("a"), folder.file("link")));
+  ASSERT_FALSE(static_cast<bool>(writeFiles({{folder.file("link"), "after"}})));
+  EXPECT_TRUE(llvm::sys::fs::is_symlink_file(folder.file("link")));
+  EXPECT_EQ(textOf(folder.file("a")), "after");
+  EXPECT_EQ(folder.entries(), 2);
+}
+
 TEST(WriteFiles, AFullDiskIsAnError) {
   if (!llvm::sys::fs::exists("/dev/full"))
     GTEST_SKIP() << "this system has no /dev/full";

@@ -313,6 +313,13 @@ bool readMachineFiles(const std::string &targets, int &exitCode) {
   return true;
 }
 
+/// '-' is standard output to many programs; a file or a folder of that name is what nobody meant.
+bool isPath(const char *option, llvm::StringRef path, const char *what) {
+  if (path != "-")
+    return true;
+  return usage(fmt::format("{}: '-' does not stand for standard output here; {} ('./-' is a name too)", option, what));
+}
+
 /// Of `skewer target`.
 bool fillTarget(Options &options) {
   options.machine = machine;
@@ -322,7 +329,7 @@ bool fillTarget(Options &options) {
     return usage("--probe measures this machine; leave '" + options.machine + "' out");
   if (!probe && options.machine.empty() && !options.machineFile.empty())
     return usage("-o: expected the name of a machine, or --probe, whose file is to be written");
-  return true;
+  return isPath("-o", options.machineFile, "leave -o out to have the machine file printed, or name a file");
 }
 
 bool fill(Options &options, int &exitCode) {
@@ -345,6 +352,11 @@ bool fill(Options &options, int &exitCode) {
         fmt::format("{} is for processors; leave --target={} out", unfused ? "--unfused" : "--plain", options.target));
   options.outputFolder = outputFolder;
   options.dependencyFile = dependencyFile;
+  options.picture = picture;
+  if (!isPath("-o", options.outputFolder, "object file, header and manifest go into a folder: name one") ||
+      !isPath("--depfile", options.dependencyFile, "name a file") ||
+      !isPath("-o", options.picture, "name a file for the picture, such as picture.svg"))
+    return false;
   options.cudaPath = cudaPath;
   options.ptxOnly = ptxOnly;
   options.fatbin = fatbin;
@@ -368,7 +380,6 @@ bool fill(Options &options, int &exitCode) {
     if (!options.inputs.emplace(name, file.str()).second)
       return usage(fmt::format("--input {} is given twice", name));
   }
-  options.picture = picture;
   for (auto &[list, option, files] :
        {std::tuple(&outputs, "--output", &options.outputs), std::tuple(&expected, "--expect", &options.expected)})
     for (const std::string &text : *list) {
@@ -377,6 +388,8 @@ bool fill(Options &options, int &exitCode) {
         std::tie(name, file) = file.split('=');
       if (file.empty())
         return usage(fmt::format("{} expects FILE or NAME=FILE, found '{}'", option, text));
+      if (!isPath(option, file, "name a .npy file"))
+        return false;
       if (!files->emplace(name.str(), file.str()).second)
         return usage(fmt::format("{} {}is given twice", option, name.empty() ? "" : name.str() + " "));
     }

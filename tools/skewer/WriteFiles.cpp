@@ -22,8 +22,18 @@ static std::error_code writeAll(int descriptor, llvm::StringRef bytes) {
   return code;
 }
 
+/// The file that a symbolic link leads to, so that it is replaced and not the link: /dev/stdout is one, to a file too.
+static std::string behindLinks(const std::string &path) {
+  llvm::SmallString<128> real;
+  bool isLink = llvm::sys::fs::is_symlink_file(path) && !llvm::sys::fs::real_path(path, real);
+  return isLink ? real.str().str() : path;
+}
+
 llvm::Error writeFiles(const std::vector<OutputFile> &files) {
   namespace fs = llvm::sys::fs;
+  std::vector<std::string> paths;
+  for (const OutputFile &file : files)
+    paths.push_back(behindLinks(file.path));
   std::vector<std::string> temporaries(files.size());
   auto removeAll = [&] {
     for (const std::string &temporary : temporaries)
@@ -31,7 +41,7 @@ llvm::Error writeFiles(const std::vector<OutputFile> &files) {
         fs::remove(temporary);
   };
   for (size_t k = 0; k < files.size(); ++k) {
-    llvm::StringRef path = files[k].path;
+    llvm::StringRef path = paths[k];
     fs::file_status status;
     bool exists = !fs::status(path, status) && fs::exists(status);
     int descriptor;
@@ -51,13 +61,13 @@ llvm::Error writeFiles(const std::vector<OutputFile> &files) {
       code = writeAll(descriptor, files[k].bytes);
     if (code) {
       removeAll();
-      return failed(path, code);
+      return failed(files[k].path, code);
     }
   }
   for (size_t k = 0; k < files.size(); ++k) {
     if (temporaries[k].empty())
       continue;
-    if (std::error_code code = fs::rename(temporaries[k], files[k].path)) {
+    if (std::error_code code = fs::rename(temporaries[k], paths[k])) {
       removeAll();
       return failed(files[k].path, code);
     }
