@@ -95,6 +95,15 @@ def rows_of(readme):
     return rows
 
 
+def names_with_seeds(readme):
+    """The faults of the table that says which random layer notices each first."""
+    names, inside = [], False
+    for line in readme.splitlines():
+        inside = line.startswith("| faults, each") or (inside and line.startswith("|"))
+        names += re.findall(r"([\w-]+) \d+(?=[, ])", line) if inside else []
+    return names
+
+
 def caught_before(readme):
     """What the tables of README.md say: by the fault's name, the test that caught it and the case, if it names one."""
     found = {row["fault"]: TABLE_TEST.fullmatch(row["caught by"]) for row in rows_of(readme)}
@@ -108,6 +117,8 @@ def check_table(readme, faults, root):
     messages = [f"README.md has two rows for '{name}'" for name in sorted(set(names)) if names.count(name) > 1]
     messages += [f"README.md has no row for fault '{name}': plant it (--only {name}) and say what caught it"
                  for name in files if name not in names]
+    messages += [f"README.md names a seed for '{name}', which faults.py does not have"
+                 for name in names_with_seeds(readme) if name not in files]
     for row in rows:
         name, test = row["fault"], TABLE_TEST.fullmatch(row["caught by"])
         if name not in files:

@@ -85,6 +85,13 @@ class PlantTest(unittest.TestCase):
         self.assertIn("no tests/unit/BTest.cpp", messages("f | a.cpp | BTest: A.B")[0])
         self.assertIn("no tests/e2e/y.test", messages("f | a.cpp | lit.e2e: e2e/y.test")[0])
 
+    def test_the_table_of_seeds_is_of_this_tree(self):
+        seeds = "| faults, each with a seed | code of |\n|---|---|\n| f 3, g-h 12 | x |\n\n| i 5, | x |\n"
+        self.assertEqual(plant.names_with_seeds(seeds), ["f", "g-h"])
+        rows = "| fault | file | caught by |\n| - | - | - |\n| f | a.cpp | fuzz: seed 3 |\n\n"
+        self.assertEqual(plant.check_table(rows + seeds, [Fault("f", "a.cpp", "", "once", "")], self.root),
+                         ["README.md names a seed for 'g-h', which faults.py does not have"])
+
     def test_one_random_layer(self):
         fuzz = plant.Fuzz("fuzz", [], ["skewer-fuzz"])
         self.assertEqual(fuzz.command_for("seed 7"), ["skewer-fuzz", "--seeds", "7:8"])

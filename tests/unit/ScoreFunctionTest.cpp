@@ -95,6 +95,13 @@ TEST(ScoreFunction, DecayIsASecondSum) {
   EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1}));
   EXPECT_EQ(*formed.attention.getMask(), "j <= i");
 }
+TEST(ScoreFunction, DecayBesideAFunctionIsASecondSum) {
+  Formed formed("  w = sigmoid(s) * exp((j - i) * rate[h]) * (j <= i)\n" + kProduct, kRate);
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.getDirect());
+  EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1}));
+  EXPECT_EQ(*formed.attention.getMask(), "j <= i");
+}
 TEST(ScoreFunction, TermsBehindTheFunctionAreASecondSum) {
   Formed formed("  rel = einsum(\"h i d, (j - i + N - 1) d -> h i j\", q, table)\n"
                 "  w = softmax(5 * tanh(s / 5) + alibi(rate) - rel)\n" +
@@ -114,6 +121,20 @@ TEST(ScoreFunction, TheSumOfDirectWeightsIsASecondResult) {
   Formed formed("  w = exp(s)\n  return einsum(\"h i j, h j d -> h i d\", w, v) / sum(w, -1)[..., None]\n");
   ASSERT_TRUE(formed.attention);
   EXPECT_TRUE(formed.attention.getTotal());
+}
+TEST(ScoreFunction, SumsOverOtherKeysAreNoTotal) {
+  Formed formed("  w = exp(s)\n"
+                "  o = einsum(\"h i j, h j d -> h i d\", w, v, where = j <= i)\n"
+                "  return o / einsum(\"h i j -> h i\", w, where = j <= i + 1)[..., None]\n");
+  EXPECT_FALSE(formed.attention);
+}
+TEST(ScoreFunction, HiddenWeightsGoIntoSeveralProducts) {
+  Formed formed("  w = sigmoid(s) * (j <= i)\n"
+                "  return einsum(\"h i j, h j d -> h i d\", w, v) + "
+                "einsum(\"h i j, (j - i + N - 1) d -> h i d\", w, table)\n",
+                ", table : f32[2*N - 1, dim]");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_EQ(*formed.attention.getMask(), "j <= i");
 }
 TEST(ScoreFunction, TheLogarithmOfCappedScoresIsOfTheCap) {
   Formed formed("  t = 5 * tanh(s / 5)\n  w = softmax(t)\n"
