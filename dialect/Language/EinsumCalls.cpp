@@ -1,4 +1,4 @@
-// Calls of schemes and of real-valued functions inside the index expressions of an einsum's text.
+// Calls of schemes and of real-valued functions, and divisions, inside the index expressions of an einsum's text.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
 #include "dialect/Language/Parser.h"
@@ -30,6 +30,46 @@ std::vector<StringRef> namesIn(StringRef text) {
 }
 } // namespace
 
+/// Where the bracket that opens at `at` closes; npos where it does not.
+static size_t closeOf(StringRef text, size_t at) {
+  int inner = 0;
+  for (; at < text.size(); ++at) {
+    inner += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (inner == 0)
+      return at;
+  }
+  return StringRef::npos;
+}
+
+/// Whether it divides without saying how it rounds: `/` is of real numbers, and of whole ones where nothing is left.
+static bool divides(StringRef expression) {
+  for (size_t at = expression.find('/'); at != StringRef::npos; at = expression.find('/', at + 1)) {
+    if (!expression.drop_front(at).starts_with("//"))
+      return true;
+    ++at;
+  }
+  return false;
+}
+
+/// A name in parentheses as long as the call, so that places stay what they are, and a lone call is no axis; the same
+/// name for calls that read alike. Nothing where there is no such name left.
+static std::optional<std::string> symbolFor(StringRef call, std::map<std::string, StringRef> &calls) {
+  constexpr size_t kMaximumCalls = 1000; // each looks at the names of those before it
+  if (calls.size() >= kMaximumCalls || call.size() < 3)
+    return std::nullopt;
+  size_t number = 0;
+  std::string symbol;
+  do {
+    std::string digits = call.size() > 3 ? std::to_string(number) : "";
+    if (digits.size() + 3 > call.size() || (digits.empty() && number > 0))
+      return std::nullopt;
+    ++number;
+    symbol = "_" + std::string(call.size() - 3 - digits.size(), '0') + digits;
+  } while (calls.count(symbol) && calls[symbol] != call);
+  calls[symbol] = call;
+  return symbol;
+}
+
 std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &calls) {
   static const StringRef known[] = {"len", "abs", "min",      "max", "clamp", "select",
                                     "and", "or",  "floordiv", "mod", "not"};
@@ -37,37 +77,30 @@ std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &ca
   int depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {
     depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
-    if (depth < 1 || !isWord(text[at]) || (at > 0 && isWord(text[at - 1])))
-      continue;
-    StringRef name = text.drop_front(at).take_while(isWord);
-    size_t end = at + name.size();
-    if (isDigit(name[0]) || is_contained(known, name) || !text.drop_front(end).starts_with("("))
-      continue;
-    int inner = 0;
-    do {
-      inner += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+    size_t begin = at, end = StringRef::npos;
+    if (text[at] == '(' && depth == 1) {
+      begin = at + 1, end = closeOf(text, at);
+      if (end == StringRef::npos || !divides(text.slice(begin, end)))
+        continue;
+      depth = 0;
+    } else {
+      if (depth < 1 || !isWord(text[at]) || (at > 0 && isWord(text[at - 1])))
+        continue;
+      StringRef name = text.drop_front(at).take_while(isWord);
+      size_t open = at + name.size();
+      if (isDigit(name[0]) || is_contained(known, name) || !text.drop_front(open).starts_with("("))
+        continue;
+      end = closeOf(text, open);
+      if (end == StringRef::npos)
+        break;
       ++end;
-    } while (end < text.size() && inner > 0);
-    if (inner > 0)
-      break;
-    constexpr size_t kMaximumCalls = 1000; // each looks at the names of those before it
-    if (calls.size() >= kMaximumCalls)
-      break;
-    // A name in parentheses as long as the call, so that places stay what they are, and a lone call is no axis; the
-    // same name for calls that read alike.
-    StringRef call = text.slice(at, end);
-    size_t number = 0;
-    std::string symbol;
-    do {
-      std::string digits = call.size() > 3 ? std::to_string(number) : "";
-      if (digits.size() + 3 > call.size() || (digits.empty() && number > 0))
-        return result;
-      ++number;
-      symbol = "_" + std::string(call.size() - 3 - digits.size(), '0') + digits;
-    } while (calls.count(symbol) && calls[symbol] != call);
-    calls[symbol] = call;
-    result.replace(at, call.size(), "(" + symbol + ")");
-    at = end - 1;
+    }
+    StringRef call = text.slice(begin, end);
+    auto symbol = symbolFor(call, calls);
+    if (!symbol)
+      return result;
+    result.replace(begin, call.size(), "(" + *symbol + ")");
+    at = text[at] == '(' ? end : end - 1;
   }
   return result;
 }
@@ -127,7 +160,10 @@ std::optional<Expr> Emitter::evaluateCallsIn(const Expr &e, const subscript::Axi
   for (auto &[name, axis] : value.axes) // a function that was named before takes the sizes that its axes have here
     if (auto size = all.find(name); size != all.end())
       axis.size = size->second;
-  auto index = asIndex(parsed, value, "what is called in an index expression gives a whole number or a position");
+  auto index =
+      asIndex(parsed, value,
+              divides(parsed.text) ? "an index expression is a whole number or an expression of positions"
+                                   : "what is called in an index expression gives a whole number or a position");
   scope = outer;
   textCalls = std::move(calls);
   outer->used.insert(inner.used.begin(), inner.used.end());

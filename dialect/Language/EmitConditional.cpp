@@ -224,7 +224,7 @@ std::optional<Value> Emitter::timesCondition(const Node &node, const Value &left
   Value tensor = isLeft ? left : right;
   const Value &condition = isLeft ? right : left;
   if (!tensor.is(ValueKind::Tensor) || !condition.is(ValueKind::Index) || !subscript::isPredicate(condition.index) ||
-      !tensor.present.empty() || !tensor.finite.empty() || !isNamed(tensor.dimensions))
+      !tensor.present.empty() || !tensor.finite.empty())
     return std::nullopt;
   subscript::Substitution known = renaming(tensor.dimensions, placeNamings(tensor.dimensions));
   if (!llvm::all_of(condition.axes, [&](const auto &axis) { return known.count(axis.first); }))

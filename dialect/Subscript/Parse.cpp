@@ -82,7 +82,6 @@ private:
         {"+", kSum, Kind::Add},
         {"-", kSum, Kind::Add, true},
         {"*", kProduct, Kind::Mul},
-        {"/", kProduct, Kind::FloorDiv},
         {"%", kProduct, Kind::Mod},
     };
     static const Operator words[] = {{"and", kAnd, Kind::And},

@@ -189,6 +189,11 @@ TEST(CompileTime, WhatAnIndexCannotBe) {
   };
   EXPECT_SAYS(einsum("sqrt(i)"), "test.attn:3:19: error: what is called in an index expression gives a whole number or "
                                  "a position, but this function of positions is real-valued");
+  // A division of positions says how it rounds; of numbers it leaves no rest.
+  EXPECT_SAYS(einsum("i / 100"),
+              "3:19: error: an index expression is a whole number or an expression of positions, but "
+              "this function of positions is real-valued");
+  EXPECT_SAYS(einsum("i // (N / 7)"), "error: '//' takes whole numbers and positions, found the number 85.7");
   EXPECT_SAYS(einsum("floor(log(j - i))"), "3:19: error: this function of positions has no value at j - i = -599");
   EXPECT_SAYS(einsum("floor(sqrt(i * j))"), "error: the table of this function would have 360000 entries");
   EXPECT_SAYS(einsum("floor(sqrt(i * j))"), "note: it depends on i, j; write it as a function of one offset");

@@ -88,7 +88,6 @@ TEST(SubscriptText, LongTablesAreAbbreviatedForPeople) {
 
 TEST(SubscriptText, EverySpellingOfAnOperator) {
   EXPECT_EQ(read("i // 4"), read("i floordiv 4"));
-  EXPECT_EQ(read("i / 4"), read("i floordiv 4"));
   EXPECT_EQ(read("i % 4"), read("i mod 4"));
   EXPECT_EQ(read("i < j && !(j == 3) || i >= 2"), read("i < j and not (j == 3) or 2 <= i"));
   EXPECT_EQ(read("i > j"), read("j < i"));
