@@ -67,7 +67,8 @@ StringRef insteadOfFunction(StringRef name) {
              "weights are operands of the kernel; rows of a table are read in an einsum, \"(j - i + N - 1) d\", or in "
              "brackets, table[j - i + N - 1, h]")
       .Cases({"shape", "size", "ndim", "numel", "dim"}, "the length of an axis is len(i)")
-      .Cases({"float", "int", "to", "astype", "cast", "half", "double", "bfloat16", "type", "asarray"},
+      .Cases({"float", "int", "to", "astype", "cast", "half", "double", "bfloat16", "float16", "float32", "bf16", "f16",
+              "type", "asarray"},
              "numbers need no conversion; f32, f16 and bf16 are types of operands and results")
       .Cases({"flip", "roll", "index_select", "take", "take_along_axis", "take_along_dim"},
              "rows are picked by an index expression: einsum(\"(len(i) - 1 - i) d -> i d\", x, i = N), or gather(…)")

@@ -114,6 +114,8 @@ def apply(op, values, line=None, parts=None):
             function = FLOAT[op]
         return combine(function, values, op, parts)
     if any(isinstance(v, Field) for v in values):
+        if op in ("//", "%") and isinstance(values[1], float):
+            raise AttnError(f"'{op}' divides positions by whole numbers", line)
         return Operation(op, [as_field(v) for v in values])
     return on_numbers(op, values)
 
