@@ -12,7 +12,7 @@ constexpr llvm::StringLiteral kStridedAdd = "strided_add";
 
 // Of the score: matrix products; terms read by whole offsets, by offsets of an axis, by rows that positions pick;
 // numbers. Then those of the values.
-constexpr llvm::StringLiteral kCpuStrategies[] = {"matmul",        kStridedAdd,         "band",
+constexpr llvm::StringLiteral kCpuStrategies[] = {"matmul", "key_dots",       kStridedAdd,         "band",
                                                   "axis_logits",   "offset_lines",      "axis_lines",
                                                   "gathered_rows", "key_diagonals",     "key_lines",
                                                   "gathered_keys", "difference_line",   "key_line",

@@ -172,7 +172,7 @@ bool AttentionAnalyzer::readMask(AttentionShape &shape) {
     }
   }
   for (const MaskPart &part : parts)
-    if (!takePrefix(part, shape))
+    if (!takePrefix(part, shape) && !takeBounds(part, shape))
       shape.masks.push_back(part);
   boundByMap(shape);
   return true;

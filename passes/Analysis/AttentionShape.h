@@ -16,6 +16,7 @@ struct ContentTerm {
   int64_t depth = 1;
   double scale = 1;
   uint64_t sum = 0; // of those that the score is a function of
+  bool inPlace = false; // keys are read where they lie, not brought into panels: as the schedule says
 };
 /// q_i · R[sign*(key axis - query axis) + constant].
 struct OffsetTerm {
@@ -57,6 +58,12 @@ struct MaskPart {
   BiasKind kind = BiasKind::Element;
 };
 
+/// Keys before `low` and from `high` on are seen by no query of a head: what is open is not there. Over the leading
+/// axes; may be beyond the first and the last key.
+struct KeyBounds {
+  std::optional<subscript::Expr> low, high;
+};
+
 enum class TermRole { Content, Offset, Row, Other };
 
 struct AttentionShape {
@@ -87,6 +94,10 @@ struct AttentionShape {
   std::optional<MaskPart> prefixMask;
   /// The conjuncts of the mask that are no interval.
   std::vector<MaskPart> masks;
+  /// What the mask says of keys alone that lie one behind the other (lengths, padding), and the conjuncts that say
+  /// nothing else; they are not among `masks`.
+  KeyBounds bounds;
+  std::vector<MaskPart> boundMasks;
 };
 
 /// The values and what the terms read, each once: "argument" n of an AttentionShape is the n-th of them. Whether they
@@ -97,6 +108,12 @@ std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &r
 
 /// Where masks bound each axis of a map, sets `visible` to the interval of positions that holds what they leave.
 void boundByMap(AttentionShape &);
+
+/// What a conjunct implies of all queries' keys, "j < lengths[b]", is put into the bounds; where it says no more, it is
+/// one of `boundMasks` from now on, and the result is true.
+bool takeBounds(const MaskPart &, AttentionShape &);
+/// For who knows no bounds: those conjuncts are among `masks` again.
+void leaveBounds(AttentionShape &);
 
 /// A conjunct that lets every query see the first keys, or those from a distance on: "j < 16 or i - j < 64". Takes it
 /// into `visible` and `prefix`; false where that is not all that it says, or not beside what they say already.

@@ -217,6 +217,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
                "its score is a function of " + std::to_string(shape->sums) + " sums of terms; tiles of GPUs hold one",
            std::nullopt;
   leavePrefix(*shape);
+  leaveBounds(*shape);
   if (int64_t most = kMostColumns * kMostParts; shape->width > most)
     return reason =
                "its values are " + std::to_string(shape->width) + " wide; blocks divide up to " + std::to_string(most),

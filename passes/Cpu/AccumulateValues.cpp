@@ -7,6 +7,34 @@ using namespace skewer;
 
 // Keys of one step of the loop that carry no test; as in RegisterTile.cpp.
 static constexpr int64_t kUnroll = 4;
+// Of the values, as KeyDots.cpp has it of the keys.
+static constexpr int64_t kAheadBytes = 8192, kLineFloats = 16;
+
+/// Weights of 0 times values that are no numbers: `again` sums up what is seen alone. A block's values are near, so that
+/// who has none pays a test of the sums instead of a pass over the values.
+SmallVector<Value> CpuKernel::unlessFinite(SmallVector<Value> sums, function_ref<SmallVector<Value>()> again) {
+  Value test = b.constant(0);
+  for (Value sum : sums)
+    test = b.fma(sum, b.constant(0), test);
+  Value finite = b.compare(arith::CmpFPredicate::ORD, b.reduceAdd(test), b.constantScalar(0));
+  auto branch = scf::IfOp::create(b.builder, ValueRange(sums).getTypes(), finite, true);
+  b.builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b.builder, sums);
+  b.builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b.builder, again());
+  b.builder.setInsertionPointAfter(branch);
+  return branch.getResults();
+}
+
+/// Asks for the values that come after those of this turn, where they are read once.
+void CpuKernel::fetchValuesAhead(Value key, int64_t keysOfTurn) {
+  if (!streaming || buffers.values.floats)
+    return;
+  int64_t ahead = std::max<int64_t>(1, kAheadBytes / (4 * shape.width));
+  for (int64_t step = 0; step < keysOfTurn; ++step)
+    for (int64_t d = 0; d < shape.width; d += kLineFloats)
+      b.prefetch(memory.values, b.add(b.add(valueBase, b.mul(b.add(key, ahead + step), valueStride)), d));
+}
 
 void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Value low, Value high) {
   Value row = b.mul(group, tileRows), position = positionOf(firstRow, row);
@@ -72,8 +100,10 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     };
     auto run = [&](Value from, Value to, int64_t count, bool tested) {
       sums = b.loop(from, to, count, sums, [&](Value key, ValueRange carried) {
-        if (count == kUnroll && firstVector == 0)
+        if (count == kUnroll && firstVector == 0) {
           fetchUpcoming(position, key, kUnroll);
+          fetchValuesAhead(key, kUnroll);
+        }
         return steps(key, count, tested, SmallVector<Value>(carried));
       });
     };
@@ -108,6 +138,14 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     untested(allLow, allHigh);
     if (valuesFinite || (shape.visible && shape.visible->high != INT64_MAX))
       run(allHigh, high, 1, true);
+    if (streaming && !shape.masks.empty())
+      sums = unlessFinite(sums, [&] {
+        sums = none;
+        if (shape.prefix)
+          run(lowKey, endOfPrefix, 1, true);
+        run(low, high, 1, true);
+        return sums;
+      });
     if (chained)
       addToStored(sums);
     else

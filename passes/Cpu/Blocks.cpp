@@ -75,6 +75,12 @@ void CpuKernel::computeKeyBlock(const RowBlock &rows, Value firstVector, Value e
   });
   meetKeys(block);
   scoreTiles(block, firstVector, endVector);
+  if (streaming && buffers.values.floats) {
+    auto [low, high] = live.of(block.firstRow, g.rowBlock, block.lowKey, block.highKey);
+    low = shape.prefix ? block.lowKey : low;
+    packValueRows(low, high);
+    valueBase = b.mul(low, -valueStride);
+  }
   weighValues(block);
   live.ofBlock = {};
 }

@@ -85,10 +85,10 @@ void CpuKernel::beginHead(Value packs, Value prepares) {
     forEach([](CpuStrategy &strategy) { strategy.packValues(); });
     forEach([](CpuStrategy &strategy) { strategy.prepareHead(); });
   });
-  live.ofHead = {};
+  live.enterHead();
   forEach([&](CpuStrategy &strategy) {
     if (KeyRange keys = strategy.visibleKeys())
-      live.ofHead = keys;
+      live.restrictHead(keys);
   });
   findUpcoming();
   if (buffers.values.floats) {

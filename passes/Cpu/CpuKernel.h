@@ -76,6 +76,7 @@ public:
 
   /// Where each content term stands in the packed depth; terms with the same queries share a place.
   std::vector<int64_t> contentOffset;
+  static constexpr int64_t kInPlace = -1; // there, of keys that are in no panel
   bool isComputed(unsigned argument) const { return argument < stage.computed.size() && stage.computed[argument]; }
   /// Whether a sum of products of this scale is one of large scores, whose roundings are kept.
   bool isHuge(double scale, int64_t depth) const;
@@ -134,6 +135,7 @@ private:
   mlir::Value keysChange(llvm::ArrayRef<subscript::Expr> bases);
   void packKeys();
   void packValues();
+  void packValueRows(mlir::Value low, mlir::Value high);
   void testValues();
   void packQueries(const RowBlock &);
   void computeRowBlock(mlir::Value firstRow, mlir::Value rows);
@@ -158,11 +160,15 @@ private:
   void hideByLine(ScoreTile &);
   mlir::Value lineOrigin(const ScoreTile &);
   void hideBehindEnd(ScoreTile &);
+  void hideOutsideBounds(ScoreTile &);
   void hideOutsideInterval(ScoreTile &);
 
   void rowSoftmax(mlir::Value row, mlir::Value lowKey,
                   llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
   void accumulateValues(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low, mlir::Value high);
+  llvm::SmallVector<mlir::Value> unlessFinite(llvm::SmallVector<mlir::Value> sums,
+                                              llvm::function_ref<llvm::SmallVector<mlir::Value>()> again);
+  void fetchValuesAhead(mlir::Value key, int64_t keysOfTurn);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
   void rowTotal(mlir::Value row, mlir::Value lowKey, llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
   mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);

@@ -18,6 +18,7 @@ struct Geometry {
   int64_t scoreStride;              // floats from a row of scores to the next one
   int64_t lineStride, lineMargin;   // the same of lines of biases, and what stands before the first key
   bool manyKeyBlocks;
+  bool streaming = false; // one block of rows has all queries of a head, and keys and values pass by it once
 };
 
 } // namespace skewer

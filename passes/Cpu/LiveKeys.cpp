@@ -14,6 +14,22 @@ Value LiveKeys::highestVisible() {
   return shape.visibleShift.isConstant(0) ? high : b.sub(high, positions.baseOf(shape.visibleShift));
 }
 
+void LiveKeys::enterHead() {
+  ofHead = {};
+  const KeyBounds &bounds = shape.bounds;
+  if (!bounds.low && !bounds.high)
+    return;
+  Value first = b.index(0), end = b.index(shape.keys);
+  auto inside = [&](const subscript::Expr &limit) { return b.minimum(b.maximum(positions.baseOf(limit), first), end); };
+  ofHead = {bounds.low ? inside(*bounds.low) : first, bounds.high ? inside(*bounds.high) : end};
+}
+
+void LiveKeys::restrictHead(KeyRange keys) {
+  if (ofHead)
+    keys = {b.maximum(ofHead.low, keys.low), b.minimum(ofHead.high, keys.high)};
+  ofHead = keys;
+}
+
 std::pair<Value, Value> LiveKeys::of(Value firstRow, int64_t rows, Value low, Value high) {
   Value lowest = low;
   if (shape.visible && shape.visible->low != INT64_MIN)

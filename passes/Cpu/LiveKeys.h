@@ -29,6 +29,11 @@ public:
   /// Whether there may be keys that no row of a group sees.
   bool isLimited() const { return shape.visible || ofHead || ofBlock; }
 
+  /// Begins a head: what the mask says of all its queries' keys.
+  void enterHead();
+  /// No query of the head sees keys outside of these either.
+  void restrictHead(KeyRange);
+
   KeyRange ofHead;  // keys outside are masked for all queries of this head; null without such a mask
   KeyRange ofBlock; // keys outside are seen by no row of the block; null without such masks
 

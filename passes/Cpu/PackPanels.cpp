@@ -26,6 +26,8 @@ void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, int64_t depth
 void CpuKernel::packKeys() {
   for (unsigned number = 0; number < shape.content.size(); ++number) {
     const ContentTerm &term = shape.content[number];
+    if (term.inPlace)
+      continue;
     // q·k + q·E = q·(k + E): what meets the same queries is added up, in units of the first of them.
     bool repeated = isContentRepeated(number);
     double factor = 1;
@@ -58,26 +60,25 @@ void CpuKernel::copyWidth(Value source, Value from, int64_t stride, double scale
   }
 }
 
-/// Values are read in place; where the width does not fill whole vectors they are copied with zeros behind.
+/// Values are read in place; where the width does not fill whole vectors, or they have no memory, they are copied with
+/// zeros behind: those of a head, or of a block of keys that meets no other rows.
 void CpuKernel::packValues() {
-  valueBase = positions.baseOf(shape.value.base);
-  valueStride = shape.value.key;
-  if (!buffers.values.floats)
-    return;
+  if (buffers.values.floats && !streaming)
+    packValueRows(b.index(0), b.index(shape.keys));
+}
+
+/// The first of them stands at the buffer's beginning.
+void CpuKernel::packValueRows(Value low, Value high) {
   int64_t padded = widthVectors * lanes;
-  Value source = memory.arguments[shape.value.argument], base = valueBase;
-  b.loop(b.index(0), b.index(shape.keys), 1, [&](Value key) {
-    if (isComputed(shape.value.argument)) {
-      if (shape.width % lanes)
-        b.store(b.constant(0), memory.values, b.add(b.mul(key, padded), padded - lanes));
-      return stage.computeRow(shape.value.argument, b.add(base, b.mul(key, shape.value.key)), memory.values,
-                              b.mul(key, padded), 1);
-    }
-    copyWidth(source, b.add(base, b.mul(key, shape.value.key)), shape.value.depth, 1, memory.values,
-              b.mul(key, padded));
+  Value source = memory.arguments[shape.value.argument], base = positions.baseOf(shape.value.base);
+  b.loop(low, high, 1, [&](Value key) {
+    Value from = b.add(base, b.mul(key, shape.value.key)), to = b.mul(streaming ? b.sub(key, low) : key, padded);
+    if (!isComputed(shape.value.argument))
+      return copyWidth(source, from, shape.value.depth, 1, memory.values, to);
+    if (shape.width % lanes)
+      b.store(b.constant(0), memory.values, b.add(to, padded - lanes));
+    stage.computeRow(shape.value.argument, from, memory.values, to, 1);
   });
-  valueBase = b.index(0);
-  valueStride = padded;
 }
 
 void CpuKernel::packQueryRows(const Walk &walk, int64_t depth, double scale, const RowBlock &block, Value target,
@@ -112,7 +113,7 @@ void CpuKernel::packQueryRows(const Walk &walk, int64_t depth, double scale, con
 
 void CpuKernel::packQueries(const RowBlock &block) {
   for (unsigned number = 0; number < shape.content.size(); ++number)
-    if (const ContentTerm &term = shape.content[number]; !isContentRepeated(number))
+    if (const ContentTerm &term = shape.content[number]; !term.inPlace && !isContentRepeated(number))
       packQueryRows(term.query, term.depth, term.scale, block, memory.queries, depth, contentOffset[number]);
 }
 
@@ -127,6 +128,8 @@ bool CpuKernel::isContentRepeated(unsigned term) const {
 /// weights of 0 be told apart. The test costs a pass over the head's values, the distinction a select for each product.
 void CpuKernel::testValues() {
   valuesFinite = Value();
+  if (streaming) // sums tell, block by block
+    return;
   if (shape.masks.empty() && !(rowStep > 1 && shape.visible))
     return;
   Value sum = b.loop(b.index(0), b.index(shape.keys), 1, ValueRange{b.constant(0)}, [&](Value key, ValueRange carried) {

@@ -38,12 +38,15 @@ void CpuKernel::planGeometry() {
 }
 
 void CpuKernel::planContent() {
-
   for (const ContentTerm &term : shape.content) {
+    if (term.inPlace) {
+      contentOffset.push_back(kInPlace);
+      continue;
+    }
     std::optional<int64_t> shared;
     for (auto [before, offset] : llvm::zip(shape.content, contentOffset)) {
       const Walk &a = before.query, &q = term.query;
-      if (a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
+      if (!before.inPlace && a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
           before.depth == term.depth && before.scale != 0 && std::isfinite(term.scale / before.scale))
         shared = offset;
     }
@@ -70,18 +73,24 @@ void CpuKernel::planBuffers() {
     lineMask |= strategy.lineUse() == CpuStrategy::LineUse::Hides;
   });
   scoreDeviation = std::sqrt(variance);
+  // Each key is read once then, and meets the values while it is near.
+  bool inPlace = llvm::any_of(shape.content, [](const ContentTerm &term) { return term.inPlace; });
+  bool testsKeys = !shape.masks.empty() && std::min(g.keyBlock, shape.keys) > kChain;
+  g.streaming =
+      inPlace && g.chunks == 1 && shape.queries <= g.rowBlock && shape.valueTerms.empty() && !testsKeys;
   forEach([&](CpuStrategy &strategy) { strategy.plan(layout); });
 
   auto reserve = [&](Buffer &buffer, int64_t floats, Layout::Zone zone = Layout::Zone::Panels) {
     layout.reserve(buffer, floats, zone);
   };
-  reserve(buffers.keys, llvm::alignTo(g.keyVectors, g.tileVectors) * g.panelStride);
+  reserve(buffers.keys, g.depth ? llvm::alignTo(g.keyVectors, g.tileVectors) * g.panelStride : 0);
   bool copyValues = shape.value.depth != 1 || shape.width % g.lanes != 0 || isComputed(shape.value.argument);
   forEach([&](CpuStrategy &strategy) { copyValues |= strategy.changesValues(); });
-  reserve(buffers.values, copyValues ? shape.keys * g.widthVectors * g.lanes : 0);
+  int64_t heldKeys = g.streaming ? std::min(g.keyBlock, shape.keys) : shape.keys;
+  reserve(buffers.values, copyValues ? heldKeys * g.widthVectors * g.lanes : 0);
   int64_t longest = 0; // of the keys without memory
   for (const ContentTerm &term : shape.content)
-    longest = std::max(longest, isComputed(term.key.argument) ? term.depth : 0);
+    longest = std::max(longest, isComputed(term.key.argument) && !term.inPlace ? term.depth : 0);
   forEach([&](CpuStrategy &strategy) {
     if (auto [walk, depth] = strategy.packedKeys(); walk && isComputed(walk->argument))
       longest = std::max(longest, depth);

@@ -38,6 +38,35 @@ void CpuKernel::hideBehindEnd(ScoreTile &tile) {
   }
 }
 
+/// Keys that no query of the head sees. Tiles without such keys carry no test.
+void CpuKernel::hideOutsideBounds(ScoreTile &tile) {
+  if (shape.boundMasks.empty())
+    return;
+  const KeyRange &seen = live.ofHead;
+  Value end = b.add(tile.key, tile.vectors * b.lanes), nothing = hidden(), numbers = b.laneNumbers();
+  Value edge = arith::OrIOp::create(b.builder, b.less(tile.key, seen.low), b.less(seen.high, end));
+  auto branch = scf::IfOp::create(b.builder, ValueRange(tile.sums).getTypes(), edge, true);
+  b.builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b.builder, ValueRange(tile.sums));
+  b.builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> masked(tile.sums.begin(), tile.sums.end());
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    auto test = [&](arith::CmpIPredicate predicate, Value bound) {
+      Value limit = b.broadcastIndex(b.sub(bound, b.add(tile.key, v * b.lanes)));
+      return arith::CmpIOp::create(b.builder, predicate, numbers, limit);
+    };
+    Value inside = arith::AndIOp::create(b.builder, test(arith::CmpIPredicate::sge, seen.low),
+                                         test(arith::CmpIPredicate::slt, seen.high));
+    for (int64_t r = 0; r < tileRows; ++r) {
+      Value &sum = masked[r * tile.vectors + v];
+      sum = b.select(inside, sum, nothing);
+    }
+  }
+  scf::YieldOp::create(b.builder, masked);
+  llvm::copy(branch.getResults(), tile.sums.begin());
+  b.builder.setInsertionPointAfter(branch);
+}
+
 /// Keys outside the interval of key - query. Tiles that every row sees whole carry no test.
 void CpuKernel::hideOutsideInterval(ScoreTile &tile) {
   if (!shape.visible)
@@ -177,6 +206,7 @@ void CpuKernel::scoreTile(const KeyBlock &block, Value group, Value vector, int6
   applyFunction(tile);
   forEach([&](CpuStrategy &strategy) { strategy.hide(tile); });
   hideBehindEnd(tile);
+  hideOutsideBounds(tile);
   hideOutsideInterval(tile);
 
   if (shape.direct) {

@@ -88,6 +88,9 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
       // Accumulators, one column of vectors, one broadcast: a tile that spills lost a fifth (7x4 on 32 registers).
       if (rows * vectors + vectors + 1 > target.registers)
         continue;
+      // Sums over lanes come in powers of two.
+      if (sizes.dotDepth && target.lanes % rows != 0 && asked.tileRows != rows)
+        continue;
       if (!suits({rows, vectors}, target, asked) || (asked.tileRows && rows != asked.tileRows) ||
           (asked.tileVectors && vectors != asked.tileVectors))
         continue;
@@ -181,9 +184,9 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
                             ? std::max(kExpMultiplies / target.fmaPerCycle, kExpAdds / target.addPerCycle)
                             : (kExpMultiplies + kExpAdds) / target.fmaPerCycle;
   compute += exponentials * llvm::divideCeil(sizes.keys, target.lanes);
-  double bytesOfHead = kFloatBytes * sizes.keys * (sizes.depth + sizes.width);
+  double bytesOfHead = kFloatBytes * sizes.keys * (sizes.depth + sizes.dotDepth + sizes.width);
   double blockBytes =
-      kFloatBytes * rows * (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.width);
+      kFloatBytes * rows * (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.dotDepth + sizes.width);
   double scoreBytes = kFloatBytes * keys * (1 + sizes.extraPerKey);
   // Keys and values pass through once a row block; they come from L2 if a head and the block fit there together.
   bool inL2 = bytesOfHead + blockBytes < kHeadShareOfL2 * target.l2Bytes;

@@ -7,11 +7,15 @@
 
 namespace skewer {
 
+/// Cycles an element to bring keys and values into panels, and queries into rows.
+constexpr double kPackCycles = 0.5;
+
 /// The sizes that matter to the model: rows, keys, contracted depth, value width, and the f32s that each row of a block
 /// keeps besides its scores for every key (bands) and once (windows over map axes). Strategies add to them
 /// (TermStrategy::addSizes).
 struct AttentionSizes {
   int64_t queries, keys, depth, width;
+  int64_t dotDepth = 0; // besides `depth`: of keys that are multiplied where they lie
   int64_t extraPerKey = 0, extraPerRow = 0;
   /// Whether each row of a block keeps a line of biases, and one of picked rows, as long as the block's keys.
   bool hasLine = false, hasRowLine = false;

@@ -14,8 +14,6 @@ using namespace skewer::subscript;
 
 // Cycles a vector of a line of biases: its loads, adds and store, and the load in the tile.
 static constexpr double kLineCycles = 3;
-// Cycles an element to bring keys and values into panels, and queries into rows.
-static constexpr double kPackCycles = 0.5;
 static constexpr int64_t kMostElements = 1 << 24;
 // Cycles a vector of scores of an operation of the function that they go through: two instructions a cycle of
 // passes/Emit/VectorMath.cpp and of MLIR's erf; a division of whole vectors on a Zen 4 core; a call of the library for
@@ -63,7 +61,7 @@ public:
     symbols.insert(symbols.end(), shape.space.key.begin(), shape.space.key.end());
     values.resize(symbols.size());
     program = Program(symbols);
-    for (const MaskPart &part : shape.masks) {
+    for (const MaskPart &part : llvm::concat<const MaskPart>(shape.masks, shape.boundMasks)) {
       for (const std::string &symbol : symbolsOf(part.predicate))
         known &= std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
       predicates.push_back(program.add(part.predicate));
@@ -116,7 +114,7 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
       bool all = last <= liveKeys(shape, row, 1).high;
       all &= last < shape.prefix || liveKeys(shape, endRow - 1, 1).low <= std::max(column, shape.prefix);
       bool some = true;
-      if (!shape.masks.empty()) {
+      if (!shape.masks.empty() || !shape.boundMasks.empty()) {
         if (!mask.known)
           return std::nullopt;
         bool any = false;

@@ -8,9 +8,10 @@
 using namespace skewer;
 
 std::unique_ptr<TermStrategy> makeMatmul();
+std::unique_ptr<TermStrategy> makeKeyDots();
 
 void skewer::addBuiltinStrategies(TermStrategies &strategies) {
-  for (auto make : {makeMatmul,
+  for (auto make : {makeMatmul, makeKeyDots,
                     // q_i·R[j - i], on whole positions or on an axis of a map
                     makeBand, makeStridedAdd, makeAxisLogits,
                     // rows that positions pick: query side, key side

@@ -18,7 +18,7 @@ OffsetTable::OffsetTable(CpuKernel &kernel, const OffsetTerm &term) : CpuStrateg
   if (depth == term.depth && !shape.content.empty()) {
     const ContentTerm &content = shape.content[0];
     const Walk &a = content.query, &q = term.query;
-    if (a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
+    if (!content.inPlace && a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
         content.depth == term.depth && content.scale != 0 && std::isfinite(term.scale / content.scale)) {
       ownQueries = false;
       factor = term.scale / content.scale;

@@ -1,0 +1,75 @@
+// Masks that end the keys of a head somewhere: lengths of texts, filled caches, padding.
+#include "passes/Analysis/AttentionShape.h"
+
+using namespace skewer;
+using namespace skewer::subscript;
+
+namespace {
+/// key < limit, or key >= limit, for all that a conjunct lets through.
+struct Limit {
+  Expr limit;
+  bool isHigh;
+};
+} // namespace
+
+/// The conjunct `a < b` or `a <= b` solved for the key.
+static std::optional<Limit> solveForKey(const Expr &conjunct, const std::string &key, const Domain &domain) {
+  if (conjunct.kind() != Kind::Less && conjunct.kind() != Kind::LessEqual)
+    return std::nullopt;
+  // More than 0, or at least 0.
+  Expr difference = conjunct.operands()[1] - conjunct.operands()[0];
+  Expr rest = simplify(substitute(difference, {{key, Expr(0)}}), domain), position = Expr::symbol(key);
+  Expr slack = conjunct.kind() == Kind::Less ? Expr(0) : Expr(1);
+  if (simplify(difference - (rest - position), domain).isConstant(0))
+    return Limit{rest + slack, true}; // key < rest, key <= rest
+  if (simplify(difference - (rest + position), domain).isConstant(0))
+    return Limit{Expr(1) - slack - rest, false}; // key > -rest, key >= -rest
+  return std::nullopt;
+}
+
+/// The limit that holds for all queries: what their positions add, at most.
+static std::optional<Expr> overQueries(const Limit &limit, const std::vector<std::string> &query,
+                                       const Domain &domain) {
+  Substitution first;
+  for (const std::string &axis : query)
+    first[axis] = Expr(0);
+  Expr least = simplify(substitute(limit.limit, first), domain);
+  Expr added = simplify(limit.limit - least, domain);
+  if (added.isConstant(0))
+    return least;
+  if (!readNodes(added).empty())
+    return std::nullopt;
+  auto range = bound(added, domain);
+  if (!range)
+    return std::nullopt;
+  return simplify(least + Expr(limit.isHigh ? range->range.high : range->range.low), domain);
+}
+
+bool skewer::takeBounds(const MaskPart &part, AttentionShape &shape) {
+  const attn::ScoreSpace &space = shape.space;
+  if (space.key.size() != 1)
+    return false;
+  Domain domain = domainOf(space.sizes);
+  domain.insert(space.elements.begin(), space.elements.end());
+  auto limit = solveForKey(part.predicate, space.key[0], domain);
+  if (!limit || symbolsOf(limit->limit).count(space.key[0]))
+    return false;
+  auto ofAll = overQueries(*limit, space.query, domain);
+  if (!ofAll)
+    return false;
+  std::optional<Expr> &known = limit->isHigh ? shape.bounds.high : shape.bounds.low;
+  if (!known)
+    known = *ofAll;
+  else
+    known = limit->isHigh ? min(*known, *ofAll) : max(*known, *ofAll);
+  if (*ofAll != simplify(limit->limit, domain))
+    return false;
+  shape.boundMasks.push_back(part);
+  return true;
+}
+
+void skewer::leaveBounds(AttentionShape &shape) {
+  shape.masks.insert(shape.masks.end(), shape.boundMasks.begin(), shape.boundMasks.end());
+  shape.boundMasks.clear();
+  shape.bounds = {};
+}

@@ -1,0 +1,200 @@
+// "key_dots": q_i · k_j with the lanes along the depth, so that keys are read once, where they lie. Each product of a
+// few rows with as many keys as fill a vector of sums together is summed up over its lanes at the end, by a tree of
+// additions that leaves each sum in the lane of its number.
+//
+// Panels with the lanes along the keys need no such sums, but keys must be brought into them first: with few queries
+// (decoding: one for each head of a group) nobody reads them often enough to make up for that.
+#include "passes/Cpu/Strategy.h"
+#include "passes/Analysis/StridedShape.h"
+#include "passes/Schedule/CostModel.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+// Bytes of keys ahead of those that are multiplied that are asked for: a few thousand are on the way at any time
+// (latency × bandwidth of one core), and a page is 4096.
+static constexpr int64_t kAheadBytes = 8192;
+static constexpr int64_t kLineFloats = 16;
+// Cycles for each of the two movements and the addition of two vectors of the tree that sums up lanes.
+static constexpr double kCyclesOfSum = 1.5;
+
+/// One vector whose lane l is the sum of all lanes of vectors[l]; as many vectors as lanes. A pair that is `apart` in
+/// the list is halved together, so that the bit of their number that tells them apart becomes that of the lane.
+static Value sumsOfLanes(VectorBuilder &b, SmallVector<Value> vectors) {
+  for (auto width = static_cast<int64_t>(vectors.size()); width > 1; width /= 2) {
+    size_t apart = vectors.size() / 2;
+    SmallVector<int64_t> own, moved; // the halves that stay where they are, and those that come from the other one
+    for (int64_t lane = 0; lane < b.lanes; ++lane) {
+      bool first = lane % width < width / 2;
+      own.push_back(first ? lane : b.lanes + lane);
+      moved.push_back(first ? lane + width / 2 : b.lanes + lane - width / 2);
+    }
+    for (size_t k = 0; k < apart; ++k) {
+      Value x = vectors[k], y = vectors[k + apart];
+      vectors[k] = b.addf(vector::ShuffleOp::create(b.builder, x, y, own),
+                          vector::ShuffleOp::create(b.builder, x, y, moved));
+    }
+    vectors.truncate(apart);
+  }
+  return vectors.front();
+}
+
+namespace {
+class KeyDots : public CpuStrategy {
+public:
+  KeyDots(CpuKernel &kernel, const ContentTerm &term)
+      : CpuStrategy(kernel), term(term), stride(llvm::alignTo(term.depth, lanes)),
+        computed(kernel.isComputed(term.key.argument)), rowsTogether(std::min(tileRows, lanes)),
+        keysTogether(lanes / rowsTogether) {}
+
+  void plan(Layout &layout) override {
+    layout.reserve(queries, rowBlock * stride, Layout::Zone::Panels);
+    layout.reserve(keys, computed ? keyBlock * stride : 0, Layout::Zone::Panels);
+  }
+  void open() override {
+    queriesMemory = view(memory.local, queries);
+    keysMemory = computed ? view(memory.local, keys) : memory.arguments[term.key.argument];
+  }
+  void packQueries(const RowBlock &block) override {
+    if (stride > term.depth)
+      b.loop(b.index(0), b.mul(block.groups, tileRows), 1,
+             [&](Value row) { b.store(b.constant(0), queriesMemory, b.add(b.mul(row, stride), stride - lanes)); });
+    kernel.packQueryRows(term.query, term.depth, term.scale, block, queriesMemory, stride);
+  }
+
+  /// Keys without memory, for the block that they are in.
+  void computeBlock(const KeyBlock &block) override {
+    if (!computed)
+      return;
+    Value base = baseOf(term.key.base);
+    auto [low, high] = kernel.live.of(block.firstRow, rowBlock, block.lowKey, block.highKey);
+    b.loop(shape.prefix ? block.lowKey : low, high, 1, [&](Value key) {
+      Value at = b.mul(b.sub(key, block.lowKey), stride);
+      if (stride > term.depth)
+        b.store(b.constant(0), keysMemory, b.add(at, stride - lanes));
+      kernel.stage.computeRow(term.key.argument, b.add(base, b.mul(key, term.key.key)), keysMemory, at, 1);
+    });
+  }
+
+  void addToScores(ScoreTile &tile) override {
+    for (int64_t v = 0; v < tile.vectors; ++v)
+      for (int64_t row = 0; row < tileRows; row += rowsTogether) {
+        int64_t rows = std::min(rowsTogether, tileRows - row);
+        SmallVector<Value> scores = scoresOf(tile, row, rows, b.add(tile.key, v * lanes));
+        for (int64_t r = 0; r < rows; ++r) {
+          Value &sum = tile.sums[(row + r) * tile.vectors + v];
+          sum = b.addf(sum, scores[r]);
+        }
+      }
+  }
+
+private:
+  /// Where a key's row begins. Behind the last one there is none: its score is hidden afterwards.
+  Value placeOf(const ScoreTile &tile, Value key) {
+    if (computed)
+      return b.mul(b.sub(key, tile.lowKey), stride);
+    if (tile.last && shape.keys % lanes)
+      key = b.minimum(key, b.index(shape.keys - 1));
+    return b.add(baseOf(term.key.base), b.mul(key, term.key.key));
+  }
+
+  /// A vector of scores of each row with the keys from `first` on.
+  SmallVector<Value> scoresOf(const ScoreTile &tile, int64_t row, int64_t rows, Value first) {
+    SmallVector<Value> scores(rows);
+    for (int64_t key = 0; key < lanes; key += keysTogether) {
+      int64_t count = std::min(keysTogether, lanes - key);
+      Value sums = sumsOf(tile, b.mul(b.add(tile.row, row), stride), rows, b.add(first, key), count);
+      for (int64_t r = 0; r < rows; ++r) {
+        // The lanes of row r stand at r × keysTogether.
+        SmallVector<int64_t> order;
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+          bool own = lane >= key && lane < key + count;
+          order.push_back(own ? lanes + r * keysTogether + lane - key : lane);
+        }
+        scores[r] = vector::ShuffleOp::create(b.builder, key ? scores[r] : sums, sums, order);
+      }
+    }
+    return scores;
+  }
+
+  /// Σ_d q_r[d] · k_c[d] in lane r × keysTogether + c.
+  Value sumsOf(const ScoreTile &tile, Value query, int64_t rows, Value firstKey, int64_t count) {
+    SmallVector<Value> places, sums(rows * keysTogether, b.constant(0));
+    for (int64_t c = 0; c < count; ++c)
+      places.push_back(placeOf(tile, b.add(firstKey, c)));
+    auto step = [&](Value d, int64_t valid, SmallVector<Value> carried) {
+      SmallVector<Value> vectors;
+      for (int64_t r = 0; r < rows; ++r)
+        vectors.push_back(b.load(queriesMemory, b.add(b.add(query, r * stride), d)));
+      for (int64_t c = 0; c < count; ++c) {
+        Value at = b.add(places[c], d);
+        Value key = computed ? b.load(keysMemory, at) : b.loadFirst(keysMemory, at, valid);
+        for (int64_t r = 0; r < rows; ++r) {
+          Value &sum = carried[r * keysTogether + c];
+          sum = b.fma(vectors[r], key, sum);
+        }
+      }
+      return carried;
+    };
+    int64_t turn = std::max(lanes, kLineFloats), whole = term.depth / turn * turn;
+    sums = b.loop(b.index(0), b.index(whole), turn, sums, [&](Value d, ValueRange before) {
+      SmallVector<Value> carried(before);
+      for (int64_t part = 0; part < turn; part += lanes)
+        carried = step(b.add(d, part), lanes, std::move(carried));
+      if (!computed)
+        for (Value place : places)
+          b.prefetch(keysMemory, b.add(b.add(place, d), keysAhead() * term.key.key));
+      return carried;
+    });
+    for (int64_t d = whole; d < term.depth; d += lanes)
+      sums = step(b.index(d), std::min(lanes, term.depth - d), std::move(sums));
+    sums.resize(lanes, b.constant(0));
+    return sumsOfLanes(b, std::move(sums));
+  }
+  int64_t keysAhead() const { return std::max<int64_t>(1, kAheadBytes / (4 * std::max<int64_t>(1, term.depth))); }
+
+  const ContentTerm &term;
+  const int64_t stride; // floats from a packed row to the next one
+  const bool computed;  // keys have no memory
+  const int64_t rowsTogether, keysTogether;
+  Buffer queries, keys;
+  Value queriesMemory, keysMemory;
+};
+
+class KeyDotsStrategy : public TermStrategy {
+public:
+  StringRef name() const override { return "key_dots"; }
+  AddOrder order() const override { return AddOrder::Offsets; }
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    auto *term = form.as<ContentTerm>();
+    return term && term->key.depth == 1 && !mayAddStrided(shape);
+  }
+  void take(const TermForm &form, AttentionShape &shape) const override { shape.content[form.number].inPlace = true; }
+  void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
+    sizes.dotDepth += form.as<ContentTerm>()->depth;
+  }
+  std::optional<double> rowCycles(const TermForm &form, const AttentionShape &shape, const Target &target) const override {
+    return cyclesOf(*form.as<ContentTerm>(), target) * double(shape.keys) / double(target.lanes);
+  }
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
+                const Target &target) const override {
+    const ContentTerm &term = *form.as<ContentTerm>();
+    double rows = double(llvm::alignTo(shape.queries, tile.tileRows));
+    return {2 * double(shape.queries) * tile.columns * double(term.depth),
+            cyclesOf(term, target) * rows * tile.columns / double(tile.lanes)};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<KeyDots>(kernel, *form.as<ContentTerm>());
+  }
+
+private:
+  /// For a vector of scores of one row.
+  static double cyclesOf(const ContentTerm &term, const Target &target) {
+    double steps = double(target.lanes * llvm::divideCeil(term.depth, target.lanes));
+    return steps / target.fmaPerCycle + kCyclesOfSum * double(target.lanes - 1) + 1;
+  }
+};
+} // namespace
+
+std::unique_ptr<TermStrategy> makeKeyDots() { return std::make_unique<KeyDotsStrategy>(); }
