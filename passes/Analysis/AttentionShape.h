@@ -15,7 +15,7 @@ struct ContentTerm {
   Walk query, key;
   int64_t depth = 1;
   double scale = 1;
-  uint64_t sum = 0; // of those that the score is a function of
+  uint64_t sum = 0;     // of those that the score is a function of
   bool inPlace = false; // keys are read where they lie, not brought into panels: as the schedule says
 };
 /// q_i · R[sign*(key axis - query axis) + constant].
@@ -58,10 +58,12 @@ struct MaskPart {
   BiasKind kind = BiasKind::Element;
 };
 
-/// Keys before `low` and from `high` on are seen by no query of a head: what is open is not there. Over the leading
-/// axes; may be beyond the first and the last key.
+/// What the mask says of keys that lie one behind the other, whoever asks (lengths, padding): those before `low` and
+/// from `high` on are seen by no query of a head. Over the leading axes; may be beyond the first and the last key; what
+/// is open is not there.
 struct KeyBounds {
   std::optional<subscript::Expr> low, high;
+  std::vector<MaskPart> parts; // conjuncts that say nothing else
 };
 
 enum class TermRole { Content, Offset, Row, Other };
@@ -94,10 +96,7 @@ struct AttentionShape {
   std::optional<MaskPart> prefixMask;
   /// The conjuncts of the mask that are no interval.
   std::vector<MaskPart> masks;
-  /// What the mask says of keys alone that lie one behind the other (lengths, padding), and the conjuncts that say
-  /// nothing else; they are not among `masks`.
-  KeyBounds bounds;
-  std::vector<MaskPart> boundMasks;
+  KeyBounds bounds; // its parts are not among `masks`
 };
 
 /// The values and what the terms read, each once: "argument" n of an AttentionShape is the n-th of them. Whether they
@@ -110,9 +109,9 @@ std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &r
 void boundByMap(AttentionShape &);
 
 /// What a conjunct implies of all queries' keys, "j < lengths[b]", is put into the bounds; where it says no more, it is
-/// one of `boundMasks` from now on, and the result is true.
+/// one of their parts from now on, and the result is true.
 bool takeBounds(const MaskPart &, AttentionShape &);
-/// For who knows no bounds: those conjuncts are among `masks` again.
+/// For who knows no bounds: those parts are among `masks` again.
 void leaveBounds(AttentionShape &);
 
 /// A conjunct that lets every query see the first keys, or those from a distance on: "j < 16 or i - j < 64". Takes it

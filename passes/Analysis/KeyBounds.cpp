@@ -64,12 +64,12 @@ bool skewer::takeBounds(const MaskPart &part, AttentionShape &shape) {
     known = limit->isHigh ? min(*known, *ofAll) : max(*known, *ofAll);
   if (*ofAll != simplify(limit->limit, domain))
     return false;
-  shape.boundMasks.push_back(part);
+  shape.bounds.parts.push_back(part);
   return true;
 }
 
 void skewer::leaveBounds(AttentionShape &shape) {
-  shape.masks.insert(shape.masks.end(), shape.boundMasks.begin(), shape.boundMasks.end());
-  shape.boundMasks.clear();
+  shape.masks.insert(shape.masks.end(), shape.bounds.parts.begin(), shape.bounds.parts.end());
+  shape.bounds.parts.clear();
   shape.bounds = {};
 }

@@ -1,17 +1,17 @@
 // Weights times values, and the rows that leave.
 #include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/WeightedSums.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 
 // Keys of one step of the loop that carry no test; as in RegisterTile.cpp.
 static constexpr int64_t kUnroll = 4;
-// Of the values, as KeyDots.cpp has it of the keys.
-static constexpr int64_t kAheadBytes = 8192, kLineFloats = 16;
+static constexpr int64_t kLineFloats = 16;
 
-/// Weights of 0 times values that are no numbers: `again` sums up what is seen alone. A block's values are near, so that
-/// who has none pays a test of the sums instead of a pass over the values.
+/// Weights of 0 times values that are no numbers: `again` sums up what is seen alone. A block's values are near, so
+/// that who has none pays a test of the sums instead of a pass over the values.
 SmallVector<Value> CpuKernel::unlessFinite(SmallVector<Value> sums, function_ref<SmallVector<Value>()> again) {
   Value test = b.constant(0);
   for (Value sum : sums)
@@ -30,7 +30,7 @@ SmallVector<Value> CpuKernel::unlessFinite(SmallVector<Value> sums, function_ref
 void CpuKernel::fetchValuesAhead(Value key, int64_t keysOfTurn) {
   if (!streaming || buffers.values.floats)
     return;
-  int64_t ahead = std::max<int64_t>(1, kAheadBytes / (4 * shape.width));
+  int64_t ahead = llvm::divideCeil(kFetchedAhead, bytesOf(shape.value.argument) * shape.width);
   for (int64_t step = 0; step < keysOfTurn; ++step)
     for (int64_t d = 0; d < shape.width; d += kLineFloats)
       b.prefetch(memory.values, b.add(b.add(valueBase, b.mul(b.add(key, ahead + step), valueStride)), d));

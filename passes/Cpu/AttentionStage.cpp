@@ -19,18 +19,20 @@ bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
     phase = opened;
     openMemory(stage, opened);
     memory.arguments.clear();
-    for (Value operand : operandsOf(op))
-      memory.arguments.push_back(isStored(operand) ? storage[operand].memory : Value());
+    for (Value operand : operandsOf(op)) {
+      Value read = inMemory(operand);
+      memory.arguments.push_back(isStored(read) ? storage[read].memory : Value());
+    }
     memory.output = storage[op.getResult()].memory;
     memory.lse = op.getLse() ? storage[op.getLse()].memory : Value();
     memory.total = op.getTotal() ? storage[op.getTotal()].memory : Value();
     memory.local = opened.local;
-    IndexEmitter::Read read = reads();
+    IndexEmitter::Read indices = reads();
     memory.shared = opened.shared;
     if (sharedBytes && attention.tables.offset)
       memory.shared = memref::ViewOp::create(b, cast<MemRefType>(opened.shared.getType()), opened.shared,
                                              address(attention.tables), ValueRange{index(sharedBytes)});
-    return read;
+    return indices;
   };
   kernel.stage.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
     computeRow(operandsOf(op)[argument], first, target, at, scale, kernel.lanes);

@@ -17,16 +17,26 @@ bool CpuStages::isMatrixProduct(attn::EinsumOp einsum) {
   return single && matmulOf(einsum);
 }
 
+Value CpuStages::inMemory(Value operand) {
+  Value source = memoryOf(operand);
+  auto widened = source.getDefiningOp<arith::ExtFOp>();
+  bool reads = widened && !isStored(source) && isStored(widened.getIn());
+  return reads && !storage[widened.getIn()].masked && !storage[widened.getIn()].number ? widened.getIn() : operand;
+}
+
 void CpuStages::planStage(const Stage &stage) {
   if (stage.kind == StageKind::Attention) {
     auto attention = stage.result.getDefiningOp<attn::AttentionOp>();
-    std::vector<bool> computed;
-    for (Value operand : operandsOf(attention))
-      computed.push_back(!isStored(operand));
+    std::vector<bool> computed, narrow;
+    for (Value operand : operandsOf(attention)) {
+      Value memory = inMemory(operand);
+      computed.push_back(!isStored(memory));
+      narrow.push_back(isStored(memory) && memory != operand);
+    }
     std::string reason;
     auto schedule = cast<attn::CpuScheduleAttr>(attention.getScheduleAttr());
-    fused[attention] =
-        std::make_unique<FusedAttention>(b, asScheduled(schedule, *fusedShape(attention, reason)), schedule, computed);
+    fused[attention] = std::make_unique<FusedAttention>(b, asScheduled(schedule, *fusedShape(attention, reason)),
+                                                        schedule, computed, narrow);
   }
   if (auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker()); einsum && isMatrixProduct(einsum))
     matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), target);

@@ -12,9 +12,9 @@ namespace skewer {
 struct FusedAttention {
   /// `computed`: the operands without memory, by their numbers.
   FusedAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, attn::CpuScheduleAttr schedule,
-                 std::vector<bool> computed)
+                 std::vector<bool> computed, std::vector<bool> narrow)
       : shape(std::move(shape)), vectors(b, schedule.getLanes()),
-        kernel(vectors, this->shape, AttentionStage{schedule, std::move(computed), {}, {}, {}}) {}
+        kernel(vectors, this->shape, AttentionStage{schedule, std::move(computed), std::move(narrow), {}, {}, {}}) {}
   AttentionShape shape;
   VectorBuilder vectors;
   CpuKernel kernel;
@@ -45,6 +45,8 @@ private:
   OwnMemory ownMemory(const Stage &) override;
   bool emit(const Stage &) override;
   bool emitFused(const Stage &, attn::AttentionOp);
+  /// What is read where an attention reads the operand: what it is widened from, if that alone is in memory.
+  mlir::Value inMemory(mlir::Value operand);
 
   //===- Matrix products (MatmulStage.cpp) ------------------------------------------===//
   bool emitMatmul(const Stage &, attn::EinsumOp);

@@ -76,15 +76,16 @@ void CpuKernel::planBuffers() {
   // Each key is read once then, and meets the values while it is near.
   bool inPlace = llvm::any_of(shape.content, [](const ContentTerm &term) { return term.inPlace; });
   bool testsKeys = !shape.masks.empty() && std::min(g.keyBlock, shape.keys) > kChain;
-  g.streaming =
-      inPlace && g.chunks == 1 && shape.queries <= g.rowBlock && shape.valueTerms.empty() && !testsKeys;
+  g.streaming = inPlace && g.chunks == 1 && shape.queries <= g.rowBlock && shape.valueTerms.empty() && !testsKeys;
   forEach([&](CpuStrategy &strategy) { strategy.plan(layout); });
 
   auto reserve = [&](Buffer &buffer, int64_t floats, Layout::Zone zone = Layout::Zone::Panels) {
     layout.reserve(buffer, floats, zone);
   };
   reserve(buffers.keys, g.depth ? llvm::alignTo(g.keyVectors, g.tileVectors) * g.panelStride : 0);
-  bool copyValues = shape.value.depth != 1 || shape.width % g.lanes != 0 || isComputed(shape.value.argument);
+  // What is widened is widened once, if it is read more often.
+  bool copyValues = shape.value.depth != 1 || shape.width % g.lanes != 0 || isComputed(shape.value.argument) ||
+                    (isNarrow(shape.value.argument) && !g.streaming);
   forEach([&](CpuStrategy &strategy) { copyValues |= strategy.changesValues(); });
   int64_t heldKeys = g.streaming ? std::min(g.keyBlock, shape.keys) : shape.keys;
   reserve(buffers.values, copyValues ? heldKeys * g.widthVectors * g.lanes : 0);

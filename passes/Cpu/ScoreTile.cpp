@@ -40,7 +40,7 @@ void CpuKernel::hideBehindEnd(ScoreTile &tile) {
 
 /// Keys that no query of the head sees. Tiles without such keys carry no test.
 void CpuKernel::hideOutsideBounds(ScoreTile &tile) {
-  if (shape.boundMasks.empty())
+  if (shape.bounds.parts.empty())
     return;
   const KeyRange &seen = live.ofHead;
   Value end = b.add(tile.key, tile.vectors * b.lanes), nothing = hidden(), numbers = b.laneNumbers();

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Emit/NarrowFloats.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -59,11 +60,18 @@ void VectorBuilder::when(Value condition, const std::function<void()> &then, con
   }
 }
 
-Value VectorBuilder::scalar(Value buffer, Value at) { return memref::LoadOp::create(builder, buffer, at); }
+Value VectorBuilder::scalar(Value buffer, Value at) {
+  return widened(builder, memref::LoadOp::create(builder, buffer, at));
+}
 void VectorBuilder::storeScalar(Value value, Value buffer, Value at) {
   memref::StoreOp::create(builder, value, buffer, at);
 }
-Value VectorBuilder::load(Value buffer, Value at) { return vector::LoadOp::create(builder, vector, buffer, at); }
+VectorType VectorBuilder::vectorOf(Value buffer) const {
+  return VectorType::get({lanes}, cast<MemRefType>(buffer.getType()).getElementType());
+}
+Value VectorBuilder::load(Value buffer, Value at) {
+  return widened(builder, vector::LoadOp::create(builder, vectorOf(buffer), buffer, at));
+}
 void VectorBuilder::store(Value value, Value buffer, Value at) { vector::StoreOp::create(builder, value, buffer, at); }
 Value VectorBuilder::loadBroadcast(Value buffer, Value at) { return broadcast(scalar(buffer, at)); }
 
@@ -77,7 +85,9 @@ static Value firstLanes(VectorBuilder &b, int64_t count) {
 Value VectorBuilder::loadFirst(Value buffer, Value at, int64_t count) {
   if (count >= lanes)
     return load(buffer, at);
-  return vector::MaskedLoadOp::create(builder, vector, buffer, at, firstLanes(*this, count), constant(0));
+  VectorType type = vectorOf(buffer);
+  Value none = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(type)));
+  return widened(builder, vector::MaskedLoadOp::create(builder, type, buffer, at, firstLanes(*this, count), none));
 }
 void VectorBuilder::storeFirst(Value value, Value buffer, Value at, int64_t count) {
   if (count >= lanes)
@@ -96,7 +106,7 @@ Value VectorBuilder::gather(Value buffer, Value at, Value indices, Value mask) {
   if (!mask)
     mask = firstLanes(*this, lanes);
   Value none = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(result)));
-  return vector::GatherOp::create(builder, result, buffer, ValueRange{at}, indices, mask, none);
+  return widened(builder, vector::GatherOp::create(builder, result, buffer, ValueRange{at}, indices, mask, none));
 }
 Value VectorBuilder::view(Value bytes, Value offset, int64_t floats) {
   auto type = MemRefType::get({ShapedType::kDynamic}, f32);

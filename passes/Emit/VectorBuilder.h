@@ -9,7 +9,8 @@
 
 namespace skewer {
 
-/// Indices are `index` values; buffers are flat memref<?xf32>; vectors are vector<lanes x f32>.
+/// Indices are `index` values; buffers are flat memref<?xf32>; vectors are vector<lanes x f32>. Buffers of bf16 or f16
+/// can be read, and are widened as they are.
 class VectorBuilder {
 public:
   VectorBuilder(mlir::ImplicitLocOpBuilder &builder, int64_t lanes);
@@ -96,6 +97,7 @@ public:
   mlir::Value broadcastIndex(mlir::Value);
 
 private:
+  mlir::VectorType vectorOf(mlir::Value buffer) const;
   mlir::arith::FastMathFlagsAttr contract;
 };
 

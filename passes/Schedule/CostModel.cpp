@@ -186,7 +186,8 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   compute += exponentials * llvm::divideCeil(sizes.keys, target.lanes);
   double bytesOfHead = kFloatBytes * sizes.keys * (sizes.depth + sizes.dotDepth + sizes.width);
   double blockBytes =
-      kFloatBytes * rows * (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.dotDepth + sizes.width);
+      kFloatBytes * rows *
+      (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.dotDepth + sizes.width);
   double scoreBytes = kFloatBytes * keys * (1 + sizes.extraPerKey);
   // Keys and values pass through once a row block; they come from L2 if a head and the block fit there together.
   bool inL2 = bytesOfHead + blockBytes < kHeadShareOfL2 * target.l2Bytes;

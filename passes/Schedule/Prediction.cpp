@@ -61,7 +61,7 @@ public:
     symbols.insert(symbols.end(), shape.space.key.begin(), shape.space.key.end());
     values.resize(symbols.size());
     program = Program(symbols);
-    for (const MaskPart &part : llvm::concat<const MaskPart>(shape.masks, shape.boundMasks)) {
+    for (const MaskPart &part : llvm::concat<const MaskPart>(shape.masks, shape.bounds.parts)) {
       for (const std::string &symbol : symbolsOf(part.predicate))
         known &= std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
       predicates.push_back(program.add(part.predicate));
@@ -114,7 +114,7 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
       bool all = last <= liveKeys(shape, row, 1).high;
       all &= last < shape.prefix || liveKeys(shape, endRow - 1, 1).low <= std::max(column, shape.prefix);
       bool some = true;
-      if (!shape.masks.empty() || !shape.boundMasks.empty()) {
+      if (!shape.masks.empty() || !shape.bounds.parts.empty()) {
         if (!mask.known)
           return std::nullopt;
         bool any = false;

@@ -1,5 +1,6 @@
 // Conversion between float64 and the element types of kernels.
 #include "tools/skewer/Tensors.h"
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
@@ -77,10 +78,16 @@ Buffer::Buffer(size_t bytes, size_t alignment) : bytes(bytes) {
     allocateAtGuardPage(alignment);
     return;
   }
-  size_t rounded = (bytes + 63) / 64 * 64;
-  memory.reset(std::aligned_alloc(64, rounded ? rounded : 64));
-  if (memory)
-    std::memset(memory.get(), 0, rounded ? rounded : 64);
+  // A tensor of many pages lies in huge ones where the system has them, as NumPy's and most allocators' for models do:
+  // times are those of the kernel, not of the walk of page tables.
+  constexpr size_t kHugePage = size_t(2) << 20, kMany = 2 * kHugePage;
+  size_t unit = bytes >= kMany ? kHugePage : 64, rounded = std::max((bytes + unit - 1) / unit * unit, unit);
+  memory.reset(std::aligned_alloc(unit, rounded));
+  if (!memory)
+    return;
+  if (unit == kHugePage)
+    madvise(memory.get(), rounded, MADV_HUGEPAGE);
+  std::memset(memory.get(), 0, rounded);
 }
 
 void pack(ElementType type, llvm::ArrayRef<double> values, void *to) {

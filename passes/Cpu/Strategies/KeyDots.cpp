@@ -4,17 +4,14 @@
 //
 // Panels with the lanes along the keys need no such sums, but keys must be brought into them first: with few queries
 // (decoding: one for each head of a group) nobody reads them often enough to make up for that.
-#include "passes/Cpu/Strategy.h"
 #include "passes/Analysis/StridedShape.h"
+#include "passes/Cpu/Strategy.h"
 #include "passes/Schedule/CostModel.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 
-// Bytes of keys ahead of those that are multiplied that are asked for: a few thousand are on the way at any time
-// (latency × bandwidth of one core), and a page is 4096.
-static constexpr int64_t kAheadBytes = 8192;
 static constexpr int64_t kLineFloats = 16;
 // Cycles for each of the two movements and the addition of two vectors of the tree that sums up lanes.
 static constexpr double kCyclesOfSum = 1.5;
@@ -32,8 +29,8 @@ static Value sumsOfLanes(VectorBuilder &b, SmallVector<Value> vectors) {
     }
     for (size_t k = 0; k < apart; ++k) {
       Value x = vectors[k], y = vectors[k + apart];
-      vectors[k] = b.addf(vector::ShuffleOp::create(b.builder, x, y, own),
-                          vector::ShuffleOp::create(b.builder, x, y, moved));
+      vectors[k] =
+          b.addf(vector::ShuffleOp::create(b.builder, x, y, own), vector::ShuffleOp::create(b.builder, x, y, moved));
     }
     vectors.truncate(apart);
   }
@@ -152,7 +149,10 @@ private:
     sums.resize(lanes, b.constant(0));
     return sumsOfLanes(b, std::move(sums));
   }
-  int64_t keysAhead() const { return std::max<int64_t>(1, kAheadBytes / (4 * std::max<int64_t>(1, term.depth))); }
+  int64_t keysAhead() const {
+    int64_t bytes = kernel.bytesOf(term.key.argument) * std::max<int64_t>(1, term.depth);
+    return llvm::divideCeil(kFetchedAhead, bytes);
+  }
 
   const ContentTerm &term;
   const int64_t stride; // floats from a packed row to the next one
@@ -174,7 +174,8 @@ public:
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     sizes.dotDepth += form.as<ContentTerm>()->depth;
   }
-  std::optional<double> rowCycles(const TermForm &form, const AttentionShape &shape, const Target &target) const override {
+  std::optional<double> rowCycles(const TermForm &form, const AttentionShape &shape,
+                                  const Target &target) const override {
     return cyclesOf(*form.as<ContentTerm>(), target) * double(shape.keys) / double(target.lanes);
   }
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
