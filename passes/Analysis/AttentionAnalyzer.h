@@ -12,8 +12,9 @@ struct SplitOffset {
 
 class AttentionAnalyzer {
 public:
-  AttentionAnalyzer(attn::AttentionOp attention, std::string &reason)
-      : attention(attention), operands(operandsOf(attention)), space(attn::scoreSpace(attention)), reason(reason) {
+  AttentionAnalyzer(attn::AttentionOp attention, std::string &reason, bool picks)
+      : attention(attention), picks(picks), operands(operandsOf(attention)), space(attn::scoreSpace(attention)),
+        reason(reason) {
     leading.insert(space.leading.begin(), space.leading.end());
     query.insert(space.query.begin(), space.query.end());
     key.insert(space.key.begin(), space.key.end());
@@ -33,6 +34,12 @@ private:
   /// The stride of the flat position if the axes' coefficients are those of a row-major product.
   std::optional<int64_t> evenStride(const SplitOffset &offset, const std::vector<std::string> &axes);
   std::optional<Walk> walk(const SplitOffset &, unsigned argument, llvm::ArrayRef<std::string> depthAxes);
+  /// Of rows of `depthAxes` that keys pick in any way, of which split says nothing.
+  std::optional<Walk> pickedWalk(const subscript::Expr &flat, unsigned argument, llvm::ArrayRef<std::string> depthAxes,
+                                 const subscript::Domain &);
+  /// `ofMany`: only where there are at least as many rows as keys that pick them.
+  bool addPickedContent(const attn::ResolvedEinsum &, const OtherTerm &, attn::TermOp, const subscript::Domain &,
+                        bool ofMany, AttentionShape &);
   OtherTerm otherTerm(attn::TermOp, const attn::ResolvedEinsum &, OtherTerm, llvm::ArrayRef<SplitOffset> parts,
                       bool affine, const std::optional<subscript::Expr> &guard);
   bool addTerm(attn::TermOp term, AttentionShape &shape);
@@ -48,6 +55,7 @@ private:
   bool readMask(AttentionShape &);
 
   attn::AttentionOp attention;
+  bool picks; // keys may pick their rows
   llvm::SmallVector<mlir::Value> operands;
   attn::ScoreSpace space;
   std::string &reason;

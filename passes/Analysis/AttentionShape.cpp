@@ -76,6 +76,25 @@ std::optional<Walk> AttentionAnalyzer::walk(const SplitOffset &offset, unsigned 
   return result;
 }
 
+std::optional<Walk> AttentionAnalyzer::pickedWalk(const Expr &flat, unsigned argument, ArrayRef<std::string> depthAxes,
+                                                  const Domain &within) {
+  if (!picks || depthAxes.size() != 1)
+    return std::nullopt;
+  const std::string &axis = depthAxes.front();
+  Expr row = simplify(substitute(flat, {{axis, Expr(0)}}), within);
+  Expr step = simplify(substitute(flat, {{axis, Expr(1)}}) - row, within);
+  if (!step.isConstant() || !simplify(flat - row - step * Expr::symbol(axis), within).isConstant(0))
+    return std::nullopt;
+  for (const std::string &symbol : symbolsOf(row))
+    if (!leading.count(symbol) && !key.count(symbol))
+      return std::nullopt;
+  Walk result;
+  result.argument = argument;
+  result.depth = step.value();
+  result.picked = row;
+  return result;
+}
+
 std::vector<MapAxis> AttentionAnalyzer::mapAxes(const std::vector<std::string> &axes) {
   std::vector<MapAxis> result(axes.size());
   int64_t inner = 1;
@@ -102,21 +121,23 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   for (const auto &[axis, size] : space.sizes)
     if (size != kRuntime)
       known[axis] = size;
-  auto value =
-      resolve(attention.getValueSpec(), attention.getValue(), sizesTo(attention.getContext(), known), std::nullopt);
+  auto value = resolve(attention.getValueSpec(), attention.getValue(), sizesTo(attention.getContext(), known),
+                       std::nullopt, nullptr, kernelIndices(attention));
   if (!value || !value->spec.result || space.value.size() != 1)
     return reason = "the values have more than one axis that is neither leading nor a key", false;
   AxisSizes sizes = value->sizes;
   for (const auto &[axis, size] : space.sizes)
     sizes[axis] = size;
-  auto parts = split(flatten(value->subscripts[0], attention.getValue()), domainOf(sizes));
+  Expr flat = flatten(value->subscripts[0], attention.getValue());
+  auto parts = split(flat, domainOf(sizes));
   std::vector<Expr> resultSubscripts;
   for (const Dimension &dimension : *value->spec.result)
     resultSubscripts.push_back(flatIndex(dimension, sizes));
   auto resultParts = split(flatten(resultSubscripts, attention.getResult()), domainOf(sizes));
-  if (!parts || !resultParts)
-    return reason = "the values are not read through even strides", false;
-  auto valueWalk = walk(*parts, valueArgument, space.value), resultWalk = walk(*resultParts, 0, space.value);
+  auto valueWalk = parts ? walk(*parts, valueArgument, space.value) : std::nullopt;
+  if (!valueWalk)
+    valueWalk = pickedWalk(flat, valueArgument, space.value, domainOf(sizes));
+  auto resultWalk = resultParts ? walk(*resultParts, 0, space.value) : std::nullopt;
   shape.width = sizes.at(space.value.front());
   // An axis of one element has no stride of its own in a simplified offset; any will do.
   if (resultWalk && shape.width == 1)
@@ -215,6 +236,6 @@ SmallVector<Value> skewer::operandsOf(AttentionOp attention) {
   return operands;
 }
 
-std::optional<AttentionShape> skewer::shapeOfAttention(AttentionOp attention, std::string &reason) {
-  return AttentionAnalyzer(attention, reason).run();
+std::optional<AttentionShape> skewer::shapeOfAttention(AttentionOp attention, std::string &reason, bool picks) {
+  return AttentionAnalyzer(attention, reason, picks).run();
 }

@@ -103,7 +103,8 @@ struct AttentionShape {
 /// are the kernel's inputs or results of earlier stages makes no difference here.
 llvm::SmallVector<mlir::Value> operandsOf(attn::AttentionOp);
 /// Nothing where the values are not walked with even strides: the generic path takes those. `reason` says which.
-std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &reason);
+/// Without `picks`, for who walks keys and values with strides alone, rows that keys pick are no content.
+std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &reason, bool picks = true);
 
 /// Where masks bound each axis of a map, sets `visible` to the interval of positions that holds what they leave.
 void boundByMap(AttentionShape &);

@@ -223,6 +223,34 @@ OtherTerm AttentionAnalyzer::otherTerm(TermOp op, const ResolvedEinsum &einsum, 
   return term;
 }
 
+/// Queries that are walked evenly with keys whose rows are picked.
+bool AttentionAnalyzer::addPickedContent(const ResolvedEinsum &einsum, const OtherTerm &operands, TermOp term,
+                                         const Domain &within, bool ofMany, AttentionShape &shape) {
+  if (term.getInputs().size() != 2 || einsum.contracted.size() != 1 ||
+      (mask && !staysInside(einsum, std::nullopt, term, within)))
+    return false;
+  for (unsigned first : {0u, 1u}) {
+    auto query = split(operands.offsets[first], within);
+    if (!query || usesAny(*query, space.key))
+      continue;
+    auto queryWalk = walk(*query, operands.arguments[first], einsum.contracted);
+    auto keyWalk = pickedWalk(operands.offsets[1 - first], operands.arguments[1 - first], einsum.contracted, within);
+    if (!queryWalk || !keyWalk || keyWalk->depth != 1)
+      continue;
+    int64_t rows = 1; // that keys may pick
+    for (auto [subscript, size] : llvm::zip(einsum.subscripts[1 - first], shapeOf(term.getInputs()[1 - first])))
+      if (llvm::any_of(symbolsOf(subscript), [&](const std::string &symbol) { return key.count(symbol) > 0; }))
+        rows *= size;
+    if (ofMany && rows < space.keys())
+      continue;
+    shape.content.push_back(
+        {*queryWalk, *keyWalk, einsum.sizes.at(einsum.contracted.front()), term.getTermScale(), term.getSum()});
+    shape.roles.push_back(TermRole::Content);
+    return true;
+  }
+  return false;
+}
+
 bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
   ResolvedEinsum einsum = resolve(term);
   OtherTerm other;
@@ -281,7 +309,12 @@ bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
   bool line = biasKindOf(other.offsets, space) == BiasKind::Difference && space.query.size() == 1;
   if (plain && !line && !einsum.contracted.empty() && addOffsetTerm(einsum, offsets, other.arguments, term, shape))
     return true;
-  if (!line && addRowTerm(einsum, other.arguments, guard, term, shape))
+  auto addPicked = [&](bool ofMany) {
+    return !guard && !term.getValue() && !term.getFunction() &&
+           addPickedContent(einsum, other, term, within, ofMany, shape);
+  };
+  // The products of a query with a few rows that many keys pick are made once; else each key's own row is multiplied.
+  if (!line && (addPicked(true) || addRowTerm(einsum, other.arguments, guard, term, shape) || addPicked(false)))
     return true;
   return addOther(otherTerm(term, einsum, std::move(other), offsets, affine, guard));
 }

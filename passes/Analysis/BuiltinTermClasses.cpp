@@ -26,18 +26,37 @@ public:
       auto readsAll = [&](int operand, bool ofQuery) {
         return reader.readsEvenly(operand, ofQuery) || ((ofQuery ? q : k).plain && reader.readsWhole(operand, ofQuery));
       };
-      if (!q.contracted || !k.contracted || q.key || k.query || !readsAll(query, true) || !readsAll(1 - query, false))
+      int picked = pickedDimension(view, space, 1 - query);
+      if (!q.contracted || !k.contracted || q.key || k.query || !readsAll(query, true) ||
+          (picked < 0 && !readsAll(1 - query, false)))
         continue;
       TermAnalysis analysis = reader.start(TermKind::Content);
       analysis.query = query;
       analysis.other = 1 - query;
       analysis.queryLeading = q.leading;
       analysis.otherLeading = k.leading;
+      if (picked >= 0) {
+        analysis.rowDimension = picked;
+        analysis.row = simplify(view.resolved.subscripts[1 - query][picked], reader.domain);
+        analysis.rows = view.shapes[1 - query][picked];
+      }
       return analysis;
     }
     return std::nullopt;
   }
+  /// Of an operand, the dimension in which keys pick rows by a run-time index: the pages of a cache. -1: none.
+  static int pickedDimension(const TermView &view, const ScoreSpace &space, int operand) {
+    const auto &subscripts = view.resolved.subscripts[operand];
+    for (size_t d = 0; d < subscripts.size(); ++d)
+      for (const Expr &read : readNodes(subscripts[d]))
+        for (const std::string &symbol : symbolsOf(read))
+          if (contains(space.key, symbol))
+            return int(d);
+    return -1;
+  }
   std::string describe(const TermView &, const TermAnalysis &analysis) const override {
+    if (analysis.rowDimension >= 0)
+      return "matmul of queries and keys, row " + print(analysis.row) + " of " + std::to_string(analysis.rows);
     return analysis.otherLeading ? "matmul of queries and keys"
                                  : "matmul of queries and one row a key, shared by all heads";
   }

@@ -178,9 +178,8 @@ bool skewer::gpu::saysOnly(Operation *op, ArrayRef<StringRef> known, std::string
 }
 
 ArrayRef<StringRef> skewer::gpu::knownOfTerms() {
-  static const StringRef known[] = {"subscripts", "guard",     "value", "scale",
-                                    "function",   "arguments", "sum",   "index_names",
-                                    "operandSegmentSizes"};
+  static const StringRef known[] = {
+      "subscripts", "guard", "value", "scale", "function", "arguments", "sum", "index_names", "operandSegmentSizes"};
   return known;
 }
 
@@ -209,7 +208,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
                             .drop_front(std::min<size_t>(1, cast<RankedTensorType>(operand.getType()).getRank())))
       if (ShapedType::isDynamic(size))
         return reason = "a tensor has a run-time size that is not its first", std::nullopt;
-  auto shape = shapeOfAttention(attention, reason);
+  auto shape = shapeOfAttention(attention, reason, /*picks=*/false);
   if (!shape)
     return std::nullopt;
   if (shape->sums > 1)

@@ -12,13 +12,17 @@ struct Limit {
 };
 } // namespace
 
-/// The conjunct `a < b` or `a <= b` solved for the key.
-static std::optional<Limit> solveForKey(const Expr &conjunct, const std::string &key, const Domain &domain) {
+/// The conjunct `a < b` or `a <= b` solved for the key's position.
+static std::optional<Limit> solveForKey(const Expr &conjunct, const std::vector<std::string> &key, const Expr &position,
+                                        const Domain &domain) {
   if (conjunct.kind() != Kind::Less && conjunct.kind() != Kind::LessEqual)
     return std::nullopt;
   // More than 0, or at least 0.
   Expr difference = conjunct.operands()[1] - conjunct.operands()[0];
-  Expr rest = simplify(substitute(difference, {{key, Expr(0)}}), domain), position = Expr::symbol(key);
+  Substitution first;
+  for (const std::string &axis : key)
+    first[axis] = Expr(0);
+  Expr rest = simplify(substitute(difference, first), domain);
   Expr slack = conjunct.kind() == Kind::Less ? Expr(0) : Expr(1);
   if (simplify(difference - (rest - position), domain).isConstant(0))
     return Limit{rest + slack, true}; // key < rest, key <= rest
@@ -47,12 +51,12 @@ static std::optional<Expr> overQueries(const Limit &limit, const std::vector<std
 
 bool skewer::takeBounds(const MaskPart &part, AttentionShape &shape) {
   const attn::ScoreSpace &space = shape.space;
-  if (space.key.size() != 1)
-    return false;
   Domain domain = domainOf(space.sizes);
   domain.insert(space.elements.begin(), space.elements.end());
-  auto limit = solveForKey(part.predicate, space.key[0], domain);
-  if (!limit || symbolsOf(limit->limit).count(space.key[0]))
+  Dimension flat;
+  flat.axes = space.key;
+  auto limit = solveForKey(part.predicate, space.key, flatIndex(flat, space.sizes), domain);
+  if (!limit)
     return false;
   auto ofAll = overQueries(*limit, space.query, domain);
   if (!ofAll)

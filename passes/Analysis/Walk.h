@@ -1,6 +1,7 @@
 // How an operand is walked in flat positions and strides, and the axes of a position.
 #pragma once
 #include "dialect/Subscript/Expr.h"
+#include <optional>
 
 namespace skewer {
 
@@ -10,9 +11,13 @@ struct Walk {
   subscript::Expr base;       // over the leading axes
   int64_t query = 0, key = 0; // for one step of the flat query or key position
   int64_t depth = 0;          // for one step of the contracted (or value) axis
+  /// Of rows that keys pick, k[table[b, j // P], j % P]: what the key adds instead of a stride, over leading and key
+  /// axes. `base` is 0 then, all of it is here.
+  std::optional<subscript::Expr> picked;
 
   bool operator==(const Walk &o) const {
-    return argument == o.argument && base == o.base && query == o.query && key == o.key && depth == o.depth;
+    return argument == o.argument && base == o.base && query == o.query && key == o.key && depth == o.depth &&
+           picked == o.picked;
   }
 };
 

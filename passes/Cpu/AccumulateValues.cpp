@@ -31,9 +31,19 @@ void CpuKernel::fetchValuesAhead(Value key, int64_t keysOfTurn) {
   if (!streaming || buffers.values.floats)
     return;
   int64_t ahead = llvm::divideCeil(kFetchedAhead, bytesOf(shape.value.argument) * shape.width);
-  for (int64_t step = 0; step < keysOfTurn; ++step)
+  for (int64_t step = 0; step < keysOfTurn; ++step) {
+    Value later = b.add(key, ahead + step);
+    Value place = valuePlace(picksValues() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
     for (int64_t d = 0; d < shape.width; d += kLineFloats)
-      b.prefetch(memory.values, b.add(b.add(valueBase, b.mul(b.add(key, ahead + step), valueStride)), d));
+      b.prefetch(memory.values, b.add(place, d));
+  }
+}
+
+/// Where the part of a key's values from `offset` on lies.
+Value CpuKernel::valuePlace(Value key, int64_t offset) {
+  if (picksValues())
+    return b.add(positions.keyPlace(shape.value, key), offset);
+  return b.add(b.add(valueBase, b.mul(key, valueStride)), offset);
 }
 
 void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Value low, Value high) {
@@ -88,11 +98,13 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     };
     auto steps = [&](Value key, int64_t count, bool tested, SmallVector<Value> sums) {
       Value weight = b.add(weights, key);
-      Value value = b.add(b.add(valueBase, b.mul(key, valueStride)), firstVector * lanes);
+      Value value = valuePlace(key, firstVector * lanes);
       for (int64_t step = 0; step < count; ++step) {
         SmallVector<Value> values;
+        Value row = picksValues() && step ? valuePlace(b.add(key, step), firstVector * lanes)
+                                          : b.add(value, step * valueStride);
         for (int64_t v = 0; v < vectors; ++v)
-          values.push_back(b.load(memory.values, b.add(value, step * valueStride + v * lanes)));
+          values.push_back(b.load(memory.values, b.add(row, v * lanes)));
         auto weightOf = [&](int64_t r) { return b.scalar(memory.scores, b.add(weight, r * scoreStride + step)); };
         addWeighted(b, tileRows, values, weightOf, seenIf(tested), sums);
       }

@@ -39,6 +39,8 @@ void CpuKernel::emitPack(ModuleOp module, KernelPlan &plan) {
 
 /// Where the keys and values of a head lie; empty where those of no two heads that follow each other can be the same.
 std::vector<subscript::Expr> CpuKernel::basesOfKeys() {
+  if (shape.value.picked || llvm::any_of(shape.content, [](const ContentTerm &term) { return bool(term.key.picked); }))
+    return {};
   std::vector<subscript::Expr> bases = {shape.value.base};
   for (const ContentTerm &term : shape.content)
     bases.push_back(term.key.base);

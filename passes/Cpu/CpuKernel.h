@@ -177,6 +177,8 @@ private:
   void accumulateValues(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low, mlir::Value high);
   llvm::SmallVector<mlir::Value> unlessFinite(llvm::SmallVector<mlir::Value> sums,
                                               llvm::function_ref<llvm::SmallVector<mlir::Value>()> again);
+  bool picksValues() const { return shape.value.picked && !buffers.values.floats; }
+  mlir::Value valuePlace(mlir::Value key, int64_t offset);
   void fetchValuesAhead(mlir::Value key, int64_t keysOfTurn);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
   void rowTotal(mlir::Value row, mlir::Value lowKey, llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);

@@ -70,9 +70,9 @@ void CpuKernel::packValues() {
 /// The first of them stands at the buffer's beginning.
 void CpuKernel::packValueRows(Value low, Value high) {
   int64_t padded = widthVectors * lanes;
-  Value source = memory.arguments[shape.value.argument], base = positions.baseOf(shape.value.base);
+  Value source = memory.arguments[shape.value.argument];
   b.loop(low, high, 1, [&](Value key) {
-    Value from = b.add(base, b.mul(key, shape.value.key)), to = b.mul(streaming ? b.sub(key, low) : key, padded);
+    Value from = positions.keyPlace(shape.value, key), to = b.mul(streaming ? b.sub(key, low) : key, padded);
     if (!isComputed(shape.value.argument))
       return copyWidth(source, from, shape.value.depth, 1, memory.values, to);
     if (shape.width % lanes)

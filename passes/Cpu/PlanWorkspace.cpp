@@ -85,7 +85,7 @@ void CpuKernel::planBuffers() {
   reserve(buffers.keys, g.depth ? llvm::alignTo(g.keyVectors, g.tileVectors) * g.panelStride : 0);
   // What is widened is widened once, if it is read more often.
   bool copyValues = shape.value.depth != 1 || shape.width % g.lanes != 0 || isComputed(shape.value.argument) ||
-                    (isNarrow(shape.value.argument) && !g.streaming);
+                    ((isNarrow(shape.value.argument) || shape.value.picked) && !g.streaming);
   forEach([&](CpuStrategy &strategy) { copyValues |= strategy.changesValues(); });
   int64_t heldKeys = g.streaming ? std::min(g.keyBlock, shape.keys) : shape.keys;
   reserve(buffers.values, copyValues ? heldKeys * g.widthVectors * g.lanes : 0);

@@ -44,6 +44,12 @@ Value Positions::predicate(const subscript::Expr &expression, const Values &at) 
 
 Value Positions::baseOf(const subscript::Expr &expression) { return indexOf(expression, axes); }
 
+Value Positions::keyPlace(const Walk &walk, Value key) {
+  if (walk.picked)
+    return indexOf(*walk.picked, axesAt({}, key));
+  return b.add(baseOf(walk.base), b.mul(key, walk.key));
+}
+
 Value Positions::axisOf(const MapAxis &axis, Value position) {
   return b.remainder(b.divide(position, axis.inner), axis.extent);
 }

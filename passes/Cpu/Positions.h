@@ -25,6 +25,7 @@ public:
   mlir::Value indexOf(const subscript::Expr &, const Values &at);   // index
   mlir::Value predicate(const subscript::Expr &, const Values &at); // i1
   mlir::Value baseOf(const subscript::Expr &);                      // at the current leading axes
+  mlir::Value keyPlace(const Walk &, mlir::Value key);              // of the first element of a key's row
 
   Values axes; // of the leading axes
   llvm::SmallVector<mlir::Value> leadingSizes;

@@ -37,7 +37,7 @@ static Value beforeWidening(OpBuilder &b, Value value) {
 static SmallVector<Value> multipliedOperands(attn::AttentionOp attention) {
   std::string reason;
   SmallVector<Value> operands = operandsOf(attention), result{attention.getValue()};
-  auto shape = shapeOfAttention(attention, reason);
+  auto shape = shapeOfAttention(attention, reason, /*picks=*/false);
   for (const ContentTerm &term : shape ? shape->content : std::vector<ContentTerm>())
     result.append({operands[term.query.argument], operands[term.key.argument]});
   return result;

@@ -8,7 +8,10 @@ namespace {
 class MatmulStrategy : public TermStrategy {
 public:
   llvm::StringRef name() const override { return "matmul"; }
-  bool fits(const TermForm &form, const AttentionShape &) const override { return form.as<ContentTerm>(); }
+  bool fits(const TermForm &form, const AttentionShape &) const override {
+    auto *term = form.as<ContentTerm>();
+    return term && !term->key.picked;
+  }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     sizes.depth += form.as<ContentTerm>()->depth;
   }

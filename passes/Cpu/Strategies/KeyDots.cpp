@@ -7,6 +7,7 @@
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Schedule/CostModel.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -42,8 +43,7 @@ class KeyDots : public CpuStrategy {
 public:
   KeyDots(CpuKernel &kernel, const ContentTerm &term)
       : CpuStrategy(kernel), term(term), stride(llvm::alignTo(term.depth, lanes)),
-        computed(kernel.isComputed(term.key.argument)), rowsTogether(std::min(tileRows, lanes)),
-        keysTogether(lanes / rowsTogether) {}
+        computed(kernel.isComputed(term.key.argument)) {}
 
   void plan(Layout &layout) override {
     layout.reserve(queries, rowBlock * stride, Layout::Zone::Panels);
@@ -64,25 +64,35 @@ public:
   void computeBlock(const KeyBlock &block) override {
     if (!computed)
       return;
-    Value base = baseOf(term.key.base);
     auto [low, high] = kernel.live.of(block.firstRow, rowBlock, block.lowKey, block.highKey);
     b.loop(shape.prefix ? block.lowKey : low, high, 1, [&](Value key) {
       Value at = b.mul(b.sub(key, block.lowKey), stride);
       if (stride > term.depth)
         b.store(b.constant(0), keysMemory, b.add(at, stride - lanes));
-      kernel.stage.computeRow(term.key.argument, b.add(base, b.mul(key, term.key.key)), keysMemory, at, 1);
+      kernel.stage.computeRow(term.key.argument, kernel.positions.keyPlace(term.key, key), keysMemory, at, 1);
     });
   }
 
+  /// A loop, whose products stand for a while where the scores will be: written out, LLVM would hold all vectors of
+  /// products in memory before it sums up the first.
   void addToScores(ScoreTile &tile) override {
-    for (int64_t v = 0; v < tile.vectors; ++v)
-      for (int64_t row = 0; row < tileRows; row += rowsTogether) {
-        int64_t rows = std::min(rowsTogether, tileRows - row);
-        SmallVector<Value> scores = scoresOf(tile, row, rows, b.add(tile.key, v * lanes));
+    Value held = b.add(b.mul(tile.row, scoreStride), b.sub(tile.key, tile.lowKey));
+    for (int64_t row = 0, rows; row < tileRows; row += rows) {
+      rows = std::min(lanes, int64_t(llvm::bit_floor(uint64_t(tileRows - row))));
+      int64_t keys = lanes / rows;
+      b.loop(b.index(0), b.index(tile.vectors * lanes), keys, [&](Value key) {
+        Value sums = sumsOf(tile, b.mul(b.add(tile.row, row), stride), rows, b.add(tile.key, key), keys);
         for (int64_t r = 0; r < rows; ++r) {
-          Value &sum = tile.sums[(row + r) * tile.vectors + v];
-          sum = b.addf(sum, scores[r]);
+          Value own = vector::ExtractStridedSliceOp::create(b.builder, sums, ArrayRef<int64_t>{r * keys},
+                                                            ArrayRef<int64_t>{keys}, ArrayRef<int64_t>{1});
+          b.store(own, memory.scores, b.add(b.add(held, (row + r) * scoreStride), key));
         }
+      });
+    }
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < tile.vectors; ++v) {
+        Value &sum = tile.sums[r * tile.vectors + v];
+        sum = b.addf(sum, b.load(memory.scores, b.add(held, r * scoreStride + v * lanes)));
       }
   }
 
@@ -93,33 +103,18 @@ private:
       return b.mul(b.sub(key, tile.lowKey), stride);
     if (tile.last && shape.keys % lanes)
       key = b.minimum(key, b.index(shape.keys - 1));
-    return b.add(baseOf(term.key.base), b.mul(key, term.key.key));
+    return kernel.positions.keyPlace(term.key, key);
   }
 
-  /// A vector of scores of each row with the keys from `first` on.
-  SmallVector<Value> scoresOf(const ScoreTile &tile, int64_t row, int64_t rows, Value first) {
-    SmallVector<Value> scores(rows);
-    for (int64_t key = 0; key < lanes; key += keysTogether) {
-      int64_t count = std::min(keysTogether, lanes - key);
-      Value sums = sumsOf(tile, b.mul(b.add(tile.row, row), stride), rows, b.add(first, key), count);
-      for (int64_t r = 0; r < rows; ++r) {
-        // The lanes of row r stand at r × keysTogether.
-        SmallVector<int64_t> order;
-        for (int64_t lane = 0; lane < lanes; ++lane) {
-          bool own = lane >= key && lane < key + count;
-          order.push_back(own ? lanes + r * keysTogether + lane - key : lane);
-        }
-        scores[r] = vector::ShuffleOp::create(b.builder, key ? scores[r] : sums, sums, order);
-      }
-    }
-    return scores;
-  }
-
-  /// Σ_d q_r[d] · k_c[d] in lane r × keysTogether + c.
+  /// Σ_d q_r[d] · k_c[d] in lane r × count + c, of rows × count = lanes.
   Value sumsOf(const ScoreTile &tile, Value query, int64_t rows, Value firstKey, int64_t count) {
-    SmallVector<Value> places, sums(rows * keysTogether, b.constant(0));
-    for (int64_t c = 0; c < count; ++c)
-      places.push_back(placeOf(tile, b.add(firstKey, c)));
+    SmallVector<Value> places, ahead, sums(lanes, b.constant(0));
+    for (int64_t c = 0; c < count; ++c) {
+      Value key = b.add(firstKey, c);
+      places.push_back(placeOf(tile, key));
+      if (!computed)
+        ahead.push_back(placeAhead(places.back(), key));
+    }
     auto step = [&](Value d, int64_t valid, SmallVector<Value> carried) {
       SmallVector<Value> vectors;
       for (int64_t r = 0; r < rows; ++r)
@@ -128,7 +123,7 @@ private:
         Value at = b.add(places[c], d);
         Value key = computed ? b.load(keysMemory, at) : b.loadFirst(keysMemory, at, valid);
         for (int64_t r = 0; r < rows; ++r) {
-          Value &sum = carried[r * keysTogether + c];
+          Value &sum = carried[r * count + c];
           sum = b.fma(vectors[r], key, sum);
         }
       }
@@ -139,25 +134,25 @@ private:
       SmallVector<Value> carried(before);
       for (int64_t part = 0; part < turn; part += lanes)
         carried = step(b.add(d, part), lanes, std::move(carried));
-      if (!computed)
-        for (Value place : places)
-          b.prefetch(keysMemory, b.add(b.add(place, d), keysAhead() * term.key.key));
+      for (Value place : ahead)
+        b.prefetch(keysMemory, b.add(place, d));
       return carried;
     });
     for (int64_t d = whole; d < term.depth; d += lanes)
       sums = step(b.index(d), std::min(lanes, term.depth - d), std::move(sums));
-    sums.resize(lanes, b.constant(0));
     return sumsOfLanes(b, std::move(sums));
   }
-  int64_t keysAhead() const {
-    int64_t bytes = kernel.bytesOf(term.key.argument) * std::max<int64_t>(1, term.depth);
-    return llvm::divideCeil(kFetchedAhead, bytes);
+  /// Where the key lies that is asked for while this one is multiplied.
+  Value placeAhead(Value place, Value key) {
+    int64_t count = llvm::divideCeil(kFetchedAhead, kernel.bytesOf(term.key.argument) * term.depth);
+    if (!term.key.picked)
+      return b.add(place, count * term.key.key);
+    return kernel.positions.keyPlace(term.key, b.minimum(b.add(key, count), b.index(shape.keys - 1)));
   }
 
   const ContentTerm &term;
   const int64_t stride; // floats from a packed row to the next one
   const bool computed;  // keys have no memory
-  const int64_t rowsTogether, keysTogether;
   Buffer queries, keys;
   Value queriesMemory, keysMemory;
 };
