@@ -18,6 +18,15 @@ struct QueryDimensions::Sum {
   bool key = false, affine = true;
 };
 
+/// The last dimension beside that of the keys: of many rows, if there is such.
+static size_t lastQuery(const std::vector<int64_t> &shape, size_t keyDimension) {
+  size_t last = shape.size() - (keyDimension + 1 == shape.size() ? 2 : 1);
+  for (size_t k = shape.size(); k-- > 0;)
+    if (k != keyDimension && shape[k] != 1)
+      return k;
+  return last;
+}
+
 QueryDimensions::QueryDimensions(const WeightSource &source, const WeightUses &uses, const Dimensions &named,
                                  const std::vector<int64_t> &shape, size_t keyDimension)
     : shape(shape), keyDimension(keyDimension) {
@@ -31,8 +40,8 @@ QueryDimensions::QueryDimensions(const WeightSource &source, const WeightUses &u
   options.products = options.uneven = options.scaledContractions = options.functions = true;
   options.guards = [](const Expr &) { return true; };
   std::vector<std::vector<ScaledElement>> sums{{{{source.scores, at}, 1}}};
-  if (auto function = ScoreFunction::find(sums[0][0], nameOf(shape.size() - (keyDimension + 1 == shape.size() ? 2 : 1)),
-                                          nameOf(keyDimension), domain, std::nullopt, source.direct)) {
+  if (auto function = ScoreFunction::find(sums[0][0], nameOf(lastQuery(shape, keyDimension)), nameOf(keyDimension),
+                                          domain, std::nullopt, source.direct)) {
     sums = function->sums;
     visit(function->inside);
   }

@@ -61,6 +61,7 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
     // One dimension is summed over, one is a query's, and heads or rows of the batch have values of their own.
     std::optional<size_t> key, query;
     bool several = false, heads = false;
+    std::vector<int64_t> shape = shapeOf(weights);
     for (auto [k, dimension] : llvm::enumerate(named)) {
       bool summed = llvm::none_of(dimension.axes, [&](auto &axis) { return kept.count(axis); });
       bool shared = llvm::any_of(dimension.axes, [&](auto &axis) { return inValues.count(axis); });
@@ -68,7 +69,7 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
         several |= key.has_value();
         key = k;
       } else if (!shared && !dimension.axes.empty()) {
-        query = k;
+        query = query && shape[k] == 1 ? *query : k; // one of many rows, if there is such
       } else {
         heads |= shared;
       }
@@ -77,11 +78,12 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
       continue;
     std::vector<Expr> at;
     Domain domain;
-    std::vector<int64_t> shape = shapeOf(weights);
     for (size_t k = 0; k < named.size(); ++k) {
       std::string name = "w" + std::to_string(k);
       at.push_back(Expr::symbol(name));
-      if (shape[k] != kRuntime)
+      // A single query, or key, is one all the same: its axis is not left out as one of a single value would be.
+      bool single = shape[k] == 1 && (k == *query || k == *key);
+      if (shape[k] != kRuntime && !single)
         domain[name] = {0, shape[k] - 1};
     }
     std::string queryAxis = "w" + std::to_string(*query), keyAxis = "w" + std::to_string(*key);

@@ -74,10 +74,10 @@ func.func @f(%q: tensor<45x20xf32>, %v: tensor<45x12xf32>, %t: tensor<89x20xf32>
 
 // -----
 // cpu_schedule_c10: what goes by rows has no use for one
-func.func @f(%q: tensor<45x20xf32>, %v: tensor<2025x12xf32>) -> tensor<45x12xf32> attributes {attn.kernel} {
+func.func @f(%q: tensor<45x20xf32>, %v: tensor<45x3x4xf32>) -> tensor<45x3x4xf32> attributes {attn.kernel} {
   // expected-error-re @below {{has a schedule, but goes by rows of scores: {{.+}} (cpu_schedule_c10)}}
-  %0 = attn.attention "i j" sizes {j = 45 : i64} value "(j*j) e -> i e" (%v) score {
+  %0 = attn.attention "i j" value "j e f -> i e f" (%v) score {
     attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x20xf32>, tensor<45x20xf32>
-  } : tensor<2025x12xf32> -> tensor<45x12xf32> schedule #attn.cpu_schedule<target = "x86-64-v3", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 8, key_block = 32, rows_per_item = 16, strategies = ["matmul"]>
-  return %0 : tensor<45x12xf32>
+  } : tensor<45x3x4xf32> -> tensor<45x3x4xf32> schedule #attn.cpu_schedule<target = "x86-64-v3", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 8, key_block = 32, rows_per_item = 16, strategies = ["matmul"]>
+  return %0 : tensor<45x3x4xf32>
 }
