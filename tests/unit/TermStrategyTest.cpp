@@ -25,7 +25,7 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {{"h i d, h j d", {"2x40x8", "2x48x8"}}, false, {"matmul"}},
+    {{"h i d, h j d", {"2x40x8", "2x48x8"}}, false, {"matmul", "key_dots"}},
     {{"h i d, (j - i + 39) d", {"2x40x8", "87x8"}}, false, {"band"}},
     {{"h i d, (min(max(j - i, -3), 3) + 3) d", {"2x40x8", "7x8"}}, false, {"offset_lines", "gathered_rows"}},
     {{"h j d, (min(max(j - i, -3), 3) + 3) d", {"2x48x8", "7x8"}}, false, {"key_diagonals", "gathered_keys"}},
