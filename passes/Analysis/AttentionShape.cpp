@@ -92,6 +92,14 @@ std::optional<Walk> AttentionAnalyzer::pickedWalk(const Expr &flat, unsigned arg
   result.argument = argument;
   result.depth = step.value();
   result.picked = row;
+  // The places of a page follow each other.
+  const std::string &inner = space.key.back();
+  Expr first = simplify(substitute(row, {{inner, Expr(0)}}), within);
+  Expr apart = simplify(substitute(row, {{inner, Expr(1)}}) - first, within);
+  if (apart.isConstant() && simplify(row - first - apart * Expr::symbol(inner), within).isConstant(0)) {
+    result.run = space.sizes.at(inner);
+    result.runStep = apart.value();
+  }
   return result;
 }
 

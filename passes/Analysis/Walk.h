@@ -14,6 +14,7 @@ struct Walk {
   /// Of rows that keys pick, k[table[b, j // P], j % P]: what the key adds instead of a stride, over leading and key
   /// axes. `base` is 0 then, all of it is here.
   std::optional<subscript::Expr> picked;
+  int64_t run = 1, runStep = 0; // of picked rows: so many from a multiple of `run` on lie `runStep` elements apart
 
   bool operator==(const Walk &o) const {
     return argument == o.argument && base == o.base && query == o.query && key == o.key && depth == o.depth &&

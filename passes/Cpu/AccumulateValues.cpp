@@ -31,9 +31,14 @@ void CpuKernel::fetchValuesAhead(Value key, int64_t keysOfTurn) {
   if (!streaming || buffers.values.floats)
     return;
   int64_t ahead = llvm::divideCeil(kFetchedAhead, bytesOf(shape.value.argument) * shape.width);
+  Value first;
   for (int64_t step = 0; step < keysOfTurn; ++step) {
-    Value later = b.add(key, ahead + step);
-    Value place = valuePlace(picksValues() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
+    Value later = b.add(key, ahead + step), place;
+    if (picksValues() && step && shape.value.run % keysOfTurn == 0) // of the same page, but at its end
+      place = b.add(first, step * shape.value.runStep);
+    else
+      place = valuePlace(picksValues() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
+    first = step ? first : place;
     for (int64_t d = 0; d < shape.width; d += kLineFloats)
       b.prefetch(memory.values, b.add(place, d));
   }
@@ -68,6 +73,8 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     allHigh = b.select(valuesFinite, high, allHigh);
   } else if (valuesFinite)
     allHigh = b.select(valuesFinite, allHigh, allLow);
+  // Turns of several keys begin at multiples of their number, so that none is of two pages.
+  bool aligned = !live.beginsAnywhere();
   for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
     int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
     Value out = b.add(b.mul(row, outStride), firstVector * lanes);
@@ -101,8 +108,9 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
       Value value = valuePlace(key, firstVector * lanes);
       for (int64_t step = 0; step < count; ++step) {
         SmallVector<Value> values;
-        Value row = picksValues() && step ? valuePlace(b.add(key, step), firstVector * lanes)
-                                          : b.add(value, step * valueStride);
+        Value row = b.add(value, step * (picksValues() ? shape.value.runStep : valueStride));
+        if (picksValues() && step && !(aligned && shape.value.run % count == 0))
+          row = valuePlace(b.add(key, step), firstVector * lanes);
         for (int64_t v = 0; v < vectors; ++v)
           values.push_back(b.load(memory.values, b.add(row, v * lanes)));
         auto weightOf = [&](int64_t r) { return b.scalar(memory.scores, b.add(weight, r * scoreStride + step)); };

@@ -16,6 +16,7 @@ Value LiveKeys::highestVisible() {
 
 void LiveKeys::enterHead() {
   ofHead = {};
+  isHeadRestricted = false;
   const KeyBounds &bounds = shape.bounds;
   if (!bounds.low && !bounds.high)
     return;
@@ -25,6 +26,7 @@ void LiveKeys::enterHead() {
 }
 
 void LiveKeys::restrictHead(KeyRange keys) {
+  isHeadRestricted = true;
   if (ofHead)
     keys = {b.maximum(ofHead.low, keys.low), b.minimum(ofHead.high, keys.high)};
   ofHead = keys;

@@ -27,6 +27,10 @@ public:
   /// Whether some of the keys in [key, end) are among `live`, as `of` says, or in the prefix.
   mlir::Value meets(std::pair<mlir::Value, mlir::Value> live, mlir::Value lowKey, mlir::Value key, mlir::Value end);
   /// Whether there may be keys that no row of a group sees.
+  /// Whether the first of them may be any, and not the first one of a block alone.
+  bool beginsAnywhere() const {
+    return shape.visible || shape.prefix || shape.bounds.low || isHeadRestricted || ofBlock;
+  }
   bool isLimited() const { return shape.visible || ofHead || ofBlock; }
 
   /// Begins a head: what the mask says of all its queries' keys.
@@ -38,6 +42,7 @@ public:
   KeyRange ofBlock; // keys outside are seen by no row of the block; null without such masks
 
 private:
+  bool isHeadRestricted = false;
   VectorBuilder &b;
   const AttentionShape &shape;
   const Geometry &geometry;

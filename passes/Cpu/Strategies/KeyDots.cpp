@@ -111,9 +111,11 @@ private:
     SmallVector<Value> places, ahead, sums(lanes, b.constant(0));
     for (int64_t c = 0; c < count; ++c) {
       Value key = b.add(firstKey, c);
-      places.push_back(placeOf(tile, key));
+      // Of a page that holds all of them one place is looked up.
+      bool follows = c > 0 && !computed && term.key.picked && term.key.run % count == 0;
+      places.push_back(follows ? b.add(places.front(), c * term.key.runStep) : placeOf(tile, key));
       if (!computed)
-        ahead.push_back(placeAhead(places.back(), key));
+        ahead.push_back(follows ? b.add(ahead.front(), c * term.key.runStep) : placeAhead(places.back(), key));
     }
     auto step = [&](Value d, int64_t valid, SmallVector<Value> carried) {
       SmallVector<Value> vectors;
