@@ -3,7 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
-#include "passes/Fusion/Views.h"
+#include "passes/Fusion/ScoreContents.h"
 #include <cmath>
 
 using namespace mlir;
@@ -18,99 +18,7 @@ static constexpr size_t kMostSums = 2;
 // Summands behind a function: published layers have up to 7 terms.
 static constexpr size_t kMostParts = 16;
 
-namespace {
-bool isSame(const ElementOf &a, const ElementOf &b) { return a.tensor == b.tensor && a.at == b.at; }
-
-/// Arithmetic on tensors that is the same on single numbers of f32.
-bool isArithmeticOnNumbers(Operation *op) {
-  auto isNumber = [](Type type) {
-    Type element = getElementTypeOrSelf(type);
-    return element.isF32() || element.isInteger(1);
-  };
-  return op && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->hasTrait<OpTrait::Elementwise>() &&
-         op->getNumResults() == 1 && isNumber(op->getResult(0).getType()) &&
-         llvm::all_of(op->getOperandTypes(), isNumber);
-}
-
-bool depends(const Factor &factor, const std::string &axis) {
-  return llvm::any_of(factor.subscripts, [&](const Expr &subscript) { return symbolsOf(subscript).count(axis) > 0; });
-}
-
-ExpansionOptions optionsOfScores() {
-  ExpansionOptions options;
-  options.products = options.functions = options.scaledContractions = options.uneven = true;
-  options.guards = [](const Expr &) { return true; };
-  return options;
-}
-
-/// What an element is made of, as far as it matters where a score is cut.
-class Contents {
-public:
-  Contents(const std::string &query, const std::string &key, const Domain &domain, const std::optional<Expr> &mask)
-      : query(query), key(key), domain(domain), mask(mask) {}
-
-  std::vector<Summand> summandsOf(const ElementOf &element) const {
-    return Expansion(domain, mask, optionsOfScores()).expand(element.tensor, element.at);
-  }
-  bool holds(const ElementOf &element) {
-    return llvm::any_of(summandsOf(element), [&](const Summand &summand) {
-      return isContent(summand) || llvm::any_of(summand.factors, [&](const Factor &factor) { return hides(factor); });
-    });
-  }
-  /// Whether a factor of a term is made of a content by arithmetic: it would be held in memory, a number for each pair.
-  bool hides(const Factor &factor) {
-    Operation *op = factor.operand.getDefiningOp();
-    if (!isArithmeticOnNumbers(op) || !depends(factor, key))
-      return false;
-    auto [known, fresh] = hidden.insert({factor.operand, false});
-    if (!fresh)
-      return known->second;
-    bool found = llvm::any_of(op->getOperands(), [&](Value operand) { return holds({operand, factor.subscripts}); });
-    return hidden[factor.operand] = found;
-  }
-  bool isSum(const ElementOf &element) {
-    return llvm::none_of(summandsOf(element), [&](const Summand &summand) {
-      return llvm::any_of(summand.factors,
-                          [&](const Factor &factor) { return hides(factor) || scalesPairs(summand, factor); });
-    });
-  }
-  /// Whether it has a product of a query's vector with a key's.
-  bool hasKeyProduct(const ElementOf &element) {
-    return llvm::any_of(summandsOf(element), [&](const Summand &summand) {
-      return isContent(summand) && llvm::any_of(summand.factors, [&](const Factor &factor) {
-               return depends(factor, key) && !depends(factor, query);
-             });
-    });
-  }
-  /// Whether all that its terms read is smaller than the score.
-  bool isSmall(const ElementOf &element) const {
-    return llvm::none_of(summandsOf(element), [&](const Summand &summand) {
-      return llvm::any_of(summand.factors, [&](const Factor &factor) {
-        return isArithmeticOnNumbers(factor.operand.getDefiningOp()) && depends(factor, query) && depends(factor, key);
-      });
-    });
-  }
-
-private:
-  /// Whether the factor is one number for each pair, by which a product of vectors is scaled: no vector takes it up.
-  bool scalesPairs(const Summand &summand, const Factor &factor) const {
-    auto isContracted = [&](const auto &axis) { return depends(factor, axis.first); };
-    return !summand.contracted.empty() && depends(factor, query) && depends(factor, key) &&
-           llvm::none_of(summand.contracted, isContracted);
-  }
-  /// Something that the query picks and the key does not, times something that the key picks.
-  bool isContent(const Summand &summand) const {
-    return !summand.contracted.empty() && llvm::any_of(summand.factors, [&](const Factor &factor) {
-      return depends(factor, query) && !depends(factor, key);
-    }) && llvm::any_of(summand.factors, [&](const Factor &factor) { return depends(factor, key); });
-  }
-
-  std::string query, key;
-  Domain domain;
-  std::optional<Expr> mask;
-  llvm::DenseMap<Value, bool> hidden;
-};
-} // namespace
+static bool isSame(const ElementOf &a, const ElementOf &b) { return a.tensor == b.tensor && a.at == b.at; }
 
 /// One operation backwards.
 struct ScoreFunction::Step {
@@ -159,7 +67,7 @@ struct ScoreFunction::Step {
 namespace skewer {
 class ScoreFunctionFinder {
 public:
-  ScoreFunctionFinder(Contents contents, const Domain &domain) : contents(std::move(contents)), domain(domain) {}
+  ScoreFunctionFinder(ScoreContents contents, const Domain &domain) : contents(std::move(contents)), domain(domain) {}
 
   /// Elements that are 0 where guards below them do not hold: those guards are of the whole.
   void takeGuards(const ElementOf &element) {
@@ -266,7 +174,7 @@ private:
            llvm::all_of(front, [&](auto &e) { return isFlat(e); });
   }
 
-  Contents contents;
+  ScoreContents contents;
   Domain domain;
   std::vector<ElementOf> zeros;
 };
@@ -274,13 +182,13 @@ private:
 
 bool skewer::holdsContent(const ElementOf &element, const std::string &queryAxis, const std::string &keyAxis,
                           const Domain &domain) {
-  return Contents(queryAxis, keyAxis, domain, std::nullopt).holds(element);
+  return ScoreContents(queryAxis, keyAxis, domain, std::nullopt).holds(element);
 }
 
 std::optional<ScoreFunction> ScoreFunction::find(const ElementOf &root, const std::string &queryAxis,
                                                  const std::string &keyAxis, const Domain &domain,
                                                  const std::optional<Expr> &mask, bool takesGuards) {
-  ScoreFunctionFinder finder(Contents(queryAxis, keyAxis, domain, mask), domain);
+  ScoreFunctionFinder finder(ScoreContents(queryAxis, keyAxis, domain, mask), domain);
   if (takesGuards)
     finder.takeGuards(root);
   ScoreFunction function;

@@ -122,6 +122,7 @@ public:
     measureCycle();
     measurePipes();
     measureCaches();
+    measureGathers();
     measureMemory();
     return std::move(found);
   }
@@ -185,6 +186,17 @@ private:
       return add("l3_rate", 0, 0, "this machine names no cache behind L2 that is four times as large");
     Repeats behind = readTime(third);
     add("l3_rate", digits(cycle / behind.median, 1), std::max(chain.spread, behind.spread));
+  }
+
+  /// The faster of the instruction and of single loads: the compiler knows which a processor does better.
+  void measureGathers() {
+    std::vector<float> table(kGathered, 1.0f);
+    Repeats each = secondsOf([&](int64_t rounds) { return loops.pick(rounds, table.data()); });
+    if (loops.gather)
+      if (Repeats whole = secondsOf([&](int64_t rounds) { return loops.gather(rounds, table.data()); });
+          whole.median < each.median)
+        each = whole;
+    add("gather_cost", digits(each.median / cycle, 2), std::max(chain.spread, each.spread));
   }
 
   /// All threads read memory of their own, together twice the last cache: what each gets when all work.

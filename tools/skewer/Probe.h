@@ -27,4 +27,8 @@ void apply(Machine &, const std::vector<Measurement> &, const std::string &when,
 /// Measures for about a second, most of it on one thread, and memory on all.
 std::vector<Measurement> probe(const Machine &host);
 
+/// Measures `exposed_traffic` of a machine whose other numbers are known: what makes the cost model right about two
+/// schedules of one attention that differ in traffic. Half a second, most of which compiles them.
+Measurement probeTraffic(const Machine &);
+
 } // namespace skewer::driver

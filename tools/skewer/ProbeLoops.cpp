@@ -1,6 +1,9 @@
 // Written once for all widths and inlined into functions for each instruction set. Vectors stay inside of functions:
 // passing them would depend on the instruction set.
 #include "tools/skewer/ProbeLoops.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace skewer::driver {
 namespace {
@@ -105,6 +108,44 @@ template <typename V> SKEWER_INLINE int64_t readOf(int64_t rounds, const char *d
   return rounds * static_cast<int64_t>(bytes);
 }
 
+// Gathers in flight, each with a sum of its own.
+constexpr int kGathers = 4;
+
+/// Elements of the table, one by one.
+template <typename V, typename Words> SKEWER_INLINE void pick(const float *table, const Words &at, V &read) {
+#pragma clang loop unroll(full)
+  for (size_t lane = 0; lane < sizeof(V) / sizeof(float); ++lane)
+    read[lane] = table[at[lane]];
+}
+
+/// A function that sums up elements; `LOAD` sets `read` to those of `table` at `at`. A macro, since an instruction set's
+/// gather is known in functions of that instruction set alone. The indices are what a clamped offset's are: a distance
+/// from a position that moves on, with both ends cut off; those of a vector are more than a line apart.
+#define SKEWER_GATHER(NAME, V, ATTRIBUTE, LOAD)                                                                        \
+  ATTRIBUTE int64_t NAME(int64_t rounds, const float *table) {                                                         \
+    typedef int Words __attribute__((vector_size(sizeof(V))));                                                         \
+    constexpr int kLanes = sizeof(V) / sizeof(float);                                                                  \
+    V sums[kGathers] = {};                                                                                             \
+    Words lanes = {}, last = Words{} + (kGathered - 1), zero = {};                                                     \
+    for (int lane = 0; lane < kLanes; ++lane)                                                                          \
+      lanes[lane] = 67 * lane;                                                                                         \
+    int position = 0;                                                                                                  \
+    for (int64_t round = 0; round < rounds; ++round) {                                                                 \
+      _Pragma("clang loop unroll(full)") for (int k = 0; k < kGathers; ++k) {                                          \
+        Words at = lanes + (position + 131 * k);                                                                       \
+        at = at < zero ? zero : at;                                                                                    \
+        at = at > last ? last : at;                                                                                    \
+        V read;                                                                                                        \
+        LOAD;                                                                                                          \
+        sums[k] += read;                                                                                               \
+      }                                                                                                                \
+      position = (position + 29) & (kGathered / 2 - 1);                                                                \
+    }                                                                                                                  \
+    for (int k = 0; k < kGathers; ++k)                                                                                 \
+      use(sums[k]);                                                                                                    \
+    return rounds * kGathers * kLanes;                                                                                 \
+  }
+
 #define SKEWER_LOOPS(NAME, V, ATTRIBUTE)                                                                               \
   struct NAME {                                                                                                        \
     ATTRIBUTE static int64_t chain(int64_t rounds, float a, float b) { return chainOf<V>(rounds, a, b); }              \
@@ -116,27 +157,34 @@ template <typename V> SKEWER_INLINE int64_t readOf(int64_t rounds, const char *d
     ATTRIBUTE static int64_t read(int64_t rounds, const char *data, size_t bytes) {                                    \
       return readOf<V>(rounds, data, bytes);                                                                           \
     }                                                                                                                  \
+    SKEWER_GATHER(pickEach, V, ATTRIBUTE static, pick(table, at, read))                                                \
   };
 
 SKEWER_LOOPS(Narrow, Float4, )
 #if defined(__x86_64__)
 SKEWER_LOOPS(Medium, Float8, __attribute__((target("avx2,fma"))))
 SKEWER_LOOPS(Wide, Float16, __attribute__((target("avx512f"))))
+SKEWER_GATHER(gatherMedium, Float8, __attribute__((target("avx2,fma"))),
+              read = (Float8)_mm256_i32gather_ps(table, (__m256i)at, sizeof(float)))
+SKEWER_GATHER(gatherWide, Float16, __attribute__((target("avx512f"))),
+              read = (Float16)_mm512_i32gather_ps((__m512i)at, table, sizeof(float)))
 #endif
 
-template <typename L> ProbeLoops loopsOf() { return {L::chain, L::multiplyAdds, L::additions, L::both, L::read}; }
+template <typename L> ProbeLoops loopsOf(int64_t (*gather)(int64_t, const float *)) {
+  return {L::chain, L::multiplyAdds, L::additions, L::both, L::read, gather, L::pickEach};
+}
 
 } // namespace
 
 ProbeLoops probeLoops(int64_t lanes) {
 #if defined(__x86_64__)
   if (lanes == 16)
-    return loopsOf<Wide>();
+    return loopsOf<Wide>(gatherWide);
   if (lanes == 8)
-    return loopsOf<Medium>();
+    return loopsOf<Medium>(gatherMedium);
 #endif
   (void)lanes;
-  return loopsOf<Narrow>();
+  return loopsOf<Narrow>(nullptr);
 }
 
 int64_t integerChain(int64_t rounds, uint64_t operand) {

@@ -75,6 +75,7 @@ static std::string probedText() {
   std::string when = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(today)));
   std::vector<std::string> notes;
   apply(machine, probe(machine), when, notes);
+  apply(machine, {probeTraffic(machine)}, when, notes);
   for (const std::string &note : notes)
     llvm::errs() << "skewer: note: " << note << "\n";
   // The name becomes part of symbols; host stays the name of what is not measured.

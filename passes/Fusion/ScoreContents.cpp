@@ -1,0 +1,90 @@
+// Looking at the summands of elements of a score.
+#include "passes/Fusion/ScoreContents.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::subscript;
+
+bool skewer::isArithmeticOnNumbers(Operation *op) {
+  auto isNumber = [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return element.isF32() || element.isInteger(1);
+  };
+  return op && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->hasTrait<OpTrait::Elementwise>() &&
+         op->getNumResults() == 1 && isNumber(op->getResult(0).getType()) &&
+         llvm::all_of(op->getOperandTypes(), isNumber);
+}
+
+ExpansionOptions skewer::optionsOfScores() {
+  ExpansionOptions options;
+  options.products = options.functions = options.scaledContractions = options.uneven = true;
+  options.guards = [](const Expr &) { return true; };
+  return options;
+}
+
+const std::vector<Summand> &ScoreContents::summandsOf(const ElementOf &element) {
+  auto &known = expanded[element.tensor];
+  for (const auto &[at, summands] : known)
+    if (at == element.at)
+      return summands;
+  known.push_back({element.at, Expansion(domain, mask, optionsOfScores()).expand(element.tensor, element.at)});
+  return known.back().second;
+}
+
+bool ScoreContents::holds(const ElementOf &element) {
+  return llvm::any_of(summandsOf(element), [&](const Summand &summand) {
+    return isContent(summand) || llvm::any_of(summand.factors, [&](const Factor &factor) { return hides(factor); });
+  });
+}
+
+bool ScoreContents::isSum(const ElementOf &element) {
+  return llvm::none_of(summandsOf(element), [&](const Summand &summand) {
+    return llvm::any_of(summand.factors,
+                        [&](const Factor &factor) { return hides(factor) || scalesPairs(summand, factor); });
+  });
+}
+
+bool ScoreContents::hasKeyProduct(const ElementOf &element) {
+  return llvm::any_of(summandsOf(element), [&](const Summand &summand) {
+    return isContent(summand) && llvm::any_of(summand.factors, [&](const Factor &factor) {
+             return depends(factor, key) && !depends(factor, query);
+           });
+  });
+}
+
+bool ScoreContents::isSmall(const ElementOf &element) {
+  return llvm::none_of(summandsOf(element), [&](const Summand &summand) {
+    return llvm::any_of(summand.factors, [&](const Factor &factor) {
+      return isArithmeticOnNumbers(factor.operand.getDefiningOp()) && depends(factor, query) && depends(factor, key);
+    });
+  });
+}
+
+bool ScoreContents::depends(const Factor &factor, const std::string &axis) const {
+  return llvm::any_of(factor.subscripts, [&](const Expr &subscript) { return symbolsOf(subscript).count(axis) > 0; });
+}
+
+bool ScoreContents::hides(const Factor &factor) {
+  Operation *op = factor.operand.getDefiningOp();
+  if (!isArithmeticOnNumbers(op) || !depends(factor, key))
+    return false;
+  auto [known, fresh] = hidden.insert({factor.operand, false});
+  if (!fresh)
+    return known->second;
+  bool found = llvm::any_of(op->getOperands(), [&](Value operand) { return holds({operand, factor.subscripts}); });
+  return hidden[factor.operand] = found;
+}
+
+bool ScoreContents::scalesPairs(const Summand &summand, const Factor &factor) const {
+  auto isContracted = [&](const auto &axis) { return depends(factor, axis.first); };
+  return !summand.contracted.empty() && depends(factor, query) && depends(factor, key) &&
+         llvm::none_of(summand.contracted, isContracted);
+}
+
+bool ScoreContents::isContent(const Summand &summand) const {
+  return !summand.contracted.empty() && llvm::any_of(summand.factors, [&](const Factor &factor) {
+    return depends(factor, query) && !depends(factor, key);
+  }) && llvm::any_of(summand.factors, [&](const Factor &factor) { return depends(factor, key); });
+}
