@@ -1,6 +1,7 @@
 // Rows of an attention's operands, computed while they are packed.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Generic/Kernel.h"
 
@@ -55,8 +56,51 @@ Value Kernel::loadPattern(const Storage &tensor, Value place, ArrayRef<int64_t> 
   return vector::FromElementsOp::create(b, VectorType::get({lanes}, b.getF32Type()), elements);
 }
 
+/// Calls `body` for the part of a concatenation that holds the row that begins at element `first` of the whole, with
+/// where it begins in that part. `extent` gives the size of a dimension.
+static void inPartOf(ImplicitLocOpBuilder &b, attn::ConcatOp concat, Value first,
+                     llvm::function_ref<Value(Value tensor, size_t dimension)> extent,
+                     llvm::function_ref<void(Value part, Value first)> body) {
+  auto rank = static_cast<size_t>(cast<RankedTensorType>(concat.getType()).getRank());
+  size_t along = concat.getDimension();
+  auto index = [&](int64_t number) { return arith::ConstantIndexOp::create(b, number).getResult(); };
+  Value row = extent(concat.getResult(), rank - 1), rest = b.createOrFold<arith::DivUIOp>(first, row);
+  SmallVector<Value> indices(rank - 1);
+  for (size_t d = rank - 1; d-- > 0;) {
+    indices[d] = d ? b.createOrFold<arith::RemUIOp>(rest, extent(concat.getResult(), d)) : rest;
+    rest = d ? b.createOrFold<arith::DivUIOp>(rest, extent(concat.getResult(), d)) : rest;
+  }
+  OpBuilder::InsertionGuard guard(b);
+  Value within = indices[along];
+  for (auto [number, part] : llvm::enumerate(concat.getInputs())) {
+    Value count = extent(part, along);
+    bool last = number + 1 == concat.getInputs().size();
+    scf::IfOp branch;
+    if (!last) {
+      branch = scf::IfOp::create(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult, within, count), true);
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
+    Value flat = index(0);
+    for (size_t d = 0; d + 1 < rank; ++d) {
+      flat = b.createOrFold<arith::MulIOp>(flat, extent(part, d));
+      flat = b.createOrFold<arith::AddIOp>(flat, d == along ? within : indices[d]);
+    }
+    body(part, b.createOrFold<arith::MulIOp>(flat, row));
+    if (!last) {
+      b.setInsertionPointToStart(branch.elseBlock());
+      within = b.createOrFold<arith::SubIOp>(within, count);
+    }
+  }
+}
+
 /// target[at + d] = scale × the element `first` + d of the tensor, for the row that begins there.
 void Kernel::computeRow(Value tensor, Value first, Value target, Value at, double scale, int64_t lanes) {
+  auto widened = isStored(tensor) ? arith::ExtFOp() : tensor.getDefiningOp<arith::ExtFOp>();
+  Value whole = widened ? widened.getIn() : tensor;
+  if (auto concat = whole.getDefiningOp<attn::ConcatOp>(); concat && !isStored(whole))
+    return inPartOf(
+        b, concat, first, [&](Value of, size_t dimension) { return extent(storage[of].shape[dimension]); },
+        [&](Value part, Value place) { computeRow(part, place, target, at, scale, lanes); });
   const Storage &described = storage[tensor];
   size_t rank = described.shape.size();
   int64_t row = described.shape.back().fixed;

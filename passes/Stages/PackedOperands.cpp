@@ -52,6 +52,12 @@ bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
   auto shape = fusedShape(attention, reason);
   if (!shape)
     return false;
+  // One after another: rows whole, so that each is of one of them, and of a cache that is read too seldom to be copied.
+  auto widened = operand.getDefiningOp<arith::ExtFOp>();
+  if (auto concat = (widened ? widened.getIn() : operand).getDefiningOp<attn::ConcatOp>();
+      concat && (concat.getDimension() == 0 || concat.getDimension() + 1 == uint64_t(type.getRank()) ||
+                 shape->queries >= kFewQueries))
+    return false;
   SmallVector<Value> operands = operandsOf(attention);
   auto number = static_cast<unsigned>(llvm::find(operands, operand) - operands.begin());
   int64_t row = type.getShape().back();

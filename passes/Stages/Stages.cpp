@@ -260,12 +260,26 @@ private:
       return; // its operand is stored instead
     if (finish(op, own))
       return;
+    if (isPackedConcat(op))
+      return; // never whole in memory
     bool folds = isPointwise(op) && !own.stored && (!own.packed || own.stages.size() == 1);
     // Moved elements cost a load wherever they are read; computed ones are computed once.
     if (isArithmetic(op))
       folds &= own.stages.size() <= 1 && !own.expanded && own.maps <= 1 && (own.maps == 0 || own.direct == 0);
     if (!folds && !op->use_empty())
       roots.insert(op);
+  }
+
+  /// Whether attentions alone read it, a row at a time: a cache with what is new behind it.
+  bool isPackedConcat(Operation *op) { return isa<attn::ConcatOp>(op) && isPackedRows(op->getResult(0)); }
+  bool isPackedRows(Value read) {
+    return !read.use_empty() && llvm::all_of(read.getUsers(), [&](Operation *user) {
+      while (user->getBlock() != &block)
+        user = user->getParentOp();
+      auto attention = dyn_cast<attn::AttentionOp>(user);
+      return attention ? isPackedOperand(attention, read)
+                       : isa<arith::ExtFOp>(user) && isPackedRows(user->getResult(0));
+    });
   }
 
   /// Whether a matrix product reads each element of an operation's result once, in its rows.
@@ -328,7 +342,7 @@ private:
     for (Value operand : operands) {
       Operation *producer = operand.getDefiningOp();
       if (!producer || roots.contains(producer) || isNumber(producer) || llvm::is_contained(stage.folded, producer) ||
-          producer == stage.product || !isPointwise(producer))
+          producer == stage.product || !(isPointwise(producer) || isa<attn::ConcatOp>(producer)))
         continue;
       fold(producer, stage);
       stage.folded.push_back(producer);

@@ -26,6 +26,13 @@ kernel decode(q : f32[batch, groups, rows, Nq, dim], k : {type}[pages, groups, p
   return einsum("b g m i (p s), (block[b, p]) g s e -> b g m i e", {weights}, v, p = C // page)
 }}
 """
+GROWN = """size batch
+kernel decode(q : f32[batch, groups, rows, Nq, dim], k : {type}[batch, groups, C, dim], v : {type}[batch, groups, C, width],
+              kn : {type}[batch, groups, Nq, dim], vn : {type}[batch, groups, Nq, width]) -> f32[batch, groups, rows, Nq, width] {{
+  s = einsum("b g m i d, b g j d -> b g m i j", q, concat(k, kn, dim = 2)) * dim^-0.5
+  return einsum("b g m i j, b g j e -> b g m i e", softmax(s where j <= C + i), concat(v, vn, dim = 2))
+}}
+"""
 WEIGHTS = {
     "plain": ("softmax(s where {key} < lengths[b])", lambda s, seen: softmax(s, seen)),
     "causal": ("softmax(s where {key} <= lengths[b] - Nq + i)", lambda s, seen: softmax(s, seen)),
@@ -93,6 +100,20 @@ def case(rng, kind, weights, paged, groups, rows, nq, c, dim, width, page=8):
     return "param " + ", ".join(f"{a} = {b}" for a, b in params.items()) + "\n" + text, files, want
 
 
+def grown(rng, kind, groups, rows, nq, c, dim, width):
+    """What is new stands behind the cache, which nobody copies."""
+    params = dict(groups=groups, rows=rows, Nq=nq, C=c, dim=dim, width=width)
+    sizes = {"q": (rows, nq, dim), "k": (c, dim), "v": (c, width), "kn": (nq, dim), "vn": (nq, width)}
+    files, wide = {}, {}
+    for name, size in sizes.items():
+        wide[name], files[name] = rounded(rng.standard_normal((3, groups, *size)), "f32" if name == "q" else kind)
+    k, v = np.concatenate([wide["k"], wide["kn"]], 2), np.concatenate([wide["v"], wide["vn"]], 2)
+    seen = np.arange(c + nq)[None, :] <= c + np.arange(nq)[:, None]
+    s = np.einsum("bgmid,bgjd->bgmij", wide["q"], k) * dim**-0.5
+    want = np.einsum("bgmij,bgje->bgmie", softmax(s, np.broadcast_to(seen, s.shape)), v)
+    return "param " + ", ".join(f"{a} = {b}" for a, b in params.items()) + "\n" + GROWN.format(type=kind), files, want
+
+
 def run(skewer, target, spec, schedule=()):
     text, files, want = spec
     with tempfile.TemporaryDirectory() as folder:
@@ -130,6 +151,12 @@ def main():
         if why or ("  fused" not in explained and (spec[4:6] != (1, 1) or spec[1] in ("plain", "causal", "from"))):
             failed += 1
             print(f"{target} {spec}: {why or explained}")
+    forms = (("f32", 2, 4, 1, 200, 20, 33), ("bf16", 1, 3, 2, 15, 64, 64), ("f16", 2, 1, 5, 77, 7, 16))
+    for target, sizes in itertools.product(targets, forms):
+        explained, why = run(skewer, target, grown(rng, *sizes))
+        if why or "  fused" not in explained or "concatenate" in explained or "elementwise" in explained:
+            failed += 1
+            print(f"{target} grown {sizes}: {why or explained}")
     print(f"{failed} wrong, keys in place in {'most' if in_place > 0.6 * len(specs) / 3 * len(targets) / 3 else 'few'}")
 
 
