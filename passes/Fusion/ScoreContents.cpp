@@ -84,7 +84,10 @@ bool ScoreContents::scalesPairs(const Summand &summand, const Factor &factor) co
 }
 
 bool ScoreContents::isContent(const Summand &summand) const {
+  // A single query's vector is read at no position that could tell.
+  auto range = domain.find(query);
+  bool single = range != domain.end() && range->second.low == range->second.high;
   return !summand.contracted.empty() && llvm::any_of(summand.factors, [&](const Factor &factor) {
-    return depends(factor, query) && !depends(factor, key);
+    return (single || depends(factor, query)) && !depends(factor, key);
   }) && llvm::any_of(summand.factors, [&](const Factor &factor) { return depends(factor, key); });
 }
