@@ -15,7 +15,6 @@ constexpr double kPackCycles = 0.5;
 /// (TermStrategy::addSizes).
 struct AttentionSizes {
   int64_t queries, keys, depth, width;
-  int64_t dotDepth = 0; // besides `depth`: of keys that are multiplied where they lie
   int64_t extraPerKey = 0, extraPerRow = 0;
   /// Whether each row of a block keeps a line of biases, and one of picked rows, as long as the block's keys.
   bool hasLine = false, hasRowLine = false;
@@ -28,6 +27,8 @@ struct AttentionSizes {
   int64_t lineDepth = 0;
   /// Rows of a tile stand a vector apart, and each product of the content costs an addition (strided addition).
   bool stridedAdd = false;
+  /// Besides `depth`, of keys that are multiplied where they lie.
+  int64_t dotDepth = 0;
 };
 
 struct Blocking {

@@ -151,7 +151,7 @@ TEST(AttentionShape, IntervalAndConjunctsAreTheMask) {
         Assignment at;
         setAxes(at, shape->space.query, shape->space, i);
         setAxes(at, shape->space.key, shape->space, j);
-        for (const MaskPart &part : shape->masks)
+        for (const MaskPart &part : llvm::concat<const MaskPart>(shape->masks, shape->bounds.parts))
           visible &= evaluate(part.predicate, at).value_or(0) != 0;
         ASSERT_EQ(visible, sees(attention.op, shape->space, i, j)) << mask << " at " << i << ", " << j;
       }
