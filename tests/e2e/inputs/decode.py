@@ -38,6 +38,7 @@ WEIGHTS = {
     "causal": ("softmax(s where {key} <= lengths[b] - Nq + i)", lambda s, seen: softmax(s, seen)),
     "capped": ("softmax(tanh(s / 5) * 5 where {key} < lengths[b])", lambda s, seen: softmax(np.tanh(s / 5) * 5, seen)),
     "sigmoid": ("sigmoid(s) * ({key} < lengths[b])", lambda s, seen: np.where(seen, 1 / (1 + np.exp(-s)), 0)),
+    "holes": ("softmax(s where {key} < lengths[b] and ({key}) % 5 != 2)", lambda s, seen: softmax(s, seen)),
     "from": ("softmax(s where {key} >= lengths[b])", lambda s, seen: softmax(s, seen)),
 }
 
@@ -63,10 +64,11 @@ def rounded(x, kind):
     return x.astype(np.float64), x
 
 
-def case(rng, kind, weights, paged, groups, rows, nq, c, dim, width, page=8):
+def case(rng, kind, weights, paged, groups, rows, nq, c, dim, width):
     lengths = np.array([c, 0, max(1, c // 3), min(c, 17)], np.int32)
     q, q_file = rounded(rng.standard_normal((4, groups, rows, nq, dim)), "f32")
     k, v = rng.standard_normal((4, groups, c, dim)), rng.standard_normal((4, groups, c, width))
+    page = 2 if rows == 1 else 4  # less than the keys that are multiplied together, and as many
     pages = 4 * (c // page) + 3
     params = dict(groups=groups, rows=rows, Nq=nq, C=c, dim=dim, width=width)
     files = {"q": q_file, "lengths": lengths}
@@ -74,6 +76,8 @@ def case(rng, kind, weights, paged, groups, rows, nq, c, dim, width, page=8):
     if weights != "from":  # what nobody sees may be anything
         k[np.broadcast_to(behind[:, None], k.shape[:3])] = np.nan
         v[np.broadcast_to(behind[:, None], v.shape[:3])] = np.nan
+    if weights == "holes":
+        k[:, :, 2::5], v[:, :, 2::5] = np.nan, np.nan
     (k, k_file), (v, v_file) = rounded(k, kind), rounded(v, kind)
     if paged:
         params.update(page=page, pages=pages)
@@ -88,7 +92,7 @@ def case(rng, kind, weights, paged, groups, rows, nq, c, dim, width, page=8):
     files.update(k=k_file, v=v_file)
     j, i = np.arange(c), np.arange(nq)
     limit = lengths[:, None, None, None, None]
-    seen = {"causal": j <= limit - nq + i[:, None], "from": j >= limit}.get(weights, j < limit)
+    seen = {"causal": j <= limit - nq + i[:, None], "from": j >= limit, "holes": (j < limit) & (j % 5 != 2)}.get(weights, j < limit)
     seen = np.broadcast_to(seen, (4, groups, rows, nq, c))
     clean = lambda x: np.nan_to_num(x, nan=0.0)  # noqa: E731
     s = np.einsum("bgmid,bgjd->bgmij", q, clean(k)) * dim**-0.5
@@ -139,7 +143,7 @@ def main():
     for kind, weights, paged in itertools.product(("f32", "bf16", "f16"), WEIGHTS, (False, True)):
         if kind != "f32" and weights not in ("plain", "causal"):
             continue
-        for rows, nq, c, dim, width in ((4, 1, 200, 20, 33), (1, 1, 40, 64, 64), (3, 2, 72, 7, 16), (1, 13, 96, 32, 5)):
+        for rows, nq, c, dim, width in ((4, 1, 200, 20, 33), (1, 1, 48, 64, 64), (3, 2, 72, 7, 16), (1, 13, 96, 32, 5)):
             specs.append((kind, weights, paged, 2, rows, nq, c, dim, width))
     failed = in_place = 0
     for target, (number, spec) in itertools.product(targets, enumerate(specs)):
