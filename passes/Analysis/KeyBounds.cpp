@@ -74,6 +74,5 @@ bool skewer::takeBounds(const MaskPart &part, AttentionShape &shape) {
 
 void skewer::leaveBounds(AttentionShape &shape) {
   shape.masks.insert(shape.masks.end(), shape.bounds.parts.begin(), shape.bounds.parts.end());
-  shape.bounds.parts.clear();
   shape.bounds = {};
 }

@@ -13,8 +13,8 @@ bool skewer::mayAddStrided(const AttentionShape &shape) {
   const OffsetTerm &term = shape.offsets.front();
   const Walk &a = content.query, &q = term.query;
   double factor = term.scale / content.scale;
-  return term.shift.isConstant(0) && term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys) &&
-         a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
-         content.depth == term.depth && std::isfinite(factor) && std::abs(factor) < kLargeFactor &&
-         std::abs(content.scale) * std::sqrt(double(content.depth)) <= kLargeScores;
+  return !content.key.picked && term.shift.isConstant(0) && term.queryAxis.isWhole(shape.queries) &&
+         term.keyAxis.isWhole(shape.keys) && a.argument == q.argument && a.base == q.base && a.query == q.query &&
+         a.depth == q.depth && content.depth == term.depth && std::isfinite(factor) &&
+         std::abs(factor) < kLargeFactor && std::abs(content.scale) * std::sqrt(double(content.depth)) <= kLargeScores;
 }
