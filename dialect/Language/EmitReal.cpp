@@ -346,7 +346,9 @@ Value Emitter::emitTabulate(const Node &node) {
       inner.axes.push_back(axis);
   Scope *outer = scope;
   scope = &inner;
+  ++tabulating;
   Value value = evaluate(*node.operands[0]);
+  --tabulating;
   scope = outer;
   outer->used.insert(inner.used.begin(), inner.used.end());
   if (!value.good())

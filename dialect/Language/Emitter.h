@@ -288,6 +288,7 @@ private:
   std::set<const char *> warnedSums;                           // places: a scheme is inlined more than once
   std::vector<const Scheme *> openSchemes;                     // whose bodies are being evaluated, the outermost first
   unsigned schemeDepth = 0, evaluationDepth = 0;
+  unsigned tabulating = 0; // calls of tabulate that are open: lists of numbers are functions there
 };
 
 } // namespace skewer::language

@@ -65,6 +65,19 @@ Value Emitter::whereItFits(const Node &node, Value index) {
 
 /// (a, b, c)[place]: an element of a list. At a position, whole numbers are a constant table, other numbers a constant
 /// tensor.
+/// A list of numbers at a position, as a function of it: halves that are told apart by a comparison each.
+static RealPtr pickedFrom(ArrayRef<Value> items, const RealPtr &place, int64_t first, const Node &node) {
+  if (items.size() == 1)
+    return makeReal(items[0].number, items[0].isPosition(), &node);
+  size_t half = items.size() / 2;
+  int64_t middle = first + static_cast<int64_t>(half);
+  RealPtr before = makeReal(RealKind::Less, {place, makeReal(double(middle), true, &node)}, &node);
+  return makeReal(RealKind::Select,
+                  {before, pickedFrom(items.take_front(half), place, first, node),
+                   pickedFrom(items.drop_front(half), place, middle, node)},
+                  &node);
+}
+
 Value Emitter::elementOf(const Node &node, const Value &list) {
   const Node &place = *node.operands[1];
   Value index = evaluatePosition(place);
@@ -83,6 +96,17 @@ Value Emitter::elementOf(const Node &node, const Value &list) {
   auto all = [&](auto &&which) { return all_of(list.items, which); };
   if (list.items.empty() || !all([](const Value &item) { return item.is(ValueKind::Number); }))
     return error(place.text, "the place in a list is a whole number known at compile time, found " + describe(index));
+  if (tabulating && index.is(ValueKind::Index) && !all([](const Value &item) { return item.isPosition(); })) {
+    subscript::Proof proof = subscript::proveWithin(index.index, {0, size - 1}, domainOf(index));
+    if (proof.outcome != subscript::Proof::Proven)
+      return error(place.text,
+                   places + (proof.outcome == subscript::Proof::Refuted ? ", found " + std::to_string(proof.value)
+                                                                        : "; this is not proven to be one"));
+    Value value = index;
+    value.kind = ValueKind::Real;
+    value.function = pickedFrom(list.items, makeReal(index.index, &place), 0, node);
+    return value;
+  }
   if (!all([](const Value &item) { return item.isPosition(); })) {
     SmallVector<float> numbers;
     for (const Value &item : list.items)
