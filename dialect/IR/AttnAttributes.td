@@ -10,18 +10,19 @@ def Attn_CpuScheduleAttr : AttrDef<Attn_Dialect, "CpuSchedule", [ScheduleInterfa
   let mnemonic = "cpu_schedule";
   let summary = "how one attention is run on one CPU";
   let description = [{
-    `lanes`: f32 lanes of a vector. `tile_rows` × `tile_vectors`: accumulators of the score tile. `row_block`: query rows
-    whose scores are held at once, a multiple of `tile_rows`. `key_block`: keys of them, a multiple of `tile_vectors` ×
-    `lanes` (the softmax is online where it is less than all keys). `rows_per_item`: query rows of one parallel work item,
-    a multiple of `row_block`. `strategies`: one for each term of the score, in order, then of the values. With
-    `strided_add` the rows of a tile stand `lanes` positions apart and an item is one of `lanes` phases of the queries.
+    `lanes`: f32 lanes of a vector. `tile_rows` × `tile_vectors`: accumulators of the score tile. `row_block`: rows whose scores
+    are held at once, a multiple of `tile_rows`. `key_block`: keys of them, a multiple of `tile_vectors` × `lanes` (online softmax
+    where it is less than all). `rows_per_item`: rows of a work item, a multiple of `row_block`. `keys_per_item`: its keys where
+    they are divided, a multiple of `key_block`; items of a row are joined. `strategies`: one for each term of the score, then of
+    the values. With `strided_add` rows of a tile stand `lanes` positions apart and an item is one of `lanes` phases.
 
     Created by `attn-schedule` from a cost model, or by hand; `attn-schedule` and `attn-lower-to-cpu` obey one that is there
     or refuse it. Constraints cpu_schedule_c1 to cpu_schedule_c10.
   }];
   let parameters = (ins StringRefParameter<"description of the target">:$target, "int64_t":$lanes, "int64_t":$tile_rows,
                         "int64_t":$tile_vectors, "int64_t":$row_block, "int64_t":$key_block, "int64_t":$rows_per_item,
-                        ArrayRefParameter<"::mlir::StringAttr">:$strategies);
+                        ArrayRefParameter<"::mlir::StringAttr">:$strategies,
+                        DefaultValuedParameter<"int64_t", "0", "keys of a work item; 0: all">:$keys_per_item);
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Scores of a block, at most: 256 MiB.
@@ -29,10 +30,11 @@ def Attn_CpuScheduleAttr : AttrDef<Attn_Dialect, "CpuSchedule", [ScheduleInterfa
     /// Whether rows of a tile stand a vector apart.
     bool addsStrided() const;
     ::llvm::LogicalResult verifyFor(::mlir::Operation *attention, int64_t queries, int64_t keys) const;
+    ::llvm::LogicalResult verifyKeysPerItem(::mlir::Operation *attention, int64_t queries, int64_t keys) const;
   }];
   let assemblyFormat = [{
     `<` struct($target, $lanes, $tile_rows, $tile_vectors, $row_block, $key_block, $rows_per_item) `,`
-    `strategies` `=` `[` $strategies `]` `>`
+    `strategies` `=` `[` $strategies `]` (`,` `keys_per_item` `=` $keys_per_item^)? `>`
   }];
 }
 

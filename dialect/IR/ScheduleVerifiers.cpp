@@ -56,7 +56,7 @@ ArrayRef<llvm::StringLiteral> skewer::attn::gpuStrategies() { return kGpuStrateg
 
 LogicalResult CpuScheduleAttr::verify(EmitError emitError, StringRef target, int64_t lanes, int64_t tileRows,
                                       int64_t tileVectors, int64_t rowBlock, int64_t keyBlock, int64_t rowsPerItem,
-                                      ArrayRef<StringAttr> strategies) {
+                                      ArrayRef<StringAttr> strategies, int64_t keysPerItem) {
   if (target.empty())
     return emitError() << "a schedule needs the name of its target (cpu_schedule_c1)";
   if (lanes != 4 && lanes != 8 && lanes != 16)
@@ -66,7 +66,8 @@ LogicalResult CpuScheduleAttr::verify(EmitError emitError, StringRef target, int
       failed(verifyWithin(emitError, "tile_vectors", tileVectors, kMostTileVectors)) ||
       failed(verifyMultiple(emitError, "row_block", rowBlock, tileRows, "tile_rows")) ||
       failed(verifyMultiple(emitError, "key_block", keyBlock, tileVectors * lanes, "tile_vectors × lanes")) ||
-      failed(verifyMultiple(emitError, "rows_per_item", rowsPerItem, rowBlock, "row_block")))
+      failed(verifyMultiple(emitError, "rows_per_item", rowsPerItem, rowBlock, "row_block")) ||
+      (keysPerItem && failed(verifyMultiple(emitError, "keys_per_item", keysPerItem, keyBlock, "key_block"))))
     return failure();
   int64_t scores;
   if (__builtin_mul_overflow(rowBlock, keyBlock, &scores) || scores > kMostScores)
@@ -103,6 +104,20 @@ LogicalResult CpuScheduleAttr::verifyFor(Operation *attention, int64_t queries, 
   if (strided && getRowsPerItem() != phase)
     return attention->emitOpError() << "rows_per_item is " << getRowsPerItem() << ", expected " << phase << ": with '"
                                     << kStridedAdd << "' an item is one of the phases (attention_c11)";
+  return verifyKeysPerItem(attention, queries, keys);
+}
+
+LogicalResult CpuScheduleAttr::verifyKeysPerItem(Operation *attention, int64_t queries, int64_t keys) const {
+  int64_t number = getKeysPerItem();
+  if (!number)
+    return success();
+  if (number >= keys)
+    return attention->emitOpError() << "keys_per_item is " << number << ", expected less than " << keys
+                                    << ", all keys, or no such part (attention_c15)";
+  if (getRowBlock() < queries || addsStrided())
+    return attention->emitOpError() << "keys_per_item is " << number << ", but items have parts of the keys only where "
+                                    << "one block has all " << queries << " queries; row_block is " << getRowBlock()
+                                    << (addsStrided() ? ", of every vector's lane" : "") << " (attention_c15)";
   return success();
 }
 

@@ -32,6 +32,14 @@ bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
     if (sharedBytes && attention.tables.offset)
       memory.shared = memref::ViewOp::create(b, cast<MemRefType>(opened.shared.getType()), opened.shared,
                                              address(attention.tables), ValueRange{index(sharedBytes)});
+    if (kernel.parts > 1) {
+      int64_t floats = kernel.partBytesOfHead() / 4;
+      Value all = index(floats);
+      for (const Extent &extent : kernel.stage.leading)
+        all = b.createOrFold<arith::MulIOp>(all, extentIn(opened, b, plan, extent));
+      memory.parts = memref::ViewOp::create(b, MemRefType::get({ShapedType::kDynamic}, b.getF32Type()), opened.shared,
+                                            address(attention.parts), ValueRange{all});
+    }
     return indices;
   };
   kernel.stage.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {

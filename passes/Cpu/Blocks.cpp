@@ -40,12 +40,20 @@ void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
   forEach([&](CpuStrategy &strategy) { strategy.computeRows(block); });
 
   int64_t blockVectors = g.keyBlock / g.lanes;
-  auto [lowLive, highLive] = live.of(firstRow, g.rowBlock, zero, b.index(shape.keys));
-  lowLive = shape.prefix ? zero : b.maximum(lowLive, zero);
+  Value low = zero, high = b.index(shape.keys);
+  if (g.parts > 1) {
+    low = b.mul(part, g.keysPerItem);
+    high = b.minimum(b.add(low, g.keysPerItem), high);
+  }
+  auto [lowLive, highLive] = live.of(firstRow, g.rowBlock, low, high);
+  lowLive = shape.prefix ? low : b.maximum(lowLive, zero);
   Value firstBlock = b.mul(b.divide(lowLive, g.keyBlock), blockVectors);
   Value endBlock = b.divide(b.add(b.maximum(highLive, zero), g.lanes - 1), g.lanes);
   b.loop(firstBlock, endBlock, blockVectors, [&](Value firstVector) { computeKeyBlock(block, firstVector, endBlock); });
-  writeRows(firstRow, rows);
+  if (g.parts > 1)
+    leavePart(b.less(lowLive, highLive));
+  else
+    writeRows(firstRow, rows);
 }
 
 std::pair<Value, Value> CpuKernel::liveOf(const KeyBlock &block, Value group) {

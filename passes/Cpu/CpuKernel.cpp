@@ -20,6 +20,8 @@ void CpuKernel::emit(ModuleOp module, KernelPlan &plan) {
   if (llvm::any_of(strategies, [](const auto &strategy) { return strategy->packItems() > 0; }))
     emitPack(module, plan);
   emitAttend(module, plan);
+  if (parts > 1)
+    emitMerge(module, plan);
 }
 
 void CpuKernel::emitPack(ModuleOp module, KernelPlan &plan) {
@@ -44,6 +46,9 @@ std::vector<subscript::Expr> CpuKernel::basesOfKeys() {
   std::vector<subscript::Expr> bases = {shape.value.base};
   for (const ContentTerm &term : shape.content)
     bases.push_back(term.key.base);
+  for (const auto &bound : {shape.bounds.low, shape.bounds.high}) // they limit what is packed
+    if (bound)
+      bases.push_back(*bound);
   bool added = false;
   forEach([&](CpuStrategy &strategy) {
     if (const Walk *keys = strategy.packedKeys().walk)
@@ -78,6 +83,7 @@ Value CpuKernel::keysChange(ArrayRef<subscript::Expr> bases) {
 
 /// Everything that is made once for the rows of a head that this item has.
 void CpuKernel::beginHead(Value packs, Value prepares) {
+  live.enterHead();
   b.when(packs, [&] {
     packKeys();
     forEach([](CpuStrategy &strategy) { strategy.packKeys(); });
@@ -87,7 +93,6 @@ void CpuKernel::beginHead(Value packs, Value prepares) {
     forEach([](CpuStrategy &strategy) { strategy.packValues(); });
     forEach([](CpuStrategy &strategy) { strategy.prepareHead(); });
   });
-  live.enterHead();
   forEach([&](CpuStrategy &strategy) {
     if (KeyRange keys = strategy.visibleKeys())
       live.restrictHead(keys);
@@ -104,18 +109,35 @@ void CpuKernel::beginHead(Value packs, Value prepares) {
   testValues();
 }
 
+void CpuKernel::enterLeading(const PhaseFunction &phase, const KernelPlan &plan) {
+  positions.leadingSizes.clear();
+  for (const Extent &extent : stage.leading)
+    positions.leadingSizes.push_back(extentIn(phase, b.builder, plan, extent));
+}
+
+/// So many for each index of the leading axes.
+SizeExpression CpuKernel::itemsOfHeads(int64_t each) const {
+  SizeExpression items;
+  for (const Extent &extent : stage.leading) {
+    if (extent.name.empty())
+      each *= extent.fixed;
+    else
+      items.factors.push_back(extent.name);
+  }
+  (items.factors.empty() ? items.fixed : items.scaled) = each;
+  return items;
+}
+
 void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
   PhaseFunction phase = createPhase(b.builder, module, plan, "attend");
   openPhase(phase);
   openBuffers();
-  positions.leadingSizes.clear();
-  for (const Extent &extent : stage.leading)
-    positions.leadingSizes.push_back(extentIn(phase, b.builder, plan, extent));
+  enterLeading(phase, plan);
 
   const Geometry &g = *this;
   b.loop(phase.begin, phase.end, 1, [&](Value item) {
-    Value chunk = b.remainder(item, g.chunks);
-    leadingIndex = b.divide(item, g.chunks);
+    Value chunk = b.remainder(item, g.chunks * g.parts);
+    leadingIndex = b.divide(item, g.chunks * g.parts);
     positions.enterHead(leadingIndex);
     // Items of one head follow each other: its keys are packed by the first of them that this worker does.
     Value firstOfHead = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, chunk, b.index(0));
@@ -126,6 +148,9 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
       packs =
           arith::OrIOp::create(b.builder, firstOfRun, arith::AndIOp::create(b.builder, firstOfHead, keysChange(bases)));
     beginHead(packs, prepares);
+    part = chunk;
+    if (g.parts > 1)
+      return computeRowBlock(b.index(0), b.index(shape.queries));
     if (g.rowStep > 1) { // an item has every rowStep-th row
       forEach([&](CpuStrategy &strategy) { strategy.enterItem(chunk); });
       Value count = b.divide(b.sub(b.index(shape.queries + g.rowStep - 1), chunk), g.rowStep);
@@ -142,14 +167,5 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
     });
   });
 
-  SizeExpression items;
-  int64_t count = g.chunks;
-  for (const Extent &extent : stage.leading) {
-    if (extent.name.empty())
-      count *= extent.fixed;
-    else
-      items.factors.push_back(extent.name);
-  }
-  (items.factors.empty() ? items.fixed : items.scaled) = count;
-  plan.phases.push_back({phase.function.getSymName().str(), "attend", items});
+  plan.phases.push_back({phase.function.getSymName().str(), "attend", itemsOfHeads(g.chunks * g.parts)});
 }

@@ -35,6 +35,7 @@ struct KernelMemory {
   llvm::SmallVector<mlir::Value> arguments; // of each of operandsOf(attention); null: computed as it is packed
   mlir::Value output, lse, total;           // the last two: null where they are not asked for
   mlir::Value shared, local;                // the workspaces, bytes
+  mlir::Value parts;                        // what items with parts of the keys leave; null: keys are not divided
   // Buffers in the worker's.
   mlir::Value keys, values, queries; // packed; the values' may be the operand itself
   mlir::Value scores, accumulators;  // of a block
@@ -68,9 +69,13 @@ public:
   CpuKernel(VectorBuilder &, const AttentionShape &, AttentionStage);
   ~CpuKernel();
 
-  /// Phase functions: `NAME_pack` (only if some strategy packs) and `NAME_attend`, added to the module and to the
-  /// plan's phases. The stage's `leading`, `open` and `computeRow` are set by now.
+  /// Phase functions: `NAME_pack` (only if some strategy packs), `NAME_attend` and `NAME_join` (only where items have
+  /// parts of the keys), added to the module and to the plan's phases. The stage's `leading`, `open` and `computeRow`
+  /// are set by now.
   void emit(mlir::ModuleOp, KernelPlan &);
+
+  /// Of what is left for the merge, in the shared workspace; a multiple of 64.
+  int64_t partBytesOfHead() const;
 
   //===- For strategies -----------------------------------------------------------------===//
   VectorBuilder &b;
@@ -139,10 +144,13 @@ private:
   void emitPack(mlir::ModuleOp, KernelPlan &);
   void emitAttend(mlir::ModuleOp, KernelPlan &);
   void openBuffers();
+  void enterLeading(const PhaseFunction &, const KernelPlan &);
+  SizeExpression itemsOfHeads(int64_t each) const;
   void beginHead(mlir::Value packs, mlir::Value prepares);
   std::vector<subscript::Expr> basesOfKeys();
   mlir::Value keysChange(llvm::ArrayRef<subscript::Expr> bases);
   void packKeys();
+  KeyRange packedPanels();
   void packValues();
   void packValueRows(mlir::Value low, mlir::Value high);
   void testValues();
@@ -155,6 +163,15 @@ private:
   void weighValues(const KeyBlock &);
   mlir::Value isLive(mlir::Value vector, int64_t vectors);
   std::pair<mlir::Value, mlir::Value> liveOf(const KeyBlock &, mlir::Value group);
+
+  // Items with parts of the keys (KeyParts.cpp).
+  struct PartRecord;
+  PartRecord partRecord() const;
+  mlir::Value placeOfPart(mlir::Value which);
+  void leavePart(mlir::Value some);
+  void forLiveParts(const std::function<void(mlir::Value place)> &body);
+  void mergeRow(mlir::Value row);
+  void emitMerge(mlir::ModuleOp, KernelPlan &);
 
   // Lines of biases (BiasLines.cpp).
   void biasLines(const KeyBlock &);
@@ -204,6 +221,7 @@ private:
   double scoreDeviation = 0; // of unit-normal operands
   std::vector<std::unique_ptr<CpuStrategy>> strategies;
   mlir::Value leadingIndex; // flat, of the head that is computed
+  mlir::Value part;         // of its keys
   mlir::Value valueBase;    // element offset of (key 0, width 0)
   int64_t valueStride = 0;
   std::vector<UpcomingRows> upcoming;

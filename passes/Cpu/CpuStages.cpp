@@ -44,11 +44,22 @@ void CpuStages::planStage(const Stage &stage) {
 
 CpuStages::OwnMemory CpuStages::ownMemory(const Stage &stage) {
   if (auto attention = fused.find(stage.maker()); attention != fused.end())
-    return {&attention->second->tables, attention->second->kernel.layout.sharedBytes(),
-            attention->second->kernel.layout.workerBytes()};
+    return ownMemory(*attention->second, cast<attn::AttentionOp>(stage.maker()));
   if (auto product = matmuls.find(stage.maker()); product != matmuls.end())
-    return {&product->second->packed, product->second->packedBytes, product->second->localBytes, "matmul"};
+    return {{{&product->second->packed, product->second->packsItself() ? 0 : product->second->packedBytes}},
+            product->second->localBytes,
+            "matmul"};
   return {};
+}
+
+CpuStages::OwnMemory CpuStages::ownMemory(FusedAttention &fused, attn::AttentionOp op) {
+  std::vector<Extent> heads;
+  if (auto extents = extentsOf(op))
+    for (const std::string &axis : fused.shape.space.leading)
+      heads.push_back(extents->at(axis));
+  const CpuKernel &kernel = fused.kernel;
+  return {{{&fused.tables, kernel.layout.sharedBytes()}, {&fused.parts, kernel.partBytesOfHead(), heads}},
+          kernel.layout.workerBytes()};
 }
 
 bool CpuStages::emit(const Stage &stage) {

@@ -18,7 +18,7 @@ struct FusedAttention {
   AttentionShape shape;
   VectorBuilder vectors;
   CpuKernel kernel;
-  Place tables; // in the shared workspace
+  Place tables, parts; // in the shared workspace
 };
 
 /// Tiles and blocks of a matrix product. Strides in floats.
@@ -28,8 +28,10 @@ struct MatmulPlan {
   int64_t lanes, tileRows, tileVectors; // accumulators of the register tile
   int64_t panels, panelStride;          // of the packed columns
   int64_t rowBlock, blocks, rowStride;  // rows of an item, items of one outer index, distance of packed rows
-  int64_t packedBytes, scratchOffset, localBytes;
+  int64_t packedBytes, scratchOffset, packedOffset, localBytes;
   Place packed; // in the shared workspace
+  /// Whether each worker packs the columns for itself: each product of a batch has its own.
+  bool packsItself() const { return !matmul.batch.empty(); }
 };
 
 class CpuStages : public generic::Kernel {
@@ -43,7 +45,9 @@ private:
   bool isMatrixProduct(attn::EinsumOp) override;
   void planStage(const Stage &) override;
   OwnMemory ownMemory(const Stage &) override;
+  OwnMemory ownMemory(FusedAttention &, attn::AttentionOp);
   bool emit(const Stage &) override;
+  bool emitSoftmaxRow(const SoftmaxRow &) override; // SoftmaxStage.cpp
   bool emitFused(const Stage &, attn::AttentionOp);
   /// What is read where an attention reads the operand: what it is widened from, if that alone is in memory.
   mlir::Value inMemory(mlir::Value operand);
@@ -51,7 +55,10 @@ private:
   //===- Matrix products (MatmulStage.cpp) ------------------------------------------===//
   bool emitMatmul(const Stage &, attn::EinsumOp);
   class MatmulEmitter;
-  void packColumns(MatmulPlan &, mlir::Value source);
+  struct MatmulColumns {
+    mlir::Value source, base, packed;
+  };
+  void packColumns(const MatmulPlan &, const MatmulColumns &, mlir::Value firstPanel, mlir::Value endPanel);
   struct MatmulRows {
     mlir::Value tensor; // in memory, or computed as it is packed
     const generic::Storage *storage;

@@ -9,10 +9,12 @@ struct Geometry {
   int64_t lanes, tileRows, tileVectors; // a register tile has tileRows queries × tileVectors·lanes keys
   int64_t rowBlock, keyBlock;           // queries and keys whose scores are held at once
   int64_t rowsPerItem;                  // queries of one work item
+  int64_t keysPerItem;                  // keys of it
   // Derived.
   int64_t keyVectors, widthVectors; // of all keys, of a row of the values
   int64_t rowStep = 1;              // positions from a row of a block to the next one
-  int64_t chunks;                   // work items of one head
+  int64_t chunks;                   // work items of one head, by its queries
+  int64_t parts;                    // the same by its keys; one of the two is 1
   int64_t depth = 0;                // of the content, all its terms side by side
   int64_t panelStride;              // floats from a panel of keys to the next one
   int64_t scoreStride;              // floats from a row of scores to the next one

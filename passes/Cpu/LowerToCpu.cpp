@@ -14,7 +14,7 @@ namespace skewer {
 } // namespace skewer
 
 namespace {
-/// What has neither an attention that fuses nor a matrix product is left to `attn-lower-generic`.
+/// What has no attention that fuses, no matrix product and no softmax is left to `attn-lower-generic`.
 bool fuses(func::FuncOp function) {
   bool any = false;
   function.walk([&](attn::AttentionOp attention) {
@@ -22,6 +22,7 @@ bool fuses(func::FuncOp function) {
     any |= fusedShape(attention, reason).has_value();
   });
   function.walk([&](attn::EinsumOp einsum) { any |= matmulOf(einsum).has_value(); });
+  function.walk([&](attn::SoftmaxOp) { any = true; });
   return any;
 }
 

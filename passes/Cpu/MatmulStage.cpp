@@ -3,8 +3,9 @@
 //
 // An item packs a block of rows, computing them on the way where they are arithmetic, then takes a few panels at a time
 // through all its row tiles: the panels stay in L2, where the next ones are fetched to meanwhile, a tile's rows in L1,
-// the accumulators in registers over the whole depth. Arithmetic behind the product is done to a tile of results before
-// it is stored.
+// the accumulators in registers over the whole depth. In a batch of products, whose items follow each other, each
+// worker packs the columns of those that it takes part in. Arithmetic behind the product is done to a tile of results
+// before it is stored.
 #include "passes/Cpu/CpuStages.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -33,7 +34,8 @@ MatmulPlan::MatmulPlan(Matmul product, const Target &target) : matmul(std::move(
   rowBlock = llvm::alignTo(llvm::divideCeil(matmul.rows, blocks), tileRows);
   packedBytes = llvm::alignTo(panels * panelStride * 4, 64);
   scratchOffset = llvm::alignTo(rowBlock * rowStride * 4, 64);
-  localBytes = scratchOffset + llvm::alignTo(tileRows * tileVectors * lanes * 4, 64);
+  packedOffset = scratchOffset + llvm::alignTo(tileRows * tileVectors * lanes * 4, 64);
+  localBytes = packedOffset + (packsItself() ? packedBytes : 0);
 }
 
 namespace {
@@ -52,28 +54,24 @@ void decompose(VectorBuilder &b, Value position, const std::vector<std::string> 
 
 } // namespace
 
-void CpuStages::packColumns(MatmulPlan &product, Value source) {
+void CpuStages::packColumns(const MatmulPlan &product, const MatmulColumns &columns, Value firstPanel, Value endPanel) {
   const Matmul &matmul = product.matmul;
   VectorBuilder v(b, product.lanes);
-  Value packed = v.view(phase.shared, address(product.packed), product.packedBytes / 4);
   int64_t whole = matmul.columns / product.lanes, last = matmul.columns % product.lanes;
-  v.loop(phase.begin, phase.end, 1, [&](Value panel) {
+  auto [source, base, packed] = columns;
+  v.loop(firstPanel, endPanel, 1, [&, source = source, base = base, packed = packed](Value panel) {
     if (matmul.columnStride != 1)
-      return packPanel(v,
-                       {source, index(matmul.columnBase), matmul.columnStride, matmul.columnDepthStride, matmul.columns,
-                        matmul.depth},
+      return packPanel(v, {source, base, matmul.columnStride, matmul.columnDepthStride, matmul.columns, matmul.depth},
                        {packed, index(0), product.panelStride}, panel);
     auto copy = [&](int64_t lanes) {
       v.loop(index(0), index(matmul.depth), 1, [&](Value step) {
-        Value from =
-            v.add(v.add(v.mul(step, matmul.columnDepthStride), v.mul(panel, product.lanes)), matmul.columnBase);
+        Value from = v.add(v.add(v.mul(step, matmul.columnDepthStride), v.mul(panel, product.lanes)), base);
         Value to = v.add(v.mul(panel, product.panelStride), v.mul(step, product.lanes));
         v.store(v.loadFirst(source, from, lanes), packed, to);
       });
     };
     v.when(v.less(panel, index(whole)), [&] { copy(product.lanes); }, [&] { copy(last ? last : product.lanes); });
   });
-  plan.phases.back().items = {product.panels, 0, {}};
 }
 
 void CpuStages::packRows(const MatmulPlan &product, const MatmulRows &rows,
@@ -140,11 +138,13 @@ public:
                 const std::map<std::string, Extent> &extents)
       : s(stages), stage(stage), product(product), matmul(product.matmul), extents(extents), resolved(resolve(op)),
         v(stages.b, product.lanes), rowsOperand(op.getInputs()[matmul.rowsInput]),
+        columnsOperand(op.getInputs()[matmul.columnsInput]),
         rows{rowsOperand, &stages.storage[rowsOperand], resolved.subscripts[matmul.rowsInput]},
         result(stages.storage[stage.result]) {
     for (const subscript::Dimension &dimension : *resolved.spec.result)
       subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
-    packed = v.view(s.phase.shared, s.address(product.packed), product.packedBytes / 4);
+    packed = product.packsItself() ? v.view(s.phase.local, s.index(product.packedOffset), product.packedBytes / 4)
+                                   : v.view(s.phase.shared, s.address(product.packed), product.packedBytes / 4);
     block = v.view(s.phase.local, s.index(0), product.rowBlock * product.rowStride);
     scratch =
         v.view(s.phase.local, s.index(product.scratchOffset), product.tileRows * product.tileVectors * product.lanes);
@@ -155,6 +155,7 @@ private:
   void findStores();
   Symbols symbolsOf(Value item);
   void packBlock();
+  void packOwnColumns(Value item);
   Value offsetOf(const std::vector<std::string> &moving, Value at, bool isRow);
   void storeTile(Value tile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums);
   void storeRuns(Value firstOfTile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums);
@@ -167,7 +168,7 @@ private:
   const std::map<std::string, Extent> &extents;
   attn::ResolvedEinsum resolved;
   VectorBuilder v;
-  Value rowsOperand;
+  Value rowsOperand, columnsOperand;
   MatmulRows rows;
   const Storage &result;
   std::vector<Expr> subscripts; // of the result
@@ -211,6 +212,23 @@ Symbols CpuStages::MatmulEmitter::symbolsOf(Value item) {
       rest = s.b.createOrFold<arith::DivUIOp>(rest, size);
   }
   return at;
+}
+
+/// Where another product of the batch begins, or the worker's work.
+void CpuStages::MatmulEmitter::packOwnColumns(Value item) {
+  Value itemsOfProduct = s.index(product.blocks);
+  for (const std::string &axis : matmul.outer)
+    itemsOfProduct = v.mul(itemsOfProduct, s.extent(extents.at(axis)));
+  Value inProduct = s.b.createOrFold<arith::RemUIOp>(item, itemsOfProduct);
+  auto same = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(s.b, arith::CmpIPredicate::eq, x, y); };
+  Value begins = arith::OrIOp::create(s.b, same(inProduct, s.index(0)), same(item, s.phase.begin));
+  Symbols at = symbols;
+  for (const auto *axes : {&matmul.outer, &matmul.rowAxes, &matmul.columnAxes, &matmul.depthAxes})
+    for (const std::string &axis : *axes)
+      at[axis] = s.index(0);
+  const Storage &columns = s.storage[columnsOperand];
+  Value base = s.position(columns, resolved.subscripts[matmul.columnsInput], at);
+  v.when(begins, [&] { s.packColumns(product, {columns.memory, base, packed}, s.index(0), s.index(product.panels)); });
 }
 
 /// Rows below the last one are zeros: computed with the others of the tile, and not stored.
@@ -321,12 +339,14 @@ void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool la
 }
 
 void CpuStages::MatmulEmitter::emit() {
-  for (const std::string &axis : matmul.outer)
+  for (const std::string &axis : llvm::concat<const std::string>(matmul.batch, matmul.outer))
     outer.push_back({axis, extents.at(axis)});
   s.plan.phases.back().items = itemsOf(outer, product.blocks);
   findStores();
   v.loop(s.phase.begin, s.phase.end, 1, [&](Value item) {
     symbols = symbolsOf(item);
+    if (product.packsItself())
+      packOwnColumns(item);
     firstRow = v.mul(v.remainder(item, product.blocks), product.rowBlock);
     rowCount = v.minimum(s.index(product.rowBlock), v.sub(s.index(matmul.rows), firstRow));
     tiles = v.divide(v.add(rowCount, product.tileRows - 1), product.tileRows);
@@ -346,8 +366,14 @@ bool CpuStages::emitMatmul(const Stage &stage, attn::EinsumOp op) {
   auto extents = extentsOf(resolve(op), op.getInputs());
   if (!extents)
     return fail(op, "a run-time size is no operand's dimension");
-  beginPhase(stage, "pack");
-  packColumns(product, storage[op.getInputs()[product.matmul.columnsInput]].memory);
+  if (!product.packsItself()) {
+    beginPhase(stage, "pack");
+    VectorBuilder v(b, product.lanes);
+    Value packed = v.view(phase.shared, address(product.packed), product.packedBytes / 4);
+    Value source = storage[op.getInputs()[product.matmul.columnsInput]].memory;
+    packColumns(product, {source, index(product.matmul.columnBase), packed}, phase.begin, phase.end);
+    plan.phases.back().items = {product.panels, 0, {}};
+  }
   beginPhase(stage, "matmul");
   MatmulEmitter(*this, stage, op, product, *extents).emit();
   return true;

@@ -6,11 +6,22 @@
 using namespace mlir;
 using namespace skewer;
 
+/// The keys that are packed for a head: those that its bounds leave, in whole tiles.
+KeyRange CpuKernel::packedPanels() {
+  if (!live.ofHead)
+    return {b.index(0), b.index(keyVectors)};
+  int64_t tile = tileVectors * lanes;
+  Value first = b.mul(b.divide(live.ofHead.low, tile), tileVectors);
+  Value end = b.mul(b.divide(b.add(live.ofHead.high, tile - 1), tile), tileVectors);
+  return {shape.prefix ? b.index(0) : first, b.minimum(end, b.index(keyVectors))};
+}
+
 void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, int64_t depthOffset, double factor, Value target,
                               int64_t stride, bool accumulate) {
   Value base = positions.baseOf(walk.base);
   PanelTarget panels{target, b.index(0), stride, depthOffset, accumulate};
-  b.loop(b.index(0), b.index(keyVectors), 1, [&](Value panel) {
+  KeyRange packed = packedPanels();
+  b.loop(packed.low, packed.high, 1, [&](Value panel) {
     if (!isComputed(walk.argument))
       return packPanel(b, {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth, factor},
                        panels, panel);
@@ -63,8 +74,10 @@ void CpuKernel::copyWidth(Value source, Value from, int64_t stride, double scale
 /// Values are read in place; where the width does not fill whole vectors, or they have no memory, they are copied with
 /// zeros behind: those of a head, or of a block of keys that meets no other rows.
 void CpuKernel::packValues() {
-  if (buffers.values.floats && !streaming)
-    packValueRows(b.index(0), b.index(shape.keys));
+  if (!buffers.values.floats || streaming)
+    return;
+  bool limited = live.ofHead && !shape.prefix;
+  packValueRows(limited ? live.ofHead.low : b.index(0), live.ofHead ? live.ofHead.high : b.index(shape.keys));
 }
 
 /// The first of them stands at the buffer's beginning.
@@ -132,7 +145,9 @@ void CpuKernel::testValues() {
     return;
   if (shape.masks.empty() && !(rowStep > 1 && shape.visible))
     return;
-  Value sum = b.loop(b.index(0), b.index(shape.keys), 1, ValueRange{b.constant(0)}, [&](Value key, ValueRange carried) {
+  KeyRange keys = live.ofHead ? live.ofHead : KeyRange{b.index(0), b.index(shape.keys)};
+  Value first = shape.prefix ? b.index(0) : keys.low;
+  Value sum = b.loop(first, keys.high, 1, ValueRange{b.constant(0)}, [&](Value key, ValueRange carried) {
     Value at = b.add(valueBase, b.mul(key, valueStride)), sum = carried[0];
     for (int64_t v = 0; v < widthVectors; ++v)
       sum = b.fma(b.load(memory.values, b.add(at, v * lanes)), b.constant(0), sum);

@@ -31,6 +31,8 @@ void CpuKernel::planGeometry() {
   g.manyKeyBlocks = g.keyBlock < g.keyVectors * g.lanes;
   g.keyBlock = std::min<int64_t>(g.keyBlock, llvm::alignTo(g.keyVectors, g.tileVectors) * g.lanes);
   g.chunks = llvm::divideCeil(shape.queries, g.rowsPerItem);
+  g.keysPerItem = schedule.getKeysPerItem() ? schedule.getKeysPerItem() : shape.keys;
+  g.parts = llvm::divideCeil(shape.keys, g.keysPerItem);
   int64_t innermost = shape.keyAxes.back().extent;
   g.lineMargin = llvm::alignTo(innermost + g.lanes, g.lanes);
   g.lineStride = g.keyBlock + 2 * g.lineMargin;

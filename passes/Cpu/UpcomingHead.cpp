@@ -28,7 +28,7 @@ void CpuKernel::findUpcoming() {
   int64_t bytes = 0;
   for (const Rows &rows : operands)
     bytes += rows.count * rows.depth * 4;
-  if (chunks > 1 || bytes > kUpcomingBytes || positions.leadingSizes.empty())
+  if (chunks * parts > 1 || bytes > kUpcomingBytes || positions.leadingSizes.empty())
     return;
   Positions::Values own = positions.axes;
   positions.enterHead(b.add(leadingIndex, 1));

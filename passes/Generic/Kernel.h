@@ -86,11 +86,25 @@ protected:
   virtual void planStage(const Stage &) {}
   /// Memory that a stage wants besides its result's.
   struct OwnMemory {
-    Place *shared = nullptr; // is set to where it lies; null: none
-    int64_t sharedBytes = 0, localBytes = 0;
+    struct Shared {
+      Place *place;  // is set to where it lies
+      int64_t bytes; // 0: none
+      std::vector<Extent> times = {};
+    };
+    llvm::SmallVector<Shared, 2> shared;
+    int64_t localBytes = 0;
     const char *title = nullptr; // what the stage is called in the plan, if not by its kind
   };
   virtual OwnMemory ownMemory(const Stage &) { return {}; }
+  /// One row of a softmax: its axes, where an element stands in both tensors, and the mask. False: element by element.
+  struct SoftmaxRow {
+    const Storage &input, &result;
+    llvm::ArrayRef<Axis> inner;
+    llvm::ArrayRef<subscript::Expr> subscripts;
+    const std::optional<subscript::Expr> &mask;
+    Symbols &symbols;
+  };
+  virtual bool emitSoftmaxRow(const SoftmaxRow &) { return false; }
   /// Items of a phase that has `each` of them for every index of the outer axes, which may be of run-time size.
   static SizeExpression itemsOf(llvm::ArrayRef<Axis> outer, int64_t each);
 

@@ -154,6 +154,8 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
   Symbols &symbols = rows->symbols;
   items(rows->outer, rows->outer.size(), symbols, [&](ArrayRef<Axis> rest) {
     loops(rest, symbols, [&] {
+      if (emitSoftmaxRow({input, result, inner, subscripts, mask, symbols}))
+        return;
       auto visible = [&](Value otherwise, const std::function<Value()> &body) {
         return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
       };

@@ -8,6 +8,9 @@ using namespace skewer;
 using namespace skewer::generic;
 
 namespace {
+constexpr int64_t kMostBytes = int64_t(1) << 56;
+constexpr const char *kTooLarge = "an intermediate tensor is too large to address";
+
 /// A buffer's place in time and, once found, in space.
 struct Interval {
   Place *place;
@@ -56,6 +59,14 @@ bool Kernel::planBuffers() {
       lastUse[memoryOf(read)] = number;
   std::vector<Interval> intervals;
   std::map<std::string, int> powers; // how often each run-time size is a factor
+  auto multiply = [&](int64_t &bytes, ArrayRef<Extent> extents, std::map<std::string, int> &counts) {
+    for (const Extent &extent : extents)
+      if (!extent.name.empty())
+        powers[extent.name] = std::max(powers[extent.name], ++counts[extent.name]);
+      else if (__builtin_mul_overflow(bytes, extent.fixed, &bytes) || bytes > kMostBytes)
+        return false;
+    return true;
+  };
   for (auto [number, stage] : llvm::enumerate(stages)) {
     StagePlan described{nameOf(stage.kind), lineOf(stage.result), {}};
     if (stage.result.getDefiningOp<attn::LogSumExpOp>())
@@ -63,8 +74,15 @@ bool Kernel::planBuffers() {
     OwnMemory own = ownMemory(stage);
     if (own.title)
       described.title = own.title;
-    if (own.sharedBytes)
-      intervals.push_back({own.shared, own.sharedBytes, number, number});
+    for (auto [place, bytes, times] : own.shared) {
+      std::map<std::string, int> counts;
+      if (!bytes)
+        continue;
+      if (!multiply(bytes, times, counts))
+        return fail(source, kTooLarge);
+      place->scaled = !counts.empty();
+      intervals.push_back({place, static_cast<int64_t>(llvm::alignTo(bytes, 64)), number, number});
+    }
     plan.localBytes = std::max(plan.localBytes, own.localBytes);
     for (Value made : resultsOf(stage)) {
       if (outputOf.count(memoryOf(made)))
@@ -72,17 +90,14 @@ bool Kernel::planBuffers() {
       Storage &tensor = storage[made];
       int64_t bytes = tensor.element.getIntOrFloatBitWidth() / 8;
       std::map<std::string, int> counts;
-      for (const Extent &extent : tensor.shape) {
-        if (!extent.name.empty()) {
-          powers[extent.name] = std::max(powers[extent.name], ++counts[extent.name]);
-          if (made == stage.result)
+      if (!multiply(bytes, tensor.shape, counts))
+        return fail(source, kTooLarge);
+      if (made == stage.result) {
+        for (const Extent &extent : tensor.shape)
+          if (!extent.name.empty())
             described.bytes.factors.push_back(extent.name);
-        } else if (__builtin_mul_overflow(bytes, extent.fixed, &bytes) || bytes > (int64_t(1) << 56)) {
-          return fail(source, "an intermediate tensor is too large to address");
-        }
-      }
-      if (made == stage.result)
         (counts.empty() ? described.bytes.fixed : described.bytes.scaled) = bytes;
+      }
       tensor.place = Place{0, !counts.empty()};
       intervals.push_back({&*tensor.place, static_cast<int64_t>(llvm::alignTo(bytes, 64)), number,
                            std::max(number, lastUse.lookup(made))});

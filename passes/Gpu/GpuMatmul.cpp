@@ -33,7 +33,7 @@ bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
   auto matmul = matmulOf(op);
   // Offsets within one outer index are of 32 bits.
   constexpr int64_t kMost = int64_t(1) << 30;
-  return matmul && matmul->rowDepthStride && matmul->rows < kMost && matmul->columns < kMost &&
+  return matmul && matmul->batch.empty() && matmul->rowDepthStride && matmul->rows < kMost && matmul->columns < kMost &&
          matmul->rows * matmul->depth < kMost && matmul->columns * matmul->depth < kMost;
 }
 

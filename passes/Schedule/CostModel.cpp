@@ -33,6 +33,10 @@ static constexpr double kTieShare = 0.05;
 static constexpr double kFloatBytes = 4;
 // A head's keys are packed once for each run of work items; fewer rows than this make the packing show.
 static constexpr int64_t kRowsPerItem = 512;
+// Work items that keep the threads of a large machine busy; and the share that what a part of the keys makes, written
+// and read again, may have of what it reads.
+static constexpr int64_t kItems = 128;
+static constexpr double kMergedShare = 0.01;
 
 namespace {
 struct Tile {
@@ -202,15 +206,27 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   return compute + target.exposedTraffic * (traffic + passes) + online;
 }
 
+/// Keys of an item where keys are read once and few heads would leave workers without work; 0: all.
+static int64_t chooseKeysPerItem(const AttentionSizes &sizes, const Blocking &blocking) {
+  bool isReadOnce = sizes.dotDepth && !sizes.depth && blocking.rowBlock >= sizes.queries;
+  if (!isReadOnce || sizes.stridedAdd)
+    return 0;
+  double read = double(sizes.dotDepth + sizes.width), merged = 2 * double(sizes.queries * sizes.width);
+  auto least = static_cast<int64_t>(merged / (kMergedShare * read));
+  int64_t parts = llvm::divideCeil(kItems, sizes.heads);
+  int64_t keys = llvm::alignTo(std::max<int64_t>(least, llvm::divideCeil(sizes.keys, parts)), blocking.keyBlock);
+  return keys < sizes.keys ? keys : 0;
+}
+
 Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &target, const CpuRequest &asked) {
   Tile tile = chooseTile(sizes, target, asked);
   int64_t panel = tile.vectors * target.lanes;
-  Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, INFINITY};
+  Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, 0, INFINITY};
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
   // Rows that follow each other: with strided addition those of one phase.
   int64_t rowsInAll = sizes.stridedAdd ? llvm::divideCeil(sizes.queries, target.lanes) : sizes.queries;
   auto consider = [&](int64_t rows, int64_t keys) {
-    Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0};
+    Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0, 0};
     blocking.cyclesPerRow = cyclesPerRow(sizes, blocking, target);
     if (blocking.cyclesPerRow < best.cyclesPerRow)
       best = blocking;
@@ -240,5 +256,6 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
   }
   int64_t item = sizes.stridedAdd ? rowsInAll : std::min(std::max(kRowsPerItem, best.rowBlock), sizes.queries);
   best.rowsPerItem = asked.rowsPerItem ? asked.rowsPerItem : llvm::alignTo(item, best.rowBlock);
+  best.keysPerItem = asked.keysPerItem ? asked.keysPerItem : chooseKeysPerItem(sizes, best);
   return best;
 }

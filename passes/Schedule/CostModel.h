@@ -29,23 +29,26 @@ struct AttentionSizes {
   bool stridedAdd = false;
   /// Besides `depth`, of keys that are multiplied where they lie.
   int64_t dotDepth = 0;
+  int64_t heads = 1; // rows of the leading axes whose number is known
 };
 
 struct Blocking {
   int64_t tileRows, tileVectors; // accumulators of the register tile
   int64_t rowBlock, keyBlock;    // query rows and keys whose scores are held at once
   int64_t rowsPerItem;           // query rows of one parallel work item
+  int64_t keysPerItem;           // keys of it; 0: all
   double cyclesPerRow;           // the model's estimate
 };
 
 /// What somebody asks of a schedule; what is 0, or empty, is chosen.
 struct CpuRequest {
-  int64_t tileRows = 0, tileVectors = 0, rowBlock = 0, keyBlock = 0, rowsPerItem = 0;
+  int64_t tileRows = 0, tileVectors = 0, rowBlock = 0, keyBlock = 0, rowsPerItem = 0, keysPerItem = 0;
   std::string offsets; // strategy of offset terms: "band" or "strided_add"
   /// Strategies of single terms, by their numbers in the schedule, from 1 on.
   std::map<int64_t, std::string> strategies;
   bool pins() const {
-    return tileRows || tileVectors || rowBlock || keyBlock || rowsPerItem || !offsets.empty() || !strategies.empty();
+    return tileRows || tileVectors || rowBlock || keyBlock || rowsPerItem || keysPerItem || !offsets.empty() ||
+           !strategies.empty();
   }
 };
 

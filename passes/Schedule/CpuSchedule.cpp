@@ -67,10 +67,10 @@ static attn::CpuScheduleAttr scheduleFor(attn::AttentionOp attention, const Atte
     if (!form.as<MaskPart>())
       strategies.push_back(StringAttr::get(context, strategy->name()));
   auto emitError = [&] { return attention.emitError(); };
-  auto schedule =
-      attn::CpuScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), context, StringRef(target.name),
-                                        target.lanes, blocking.tileRows, blocking.tileVectors, blocking.rowBlock,
-                                        blocking.keyBlock, blocking.rowsPerItem, ArrayRef<StringAttr>(strategies));
+  auto schedule = attn::CpuScheduleAttr::getChecked(
+      function_ref<InFlightDiagnostic()>(emitError), context, StringRef(target.name), target.lanes, blocking.tileRows,
+      blocking.tileVectors, blocking.rowBlock, blocking.keyBlock, blocking.rowsPerItem,
+      ArrayRef<StringAttr>(strategies), blocking.keysPerItem);
   if (!schedule || failed(schedule.verifyFor(attention, shape.queries, shape.keys)))
     return {};
   return schedule;
@@ -83,11 +83,9 @@ attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const 
   if ((!request.offsets.empty() && !askForOffsets(request.offsets, shape, known, chosen, attention)) ||
       !askForTerms(request.strategies, shape, known, chosen, attention))
     return {};
-  const std::pair<StringRef, int64_t> numbers[] = {{"tile_rows", request.tileRows},
-                                                   {"tile_vectors", request.tileVectors},
-                                                   {"row_block", request.rowBlock},
-                                                   {"key_block", request.keyBlock},
-                                                   {"rows_per_item", request.rowsPerItem}};
+  const std::pair<StringRef, int64_t> numbers[] = {
+      {"tile_rows", request.tileRows}, {"tile_vectors", request.tileVectors},  {"row_block", request.rowBlock},
+      {"key_block", request.keyBlock}, {"rows_per_item", request.rowsPerItem}, {"keys_per_item", request.keysPerItem}};
   for (auto [name, number] : numbers)
     if (number < 0 || number > INT32_MAX) {
       attention.emitError() << name << " is " << number << ", expected a number below 2^31";

@@ -31,6 +31,9 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategi
   AttentionSizes sizes{shape.queries, shape.keys, 0, shape.width};
   for (auto [form, strategy] : chosen)
     strategy->addSizes(form, shape, sizes);
+  for (const std::string &axis : shape.space.leading)
+    if (int64_t size = shape.space.sizes.at(axis); size > 0)
+      sizes.heads *= size;
   sizes.extraPerKey += sizes.hasLine + sizes.hasRowLine;
   return sizes;
 }

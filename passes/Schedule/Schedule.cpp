@@ -25,7 +25,7 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
       getOperation().emitError() << messageOf(processor.takeError());
       return signalPassFailure();
     }
-    CpuRequest request{tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem, offsets, {}};
+    CpuRequest request{tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem, keysPerItem, offsets, {}};
     for (const std::string &text : strategies) {
       auto [number, name] = StringRef(text).split(':');
       int64_t term;

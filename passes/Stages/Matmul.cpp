@@ -11,6 +11,8 @@ namespace {
 
 /// Below these a product is not worth packing: a register tile has at least 4 rows of 4 to 48 columns.
 constexpr int64_t kFewRows = 8, kFewColumns = 16, kFewSteps = 8;
+/// Columns that each worker packs for itself, in elements: 16 MiB.
+constexpr int64_t kMostOwnColumns = 1 << 22;
 
 /// Element offset as coefficients of the axes; nothing if it is not affine.
 std::optional<subscript::Affine> offsetOf(ArrayRef<Expr> subscripts, Value operand) {
@@ -75,9 +77,10 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
   std::vector<std::string> rowAxes;
   for (const std::string &axis : all) {
     bool isRow = reads(rows, axis), isColumn = reads(columns, axis);
-    if (isRow == isColumn && resolved.sizes.at(axis) != 1)
+    if (!isRow && !isColumn && resolved.sizes.at(axis) != 1)
       return std::nullopt;
-    (isColumn ? result.columnAxes : rowAxes).push_back(axis);
+    bool isBatch = isRow && isColumn && resolved.sizes.at(axis) != 1;
+    (isBatch ? result.batch : isColumn ? result.columnAxes : rowAxes).push_back(axis);
   }
   size_t fixed = rowAxes.size();
   while (fixed > 0 && resolved.sizes.at(rowAxes[fixed - 1]) != kRuntime)
@@ -108,6 +111,8 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
   auto depthStride = evenStride(columns, result.depthAxes, resolved.sizes);
   if (!columnStride || !depthStride || result.rows < kFewRows || result.columns < kFewColumns ||
       result.depth < kFewSteps)
+    return std::nullopt;
+  if (!result.batch.empty() && result.columns > kMostOwnColumns / result.depth)
     return std::nullopt;
   result.columnStride = *columnStride;
   result.columnDepthStride = *depthStride;

@@ -5,9 +5,11 @@
 
 namespace skewer {
 
-/// result[row, column] = Σ_depth rows[row, depth] · columns[depth, column], each of the three a product of axes.
+/// result[batch, row, column] = Σ_depth rows[batch, row, depth] · columns[batch, depth, column], each of the four a
+/// product of axes.
 struct Matmul {
   unsigned rowsInput = 0, columnsInput = 1;                // numbers of the einsum's operands
+  std::vector<std::string> batch;                          // of any size: a product for each of their values
   std::vector<std::string> outer;                          // row axes up to the last one of run-time size
   std::vector<std::string> rowAxes, columnAxes, depthAxes; // of static size; rows and columns in the result's order
   int64_t rows = 1, columns = 1, depth = 1;                // products of their sizes
@@ -16,8 +18,8 @@ struct Matmul {
   std::optional<int64_t> rowDepthStride; // of the rows' operand, where it is even
 };
 
-/// Nothing where an axis is in both operands and the result, subscripts are not affine, the columns' operand is not
-/// walked with even strides, or the product is too small for tiles.
+/// Nothing where subscripts are not affine, the columns' operand is not walked with even strides, the product is too
+/// small for tiles, or one of a batch too large for a worker to pack its columns.
 std::optional<Matmul> matmulOf(attn::EinsumOp);
 
 } // namespace skewer

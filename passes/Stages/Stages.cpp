@@ -294,7 +294,7 @@ private:
     // Run-time sizes count as 1 on both sides.
     int64_t reads = matmul->rows * matmul->depth;
     attn::ResolvedEinsum resolved = resolve(einsum);
-    for (const std::string &axis : matmul->outer)
+    for (const std::string &axis : llvm::concat<const std::string>(matmul->batch, matmul->outer))
       reads *= std::max<int64_t>(1, resolved.sizes.at(axis));
     return reads == elements(rows);
   }

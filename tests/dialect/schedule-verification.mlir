@@ -68,6 +68,40 @@
 
 // -----
 
+// cpu_schedule_c5: whole blocks of keys in a part
+// expected-error @below {{keys_per_item is 40, expected a multiple of key_block, which is 32 (cpu_schedule_c5)}}
+#s = #attn.cpu_schedule<target = "t", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 8, key_block = 32, rows_per_item = 16, strategies = ["matmul"], keys_per_item = 40>
+
+// -----
+
+// cpu_schedule_c5: a part is no less than nothing
+// expected-error @below {{keys_per_item is -32, expected a multiple of key_block, which is 32 (cpu_schedule_c5)}}
+#s = #attn.cpu_schedule<target = "t", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 8, key_block = 32, rows_per_item = 16, strategies = ["matmul"], keys_per_item = -32>
+
+// -----
+
+// attention_c15: a part is less than the whole
+func.func @f(%q: tensor<45x20xf32>, %v: tensor<45x12xf32>) -> tensor<45x12xf32> {
+  // expected-error @below {{keys_per_item is 48, expected less than 45, all keys, or no such part (attention_c15)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 1.0 : tensor<45x20xf32>, tensor<45x20xf32>
+  } : tensor<45x12xf32> -> tensor<45x12xf32> schedule #attn.cpu_schedule<target = "t", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 48, key_block = 16, rows_per_item = 48, strategies = ["matmul"], keys_per_item = 48>
+  return %0 : tensor<45x12xf32>
+}
+
+// -----
+
+// attention_c15: items have all queries, or all keys
+func.func @f(%q: tensor<45x20xf32>, %v: tensor<45x12xf32>) -> tensor<45x12xf32> {
+  // expected-error @below {{keys_per_item is 16, but items have parts of the keys only where one block has all 45 queries; row_block is 8 (attention_c15)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 1.0 : tensor<45x20xf32>, tensor<45x20xf32>
+  } : tensor<45x12xf32> -> tensor<45x12xf32> schedule #attn.cpu_schedule<target = "t", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 8, key_block = 16, rows_per_item = 48, strategies = ["matmul"], keys_per_item = 16>
+  return %0 : tensor<45x12xf32>
+}
+
+// -----
+
 // cpu_schedule_c5: and at least one
 // expected-error @below {{row_block is 0, expected a multiple of tile_rows, which is 4 (cpu_schedule_c5)}}
 #s = #attn.cpu_schedule<target = "t", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 0, key_block = 32, rows_per_item = 16, strategies = ["matmul"]>

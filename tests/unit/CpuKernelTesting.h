@@ -162,7 +162,7 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
     int64_t keys = within(l.blocking[1], schedule.getTileVectors() * schedule.getLanes(), space.keys());
     op.setScheduleAttr(attn::CpuScheduleAttr::get(
         &context, schedule.getTarget(), schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(), rows,
-        keys, within(l.blocking[2], rows, space.queries()), schedule.getStrategies()));
+        keys, within(l.blocking[2], rows, space.queries()), schedule.getStrategies(), 0));
   });
   addCpuLoweringPipeline(lowering, *target);
   ASSERT_TRUE(succeeded(lowering.run(*module))) << text;

@@ -51,10 +51,14 @@ CpuRequest randomRequest(std::mt19937 &random, const Subject &subject, int64_t l
   bool strided = subject.mayAddStrided && random() % 2;
   int64_t rows = strided ? llvm::divideCeil(subject.queries, lanes) : subject.queries;
   int64_t panel = request.tileVectors * lanes;
-  request.rowBlock = request.tileRows * upTo(llvm::divideCeil(rows, request.tileRows));
+  int64_t groups = llvm::divideCeil(rows, request.tileRows);
+  request.rowBlock = request.tileRows * (random() % 3 ? upTo(groups) : groups);
   request.keyBlock = panel * upTo(llvm::divideCeil(subject.keys, panel));
   if (!strided)
     request.rowsPerItem = request.rowBlock * upTo(llvm::divideCeil(rows, request.rowBlock));
+  // Parts of the keys, where one block has all rows.
+  if (!strided && request.rowBlock >= rows && request.keyBlock < subject.keys && random() % 2)
+    request.keysPerItem = request.keyBlock * upTo((subject.keys - 1) / request.keyBlock);
   if (subject.mayAddStrided)
     request.offsets = strided ? "strided_add" : "band";
   else
@@ -82,9 +86,9 @@ void expectRight(const std::string &spec, const std::map<std::string, int64_t> &
     std::optional<double> tolerance;
     for (int turn = 0; turn < 4; ++turn) {
       CpuRequest request = compilation.pinned = randomRequest(random, subject, target.lanes);
-      std::string text = fmt::format("{} for {}: tile {}x{}, blocks {}x{}, {} rows an item, offsets '{}'", spec, name,
-                                     request.tileRows, request.tileVectors, request.rowBlock, request.keyBlock,
-                                     request.rowsPerItem, request.offsets);
+      std::string text = fmt::format("{} for {}: tile {}x{}, blocks {}x{}, {} rows and {} keys an item, offsets '{}'",
+                                     spec, name, request.tileRows, request.tileVectors, request.rowBlock,
+                                     request.keyBlock, request.rowsPerItem, request.keysPerItem, request.offsets);
       for (const auto &[term, name] : request.strategies)
         text += fmt::format(", {}: {}", term, name);
       auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);

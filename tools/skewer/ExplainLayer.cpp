@@ -126,8 +126,13 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
   layer.tileKeys = schedule.getTileVectors() * schedule.getLanes();
   if (attention.getMask())
     layer.tiles = countTiles(*shape, layer.tileRows, layer.tileKeys);
-  Blocking blocking{schedule.getTileRows(), schedule.getTileVectors(), schedule.getRowBlock(),
-                    schedule.getKeyBlock(), schedule.getRowsPerItem(), 0};
+  Blocking blocking{schedule.getTileRows(),
+                    schedule.getTileVectors(),
+                    schedule.getRowBlock(),
+                    schedule.getKeyBlock(),
+                    schedule.getRowsPerItem(),
+                    schedule.getKeysPerItem(),
+                    0};
   if (auto cost = offsetCostOf(*shape, target)) {
     if (schedule.addsStrided())
       layer.offsetReason =

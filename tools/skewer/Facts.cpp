@@ -113,9 +113,10 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
   if (schedule)
     facts.schedule =
-        fmt::format("{}: {} lanes, tile {}x{}, row block {}, keys {} at a time, {} rows an item",
+        fmt::format("{}: {} lanes, tile {}x{}, row block {}, keys {} at a time, {} rows{} an item",
                     schedule.getTarget().str(), schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(),
-                    schedule.getRowBlock(), schedule.getKeyBlock(), schedule.getRowsPerItem());
+                    schedule.getRowBlock(), schedule.getKeyBlock(), schedule.getRowsPerItem(),
+                    schedule.getKeysPerItem() ? fmt::format(" and {} keys", schedule.getKeysPerItem()) : "");
   auto onGpu = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr());
   if (onGpu)
     facts.schedule =
@@ -160,7 +161,8 @@ void explainGeneric(func::FuncOp function, KernelFacts &facts) {
     facts.generic.clear(), facts.genericLine = 0;
   else if (facts.generic.empty()) {
     bool isAny = function.walk([](SoftmaxOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    facts.generic = isAny ? "no attention was formed" : "no weights that are made of scores meet values, so that there is no attention to fuse";
+    facts.generic = isAny ? "no attention was formed"
+                          : "no weights that are made of scores meet values, so that there is no attention to fuse";
   }
 }
 

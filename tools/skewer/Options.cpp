@@ -56,7 +56,8 @@ cl::list<std::string> schedule(
     "schedule", cl::CommaSeparated,
     cl::desc(
         "Parts of the schedule that the cost model does not choose. Processors: tile_rows, tile_vectors, row_block, "
-        "key_block, rows_per_item, offsets=band or offsets=strided_add, strategyN=NAME for the N-th term that explain "
+        "key_block, rows_per_item, keys_per_item, offsets=band or offsets=strided_add, strategyN=NAME for the N-th "
+        "term that explain "
         "lists (explain says which fit); GPUs: rows, keys, stages (1 to 4), "
         "queries=registers or queries=shared, columns of the values, warp_rows"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
@@ -174,8 +175,9 @@ const CommandText kCommands[] = {
      "  skewer bench rel1d.attn -D N=1024 --target=my.json\n"},
 };
 
-constexpr const char *kCpuParts = "tile_rows, tile_vectors, row_block, key_block, rows_per_item, offsets, strategyN",
-                     *kGpuParts = "rows, keys, stages, queries, columns, warp_rows";
+constexpr const char
+    *kCpuParts = "tile_rows, tile_vectors, row_block, key_block, rows_per_item, keys_per_item, offsets, strategyN",
+    *kGpuParts = "rows, keys, stages, queries, columns, warp_rows";
 
 const char *kOverview =
     "Compiles attention layers with positions to kernels without a runtime.\n\n"
@@ -245,6 +247,7 @@ bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
                                                         {"row_block", &cpu.rowBlock},
                                                         {"key_block", &cpu.keyBlock},
                                                         {"rows_per_item", &cpu.rowsPerItem},
+                                                        {"keys_per_item", &cpu.keysPerItem},
                                                         {"rows", &gpu.rows},
                                                         {"keys", &gpu.keys},
                                                         {"stages", &gpu.stages},

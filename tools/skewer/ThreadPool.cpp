@@ -1,7 +1,12 @@
 // The driver's team of threads.
 #include "tools/skewer/ThreadPool.h"
+#include <chrono>
 
 namespace skewer::driver {
+
+// A phase follows the one before it at once, and to sleep and be woken between them takes some 40 µs: as long as a
+// phase.
+static constexpr std::chrono::microseconds kPatience{50};
 
 ThreadPool::ThreadPool(int32_t workers) {
   for (int32_t worker = 1; worker < workers; ++worker)
@@ -18,6 +23,15 @@ ThreadPool::~ThreadPool() {
     thread.join();
 }
 
+/// Waits awake, for a while, for what another thread is about to do; sleeps if there are too few processors for all.
+template <typename Condition> void ThreadPool::lookFor(const Condition &holds) const {
+  if (team.size() >= std::thread::hardware_concurrency())
+    return;
+  auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!holds() && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
+}
+
 void ThreadPool::doRange(int32_t worker) const {
   // Quotient and remainder apart, so that no product of count and worker can overflow.
   int64_t each = count / workers(), left = count % workers();
@@ -30,6 +44,7 @@ void ThreadPool::doRange(int32_t worker) const {
 void ThreadPool::work(int32_t worker) {
   uint64_t seen = 0;
   while (true) {
+    lookFor([&] { return stop || round != seen; });
     {
       std::unique_lock<std::mutex> lock(mutex);
       started.wait(lock, [&] { return stop || round != seen; });
@@ -38,9 +53,10 @@ void ThreadPool::work(int32_t worker) {
       seen = round;
     }
     doRange(worker);
+    if (--pending > 0)
+      continue;
     std::lock_guard<std::mutex> lock(mutex);
-    if (--pending == 0)
-      finished.notify_one();
+    finished.notify_one();
   }
 }
 
@@ -55,6 +71,7 @@ void ThreadPool::run(int64_t newCount, Body newBody, void *newData) {
   }
   started.notify_all();
   doRange(0);
+  lookFor([&] { return pending == 0; });
   std::unique_lock<std::mutex> lock(mutex);
   finished.wait(lock, [&] { return pending == 0; });
 }

@@ -1,5 +1,6 @@
 // A caller's parallel-for: a fixed team of threads that splits a count into one contiguous range a worker.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -25,13 +26,14 @@ public:
 private:
   void work(int32_t worker);
   void doRange(int32_t worker) const;
+  template <typename Condition> void lookFor(const Condition &) const;
 
   std::vector<std::thread> team;
   std::mutex mutex;
   std::condition_variable started, finished;
-  uint64_t round = 0;  // increases with every run
-  int32_t pending = 0; // workers that have not finished this round
-  bool stop = false;
+  std::atomic<uint64_t> round{0};  // increases with every run
+  std::atomic<int32_t> pending{0}; // workers that have not finished this round
+  std::atomic<bool> stop{false};
   int64_t count = 0;
   Body body = nullptr;
   void *data = nullptr;

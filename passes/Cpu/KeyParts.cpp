@@ -1,0 +1,116 @@
+// Keys in parts, an item each, so that few long rows give work to many threads: each item leaves what its keys say of
+// the rows, and a phase of its own merges that, in the order of the parts, whichever worker made them. So results
+// depend on the schedule, not on the number of threads. Dao et al. 2023, "Flash-Decoding for long-context inference".
+#include "passes/Cpu/Strategy.h"
+#include <limits>
+
+using namespace mlir;
+using namespace skewer;
+
+/// What one item leaves, in floats: of each row the maximum that its weights refer to, their sum and its shift, then
+/// whether there are any; rows of weights × values begin at a line of their own.
+struct CpuKernel::PartRecord {
+  int64_t rows, width;
+  int64_t maximum(int64_t which = 0) const { return which * rows; }
+  int64_t sum() const { return maximum(1); }
+  int64_t shift() const { return maximum(2); }
+  int64_t isLive() const { return maximum(3); }
+  int64_t values() const { return llvm::alignTo(isLive() + 1, kLine); }
+  int64_t floats() const { return llvm::alignTo(values() + rows * width, kLine); }
+
+private:
+  static constexpr int64_t kLine = 16;
+};
+
+CpuKernel::PartRecord CpuKernel::partRecord() const { return {shape.queries, widthVectors * lanes}; }
+
+int64_t CpuKernel::partBytesOfHead() const { return parts > 1 ? parts * partRecord().floats() * 4 : 0; }
+
+/// Where the record of a part of the head begins.
+Value CpuKernel::placeOfPart(Value which) {
+  return b.mul(b.add(b.mul(leadingIndex, parts), which), partRecord().floats());
+}
+
+/// In place of rows that are done: what this part of the keys made of them. Of a part that no row sees nothing is left.
+void CpuKernel::leavePart(Value some) {
+  PartRecord record = partRecord();
+  Value place = placeOfPart(part), flag = b.add(place, record.isLive());
+  b.storeScalar(b.select(some, b.constantScalar(1), b.constantScalar(0)), memory.parts, flag);
+  auto leave = [&](Value number, Value row, int64_t where) {
+    b.storeScalar(number, memory.parts, b.add(b.add(place, where), row));
+  };
+  b.when(some, [&] {
+    b.loop(b.index(0), b.index(record.rows), 1, [&](Value row) {
+      if (!shape.direct)
+        leave(b.scalar(memory.scales, b.add(row, rowBlock)), row, record.maximum());
+      leave(b.scalar(memory.sums, row), row, record.sum());
+      if (shape.hasLse)
+        leave(b.scalar(memory.shifts, row), row, record.shift());
+      Value from = b.mul(row, record.width), to = b.add(b.add(place, record.values()), from);
+      for (int64_t v = 0; v < record.width; v += lanes)
+        b.store(b.load(memory.accumulators, b.add(from, v)), memory.parts, b.add(to, v));
+    });
+  });
+}
+
+/// Calls `body` with the place of each record of the head that has something.
+void CpuKernel::forLiveParts(const std::function<void(Value place)> &body) {
+  b.loop(b.index(0), b.index(parts), 1, [&](Value which) {
+    Value place = placeOfPart(which);
+    Value flag = b.scalar(memory.parts, b.add(place, partRecord().isLive()));
+    b.when(b.compare(arith::CmpFPredicate::OGT, flag, b.constantScalar(0)), [&] { body(place); });
+  });
+}
+
+/// Σ of the parts of a row, each as it would be beside the largest maximum of all.
+void CpuKernel::mergeRow(Value row) {
+  PartRecord record = partRecord();
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  Value maximumPlace = b.add(row, rowBlock);
+  auto of = [&](Value place, int64_t where) { return b.scalar(memory.parts, b.add(b.add(place, where), row)); };
+  if (!shape.direct) {
+    b.storeScalar(b.constantScalar(kNone), memory.scales, maximumPlace);
+    forLiveParts([&](Value place) {
+      Value own = of(place, record.maximum()), most = b.scalar(memory.scales, maximumPlace);
+      // A maximum that is no number is none, but its part's factor becomes NaN below.
+      Value larger = b.compare(arith::CmpFPredicate::OGT, own, most);
+      b.storeScalar(b.select(larger, own, most), memory.scales, maximumPlace);
+      if (shape.hasLse)
+        b.storeScalar(of(place, record.shift()), memory.shifts, row); // the same in every part
+    });
+  }
+  Value accumulator = b.mul(row, record.width);
+  forLiveParts([&](Value place) {
+    Value factor = b.constant(1);
+    if (!shape.direct) {
+      Value most = b.scalar(memory.scales, maximumPlace);
+      Value none = b.compare(arith::CmpFPredicate::OEQ, most, b.constantScalar(kNone));
+      Value reference = b.select(none, b.constantScalar(0), most);
+      factor = b.exp2(b.broadcast(b.subf(of(place, record.maximum()), reference)));
+    }
+    Value own = b.mulf(of(place, record.sum()), vector::ExtractOp::create(b.builder, factor, ArrayRef<int64_t>{0}));
+    b.storeScalar(b.addf(b.scalar(memory.sums, row), own), memory.sums, row);
+    Value from = b.add(b.add(place, record.values()), accumulator);
+    for (int64_t v = 0; v < record.width; v += lanes) {
+      Value at = b.add(accumulator, v);
+      b.store(b.fma(factor, b.load(memory.parts, b.add(from, v)), b.load(memory.accumulators, at)), memory.accumulators,
+              at);
+    }
+  });
+}
+
+void CpuKernel::emitMerge(ModuleOp module, KernelPlan &plan) {
+  PhaseFunction phase = createPhase(b.builder, module, plan, "join");
+  openPhase(phase);
+  openBuffers();
+  enterLeading(phase, plan);
+  Value rows = b.index(shape.queries);
+  b.loop(phase.begin, phase.end, 1, [&](Value head) {
+    leadingIndex = head;
+    positions.enterHead(head);
+    beginRows({b.index(0), rows, b.divide(b.add(rows, tileRows - 1), tileRows)});
+    b.loop(b.index(0), rows, 1, [&](Value row) { mergeRow(row); });
+    writeRows(b.index(0), rows);
+  });
+  plan.phases.push_back({phase.function.getSymName().str(), "join", itemsOfHeads(1)});
+}
