@@ -42,8 +42,8 @@ void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
   int64_t blockVectors = g.keyBlock / g.lanes;
   Value low = zero, high = b.index(shape.keys);
   if (g.parts > 1) {
-    low = b.mul(part, g.keysPerItem);
-    high = b.minimum(b.add(low, g.keysPerItem), high);
+    KeyRange own = keysOfPart();
+    low = own.low, high = own.high;
   }
   auto [lowLive, highLive] = live.of(firstRow, g.rowBlock, low, high);
   lowLive = shape.prefix ? low : b.maximum(lowLive, zero);
@@ -51,7 +51,7 @@ void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
   Value endBlock = b.divide(b.add(b.maximum(highLive, zero), g.lanes - 1), g.lanes);
   b.loop(firstBlock, endBlock, blockVectors, [&](Value firstVector) { computeKeyBlock(block, firstVector, endBlock); });
   if (g.parts > 1)
-    leavePart(b.less(lowLive, highLive));
+    finishPart({lowLive, highLive});
   else
     writeRows(firstRow, rows);
 }

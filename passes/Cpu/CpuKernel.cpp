@@ -113,6 +113,7 @@ void CpuKernel::enterLeading(const PhaseFunction &phase, const KernelPlan &plan)
   positions.leadingSizes.clear();
   for (const Extent &extent : stage.leading)
     positions.leadingSizes.push_back(extentIn(phase, b.builder, plan, extent));
+  divided = parts > 1 ? dividesKeys() : Value();
 }
 
 /// So many for each index of the leading axes.
@@ -147,10 +148,9 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
     if (auto bases = basesOfKeys(); !bases.empty())
       packs =
           arith::OrIOp::create(b.builder, firstOfRun, arith::AndIOp::create(b.builder, firstOfHead, keysChange(bases)));
-    beginHead(packs, prepares);
-    part = chunk;
     if (g.parts > 1)
-      return computeRowBlock(b.index(0), b.index(shape.queries));
+      return attendPart(chunk, prepares);
+    beginHead(packs, prepares);
     if (g.rowStep > 1) { // an item has every rowStep-th row
       forEach([&](CpuStrategy &strategy) { strategy.enterItem(chunk); });
       Value count = b.divide(b.sub(b.index(shape.queries + g.rowStep - 1), chunk), g.rowStep);

@@ -168,6 +168,10 @@ private:
   struct PartRecord;
   PartRecord partRecord() const;
   mlir::Value placeOfPart(mlir::Value which);
+  mlir::Value dividesKeys();
+  KeyRange keysOfPart();
+  void attendPart(mlir::Value number, mlir::Value prepares);
+  void finishPart(const KeyRange &live);
   void leavePart(mlir::Value some);
   void forLiveParts(const std::function<void(mlir::Value place)> &body);
   void mergeRow(mlir::Value row);
@@ -222,6 +226,7 @@ private:
   std::vector<std::unique_ptr<CpuStrategy>> strategies;
   mlir::Value leadingIndex; // flat, of the head that is computed
   mlir::Value part;         // of its keys
+  mlir::Value divided;      // whether they are divided; null: as `parts` says
   mlir::Value valueBase;    // element offset of (key 0, width 0)
   int64_t valueStride = 0;
   std::vector<UpcomingRows> upcoming;

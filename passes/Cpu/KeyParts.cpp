@@ -1,11 +1,16 @@
 // Keys in parts, an item each, so that few long rows give work to many threads: each item leaves what its keys say of
 // the rows, and a phase of its own merges that, in the order of the parts, whichever worker made them. So results
-// depend on the schedule, not on the number of threads. Dao et al. 2023, "Flash-Decoding for long-context inference".
+// depend on the schedule and the sizes, not on the number of threads. Dao et al. 2023, "Flash-Decoding for long-context
+// inference".
 #include "passes/Cpu/Strategy.h"
 #include <limits>
 
 using namespace mlir;
 using namespace skewer;
+
+// Heads of a call that give work to many threads by themselves, where their number is known when the kernel runs: they
+// are not divided then, which costs an item that has nothing to do.
+static constexpr int64_t kManyHeads = 64;
 
 /// What one item leaves, in floats: of each row the maximum that its weights refer to, their sum and its shift, then
 /// whether there are any; rows of weights × values begin at a line of their own.
@@ -25,6 +30,46 @@ private:
 CpuKernel::PartRecord CpuKernel::partRecord() const { return {shape.queries, widthVectors * lanes}; }
 
 int64_t CpuKernel::partBytesOfHead() const { return parts > 1 ? parts * partRecord().floats() * 4 : 0; }
+
+/// Whether the heads of this call are so few that their keys are divided; null: they are, however many there are.
+Value CpuKernel::dividesKeys() {
+  auto isFixed = [](const Extent &extent) { return extent.name.empty(); };
+  if (llvm::all_of(stage.leading, isFixed))
+    return {};
+  Value heads = b.index(1);
+  for (Value size : positions.leadingSizes)
+    heads = b.mul(heads, size);
+  return b.less(heads, b.index(kManyHeads));
+}
+
+/// The keys of the item that is computed, as far as it has any.
+KeyRange CpuKernel::keysOfPart() {
+  Value keys = b.index(keysPerItem), all = b.index(shape.keys);
+  if (divided)
+    keys = b.select(divided, keys, all);
+  Value low = b.mul(part, keys);
+  return {low, b.minimum(b.add(low, keys), all)};
+}
+
+/// An item of a head whose keys may be divided: if they are not, the first one has all of them.
+void CpuKernel::attendPart(Value number, Value prepares) {
+  part = number;
+  auto attend = [&] {
+    beginHead(prepares, prepares);
+    computeRowBlock(b.index(0), b.index(shape.queries));
+  };
+  if (!divided)
+    return attend();
+  Value first = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, part, b.index(0));
+  b.when(arith::OrIOp::create(b.builder, first, divided), attend);
+}
+
+void CpuKernel::finishPart(const KeyRange &live) {
+  auto leave = [&] { leavePart(b.less(live.low, live.high)); };
+  if (!divided)
+    return leave();
+  b.when(divided, leave, [&] { writeRows(b.index(0), b.index(shape.queries)); });
+}
 
 /// Where the record of a part of the head begins.
 Value CpuKernel::placeOfPart(Value which) {
@@ -105,12 +150,18 @@ void CpuKernel::emitMerge(ModuleOp module, KernelPlan &plan) {
   openBuffers();
   enterLeading(phase, plan);
   Value rows = b.index(shape.queries);
-  b.loop(phase.begin, phase.end, 1, [&](Value head) {
-    leadingIndex = head;
-    positions.enterHead(head);
-    beginRows({b.index(0), rows, b.divide(b.add(rows, tileRows - 1), tileRows)});
-    b.loop(b.index(0), rows, 1, [&](Value row) { mergeRow(row); });
-    writeRows(b.index(0), rows);
-  });
+  auto joinHeads = [&] {
+    b.loop(phase.begin, phase.end, 1, [&](Value head) {
+      leadingIndex = head;
+      positions.enterHead(head);
+      beginRows({b.index(0), rows, b.divide(b.add(rows, tileRows - 1), tileRows)});
+      b.loop(b.index(0), rows, 1, [&](Value row) { mergeRow(row); });
+      writeRows(b.index(0), rows);
+    });
+  };
+  if (divided)
+    b.when(divided, joinHeads);
+  else
+    joinHeads();
   plan.phases.push_back({phase.function.getSymName().str(), "join", itemsOfHeads(1)});
 }
