@@ -22,6 +22,27 @@ def AttnNameAxes : Pass<"attn-name-axes", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
+def AttnComposeConcat : Pass<"attn-compose-concat", "::mlir::func::FuncOp"> {
+  let summary = "parts of one tensor, put together in another order, are that tensor through an index map";
+  let description = [{
+    A concatenation of views of one tensor, which may be negated, that together read it by a rotation or again and again becomes an
+    `attn.einsum` that says the map, times a vector of signs where some are negated: `rotate_half` of rotary positions as it is
+    published, tables whose columns stand there twice.
+
+    ```mlir
+    %a = attn.slice %x offsets [0, 2] strides [1, 1] : tensor<3x4xf32> to tensor<3x2xf32>
+    %n = arith.negf %a : tensor<3x2xf32>
+    %b = attn.slice %x offsets [0, 0] strides [1, 1] : tensor<3x4xf32> to tensor<3x2xf32>
+    %r = attn.concat %n, %b dimension 1 : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x4xf32>
+    ```
+    becomes
+    ```mlir
+    %s = arith.constant dense<[-1.0, -1.0, 1.0, 1.0]> : tensor<4xf32>
+    %r = attn.einsum "i ((j + 2) mod 4), j -> i j"(%x, %s) : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
 def AttnRaiseSkew : Pass<"attn-raise-skew", "::mlir::func::FuncOp"> {
   let summary = "chains of pad, reshape, slice, gather and rearrange become one index map each";
   let description = [{
@@ -130,6 +151,27 @@ def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
+def AttnSplitPositions : Pass<"attn-split-positions", "::mlir::func::FuncOp"> {
+  let summary = "positions that the mask keeps apart become a leading axis";
+  let description = [{
+    Where a query sees keys of its own chunk alone (`i floordiv 4 == j floordiv 4`: Llama 4's chunks, block-diagonal masks), or of its own
+    residue (`(i - j) mod 4 == 0`: dilated attention), and positions are whole chunks, the chunk or the residue becomes a
+    leading axis: each is an attention of its own, and nothing between them is computed.
+
+    ```mlir
+    %o = attn.attention "i j" where "j <= i and i floordiv 4 == j floordiv 4" value "j e -> i e"(%v) score {
+      attn.term "i d, j d"(%q, %k) scale 1.000000e+00 : tensor<12x8xf32>, tensor<12x8xf32>
+    } : tensor<12x8xf32> -> tensor<12x8xf32>
+    ```
+    becomes
+    ```mlir
+    %o = attn.attention "h i j" where "j <= i" sizes {h = 3 : i64, i = 4 : i64, j = 4 : i64} value "(h j) e -> (h i) e"(%v) score {
+      attn.term "(h i) d, (h j) d"(%q, %k) scale 1.000000e+00 : tensor<12x8xf32>, tensor<12x8xf32>
+    } : tensor<12x8xf32> -> tensor<12x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
 def AttnTabulateOffsets : Pass<"attn-tabulate-offsets", "::mlir::func::FuncOp"> {
   let summary = "what depends on offsets alone is computed for each offset, not for each query and key";
   let description = [{
@@ -150,6 +192,32 @@ def AttnTabulateOffsets : Pass<"attn-tabulate-offsets", "::mlir::func::FuncOp"> 
     %t = attn.einsum "h (max(-r1, -63) + 63) (max(r1, 63) - 63) -> h r1" sizes {r1 = 127 : i64} (%f)
         : (tensor<2x64x64xf32>) -> tensor<2x127xf32>
     attn.term "h (j - i + 63)" (%t) scale 1.000000e+00 : tensor<2x127xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnHoistProducts : Pass<"attn-hoist-products", "::mlir::func::FuncOp"> {
+  let summary = "what a term sums over, and few positions tell apart, is summed once, before the attention";
+  let description = [{
+    A number for each query and key that is itself a product: a pair bias that is projected in the layer (AlphaFold 2, algorithm 13),
+    a table's network, gates that are summed up to a key. Where there are at most half as many sums as the score has elements, or
+    they are fewer than the vectors that they are made from, they become an `attn.einsum` before the attention, and the
+    term reads its result. Products of a vector of the query with one of the key, or with the row of a table, stay in the
+    score: tiles make them.
+
+    ```mlir
+    %o = attn.attention "s i j" value "s j e -> s i e"(%v) score {
+      attn.term "s i d, s j d"(%q, %k) scale 1.000000e+00 : tensor<6x4x8xf32>, tensor<6x4x8xf32>
+      attn.term "i j d, d"(%pair, %w) scale 1.000000e+00 : tensor<4x4x8xf32>, tensor<8xf32>
+    } : tensor<6x4x8xf32> -> tensor<6x4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %b = attn.einsum "i j d, d -> i j"(%pair, %w) : (tensor<4x4x8xf32>, tensor<8xf32>) -> tensor<4x4xf32>
+    %o = attn.attention "s i j" value "s j e -> s i e"(%v) score {
+      attn.term "s i d, s j d"(%q, %k) scale 1.000000e+00 : tensor<6x4x8xf32>, tensor<6x4x8xf32>
+      attn.term "i j"(%b) scale 1.000000e+00 : tensor<4x4xf32>
+    } : tensor<6x4x8xf32> -> tensor<6x4x8xf32>
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];

@@ -7,12 +7,15 @@ using namespace mlir;
 
 void skewer::addFusionPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
+  manager.addNestedPass<func::FuncOp>(createAttnComposeConcat());
   manager.addNestedPass<func::FuncOp>(createAttnRaiseSkew());
   manager.addNestedPass<func::FuncOp>(createAttnPropagateMasks());
   manager.addNestedPass<func::FuncOp>(createAttnComposeSkew());
   manager.addNestedPass<func::FuncOp>(createAttnSplitProducts());
   manager.addNestedPass<func::FuncOp>(createAttnFormAttention());
+  manager.addNestedPass<func::FuncOp>(createAttnSplitPositions());
   manager.addNestedPass<func::FuncOp>(createAttnTabulateOffsets());
+  manager.addNestedPass<func::FuncOp>(createAttnHoistProducts());
 }
 
 void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<func::FuncOp>(createAttnKeepContent()); }
@@ -20,7 +23,7 @@ void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<fu
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
   PassPipelineRegistration<>("attn-fuse",
-                             "level 1 to level 2: name axes, raise, propagate masks, compose, split products, form attention",
+                             "level 1 to level 2: name axes, raise, propagate masks, compose, split products, form attention, hoist",
                              [](OpPassManager &manager) { addFusionPipeline(manager); });
   PassPipelineRegistration<>("attn-to-llvm",
                              "level 4 to the LLVM dialect: loops over memory, vectors, linalg on memrefs and func",

@@ -1,6 +1,8 @@
 // Which stages a processor has an engine for.
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Schedule/ChosenStrategies.h"
+#include "passes/Stages/AlignedOperands.h"
+#include "passes/Stages/EqualStages.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -8,6 +10,8 @@ using namespace skewer;
 void CpuStages::prepare(func::FuncOp function) {
   absorbRearrangements(function);
   widenOperands(function);
+  alignOperands(function);
+  mergeEqualStages(function);
 }
 
 bool CpuStages::isMatrixProduct(attn::EinsumOp einsum) {

@@ -73,6 +73,25 @@ Location skewer::withComposed(Location location, Operation *op) {
   return fuse(location, records);
 }
 
+Location skewer::withoutComposed(Location location) {
+  while (auto fused = dyn_cast<FusedLoc>(location)) {
+    if (fused.getMetadata())
+      break;
+    location = fused.getLocations().front();
+  }
+  return location;
+}
+
+Location skewer::withoutContraction(Location location) {
+  SmallVector<Location> records;
+  collect(location, records);
+  auto contraction = llvm::find_if(
+      records, [](Location at) { return recordOf(at).getAs<StringAttr>(kComposed).getValue() == "einsum"; });
+  if (contraction != records.end())
+    records.erase(contraction);
+  return fuse(withoutComposed(location), records);
+}
+
 std::vector<ComposedOperation> skewer::composedInto(Location location) {
   SmallVector<Location> records;
   collect(location, records);

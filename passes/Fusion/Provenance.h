@@ -22,6 +22,10 @@ mlir::Location withComposed(mlir::Location location, mlir::Operation *op);
 /// What `from` remembers, for an operation that takes its place at `location`.
 mlir::Location withComposed(mlir::Location location, mlir::Location from);
 
+/// The location alone, and what it remembers but for the contraction: of a term whose sum became an operation again.
+mlir::Location withoutComposed(mlir::Location location);
+mlir::Location withoutContraction(mlir::Location location);
+
 /// In the order in which it was composed: the operation nearest to the operands first.
 std::vector<ComposedOperation> composedInto(mlir::Location);
 

@@ -7,6 +7,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Generic/Kernel.h"
 #include "passes/Passes.h"
+#include "passes/Stages/AlignedOperands.h"
+#include "passes/Stages/EqualStages.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -32,6 +34,8 @@ struct LowerGeneric : skewer::impl::AttnLowerGenericBase<LowerGeneric> {
         function.emitError("a module holds one kernel when it is lowered; '") << function.getName() << "' is another";
         return signalPassFailure();
       }
+      alignOperands(function);
+      mergeEqualStages(function);
       if (!generic::Kernel(module, function).emit())
         return signalPassFailure();
     }

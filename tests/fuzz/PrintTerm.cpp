@@ -191,9 +191,16 @@ private:
     }
     if (term.perHead && term.headLast)
       headDimension();
-    text.operand(table, fmt::format("{}[{}]", spec.tableType, joined(shape, ", ")), term.isConst);
     std::string read = table + "[" + joined(indices, ", ") + "]", operands = table;
     std::string from = joined(dimensions, " "), to = head();
+    if (term.steps) {
+      std::string weights = fmt::format("w{}", number);
+      shape.push_back(std::to_string(term.steps));
+      text.operand(weights, fmt::format("f32[{}]", term.steps), term.isConst);
+      from += " c, c";
+      operands += ", " + weights;
+    }
+    text.operand(table, fmt::format("{}[{}]", spec.tableType, joined(shape, ", ")), term.isConst);
     if (term.kind == TermKind::Gated) {
       std::string gate = fmt::format("g{}", table.substr(1));
       text.operand(gate, fmt::format("{}[{}{}, {}]", spec.type, batchSize(spec), headLength(spec), queryLength(spec)));

@@ -55,6 +55,7 @@ public:
     if (seed >= kTermKinds * kMasks && dice.chance(3))
       spec.terms.clear();
     chooseWeights();
+    chooseProducts();
     normalise(spec);
     while (costOf(spec) > kMostCost)
       makeCheaper();
@@ -140,6 +141,18 @@ private:
       return;
     spec.weights = static_cast<Weights>(own.below(kWeights));
     spec.divided = own.chance(30);
+  }
+
+  /// Those from there on have scalars that the layer itself makes, too.
+  void chooseProducts() {
+    Dice own(seed ^ 0x5ca1a75);
+    if (seed < kFirstOfWeights)
+      return;
+    for (Term &term : spec.terms)
+      if (isScalar(term.kind) && own.chance(40)) {
+        term.steps = own.between(1, 20);
+        term.spelling = Spelling::Einsum;
+      }
   }
 
   void choosePrologue() {

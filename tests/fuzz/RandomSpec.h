@@ -141,6 +141,7 @@ struct Term {
   bool otherNames = false; // written with flat positions where the spec uses the map's, or the other way round
   bool plain = false;      // meets the vector before the spec's norm and turn
   double scale = 1;
+  int64_t steps = 0; // of scalars: each number of the table is a product of two vectors of so many; 0: it is given
 };
 
 struct Spec {

@@ -101,6 +101,7 @@ private:
     set(&Term::row, RowForm::Plain);
     set(&Term::guard, Guard::None);
     set(&Term::bias, false);
+    set(&Term::steps, 0);
     set(&Term::token, TokenForm::Differ);
     set(&Term::ofKey, false);
     set(&Term::perHead, false);

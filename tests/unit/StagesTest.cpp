@@ -251,6 +251,31 @@ kernel f(x, y : f32[N, c], w, z : f32[c, c]) -> f32[N, c] {
   EXPECT_LT(outcome.error, 2e-6);
 }
 
+TEST(Stages, WhatIsWrittenTwiceIsMadeOnce) {
+  // A table that heads share is a stage, for queries and for keys; that of the other operand is another one.
+  Outcome outcome = compileAndCompare(std::string(R"(param N = 30, heads = 3, dim = 16
+kernel f(a, b, v : f32[2, heads, N, dim], s, t : f32[N, dim] ~ 0.1) -> f32[2, heads, N, dim] {
+  q = a * exp(s) + exp(t)
+  k = b * exp(s))") + kAttend,
+                                      1);
+  EXPECT_EQ(outcome.stages, (std::vector<std::string>{"elementwise", "elementwise", "attention"}));
+  EXPECT_LT(outcome.error, 2e-6);
+}
+
+TEST(Stages, SmallOperandsOfSumsAreTurned) {
+  Outcome few = compileAndCompare(R"(param N = 40, c = 27
+kernel f(x : f32[N, c], w : f32[c, 3]) -> f32[N, 3] { return einsum("n c, c h -> n h", x, w) })",
+                                  1);
+  EXPECT_EQ(few.stages, (std::vector<std::string>{"elementwise", "einsum"}));
+  EXPECT_LT(few.error, 2e-6);
+  // One that is read once costs as much to turn as to read.
+  Outcome once = compileAndCompare(R"(param N = 40, c = 27
+kernel f(x : f32[N, c], w : f32[c, N]) -> f32[N] { return einsum("n c, c n -> n", x, w) })",
+                                   1);
+  EXPECT_EQ(once.stages, std::vector<std::string>{"einsum"});
+  EXPECT_LT(once.error, 2e-6);
+}
+
 TEST(Stages, TwoAttentionsInOneKernel) {
   Outcome outcome = compileAndCompare(R"(param N = 30, M = 45, heads = 2, dim = 16
 size batch

@@ -2,6 +2,8 @@
 #include "tools/skewer/Facts.h"
 #include "dialect/IR/Attn.h"
 #include "passes/Analysis/TermClass.h"
+#include "passes/Stages/AlignedOperands.h"
+#include "passes/Stages/EqualStages.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/Stages.h"
 #include "tools/skewer/Flops.h"
@@ -83,6 +85,24 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
   return text;
 }
 
+/// Of a number for each query and key that is a sum: where that is made, and how many there are.
+std::string madeBefore(TermOp term, const TermView &view) {
+  if (!view.resolved.contracted.empty())
+    return "";
+  for (Value input : term.getInputs()) {
+    auto sum = input.getDefiningOp<EinsumOp>();
+    if (!sum || resolve(sum).contracted.empty())
+      continue;
+    double elements = 1;
+    for (int64_t size : shapeOf(input))
+      elements *= size == kRuntime ? 1 : static_cast<double>(size);
+    unsigned line = lineOf(sum.getLoc()).first;
+    return fmt::format("; a sum that is made once, before, and not for each pair: {:.0f} of them{}", elements,
+                       line ? fmt::format(" (line {})", line) : "");
+  }
+  return "";
+}
+
 /// "14x14" where positions are products of axes.
 std::string mapOf(const ScoreSpace &space) {
   if (space.query.size() < 2)
@@ -135,7 +155,7 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
     const TermClass &termClass = classify(view, space, analysis);
     TermFacts fact{textOfTerm(term, function),
                    analysis.className,
-                   subscript::abbreviateTables(termClass.describe(view, analysis)),
+                   subscript::abbreviateTables(termClass.describe(view, analysis)) + madeBefore(term, view),
                    "",
                    usefulFlops(term, space, facts.pairs),
                    lineOf(term.getLoc()).first,
@@ -247,6 +267,8 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled, const std::map<std
   separateResults(last);
   absorbRearrangements(last);
   widenOperands(last);
+  alignOperands(last);
+  mergeEqualStages(last);
   Tensors atFirst = resultsOf(before), atLast = buffersOf(last);
   // Only what grows with queries × keys is worth a line.
   double threshold = 0;

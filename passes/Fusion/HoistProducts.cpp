@@ -1,0 +1,211 @@
+// attn-hoist-products: what a term sums over, and few positions tell apart, is summed once, before the attention.
+#include "mlir/IR/Builders.h"
+#include "passes/Analysis/AxisProducts.h"
+#include "passes/Analysis/TermClass.h"
+#include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Provenance.h"
+#include "passes/Passes.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNHOISTPRODUCTS
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+// A number an offset is made once a call whoever makes it; a sum of fewer steps is not worth a stage.
+static constexpr int64_t kFewSteps = 8;
+
+namespace {
+int64_t times(int64_t product, int64_t size) { // run-time sizes count as 1 on both sides of a comparison
+  int64_t result;
+  return __builtin_mul_overflow(product, std::max<int64_t>(size, 1), &result) ? INT64_MAX : result;
+}
+
+int64_t elementsOf(const std::vector<int64_t> &shape) {
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements = times(elements, size);
+  return elements;
+}
+
+bool uses(const Expr &e, const std::vector<std::string> &axes) {
+  std::set<std::string> symbols = symbolsOf(e);
+  return llvm::any_of(axes, [&](const std::string &axis) { return symbols.count(axis) > 0; });
+}
+
+bool anyUses(const std::vector<Expr> &subscripts, const std::vector<std::string> &axes) {
+  return llvm::any_of(subscripts, [&](const Expr &e) { return uses(e, axes); });
+}
+
+/// One term's sum as a tensor of its own: an axis for each way in which positions and heads read the operands.
+class Product {
+public:
+  Product(TermOp term, const ScoreSpace &space) : term(term), space(space), resolved(resolve(term)) {}
+
+  /// Makes the term read it; false where the sum is better made, or has to be, pair by pair.
+  bool hoist() {
+    if (resolved.contracted.empty() || term.getFunction() || !isWorthIt() || !findAxes() || !isSmaller())
+      return false;
+    Value tensor = build();
+    if (!tensor)
+      return false;
+    read(tensor);
+    return true;
+  }
+
+private:
+  struct Axis {
+    Expr subscript; // how the term reads the dimension
+    int64_t size;
+    std::string name;
+    size_t place; // in the result; keys stand last, so that they lie side by side
+  };
+
+  /// Products of a vector of the query with one of the key, or with the row of a table, are what kernels are made of.
+  bool isWorthIt() {
+    TermAnalysis analysis = analyse(term, space);
+    switch (analysis.kind) {
+    case TermKind::Materialised:
+    case TermKind::KeyOnly:
+      return true;
+    case TermKind::ScalarOffset:
+      return analysis.depth >= kFewSteps;
+    case TermKind::PerToken:
+      return analysis.query < 0;
+    default:
+      return false;
+    }
+  }
+
+  bool findAxes() {
+    for (auto [operand, subscripts] : llvm::zip(term.getInputs(), resolved.subscripts))
+      if (anyUses(subscripts, space.query) && anyUses(subscripts, space.key) &&
+          anyUses(subscripts, resolved.contracted)) {
+        vectorsOfPairs = &subscripts;
+        elementsOfPairs = elementsOf(shapeOf(operand));
+      }
+    for (auto [operand, subscripts] : llvm::zip(term.getInputs(), resolved.subscripts)) {
+      bool sums = anyUses(subscripts, resolved.contracted);
+      summed.push_back(sums);
+      for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
+        if (sums && !findAxis(subscript, extent))
+          return false;
+    }
+    // A vector of one side that meets a row of a table, however the vector is read, is no number of a table.
+    auto sides = [&](const Axis &axis) { return uses(axis.subscript, space.query) + uses(axis.subscript, space.key); };
+    return !llvm::any_of(axes, [&](const Axis &axis) { return sides(axis) == 1; }) ||
+           !llvm::any_of(axes, [&](const Axis &axis) { return sides(axis) == 2; });
+  }
+
+  const Axis *find(const Expr &e, int64_t extent) const {
+    auto found = llvm::find_if(axes, [&](const Axis &axis) { return axis.subscript == e && axis.size == extent; });
+    return found == axes.end() ? nullptr : &*found;
+  }
+
+  bool findAxis(const Expr &e, int64_t extent) {
+    if (e.isConstant())
+      return true;
+    if (uses(e, resolved.contracted)) // a convolution's sum meets its positions in one dimension
+      return llvm::all_of(symbolsOf(e), [&](auto &symbol) { return llvm::is_contained(resolved.contracted, symbol); });
+    if (find(e, extent))
+      return true;
+    bool plain = e.isSymbol() && (extent == kRuntime || space.sizes.at(e.name()) == extent);
+    if (extent == kRuntime && !plain)
+      return false;
+    size_t lead = space.leading.size(), place = uses(e, space.key) ? lead + 3 : lead + uses(e, space.query);
+    if (plain && llvm::is_contained(space.leading, e.name())) {
+      place = size_t(llvm::find(space.leading, e.name()) - space.leading.begin());
+      // Heads that share vectors of pairs go through those of a query together. A run-time size stands first.
+      if (extent != kRuntime && vectorsOfPairs && !anyUses(*vectorsOfPairs, {e.name()}))
+        place = lead + 2;
+    }
+    auto behind = llvm::find_if(axes, [&](const Axis &axis) { return axis.place > place; });
+    axes.insert(behind, {e, extent, plain ? e.name() : "r" + std::to_string(axes.size()), place});
+    return true;
+  }
+
+  /// Whether fewer sums are made, or the tensor is smaller than one that holds a vector for each pair already.
+  bool isSmaller() {
+    int64_t elements = 1, pairs = times(space.queries(), space.keys());
+    for (const Axis &axis : axes)
+      elements = times(elements, axis.size);
+    for (const std::string &axis : space.leading)
+      pairs = times(pairs, space.sizes.at(axis));
+    return elements <= pairs / 2 || elements <= elementsOfPairs;
+  }
+
+  Value build() {
+    Summand sum(withoutComposed(term.getLoc()));
+    for (const std::string &axis : resolved.contracted)
+      sum.contracted[axis] = resolved.sizes.at(axis);
+    for (auto [number, operand] : llvm::enumerate(term.getInputs())) {
+      if (!summed[number])
+        continue;
+      Factor factor{operand, {}};
+      for (auto [subscript, extent] : llvm::zip(resolved.subscripts[number], shapeOf(operand))) {
+        const Axis *axis = find(subscript, extent);
+        factor.subscripts.push_back(axis ? Expr::symbol(axis->name) : subscript);
+      }
+      sum.factors.push_back(std::move(factor));
+    }
+    std::vector<std::string> names;
+    SmallVector<int64_t> shape;
+    for (const Axis &axis : axes) {
+      names.push_back(axis.name);
+      shape.push_back(axis.size == kRuntime ? ShapedType::kDynamic : axis.size);
+    }
+    OpBuilder builder(term->getParentOfType<AttentionOp>());
+    return buildEinsum(builder, sum, names, RankedTensorType::get(shape, builder.getF32Type()));
+  }
+
+  /// The tensor takes the place of the first operand that it is made of.
+  void read(Value tensor) {
+    Einsum spec;
+    SmallVector<Value> operands;
+    bool placed = false;
+    for (auto [number, operand] : llvm::enumerate(term.getInputs())) {
+      if (!summed[number]) {
+        spec.operands.push_back(resolved.spec.operands[number]);
+        operands.push_back(operand);
+      } else if (!std::exchange(placed, true)) {
+        Dimensions dimensions;
+        for (const Axis &axis : axes)
+          dimensions.push_back(dimensionFor(axis.subscript, space.sizes, axis.size));
+        spec.operands.push_back(std::move(dimensions));
+        operands.push_back(tensor);
+      }
+    }
+    term.getInputsMutable().assign(operands);
+    term.setSubscripts(print(spec));
+    AxisSizes given = sizesFrom(term.getSizesAttr());
+    for (const std::string &axis : resolved.contracted)
+      given.erase(axis);
+    term.setSizesAttr(given.empty() ? DictionaryAttr() : sizesTo(term.getContext(), given));
+    term->setLoc(withoutContraction(term.getLoc()));
+    bindIndices(term);
+  }
+
+  TermOp term;
+  const ScoreSpace &space;
+  ResolvedEinsum resolved;
+  std::vector<bool> summed; // the operands that the sum is over
+  std::vector<Axis> axes;
+  const std::vector<Expr> *vectorsOfPairs = nullptr; // of an operand that holds one for each query and key
+  int64_t elementsOfPairs = 0;
+};
+
+struct HoistProducts : skewer::impl::AttnHoistProductsBase<HoistProducts> {
+  void runOnOperation() override {
+    getOperation().walk([](AttentionOp attention) {
+      ScoreSpace space = scoreSpace(attention);
+      for (TermOp term : attention.getScore().getOps<TermOp>())
+        Product(term, space).hoist();
+    });
+    eraseDead(getOperation());
+  }
+};
+} // namespace

@@ -1,0 +1,120 @@
+// Turns the small operands of sums.
+#include "passes/Stages/AlignedOperands.h"
+#include "dialect/Subscript/Analysis.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Stages/Matmul.h"
+#include "passes/Stages/Stages.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::subscript;
+
+// Reads of each element from which on turning the operand costs less than it saves; and steps from which on a sum is
+// worth it: two vectors of the generic path.
+static constexpr int64_t kManyReads = 8, kFewSteps = 16;
+
+/// How far the flat position moves with the axis: 0, 1, or nothing where it is another stride or none.
+static std::optional<int> stepOf(ArrayRef<Expr> subscripts, const std::string &axis) {
+  int step = 0;
+  for (auto [place, subscript] : llvm::enumerate(subscripts)) {
+    if (!symbolsOf(subscript).count(axis))
+      continue;
+    auto affine = asAffine(subscript);
+    if (!affine || place + 1 != subscripts.size() || affine->coefficients[axis] != 1)
+      return std::nullopt;
+    step = 1;
+  }
+  return step;
+}
+
+/// Whether vectors go along the axis as it is.
+static bool isAligned(const attn::ResolvedEinsum &resolved, const std::string &axis) {
+  bool moves = false;
+  for (const std::vector<Expr> &subscripts : resolved.subscripts) {
+    auto step = stepOf(subscripts, axis);
+    if (!step)
+      return false;
+    moves |= *step != 0;
+  }
+  return moves;
+}
+
+/// Of what a softmax hid, a number is asked whether it is there.
+static bool isWeights(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (attn::rowReductionOf(op))
+      return true;
+    if (!isMap(op))
+      break;
+    tensor = op->getOperand(0);
+  }
+  return false;
+}
+
+/// A view of the operand with the dimension last; null where the type says that it may not be.
+static Value turned(OpBuilder &builder, Location location, Value operand, size_t dimension) {
+  auto type = cast<RankedTensorType>(operand.getType());
+  Einsum spec;
+  Dimensions own;
+  SmallVector<int64_t> shape(type.getShape());
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    own.push_back({{"d" + std::to_string(d)}, {}});
+  spec.operands = {own};
+  std::rotate(own.begin() + dimension, own.begin() + dimension + 1, own.end());
+  std::rotate(shape.begin() + dimension, shape.begin() + dimension + 1, shape.end());
+  spec.result = own;
+  return attn::RearrangeOp::create(builder, location, type.clone(shape), builder.getStringAttr(print(spec)),
+                                   DictionaryAttr(), operand);
+}
+
+static void align(attn::EinsumOp op) {
+  attn::ResolvedEinsum resolved = resolve(op);
+  if (resolved.contracted.empty() || !resolved.spec.result || op.getInputs().size() < 2 || matmulOf(op))
+    return;
+  const std::string &axis = resolved.contracted.back();
+  int64_t products = resolved.sizes.at(axis);
+  if (products < kFewSteps || (resolved.guard && symbolsOf(*resolved.guard).count(axis)))
+    return;
+  for (size_t d = 0; d + 1 < resolved.contracted.size(); ++d)
+    products *= std::max<int64_t>(1, resolved.sizes.at(resolved.contracted[d]));
+  std::string last;
+  for (const Dimension &dimension : *resolved.spec.result)
+    for (const std::string &name : dimension.axes) {
+      products *= std::max<int64_t>(1, resolved.sizes.at(name));
+      last = name;
+    }
+  if (!last.empty() && resolved.sizes.at(last) >= kFewSteps && isAligned(resolved, last))
+    return;
+  SmallVector<std::pair<unsigned, size_t>> turns; // operands with their dimensions
+  bool any = false;
+  for (auto [number, operand] : llvm::enumerate(op.getInputs())) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    auto step = stepOf(resolved.subscripts[number], axis);
+    any |= step && *step == 1;
+    if (step)
+      continue;
+    const Dimensions &dimensions = resolved.spec.operands[number];
+    auto isAxis = [&](const Dimension &d) { return d.isAxis() && d.axes.front() == axis; };
+    auto whole = llvm::find_if(dimensions, isAxis);
+    bool once =
+        llvm::count_if(resolved.subscripts[number], [&](const Expr &e) { return symbolsOf(e).count(axis); }) == 1;
+    if (whole == dimensions.end() || !once || !type.hasStaticShape() || type.getNumElements() > products / kManyReads ||
+        isWeights(operand))
+      return;
+    turns.push_back({unsigned(number), size_t(whole - dimensions.begin())});
+  }
+  if (!any || turns.empty())
+    return;
+  OpBuilder builder(op);
+  for (auto [number, dimension] : turns) {
+    op.getInputsMutable()[number].set(turned(builder, op.getLoc(), op.getInputs()[number], dimension));
+    Dimensions &dimensions = resolved.spec.operands[number];
+    std::rotate(dimensions.begin() + dimension, dimensions.begin() + dimension + 1, dimensions.end());
+  }
+  op.setSpec(print(resolved.spec));
+}
+
+void skewer::alignOperands(func::FuncOp function) {
+  SmallVector<attn::EinsumOp> sums(function.getOps<attn::EinsumOp>());
+  llvm::for_each(sums, align);
+}
