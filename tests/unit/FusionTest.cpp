@@ -288,7 +288,7 @@ TEST_F(Fusion, FusedLayersKeepTheirMeaning) {
   %position = attn.einsum "h i d, i d -> h i j" where "abs(j - i) <= 1" sizes {j = 6 : i64}(%q, %t) : (tensor<2x6x4xf32>, tensor<6x4xf32>) -> tensor<2x6x6xf32>
 )mlir",
              6),
-       "h i d, i d"},
+       "h i"},
       {"heads in groups, merged in the queries and in the result", R"mlir(
 func.func @grouped(%q: tensor<5x32xf32>, %k: tensor<2x6x8xf32>, %v: tensor<2x6x3xf32>) -> tensor<5x12xf32> {
   %heads = attn.rearrange "n (h d) -> h n d" sizes {h = 4 : i64} %q : tensor<5x32xf32> to tensor<4x5x8xf32>
