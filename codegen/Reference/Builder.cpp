@@ -2,6 +2,7 @@
 #include "codegen/Reference/Builder.h"
 #include "codegen/Reference/EinsumNode.h"
 #include "codegen/Reference/ElementNodes.h"
+#include "dialect/IR/BuiltinFunctions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -61,9 +62,11 @@ std::optional<std::vector<int64_t>> NodeBuilder::shapeOf(Value value) {
 static double unitOf(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   auto einsum = dyn_cast<attn::EinsumOp>(op);
-  bool moves =
-      isa<attn::IndexMapOpInterface, attn::RearrangeOp, attn::ConcatOp, arith::ConstantOp, tensor::SplatOp,
-          arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::ExtFOp, arith::SelectOp, math::AbsFOp>(op);
+  if (auto apply = dyn_cast<attn::ApplyOp>(op); apply && attn::isBuiltinFunction(apply.getFunction()))
+    return 0;
+  bool moves = isa<attn::IndexMapOpInterface, attn::RearrangeOp, attn::ConcatOp, arith::ConstantOp, tensor::SplatOp,
+                   arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::ExtFOp, arith::SelectOp, math::AbsFOp,
+                   math::FloorOp, math::CeilOp, math::RoundEvenOp, attn::ExtremumOp>(op);
   if (!type || !isa<FloatType>(type.getElementType()) || moves || (einsum && einsum.getInputs().empty()))
     return 0;
   return std::ldexp(1.0, -int(cast<FloatType>(type.getElementType()).getFPMantissaWidth()));
@@ -131,7 +134,7 @@ std::vector<Node *> NodeBuilder::build(func::FuncOp function, std::vector<Tensor
     node->roundings.unit = unitOf(&op);
     node->roundings.stream = nodes.size();
     // What is asked for more than once is computed once.
-    bool contraction = isa<attn::EinsumOp>(op), onlyReturned = true;
+    bool contraction = isa<attn::EinsumOp, attn::ExtremumOp>(op), onlyReturned = true;
     for (Operation *user : op.getUsers()) {
       onlyReturned &= isa<func::ReturnOp>(user);
       if (isa<attn::EinsumOp>(user) && !node->hasLines())
@@ -158,6 +161,7 @@ Node *NodeBuilder::build(Operation *op) {
         return einsum(op, o.getSpec(), o->getOperands(), o.getSizesAttr(), std::nullopt, true);
       })
       .Case<attn::SoftmaxOp, attn::LogSumExpOp>([&](auto) { return rows(op); })
+      .Case([&](attn::ExtremumOp o) { return extremum(o); })
       .Case([&](attn::PositionOp o) { return position(o); })
       .Case<attn::PadOp, attn::ReshapeOp, attn::SliceOp, attn::SkewOp, attn::GatherOp>(
           [&](auto) { return movement(op); })
@@ -281,6 +285,20 @@ Node *NodeBuilder::rows(Operation *op) {
       std::make_unique<LogSumExpNode>(std::move(shape), std::move(reading), input, dimension, titleOf(op), failure));
 }
 
+Node *NodeBuilder::extremum(attn::ExtremumOp op) {
+  std::string error;
+  Spec spec;
+  std::map<std::string, int64_t> sizes = sizesOf(op.getSizesAttr());
+  Node *input = known.lookup(op.getInput());
+  Reading reading;
+  if (!parseSpec(std::string_view(op.getSpec()), spec, error) || !solveSizes(spec, {input->shape}, sizes, error) ||
+      !reading.build(spec, sizes, "", {}, error))
+    return fail(op, error);
+  if (reading.names.size() > 2 * kMaximumRank || reading.result.size() > kMaximumRank)
+    return fail(op, "too many axes");
+  return own(std::make_unique<ExtremumNode>(std::move(reading), input, op.getLeast(), titleOf(op), failure));
+}
+
 Node *NodeBuilder::position(attn::PositionOp op) {
   std::string error, missing;
   Spec spec, axes;
@@ -376,14 +394,15 @@ Node *NodeBuilder::splat(tensor::SplatOp op) {
 
 Node *NodeBuilder::pointwise(Operation *op) {
   static const std::map<std::string, Function> functions = {
-      {"arith.addf", Function::Add},    {"arith.subf", Function::Subtract},    {"arith.mulf", Function::Multiply},
-      {"arith.divf", Function::Divide}, {"arith.maximumf", Function::Maximum}, {"arith.minimumf", Function::Minimum},
-      {"arith.negf", Function::Negate}, {"arith.truncf", Function::Identity},  {"arith.extf", Function::Identity},
-      {"math.exp", Function::Exp},      {"math.exp2", Function::Exp2},         {"math.log", Function::Log},
-      {"math.log2", Function::Log2},    {"math.sqrt", Function::Sqrt},         {"math.rsqrt", Function::Rsqrt},
-      {"math.tanh", Function::Tanh},    {"math.absf", Function::Absolute},     {"math.sin", Function::Sin},
-      {"math.cos", Function::Cos},      {"math.powf", Function::Power},        {"math.erf", Function::Erf},
-      {"math.floor", Function::Floor},  {"math.ceil", Function::Ceil}};
+      {"arith.addf", Function::Add},      {"arith.subf", Function::Subtract},    {"arith.mulf", Function::Multiply},
+      {"arith.divf", Function::Divide},   {"arith.maximumf", Function::Maximum}, {"arith.minimumf", Function::Minimum},
+      {"arith.negf", Function::Negate},   {"arith.sitofp", Function::Identity},  {"arith.truncf", Function::Identity},
+      {"arith.extf", Function::Identity}, {"math.exp", Function::Exp},           {"math.exp2", Function::Exp2},
+      {"math.log", Function::Log},        {"math.log2", Function::Log2},         {"math.sqrt", Function::Sqrt},
+      {"math.rsqrt", Function::Rsqrt},    {"math.tanh", Function::Tanh},         {"math.absf", Function::Absolute},
+      {"math.sin", Function::Sin},        {"math.cos", Function::Cos},           {"math.powf", Function::Power},
+      {"math.erf", Function::Erf},        {"math.floor", Function::Floor},       {"math.ceil", Function::Ceil},
+      {"math.roundeven", Function::Round}};
   auto found = functions.find(titleOf(op));
   if (found == functions.end() || op->getNumOperands() == 0)
     return fail(op, "the reference does not know this operation");

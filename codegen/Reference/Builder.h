@@ -3,7 +3,7 @@
 #include "codegen/Reference/IndexText.h"
 #include "codegen/Reference/Node.h"
 #include "codegen/Reference/Reference.h"
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/DenseMap.h"
@@ -29,6 +29,7 @@ private:
   Node *pointwise(mlir::Operation *);
   Node *movement(mlir::Operation *);
   Node *apply(attn::ApplyOp);
+  Node *extremum(attn::ExtremumOp);
   Node *concat(attn::ConcatOp);
   /// The result's shape where its type leaves nothing to run time.
   std::optional<std::vector<int64_t>> shapeOf(mlir::Value);

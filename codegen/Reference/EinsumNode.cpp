@@ -1,6 +1,7 @@
 // Contractions, element by element.
 #include "codegen/Reference/EinsumNode.h"
 #include <algorithm>
+#include <cmath>
 
 namespace skewer::reference {
 
@@ -183,6 +184,35 @@ double EinsumNode::compute(const int64_t *index) {
     sum += roundings.ofSum(partialSums, flat(index));
   // Where every product lost a factor to a mask, the sum is as absent as they are.
   return any || !mayBeAbsent ? sum : absent();
+}
+
+double ExtremumNode::compute(const int64_t *index) {
+  int64_t axes[2 * kMaximumRank] = {}, at[kMaximumRank];
+  reading.axesOf(index, axes);
+  size_t first = reading.kept, count = reading.names.size();
+  double found = least ? INFINITY : -INFINITY;
+  for (size_t k = first; k < count; ++k)
+    if (reading.sizes[k] == 0)
+      return found;
+  while (!failure.any()) {
+    if (!reading.indexOf(0, axes, at) || !input->contains(at)) {
+      failure.report(title + ": the operand is read outside its shape at " + reading.printAxes(axes));
+      break;
+    }
+    double one = present(input->at(at));
+    if (std::isnan(one))
+      return one;
+    found = least ? std::min(found, one) : std::max(found, one);
+    size_t k = count;
+    for (; k > first; --k) {
+      if (++axes[k - 1] < reading.sizes[k - 1])
+        break;
+      axes[k - 1] = 0;
+    }
+    if (k == first)
+      break;
+  }
+  return found;
 }
 
 double PositionNode::compute(const int64_t *index) {

@@ -61,6 +61,23 @@ private:
   std::string title;
 };
 
+/// The largest or the least element over the axes that the result lacks.
+class ExtremumNode : public Node {
+public:
+  ExtremumNode(Reading reading, Node *input, bool least, std::string title, Failure &failure)
+      : Node(reading.resultShape(), failure), reading(std::move(reading)), input(input), least(least),
+        title(std::move(title)) {}
+
+protected:
+  double compute(const int64_t *index) override;
+
+private:
+  Reading reading;
+  Node *input;
+  bool least;
+  std::string title;
+};
+
 /// An index expression as numbers.
 class PositionNode : public Node {
 public:

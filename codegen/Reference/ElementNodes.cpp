@@ -131,6 +131,7 @@ double PointwiseNode::compute(const int64_t *index) {
     case Function::Erf:
     case Function::Floor:
     case Function::Ceil:
+    case Function::Round:
       if (goneA)
         return absent();
       break;
@@ -180,6 +181,8 @@ double PointwiseNode::compute(const int64_t *index) {
     return std::floor(a);
   case Function::Ceil:
     return std::ceil(a);
+  case Function::Round: // halves to the even number
+    return std::nearbyint(a);
   case Function::Power:
     return std::pow(a, b);
   case Function::Identity:

@@ -102,6 +102,7 @@ enum class Function {
   Erf,
   Floor,
   Ceil,
+  Round,
   Identity,
   Power
 };

@@ -1,7 +1,9 @@
 // Registers the dialect's operations and attributes.
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/BuiltinFunctions.h"
 #include "dialect/IR/ElementFunction.h"
 #include "dialect/IR/Inliner.h"
+#include "dialect/IR/Reductions.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -51,11 +53,16 @@ void AttnDialect::initialize() {
 #define GET_OP_LIST
 #include "dialect/IR/AttnOps.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/IR/Reductions.cpp.inc"
+      >();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialect/IR/AttnAttributes.cpp.inc"
       >();
   addInterfaces<ElementFunctions, Inliner>();
+  addBuiltinFunctions(ElementFunctions::of(this));
 }
 
 // Terms are summands: their order carries no meaning, but they see values from above like any straight-line code.

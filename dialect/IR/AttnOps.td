@@ -1,7 +1,7 @@
 //===- Operations of the attn dialect --------------------------------------===//
 #ifndef SKEWER_DIALECT_IR_ATTNOPS_TD
 #define SKEWER_DIALECT_IR_ATTNOPS_TD
-include "dialect/IR/AttnDialect.td"
+include "dialect/IR/AttnBase.td"
 include "dialect/IR/AttnInterfaces.td"
 include "dialect/IR/AttnAttributes.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -9,9 +9,6 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/RegionKindInterface.td"
 
-class Attn_Op<string mnemonic, list<Trait> traits = []> : Op<Attn_Dialect, mnemonic, traits> {
-  let hasVerifier = 1;
-}
 // Index maps fold: IndexMapFolds.cpp.
 class Attn_IndexMapOp<string mnemonic, list<Trait> traits = []>
     : Attn_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<IndexMapOpInterface>], traits)> {
@@ -26,7 +23,6 @@ def Attn_InferType : InferTypeOpAdaptorBase<[{
     return ::llvm::success();
   }
 }]>;
-def Attn_FloatTensor : RankedTensorOf<[F16, BF16, F32, F64]>;
 def Attn_IndexTensor : RankedTensorOf<[I32]>;
 // `indices(seg = %seg : tensor<?x40xi32>)`: the run-time index operands that an operation's texts read, `seg[b, i]`, by
 // name. Constraints attn_c6 to attn_c9.

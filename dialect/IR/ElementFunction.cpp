@@ -1,6 +1,7 @@
 // The functions that plugins bring, by name, and how terms write their arguments.
 #include "dialect/IR/ElementFunction.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -22,7 +23,8 @@ const ElementFunction *ElementFunctions::find(StringRef name) const {
 std::vector<std::string> ElementFunctions::names() const {
   std::vector<std::string> names;
   for (const auto &entry : functions)
-    names.push_back(entry.first);
+    if (llvm::isAlpha(entry.first[0])) // else it is the language's own
+      names.push_back(entry.first);
   return names;
 }
 

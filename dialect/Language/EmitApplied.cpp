@@ -1,4 +1,4 @@
-// Calls of functions that plugins bring: the arguments are brought to one shape, as those of arithmetic are.
+// Calls of functions of single numbers: the arguments are brought to one shape, as those of arithmetic are.
 #include "dialect/Language/Emitter.h"
 #include <cmath>
 
@@ -12,27 +12,33 @@ Value Emitter::emitApplied(const Node &node, const attn::ElementFunction &functi
   if (!checkArguments(node, wanted, wanted, {}, attn::signatureOf(function)))
     return {};
   std::vector<Value> arguments;
-  Value joined; // of the shape that all of them have in the end
-  bool tensors = false;
   for (const NodePtr &operand : node.operands) {
     Value value = evaluate(*operand);
     if (!value.good())
       return {};
     if (!isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
       return notAnOperand(operand->text, node.name.str(), value);
-    value = written(*operand, widen(*operand, toTensor(*operand, value)));
+    arguments.push_back(std::move(value));
+  }
+  return applied(node, function, std::move(arguments));
+}
+
+Value Emitter::applied(const Node &node, const attn::ElementFunction &function, std::vector<Value> arguments) {
+  Value joined; // of the shape that all of them have in the end
+  bool tensors = false;
+  for (Value &value : arguments) {
+    value = written(node, widen(node, toTensor(node, value)));
     if (!value.good())
       return {};
     if (value.is(ValueKind::Tensor)) {
       if (tensors && joined.present.empty() != value.present.empty())
-        return refuseMixture(node, node.name, joined.present.empty() ? value : joined), Value();
+        return refuseMixture(node, function.name(), joined.present.empty() ? value : joined), Value();
       Value copy = value;
-      if (tensors && (!align(node, joined, copy) || !joinConditions(node, node.name, joined, copy)))
+      if (tensors && (!align(node, joined, copy) || !joinConditions(node, function.name(), joined, copy)))
         return {};
       joined = tensors ? joined : value;
       tensors = true;
     }
-    arguments.push_back(std::move(value));
   }
   if (!tensors) {
     SmallVector<double> numbers;

@@ -24,6 +24,8 @@ Value Emitter::emitConditional(const Node &node, const Node &condition, const No
     Value evaluated = evaluate(condition);
     if (!evaluated.good())
       return {};
+    if (evaluated.is(ValueKind::Tensor))
+      return chooseByValues(node, condition, evaluated, yes, no);
     if (!isFunctionOfPositions(evaluated))
       return error(condition.text,
                    taker + " takes a condition on positions, such as j <= i, found " + describe(evaluated));
@@ -40,7 +42,10 @@ Value Emitter::emitConditional(const Node &node, const Node &condition, const No
     mergeNamings(no, yes); // an axis is known of both that one of them names
   }
   const Value &frame = yes.is(ValueKind::Tensor) ? yes : no;
-  auto evaluated = predicate(condition, frame, taker);
+  Value value = evaluateAmong(condition, frame);
+  if (value.is(ValueKind::Tensor))
+    return chooseByValues(node, condition, value, std::move(yes), std::move(no));
+  auto evaluated = asPredicate(condition, std::move(value), frame, taker);
   if (!evaluated)
     return {};
   // What is summed over is gone: a condition on it belongs to the sum, and would give the result one axis more here.
@@ -220,6 +225,9 @@ Value Emitter::guarded(const Node &node, const Node &condition, const Value &ten
 /// A tensor times a condition on its axes is the tensor where the condition holds, and 0 elsewhere, whatever stands
 /// there: what a mask takes away is not multiplied. Nothing where the two are something else.
 std::optional<Value> Emitter::timesCondition(const Node &node, const Value &left, const Value &right) {
+  for (auto [condition, other, place] : {std::tuple(&left, &right, 0), std::tuple(&right, &left, 1)})
+    if (other->is(ValueKind::Tensor) && isConditionOnValues(*condition))
+      return chooseByValues(node, *node.operands[place], *condition, *other, Value::whole(0));
   bool isLeft = left.is(ValueKind::Tensor);
   Value tensor = isLeft ? left : right;
   const Value &condition = isLeft ? right : left;

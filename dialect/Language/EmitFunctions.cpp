@@ -32,6 +32,7 @@ const std::map<StringRef, Elementwise> &elementwise() {
       {"erf", {[](double x) { return std::erf(x); }, create<math::ErfOp>}},
       {"floor", {[](double x) { return std::floor(x); }, create<math::FloorOp>}},
       {"ceil", {[](double x) { return std::ceil(x); }, create<math::CeilOp>}},
+      {"round", {[](double x) { return std::nearbyint(x); }, create<math::RoundEvenOp>}},
       {"abs", {[](double x) { return std::fabs(x); }, create<math::AbsFOp>}},
       {"relu", {[](double x) { return std::fmax(x, 0); }, nullptr}},
       {"sigmoid", {[](double x) { return 1 / (1 + std::exp(-x)); }, nullptr}},
@@ -47,11 +48,13 @@ bool Emitter::isFunction(StringRef name) const {
 
 Value Emitter::emitFunction(const Node &node) {
   StringRef name = node.name;
+  if ((name == "min" || name == "max") && (keyword(node, "axis") || keyword(node, "dim") || node.operands.size() == 1))
+    return emitExtremum(node);
   size_t wanted = name == "clamp" || name == "select" ? 3 : name == "min" || name == "max" ? 2 : 1;
   std::string usage = name == "clamp"    ? "clamp(value, low, high)"
                       : name == "select" ? "select(condition, if_true, if_false)"
                       : name == "len"    ? "len(axis)"
-                      : wanted == 2      ? name.str() + "(a, b)"
+                      : wanted == 2      ? name.str() + "(a, b), or " + name.str() + "(x, axis = j) along an axis"
                                          : name.str() + "(x)";
   if (!checkArguments(node, wanted, wanted, {}, usage))
     return {};
@@ -98,7 +101,7 @@ Value Emitter::emitFunction(const Node &node) {
     }
     if (name == "abs" && whole(0) && arguments[0].integer != INT64_MIN)
       return Value::whole(std::abs(arguments[0].integer));
-    if (name == "floor" || name == "ceil") {
+    if (name == "floor" || name == "ceil" || name == "round") {
       double rounded = elementwise().at(name).number(number(0));
       if (std::fabs(rounded) < 9e18)
         return Value::whole(static_cast<int64_t>(rounded));
@@ -128,7 +131,7 @@ Value Emitter::emitFunction(const Node &node) {
     return whereItFits(node, std::move(value));
   }
   if (positions) {
-    if ((name == "floor" || name == "ceil") && arguments[0].is(ValueKind::Index))
+    if ((name == "floor" || name == "ceil" || name == "round") && arguments[0].is(ValueKind::Index))
       return arguments[0];
     if (name == "clamp")
       return realValue(node, RealKind::Minimum,
@@ -136,6 +139,8 @@ Value Emitter::emitFunction(const Node &node) {
     return realValue(node, *realFunction(name), arguments);
   }
   if (name == "clamp" || name == "min" || name == "max") {
+    if (name != "clamp")
+      warnOfExtremum(node, arguments[0], arguments[1]);
     Value low = name == "min" ? arguments[0] : arithmetic(node, "max", arguments[0], arguments[1]);
     if (!low.good() || name == "max")
       return low;

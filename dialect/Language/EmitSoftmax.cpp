@@ -9,8 +9,7 @@ namespace skewer::language {
 using subscript::Expr;
 
 /// Evaluates a condition; names of the tensor's axes come before all others.
-std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, StringRef taker) {
-  std::string wanted = taker.str() + " takes a condition on positions, such as j <= i";
+Value Emitter::evaluateAmong(const Node &node, const Value &tensor) {
   Scope inner = *scope;
   std::vector<Axis> own;
   for (const Dimension &d : tensor.dimensions)
@@ -28,6 +27,16 @@ std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, S
   Value value = evaluate(node);
   scope = outer;
   outer->used.insert(inner.used.begin(), inner.used.end());
+  return value;
+}
+
+std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, StringRef taker) {
+  return asPredicate(node, evaluateAmong(node, tensor), tensor, taker);
+}
+
+/// The same of what the condition was evaluated to.
+std::optional<Value> Emitter::asPredicate(const Node &node, Value value, const Value &tensor, StringRef taker) {
+  std::string wanted = taker.str() + " takes a condition on positions, such as j <= i";
   if (value.isWhole()) {
     value.kind = ValueKind::Index;
     value.index = Expr(value.integer);
@@ -42,7 +51,11 @@ std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, S
     value.index = *index;
   }
   if (!value.is(ValueKind::Index)) {
-    error(node.text, wanted + ", found " + describe(value));
+    bool isOfValues = isConditionOnValues(value);
+    error(node.text,
+          wanted + ", found " + (isOfValues ? "a condition on values that a kernel computes" : describe(value)));
+    if (isOfValues)
+      diagnostics.note("by values something is chosen: softmax(scores if P else -inf), or x if P else 0");
     return std::nullopt;
   }
   noteInnerAxes(node, value, tensor.dimensions);

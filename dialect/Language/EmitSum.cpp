@@ -1,5 +1,5 @@
-// Sums over named axes: sum(x, axis), the axes that an einsum is said to sum over, and those that it may not be meant
-// to.
+// Sums over named axes: sum(x, axis) and mean(x, axis), the axes that an einsum is said to sum over, and those that it
+// may not be meant to.
 #include "dialect/Language/Emitter.h"
 
 using namespace llvm;
@@ -29,43 +29,44 @@ std::optional<std::pair<size_t, size_t>> namingWith(const Dimensions &dimensions
 }
 } // namespace
 
-/// sum(x, j), sum(x, (h, d)), sum(x, -1): the sum over axes by name, or over dimensions by place.
-Value Emitter::emitSum(const Node &node) {
-  StringRef usage = "sum(x, j) over an axis, sum(x, -1) over a dimension, sum(x, (h, d)) over several";
+/// The tensor of sum(x, j), sum(x, (h, d)), sum(x, -1) and of what else runs along axes, and these: by name, or
+/// dimensions by place. `done` is what happens to them, for messages. Nothing after an error.
+std::optional<Emitter::AlongAxes> Emitter::alongAxes(const Node &node, StringRef usage, StringRef done) {
+  std::string function = "'" + node.name.str() + "'";
   if (!checkArguments(node, 1, 2, {"axis", "dim"}, usage))
-    return {};
+    return std::nullopt;
   const Node *over = node.operands.size() > 1 ? node.operands[1].get() : nullptr;
   for (StringRef name : {"axis", "dim"})
     if (const Node *given = keyword(node, name)) {
       if (over)
-        return error(given->text, "'sum' is told twice what it runs over");
+        return error(given->text, function + " is told twice what it runs over"), std::nullopt;
       over = given;
     }
   auto operand = tensorArgument(node, 0);
   if (!operand)
-    return {};
+    return std::nullopt;
   if (!over) {
-    error(node.text, "'sum' takes the axis that it runs over");
+    error(node.text, function + " takes the axis that it runs over");
     diagnostics.note("usage: " + usage.str());
-    return {};
+    return std::nullopt;
   }
 
-  const Dimensions &dimensions = operand->dimensions;
+  AlongAxes along;
+  along.operand = std::move(*operand);
+  const Dimensions &dimensions = along.operand.dimensions;
   int64_t rank = dimensions.size();
-  std::vector<const Naming *> chosen(rank, nullptr); // of dimensions that are summed over in part
-  std::vector<bool> whole(rank, false);
-  std::set<std::string> summed;
+  along.naming.resize(rank);
+  along.whole.resize(rank, false);
   for (const Node *item : itemsOf(*over)) {
     auto named = item->kind == NodeKind::Name ? namingWith(dimensions, item->name) : std::nullopt;
     const Value *value = item->kind == NodeKind::Name ? lookup(item->name.str()) : nullptr;
     if (named && value && isFunctionOfPositions(*value))
-      return ambiguous(item->text, item->name.str(), *value);
+      return ambiguous(item->text, item->name.str(), *value), std::nullopt;
     if (named) {
       auto [d, n] = *named;
-      const Naming &naming = dimensions[d].namings[n];
-      if ((chosen[d] && chosen[d] != &naming) || whole[d] || !summed.insert(item->name.str()).second)
-        return error(item->text, "'" + item->name.str() + "' is summed over already");
-      chosen[d] = &naming;
+      if ((along.naming[d] && *along.naming[d] != n) || along.whole[d] || !along.names.insert(item->name.str()).second)
+        return error(item->text, "'" + item->name.str() + "' is " + done.str() + " already"), std::nullopt;
+      along.naming[d] = n;
       continue;
     }
     if (item->kind == NodeKind::Name && !value) {
@@ -77,59 +78,95 @@ Value Emitter::emitSum(const Node &node) {
       error(item->text, "'" + item->name.str() + "' is no axis of the tensor; its axes are " +
                             describeAxes(dimensions) + suggestion(item->name, names));
       if (llvm::any_of(dimensions, [](const Dimension &d) { return d.namings.empty(); }))
-        diagnostics.note("_ has no name, as in an operand; its place says which it is, sum(x, -1)");
-      return {};
+        diagnostics.note("_ has no name, as in an operand; its place says which it is, " + node.name.str() + "(x, " +
+                         (node.name == "max" || node.name == "min" ? "axis = " : "") + "-1)");
+      return std::nullopt;
     }
-    auto place = evaluateWhole(*item, "a dimension to sum over");
+    auto place = evaluateWhole(*item, "the dimension that " + function + " runs over");
     if (!place)
-      return {};
+      return std::nullopt;
     if (*place < -rank || *place >= rank)
       return error(item->text,
-                   "the tensor has " + std::to_string(rank) + " dimensions, found place " + std::to_string(*place));
+                   "the tensor has " + std::to_string(rank) + " dimensions, found place " + std::to_string(*place)),
+             std::nullopt;
     size_t d = *place < 0 ? *place + rank : *place;
-    if (whole[d] || chosen[d])
-      return error(item->text, "dimension " + std::to_string(d) + " is summed over already");
-    whole[d] = true;
+    if (along.whole[d] || along.naming[d])
+      return error(item->text, "dimension " + std::to_string(d) + " is " + done.str() + " already"), std::nullopt;
+    along.whole[d] = true;
   }
+  return along;
+}
 
-  // Axes are named as the tensor's are where that is one name for each.
+/// An einsum's text that leaves the axes out. Axes are named as the tensor's are where that is one name for each.
+Emitter::WithoutAxes Emitter::withoutAxes(const AlongAxes &along) {
+  const Dimensions &dimensions = along.operand.dimensions;
   std::vector<Naming> lone = loneNamings(dimensions);
-  subscript::Einsum spec;
-  spec.operands.emplace_back();
-  spec.result.emplace();
-  AxisSizes all;
-  Dimensions kept;
-  for (int64_t d = 0; d < rank; ++d) {
+  WithoutAxes left;
+  left.spec.operands.emplace_back();
+  left.spec.result.emplace();
+  for (size_t d = 0; d < dimensions.size(); ++d) {
     subscript::Dimension from, to;
     Naming rest;
-    for (const Axis &axis : chosen[d] ? *chosen[d] : lone[d]) {
+    const Naming *chosen = along.naming[d] ? &dimensions[d].namings[*along.naming[d]] : nullptr;
+    const Naming &naming = chosen ? *chosen : lone[d];
+    for (const Axis &axis : naming) {
       from.axes.push_back(axis.name);
-      all[axis.name] = dimensions[d].isRuntime() ? kRuntime : axis.size;
-      if (!whole[d] && !summed.count(axis.name)) {
+      left.all[axis.name] = dimensions[d].isRuntime() ? kRuntime : axis.size;
+      if (naming.size() > 1)
+        left.given[axis.name] = axis.size;
+      if (!along.whole[d] && !along.names.count(axis.name)) {
         to.axes.push_back(axis.name);
         rest.push_back(axis);
+      } else if (dimensions[d].isRuntime()) {
+        left.isStatic = false;
+      } else {
+        left.count *= static_cast<double>(axis.size);
       }
     }
-    spec.operands[0].push_back(std::move(from));
+    left.spec.operands[0].push_back(std::move(from));
     if (to.axes.empty())
       continue;
-    spec.result->push_back(std::move(to));
-    kept.push_back(dimensions[d]);
-    if (chosen[d]) {
-      kept.back().size = 1;
+    left.spec.result->push_back(std::move(to));
+    left.kept.push_back(dimensions[d]);
+    if (chosen) {
+      left.kept.back().size = 1;
       for (const Axis &axis : rest)
-        kept.back().size *= axis.size;
-      kept.back().namings = {rest};
+        left.kept.back().size *= axis.size;
+      left.kept.back().namings = {rest};
     }
   }
-  AxisSizes given;
-  for (const Naming *naming : chosen)
-    for (const Axis &axis : naming && naming->size() > 1 ? *naming : Naming())
-      given[axis.name] = axis.size;
-  Value result = buildEinsum(node, spec, {*operand}, given, all, operand->byName && isNamed(kept));
+  return left;
+}
+
+/// The sum over the axes, of the tensor or of another one of its shape.
+Value Emitter::sumAlong(const Node &node, const AlongAxes &along, WithoutAxes left, const Value &tensor) {
+  Value result =
+      buildEinsum(node, left.spec, {tensor}, left.given, left.all, along.operand.byName && isNamed(left.kept));
   if (result.good())
-    result.dimensions = std::move(kept);
+    result.dimensions = std::move(left.kept);
   return result;
+}
+
+Value Emitter::emitSum(const Node &node) {
+  auto along = alongAxes(node, "sum(x, j) over an axis, sum(x, -1) over a dimension, sum(x, (h, d)) over several",
+                         "summed over");
+  return along ? sumAlong(node, *along, withoutAxes(*along), along->operand) : Value();
+}
+
+/// mean(x, j): the sum divided by how many elements there are.
+Value Emitter::emitMean(const Node &node) {
+  auto along = alongAxes(node, "mean(x, j) over an axis, mean(x, -1) over a dimension, mean(x, (h, d)) over several",
+                         "averaged over");
+  if (!along)
+    return {};
+  WithoutAxes left = withoutAxes(*along);
+  Value total = sumAlong(node, *along, left, along->operand), count = Value::real(left.count);
+  if (!left.isStatic) { // counted when the kernel runs
+    Value ones = along->operand;
+    ones.tensor = splat(node, 1, ones.dimensions);
+    count = sumAlong(node, *along, left, ones);
+  }
+  return total.good() && count.good() ? arithmetic(node, "/", std::move(total), std::move(count)) : Value();
 }
 
 static void namesIn(const Node &node, std::set<std::string> &names) {

@@ -107,8 +107,15 @@ private:
   Value emitFunction(const Node &);
   Value elementwiseFunction(const Node &, llvm::StringRef name, Value tensor);
 
-  // EmitApplied.cpp: functions that plugins bring.
+  // EmitApplied.cpp: functions of single numbers, those that plugins bring among them.
   Value emitApplied(const Node &, const attn::ElementFunction &);
+  Value applied(const Node &, const attn::ElementFunction &, std::vector<Value> arguments);
+
+  // EmitComparison.cpp: conditions on values.
+  static bool isConditionOnValues(const Value &);
+  Value compare(const Node &, llvm::StringRef op, Value left, Value right);
+  Value joinTruths(const Node &, llvm::StringRef op, Value left, Value right);
+  Value chooseByValues(const Node &, const Node &place, const Value &condition, Value yes, Value no);
 
   // Numbers.cpp: what whole numbers and positions may be.
   bool fits64(llvm::StringRef place, const subscript::Expr &, const subscript::Domain &);
@@ -163,11 +170,33 @@ private:
                     const subscript::AxisSizes &all, bool byName);
   void rememberAxes(const Dimensions &);
 
-  // EmitSum.cpp: sum(x, axis), and sums in an einsum that may be slips of the pen.
+  // EmitSum.cpp: sum(x, axis), mean(x, axis), and sums in an einsum that may be slips of the pen.
+  struct AlongAxes {
+    Value operand;
+    std::vector<std::optional<size_t>> naming; // of each dimension the one that has some of the axes
+    std::vector<bool> whole;                   // dimensions chosen by their place
+    std::set<std::string> names;               // axes chosen by name
+  };
+  std::optional<AlongAxes> alongAxes(const Node &, llvm::StringRef usage, llvm::StringRef done);
+  struct WithoutAxes {
+    subscript::Einsum spec;
+    subscript::AxisSizes given, all;
+    Dimensions kept;
+    double count = 1; // of elements along the axes whose sizes are known
+    bool isStatic = true;
+  };
+  WithoutAxes withoutAxes(const AlongAxes &);
+  Value sumAlong(const Node &, const AlongAxes &, WithoutAxes, const Value &tensor);
   Value emitSum(const Node &);
+  Value emitMean(const Node &);
   std::optional<std::set<std::string>> meantSums(const Node &, const subscript::Einsum &, llvm::StringRef text);
   void warnOfLoneSums(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &,
                       const std::set<std::string> &meant);
+
+  // EmitReductions.cpp: what else runs along axes: max(x, axis = j), cumsum(x, j).
+  Value emitExtremum(const Node &);
+  Value emitCumulativeSum(const Node &);
+  void warnOfExtremum(const Node &, const Value &left, const Value &right);
 
   // EmitElementwise.cpp: arithmetic and broadcasting.
   Value arithmetic(const Node &, llvm::StringRef op, Value, Value);
@@ -191,6 +220,8 @@ private:
               mlir::StringAttr &mask);
   /// `taker` is what takes the condition, for messages.
   std::optional<Value> predicate(const Node &, const Value &tensor, llvm::StringRef taker = "'where'");
+  Value evaluateAmong(const Node &, const Value &tensor);
+  std::optional<Value> asPredicate(const Node &, Value evaluated, const Value &tensor, llvm::StringRef taker);
   bool neverHolds(const subscript::Expr &, llvm::ArrayRef<Naming>);
   bool expressIn(const Node &, const Value &predicate, const Value &tensor, const std::vector<Naming> &,
                  subscript::Expr &, llvm::StringRef taker = "'where'");

@@ -159,8 +159,10 @@ Value Emitter::evaluateUnary(const Node &node) {
       return Value::whole(!operand.integer);
     if (operand.is(ValueKind::Real) && operand.function->whole)
       return realValue(node, RealKind::Not, operand);
+    if (isConditionOnValues(operand))
+      return applied(node, *attn::findElementFunction(context, "=="), {operand, Value::whole(0)});
     if (!operand.is(ValueKind::Index))
-      return error(node.operands[0]->text, "'not' takes a condition on positions, found " + describe(operand));
+      return error(node.operands[0]->text, "'not' takes a condition, found " + describe(operand));
     operand.index = logicalNot(operand.index);
     return operand;
   }
@@ -214,12 +216,13 @@ Value Emitter::evaluateBinary(const Node &node) {
       return *kept;
   if (op == "+" || op == "-" || op == "*" || op == "/" || op == "^")
     return arithmetic(node, op, std::move(left), std::move(right));
+  if (op == "<" || op == "<=" || op == ">" || op == ">=" || op == "==" || op == "!=")
+    return compare(node, op, std::move(left), std::move(right));
+  if (op == "and" || op == "or")
+    return joinTruths(node, op, std::move(left), std::move(right));
   const Value &wrong = left.is(ValueKind::Tensor) ? left : right;
   error(node.text, "'" + op.str() + "' takes whole numbers and positions, found " + describe(wrong));
-  diagnostics.note(op == "//"  ? "of a tensor that is floor(x / y)"
-                   : op == "%" ? "of a tensor that is x - floor(x / y) * y"
-                               : "a condition compares positions and elements of index operands, never values that a "
-                                 "kernel computes");
+  diagnostics.note(op == "//" ? "of a tensor that is floor(x / y)" : "of a tensor that is x - floor(x / y) * y");
   return {};
 }
 
@@ -392,6 +395,8 @@ Value Emitter::evaluateCall(const Node &node) {
       {"einsum", &Emitter::emitEinsum},
       {"softmax", &Emitter::emitSoftmax},
       {"sum", &Emitter::emitSum},
+      {"mean", &Emitter::emitMean},
+      {"cumsum", &Emitter::emitCumulativeSum},
       {"logsumexp", &Emitter::emitLogSumExp},
       {"skew", &Emitter::emitSkew},
       {"pad", &Emitter::emitPad},
@@ -412,8 +417,9 @@ Value Emitter::evaluateCall(const Node &node) {
     return emitFunction(node);
   if (const attn::ElementFunction *function = attn::findElementFunction(context, node.name))
     return emitApplied(node, *function);
-  std::vector<std::string> names = {"exp",    "log", "sqrt", "sigmoid", "tanh",  "relu",  "abs",  "min", "max", "clamp",
-                                    "select", "len", "sin",  "cos",     "rsqrt", "floor", "ceil", "erf", "f32", "f64"};
+  std::vector<std::string> names = {"exp",   "log",   "sqrt",  "sigmoid", "tanh", "relu", "abs",
+                                    "min",   "max",   "clamp", "select",  "len",  "sin",  "cos",
+                                    "rsqrt", "floor", "ceil",  "round",   "erf",  "f32",  "f64"};
   for (const auto &[name, form] : forms)
     names.push_back(name.str());
   for (const auto &[name, definition] : schemes)

@@ -30,7 +30,14 @@ StringRef insteadOfFunction(StringRef name) {
              "the sum over an axis is sum(x, j), over the last dimension sum(x, -1); an einsum sums over the axes that "
              "its result lacks: einsum(\"b h i j -> b h i\", x)")
       .Cases({"logical_and", "logical_or", "logical_not"}, "conditions are joined by 'and', 'or' and 'not'")
-      .Cases({"mean", "average", "var", "std"}, "a mean is an einsum and a quotient: einsum(\"b i d -> b i\", x) / dim")
+      .Case("average", "write mean(x, j)")
+      .Cases({"var", "std", "variance"}, "a variance is mean((x - mean(x, -1)[..., None])^2, -1)")
+      .Cases({"amax", "reduce_max", "maxpool", "nanmax"}, "the largest element along an axis is max(x, axis = j)")
+      .Cases({"amin", "reduce_min", "nanmin"}, "the least element along an axis is min(x, axis = j)")
+      .Cases({"greater", "less", "equal", "not_equal", "gt", "ge", "lt", "le", "eq", "ne"},
+             "values are compared as they are written: x > y, x <= 0")
+      .Case("isinf", "write abs(x) == inf")
+      .Cases({"signum", "sgn"}, "write sign(x)")
       .Cases({"arange", "range", "iota", "linspace", "meshgrid", "indices"},
              "positions have names: after an einsum with the axes i and j, 'j - i' is the offset of key and query")
       .Cases({"pow", "power", "float_power"}, "write x^y")
@@ -72,14 +79,14 @@ StringRef insteadOfFunction(StringRef name) {
              "numbers need no conversion; f32, f16 and bf16 are types of operands and results")
       .Cases({"flip", "roll", "index_select", "take", "take_along_axis", "take_along_dim"},
              "rows are picked by an index expression: einsum(\"(len(i) - 1 - i) d -> i d\", x, i = N), or gather(…)")
-      .Cases({"round", "rint", "trunc"}, "write floor(x + 0.5)")
+      .Case("rint", "write round(x)")
+      .Cases({"trunc", "fix"}, "write floor(abs(x)) * sign(x)")
       .Case("minimum", "write min(a, b)")
       .Case("maximum", "write max(a, b)")
       .Cases({"clip", "clamp_min", "clamp_max", "hardtanh"}, "write clamp(x, low, high)")
       .Cases({"topk", "argmax", "argmin", "sort", "argsort", "unique"},
              "what is chosen at run time comes in as an index operand: chosen : i32[batch, N, m] in 0..M - 1")
-      .Cases({"cumsum", "cumprod"},
-             "a running sum is an einsum with a condition: einsum(\"j d -> i d\", x, i = N, where = j <= i)")
+      .Case("cumprod", "of positive numbers that is exp(cumsum(log(x), j))")
       .Cases({"print", "printf"}, "'skewer explain' says what became of each term")
       .Cases({"Rearrange"}, "write rearrange(x, \"b n (h d) -> b h n d\", h = heads)")
       .Default("");

@@ -35,6 +35,7 @@ RealPtr makeReal(RealKind kind, std::vector<RealPtr> operands, const Node *node)
   switch (kind) {
   case RealKind::Floor:
   case RealKind::Ceil:
+  case RealKind::Round:
   case RealKind::Less:
   case RealKind::LessEqual:
   case RealKind::Equal:
@@ -81,12 +82,13 @@ std::optional<RealKind> realOperator(std::string_view name) {
 
 std::optional<RealKind> realFunction(std::string_view name) {
   static const std::map<std::string_view, RealKind> functions = {
-      {"f32", RealKind::Single},  {"f64", RealKind::Double},    {"min", RealKind::Minimum},
-      {"max", RealKind::Maximum}, {"select", RealKind::Select}, {"abs", RealKind::Abs},
-      {"floor", RealKind::Floor}, {"ceil", RealKind::Ceil},     {"exp", RealKind::Exp},
-      {"log", RealKind::Log},     {"sqrt", RealKind::Sqrt},     {"rsqrt", RealKind::Rsqrt},
-      {"sin", RealKind::Sin},     {"cos", RealKind::Cos},       {"tanh", RealKind::Tanh},
-      {"erf", RealKind::Erf},     {"relu", RealKind::Relu},     {"sigmoid", RealKind::Sigmoid},
+      {"f32", RealKind::Single},      {"f64", RealKind::Double},    {"min", RealKind::Minimum},
+      {"max", RealKind::Maximum},     {"select", RealKind::Select}, {"abs", RealKind::Abs},
+      {"floor", RealKind::Floor},     {"ceil", RealKind::Ceil},     {"exp", RealKind::Exp},
+      {"log", RealKind::Log},         {"sqrt", RealKind::Sqrt},     {"rsqrt", RealKind::Rsqrt},
+      {"sin", RealKind::Sin},         {"cos", RealKind::Cos},       {"tanh", RealKind::Tanh},
+      {"round", RealKind::Round},     {"erf", RealKind::Erf},       {"relu", RealKind::Relu},
+      {"sigmoid", RealKind::Sigmoid},
   };
   auto found = functions.find(name);
   return found == functions.end() ? std::nullopt : std::optional<RealKind>(found->second);
@@ -213,6 +215,9 @@ double RealProgram::run(const std::vector<int64_t> &point) {
       break;
     case RealKind::Ceil:
       result = std::ceil(a);
+      break;
+    case RealKind::Round:
+      result = std::nearbyint(a);
       break;
     case RealKind::Exp:
       result = std::exp(a);

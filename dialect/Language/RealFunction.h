@@ -37,6 +37,7 @@ enum class RealKind {
   Abs,
   Floor,
   Ceil,
+  Round, // to the nearest whole number, halves to the even one
   Exp,
   Log,
   Sqrt,

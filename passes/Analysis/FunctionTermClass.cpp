@@ -1,4 +1,5 @@
 // The class of terms that apply a plugin's function: where no class of the plugin's own says more about them.
+#include "dialect/IR/BuiltinFunctions.h"
 #include "passes/Analysis/BuiltinTermClasses.h"
 #include "passes/Analysis/TermReader.h"
 
@@ -16,7 +17,8 @@ public:
     return TermReader(view, space).start(TermKind::Function);
   }
   std::string describe(const TermView &view, const TermAnalysis &) const override {
-    std::string text = "the function " + signatureOf(*view.application->function) + " of a plugin, of";
+    std::string text = "the function " + signatureOf(*view.application->function) +
+                       (isBuiltinFunction(view.application->function->name()) ? ", of" : " of a plugin, of");
     const char *separator = " ";
     for (const Application::Argument &argument : view.application->arguments) {
       text += separator;

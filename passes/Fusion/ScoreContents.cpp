@@ -12,6 +12,8 @@ bool skewer::isArithmeticOnNumbers(Operation *op) {
     Type element = getElementTypeOrSelf(type);
     return element.isF32() || element.isInteger(1);
   };
+  if (isa_and_nonnull<attn::ApplyOp>(op))
+    return isNumber(op->getResult(0).getType());
   return op && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->hasTrait<OpTrait::Elementwise>() &&
          op->getNumResults() == 1 && isNumber(op->getResult(0).getType()) &&
          llvm::all_of(op->getOperandTypes(), isNumber);

@@ -1,5 +1,6 @@
 // The cut through the arithmetic: backwards from the scores, operation by operation, until what is left are sums.
 #include "passes/Fusion/ScoreFunction.h"
+#include "dialect/IR/ElementFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
@@ -225,6 +226,19 @@ bool ScoreFunction::isIdentity() const {
   return sums.size() == 1;
 }
 
+/// The operation, or what a function that it names is made of, on single numbers.
+static Value clonedOn(OpBuilder &builder, Operation *op, IRMapping &operands) {
+  if (auto apply = dyn_cast<ApplyOp>(op)) {
+    SmallVector<Value> arguments;
+    for (Value input : apply.getInputs())
+      arguments.push_back(operands.lookup(input));
+    return findElementFunction(op->getContext(), apply.getFunction())->emit(builder, op->getLoc(), arguments);
+  }
+  Operation *one = builder.clone(*op, operands);
+  one->getResult(0).setType(getElementTypeOrSelf(one->getResult(0).getType()));
+  return one->getResult(0);
+}
+
 void ScoreFunction::emit(OpBuilder &builder, Region &region) const {
   OpBuilder::InsertionGuard before(builder);
   Location location = root.tensor.getLoc();
@@ -252,9 +266,7 @@ void ScoreFunction::emit(OpBuilder &builder, Region &region) const {
       IRMapping operands;
       for (const ElementOf &operand : step.operands)
         operands.map(operand.tensor, emitted(operand));
-      Operation *one = builder.clone(*step.arithmetic, operands);
-      one->getResult(0).setType(getElementTypeOrSelf(one->getResult(0).getType()));
-      value = one->getResult(0);
+      value = clonedOn(builder, step.arithmetic, operands);
     } else {
       value = emitted(step.operands[0]);
       if (step.scale != 1)

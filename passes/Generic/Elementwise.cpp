@@ -11,7 +11,7 @@ using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
 
-static bool isConversion(Operation *op) { return isa<arith::ExtFOp, arith::TruncFOp>(op); }
+static bool isConversion(Operation *op) { return isWidening(op) || isa<arith::TruncFOp>(op); }
 
 std::string generic::symbolOf(const Extent &extent) { return "extent of " + extent.name; }
 

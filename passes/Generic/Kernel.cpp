@@ -1,5 +1,6 @@
 // A kernel from end to end: signature, stages, buffers, stage after stage.
 #include "passes/Generic/Kernel.h"
+#include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -33,8 +34,8 @@ bool Kernel::emit() {
   for (auto [argument, described] : llvm::zip(block.getArguments(), plan.inputs)) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || !(type.getElementType().isF32() || type.getElementType().isF16() || type.getElementType().isBF16() ||
-                   type.getElementType().isInteger(32)))
-      return fail(source, "the generic path takes tensors of f32, f16, bf16 and i32");
+                   type.getElementType().isInteger(32) || type.getElementType().isInteger(8)))
+      return fail(source, "the generic path takes tensors of f32, f16, bf16, i8 and i32");
     Storage tensor;
     tensor.shape = described.shape;
     tensor.element = type.getElementType();
@@ -87,6 +88,10 @@ bool Kernel::emit(const Stage &stage) {
     beginPhase(stage, "rows");
     return emitRows(cast<attn::AttentionOp>(op));
   case StageKind::Einsum:
+    if (auto extremum = dyn_cast<attn::ExtremumOp>(op)) {
+      beginPhase(stage, "extremum");
+      return emitExtremum(extremum);
+    }
     beginPhase(stage, "einsum");
     return emitEinsum(cast<attn::EinsumOp>(op));
   case StageKind::Softmax:

@@ -15,6 +15,13 @@
 #include "llvm/ADT/DenseMap.h"
 #include <functional>
 
+namespace skewer {
+struct PrefixSum;
+namespace attn {
+class ExtremumOp;
+}
+} // namespace skewer
+
 namespace skewer::generic {
 
 /// Elements of a vector: one register of AVX2, half of one of AVX-512.
@@ -136,6 +143,7 @@ protected:
   //===- What each stage becomes; false after a diagnostic --------------------------===//
   virtual bool emit(const Stage &);
   bool emitEinsum(attn::EinsumOp);
+  Contraction contractionOf(const attn::ResolvedEinsum &, const std::map<std::string, Extent> &); // without operands
   bool emitConcat(const Stage &, attn::ConcatOp);
   bool emitSoftmax(attn::SoftmaxOp);
   bool emitLogSumExp(attn::LogSumExpOp);
@@ -203,6 +211,14 @@ protected:
   /// How a factor's address moves with an axis: 0, 1 (consecutive), or nothing that a vector could use.
   std::optional<int> step(const Storage &, llvm::ArrayRef<subscript::Expr>, const std::string &axis);
   bool vectorises(const Contraction &, const Axis &);
+
+  //===- Along axes (PrefixSums.cpp, Extrema.cpp) ---===//
+  void emitPrefixSum(Contraction, const PrefixSum &, Symbols &);
+  void runAcross(const Contraction &, const PrefixSum &, int64_t size, Symbols &, const std::string &vectorAxis,
+                 mlir::Value first, int64_t vectors);
+  void runWithin(const Contraction &, const PrefixSum &, int64_t size, Symbols &);
+  bool emitExtremum(attn::ExtremumOp);
+  mlir::Value extremeOf(const Contraction &, bool least, Symbols &);
 
   //===- Building blocks (Loops.cpp) ---===//
   mlir::Value index(int64_t);

@@ -2,6 +2,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Generic/Kernel.h"
+#include "passes/Stages/PrefixSum.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -23,22 +24,31 @@ static std::vector<Expr> flatIndices(const subscript::Dimensions &dimensions, co
   return indices;
 }
 
+Contraction Kernel::contractionOf(const attn::ResolvedEinsum &resolved, const std::map<std::string, Extent> &extents) {
+  Contraction contraction;
+  contraction.parallel = axesOf(*resolved.spec.result, extents);
+  for (const std::string &axis : resolved.contracted)
+    contraction.contracted.push_back({axis, extents.at(axis)});
+  contraction.targetSubscripts = flatIndices(*resolved.spec.result, resolved.sizes);
+  return contraction;
+}
+
 bool Kernel::emitEinsum(attn::EinsumOp op) {
   attn::ResolvedEinsum resolved = resolve(op);
   auto extents = extentsOf(resolved, op.getInputs());
   if (!resolved.spec.result || !extents)
     return fail(op, "a run-time size is no operand's dimension");
-  Contraction contraction;
+  Contraction contraction = contractionOf(resolved, *extents);
   for (auto [operand, subscripts] : llvm::zip(op.getInputs(), resolved.subscripts))
     contraction.factors.push_back({&storage[operand], subscripts});
-  contraction.parallel = axesOf(*resolved.spec.result, *extents);
-  for (const std::string &axis : resolved.contracted)
-    contraction.contracted.push_back({axis, extents->at(axis)});
   contraction.guard = resolved.guard;
   contraction.target = &storage[op.getResult()];
-  contraction.targetSubscripts = flatIndices(*resolved.spec.result, resolved.sizes);
   Symbols symbols;
   addRuntimeSizes(*extents, symbols);
+  if (auto sum = prefixSumOf(op)) {
+    emitPrefixSum(std::move(contraction), *sum, symbols);
+    return true;
+  }
   std::vector<Axis> axes = std::move(contraction.parallel);
   // The innermost axis stays whole: it is the one that vectors go along.
   items(axes, axes.size() > 1 ? axes.size() - 1 : axes.size(), symbols, [&](ArrayRef<Axis> rest) {

@@ -1,6 +1,8 @@
 // Where the stages' results lie in the shared workspace: buffers that do not live together share memory.
+#include "dialect/IR/Reductions.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "passes/Generic/Kernel.h"
+#include "passes/Stages/PrefixSum.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -71,6 +73,11 @@ bool Kernel::planBuffers() {
     StagePlan described{nameOf(stage.kind), lineOf(stage.result), {}};
     if (stage.result.getDefiningOp<attn::LogSumExpOp>())
       described.title = "logsumexp";
+    if (auto extremum = stage.result.getDefiningOp<attn::ExtremumOp>())
+      described.title = extremum.getLeast() ? "least element" : "largest element";
+    if (auto einsum = stage.result.getDefiningOp<attn::EinsumOp>();
+        einsum && stage.kind == StageKind::Einsum && prefixSumOf(einsum))
+      described.title = "running sum";
     OwnMemory own = ownMemory(stage);
     if (own.title)
       described.title = own.title;

@@ -1,4 +1,5 @@
 // What is known before code is emitted: the shape of every tensor, and whether a mask made zeros of it.
+#include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Generic/Kernel.h"
@@ -93,6 +94,8 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
   };
   if (auto einsum = dyn_cast<attn::EinsumOp>(op))
     return throughSpec(resolve(einsum), einsum.getInputs());
+  if (auto extremum = dyn_cast<attn::ExtremumOp>(op))
+    return throughSpec(resolve(extremum), extremum.getInput());
   if (auto rearrange = dyn_cast<attn::RearrangeOp>(op))
     return throughSpec(attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}),
                        rearrange->getOperands());
@@ -176,10 +179,9 @@ static bool keepsMask(Operation *op, const llvm::DenseMap<Value, Storage> &stora
       .Case([](attn::SoftmaxOp softmax) { return softmax.getMask().has_value(); })
       .Case([](attn::AttentionOp) { return false; })
       .Case([&](attn::EinsumOp einsum) { return isGuarded(einsum) || llvm::any_of(einsum.getInputs(), masked); })
-      .Case<attn::ConcatOp, arith::MulFOp>(
-          [&](Operation *o) { return llvm::any_of(o->getOperands(), masked); })
+      .Case<attn::ConcatOp, arith::MulFOp>([&](Operation *o) { return llvm::any_of(o->getOperands(), masked); })
       .Case<arith::AddFOp, arith::SubFOp>([&](Operation *o) { return llvm::all_of(o->getOperands(), masked); })
-      .Case<attn::IndexMapOpInterface, arith::DivFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
+      .Case<attn::IndexMapOpInterface, arith::DivFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp>(
           [&](Operation *o) { return masked(o->getOperand(0)); })
       .Default([](Operation *) { return false; });
 }

@@ -1,5 +1,5 @@
 // attn-name-axes: axes are called by their place, whatever the program calls them.
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/Reductions.h"
 #include "passes/Analysis/AxisNames.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -73,6 +73,7 @@ struct NameAxes : skewer::impl::AttnNameAxesBase<NameAxes> {
                 einsum.setGuard(names->of(*guard));
           })
           .Case([](RearrangeOp rearrange) { renameSpec(rearrange); })
+          .Case([](ExtremumOp extremum) { renameSpec(extremum); })
           .Case([](SoftmaxOp softmax) { renameRows(softmax); })
           .Case([](LogSumExpOp logSumExp) { renameRows(logSumExp); })
           .Case([](PositionOp position) {

@@ -1,5 +1,6 @@
 // Einsums, index maps, concatenations, positions and plugins' functions.
 #include "dialect/IR/ElementFunction.h"
+#include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Linalg/ConvertOps.h"
@@ -67,6 +68,24 @@ Converted skewer::convertEinsum(attn::EinsumOp op, ImplicitLocOpBuilder &b, Stru
                       product = arith::SelectOp::create(body, inside, product, realConstant(body, sums, 0));
                     }
                     return arith::AddFOp::create(body, before, product);
+                  });
+  return {linalg.convert(result, element)};
+}
+
+Converted skewer::convertExtremum(attn::ExtremumOp op, ImplicitLocOpBuilder &b, Structured &linalg) {
+  attn::ResolvedEinsum resolved = attn::resolve(op);
+  if (!resolved.spec.result)
+    return linalg.failure = "the extremum has no result to name its dimensions", Converted();
+  std::map<std::string, Value> extents;
+  addExtents(b, resolved.spec.operands[0], op.getInput(), extents);
+  LoopNest nest(*resolved.spec.result, resolved.contracted, resolved.sizes, extents);
+  Type element = resultType(op).getElementType(), wide = sumType(element);
+  Value result =
+      linalg.make(nest, wide, op.getLeast() ? INFINITY : -INFINITY, {{op.getInput(), resolved.subscripts[0]}}, false,
+                  [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &) {
+                    Value one = castReal(body, elements[0], wide);
+                    return op.getLeast() ? arith::MinimumFOp::create(body, before, one).getResult()
+                                         : arith::MaximumFOp::create(body, before, one).getResult();
                   });
   return {linalg.convert(result, element)};
 }

@@ -3,12 +3,16 @@
 #include "passes/Linalg/Structured.h"
 
 namespace skewer {
+namespace attn {
+class ExtremumOp;
+}
 
 /// The tensors that take the place of an operation's results; empty where there is no form, and `Structured::failure`
 /// says why.
 using Converted = llvm::SmallVector<mlir::Value>;
 
 Converted convertEinsum(attn::EinsumOp, mlir::ImplicitLocOpBuilder &, Structured &);
+Converted convertExtremum(attn::ExtremumOp, mlir::ImplicitLocOpBuilder &, Structured &);
 Converted convertIndexMap(attn::IndexMapOpInterface, mlir::ImplicitLocOpBuilder &, Structured &);
 Converted convertConcat(attn::ConcatOp, mlir::ImplicitLocOpBuilder &);
 Converted convertPosition(attn::PositionOp, mlir::ImplicitLocOpBuilder &, Structured &);

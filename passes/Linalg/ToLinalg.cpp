@@ -1,4 +1,5 @@
 // attn-to-linalg: the dialect as linalg on tensors, for pipelines that are not ours.
+#include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -48,6 +49,7 @@ struct ToLinalg : skewer::impl::AttnToLinalgBase<ToLinalg> {
             .Case([&](attn::EinsumOp einsum) { return convertEinsum(einsum, b, linalg); })
             .Case([&](attn::IndexMapOpInterface map) { return convertIndexMap(map, b, linalg); })
             .Case([&](attn::ConcatOp concat) { return convertConcat(concat, b); })
+            .Case([&](attn::ExtremumOp extremum) { return convertExtremum(extremum, b, linalg); })
             .Case([&](attn::PositionOp position) { return convertPosition(position, b, linalg); })
             .Case([&](attn::ApplyOp apply) { return convertApply(apply, b, linalg); })
             .Case<attn::SoftmaxOp, attn::LogSumExpOp>([&](Operation *rows) { return convertRows(rows, b, linalg); })

@@ -1,5 +1,6 @@
 // Divides a function in stages.
 #include "passes/Stages/Stages.h"
+#include "dialect/IR/Reductions.h"
 #include "dialect/Subscript/Einsum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -174,8 +175,21 @@ bool skewer::isProduct(Operation *op) {
 
 bool skewer::isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
 
+bool skewer::isWidening(Operation *op) {
+  auto fromTensor = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getElementType().isInteger(8);
+  };
+  return isa_and_nonnull<arith::ExtFOp>(op) || (isa_and_nonnull<arith::SIToFPOp>(op) && fromTensor(op->getOperand(0)));
+}
+
+Value skewer::widenedFrom(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isWidening(op) ? op->getOperand(0) : value;
+}
+
 bool skewer::isArithmetic(Operation *op) {
-  return isa<arith::ExtFOp, arith::TruncFOp, attn::ApplyOp>(op) ||
+  return isWidening(op) || isa<arith::TruncFOp, attn::ApplyOp>(op) ||
          (op->hasTrait<OpTrait::Elementwise>() && op->hasTrait<OpTrait::SameOperandsAndResultType>() &&
           isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
 }
@@ -277,8 +291,7 @@ private:
       while (user->getBlock() != &block)
         user = user->getParentOp();
       auto attention = dyn_cast<attn::AttentionOp>(user);
-      return attention ? isPackedOperand(attention, read)
-                       : isa<arith::ExtFOp>(user) && isPackedRows(user->getResult(0));
+      return attention ? isPackedOperand(attention, read) : isWidening(user) && isPackedRows(user->getResult(0));
     });
   }
 
@@ -327,7 +340,7 @@ private:
     }
     if (auto attention = dyn_cast<attn::AttentionOp>(op))
       stage.kind = fusedShape(attention, stage.reason) ? StageKind::Attention : StageKind::Rows;
-    else if (isa<attn::EinsumOp>(op) && !isProduct(op))
+    else if (isa<attn::ExtremumOp>(op) || (isa<attn::EinsumOp>(op) && !isProduct(op)))
       stage.kind = StageKind::Einsum;
     else if (attn::rowReductionOf(op))
       stage.kind = StageKind::Softmax;

@@ -11,7 +11,7 @@ namespace skewer {
 enum class StageKind {
   Attention,   // fused: phases of its own, see CpuKernel
   Rows,        // an attention that cannot fuse: one row of scores at a time
-  Einsum,      // a sum of products
+  Einsum,      // a sum of products, or an extremum
   Elementwise, // arithmetic and index maps, one loop for all of them
   Softmax      // or a logsumexp: rows of one tensor
 };
@@ -53,6 +53,10 @@ mlir::Value memoryOf(mlir::Value);
 bool isProduct(mlir::Operation *);
 /// What moves elements, or multiplies moved ones.
 bool isMap(mlir::Operation *);
+/// Numbers of fewer bits as f32: f16, bf16, or the whole numbers of i8.
+bool isWidening(mlir::Operation *);
+/// What the value is widened from; itself where it is not.
+mlir::Value widenedFrom(mlir::Value);
 /// Element by element, all of one type but where it is converted.
 bool isArithmetic(mlir::Operation *);
 

@@ -158,3 +158,12 @@ func.func @concat(%token: tensor<?x1x8xf32>, %map: tensor<?x6x8xf32>, %table: te
       : (tensor<5x7xf32>) -> tensor<7x7xf32>
   return %0 : tensor<?x7x8xf32>
 }
+
+// CHECK-LABEL: func.func @extrema
+func.func @extrema(%x: tensor<?x4x6xf32>, %y: tensor<?x12xbf16>) -> (tensor<?x6xf32>, tensor<?x3xf32>) {
+  // CHECK: attn.extremum "b i j -> b j"(%{{.*}}) : tensor<?x4x6xf32> -> tensor<?x6xf32>
+  %0 = attn.extremum "b i j -> b j" (%x) : tensor<?x4x6xf32> -> tensor<?x6xf32>
+  // CHECK: attn.extremum least "b (y x) -> b y" sizes {x = 4 : i64}(%{{.*}}) : tensor<?x12xbf16> -> tensor<?x3xf32>
+  %1 = attn.extremum least "b (y x) -> b y" sizes {x = 4 : i64} (%y) : tensor<?x12xbf16> -> tensor<?x3xf32>
+  return %0, %1 : tensor<?x6xf32>, tensor<?x3xf32>
+}

@@ -116,3 +116,25 @@ func.func @number(%x: tensor<9xf32>, %n: tensor<?xi32> {attn.name = "n", attn.ra
   %r = attn.einsum "(i + n[b]) -> b i" sizes {i = 3 : i64} indices(n = %n : tensor<?xi32>) (%x) : (tensor<9xf32>) -> tensor<?x3xf32>
   return %s, %r : tensor<f32>, tensor<?x3xf32>
 }
+
+// -----
+// CHECK-LABEL: func.func @largest
+// CHECK: linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<4xf32>)
+// CHECK: linalg.generic {{.*}}"reduction"
+// CHECK: arith.maximumf
+func.func @largest(%x: tensor<4x6xf32>) -> tensor<4xf32> {
+  %r = attn.extremum "i j -> i" (%x) : tensor<4x6xf32> -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+
+// -----
+// CHECK-LABEL: func.func @chosen
+// CHECK: linalg.generic
+// CHECK: arith.cmpf olt
+// CHECK: linalg.generic
+// CHECK: arith.select
+func.func @chosen(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %c = attn.apply "<"(%x, %y) : tensor<4x6xf32>
+  %r = attn.apply "?:"(%c, %x, %y) : tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}

@@ -264,7 +264,7 @@ TEST(CompileTime, Requirements) {
       import("param N = 4\nkernel k(x : f32[N]) -> f32[N] {\n  require N > 3, 'N is large'\n  return x\n}\n").good);
   EXPECT_SAYS(rejected("param N = 4\nkernel k(x : f32[N]) -> f32[N] {\n  require N > 5, 'N is large'\n  return x\n}\n"),
               "test.attn:3:11: error: N is large");
-  EXPECT_SAYS(rejected("kernel k(x : f32[3]) -> f32[3] {\n  require x > 5, 'no'\n  return x\n}\n"), "2:11: error: '>'");
+  EXPECT_SAYS(rejected("kernel k(x : f32[3]) -> f32[3] {\n  require x > 5, 'no'\n  return x\n}\n"), "2:11: error: 'require' takes");
   EXPECT_SAYS(rejected("kernel k(x : f32[3]) -> f32[3] {\n  require 1 > 5\n  return x\n}\n"),
               "expected ',' after the condition");
   EXPECT_SAYS(rejected("kernel k(x : f32[3]) -> f32[3] {\n  require 1 > 5, 7\n  return x\n}\n"),

@@ -95,6 +95,19 @@ TEST(ScoreFunction, DecayIsASecondSum) {
   EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1}));
   EXPECT_EQ(*formed.attention.getMask(), "j <= i");
 }
+/// Values are compared within a term; what the comparison gives is the second sum of a choice.
+TEST(ScoreFunction, KeysThatAComparisonHides) {
+  Formed formed("  w = softmax(s if near[j] <= far[i] else -inf where j <= i)\n" + kProduct, ", near, far : f32[N]");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_EQ(formed.operations(), "arith.cmpf arith.select");
+  EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1}));
+  EXPECT_EQ(*formed.attention.getMask(), "j <= i");
+}
+TEST(ScoreFunction, WeightsThatAComparisonCuts) {
+  Formed formed("  w = s if s > rate[h] else 0\n" + kProduct, kRate);
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.getDirect());
+}
 TEST(ScoreFunction, DecayBesideAFunctionIsASecondSum) {
   Formed formed("  w = sigmoid(s) * exp((j - i) * rate[h]) * (j <= i)\n" + kProduct, kRate);
   ASSERT_TRUE(formed.attention);

@@ -1,4 +1,6 @@
 """Expressions to values: numbers, lists, fields, tensors."""
+import re
+
 import numpy as np
 
 from . import syntax as s
@@ -86,7 +88,7 @@ def choice(condition, a, b, scope, line):
 def of_subscript(node, scope):
     base = evaluate(node.base, scope)
     if any(isinstance(each, (s.Slice, s.Dots, s.New)) for each in node.subscripts):
-        return slice_of(as_tensor(base, "a slice", node.line), node, scope)
+        return moved(slice_of(as_tensor(base, "a slice", node.line), node, scope), base)
     subscripts = [evaluate(each, scope) for each in node.subscripts]
     if isinstance(base, list):
         return element(base, subscripts, node.line)
@@ -94,10 +96,16 @@ def of_subscript(node, scope):
         raise AttnError("subscripts are of tensors, index operands and lists", node.line)
     array = base.array if isinstance(base, IndexOperand) else base.present("a subscript").data
     if isinstance(base, Tensor) and len(subscripts) < array.ndim and all(isinstance(each, int) for each in subscripts):
-        return slice_of(base, node, scope)
+        return moved(slice_of(base, node, scope), base)
     if len(subscripts) != array.ndim:
         raise AttnError(f"{len(subscripts)} subscripts for {array.ndim} dimensions", node.line)
-    return read(array, subscripts, getattr(base, "name", "a tensor"), node.line)
+    return moved(read(array, subscripts, getattr(base, "name", "a tensor"), node.line), base)
+
+
+def moved(value, base):
+    """Moved elements of a condition on values are one."""
+    value.truth = getattr(base, "truth", False)
+    return value
 
 
 def read(array, subscripts, name, line):
@@ -141,6 +149,10 @@ def of_call(node, scope):
     if scheme is not None:
         return call_scheme(scheme, node, scope, program)
     handler = CALLS.get(node.name)
+    if node.name in EXTREMA and (len(node.positional) == 1 or node.named):
+        if len(node.positional) != 1:
+            raise AttnError(f"'{node.name}' is of two values, or along an axis", node.line)
+        handler = EXTREMA[node.name]
     if handler is not None:
         return handler(node, scope)
     if node.name in ONE or node.name in ("min", "max", "clamp", "f32", "f64"):
@@ -215,6 +227,9 @@ def call_einsum(node, scope):
     condition = node.named.get("where")
     given = {name: scope.whole(value) for name, value in node.named.items() if name not in ("where", "sum")}
     out = einsum((text, operands, given, condition, node.line), scope)
+    before, _, after = text.partition("->")
+    if len(operands) == 1 and condition is None and set(re.findall(r"\w+", before)) <= set(re.findall(r"\w+", after)):
+        moved(out, operands[0])
     for name in names_of_axes(node.named["sum"]) if "sum" in node.named else ():
         if name not in text.split("->")[0] or name in text.split("->")[1].split():
             raise AttnError(f"'{name}' is not summed over", node.line)
@@ -226,29 +241,70 @@ def names_of_axes(node):
     return [each.name for each in items if isinstance(each, s.Name)]
 
 
-def call_sum(node, scope):
-    """sum(x, d), sum(x, (i, d)), sum(x, -1)"""
-    given = arguments(node, ["x", "axis"], scope, ["x"])
-    tensor = as_tensor(evaluate(given["x"], scope), "sum", node.line).present("a sum")
-    what = given.get("axis", node.named.get("dim"))
-    if what is None:
-        raise AttnError("sum lacks an axis", node.line)
-    places = []
+def along_axes(node, scope, names=("x", "axis")):
+    """The tensor of sum(x, d), sum(x, (i, d)), sum(x, -1), and the dimensions meant: those of an axis that is a part of one are taken
+    apart first. Also how to put dimensions together again where nothing of them went."""
+    given = arguments(node, list(names), scope, ["x"])
+    tensor = as_tensor(evaluate(given["x"], scope), node.name, node.line).present(f"'{node.name}'")
+    what = given.get("axis", node.named.get("axis", node.named.get("dim")))
+    if what is None or len(node.positional) + len(node.named) > 2:
+        raise AttnError(f"'{node.name}' lacks an axis", node.line)
+    whole, parts = set(), {}
     for each in what.items if isinstance(what, s.Items) else [what]:
-        if isinstance(each, s.Name) and not isinstance(scope.value_of(each.name), (int, float)):
-            if each.name not in tensor.axes():
-                raise AttnError(f"the tensor has no axis '{each.name}'", node.line)
-            places.append(tensor.axes()[each.name])
-        elif isinstance(each, s.Name) and each.name in tensor.axes():
-            raise AttnError(f"'{each.name}' is an axis and a value", node.line)
-        else:
-            at = scope.whole(each, "a dimension") % len(tensor.shape)
-            places.append((at, 1, tensor.shape[at]))
-    gone = [at for at, inner, size in places if size == tensor.shape[at]]
-    if len(gone) != len(places):
-        raise AttnError("sum is over whole dimensions", node.line)
+        if isinstance(each, s.Name) and each.name in tensor.axes():
+            if isinstance(scope.value_of(each.name), (int, float)):
+                raise AttnError(f"'{each.name}' is an axis and a value", node.line)
+            at, inner, size = tensor.axes()[each.name]
+            factors = next(f for f in tensor.names[at] if any(name == each.name for name, _ in f))
+            if (each.name, size) in parts.get(at, (None, []))[1] or parts.get(at, (factors,))[0] != factors or at in whole:
+                raise AttnError(f"'{each.name}' is named already", node.line)
+            parts.setdefault(at, (factors, []))[1].append((each.name, size))
+            continue
+        if isinstance(each, s.Name) and scope.value_of(each.name) is None:
+            raise AttnError(f"the tensor has no axis '{each.name}'", node.line)
+        at = scope.whole(each, "a dimension")
+        if not -len(tensor.shape) <= at < len(tensor.shape) or at % len(tensor.shape) in whole | set(parts):
+            raise AttnError(f"there is no other dimension {at}", node.line)
+        whole.add(at % len(tensor.shape))
+    shape, names, chosen = [], [], []
+    for at, size in enumerate(tensor.shape):
+        for factor in parts[at][0] if at in parts else [(None, size)]:
+            if at in whole or (at in parts and factor in parts[at][1]):
+                chosen.append(len(shape))
+            shape.append(factor[1])
+            names.append((at, [(factor,)] if at in parts else tensor.names[at]))
     data = tensor.data if tensor.hidden is None else np.where(tensor.hidden, 0, tensor.data)
-    return Tensor(data.sum(tuple(gone)), [names for at, names in enumerate(tensor.names) if at not in gone])
+    return tensor, data.reshape(shape), chosen, names
+
+
+def reduced(function):
+    def call(node, scope):
+        _, data, chosen, names = along_axes(node, scope)
+        with np.errstate(all="ignore"):
+            out = function(data, tuple(chosen))
+        kept = [name for k, name in enumerate(names) if k not in chosen]
+        # What is left of one dimension is one dimension.
+        dimensions = sorted({at for at, _ in kept})
+        shape, labels = [], []
+        for at in dimensions:
+            sizes = [size for size, (of, _) in zip(out.shape, kept) if of == at]
+            own = [label for of, label in kept if of == at]
+            shape.append(int(np.prod(sizes)))
+            labels.append(own[0] if len(own) == 1 else [tuple(factor for label in own for factor in label[0])])
+        return Tensor(out.reshape(shape), labels)
+    return call
+
+
+def call_cumsum(node, scope):
+    tensor, data, chosen, _ = along_axes(node, scope)
+    if len(chosen) != 1:
+        raise AttnError("'cumsum' runs along one axis", node.line)
+    with np.errstate(all="ignore"):
+        out = np.cumsum(data, chosen[0]).reshape(tensor.shape)
+    hidden = tensor.hidden
+    if hidden is not None:
+        hidden = np.logical_and.accumulate(np.broadcast_to(hidden, tensor.shape).reshape(data.shape), chosen[0]).reshape(tensor.shape)
+    return Tensor(np.where(False if hidden is None else hidden, 0, out), tensor.names, None, hidden)
 
 
 def over_keys(function):
@@ -290,14 +346,14 @@ def call_pad(node, scope):
 def call_reshape(node, scope):
     tensor = as_tensor(evaluate(node.positional[0], scope), "reshape", node.line)
     if len(node.positional) == 2:
-        return reshape(tensor, numbers(node.positional[1], scope))
-    return reshape(tensor, [scope.whole(size) for size in node.positional[1:]])
+        return moved(reshape(tensor, numbers(node.positional[1], scope)), tensor)
+    return moved(reshape(tensor, [scope.whole(size) for size in node.positional[1:]]), tensor)
 
 
 def call_rearrange(node, scope):
     tensor = as_tensor(evaluate(node.positional[0], scope), node.name, node.line)
     text = evaluate(node.positional[1], scope)
-    return rearrange(tensor, text, {name: scope.whole(value) for name, value in node.named.items()}, scope, node.line)
+    return moved(rearrange(tensor, text, {name: scope.whole(value) for name, value in node.named.items()}, scope, node.line), tensor)
 
 
 def call_concat(node, scope):
@@ -334,4 +390,5 @@ def call_skew(node, scope):
 CALLS = {"einsum": call_einsum, "softmax": over_keys(softmax), "logsumexp": over_keys(logsumexp),
          "tabulate": call_tabulate, "pad": call_pad, "reshape": call_reshape, "rearrange": call_rearrange,
          "broadcast": call_rearrange, "concat": call_concat, "gather": call_gather, "len": call_len,
-         "select": call_select, "skew": call_skew, "sum": call_sum}
+         "select": call_select, "skew": call_skew, "sum": reduced(np.sum), "mean": reduced(np.mean), "cumsum": call_cumsum}
+EXTREMA = {"max": reduced(lambda x, axes: np.max(x, axes, initial=-np.inf)), "min": reduced(lambda x, axes: np.min(x, axes, initial=np.inf))}

@@ -4,10 +4,10 @@ import math
 import numpy as np
 
 from .errors import AttnError
-from .positions import COMPARE, FLOAT, Field, Operation, as_field, axes_of, either, is_real
+from .positions import COMPARE, FLOAT, Constant, Field, Operation, Read, as_field, axes_of, either, is_real, reads_tensors
 from .tensors import Tensor, combine
 
-ONE = {"exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "abs", "sin", "cos", "erf", "floor", "ceil"}
+ONE = {"exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "abs", "sin", "cos", "erf", "floor", "ceil", "round"}
 
 
 def on_numbers(op, values):
@@ -29,6 +29,8 @@ def arithmetic(op, values):
             return abs(a)
         if op in ("floor", "ceil"):
             return getattr(math, op)(a)
+        if op == "round":
+            return round(a)
         if op in ("min", "max"):
             return min(values) if op == "min" else max(values)
         if op == "clamp":
@@ -71,6 +73,43 @@ def is_condition(field):
     return field.op in COMPARE and not any(map(is_real, field.arguments))
 
 
+def is_truth(value):
+    """Whether it is a condition on values: comparisons of tensors, and what `and`, `or` and `not` make of them."""
+    if isinstance(value, (Tensor, Read)):
+        return getattr(value, "truth", False)
+    if not isinstance(value, Operation) or not reads_tensors(value):
+        return False
+    if value.op in ("and", "or", "not"):
+        return all(is_truth(each) or is_condition(each) or is_bit(each) for each in value.arguments)
+    return value.op in COMPARE
+
+
+def is_bit(value):
+    return getattr(value, "value", value) in (0, 1) if isinstance(value, (int, Constant)) else False
+
+
+def truth_of(op, values, line, parts):
+    """A comparison of tensors, or conditions on values joined: a tensor of 1 and 0."""
+    if op in COMPARE:
+        for value in values:
+            if isinstance(value, Tensor):
+                value.present(f"'{op}'")
+        function = COMPARE[op]
+    else:
+        for value in values:
+            if not (is_truth(value) or is_bit(value) or (isinstance(value, Field) and is_condition(value))):
+                raise AttnError(f"'{op}' is of conditions", line)
+        function = {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not}[op]
+    out = combine(lambda *arrays: function(*arrays).astype(np.float64), values, "a comparison", parts)
+    out.truth, out.minus = True, None
+    return out
+
+
+def chosen(condition, a, b, parts):
+    """One or the other by a condition on values: numbers, whatever stands in the other place."""
+    return combine(lambda c, x, y: np.where(c != 0, x, y), [condition, a, b], "a choice by values", parts)
+
+
 def keeps(values):
     """A tensor times a condition on its axes: it stays where the condition holds, and is 0 elsewhere, NaN or not."""
     tensors = [v for v in values if isinstance(v, Tensor)]
@@ -100,10 +139,10 @@ def apply(op, values, line=None, parts=None):
         if not isinstance(value, (int, float, Field, Tensor)):
             raise AttnError(f"'{op}' of {getattr(value, 'what', type(value).__name__)}", line)
     if any(isinstance(v, Tensor) for v in values):
-        if op in ("and", "or", "not"):
-            raise AttnError(f"'{op}' is of conditions on positions", line)
-        if op in COMPARE:
-            raise AttnError("a condition is on positions, and tensors are none", line)
+        if op in ("and", "or", "not") or op in COMPARE:
+            return truth_of(op, values, line, parts)
+        if op == "*" and any(map(is_truth, values)) and all(is_truth(v) or reads(v) for v in values):
+            return chosen(*sorted(values, key=lambda v: not is_truth(v)), 0, parts)
         if op == "clamp":
             function = (lambda x, low, high: np.minimum(np.maximum(x, low), high))
         elif op in ("//", "%", "f32", "f64"):
@@ -116,16 +155,26 @@ def apply(op, values, line=None, parts=None):
     if any(isinstance(v, Field) for v in values):
         if op in ("//", "%") and isinstance(values[1], float):
             raise AttnError(f"'{op}' divides positions by whole numbers", line)
+        if op == "*" and any(map(is_truth, values)) and all(is_truth(v) or reads(v) for v in values):
+            return Operation("select", [*sorted(values, key=lambda v: not is_truth(v)), Constant(0)])
         return Operation(op, [as_field(v) for v in values])
     return on_numbers(op, values)
+
+
+def reads(value):
+    return isinstance(value, Tensor) or (isinstance(value, Field) and reads_tensors(value))
 
 
 def select(condition, a, b, scope, line):
     """`x if P else y`, select(P, x, y): over the axes of x and y and those that P names."""
     if isinstance(condition, (int, float)):
         return a if condition else b
-    if not isinstance(condition, Field):
-        raise AttnError("a condition is on positions", line)
+    if is_truth(condition) and (isinstance(condition, Tensor) or isinstance(a, Tensor) or isinstance(b, Tensor)):
+        if not isinstance(a, (int, float, Field, Tensor)) or not isinstance(b, (int, float, Field, Tensor)):
+            raise AttnError("a choice is between numbers, positions and tensors", line)
+        return chosen(condition, a, b, scope.parts)
+    if not isinstance(condition, Field) or (reads_tensors(condition) and not is_truth(condition)):
+        raise AttnError("what decides is no condition", line)
     if not isinstance(a, (int, float, Field, Tensor)) or not isinstance(b, (int, float, Field, Tensor)):
         raise AttnError("a choice is between numbers, positions and tensors", line)
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):

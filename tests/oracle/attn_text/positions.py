@@ -29,7 +29,7 @@ def sigmoid(x):
 
 FLOAT = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin, "cos": np.cos,
          "tanh": np.tanh, "erf": erf, "sigmoid": sigmoid, "relu": lambda x: np.maximum(x, 0), "floor": np.floor,
-         "ceil": np.ceil, "neg": np.negative, "abs": np.abs, "+": np.add, "-": np.subtract, "*": np.multiply,
+         "ceil": np.ceil, "round": np.rint, "neg": np.negative, "abs": np.abs, "+": np.add, "-": np.subtract, "*": np.multiply,
          "/": np.true_divide, "^": np.power, "min": np.minimum, "max": np.maximum, "//": lambda a, b: np.floor(a / b),
          "%": lambda a, b: a - np.floor(a / b) * b}
 
@@ -198,7 +198,7 @@ class Evaluation:
         if is_real(field) or (op in FLOAT and any(map(is_real, arguments))):
             values, bads = zip(*map(self.real, arguments))
             with np.errstate(all="ignore"):
-                out = self.rounded(FLOAT[op](*values), exact=op in ("min", "max", "abs", "neg", "floor", "ceil"))
+                out = self.rounded(FLOAT[op](*values), exact=op in ("min", "max", "abs", "neg", "floor", "ceil", "round"))
             # What does not exist is said where a whole number is needed (whole_of): log(0) may still be clamped.
             return out, either(*bads)
         values, bads = zip(*map(self, arguments))
@@ -243,7 +243,7 @@ class Evaluation:
             if np.any(zero):
                 bad, b = either(bad, zero), np.where(zero, 1, b)
             return (a // b if op == "//" else a % b), bad
-        if op in ("floor", "ceil"):
+        if op in ("floor", "ceil", "round"):
             return values[0], bad
         out = {"+": np.add, "-": np.subtract, "*": np.multiply, "neg": np.negative, "abs": np.abs, "min": np.minimum,
                "max": np.maximum}[op](*values)

@@ -15,6 +15,7 @@ class Tensor:
         self.data = np.asarray(data, np.float64)
         self.names = [[] for _ in self.data.shape] if names is None else names
         self.absent, self.hidden, self.minus = absent, hidden, minus
+        self.truth = False  # of 1 and 0 that say where values compare as asked
         assert len(self.names) == self.data.ndim
 
     @property
@@ -202,7 +203,7 @@ def absent_of(tensors, others, what):
     return absent
 
 
-KEEPS_NOTHING = {"neg", "sqrt", "abs", "tanh", "sin", "erf", "floor", "ceil"}  # of nothing they make nothing
+KEEPS_NOTHING = {"neg", "sqrt", "abs", "tanh", "sin", "erf", "floor", "ceil", "round"}  # of nothing they make nothing
 
 
 def left_out(what, values, tensors, shape):

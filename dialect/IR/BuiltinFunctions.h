@@ -1,0 +1,13 @@
+// Functions of single numbers that the language itself calls, by names that are no words.
+#pragma once
+#include "dialect/IR/ElementFunction.h"
+
+namespace skewer::attn {
+
+/// `?:` of (condition, yes, no); comparisons are called `<`, `<=`, `==` and `!=`.
+constexpr llvm::StringLiteral kChoice = "?:";
+void addBuiltinFunctions(ElementFunctions &);
+/// Such a function rounds nothing: it gives one of its arguments, 1 or 0.
+bool isBuiltinFunction(llvm::StringRef name);
+
+} // namespace skewer::attn

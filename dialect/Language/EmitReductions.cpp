@@ -1,0 +1,108 @@
+// What runs along axes and is no plain sum: max(x, axis = j), min(x, axis = j), cumsum(x, j).
+#include "dialect/IR/Reductions.h"
+#include "dialect/Language/Emitter.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+using subscript::AxisSizes;
+using subscript::Expr;
+
+/// The largest, or the least, element along axes.
+Value Emitter::emitExtremum(const Node &node) {
+  std::string name = node.name.str();
+  if (node.operands.size() != 1 || (!keyword(node, "axis") && !keyword(node, "dim"))) {
+    error(node.text, "'" + name + "' takes two values, or one tensor and the axis that it runs along");
+    diagnostics.note("usage: " + name + "(a, b), or " + name + "(x, axis = j), " + name + "(x, axis = -1)");
+    return {};
+  }
+  auto along = alongAxes(node, name + "(x, axis = j), " + name + "(x, axis = -1), " + name + "(x, axis = (h, d))",
+                         "compared along");
+  if (!along)
+    return {};
+  WithoutAxes left = withoutAxes(*along);
+  auto op = attn::ExtremumOp::create(builder, location(node), typeOf(left.kept, builder.getF32Type()), name == "min",
+                                     builder.getStringAttr(subscript::print(left.spec)),
+                                     left.given.empty() ? DictionaryAttr() : attn::sizesTo(context, left.given),
+                                     along->operand.tensor);
+  Value result = tensorValue(op.getResult(), std::move(left.kept));
+  result.byName = along->operand.byName && isNamed(result.dimensions);
+  return result;
+}
+
+/// max(x, j), where j is an axis of x, is an element or its position, whichever is larger: seldom what is meant.
+void Emitter::warnOfExtremum(const Node &node, const Value &left, const Value &right) {
+  if (!left.is(ValueKind::Tensor) || !right.is(ValueKind::Index) || node.operands[1]->kind != NodeKind::Name)
+    return;
+  std::string axis = node.operands[1]->name.str();
+  if (llvm::none_of(left.dimensions, [&](const Dimension &d) {
+        return llvm::any_of(d.namings, [&](const Naming &naming) {
+          return llvm::any_of(naming, [&](const Axis &own) { return own.name == axis; });
+        });
+      }))
+    return;
+  diagnostics.warning(node.text, "this compares each element with its position along '" + axis + "'");
+  diagnostics.note("the " + std::string(node.name == "max" ? "largest" : "least") + " element along the axis is " +
+                   node.name.str() + "(x, axis = " + axis + ")");
+}
+
+/// The sum of the elements up to each one along an axis: an einsum with a condition.
+Value Emitter::emitCumulativeSum(const Node &node) {
+  auto along = alongAxes(node, "cumsum(x, j) along an axis, cumsum(x, -1) along a dimension", "summed along");
+  if (!along)
+    return {};
+  Dimensions &dimensions = along->operand.dimensions;
+  if (along->names.size() + llvm::count(along->whole, true) != 1) {
+    error(node.text, "'cumsum' runs along one axis");
+    diagnostics.note("along several, one after the other: cumsum(cumsum(x, h), w)");
+    return {};
+  }
+  std::vector<Naming> lone = loneNamings(dimensions);
+  std::set<std::string> taken;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    if (along->naming[d])
+      lone[d] = dimensions[d].namings[*along->naming[d]];
+    else if (along->whole[d]) // by its place: one axis, whatever it is made of
+      lone[d] = {{"along", dimensions[d].size, dimensions[d].runtime}};
+    for (const Axis &axis : lone[d])
+      taken.insert(axis.name);
+  }
+  std::string before = "before";
+  for (int n = 0; taken.count(before); ++n)
+    before = "before" + std::to_string(n);
+  subscript::Einsum spec;
+  spec.operands.emplace_back();
+  spec.result.emplace();
+  AxisSizes sizes;
+  std::string axis;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    subscript::Dimension from, to;
+    for (const Axis &own : lone[d]) {
+      bool isAlong = along->whole[d] || (along->naming[d] && along->names.count(own.name));
+      if (isAlong && dimensions[d].isRuntime()) {
+        error(node.text, "'cumsum' runs along an axis whose size is known at compile time, and '" +
+                             dimensions[d].runtime + "' is known at run time only");
+        return {};
+      }
+      to.axes.push_back(own.name);
+      from.axes.push_back(isAlong ? before : own.name);
+      if (isAlong)
+        axis = own.name;
+      if (isAlong || lone[d].size() > 1)
+        sizes[own.name] = own.size;
+      if (isAlong && lone[d].size() > 1)
+        sizes[before] = own.size;
+    }
+    spec.operands[0].push_back(std::move(from));
+    spec.result->push_back(std::move(to));
+  }
+  Expr guard = lessEqual(Expr::symbol(before), Expr::symbol(axis));
+  Value result = along->operand;
+  result.tensor = attn::EinsumOp::create(builder, location(node), typeOf(dimensions, builder.getF32Type()),
+                                         builder.getStringAttr(subscript::print(spec)), attn::sizesTo(context, sizes),
+                                         builder.getStringAttr(subscript::print(guard)), result.tensor);
+  return result;
+}
+
+} // namespace skewer::language

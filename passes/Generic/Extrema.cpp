@@ -1,0 +1,120 @@
+// The largest or the least element along axes: vectors along the result's last axis, or along the last one that the
+// result lacks.
+#include "dialect/IR/Reductions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Generic/Kernel.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+
+/// Vectors that are compared side by side: a comparison that lets a NaN through takes several instructions, one after
+/// the other.
+static constexpr int64_t kVectors = 4;
+
+static Value better(ImplicitLocOpBuilder &b, bool least, Value x, Value y) {
+  return least ? arith::MinimumFOp::create(b, x, y).getResult() : arith::MaximumFOp::create(b, x, y).getResult();
+}
+
+/// Along all contracted axes, at one point of the others.
+Value Kernel::extremeOf(const Contraction &contraction, bool least, Symbols &symbols) {
+  Value worst = real(least ? INFINITY : -INFINITY);
+  const Factor &input = contraction.factors[0];
+  auto read = [&](bool vector) {
+    return load(*input.storage, position(*input.storage, input.subscripts, symbols), vector);
+  };
+  auto scalar = [&](ArrayRef<Axis> axes, Value start) {
+    return carry(axes, symbols, start,
+                 [&](ValueRange so) -> SmallVector<Value> { return {better(b, least, so[0], read(false))}; })[0];
+  };
+  if (contraction.contracted.empty() || !vectorises(contraction, contraction.contracted.back()))
+    return scalar(contraction.contracted, worst);
+  const Axis &inner = contraction.contracted.back();
+  int64_t size = inner.extent.fixed, wide = size / (kVectors * kLanes) * kVectors * kLanes;
+  int64_t whole = size / kLanes * kLanes;
+  SmallVector<Value> start(kVectors, spread(worst));
+  start.push_back(worst);
+  auto found = carry(ArrayRef<Axis>(contraction.contracted).drop_back(), symbols, start, [&](ValueRange so) {
+    SmallVector<Value> now(so);
+    auto run = [&](int64_t low, int64_t high, int64_t lanes, int64_t first, int64_t count) {
+      if (low == high)
+        return;
+      auto loop =
+          scf::ForOp::create(b, index(low), index(high), index(lanes * count), ValueRange(now).slice(first, count));
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> next;
+      for (int64_t v = 0; v < count; ++v) {
+        symbols[inner.name] = b.createOrFold<arith::AddIOp>(loop.getInductionVar(), index(v * lanes));
+        next.push_back(better(b, least, loop.getRegionIterArgs()[v], read(lanes > 1)));
+      }
+      scf::YieldOp::create(b, next);
+      llvm::copy(loop.getResults(), now.begin() + first);
+    };
+    run(0, wide, kLanes, 0, kVectors);
+    run(wide, whole, kLanes, 0, 1);
+    run(whole, size, 1, kVectors, 1);
+    return now;
+  });
+  Value vector = found[0];
+  for (int64_t v = 1; v < kVectors; ++v)
+    vector = better(b, least, vector, found[v]);
+  auto kind = least ? vector::CombiningKind::MINIMUMF : vector::CombiningKind::MAXIMUMF;
+  return better(b, least, vector::ReductionOp::create(b, kind, vector), found[kVectors]);
+}
+
+bool Kernel::emitExtremum(attn::ExtremumOp op) {
+  attn::ResolvedEinsum resolved = resolve(op);
+  auto found = extentsOf(resolved, op.getInput());
+  if (!resolved.spec.result || !found)
+    return fail(op, "a run-time size is no operand's dimension");
+  Contraction contraction = contractionOf(resolved, *found);
+  contraction.factors.push_back({&storage[op.getInput()], resolved.subscripts[0]});
+  contraction.target = &storage[op.getResult()];
+  Symbols symbols;
+  addRuntimeSizes(*found, symbols);
+  bool least = op.getLeast();
+  const std::vector<Axis> axes = contraction.parallel;
+  const Storage &target = *contraction.target, &input = *contraction.factors[0].storage;
+  auto place = [&] { return position(target, contraction.targetSubscripts, symbols); };
+  bool isVector = !axes.empty() && vectorises(contraction, axes.back()) &&
+                  step(target, contraction.targetSubscripts, axes.back().name) == 1;
+  items(axes, isVector ? axes.size() - 1 : axes.size(), symbols, [&](ArrayRef<Axis> rest) {
+    if (!isVector || rest.empty())
+      return loops(rest, symbols, [&] { store(extremeOf(contraction, least, symbols), target, place()); });
+    const Axis inner = rest.back();
+    loops(rest.drop_back(), symbols, [&] {
+      int64_t done = 0;
+      for (int64_t vectors : {kVectors, int64_t(1)}) {
+        int64_t width = vectors * kLanes, end = done + (inner.extent.fixed - done) / width * width;
+        if (end > done)
+          loop(index(done), index(end), width, [&](Value first) {
+            SmallVector<Value> start(vectors, spread(real(least ? INFINITY : -INFINITY)));
+            auto at = [&](int64_t v) { symbols[inner.name] = b.createOrFold<arith::AddIOp>(first, index(v * kLanes)); };
+            auto all = carry(contraction.contracted, symbols, start, [&](ValueRange so) {
+              SmallVector<Value> next;
+              for (int64_t v = 0; v < vectors; ++v) {
+                at(v);
+                next.push_back(better(b, least, so[v],
+                                      load(input, position(input, resolved.subscripts[0], symbols), /*vector=*/true)));
+              }
+              return next;
+            });
+            for (int64_t v = 0; v < vectors; ++v) {
+              at(v);
+              store(all[v], target, place());
+            }
+          });
+        done = end;
+      }
+      if (done < inner.extent.fixed)
+        loop(index(done), index(inner.extent.fixed), 1, [&](Value at) {
+          symbols[inner.name] = at;
+          store(extremeOf(contraction, least, symbols), target, place());
+        });
+    });
+  });
+  return true;
+}

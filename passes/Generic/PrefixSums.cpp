@@ -1,0 +1,176 @@
+// Running sums in one pass over the operand: what was summed so far is carried from position to position.
+//
+// Sums are in chains, as everywhere: `base` is what earlier chains came to, `chain` what this one has so far. Along the
+// last axis a vector holds consecutive positions and is summed up in itself first; otherwise its lanes are independent.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Analysis/Summation.h"
+#include "passes/Generic/Kernel.h"
+#include "passes/Stages/PrefixSum.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+
+namespace {
+/// The lanes moved by one place, in the direction in which sums run, and a zero where none comes in.
+Value shifted(ImplicitLocOpBuilder &b, Value lanes, Value zeros, bool reversed) {
+  auto count = cast<VectorType>(lanes.getType()).getNumElements();
+  SmallVector<int64_t> order;
+  for (int64_t lane = 0; lane < count; ++lane) {
+    int64_t from = reversed ? lane + 1 : lane - 1;
+    order.push_back(from >= 0 && from < count ? from : count);
+  }
+  return vector::ShuffleOp::create(b, lanes, zeros, order);
+}
+
+/// Each lane with all before it added, in the direction in which sums run: blocks of lanes grow to twice their size, as
+/// the second half of a pair takes on the sum of the first (Sklansky 1960). Two of three moves stay within 128 bits.
+Value summedUp(ImplicitLocOpBuilder &b, Value lanes, Value zeros, bool reversed) {
+  auto count = cast<VectorType>(lanes.getType()).getNumElements();
+  for (int64_t width = 1; width < count; width *= 2) {
+    SmallVector<int64_t> order;
+    for (int64_t lane = 0; lane < count; ++lane) {
+      int64_t place = reversed ? count - 1 - lane : lane, last = place / width * width - 1;
+      int64_t from = reversed ? count - 1 - last : last;
+      order.push_back(place / width % 2 ? from : count);
+    }
+    lanes = arith::AddFOp::create(b, lanes, vector::ShuffleOp::create(b, lanes, zeros, order));
+  }
+  return lanes;
+}
+
+/// One pass along an axis: `count` steps of `step` positions from `low` on, or from their end.
+struct Pass {
+  int64_t low, count, step;
+  bool reversed;
+};
+using Step = std::function<SmallVector<Value>(Value at, ValueRange base, ValueRange chain)>;
+
+/// What `body` makes of each chain so far; the sums behind the last position.
+SmallVector<Value> runChains(ImplicitLocOpBuilder &b, const Pass &pass, ValueRange start, ValueRange zeros,
+                             const Step &body) {
+  auto index = [&](int64_t number) { return arith::ConstantIndexOp::create(b, number).getResult(); };
+  int64_t steps = std::max<int64_t>(kChain / pass.step, 1);
+  auto chains = scf::ForOp::create(b, index(0), index(pass.count), index(steps), start);
+  OpBuilder::InsertionGuard outside(b);
+  b.setInsertionPointToStart(chains.getBody());
+  Value first = chains.getInductionVar();
+  Value end = b.createOrFold<arith::MinSIOp>(b.createOrFold<arith::AddIOp>(first, index(steps)), index(pass.count));
+  auto chain = scf::ForOp::create(b, first, end, index(1), zeros);
+  {
+    OpBuilder::InsertionGuard inside(b);
+    b.setInsertionPointToStart(chain.getBody());
+    Value number = chain.getInductionVar();
+    if (pass.reversed)
+      number = b.createOrFold<arith::SubIOp>(index(pass.count - 1), number);
+    Value at = b.createOrFold<arith::AddIOp>(b.createOrFold<arith::MulIOp>(number, index(pass.step)), index(pass.low));
+    scf::YieldOp::create(b, body(at, chains.getRegionIterArgs(), chain.getRegionIterArgs()));
+  }
+  SmallVector<Value> sums;
+  for (auto [before, own] : llvm::zip(chains.getRegionIterArgs(), chain.getResults()))
+    sums.push_back(arith::AddFOp::create(b, before, own));
+  scf::YieldOp::create(b, sums);
+  return SmallVector<Value>(chains.getResults());
+}
+} // namespace
+
+/// Along an axis that vectors do not go along, at one point of the others or, along `vectorAxis`, at `vectors` vectors
+/// of them that begin at `first`.
+void Kernel::runAcross(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols,
+                       const std::string &vectorAxis, Value first, int64_t vectors) {
+  bool isVector = !vectorAxis.empty();
+  SmallVector<Value> zeros(vectors, real(0, isVector)), places;
+  for (int64_t v = 0; isVector && v < vectors; ++v)
+    places.push_back(b.createOrFold<arith::AddIOp>(first, index(v * kLanes)));
+  runChains(b, {0, size, 1, sum.reversed}, zeros, zeros, [&](Value at, ValueRange base, ValueRange chain) {
+    symbols[sum.along] = symbols[sum.before] = at;
+    SmallVector<Value> next;
+    for (int64_t v = 0; v < vectors; ++v) {
+      if (isVector)
+        symbols[vectorAxis] = places[v];
+      next.push_back(addProduct(chain[v], contraction, symbols, vectorAxis));
+      store(arith::AddFOp::create(b, base[v], sum.exclusive ? chain[v] : next[v]), *contraction.target,
+            position(*contraction.target, contraction.targetSubscripts, symbols));
+    }
+    return next;
+  });
+}
+
+/// Along the axis that vectors go along.
+void Kernel::runWithin(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols) {
+  int64_t whole = size / kLanes * kLanes;
+  Value zeros = real(0, true), base = zeros;
+  auto place = [&](Value at) {
+    symbols[sum.along] = symbols[sum.before] = at;
+    return position(*contraction.target, contraction.targetSubscripts, symbols);
+  };
+  auto rest = [&](Value start) {
+    return runChains(b, {whole, size - whole, 1, sum.reversed}, start, real(0),
+                     [&](Value at, ValueRange so, ValueRange chain) -> SmallVector<Value> {
+                       Value to = place(at);
+                       Value next = addProduct(chain[0], contraction, symbols, "");
+                       store(arith::AddFOp::create(b, so[0], sum.exclusive ? chain[0] : next), *contraction.target, to);
+                       return {next};
+                     })[0];
+  };
+  if (sum.reversed && whole < size)
+    base = spread(rest(real(0)));
+  base = runChains(b, {0, whole / kLanes, kLanes, sum.reversed}, base, zeros,
+                   [&](Value at, ValueRange so, ValueRange chain) -> SmallVector<Value> {
+                     Value to = place(at);
+                     Value lanes = addProduct(zeros, contraction, symbols, sum.before);
+                     lanes = summedUp(b, lanes, zeros, sum.reversed);
+                     Value total = vector::ExtractOp::create(b, lanes, sum.reversed ? 0 : kLanes - 1);
+                     Value own = sum.exclusive ? shifted(b, lanes, zeros, sum.reversed) : lanes;
+                     own = arith::AddFOp::create(b, arith::AddFOp::create(b, so[0], chain[0]), own);
+                     store(own, *contraction.target, to);
+                     return {arith::AddFOp::create(b, chain[0], spread(total))};
+                   })[0];
+  if (!sum.reversed && whole < size)
+    rest(vector::ExtractOp::create(b, base, 0));
+}
+
+void Kernel::emitPrefixSum(Contraction contraction, const PrefixSum &sum, Symbols &symbols) {
+  std::vector<Axis> others;
+  int64_t size = 0;
+  bool isLast = contraction.parallel.back().name == sum.along;
+  for (const Axis &axis : contraction.parallel)
+    if (axis.name == sum.along)
+      size = axis.extent.fixed;
+    else
+      others.push_back(axis);
+  contraction.guard.reset();
+  auto step = [&](const std::string &axis) {
+    return this->step(*contraction.target, contraction.targetSubscripts, axis);
+  };
+  Axis before{sum.before, {"", size}};
+  bool within = isLast && step(sum.along) == 1 && vectorises(contraction, before);
+  bool across = !within && !others.empty() && vectorises(contraction, others.back()) && step(others.back().name) == 1;
+  items(others, across ? others.size() - 1 : others.size(), symbols, [&](ArrayRef<Axis> rest) {
+    if (!across || rest.empty())
+      return loops(rest, symbols, [&] {
+        if (within)
+          runWithin(contraction, sum, size, symbols);
+        else
+          runAcross(contraction, sum, size, symbols, "", {}, 1);
+      });
+    const Axis inner = rest.back();
+    loops(rest.drop_back(), symbols, [&] {
+      int64_t done = 0;
+      for (int64_t vectors : {4, 1}) { // several share the carried position
+        int64_t width = vectors * kLanes, end = done + (inner.extent.fixed - done) / width * width;
+        if (end > done)
+          loop(index(done), index(end), width,
+               [&](Value first) { runAcross(contraction, sum, size, symbols, inner.name, first, vectors); });
+        done = end;
+      }
+      if (done < inner.extent.fixed)
+        loop(index(done), index(inner.extent.fixed), 1, [&](Value at) {
+          symbols[inner.name] = at;
+          runAcross(contraction, sum, size, symbols, "", {}, 1);
+        });
+    });
+  });
+}

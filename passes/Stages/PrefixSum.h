@@ -1,0 +1,16 @@
+// Einsums that are running sums: out[…, i, …] = Σ over t <= i of Π x[…, t, …].
+#pragma once
+#include "dialect/IR/Attn.h"
+
+namespace skewer {
+
+/// A sum along `before` up to the position along `along`, an axis of the result that no operand has.
+struct PrefixSum {
+  std::string along, before;
+  bool reversed = false;  // from the position to the end: t >= i
+  bool exclusive = false; // without the position itself: t < i, t > i
+};
+/// By the einsum's guard and subscripts; nothing where it is none.
+std::optional<PrefixSum> prefixSumOf(attn::EinsumOp);
+
+} // namespace skewer
