@@ -22,15 +22,14 @@ static void mapTerms(CpuKernel &kernel, const BiasRow &row, ArrayRef<AlongOuter>
       for (const AlongInner &along : inner)
         sum = along(x, sum);
       // The last vector of a map row runs into the next one, which is written after it.
-      b.store(sum, kernel.memory.line, b.add(target, x));
+      b.store(sum, row.memory, b.add(target, x));
     });
   });
 }
 
-void CpuKernel::openLine(uint64_t sum) {
+Value CpuKernel::lineOf(uint64_t sum) {
   const Buffer &line = buffers.lines[sum];
-  if (hasLine[sum])
-    memory.line = b.view(memory.local, b.index(line.offset), line.floats);
+  return shape.sums == 1 ? memory.line : b.view(memory.local, b.index(line.offset), line.floats);
 }
 
 void CpuKernel::biasLines(const KeyBlock &block) {
@@ -40,12 +39,11 @@ void CpuKernel::biasLines(const KeyBlock &block) {
 }
 
 void CpuKernel::biasLinesOf(const KeyBlock &block, uint64_t sum) {
-  if (shape.sums > 1)
-    openLine(sum);
+  Value lines = lineOf(sum);
   b.loop(b.index(0), block.rows, 1, [&](Value row) {
     Value position = b.add(block.firstRow, row);
     Value line = b.add(b.mul(row, lineStride), lineMargin);
-    BiasRow biases{block.firstRow, row, position, line, block.lowKey, block.highKey};
+    BiasRow biases{lines, block.firstRow, row, position, line, block.lowKey, block.highKey};
     SmallVector<AlongOuter> parts;
     forEach([&](CpuStrategy &strategy) {
       if (strategy.sum() == sum)
@@ -56,7 +54,7 @@ void CpuKernel::biasLinesOf(const KeyBlock &block, uint64_t sum) {
       mapTerms(*this, biases, parts);
     else
       b.loop(block.lowKey, block.highKey, b.lanes,
-             [&](Value key) { b.store(b.constant(0), memory.line, b.add(line, b.sub(key, block.lowKey))); });
+             [&](Value key) { b.store(b.constant(0), lines, b.add(line, b.sub(key, block.lowKey))); });
     forEach([&](CpuStrategy &strategy) {
       if (strategy.sum() == sum)
         strategy.addToLine(biases);

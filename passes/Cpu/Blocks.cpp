@@ -101,13 +101,8 @@ void CpuKernel::meetKeys(const KeyBlock &block) {
   auto tile = [&](Value vector, int64_t vectors) {
     Value key = b.mul(vector, g.lanes);
     auto seen = live.of(block.firstRow, g.rowBlock, block.lowKey, block.highKey);
-    b.when(live.meets(seen, block.lowKey, key, b.add(key, vectors * g.lanes)), [&] {
-      forEach([&](CpuStrategy &strategy) {
-        if (shape.sums > 1 && strategy.meetsKeys())
-          openLine(strategy.sum()); // that of the last sum is open
-        strategy.meetKeys(block, vector, vectors);
-      });
-    });
+    b.when(live.meets(seen, block.lowKey, key, b.add(key, vectors * g.lanes)),
+           [&] { forEach([&](CpuStrategy &strategy) { strategy.meetKeys(block, vector, vectors); }); });
   };
   Value first = b.divide(block.lowKey, g.lanes), end = b.divide(b.add(block.highKey, g.lanes - 1), g.lanes);
   Value whole = b.add(first, b.mul(b.divide(b.sub(end, first), g.tileVectors), g.tileVectors));

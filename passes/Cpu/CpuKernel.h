@@ -42,7 +42,7 @@ struct KernelMemory {
   mlir::Value maxima, sums;          // of a row
   mlir::Value scales;                // of a row: what earlier blocks are multiplied with; then the maximum referred to
   mlir::Value shifts;                // what a row's scores lack
-  mlir::Value line;                  // biases of a row, of the sum that is being made
+  mlir::Value line;                  // biases of rows; of layers of one sum, see CpuKernel::lineOf
 };
 
 /// What the stage that an attention is says of it.
@@ -123,6 +123,8 @@ public:
   bool mayShift() const { return shape.isPlainSoftmax(); }
   /// Whether a line of biases says of keys that they are hidden.
   bool linesHide() const { return lineMask; }
+  /// The lines of biases of a sum that has some.
+  mlir::Value lineOf(uint64_t sum);
   /// Calls `body` for each group of rows of a block that may see some of its keys; `high`: behind the last such key.
   void forLiveGroups(const KeyBlock &, const std::function<void(mlir::Value group, mlir::Value high)> &body);
   /// Whether a masked key's value may be multiplied by 0; null without such masks.
@@ -180,7 +182,6 @@ private:
   // Lines of biases (BiasLines.cpp).
   void biasLines(const KeyBlock &);
   void biasLinesOf(const KeyBlock &, uint64_t sum);
-  void openLine(uint64_t sum); // the line of that sum, if it has one, is memory.line
 
   // Tiles of scores (ScoreTile.cpp).
   void scoreTile(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last);

@@ -137,6 +137,7 @@ void CpuKernel::openBuffers() {
   memory.scales = open(buffers.scales);
   if (shape.hasLse)
     memory.shifts = open(buffers.shifts);
-  openLine(0);
+  if (shape.sums == 1 && hasLine[0])
+    memory.line = open(buffers.lines[0]);
   forEach([](CpuStrategy &strategy) { strategy.open(); });
 }

@@ -130,10 +130,8 @@ void CpuKernel::addTerms(ScoreTile &tile, uint64_t sum) {
   });
   if (!hasLine[sum])
     return;
-  if (shape.sums > 1)
-    openLine(sum);
   bool hides = sum == 0 && lineMask && shape.isPlainSoftmax(); // else after the function
-  addToTile(b, tileRows, memory.line, lineOrigin(tile), lineStride, hides, tile);
+  addToTile(b, tileRows, lineOf(sum), lineOrigin(tile), lineStride, hides, tile);
 }
 
 /// The function of the tile's sums. What hides keys comes after it.
@@ -159,19 +157,16 @@ void CpuKernel::applyFunction(ScoreTile &tile) {
     // -0 says that a key is hidden: a weight of -0 becomes 0.
     score = shape.direct ? b.addf(score, b.constant(0)) : b.mulf(score, b.constant(kLog2e));
   }
-  if (lineMask) {
-    if (shape.sums > 1)
-      openLine(0);
+  if (lineMask)
     hideByLine(tile);
-  }
 }
 
 /// Keys of which the line says that they are hidden.
 void CpuKernel::hideByLine(ScoreTile &tile) {
-  Value nothing = b.constant(-std::numeric_limits<float>::infinity()), origin = lineOrigin(tile);
+  Value nothing = b.constant(-std::numeric_limits<float>::infinity()), origin = lineOrigin(tile), lines = lineOf(0);
   for (int64_t r = 0; r < tileRows; ++r)
     for (int64_t v = 0; v < tile.vectors; ++v) {
-      Value line = b.load(memory.line, b.add(origin, r * lineStride + v * b.lanes));
+      Value line = b.load(lines, b.add(origin, r * lineStride + v * b.lanes));
       Value &score = tile.sums[r * tile.vectors + v];
       score = b.select(b.compare(arith::CmpFPredicate::OEQ, line, nothing), hidden(), score);
     }

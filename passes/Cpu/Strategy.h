@@ -30,9 +30,10 @@ struct ScoreTile {
   bool last;                                // behind the last vector's keys there may be none
   llvm::SmallVectorImpl<mlir::Value> &sums; // [tileRows][vectors]
 };
-/// A row of a block and the line of biases that belongs to it: floats for the keys [lowKey, highKey) from `line` on.
+/// A row of a block and the line of biases that belongs to it: floats for the keys [lowKey, highKey) from `line` on in
+/// `memory`.
 struct BiasRow {
-  mlir::Value firstRow, row, position, line, lowKey, highKey;
+  mlir::Value memory, firstRow, row, position, line, lowKey, highKey;
 };
 /// A group of rows whose weights stand where their scores stood, for the keys [low, high) of a block.
 struct WeightedRows {

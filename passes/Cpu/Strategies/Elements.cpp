@@ -27,19 +27,19 @@ public:
       Positions::Values at = axesAt(row.position, key);
       Value where = b.add(row.line, b.sub(key, row.lowKey));
       if (!mask)
-        return addTerms(at, where);
+        return addTerms(at, row.memory, where);
       b.when(
-          predicate(*mask, at), [&] { addTerms(at, where); },
-          [&] { b.storeScalar(b.constantScalar(-std::numeric_limits<float>::infinity()), memory.line, where); });
+          predicate(*mask, at), [&] { addTerms(at, row.memory, where); },
+          [&] { b.storeScalar(b.constantScalar(-std::numeric_limits<float>::infinity()), row.memory, where); });
     });
   }
 
 private:
-  void addTerms(const Positions::Values &at, Value where) {
+  void addTerms(const Positions::Values &at, Value lines, Value where) {
     for (const OtherTerm *term : terms) {
       auto add = [&] {
-        Value sum = b.addf(b.scalar(memory.line, where), b.narrow(elementOf(kernel, *term, at)));
-        b.storeScalar(sum, memory.line, where);
+        Value sum = b.addf(b.scalar(lines, where), b.narrow(elementOf(kernel, *term, at)));
+        b.storeScalar(sum, lines, where);
       };
       if (term->guard)
         b.when(predicate(*term->guard, at), add);

@@ -15,12 +15,12 @@ public:
 
   void meetKeys(const KeyBlock &block, Value vector, int64_t vectors) override {
     keyProducts(b.index(firstRow()), b.index(term.endRow), vector, vectors);
-    Value key = b.mul(vector, lanes);
+    Value key = b.mul(vector, lanes), lines = kernel.lineOf(term.sum);
     b.loop(b.index(0), block.rows, 1, [&](Value row) {
       Positions::Values at = axesAt(b.add(block.firstRow, row), {});
       Value line = b.add(b.add(b.mul(row, lineStride), lineMargin), b.sub(key, block.lowKey));
       for (int64_t v = 0; v < vectors; ++v)
-        addToLineAt(pick(at, key, v), b.add(line, v * lanes));
+        addToLineAt(lines, pick(at, key, v), b.add(line, v * lanes));
     });
   }
 };

@@ -31,11 +31,11 @@ public:
       if (term.value)
         x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*term.value)));
       x = guard ? b.select(guard, x, b.constant(0)) : x;
-      Value where = b.add(row.line, b.sub(key, row.lowKey)), before = b.load(memory.line, where);
+      Value where = b.add(row.line, b.sub(key, row.lowKey)), before = b.load(row.memory, where);
       Value after = b.addf(before, x), nothing = b.constant(-std::numeric_limits<float>::infinity());
       if (kernel.linesHide())
         after = b.select(b.compare(arith::CmpFPredicate::OEQ, before, nothing), nothing, after);
-      b.store(after, memory.line, where);
+      b.store(after, row.memory, where);
     });
   }
 

@@ -23,7 +23,7 @@ public:
     Value products = b.mul(row.row, productStride);
     b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
       Value guard, rows = pickedRows(at, keyLanes(b, shape, key), guard);
-      addToLineAt(pick(products, rows, guard), b.add(row.line, b.sub(key, row.lowKey)));
+      addToLineAt(row.memory, pick(products, rows, guard), b.add(row.line, b.sub(key, row.lowKey)));
     });
   }
 };

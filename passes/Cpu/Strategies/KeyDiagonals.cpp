@@ -65,7 +65,7 @@ public:
     keyProducts(first, end, vector, vectors);
 
     auto bit = VectorType::get({lanes}, b.builder.getI1Type());
-    Value origin = b.mul(first, productStride);
+    Value origin = b.mul(first, productStride), lines = kernel.lineOf(term.sum);
     b.loop(b.index(0), block.rows, lanes, [&](Value row) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value offset = b.add(b.sub(key, b.add(block.firstRow, row)), v * lanes - lanes + 1);
@@ -86,7 +86,7 @@ public:
         // diagonal[m] is now that of the query lanes - 1 - m.
         Value line = b.add(b.add(b.mul(row, lineStride), lineMargin), b.add(b.sub(key, block.lowKey), v * lanes));
         for (int64_t query = 0; query < lanes; ++query)
-          addToLineAt(diagonal[lanes - 1 - query], b.add(line, query * lineStride));
+          addToLineAt(lines, diagonal[lanes - 1 - query], b.add(line, query * lineStride));
       }
     });
   }

@@ -118,7 +118,7 @@ public:
         lanesAt[known.name] = b.loadIntegers(integers, key);
       LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.reads);
       Value where = b.add(row.line, b.sub(key, row.lowKey));
-      Value before = b.load(memory.line, where), sum = before;
+      Value before = b.load(row.memory, where), sum = before;
       for (const LaneTerm &lane : laneTerms) {
         const OtherTerm &term = shape.others[lane.term];
         Value guard = lane.guard ? indices.emitPredicate(*lane.guard) : Value();
@@ -142,7 +142,7 @@ public:
         Value live = liveMemory(), at = b.sub(key, row.lowKey);
         b.store(b.select(seen, b.constant(1), b.load(live, at)), live, at);
       }
-      b.store(sum, memory.line, where);
+      b.store(sum, row.memory, where);
     });
   }
 

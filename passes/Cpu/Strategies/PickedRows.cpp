@@ -54,13 +54,13 @@ Value PickedRows::pickedRows(const Positions::Values &at, Positions::Values lane
   return row;
 }
 
-void PickedRows::addToLineAt(Value x, Value at) {
-  Value line = b.load(memory.line, at), sum = b.addf(line, x);
+void PickedRows::addToLineAt(Value lines, Value x, Value at) {
+  Value line = b.load(lines, at), sum = b.addf(line, x);
   if (kernel.linesHide()) {
     Value nothing = b.constant(-std::numeric_limits<float>::infinity());
     sum = b.select(b.compare(arith::CmpFPredicate::OEQ, line, nothing), nothing, sum);
   }
-  b.store(sum, memory.line, at);
+  b.store(sum, lines, at);
 }
 
 bool RowStrategy::fits(const TermForm &form, const AttentionShape &shape) const {

@@ -25,8 +25,8 @@ protected:
   int64_t picked() const { return term.endRow - firstRow(); }
   /// The rows that lanes pick, counted from `firstRow`; never outside.
   mlir::Value pickedRows(const Positions::Values &at, Positions::Values lanesAt, mlir::Value &guard);
-  /// Adds to a row's line of biases; where it says that a key is masked it goes on to say so.
-  void addToLineAt(mlir::Value x, mlir::Value at);
+  /// Adds to a row's line of biases in `lines`; where it says that a key is masked it goes on to say so.
+  void addToLineAt(mlir::Value lines, mlir::Value x, mlir::Value at);
 
   const RowTerm &term;
   // The table in the shared workspace, one copy for each tuple of RowTerm::tableAxes.
