@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Fusion/WeightSource.h"
 #include "passes/Pipelines.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -177,6 +178,83 @@ TEST(ScoreFunction, GuardsInsideAreNoMask) {
 
 TEST(ScoreFunction, GuardsBetweenTwoFunctionsAreNeither) {
   EXPECT_FALSE(Formed("  w = sigmoid(tanh(s) * (j <= i))\n" + kProduct).attention);
+}
+
+//===- Where weights come from ------------------------------------------------------------------===//
+
+/// A layer as it is written, and the einsum whose result is the layer's.
+struct Written {
+  explicit Written(const std::string &text) : context(MLIRContext::Threading::DISABLED) {
+    context
+        .loadDialect<AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect>();
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
+    module = language::importSource(sources, {}, &context, llvm::errs());
+    EXPECT_TRUE(module) << text;
+    if (module)
+      module->walk([&](func::ReturnOp end) { product = end.getOperand(0).getDefiningOp<EinsumOp>(); });
+    EXPECT_TRUE(product) << text;
+  }
+  std::optional<WeightSource> source() { return product ? directSourceOf(product) : std::nullopt; }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  EinsumOp product;
+};
+
+const std::string kHeads = "param N = 12, heads = 2, dim = 8\n"
+                           "kernel layer(q, k, v : f32[heads, N, dim]) -> f32[heads, N, dim] {\n"
+                           "  s = einsum(\"h i d, h j d -> h i j\", q, k)\n";
+
+TEST(WeightSource, AFunctionOfScoresIsOne) {
+  Written layer(kHeads + "  return einsum(\"h i j, h j d -> h i d\", max(s, 0) * max(s, 0), v)\n}\n");
+  auto source = layer.source();
+  ASSERT_TRUE(source);
+  EXPECT_TRUE(source->direct);
+  EXPECT_EQ(source->axes, "h i j");
+  EXPECT_EQ(source->over, "j");
+  EXPECT_FALSE(source->mask);
+  EXPECT_EQ(source->weights, layer.product.getInputs()[0]);
+  EXPECT_TRUE(source->totals.empty());
+}
+/// Which operand of the product holds the weights does not matter, nor do the letters.
+TEST(WeightSource, WhereverItStands) {
+  Written layer(kHeads + "  return einsum(\"x z e, x y z -> x y e\", v, tanh(s))\n}\n");
+  auto source = layer.source();
+  ASSERT_TRUE(source);
+  EXPECT_EQ(source->axes, "x y z");
+  EXPECT_EQ(source->over, "z");
+  EXPECT_EQ(source->weights, layer.product.getInputs()[1]);
+}
+/// Every sum of the weights over their keys, and no other.
+TEST(WeightSource, TotalsAreSumsOverTheKeys) {
+  Written layer(
+      "param N = 12, heads = 2, dim = 8\n"
+      "kernel layer(q, k, v : f32[heads, N, dim]) -> (o : f32[heads, N, dim], t : f32[heads, N], u : f32[heads, N]) {\n"
+      "  w = exp(einsum(\"h i d, h j d -> h i j\", q, k))\n"
+      "  return einsum(\"h i j, h j d -> h i d\", w, v), einsum(\"h i j -> h i\", w, sum = j), "
+      "einsum(\"h i j -> h j\", w, sum = i)\n}\n");
+  auto source = layer.source();
+  ASSERT_TRUE(source);
+  ASSERT_EQ(source->totals.size(), 1u);
+  EXPECT_EQ(source->totals[0].getSpec(), "h i j -> h i");
+}
+TEST(WeightSource, ASoftmaxIsNoDirectOne) {
+  EXPECT_FALSE(Written(kHeads + "  return einsum(\"h i j, h j d -> h i d\", softmax(s), v)\n}\n").source());
+}
+/// x · W₁ through a function times W₂ is a layer of another kind: all rows have the same values.
+TEST(WeightSource, ValuesOfNoHeadAreNone) {
+  EXPECT_FALSE(Written("param N = 12, wide = 16, dim = 8\n"
+                       "kernel layer(x : f32[N, dim], a, b : f32[wide, dim]) -> f32[N, dim] {\n"
+                       "  return einsum(\"i j, j d -> i d\", tanh(einsum(\"i d, j d -> i j\", x, a)), b)\n}\n")
+                   .source());
+}
+/// Nothing that queries and keys are multiplied for: a table is read.
+TEST(WeightSource, ATableIsNone) {
+  EXPECT_FALSE(Written("param N = 12, heads = 2, dim = 8\n"
+                       "kernel layer(t : f32[heads, N, N], v : f32[heads, N, dim]) -> f32[heads, N, dim] {\n"
+                       "  return einsum(\"h i j, h j d -> h i d\", tanh(t), v)\n}\n")
+                   .source());
 }
 
 } // namespace

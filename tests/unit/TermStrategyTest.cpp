@@ -2,6 +2,9 @@
 #include "AttentionTesting.h"
 #include "passes/Schedule/CpuSchedule.h"
 #include "passes/Schedule/Prediction.h"
+#include <fmt/format.h>
+#include <map>
+#include <set>
 
 using namespace skewer;
 using namespace skewer::testing;
@@ -116,6 +119,85 @@ TEST(TermStrategy, WorkIsFiniteAndGrowsWithThePairs) {
         EXPECT_TRUE(more.flops >= less.flops && less.flops >= 0) << strategy->name().str();
       }
     }
+}
+
+/// What a strategy adds to the sizes, in words; "" if nothing.
+std::string told(const AttentionSizes &before, const AttentionSizes &after) {
+  std::string text;
+  auto add = [&](const char *what, int64_t number) {
+    if (number)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, number);
+  };
+  add("depth", after.depth - before.depth);
+  add("per key", after.extraPerKey - before.extraPerKey);
+  add("per row", after.extraPerRow - before.extraPerRow);
+  add("line", after.hasLine);
+  add("row line", after.hasRowLine);
+  add("window depth", after.windowDepth);
+  add("window rows", after.windowRows);
+  add("key rows", after.keyRowSteps);
+  add("line depth", after.lineDepth);
+  add("strided", after.stridedAdd);
+  add("dots", after.dotDepth - before.dotDepth);
+  return text;
+}
+
+/// 7 rows of 8 numbers are picked; the 87 offsets of 40 queries and 48 keys are more than half of the keys.
+TEST(TermStrategy, SizesAreThoseOfItsBuffers) {
+  const std::map<std::string, std::string> expected = {
+      {"matmul", "depth 8"},
+      {"key_dots", "dots 8"},
+      {"band", "per key 1"},
+      {"offset_lines", "line depth 8"},
+      {"gathered_rows", "per row 7, row line 1"},
+      {"key_diagonals", "window depth 8, window rows 7"},
+      {"gathered_keys", "row line 1, key rows 56"},
+      {"gathered_scalars", "line 1"},
+      {"element", "line 1"},
+  };
+  TermStrategies strategies(nullptr);
+  std::set<std::string> met;
+  for (const Case &c : kCases) {
+    ParsedAttention attention(layer(c.term, c.isOfValues));
+    auto shape = attention.shape();
+    ASSERT_TRUE(shape);
+    for (const TermStrategy *strategy : strategies.fitting(lastForm(*shape), *shape)) {
+      AttentionSizes before{shape->queries, shape->keys, 16, shape->width}, after = before;
+      strategy->addSizes(lastForm(*shape), *shape, after);
+      auto known = expected.find(strategy->name().str());
+      EXPECT_EQ(told(before, after), known == expected.end() ? "" : known->second)
+          << c.term.subscripts << " by " << strategy->name().str();
+      met.insert(strategy->name().str());
+    }
+  }
+  for (const auto &[name, text] : expected)
+    EXPECT_TRUE(met.count(name)) << name;
+}
+
+/// What gathers of the machine cost is paid for each element that is gathered, by those that gather and by no other.
+TEST(TermStrategy, EveryGatheredElementIsPaidFor) {
+  constexpr double kPairs = 40 * 48;
+  const std::map<std::string, double> gathered = {{"gathered_rows", kPairs},
+                                                  {"gathered_keys", kPairs},
+                                                  {"gathered_products", 9 * kPairs}}; // three operands, three steps
+  TermStrategies strategies(nullptr);
+  Target cheap = *findTarget("x86-64-v3"), dear = cheap;
+  dear.gatherCycles += 1;
+  for (const Case &c : kCases) {
+    ParsedAttention attention(layer(c.term, c.isOfValues));
+    auto shape = attention.shape();
+    ASSERT_TRUE(shape);
+    TileSizes tile{cheap.lanes, 4, 2, 8, 48, 48, 48};
+    for (const TermStrategy *strategy : strategies.fitting(lastForm(*shape), *shape)) {
+      std::string name = strategy->name().str();
+      double more = strategy->work(lastForm(*shape), *shape, tile, dear).cycles -
+                    strategy->work(lastForm(*shape), *shape, tile, cheap).cycles;
+      if (name == "gathered_scalars") // the operands that keys move: one of each case here
+        EXPECT_NEAR(more, kPairs, 1e-6) << c.term.subscripts;
+      else
+        EXPECT_NEAR(more, gathered.count(name) ? gathered.at(name) : 0, 1e-6) << c.term.subscripts << " by " << name;
+    }
+  }
 }
 
 TEST(TermStrategy, ElementByElementIsTheDearest) {

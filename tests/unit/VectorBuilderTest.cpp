@@ -69,7 +69,7 @@ TEST(VectorBuilder, PowersOfTwo) {
 
 /// What `function` gives for the arguments, and their true values.
 static void expectFunction(std::vector<float> arguments, mlir::Value (*function)(VectorBuilder &, mlir::Value),
-                           double (*meaning)(double), double relative) {
+                           long double (*meaning)(long double), long double relative) {
   while (arguments.size() % kLanes)
     arguments.push_back(0);
   std::vector<float> got = runEmitted(int64_t(arguments.size()), [&](VectorBuilder &b, mlir::Value out) {
@@ -78,7 +78,7 @@ static void expectFunction(std::vector<float> arguments, mlir::Value (*function)
               b.index(int64_t(n)));
   });
   for (size_t n = 0; n < arguments.size(); ++n) {
-    double expected = meaning(arguments[n]);
+    long double expected = meaning(arguments[n]);
     if (std::isnan(expected))
       EXPECT_TRUE(std::isnan(got[n])) << arguments[n];
     else if (std::abs(expected) < 0x1p-126)
@@ -86,8 +86,20 @@ static void expectFunction(std::vector<float> arguments, mlir::Value (*function)
     else if (std::abs(expected) > std::numeric_limits<float>::max())
       EXPECT_EQ(got[n], std::copysign(INFINITY, float(expected))) << arguments[n];
     else
-      EXPECT_NEAR(got[n], expected, std::abs(expected) * relative) << arguments[n];
+      EXPECT_LE(std::abs(got[n] - expected), std::abs(expected) * relative) << arguments[n] << " gives " << got[n];
   }
+}
+
+/// Of both signs: each power of two that a float can be, subnormal ones too, the numbers beside it, and one that is
+/// nearly the next.
+static std::vector<float> allMagnitudes() {
+  std::vector<float> numbers;
+  for (int exponent = -149; exponent <= 127; ++exponent) {
+    float power = std::ldexp(1.0f, exponent);
+    for (float x : {power, std::nextafter(power, INFINITY), std::nextafter(power, 0.0f), 1.9f * power})
+      numbers.insert(numbers.end(), {x, -x});
+  }
+  return numbers;
 }
 
 TEST(VectorMath, Exponentials) {
@@ -97,7 +109,21 @@ TEST(VectorMath, Exponentials) {
   for (float x :
        {0.0f, -0.0f, 1e-30f, -87.33654f, -87.33655f, 88.72283f, 88.7229f, 1e30f, -1e30f, INFINITY, -INFINITY, kNaN})
     arguments.push_back(x);
-  expectFunction(arguments, vectorExp, std::exp, 1.5e-7);
+  expectFunction(arguments, vectorExp, std::exp, 1.5e-7L);
+  expectFunction(allMagnitudes(), vectorExp, std::exp, 1.5e-7L);
+}
+/// Where the result leaves the normal numbers, and where it leaves the finite ones: each float of the last 200.
+TEST(VectorMath, ExponentialsAtTheEnds) {
+  std::vector<float> arguments;
+  for (float end : {-87.3365448f, 88.7228394f}) {
+    float x = end;
+    for (int n = 0; n < 100; ++n)
+      x = std::nextafter(x, -INFINITY);
+    for (int n = 0; n < 200; ++n, x = std::nextafter(x, INFINITY))
+      arguments.push_back(x);
+  }
+  // At 88 a step of the argument is 7.6e-6 of the result.
+  expectFunction(arguments, vectorExp, std::exp, 1.5e-7L);
 }
 TEST(VectorMath, HyperbolicTangents) {
   std::vector<float> arguments;
@@ -105,7 +131,27 @@ TEST(VectorMath, HyperbolicTangents) {
     arguments.push_back(float(x));
   for (float x : {0.0f, 1e-30f, -1e-6f, 9.0f, 9.02f, 1e30f, INFINITY, -INFINITY, kNaN})
     arguments.push_back(x);
-  expectFunction(arguments, vectorTanh, std::tanh, 3.5e-7);
+  expectFunction(arguments, vectorTanh, std::tanh, 3.5e-7L);
+  expectFunction(allMagnitudes(), vectorTanh, std::tanh, 3.5e-7L);
+}
+/// It is odd, bit for bit, zeros and subnormal numbers included, keeps those, and never leaves [-1, 1] by more than it
+/// may.
+TEST(VectorMath, HyperbolicTangentsAreOdd) {
+  std::vector<float> arguments = allMagnitudes();
+  arguments.insert(arguments.end(), {0.0f, -0.0f, 9.01f, -9.01f, 8.99f, -8.99f, INFINITY, -INFINITY});
+  ASSERT_EQ(arguments.size() % kLanes, 0u);
+  std::vector<float> got = runEmitted(int64_t(arguments.size()), [&](VectorBuilder &b, mlir::Value out) {
+    for (size_t n = 0; n < arguments.size(); n += kLanes)
+      b.store(vectorTanh(b, vectorOf(b, {arguments.begin() + n, arguments.begin() + n + kLanes})), out,
+              b.index(int64_t(n)));
+  });
+  for (size_t n = 0; n < arguments.size(); n += 2) {
+    EXPECT_EQ(got[n], -got[n + 1]) << arguments[n];
+    EXPECT_EQ(std::signbit(got[n]), std::signbit(arguments[n])) << arguments[n];
+    EXPECT_LE(std::abs(got[n]), 1 + 3.5e-7f) << arguments[n];
+    if (std::abs(arguments[n]) < 0x1p-126f)
+      EXPECT_EQ(got[n], arguments[n]);
+  }
 }
 
 TEST(VectorBuilder, NaNComesThrough) {
