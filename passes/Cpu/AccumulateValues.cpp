@@ -8,7 +8,6 @@ using namespace skewer;
 
 // Keys of one step of the loop that carry no test; as in RegisterTile.cpp.
 static constexpr int64_t kUnroll = 4;
-static constexpr int64_t kLineFloats = 16;
 
 /// Weights of 0 times values that are no numbers: `again` sums up what is seen alone. A block's values are near, so
 /// that who has none pays a test of the sums instead of a pass over the values.
@@ -31,17 +30,14 @@ void CpuKernel::fetchValuesAhead(Value key, int64_t keysOfTurn) {
   if (!streaming || buffers.values.floats)
     return;
   int64_t ahead = llvm::divideCeil(kFetchedAhead, bytesOf(shape.value.argument) * shape.width);
-  Value first;
-  for (int64_t step = 0; step < keysOfTurn; ++step) {
-    Value later = b.add(key, ahead + step), place;
-    if (picksValues() && step && shape.value.run % keysOfTurn == 0) // of the same page, but at its end
-      place = b.add(first, step * shape.value.runStep);
-    else
-      place = valuePlace(picksValues() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
-    first = step ? first : place;
+  bool onePage = picksValues() && shape.value.isOnePage(keysOfTurn); // but for what is behind the last key
+  auto placeOf = [&](int64_t step) {
+    Value later = b.add(key, ahead + step);
+    return valuePlace(picksValues() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
+  };
+  for (Value place : positions.keyPlaces(shape.value, keysOfTurn, onePage, placeOf))
     for (int64_t d = 0; d < shape.width; d += kLineFloats)
       b.prefetch(memory.values, b.add(place, d));
-  }
 }
 
 /// Where the part of a key's values from `offset` on lies.
@@ -105,14 +101,16 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     };
     auto steps = [&](Value key, int64_t count, bool tested, SmallVector<Value> sums) {
       Value weight = b.add(weights, key);
-      Value value = valuePlace(key, firstVector * lanes);
+      Value value = picksValues() ? Value() : valuePlace(key, firstVector * lanes);
+      auto placeOf = [&](int64_t step) {
+        return picksValues() ? valuePlace(b.add(key, step), firstVector * lanes) : b.add(value, step * valueStride);
+      };
+      bool onePage = picksValues() && aligned && shape.value.isOnePage(count);
+      SmallVector<Value> rows = positions.keyPlaces(shape.value, count, onePage, placeOf);
       for (int64_t step = 0; step < count; ++step) {
         SmallVector<Value> values;
-        Value row = b.add(value, step * (picksValues() ? shape.value.runStep : valueStride));
-        if (picksValues() && step && !(aligned && shape.value.run % count == 0))
-          row = valuePlace(b.add(key, step), firstVector * lanes);
         for (int64_t v = 0; v < vectors; ++v)
-          values.push_back(b.load(memory.values, b.add(row, v * lanes)));
+          values.push_back(b.load(memory.values, b.add(rows[step], v * lanes)));
         auto weightOf = [&](int64_t r) { return b.scalar(memory.scores, b.add(weight, r * scoreStride + step)); };
         addWeighted(b, tileRows, values, weightOf, seenIf(tested), sums);
       }

@@ -14,6 +14,10 @@ void CpuKernel::forEach(const Body &body) {
     body(*strategy);
 }
 
+int64_t CpuKernel::bytesOf(unsigned argument) const {
+  return cast<MemRefType>(memory.arguments[argument].getType()).getElementTypeBitWidth() / 8;
+}
+
 void CpuKernel::openPhase(const PhaseFunction &phase) { positions.reads = stage.open(memory, phase); }
 
 void CpuKernel::emit(ModuleOp module, KernelPlan &plan) {

@@ -89,7 +89,8 @@ public:
   /// Where each content term stands in the packed depth; terms with the same queries share a place.
   std::vector<int64_t> contentOffset;
   static constexpr int64_t kInPlace = -1; // there, of keys that are in no panel
-  int64_t bytesOf(unsigned argument) const { return isNarrow(argument) ? 2 : 4; }
+  /// Of an element of an operand that has memory.
+  int64_t bytesOf(unsigned argument) const;
   bool isNarrow(unsigned argument) const { return argument < stage.narrow.size() && stage.narrow[argument]; }
   bool isComputed(unsigned argument) const { return argument < stage.computed.size() && stage.computed[argument]; }
   /// Whether a sum of products of this scale is one of large scores, whose roundings are kept.
@@ -191,6 +192,7 @@ private:
   void hideByLine(ScoreTile &);
   mlir::Value lineOrigin(const ScoreTile &);
   void hideBehindEnd(ScoreTile &);
+  void hideAtEdge(ScoreTile &, mlir::Value edge, llvm::function_ref<void(llvm::MutableArrayRef<mlir::Value>)> hide);
   void hideOutsideBounds(ScoreTile &);
   void hideOutsideInterval(ScoreTile &);
 

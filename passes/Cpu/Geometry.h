@@ -4,6 +4,9 @@
 
 namespace skewer {
 
+/// f32s of a line of the cache: what one prefetch brings.
+constexpr int64_t kLineFloats = 16;
+
 struct Geometry {
   // From the schedule (#attn.cpu_schedule).
   int64_t lanes, tileRows, tileVectors; // a register tile has tileRows queries × tileVectors·lanes keys

@@ -7,6 +7,7 @@
 // worker packs the columns of those that it takes part in. Arithmetic behind the product is done to a tile of results
 // before it is stored.
 #include "passes/Cpu/CpuStages.h"
+#include "passes/Cpu/Geometry.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -17,7 +18,6 @@ using subscript::Expr;
 /// Rows of an item, in tiles, where there are many: enough that packing them and fetching the panels is little beside
 /// the products, few enough that a product of a thousand rows gives work to many workers.
 static constexpr int64_t kTilesOfBlock = 6;
-static constexpr int64_t kLineFloats = 16; // of a line of the cache
 
 MatmulPlan::MatmulPlan(Matmul product, const Target &target) : matmul(std::move(product)), lanes(target.lanes) {
   // 8x3 is the best of the tiles that fit 32 registers over a long depth; 16 registers hold 4x3.

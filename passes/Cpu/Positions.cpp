@@ -50,6 +50,14 @@ Value Positions::keyPlace(const Walk &walk, Value key) {
   return b.add(baseOf(walk.base), b.mul(key, walk.key));
 }
 
+SmallVector<Value> Positions::keyPlaces(const Walk &walk, int64_t count, bool onePage,
+                                        function_ref<Value(int64_t)> placeOf) {
+  SmallVector<Value> places;
+  for (int64_t n = 0; n < count; ++n)
+    places.push_back(n && onePage ? b.add(places.front(), n * walk.runStep) : placeOf(n));
+  return places;
+}
+
 Value Positions::axisOf(const MapAxis &axis, Value position) {
   return b.remainder(b.divide(position, axis.inner), axis.extent);
 }

@@ -26,6 +26,10 @@ public:
   mlir::Value predicate(const subscript::Expr &, const Values &at); // i1
   mlir::Value baseOf(const subscript::Expr &);                      // at the current leading axes
   mlir::Value keyPlace(const Walk &, mlir::Value key);              // of the first element of a key's row
+  /// The places of `count` rows of keys that follow each other, each by `placeOf` its number; with `onePage` they are
+  /// of one page, and a single one is looked up.
+  llvm::SmallVector<mlir::Value> keyPlaces(const Walk &, int64_t count, bool onePage,
+                                           llvm::function_ref<mlir::Value(int64_t)> placeOf);
 
   Values axes; // of the leading axes
   llvm::SmallVector<mlir::Value> leadingSizes;

@@ -38,6 +38,19 @@ void CpuKernel::hideBehindEnd(ScoreTile &tile) {
   }
 }
 
+/// `hide` does its tests where the tile lies at an edge; elsewhere its scores stay what they are.
+void CpuKernel::hideAtEdge(ScoreTile &tile, Value edge, function_ref<void(MutableArrayRef<Value>)> hide) {
+  auto branch = scf::IfOp::create(b.builder, ValueRange(tile.sums).getTypes(), edge, true);
+  b.builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b.builder, ValueRange(tile.sums));
+  b.builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> masked(tile.sums.begin(), tile.sums.end());
+  hide(masked);
+  scf::YieldOp::create(b.builder, masked);
+  llvm::copy(branch.getResults(), tile.sums.begin());
+  b.builder.setInsertionPointAfter(branch);
+}
+
 /// Keys that no query of the head sees. Tiles without such keys carry no test.
 void CpuKernel::hideOutsideBounds(ScoreTile &tile) {
   if (shape.bounds.parts.empty())
@@ -45,26 +58,20 @@ void CpuKernel::hideOutsideBounds(ScoreTile &tile) {
   const KeyRange &seen = live.ofHead;
   Value end = b.add(tile.key, tile.vectors * b.lanes), nothing = hidden(), numbers = b.laneNumbers();
   Value edge = arith::OrIOp::create(b.builder, b.less(tile.key, seen.low), b.less(seen.high, end));
-  auto branch = scf::IfOp::create(b.builder, ValueRange(tile.sums).getTypes(), edge, true);
-  b.builder.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b.builder, ValueRange(tile.sums));
-  b.builder.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> masked(tile.sums.begin(), tile.sums.end());
-  for (int64_t v = 0; v < tile.vectors; ++v) {
-    auto test = [&](arith::CmpIPredicate predicate, Value bound) {
-      Value limit = b.broadcastIndex(b.sub(bound, b.add(tile.key, v * b.lanes)));
-      return arith::CmpIOp::create(b.builder, predicate, numbers, limit);
-    };
-    Value inside = arith::AndIOp::create(b.builder, test(arith::CmpIPredicate::sge, seen.low),
-                                         test(arith::CmpIPredicate::slt, seen.high));
-    for (int64_t r = 0; r < tileRows; ++r) {
-      Value &sum = masked[r * tile.vectors + v];
-      sum = b.select(inside, sum, nothing);
+  hideAtEdge(tile, edge, [&](MutableArrayRef<Value> masked) {
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      auto test = [&](arith::CmpIPredicate predicate, Value bound) {
+        Value limit = b.broadcastIndex(b.sub(bound, b.add(tile.key, v * b.lanes)));
+        return arith::CmpIOp::create(b.builder, predicate, numbers, limit);
+      };
+      Value inside = arith::AndIOp::create(b.builder, test(arith::CmpIPredicate::sge, seen.low),
+                                           test(arith::CmpIPredicate::slt, seen.high));
+      for (int64_t r = 0; r < tileRows; ++r) {
+        Value &sum = masked[r * tile.vectors + v];
+        sum = b.select(inside, sum, nothing);
+      }
     }
-  }
-  scf::YieldOp::create(b.builder, masked);
-  llvm::copy(branch.getResults(), tile.sums.begin());
-  b.builder.setInsertionPointAfter(branch);
+  });
 }
 
 /// Keys outside the interval of key - query. Tiles that every row sees whole carry no test.
@@ -86,34 +93,28 @@ void CpuKernel::hideOutsideInterval(ScoreTile &tile) {
                                      b.less(b.index(shape.prefix), b.add(tile.key, tile.vectors * g.lanes)));
     either(begins);
   }
-  auto branch = scf::IfOp::create(b.builder, ValueRange(tile.sums).getTypes(), edge, true);
-  b.builder.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b.builder, ValueRange(tile.sums));
-  b.builder.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> masked(tile.sums.begin(), tile.sums.end());
-  Value numbers = b.laneNumbers();
-  for (int64_t r = 0; r < g.tileRows; ++r)
-    for (int64_t v = 0; v < tile.vectors; ++v) {
-      // lane + key + v*lanes - (position + r) against the interval.
-      auto test = [&](arith::CmpIPredicate predicate, Value bound, bool prefix) {
-        Value limit = b.sub(b.add(b.add(tile.position, bound), r * g.rowStep - v * g.lanes), tile.key);
-        Value seen = arith::CmpIOp::create(b.builder, predicate, numbers, b.broadcastIndex(limit));
-        if (prefix) {
-          Value end = b.broadcastIndex(b.sub(b.index(shape.prefix - v * g.lanes), tile.key));
-          Value first = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, numbers, end);
-          seen = arith::OrIOp::create(b.builder, seen, first);
-        }
-        Value &sum = masked[r * tile.vectors + v];
-        sum = b.select(seen, sum, nothing);
-      };
-      if (visible.high != INT64_MAX)
-        test(arith::CmpIPredicate::sle, live.highestVisible(), false);
-      if (visible.low != INT64_MIN)
-        test(arith::CmpIPredicate::sge, live.lowestVisible(), shape.prefix > 0);
-    }
-  scf::YieldOp::create(b.builder, masked);
-  llvm::copy(branch.getResults(), tile.sums.begin());
-  b.builder.setInsertionPointAfter(branch);
+  hideAtEdge(tile, edge, [&](MutableArrayRef<Value> masked) {
+    Value numbers = b.laneNumbers();
+    for (int64_t r = 0; r < g.tileRows; ++r)
+      for (int64_t v = 0; v < tile.vectors; ++v) {
+        // lane + key + v*lanes - (position + r) against the interval.
+        auto test = [&](arith::CmpIPredicate predicate, Value bound, bool prefix) {
+          Value limit = b.sub(b.add(b.add(tile.position, bound), r * g.rowStep - v * g.lanes), tile.key);
+          Value seen = arith::CmpIOp::create(b.builder, predicate, numbers, b.broadcastIndex(limit));
+          if (prefix) {
+            Value end = b.broadcastIndex(b.sub(b.index(shape.prefix - v * g.lanes), tile.key));
+            Value first = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, numbers, end);
+            seen = arith::OrIOp::create(b.builder, seen, first);
+          }
+          Value &sum = masked[r * tile.vectors + v];
+          sum = b.select(seen, sum, nothing);
+        };
+        if (visible.high != INT64_MAX)
+          test(arith::CmpIPredicate::sle, live.highestVisible(), false);
+        if (visible.low != INT64_MIN)
+          test(arith::CmpIPredicate::sge, live.lowestVisible(), shape.prefix > 0);
+      }
+  });
 }
 
 Value CpuKernel::lineOrigin(const ScoreTile &tile) {

@@ -9,7 +9,6 @@ using namespace skewer;
 // Operands of one head: two of them stand in L2 beside panels and scores. Larger ones are read long enough for the
 // processor's own prefetching. Measured on a Zen 4 core (1 MiB of L2): see tests/bench/RESULTS.md.
 static constexpr int64_t kUpcomingBytes = 256 << 10;
-static constexpr int64_t kLineFloats = 16;
 
 /// The operands of the next head whose rows follow each other. Behind the last head addresses are of nothing, which a
 /// prefetch forgives; a base that run-time indices decide is not computed there.

@@ -13,7 +13,6 @@
 using namespace mlir;
 using namespace skewer;
 
-static constexpr int64_t kLineFloats = 16;
 // Cycles for each of the two movements and the addition of two vectors of the tree that sums up lanes.
 static constexpr double kCyclesOfSum = 1.5;
 
@@ -108,15 +107,13 @@ private:
 
   /// Σ_d q_r[d] · k_c[d] in lane r × count + c, of rows × count = lanes.
   Value sumsOf(const ScoreTile &tile, Value query, int64_t rows, Value firstKey, int64_t count) {
-    SmallVector<Value> places, ahead, sums(lanes, b.constant(0));
-    for (int64_t c = 0; c < count; ++c) {
-      Value key = b.add(firstKey, c);
-      // Of a page that holds all of them one place is looked up.
-      bool follows = c > 0 && !computed && term.key.picked && term.key.run % count == 0;
-      places.push_back(follows ? b.add(places.front(), c * term.key.runStep) : placeOf(tile, key));
-      if (!computed)
-        ahead.push_back(follows ? b.add(ahead.front(), c * term.key.runStep) : placeAhead(places.back(), key));
-    }
+    bool onePage = !computed && term.key.isOnePage(count);
+    auto places = kernel.positions.keyPlaces(term.key, count, onePage,
+                                             [&](int64_t c) { return placeOf(tile, b.add(firstKey, c)); });
+    SmallVector<Value> ahead, sums(lanes, b.constant(0));
+    if (!computed)
+      ahead = kernel.positions.keyPlaces(term.key, count, onePage,
+                                         [&](int64_t c) { return placeAhead(places[c], b.add(firstKey, c)); });
     auto step = [&](Value d, int64_t valid, SmallVector<Value> carried) {
       SmallVector<Value> vectors;
       for (int64_t r = 0; r < rows; ++r)
