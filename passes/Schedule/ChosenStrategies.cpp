@@ -8,8 +8,25 @@ static void addMasks(ChosenStrategies &chosen, const AttentionShape &shape, cons
     chosen.push_back({form, known.fitting(form, shape).front()});
 }
 
-ChosenStrategies skewer::chooseStrategies(const AttentionShape &shape, const TermStrategies &known,
-                                          const Target &target) {
+std::string skewer::unfitted(const AttentionShape &shape, const TermStrategies &known) {
+  auto firstWithout = [&](const std::vector<TermForm> &forms) -> std::string {
+    for (auto [number, form] : llvm::enumerate(forms))
+      if (known.fitting(form, shape).empty())
+        return std::to_string(number + 1);
+    return "";
+  };
+  if (std::string term = firstWithout(formsOf(shape)); !term.empty())
+    return "no strategy fits term " + term + " of the attention";
+  if (std::string part = firstWithout(maskFormsOf(shape)); !part.empty())
+    return "no strategy fits part " + part + " of the attention's mask";
+  return "";
+}
+
+std::optional<ChosenStrategies> skewer::chooseStrategies(const AttentionShape &shape, const TermStrategies &known,
+                                                         const Target &target, std::string &reason) {
+  reason = unfitted(shape, known);
+  if (!reason.empty())
+    return std::nullopt;
   ChosenStrategies chosen;
   for (const TermForm &form : formsOf(shape)) {
     std::vector<const TermStrategy *> fitting = known.fitting(form, shape);

@@ -13,7 +13,11 @@ struct ChosenStrategy {
 using ChosenStrategies = std::vector<ChosenStrategy>;
 
 /// The first that fits each; between several that are made for a term, the cheaper one (TermStrategy::rowCycles).
-ChosenStrategies chooseStrategies(const AttentionShape &, const TermStrategies &, const Target &);
+/// Nothing where none fits a term or a part of the mask; `reason` says which.
+std::optional<ChosenStrategies> chooseStrategies(const AttentionShape &, const TermStrategies &, const Target &,
+                                                 std::string &reason);
+/// What no strategy fits, in words; empty where each term and each part of the mask has one.
+std::string unfitted(const AttentionShape &, const TermStrategies &);
 /// As the schedule says, which has been verified.
 ChosenStrategies strategiesOf(attn::CpuScheduleAttr, const AttentionShape &);
 /// The shape with each term such that the strategy that the schedule names for it computes it.

@@ -24,6 +24,8 @@ static bool askForOffsets(StringRef name, const AttentionShape &shape, const Ter
   return found;
 }
 
+static constexpr const char *kUnfittedHint = "; --unfused compiles the layer, or a plugin may bring a strategy";
+
 static std::string quoted(StringRef text) { return "'" + text.str() + "'"; }
 
 /// "'band' or 'strided_add'": the strategies that fit a term.
@@ -79,9 +81,14 @@ static attn::CpuScheduleAttr scheduleFor(attn::AttentionOp attention, const Atte
 attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const AttentionShape &shape,
                                              const Target &target, const CpuRequest &request) {
   const TermStrategies &known = termStrategiesOf(attention.getContext());
-  ChosenStrategies chosen = chooseStrategies(shape, known, target);
-  if ((!request.offsets.empty() && !askForOffsets(request.offsets, shape, known, chosen, attention)) ||
-      !askForTerms(request.strategies, shape, known, chosen, attention))
+  std::string reason;
+  auto chosen = chooseStrategies(shape, known, target, reason);
+  if (!chosen) {
+    attention.emitError() << reason << kUnfittedHint;
+    return {};
+  }
+  if ((!request.offsets.empty() && !askForOffsets(request.offsets, shape, known, *chosen, attention)) ||
+      !askForTerms(request.strategies, shape, known, *chosen, attention))
     return {};
   const std::pair<StringRef, int64_t> numbers[] = {
       {"tile_rows", request.tileRows}, {"tile_vectors", request.tileVectors},  {"row_block", request.rowBlock},
@@ -91,7 +98,7 @@ attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const 
       attention.emitError() << name << " is " << number << ", expected a number below 2^31";
       return {};
     }
-  return scheduleFor(attention, shape, chosen, target, request);
+  return scheduleFor(attention, shape, *chosen, target, request);
 }
 
 /// Why code for the target cannot obey a schedule; empty if it can.
@@ -122,6 +129,8 @@ LogicalResult skewer::verifySchedule(attn::AttentionOp attention, const Target &
   auto shape = walkedShape(attention, reason);
   if (!shape)
     return attention.emitError() << "has a schedule, but goes by rows of scores: " << reason << " (cpu_schedule_c10)";
+  if (std::string none = unfitted(*shape, termStrategiesOf(attention.getContext())); !none.empty())
+    return attention.emitError() << none << kUnfittedHint;
   std::string why = whyNot(schedule, *shape, target);
   if (why.empty())
     return success();

@@ -388,7 +388,7 @@ TEST(Prediction, MatmulsAreAtLeastTheLayers) {
       auto shape = attention.shape();
       ASSERT_TRUE(shape);
       TermStrategies strategies(nullptr);
-      ChosenStrategies chosen = chooseStrategies(*shape, strategies, target);
+      ChosenStrategies chosen = skewer::testing::chosenBy(strategies, *shape, target);
       Blocking blocking = chooseBlocking(sizesOf(*shape, chosen), target);
       PredictedWork work = predictWork(*shape, chosen, blocking, target);
       EXPECT_GE(work.matmulFlops, 2.0 * 7 * keys * (8 + 8)) << target.name << ", " << keys << " keys";
@@ -409,7 +409,7 @@ TEST(Prediction, ACausalLayerIsLessWork) {
     auto shape = attention.shape();
     if (!shape)
       return 0.0;
-    ChosenStrategies chosen = chooseStrategies(*shape, strategies, target);
+    ChosenStrategies chosen = skewer::testing::chosenBy(strategies, *shape, target);
     return predictWork(*shape, chosen, chooseBlocking(sizesOf(*shape, chosen), target), target).matmulFlops;
   };
   EXPECT_LT(flops(causal), 0.6 * flops(text));

@@ -5,6 +5,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Analysis/AttentionShape.h"
+#include "passes/Schedule/ChosenStrategies.h"
 #include "llvm/ADT/STLExtras.h"
 #include <gtest/gtest.h>
 
@@ -77,6 +78,14 @@ private:
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
+
+/// What the cost model chooses, where something fits each term.
+inline ChosenStrategies chosenBy(const TermStrategies &known, const AttentionShape &shape, const Target &target) {
+  std::string reason;
+  auto chosen = chooseStrategies(shape, known, target, reason);
+  EXPECT_TRUE(chosen) << reason;
+  return chosen.value_or(ChosenStrategies());
+}
 
 /// The axes' values of a flat position.
 inline void setAxes(subscript::Assignment &at, const std::vector<std::string> &axes, const attn::ScoreSpace &space,

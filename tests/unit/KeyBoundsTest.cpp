@@ -119,7 +119,7 @@ std::string chosenFor(int64_t queries, int64_t keys, const Target &target) {
   text.score = {{"h i d, h j d", {q, k}}};
   ParsedAttention attention(text);
   auto shape = attention.shape();
-  return shape ? chooseStrategies(*shape, TermStrategies(nullptr), target).front().strategy->name().str() : "";
+  return shape ? skewer::testing::chosenBy(TermStrategies(nullptr), *shape, target).front().strategy->name().str() : "";
 }
 
 TEST(KeyDots, AreChosenForFewQueries) {

@@ -207,7 +207,7 @@ TEST(TermStrategy, ElementByElementIsTheDearest) {
     ParsedAttention attention(layer(c.term, c.isOfValues));
     auto shape = attention.shape();
     ASSERT_TRUE(shape);
-    ChosenStrategies chosen = chooseStrategies(*shape, strategies, target);
+    ChosenStrategies chosen = chosenBy(strategies, *shape, target);
     auto cyclesOf = [&](const ChosenStrategies &by) {
       return predictWork(*shape, by, chooseBlocking(sizesOf(*shape, by), target), target).cycles;
     };
@@ -243,11 +243,69 @@ TEST(TermStrategy, BetweenTwoThatAreMadeForATermTheCheaperOneIsChosen) {
   EXPECT_EQ(strategies.fitting(formsOf(*shape)[1], *shape).size(), 2u);
   for (const Target &target : knownTargets()) {
     OffsetCost cost = *offsetCostOf(*shape, target);
-    ChosenStrategies chosen = chooseStrategies(*shape, strategies, target);
+    ChosenStrategies chosen = chosenBy(strategies, *shape, target);
     ASSERT_EQ(chosen.size(), 2u);
     bool isStrided = chosen[1].strategy->name() == "strided_add";
     EXPECT_EQ(isStrided, cost.stridedAdd < cost.band) << target.name;
   }
+}
+
+/// Has the name of another one, takes its place and fits nothing.
+class NoStrategy : public TermStrategy {
+public:
+  explicit NoStrategy(std::string called) : called(std::move(called)) {}
+  llvm::StringRef name() const override { return called; }
+  bool fits(const TermForm &, const AttentionShape &) const override { return false; }
+  TermWork work(const TermForm &, const AttentionShape &, const TileSizes &, const Target &) const override {
+    return {};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &, const TermForm &) const override { return nullptr; }
+
+private:
+  std::string called;
+};
+
+/// Takes away whatever fits a form.
+void takeAway(TermStrategies &strategies, const TermForm &form, const AttentionShape &shape) {
+  for (const TermStrategy *strategy : strategies.fitting(form, shape))
+    strategies.add(std::make_unique<NoStrategy>(strategy->name().str()), TermStrategies::kLast);
+}
+
+TEST(TermStrategy, WhatNothingFitsIsNamed) {
+  ParsedAttention attention(layer({"h i d, ((i + j) mod 7) d", {"2x40x8", "7x8"}}, false, "(i + j) mod 3 < 2"));
+  auto shape = attention.shape();
+  ASSERT_TRUE(shape);
+  Target target = *findTarget("x86-64-v3");
+  TermStrategies strategies(nullptr);
+  EXPECT_EQ(unfitted(*shape, strategies), "");
+  takeAway(strategies, maskFormsOf(*shape)[0], *shape);
+  std::string reason;
+  EXPECT_FALSE(chooseStrategies(*shape, strategies, target, reason));
+  EXPECT_EQ(reason, "no strategy fits part 1 of the attention's mask");
+  takeAway(strategies, lastForm(*shape), *shape);
+  EXPECT_FALSE(chooseStrategies(*shape, strategies, target, reason));
+  EXPECT_EQ(reason, "no strategy fits term 2 of the attention");
+}
+
+/// It was a crash: of a layer that is to be scheduled, and of one whose schedule somebody wrote.
+TEST(TermStrategy, WhatNothingFitsIsAnError) {
+  ParsedAttention attention(layer({"h i d, ((i + j) mod 7) d", {"2x40x8", "7x8"}}, false, "(i + j) mod 3 < 2"));
+  auto shape = attention.shape();
+  ASSERT_TRUE(shape);
+  Target target = *findTarget("x86-64-v3");
+  attn::CpuScheduleAttr schedule = chooseSchedule(attention.op, *shape, target);
+  ASSERT_TRUE(schedule);
+  auto *dialect = attention.op->getContext()->getLoadedDialect<attn::AttnDialect>();
+  takeAway(TermStrategies::of(dialect), maskFormsOf(*shape)[0], *shape);
+  std::vector<std::string> errors;
+  mlir::ScopedDiagnosticHandler handler(attention.op->getContext(),
+                                        [&](mlir::Diagnostic &found) { errors.push_back(found.str()); });
+  EXPECT_FALSE(chooseSchedule(attention.op, *shape, target));
+  attention.op.setScheduleAttr(schedule);
+  EXPECT_TRUE(mlir::failed(verifySchedule(attention.op, target)));
+  std::string expected = "no strategy fits part 1 of the attention's mask; --unfused compiles the layer, or a plugin "
+                         "may bring a strategy";
+  EXPECT_EQ(errors, std::vector<std::string>(2, expected));
 }
 
 TEST(TermStrategy, PartsOfMasksHaveStrategiesThatSchedulesDoNotName) {
@@ -255,7 +313,7 @@ TEST(TermStrategy, PartsOfMasksHaveStrategiesThatSchedulesDoNotName) {
   ParsedAttention attention(layer({"h j", {"2x48"}}, false, "(i + j) mod 3 < 2"));
   auto shape = attention.shape();
   ASSERT_TRUE(shape);
-  ChosenStrategies chosen = chooseStrategies(*shape, strategies, *findTarget("x86-64-v3"));
+  ChosenStrategies chosen = chosenBy(strategies, *shape, *findTarget("x86-64-v3"));
   EXPECT_EQ(formsOf(*shape).size(), 2u);
   ASSERT_EQ(chosen.size(), 3u);
   EXPECT_EQ(chosen[2].strategy->name(), "score_table");
