@@ -19,7 +19,7 @@ import sys
 SKEWER = os.environ.get("SKEWER", "skewer")
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TARGETS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "zen4", "zen5", "cascadelake", "sapphirerapids", "host"]
-PARTS = re.compile(r"(\d+) lanes, tile (\d+)x(\d+), row block (\d+), keys (\d+) at a time, (\d+) rows an item")
+PARTS = re.compile(r"(\d+) lanes, tile (\d+)x(\d+), row block (\d+), keys (\d+) at a time, (\d+) rows? an item")
 
 
 def call(*arguments):

@@ -23,6 +23,10 @@ std::string flopsText(double flops) {
   return flops < 1e9 ? fmt::format("{:.2f} MFLOP", flops * 1e-6) : fmt::format("{:.2f} GFLOP", flops * 1e-9);
 }
 
+std::string counted(int64_t number, const char *one, const char *many) {
+  return fmt::format("{} {}", number, number == 1 ? one : many);
+}
+
 std::string timeText(double seconds) {
   return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6)
          : seconds < 1  ? fmt::format("{:.3g} ms", seconds * 1e3)

@@ -6,9 +6,11 @@
 
 namespace skewer::driver {
 
-std::string bytesText(double bytes);       // "1.8 MB"
-std::string flopsText(double flops);       // "1.23 GFLOP"; "not counted" of 0
-std::string timeText(double seconds);      // "12.3 us"
+std::string bytesText(double bytes);  // "1.8 MB"
+std::string flopsText(double flops);  // "1.23 GFLOP"; "not counted" of 0
+std::string timeText(double seconds); // "12.3 us"
+/// "1 query", "2 queries".
+std::string counted(int64_t number, const char *one, const char *many);
 size_t displayWidth(llvm::StringRef text); // columns
 std::string padded(const std::string &text, size_t width);
 

@@ -75,7 +75,8 @@ void printTiles(const LayerFacts &layer, const AttentionFacts &facts, Page &page
     const TileCounts &tiles = *layer.tiles;
     int64_t all = tiles.dead + tiles.edge + tiles.full;
     text +=
-        fmt::format(": of {} tiles of {} queries x {} keys, {} dead", all, layer.tileRows, layer.tileKeys, tiles.dead);
+        fmt::format(": of {} of {} x {}, {} dead", counted(all, "tile", "tiles"),
+                    counted(layer.tileRows, "query", "queries"), counted(layer.tileKeys, "key", "keys"), tiles.dead);
     if (tiles.dead)
       text += tiles.skipped == tiles.dead ? " (not computed)"
               : tiles.skipped             ? fmt::format(" ({} of them not computed)", tiles.skipped)
@@ -99,8 +100,9 @@ static std::string alternativesTo(size_t term, const LayerFacts &layer) {
 
 void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std::string &spec,
                 const std::vector<std::string> &runTimeSizes, Page &page) {
-  page.line(2, fmt::format("{} {} keys for {} queries{}, space \"{}\"{}", facts.direct ? "weights of" : "softmax over",
-                           facts.keys, facts.queries, facts.map.empty() ? "" : ", map " + facts.map, facts.space,
+  page.line(2, fmt::format("{} {} for {}{}, space \"{}\"{}", facts.direct ? "weights of" : "softmax over",
+                           counted(facts.keys, "key", "keys"), counted(facts.queries, "query", "queries"),
+                           facts.map.empty() ? "" : ", map " + facts.map, facts.space,
                            facts.mask.empty() ? "" : ", where " + facts.mask));
   page.line(4, layer.formula);
   std::string values = "weights·" + facts.values;

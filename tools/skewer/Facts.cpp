@@ -132,11 +132,11 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   facts.width = facts.pairs > 0 ? static_cast<int64_t>(facts.valueFlops / facts.pairs / 2) : 0;
   auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
   if (schedule)
-    facts.schedule =
-        fmt::format("{}: {} lanes, tile {}x{}, row block {}, keys {} at a time, {} rows{} an item",
-                    schedule.getTarget().str(), schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(),
-                    schedule.getRowBlock(), schedule.getKeyBlock(), schedule.getRowsPerItem(),
-                    schedule.getKeysPerItem() ? fmt::format(" and {} keys", schedule.getKeysPerItem()) : "");
+    facts.schedule = fmt::format(
+        "{}: {} lanes, tile {}x{}, row block {}, keys {} at a time, {} {}{} an item", schedule.getTarget().str(),
+        schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(), schedule.getRowBlock(),
+        schedule.getKeyBlock(), schedule.getRowsPerItem(), schedule.getRowsPerItem() == 1 ? "row" : "rows",
+        schedule.getKeysPerItem() ? fmt::format(" and {} keys", schedule.getKeysPerItem()) : "");
   auto onGpu = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr());
   if (onGpu)
     facts.schedule =

@@ -341,6 +341,8 @@ bool fill(Options &options, int &exitCode) {
   options.specs.assign(specs.begin(), specs.end());
   if (options.command == Command::Run || options.command == Command::Plot)
     options.specs = {spec};
+  if (llvm::is_contained(options.specs, "-"))
+    return usage("'-' does not stand for standard input; name a file, or pipe the spec into /dev/stdin");
   options.target = target;
   if (!readMachineFiles(options.target, exitCode))
     return false;
