@@ -1,0 +1,134 @@
+// Numbers of 16 bits beside f32: every one that there is, and every way to round to one. Emitted, compiled and run.
+#include "passes/Emit/NarrowFloats.h"
+#include "EmittedTesting.h"
+#include "llvm/ADT/bit.h"
+#include <cmath>
+
+using namespace skewer;
+using mlir::Value;
+using skewer::testing::asFloat;
+using skewer::testing::asNumber;
+using skewer::testing::runEmitted;
+namespace arith = mlir::arith;
+
+namespace {
+constexpr int64_t kNumbers = 1 << 16;
+
+/// What the number of these 16 bits is as f32, as bits, for each of them.
+std::vector<float> allWidened(const std::function<mlir::Type(mlir::Builder &)> &typeOf) {
+  return runEmitted(kNumbers, [&](VectorBuilder &b, Value out) {
+    b.loop(b.index(0), b.index(kNumbers), 1, [&](Value n) {
+      Value bits = arith::IndexCastOp::create(b.builder, b.builder.getI16Type(), n);
+      Value number = arith::BitcastOp::create(b.builder, typeOf(b.builder), bits);
+      b.storeScalar(widened(b.builder, number), out, n);
+    });
+  });
+}
+
+TEST(NarrowFloats, EveryBf16IsTheUpperHalfOfAFloat) {
+  std::vector<float> got = allWidened([](mlir::Builder &b) { return b.getBF16Type(); });
+  for (int64_t n = 0; n < kNumbers; ++n)
+    ASSERT_EQ(llvm::bit_cast<uint32_t>(got[n]), uint32_t(n) << 16) << n;
+}
+
+/// By the definition of IEEE 754: sign, 5 bits of exponent, 10 of the fraction.
+double meaningOfF16(int64_t bits) {
+  int64_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                : exponent     ? std::ldexp(1024 + double(fraction), int(exponent) - 25)
+                               : std::ldexp(double(fraction), -24);
+  return bits >> 15 ? -size : size;
+}
+
+TEST(NarrowFloats, EveryF16IsWhatItsBitsSay) {
+  std::vector<float> got = allWidened([](mlir::Builder &b) { return b.getF16Type(); });
+  for (int64_t n = 0; n < kNumbers; ++n) {
+    double expected = meaningOfF16(n);
+    if (std::isnan(expected))
+      ASSERT_TRUE(std::isnan(got[n])) << n;
+    else
+      ASSERT_EQ(got[n], expected) << n;
+    ASSERT_EQ(std::signbit(got[n]), n >> 15 != 0) << n;
+  }
+}
+
+/// The float of these bits, rounded to a narrow type: its bits.
+std::vector<float> rounded(const std::vector<uint32_t> &lower,
+                           const std::function<mlir::Type(mlir::Builder &)> &typeOf) {
+  auto each = int64_t(lower.size());
+  return runEmitted(kNumbers * each, [&](VectorBuilder &b, Value out) {
+    b.loop(b.index(0), b.index(kNumbers), 1, [&](Value n) {
+      for (auto [k, low] : llvm::enumerate(lower)) {
+        Value bits = arith::IndexCastOp::create(b.builder, b.builder.getI32Type(), b.add(b.mul(n, kNumbers), low));
+        Value number = arith::BitcastOp::create(b.builder, b.f32, bits);
+        Value narrow = narrowed(b.builder, number, typeOf(b.builder));
+        Value word = arith::BitcastOp::create(b.builder, b.builder.getI16Type(), narrow);
+        word = arith::ExtUIOp::create(b.builder, b.builder.getI32Type(), word);
+        b.storeScalar(asFloat(b, word), out, b.add(b.mul(n, each), int64_t(k)));
+      }
+    });
+  });
+}
+
+/// The bf16 that is nearest, as float: of the two beside it by their distances, of equally near ones the even one. What
+/// is next to the largest number is 2^128.
+float nearestBf16(float x) {
+  uint32_t toZero = llvm::bit_cast<uint32_t>(x) & 0xffff0000u;
+  auto sizeOf = [](uint32_t bits) {
+    return (bits & 0x7fffffffu) == 0x7f800000u ? 0x1p128 : std::fabs(llvm::bit_cast<float>(bits));
+  };
+  double near = std::fabs(double(x)) - sizeOf(toZero), far = sizeOf(toZero + 0x10000u) - std::fabs(double(x));
+  bool isEven = (toZero & 0x10000u) == 0;
+  return llvm::bit_cast<float>(near < far || (near == far && isEven) ? toZero : toZero + 0x10000u);
+}
+
+TEST(NarrowFloats, Bf16IsTheNearestOne) {
+  const std::vector<uint32_t> lower = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
+  std::vector<float> got = rounded(lower, [](mlir::Builder &b) { return b.getBF16Type(); });
+  for (int64_t n = 0; n < kNumbers; ++n)
+    for (auto [k, low] : llvm::enumerate(lower)) {
+      auto x = llvm::bit_cast<float>(uint32_t(n) << 16 | low);
+      auto y = llvm::bit_cast<float>(uint32_t(asNumber(got[size_t(n) * lower.size() + k])) << 16);
+      if (std::isnan(x))
+        ASSERT_TRUE(std::isnan(y)) << n << " " << low << ": a NaN of any bits stays one";
+      else if (std::isinf(x))
+        ASSERT_EQ(y, x);
+      else
+        ASSERT_EQ(llvm::bit_cast<uint32_t>(y), llvm::bit_cast<uint32_t>(nearestBf16(x))) << x;
+    }
+}
+
+/// No further away than half a step, and nothing changes on the way there and back.
+TEST(NarrowFloats, F16IsANearestOne) {
+  const std::vector<uint32_t> lower = {0, 0x1000, 0x3000, 0xe000};
+  std::vector<float> got = rounded(lower, [](mlir::Builder &b) { return b.getF16Type(); });
+  for (int64_t n = 0; n < kNumbers; ++n)
+    for (auto [k, low] : llvm::enumerate(lower)) {
+      auto x = llvm::bit_cast<float>(uint32_t(n) << 16 | low);
+      double y = meaningOfF16(asNumber(got[size_t(n) * lower.size() + k]));
+      double size = std::fabs(double(x));
+      if (std::isnan(x))
+        ASSERT_TRUE(std::isnan(y));
+      else if (size >= 65520) // half a step above the largest one, 65504
+        ASSERT_EQ(y, std::copysign(INFINITY, x));
+      else
+        ASSERT_LE(std::fabs(y - x),
+                  std::max(std::ldexp(1.0, -25), std::ldexp(1.0, std::ilogb(std::max(size, 1e-30)) - 11)))
+            << x;
+    }
+}
+
+TEST(NarrowFloats, WhatHasTheTypeStaysAsItIs) {
+  runEmitted(1, [&](VectorBuilder &b, Value out) {
+    Value wide = b.constantScalar(1), vector = b.constant(2);
+    EXPECT_EQ(widened(b.builder, wide), wide);
+    EXPECT_EQ(widened(b.builder, vector), vector);
+    EXPECT_EQ(narrowed(b.builder, vector, b.f32), vector);
+    Value narrow = narrowed(b.builder, vector, b.builder.getBF16Type());
+    EXPECT_EQ(narrow.getType(), mlir::VectorType::get({b.lanes}, b.builder.getBF16Type()));
+    EXPECT_EQ(narrowed(b.builder, narrow, b.builder.getBF16Type()), narrow);
+    EXPECT_EQ(widened(b.builder, narrow).getType(), b.vector);
+    b.storeScalar(wide, out, b.index(0));
+  });
+}
+} // namespace

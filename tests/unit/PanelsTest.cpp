@@ -1,0 +1,256 @@
+// What products are made of: panels, register tiles, and sums in chunks and chains. Emitted, compiled and run.
+#include "passes/Cpu/Panels.h"
+#include "EmittedTesting.h"
+#include "passes/Analysis/Summation.h"
+#include "passes/Cpu/WeightedSums.h"
+#include <cmath>
+
+using namespace skewer;
+using llvm::SmallVector;
+using mlir::Value;
+using mlir::ValueRange;
+using skewer::testing::runEmitted;
+
+namespace {
+constexpr int64_t kLanes = 4;
+
+/// A multiple of 1/16 below 1: sums of some thousand products of such numbers are exact in f32.
+float numberAt(int64_t n) { return float((n * 37 + 11) % 29) * 0.0625f - 0.875f; }
+
+/// buffer[n] = numberAt(n) for the first `count` places.
+void fillNumbers(VectorBuilder &b, Value buffer, int64_t count) {
+  b.loop(b.index(0), b.index(count), 1, [&](Value n) {
+    Value number = b.number(b.remainder(b.add(b.mul(n, 37), 11), 29));
+    b.storeScalar(b.addf(b.mulf(number, b.constantScalar(0.0625f)), b.constantScalar(-0.875f)), buffer, n);
+  });
+}
+void fill(VectorBuilder &b, Value buffer, int64_t from, int64_t to, float value) {
+  b.loop(b.index(from), b.index(to), 1, [&](Value n) { b.storeScalar(b.constantScalar(value), buffer, n); });
+}
+
+struct Packing {
+  int64_t rows, depth, rowStride, depthStride;
+  double factor = 1;
+  bool reversed = false, accumulate = false;
+  int64_t panels() const { return (rows + kLanes - 1) / kLanes + 1; } // and one behind the last column
+};
+
+/// Columns that fill a panel, that leave lanes, that stand in memory step by step, from the last one on; added to what
+/// is there.
+TEST(Panels, HoldTheStepsOfColumnsSideBySide) {
+  std::vector<Packing> packings;
+  for (int64_t rows : {1, 4, 6})
+    for (int64_t depth : {3, 4, 9})
+      for (bool other : {false, true}) {
+        packings.push_back({rows, depth, 11, 1, other ? -2.0 : 1.0, other, false});
+        packings.push_back({rows, depth, 2, 13, 0.5, false, other});
+        packings.push_back({rows, depth, 10, 1, 1, !other, true});
+      }
+  constexpr int64_t kSource = 128, kBase = 3;
+  constexpr float kBefore = 7;
+  int64_t count = kSource;
+  for (const Packing &packing : packings)
+    count += packing.panels() * packing.depth * kLanes;
+  auto got = runEmitted(count, [&](VectorBuilder &b, Value out) {
+    fillNumbers(b, out, kSource);
+    fill(b, out, kSource, count, kBefore);
+    int64_t at = kSource;
+    for (const Packing &p : packings) {
+      PanelSource source{out, b.index(kBase), p.rowStride, p.depthStride, p.rows, p.depth, p.factor, p.reversed};
+      PanelTarget target{out, b.index(at), p.depth * kLanes, 0, p.accumulate, 0};
+      b.loop(b.index(0), b.index(p.panels()), 1, [&](Value panel) { packPanel(b, source, target, panel); });
+      at += p.panels() * p.depth * kLanes;
+    }
+  });
+  int64_t at = kSource;
+  for (const Packing &p : packings)
+    for (int64_t panel = 0; panel < p.panels(); ++panel)
+      for (int64_t step = 0; step < p.depth; ++step)
+        for (int64_t lane = 0; lane < kLanes; ++lane, ++at) {
+          int64_t column = panel * kLanes + lane, row = p.reversed ? p.rows - 1 - column : column;
+          float expected = p.accumulate ? kBefore : 0;
+          if (column < p.rows)
+            expected += numberAt(kBase + row * p.rowStride + step * p.depthStride) * float(p.factor);
+          ASSERT_EQ(got[at], expected) << p.rows << " columns, " << p.depth << " steps: panel " << panel << ", step "
+                                       << step << ", lane " << lane;
+        }
+}
+
+/// Steps that are packed beside others of the same panel, and lines that are further apart than the lanes.
+TEST(Panels, LeaveRoomForOtherSteps) {
+  constexpr int64_t kDepth = 5, kFirst = 2, kLine = 6, kTarget = 64;
+  auto got = runEmitted(kTarget + 60, [&](VectorBuilder &b, Value out) {
+    fillNumbers(b, out, kTarget);
+    fill(b, out, kTarget, kTarget + 60, -3);
+    PanelSource source{out, b.index(0), kDepth, 1, kLanes, kDepth};
+    packPanel(b, source, {out, b.index(kTarget), 60, kFirst, false, kLine}, b.index(0));
+  });
+  for (int64_t n = 0; n < 60; ++n) {
+    int64_t step = n / kLine - kFirst, lane = n % kLine;
+    bool isInside = step >= 0 && step < kDepth && lane < kLanes;
+    EXPECT_EQ(got[kTarget + n], isInside ? numberAt(lane * kDepth + step) : -3) << n;
+  }
+}
+
+/// rows[r][step] · panels[v][step], row-major.
+float productAt(int64_t rowsAt, int64_t rowStride, int64_t panelsAt, int64_t panelStride, int64_t row, int64_t column,
+                int64_t from, int64_t to) {
+  float sum = 0;
+  for (int64_t step = from; step < to; ++step)
+    sum += numberAt(rowsAt + row * rowStride + step) *
+           numberAt(panelsAt + column / kLanes * panelStride + step * kLanes + column % kLanes);
+  return sum;
+}
+
+TEST(RegisterTile, MultipliesRowsByPanels) {
+  constexpr int64_t kRows = 3, kVectors = 2, kStride = 13, kPanels = 50, kPanelStride = 48, kResult = 160, kMark = 200;
+  for (int64_t depth : {1, 4, 11}) {
+    auto got = runEmitted(kMark + 16, [&](VectorBuilder &b, Value out) {
+      fillNumbers(b, out, kResult);
+      fill(b, out, kMark, kMark + 16, 0);
+      SmallVector<Value> sums(kRows * kVectors, b.constant(2));
+      sums =
+          multiply(b, kRows, kVectors, depth, sums, {out, b.index(5), kStride}, {out, b.index(kPanels), kPanelStride},
+                   [&](Value step) { b.storeScalar(b.constantScalar(1), out, b.add(step, kMark)); });
+      for (auto [n, sum] : llvm::enumerate(sums))
+        b.store(sum, out, b.index(kResult + int64_t(n) * kLanes));
+    });
+    for (int64_t row = 0; row < kRows; ++row)
+      for (int64_t column = 0; column < kVectors * kLanes; ++column)
+        EXPECT_EQ(got[kResult + row * kVectors * kLanes + column],
+                  2 + productAt(5, kStride, kPanels, kPanelStride, row, column, 0, depth))
+            << depth << " steps, " << row << ", " << column;
+    for (int64_t step = 0; step < 16; ++step)
+      EXPECT_EQ(got[kMark + step] == 1, step % kStepsOfTurn == 0 && step + kStepsOfTurn <= depth)
+          << "what stands beside the product is called once for each whole turn: " << step;
+  }
+}
+
+TEST(RegisterTile, PartsAreThoseOfTheTile) {
+  constexpr int64_t kStride = 13, kPanels = 60, kPanelStride = 48, kResult = 256, kDepth = 9, kFirst = 2;
+  auto got = runEmitted(kResult + 2 * kLanes, [&](VectorBuilder &b, Value out) {
+    fillNumbers(b, out, kResult);
+    SmallVector<Value> sums(2, b.constant(0));
+    // Rows 1 and 2, the third vector, steps 2 to 8.
+    sums = multiplyPart(b, {1, 2, 2, 1}, kDepth - kFirst, sums, {out, b.index(0), kStride},
+                        {out, b.index(kPanels), kPanelStride}, b.index(kFirst));
+    b.store(sums[0], out, b.index(kResult));
+    b.store(sums[1], out, b.index(kResult + kLanes));
+  });
+  for (int64_t row : {1, 2})
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      EXPECT_EQ(got[kResult + (row - 1) * kLanes + lane],
+                productAt(0, kStride, kPanels, kPanelStride, row, 2 * kLanes + lane, kFirst, kDepth));
+}
+
+/// What the sum of `numbers` comes to in lane 0, summed up in this way, as a tile of one vector.
+float summedUp(const std::vector<float> &numbers,
+               const std::function<SmallVector<Value>(VectorBuilder &, int64_t depth, Value held,
+                                                      llvm::ArrayRef<Value> places, const ProductsOfSteps &)> &way) {
+  auto depth = int64_t(numbers.size());
+  auto got = runEmitted(depth + 2 * kLanes, [&](VectorBuilder &b, Value out) {
+    for (auto [n, number] : llvm::enumerate(numbers))
+      b.storeScalar(b.constantScalar(number), out, b.index(int64_t(n)));
+    ProductsOfSteps products = [&](const TilePart &, Value first, int64_t steps, SmallVector<Value> start) {
+      return b.loop(first, b.add(first, steps), 1, start, [&](Value step, ValueRange before) {
+        return SmallVector<Value>{b.addf(before[0], b.loadBroadcast(out, step))};
+      });
+    };
+    Value held = b.index(depth);
+    SmallVector<Value> sums = way(b, depth, out, held, products);
+    b.store(sums[0], out, b.index(depth + kLanes));
+  });
+  return got[depth + kLanes];
+}
+
+const TilePart kOneVector{0, 1, 0, 1};
+float inChunks(const std::vector<float> &numbers, Summation summation) {
+  return summedUp(numbers, [&](VectorBuilder &b, int64_t depth, Value held, llvm::ArrayRef<Value> places,
+                               const ProductsOfSteps &products) {
+    return sumInChunks(b, kOneVector, depth, summation, held, places, products);
+  });
+}
+
+/// 2^24 and 1 are 2^24 in f32, and 2^24 and 4 are not: what is summed up by itself is not lost.
+TEST(Summation, ChunksAreSummedUpByThemselves) {
+  std::vector<float> numbers(14, 1);
+  numbers[0] = 0x1p24f;
+  EXPECT_EQ(inChunks(numbers, {14}), 0x1p24f);
+  EXPECT_EQ(inChunks(numbers, {1}), 0x1p24f);
+  EXPECT_EQ(inChunks(numbers, {4}), 0x1p24f + 4 + 4 + 2) << "the last chunk has two";
+  EXPECT_EQ(inChunks(numbers, {7}), 0x1p24f + 8) << "7, rounded to even";
+}
+/// With the rounding of each addition kept nothing is lost but by the last one.
+TEST(Summation, CompensatedSumsKeepWhatRoundingTakes) {
+  std::vector<float> numbers(14, 1);
+  numbers[0] = 0x1p24f;
+  EXPECT_EQ(inChunks(numbers, {1, true}), 0x1p24f + 12) << "13 are between 12 and 14";
+  EXPECT_EQ(inChunks(numbers, {3, true}), 0x1p24f + 12);
+  numbers.push_back(-0x1p24f);
+  EXPECT_EQ(inChunks(numbers, {1, true}), 13);
+}
+TEST(Summation, CompensatedSumsOfInfinitiesAreWhatSumsAre) {
+  const float inf = INFINITY;
+  EXPECT_EQ(inChunks({1, inf, 2, 3}, {1, true}), inf);
+  EXPECT_EQ(inChunks({1, -inf, 2, 3}, {1, true}), -inf);
+  EXPECT_TRUE(std::isnan(inChunks({1, inf, -inf, 3}, {1, true})));
+  EXPECT_TRUE(std::isnan(inChunks({1, NAN, 2, 3}, {1, true})));
+}
+
+TEST(Summation, ChainsAreEquallyLongAndLeaveNothingOut) {
+  auto inChains = [](const std::vector<float> &numbers) {
+    return summedUp(numbers, [&](VectorBuilder &b, int64_t depth, Value held, llvm::ArrayRef<Value> places,
+                                 const ProductsOfSteps &products) {
+      return multiplyInChains(b, kOneVector, depth, held, places, products);
+    });
+  };
+  for (int64_t depth : {kChain - 1, kChain, kChain + 1, 2 * kChain + 3})
+    EXPECT_EQ(inChains(std::vector<float>(depth, 1)), float(depth));
+  std::vector<float> numbers(2 * kChain, 1);
+  numbers[0] = 0x1p24f;
+  EXPECT_EQ(inChains(numbers), 0x1p24f + kChain) << "of two chains the second one is not lost";
+}
+
+TEST(Summation, ProductsGoWhereTheyBelong) {
+  constexpr int64_t kRows = 2, kVectors = 2, kDepth = 10, kStride = 12, kPanels = 30, kPanelStride = 44, kResult = 128,
+                    kResultStride = 11;
+  auto got = runEmitted(kResult + 2 * kResultStride, [&](VectorBuilder &b, Value out) {
+    fillNumbers(b, out, kResult);
+    fill(b, out, kResult, kResult + 2 * kResultStride, -5);
+    multiplyInto(b, kRows, kVectors, kDepth, {4}, {out, b.index(0), kStride}, {out, b.index(kPanels), kPanelStride},
+                 {out, b.index(kResult), kResultStride});
+  });
+  for (int64_t row = 0; row < kRows; ++row)
+    for (int64_t column = 0; column < kResultStride; ++column)
+      EXPECT_EQ(got[kResult + row * kResultStride + column],
+                column < kVectors * kLanes ? productAt(0, kStride, kPanels, kPanelStride, row, column, 0, kDepth) : -5)
+          << row << ", " << column;
+}
+
+/// Two rows times one vector of values, in which NaN stands; the second row's weight is 0.
+std::vector<float> weighed(bool tested) {
+  return runEmitted(2 * kLanes, [&](VectorBuilder &b, Value out) {
+    SmallVector<Value> sums(2, b.constant(1)), values{b.constant(NAN)};
+    values[0] =
+        b.select(mlir::arith::CmpIOp::create(b.builder, mlir::arith::CmpIPredicate::eq, b.laneNumbers(), b.integer(2)),
+                 values[0], b.constant(3));
+    std::function<Value(Value)> isSeen = [&](Value weight) {
+      return b.compare(mlir::arith::CmpFPredicate::ONE, weight, b.constantScalar(0));
+    };
+    addWeighted(
+        b, 2, values, [&](int64_t row) { return b.constantScalar(row == 0 ? 2 : 0); },
+        tested ? isSeen : std::function<Value(Value)>(), sums);
+    b.store(sums[0], out, b.index(0));
+    b.store(sums[1], out, b.index(kLanes));
+  });
+}
+TEST(WeightedSums, WhatIsNotSeenAddsNothing) {
+  for (bool tested : {false, true}) {
+    std::vector<float> got = weighed(tested);
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      EXPECT_TRUE(lane == 2 ? std::isnan(got[lane]) : got[lane] == 7) << "a weight that is seen brings NaN along";
+      EXPECT_TRUE(lane == 2 && !tested ? std::isnan(got[kLanes + lane]) : got[kLanes + lane] == 1) << lane;
+    }
+  }
+}
+} // namespace

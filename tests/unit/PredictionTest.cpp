@@ -1,0 +1,70 @@
+// What a prediction counts, and the names that LLVM knows processors by.
+#include "passes/Schedule/Prediction.h"
+#include "AttentionTesting.h"
+#include "passes/Schedule/CodeNames.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+/// One content: 40 queries, 48 keys.
+AttentionText contentLayer() {
+  AttentionText layer;
+  layer.valueShape = "2x48x8", layer.resultShape = "2x40x8";
+  layer.score = {{"h i d, h j d", {"2x40x8", "2x48x8"}, "scale 0.25"}};
+  return layer;
+}
+
+TEST(Prediction, BlocksAreCountedWhereKeysAreSeen) {
+  ParsedAttention attention(contentLayer());
+  auto shape = attention.shape();
+  ASSERT_TRUE(shape);
+  TileSizes tile{8, 4, 2, 16, 16, 48, 48};
+  EXPECT_EQ(keyBlocksOf(*shape, tile), 3) << "48 keys in blocks of 16";
+  EXPECT_EQ(rowBlocksOf(*shape, tile), 3) << "40 queries in blocks of 16";
+  tile.columns = 24;
+  EXPECT_EQ(keyBlocksOf(*shape, tile), 1.5) << "half of the keys are seen";
+  tile.columns = 1;
+  EXPECT_EQ(keyBlocksOf(*shape, tile), 1) << "at least one";
+}
+
+/// Groups of queries round up; packing is paid once.
+TEST(Prediction, CountsWholeGroupsAndWhatFunctionsTake) {
+  Target target = *findTarget("x86-64-v3");
+  TermStrategies strategies(nullptr);
+  auto predicted = [&](int64_t queries, const AttentionText &layer, const Blocking &blocking) {
+    AttentionText text = layer;
+    std::string q = "2x" + std::to_string(queries) + "x8";
+    text.resultShape = q, text.score[0].shapes[0] = q;
+    ParsedAttention attention(text);
+    auto shape = attention.shape();
+    if (!shape)
+      return PredictedWork();
+    ChosenStrategies chosen = chosenBy(strategies, *shape, target);
+    chosen[0].strategy = strategies.named("matmul");
+    return predictWork(*shape, chosen, blocking, target);
+  };
+  Blocking blocking{4, 2, 16, 48, 512, 0};
+  EXPECT_EQ(predicted(37, contentLayer(), blocking).matmulFlops, predicted(40, contentLayer(), blocking).matmulFlops);
+  EXPECT_GT(predicted(41, contentLayer(), blocking).matmulFlops, predicted(40, contentLayer(), blocking).matmulFlops);
+  EXPECT_EQ(predicted(40, contentLayer(), blocking).matmulFlops, 2.0 * 40 * 48 * (8 + 8));
+  AttentionText masked = contentLayer();
+  masked.mask = " where \"j <= i\"";
+  EXPECT_LT(predicted(40, masked, blocking).cycles, predicted(40, contentLayer(), blocking).cycles);
+}
+
+TEST(CodeNames, AreThoseOfTheCodeGenerator) {
+  CodeNames names;
+  if (names.architecture() != "x86_64")
+    GTEST_SKIP() << "an x86-64 code generator";
+  for (const char *cpu : {"x86-64-v2", "x86-64-v3", "znver4", "cascadelake"})
+    EXPECT_TRUE(names.isCpu(cpu)) << cpu;
+  for (const char *feature : {"avx2", "fma", "avx512f"})
+    EXPECT_TRUE(names.isFeature(feature)) << feature;
+  EXPECT_FALSE(names.isCpu("zen4")) << "our name, not LLVM's";
+  EXPECT_FALSE(names.isFeature("avx3"));
+  for (const Target &target : knownTargets())
+    EXPECT_TRUE(names.isCpu(target.cpu)) << target.name;
+}
+} // namespace

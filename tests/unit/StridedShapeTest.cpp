@@ -1,0 +1,87 @@
+// Forms of terms in the order of a layer, and which layers add table rows to keys.
+#include "passes/Analysis/StridedShape.h"
+#include "AttentionTesting.h"
+#include "passes/Analysis/TermForm.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+/// One content: 40 queries, 48 keys.
+AttentionText contentLayer() {
+  AttentionText layer;
+  layer.valueShape = "2x48x8", layer.resultShape = "2x40x8";
+  layer.score = {{"h i d, h j d", {"2x40x8", "2x48x8"}, "scale 0.25"}};
+  return layer;
+}
+
+/// The same layer, with an offset whose queries are those of the content.
+std::string moduleOf(const std::string &more = "", const std::string &mask = "", const std::string &content = "0.25",
+                     const std::string &offset = "0.25", const char *queries = "%q") {
+  return "func.func @f(%q: tensor<2x40x8xf32>, %p: tensor<2x40x8xf32>, %v: tensor<2x48x8xf32>, %t: tensor<87x8xf32>, "
+         "%b: tensor<2x48xf32>) -> tensor<2x40x8xf32> attributes {attn.kernel} {\n"
+         "  %o = attn.attention \"h i j\"" +
+         mask +
+         " value \"h j e -> h i e\" (%v) score {\n"
+         "    attn.term \"h i d, h j d\" (%q, %v) scale " +
+         content +
+         " : tensor<2x40x8xf32>, tensor<2x48x8xf32>\n"
+         "    attn.term \"h i d, (j - i + 39) d\" (" +
+         std::string(queries) + ", %t) scale " + offset + " : tensor<2x40x8xf32>, tensor<87x8xf32>\n" + more +
+         "  } : tensor<2x48x8xf32> -> tensor<2x40x8xf32>\n  return %o : tensor<2x40x8xf32>\n}\n";
+}
+std::optional<bool> addsStrided(const std::string &source) {
+  mlir::MLIRContext context;
+  context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
+  std::optional<bool> found;
+  std::string reason;
+  if (module)
+    module->walk([&](attn::AttentionOp attention) {
+      if (auto shape = shapeOfAttention(attention, reason))
+        found = mayAddStrided(*shape);
+    });
+  return found;
+}
+
+TEST(StridedShape, IsOneContentAndOneOffsetOfTheSameQueries) {
+  EXPECT_EQ(addsStrided(moduleOf()), true);
+  EXPECT_EQ(addsStrided(moduleOf("", " where \"j <= i\"")), true) << "an interval is none of its business";
+  EXPECT_EQ(addsStrided(moduleOf("", " where \"(i + j) mod 2 == 0\"")), false);
+  EXPECT_EQ(addsStrided(moduleOf("    attn.term \"h j\" (%b) scale 1.0 : tensor<2x48xf32>\n")), false);
+  EXPECT_EQ(addsStrided(moduleOf("", "", "0.25", "0.25", "%p")), false) << "other queries";
+  EXPECT_EQ(addsStrided(moduleOf("", "", "0.25", "0.375")), true) << "the table's share is packed into it";
+  EXPECT_EQ(addsStrided(moduleOf("", "", "0.25", "0.5")), false) << "which would make it large";
+  EXPECT_EQ(addsStrided(moduleOf("", "", "1.0", "1.0")), false) << "scores of a deviation above 2";
+}
+
+TEST(TermForm, TermsStandInTheOrderOfTheLayer) {
+  AttentionText layer = contentLayer();
+  layer.score.push_back({"h j", {"2x48"}});
+  layer.score.push_back({"h i d, (j - i + 39) d", {"2x40x8", "87x8"}});
+  layer.score.push_back({"h i d, ((i + j) mod 7) d", {"2x40x8", "7x8"}});
+  layer.score.push_back({"h i j", {"2x40x48"}});
+  layer.values = {{"(j - i + 39) e", {"87x8"}}};
+  layer.mask = " where \"j <= i + 5 and (i + j) mod 3 < 2\"";
+  ParsedAttention attention(layer);
+  auto shape = attention.shape();
+  ASSERT_TRUE(shape);
+  std::vector<TermForm> forms = formsOf(*shape);
+  ASSERT_EQ(forms.size(), 6u);
+  EXPECT_TRUE(forms[0].as<ContentTerm>());
+  EXPECT_TRUE(forms[1].as<OtherTerm>());
+  EXPECT_TRUE(forms[2].as<OffsetTerm>());
+  EXPECT_TRUE(forms[3].as<RowTerm>());
+  EXPECT_TRUE(forms[4].as<OtherTerm>());
+  EXPECT_TRUE(forms[5].as<ValueTerm>());
+  EXPECT_EQ(forms[1].number, 0u);
+  EXPECT_EQ(forms[4].number, 1u) << "the second of its form";
+  EXPECT_EQ(forms[4].as<OtherTerm>(), &shape->others[1]);
+  EXPECT_EQ(forms[2].as<ContentTerm>(), nullptr);
+  EXPECT_EQ(forms[5].sum(), 0u);
+  std::vector<TermForm> masks = maskFormsOf(*shape);
+  ASSERT_EQ(masks.size(), 1u) << "the interval is no part that a strategy computes";
+  EXPECT_TRUE(masks[0].as<MaskPart>());
+}
+} // namespace
