@@ -47,15 +47,9 @@ Value CpuKernel::valuePlace(Value key, int64_t offset) {
   return b.add(b.add(valueBase, b.mul(key, valueStride)), offset);
 }
 
-void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Value low, Value high) {
-  Value row = b.mul(group, tileRows), position = positionOf(firstRow, row);
-  Value weights = b.sub(b.mul(row, scoreStride), lowKey);
-  int64_t outStride = widthVectors * lanes;
-  Value endOfPrefix = shape.prefix ? live.prefixEnd(lowKey, high) : Value();
-  if (shape.prefix) // there may be nothing else
-    high = b.maximum(low, high);
-  // Between `allLow` and `allHigh` every row sees every key. Outside, a key that a row does not see has weight 0, but
-  // its value may be NaN, so that it must not be multiplied.
+/// The keys [first, second) of [low, high) whose values every row of a group may be multiplied with. Outside, a key
+/// that a row does not see has weight 0, but its value may be NaN, so that it must not be multiplied.
+std::pair<Value, Value> CpuKernel::untestedKeys(Value position, Value low, Value high) {
   Value allLow = low, allHigh = high;
   if (shape.visible) {
     if (shape.visible->low != INT64_MIN)
@@ -69,6 +63,40 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     allHigh = b.select(valuesFinite, high, allHigh);
   } else if (valuesFinite)
     allHigh = b.select(valuesFinite, allHigh, allLow);
+  return {allLow, allHigh};
+}
+
+/// A group's sums from `out` on: what earlier blocks of keys left, at this block's scale, and these.
+void CpuKernel::storeSums(Value row, Value out, int64_t vectors, ArrayRef<Value> sums) {
+  bool rescales = manyKeyBlocks && !shape.direct;
+  for (int64_t r = 0; r < tileRows; ++r) {
+    Value scale = rescales ? b.loadBroadcast(memory.scales, b.add(row, r)) : Value();
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value at = b.add(out, (r * widthVectors + v) * lanes), sum = sums[r * vectors + v];
+      if (rescales)
+        sum = b.fma(scale, b.load(memory.accumulators, at), sum);
+      else if (manyKeyBlocks)
+        sum = b.addf(b.load(memory.accumulators, at), sum);
+      b.store(sum, memory.accumulators, at);
+    }
+  }
+}
+void CpuKernel::addToStoredSums(Value out, int64_t vectors, ArrayRef<Value> more) {
+  for (int64_t r = 0; r < tileRows; ++r)
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value at = b.add(out, (r * widthVectors + v) * lanes);
+      b.store(b.addf(b.load(memory.accumulators, at), more[r * vectors + v]), memory.accumulators, at);
+    }
+}
+
+void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Value low, Value high) {
+  Value row = b.mul(group, tileRows), position = positionOf(firstRow, row);
+  Value weights = b.sub(b.mul(row, scoreStride), lowKey);
+  int64_t outStride = widthVectors * lanes;
+  Value endOfPrefix = shape.prefix ? live.prefixEnd(lowKey, high) : Value();
+  if (shape.prefix) // there may be nothing else
+    high = b.maximum(low, high);
+  auto [allLow, allHigh] = untestedKeys(position, low, high);
   // Turns of several keys begin at multiples of their number, so that none is of two pages.
   bool aligned = !live.beginsAnywhere();
   for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
@@ -77,28 +105,6 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     // A block's sums begin at 0, however many there are: a chain over all keys would round at the size of the result as
     // often as there are keys.
     SmallVector<Value> none(tileRows * vectors, b.constant(0)), sums = none;
-    // What earlier blocks of keys left, at this block's scale, and these.
-    auto store = [&](ArrayRef<Value> sums) {
-      for (int64_t r = 0; r < tileRows; ++r) {
-        bool rescales = manyKeyBlocks && !shape.direct;
-        Value scale = rescales ? b.loadBroadcast(memory.scales, b.add(row, r)) : Value();
-        for (int64_t v = 0; v < vectors; ++v) {
-          Value at = b.add(out, r * outStride + v * lanes), sum = sums[r * vectors + v];
-          if (rescales)
-            sum = b.fma(scale, b.load(memory.accumulators, at), sum);
-          else if (manyKeyBlocks)
-            sum = b.addf(b.load(memory.accumulators, at), sum);
-          b.store(sum, memory.accumulators, at);
-        }
-      }
-    };
-    auto addToStored = [&](ArrayRef<Value> more) {
-      for (int64_t r = 0; r < tileRows; ++r)
-        for (int64_t v = 0; v < vectors; ++v) {
-          Value at = b.add(out, r * outStride + v * lanes);
-          b.store(b.addf(b.load(memory.accumulators, at), more[r * vectors + v]), memory.accumulators, at);
-        }
-    };
     auto steps = [&](Value key, int64_t count, bool tested, SmallVector<Value> sums) {
       Value weight = b.add(weights, key);
       Value value = picksValues() ? Value() : valuePlace(key, firstVector * lanes);
@@ -127,7 +133,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     };
     bool chained = std::min(keyBlock, shape.keys) > kChain;
     if (chained)
-      store(none);
+      storeSums(row, out, vectors, none);
     auto untested = [&](Value from, Value to) {
       Value whole = b.add(from, b.mul(b.divide(b.sub(to, from), kUnroll), kUnroll));
       if (chained)
@@ -136,7 +142,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
               b.loop(first, b.minimum(b.add(first, kChain), whole), kUnroll, none, [&](Value key, ValueRange carried) {
                 return steps(key, kUnroll, false, SmallVector<Value>(carried));
               });
-          addToStored(chain);
+          addToStoredSums(out, vectors, chain);
         });
       else
         run(from, whole, kUnroll, false);
@@ -165,9 +171,9 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
         return sums;
       });
     if (chained)
-      addToStored(sums);
+      addToStoredSums(out, vectors, sums);
     else
-      store(sums);
+      storeSums(row, out, vectors, sums);
   }
 }
 

@@ -202,6 +202,9 @@ private:
   llvm::SmallVector<mlir::Value> unlessFinite(llvm::SmallVector<mlir::Value> sums,
                                               llvm::function_ref<llvm::SmallVector<mlir::Value>()> again);
   bool picksValues() const { return shape.value.picked && !buffers.values.floats; }
+  void storeSums(mlir::Value row, mlir::Value out, int64_t vectors, llvm::ArrayRef<mlir::Value> sums);
+  void addToStoredSums(mlir::Value out, int64_t vectors, llvm::ArrayRef<mlir::Value> more);
+  std::pair<mlir::Value, mlir::Value> untestedKeys(mlir::Value position, mlir::Value low, mlir::Value high);
   mlir::Value valuePlace(mlir::Value key, int64_t offset);
   void fetchValuesAhead(mlir::Value key, int64_t keysOfTurn);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
