@@ -103,6 +103,55 @@ LogicalResult verifyThrough(AttentionOp op) {
 }
 } // namespace
 
+/// Every axis of the score has a size, and queries and keys can be counted.
+static LogicalResult verifyAxes(AttentionOp op, const Roles &roles, const AxisSizes &sizes) {
+  for (const std::string &axis : roles.all)
+    if (!sizes.count(axis))
+      return op.emitOpError() << "axis '" << axis
+                              << "' has no size; value_spec does not name it, so give it in 'sizes' (attention_c2)";
+  for (const auto *group : {&roles.query, &roles.key})
+    for (const std::string &axis : *group)
+      if (sizes.at(axis) == kRuntime)
+        return op.emitOpError() << "axis '" << axis
+                                << "' has run-time size; query and key axes need a compile-time size (attention_c2)";
+  auto tooLarge = [&](const std::set<std::string> &axes) {
+    int64_t product = 1;
+    for (const std::string &axis : axes)
+      if (__builtin_mul_overflow(product, sizes.at(axis), &product))
+        return true;
+    return product > INT32_MAX;
+  };
+  if (tooLarge(roles.query) || tooLarge(roles.key))
+    return op.emitOpError() << "has more than 2^31 - 1 queries or keys (attention_c2)";
+  return success();
+}
+
+/// Terms, the function that they go through, and as many strategies as there are terms.
+static LogicalResult verifyTermsOf(AttentionOp op) {
+  int64_t terms = 0;
+  for (Operation &nested : op.getScore().front()) {
+    if (!isa<TermInterface>(nested))
+      return op.emitOpError() << "score holds '" << nested.getName() << "', expected terms only (attention_c7)";
+    ++terms;
+  }
+  if (terms == 0)
+    return op.emitOpError() << "score has no term (attention_c7)";
+  if (failed(verifyThrough(op)))
+    return failure();
+  for (Operation &nested : op.getValues().getOps()) {
+    if (!isa<TermInterface>(nested))
+      return op.emitOpError() << "values hold '" << nested.getName() << "', expected terms only (attention_c9)";
+    ++terms;
+  }
+  ScheduleInterface schedule = op.getScheduleAttr();
+  if (!schedule)
+    return success();
+  if (int64_t strategies = int64_t(schedule.getStrategies().size()); strategies != terms)
+    return op.emitOpError() << "schedule has " << strategies << " strategies for " << terms << " terms (attention_c8)";
+  ScoreSpace score = scoreSpace(op);
+  return schedule.verifyFor(op, score.queries(), score.keys());
+}
+
 LogicalResult AttentionOp::verify() {
   static const SubscriptConstraints constraints = {"attention_c3", "attention_c3", "attention_c2", "attention_c6"};
   if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())) ||
@@ -139,25 +188,7 @@ LogicalResult AttentionOp::verify() {
   auto sizes = resolveSizes(both, {valueShape, resultShape}, sizesFrom(getSizesAttr()), &why);
   if (!sizes)
     return emitOpError() << why.message << " (attention_c2)";
-  for (const std::string &axis : roles.all)
-    if (!sizes->count(axis))
-      return emitOpError() << "axis '" << axis << "' has no size; value_spec does not name it, so give it in 'sizes' "
-                           << "(attention_c2)";
-  for (const auto *group : {&roles.query, &roles.key})
-    for (const std::string &axis : *group)
-      if (sizes->at(axis) == kRuntime)
-        return emitOpError() << "axis '" << axis << "' has run-time size; query and key axes need a compile-time size "
-                             << "(attention_c2)";
-  auto tooLarge = [&](const std::set<std::string> &axes) {
-    int64_t product = 1;
-    for (const std::string &axis : axes)
-      if (__builtin_mul_overflow(product, sizes->at(axis), &product))
-        return true;
-    return product > INT32_MAX;
-  };
-  if (tooLarge(roles.query) || tooLarge(roles.key))
-    return emitOpError() << "has more than 2^31 - 1 queries or keys (attention_c2)";
-  if (failed(verifyValueAxes(*this, *spec, roles)))
+  if (failed(verifyAxes(*this, roles, *sizes)) || failed(verifyValueAxes(*this, *spec, roles)))
     return failure();
   Einsum valueRead;
   valueRead.operands = {spec->operands[0]};
@@ -186,29 +217,7 @@ LogicalResult AttentionOp::verify() {
   // Values are read where the mask holds: elsewhere the weight is 0 and the element does not matter.
   if (failed(verifyReads(*this, valueRead, {valueShape}, *sizes, mask, constraints)))
     return failure();
-
-  int64_t terms = 0;
-  for (Operation &nested : getScore().front()) {
-    if (!isa<TermInterface>(nested))
-      return emitOpError() << "score holds '" << nested.getName() << "', expected terms only (attention_c7)";
-    ++terms;
-  }
-  if (terms == 0)
-    return emitOpError() << "score has no term (attention_c7)";
-  if (failed(verifyThrough(*this)))
-    return failure();
-  for (Operation &nested : getValues().getOps()) {
-    if (!isa<TermInterface>(nested))
-      return emitOpError() << "values hold '" << nested.getName() << "', expected terms only (attention_c9)";
-    ++terms;
-  }
-  if (ScheduleInterface schedule = getScheduleAttr()) {
-    if (int64_t strategies = int64_t(schedule.getStrategies().size()); strategies != terms)
-      return emitOpError() << "schedule has " << strategies << " strategies for " << terms << " terms (attention_c8)";
-    ScoreSpace score = scoreSpace(*this);
-    return schedule.verifyFor(*this, score.queries(), score.keys());
-  }
-  return success();
+  return verifyTermsOf(*this);
 }
 
 LogicalResult TermOp::verify() {

@@ -197,6 +197,66 @@ std::optional<double> skewer::gpu::commonScaleOf(const GpuShape &shape) {
   return ofOneScale ? std::optional(scale) : std::nullopt;
 }
 
+namespace {
+/// Puts terms of a score into the shape's lists, each into that of the strategy that computes it.
+struct TermLists {
+  const AttentionShape &shape;
+  ArrayRef<Value> operands;
+  const std::optional<Expr> &mask;
+  const subscript::Domain &domain;
+  GpuShape &result;
+  size_t offsets = 0, rows = 0; // that were added
+
+  /// The strategy's name.
+  StringRef add(attn::TermOp term, TermRole role) {
+    if (role == TermRole::Content)
+      return strategy::kMatmul;
+    StringRef chosen;
+    if (role == TermRole::Offset)
+      chosen = addOffset(shape.offsets[offsets++]);
+    else if (role == TermRole::Row)
+      chosen = addRow(shape.rows[rows++]);
+    return chosen.empty() ? addElement(elementTermOf(term, operands, mask, domain)) : chosen;
+  }
+
+private:
+  StringRef addOffset(const OffsetTerm &offset) {
+    if (offset.queryAxis.isWhole(shape.queries) && offset.keyAxis.isWhole(shape.keys)) {
+      result.bands.push_back(bandOf(offset));
+      return strategy::kBand;
+    }
+    auto lookup = axisLookup(offset, shape);
+    if (!lookup || lookup->rows > kMostLookupRows)
+      return "";
+    result.lookups.push_back(std::move(*lookup));
+    return strategy::kLookup;
+  }
+  StringRef addRow(const RowTerm &row) {
+    int64_t count = row.endRow - row.firstRow;
+    if (row.kind == RowKind::Offset && (row.keySide || count > kRowsBeforeBand)) {
+      result.bands.push_back(bandOf(row));
+      return row.keySide ? strategy::kKeyBand : strategy::kBand;
+    }
+    if (row.keySide || count <= 0 || count > kMostLookupRows)
+      return "";
+    result.lookups.push_back(lookupOf(row));
+    return strategy::kLookup;
+  }
+  StringRef addElement(ElementTerm element) {
+    if (isLineOfOffsets(element, shape.space)) {
+      result.lines.push_back(std::move(element));
+      return strategy::kLine;
+    }
+    if (auto gated = gatedLineOf(element, shape.space)) {
+      result.gatedLines.push_back(std::move(*gated));
+      return strategy::kGatedLine;
+    }
+    result.elements.push_back(std::move(element));
+    return strategy::kPerScore;
+  }
+};
+} // namespace
+
 std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std::string &reason) {
   if (auto known = attention->getAttrOfType<StringAttr>(kGpuByRows))
     return reason = known.str(), std::nullopt;
@@ -250,55 +310,12 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
                  "resultSegmentSizes"},
                 reason))
     return std::nullopt;
-  size_t number = 0, offsetNumber = 0, rowNumber = 0;
-  for (attn::TermOp term : attention.getScore().getOps<attn::TermOp>()) {
+  TermLists lists{*shape, operands, mask, domain, result};
+  for (auto [term, role] : llvm::zip(attention.getScore().getOps<attn::TermOp>(), shape->roles)) {
     if (!saysOnly(term, knownOfTerms(), reason))
       return std::nullopt;
-    TermRole role = shape->roles[number++];
-    result.strategies.push_back(strategy::kMatmul);
-    if (role == TermRole::Content)
-      continue;
-    StringRef &chosen = result.strategies.back();
-    if (role == TermRole::Offset) {
-      const OffsetTerm &offset = shape->offsets[offsetNumber++];
-      bool whole = offset.queryAxis.isWhole(shape->queries) && offset.keyAxis.isWhole(shape->keys);
-      if (whole) {
-        result.bands.push_back(bandOf(offset));
-        chosen = strategy::kBand;
-        continue;
-      }
-      if (auto lookup = axisLookup(offset, *shape); lookup && lookup->rows <= kMostLookupRows) {
-        result.lookups.push_back(std::move(*lookup));
-        chosen = strategy::kLookup;
-        continue;
-      }
-    } else if (role == TermRole::Row) {
-      const RowTerm &row = shape->rows[rowNumber++];
-      int64_t rows = row.endRow - row.firstRow;
-      if (row.kind == RowKind::Offset && (row.keySide || rows > kRowsBeforeBand)) {
-        result.bands.push_back(bandOf(row));
-        chosen = row.keySide ? strategy::kKeyBand : strategy::kBand;
-        continue;
-      }
-      if (!row.keySide && rows > 0 && rows <= kMostLookupRows) {
-        result.lookups.push_back(lookupOf(row));
-        chosen = strategy::kLookup;
-        continue;
-      }
-    }
-    ElementTerm element = elementTermOf(term, operands, mask, domain);
-    if (isLineOfOffsets(element, shape->space)) {
-      chosen = strategy::kLine;
-      result.lines.push_back(std::move(element));
-    } else if (auto gated = gatedLineOf(element, shape->space)) {
-      chosen = strategy::kGatedLine;
-      result.gatedLines.push_back(std::move(*gated));
-    } else {
-      chosen = strategy::kPerScore;
-      result.elements.push_back(std::move(element));
-    }
+    result.strategies.push_back(lists.add(term, role));
   }
-
   if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr()))
     result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),
                    schedule.getColumns(), schedule.getWarpRows(), schedule.getEngine()};
