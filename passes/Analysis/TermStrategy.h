@@ -79,7 +79,7 @@ public:
   bool hasEarly() const { return !strategies.empty() && strategies.begin()->first < kBuiltin; }
   /// The strategy that takes the term before any class does; null where none does.
   const TermStrategy *findEarly(const OtherTerm &, const AttentionShape &) const;
-  /// All that fit, the first of which is what analysis meant; chooseStrategies reports none.
+  /// All that fit, the first of which is what analysis meant; at least one.
   std::vector<const TermStrategy *> fitting(const TermForm &, const AttentionShape &) const;
   /// Null where there is none of the name.
   const TermStrategy *named(llvm::StringRef) const;

@@ -15,8 +15,6 @@ struct Walk {
   /// axes. `base` is 0 then, all of it is here.
   std::optional<subscript::Expr> picked;
   int64_t run = 1, runStep = 0; // of picked rows: so many from a multiple of `run` on lie `runStep` elements apart
-  /// Whether so many picked rows, the first of which is a multiple of their number, are of one page.
-  bool isOnePage(int64_t rows) const { return picked && run % rows == 0; }
 
   bool operator==(const Walk &o) const {
     return argument == o.argument && base == o.base && query == o.query && key == o.key && depth == o.depth &&

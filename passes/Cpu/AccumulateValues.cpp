@@ -30,7 +30,7 @@ void CpuKernel::fetchValuesAhead(Value key, int64_t keysOfTurn) {
   if (!streaming || buffers.values.floats)
     return;
   int64_t ahead = llvm::divideCeil(kFetchedAhead, bytesOf(shape.value.argument) * shape.width);
-  bool onePage = picksValues() && shape.value.isOnePage(keysOfTurn); // but for what is behind the last key
+  bool onePage = picksValues() && isOnePage(shape.value, keysOfTurn); // but for what is behind the last key
   auto placeOf = [&](int64_t step) {
     Value later = b.add(key, ahead + step);
     return valuePlace(picksValues() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
@@ -111,7 +111,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
       auto placeOf = [&](int64_t step) {
         return picksValues() ? valuePlace(b.add(key, step), firstVector * lanes) : b.add(value, step * valueStride);
       };
-      bool onePage = picksValues() && aligned && shape.value.isOnePage(count);
+      bool onePage = picksValues() && aligned && isOnePage(shape.value, count);
       SmallVector<Value> rows = positions.keyPlaces(shape.value, count, onePage, placeOf);
       for (int64_t step = 0; step < count; ++step) {
         SmallVector<Value> values;

@@ -6,6 +6,9 @@
 
 namespace skewer {
 
+/// Whether so many rows that a table picks, the first of which is a multiple of their number, are of one page.
+inline bool isOnePage(const Walk &walk, int64_t rows) { return walk.picked && walk.run % rows == 0; }
+
 class Positions {
 public:
   using Values = std::map<std::string, mlir::Value>;

@@ -67,12 +67,12 @@ TEST(KeyPlaces, OfOnePageAreLookedUpOnce) {
   Walk pages;
   pages.picked = subscript::Expr::symbol("jx") * 10;
   pages.run = 4, pages.runStep = 10;
-  EXPECT_TRUE(pages.isOnePage(4));
-  EXPECT_TRUE(pages.isOnePage(2));
-  EXPECT_FALSE(pages.isOnePage(8));
-  EXPECT_FALSE(pages.isOnePage(3));
+  EXPECT_TRUE(isOnePage(pages, 4));
+  EXPECT_TRUE(isOnePage(pages, 2));
+  EXPECT_FALSE(isOnePage(pages, 8));
+  EXPECT_FALSE(isOnePage(pages, 3));
   pages.picked.reset();
-  EXPECT_FALSE(pages.isOnePage(4)) << "rows that lie evenly have no pages";
+  EXPECT_FALSE(isOnePage(pages, 4)) << "rows that lie evenly have no pages";
   for (bool onePage : {false, true}) {
     std::vector<int64_t> asked;
     auto got = runEmitted(4, [&](VectorBuilder &b, Value out) {

@@ -107,7 +107,7 @@ private:
 
   /// Σ_d q_r[d] · k_c[d] in lane r × count + c, of rows × count = lanes.
   Value sumsOf(const ScoreTile &tile, Value query, int64_t rows, Value firstKey, int64_t count) {
-    bool onePage = !computed && term.key.isOnePage(count);
+    bool onePage = !computed && isOnePage(term.key, count);
     auto places = kernel.positions.keyPlaces(term.key, count, onePage,
                                              [&](int64_t c) { return placeOf(tile, b.add(firstKey, c)); });
     SmallVector<Value> ahead, sums(lanes, b.constant(0));
