@@ -45,7 +45,7 @@ TEST(Prediction, CountsWholeGroupsAndWhatFunctionsTake) {
     chosen[0].strategy = strategies.named("matmul");
     return predictWork(*shape, chosen, blocking, target);
   };
-  Blocking blocking{4, 2, 16, 48, 512, 0};
+  Blocking blocking{4, 2, 16, 48, 512, 0, 0};
   EXPECT_EQ(predicted(37, contentLayer(), blocking).matmulFlops, predicted(40, contentLayer(), blocking).matmulFlops);
   EXPECT_GT(predicted(41, contentLayer(), blocking).matmulFlops, predicted(40, contentLayer(), blocking).matmulFlops);
   EXPECT_EQ(predicted(40, contentLayer(), blocking).matmulFlops, 2.0 * 40 * 48 * (8 + 8));
