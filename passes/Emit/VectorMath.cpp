@@ -28,7 +28,7 @@ static Value polynomial(VectorBuilder &b, Value u, llvm::ArrayRef<float> coeffic
 }
 
 Value skewer::vectorExp(VectorBuilder &b, Value x) {
-  constexpr float kLowest = -87.3365448f, kHighest = 88.7228394f; // of normal numbers
+  constexpr float kLowest = -87.3365448f, kHighest = 88.7228394f; // the least normal result, the first infinite one
   Value inside = atMost(b, atLeast(b, x, kLowest), kHighest);
   // x·log2(e) = whole + fraction; log2(e) in two parts.
   Value whole = math::RoundEvenOp::create(b.builder, b.mulf(inside, b.constant(1.44269502f)));
@@ -44,7 +44,7 @@ Value skewer::vectorExp(VectorBuilder &b, Value x) {
   power = arith::BitcastOp::create(b.builder, b.vector, bits);
   power = b.select(b.compare(Predicate::OLT, x, b.constant(kLowest)), b.constant(0), power);
   Value infinity = b.constant(std::numeric_limits<float>::infinity());
-  power = b.select(b.compare(Predicate::OGT, x, b.constant(kHighest)), infinity, power);
+  power = b.select(b.compare(Predicate::OGE, x, b.constant(kHighest)), infinity, power);
   return b.select(b.compare(Predicate::UNO, x, x), x, power);
 }
 

@@ -142,13 +142,13 @@ std::string told(const AttentionSizes &before, const AttentionSizes &after) {
   return text;
 }
 
-/// 7 rows of 8 numbers are picked; the 87 offsets of 40 queries and 48 keys are more than half of the keys.
+/// 7 rows of 8 numbers are picked, by 7 offsets: less than half of the keys.
 TEST(TermStrategy, SizesAreThoseOfItsBuffers) {
   const std::map<std::string, std::string> expected = {
       {"matmul", "depth 8"},
       {"key_dots", "dots 8"},
       {"band", "per key 1"},
-      {"offset_lines", "line depth 8"},
+      {"offset_lines", "per row 135"},
       {"gathered_rows", "per row 7, row line 1"},
       {"key_diagonals", "window depth 8, window rows 7"},
       {"gathered_keys", "row line 1, key rows 56"},
