@@ -192,6 +192,8 @@ private:
     Einsum spec;
     Domain domain = domainOf(all);
     domain.insert(space.elements.begin(), space.elements.end());
+    for (const std::string &axis : space.value)
+      domain.erase(axis); // one of a single element would be the constant 0, and the result's alone
     for (auto [operand, subscripts] : llvm::zip(operands, resolved.subscripts)) {
       Dimensions dimensions;
       for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))

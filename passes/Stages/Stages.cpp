@@ -175,18 +175,7 @@ bool skewer::isProduct(Operation *op) {
 
 bool skewer::isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
 
-bool skewer::isWidening(Operation *op) {
-  auto fromTensor = [](Value value) {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    return type && type.getElementType().isInteger(8);
-  };
-  return isa_and_nonnull<arith::ExtFOp>(op) || (isa_and_nonnull<arith::SIToFPOp>(op) && fromTensor(op->getOperand(0)));
-}
-
-Value skewer::widenedFrom(Value value) {
-  Operation *op = value.getDefiningOp();
-  return isWidening(op) ? op->getOperand(0) : value;
-}
+bool skewer::isWidening(Operation *op) { return isa_and_nonnull<arith::ExtFOp>(op); }
 
 bool skewer::isArithmetic(Operation *op) {
   return isWidening(op) || isa<arith::TruncFOp, attn::ApplyOp>(op) ||

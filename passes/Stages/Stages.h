@@ -53,10 +53,8 @@ mlir::Value memoryOf(mlir::Value);
 bool isProduct(mlir::Operation *);
 /// What moves elements, or multiplies moved ones.
 bool isMap(mlir::Operation *);
-/// Numbers of fewer bits as f32: f16, bf16, or the whole numbers of i8.
+/// Numbers of fewer bits, f16 or bf16, as f32.
 bool isWidening(mlir::Operation *);
-/// What the value is widened from; itself where it is not.
-mlir::Value widenedFrom(mlir::Value);
 /// Element by element, all of one type but where it is converted.
 bool isArithmetic(mlir::Operation *);
 

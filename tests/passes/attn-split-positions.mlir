@@ -59,3 +59,14 @@ func.func @stays(%q: tensor<14x8xf32>, %r: tensor<12x8xf32>) -> (tensor<14x8xf32
   } : tensor<12x8xf32> -> tensor<12x8xf32>
   return %a, %b, %c : tensor<14x8xf32>, tensor<12x8xf32>, tensor<12x8xf32>
 }
+
+// -----
+// Values of one element each: their axis stays, as the result's.
+// CHECK-LABEL: func.func @one_wide
+// CHECK: attn.attention "h i j" sizes {h = 3 : i64, i = 4 : i64, j = 4 : i64} value "(h j) e -> (h i) e"
+func.func @one_wide(%q: tensor<12x8xf32>, %v: tensor<12x1xf32>) -> tensor<12x1xf32> {
+  %o = attn.attention "i j" where "i floordiv 4 == j floordiv 4" value "j e -> i e"(%v) score {
+    attn.term "i d, j d"(%q, %q) scale 1.000000e+00 : tensor<12x8xf32>, tensor<12x8xf32>
+  } : tensor<12x1xf32> -> tensor<12x1xf32>
+  return %o : tensor<12x1xf32>
+}

@@ -23,11 +23,12 @@ func.func @seasonal(%q: tensor<4x8x16xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4
   return %o : tensor<4x8x16xf32>
 }
 
-// Of the logits: nothing of the size of the score is read element by element, so they are held.
+// Of the logits: a function of the sum of terms, which the tile computes where it has them.
 // CHECK-LABEL: @of_logits
-// CHECK: %[[WAVE:.*]] = attn.apply "periodic"
-// CHECK: attn.term "h i j"(%[[WAVE]])
-// CLASS: remark: pair by pair
+// CHECK: attn.term "h i d, h j d"
+// CHECK: through
+// CHECK: math.cos
+// CHECK-NOT: attn.apply
 func.func @of_logits(%q: tensor<4x8x16xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
   %content = attn.einsum "h i d, h j d -> h i j" (%q, %k) : (tensor<4x8x16xf32>, tensor<4x8x16xf32>) -> tensor<4x8x8xf32>
   %wave = attn.apply "periodic"(%content, %content) : tensor<4x8x8xf32>
