@@ -153,6 +153,16 @@ void EinsumNode::slow(int64_t *axes, double &sum, bool &any) {
   }
 }
 
+/// The next point of the axes [first, end), the last one moving first, like an odometer; false behind the last point.
+template <typename Sizes> static bool nextPoint(int64_t *axes, const Sizes &sizes, size_t first, size_t end) {
+  for (size_t k = end; k > first; --k) {
+    if (++axes[k - 1] < sizes[k - 1])
+      return true;
+    axes[k - 1] = 0;
+  }
+  return false;
+}
+
 double EinsumNode::compute(const int64_t *index) {
   int64_t axes[2 * kMaximumRank] = {};
   reading.axesOf(index, axes);
@@ -170,14 +180,8 @@ double EinsumNode::compute(const int64_t *index) {
   while (!failure.any()) {
     if (!hasFast || !fast(axes, sum, any))
       slow(axes, sum, any);
-    // The next point of the contracted axes but the last, like an odometer.
-    size_t k = count > first ? count - 1 : first;
-    for (; k > first; --k) {
-      if (++axes[k - 1] < reading.sizes[k - 1])
-        break;
-      axes[k - 1] = 0;
-    }
-    if (k == first)
+    // The last contracted axis is gone through by then.
+    if (!nextPoint(axes, reading.sizes, first, count > first ? count - 1 : first))
       break;
   }
   if (roundings)
@@ -203,13 +207,7 @@ double ExtremumNode::compute(const int64_t *index) {
     if (std::isnan(one))
       return one;
     found = least ? std::min(found, one) : std::max(found, one);
-    size_t k = count;
-    for (; k > first; --k) {
-      if (++axes[k - 1] < reading.sizes[k - 1])
-        break;
-      axes[k - 1] = 0;
-    }
-    if (k == first)
+    if (!nextPoint(axes, reading.sizes, first, count))
       break;
   }
   return found;

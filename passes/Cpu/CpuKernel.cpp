@@ -25,7 +25,7 @@ void CpuKernel::emit(ModuleOp module, KernelPlan &plan) {
     emitPack(module, plan);
   emitAttend(module, plan);
   if (parts > 1)
-    emitMerge(module, plan);
+    emitJoin(module, plan);
 }
 
 void CpuKernel::emitPack(ModuleOp module, KernelPlan &plan) {

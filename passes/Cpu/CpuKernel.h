@@ -177,8 +177,8 @@ private:
   void finishPart(const KeyRange &live);
   void leavePart(mlir::Value some);
   void forLiveParts(const std::function<void(mlir::Value place)> &body);
-  void mergeRow(mlir::Value row);
-  void emitMerge(mlir::ModuleOp, KernelPlan &);
+  void joinRow(mlir::Value row);
+  void emitJoin(mlir::ModuleOp, KernelPlan &);
 
   // Lines of biases (BiasLines.cpp).
   void biasLines(const KeyBlock &);

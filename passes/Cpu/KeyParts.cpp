@@ -1,5 +1,5 @@
 // Keys in parts, an item each, so that few long rows give work to many threads: each item leaves what its keys say of
-// the rows, and a phase of its own merges that, in the order of the parts, whichever worker made them. So results
+// the rows, and a phase of its own joins that, in the order of the parts, whichever worker made them. So results
 // depend on the schedule and the sizes, not on the number of threads. Dao et al. 2023, "Flash-Decoding for long-context
 // inference".
 #include "passes/Cpu/Strategy.h"
@@ -16,10 +16,10 @@ static constexpr int64_t kManyHeads = 64;
 /// whether there are any; rows of weights × values begin at a line of their own.
 struct CpuKernel::PartRecord {
   int64_t rows, width;
-  int64_t maximum(int64_t which = 0) const { return which * rows; }
-  int64_t sum() const { return maximum(1); }
-  int64_t shift() const { return maximum(2); }
-  int64_t isLive() const { return maximum(3); }
+  int64_t maximum() const { return 0; }
+  int64_t sum() const { return rows; }
+  int64_t shift() const { return 2 * rows; }
+  int64_t isLive() const { return 3 * rows; }
   int64_t values() const { return llvm::alignTo(isLive() + 1, kLine); }
   int64_t floats() const { return llvm::alignTo(values() + rows * width, kLine); }
 
@@ -108,7 +108,7 @@ void CpuKernel::forLiveParts(const std::function<void(Value place)> &body) {
 }
 
 /// Σ of the parts of a row, each as it would be beside the largest maximum of all.
-void CpuKernel::mergeRow(Value row) {
+void CpuKernel::joinRow(Value row) {
   PartRecord record = partRecord();
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   Value maximumPlace = b.add(row, rowBlock);
@@ -144,7 +144,7 @@ void CpuKernel::mergeRow(Value row) {
   });
 }
 
-void CpuKernel::emitMerge(ModuleOp module, KernelPlan &plan) {
+void CpuKernel::emitJoin(ModuleOp module, KernelPlan &plan) {
   PhaseFunction phase = createPhase(b.builder, module, plan, "join");
   openPhase(phase);
   openBuffers();
@@ -155,7 +155,7 @@ void CpuKernel::emitMerge(ModuleOp module, KernelPlan &plan) {
       leadingIndex = head;
       positions.enterHead(head);
       beginRows({b.index(0), rows, b.divide(b.add(rows, tileRows - 1), tileRows)});
-      b.loop(b.index(0), rows, 1, [&](Value row) { mergeRow(row); });
+      b.loop(b.index(0), rows, 1, [&](Value row) { joinRow(row); });
       writeRows(b.index(0), rows);
     });
   };

@@ -27,6 +27,14 @@ struct AttentionText {
   std::string arguments = {}; // further ones: run-time index operands
 };
 
+/// One content: 40 queries, 48 keys.
+inline AttentionText contentLayer() {
+  AttentionText layer;
+  layer.valueShape = "2x48x8", layer.resultShape = "2x40x8";
+  layer.score = {{"h i d, h j d", {"2x40x8", "2x48x8"}, "scale 0.25"}};
+  return layer;
+}
+
 /// A function of one attention; keeps the context that it lives in.
 class ParsedAttention {
 public:

@@ -8,14 +8,6 @@ using namespace skewer::testing;
 
 namespace {
 
-/// One content: 40 queries, 48 keys.
-AttentionText contentLayer() {
-  AttentionText layer;
-  layer.valueShape = "2x48x8", layer.resultShape = "2x40x8";
-  layer.score = {{"h i d, h j d", {"2x40x8", "2x48x8"}, "scale 0.25"}};
-  return layer;
-}
-
 TEST(Prediction, BlocksAreCountedWhereKeysAreSeen) {
   ParsedAttention attention(contentLayer());
   auto shape = attention.shape();
