@@ -26,7 +26,7 @@ TOOLS = ["skewer", "skewer-opt", "skewer-lsp-server"]
 LIT = ["dialect", "passes", "codegen", "e2e"]
 GROUPS = [("found", "skewer-fuzz", "fuzz.found-"), ("oracle", "skewer", "oracle.texts-"),
           ("meanings", "skewer", "meanings."), ("layers", "skewer", "layers.")]
-SEEDS = "0:600"  # of the suite (tests/fuzz/CMakeLists.txt)
+SEEDS = "0:700"  # of the suite (tests/fuzz/CMakeLists.txt)
 TABLE_TEST = re.compile(r"([\w.]+): ([\w/.-]+|seed \d+)(?: \((?:crash|no end)\))*")  # what the table says of who caught a fault
 EXAMPLES = """
 examples:

@@ -169,6 +169,12 @@ static void normaliseWeights(Spec &spec) {
   spec.content |= spec.weights != Weights::Softmax; // gives the axes names
 }
 
+static void normaliseValues(Spec &spec) {
+  spec.content |= spec.gated || spec.compared; // gives the axes names
+  spec.contentLast &= !spec.gated && !spec.compared;
+  spec.compared &= spec.weights == Weights::Softmax;
+}
+
 void normalise(Spec &spec) {
   if (spec.heads % spec.groups)
     spec.groups = 1;
@@ -202,6 +208,7 @@ void normalise(Spec &spec) {
   spec.contentLast &= partial <= 1;
   spec.residual &= spec.width == spec.dim && spec.result == ResultOrder::Same;
   normalisePrologue(spec);
+  normaliseValues(spec);
   if (spec.batch == Batch::None)
     spec.batchSize = 1;
   for (Term &term : spec.terms) {

@@ -152,6 +152,11 @@ std::string print(const Spec &spec) {
   }
   if (spec.content && spec.contentLast)
     sum.push_back(contentOf(spec));
+  if (spec.gated) {
+    text.operand("forget", fmt::format("f32[{}heads, M] ~ 0.3", batchSize(spec)));
+    sum.push_back(
+        fmt::format("cumsum(log(sigmoid(forget + 3)), -1)[{}:, None, :]", spec.batch == Batch::None ? "" : ":, "));
+  }
 
   std::string score;
   for (const std::string &term : sum)
@@ -160,6 +165,13 @@ std::string print(const Spec &spec) {
     score = sum.size() == 1 ? score + " * dim^-0.5" : "(" + score + ") * dim^-0.5";
   if (spec.cap != 0)
     score = fmt::format("{0} * tanh(({1}) / {0})", numberText(spec.cap), score);
+  if (spec.compared) {
+    text.operand("near", fmt::format("f32[{}{}]", batchSize(spec), keyLength(spec)));
+    text.operand("far", fmt::format("f32[{}{}]", batchSize(spec), queryLength(spec)));
+    text.statement("all", score);
+    score = fmt::format("(all if near[{0}{1}] <= far[{0}{2}] + 0.5 else -inf)", batchIndex(spec), names.keyAt(),
+                        names.queryAt());
+  }
   std::string mask = maskText(spec, names);
   if (spec.weights == Weights::Softmax || spec.weights == Weights::Shifted) {
     if (spec.weights == Weights::Shifted)

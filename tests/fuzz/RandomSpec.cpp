@@ -8,7 +8,7 @@ namespace {
 
 // A call of the float64 reference and one of the unfused path must stay far below a second.
 constexpr double kMostCost = 1.5e6;
-constexpr uint64_t kFirstOfWeights = 500;
+constexpr uint64_t kFirstOfWeights = 500, kFirstOfValues = 600;
 
 /// What may stand around the terms, one after the other for each kind of term. There are 17 turns, of which the last
 /// has none, and 14 masks: after so many rounds a kind has met every feature under every mask.
@@ -56,6 +56,7 @@ public:
       spec.terms.clear();
     chooseWeights();
     chooseProducts();
+    chooseValues();
     normalise(spec);
     while (costOf(spec) > kMostCost)
       makeCheaper();
@@ -153,6 +154,15 @@ private:
         term.steps = own.between(1, 20);
         term.spelling = Spelling::Einsum;
       }
+  }
+
+  /// Seeds from kFirstOfValues on have cumulated gates and comparisons of values.
+  void chooseValues() {
+    Dice own(seed ^ 0x5eed);
+    if (seed < kFirstOfValues)
+      return;
+    spec.gated = own.chance(35);
+    spec.compared = own.chance(35);
   }
 
   void choosePrologue() {

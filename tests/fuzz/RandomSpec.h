@@ -170,7 +170,9 @@ struct Spec {
   PackingOrder packingOrder = PackingOrder::Tokens;
   Norm norm = Norm::None;
   Turn turn = Turn::None;
-  bool keyBias = false; // a vector a head is added to k
+  bool keyBias = false;  // a vector a head is added to k
+  bool gated = false;    // the running sum of a key's log gates is added to the score
+  bool compared = false; // keys are hidden by a comparison of numbers that keys and queries have
   Part queryPart, keyPart, headPart;
   bool wholeOperands = false; // matrices and index operands are as long as the whole of a part
   Mask mask = Mask::None;

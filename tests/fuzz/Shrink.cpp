@@ -61,6 +61,8 @@ private:
     if (spec.turn != Turn::None)
       set(&Spec::turn, Turn::Rope);
     set(&Spec::keyBias, false);
+    set(&Spec::gated, false);
+    set(&Spec::compared, false);
     set(&Spec::wholeOperands, false);
     for (Part Spec::*part : {&Spec::queryPart, &Spec::keyPart, &Spec::headPart}) {
       if ((spec.*part).beyond < 0)

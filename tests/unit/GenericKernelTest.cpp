@@ -284,6 +284,74 @@ TEST_F(GenericKernelTest, RunTimeSizesInFront) {
       check(text, {normal({batch, 3, 8}, 1), normal({batch, frames, 8}, 2)}, {frames, batch});
 }
 
+TEST_F(GenericKernelTest, RunningSums) {
+  // From both ends, with the element and without it, along the last axis and along another, products too; lengths
+  // around those of vectors and of chains. What lies beyond is never read.
+  for (const char *guard : {"t <= i", "t < i", "i <= t", "t > i"})
+    for (int64_t size : {1, 8, 19, 37, 600}) {
+      std::string n = std::to_string(size), x = "tensor<2x" + n + "x45xf32>", g = "tensor<" + n + "xf32>";
+      for (std::string result : {"b i d", "b d i"}) {
+        std::string type = result == "b i d" ? x : "tensor<2x45x" + n + "xf32>";
+        check("func.func @f(%x: " + x + ", %g: " + g + ") -> " + type + " {\n%r = attn.einsum \"b t d, t -> " + result +
+                  "\" where \"" + guard + "\" sizes {i = " + n + " : i64} (%x, %g) : (" + x + ", " + g + ") -> " +
+                  type + "\nreturn %r : " + type + " }",
+              {normal({2, size, 45}, 1), normal({size}, 2)});
+      }
+      std::string line = "tensor<3x" + n + "xf32>";
+      Tensor values = normal({3, size}, 3);
+      values.values[size / 2] = kNaN;
+      check("func.func @f(%x: " + line + ") -> " + line + " {\n%r = attn.einsum \"b t -> b i\" where \"" +
+                std::string(guard) + "\" sizes {i = " + n + " : i64} (%x) : (" + line + ") -> " + line +
+                "\nreturn %r : " + line + " }",
+            {values});
+    }
+}
+
+TEST_F(GenericKernelTest, Extrema) {
+  const std::pair<std::string, std::string> forms[] = {{"a b c -> a b", "2x67"},
+                                                       {"a b c -> c a", "53x2"},
+                                                       {"a b c -> ", ""},
+                                                       {"(x y) b c -> b x", "67x1"},
+                                                       {"a b c -> a b c", "2x67x53"}};
+  for (bool least : {false, true})
+    for (const auto &[spec, shape] : forms) {
+      Tensor x = normal({2, 67, 53}, 1);
+      for (double &value : x.values)
+        value = least ? std::fabs(value) : -std::fabs(value); // none is on the other side of 0
+      x.values[3] = kNaN, x.values[2 * 67 * 53 - 1] = least ? -7 : 7;
+      std::string type = "tensor<" + shape + (shape.empty() ? "f32>" : "xf32>");
+      check("func.func @f(%x: tensor<2x67x53xf32>) -> " + type + " {\n%r = attn.extremum " + (least ? "least " : "") +
+                "\"" + spec + "\" " + (spec[0] == '(' ? "sizes {x = 1 : i64} " : "") +
+                "(%x) : tensor<2x67x53xf32> -> " + type + "\nreturn %r : " + type + " }",
+            {x});
+    }
+}
+
+TEST_F(GenericKernelTest, ExtremaOfRunTimeSizes) {
+  const char *text = R"ir(func.func @f(%x: tensor<?x5x11xf32> {attn.name = "x", attn.shape = ["batch", 5, 11]})
+      -> (tensor<5x11xf32>) attributes {attn.sizes = ["batch"]} {
+    %r = attn.extremum "b i j -> i j" (%x) : tensor<?x5x11xf32> -> tensor<5x11xf32>
+    return %r : tensor<5x11xf32> })ir";
+  for (int64_t batch : {1, 4})
+    check(text, {normal({batch, 5, 11}, 1)}, {batch});
+}
+
+TEST_F(GenericKernelTest, ComparisonsChoose) {
+  Tensor x = normal({9, 21}, 1), y = normal({9, 21}, 2);
+  for (int64_t k = 0; k < 60; k += 3)
+    y.values[k] = x.values[k]; // equal
+  x.values[1] = y.values[2] = x.values[4] = y.values[4] = kNaN;
+  for (const char *symbol : {"<", "<=", "==", "!="})
+    check(R"ir(func.func @f(%x: tensor<9x21xf32>, %y: tensor<9x21xf32>) -> tensor<9x21xf32> {
+      %c = attn.apply ")ir" +
+              std::string(symbol) +
+              R"ir("(%x, %y) : tensor<9x21xf32>
+      %two = arith.constant dense<2.0> : tensor<9x21xf32>
+      %r = attn.apply "?:"(%c, %two, %y) : tensor<9x21xf32>
+      return %r : tensor<9x21xf32> })ir",
+          {x, y});
+}
+
 TEST_F(GenericKernelTest, NarrowTypesAreSummedWide) {
   for (std::string type : {"f16", "bf16"}) {
     std::string q = "tensor<5x64x" + type + ">", o = "tensor<5x9x" + type + ">", k = "tensor<9x64x" + type + ">";

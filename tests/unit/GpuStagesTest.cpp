@@ -68,6 +68,17 @@ TEST(GpuStages, ModuleWithProjections) {
     expectOnGpu(module("f32", mask), kSingle);
   }
 }
+TEST(GpuStages, AlongAxes) {
+  // A thread goes along a line: running sums from both ends, the largest and the least element, comparisons.
+  GpuOutcome outcome = expectOnGpu(
+      "param N = 37, d = 9\nsize batch\nkernel along(x : f32[batch, N, d], t : f16[N]) -> f32[batch, N, d] {\n"
+      "  y    = einsum(\"b n c -> b n c\", x)\n"
+      "  late = einsum(\"b m c -> b n c\", x, n = N, where = m > n)\n"
+      "  top  = max(y, axis = n)[:, None, :] + min(y, axis = c)[..., None] + mean(y, (n, c))[:, None, None]\n"
+      "  return round(3 * y) + sign(y) + (cumsum(y, n) if y > t[:, None] else late) + top * (y <= 0)\n}\n",
+      kSingle);
+  EXPECT_EQ(llvm::count(titles(outcome), "extremum"), 2);
+}
 std::string projection(const std::string &type, const std::string &sizes, const std::string &weights,
                        const std::string &subscripts, const std::string &bias) {
   return "param " + sizes + "\nsize batch\nkernel project(x : " + type + "[batch, N, c], w : " + type + "[" + weights +
