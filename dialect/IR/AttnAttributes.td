@@ -3,7 +3,6 @@
 #define SKEWER_DIALECT_IR_ATTNATTRIBUTES_TD
 include "dialect/IR/AttnDialect.td"
 include "dialect/IR/AttnInterfaces.td"
-include "dialect/IR/PlanAttributes.td"
 include "mlir/IR/AttrTypeBase.td"
 
 def Attn_CpuScheduleAttr : AttrDef<Attn_Dialect, "CpuSchedule", [ScheduleInterface]> {

@@ -18,6 +18,7 @@ list(GET MLIR_INCLUDE_DIRS 0 MLIR_INCLUDE_DIR)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/docs/reference)
 skewer_reference_page(attn-ops.md dialect/IR/AttnOps.td -gen-dialect-doc -dialect=attn)
 skewer_reference_page(attn-reductions.md dialect/IR/Reductions.td -gen-op-doc -dialect=attn)
+skewer_reference_page(attn-plan.md dialect/IR/PlanAttributes.td -gen-attrdef-doc -dialect=attn)
 skewer_reference_page(attn-interfaces.md dialect/IR/AttnInterfaces.td -gen-op-interface-docs)
 skewer_reference_page(passes.md passes/Passes.td -gen-pass-doc)
 
