@@ -231,6 +231,7 @@ def RearrangeOp : Attn_IndexMapOp<"rearrange"> {
   }];
   let arguments = (ins StrAttr:$spec, OptionalAttr<DictionaryAttr>:$sizes, Attn_FloatTensor:$input);
   let results = (outs Attn_FloatTensor:$result);
+  let hasCanonicalizer = 1;
   let assemblyFormat = "$spec (`sizes` $sizes^)? $input attr-dict `:` type($input) `to` type($result)";
 }
 

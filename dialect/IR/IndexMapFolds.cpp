@@ -1,6 +1,8 @@
 // Folds of the operations that only move elements: a move that moves nothing is its operand, a move of a move of the
-// same kind is one move, and a border that nobody reads is not made.
+// same kind is one move, a border that nobody reads is not made, and a rearrangement that leaves the elements in their
+// row-major order is a reshape.
 #include "dialect/IR/Attn.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace skewer::attn;
@@ -118,6 +120,44 @@ OpFoldResult GatherOp::fold(FoldAdaptor) {
 
 OpFoldResult RearrangeOp::fold(FoldAdaptor) {
   return movesNothing(cast<IndexMapOpInterface>(getOperation())) ? OpFoldResult(getInput()) : OpFoldResult();
+}
+
+/// The axes of more than one element, in row-major order.
+static std::vector<std::string> longAxes(const Dimensions &dimensions, const AxisSizes &sizes) {
+  std::vector<std::string> axes;
+  for (const Dimension &dimension : dimensions)
+    llvm::copy_if(dimension.axes, std::back_inserter(axes),
+                  [&](const std::string &axis) { return sizes.at(axis) != 1; });
+  return axes;
+}
+
+/// Whether a reshape may take one shape to the other (reshape_c1, reshape_c2) that hold the same elements.
+static bool mayReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  auto runtimeIsFirst = [](ArrayRef<int64_t> shape) {
+    return shape.empty() || !llvm::is_contained(shape.drop_front(), kRuntime);
+  };
+  auto first = [](ArrayRef<int64_t> shape) { return shape.empty() || shape[0] != kRuntime ? 1 : kRuntime; };
+  auto others = [](ArrayRef<int64_t> shape) {
+    int64_t product = 1; // attn_c1 bounds it
+    for (int64_t size : shape)
+      product *= size == kRuntime ? 1 : size;
+    return product;
+  };
+  return runtimeIsFirst(from) && runtimeIsFirst(to) && first(from) == first(to) && others(from) == others(to);
+}
+
+/// A rearrangement that splits and merges dimensions, and moves none but those of one element, is a reshape.
+static LogicalResult reshapeInstead(RearrangeOp op, PatternRewriter &rewriter) {
+  auto resolved = resolve(op.getSpec(), op.getInput(), op.getSizesAttr(), std::nullopt);
+  if (!resolved || !resolved->spec.result || !mayReshape(shapeOf(op.getInput()), shapeOf(op.getResult())) ||
+      longAxes(resolved->spec.operands[0], resolved->sizes) != longAxes(*resolved->spec.result, resolved->sizes))
+    return failure();
+  rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getInput());
+  return success();
+}
+
+void RearrangeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *) {
+  patterns.add(reshapeInstead);
 }
 
 OpFoldResult ConcatOp::fold(FoldAdaptor) {

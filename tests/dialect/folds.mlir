@@ -1,4 +1,5 @@
-// Index maps that fold: what moves nothing is its operand, two moves of a kind are one, a border nobody reads is not made.
+// Index maps that fold: what moves nothing is its operand, two moves of a kind are one, a border nobody reads is not made,
+// a rearrangement that keeps the elements' order is a reshape.
 // RUN: skewer-opt -canonicalize -split-input-file %s | FileCheck %s
 
 // CHECK-LABEL: func.func @nothing_moves
@@ -80,4 +81,45 @@ func.func @slice_of_pad(%x: tensor<?x4x6xf32>) -> (tensor<?x3x2xf32>, tensor<?x4
   %before = attn.slice %p offsets [0, 1, 0] strides [1, 1, 1] : tensor<?x6x7xf32> to tensor<?x4x6xf32>
   %behind = attn.slice %p offsets [0, 2, 0] strides [1, 1, 1] : tensor<?x6x7xf32> to tensor<?x4x7xf32>
   return %inside, %before, %behind : tensor<?x3x2xf32>, tensor<?x4x6xf32>, tensor<?x4x7xf32>
+}
+
+// -----
+// Dimensions split and merged, one of one element passed by others, taken away or added: elements stay in their order.
+// CHECK-LABEL: func.func @rearranged_reshapes
+// CHECK-SAME: %[[X:.*]]: tensor<?x4x6xf32>, %[[Y:.*]]: tensor<3x1x4xf32>
+// CHECK-NEXT: %[[A:.*]] = attn.reshape %[[X]] : tensor<?x4x6xf32> to tensor<?x2x12xf32>
+// CHECK-NEXT: %[[B:.*]] = attn.reshape %[[Y]] : tensor<3x1x4xf32> to tensor<1x3x4xf32>
+// CHECK-NEXT: %[[C:.*]] = attn.reshape %[[Y]] : tensor<3x1x4xf32> to tensor<12xf32>
+// CHECK-NEXT: %[[D:.*]] = attn.reshape %[[Y]] : tensor<3x1x4xf32> to tensor<3x1x2x2xf32>
+// CHECK-NEXT: return %[[A]], %[[B]], %[[C]], %[[D]]
+func.func @rearranged_reshapes(%x: tensor<?x4x6xf32>, %y: tensor<3x1x4xf32>)
+    -> (tensor<?x2x12xf32>, tensor<1x3x4xf32>, tensor<12xf32>, tensor<3x1x2x2xf32>) {
+  %a = attn.rearrange "b (x y) z -> b x (y z)" sizes {x = 2 : i64} %x : tensor<?x4x6xf32> to tensor<?x2x12xf32>
+  %b = attn.rearrange "x y z -> y x z" %y : tensor<3x1x4xf32> to tensor<1x3x4xf32>
+  %c = attn.rearrange "x y z -> (x z)" %y : tensor<3x1x4xf32> to tensor<12xf32>
+  %d = attn.rearrange "x y (z w) -> x one z w" sizes {z = 2 : i64, one = 1 : i64} %y : tensor<3x1x4xf32> to tensor<3x1x2x2xf32>
+  return %a, %b, %c, %d : tensor<?x2x12xf32>, tensor<1x3x4xf32>, tensor<12xf32>, tensor<3x1x2x2xf32>
+}
+
+// -----
+// With the reshapes around it, it is one.
+// CHECK-LABEL: func.func @reshape_of_rearranged
+// CHECK-NEXT: return %{{.*}} : tensor<?x4x6xf32>
+func.func @reshape_of_rearranged(%x: tensor<?x4x6xf32>) -> tensor<?x4x6xf32> {
+  %flat = attn.rearrange "b x y -> b (x y)" %x : tensor<?x4x6xf32> to tensor<?x24xf32>
+  %back = attn.reshape %flat : tensor<?x24xf32> to tensor<?x4x6xf32>
+  return %back : tensor<?x4x6xf32>
+}
+
+// -----
+// Elements that change their order, that are repeated, or whose run-time size is not the first dimension's stay rearranged.
+// CHECK-LABEL: func.func @no_reshapes
+// CHECK-COUNT-4: attn.rearrange
+func.func @no_reshapes(%x: tensor<?x4x6xf32>, %y: tensor<4x?xf32>)
+    -> (tensor<?x6x4xf32>, tensor<?x6x4xf32>, tensor<?x2x4x6xf32>, tensor<2x2x?xf32>) {
+  %a = attn.rearrange "b x y -> b y x" %x : tensor<?x4x6xf32> to tensor<?x6x4xf32>
+  %b = attn.rearrange "b (x y) (z w) -> b (x z) (y w)" sizes {x = 2 : i64, w = 2 : i64} %x : tensor<?x4x6xf32> to tensor<?x6x4xf32>
+  %c = attn.rearrange "b x y -> b twice x y" sizes {twice = 2 : i64} %x : tensor<?x4x6xf32> to tensor<?x2x4x6xf32>
+  %d = attn.rearrange "(x y) b -> x y b" sizes {x = 2 : i64} %y : tensor<4x?xf32> to tensor<2x2x?xf32>
+  return %a, %b, %c, %d : tensor<?x6x4xf32>, tensor<?x6x4xf32>, tensor<?x2x4x6xf32>, tensor<2x2x?xf32>
 }
