@@ -32,6 +32,9 @@ constexpr llvm::StringLiteral kArgumentOrigin = "attn.origin";
 /// Of a module that was lowered: what the kernel is, an #attn.plan.
 constexpr llvm::StringLiteral kPlan = "attn.plan";
 
+/// Of a GPU module: how its kernels are launched, an #attn.program.
+constexpr llvm::StringLiteral kProgram = "attn.program";
+
 // The assembly of run-time index operands, after the word `indices`: `(seg = %seg : tensor<?x40xi32>)`.
 mlir::ParseResult parseIndices(mlir::OpAsmParser &, mlir::ArrayAttr &names,
                                llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &operands,

@@ -50,9 +50,7 @@ struct Writer {
         argument.deviation ? builder.getF64FloatAttr(*argument.deviation) : nullptr,
         argument.origin ? builder.getI64IntegerAttr(*argument.origin) : nullptr);
   }
-  attn::SizeAttr size(const SizeExpression &size) {
-    return attn::SizeAttr::get(context, size.fixed, size.scaled, strings(size.factors));
-  }
+  attn::SizeAttr size(const SizeExpression &size) { return attributeOf(context, size); }
   attn::PhaseAttr phase(const Phase &phase) {
     return attn::PhaseAttr::get(context, phase.function, phase.title, size(phase.items));
   }
@@ -81,8 +79,15 @@ TensorArgument read(attn::ArgumentAttr argument) {
     result.origin = static_cast<unsigned>(origin.getInt());
   return result;
 }
-SizeExpression read(attn::SizeAttr size) { return {size.getFixed(), size.getScaled(), textsOf(size.getFactors())}; }
 } // namespace
+
+attn::SizeAttr skewer::attributeOf(MLIRContext *context, const SizeExpression &size) {
+  return attn::SizeAttr::get(context, size.fixed, size.scaled, Writer{context}.strings(size.factors));
+}
+
+SizeExpression skewer::sizeOf(attn::SizeAttr size) {
+  return {size.getFixed(), size.getScaled(), textsOf(size.getFactors())};
+}
 
 LogicalResult skewer::attachPlan(ModuleOp module, const KernelPlan &plan) {
   MLIRContext *context = module.getContext();
@@ -114,10 +119,10 @@ std::optional<KernelPlan> skewer::planOf(ModuleOp module) {
     plan.outputs.push_back(read(output));
   plan.sizes = textsOf(attribute.getSizes());
   for (attn::StageAttr stage : attribute.getStages())
-    plan.stages.push_back({stage.getTitle().str(), static_cast<unsigned>(stage.getLine()), read(stage.getBytes())});
+    plan.stages.push_back({stage.getTitle().str(), static_cast<unsigned>(stage.getLine()), sizeOf(stage.getBytes())});
   for (attn::PhaseAttr phase : attribute.getPhases())
-    plan.phases.push_back({phase.getFunction().str(), phase.getTitle().str(), read(phase.getItems())});
-  plan.sharedBytes = read(attribute.getSharedBytes());
+    plan.phases.push_back({phase.getFunction().str(), phase.getTitle().str(), sizeOf(phase.getItems())});
+  plan.sharedBytes = sizeOf(attribute.getSharedBytes());
   plan.localBytes = attribute.getLocalBytes();
   return plan;
 }

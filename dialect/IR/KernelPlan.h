@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+namespace skewer::attn {
+class SizeAttr;
+}
+
 namespace skewer {
 
 enum class ElementType { F32, F16, BF16, I32 };
@@ -48,6 +52,9 @@ struct SizeExpression {
   int64_t fixed = 0, scaled = 0;
   std::vector<std::string> factors;
 };
+
+attn::SizeAttr attributeOf(mlir::MLIRContext *, const SizeExpression &);
+SizeExpression sizeOf(attn::SizeAttr);
 
 /// A stage's parallel part: `function(inputs…, outputs…, sizes…, shared, local, begin, end)` does the work items
 /// begin … end-1 of `items`. Items of one phase are independent; a phase begins when the one before it is done.

@@ -1,4 +1,4 @@
-//===- #attn.plan: what a lowered kernel is ---------------------------------===//
+//===- #attn.plan and #attn.program: what a lowered kernel is ----------------===//
 #ifndef SKEWER_DIALECT_IR_PLANATTRIBUTES_TD
 #define SKEWER_DIALECT_IR_PLANATTRIBUTES_TD
 include "dialect/IR/AttnDialect.td"
@@ -75,5 +75,34 @@ def Attn_PlanAttr : AttrDef<Attn_Dialect, "Plan"> {
     `,` `sizes` `=` `[` (`]`) : ($sizes^ `]`)? `,` `stages` `=` `[` (`]`) : ($stages^ `]`)?
     `,` `phases` `=` `[` (`]`) : ($phases^ `]`)? `,` struct($shared_bytes, $local_bytes) `>`
   }];
+}
+
+def Attn_LaunchAttr : AttrDef<Attn_Dialect, "Launch"> {
+  let mnemonic = "launch";
+  let summary = "one kernel of a GPU program, and how it is launched";
+  let description = [{
+    `kernel`: the symbol of a function of the GPU module. `threads` of a block; `shared_bytes`: of its dynamic shared memory;
+    `blocks`: of the grid, which has one dimension. `rows` × `keys`: an attention's tile, 0 × 0 where it has none. `note`: why
+    an attention is not fused. Constraints program_c1 to program_c4.
+  }];
+  let parameters = (ins StringRefParameter<"a symbol of the module">:$kernel, StringRefParameter<"what it does">:$title,
+                        "int64_t":$threads, "int64_t":$shared_bytes, "::skewer::attn::SizeAttr":$blocks, "int64_t":$rows,
+                        "int64_t":$keys, StringRefParameter<"for explain">:$note);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Attn_ProgramAttr : AttrDef<Attn_Dialect, "Program"> {
+  let mnemonic = "program";
+  let summary = "the kernels of a GPU module in the order in which they run";
+  let description = [{
+    The contract between `attn-lower-to-gpu`, which writes it onto the GPU module as `attn.program`, and code generation, launchers
+    and the interpreter, which read it (passes/Gpu/GpuLaunch.h). `workspace`: bytes of the device's memory. Arguments and run-time
+    sizes are those of the module's `attn.plan`. Constraints program_c5 to program_c8.
+  }];
+  let parameters = (ins StringRefParameter<"of the kernel">:$name, "::skewer::attn::SizeAttr":$workspace,
+                        OptionalArrayRefParameter<"::skewer::attn::LaunchAttr">:$launches);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` $name `,` struct($workspace) `,` `launches` `=` `[` (`]`) : ($launches^ `]`)? `>`";
 }
 #endif

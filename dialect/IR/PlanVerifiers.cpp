@@ -1,5 +1,5 @@
 // Verifiers of #attn.plan and of what it is made of: whoever reads a plan may rely on these.
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/Verification.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -116,6 +116,8 @@ LogicalResult PlanAttr::verify(EmitError emitError, StringRef name, ArrayRef<Arg
 }
 
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kProgram)
+    return verifyProgram(op, attribute.getValue());
   if (attribute.getName() != kPlan)
     return success();
   auto plan = dyn_cast<PlanAttr>(attribute.getValue());

@@ -76,4 +76,7 @@ std::string printShape(llvm::ArrayRef<int64_t> shape);
 std::string printNames(const std::set<std::string> &names);
 std::vector<std::vector<int64_t>> shapesOf(mlir::ValueRange);
 
+/// program_c6 to program_c8: what stands on an operation as `attn.program`.
+llvm::LogicalResult verifyProgram(mlir::Operation *, mlir::Attribute);
+
 } // namespace skewer::attn

@@ -216,8 +216,8 @@ bool skewer::gpu::emitAttentionKernel(GpuBuilder &b, const GpuAttention &shape, 
   ThreadPlace at = threadPlace(b);
   BlockPlace place(b, shape, operands, at);
   Masks masks(b, shape, operands, place);
-  auto parts = makeEngine(shape.tile.engine,
-                          {b, at, shape.element, shape.tile.threads(), shape.tile.stages, shape.attention.keys, shape.attention.direct});
+  auto parts = makeEngine(shape.tile.engine, {b, at, shape.element, shape.tile.threads(), shape.tile.stages,
+                                              shape.attention.keys, shape.attention.direct});
   if (!parts) {
     reason = "there is no engine '" + shape.tile.engine.str() + "'";
     return false;

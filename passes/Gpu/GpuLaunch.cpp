@@ -1,5 +1,6 @@
 // The program as an attribute of the GPU module, and the signature that its kernels share.
 #include "passes/Gpu/GpuLaunch.h"
+#include "dialect/IR/Attn.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Gpu/GpuBuilder.h"
@@ -8,58 +9,34 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-static constexpr StringLiteral kProgram = "attn.program";
-
-static Attribute describe(Builder &b, const SizeExpression &size) {
-  SmallVector<StringRef> factors(size.factors.begin(), size.factors.end());
-  return b.getDictionaryAttr({b.getNamedAttr("factors", b.getStrArrayAttr(factors)),
-                              b.getNamedAttr("fixed", b.getI64IntegerAttr(size.fixed)),
-                              b.getNamedAttr("scaled", b.getI64IntegerAttr(size.scaled))});
-}
-
-void skewer::gpu::attachProgram(mlir::gpu::GPUModuleOp module, const GpuProgram &program) {
-  Builder b(module.getContext());
-  SmallVector<Attribute> launches;
-  for (const GpuLaunch &launch : program.launches)
-    launches.push_back(b.getDictionaryAttr(
-        {b.getNamedAttr("blocks", describe(b, launch.blocks)), b.getNamedAttr("kernel", b.getStringAttr(launch.kernel)),
-         b.getNamedAttr("keys", b.getI64IntegerAttr(launch.keys)), b.getNamedAttr("note", b.getStringAttr(launch.note)),
-         b.getNamedAttr("rows", b.getI64IntegerAttr(launch.rows)),
-         b.getNamedAttr("shared_bytes", b.getI64IntegerAttr(launch.sharedBytes)),
-         b.getNamedAttr("threads", b.getI64IntegerAttr(launch.threads)),
-         b.getNamedAttr("title", b.getStringAttr(launch.title))}));
-  module->setAttr(kProgram, b.getDictionaryAttr({b.getNamedAttr("launches", b.getArrayAttr(launches)),
-                                                 b.getNamedAttr("name", b.getStringAttr(program.name)),
-                                                 b.getNamedAttr("workspace", describe(b, program.workspace))}));
-}
-
-static int64_t number(DictionaryAttr dictionary, StringRef name) {
-  auto value = dictionary ? dictionary.getAs<IntegerAttr>(name) : IntegerAttr();
-  return value ? value.getInt() : 0;
-}
-static std::string text(DictionaryAttr dictionary, StringRef name) {
-  auto value = dictionary ? dictionary.getAs<StringAttr>(name) : StringAttr();
-  return value ? value.str() : std::string();
-}
-static SizeExpression size(DictionaryAttr dictionary, StringRef name) {
-  auto described = dictionary ? dictionary.getAs<DictionaryAttr>(name) : DictionaryAttr();
-  SizeExpression result{number(described, "fixed"), number(described, "scaled"), {}};
-  if (auto factors = described ? described.getAs<ArrayAttr>("factors") : ArrayAttr())
-    for (auto factor : factors.getAsRange<StringAttr>())
-      result.factors.push_back(factor.str());
-  return result;
+LogicalResult skewer::gpu::attachProgram(mlir::gpu::GPUModuleOp module, const GpuProgram &program) {
+  MLIRContext *context = module.getContext();
+  auto emitError = [&] { return module.emitError(); };
+  SmallVector<attn::LaunchAttr> launches;
+  for (const GpuLaunch &launch : program.launches) {
+    launches.push_back(attn::LaunchAttr::getChecked(
+        emitError, context, StringRef(launch.kernel), StringRef(launch.title), launch.threads, launch.sharedBytes,
+        attributeOf(context, launch.blocks), launch.rows, launch.keys, StringRef(launch.note)));
+    if (!launches.back())
+      return failure();
+  }
+  auto attribute =
+      attn::ProgramAttr::getChecked(emitError, context, StringRef(program.name),
+                                    attributeOf(context, program.workspace), ArrayRef<attn::LaunchAttr>(launches));
+  if (attribute)
+    module->setAttr(attn::kProgram, attribute);
+  return success(attribute != nullptr);
 }
 
 std::optional<GpuProgram> skewer::gpu::programOf(mlir::gpu::GPUModuleOp module) {
-  auto dictionary = module->getAttrOfType<DictionaryAttr>(kProgram);
-  if (!dictionary)
+  auto attribute = module->getAttrOfType<attn::ProgramAttr>(attn::kProgram);
+  if (!attribute)
     return std::nullopt;
-  GpuProgram program{text(dictionary, "name"), size(dictionary, "workspace"), {}};
-  if (auto launches = dictionary.getAs<ArrayAttr>("launches"))
-    for (auto launch : launches.getAsRange<DictionaryAttr>())
-      program.launches.push_back({text(launch, "kernel"), text(launch, "title"), number(launch, "threads"),
-                                  number(launch, "shared_bytes"), size(launch, "blocks"), number(launch, "rows"),
-                                  number(launch, "keys"), text(launch, "note")});
+  GpuProgram program{attribute.getName().str(), sizeOf(attribute.getWorkspace()), {}};
+  for (attn::LaunchAttr launch : attribute.getLaunches())
+    program.launches.push_back({launch.getKernel().str(), launch.getTitle().str(), launch.getThreads(),
+                                launch.getSharedBytes(), sizeOf(launch.getBlocks()), launch.getRows(), launch.getKeys(),
+                                launch.getNote().str()});
   return program;
 }
 

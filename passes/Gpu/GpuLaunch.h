@@ -27,8 +27,9 @@ struct GpuProgram {
   std::vector<GpuLaunch> launches;
 };
 
-/// As the attribute `attn.program` of the GPU module.
-void attachProgram(mlir::gpu::GPUModuleOp, const GpuProgram &);
+/// As the attribute `attn.program` of the GPU module, an #attn.program. An error at the module says which of its
+/// constraints (program_c1 to program_c5) it breaks; then nothing is stored.
+llvm::LogicalResult attachProgram(mlir::gpu::GPUModuleOp, const GpuProgram &);
 std::optional<GpuProgram> programOf(mlir::gpu::GPUModuleOp);
 
 /// What a kernel is called with.

@@ -114,8 +114,8 @@ SmallVector<Value> GpuStages::WarpRow::addValues(Value weight, ValueRange before
   Value some;
   if (op.getDirect()) {
     Value bits = arith::BitcastOp::create(b, b.getI32Type(), weight);
-    Value none = arith::ConstantIntOp::create(b, INT32_MIN, 32);
-    some = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bits, none);
+    Value hidden = arith::ConstantIntOp::create(b, INT32_MIN, 32); // -0
+    some = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bits, hidden);
   } else {
     some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, zero);
   }
@@ -191,10 +191,11 @@ void GpuStages::WarpRow::finish(ValueRange results) {
       Value total = arith::AddFOp::create(b, reference, math::LogOp::create(b, sum));
       s.store(total, target, s.position(target, planned.lse, symbols));
     });
-  Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
-  Value inverse = arith::DivFOp::create(b, s.real(1), arith::SelectOp::create(b, unseen, s.real(1), sum));
-  if (op.getDirect())
-    inverse = s.real(1);
+  Value inverse = s.real(1);
+  if (!op.getDirect()) {
+    Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
+    inverse = arith::DivFOp::create(b, s.real(1), arith::SelectOp::create(b, unseen, s.real(1), sum));
+  }
   const Storage &target = s.storage[op.getResult()];
   for (size_t number = 0; number < sums; ++number) {
     Value column = columnOf(number);

@@ -27,8 +27,7 @@ bool GpuStages::lower() {
   if (!made)
     return false;
   program.workspace = plan.sharedBytes;
-  attachProgram(gpuModule, program);
-  return true;
+  return succeeded(attachProgram(gpuModule, program));
 }
 
 std::string GpuStages::kernelName(StringRef title) {

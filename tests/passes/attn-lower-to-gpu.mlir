@@ -3,7 +3,7 @@
 
 // Each leading index and 64 queries are a block; rows of 64 elements stand 144 bytes apart, so that ldmatrix meets no bank twice.
 // CHECK: module attributes {attn.plan
-// CHECK: gpu.module @layer_gpu attributes {attn.program = {launches = [{blocks = {factors = ["batch"], fixed = 0 : i64, scaled = 4 : i64}, kernel = "layer", keys = 64 : i64, note = "", rows = 64 : i64, shared_bytes = 46080 : i64, threads = 128 : i64, title = "attention"}], name = "layer", workspace = {factors = [], fixed = 0 : i64, scaled = 0 : i64}}}
+// CHECK: gpu.module @layer_gpu attributes {attn.program = #attn.program<"layer", workspace = <fixed = 0, scaled = 0, factors = []>, launches = [<kernel = "layer", title = "attention", threads = 128, shared_bytes = 46080, blocks = <fixed = 0, scaled = 4, factors = ["batch"]>, rows = 64, keys = 64, note = "">]>}
 // CHECK: llvm.mlir.global external @shared_memory() {addr_space = 3 : i32, alignment = 16 : i64}
 // CHECK: llvm.func @layer(%{{.*}}: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias}, {{.*}}, %{{.*}}: !llvm.ptr<1> {llvm.align = 256 : i64, llvm.noalias}, %{{.*}}: i64)
 // CHECK-SAME: nvvm.kernel
