@@ -374,7 +374,7 @@ def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
     ```mlir
     func.func @layer(%q: tensor<64x64xf16>, …) -> tensor<64x64xf16> { … attn.attention … }
     // becomes
-    gpu.module @layer_gpu attributes {attn.program = {…}} {
+    gpu.module @layer_gpu attributes {attn.program = #attn.program<…>} {
       llvm.func @layer(%q: !llvm.ptr<1>, …) attributes {nvvm.kernel, …} { … nvvm.mma.sync … }
     }
     ```
@@ -480,7 +480,8 @@ def AttnOutline : Pass<"attn-outline", "::mlir::ModuleOp"> {
     Of a function that holds other things than a kernel may (linalg, loops, calls), every `attn.attention`, with the
     operations of this dialect and the arithmetic on tensors that only prepare its operands, moves into a private function
     `NAME_attention`, with a number behind it from the second on, and a call takes its place. Run-time index operands keep
-    their names and ranges. A function that is a kernel as a whole is left as it is.
+    their names and ranges: those of the function's arguments, and of each `attn.index`, whose operand the call is given. A
+    function that is a kernel as a whole is left as it is.
 
     ```mlir
     func.func @block(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
@@ -512,7 +513,8 @@ def AttnEmbedKernels : Pass<"attn-embed-kernels", "::mlir::ModuleOp"> {
     whatever else. What follows is upstream's: `-one-shot-bufferize` with function boundaries, and so on to LLVM.
 
     An attention without a schedule gets one for the target first. The result's memory belongs to the caller, the
-    workspace is freed. No `attn.plan` is left.
+    workspace is freed. No `attn.plan` is left. What an index operand's `attn.range` promises is asserted (`cf.assert`)
+    before anything reads it.
 
     ```mlir
     func.func @layer(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {
@@ -535,7 +537,7 @@ def AttnEmbedKernels : Pass<"attn-embed-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect", "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::tensor::TensorDialect", "::skewer::attn::AttnDialect"];
+                           "::mlir::tensor::TensorDialect", "::mlir::cf::ControlFlowDialect", "::skewer::attn::AttnDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "a processor by its name, or a machine file">];
 }
 #endif

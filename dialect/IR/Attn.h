@@ -63,7 +63,8 @@ std::vector<int64_t> shapeOf(mlir::Type);
 using IndexOperands = std::map<std::string, mlir::Value>;
 /// Those of an einsum, softmax, position, attention or term; none of any other operation.
 IndexOperands indicesOf(mlir::Operation *);
-/// Those that a kernel (or the one around an operation) has: its arguments of i32, by `attn.name`.
+/// Those that a kernel (or the one around an operation) has: its arguments of i32, by `attn.name`, and each attn.index
+/// (that is before the operation).
 IndexOperands kernelIndices(mlir::Operation *);
 /// Makes the operation's `indices` those of the kernel's that its texts read: to be called whenever a text that may
 /// read some is new.

@@ -27,6 +27,28 @@ def Attn_IndexTensor : RankedTensorOf<[I32]>;
 // `indices(seg = %seg : tensor<?x40xi32>)`: the run-time index operands that an operation's texts read, `seg[b, i]`, by
 // name. Constraints attn_c6 to attn_c9.
 
+def IndexOp : Attn_Op<"index", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "a tensor of i32 as a run-time index operand: its name in texts, and what its elements are";
+  let description = [{
+    The result holds the operand's elements; texts read it by the name that is given here, `bucket[i, j]`, as they read an
+    argument of a kernel by its `attn.name`. So indices may be computed where they are wanted, by whatever operations. `in` promises that
+    every element is from the first to the second number, as `attn.range` does of an argument; without it, any i32.
+    Constraints index_c1 and index_c2.
+
+    Written by hand, or by a pipeline above this one. `attn-outline` makes an argument of the kernel of it, with name and
+    range; `attn-to-linalg` its operand. A function that holds one is no kernel.
+
+    ```mlir
+    %bucket = attn.index "bucket" in [0, 31] (%computed) : tensor<?x40xi32>
+    %s = attn.einsum "b h i d, h (bucket[b, i]) d -> b h i" indices(bucket = %bucket : tensor<?x40xi32>) (%q, %table)
+        : (tensor<?x4x40x64xf32>, tensor<4x32x64xf32>) -> tensor<?x4x40xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$called, OptionalAttr<DenseI64ArrayAttr>:$range, Attn_IndexTensor:$input);
+  let results = (outs Attn_IndexTensor:$result);
+  let assemblyFormat = "$called (`in` $range^)? `(` $input `)` attr-dict `:` type($result)";
+}
+
 def EinsumOp : Attn_Op<"einsum", [Pure, AttrSizedOperandSegments]> {
   let summary = "a contraction whose operands are read through index expressions";
   let description = [{

@@ -6,28 +6,65 @@ using namespace mlir;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
+/// The least and the largest i32 of an index operand.
+static bool isRange(ArrayRef<int64_t> ends) {
+  return ends.size() == 2 && ends[0] <= ends[1] && ends[0] >= INT32_MIN && ends[1] <= INT32_MAX;
+}
+
+/// One name, one argument or `attn.index`: expressions are moved from operation to operation.
+static LogicalResult verifyIndex(Operation *op, StringRef name, Value operand) {
+  if (auto index = operand.getDefiningOp<IndexOp>()) {
+    if (index.getCalled() == name)
+      return success();
+    return op->emitOpError() << "index operand '" << name << "' is an attn.index called '" << index.getCalled()
+                             << "' (attn_c6)";
+  }
+  auto argument = dyn_cast<BlockArgument>(operand);
+  auto function = argument ? dyn_cast_or_null<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
+  if (!function)
+    return op->emitOpError() << "index operand '" << name << "' is no argument of the kernel and no attn.index, which "
+                             << "gives what is computed a name (attn_c6)";
+  for (unsigned n = 0; n < function.getNumArguments(); ++n) {
+    auto other = function.getArgAttrOfType<StringAttr>(n, kArgumentName);
+    bool named = other && other.getValue() == name;
+    if (named != (n == argument.getArgNumber()))
+      return op->emitOpError() << "index operand '" << name << "' is argument #" << argument.getArgNumber() << ", but "
+                               << (named ? "argument #" + std::to_string(n) + " has that 'attn.name', too"
+                                         : "that has another 'attn.name'")
+                               << " (attn_c6)";
+  }
+  return success();
+}
+
 LogicalResult skewer::attn::verifyIndices(Operation *op, ArrayAttr names, ValueRange operands) {
   size_t count = names ? names.size() : 0;
   if (count != operands.size())
     return op->emitOpError() << "names " << count << " index operands, but has " << operands.size() << " (attn_c6)";
-  for (auto [entry, operand] : llvm::zip(names ? names.getValue() : ArrayRef<Attribute>(), operands)) {
-    StringRef name = cast<StringAttr>(entry).getValue();
-    auto argument = dyn_cast<BlockArgument>(operand);
-    auto function = argument ? dyn_cast_or_null<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
-    if (!function)
-      return op->emitOpError() << "index operand '" << name << "' is no argument of the kernel (attn_c6)";
-    // One name, one argument: expressions are moved from operation to operation.
-    for (unsigned n = 0; n < function.getNumArguments(); ++n) {
-      auto other = function.getArgAttrOfType<StringAttr>(n, kArgumentName);
-      bool named = other && other.getValue() == name;
-      if (named != (n == argument.getArgNumber()))
-        return op->emitOpError() << "index operand '" << name << "' is argument #" << argument.getArgNumber()
-                                 << ", but "
-                                 << (named ? "argument #" + std::to_string(n) + " has that 'attn.name', too"
-                                           : "that has another 'attn.name'")
-                                 << " (attn_c6)";
-    }
+  for (auto [entry, operand] : llvm::zip(names ? names.getValue() : ArrayRef<Attribute>(), operands))
+    if (failed(verifyIndex(op, cast<StringAttr>(entry).getValue(), operand)))
+      return failure();
+  return success();
+}
+
+LogicalResult IndexOp::verify() {
+  if (failed(verifyShapes(*this)))
+    return failure();
+  auto name = skewer::subscript::parse(std::string_view(getCalled()));
+  if (!name || !name->isSymbol() || name->name() != getCalled())
+    return emitOpError() << "is called '" << getCalled() << "', which no text can read (index_c1)";
+  if (auto function = (*this)->getParentOfType<FunctionOpInterface>()) {
+    for (unsigned n = 0; n < function.getNumArguments(); ++n)
+      if (auto other = function.getArgAttrOfType<StringAttr>(n, kArgumentName); other == getCalledAttr())
+        return emitOpError() << "is called '" << getCalled() << "', as argument #" << n << " is (index_c1)";
+    auto again = function.walk([&](IndexOp other) {
+      return other != *this && other.getCalled() == getCalled() ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (again.wasInterrupted())
+      return emitOpError() << "is called '" << getCalled() << "', as another attn.index is (index_c1)";
   }
+  if (auto range = getRange(); range && !isRange(*range))
+    return emitOpError() << "is in " << getRangeAttr() << "; expected [low, high], low <= high, both within 32 bits "
+                         << "(index_c2)";
   return success();
 }
 

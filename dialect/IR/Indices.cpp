@@ -1,4 +1,4 @@
-// Run-time index operands: which arguments of the kernel an operation's texts read, by name.
+// Run-time index operands: which arguments of the kernel, and which attn.index, an operation's texts read, by name.
 #include "dialect/IR/Attn.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -84,6 +84,13 @@ IndexOperands skewer::attn::kernelIndices(Operation *op) {
     if (type && type.getElementType().isInteger(32) && name)
       result.insert({name.str(), argument});
   }
+  // What is computed is at hand behind the place where it is.
+  if (op == function)
+    function.walk([&](IndexOp index) { result.insert({index.getCalled().str(), index.getResult()}); });
+  for (; op != function; op = op->getParentOp())
+    for (auto index : op->getBlock()->getOps<IndexOp>())
+      if (index != op && index->isBeforeInBlock(op))
+        result.insert({index.getCalled().str(), index.getResult()});
   return result;
 }
 
@@ -106,6 +113,10 @@ void skewer::attn::bindIndices(Operation *op) {
 }
 
 std::optional<skewer::subscript::Range> skewer::attn::rangeOf(Value operand) {
+  if (auto index = operand.getDefiningOp<IndexOp>()) {
+    auto ends = index.getRange();
+    return ends && ends->size() == 2 ? std::optional(skewer::subscript::Range{(*ends)[0], (*ends)[1]}) : std::nullopt;
+  }
   auto argument = dyn_cast<BlockArgument>(operand);
   auto function = argument ? dyn_cast_or_null<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
   if (!function)

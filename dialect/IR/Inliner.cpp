@@ -4,7 +4,9 @@
 using namespace mlir;
 using namespace skewer::attn;
 
-bool Inliner::isLegalToInline(Operation *op, Region *, bool, IRMapping &) const { return indicesOf(op).empty(); }
+bool Inliner::isLegalToInline(Operation *op, Region *, bool, IRMapping &) const {
+  return indicesOf(op).empty() && !isa<IndexOp>(op);
+}
 
 // Nothing in the region of an attention is a call.
 bool Inliner::isLegalToInline(Region *, Region *, bool, IRMapping &) const { return false; }

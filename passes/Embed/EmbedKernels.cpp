@@ -3,6 +3,7 @@
 #include "dialect/IR/KernelPlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -16,6 +17,7 @@
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/Schedule/Machine.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -44,6 +46,7 @@ public:
       Value memory = bufferization::ToBufferOp::create(b, MemRefType::get(type.getShape(), type.getElementType()),
                                                        argument, /*read_only=*/true);
       operands.push_back(flat(memory));
+      assertRange(operands.back(), described);
     }
     SmallVector<Value> results;
     for (auto [type, described] : llvm::zip(function.getResultTypes(), plan.outputs)) {
@@ -93,6 +96,29 @@ private:
       memory = memref::CollapseShapeOp::create(b, memory, ArrayRef<ReassociationIndices>{all});
     }
     return memref::CastOp::create(b, MemRefType::get({ShapedType::kDynamic}, type.getElementType()), memory);
+  }
+
+  /// What is promised of an index operand's elements holds, or the program ends with a message.
+  void assertRange(Value memory, const TensorArgument &described) {
+    if (!described.range)
+      return;
+    auto [low, high] = *described.range;
+    auto bound = [&](int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); };
+    Value least = bound(low), most = bound(high), always = arith::ConstantIntOp::create(b, b.getI1Type(), 1);
+    auto loop =
+        scf::ForOp::create(b, index(0), memref::DimOp::create(b, memory, 0), index(1), always,
+                           [&](OpBuilder &at, Location location, Value position, ValueRange inside) {
+                             ImplicitLocOpBuilder body(location, at);
+                             Value element = memref::LoadOp::create(body, memory, position);
+                             Value atLeast = arith::CmpIOp::create(body, arith::CmpIPredicate::sle, least, element);
+                             Value atMost = arith::CmpIOp::create(body, arith::CmpIPredicate::sle, element, most);
+                             Value both = arith::AndIOp::create(body, atLeast, atMost);
+                             scf::YieldOp::create(body, ValueRange{arith::AndIOp::create(body, inside[0], both)});
+                           });
+    cf::AssertOp::create(
+        b, loop.getResult(0),
+        llvm::formatv("kernel '{0}': an element of '{1}' is not from {2} to {3}", plan.name, described.name, low, high)
+            .str());
   }
 
   Value allocate(RankedTensorType type, const TensorArgument &described) {

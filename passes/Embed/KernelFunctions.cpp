@@ -16,6 +16,8 @@ static bool isOperand(Type type) {
 }
 
 bool skewer::mayBeInKernel(Operation *op) {
+  if (isa<attn::IndexOp>(op)) // a kernel's index operands are its arguments
+    return false;
   if (isa<attn::AttnDialect>(op->getDialect()) || isa<tensor::SplatOp, tensor::DimOp, arith::ConstantOp>(op))
     return true;
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->getNumResults() == 1 &&

@@ -98,7 +98,12 @@ struct Outliner {
              false;
 
     builder.setInsertionPoint(attention);
-    auto call = func::CallOp::create(builder, attention.getLoc(), kernel, part.inputs.getArrayRef());
+    // A kernel's argument has the name and the range that an attn.index gives.
+    SmallVector<Value> operands(llvm::map_range(part.inputs, [](Value input) {
+      auto index = input.getDefiningOp<attn::IndexOp>();
+      return index ? index.getInput() : input;
+    }));
+    auto call = func::CallOp::create(builder, attention.getLoc(), kernel, operands);
     attention->replaceAllUsesWith(call.getResults());
     for (Operation *op : llvm::reverse(part.operations))
       if (op->use_empty())
@@ -118,6 +123,11 @@ struct Outliner {
                              StringRef(attn::kArgumentOrigin), StringRef("attn.shape")})
         if (Attribute attribute = isOwn ? function.getArgAttr(argument.getArgNumber(), name) : Attribute())
           kernel.setArgAttr(n, name, attribute);
+      if (auto index = part.inputs[n].getDefiningOp<attn::IndexOp>()) {
+        kernel.setArgAttr(n, attn::kArgumentName, index.getCalledAttr());
+        if (DenseI64ArrayAttr range = index.getRangeAttr())
+          kernel.setArgAttr(n, attn::kArgumentRange, range);
+      }
       if (!kernel.getArgAttr(n, attn::kArgumentName))
         kernel.setArgAttr(n, attn::kArgumentName, builder.getStringAttr("input" + std::to_string(n)));
     }
@@ -165,6 +175,10 @@ struct OutlineAttentions : skewer::impl::AttnOutlineBase<OutlineAttentions> {
     for (auto [attention, function] : found)
       if (!outliner.outline(attention, function))
         return signalPassFailure();
+    getOperation().walk([](attn::IndexOp index) {
+      if (index.use_empty())
+        index.erase();
+    });
   }
 };
 } // namespace

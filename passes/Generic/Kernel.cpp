@@ -45,6 +45,9 @@ bool Kernel::emit() {
   for (Operation &op : block) {
     if (isa<func::ReturnOp>(op) || isScalar(op))
       continue;
+    if (auto index = dyn_cast<attn::IndexOp>(op))
+      return fail(&op, "index operand '" + index.getCalled() +
+                           "' is computed in the kernel; attn-outline makes an argument of it");
     if (op.getNumResults() != 1 && !isa<attn::AttentionOp>(op))
       return fail(&op, "the generic path does not know this operation");
     if (!describe(&op))

@@ -33,12 +33,17 @@ struct ToLinalg : skewer::impl::AttnToLinalgBase<ToLinalg> {
   void runOnOperation() override {
     SmallVector<Operation *> operations;
     getOperation().walk<WalkOrder::PostOrder>([&](Operation *op) {
-      if (isa_and_nonnull<attn::AttnDialect>(op->getDialect()) && !isa<attn::TermOp, attn::YieldOp>(op))
+      if (isa_and_nonnull<attn::AttnDialect>(op->getDialect()) && !isa<attn::TermOp, attn::YieldOp, attn::IndexOp>(op))
         operations.push_back(op);
     });
     for (Operation *op : operations)
       if (!convert(op))
         return signalPassFailure();
+    // Last: texts are read by their names and ranges.
+    getOperation().walk([](attn::IndexOp index) {
+      index.replaceAllUsesWith(index.getInput());
+      index.erase();
+    });
   }
 
   bool convert(Operation *op) {

@@ -77,3 +77,17 @@ func.func @caller(%x: tensor<4x8xf32>, %n: tensor<1xi32>) -> tensor<4x8xf32> {
   %p = call @padded(%o, %n) : (tensor<4x8xf32>, tensor<1xi32>) -> tensor<4x8xf32>
   return %p : tensor<4x8xf32>
 }
+
+// So does one that names an index operand: here a second one of that name would be in one function.
+func.func private @named(%n: tensor<4xi32>) -> tensor<4xi32> {
+  %twice = arith.addi %n, %n : tensor<4xi32>
+  %row = attn.index "row" in [0, 6] (%twice) : tensor<4xi32>
+  return %row : tensor<4xi32>
+}
+// INLINE-LABEL: func.func @calls_named
+// INLINE-COUNT-2: call @named
+func.func @calls_named(%n: tensor<4xi32>) -> tensor<4xi32> {
+  %a = call @named(%n) : (tensor<4xi32>) -> tensor<4xi32>
+  %b = call @named(%a) : (tensor<4xi32>) -> tensor<4xi32>
+  return %b : tensor<4xi32>
+}

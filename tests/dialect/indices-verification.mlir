@@ -46,7 +46,7 @@ func.func @f(%q: tensor<4x64xf32>, %seg: tensor<4xi32> {attn.name = "seg"}) {
 // attn_c6: an argument of the kernel
 func.func @f(%q: tensor<4x64xf32>) {
   %seg = arith.constant dense<0> : tensor<4xi32>
-  // expected-error @below {{index operand 'seg' is no argument of the kernel (attn_c6)}}
+  // expected-error @below {{index operand 'seg' is no argument of the kernel and no attn.index, which gives what is computed a name (attn_c6)}}
   %0 = attn.einsum "i d -> i" where "seg[i] == 0" indices(seg = %seg : tensor<4xi32>) (%q)
       : (tensor<4x64xf32>) -> tensor<4xf32>
   return
@@ -197,3 +197,72 @@ func.func @f(%p: tensor<1xi32> {attn.name = "q0", attn.origin = "q0", attn.range
 // attn_c11: of i32
 // expected-error @below {{argument #0 is an origin, but no tensor<1xi32> with a range from 0 (attn_c11)}}
 func.func @f(%p: tensor<2xf32> {attn.name = "q0", attn.origin = "q0"}) { return }
+
+// -----
+
+// What is computed has a name, and a range if it is to be read beyond guards: from anywhere, a linalg operation too.
+func.func @computed(%q: tensor<4x64xf32>, %t: tensor<8x64xf32>, %a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xf32> {
+  %sum = linalg.add ins(%a, %b : tensor<4xi32>, tensor<4xi32>) outs(%a : tensor<4xi32>) -> tensor<4xi32>
+  %row = attn.index "row" in [0, 7] (%sum) : tensor<4xi32>
+  %any = attn.index "any" (%b) : tensor<4xi32>
+  %0 = attn.einsum "i d, (row[i]) d -> i" where "any[i] == 0" indices(any = %any : tensor<4xi32>, row = %row : tensor<4xi32>) (%q, %t)
+      : (tensor<4x64xf32>, tensor<8x64xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// attn_c6: under the name that it was given
+func.func @f(%q: tensor<4x64xf32>, %x: tensor<4xi32>) {
+  %row = attn.index "row" (%x) : tensor<4xi32>
+  // expected-error @below {{index operand 'seg' is an attn.index called 'row' (attn_c6)}}
+  %0 = attn.einsum "i d -> i" where "seg[i] == 0" indices(seg = %row : tensor<4xi32>) (%q) : (tensor<4x64xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// attn_c8: the range is what proofs go by
+func.func @f(%t: tensor<7x64xf32>, %x: tensor<4xi32>) {
+  %row = attn.index "row" in [0, 7] (%x) : tensor<4xi32>
+  // expected-error @below {{(einsum_c5)}}
+  %0 = attn.einsum "(row[i]) d -> i d" sizes {i = 4 : i64} indices(row = %row : tensor<4xi32>) (%t) : (tensor<7x64xf32>) -> tensor<4x64xf32>
+  return
+}
+
+// -----
+
+// index_c1: a name that texts can read
+func.func @f(%x: tensor<4xi32>) {
+  // expected-error @below {{is called 'a row', which no text can read (index_c1)}}
+  %row = attn.index "a row" (%x) : tensor<4xi32>
+  return
+}
+
+// -----
+
+// index_c1: which no argument has
+func.func @f(%x: tensor<4xi32> {attn.name = "row"}) {
+  // expected-error @below {{is called 'row', as argument #0 is (index_c1)}}
+  %row = attn.index "row" (%x) : tensor<4xi32>
+  return
+}
+
+// -----
+
+// index_c1: and no other of the function's
+func.func @f(%x: tensor<4xi32>) {
+  // expected-error @below {{is called 'row', as another attn.index is (index_c1)}}
+  %row = attn.index "row" (%x) : tensor<4xi32>
+  %same = attn.index "row" (%x) : tensor<4xi32>
+  return
+}
+
+// -----
+
+// index_c2: a range
+func.func @f(%x: tensor<4xi32>) {
+  // expected-error @below {{is in array<i64: 5, 2>; expected [low, high], low <= high, both within 32 bits (index_c2)}}
+  %row = attn.index "row" in [5, 2] (%x) : tensor<4xi32>
+  return
+}

@@ -167,3 +167,17 @@ func.func @extrema(%x: tensor<?x4x6xf32>, %y: tensor<?x12xbf16>) -> (tensor<?x6x
   %1 = attn.extremum least "b (y x) -> b y" sizes {x = 4 : i64} (%y) : tensor<?x12xbf16> -> tensor<?x3xf32>
   return %0, %1 : tensor<?x6xf32>, tensor<?x3xf32>
 }
+
+// An index operand that is computed.
+// CHECK-LABEL: func.func @computed_index
+func.func @computed_index(%t: tensor<7x8xf32>, %a: tensor<4xi32>) -> tensor<4x8xf32> {
+  %twice = arith.addi %a, %a : tensor<4xi32>
+  // CHECK: %[[ROW:.*]] = attn.index "row" in [0, 6](%{{.*}}) : tensor<4xi32>
+  %row = attn.index "row" in [0, 6] (%twice) : tensor<4xi32>
+  // CHECK: attn.index "any"(%{{.*}}) : tensor<4xi32>
+  %any = attn.index "any" (%a) : tensor<4xi32>
+  // CHECK: indices(any = %{{.*}} : tensor<4xi32>, row = %[[ROW]] : tensor<4xi32>)
+  %0 = attn.einsum "(row[i]) d -> i d" where "any[i] == 0" sizes {i = 4 : i64}
+      indices(any = %any : tensor<4xi32>, row = %row : tensor<4xi32>) (%t) : (tensor<7x8xf32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}

@@ -88,3 +88,22 @@ func.func @named(%x: tensor<?x4x8xf32> {attn.shape = ["B", 4, 8]}) -> tensor<?x4
   } : tensor<?x4x8xf32> -> tensor<?x4x8xf32>
   return %o : tensor<?x4x8xf32>
 }
+
+// -----
+// What is computed stays in the caller; the kernel's argument has the name and the range that it was given.
+// CHECK-LABEL: func.func @computed
+// CHECK: %[[SUM:.*]] = linalg.add
+// CHECK-NOT: attn.index
+// CHECK: call @computed_attention(%{{.*}}, %{{.*}}, %[[SUM]])
+// CHECK: func.func private @computed_attention
+// CHECK-SAME: tensor<4xi32> {attn.name = "row", attn.range = array<i64: 0, 6>}
+// CHECK: indices(row = %arg2 : tensor<4xi32>)
+func.func @computed(%x: tensor<4x8xf32>, %t: tensor<7x8xf32>, %a: tensor<4xi32>) -> tensor<4x8xf32> {
+  %sum = linalg.add ins(%a, %a : tensor<4xi32>, tensor<4xi32>) outs(%a : tensor<4xi32>) -> tensor<4xi32>
+  %row = attn.index "row" in [0, 6] (%sum) : tensor<4xi32>
+  %o = attn.attention "i j" value "j e -> i e" (%x) score {
+    attn.term "i d, j d" (%x, %x) scale 1.0 : tensor<4x8xf32>, tensor<4x8xf32>
+    attn.term "i d, (row[j]) d" indices(row = %row : tensor<4xi32>) (%x, %t) scale 1.0 : tensor<4x8xf32>, tensor<7x8xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
