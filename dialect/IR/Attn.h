@@ -129,7 +129,6 @@ ResolvedEinsum resolve(TermOp);
 /// The terms of the score, then those of the values.
 llvm::SmallVector<TermOp> termsOf(AttentionOp);
 
-/// What a schedule for a processor or a GPU may call the way in which a term is computed.
+/// What a schedule for a processor may call the way in which a term is computed, but for those of plugins.
 llvm::ArrayRef<llvm::StringLiteral> cpuStrategies();
-llvm::ArrayRef<llvm::StringLiteral> gpuStrategies();
 } // namespace skewer::attn

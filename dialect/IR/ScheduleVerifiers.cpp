@@ -52,7 +52,6 @@ LogicalResult verifyMultiple(EmitError emitError, StringRef name, int64_t number
 } // namespace
 
 ArrayRef<llvm::StringLiteral> skewer::attn::cpuStrategies() { return kCpuStrategies; }
-ArrayRef<llvm::StringLiteral> skewer::attn::gpuStrategies() { return kGpuStrategies; }
 
 LogicalResult CpuScheduleAttr::verify(EmitError emitError, StringRef target, int64_t lanes, int64_t tileRows,
                                       int64_t tileVectors, int64_t rowBlock, int64_t keyBlock, int64_t rowsPerItem,

@@ -112,14 +112,6 @@ std::vector<Naming> placeNamings(const Dimensions &dimensions) {
   return names;
 }
 
-subscript::Domain placesOf(const Dimensions &dimensions) {
-  subscript::Domain domain;
-  for (size_t d = 0; d < dimensions.size(); ++d)
-    if (!dimensions[d].isRuntime())
-      domain["d" + std::to_string(d)] = {0, dimensions[d].size - 1};
-  return domain;
-}
-
 bool isNamed(const Dimensions &dimensions) {
   return llvm::none_of(dimensions, [](const Dimension &d) { return d.namings.empty(); });
 }

@@ -99,8 +99,6 @@ subscript::Substitution renaming(const Dimensions &, const std::vector<Naming> &
 std::vector<Naming> loneNamings(const Dimensions &);
 /// The names d0, d1, … by which conditions know places, as namings of the dimensions.
 std::vector<Naming> placeNamings(const Dimensions &);
-/// The ranges of d0, d1, …: those of run-time size have none.
-subscript::Domain placesOf(const Dimensions &);
 /// Whether every dimension has a name.
 bool isNamed(const Dimensions &);
 std::string print(const Naming &);

@@ -1,4 +1,4 @@
-// What can be proven about index expressions over boxes of positions: simplification, bounds, affine forms, preimages.
+// What can be proven about index expressions over boxes of positions: simplification, bounds, affine forms.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 
@@ -56,13 +56,6 @@ struct Affine {
   int64_t constant = 0;
 };
 std::optional<Affine> asAffine(const Expr &, const Domain & = {});
-
-/// For a fixed assignment of all other symbols: the values of `symbol` in its domain at which `expression == target`
-/// and the guard holds, ascending. A contiguous or strided answer is found without enumeration where the expression is
-/// affine in `symbol`.
-std::vector<int64_t> preimage(const Expr &expression, int64_t target, const std::string &symbol,
-                              const Assignment &others, const Domain &,
-                              const std::optional<Expr> &guard = std::nullopt);
 
 /// The predicate as an interval of the difference `key - query` of two symbols: `j <= i` is (-inf, 0],
 /// `abs(i - j) <= 4` is [-4, 4]. Exact or nothing. Open ends are INT64_MIN and INT64_MAX.

@@ -266,8 +266,3 @@ IndexEmitter::Read skewer::loadsFrom(OpBuilder &builder, Location location,
     return arith::IndexCastOp::create(builder, location, builder.getIndexType(), element);
   };
 }
-
-Value skewer::emitIndex(OpBuilder &builder, Location location, const Expr &expression,
-                        const std::map<std::string, Value> &symbols) {
-  return IndexEmitter(builder, location, symbols).emit(expression);
-}

@@ -61,8 +61,4 @@ struct IndexMemory {
 IndexEmitter::Read loadsFrom(mlir::OpBuilder &, mlir::Location,
                              std::function<std::optional<IndexMemory>(const std::string &operand)> find);
 
-/// One expression, without reads.
-mlir::Value emitIndex(mlir::OpBuilder &, mlir::Location, const subscript::Expr &,
-                      const std::map<std::string, mlir::Value> &symbols);
-
 } // namespace skewer

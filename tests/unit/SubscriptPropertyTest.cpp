@@ -187,30 +187,6 @@ TEST(SubscriptProperty, FunctionsOfTheOffsetAreBoundedExactly) {
   }
 }
 
-TEST(SubscriptProperty, PreimagesEqualBruteForce) {
-  RandomExpr random(8);
-  for (int round = 0; round < kRounds; ++round) {
-    Domain domain = random.domain();
-    domain["j"].high += random.below(40);
-    Expr e = random.index(round % 4);
-    std::optional<Expr> guard;
-    if (round % 2)
-      guard = random.guard();
-    Assignment others{{"i", domain["i"].low}, {"k", domain["k"].high}};
-    Assignment at = others;
-    at["j"] = random.between(domain["j"].low, domain["j"].high);
-    int64_t target = *evaluate(e, at) + (random.below(4) == 0);
-    std::vector<int64_t> expected;
-    for (int64_t j = domain["j"].low; j <= domain["j"].high; ++j) {
-      at["j"] = j;
-      if (holds(guard, at) && evaluate(e, at) == target)
-        expected.push_back(j);
-    }
-    ASSERT_EQ(preimage(e, target, "j", others, domain, guard), expected)
-        << describe(e, domain, guard) << " = " << target;
-  }
-}
-
 TEST(SubscriptProperty, OffsetIntervalsEqualBruteForce) {
   RandomExpr random(9);
   int found = 0;
