@@ -23,6 +23,21 @@ std::string partner(StringRef axis) {
   return (axis[0] == 'i' ? "j" : "i") + axis.drop_front().str();
 }
 
+/// Lengths are no axes: they stand as 0 until the sizes are known.
+subscript::Einsum withoutLengths(subscript::Einsum spec) {
+  for (auto &operand : spec.operands)
+    for (subscript::Dimension &dimension : operand) {
+      if (dimension.isProduct())
+        continue;
+      subscript::Substitution lengths;
+      for (const std::string &symbol : subscript::symbolsOf(dimension.index))
+        if (!lengthOf(symbol).empty())
+          lengths.insert({symbol, Expr(0)});
+      dimension.index = subscript::substitute(dimension.index, lengths);
+    }
+  return spec;
+}
+
 } // namespace
 
 std::string withLengthSymbols(StringRef text) {
@@ -224,63 +239,10 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
     for (const Dimension &d : operand.dimensions)
       shapes.back().push_back(d.size);
   }
-  // Lengths are no axes: they stand as 0 until the sizes are known.
-  subscript::Einsum plain = spec;
-  for (auto &operand : plain.operands)
-    for (subscript::Dimension &dimension : operand)
-      if (!dimension.isProduct()) {
-        subscript::Substitution lengths;
-        for (const std::string &symbol : subscript::symbolsOf(dimension.index))
-          if (!lengthOf(symbol).empty())
-            lengths.insert({symbol, Expr(0)});
-        dimension.index = subscript::substitute(dimension.index, lengths);
-      }
-  AxisSizes known = given;
-  learnSizes(plain, shapes, known);
-  std::vector<std::string> axes = plain.axes();
-  subscript::Einsum operandsOnly = plain;
-  operandsOnly.result.reset();
-  std::vector<std::string> ofOperands = operandsOnly.axes();
-  for (const subscript::Dimension &dimension : *spec.result)
-    for (const std::string &axis : dimension.axes)
-      if (!is_contained(ofOperands, axis) && !given.count(axis)) {
-        StringRef place = text.slice(dimension.begin, dimension.end);
-        error(place.substr(std::min(place.find(axis), place.size()), axis.size()),
-              "axis '" + axis + "' of the result is in no operand" + suggestion(axis, ofOperands));
-        if (spec.result->size() == 1 && dimension.isAxis() && // "b h i d, b h j d -> bhij"
-            llvm::all_of(axis, [&](char c) { return is_contained(ofOperands, std::string(1, c)); }))
-          noteOnWord(axis);
-        else
-          diagnostics.note("to repeat the operands along it, give its size: " + axis + " = …");
-        return false;
-      }
-  auto adopt = [&](auto &&sizeOf) {
-    AxisSizes adopted; // all at once: what one of them would tell about another is for resolveSizes to check
-    for (const std::string &axis : axes)
-      if (!known.count(axis))
-        if (std::optional<int64_t> size = sizeOf(axis))
-          adopted[axis] = *size;
-    known.insert(adopted.begin(), adopted.end());
-    given.insert(adopted.begin(), adopted.end());
-    learnSizes(plain, shapes, known);
-  };
-  std::set<std::string> inProducts;
-  for (const auto &operand : plain.operands)
-    inProducts.merge(axesOf(operand));
-  adopt([&](const std::string &axis) -> std::optional<int64_t> {
-    const Axis *found = inProducts.count(axis) ? nullptr : findAxis(axis);
-    return found ? std::optional<int64_t>(found->size) : std::nullopt;
-  });
-  std::map<std::string, Axis> read;
-  sizesOfReads(plain, read);
-  adopt([&](const std::string &axis) -> std::optional<int64_t> {
-    auto found = read.find(axis);
-    return found != read.end() && !inProducts.count(axis) ? std::optional<int64_t>(found->second.size) : std::nullopt;
-  });
-  adopt([&](const std::string &axis) -> std::optional<int64_t> {
-    auto found = known.find(partner(axis));
-    return found != known.end() ? std::optional<int64_t>(found->second) : std::nullopt;
-  });
+  subscript::Einsum plain = withoutLengths(spec);
+  if (!checkResultAxes(plain, text, given))
+    return false;
+  adoptSizes(plain, shapes, given);
   subscript::ParseError why;
   auto resolved = subscript::resolveSizes(plain, shapes, given, &why);
   if (!resolved) {
@@ -298,32 +260,96 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
     return false;
   }
   all = std::move(*resolved);
+  return substituteLengths(spec, text, all);
+}
+
+/// An axis of the result is one of an operand's, or its size is given.
+bool Emitter::checkResultAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
+  subscript::Einsum operandsOnly = spec;
+  operandsOnly.result.reset();
+  std::vector<std::string> ofOperands = operandsOnly.axes();
+  for (const subscript::Dimension &dimension : *spec.result)
+    for (const std::string &axis : dimension.axes) {
+      if (is_contained(ofOperands, axis) || given.count(axis))
+        continue;
+      StringRef place = text.slice(dimension.begin, dimension.end);
+      error(place.substr(std::min(place.find(axis), place.size()), axis.size()),
+            "axis '" + axis + "' of the result is in no operand" + suggestion(axis, ofOperands));
+      if (spec.result->size() == 1 && dimension.isAxis() && // "b h i d, b h j d -> bhij"
+          llvm::all_of(axis, [&](char c) { return is_contained(ofOperands, std::string(1, c)); }))
+        noteOnWord(axis);
+      else
+        diagnostics.note("to repeat the operands along it, give its size: " + axis + " = …");
+      return false;
+    }
+  return true;
+}
+
+/// Adds the sizes that neither operands nor the call tell: those of the axes so far, of what index operands are read
+/// along, and of the partner.
+void Emitter::adoptSizes(const subscript::Einsum &spec, ArrayRef<std::vector<int64_t>> shapes, AxisSizes &given) {
+  AxisSizes known = given;
+  learnSizes(spec, shapes, known);
+  auto adopt = [&](auto &&sizeOf) {
+    AxisSizes adopted; // all at once: what one of them would tell about another is for resolveSizes to check
+    for (const std::string &axis : spec.axes())
+      if (!known.count(axis))
+        if (std::optional<int64_t> size = sizeOf(axis))
+          adopted[axis] = *size;
+    known.insert(adopted.begin(), adopted.end());
+    given.insert(adopted.begin(), adopted.end());
+    learnSizes(spec, shapes, known);
+  };
+  std::set<std::string> inProducts;
+  for (const auto &operand : spec.operands)
+    inProducts.merge(axesOf(operand));
+  adopt([&](const std::string &axis) -> std::optional<int64_t> {
+    const Axis *found = inProducts.count(axis) ? nullptr : findAxis(axis);
+    return found ? std::optional<int64_t>(found->size) : std::nullopt;
+  });
+  std::map<std::string, Axis> read;
+  sizesOfReads(spec, read);
+  adopt([&](const std::string &axis) -> std::optional<int64_t> {
+    auto found = read.find(axis);
+    return found != read.end() && !inProducts.count(axis) ? std::optional<int64_t>(found->second.size) : std::nullopt;
+  });
+  adopt([&](const std::string &axis) -> std::optional<int64_t> {
+    auto found = known.find(partner(axis));
+    return found != known.end() ? std::optional<int64_t>(found->second) : std::nullopt;
+  });
+}
+
+/// What stands for len(axis) in the index expressions becomes the length.
+bool Emitter::substituteLengths(subscript::Einsum &spec, StringRef text, const AxisSizes &all) {
+  std::vector<std::string> axes = withoutLengths(spec).axes();
+  auto lengthOfAxis = [&](const std::string &axis, StringRef place) -> std::optional<int64_t> {
+    auto size = all.find(axis);
+    const Axis *outer = findAxis(axis);
+    int64_t length = size != all.end() ? size->second : outer ? outer->size : 0;
+    if (const Part *part = partOf(axis); part && length == part->extent)
+      length = part->length;
+    if (length == 0)
+      error(place, "len(" + axis + "): there is no axis '" + axis + "'" + suggestion(axis, axes));
+    else if (length == kRuntime)
+      error(place, "len(" + axis + ") is known at run time only, so it cannot be in an index expression");
+    return length == 0 || length == kRuntime ? std::nullopt : std::optional(length);
+  };
   for (auto &operand : spec.operands)
-    for (subscript::Dimension &dimension : operand)
-      if (!dimension.isProduct()) {
-        subscript::Substitution lengths;
-        for (const std::string &symbol : subscript::symbolsOf(dimension.index)) {
-          StringRef axis = lengthOf(symbol);
-          if (axis.empty())
-            continue;
-          StringRef place = text.slice(dimension.begin, dimension.end);
-          auto size = all.find(axis.str());
-          const Axis *outer = findAxis(axis.str());
-          int64_t length = size != all.end() ? size->second : outer ? outer->size : 0;
-          if (const Part *part = partOf(axis.str()); part && length == part->extent)
-            length = part->length;
-          if (length == 0)
-            return error(place,
-                         "len(" + axis.str() + "): there is no axis '" + axis.str() + "'" + suggestion(axis, axes)),
-                   false;
-          if (length == kRuntime)
-            return error(place,
-                         "len(" + axis.str() + ") is known at run time only, so it cannot be in an index expression"),
-                   false;
-          lengths.insert({symbol, Expr(length)});
-        }
-        dimension.index = subscript::substitute(dimension.index, lengths);
+    for (subscript::Dimension &dimension : operand) {
+      if (dimension.isProduct())
+        continue;
+      subscript::Substitution lengths;
+      for (const std::string &symbol : subscript::symbolsOf(dimension.index)) {
+        StringRef axis = lengthOf(symbol);
+        if (axis.empty())
+          continue;
+        auto length = lengthOfAxis(axis.str(), text.slice(dimension.begin, dimension.end));
+        if (!length)
+          return false;
+        lengths.insert({symbol, Expr(*length)});
       }
+      dimension.index = subscript::substitute(dimension.index, lengths);
+    }
   return true;
 }
 

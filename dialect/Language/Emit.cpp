@@ -211,15 +211,23 @@ bool Emitter::declareResults(const Kernel &kernel, Scope &own, std::vector<Dimen
   return good;
 }
 
-void Emitter::emitKernel(const Kernel &kernel) {
-  Scope own;
-  scope = &globals;
-  SmallVector<Type> inputs;
-  std::vector<Dimensions> shapes;
+/// What a kernel's operands and results are declared as, one element each.
+struct Emitter::KernelSignature {
+  std::vector<Dimensions> operands, results;
   std::vector<std::optional<subscript::Range>> ranges;
   std::vector<std::optional<double>> deviations;
-  std::map<const TypeExpression *, std::pair<bool, Dimensions>> groups; // the operands of a group share their type
+
+  bool has(const std::string &runtimeSize) const {
+    return llvm::any_of(operands, [&](const Dimensions &shape) {
+      return llvm::any_of(shape, [&](const Dimension &d) { return d.runtime == runtimeSize; });
+    });
+  }
+};
+
+/// The operands' types; their names are taken by nothing else. False after an error.
+bool Emitter::declareOperands(const Kernel &kernel, Scope &own, KernelSignature &signature) {
   bool good = true;
+  std::map<const TypeExpression *, std::pair<bool, Dimensions>> groups; // the operands of a group share their type
   for (const KernelOperand &operand : kernel.operands) {
     if (!groups.count(operand.type.get())) {
       auto &group = groups[operand.type.get()];
@@ -227,12 +235,9 @@ void Emitter::emitKernel(const Kernel &kernel) {
     }
     auto &[fine, dimensions] = groups[operand.type.get()];
     good &= fine;
-    shapes.push_back(dimensions);
-    ranges.emplace_back();
-    good &= declaredRange(operand, ranges.back());
-    deviations.emplace_back();
-    good &= declaredDeviation(operand, deviations.back());
-    inputs.push_back(typeOf(dimensions, elementType(builder, operand.type->element)));
+    signature.operands.push_back(dimensions);
+    good &= declaredRange(operand, signature.ranges.emplace_back());
+    good &= declaredDeviation(operand, signature.deviations.emplace_back());
     auto [entry, fresh] = own.declared.insert({operand.name.str(), operand.name});
     if (!fresh) {
       error(operand.name, "operand '" + operand.name.str() + "' is declared twice");
@@ -244,58 +249,85 @@ void Emitter::emitKernel(const Kernel &kernel) {
       good = false;
     }
   }
-  std::vector<Dimensions> results;
-  good &= declareResults(kernel, own, results);
-  if (!good) {
-    scope = nullptr;
-    return;
-  }
-  SmallVector<Type> resultTypes;
-  for (auto [result, dimensions] : llvm::zip(kernel.results, results))
-    resultTypes.push_back(typeOf(dimensions, elementType(builder, result.type.element)));
+  return good;
+}
+
+/// An empty function of the kernel's name and types, with what its operands and results are called.
+func::FuncOp Emitter::createFunction(const Kernel &kernel, const KernelSignature &signature) {
+  SmallVector<Type> inputs, results;
+  for (auto [operand, dimensions] : llvm::zip(kernel.operands, signature.operands))
+    inputs.push_back(typeOf(dimensions, elementType(builder, operand.type->element)));
+  for (auto [result, dimensions] : llvm::zip(kernel.results, signature.results))
+    results.push_back(typeOf(dimensions, elementType(builder, result.type.element)));
   auto function =
-      func::FuncOp::create(builder, location(kernel.name), kernel.name, builder.getFunctionType(inputs, resultTypes));
+      func::FuncOp::create(builder, location(kernel.name), kernel.name, builder.getFunctionType(inputs, results));
   function->setAttr("attn.kernel", builder.getUnitAttr());
   SmallVector<StringRef> sizes; // those that this kernel's operands have, in order of declaration
-  for (const std::string &size : runtimeSizes)
-    if (llvm::any_of(shapes, [&](const Dimensions &shape) {
-          return llvm::any_of(shape, [&](const Dimension &d) { return d.runtime == size; });
-        }))
-      sizes.push_back(size);
+  llvm::copy_if(runtimeSizes, std::back_inserter(sizes), [&](const std::string &size) { return signature.has(size); });
   function->setAttr("attn.sizes", builder.getStrArrayAttr(sizes));
   for (auto [number, result] : llvm::enumerate(kernel.results)) {
-    function.setResultAttr(number, "attn.shape", shapeAttribute(results[number]));
+    function.setResultAttr(number, "attn.shape", shapeAttribute(signature.results[number]));
     if (!result.name.empty())
       function.setResultAttr(number, attn::kArgumentName, builder.getStringAttr(result.name));
   }
-  Block *block = function.addEntryBlock();
-  builder.setInsertionPointToStart(block);
+  for (size_t k = 0; k < kernel.operands.size(); ++k) {
+    const KernelOperand &operand = kernel.operands[k];
+    function.setArgAttr(k, "attn.name", builder.getStringAttr(operand.name));
+    function.setArgAttr(k, "attn.shape", shapeAttribute(signature.operands[k]));
+    if (operand.isConst)
+      function.setArgAttr(k, "attn.const", builder.getUnitAttr());
+    if (auto deviation = signature.deviations[k])
+      function.setArgAttr(k, attn::kArgumentDeviation, builder.getF64FloatAttr(*deviation));
+    if (auto range = signature.ranges[k]; range && operand.type->element == "i32")
+      function.setArgAttr(k, attn::kArgumentRange, builder.getDenseI64ArrayAttr({range->low, range->high}));
+  }
+  return function;
+}
+
+/// The values of the operands' names, and where run-time sizes are read from.
+void Emitter::bindOperands(const Kernel &kernel, const KernelSignature &signature, Block &block, Scope &own) {
+  for (size_t k = 0; k < kernel.operands.size(); ++k) {
+    const KernelOperand &operand = kernel.operands[k];
+    const Dimensions &shape = signature.operands[k];
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d].isRuntime())
+        runtimeSources.insert({shape[d].runtime, {block.getArgument(k), d}});
+    Value &value = own.values[operand.name.str()];
+    if (operand.type->element == "i32")
+      value = indexOperands[operand.name.str()] = indexOperand(operand.name, block.getArgument(k), shape);
+    else
+      value = tensorValue(block.getArgument(k), shape);
+  }
+}
+
+/// What a condition has replaced, or a variable held that nothing uses, is left over.
+void Emitter::eraseUnused(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op)) {
+      einsumTexts.erase(&op);
+      op.erase();
+    }
+}
+
+void Emitter::emitKernel(const Kernel &kernel) {
+  Scope own;
+  scope = &globals;
+  KernelSignature signature;
+  bool good = declareOperands(kernel, own, signature);
+  good &= declareResults(kernel, own, signature.results);
+  scope = nullptr;
+  if (!good)
+    return;
+  func::FuncOp function = createFunction(kernel, signature);
+  Block &block = *function.addEntryBlock();
+  builder.setInsertionPointToStart(&block);
   runtimeSources.clear();
   einsumTexts.clear();
   indexOperands.clear();
   readPlaces.clear();
   tablePlaces.clear();
-  for (size_t k = 0; k < kernel.operands.size(); ++k) {
-    const KernelOperand &operand = kernel.operands[k];
-    function.setArgAttr(k, "attn.name", builder.getStringAttr(operand.name));
-    function.setArgAttr(k, "attn.shape", shapeAttribute(shapes[k]));
-    if (operand.isConst)
-      function.setArgAttr(k, "attn.const", builder.getUnitAttr());
-    for (size_t d = 0; d < shapes[k].size(); ++d)
-      if (shapes[k][d].isRuntime())
-        runtimeSources.insert({shapes[k][d].runtime, {block->getArgument(k), d}});
-    if (deviations[k])
-      function.setArgAttr(k, attn::kArgumentDeviation, builder.getF64FloatAttr(*deviations[k]));
-    Value &value = own.values[operand.name.str()];
-    if (operand.type->element != "i32") {
-      value = tensorValue(block->getArgument(k), shapes[k]);
-      continue;
-    }
-    value = indexOperands[operand.name.str()] = indexOperand(operand.name, block->getArgument(k), shapes[k]);
-    if (ranges[k])
-      function.setArgAttr(k, attn::kArgumentRange, builder.getDenseI64ArrayAttr({ranges[k]->low, ranges[k]->high}));
-  }
-  for (auto [result, dimensions] : llvm::zip(kernel.results, results))
+  bindOperands(kernel, signature, block, own);
+  for (auto [result, dimensions] : llvm::zip(kernel.results, signature.results))
     for (const Dimension &d : dimensions)
       if (d.isRuntime() && !runtimeSources.count(d.runtime)) {
         error(result.type.text, "no operand has the run-time size '" + d.runtime + "' of the result");
@@ -306,19 +338,14 @@ void Emitter::emitKernel(const Kernel &kernel) {
   Value value;
   StringRef place;
   if (good && emitBody(kernel.body, value, place, kernel.end))
-    finishKernel(kernel, results, value, place);
+    finishKernel(kernel, signature.results, value, place);
   scope = nullptr;
   for (const auto &[name, where] : own.declared)
     if (!own.used.count(name) && !diagnostics.hasErrors())
       diagnostics.warning(where, "'" + name + "' is never used");
   if (diagnostics.hasErrors())
     return;
-  // What a condition has replaced, or a variable held that nothing uses, is left over.
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-    if (isOpTriviallyDead(&op)) {
-      einsumTexts.erase(&op);
-      op.erase();
-    }
+  eraseUnused(block);
   checkSubscripts(function);
   checkReads(function);
   checkTables(function);

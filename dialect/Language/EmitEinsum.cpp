@@ -157,6 +157,84 @@ Value Emitter::emitEinsum(const Node &node) {
   return onlyWhere(*condition, value, axes);
 }
 
+/// An index expression as it is written into the operation: simplified, and inside its dimension of that size.
+Expr Emitter::builtIndex(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
+                         const subscript::Domain &domain, const std::map<std::string, Axis> &readAxes) const {
+  if (dimension.isProduct())
+    return dimension.index;
+  const Expr &written = dimension.index;
+  Expr index = subscript::simplify(written, domain);
+  // Where positions leave nothing of a read (seg[b, i] != seg[b, j] of one token), its text still says how long the
+  // axes of run-time size are.
+  std::set<std::string> left = subscript::symbolsOf(index);
+  for (const std::string &symbol : subscript::symbolsOf(written))
+    if (auto read = readAxes.find(symbol);
+        read != readAxes.end() && !read->second.runtime.empty() && !left.count(symbol))
+      index = written;
+  // "(h // 1)" is the axis h, and yet no name of the dimension: it may be read in part.
+  auto axis = index.isSymbol() ? all.find(index.name()) : all.end();
+  if (axis == all.end() || axis->second == kRuntime || own.isRuntime() || axis->second == own.size)
+    return index;
+  // More than the dimension has is an error, unless a mask hides it: what checks that reads it as it was written.
+  return axis->second > own.size ? written : min(index, Expr(own.size - 1));
+}
+
+/// A dimension of run-time size is one axis, which has that size wherever it is. False after an error at `place`.
+bool Emitter::nameRuntime(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
+                          StringRef place, std::map<std::string, std::string> &runtimes) {
+  if (!own.isRuntime())
+    return true;
+  if (!dimension.isAxis())
+    return error(place, "a dimension of run-time size '" + own.runtime +
+                            "' is one axis, not a product or an index expression"),
+           false;
+  const std::string &name = dimension.axes[0];
+  auto [entry, fresh] = runtimes.insert({name, own.runtime});
+  if (!fresh && entry->second != own.runtime)
+    return error(place, "axis '" + name + "' has the run-time size '" + entry->second + "' elsewhere, but '" +
+                            own.runtime + "' here"),
+           false;
+  if (all.at(name) != kRuntime)
+    return error(place, "axis '" + name + "' has size " + std::to_string(all.at(name)) +
+                            " elsewhere, but the run-time size '" + own.runtime + "' here"),
+           false;
+  return true;
+}
+
+/// The dimensions of an einsum's result. Nothing after an error.
+std::optional<Dimensions> Emitter::einsumResult(const subscript::Einsum &spec, StringRef text, const AxisSizes &all,
+                                                const std::map<std::string, std::string> &runtimes) {
+  Dimensions result;
+  for (const subscript::Dimension &dimension : *spec.result) {
+    Dimension own;
+    own.size = 1;
+    Naming naming;
+    auto refuse = [&](const std::string &message) {
+      error(text.slice(dimension.begin, dimension.end), message);
+      return std::nullopt;
+    };
+    for (const std::string &axis : dimension.axes) {
+      int64_t size = all.at(axis);
+      auto runtime = runtimes.find(axis);
+      naming.push_back({axis, size, runtime != runtimes.end() ? runtime->second : ""});
+      if (size == kRuntime && dimension.axes.size() > 1)
+        return refuse("an axis of run-time size is a dimension by itself");
+      std::optional<int64_t> product = kRuntime;
+      if (size != kRuntime)
+        product = subscript::checkedMultiply(own.size, size);
+      if (!product)
+        return refuse("the size of this product does not fit 64 bits");
+      own.size = *product;
+      if (size == kRuntime)
+        own.runtime = runtime != runtimes.end() ? runtime->second : findAxis(axis) ? findAxis(axis)->runtime : axis;
+    }
+    if (!naming.empty())
+      own.namings.push_back(naming);
+    result.push_back(std::move(own));
+  }
+  return result;
+}
+
 Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands,
                            const AxisSizes &given, const AxisSizes &all, bool byName) {
   subscript::Domain domain = subscript::domainOf(all);
@@ -181,37 +259,9 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
       places.dimensions.back().push_back(text.data()                        ? text.slice(dimension.begin, dimension.end)
                                          : node.kind == NodeKind::Subscript ? node.operands[d + 1]->text
                                                                             : node.text); // sum(x, axis)
-      Expr written = dimension.index;
-      if (!dimension.isProduct()) {
-        dimension.index = subscript::simplify(dimension.index, domain);
-        // Where positions leave nothing of a read (seg[b, i] != seg[b, j] of one token), its text still says how long
-        // the axes of run-time size are.
-        std::set<std::string> left = subscript::symbolsOf(dimension.index);
-        for (const std::string &symbol : subscript::symbolsOf(written))
-          if (auto read = readAxes.find(symbol);
-              read != readAxes.end() && !read->second.runtime.empty() && !left.count(symbol))
-            dimension.index = written;
-      }
-      // "(h // 1)" is the axis h, and yet no name of the dimension: it may be read in part.
-      auto axis = dimension.isProduct() || !dimension.index.isSymbol() ? all.end() : all.find(dimension.index.name());
-      if (axis != all.end() && axis->second != kRuntime && !own.isRuntime() && axis->second != own.size) {
-        // More than the dimension has is an error, unless a mask hides it: what checks that reads it as it was written.
-        dimension.index = axis->second > own.size ? written : min(dimension.index, Expr(own.size - 1));
-      }
-      if (!own.isRuntime())
-        continue;
-      if (!dimension.isAxis())
-        return error(places.dimensions.back().back(), "a dimension of run-time size '" + own.runtime +
-                                                          "' is one axis, not a product or an index expression");
-      auto [entry, fresh] = runtimes.insert({dimension.axes[0], own.runtime});
-      if (!fresh && entry->second != own.runtime)
-        return error(places.dimensions.back().back(), "axis '" + dimension.axes[0] + "' has the run-time size '" +
-                                                          entry->second + "' elsewhere, but '" + own.runtime +
-                                                          "' here");
-      if (all.at(dimension.axes[0]) != kRuntime)
-        return error(places.dimensions.back().back(),
-                     "axis '" + dimension.axes[0] + "' has size " + std::to_string(all.at(dimension.axes[0])) +
-                         " elsewhere, but the run-time size '" + own.runtime + "' here");
+      dimension.index = builtIndex(dimension, own, all, domain, readAxes);
+      if (!nameRuntime(dimension, own, all, places.dimensions.back().back(), runtimes))
+        return {};
     }
   }
   AxisSizes fromOperands, attribute;
@@ -229,38 +279,17 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
                                   "', but elsewhere its size is " +
                                   (entry->second != size ? entry->second : std::to_string(all.at(name))));
   }
-
-  Dimensions result;
-  for (const subscript::Dimension &dimension : *spec.result) {
-    Dimension own;
-    own.size = 1;
-    Naming naming;
-    for (const std::string &axis : dimension.axes) {
-      int64_t size = all.at(axis);
-      naming.push_back({axis, size, runtimes.count(axis) ? runtimes[axis] : ""});
-      if (size == kRuntime && dimension.axes.size() > 1)
-        return error(text.slice(dimension.begin, dimension.end), "an axis of run-time size is a dimension by itself");
-      std::optional<int64_t> product = kRuntime;
-      if (size != kRuntime)
-        product = subscript::checkedMultiply(own.size, size);
-      if (!product)
-        return error(text.slice(dimension.begin, dimension.end), "the size of this product does not fit 64 bits");
-      own.size = *product;
-      if (size == kRuntime)
-        own.runtime = runtimes.count(axis) ? runtimes[axis] : findAxis(axis) ? findAxis(axis)->runtime : axis;
-    }
-    if (!naming.empty())
-      own.namings.push_back(naming);
-    result.push_back(std::move(own));
-  }
+  auto result = einsumResult(spec, text, all, runtimes);
+  if (!result)
+    return {};
   auto op = attn::EinsumOp::create(
-      builder, location(node), typeOf(result, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
+      builder, location(node), typeOf(*result, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
       attribute.empty() ? DictionaryAttr() : attn::sizesTo(context, attribute), StringAttr(), inputs);
   attn::bindIndices(op);
   places.calls = diagnostics.openCalls();
   einsumTexts[op] = std::move(places);
-  rememberAxes(result);
-  Value value = tensorValue(op.getResult(), std::move(result));
+  rememberAxes(*result);
+  Value value = tensorValue(op.getResult(), std::move(*result));
   value.byName = byName;
   return value;
 }

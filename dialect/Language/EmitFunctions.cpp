@@ -46,6 +46,90 @@ bool Emitter::isFunction(StringRef name) const {
          name == "len" || name == "f32" || name == "f64";
 }
 
+/// len(axis)
+Value Emitter::emitLength(const Node &node) {
+  const Node &axis = *node.operands[0];
+  const Axis *found = axis.kind == NodeKind::Name ? findAxis(axis.name.str()) : nullptr;
+  if (!found && axis.kind == NodeKind::Name && scope->unknown.count(axis.name.str()))
+    return {};
+  if (!found)
+    return error(axis.text, "'len' takes the name of an axis that an operand or an einsum before has named" +
+                                suggestion(axis.name, visibleNames()));
+  if (!found->runtime.empty())
+    return error(axis.text, "the length of axis '" + found->name + "' is the run-time size '" + found->runtime + "'");
+  const Part *part = partOf(found->name);
+  return Value::whole(part && found->size == part->extent ? part->length : found->size);
+}
+
+/// A function of numbers.
+Value Emitter::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
+  StringRef name = node.name;
+  const Value &first = arguments[0];
+  if (name == "f64")
+    return first;
+  if (name == "f32") {
+    float rounded = static_cast<float>(first.number);
+    return first.isWhole() && rounded == first.number ? first : Value::real(rounded);
+  }
+  if (name == "abs" && first.isWhole() && first.integer != INT64_MIN)
+    return Value::whole(std::abs(first.integer));
+  if (name == "floor" || name == "ceil" || name == "round") {
+    double rounded = elementwise().at(name).number(first.number);
+    if (std::fabs(rounded) < 9e18)
+      return Value::whole(static_cast<int64_t>(rounded));
+  }
+  auto less = [&](size_t a, size_t b) {
+    const Value &x = arguments[a], &y = arguments[b];
+    return x.isWhole() && y.isWhole() ? x.integer < y.integer : x.number < y.number;
+  };
+  if (name == "min" || name == "max")
+    return less(0, 1) == (name == "min") ? arguments[0] : arguments[1];
+  if (name == "clamp") // the upper end last, as for positions and tensors
+    return less(2, 0) || less(2, 1) ? arguments[2] : less(0, 1) ? arguments[1] : arguments[0];
+  double result = elementwise().at(name).number(first.number);
+  return std::isfinite(result) ? Value::real(result) : error(node.text, "the result is not a finite number");
+}
+
+/// abs, min, max or clamp of index expressions.
+Value Emitter::functionOfIndices(const Node &node, ArrayRef<Value> arguments) {
+  Value value;
+  value.kind = ValueKind::Index;
+  std::vector<Expr> e;
+  for (const Value &argument : arguments) {
+    e.push_back(argument.is(ValueKind::Index) ? argument.index : Expr(argument.integer));
+    value.axes.insert(argument.axes.begin(), argument.axes.end());
+  }
+  value.index = node.name == "abs"   ? abs(e[0])
+                : node.name == "min" ? min(e[0], e[1])
+                : node.name == "max" ? max(e[0], e[1])
+                                     : clamp(e[0], e[1], e[2]);
+  return whereItFits(node, std::move(value));
+}
+
+/// A function of positions that is no index expression: computed at compile time.
+Value Emitter::functionOfPositions(const Node &node, ArrayRef<Value> arguments) {
+  StringRef name = node.name;
+  if ((name == "floor" || name == "ceil" || name == "round") && arguments[0].is(ValueKind::Index))
+    return arguments[0];
+  if (name == "clamp")
+    return realValue(node, RealKind::Minimum,
+                     {realValue(node, RealKind::Maximum, {arguments[0], arguments[1]}), arguments[2]});
+  return realValue(node, *realFunction(name), arguments);
+}
+
+/// A function of tensors, of which some may be numbers.
+Value Emitter::functionOfTensors(const Node &node, ArrayRef<Value> arguments) {
+  StringRef name = node.name;
+  if (name != "clamp" && name != "min" && name != "max")
+    return elementwiseFunction(node, name, toTensor(node, arguments[0]));
+  if (name != "clamp")
+    warnOfExtremum(node, arguments[0], arguments[1]);
+  Value low = name == "min" ? arguments[0] : arithmetic(node, "max", arguments[0], arguments[1]);
+  if (!low.good() || name == "max")
+    return low;
+  return arithmetic(node, "min", low, arguments[name == "clamp" ? 2 : 1]);
+}
+
 Value Emitter::emitFunction(const Node &node) {
   StringRef name = node.name;
   if ((name == "min" || name == "max") && (keyword(node, "axis") || keyword(node, "dim") || node.operands.size() == 1))
@@ -60,19 +144,8 @@ Value Emitter::emitFunction(const Node &node) {
     return {};
   if (name == "select")
     return emitConditional(node, *node.operands[0], *node.operands[1], *node.operands[2]);
-  if (name == "len") {
-    const Node &axis = *node.operands[0];
-    const Axis *found = axis.kind == NodeKind::Name ? findAxis(axis.name.str()) : nullptr;
-    if (!found && axis.kind == NodeKind::Name && scope->unknown.count(axis.name.str()))
-      return {};
-    if (!found)
-      return error(axis.text, "'len' takes the name of an axis that an operand or an einsum before has named" +
-                                  suggestion(axis.name, visibleNames()));
-    if (!found->runtime.empty())
-      return error(axis.text, "the length of axis '" + found->name + "' is the run-time size '" + found->runtime + "'");
-    const Part *part = partOf(found->name);
-    return Value::whole(part && found->size == part->extent ? part->length : found->size);
-  }
+  if (name == "len")
+    return emitLength(node);
   std::vector<Value> arguments;
   bool numbers = true, indices = true, positions = true;
   for (const NodePtr &operand : node.operands) {
@@ -86,67 +159,15 @@ Value Emitter::emitFunction(const Node &node) {
     positions &= isFunctionOfPositions(value);
     indices &= value.is(ValueKind::Index) || value.isPosition();
   }
-  auto whole = [&](size_t k) { return arguments[k].isWhole(); };
-  auto number = [&](size_t k) { return arguments[k].number; };
   if ((name == "f32" || name == "f64") && !positions)
     return error(node.operands[0]->text,
                  "'" + name.str() + "' takes a function of positions, which is computed at compile time, found " +
                      describe(arguments[0]));
-  if (numbers) {
-    if (name == "f64")
-      return arguments[0];
-    if (name == "f32") {
-      float rounded = static_cast<float>(number(0));
-      return whole(0) && rounded == number(0) ? arguments[0] : Value::real(rounded);
-    }
-    if (name == "abs" && whole(0) && arguments[0].integer != INT64_MIN)
-      return Value::whole(std::abs(arguments[0].integer));
-    if (name == "floor" || name == "ceil" || name == "round") {
-      double rounded = elementwise().at(name).number(number(0));
-      if (std::fabs(rounded) < 9e18)
-        return Value::whole(static_cast<int64_t>(rounded));
-    }
-    auto less = [&](size_t a, size_t b) {
-      return whole(a) && whole(b) ? arguments[a].integer < arguments[b].integer : number(a) < number(b);
-    };
-    if (name == "min" || name == "max")
-      return less(0, 1) == (name == "min") ? arguments[0] : arguments[1];
-    if (name == "clamp") // the upper end last, as for positions and tensors
-      return less(2, 0) || less(2, 1) ? arguments[2] : less(0, 1) ? arguments[1] : arguments[0];
-    double result = elementwise().at(name).number(number(0));
-    return std::isfinite(result) ? Value::real(result) : error(node.text, "the result is not a finite number");
-  }
-  if (indices && (wanted > 1 || name == "abs")) {
-    Value value;
-    value.kind = ValueKind::Index;
-    std::vector<Expr> e;
-    for (const Value &argument : arguments) {
-      e.push_back(argument.is(ValueKind::Index) ? argument.index : Expr(argument.integer));
-      value.axes.insert(argument.axes.begin(), argument.axes.end());
-    }
-    value.index = name == "abs"   ? abs(e[0])
-                  : name == "min" ? min(e[0], e[1])
-                  : name == "max" ? max(e[0], e[1])
-                                  : clamp(e[0], e[1], e[2]);
-    return whereItFits(node, std::move(value));
-  }
-  if (positions) {
-    if ((name == "floor" || name == "ceil" || name == "round") && arguments[0].is(ValueKind::Index))
-      return arguments[0];
-    if (name == "clamp")
-      return realValue(node, RealKind::Minimum,
-                       {realValue(node, RealKind::Maximum, {arguments[0], arguments[1]}), arguments[2]});
-    return realValue(node, *realFunction(name), arguments);
-  }
-  if (name == "clamp" || name == "min" || name == "max") {
-    if (name != "clamp")
-      warnOfExtremum(node, arguments[0], arguments[1]);
-    Value low = name == "min" ? arguments[0] : arithmetic(node, "max", arguments[0], arguments[1]);
-    if (!low.good() || name == "max")
-      return low;
-    return arithmetic(node, "min", low, arguments[name == "clamp" ? 2 : 1]);
-  }
-  return elementwiseFunction(node, name, toTensor(node, arguments[0]));
+  if (numbers)
+    return functionOfNumbers(node, arguments);
+  if (indices && (wanted > 1 || name == "abs"))
+    return functionOfIndices(node, arguments);
+  return positions ? functionOfPositions(node, arguments) : functionOfTensors(node, arguments);
 }
 
 Value Emitter::elementwiseFunction(const Node &node, StringRef name, Value tensor) {

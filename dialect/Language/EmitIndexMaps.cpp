@@ -177,115 +177,144 @@ Value Emitter::emitReshape(const Node &node) {
   return reshapeTo(node, *operand, std::move(dimensions));
 }
 
+/// The place of a dimension that a subscript names; a negative one counts from the end.
+std::optional<int64_t> Emitter::placeIn(const Node &subscript, int64_t size, StringRef what) {
+  auto at = evaluateWhole(subscript, what);
+  if (!at)
+    return std::nullopt;
+  if (*at < -size || *at >= size) {
+    error(subscript.text, "the dimension has size " + std::to_string(size) + ", found place " + std::to_string(*at));
+    return std::nullopt;
+  }
+  return *at < 0 ? *at + size : *at;
+}
+
+/// low:high:step of a dimension of that size.
+std::optional<Emitter::SliceRun> Emitter::sliceRun(const Node &slice, int64_t size) {
+  auto end = [&](const NodePtr &part, int64_t otherwise) -> std::optional<int64_t> {
+    if (!part)
+      return otherwise;
+    auto value = evaluateWhole(*part, "the end of a slice");
+    if (!value)
+      return std::nullopt;
+    if (*value < -size || *value > size) {
+      error(part->text, "the dimension has size " + std::to_string(size) + ", found " + std::to_string(*value));
+      return std::nullopt;
+    }
+    return *value < 0 ? *value + size : *value;
+  };
+  auto low = end(slice.operands[0], 0), high = end(slice.operands[1], size);
+  if (!low || !high)
+    return std::nullopt;
+  int64_t step = 1;
+  if (const NodePtr &given = slice.operands[2]) {
+    auto value = evaluateWhole(*given, "the step of a slice");
+    if (!value)
+      return std::nullopt;
+    if ((step = *value) < 1) {
+      error(given->text, "the step of a slice is at least 1, found " + std::to_string(step));
+      if (step < 0)
+        diagnostics.note("backwards is an index expression: einsum(\"(len(i) - 1 - i) d -> i d\", x, i = N)");
+      return std::nullopt;
+    }
+  }
+  if (*low >= *high) {
+    error(slice.text, "this slice is empty: from " + std::to_string(*low) + " up to " + std::to_string(*high));
+    return std::nullopt;
+  }
+  return SliceRun{*low, *high, step};
+}
+
+/// What a slicing takes of a tensor, dimension by dimension.
+struct Emitter::Slicing {
+  Dimensions sliced;                     // the tensor's, as they are cut
+  Dimensions shown = {};                 // those that are left of them, and new ones
+  SmallVector<int64_t> offsets, strides; // of the tensor's dimensions
+  size_t position = 0;                   // of the tensor's dimension that comes next
+  bool isCut = false, isReshaped = false;
+
+  explicit Slicing(const Dimensions &all) : sliced(all), offsets(all.size(), 0), strides(all.size(), 1) {}
+  void takeWhole(size_t count) {
+    while (count-- > 0)
+      shown.push_back(sliced[position++]);
+  }
+};
+
+/// A subscript takes a run of the next dimension, or one place, which leaves nothing of it.
+bool Emitter::sliceNext(const Node &item, Slicing &slicing) {
+  bool isRun = item.kind == NodeKind::Slice;
+  if (isRun && !item.operands[0] && !item.operands[1] && !item.operands[2]) {
+    slicing.takeWhole(1);
+    return true;
+  }
+  Dimension &dimension = slicing.sliced[slicing.position];
+  int64_t size = dimension.size;
+  if (dimension.isRuntime()) {
+    error(item.text, "a dimension of the run-time size '" + dimension.runtime + "' is taken whole: ':'");
+    return false;
+  }
+  std::optional<SliceRun> run;
+  if (isRun)
+    run = sliceRun(item, size);
+  else if (auto at = placeIn(item, size, "a subscript beside a slice"))
+    run = SliceRun{*at, *at + 1, 1};
+  if (!run)
+    return false;
+  slicing.offsets[slicing.position] = run->low, slicing.strides[slicing.position] = run->step;
+  int64_t length = (run->high - run->low - 1) / run->step + 1;
+  if (length != size || !isRun) {
+    slicing.isCut = true;
+    dimension = {length, "", {}};
+  }
+  if (isRun)
+    slicing.shown.push_back(dimension);
+  slicing.isReshaped |= !isRun;
+  ++slicing.position;
+  return true;
+}
+
+/// Whether a subscript is None, which makes a new dimension.
+static bool isNewDimension(const Node &item) { return item.kind == NodeKind::Name && item.name == "None"; }
+
 Value Emitter::emitSlice(const Node &node, Value base) {
-  size_t rank = base.dimensions.size(), given = 0, position = 0;
+  size_t rank = base.dimensions.size(), given = 0;
   // x[0] where the run-time size comes second.
   if (node.operands.size() == 2 && rank > 1 && base.dimensions[1].isRuntime() &&
       !is_contained({NodeKind::Slice, NodeKind::Ellipsis}, node.operands[1]->kind) &&
       node.operands[1]->name != "None") {
-    auto at = evaluateWhole(*node.operands[1], "a subscript of a dimension");
-    int64_t size = base.dimensions[0].size;
-    if (!at)
-      return {};
-    if (*at < -size || *at >= size)
-      return error(node.operands[1]->text,
-                   "the dimension has size " + std::to_string(size) + ", found place " + std::to_string(*at));
-    return elementAt(node, base, 0, *at < 0 ? *at + size : *at);
+    auto at = placeIn(*node.operands[1], base.dimensions[0].size, "a subscript of a dimension");
+    return at ? elementAt(node, base, 0, *at) : Value();
   }
-  auto isNew = [](const Node &item) { return item.kind == NodeKind::Name && item.name == "None"; };
   for (size_t k = 1; k < node.operands.size(); ++k)
-    given += node.operands[k]->kind != NodeKind::Ellipsis && !isNew(*node.operands[k]);
+    given += node.operands[k]->kind != NodeKind::Ellipsis && !isNewDimension(*node.operands[k]);
   if (given > rank)
     return error(node.text, "the tensor has " + std::to_string(rank) + " dimensions, found " + std::to_string(given) +
                                 " subscripts");
-  SmallVector<int64_t> offsets(rank, 0), strides(rank, 1);
-  Dimensions sliced = base.dimensions, shown;
-  bool reshaped = false, cut = false, ellipsis = false;
+  Slicing slicing(base.dimensions);
+  bool hasEllipsis = false;
   for (size_t k = 1; k < node.operands.size(); ++k) {
     const Node &item = *node.operands[k];
     if (item.kind == NodeKind::Ellipsis) {
-      if (ellipsis)
+      if (hasEllipsis)
         return error(item.text, "'...' can be there once");
-      ellipsis = true;
-      for (size_t skipped = 0; skipped < rank - given; ++skipped)
-        shown.push_back(sliced[position++]);
-      continue;
+      hasEllipsis = true;
+      slicing.takeWhole(rank - given);
+    } else if (isNewDimension(item)) {
+      slicing.shown.push_back({1, "", {}});
+      slicing.isReshaped = true;
+    } else if (!sliceNext(item, slicing)) {
+      return {};
     }
-    if (isNew(item)) {
-      shown.push_back({1, "", {}});
-      reshaped = true;
-      continue;
-    }
-    Dimension &dimension = sliced[position];
-    int64_t size = dimension.size;
-    bool slice = item.kind == NodeKind::Slice;
-    if (slice && !item.operands[0] && !item.operands[1] && !item.operands[2]) {
-      shown.push_back(dimension);
-      ++position;
-      continue;
-    }
-    if (dimension.isRuntime())
-      return error(item.text, "a dimension of the run-time size '" + dimension.runtime + "' is taken whole: ':'");
-    auto place = [&](const NodePtr &part, int64_t otherwise) -> std::optional<int64_t> {
-      if (!part)
-        return otherwise;
-      auto value = evaluateWhole(*part, "the end of a slice");
-      if (!value)
-        return std::nullopt;
-      if (*value < -size || *value > size) {
-        error(part->text, "the dimension has size " + std::to_string(size) + ", found " + std::to_string(*value));
-        return std::nullopt;
-      }
-      return *value < 0 ? *value + size : *value;
-    };
-    int64_t low, high, step = 1;
-    if (slice) {
-      auto begin = place(item.operands[0], 0), end = place(item.operands[1], size);
-      if (!begin || !end)
-        return {};
-      low = *begin, high = *end;
-      if (item.operands[2]) {
-        auto given = evaluateWhole(*item.operands[2], "the step of a slice");
-        if (!given)
-          return {};
-        if ((step = *given) < 1) {
-          error(item.operands[2]->text, "the step of a slice is at least 1, found " + std::to_string(step));
-          if (step < 0)
-            diagnostics.note("backwards is an index expression: einsum(\"(len(i) - 1 - i) d -> i d\", x, i = N)");
-          return {};
-        }
-      }
-      if (low >= high)
-        return error(item.text, "this slice is empty: from " + std::to_string(low) + " up to " + std::to_string(high));
-    } else {
-      auto at = evaluateWhole(item, "a subscript beside a slice");
-      if (!at)
-        return {};
-      if (*at < -size || *at >= size)
-        return error(item.text,
-                     "the dimension has size " + std::to_string(size) + ", found place " + std::to_string(*at));
-      low = *at < 0 ? *at + size : *at, high = low + 1;
-      reshaped = true;
-    }
-    offsets[position] = low, strides[position] = step;
-    int64_t length = (high - low - 1) / step + 1;
-    if (length != size || !slice) {
-      cut = true;
-      dimension = {length, "", {}};
-    }
-    if (slice)
-      shown.push_back(dimension);
-    ++position;
   }
-  while (position < rank)
-    shown.push_back(sliced[position++]);
-  auto type = cast<RankedTensorType>(base.tensor.getType());
-  if (cut) {
+  slicing.takeWhole(rank - slicing.position);
+  const Dimensions &sliced = slicing.sliced, &shown = slicing.shown;
+  if (slicing.isCut) {
+    auto type = cast<RankedTensorType>(base.tensor.getType());
     auto op = attn::SliceOp::create(builder, location(node), typeOf(sliced, type.getElementType()), base.tensor,
-                                    offsets, strides);
+                                    slicing.offsets, slicing.strides);
     base = carried(tensorValue(op.getResult(), sliced), base);
   }
-  if (!reshaped)
+  if (!slicing.isReshaped)
     return base;
   for (size_t d = 0; d < std::max(rank, shown.size()); ++d) {
     auto runtime = [&](const Dimensions &list) { return d < list.size() ? list[d].runtime : std::string(); };
@@ -295,43 +324,38 @@ Value Emitter::emitSlice(const Node &node, Value base) {
   return reshapeTo(node, base, shown);
 }
 
-Value Emitter::emitGather(const Node &node) {
-  StringRef usage = "gather(table, y - k + H - 1, y = H, k = H, dim = 0)";
-  if (node.operands.size() != 2) {
-    error(node.text, "'gather' takes a tensor and an index expression");
-    diagnostics.note("usage: " + usage.str());
-    return {};
-  }
-  auto operand = tensorArgument(node, 0);
-  if (!operand)
-    return {};
-  int64_t rank = operand->dimensions.size(), dimension = 0, elements = 1;
-  std::vector<Axis> axes;
-  Scope inner = *scope;
+/// The axes of a gather's index expression with their sizes, and the dimension along which rows are gathered.
+bool Emitter::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes, int64_t &dimension) {
+  int64_t elements = 1;
   for (const Keyword &k : node.keywords) {
     auto value = evaluateWhole(*k.value, "'" + k.name.str() + "'");
     if (!value)
-      return {};
+      return false;
     if (k.name == "dim") {
       dimension = *value < 0 ? *value + rank : *value;
       if (dimension < 0 || dimension >= rank)
         return error(k.value->text,
-                     "the tensor has " + std::to_string(rank) + " dimensions, found dim = " + std::to_string(*value));
+                     "the tensor has " + std::to_string(rank) + " dimensions, found dim = " + std::to_string(*value)),
+               false;
       continue;
     }
     auto next = subscript::checkedMultiply(elements, *value);
     if (*value < 1 || !next || *next > (1 << 24))
       return error(k.value->text, "the matrix of indices has 1 to 2^24 elements; axis '" + k.name.str() +
-                                      "' = " + std::to_string(*value));
+                                      "' = " + std::to_string(*value)),
+             false;
     elements = *next;
     axes.push_back({k.name.str(), *value, ""});
-    inner.contested.insert(k.name.str());
-    inner.parts.erase(k.name.str());
   }
-  if (axes.empty()) {
-    error(node.text, "'gather' needs the axes of its index expression with their sizes");
-    diagnostics.note("usage: " + usage.str());
-    return {};
+  return true;
+}
+
+/// The index expression of a gather, among its axes alone.
+std::optional<subscript::Expr> Emitter::gatherIndex(const Node &node, const std::vector<Axis> &axes) {
+  Scope inner = *scope;
+  for (const Axis &axis : axes) {
+    inner.contested.insert(axis.name);
+    inner.parts.erase(axis.name);
   }
   inner.axes = axes;
   Scope *outer = scope;
@@ -340,19 +364,22 @@ Value Emitter::emitGather(const Node &node) {
   auto evaluated = asIndex(*node.operands[1], index, "the second argument of 'gather' is an index expression");
   scope = outer;
   outer->used.insert(inner.used.begin(), inner.used.end());
-  if (!evaluated)
-    return {};
-  int64_t rows = operand->dimensions[dimension].size;
-  if (rows == kRuntime)
-    return error(node.operands[0]->text, "dimension " + std::to_string(dimension + 1) + " has a run-time size");
+  return evaluated;
+}
+
+/// The rows that the index expression reads, for every point of its axes in row-major order.
+std::optional<std::vector<int64_t>> Emitter::gatheredRows(const Node &node, const subscript::Expr &index,
+                                                          const std::vector<Axis> &axes, int64_t rows) {
+  int64_t elements = 1;
+  for (const Axis &axis : axes)
+    elements *= axis.size;
   std::vector<int64_t> matrix;
   subscript::Assignment at;
-  subscript::Expr expression = *evaluated;
   for (int64_t flat = 0; flat < elements; ++flat) {
     int64_t rest = flat;
     for (size_t k = axes.size(); k-- > 0; rest /= axes[k].size)
       at[axes[k].name] = rest % axes[k].size;
-    auto row = subscript::evaluate(expression, at);
+    auto row = subscript::evaluate(index, at);
     if (!row || *row < 0 || *row >= rows) {
       std::string point;
       for (const auto &[name, value] : at)
@@ -360,10 +387,40 @@ Value Emitter::emitGather(const Node &node) {
       error(node.operands[1]->text, "'" + node.operands[0]->text.take_front(40).str() + "' is read outside its rows");
       diagnostics.note("at " + point + " it reads row " + (row ? std::to_string(*row) : std::string("of an overflow")) +
                        ", but there are rows 0.." + std::to_string(rows - 1));
-      return {};
+      return std::nullopt;
     }
     matrix.push_back(*row);
   }
+  return matrix;
+}
+
+Value Emitter::emitGather(const Node &node) {
+  StringRef usage = "gather(table, y - k + H - 1, y = H, k = H, dim = 0)";
+  auto refuse = [&](const std::string &message) -> Value {
+    error(node.text, message);
+    diagnostics.note("usage: " + usage.str());
+    return {};
+  };
+  if (node.operands.size() != 2)
+    return refuse("'gather' takes a tensor and an index expression");
+  auto operand = tensorArgument(node, 0);
+  if (!operand)
+    return {};
+  int64_t dimension = 0;
+  std::vector<Axis> axes;
+  if (!gatherAxes(node, operand->dimensions.size(), axes, dimension))
+    return {};
+  if (axes.empty())
+    return refuse("'gather' needs the axes of its index expression with their sizes");
+  auto index = gatherIndex(node, axes);
+  if (!index)
+    return {};
+  int64_t rows = operand->dimensions[dimension].size;
+  if (rows == kRuntime)
+    return error(node.operands[0]->text, "dimension " + std::to_string(dimension + 1) + " has a run-time size");
+  auto matrix = gatheredRows(node, *index, axes, rows);
+  if (!matrix)
+    return {};
   Dimensions dimensions(operand->dimensions.begin(), operand->dimensions.begin() + dimension);
   SmallVector<int64_t> shape;
   for (const Axis &axis : axes) {
@@ -372,7 +429,7 @@ Value Emitter::emitGather(const Node &node) {
   }
   dimensions.insert(dimensions.end(), operand->dimensions.begin() + dimension + 1, operand->dimensions.end());
   auto indices =
-      DenseIntElementsAttr::get(RankedTensorType::get(shape, builder.getI64Type()), ArrayRef<int64_t>(matrix));
+      DenseIntElementsAttr::get(RankedTensorType::get(shape, builder.getI64Type()), ArrayRef<int64_t>(*matrix));
   auto type = cast<RankedTensorType>(operand->tensor.getType());
   auto op = attn::GatherOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor,
                                    static_cast<uint64_t>(dimension), indices);

@@ -13,6 +13,111 @@ using subscript::kRuntime;
 
 constexpr int64_t kMostParts = 1024; // of a list
 
+/// The text of a rearrangement: one list of axes and its result, whole axes alone, none twice on a side.
+std::optional<subscript::Einsum> Emitter::parseRearrangement(const Node &node,
+                                                             std::map<std::string, int64_t> &numbers) {
+  StringRef text = node.operands[1]->name;
+  subscript::ParseError why;
+  auto spec = subscript::parseEinsum(withNumberAxes(text.str(), numbers), &why);
+  auto refuse = [&](StringRef place, const std::string &message) {
+    error(place, message);
+    return std::nullopt;
+  };
+  if (!spec)
+    return refuse(text.drop_front(std::min(why.position, text.size())).take_front(1), why.message);
+  if (!spec->result || spec->operands.size() != 1)
+    return refuse(text, "'" + node.name.str() + "' takes one list of axes and its result: \"a b -> b a\"");
+  return spec;
+}
+
+bool Emitter::checkWholeAxes(const Node &node, const subscript::Einsum &spec, StringRef text) {
+  for (const subscript::Dimensions *side : {&spec.operands[0], &*spec.result}) {
+    std::set<std::string> seen;
+    for (const subscript::Dimension &d : *side) {
+      StringRef place = text.slice(d.begin, d.end);
+      if (!d.isProduct() && !d.index.isConstant(0))
+        return error(place, "'" + node.name.str() + "' moves whole axes; an index expression belongs in an einsum"),
+               false;
+      for (const std::string &axis : d.axes)
+        if (!seen.insert(axis).second)
+          return error(place, "axis '" + axis + "' is named twice"), false;
+    }
+  }
+  return true;
+}
+
+/// The sizes of all axes of a rearrangement, of which none that has more than one element is dropped.
+std::optional<AxisSizes> Emitter::rearrangedSizes(const subscript::Einsum &spec, StringRef text,
+                                                  const Dimensions &dimensions, const AxisSizes &given) {
+  for (const auto &[axis, size] : given)
+    if (!is_contained(spec.axes(), axis)) {
+      error(text, "no axis '" + axis + "' in this text" + suggestion(axis, spec.axes()));
+      return std::nullopt;
+    }
+  std::vector<int64_t> shape;
+  for (const Dimension &d : dimensions)
+    shape.push_back(d.size);
+  subscript::ParseError why;
+  auto all = subscript::resolveSizes(spec, {shape}, given, &why);
+  if (!all) {
+    error(text.drop_front(std::min(why.position, text.size())).take_while([](char c) { return c != ' ' && c != ','; }),
+          why.message);
+    diagnostics.note("the operand is " + describe(dimensions));
+    return std::nullopt;
+  }
+  if (!checkAxisNames(spec, text, *all))
+    return std::nullopt;
+  for (const std::string &axis : spec.contracted())
+    if (all->at(axis) != 1) {
+      error(text, "axis '" + axis + "' of size " +
+                      (all->at(axis) == kRuntime ? "known at run time" : std::to_string(all->at(axis))) +
+                      " is dropped; a sum over it is an einsum");
+      return std::nullopt;
+    }
+  return all;
+}
+
+/// The names and dimensions of both sides. Nothing after an error.
+std::optional<Emitter::Rearrangement> Emitter::rearrangement(const subscript::Einsum &spec, StringRef text,
+                                                             const Dimensions &dimensions, const AxisSizes &all) {
+  std::map<std::string, std::string> runtimes;
+  auto refuse = [&](const subscript::Dimension &dimension, const std::string &message) {
+    error(text.slice(dimension.begin, dimension.end), message);
+    return std::nullopt;
+  };
+  for (size_t d = 0; d < spec.operands[0].size(); ++d)
+    if (dimensions[d].isRuntime()) {
+      const subscript::Dimension &dimension = spec.operands[0][d];
+      if (!dimension.isAxis())
+        return refuse(dimension, "a dimension of run-time size is one axis");
+      runtimes[dimension.axes[0]] = dimensions[d].runtime;
+    }
+  auto naming = [&](const subscript::Dimension &dimension) {
+    Naming axes;
+    for (const std::string &axis : dimension.axes)
+      axes.push_back({axis, all.at(axis), runtimes.count(axis) ? runtimes[axis] : ""});
+    return axes;
+  };
+  Rearrangement moves;
+  for (const subscript::Dimension &dimension : spec.operands[0])
+    moves.from.push_back(naming(dimension));
+  for (const subscript::Dimension &dimension : *spec.result) {
+    const Naming &axes = moves.to.emplace_back(naming(dimension));
+    Dimension own;
+    own.size = 1;
+    for (const Axis &axis : axes) {
+      if (!axis.runtime.empty() && axes.size() > 1)
+        return refuse(dimension, "an axis of run-time size is a dimension by itself");
+      own.size = axis.runtime.empty() ? own.size * axis.size : kRuntime;
+      own.runtime = axis.runtime;
+    }
+    if (!axes.empty())
+      own.namings.push_back(axes);
+    moves.result.push_back(std::move(own));
+  }
+  return moves;
+}
+
 Value Emitter::emitRearrange(const Node &node) {
   std::string usage = node.name == "broadcast" ? "broadcast(x, \"a b -> a c b\", c = 14)"
                                                : "rearrange(x, \"b h (x y) d -> b h x y d\", x = 14)";
@@ -25,96 +130,32 @@ Value Emitter::emitRearrange(const Node &node) {
   }
   auto operand = tensorArgument(node, 0, true);
   StringRef text = node.operands[1]->name;
-  subscript::ParseError why;
   std::map<std::string, int64_t> numbers;
-  auto spec = subscript::parseEinsum(withNumberAxes(text.str(), numbers), &why);
-  if (!spec)
-    return error(text.drop_front(std::min(why.position, text.size())).take_front(1), why.message);
-  if (!spec->result || spec->operands.size() != 1)
-    return error(text, "'" + node.name.str() + "' takes one list of axes and its result: \"a b -> b a\"");
-  if (!operand)
+  auto spec = parseRearrangement(node, numbers);
+  if (!operand || !spec)
     return {};
   AxisSizes given;
-  if (!keywordSizes(node, given) || !nameNumbers(*spec, text, {*operand}, numbers, given))
+  if (!keywordSizes(node, given) || !nameNumbers(*spec, text, {*operand}, numbers, given) ||
+      !checkWholeAxes(node, *spec, text))
     return {};
-  std::set<std::string> seen;
-  for (bool ofResult : {false, true}) {
-    const subscript::Dimensions *list = ofResult ? &*spec->result : &spec->operands[0];
-    seen.clear();
-    for (const subscript::Dimension &d : *list) {
-      StringRef place = text.slice(d.begin, d.end);
-      if (!d.isProduct() && !d.index.isConstant(0))
-        return error(place, "'" + node.name.str() + "' moves whole axes; an index expression belongs in an einsum");
-      for (const std::string &axis : d.axes)
-        if (!seen.insert(axis).second)
-          return error(place, "axis '" + axis + "' is named twice");
-    }
-  }
-  for (const auto &[axis, size] : given)
-    if (!is_contained(spec->axes(), axis))
-      return error(text, "no axis '" + axis + "' in this text" + suggestion(axis, spec->axes()));
-  std::vector<int64_t> shape;
-  for (const Dimension &d : operand->dimensions)
-    shape.push_back(d.size);
-  auto all = subscript::resolveSizes(*spec, {shape}, given, &why);
-  if (!all) {
-    error(text.drop_front(std::min(why.position, text.size())).take_while([](char c) { return c != ' ' && c != ','; }),
-          why.message);
-    diagnostics.note("the operand is " + describe(operand->dimensions));
+  auto all = rearrangedSizes(*spec, text, operand->dimensions, given);
+  auto moves = all ? rearrangement(*spec, text, operand->dimensions, *all) : std::nullopt;
+  if (!moves)
     return {};
-  }
-  if (!checkAxisNames(*spec, text, *all))
-    return {};
-  for (const std::string &axis : spec->contracted())
-    if (all->at(axis) != 1)
-      return error(text, "axis '" + axis + "' of size " +
-                             (all->at(axis) == kRuntime ? "known at run time" : std::to_string(all->at(axis))) +
-                             " is dropped; a sum over it is an einsum");
-  std::map<std::string, std::string> runtimes;
-  for (size_t d = 0; d < spec->operands[0].size(); ++d)
-    if (operand->dimensions[d].isRuntime()) {
-      const subscript::Dimension &dimension = spec->operands[0][d];
-      if (!dimension.isAxis())
-        return error(text.slice(dimension.begin, dimension.end), "a dimension of run-time size is one axis");
-      runtimes[dimension.axes[0]] = operand->dimensions[d].runtime;
-    }
-  auto naming = [&](const subscript::Dimension &dimension) {
-    Naming axes;
-    for (const std::string &axis : dimension.axes)
-      axes.push_back({axis, all->at(axis), runtimes.count(axis) ? runtimes[axis] : ""});
-    return axes;
-  };
-  std::vector<Naming> from, to;
-  for (const subscript::Dimension &dimension : spec->operands[0])
-    from.push_back(naming(dimension));
-  Dimensions result;
-  for (const subscript::Dimension &dimension : *spec->result) {
-    to.push_back(naming(dimension));
-    Dimension own;
-    own.size = 1;
-    for (const Axis &axis : to.back()) {
-      if (!axis.runtime.empty() && to.back().size() > 1)
-        return error(text.slice(dimension.begin, dimension.end), "an axis of run-time size is a dimension by itself");
-      own.size = axis.runtime.empty() ? own.size * axis.size : kRuntime;
-      own.runtime = axis.runtime;
-    }
-    if (!to.back().empty())
-      own.namings.push_back(to.back());
-    result.push_back(std::move(own));
-  }
+  Dimensions &result = moves->result;
   // "3 b h n d" with a run-time size b: three tensors, since a run-time size leads the layout of each.
   bool isList = result.size() > 1 && result[1].isRuntime() && !result[0].isRuntime() && result[0].size <= kMostParts;
   int64_t parts = isList ? result[0].size : 0;
   if (isList) {
     std::swap(result[0], result[1]);
-    std::swap(to[0], to[1]);
+    std::swap(moves->to[0], moves->to[1]);
   }
   // A leading dimension of run-time size leads the result too: layouts at run time are no further than that.
   for (size_t d = 1; d < result.size(); ++d)
     if (result[d].isRuntime() && !result[d - 1].isRuntime())
       return error(text, "the run-time size '" + result[d].runtime + "' must stay in front");
   rememberAxes(result);
-  Value moved = rearrange(node, *operand, from, to, result);
+  Value moved = rearrange(node, *operand, moves->from, moves->to, result);
   if (!isList)
     return moved;
   Value list;

@@ -5,27 +5,33 @@ using namespace llvm;
 
 namespace skewer::language {
 
-Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
+static std::string usageOf(const Scheme &scheme) {
+  std::string usage = "usage: " + scheme.name.str() + "(";
+  for (const SchemeOperand &operand : scheme.operands)
+    usage += (&operand == &scheme.operands[0] ? "" : ", ") + operand.name.str();
+  return usage + ")";
+}
+
+/// Whether a scheme may be called here at all, and has arguments of these names and so many.
+bool Emitter::checkCall(const Node &call, const Scheme &scheme) {
   constexpr unsigned kMaximumDepth = 40; // a scheme that calls itself would never end
   if (schemeDepth >= kMaximumDepth)
     return error(call.text, "schemes call each other more than " + std::to_string(kMaximumDepth) +
-                                " levels deep; does '" + call.name.str() + "' call itself?");
+                                " levels deep; does '" + call.name.str() + "' call itself?"),
+           false;
   if (auto open = llvm::find(openSchemes, &scheme); open != openSchemes.end()) {
     std::string path;
     for (; open != openSchemes.end(); ++open)
       path += (*open)->name.str() + " -> ";
-    return error(call.text,
-                 "scheme '" + scheme.name.str() + "' calls itself, which would never end: " + path + scheme.name.str());
+    error(call.text,
+          "scheme '" + scheme.name.str() + "' calls itself, which would never end: " + path + scheme.name.str());
+    return false;
   }
-  std::string usage = scheme.name.str() + "(";
-  for (const SchemeOperand &operand : scheme.operands)
-    usage += (&operand == &scheme.operands[0] ? "" : ", ") + operand.name.str();
-  usage += ")";
   if (call.operands.size() > scheme.operands.size()) {
     error(call.text, "scheme '" + scheme.name.str() + "' takes " + std::to_string(scheme.operands.size()) +
                          " arguments, found " + std::to_string(call.operands.size()));
-    diagnostics.note(scheme.name, "usage: " + usage);
-    return {};
+    diagnostics.note(scheme.name, usageOf(scheme));
+    return false;
   }
   std::vector<std::string> names = {"i", "j"};
   for (const SchemeOperand &operand : scheme.operands)
@@ -34,55 +40,61 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
     if (!is_contained(names, k.name)) {
       error(k.name,
             "scheme '" + scheme.name.str() + "' has no argument '" + k.name.str() + "'" + suggestion(k.name, names));
-      diagnostics.note(scheme.name, "usage: " + usage);
-      return {};
+      diagnostics.note(scheme.name, usageOf(scheme));
+      return false;
     }
+  return true;
+}
 
-  Scope own;
-  own.isBuiltin = builtinSchemes.count(&scheme) > 0;
-  own.caller = scope;
+/// The values of the scheme's operands: the call's, or its own where the call says nothing.
+bool Emitter::bindArguments(const Node &call, const Scheme &scheme, Scope &own) {
   for (size_t k = 0; k < scheme.operands.size(); ++k) {
     const SchemeOperand &operand = scheme.operands[k];
     const Node *argument = k < call.operands.size() ? call.operands[k].get() : nullptr;
     if (const Node *named = keyword(call, operand.name)) {
       if (argument)
-        return error(named->text, "argument '" + operand.name.str() + "' is given twice");
+        return error(named->text, "argument '" + operand.name.str() + "' is given twice"), false;
       argument = named;
     }
-    if (!argument) {
-      if (operand.defaultValue) {
-        Scope *outer = scope;
-        scope = &own;
-        Value value = evaluate(*operand.defaultValue);
-        scope = outer;
-        if (!value.good())
-          return {};
-        own.values[operand.name.str()] = value;
-        continue;
-      }
+    if (argument) {
+      if (operand.isTensor ? !bindTensor(operand, *argument, own)
+                           : !bindOther(operand, evaluate(*argument), *argument, own))
+        return false;
+      continue;
+    }
+    if (!operand.defaultValue) {
       error(call.text, "scheme '" + scheme.name.str() + "' needs an argument '" + operand.name.str() + "'" +
                            (operand.pattern.empty() ? "" : ": " + operand.name.str() + " = (…)"));
-      diagnostics.note(operand.name, "declared here; usage: " + usage);
-      return {};
+      diagnostics.note(operand.name, "declared here; " + usageOf(scheme));
+      return false;
     }
-    if (operand.isTensor ? !bindTensor(operand, *argument, own)
-                         : !bindOther(operand, evaluate(*argument), *argument, own))
-      return {};
+    Scope *outer = scope;
+    scope = &own;
+    Value value = evaluate(*operand.defaultValue);
+    scope = outer;
+    if (!value.good())
+      return false;
+    own.values[operand.name.str()] = value;
   }
+  return true;
+}
 
-  // The score's axes: given at the call, else an operand's, else the caller's; the keys are as many as the queries if
-  // nobody says otherwise.
+/// The score's axes: given at the call, else an operand's, else the caller's; the keys are as many as the queries if
+/// nobody says otherwise.
+bool Emitter::nameScoreAxes(const Node &call, Scope &own) {
   for (StringRef name : {"i", "j"}) {
     if (const Node *given = keyword(call, name); given && !own.values.count(name.str())) {
       auto size = evaluateWhole(*given, "the size of axis '" + name.str() + "'");
       if (!size)
-        return {};
+        return false;
       if (*size < 1)
-        return error(given->text, "axis '" + name.str() + "' has a size of at least 1, found " + std::to_string(*size));
+        return error(given->text, "axis '" + name.str() + "' has a size of at least 1, found " + std::to_string(*size)),
+               false;
       const Axis *known = own.axis(name.str());
       if (known && known->size != *size)
         return error(given->text, "axis '" + name.str() + "' has size " + std::to_string(known->size) +
-                                      " in the operands, but " + std::to_string(*size) + " here");
+                                      " in the operands, but " + std::to_string(*size) + " here"),
+               false;
       if (!known)
         own.axes.push_back({name.str(), *size, ""});
     } else if (!own.axis(name.str())) {
@@ -92,11 +104,21 @@ Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
         own.axes.push_back({"j", query->size, query->runtime});
     }
   }
-
   for (const char *name : {"i", "j"})
     if (const Part *part = partOf(name))
       if (const Axis *axis = own.axis(name); axis && axis->size == part->extent)
         own.parts.insert({name, *part});
+  return true;
+}
+
+Value Emitter::inlineScheme(const Node &call, const Scheme &scheme) {
+  if (!checkCall(call, scheme))
+    return {};
+  Scope own;
+  own.isBuiltin = builtinSchemes.count(&scheme) > 0;
+  own.caller = scope;
+  if (!bindArguments(call, scheme, own) || !nameScoreAxes(call, own))
+    return {};
   Scope *outer = scope;
   scope = &own;
   ++schemeDepth;

@@ -47,6 +47,11 @@ private:
   // Emit.cpp: declarations and statements.
   void declare(const Program &);
   void emitKernel(const Kernel &);
+  struct KernelSignature;
+  bool declareOperands(const Kernel &, Scope &own, KernelSignature &);
+  mlir::func::FuncOp createFunction(const Kernel &, const KernelSignature &);
+  void bindOperands(const Kernel &, const KernelSignature &, mlir::Block &, Scope &own);
+  void eraseUnused(mlir::Block &);
   bool emitBody(const std::vector<Statement> &, Value &result, llvm::StringRef &place, llvm::StringRef end);
   bool assign(const Statement &, Value);
   void nameAt(llvm::StringRef name, const Value &);
@@ -105,6 +110,11 @@ private:
   // EmitFunctions.cpp: elementwise functions and index functions.
   bool isFunction(llvm::StringRef name) const;
   Value emitFunction(const Node &);
+  Value emitLength(const Node &);
+  Value functionOfNumbers(const Node &, llvm::ArrayRef<Value> arguments);
+  Value functionOfIndices(const Node &, llvm::ArrayRef<Value> arguments);
+  Value functionOfPositions(const Node &, llvm::ArrayRef<Value> arguments);
+  Value functionOfTensors(const Node &, llvm::ArrayRef<Value> arguments);
   Value elementwiseFunction(const Node &, llvm::StringRef name, Value tensor);
 
   // EmitApplied.cpp: functions of single numbers, those that plugins bring among them.
@@ -147,6 +157,9 @@ private:
 
   // EmitScheme.cpp: inlining.
   Value inlineScheme(const Node &, const Scheme &);
+  bool checkCall(const Node &, const Scheme &);
+  bool bindArguments(const Node &, const Scheme &, Scope &);
+  bool nameScoreAxes(const Node &, Scope &);
   bool bindTensor(const SchemeOperand &, const Node &argument, Scope &);
   bool bindOther(const SchemeOperand &, Value argument, const Node &place, Scope &);
 
@@ -159,6 +172,9 @@ private:
   Value emitRead(const Node &, const Value &base);
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
                    subscript::AxisSizes &given, subscript::AxisSizes &all);
+  bool checkResultAxes(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
+  void adoptSizes(const subscript::Einsum &, llvm::ArrayRef<std::vector<int64_t>> shapes, subscript::AxisSizes &given);
+  bool substituteLengths(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &all);
   bool substituteNames(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
   std::optional<subscript::Expr> standInFor(const std::string &symbol, llvm::StringRef call,
                                             const std::set<std::string> &axes);
@@ -168,6 +184,13 @@ private:
   bool keywordSizes(const Node &, subscript::AxisSizes &given, llvm::ArrayRef<llvm::StringRef> others = {});
   Value buildEinsum(const Node &, subscript::Einsum &, const std::vector<Value> &, const subscript::AxisSizes &given,
                     const subscript::AxisSizes &all, bool byName);
+  subscript::Expr builtIndex(const subscript::Dimension &, const Dimension &own, const subscript::AxisSizes &all,
+                             const subscript::Domain &, const std::map<std::string, Axis> &readAxes) const;
+  bool nameRuntime(const subscript::Dimension &, const Dimension &own, const subscript::AxisSizes &all,
+                   llvm::StringRef place, std::map<std::string, std::string> &runtimes);
+  std::optional<Dimensions> einsumResult(const subscript::Einsum &, llvm::StringRef text,
+                                         const subscript::AxisSizes &all,
+                                         const std::map<std::string, std::string> &runtimes);
   void rememberAxes(const Dimensions &);
 
   // EmitSum.cpp: sum(x, axis), mean(x, axis), and sums in an einsum that may be slips of the pen.
@@ -260,9 +283,30 @@ private:
   Value emitReshape(const Node &);
   std::optional<std::vector<std::pair<llvm::StringRef, Value>>> reshapedSizes(const Node &);
   Value emitGather(const Node &);
+  bool gatherAxes(const Node &, int64_t rank, std::vector<Axis> &, int64_t &dimension);
+  std::optional<subscript::Expr> gatherIndex(const Node &, const std::vector<Axis> &);
+  std::optional<std::vector<int64_t>> gatheredRows(const Node &, const subscript::Expr &index,
+                                                   const std::vector<Axis> &, int64_t rows);
   Value emitConcat(const Node &);
   Value emitSlice(const Node &, Value base);
+  std::optional<int64_t> placeIn(const Node &subscript, int64_t size, llvm::StringRef what);
+  struct SliceRun {
+    int64_t low, high, step; // low, low + step, … before high
+  };
+  std::optional<SliceRun> sliceRun(const Node &, int64_t size);
+  struct Slicing;
+  bool sliceNext(const Node &, Slicing &);
   Value emitRearrange(const Node &);
+  std::optional<subscript::Einsum> parseRearrangement(const Node &, std::map<std::string, int64_t> &numbers);
+  bool checkWholeAxes(const Node &, const subscript::Einsum &, llvm::StringRef text);
+  std::optional<subscript::AxisSizes> rearrangedSizes(const subscript::Einsum &, llvm::StringRef text,
+                                                      const Dimensions &, const subscript::AxisSizes &given);
+  struct Rearrangement {
+    std::vector<Naming> from, to;
+    Dimensions result;
+  };
+  std::optional<Rearrangement> rearrangement(const subscript::Einsum &, llvm::StringRef text, const Dimensions &,
+                                             const subscript::AxisSizes &all);
   Value elementAt(const Node &, const Value &tensor, size_t dimension, int64_t at);
   std::vector<Value> takenApart(const Node &, const Value &, size_t count);
   Value reshapeTo(const Node &, Value, Dimensions);

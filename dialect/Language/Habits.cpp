@@ -7,7 +7,8 @@ using namespace llvm;
 
 namespace skewer::language {
 
-StringRef insteadOfFunction(StringRef name) {
+/// Of what moves, makes or multiplies tensors.
+static StringRef insteadOfShaping(StringRef name) {
   return StringSwitch<StringRef>(name)
       .Cases({"matmul", "bmm", "mm", "dot", "dot_product", "tensordot", "inner", "linear", "Linear", "baddbmm"},
              "a product of tensors is an einsum: einsum(\"b h i d, b h j d -> b h i j\", q, k)")
@@ -24,8 +25,24 @@ StringRef insteadOfFunction(StringRef name) {
       .Cases({"repeat", "repeat_interleave", "expand", "tile", "broadcast_to", "expand_as"},
              "write broadcast(x, \"b i d -> b h i d\", h = heads); in arithmetic a dimension of size 1 is repeated by "
              "itself")
-      .Cases({"masked_fill", "masked_softmax", "tril", "triu", "causal_mask", "make_causal_mask", "create_mask"},
-             "a mask is a condition on positions: softmax(scores where j <= i)")
+      .Cases({"zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "eye", "empty", "tensor", "array",
+              "constant"},
+             "numbers stand beside tensors as they are, and a table of a function of positions is tabulate(…)")
+      .Cases({"randn", "rand", "normal", "uniform", "Parameter", "Embedding", "embedding"},
+             "weights are operands of the kernel; rows of a table are read in an einsum, \"(j - i + N - 1) d\", or in "
+             "brackets, table[j - i + N - 1, h]")
+      .Cases({"shape", "size", "ndim", "numel", "dim"}, "the length of an axis is len(i)")
+      .Cases({"flip", "roll", "index_select", "take", "take_along_axis", "take_along_dim"},
+             "rows are picked by an index expression: einsum(\"(len(i) - 1 - i) d -> i d\", x, i = N), or gather(…)")
+      .Cases({"topk", "argmax", "argmin", "sort", "argsort", "unique"},
+             "what is chosen at run time comes in as an index operand: chosen : i32[batch, N, m] in 0..M - 1")
+      .Cases({"Rearrange"}, "write rearrange(x, \"b n (h d) -> b h n d\", h = heads)")
+      .Default("");
+}
+
+/// Of arithmetic, sums and comparisons.
+static StringRef insteadOfArithmetic(StringRef name) {
+  return StringSwitch<StringRef>(name)
       .Cases({"reduce", "reduce_sum", "nansum", "add_reduce"},
              "the sum over an axis is sum(x, j), over the last dimension sum(x, -1); an einsum sums over the axes that "
              "its result lacks: einsum(\"b h i j -> b h i\", x)")
@@ -52,6 +69,20 @@ StringRef insteadOfFunction(StringRef name) {
       .Case("expm1", "write exp(x) - 1")
       .Case("exp2", "write 2^x")
       .Case("tan", "write sin(x) / cos(x)")
+      .Case("rint", "write round(x)")
+      .Cases({"trunc", "fix"}, "write floor(abs(x)) * sign(x)")
+      .Case("minimum", "write min(a, b)")
+      .Case("maximum", "write max(a, b)")
+      .Cases({"clip", "clamp_min", "clamp_max", "hardtanh"}, "write clamp(x, low, high)")
+      .Case("cumprod", "of positive numbers that is exp(cumsum(log(x), j))")
+      .Default("");
+}
+
+/// Of whole parts of layers, and of what a layer does not need.
+static StringRef insteadOfLayers(StringRef name) {
+  return StringSwitch<StringRef>(name)
+      .Cases({"masked_fill", "masked_softmax", "tril", "triu", "causal_mask", "make_causal_mask", "create_mask"},
+             "a mask is a condition on positions: softmax(scores where j <= i)")
       .Case("swish", "write silu(x)")
       .Cases({"soft_cap", "soft_capping", "logit_cap"}, "write softcap(x, 50)")
       .Case("mish", "write x * tanh(softplus(x))")
@@ -67,29 +98,18 @@ StringRef insteadOfFunction(StringRef name) {
              "attention is written out: einsum(\"b h i j, b h j d -> b h i d\", softmax(einsum(\"b h i d, b h j d -> b "
              "h i "
              "j\", q, k) * dim^-0.5), v)")
-      .Cases({"zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "eye", "empty", "tensor", "array",
-              "constant"},
-             "numbers stand beside tensors as they are, and a table of a function of positions is tabulate(…)")
-      .Cases({"randn", "rand", "normal", "uniform", "Parameter", "Embedding", "embedding"},
-             "weights are operands of the kernel; rows of a table are read in an einsum, \"(j - i + N - 1) d\", or in "
-             "brackets, table[j - i + N - 1, h]")
-      .Cases({"shape", "size", "ndim", "numel", "dim"}, "the length of an axis is len(i)")
       .Cases({"float", "int", "to", "astype", "cast", "half", "double", "bfloat16", "float16", "float32", "bf16", "f16",
               "type", "asarray"},
              "numbers need no conversion; f32, f16 and bf16 are types of operands and results")
-      .Cases({"flip", "roll", "index_select", "take", "take_along_axis", "take_along_dim"},
-             "rows are picked by an index expression: einsum(\"(len(i) - 1 - i) d -> i d\", x, i = N), or gather(…)")
-      .Case("rint", "write round(x)")
-      .Cases({"trunc", "fix"}, "write floor(abs(x)) * sign(x)")
-      .Case("minimum", "write min(a, b)")
-      .Case("maximum", "write max(a, b)")
-      .Cases({"clip", "clamp_min", "clamp_max", "hardtanh"}, "write clamp(x, low, high)")
-      .Cases({"topk", "argmax", "argmin", "sort", "argsort", "unique"},
-             "what is chosen at run time comes in as an index operand: chosen : i32[batch, N, m] in 0..M - 1")
-      .Case("cumprod", "of positive numbers that is exp(cumsum(log(x), j))")
       .Cases({"print", "printf"}, "'skewer explain' says what became of each term")
-      .Cases({"Rearrange"}, "write rearrange(x, \"b n (h d) -> b h n d\", h = heads)")
       .Default("");
+}
+
+StringRef insteadOfFunction(StringRef name) {
+  for (auto instead : {insteadOfShaping, insteadOfArithmetic, insteadOfLayers})
+    if (StringRef words = instead(name); !words.empty())
+      return words;
+  return "";
 }
 
 static bool isModule(StringRef name) {
