@@ -89,6 +89,27 @@ void CpuKernel::addToStoredSums(Value out, int64_t vectors, ArrayRef<Value> more
     }
 }
 
+/// Adds to a group's sums, of some vectors of the values' width, what keys that follow each other have.
+SmallVector<Value> CpuKernel::addKeys(const KeyTurn &turn, int64_t firstVector, int64_t vectors,
+                                      ArrayRef<Value> before) {
+  SmallVector<Value> sums(before);
+  Value value = picksValues() ? Value() : valuePlace(turn.key, firstVector * lanes);
+  auto placeOf = [&](int64_t step) {
+    return picksValues() ? valuePlace(b.add(turn.key, step), firstVector * lanes) : b.add(value, step * valueStride);
+  };
+  // Turns of several keys begin at multiples of their number, so that none is of two pages.
+  bool onePage = picksValues() && !live.beginsAnywhere() && isOnePage(shape.value, turn.count);
+  SmallVector<Value> rows = positions.keyPlaces(shape.value, turn.count, onePage, placeOf);
+  for (int64_t step = 0; step < turn.count; ++step) {
+    SmallVector<Value> values;
+    for (int64_t v = 0; v < vectors; ++v)
+      values.push_back(b.load(memory.values, b.add(rows[step], v * lanes)));
+    auto weightOf = [&](int64_t r) { return b.scalar(memory.scores, b.add(turn.weights, r * scoreStride + step)); };
+    addWeighted(b, tileRows, values, weightOf, seenIf(turn.tested), sums);
+  }
+  return sums;
+}
+
 void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Value low, Value high) {
   Value row = b.mul(group, tileRows), position = positionOf(firstRow, row);
   Value weights = b.sub(b.mul(row, scoreStride), lowKey);
@@ -97,30 +118,14 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
   if (shape.prefix) // there may be nothing else
     high = b.maximum(low, high);
   auto [allLow, allHigh] = untestedKeys(position, low, high);
-  // Turns of several keys begin at multiples of their number, so that none is of two pages.
-  bool aligned = !live.beginsAnywhere();
   for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
     int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
     Value out = b.add(b.mul(row, outStride), firstVector * lanes);
     // A block's sums begin at 0, however many there are: a chain over all keys would round at the size of the result as
     // often as there are keys.
     SmallVector<Value> none(tileRows * vectors, b.constant(0)), sums = none;
-    auto steps = [&](Value key, int64_t count, bool tested, SmallVector<Value> sums) {
-      Value weight = b.add(weights, key);
-      Value value = picksValues() ? Value() : valuePlace(key, firstVector * lanes);
-      auto placeOf = [&](int64_t step) {
-        return picksValues() ? valuePlace(b.add(key, step), firstVector * lanes) : b.add(value, step * valueStride);
-      };
-      bool onePage = picksValues() && aligned && isOnePage(shape.value, count);
-      SmallVector<Value> rows = positions.keyPlaces(shape.value, count, onePage, placeOf);
-      for (int64_t step = 0; step < count; ++step) {
-        SmallVector<Value> values;
-        for (int64_t v = 0; v < vectors; ++v)
-          values.push_back(b.load(memory.values, b.add(rows[step], v * lanes)));
-        auto weightOf = [&](int64_t r) { return b.scalar(memory.scores, b.add(weight, r * scoreStride + step)); };
-        addWeighted(b, tileRows, values, weightOf, seenIf(tested), sums);
-      }
-      return sums;
+    auto steps = [&](Value key, int64_t count, bool tested, ArrayRef<Value> sums) {
+      return addKeys({key, count, b.add(weights, key), tested}, firstVector, vectors, sums);
     };
     auto run = [&](Value from, Value to, int64_t count, bool tested) {
       sums = b.loop(from, to, count, sums, [&](Value key, ValueRange carried) {

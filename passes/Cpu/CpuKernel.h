@@ -198,6 +198,14 @@ private:
 
   void rowSoftmax(mlir::Value row, mlir::Value lowKey,
                   llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
+  struct KeyTurn { // keys that follow each other from `key` on, and where their weights of a group's first row stand
+    mlir::Value key;
+    int64_t count;
+    mlir::Value weights;
+    bool tested; // whether each row sees them
+  };
+  llvm::SmallVector<mlir::Value> addKeys(const KeyTurn &, int64_t firstVector, int64_t vectors,
+                                         llvm::ArrayRef<mlir::Value> before);
   void accumulateValues(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value low, mlir::Value high);
   llvm::SmallVector<mlir::Value> unlessFinite(llvm::SmallVector<mlir::Value> sums,
                                               llvm::function_ref<llvm::SmallVector<mlir::Value>()> again);

@@ -96,85 +96,89 @@ Value IndexEmitter::table(const Expr &expression) {
   return arith::IndexCastOp::create(builder, location, builder.getIndexType(), element);
 }
 
-Value IndexEmitter::build(const Expr &expression) {
-  auto known = emitted.find(expression.identity());
-  if (known != emitted.end())
-    return known->second;
-  Value value;
+Value IndexEmitter::symbol(const Expr &expression) {
+  auto found = symbols.find(expression.name());
+  if (found != symbols.end())
+    return found->second;
+  reason = "nothing is known as '" + expression.name() + "' here";
+  return {};
+}
+
+/// A sum, product, minimum or maximum.
+Value IndexEmitter::arithmetic(const Expr &expression) {
+  Value left = operand(expression, 0), right = operand(expression, 1);
+  if (!left || !right)
+    return {};
+  switch (expression.kind()) {
+  case Kind::Add:
+    return builder.createOrFold<arith::AddIOp>(location, left, right);
+  case Kind::Mul:
+    return builder.createOrFold<arith::MulIOp>(location, left, right);
+  case Kind::Min:
+    return builder.createOrFold<arith::MinSIOp>(location, left, right);
+  default:
+    return builder.createOrFold<arith::MaxSIOp>(location, left, right);
+  }
+}
+
+Value IndexEmitter::absolute(const Expr &expression) {
+  Value inner = operand(expression, 0);
+  if (!inner)
+    return {};
+  Value negated = builder.createOrFold<arith::SubIOp>(location, constant(0), inner);
+  return builder.createOrFold<arith::MaxSIOp>(location, inner, negated);
+}
+
+Value IndexEmitter::select(const Expr &expression) {
+  Value condition = buildPredicate(expression.operands()[0]);
+  Value first = operand(expression, 1), second = operand(expression, 2);
+  if (!condition || !first || !second)
+    return {};
+  return builder.createOrFold<arith::SelectOp>(location, condition, first, second);
+}
+
+Value IndexEmitter::readElement(const Expr &expression) {
+  if (!read) {
+    reason = "'" + expression.name() + "' is read at run time, which is not possible here";
+    return {};
+  }
+  SmallVector<Value> subscripts;
+  for (const Expr &subscript : expression.operands()) {
+    subscripts.push_back(build(subscript));
+    if (!subscripts.back())
+      return {};
+  }
+  Value value = read(expression.name(), subscripts);
+  if (!value && reason.empty())
+    reason = "there is no index operand '" + expression.name() + "' of " + std::to_string(subscripts.size()) +
+             " dimensions here";
+  return value;
+}
+
+Value IndexEmitter::compute(const Expr &expression) {
   switch (expression.kind()) {
   case Kind::Constant:
-    value = constant(expression.value());
-    break;
-  case Kind::Symbol: {
-    auto found = symbols.find(expression.name());
-    if (found == symbols.end()) {
-      reason = "nothing is known as '" + expression.name() + "' here";
-      return {};
-    }
-    value = found->second;
-    break;
-  }
+    return constant(expression.value());
+  case Kind::Symbol:
+    return symbol(expression);
   case Kind::Add:
   case Kind::Mul:
   case Kind::Min:
-  case Kind::Max: {
-    Value left = operand(expression, 0), right = operand(expression, 1);
-    if (!left || !right)
-      return {};
-    if (expression.kind() == Kind::Add)
-      value = builder.createOrFold<arith::AddIOp>(location, left, right);
-    else if (expression.kind() == Kind::Mul)
-      value = builder.createOrFold<arith::MulIOp>(location, left, right);
-    else if (expression.kind() == Kind::Min)
-      value = builder.createOrFold<arith::MinSIOp>(location, left, right);
-    else
-      value = builder.createOrFold<arith::MaxSIOp>(location, left, right);
-    break;
-  }
+  case Kind::Max:
+    return arithmetic(expression);
   case Kind::FloorDiv:
   case Kind::Mod: {
     Value dividend = operand(expression, 0);
-    if (!dividend)
-      return {};
-    value = divide(dividend, expression.operands()[1], expression.kind() == Kind::Mod);
-    break;
+    return dividend ? divide(dividend, expression.operands()[1], expression.kind() == Kind::Mod) : Value();
   }
-  case Kind::Abs: {
-    Value inner = operand(expression, 0);
-    if (!inner)
-      return {};
-    Value negated = builder.createOrFold<arith::SubIOp>(location, constant(0), inner);
-    value = builder.createOrFold<arith::MaxSIOp>(location, inner, negated);
-    break;
-  }
-  case Kind::Select: {
-    Value condition = buildPredicate(expression.operands()[0]);
-    Value first = operand(expression, 1), second = operand(expression, 2);
-    if (!condition || !first || !second)
-      return {};
-    value = builder.createOrFold<arith::SelectOp>(location, condition, first, second);
-    break;
-  }
+  case Kind::Abs:
+    return absolute(expression);
+  case Kind::Select:
+    return select(expression);
   case Kind::Table:
-    value = table(expression);
-    break;
-  case Kind::Read: {
-    if (!read) {
-      reason = "'" + expression.name() + "' is read at run time, which is not possible here";
-      return {};
-    }
-    SmallVector<Value> subscripts;
-    for (const Expr &subscript : expression.operands()) {
-      subscripts.push_back(build(subscript));
-      if (!subscripts.back())
-        return {};
-    }
-    value = read(expression.name(), subscripts);
-    if (!value && reason.empty())
-      reason = "there is no index operand '" + expression.name() + "' of " + std::to_string(subscripts.size()) +
-               " dimensions here";
-    break;
-  }
+    return table(expression);
+  case Kind::Read:
+    return readElement(expression);
   case Kind::Less:
   case Kind::LessEqual:
   case Kind::Equal:
@@ -183,12 +187,18 @@ Value IndexEmitter::build(const Expr &expression) {
   case Kind::Or:
   case Kind::Not: {
     Value predicate = buildPredicate(expression);
-    if (!predicate)
-      return {};
-    value = builder.createOrFold<arith::IndexCastUIOp>(location, builder.getIndexType(), predicate);
-    break;
+    return predicate ? builder.createOrFold<arith::IndexCastUIOp>(location, builder.getIndexType(), predicate)
+                     : Value();
   }
   }
+  return {};
+}
+
+Value IndexEmitter::build(const Expr &expression) {
+  auto known = emitted.find(expression.identity());
+  if (known != emitted.end())
+    return known->second;
+  Value value = compute(expression);
   if (value)
     emitted[expression.identity()] = value;
   return value;

@@ -41,6 +41,13 @@ private:
   mlir::Value constant(int64_t);
   mlir::Value divide(mlir::Value, const subscript::Expr &divisor, bool remainder);
   mlir::Value table(const subscript::Expr &);
+  // Of one kind of expression each; null after a failure.
+  mlir::Value compute(const subscript::Expr &);
+  mlir::Value symbol(const subscript::Expr &);
+  mlir::Value arithmetic(const subscript::Expr &);
+  mlir::Value absolute(const subscript::Expr &);
+  mlir::Value select(const subscript::Expr &);
+  mlir::Value readElement(const subscript::Expr &);
 
   mlir::OpBuilder &builder;
   mlir::Location location;

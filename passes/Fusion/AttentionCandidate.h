@@ -54,6 +54,12 @@ private:
   bool factorise();
   void leadWithGroups();
   bool build(std::string &why);
+  struct FusedForm;
+  bool hasRows() const;
+  std::optional<FusedForm> fusedForm();
+  subscript::AxisSizes untoldSizes(const FusedForm &);
+  attn::AttentionOp create(mlir::OpBuilder &, const FusedForm &);
+  void replaceProgram(mlir::OpBuilder &, attn::AttentionOp, const FusedForm &);
   void replaceTotals(mlir::OpBuilder &, mlir::Value total) const;
   subscript::Einsum nameContracted(const Summand &, subscript::AxisSizes &, subscript::Substitution &) const;
   std::vector<subscript::Expr *> expressions();

@@ -95,78 +95,94 @@ static bool verifies(AttentionOp attention) {
   return succeeded(verify(attention));
 }
 
-bool AttentionCandidate::build(std::string &why) {
-  OpBuilder builder(uses.root.getDefiningOp());
+/// What the fused form computes, over the axes that were named.
+struct AttentionCandidate::FusedForm {
+  Dimensions space, rows, result;    // of the scores, of one number a row, of the result
+  SmallVector<int64_t> shape;        // of the result
+  Einsum values;                     // how they are read
+  Einsum reorder, reorderRows;       // to the result and the rows' numbers as the program has them:
+  bool same = true, sameRows = true; // in the same, or in another order or grouping of axes
+  std::vector<int64_t> rowShape;
+};
+
+/// One number a row, besides: the logarithm of a softmax's sum, or the sum of direct weights.
+bool AttentionCandidate::hasRows() const { return !logSumExps.empty() || !source.totals.empty(); }
+
+/// Nothing where the program's result is no order or grouping of the axes.
+std::optional<AttentionCandidate::FusedForm> AttentionCandidate::fusedForm() {
+  FusedForm form;
   auto axis = [](const std::vector<std::string> &names) {
     Dimension dimension;
     dimension.axes = names;
     return dimension;
   };
-  Dimensions space;
-  std::vector<int64_t> shape;
   for (const std::string &name : leading)
-    space.push_back(axis({name}));
-  space.push_back(axis(query));
-  Dimensions rows = space, result = space;
-  space.push_back(axis(key));
+    form.space.push_back(axis({name}));
+  form.space.push_back(axis(query));
+  form.rows = form.result = form.space;
+  form.space.push_back(axis(key));
   for (const std::string &name : valueAxes)
-    result.push_back(axis({name}));
-  for (const Dimension &dimension : result) {
+    form.result.push_back(axis({name}));
+  for (const Dimension &dimension : form.result) {
     int64_t size = 1;
     for (const std::string &name : dimension.axes)
       size = sizes[name] == kRuntime ? ShapedType::kDynamic : size * sizes[name];
-    shape.push_back(size);
+    form.shape.push_back(size);
   }
 
   AxisSizes all;
   Substitution none;
-  Einsum valueSpec = nameContracted(value, all, none);
+  form.values = nameContracted(value, all, none);
   // Single keys and values one wide are read at the constant 0.
   std::vector<std::string> single;
   for (const std::vector<std::string> &names : {key, valueAxes})
     llvm::copy_if(names, std::back_inserter(single), [&](const std::string &name) { return sizes[name] == 1; });
-  restoreSingles(valueSpec.operands[0], shapeOf(value.factors[0].operand), single);
-  valueSpec.result = result;
-  // The result as the program has it: the same, or another order or grouping of axes.
-  bool same = true, sameRows = true;
-  auto reorder = arrangementOf(result, resultIndices, shapeOf(product.getResult()), same);
-  std::vector<Expr> rowIndices = at;
-  rowIndices.erase(rowIndices.begin() + keyDimension);
-  std::optional<Einsum> reorderRows = Einsum();
-  // One number a row, besides: the logarithm of a softmax's sum, or the sum of direct weights.
-  bool hasRows = !logSumExps.empty() || !source.totals.empty();
-  std::vector<int64_t> rowShape = shapeOf(source.weights);
-  rowShape.erase(rowShape.begin() + static_cast<ptrdiff_t>(keyDimension));
-  Type rowType;
-  if (hasRows) {
-    reorderRows = arrangementOf(rows, rowIndices, rowShape, sameRows);
-    rowType = RankedTensorType::get(ArrayRef<int64_t>(shape).take_front(rows.size()), builder.getF32Type());
-  }
-  if (!reorder || !reorderRows) {
-    why = "the result is arranged in a way that is no product of its axes";
-    return false;
-  }
+  restoreSingles(form.values.operands[0], shapeOf(value.factors[0].operand), single);
+  form.values.result = form.result;
 
-  AxisSizes given, querySizes;
+  auto reorder = arrangementOf(form.result, resultIndices, shapeOf(product.getResult()), form.same);
+  std::optional<Einsum> reorderRows = Einsum();
+  form.rowShape = shapeOf(source.weights);
+  form.rowShape.erase(form.rowShape.begin() + static_cast<ptrdiff_t>(keyDimension));
+  if (hasRows()) {
+    std::vector<Expr> rowIndices = at;
+    rowIndices.erase(rowIndices.begin() + keyDimension);
+    reorderRows = arrangementOf(form.rows, rowIndices, form.rowShape, form.sameRows);
+  }
+  if (!reorder || !reorderRows)
+    return std::nullopt;
+  form.reorder = *reorder, form.reorderRows = *reorderRows;
+  return form;
+}
+
+/// The sizes of queries and keys that no dimension of an operand tells.
+AxisSizes AttentionCandidate::untoldSizes(const FusedForm &form) {
+  AxisSizes given;
   for (const std::vector<std::string> *side : {&query, &key})
     for (const std::string &name : *side)
       if (side->size() > 1)
         given[name] = sizes[name];
   // Part of a tensor's keys, or keys at a stride or in blocks that overlap: no dimension tells how many there are.
   std::set<std::string> told;
-  for (const Dimension &dimension : valueSpec.operands[0])
+  for (const Dimension &dimension : form.values.operands[0])
     told.insert(dimension.axes.begin(), dimension.axes.end());
   for (const std::string &name : key)
     if (!told.count(name))
       given[name] = sizes[name];
-  for (const std::string &name : query)
-    if (query.size() > 1)
-      querySizes[name] = sizes[name];
-  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(product.getType()).getElementType());
+  return given;
+}
+
+/// The operation with its terms. It may not verify.
+AttentionOp AttentionCandidate::create(OpBuilder &builder, const FusedForm &form) {
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
-  auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(space)),
+  auto type = RankedTensorType::get(form.shape, cast<RankedTensorType>(product.getType()).getElementType());
+  Type rowType;
+  if (hasRows())
+    rowType = RankedTensorType::get(ArrayRef<int64_t>(form.shape).take_front(form.rows.size()), builder.getF32Type());
+  AxisSizes given = untoldSizes(form);
+  auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(form.space)),
                                        given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
-                                       mask ? text(print(*mask)) : StringAttr(), text(print(valueSpec)),
+                                       mask ? text(print(*mask)) : StringAttr(), text(print(form.values)),
                                        value.factors[0].operand, ScheduleInterface(), source.direct ? Type() : rowType,
                                        source.direct ? rowType : Type(), source.direct);
   bindIndices(attention);
@@ -180,23 +196,29 @@ bool AttentionCandidate::build(std::string &why) {
     builder.createBlock(&attention.getValues());
   for (const Summand &term : valueTerms)
     buildTerm(builder, term);
-  if (!verifies(attention)) {
-    attention.erase();
-    why = "the fused form has no words for how an operand is read";
-    return false;
-  }
+  return attention;
+}
+
+/// Puts the attention's results in place of what the program makes of the weights.
+void AttentionCandidate::replaceProgram(OpBuilder &builder, AttentionOp attention, const FusedForm &form) {
   builder.setInsertionPoint(uses.root.getDefiningOp());
+  AxisSizes querySizes;
+  for (const std::string &name : query)
+    if (query.size() > 1)
+      querySizes[name] = sizes[name];
   auto rearranged = [&](Value tensor, Type type, const Einsum &spec) -> Value {
     auto sizesAttr = querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes);
-    return RearrangeOp::create(builder, tensor.getLoc(), type, text(print(spec)), sizesAttr, tensor);
+    return RearrangeOp::create(builder, tensor.getLoc(), type, builder.getStringAttr(print(spec)), sizesAttr, tensor);
   };
   Value output = attention.getResult();
-  if (!same)
-    output = rearranged(output, product.getType(), *reorder);
-  if (hasRows) {
+  if (!form.same)
+    output = rearranged(output, product.getType(), form.reorder);
+  bool rows = hasRows();
+  if (rows) {
     Value numbers = source.direct ? attention.getTotal() : withQueryOnly(builder, attention.getLse());
-    if (!sameRows)
-      numbers = rearranged(numbers, RankedTensorType::get(typeShape(rowShape), builder.getF32Type()), *reorderRows);
+    if (!form.sameRows)
+      numbers =
+          rearranged(numbers, RankedTensorType::get(typeShape(form.rowShape), builder.getF32Type()), form.reorderRows);
     for (LogSumExpOp op : logSumExps)
       op.getResult().replaceAllUsesWith(numbers);
     replaceTotals(builder, numbers);
@@ -207,8 +229,24 @@ bool AttentionCandidate::build(std::string &why) {
     op.erase();
   for (EinsumOp op : source.totals)
     op.erase();
-  if (hasRows) // it may have been read before the product with the values
+  if (rows) // it may have been read before the product with the values
     sortTopologically(block);
+}
+
+bool AttentionCandidate::build(std::string &why) {
+  auto form = fusedForm();
+  if (!form) {
+    why = "the result is arranged in a way that is no product of its axes";
+    return false;
+  }
+  OpBuilder builder(uses.root.getDefiningOp());
+  AttentionOp attention = create(builder, *form);
+  if (!verifies(attention)) {
+    attention.erase();
+    why = "the fused form has no words for how an operand is read";
+    return false;
+  }
+  replaceProgram(builder, attention, *form);
   return true;
 }
 

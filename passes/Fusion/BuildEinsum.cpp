@@ -47,27 +47,11 @@ void eachExpression(Summand &summand, llvm::function_ref<void(Expr &)> visit) {
       visit(subscript);
   visit(summand.guard);
 }
-} // namespace
 
-Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std::vector<std::string> &names,
-                          RankedTensorType type) {
-  if (original.scale != 1 || original.value || original.factors.empty())
-    return {};
-  Summand summand = original;
-  AxisSizes sizes, named;
-  std::vector<Expr> expressions;
-  bool printable = true;
-  eachExpression(summand, [&](Expr &e) {
-    expressions.push_back(e);
-    printable &= hasText(e);
-  });
-  if (!printable)
-    return {};
-
-  // The result's dimensions, each an axis or a product of axes.
-  std::vector<int64_t> shape = shapeOf(type);
+/// The result's dimensions, each an axis or a product of axes. Adds the axes' sizes, and what the names are of them.
+Dimensions namedResult(const std::vector<std::string> &names, const std::vector<int64_t> &shape,
+                       const std::vector<Expr> &expressions, AxisSizes &sizes, Substitution &substitution) {
   Dimensions result;
-  Substitution substitution;
   for (size_t k = 0; k < names.size(); ++k) {
     Dimension dimension;
     std::vector<int64_t> factors = {shape[k]};
@@ -79,7 +63,46 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
     substitution[names[k]] = flatIndex(dimension, sizes);
     result.push_back(std::move(dimension));
   }
-  Domain domain = domainOf(sizes);
+  return result;
+}
+
+/// Names for the contracted axes, by appearance. Adds their sizes.
+Substitution nameContracted(const Summand &summand, AxisSizes &all) {
+  Substitution contracted;
+  for (const Factor &factor : summand.factors)
+    for (const Expr &subscript : factor.subscripts)
+      for (const std::string &symbol : symbolsOf(subscript)) {
+        if (!summand.contracted.count(symbol) || contracted.count(symbol))
+          continue;
+        std::string name = numbered(kDepthAxis, contracted.size());
+        while (all.count(name))
+          name += "_";
+        all[name] = summand.contracted.at(symbol);
+        contracted[symbol] = Expr::symbol(name);
+      }
+  return contracted;
+}
+} // namespace
+
+Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std::vector<std::string> &names,
+                          RankedTensorType type) {
+  if (original.scale != 1 || original.value || original.factors.empty())
+    return {};
+  Summand summand = original;
+  std::vector<Expr> expressions;
+  bool printable = true;
+  eachExpression(summand, [&](Expr &e) {
+    expressions.push_back(e);
+    printable &= hasText(e);
+  });
+  if (!printable)
+    return {};
+
+  AxisSizes all;
+  Substitution substitution;
+  Einsum spec;
+  spec.result = namedResult(names, shapeOf(type), expressions, all, substitution);
+  Domain domain = domainOf(all);
   for (const auto &[axis, size] : summand.contracted)
     if (size != kRuntime)
       domain[axis] = {0, size - 1};
@@ -88,24 +111,12 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
   std::optional<Expr> guard = summand.guard.isConstant() && !never ? std::nullopt : std::optional<Expr>(summand.guard);
   if (never) // all padding: what is read does not matter, but must be there
     eachExpression(summand, [&](Expr &e) { e = Expr(0); });
-  std::set<std::string> order; // contracted axes by appearance
-  Substitution contracted;
-  AxisSizes all = sizes;
   for (Factor &factor : summand.factors)
-    for (Expr &subscript : factor.subscripts) {
+    for (Expr &subscript : factor.subscripts)
       subscript = simplify(substitute(subscript, substitution), domain, guard);
-      for (const std::string &symbol : symbolsOf(subscript))
-        if (summand.contracted.count(symbol) && !contracted.count(symbol)) {
-          std::string name = numbered(kDepthAxis, contracted.size());
-          while (all.count(name))
-            name += "_";
-          all[name] = summand.contracted[symbol];
-          contracted[symbol] = Expr::symbol(name);
-        }
-    }
+  Substitution contracted = nameContracted(summand, all);
 
-  Einsum spec;
-  std::set<std::string> plain;
+  std::set<std::string> plain; // axes that are a dimension of an operand, which tells their size
   SmallVector<Value> operands;
   for (const Factor &factor : summand.factors) {
     Dimensions dimensions;
@@ -118,10 +129,8 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
     spec.operands.push_back(std::move(dimensions));
     operands.push_back(factor.operand);
   }
-  spec.result = result;
-  AxisSizes given;
+  AxisSizes given, told;
   IndexOperands indices = kernelIndices(builder.getInsertionBlock()->getParentOp());
-  AxisSizes told;
   addSizesOfReads(spec, indices, told);
   for (const auto &[axis, size] : all) {
     if (plain.count(axis) || (size == kRuntime && told.count(axis)))

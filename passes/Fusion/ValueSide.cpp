@@ -266,6 +266,72 @@ bool isNever(const Expr &predicate, const Domain &domain) {
     return simple.value() == 0;
   return proveWithin(simple, {0, 0}, domain).outcome == Proof::Proven;
 }
+
+/// The axes that a product of the weights sums over, as functions of the key.
+struct SummedInKeys {
+  Substitution axes;
+  Expr inside = 1; // where the key belongs to a point of them
+};
+
+/// Those of a sum over one axis that reads keys at sign*axis + slope*query + constant. Nothing where a point that
+/// belongs to no key is read.
+std::optional<SummedInKeys> alongOneAxis(const Summand &product, const Factor &read, const std::string &axis,
+                                         const WeightIndices &indices, const AxisSizes &sizes, const Domain &domain) {
+  int64_t extent = product.contracted.at(axis), queries = indices.sizes.at(kQueryAxis),
+          count = indices.sizes.at(kKeyAxis);
+  std::vector<Expr> others, wanted;
+  for (size_t k = 0; k < read.subscripts.size(); ++k)
+    if (k != indices.keyDimension) {
+      others.push_back(read.subscripts[k]);
+      wanted.push_back(indices.at[k]);
+    }
+  std::set<std::string> symbols;
+  for (const auto &entry : sizes)
+    symbols.insert(entry.first);
+  auto form =
+      guess(read.subscripts[indices.keyDimension], others, wanted, product.guard, axis, extent, queries, symbols);
+  if (!form)
+    return std::nullopt;
+  SummedInKeys result;
+  // summed = sign*(key - slope*query - constant)
+  Expr query = Expr(form->slope) * Expr::symbol(kQueryAxis);
+  Expr offset = Expr::symbol(kKeyAxis) - query - Expr(form->constant);
+  result.axes[axis] = form->sign > 0 ? offset : -offset;
+  auto range = bound(Expr(form->sign) * Expr::symbol(axis) + query + Expr(form->constant), domain);
+  if (!range)
+    return std::nullopt;
+  for (subscript::Range outside :
+       {subscript::Range{range->range.low, -1}, subscript::Range{count, range->range.high}}) {
+    if (outside.low > outside.high)
+      continue;
+    Domain beside = domain;
+    beside[kKeyAxis] = outside;
+    if (!isNever(substitute(product.guard, result.axes), beside))
+      return std::nullopt;
+  }
+  result.inside = logicalAnd(lessEqual(Expr(0), result.axes[axis]), lessEqual(result.axes[axis], Expr(extent - 1)));
+  return result;
+}
+
+std::optional<SummedInKeys> summedInKeys(const Summand &product, const Factor &read,
+                                         const std::set<std::string> &summed, const WeightIndices &indices,
+                                         const AxisSizes &sizes, const Domain &domain) {
+  std::vector<std::string> axes =
+      dimensionFor(read.subscripts[indices.keyDimension], sizes, indices.sizes.at(kKeyAxis)).axes;
+  if (!axes.empty() && std::set<std::string>(axes.begin(), axes.end()) == summed) {
+    auto parts = splitProduct(Expr::symbol(kKeyAxis), axes, sizes);
+    if (!parts)
+      return std::nullopt;
+    SummedInKeys result;
+    for (auto [axis, part] : llvm::zip(axes, *parts))
+      result.axes[axis] = simplify(part, domain);
+    return result;
+  }
+  if (summed.size() == 1)
+    return alongOneAxis(product, read, *summed.begin(), indices, sizes, domain);
+  // A single key is read at the constant 0.
+  return summed.empty() && indices.sizes.at(kKeyAxis) == 1 ? std::optional(SummedInKeys()) : std::nullopt;
+}
 } // namespace
 
 std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const WeightIndices &indices,
@@ -291,57 +357,10 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
     for (const std::string &symbol : symbolsOf(subscript))
       if (product.contracted.count(symbol))
         summed.insert(symbol);
-
-  // What the summed axes are in terms of the key.
-  Substitution keys;
-  Expr inside = 1, key = Expr::symbol(kKeyAxis);
-  std::vector<std::string> axes =
-      dimensionFor(read.subscripts[indices.keyDimension], sizes, indices.sizes.at(kKeyAxis)).axes;
-  if (!axes.empty() && std::set<std::string>(axes.begin(), axes.end()) == summed) {
-    auto parts = splitProduct(key, axes, sizes);
-    if (!parts)
-      return std::nullopt;
-    for (auto [axis, part] : llvm::zip(axes, *parts))
-      keys[axis] = simplify(part, domain);
-  } else if (summed.size() == 1) {
-    const std::string &axis = *summed.begin();
-    int64_t extent = product.contracted.at(axis), queries = indices.sizes.at(kQueryAxis),
-            count = indices.sizes.at(kKeyAxis);
-    std::vector<Expr> others, wanted;
-    for (size_t k = 0; k < read.subscripts.size(); ++k)
-      if (k != indices.keyDimension) {
-        others.push_back(read.subscripts[k]);
-        wanted.push_back(indices.at[k]);
-      }
-    std::set<std::string> symbols;
-    for (const auto &entry : sizes)
-      symbols.insert(entry.first);
-    auto form =
-        guess(read.subscripts[indices.keyDimension], others, wanted, product.guard, axis, extent, queries, symbols);
-    if (!form)
-      return std::nullopt;
-    // summed = sign*(key - slope*query - constant)
-    Expr offset = key - Expr(form->slope) * Expr::symbol(kQueryAxis) - Expr(form->constant);
-    keys[axis] = form->sign > 0 ? offset : -offset;
-    // Points that belong to no key must not be read.
-    Expr all =
-        Expr(form->sign) * Expr::symbol(axis) + Expr(form->slope) * Expr::symbol(kQueryAxis) + Expr(form->constant);
-    auto range = bound(all, domain);
-    if (!range)
-      return std::nullopt;
-    for (subscript::Range outside :
-         {subscript::Range{range->range.low, -1}, subscript::Range{count, range->range.high}}) {
-      if (outside.low > outside.high)
-        continue;
-      Domain beside = domain;
-      beside[kKeyAxis] = outside;
-      if (!isNever(substitute(product.guard, keys), beside))
-        return std::nullopt;
-    }
-    inside = logicalAnd(lessEqual(Expr(0), keys[axis]), lessEqual(keys[axis], Expr(extent - 1)));
-  } else if (!summed.empty() || indices.sizes.at(kKeyAxis) != 1) { // a single key is read at the constant 0
+  auto inKeys = summedInKeys(product, read, summed, indices, sizes, domain);
+  if (!inKeys)
     return std::nullopt;
-  }
+  const Substitution &keys = inKeys->axes;
   for (auto axis = product.contracted.begin(); axis != product.contracted.end();)
     axis = axis->second == 1 && !summed.count(axis->first) ? product.contracted.erase(axis) : std::next(axis);
   for (const std::string &axis : summed) {
@@ -351,7 +370,7 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
     domain.erase(axis);
   }
 
-  product.guard = simplify(logicalAnd(substitute(product.guard, keys), inside), domain);
+  product.guard = simplify(logicalAnd(substitute(product.guard, keys), inKeys->inside), domain);
   std::optional<Expr> guard;
   if (!product.guard.isConstant())
     guard = product.guard;

@@ -118,6 +118,9 @@ protected:
   //===- What is known before code is emitted (Shapes.cpp) ---===//
   bool describe(mlir::Operation *); // fills in `storage`, but for the memory
   std::optional<std::vector<Extent>> shapeOf(mlir::Operation *);
+  std::optional<std::vector<Extent>> shapeByText(mlir::Operation *);
+  std::vector<Extent> shapeOfRows(attn::LogSumExpOp);
+  std::optional<std::vector<Extent>> keepRuntimeSizes(mlir::Operation *, std::vector<Extent> shape);
   /// The size of each axis, run-time sizes by name. Nothing where a run-time size has no name.
   std::optional<std::map<std::string, Extent>> extentsOf(const attn::ResolvedEinsum &, mlir::ValueRange operands);
   std::optional<std::vector<Extent>> extentsOf(const subscript::Dimensions &, const std::map<std::string, Extent> &);
@@ -150,6 +153,7 @@ protected:
   struct Rows;
   std::optional<Rows> rowsOf(mlir::Operation *);
   bool emitRows(attn::AttentionOp);
+  struct ScoreRow;
   /// An attention that is computed by its index expressions (Terms.cpp).
   struct AttentionPlan {
     attn::ScoreSpace space;

@@ -78,13 +78,8 @@ std::optional<std::vector<Extent>> Kernel::extentsOf(const subscript::Dimensions
   return shape;
 }
 
-std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  std::vector<Extent> shape;
-  for (int64_t size : type.getShape())
-    shape.push_back({"", size});
-  if (type.hasStaticShape())
-    return shape;
+/// Of the operations whose texts say which axis of the result is which of the operands'.
+std::optional<std::vector<Extent>> Kernel::shapeByText(Operation *op) {
   auto throughSpec = [&](const std::optional<attn::ResolvedEinsum> &resolved,
                          ValueRange operands) -> std::optional<std::vector<Extent>> {
     if (!resolved || !resolved->spec.result)
@@ -99,26 +94,40 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
   if (auto rearrange = dyn_cast<attn::RearrangeOp>(op))
     return throughSpec(attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}),
                        rearrange->getOperands());
-  if (auto logSumExp = dyn_cast<attn::LogSumExpOp>(op)) {
-    shape = storage[logSumExp.getInput()].shape;
-    auto axes = subscript::parseDimensions(std::string_view(logSumExp.getAxes()));
-    auto over = subscript::parseDimensions(std::string_view(logSumExp.getOver()));
-    std::vector<std::string> summed;
-    for (const subscript::Dimension &dimension : *over)
-      summed.insert(summed.end(), dimension.axes.begin(), dimension.axes.end());
-    for (size_t d = shape.size(); d-- > 0;)
-      if ((*axes)[d].axes == summed)
-        shape.erase(shape.begin() + d);
+  auto attention = cast<attn::AttentionOp>(op);
+  attn::ScoreSpace space = attn::scoreSpace(attention);
+  Value values = attention.getValue();
+  auto resolved = attn::resolve(attention.getValueSpec(), values, attn::sizesTo(op->getContext(), space.sizes), {});
+  // Values that all batch rows share do not tell how many there are; some term does.
+  auto extents = extentsOf(attention);
+  return resolved && resolved->spec.result && extents ? extentsOf(*resolved->spec.result, *extents) : std::nullopt;
+}
+
+/// The input's without the axes that are summed over.
+std::vector<Extent> Kernel::shapeOfRows(attn::LogSumExpOp op) {
+  std::vector<Extent> shape = storage[op.getInput()].shape;
+  auto axes = subscript::parseDimensions(std::string_view(op.getAxes()));
+  auto over = subscript::parseDimensions(std::string_view(op.getOver()));
+  std::vector<std::string> summed;
+  for (const subscript::Dimension &dimension : *over)
+    summed.insert(summed.end(), dimension.axes.begin(), dimension.axes.end());
+  for (size_t d = shape.size(); d-- > 0;)
+    if ((*axes)[d].axes == summed)
+      shape.erase(shape.begin() + d);
+  return shape;
+}
+
+std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  std::vector<Extent> shape;
+  for (int64_t size : type.getShape())
+    shape.push_back({"", size});
+  if (type.hasStaticShape())
     return shape;
-  }
-  if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
-    attn::ScoreSpace space = attn::scoreSpace(attention);
-    Value values = attention.getValue();
-    auto resolved = attn::resolve(attention.getValueSpec(), values, attn::sizesTo(op->getContext(), space.sizes), {});
-    // Values that all batch rows share do not tell how many there are; some term does.
-    auto extents = extentsOf(attention);
-    return resolved && resolved->spec.result && extents ? extentsOf(*resolved->spec.result, *extents) : std::nullopt;
-  }
+  if (isa<attn::EinsumOp, attn::ExtremumOp, attn::RearrangeOp, attn::AttentionOp>(op))
+    return shapeByText(op);
+  if (auto logSumExp = dyn_cast<attn::LogSumExpOp>(op))
+    return shapeOfRows(logSumExp);
   if (isa<attn::PositionOp>(op)) { // along run-time sizes only to read index operands, and then it says them
     auto stated = op->getAttrOfType<ArrayAttr>("attn.shape");
     if (!stated || stated.size() != shape.size())
@@ -141,13 +150,15 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
     }
     return shape;
   }
-  // What is left keeps run-time sizes where they were.
-  size_t source = 0;
-  while (source < op->getNumOperands() && !storage.count(op->getOperand(source)))
-    ++source;
-  if (source == op->getNumOperands())
+  return keepRuntimeSizes(op, std::move(shape));
+}
+
+/// Run-time sizes stay where they were in the first operand that is in memory.
+std::optional<std::vector<Extent>> Kernel::keepRuntimeSizes(Operation *op, std::vector<Extent> shape) {
+  auto source = llvm::find_if(op->getOperands(), [&](Value operand) { return storage.count(operand) != 0; });
+  if (source == op->operand_end())
     return std::nullopt;
-  const std::vector<Extent> &input = storage[op->getOperand(source)].shape;
+  const std::vector<Extent> &input = storage[*source].shape;
   auto gather = dyn_cast<attn::GatherOp>(op);
   int64_t added = gather ? cast<ShapedType>(gather.getIndices().getType()).getRank() - 1 : 0;
   for (size_t d = 0; d < shape.size(); ++d) {

@@ -230,6 +230,37 @@ bool decodeFunctions(Decoder &decoder, Operation &op, Step &step) {
       .Default([](Operation *) { return false; });
 }
 
+/// From one type of numbers to another.
+bool decodeConversions(Decoder &decoder, Operation &op, Step &step) {
+  unsigned bits = op.getNumOperands() ? decoder.slots(op.getOperand(0)).bits : 0;
+  return llvm::TypeSwitch<Operation *, bool>(&op)
+      .Case<LLVM::SExtOp>([&](auto) {
+        elementwise(decoder, op, step,
+                    [=](const Operands &x, unsigned lane) { return uint64_t(extend((*x[0])[lane], bits)); });
+        return true;
+      })
+      .Case<LLVM::ZExtOp, LLVM::TruncOp, LLVM::PtrToIntOp, LLVM::IntToPtrOp>([&](auto) {
+        elementwise(decoder, op, step, [](const Operands &x, unsigned lane) { return (*x[0])[lane]; });
+        return true;
+      })
+      .Case<LLVM::SIToFPOp>([&](auto) {
+        Format to = formatOf(op.getResult(0).getType());
+        elementwise(decoder, op, step, [=](const Operands &x, unsigned lane) {
+          // Straight to f32: by way of double a large number would be rounded twice.
+          int64_t value = extend((*x[0])[lane], bits);
+          return to.bits == 32 ? skewer::gpu::bitsOf(float(value)) : to.write(double(value));
+        });
+        return true;
+      })
+      .Case<LLVM::FPToSIOp>([&](auto) {
+        Format from = formatOf(op.getOperand(0).getType());
+        elementwise(decoder, op, step,
+                    [=](const Operands &x, unsigned lane) { return uint64_t(int64_t(from.read((*x[0])[lane]))); });
+        return true;
+      })
+      .Default([](Operation *) { return false; });
+}
+
 } // namespace
 
 bool skewer::gpu::decodeArithmetic(Decoder &decoder, Operation &op, Step &step) {
@@ -249,69 +280,44 @@ bool skewer::gpu::decodeArithmetic(Decoder &decoder, Operation &op, Step &step) 
     floats(decoder, op, step, [](double a, double b, double c) -> double { return EXPRESSION; });                      \
     return true;                                                                                                       \
   })
-  bool done =
-      llvm::TypeSwitch<Operation *, bool>(&op) INTEGERS(AddOp, a + b) INTEGERS(SubOp, a - b) INTEGERS(MulOp, a * b)
-          INTEGERS(AndOp, a & b) INTEGERS(OrOp, a | b) INTEGERS(XOrOp, a ^ b)
-      // A shift by the width or more is poison in LLVM; 0 keeps the interpreter defined.
-      INTEGERS(ShlOp, b < bits ? a << b : 0) INTEGERS(LShrOp, b < bits ? a >> b : 0) INTEGERS(UDivOp, b ? a / b : 0)
-          INTEGERS(URemOp, b ? a % b : 0) INTEGERS(UMinOp, std::min(a, b)) INTEGERS(UMaxOp, std::max(a, b))
-              SIGNED(SDivOp, b ? a / b : 0) SIGNED(SRemOp, b ? a % b : 0) SIGNED(SMinOp, std::min(a, b))
-                  SIGNED(SMaxOp, std::max(a, b)) SIGNED(AShrOp, a >> std::min<int64_t>(b, 63)) FLOATS(FAddOp, a + b)
-                      FLOATS(FSubOp, a - b) FLOATS(FMulOp, a * b) FLOATS(FDivOp, a / b) FLOATS(FNegOp, -a)
-      // The product of two f32 is exact in double; its sum is rounded twice, which differs from fma in the last
-      // place of one case in 2^29.
-      FLOATS(FMAOp, std::fma(a, b, c)) FLOATS(MaxNumOp, std::fmax(a, b)) FLOATS(MinNumOp, std::fmin(a, b))
-          FLOATS(MaximumOp, std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b)) FLOATS(Exp2Op, std::exp2(a))
-              FLOATS(FAbsOp, std::fabs(a)) FLOATS(FPExtOp, a) FLOATS(FPTruncOp, a)
-                  .Case<LLVM::ICmpOp>([&](LLVM::ICmpOp compareOp) {
-                    LLVM::ICmpPredicate predicate = compareOp.getPredicate();
-                    integers(decoder, op, step,
-                             [=](uint64_t a, uint64_t b) { return uint64_t(compare(predicate, a, b, bits)); });
-                    return true;
-                  })
-                  .Case<LLVM::FCmpOp>([&](LLVM::FCmpOp compareOp) {
-                    LLVM::FCmpPredicate predicate = compareOp.getPredicate();
-                    Format from = formatOf(op.getOperand(0).getType());
-                    integers(decoder, op, step, [=](uint64_t a, uint64_t b) {
-                      return uint64_t(compare(predicate, from.read(a), from.read(b)));
-                    });
-                    return true;
-                  })
-                  .Case<LLVM::SelectOp>([&](auto) {
-                    elementwise(decoder, op, step, [](const Operands &x, unsigned lane) {
-                      return (*x[0])[lane] ? (*x[1])[lane] : (*x[2])[lane];
-                    });
-                    return true;
-                  })
-                  .Case<LLVM::SExtOp>([&](auto) {
-                    elementwise(decoder, op, step, [=](const Operands &x, unsigned lane) {
-                      return uint64_t(extend((*x[0])[lane], bits));
-                    });
-                    return true;
-                  })
-                  .Case<LLVM::ZExtOp, LLVM::TruncOp, LLVM::PtrToIntOp, LLVM::IntToPtrOp>([&](auto) {
-                    elementwise(decoder, op, step, [](const Operands &x, unsigned lane) { return (*x[0])[lane]; });
-                    return true;
-                  })
-                  .Case<LLVM::SIToFPOp>([&](auto) {
-                    Format to = formatOf(op.getResult(0).getType());
-                    elementwise(decoder, op, step, [=](const Operands &x, unsigned lane) {
-                      // Straight to f32: by way of double a large number would be rounded twice.
-                      int64_t value = extend((*x[0])[lane], bits);
-                      return to.bits == 32 ? skewer::gpu::bitsOf(float(value)) : to.write(double(value));
-                    });
-                    return true;
-                  })
-                  .Case<LLVM::FPToSIOp>([&](auto) {
-                    Format from = formatOf(op.getOperand(0).getType());
-                    elementwise(decoder, op, step, [=](const Operands &x, unsigned lane) {
-                      return uint64_t(int64_t(from.read((*x[0])[lane])));
-                    });
-                    return true;
-                  })
-                  .Default([](Operation *) { return false; });
+  bool done = llvm::TypeSwitch<Operation *, bool>(&op) INTEGERS(AddOp, a + b) INTEGERS(SubOp, a - b)
+                  INTEGERS(MulOp, a * b) INTEGERS(AndOp, a & b) INTEGERS(OrOp, a | b) INTEGERS(XOrOp, a ^ b)
+              // A shift by the width or more is poison in LLVM; 0 keeps the interpreter defined.
+              INTEGERS(ShlOp, b < bits ? a << b : 0) INTEGERS(LShrOp, b < bits ? a >> b : 0)
+                  INTEGERS(UDivOp, b ? a / b : 0) INTEGERS(URemOp, b ? a % b : 0) INTEGERS(UMinOp, std::min(a, b))
+                      INTEGERS(UMaxOp, std::max(a, b)) SIGNED(SDivOp, b ? a / b : 0) SIGNED(SRemOp, b ? a % b : 0)
+                          SIGNED(SMinOp, std::min(a, b)) SIGNED(SMaxOp, std::max(a, b))
+                              SIGNED(AShrOp, a >> std::min<int64_t>(b, 63)) FLOATS(FAddOp, a + b) FLOATS(FSubOp, a - b)
+                                  FLOATS(FMulOp, a * b) FLOATS(FDivOp, a / b) FLOATS(FNegOp, -a)
+              // The product of two f32 is exact in double; its sum is rounded twice, which differs from fma in the last
+              // place of one case in 2^29.
+              FLOATS(FMAOp, std::fma(a, b, c)) FLOATS(MaxNumOp, std::fmax(a, b)) FLOATS(MinNumOp, std::fmin(a, b))
+                  FLOATS(MaximumOp, std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b)) FLOATS(Exp2Op, std::exp2(a))
+                      FLOATS(FAbsOp, std::fabs(a)) FLOATS(FPExtOp, a) FLOATS(FPTruncOp, a)
+                          .Case<LLVM::ICmpOp>([&](LLVM::ICmpOp compareOp) {
+                            LLVM::ICmpPredicate predicate = compareOp.getPredicate();
+                            integers(decoder, op, step,
+                                     [=](uint64_t a, uint64_t b) { return uint64_t(compare(predicate, a, b, bits)); });
+                            return true;
+                          })
+                          .Case<LLVM::FCmpOp>([&](LLVM::FCmpOp compareOp) {
+                            LLVM::FCmpPredicate predicate = compareOp.getPredicate();
+                            Format from = formatOf(op.getOperand(0).getType());
+                            integers(decoder, op, step, [=](uint64_t a, uint64_t b) {
+                              return uint64_t(compare(predicate, from.read(a), from.read(b)));
+                            });
+                            return true;
+                          })
+                          .Case<LLVM::SelectOp>([&](auto) {
+                            elementwise(decoder, op, step, [](const Operands &x, unsigned lane) {
+                              return (*x[0])[lane] ? (*x[1])[lane] : (*x[2])[lane];
+                            });
+                            return true;
+                          })
+                          .Default([](Operation *) { return false; });
 #undef INTEGERS
 #undef SIGNED
 #undef FLOATS
-  return done || decodeFunctions(decoder, op, step) || decodeParts(decoder, op, step);
+  return done || decodeConversions(decoder, op, step) || decodeFunctions(decoder, op, step) ||
+         decodeParts(decoder, op, step);
 }

@@ -34,6 +34,7 @@ public:
 
 private:
   std::vector<OffsetRun> visibleRuns() const;
+  void sumWeights(ArrayRef<OffsetRun>, const WeightedRows &, Value row, Value position);
   int64_t weightStride = 0; // sums of weights of the runs that stay on one row, for each query of a group
 };
 } // namespace
@@ -56,24 +57,31 @@ std::vector<OffsetRun> Diagonals::visibleRuns() const {
   return runs;
 }
 
+/// The sums of each row's weights along the runs that stay on one row.
+void Diagonals::sumWeights(ArrayRef<OffsetRun> runs, const WeightedRows &weighted, Value row, Value position) {
+  int64_t sumNumber = 0;
+  for (const OffsetRun &run : runs) {
+    if (!run.isSummed())
+      continue;
+    b.loop(b.index(0), b.index(tileRows), 1, [&](Value r) {
+      Value own = b.add(position, r);
+      Value from = b.maximum(weighted.low, b.add(own, run.low));
+      Value to = b.minimum(weighted.high, b.add(own, run.high + 1));
+      Value weights = b.sub(b.mul(b.add(row, r), scoreStride), weighted.lowKey);
+      b.storeScalar(sumOfWeights(kernel, b.add(weights, from), b.add(weights, to)), weightsMemory,
+                    b.add(b.mul(r, weightStride), sumNumber));
+    });
+    ++sumNumber;
+  }
+}
+
 void Diagonals::addToValues(const WeightedRows &weighted) {
   Value group = weighted.group, firstRow = weighted.firstRow, lowKey = weighted.lowKey;
   Value low = weighted.low, high = weighted.high;
   Value row = b.mul(group, tileRows), position = b.add(firstRow, row);
   int64_t outStride = widthVectors * lanes;
   std::vector<OffsetRun> runs = visibleRuns();
-  int64_t sumNumber = 0;
-  for (const OffsetRun &run : runs)
-    if (run.isSummed()) {
-      b.loop(b.index(0), b.index(tileRows), 1, [&](Value r) {
-        Value own = b.add(position, r);
-        Value from = b.maximum(low, b.add(own, run.low)), to = b.minimum(high, b.add(own, run.high + 1));
-        Value weights = b.sub(b.mul(b.add(row, r), scoreStride), lowKey);
-        b.storeScalar(sumOfWeights(kernel, b.add(weights, from), b.add(weights, to)), weightsMemory,
-                      b.add(b.mul(r, weightStride), sumNumber));
-      });
-      ++sumNumber;
-    }
+  sumWeights(runs, weighted, row, position);
 
   for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
     int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
@@ -108,8 +116,7 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
         return product(rowOf(run, offset), weight, tested, SmallVector<Value>(carried));
       });
     };
-    sumNumber = 0;
-    int64_t chained = 0;
+    int64_t sumNumber = 0, chained = 0;
     for (const OffsetRun &run : runs) {
       if (run.isSummed()) {
         auto weight = [&](int64_t r) { return b.scalar(weightsMemory, b.index(r * weightStride + sumNumber)); };
