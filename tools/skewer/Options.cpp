@@ -335,9 +335,8 @@ bool fillTarget(Options &options) {
   return isPath("-o", options.machineFile, "leave -o out to have the machine file printed, or name a file");
 }
 
-bool fill(Options &options, int &exitCode) {
-  if (options.command == Command::Target)
-    return fillTarget(options);
+/// Specs and target, and whether the command has that target.
+bool readSpecsAndTarget(Options &options, int &exitCode) {
   options.specs.assign(specs.begin(), specs.end());
   if (options.command == Command::Run || options.command == Command::Plot)
     options.specs = {spec};
@@ -355,6 +354,11 @@ bool fill(Options &options, int &exitCode) {
   if (options.command != Command::Compile && options.isForGpu() && (unfused || plain))
     return usage(
         fmt::format("{} is for processors; leave --target={} out", unfused ? "--unfused" : "--plain", options.target));
+  return true;
+}
+
+/// Files and folders that are written, and what is printed of a compilation.
+bool readOutputs(Options &options) {
   options.outputFolder = outputFolder;
   options.dependencyFile = dependencyFile;
   options.picture = picture;
@@ -362,9 +366,6 @@ bool fill(Options &options, int &exitCode) {
       !isPath("--depfile", options.dependencyFile, "name a file") ||
       !isPath("-o", options.picture, "name a file for the picture, such as picture.svg"))
     return false;
-  options.cudaPath = cudaPath;
-  options.ptxOnly = ptxOnly;
-  options.fatbin = fatbin;
   for (const std::string &kind : emit) {
     if (!llvm::is_contained({"attn", "fused", "scheduled", "loops", "llvm", "asm", "obj"}, llvm::StringRef(kind)))
       return usage(
@@ -372,11 +373,11 @@ bool fill(Options &options, int &exitCode) {
     if (!llvm::is_contained(options.emit, kind))
       options.emit.push_back(kind);
   }
-  if (!readNumbers("-D", parameters, options.parameters, exitCode) ||
-      !readNumbers("--size", sizes, options.sizes, exitCode) ||
-      !readNumbers("--origin", origins, options.origins, exitCode) ||
-      !readSchedule(options.cpuSchedule, options.gpuSchedule))
-    return false;
+  return true;
+}
+
+/// The files of a run's operands and results.
+bool readTensorFiles(Options &options) {
   for (const std::string &text : inputs) {
     std::string name;
     llvm::StringRef file;
@@ -398,7 +399,11 @@ bool fill(Options &options, int &exitCode) {
       if (!files->emplace(name.str(), file.str()).second)
         return usage(fmt::format("{} {}is given twice", option, name.empty() ? "" : name.str() + " "));
     }
-  options.kernel = kernel;
+  return true;
+}
+
+/// Numbers with bounds: tolerance, seeds, rows, threads, seconds.
+bool readBoundedNumbers(Options &options) {
   if (tolerance.getNumOccurrences()) {
     double value;
     if (llvm::StringRef(tolerance).getAsDouble(value) || !(value >= 0))
@@ -421,6 +426,23 @@ bool fill(Options &options, int &exitCode) {
   if (!(seconds >= 0) || seconds > 3600)
     return usage("--seconds: expected 0 to 3600");
   options.seconds = seconds;
+  return true;
+}
+
+bool fill(Options &options, int &exitCode) {
+  if (options.command == Command::Target)
+    return fillTarget(options);
+  if (!readSpecsAndTarget(options, exitCode) || !readOutputs(options) ||
+      !readNumbers("-D", parameters, options.parameters, exitCode) ||
+      !readNumbers("--size", sizes, options.sizes, exitCode) ||
+      !readNumbers("--origin", origins, options.origins, exitCode) ||
+      !readSchedule(options.cpuSchedule, options.gpuSchedule) || !readTensorFiles(options) ||
+      !readBoundedNumbers(options))
+    return false;
+  options.cudaPath = cudaPath;
+  options.ptxOnly = ptxOnly;
+  options.fatbin = fatbin;
+  options.kernel = kernel;
   options.dialectPlugins.assign(dialectPlugins.begin(), dialectPlugins.end());
   options.passPlugins.assign(passPlugins.begin(), passPlugins.end());
   options.passes = passes;
