@@ -226,6 +226,7 @@ func.func @f(%q: tensor<4x64xf32>, %x: tensor<4xi32>) {
 func.func @f(%t: tensor<7x64xf32>, %x: tensor<4xi32>) {
   %row = attn.index "row" in [0, 7] (%x) : tensor<4xi32>
   // expected-error @below {{(einsum_c5)}}
+  // expected-note @below {{row[i] runs from 0 to 7; correct the index}}
   %0 = attn.einsum "(row[i]) d -> i d" sizes {i = 4 : i64} indices(row = %row : tensor<4xi32>) (%t) : (tensor<7x64xf32>) -> tensor<4x64xf32>
   return
 }

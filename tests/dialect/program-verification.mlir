@@ -104,5 +104,5 @@ module attributes {attn.plan = #attn.plan<"f", inputs = [], outputs = [<"o", f32
 // -----
 
 // A part that is left out is an error, never 0.
-// expected-error @below {{duplicate or unknown struct parameter name}}
+// expected-error @below {{expected ','}}
 #l = #attn.launch<kernel = "f", title = "move", shared_bytes = 0, blocks = <fixed = 1, scaled = 0, factors = []>, rows = 0, keys = 0, note = "">

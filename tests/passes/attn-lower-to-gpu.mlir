@@ -24,9 +24,9 @@
 // CHECK: layout = #nvvm.mma_layout<col>
 // CHECK: nvvm.mma.sync
 // CHECK-NOT: func.func
-// SMALL: scaled = 8 : i64
-// SMALL-SAME: keys = 16 : i64, note = "", rows = 32 : i64
-// SMALL-SAME: threads = 64 : i64
+// SMALL: threads = 64
+// SMALL-SAME: scaled = 8
+// SMALL-SAME: rows = 32, keys = 16, note = ""
 func.func @layer(%q: tensor<?x2x128x64xf16> {attn.name = "q", attn.shape = ["batch", 2, 128, 64]},
                  %k: tensor<?x2x128x64xf16> {attn.name = "k", attn.shape = ["batch", 2, 128, 64]},
                  %v: tensor<?x2x128x64xf16> {attn.name = "v", attn.shape = ["batch", 2, 128, 64]})
