@@ -1,6 +1,7 @@
 // Derives strides and classes from the subscripts of an attention. Knows index expressions, never schemes.
 #include "passes/Analysis/AttentionAnalyzer.h"
 #include "passes/Analysis/LaneFit.h"
+#include "passes/Analysis/Strides.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -8,11 +9,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 Expr AttentionAnalyzer::flatten(ArrayRef<Expr> subscripts, Value operand) {
-  auto shape = cast<RankedTensorType>(operand.getType()).getShape();
-  Expr flat = 0;
-  for (auto [dimension, subscript] : llvm::enumerate(subscripts))
-    flat = dimension == 0 ? subscript : flat * Expr(shape[dimension]) + subscript;
-  return flat;
+  return rowMajor(subscripts, cast<RankedTensorType>(operand.getType()).getShape());
 }
 
 std::optional<SplitOffset> AttentionAnalyzer::split(const Expr &offset, const Domain &within) {
@@ -35,28 +32,7 @@ std::optional<SplitOffset> AttentionAnalyzer::split(const Expr &offset, const Do
 }
 
 std::optional<int64_t> AttentionAnalyzer::evenStride(const SplitOffset &offset, const std::vector<std::string> &axes) {
-  auto coefficient = [&](const std::string &axis) {
-    auto found = offset.axes.find(axis);
-    return found == offset.axes.end() ? 0 : found->second;
-  };
-  int64_t stride = 0, inner = 1;
-  bool known = false;
-  for (const std::string &axis : llvm::reverse(axes)) {
-    int64_t size = space.sizes.at(axis);
-    if (size != 1) {
-      int64_t step = coefficient(axis);
-      if (!known) {
-        if (step % inner != 0)
-          return std::nullopt;
-        stride = step / inner;
-        known = true;
-      } else if (step != stride * inner) {
-        return std::nullopt;
-      }
-    }
-    inner *= size;
-  }
-  return stride;
+  return skewer::evenStride(offset.axes, axes, space.sizes);
 }
 
 std::optional<Walk> AttentionAnalyzer::walk(const SplitOffset &offset, unsigned argument,

@@ -1,6 +1,7 @@
 // Checks that a kernel is one fused attention of inputs, and sorts its terms for the GPU.
 #include "passes/Analysis/GpuShape.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/Strides.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -28,14 +29,10 @@ ElementTerm elementTermOf(attn::TermOp term, ArrayRef<Value> operands, const std
   for (auto [operand, subscripts] : llvm::zip_equal(term.getInputs(), einsum.subscripts)) {
     result.arguments.push_back(unsigned(llvm::find(operands, operand) - operands.begin()));
     auto shape = cast<RankedTensorType>(operand.getType()).getShape();
-    Expr flat = 0;
-    for (auto [dimension, subscript] : llvm::enumerate(subscripts)) {
-      flat = dimension == 0 ? subscript : flat * Expr(shape[dimension]) + subscript;
-      if (!ShapedType::isDynamic(shape[dimension]))
-        inside &=
-            proveWithin(subscript, {0, shape[dimension] - 1}, within, result.guard).outcome == subscript::Proof::Proven;
-    }
-    result.offsets.push_back(simplify(flat, within));
+    for (auto [subscript, size] : llvm::zip(subscripts, shape))
+      if (!ShapedType::isDynamic(size))
+        inside &= proveWithin(subscript, {0, size - 1}, within, result.guard).outcome == subscript::Proof::Proven;
+    result.offsets.push_back(simplify(rowMajor(subscripts, shape), within));
   }
   // Scores are computed for masked pairs too, where an operand may be read outside.
   if (!inside && mask)

@@ -1,5 +1,6 @@
 // Finds how a term of the values depends on positions: on the key, on the offset in runs, or on the pair.
 #include "passes/Analysis/ValueTerm.h"
+#include "passes/Analysis/Strides.h"
 #include <algorithm>
 #include <numeric>
 
@@ -29,9 +30,7 @@ public:
   std::optional<ValueTerm> read(std::string &reason) {
     ValueTerm term;
     const std::string &width = space.value.front();
-    Expr flat = 0;
-    for (size_t d = 0; d < shape.size(); ++d)
-      flat = d == 0 ? einsum.subscripts[0][0] : flat * Expr(shape[d]) + einsum.subscripts[0][d];
+    Expr flat = rowMajor(einsum.subscripts[0], shape);
     Expr step = simplify(substitute(flat, {{width, Expr::symbol(width) + Expr(1)}}) - flat);
     bool single = space.sizes.at(width) == 1;
     if (!step.isConstant() && !single)
@@ -68,24 +67,14 @@ private:
     auto affine = asAffine(moving, domain);
     if (!affine || !isInsideForEveryKey())
       return false;
-    int64_t inner = 1;
-    std::optional<int64_t> stride;
-    for (size_t k = space.key.size(); k-- > 0;) {
-      int64_t size = space.sizes.at(space.key[k]);
-      auto found = affine->coefficients.find(space.key[k]);
-      int64_t step = found == affine->coefficients.end() ? 0 : found->second;
-      if (size > 1) {
-        if (step % inner != 0 || (stride && step != *stride * inner))
-          return false;
-        stride = step / inner;
-      }
-      inner *= size;
-    }
+    auto stride = evenStride(affine->coefficients, space.key, space.sizes);
+    if (!stride)
+      return false;
     for (const std::string &axis : space.query)
       if (affine->coefficients.count(axis))
         return false;
     term.kind = ValueKind::Key;
-    term.keyStride = stride.value_or(0);
+    term.keyStride = *stride;
     term.base = term.base + Expr(affine->constant);
     return true;
   }

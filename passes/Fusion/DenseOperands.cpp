@@ -2,6 +2,7 @@
 // for each position.
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisProducts.h"
+#include "passes/Analysis/Strides.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Passes.h"
 
@@ -20,31 +21,15 @@ namespace {
 /// Whether the flat offset of an operand moves by one stride from position to position of `axes`, row by row.
 bool isEven(Value operand, const std::vector<Expr> &subscripts, const std::vector<std::string> &axes,
             const AxisSizes &sizes) {
-  Expr flat = 0;
-  for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
-    flat = flat * Expr(extent == kRuntime ? 1 : extent) + subscript;
+  std::vector<int64_t> shape = shapeOf(operand);
+  std::replace(shape.begin(), shape.end(), kRuntime, int64_t(1)); // of leading axes, which count for nothing here
+  Expr flat = rowMajor(subscripts, shape);
   Substitution others;
   for (const std::string &symbol : symbolsOf(flat))
     if (!llvm::is_contained(axes, symbol))
       others[symbol] = Expr(0);
   auto affine = asAffine(substitute(flat, others), domainOf(sizes));
-  if (!affine)
-    return false;
-  std::optional<int64_t> stride;
-  int64_t inner = 1;
-  for (const std::string &axis : llvm::reverse(axes)) {
-    int64_t size = sizes.at(axis);
-    if (size == 1)
-      continue;
-    auto found = affine->coefficients.find(axis);
-    int64_t step = found == affine->coefficients.end() ? 0 : found->second;
-    if (!stride && step % inner == 0)
-      stride = step / inner;
-    if (!stride || step != *stride * inner)
-      return false;
-    inner *= size;
-  }
-  return true;
+  return affine && evenStride(affine->coefficients, axes, sizes);
 }
 
 /// A view of the operand: its leading axes, the positions of `axes` as one dimension, then `rest`. Null where the

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Analysis/Strides.h"
 #include "passes/Analysis/Summation.h"
 #include "passes/Generic/Kernel.h"
 
@@ -12,23 +13,7 @@ using namespace skewer::generic;
 using subscript::Expr;
 
 std::optional<int> Kernel::step(const Storage &tensor, ArrayRef<Expr> subscripts, const std::string &axis) {
-  int result = 0;
-  if (tensor.number)
-    return result;
-  for (size_t d = 0; d < subscripts.size(); ++d) {
-    if (!subscript::symbolsOf(subscripts[d]).count(axis))
-      continue;
-    auto affine = subscript::asAffine(subscripts[d]);
-    if (!affine)
-      return std::nullopt;
-    auto coefficient = affine->coefficients.find(axis);
-    if (coefficient == affine->coefficients.end())
-      continue;
-    if (d + 1 != subscripts.size() || coefficient->second != 1)
-      return std::nullopt;
-    result = 1;
-  }
-  return result;
+  return tensor.number ? std::optional(0) : stepAlong(subscripts, axis);
 }
 
 bool Kernel::vectorises(const Contraction &contraction, const Axis &axis) {

@@ -2,6 +2,7 @@
 // slices of 128 bytes; while one is multiplied, cp.async brings the next.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Analysis/Strides.h"
 #include "passes/Gpu/Engines/Engines.h"
 #include "passes/Gpu/GpuStages.h"
 #include "passes/Stages/Matmul.h"
@@ -40,10 +41,10 @@ bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
 /// Whether all rows of an operand begin at multiples of 16 bytes, given the strides of its axes.
 static bool rowsAreAligned(const Storage &tensor, ArrayRef<Expr> subscripts, ArrayRef<std::string> alongDepth,
                            int64_t inChunk) {
-  Expr flat = 0;
-  for (auto [dimension, subscript] : llvm::enumerate(subscripts))
-    flat = dimension == 0 ? subscript : flat * Expr(tensor.shape[dimension].fixed) + subscript;
-  auto affine = subscript::asAffine(flat);
+  SmallVector<int64_t> shape;
+  for (const Extent &extent : tensor.shape)
+    shape.push_back(extent.fixed);
+  auto affine = subscript::asAffine(rowMajor(subscripts, shape));
   return affine && affine->constant % inChunk == 0 && llvm::all_of(affine->coefficients, [&](const auto &entry) {
            return llvm::is_contained(alongDepth, entry.first) || entry.second % inChunk == 0;
          });

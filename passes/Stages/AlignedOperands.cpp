@@ -2,6 +2,7 @@
 #include "passes/Stages/AlignedOperands.h"
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Analysis/Strides.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/Stages.h"
 
@@ -13,25 +14,11 @@ using namespace skewer::subscript;
 // worth it: two vectors of the generic path.
 static constexpr int64_t kManyReads = 8, kFewSteps = 16;
 
-/// How far the flat position moves with the axis: 0, 1, or nothing where it is another stride or none.
-static std::optional<int> stepOf(ArrayRef<Expr> subscripts, const std::string &axis) {
-  int step = 0;
-  for (auto [place, subscript] : llvm::enumerate(subscripts)) {
-    if (!symbolsOf(subscript).count(axis))
-      continue;
-    auto affine = asAffine(subscript);
-    if (!affine || place + 1 != subscripts.size() || affine->coefficients[axis] != 1)
-      return std::nullopt;
-    step = 1;
-  }
-  return step;
-}
-
 /// Whether vectors go along the axis as it is.
 static bool isAligned(const attn::ResolvedEinsum &resolved, const std::string &axis) {
   bool moves = false;
   for (const std::vector<Expr> &subscripts : resolved.subscripts) {
-    auto step = stepOf(subscripts, axis);
+    auto step = stepAlong(subscripts, axis);
     if (!step)
       return false;
     moves |= *step != 0;
@@ -89,7 +76,7 @@ static void align(attn::EinsumOp op) {
   bool any = false;
   for (auto [number, operand] : llvm::enumerate(op.getInputs())) {
     auto type = cast<RankedTensorType>(operand.getType());
-    auto step = stepOf(resolved.subscripts[number], axis);
+    auto step = stepAlong(resolved.subscripts[number], axis);
     any |= step && *step == 1;
     if (step)
       continue;

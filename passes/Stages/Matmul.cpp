@@ -1,6 +1,7 @@
 // Sorts an einsum's axes in rows, columns and depth.
 #include "passes/Stages/Matmul.h"
 #include "dialect/Subscript/Analysis.h"
+#include "passes/Analysis/Strides.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -17,33 +18,9 @@ constexpr int64_t kMostOwnColumns = 1 << 22;
 /// Element offset as coefficients of the axes; nothing if it is not affine.
 std::optional<subscript::Affine> offsetOf(ArrayRef<Expr> subscripts, Value operand) {
   auto shape = cast<RankedTensorType>(operand.getType()).getShape();
-  Expr flat = 0;
-  for (auto [dimension, subscript] : llvm::enumerate(subscripts)) {
-    if (dimension > 0 && ShapedType::isDynamic(shape[dimension]))
-      return std::nullopt;
-    flat = dimension == 0 ? subscript : flat * Expr(shape[dimension]) + subscript;
-  }
-  return subscript::asAffine(flat);
-}
-
-/// The stride of the flat position in the product of `axes`, if there is one.
-std::optional<int64_t> evenStride(const subscript::Affine &offset, const std::vector<std::string> &axes,
-                                  const subscript::AxisSizes &sizes) {
-  int64_t inner = 1;
-  std::optional<int64_t> stride;
-  for (const std::string &axis : llvm::reverse(axes)) {
-    int64_t size = sizes.at(axis);
-    auto found = offset.coefficients.find(axis);
-    int64_t step = found == offset.coefficients.end() ? 0 : found->second;
-    if (size != 1) {
-      if (!stride && step % inner == 0)
-        stride = step / inner;
-      if (!stride || step != *stride * inner)
-        return std::nullopt;
-    }
-    inner *= size;
-  }
-  return stride.value_or(0);
+  if (!shape.empty() && llvm::is_contained(shape.drop_front(), ShapedType::kDynamic))
+    return std::nullopt;
+  return subscript::asAffine(rowMajor(subscripts, shape));
 }
 
 bool reads(const subscript::Affine &offset, const std::string &axis) {
@@ -107,8 +84,8 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
   if (!multiply(result.rowAxes, result.rows) || !multiply(result.columnAxes, result.columns) ||
       !multiply(result.depthAxes, result.depth))
     return std::nullopt;
-  auto columnStride = evenStride(columns, result.columnAxes, resolved.sizes);
-  auto depthStride = evenStride(columns, result.depthAxes, resolved.sizes);
+  auto columnStride = evenStride(columns.coefficients, result.columnAxes, resolved.sizes);
+  auto depthStride = evenStride(columns.coefficients, result.depthAxes, resolved.sizes);
   if (!columnStride || !depthStride || result.rows < kFewRows || result.columns < kFewColumns ||
       result.depth < kFewSteps)
     return std::nullopt;
@@ -117,6 +94,6 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
   result.columnStride = *columnStride;
   result.columnDepthStride = *depthStride;
   result.columnBase = columns.constant;
-  result.rowDepthStride = evenStride(rows, result.depthAxes, resolved.sizes);
+  result.rowDepthStride = evenStride(rows.coefficients, result.depthAxes, resolved.sizes);
   return result;
 }
