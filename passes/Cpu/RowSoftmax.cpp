@@ -2,6 +2,7 @@
 // Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3, in base 2.
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/Strategy.h"
+#include "passes/Cpu/WeightedSums.h"
 #include <cmath>
 #include <limits>
 
@@ -44,19 +45,10 @@ void CpuKernel::rowTotal(Value row, Value lowKey, ArrayRef<std::pair<Value, Valu
   b.storeScalar(b.addf(b.scalar(memory.sums, row), b.reduceAdd(total)), memory.sums, row);
 }
 
-/// start + Σ term(x) for x from 0 to `count`, a vector at a time. Beside a large weight a long chain loses the small
-/// ones, all of them: 3.4e-6 of the largest output for 4096 keys in vectors of 4, of unscaled logits.
+/// start + Σ term(x) of a row in a block of keys. Beside a large weight a long chain loses the small ones, all of them:
+/// 3.4e-6 of the largest output for 4096 keys in vectors of 4, of unscaled logits.
 Value CpuKernel::sumOfChains(Value count, Value start, llvm::function_ref<Value(Value x)> term) {
-  auto addUp = [&](Value from, Value to, Value start) {
-    return b.loop(from, to, lanes, ValueRange{start},
-                  [&](Value x, ValueRange sum) { return SmallVector<Value>{b.addf(sum[0], term(x))}; })[0];
-  };
-  if (keyBlock <= kChain * lanes)
-    return addUp(b.index(0), count, start);
-  return b.loop(b.index(0), count, kChain * lanes, ValueRange{start}, [&](Value from, ValueRange sum) {
-    Value to = b.minimum(b.add(from, kChain * lanes), count);
-    return SmallVector<Value>{b.addf(sum[0], addUp(from, to, b.constant(0)))};
-  })[0];
+  return sumOfVectors(b, count, start, keyBlock <= kChain * lanes ? 0 : kChain, term);
 }
 
 void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Value>> runsOfVectors) {

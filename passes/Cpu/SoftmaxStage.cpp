@@ -2,6 +2,7 @@
 // mask, what it hides becomes -inf first, element by element; the rest is as without one.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Cpu/CpuStages.h"
+#include "passes/Cpu/WeightedSums.h"
 #include <limits>
 
 using namespace mlir;
@@ -50,17 +51,11 @@ struct RowOfVectors {
   Value powers(Value reference) {
     Value references = v.broadcast(reference), unit = v.constant(float(kLog2e));
     auto power = [&](Value x) { return v.exp2(v.mulf(v.subf(x, references), unit)); };
-    auto chain = [&](Value low, Value high) {
-      return v.loop(low, high, v.lanes, ValueRange{v.constant(0)}, [&](Value x, ValueRange so) {
-        Value one = power(v.load(source, v.add(from, x)));
-        v.store(one, result, v.add(to, x));
-        return SmallVector<Value>{v.addf(so[0], one)};
-      })[0];
-    };
-    int64_t step = kShortChain * v.lanes;
-    Value sums = v.loop(v.index(0), v.index(whole), step, ValueRange{v.constant(0)}, [&](Value low, ValueRange so) {
-      return SmallVector<Value>{v.addf(so[0], chain(low, v.minimum(v.add(low, step), v.index(whole))))};
-    })[0];
+    Value sums = sumOfVectors(v, v.index(whole), v.constant(0), kShortChain, [&](Value x) {
+      Value one = power(v.load(source, v.add(from, x)));
+      v.store(one, result, v.add(to, x));
+      return one;
+    });
     Value sum = v.reduceAdd(sums);
     if (int64_t rest = length - whole) {
       v.storeFirst(power(v.loadFirst(source, v.add(from, whole), rest)), result, v.add(to, whole), rest);

@@ -1,4 +1,4 @@
-// One step of a sum of weighted rows.
+// One step of a sum of weighted rows; sums of vectors.
 #include "passes/Cpu/WeightedSums.h"
 
 using namespace mlir;
@@ -17,4 +17,19 @@ void skewer::addWeighted(VectorBuilder &b, int64_t rows, ArrayRef<Value> values,
       sum = seen ? b.select(seen, next, sum) : next;
     }
   }
+}
+
+Value skewer::sumOfVectors(VectorBuilder &b, Value count, Value start, int64_t chain,
+                           function_ref<Value(Value x)> term) {
+  auto addUp = [&](Value from, Value to, Value start) {
+    return b.loop(from, to, b.lanes, ValueRange{start},
+                  [&](Value x, ValueRange sum) { return SmallVector<Value>{b.addf(sum[0], term(x))}; })[0];
+  };
+  if (chain == 0)
+    return addUp(b.index(0), count, start);
+  int64_t step = chain * b.lanes;
+  return b.loop(b.index(0), count, step, ValueRange{start}, [&](Value from, ValueRange sum) {
+    Value to = b.minimum(b.add(from, step), count);
+    return SmallVector<Value>{b.addf(sum[0], addUp(from, to, b.constant(0)))};
+  })[0];
 }

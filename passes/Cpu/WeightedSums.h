@@ -1,4 +1,4 @@
-// Sums of weights × rows, for a group of queries at a time.
+// Sums of weights × rows, for a group of queries at a time, and of vectors of a row.
 #pragma once
 #include "passes/Emit/VectorBuilder.h"
 
@@ -10,5 +10,10 @@ void addWeighted(VectorBuilder &, int64_t rows, llvm::ArrayRef<mlir::Value> valu
                  llvm::function_ref<mlir::Value(int64_t row)> weight,
                  const std::function<mlir::Value(mlir::Value weight)> &isSeen,
                  llvm::SmallVectorImpl<mlir::Value> &sums);
+
+/// start + Σ term(x) for x from 0 to `count`, a vector at a time. Chains of `chain` vectors are summed up by
+/// themselves; 0: all are one chain.
+mlir::Value sumOfVectors(VectorBuilder &, mlir::Value count, mlir::Value start, int64_t chain,
+                         llvm::function_ref<mlir::Value(mlir::Value x)> term);
 
 } // namespace skewer

@@ -1,7 +1,6 @@
 // Looking at the summands of elements of a score.
 #include "passes/Fusion/ScoreContents.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Analysis/Elementwise.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -12,10 +11,7 @@ bool skewer::isArithmeticOnNumbers(Operation *op) {
     Type element = getElementTypeOrSelf(type);
     return element.isF32() || element.isInteger(1);
   };
-  if (isa_and_nonnull<attn::ApplyOp>(op))
-    return isNumber(op->getResult(0).getType());
-  return op && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->hasTrait<OpTrait::Elementwise>() &&
-         op->getNumResults() == 1 && isNumber(op->getResult(0).getType()) &&
+  return op && isElementwise(op) && isNumber(op->getResult(0).getType()) &&
          llvm::all_of(op->getOperandTypes(), isNumber);
 }
 

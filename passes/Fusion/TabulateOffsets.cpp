@@ -1,10 +1,9 @@
 // attn-tabulate-offsets: what is computed for each query and key, and depends on their offsets alone, is computed for
 // each offset.
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/BiasKind.h"
+#include "passes/Analysis/Elementwise.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Provenance.h"
 #include "passes/Fusion/Views.h"
@@ -21,12 +20,6 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-
-/// Element by element, whatever the operands' elements are.
-bool isElementwise(Operation *op) {
-  return isa<ApplyOp>(op) ||
-         (op->hasTrait<OpTrait::Elementwise>() && isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
-}
 
 /// The axes of a spec's dimensions at a point; false where a size that is needed is not known.
 bool axesAt(const Dimensions &dimensions, const AxisSizes &sizes, const std::vector<Expr> &at, Substitution &axes) {

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Analysis/Elementwise.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/PackedOperands.h"
 #include "llvm/ADT/SetVector.h"
@@ -178,9 +179,8 @@ bool skewer::isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) ||
 bool skewer::isWidening(Operation *op) { return isa_and_nonnull<arith::ExtFOp>(op); }
 
 bool skewer::isArithmetic(Operation *op) {
-  return isWidening(op) || isa<arith::TruncFOp, attn::ApplyOp>(op) ||
-         (op->hasTrait<OpTrait::Elementwise>() && op->hasTrait<OpTrait::SameOperandsAndResultType>() &&
-          isa<arith::ArithDialect, math::MathDialect>(op->getDialect()));
+  return isElementwise(op) &&
+         (isa<arith::ExtFOp, arith::TruncFOp>(op) || op->hasTrait<OpTrait::SameOperandsAndResultType>());
 }
 
 namespace {
