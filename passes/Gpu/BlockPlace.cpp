@@ -110,13 +110,9 @@ static bool isMultiple(const Expr &expression, int64_t number) {
 }
 
 bool BlockPlace::isAligned(const Walk &walk, int64_t rowStride, int64_t depth) const {
-  const TensorArgument &input = shape.plan.inputs[shape.inputs[walk.argument]];
-  bool same = (input.type == ElementType::F16 && shape.element.isF16()) ||
-              (input.type == ElementType::BF16 && shape.element.isBF16()) ||
-              (input.type == ElementType::F32 && shape.element.isF32());
   int64_t inChunk = shape.element.isF32() ? 4 : 8; // elements of 16 bytes
-  return same && depth % inChunk == 0 && (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 &&
-         isMultiple(walk.base, inChunk);
+  return operands.elementOf(walk.argument) == shape.element && depth % inChunk == 0 &&
+         (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 && isMultiple(walk.base, inChunk);
 }
 
 RowSource BlockPlace::sourceOf(const Walk &walk, int64_t rowStride, int64_t depth) const {

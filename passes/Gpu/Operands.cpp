@@ -1,6 +1,7 @@
 // Pointers, index expressions and the elements that they name.
 #include "passes/Gpu/Operands.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Emit/PhaseFunction.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -129,10 +130,7 @@ Value Operands::number(const Expr &expression, const Axes &at) {
 //===- Elements and terms ----------------------------------------------------------===//
 
 Type Operands::elementOf(unsigned operand) const {
-  ElementType type = shape.plan.inputs[shape.inputs[operand]].type;
-  return type == ElementType::F16    ? Type(b.getF16Type())
-         : type == ElementType::BF16 ? Type(b.getBF16Type())
-                                     : Type(b.getF32Type());
+  return typeOf(shape.plan.inputs[shape.inputs[operand]].type, b.getContext());
 }
 
 Value Operands::elementAt(unsigned operand, Value offset) {

@@ -1,6 +1,7 @@
 // Result and log-sum-exp, or sum of direct weights, of a thread's rows.
 #include "passes/Gpu/ResultRows.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Emit/PhaseFunction.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -12,10 +13,7 @@ class Writer {
 public:
   Writer(GpuBuilder &b, const GpuAttention &shape, const Operands &operands, const BlockPlace &place)
       : b(b), shape(shape), operands(operands), place(place) {
-    ElementType type = shape.plan.outputs[shape.resultOutput].type;
-    element = type == ElementType::F16    ? Type(b.getF16Type())
-              : type == ElementType::BF16 ? Type(b.getBF16Type())
-                                          : Type(b.getF32Type());
+    element = typeOf(shape.plan.outputs[shape.resultOutput].type, b.getContext());
     base = place.baseOf(shape.attention.result.base);
     zero = b.f32(0);
   }
