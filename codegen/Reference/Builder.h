@@ -10,6 +10,9 @@
 
 namespace skewer::reference {
 
+/// BuildNumbers.cpp: the nearest f64.
+double toDouble(llvm::APFloat);
+
 class NodeBuilder {
 public:
   NodeBuilder(std::vector<std::unique_ptr<Node>> &nodes, Failure &failure) : nodes(nodes), failure(failure) {}

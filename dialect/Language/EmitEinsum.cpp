@@ -95,7 +95,7 @@ Value Emitter::emitEinsum(const Node &node) {
   }
   StringRef text = node.operands[0]->name;
   // One that is wrong leaves its axes without a size, but what uses them further down is no second mistake.
-  auto known = make_scope_exit([&] { scope->unknown.merge(namesIn(text)); });
+  llvm::scope_exit known([&] { scope->unknown.merge(namesIn(text)); });
   subscript::ParseError why;
   std::map<std::string, StringRef> calls;
   std::map<std::string, int64_t> numbers;

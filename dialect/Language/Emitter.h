@@ -44,18 +44,27 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> emit(const Program &);
 
 private:
-  // Emit.cpp: declarations and statements.
+  // Emit.cpp: declarations, types and statements.
   void declare(const Program &);
-  void emitKernel(const Kernel &);
-  struct KernelSignature;
-  bool declareOperands(const Kernel &, Scope &own, KernelSignature &);
-  mlir::func::FuncOp createFunction(const Kernel &, const KernelSignature &);
-  void bindOperands(const Kernel &, const KernelSignature &, mlir::Block &, Scope &own);
-  void eraseUnused(mlir::Block &);
+  bool shape(const TypeExpression &, Dimensions &);
+  mlir::RankedTensorType typeOf(const Dimensions &, mlir::Type element);
+  mlir::ArrayAttr shapeAttribute(const Dimensions &);
   bool emitBody(const std::vector<Statement> &, Value &result, llvm::StringRef &place, llvm::StringRef end);
   bool assign(const Statement &, Value);
   void nameAt(llvm::StringRef name, const Value &);
   bool checkRequirement(const Statement &);
+
+  // EmitKernel.cpp: a kernel's function.
+  void emitKernel(const Kernel &);
+  struct KernelSignature;
+  bool declareOperands(const Kernel &, Scope &own, KernelSignature &);
+  bool declareResults(const Kernel &, Scope &own, std::vector<Dimensions> &results);
+  mlir::func::FuncOp createFunction(const Kernel &, const KernelSignature &);
+  void bindOperands(const Kernel &, const KernelSignature &, mlir::Block &, Scope &own);
+  void finishKernel(const Kernel &, llvm::ArrayRef<Dimensions> declared, Value result, llvm::StringRef place);
+  mlir::Value finishResult(const Kernel &, size_t number, const Dimensions &declared, const Value &,
+                           llvm::StringRef place);
+  void eraseUnused(mlir::Block &);
 
   // EmitParts.cpp: parts of larger layers.
   bool declarePart(const Statement &);
@@ -65,13 +74,6 @@ private:
   subscript::Expr positionFor(const subscript::Expr &, int64_t extent) const;
   Value localised(const Node &, const Value &tensor);
   RealPtr withoutOrigins(const RealPtr &, subscript::Domain &, subscript::Substitution &back) const;
-  bool shape(const TypeExpression &, Dimensions &);
-  mlir::RankedTensorType typeOf(const Dimensions &, mlir::Type element);
-  mlir::ArrayAttr shapeAttribute(const Dimensions &);
-  bool declareResults(const Kernel &, Scope &own, std::vector<Dimensions> &results);
-  void finishKernel(const Kernel &, llvm::ArrayRef<Dimensions> declared, Value result, llvm::StringRef place);
-  mlir::Value finishResult(const Kernel &, size_t number, const Dimensions &declared, const Value &,
-                           llvm::StringRef place);
 
   // Evaluate.cpp: expressions without tensors, and the way to the others.
   Value evaluate(const Node &);

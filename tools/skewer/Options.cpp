@@ -1,6 +1,7 @@
 // The commands' options, on llvm::cl. Parsing errors are usage errors; values that are no numbers of 64 bits are too.
 #include "tools/skewer/Options.h"
 #include "codegen/GPU/GpuTarget.h"
+#include "tools/skewer/OptionTexts.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
@@ -191,20 +192,6 @@ const char *kOverview =
     "'skewer COMMAND --help' lists a command's options. Exit codes: 0 done, 1 the input or a result "
     "is wrong, 2 usage,\n3 there is no GPU to run on.\n";
 
-bool usage(const std::string &text) {
-  llvm::errs() << "skewer: error: " << text << "\n";
-  return false;
-}
-
-bool split(const char *option, llvm::StringRef text, std::string &name, llvm::StringRef &value) {
-  size_t equals = text.find('=');
-  if (equals == llvm::StringRef::npos || equals == 0 || equals + 1 == text.size())
-    return usage(fmt::format("{} expects NAME=VALUE, found '{}'", option, text.str()));
-  name = text.take_front(equals).str();
-  value = text.drop_front(equals + 1);
-  return true;
-}
-
 std::string knownGpus() {
   std::string names;
   for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
@@ -217,28 +204,6 @@ std::string knownProcessors() {
   for (const Target &known : knownTargets())
     names += (names.empty() ? "" : ", ") + known.name;
   return names;
-}
-
-bool readNumbers(const char *option, const cl::list<std::string> &list, std::map<std::string, int64_t> &to,
-                 int &exitCode) {
-  for (const std::string &text : list) {
-    std::string name;
-    llvm::StringRef value;
-    if (!split(option, text, name, value))
-      return false;
-    llvm::StringRef digits = value;
-    digits.consume_front("-");
-    if (digits.empty() || !llvm::all_of(digits, llvm::isDigit))
-      return usage(fmt::format("{} {}: expected a whole number, found '{}'", option, name, value.str()));
-    int64_t number;
-    if (value.getAsInteger(10, number)) {
-      exitCode = kWrong; // the right form, but no size
-      return usage(fmt::format("{} {}: {} does not fit in 64 bits", option, name, value.str()));
-    }
-    if (!to.emplace(name, number).second)
-      return usage(fmt::format("{} {} is given twice", option, name));
-  }
-  return true;
 }
 
 bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {

@@ -1,0 +1,280 @@
+//===- The passes that make attentions of a layer, in the order they run ------===//
+#ifndef SKEWER_FUSION_PASSES_TD
+#define SKEWER_FUSION_PASSES_TD
+include "mlir/Pass/PassBase.td"
+
+def AttnNameAxes : Pass<"attn-name-axes", "::mlir::func::FuncOp"> {
+  let summary = "axes are called by their place, whatever the program calls them";
+  let description = [{
+    The axes of an operation mean nothing outside of it, and their letters mean nothing at all. So that no letter decides
+    anything later (an order of terms, a role), every operation's axes get the names of their places: `b h i j` for the
+    dimensions of its result from the last, `iy ix` for the axes of a product, `d`, `d1`, … for what it sums over.
+
+    ```mlir
+    %s = attn.einsum "n x c, n y c -> n x y"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+    %p = attn.softmax "n x y" over "y" where "y <= x"(%s) : tensor<2x4x4xf32>
+    ```
+    becomes
+    ```mlir
+    %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+    %p = attn.softmax "h i j" over "j" where "j <= i"(%s) : tensor<2x4x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnComposeConcat : Pass<"attn-compose-concat", "::mlir::func::FuncOp"> {
+  let summary = "parts of one tensor, put together in another order, are that tensor through an index map";
+  let description = [{
+    A concatenation of views of one tensor, which may be negated, that together read it by a rotation or again and again becomes an
+    `attn.einsum` that says the map, times a vector of signs where some are negated: `rotate_half` of rotary positions as it is
+    published, tables whose columns stand there twice.
+
+    ```mlir
+    %a = attn.slice %x offsets [0, 2] strides [1, 1] : tensor<3x4xf32> to tensor<3x2xf32>
+    %n = arith.negf %a : tensor<3x2xf32>
+    %b = attn.slice %x offsets [0, 0] strides [1, 1] : tensor<3x4xf32> to tensor<3x2xf32>
+    %r = attn.concat %n, %b dimension 1 : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x4xf32>
+    ```
+    becomes
+    ```mlir
+    %s = arith.constant dense<[-1.0, -1.0, 1.0, 1.0]> : tensor<4xf32>
+    %r = attn.einsum "i ((j + 2) mod 4), j -> i j"(%x, %s) : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+def AttnRaiseSkew : Pass<"attn-raise-skew", "::mlir::func::FuncOp"> {
+  let summary = "chains of pad, reshape, slice, gather and rearrange become one index map each";
+  let description = [{
+    Every index map that the score of a softmax is made from becomes an `attn.einsum` of one operand that says the map;
+    a map of a map says the composed one. Padding becomes a guard unless bounds prove that it is never read. Maps of sums
+    and multiples move below them, to the einsums. A gather whose constant indices are an index expression (affine,
+    affine on a map's axes, or a step function of the offset) is read through that.
+
+    ```mlir
+    %p = attn.pad %l low [0, 0, 1] high [0, 0, 0] : tensor<2x4x7xf32> to tensor<2x4x8xf32>
+    %f = attn.reshape %p : tensor<2x4x8xf32> to tensor<2x8x4xf32>
+    %s = attn.slice %f offsets [0, 1, 0] strides [1, 1, 1] : tensor<2x8x4xf32> to tensor<2x7x4xf32>
+    %r = attn.reshape %s : tensor<2x7x4xf32> to tensor<2x4x7xf32>
+    %t = attn.slice %r offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x7xf32> to tensor<2x4x4xf32>
+    ```
+    becomes
+    ```mlir
+    %t = attn.einsum "h i (j - i + 3) -> h i j" sizes {j = 4 : i64}(%l) : (tensor<2x4x7xf32>) -> tensor<2x4x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnPropagateMasks : Pass<"attn-propagate-masks", "::mlir::func::FuncOp"> {
+  let summary = "a softmax's mask becomes known to the terms that feed it";
+  let description = [{
+    Off its mask a softmax does not look at its input, so an einsum that nothing else reads may as well be 0 there: the
+    mask becomes its guard. What follows (composing, bounds of tables) may assume it.
+
+    ```mlir
+    %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+    %p = attn.softmax "i j" over "j" where "j <= i"(%s) : tensor<4x4xf32>
+    ```
+    becomes
+    ```mlir
+    %s = attn.einsum "i d, j d -> i j" where "j <= i"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+    %p = attn.softmax "i j" over "j" where "j <= i"(%s) : tensor<4x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnComposeSkew : Pass<"attn-compose-skew", "::mlir::func::FuncOp"> {
+  let summary = "an index map after an einsum becomes an index expression inside the einsum";
+  let description = [{
+    The map's subscripts take the place of the einsum's axes and are simplified over the result's box and under its guard;
+    a dimension that they take apart by division is named by its axes. Only the operations that make up scores are
+    composed. Contracted axes stay axes: an operand whose map would mix them with others is read as it is.
+
+    ```mlir
+    %l = attn.einsum "h i d, r d -> h i r"(%q, %table) : (tensor<2x4x8xf32>, tensor<7x8xf32>) -> tensor<2x4x7xf32>
+    %s = attn.skew %l : tensor<2x4x7xf32> to tensor<2x4x4xf32>
+    ```
+    becomes
+    ```mlir
+    %s = attn.einsum "h i d, (j - i + 3) d -> h i j" sizes {j = 4 : i64}(%q, %table)
+        : (tensor<2x4x8xf32>, tensor<7x8xf32>) -> tensor<2x4x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
+  let summary = "products with sums of weights, or with several tensors, become products of one with one";
+  let description = [{
+    Where values meet the difference of two softmaxes (Differential Transformer, arXiv:2410.05258), each has a product of its own; a factor
+    of the weights that does not depend on the query goes to the values. Of a product with several tensors, those beside the weights
+    become one, and a factor that has a number for each element of the result is multiplied afterwards (Mamba-2's dual form,
+    arXiv:2405.21060, section 4: decays between queries and keys).
+
+    ```mlir
+    %w = arith.subf %p, %q : tensor<4x4xf32>
+    %o = attn.einsum "i j, j c -> i c"(%w, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+    becomes, where both are softmaxes,
+    ```mlir
+    %0 = attn.einsum "i j, j c -> i c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %1 = attn.einsum "i j, j c -> i c"(%q, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %o = arith.subf %0, %1 : tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
+  let summary = "softmax of a sum of terms, times values, becomes attn.attention";
+  let description = [{
+    The score is taken apart into terms through sums, differences and products by numbers, which become scales; what has
+    no form of its own is read as a tensor. Names are the same whoever wrote the program: `b`, `h`, `g`, … for leading axes, then
+    `i` and `j` (`iy ix`, `jy jx` where all subscripts agree on a map), `d` for what a term contracts and `e` for the
+    values' own axis. Terms of the query alone are dropped with a remark. A softmax that cannot be fused is left as it
+    is, with a remark and the reason in the function's `attn.unfused`.
+
+    The weights may go into several products that are summed, with scales and with other tensors in the sum: one of them
+    has the values, the others become terms of the `values`. A product may read the weights through index maps, as
+    absolute-to-relative code does; the axis that it sums over is then changed to the key, where that is proven to be the
+    same sum.
+
+    ```mlir
+    %s = attn.einsum "x c, y c -> x y"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+    %p = attn.softmax "x y" over "y"(%s) : tensor<4x4xf32>
+    %o = attn.einsum "x y, y c -> x c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e"(%v) score {
+      attn.term "i d, j d"(%q, %k) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
+    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+def AttnSplitPositions : Pass<"attn-split-positions", "::mlir::func::FuncOp"> {
+  let summary = "positions that the mask keeps apart become a leading axis";
+  let description = [{
+    Where a query sees keys of its own chunk alone (`i floordiv 4 == j floordiv 4`: Llama 4's chunks, block-diagonal masks), or of its own
+    residue (`(i - j) mod 4 == 0`: dilated attention), and positions are whole chunks, the chunk or the residue becomes a
+    leading axis: each is an attention of its own, and nothing between them is computed.
+
+    ```mlir
+    %o = attn.attention "i j" where "j <= i and i floordiv 4 == j floordiv 4" value "j e -> i e"(%v) score {
+      attn.term "i d, j d"(%q, %k) scale 1.000000e+00 : tensor<12x8xf32>, tensor<12x8xf32>
+    } : tensor<12x8xf32> -> tensor<12x8xf32>
+    ```
+    becomes
+    ```mlir
+    %o = attn.attention "h i j" where "j <= i" sizes {h = 3 : i64, i = 4 : i64, j = 4 : i64} value "(h j) e -> (h i) e"(%v) score {
+      attn.term "(h i) d, (h j) d"(%q, %k) scale 1.000000e+00 : tensor<12x8xf32>, tensor<12x8xf32>
+    } : tensor<12x8xf32> -> tensor<12x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnTabulateOffsets : Pass<"attn-tabulate-offsets", "::mlir::func::FuncOp"> {
+  let summary = "what depends on offsets alone is computed for each offset, not for each query and key";
+  let description = [{
+    An operand of a term that arithmetic computes for each query and key, from parameters of heads, tables and positions,
+    and that is the same wherever query and key move together, is read through a view that has a row for each offset.
+    Arithmetic is computed where it is read, so that what grew with queries × keys grows with their sum. Closed forms of
+    distances with parameters, functions of relative tables.
+
+    ```mlir
+    %d = attn.position "h i j" = "abs(i - j)" : tensor<2x64x64xf32>
+    %s = attn.rearrange "h -> h i j" sizes {i = 64 : i64, j = 64 : i64} %slope : tensor<2xf32> to tensor<2x64x64xf32>
+    %x = arith.mulf %s, %d : tensor<2x64x64xf32>
+    %f = math.exp %x : tensor<2x64x64xf32>
+    attn.term "h i j" (%f) scale 1.000000e+00 : tensor<2x64x64xf32>
+    ```
+    becomes
+    ```mlir
+    %t = attn.einsum "h (max(-r1, -63) + 63) (max(r1, 63) - 63) -> h r1" sizes {r1 = 127 : i64} (%f)
+        : (tensor<2x64x64xf32>) -> tensor<2x127xf32>
+    attn.term "h (j - i + 63)" (%t) scale 1.000000e+00 : tensor<2x127xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnHoistProducts : Pass<"attn-hoist-products", "::mlir::func::FuncOp"> {
+  let summary = "what a term sums over, and few positions tell apart, is summed once, before the attention";
+  let description = [{
+    A number for each query and key that is itself a product: a pair bias that is projected in the layer (AlphaFold 2, algorithm 13),
+    a table's network, gates that are summed up to a key. Where there are at most half as many sums as the score has elements, or
+    they are fewer than the vectors that they are made from, they become an `attn.einsum` before the attention, and the
+    term reads its result. Products of a vector of the query with one of the key, or with the row of a table, stay in the
+    score: tiles make them.
+
+    ```mlir
+    %o = attn.attention "s i j" value "s j e -> s i e"(%v) score {
+      attn.term "s i d, s j d"(%q, %k) scale 1.000000e+00 : tensor<6x4x8xf32>, tensor<6x4x8xf32>
+      attn.term "i j d, d"(%pair, %w) scale 1.000000e+00 : tensor<4x4x8xf32>, tensor<8xf32>
+    } : tensor<6x4x8xf32> -> tensor<6x4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %b = attn.einsum "i j d, d -> i j"(%pair, %w) : (tensor<4x4x8xf32>, tensor<8xf32>) -> tensor<4x4xf32>
+    %o = attn.attention "s i j" value "s j e -> s i e"(%v) score {
+      attn.term "s i d, s j d"(%q, %k) scale 1.000000e+00 : tensor<6x4x8xf32>, tensor<6x4x8xf32>
+      attn.term "i j"(%b) scale 1.000000e+00 : tensor<4x4xf32>
+    } : tensor<6x4x8xf32> -> tensor<6x4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnPrintTermClasses : Pass<"attn-print-term-classes", "::mlir::func::FuncOp"> {
+  let summary = "a remark on each term that says its class";
+  let description = [{
+    For people and tests: classes are derived, so the IR does not show them.
+
+    ```
+    remark: content: matmul of queries and keys
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnKeepContent : Pass<"attn-keep-content", "::mlir::func::FuncOp"> {
+  let summary = "the same attention without its positions, to measure what they cost";
+  let description = [{
+    Of each `attn.attention` only the first term of class content stays, with the mask and the values; what prepared the
+    tables of the others goes too. The result is another layer, of the same sizes: `skewer bench --plain` times it in
+    the same run.
+
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e" (%v) score {
+      attn.term "i d, j d" (%q, %k) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
+      attn.term "i d, (j - i + 3) d" (%q, %table) scale 1.000000e+00 : tensor<4x8xf32>, tensor<7x8xf32>
+    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e" (%v) score {
+      attn.term "i d, j d" (%q, %k) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
+    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnDenseOperands : Pass<"attn-dense-operands", "::mlir::func::FuncOp"> {
+  let summary = "values, keys and queries read at uneven strides get a row for each position";
+  let description = [{
+    Blocks of a map with a halo around them, windows of a larger map, tokens in another order: where the flat offset of
+    an operand is no base plus a stride times the position, a view puts a dimension of positions in its place. The view
+    is computed where rows are packed, so that nothing is copied twice.
+
+    ```mlir
+    %o = attn.attention "y i (jy jx)" sizes {jy = 4 : i64, jx = 4 : i64} value "(2*y + jy) (jx + 1) e -> y i e" (%v) score {
+      attn.term "y i d, (2*y + jy) (jx + 1) d" (%q, %k) scale 1.000000e+00 : tensor<3x4x8xf32>, tensor<8x6x8xf32>
+    } : tensor<8x6x8xf32> -> tensor<3x4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %values = attn.einsum "(2*y + jy) (jx + 1) e -> y (jy jx) e" … (%v) : (tensor<8x6x8xf32>) -> tensor<3x16x8xf32>
+    %keys = attn.einsum "(2*y + jy) (jx + 1) d -> y (jy jx) d" … (%k) : (tensor<8x6x8xf32>) -> tensor<3x16x8xf32>
+    %o = attn.attention "y i (jy jx)" … value "y (jy jx) e -> y i e" (%values) score {
+      attn.term "y i d, y (jy jx) d" (%q, %keys) …
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+#endif
