@@ -13,12 +13,12 @@ constexpr llvm::StringLiteral kStridedAdd = "strided_add";
 // Of the score: matrix products; terms read by whole offsets, by offsets of an axis, by rows that positions pick;
 // numbers. Then those of the values.
 constexpr llvm::StringLiteral kCpuStrategies[] = {
-    "matmul",        "key_dots",          kStridedAdd,       "band",
-    "axis_logits",   "offset_lines",      "axis_lines",      "gathered_rows",
-    "key_diagonals", "key_lines",         "gathered_keys",   "difference_line",
-    "key_line",      "score_table",       "row_load",        "gathered_scalars",
-    "element",       "gathered_products", "added_to_values", "diagonals",
-    "axis_sums",     "read_for_each_pair"};
+    "matmul",          "key_dots",      kStridedAdd,     "band",
+    "axis_logits",     "offset_lines",  "axis_lines",    "gathered_rows",
+    "key_diagonals",   "key_lines",     "gathered_keys", "difference_line",
+    "key_line",        "score_table",   "row_load",      "gathered_scalars",
+    "element",         "live_products", "live_tiles",    "gathered_products",
+    "added_to_values", "diagonals",     "axis_sums",     "read_for_each_pair"};
 constexpr llvm::StringLiteral kGpuStrategies[] = {"matmul", "band",       "key_band",  "lookup",
                                                   "line",   "gated_line", "per_score", "nothing"};
 

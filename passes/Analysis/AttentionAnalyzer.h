@@ -37,11 +37,14 @@ private:
   /// Of rows of `depthAxes` that keys pick in any way, of which split says nothing.
   std::optional<Walk> pickedWalk(const subscript::Expr &flat, unsigned argument, llvm::ArrayRef<std::string> depthAxes,
                                  const subscript::Domain &);
+  std::optional<Walk> placedWalk(const subscript::Expr &flat, const subscript::Domain &);
   /// `ofMany`: only where there are at least as many rows as keys that pick them.
   bool addPickedContent(const attn::ResolvedEinsum &, const OtherTerm &, attn::TermOp, const subscript::Domain &,
                         bool ofMany, AttentionShape &);
   OtherTerm otherTerm(attn::TermOp, const attn::ResolvedEinsum &, OtherTerm, llvm::ArrayRef<SplitOffset> parts,
                       bool affine, const std::optional<subscript::Expr> &guard);
+  void readAnyWhereHidden(OtherTerm &, attn::TermOp, const std::optional<subscript::Expr> &guard,
+                          const subscript::Domain &);
   bool addTerm(attn::TermOp term, AttentionShape &shape);
   bool addOffsetTerm(const attn::ResolvedEinsum &, llvm::ArrayRef<SplitOffset>, llvm::ArrayRef<unsigned> arguments,
                      attn::TermOp, AttentionShape &);

@@ -79,6 +79,21 @@ std::optional<Walk> AttentionAnalyzer::pickedWalk(const Expr &flat, unsigned arg
   return result;
 }
 
+/// Rows of the result that lie wherever the query says, each along the value axis.
+std::optional<Walk> AttentionAnalyzer::placedWalk(const Expr &flat, const Domain &within) {
+  const std::string &axis = space.value.front();
+  Expr row = simplify(substitute(flat, {{axis, Expr(0)}}), within);
+  if (!simplify(flat - row - Expr::symbol(axis), within).isConstant(0) || !readNodes(row).empty())
+    return std::nullopt;
+  for (const std::string &symbol : symbolsOf(row))
+    if (!leading.count(symbol) && !query.count(symbol))
+      return std::nullopt;
+  Walk result;
+  result.depth = 1;
+  result.picked = row;
+  return result;
+}
+
 std::vector<MapAxis> AttentionAnalyzer::mapAxes(const std::vector<std::string> &axes) {
   std::vector<MapAxis> result(axes.size());
   int64_t inner = 1;
@@ -122,6 +137,8 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   if (!valueWalk)
     valueWalk = pickedWalk(flat, valueArgument, space.value, domainOf(sizes));
   auto resultWalk = resultParts ? walk(*resultParts, 0, space.value) : std::nullopt;
+  if (!resultWalk && picks)
+    resultWalk = placedWalk(flatten(resultSubscripts, attention.getResult()), domainOf(sizes));
   shape.width = sizes.at(space.value.front());
   // An axis of one element has no stride of its own in a simplified offset; any will do.
   if (resultWalk && shape.width == 1)
@@ -180,6 +197,8 @@ bool AttentionAnalyzer::readMask(AttentionShape &shape) {
     if (!takePrefix(part, shape) && !takeBounds(part, shape))
       shape.masks.push_back(part);
   boundByMap(shape);
+  if (picks)
+    takeTiles(shape);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "dialect/IR/ElementFunction.h"
 #include "passes/Analysis/BiasKind.h"
+#include "passes/Analysis/LiveTiles.h"
 #include "passes/Analysis/RowTerm.h"
 #include "passes/Analysis/ValueTerm.h"
 #include "passes/Analysis/Walk.h"
@@ -64,6 +65,8 @@ struct MaskPart {
 struct KeyBounds {
   std::optional<subscript::Expr> low, high;
   std::vector<MaskPart> parts; // conjuncts that say nothing else
+  /// Of single pairs, where that is known at compile time: what masks of kind Tiles and the interval leave; else null.
+  std::shared_ptr<const LiveTiles> tiles = nullptr;
 };
 
 enum class TermRole { Content, Offset, Row, Other };

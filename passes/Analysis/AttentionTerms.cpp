@@ -202,6 +202,24 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
   }
 }
 
+/// What a mask hides may be read from any row: where rows are kept inside, the mask need not be asked, and the term may
+/// be prepared although the mask is no function of what it depends on.
+void AttentionAnalyzer::readAnyWhereHidden(OtherTerm &term, TermOp op, const std::optional<Expr> &guard,
+                                           const Domain &within) {
+  OtherTerm inside = term;
+  inside.guard = guard;
+  for (auto [place, operand] : llvm::enumerate(op.getInputs())) {
+    std::vector<Expr> subscripts = term.einsum.subscripts[place];
+    for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
+      if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, within, guard).outcome != Proof::Proven)
+        subscript = min(max(subscript, Expr(0)), Expr(extent - 1));
+    inside.offsets[place] = simplify(flatten(subscripts, operand), within);
+  }
+  findKind(inside, {}, false);
+  if (inside.bias != BiasKind::Element)
+    term = std::move(inside);
+}
+
 /// A term as one that has no class: what of it can be prepared.
 OtherTerm AttentionAnalyzer::otherTerm(TermOp op, const ResolvedEinsum &einsum, OtherTerm term,
                                        ArrayRef<SplitOffset> parts, bool affine, const std::optional<Expr> &guard) {
@@ -215,9 +233,12 @@ OtherTerm AttentionAnalyzer::otherTerm(TermOp op, const ResolvedEinsum &einsum, 
   Domain within = domainOf(einsum.sizes);
   within.insert(space.elements.begin(), space.elements.end());
   // What is prepared is prepared for masked pairs too, where an operand may be read outside.
-  if (mask && !staysInside(term.einsum, term.guard, op, within))
+  bool leaves = mask && !staysInside(term.einsum, term.guard, op, within);
+  if (leaves)
     term.guard = guard ? logicalAnd(*guard, *mask) : *mask;
   findKind(term, parts, affine);
+  if (leaves && picks && term.bias == BiasKind::Element)
+    readAnyWhereHidden(term, op, guard, within);
   if (term.bias == BiasKind::Element && fitsLanes(term, space))
     term.bias = BiasKind::Lanes;
   return term;

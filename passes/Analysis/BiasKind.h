@@ -11,6 +11,7 @@ enum class BiasKind {
   Table,      // of query and key, and small: a value for each pair, prepared once a call
   Row,        // an operand whose keys lie side by side in memory: loaded where it is needed
   Lanes,      // computed for each query and a vector of keys: rows that any function of positions picks
+  Tiles,      // of masks alone: known at compile time, pair by pair (LiveTiles.h)
   Element     // anything else: computed for each query and key
 };
 /// The kind of a summand that consists of `expressions` (subscripts, factors, guards): Difference, Key, Table or

@@ -51,7 +51,7 @@ Value CpuKernel::valuePlace(Value key, int64_t offset) {
 /// that a row does not see has weight 0, but its value may be NaN, so that it must not be multiplied.
 std::pair<Value, Value> CpuKernel::untestedKeys(Value position, Value low, Value high) {
   Value allLow = low, allHigh = high;
-  if (shape.visible) {
+  if (shape.visible && !runs) {
     if (shape.visible->low != INT64_MIN)
       allLow = b.maximum(low, b.minimum(high, b.add(b.add(position, live.lowestVisible()), (tileRows - 1) * rowStep)));
     if (shape.visible->high != INT64_MAX)
@@ -183,7 +183,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
 }
 
 void CpuKernel::writeRows(Value firstRow, Value rows) {
-  Value base = positions.baseOf(shape.result.base);
+  Value base = shape.result.picked ? Value() : positions.baseOf(shape.result.base);
   auto inverseOf = [&](Value sum) {
     // A row that sees no key gives 0. NaN is not equal to 0 and comes through.
     Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
@@ -199,7 +199,9 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
       factor = inverseOf(sum);
     }
     Value from = b.mul(row, widthVectors * lanes);
-    Value to = b.add(base, b.mul(positionOf(firstRow, row), shape.result.query));
+    Value position = positionOf(firstRow, row);
+    Value to = shape.result.picked ? positions.indexOf(*shape.result.picked, positions.axesAt(position, {}))
+                                   : b.add(base, b.mul(position, shape.result.query));
     for (int64_t v = 0; v < widthVectors; ++v) {
       Value x = b.load(memory.accumulators, b.add(from, v * lanes));
       if (factor)

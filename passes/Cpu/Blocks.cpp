@@ -45,11 +45,20 @@ void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
     KeyRange own = keysOfPart();
     low = own.low, high = own.high;
   }
-  auto [lowLive, highLive] = live.of(firstRow, g.rowBlock, low, high);
-  lowLive = shape.prefix ? low : b.maximum(lowLive, zero);
+  KeyRange keys = {low, high};
+  std::tie(keys.low, keys.high) = live.of(firstRow, g.rowBlock, low, high);
+  Value lowLive = shape.prefix ? low : b.maximum(keys.low, zero), highLive = keys.high;
   Value firstBlock = b.mul(b.divide(lowLive, g.keyBlock), blockVectors);
   Value endBlock = b.divide(b.add(b.maximum(highLive, zero), g.lanes - 1), g.lanes);
-  b.loop(firstBlock, endBlock, blockVectors, [&](Value firstVector) { computeKeyBlock(block, firstVector, endBlock); });
+  if (runs)
+    runs->forEach(firstRow, [&](Value firstVector, Value endVector) {
+      Value seen = b.less(b.mul(firstVector, g.lanes), highLive);
+      b.when(arith::AndIOp::create(b.builder, seen, b.less(lowLive, b.mul(endVector, g.lanes))),
+             [&] { computeKeyBlock(block, firstVector, endVector); });
+    });
+  else
+    b.loop(firstBlock, endBlock, blockVectors,
+           [&](Value firstVector) { computeKeyBlock(block, firstVector, endBlock); });
   if (g.parts > 1)
     finishPart({lowLive, highLive});
   else
@@ -57,7 +66,12 @@ void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
 }
 
 std::pair<Value, Value> CpuKernel::liveOf(const KeyBlock &block, Value group) {
-  return live.of(positionOf(block.firstRow, b.mul(group, tileRows)), tileRows, block.lowKey, block.highKey);
+  Value low = block.lowKey, high = block.highKey;
+  if (runs) {
+    KeyRange seen = runs->keysOf(group);
+    low = seen.low, high = seen.high;
+  }
+  return live.of(positionOf(block.firstRow, b.mul(group, tileRows)), tileRows, low, high);
 }
 
 void CpuKernel::forLiveGroups(const KeyBlock &block, const std::function<void(Value group, Value high)> &body) {
@@ -71,7 +85,7 @@ void CpuKernel::forLiveGroups(const KeyBlock &block, const std::function<void(Va
 void CpuKernel::computeKeyBlock(const RowBlock &rows, Value firstVector, Value endVector) {
   const Geometry &g = *this;
   Value lowKey = b.mul(firstVector, g.lanes);
-  Value highKey = b.minimum(b.add(lowKey, g.keyBlock), b.index(shape.keys));
+  Value highKey = b.minimum(runs ? b.mul(endVector, g.lanes) : b.add(lowKey, g.keyBlock), b.index(shape.keys));
   KeyBlock block{rows, lowKey, highKey};
   forEach([&](CpuStrategy &strategy) { strategy.computeBlock(block); });
   live.ofBlock = {};
@@ -127,8 +141,12 @@ void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVe
       if (!live.isLimited())
         return scoreTile(block, group, vector, vectors, last);
       Value key = b.mul(vector, g.lanes);
-      b.when(live.meets(liveOf(block, group), block.lowKey, key, b.add(key, vectors * g.lanes)),
-             [&] { scoreTile(block, group, vector, vectors, last); });
+      b.when(live.meets(liveOf(block, group), block.lowKey, key, b.add(key, vectors * g.lanes)), [&] {
+        if (runs)
+          scoreKnownTile(block, group, vector, vectors, last);
+        else
+          scoreTile(block, group, vector, vectors, last);
+      });
     });
   };
   auto tileAllGroups = [&](Value vector, int64_t vectors, bool last) {

@@ -16,6 +16,7 @@
 #include "passes/Analysis/AttentionShape.h"
 #include "passes/Analysis/Summation.h"
 #include "passes/Cpu/Geometry.h"
+#include "passes/Cpu/KeyRuns.h"
 #include "passes/Cpu/Layout.h"
 #include "passes/Cpu/LiveKeys.h"
 #include "passes/Cpu/Panels.h"
@@ -85,6 +86,7 @@ public:
   KernelMemory memory;
   Positions positions;
   LiveKeys live;
+  std::optional<KeyRuns> runs; // where the mask is known at compile time
 
   /// Where each content term stands in the packed depth; terms with the same queries share a place.
   std::vector<int64_t> contentOffset;
@@ -185,7 +187,9 @@ private:
   void biasLinesOf(const KeyBlock &, uint64_t sum);
 
   // Tiles of scores (ScoreTile.cpp).
-  void scoreTile(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last);
+  void scoreTile(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last,
+                 mlir::Value state = {});
+  void scoreKnownTile(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last);
   llvm::SmallVector<mlir::Value> contentSums(const ScoreTile &, llvm::ArrayRef<mlir::Value> places);
   void addTerms(ScoreTile &, uint64_t sum);
   void applyFunction(ScoreTile &);
@@ -195,6 +199,8 @@ private:
   void hideAtEdge(ScoreTile &, mlir::Value edge, llvm::function_ref<void(llvm::MutableArrayRef<mlir::Value>)> hide);
   void hideOutsideBounds(ScoreTile &);
   void hideOutsideInterval(ScoreTile &);
+  void hideByTiles(ScoreTile &, mlir::Value state);
+  void hideAll(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors);
 
   void rowSoftmax(mlir::Value row, mlir::Value lowKey,
                   llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);

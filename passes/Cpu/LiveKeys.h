@@ -26,12 +26,12 @@ public:
   mlir::Value prefixEnd(mlir::Value lowKey, mlir::Value high);
   /// Whether some of the keys in [key, end) are among `live`, as `of` says, or in the prefix.
   mlir::Value meets(std::pair<mlir::Value, mlir::Value> live, mlir::Value lowKey, mlir::Value key, mlir::Value end);
-  /// Whether there may be keys that no row of a group sees.
   /// Whether the first of them may be any, and not the first one of a block alone.
   bool beginsAnywhere() const {
-    return shape.visible || shape.prefix || shape.bounds.low || isHeadRestricted || ofBlock;
+    return shape.visible || shape.prefix || shape.bounds.low || isHeadRestricted || ofBlock || shape.bounds.tiles;
   }
-  bool isLimited() const { return shape.visible || ofHead || ofBlock; }
+  /// Whether there may be keys that no row of a group sees.
+  bool isLimited() const { return shape.visible || ofHead || ofBlock || shape.bounds.tiles; }
 
   /// Begins a head: what the mask says of all its queries' keys.
   void enterHead();

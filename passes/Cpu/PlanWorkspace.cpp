@@ -33,6 +33,10 @@ void CpuKernel::planGeometry() {
   g.chunks = llvm::divideCeil(shape.queries, g.rowsPerItem);
   g.keysPerItem = schedule.getKeysPerItem() ? schedule.getKeysPerItem() : shape.keys;
   g.parts = llvm::divideCeil(shape.keys, g.keysPerItem);
+  if (shape.bounds.tiles) {
+    runs.emplace(b, shape, *this, positions);
+    g.manyKeyBlocks = runs->areMany();
+  }
   int64_t innermost = shape.keyAxes.back().extent;
   g.lineMargin = llvm::alignTo(innermost + g.lanes, g.lanes);
   g.lineStride = g.keyBlock + 2 * g.lineMargin;

@@ -76,7 +76,7 @@ void CpuKernel::hideOutsideBounds(ScoreTile &tile) {
 
 /// Keys outside the interval of key - query. Tiles that every row sees whole carry no test.
 void CpuKernel::hideOutsideInterval(ScoreTile &tile) {
-  if (!shape.visible)
+  if (!shape.visible || runs)
     return;
   const subscript::Range &visible = *shape.visible;
   const Geometry &g = *this;
@@ -115,6 +115,36 @@ void CpuKernel::hideOutsideInterval(ScoreTile &tile) {
           test(arith::CmpIPredicate::sge, live.lowestVisible(), shape.prefix > 0);
       }
   });
+}
+
+/// Keys that a mask hides which is known at compile time. Tiles that every row sees whole carry no test.
+void CpuKernel::hideByTiles(ScoreTile &tile, Value state) {
+  if (!state)
+    return;
+  Value nothing = hidden();
+  hideAtEdge(tile, runs->isEdge(state), [&](MutableArrayRef<Value> masked) {
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < tile.vectors; ++v) {
+        Value &sum = masked[r * tile.vectors + v];
+        sum = b.select(runs->seenLanes(state, r, v), sum, nothing);
+      }
+  });
+}
+
+/// No key of these vectors is seen.
+void CpuKernel::hideAll(const KeyBlock &block, Value group, Value vector, int64_t vectors) {
+  Value column = b.sub(b.mul(vector, lanes), block.lowKey), nothing = hidden();
+  Value row = b.mul(group, tileRows);
+  for (int64_t r = 0; r < tileRows; ++r)
+    for (int64_t v = 0; v < vectors; ++v)
+      b.store(nothing, memory.scores, b.add(b.add(b.mul(b.add(row, r), scoreStride), column), v * lanes));
+}
+
+void CpuKernel::scoreKnownTile(const KeyBlock &block, Value group, Value vector, int64_t vectors, bool last) {
+  Value state = runs->stateOf(group, vector);
+  b.when(
+      runs->isSeen(state), [&] { scoreTile(block, group, vector, vectors, last, state); },
+      [&] { b.when(runs->isHole(state), [&] { hideAll(block, group, vector, vectors); }); });
 }
 
 Value CpuKernel::lineOrigin(const ScoreTile &tile) {
@@ -184,7 +214,7 @@ Value CpuKernel::isSeen(Value weight) {
   return arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, bits, none);
 }
 
-void CpuKernel::scoreTile(const KeyBlock &block, Value group, Value vector, int64_t vectors, bool last) {
+void CpuKernel::scoreTile(const KeyBlock &block, Value group, Value vector, int64_t vectors, bool last, Value state) {
   const Geometry &g = *this;
   Value row = b.mul(group, g.tileRows);             // within the block
   Value position = positionOf(block.firstRow, row); // of the tile's first query
@@ -204,6 +234,7 @@ void CpuKernel::scoreTile(const KeyBlock &block, Value group, Value vector, int6
   hideBehindEnd(tile);
   hideOutsideBounds(tile);
   hideOutsideInterval(tile);
+  hideByTiles(tile, state);
 
   if (shape.direct) {
     for (auto [score, place] : llvm::zip(sums, places))

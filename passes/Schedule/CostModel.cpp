@@ -1,6 +1,7 @@
 // The cost model: cycles of the register tiles, the traffic between caches, and the overheads of blocking.
 #include "passes/Schedule/CostModel.h"
 #include "dialect/IR/Attn.h"
+#include "passes/Analysis/TileTables.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -77,6 +78,18 @@ bool suits(Tile tile, const Target &target, const CpuRequest &asked) {
          (asked.rowBlock || divides(tile.rows, asked.rowsPerItem));
 }
 
+/// The share of tiles of this shape that a mask leaves.
+double liveShare(Tile tile, const AttentionSizes &sizes, const Target &target) {
+  int64_t panel = tile.vectors * target.lanes;
+  if (sizes.tiles)
+    return sizes.tiles->liveShare(tile.rows, panel);
+  if (!sizes.seenKeys)
+    return 1;
+  // They begin anywhere in a panel.
+  double columns = double(sizes.seenKeys + tile.rows - 2 + panel);
+  return std::min(1.0, columns / double(llvm::alignTo(sizes.keys, panel)));
+}
+
 Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequest &asked = {}) {
   if (sizes.stridedAdd && suits(kStridedTile, target, asked))
     return {asked.tileRows ? asked.tileRows : kStridedTile.rows,
@@ -109,6 +122,7 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
       if (panelBytes > kPanelShare * target.l1Bytes)
         cycles += target.exposedTraffic * panelBytes / target.l2Rate * llvm::divideCeil(keyVectors, vectors) *
                   llvm::divideCeil(count, rows);
+      cycles *= liveShare({rows, vectors}, sizes, target);
       // Between equals, fewer loads.
       cycles *= 1 + kTieShare * double(rows + vectors) / double(rows * vectors);
       if (cycles < bestCycles) {
@@ -157,6 +171,11 @@ double skewer::productCycles(double flops, const TileSizes &tile, const Target &
   return flops / flopsOfStep * multiplyCycles(tile.tileRows, tile.tileVectors, 1, tile, target);
 }
 
+/// Cycles of a row to bring what earlier blocks of keys left to the scale of the next one, so often.
+static double rescaleCycles(double blocks, const AttentionSizes &sizes, const Target &target) {
+  return blocks > 1 ? blocks * (kRescale + kRescaleSteps * double(llvm::divideCeil(sizes.width, target.lanes))) : 0;
+}
+
 double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blocking, const Target &target) {
   Tile tile{blocking.tileRows, blocking.tileVectors};
   int64_t rows = blocking.rowBlock, keys = std::max<int64_t>(1, blocking.keyBlock);
@@ -202,8 +221,7 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
                                                                   : kScorePasses * scoreBytes / target.l3Rate;
   int64_t blocks = llvm::divideCeil(sizes.keys, keys);
   passes *= blocks;
-  double online = blocks > 1 ? blocks * (kRescale + kRescaleSteps * llvm::divideCeil(sizes.width, target.lanes)) : 0;
-  return compute + target.exposedTraffic * (traffic + passes) + online;
+  return compute + target.exposedTraffic * (traffic + passes) + rescaleCycles(double(blocks), sizes, target);
 }
 
 /// Keys of an item where keys are read once and few heads would leave workers without work; 0: all.
@@ -225,9 +243,17 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
   // Rows that follow each other: with strided addition those of one phase.
   int64_t rowsInAll = sizes.stridedAdd ? llvm::divideCeil(sizes.queries, target.lanes) : sizes.queries;
+  std::optional<TileMap> map;
+  if (sizes.tiles)
+    map.emplace(*sizes.tiles, tile.rows, panel);
   auto consider = [&](int64_t rows, int64_t keys) {
     Blocking blocking{tile.rows, tile.vectors, rows, keys, 0, 0, 0};
     blocking.cyclesPerRow = cyclesPerRow(sizes, blocking, target);
+    if (map) {
+      TileShare share = shareOf(*sizes.tiles, *map, {target.lanes, tile.rows, tile.vectors, rows, keys});
+      blocking.cyclesPerRow *= (share.scores + share.keys) / 2;
+      blocking.cyclesPerRow += rescaleCycles(share.runs, sizes, target);
+    }
     if (blocking.cyclesPerRow < best.cyclesPerRow)
       best = blocking;
   };

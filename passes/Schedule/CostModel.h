@@ -30,6 +30,9 @@ struct AttentionSizes {
   /// Besides `depth`, of keys that are multiplied where they lie.
   int64_t dotDepth = 0;
   int64_t heads = 1; // rows of the leading axes whose number is known
+  /// Of a mask: keys that a query sees, where those are an interval with two ends; and what is known pair by pair.
+  int64_t seenKeys = 0;
+  std::shared_ptr<const LiveTiles> tiles = nullptr;
 };
 
 struct Blocking {

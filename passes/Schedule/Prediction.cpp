@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Analysis/StridedShape.h"
+#include "passes/Analysis/TileTables.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -35,6 +36,9 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategi
     if (int64_t size = shape.space.sizes.at(axis); size > 0)
       sizes.heads *= size;
   sizes.extraPerKey += sizes.hasLine + sizes.hasRowLine;
+  sizes.tiles = shape.bounds.tiles;
+  if (shape.visible && shape.visible->low != INT64_MIN && shape.visible->high != INT64_MAX && !shape.prefix)
+    sizes.seenKeys = shape.visible->high - shape.visible->low + 1;
   return sizes;
 }
 
@@ -100,8 +104,21 @@ private:
 };
 } // namespace
 
+/// Whether the interval and what is known pair by pair are all of the mask.
+static bool isAllTiles(const AttentionShape &shape) {
+  return shape.bounds.tiles && shape.bounds.parts.empty() &&
+         llvm::all_of(shape.masks, [](const MaskPart &part) { return part.kind == BiasKind::Tiles; });
+}
+
 std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_t tileRows, int64_t tileKeys) {
   TileCounts counts;
+  if (isAllTiles(shape)) {
+    TileMap map(*shape.bounds.tiles, tileRows, tileKeys);
+    for (LiveTiles::State state : map.all())
+      ++(state == LiveTiles::State::Dead ? counts.dead : state == LiveTiles::State::Edge ? counts.edge : counts.full);
+    counts.skipped = counts.dead;
+    return counts;
+  }
   ElementMask mask(shape);
   for (int64_t row = 0; row < shape.queries; row += tileRows) {
     int64_t endRow = std::min(row + tileRows, shape.queries);
@@ -144,6 +161,13 @@ static TileSizes tilesOf(const AttentionShape &shape, const Blocking &blocking, 
   TileSizes tile{lanes, blocking.tileRows, blocking.tileVectors, blocking.rowBlock, blocking.keyBlock};
   int64_t rows = blocking.tileRows, panel = blocking.tileVectors * lanes;
   int64_t groups = llvm::divideCeil(shape.queries, rows), allColumns = llvm::alignTo(shape.keys, lanes);
+  if (shape.bounds.tiles) {
+    TileShare share = shareOf(*shape.bounds.tiles, TileMap(*shape.bounds.tiles, rows, panel),
+                              {lanes, rows, blocking.tileVectors, blocking.rowBlock, blocking.keyBlock});
+    tile.keys = share.keys * double(shape.keys);
+    tile.columns = share.scores * double(allColumns);
+    return tile;
+  }
   for (int64_t group = 0; group < groups; ++group) {
     Range live = liveKeys(shape, group * rows, rows);
     if (int64_t before = std::min({shape.prefix, live.low, live.high + 1}); before > 0) {
@@ -199,7 +223,8 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrat
     work.cycles += more.cycles;
   }
   bool hasNumbers = llvm::any_of(shape.others, [](const OtherTerm &term) { return !term.own; });
-  if (hasNumbers || !shape.masks.empty() || shape.offsets.size() > 1)
+  bool hasLines = llvm::any_of(shape.masks, [](const MaskPart &part) { return part.kind != BiasKind::Tiles; });
+  if (hasNumbers || hasLines || shape.offsets.size() > 1)
     work.cycles += kLineCycles * double(shape.queries) * double(shape.keys) / double(target.lanes);
   work.cycles += functionCycles(shape, target.lanes) * rows * tile.columns / double(target.lanes);
   work.cycles += kPackCycles * double((shape.queries + shape.keys) * sizes.depth);

@@ -489,7 +489,7 @@ FAULTS = [
           "a negated part that is put together with others loses its sign",
           "source.sign = -source.sign;",
           "source.sign = 1;"),
-    Fault("chunks-and-residues", "passes/Fusion/SplitPositions.cpp",
+    Fault("chunks-and-residues", "passes/Fusion/SplitAttention.cpp",
           "a query of a residue is put where that of a chunk stands",
           "dimension.axes.insert(place + !split.isChunk, own);",
           "dimension.axes.insert(place, own);"),

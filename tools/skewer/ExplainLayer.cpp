@@ -111,7 +111,7 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
   if (auto schedule = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr())) {
     layer.tileRows = schedule.getRows();
     layer.tileKeys = schedule.getKeys();
-    auto shape = shapeOfAttention(attention, reason);
+    auto shape = shapeOfAttention(attention, reason, /*picks=*/false);
     if (shape && attention.getMask())
       layer.tiles = countTiles(*shape, layer.tileRows, layer.tileKeys);
     return layer;

@@ -17,10 +17,11 @@ void skewer::addBuiltinStrategies(TermStrategies &strategies) {
                     // rows that positions pick: query side, key side
                     makeOffsetLines, makeAxisLines, makeGatheredRows, makeKeyDiagonals, makeKeyLines, makeGatheredKeys,
                     // numbers
-                    makeDifferenceLine, makeKeyLine, makeScoreTable, makeRowLoad, makeGatheredScalars,
+                    makeDifferenceLine, makeKeyLine, makeScoreTable, makeRowLoad, makeLiveTiles, makeGatheredScalars,
                     // of the values
                     makeKeyValues, makeDiagonals, makeAxisSums, makeValuePairs})
     strategies.add(make(), TermStrategies::kBuiltin);
-  strategies.add(makeGatheredProducts(), TermStrategies::kLate);
+  for (auto make : {makeLiveProducts, makeGatheredProducts})
+    strategies.add(make(), TermStrategies::kLate);
   strategies.add(makeElement(), TermStrategies::kLast);
 }

@@ -162,7 +162,7 @@ public:
   AddOrder order() const override { return AddOrder::Offsets; }
   bool fits(const TermForm &form, const AttentionShape &shape) const override {
     auto *term = form.as<ContentTerm>();
-    return term && term->key.depth == 1 && !mayAddStrided(shape);
+    return term && term->key.depth == 1 && !mayAddStrided(shape) && !shape.bounds.tiles;
   }
   void take(const TermForm &form, AttentionShape &shape) const override { shape.content[form.number].inPlace = true; }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {

@@ -44,6 +44,10 @@ std::unique_ptr<TermStrategy> makeRowLoad();
 std::unique_ptr<TermStrategy> makeElement();
 /// What is computed for a vector of keys at a time (Lanes.cpp).
 std::unique_ptr<TermStrategy> makeGatheredScalars();
+/// Parts of masks that are known at compile time, pair by pair (LiveTilesStrategy.cpp).
+std::unique_ptr<TermStrategy> makeLiveTiles();
+/// Contents that count only where a guard holds that is known pair by pair (LiveProducts.cpp).
+std::unique_ptr<TermStrategy> makeLiveProducts();
 /// Contractions that no class takes apart (GatheredProducts.cpp).
 std::unique_ptr<TermStrategy> makeGatheredProducts();
 

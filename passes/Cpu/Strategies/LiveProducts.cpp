@@ -1,0 +1,200 @@
+// "live_products": q_i · k_j that counts only where a guard holds that is known at compile time, within a window say:
+// products of the tiles in which it holds somewhere, by panels of keys as the content has them.
+#include "passes/Analysis/GuardTiles.h"
+#include "passes/Analysis/LaneFit.h"
+#include "passes/Cpu/Strategies/Others.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::subscript;
+
+namespace {
+struct Factors {
+  Walk query, key;
+};
+
+/// The operand's walk over the positions of `axes`; nothing where it is not read by whole axes at even strides.
+std::optional<Walk> walkOf(const OtherTerm &term, unsigned place, const std::vector<std::string> &axes,
+                           const AttentionShape &shape) {
+  // Rows are packed for all positions: those at which the guard fails must be inside, too.
+  for (const Dimension &dimension : term.einsum.spec.operands[place])
+    if (dimension.axes.empty())
+      return std::nullopt;
+  Domain domain = domainOf(term.einsum.sizes);
+  Substitution leading, others;
+  for (const std::string &symbol : symbolsOf(term.offsets[place]))
+    (llvm::is_contained(shape.space.leading, symbol) ? leading : others)[symbol] = Expr(0);
+  auto moving = asAffine(substitute(term.offsets[place], leading), domain);
+  if (!moving || !readsOf(term.offsets[place]).empty())
+    return std::nullopt;
+  auto stepOf = [&](const std::string &axis) {
+    auto found = moving->coefficients.find(axis);
+    return found == moving->coefficients.end() ? 0 : found->second;
+  };
+  Walk walk;
+  walk.argument = term.arguments[place];
+  walk.base = simplify(substitute(term.offsets[place], others), domain);
+  walk.depth = stepOf(term.einsum.contracted.front());
+  int64_t stride = stepOf(axes.back()), inner = 1;
+  for (const std::string &axis : llvm::reverse(axes)) {
+    if (stepOf(axis) != stride * inner)
+      return std::nullopt;
+    inner *= shape.space.sizes.at(axis);
+  }
+  (axes == shape.space.query ? walk.query : walk.key) = stride;
+  return walk;
+}
+
+std::optional<Factors> factorsOf(const OtherTerm &term, const AttentionShape &shape) {
+  for (unsigned first : {0u, 1u}) {
+    if (usesAny(term.offsets[first], shape.space.key) || usesAny(term.offsets[1 - first], shape.space.query))
+      continue;
+    auto query = walkOf(term, first, shape.space.query, shape), key = walkOf(term, 1 - first, shape.space.key, shape);
+    if (query && key)
+      return Factors{*query, *key};
+  }
+  return std::nullopt;
+}
+
+class LiveProducts : public CpuStrategy {
+public:
+  LiveProducts(CpuKernel &kernel, const OtherTerm &term)
+      : CpuStrategy(kernel), term(term), factors(*factorsOf(term, kernel.shape)),
+        termDepth(term.einsum.sizes.at(term.einsum.contracted.front())), tiles(tilesOfGuard(*term.guard, kernel.shape)),
+        tables(groupTablesOf(*tiles, kernel.lanes, kernel.tileRows, kernel.tileVectors)) {}
+  double variance() const override { return term.scale * term.scale * double(termDepth); }
+  PackedKeys packedKeys() const override { return {&factors.key, termDepth}; }
+
+  void plan(Layout &layout) override {
+    layout.reserve(keys, llvm::alignTo(keyVectors, tileVectors) * stride(), Layout::Zone::Windows);
+    layout.reserve(queries, rowBlock * termDepth, Layout::Zone::Windows);
+  }
+  void open() override {
+    keysMemory = view(memory.local, keys);
+    queriesMemory = view(memory.local, queries);
+  }
+  void packKeys() override { kernel.packKeyPanels(factors.key, termDepth, 0, 1, keysMemory, stride()); }
+  void packQueries(const RowBlock &block) override {
+    kernel.packQueryRows(factors.query, termDepth, term.scale, block, queriesMemory, termDepth);
+  }
+
+  void addToScores(ScoreTile &tile) override {
+    Value group =
+        b.add(b.mul(kernel.positions.copyOf(tiles->axes()), tables.rowBlocks), b.divide(tile.position, tileRows));
+    Value ends = b.integerTable(tables.firstRun), run = b.tableElement(ends, group);
+    Value some = b.less(run, b.tableElement(ends, b.add(group, 1)));
+    // Where there is no run, what is read of the next one is not used.
+    Value at = b.mul(b.minimum(run, b.index(int64_t(tables.runs.size()) / 3 - 1)), 3);
+    Value runs = b.integerTable(tables.runs), first = b.tableElement(runs, at);
+    Value inside =
+        arith::AndIOp::create(b.builder, b.less(tile.vector, b.tableElement(runs, b.add(at, 1))),
+                              arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sle, first, tile.vector));
+    inside = arith::AndIOp::create(b.builder, some, inside);
+    replaceIf(tile, inside, [&](SmallVector<Value> sums) {
+      Value panel = b.add(b.divide(b.sub(tile.vector, first), tileVectors), 2);
+      Value state =
+          b.tableElement(b.integerTable(tables.descriptions), b.add(b.tableElement(runs, b.add(at, 2)), panel));
+      tile.sums.assign(sums.begin(), sums.end());
+      replaceIf(tile, b.less(b.index(TileTables::kHole), state), [&](SmallVector<Value> before) {
+        SmallVector<Value> products = productsOf(tile);
+        for (auto [sum, product] : llvm::zip(before, counted(tile, state, products)))
+          sum = b.addf(sum, product);
+        return before;
+      });
+      return SmallVector<Value>(tile.sums.begin(), tile.sums.end());
+    });
+  }
+
+private:
+  int64_t stride() const { return (termDepth + 1) * lanes; } // of a panel
+
+  /// The tile's sums become what `body` makes of them where the condition holds.
+  void replaceIf(ScoreTile &tile, Value condition, const std::function<SmallVector<Value>(SmallVector<Value>)> &body) {
+    SmallVector<Value> before(tile.sums.begin(), tile.sums.end());
+    auto branch = scf::IfOp::create(b.builder, ValueRange(before).getTypes(), condition, true);
+    b.builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b.builder, ValueRange(before));
+    b.builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b.builder, body(before));
+    tile.sums.assign(branch.getResults().begin(), branch.getResults().end());
+    b.builder.setInsertionPointAfter(branch);
+  }
+
+  SmallVector<Value> productsOf(const ScoreTile &tile) {
+    SmallVector<Value> places;
+    Value held = b.add(b.mul(tile.row, scoreStride), b.sub(tile.key, tile.lowKey));
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < tile.vectors; ++v)
+        places.push_back(b.add(held, r * scoreStride + v * lanes));
+    ProductsOfSteps products = [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
+      return multiplyPart(b, part, steps, std::move(start), {queriesMemory, b.mul(tile.row, termDepth), termDepth},
+                          {keysMemory, b.mul(tile.vector, stride()), stride()}, first);
+    };
+    bool large = std::abs(term.scale) * std::sqrt(double(termDepth)) > kLargeScores;
+    Summation summation =
+        kernel.isHuge(term.scale, termDepth) ? CpuKernel::kCompensated : Summation{large ? kChunk : termDepth};
+    return sumInChunks(b, {0, tileRows, 0, tile.vectors}, termDepth, summation, memory.scores, places, products);
+  }
+
+  /// Products of pairs for which the guard does not hold are 0: their operands may be infinite.
+  SmallVector<Value> counted(const ScoreTile &tile, Value state, const SmallVector<Value> &products) {
+    auto branch =
+        scf::IfOp::create(b.builder, ValueRange(products).getTypes(), b.less(b.index(TileTables::kFull), state), true);
+    b.builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b.builder, ValueRange(products));
+    b.builder.setInsertionPointToStart(branch.thenBlock());
+    Value none = b.constant(0);
+    SmallVector<Value> kept;
+    for (int64_t r = 0; r < tileRows; ++r)
+      for (int64_t v = 0; v < tile.vectors; ++v)
+        kept.push_back(b.select(lanesOfPattern(b, *this, tables, state, r, v), products[r * tile.vectors + v], none));
+    scf::YieldOp::create(b.builder, kept);
+    b.builder.setInsertionPointAfter(branch);
+    return SmallVector<Value>(branch.getResults().begin(), branch.getResults().end());
+  }
+
+  const OtherTerm &term;
+  Factors factors;
+  int64_t termDepth;
+  std::shared_ptr<const LiveTiles> tiles;
+  TileTables tables;
+  Buffer keys, queries;
+  Value keysMemory, queriesMemory;
+};
+
+// A survey takes a moment for each pair at an edge.
+constexpr int64_t kMostPairs = int64_t(1) << 26;
+
+class LiveProductsStrategy : public TermStrategy {
+public:
+  StringRef name() const override { return "live_products"; }
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    const OtherTerm *term = form.as<OtherTerm>();
+    return term && term->guard && !term->value && !term->application && term->offsets.size() == 2 &&
+           term->einsum.contracted.size() == 1 && term->einsum.sizes.at(term->einsum.contracted.front()) != kRuntime &&
+           isKnownPairByPair(*term->guard, shape) && shape.queries <= kMostPairs / shape.keys &&
+           factorsOf(*term, shape) && tilesOfGuard(*term->guard, shape);
+  }
+  void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
+    const OtherTerm &term = *form.as<OtherTerm>();
+    sizes.extraPerRow += term.einsum.sizes.at(term.einsum.contracted.front());
+  }
+  /// The tiles in which the guard holds somewhere.
+  TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
+                const Target &target) const override {
+    const OtherTerm &term = *form.as<OtherTerm>();
+    auto tiles = tilesOfGuard(*term.guard, shape);
+    auto depth = double(term.einsum.sizes.at(term.einsum.contracted.front()));
+    double flops = 2 * depth * double(shape.queries) * double(shape.keys) *
+                   tiles->liveShare(tile.tileRows, tile.tileVectors * tile.lanes);
+    return {flops, productCycles(flops, tile, target) + kPackCycles * double(shape.queries + shape.keys) * depth};
+  }
+  std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
+    return std::make_unique<LiveProducts>(kernel, *form.as<OtherTerm>());
+  }
+};
+} // namespace
+
+std::unique_ptr<TermStrategy> skewer::makeLiveProducts() { return std::make_unique<LiveProductsStrategy>(); }

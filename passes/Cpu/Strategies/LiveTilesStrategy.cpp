@@ -1,0 +1,14 @@
+// "live_tiles": parts of masks that are known at compile time. The skeleton goes through the tiles that they leave
+// (KeyRuns.h), so that there is nothing to add.
+#include "passes/Cpu/Strategies/Others.h"
+
+using namespace skewer;
+
+namespace {
+class LiveTilesStrategy : public BiasStrategy {
+public:
+  LiveTilesStrategy() : BiasStrategy("live_tiles", AddOrder::Prepared, BiasKind::Tiles) {}
+};
+} // namespace
+
+std::unique_ptr<TermStrategy> skewer::makeLiveTiles() { return std::make_unique<LiveTilesStrategy>(); }

@@ -1,0 +1,35 @@
+// Dividing the positions of an attention: an axis of queries, and that of keys, become a new leading axis and what is
+// left of them.
+#pragma once
+#include "dialect/IR/Attn.h"
+#include <optional>
+
+namespace skewer {
+
+/// What is divided: an axis of queries with that of keys. Position = step * class + rest (chunks), step * rest + class
+/// (residues), or, on a map, the class alone; a query sees keys of its own class.
+struct Split {
+  std::string query, key;
+  int64_t step;
+  bool isChunk;
+  int64_t classes, rest; // how many there are of each; 0: no rest
+  /// The keys of a class where they are more than its queries, and those of others too: so many from the position
+  /// step * class + first on, which lies in [0, last].
+  struct Window {
+    int64_t first, last, keys;
+  };
+  std::optional<Window> window = std::nullopt;
+
+  subscript::Expr queryAt(const subscript::Expr &whichClass, const subscript::Expr &query) const;
+  subscript::Expr keyAt(const subscript::Expr &whichClass, const subscript::Expr &key) const;
+};
+
+/// Divides the attention, whose mask is `mask`. False, and nothing is changed, where the result cannot be written, or
+/// the mask hides everything.
+bool splitAttention(attn::AttentionOp, const attn::ScoreSpace &, const Split &, const subscript::Expr &mask);
+
+/// Where a mask leaves a window of each line of a map, blocks of the line's queries become a leading axis, and keys
+/// those that they reach: then most of what a tile computes is seen. False where there is nothing to divide.
+bool splitWindows(attn::AttentionOp);
+
+} // namespace skewer

@@ -1,0 +1,83 @@
+// Windows on maps: places that follow each other see almost the same keys of each line, so that lines are divided into
+// blocks of queries, with the few keys that a block's windows reach.
+#include "passes/Fusion/SplitAttention.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+// Keys of a block's line fill vectors of all processors, and are few of the line. Blocks have these numbers of queries.
+static constexpr int64_t kLanes = 16, kLeastLines = 2, kQueries[] = {16, 8, 4, 2};
+
+namespace {
+/// The keys of a line that each query of one may see; nothing where some sees none, or conjuncts of the line alone
+/// leave it open.
+std::vector<subscript::Range> windowsOf(ArrayRef<Expr> conjuncts, const std::string &query, const std::string &key,
+                                        int64_t size) {
+  std::vector<Expr> ofLine;
+  for (const Expr &conjunct : conjuncts) {
+    std::set<std::string> symbols = symbolsOf(conjunct);
+    symbols.erase(query);
+    symbols.erase(key);
+    if (symbols.empty() && readNodes(conjunct).empty())
+      ofLine.push_back(conjunct);
+  }
+  std::vector<subscript::Range> windows;
+  for (int64_t i = 0; i < size && !ofLine.empty(); ++i) {
+    subscript::Range seen{size, -1};
+    for (int64_t j = 0; j < size; ++j)
+      if (llvm::all_of(ofLine, [&](const Expr &e) { return evaluate(e, {{query, i}, {key, j}}).value_or(1) != 0; }))
+        seen = {std::min(seen.low, j), j};
+    if (seen.low > seen.high)
+      return {};
+    windows.push_back(seen);
+  }
+  return windows;
+}
+
+/// The narrowest window, of a multiple of kLanes keys, that moves evenly with blocks of `step` queries and holds what
+/// they see.
+std::optional<Split::Window> windowOf(ArrayRef<subscript::Range> windows, int64_t step) {
+  auto size = static_cast<int64_t>(windows.size());
+  for (int64_t keys = kLanes; keys * kLeastLines <= size; keys += kLanes)
+    for (int64_t first = 0; first > -size; --first) {
+      bool holds = true;
+      for (int64_t query = 0; query < size && holds; ++query) {
+        int64_t low = std::clamp(query / step * step + first, int64_t(0), size - keys);
+        holds = low <= windows[query].low && windows[query].high < low + keys;
+      }
+      if (holds)
+        return Split::Window{first, size - keys, keys};
+    }
+  return std::nullopt;
+}
+} // namespace
+
+bool skewer::splitWindows(AttentionOp attention) {
+  ScoreSpace space = scoreSpace(attention);
+  if (!attention.getMask() || space.query.size() < 2 || space.query.size() != space.key.size() ||
+      space.queries() != space.keys() || attention.getScheduleAttr() ||
+      llvm::any_of(termsOf(attention), [](TermOp term) { return bool(term.getFunction()); }))
+    return false;
+  const std::string &query = space.query.back(), &key = space.key.back();
+  int64_t size = space.sizes.at(query);
+  auto mask = parse(std::string_view(*attention.getMask()));
+  if (!mask || size != space.sizes.at(key) || size < kLeastLines * kLanes)
+    return false;
+  Domain domain = domainOf(space.sizes);
+  domain.insert(space.elements.begin(), space.elements.end());
+  std::vector<subscript::Range> windows = windowsOf(conjunctsOf(simplify(*mask, domain)), query, key, size);
+  if (windows.empty())
+    return false;
+  std::optional<Split> best;
+  for (int64_t step : kQueries) {
+    if (size % step)
+      continue;
+    auto window = windowOf(windows, step);
+    if (window && (!best || window->keys < best->window->keys))
+      best = Split{query, key, step, true, size / step, step, window};
+  }
+  return best && splitAttention(attention, space, *best, *mask);
+}
