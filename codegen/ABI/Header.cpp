@@ -14,7 +14,10 @@ namespace skewer {
 namespace {
 
 const char *elementInC(ElementType type) {
-  return type == ElementType::F32 ? "float" : type == ElementType::I32 ? "int32_t" : "skewer_half";
+  return type == ElementType::F32   ? "float"
+         : type == ElementType::I32 ? "int32_t"
+         : type == ElementType::I8  ? "int8_t"
+                                    : "skewer_half";
 }
 
 /// ", elements 0..31"

@@ -224,8 +224,9 @@ Error validateSignature(const KernelPlan &plan) {
   for (const TensorArgument &output : plan.outputs) {
     if (Error error = checkTensor(plan, output))
       return error;
-    if (output.type == ElementType::I32)
-      return problem(plan, "the result has elements of i32; a kernel computes floating point numbers");
+    if (output.type == ElementType::I32 || output.type == ElementType::I8)
+      return problem(plan, Twine("the result has elements of ") + nameOf(output.type) +
+                               "; a kernel computes floating point numbers");
   }
   for (const TensorArgument &input : plan.inputs)
     if (input.range && (input.type != ElementType::I32 || input.range->low > input.range->high ||

@@ -8,7 +8,9 @@
 using namespace mlir;
 using namespace skewer;
 
-int64_t skewer::bytesOf(ElementType type) { return type == ElementType::F32 || type == ElementType::I32 ? 4 : 2; }
+int64_t skewer::bytesOf(ElementType type) {
+  return type == ElementType::F32 || type == ElementType::I32 ? 4 : type == ElementType::I8 ? 1 : 2;
+}
 
 const char *skewer::nameOf(ElementType type) {
   switch (type) {
@@ -18,6 +20,8 @@ const char *skewer::nameOf(ElementType type) {
     return "bf16";
   case ElementType::I32:
     return "i32";
+  case ElementType::I8:
+    return "i8";
   case ElementType::F32:
     break;
   }
@@ -37,6 +41,7 @@ struct Writer {
     return element == ElementType::F32    ? Type(builder.getF32Type())
            : element == ElementType::F16  ? Type(builder.getF16Type())
            : element == ElementType::BF16 ? Type(builder.getBF16Type())
+           : element == ElementType::I8   ? Type(builder.getI8Type())
                                           : builder.getI32Type();
   }
   attn::ArgumentAttr argument(const TensorArgument &argument) {

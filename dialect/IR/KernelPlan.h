@@ -13,9 +13,9 @@ class SizeAttr;
 
 namespace skewer {
 
-enum class ElementType { F32, F16, BF16, I32 };
+enum class ElementType { F32, F16, BF16, I32, I8 };
 int64_t bytesOf(ElementType);
-const char *nameOf(ElementType); // "f32", "f16", "bf16", "i32"
+const char *nameOf(ElementType); // "f32", "f16", "bf16", "i32", "i8"
 /// Of a tensor's elements, or of the type itself.
 ElementType elementTypeOf(mlir::Type);
 

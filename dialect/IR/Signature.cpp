@@ -13,6 +13,7 @@ ElementType skewer::elementTypeOf(Type type) {
   return element.isF16()         ? ElementType::F16
          : element.isBF16()      ? ElementType::BF16
          : element.isInteger(32) ? ElementType::I32
+         : element.isInteger(8)  ? ElementType::I8
                                  : ElementType::F32;
 }
 

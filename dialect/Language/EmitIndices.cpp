@@ -46,6 +46,10 @@ bool Emitter::declaredDeviation(const KernelOperand &operand, std::optional<doub
   const TypeExpression &type = *operand.type;
   if (!type.deviation)
     return true;
+  if (type.element == "i8")
+    return error(type.deviation->text, "an operand of i8 has no standard deviation; '" + operand.name.str() +
+                                           "' is filled with whole numbers from -127 to 127"),
+           false;
   if (type.element == "i32")
     return error(type.deviation->text, "an index operand has no standard deviation; '" + operand.name.str() +
                                            "' is of i32, whose values may have a range: i32[…] in 0..31"),

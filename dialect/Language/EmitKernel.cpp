@@ -11,6 +11,7 @@ static Type elementType(OpBuilder &builder, StringRef name) {
   return name == "f16"    ? Type(builder.getF16Type())
          : name == "bf16" ? Type(builder.getBF16Type())
          : name == "i32"  ? Type(builder.getI32Type())
+         : name == "i8"   ? Type(builder.getI8Type())
                           : builder.getF32Type();
 }
 
@@ -20,7 +21,7 @@ bool Emitter::declareResults(const Kernel &kernel, Scope &own, std::vector<Dimen
   std::map<std::string, StringRef> names;
   for (const KernelResult &result : kernel.results) {
     good &= shape(result.type, results.emplace_back());
-    if (result.type.element == "i32" || result.type.low || result.type.deviation) {
+    if (result.type.element == "i32" || result.type.element == "i8" || result.type.low || result.type.deviation) {
       error(result.type.text, "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");
       good = false;
     }
@@ -124,6 +125,9 @@ void Emitter::bindOperands(const Kernel &kernel, const KernelSignature &signatur
       value = indexOperands[operand.name.str()] = indexOperand(operand.name, block.getArgument(k), shape);
     else
       value = tensorValue(block.getArgument(k), shape);
+    if (operand.type->element == "i8") // numbers like any others from here on
+      value.tensor =
+          arith::SIToFPOp::create(builder, location(operand.name), typeOf(shape, builder.getF32Type()), value.tensor);
   }
 }
 

@@ -164,11 +164,12 @@ bool Parser::type(TypeExpression &type) {
   StringRef from = current.text;
   if (!expectName(type.element, "a type such as f32[batch, N, dim]"))
     return false;
-  if (type.element != "f32" && type.element != "f16" && type.element != "bf16" && type.element != "i32") {
+  if (type.element != "f32" && type.element != "f16" && type.element != "bf16" && type.element != "i8" &&
+      type.element != "i32") {
     StringRef meant = elementTypeFor(type.element);
     diagnostics.error(type.element, "unknown element type '" + type.element.str() +
-                                        "'; there are f32, f16 and bf16, and i32 for operands that hold indices" +
-                                        (meant.empty() ? suggestion(type.element, {"f32", "f16", "bf16", "i32"})
+                                        "'; there are f32, f16, bf16 and i8, and i32 for operands that hold indices" +
+                                        (meant.empty() ? suggestion(type.element, {"f32", "f16", "bf16", "i8", "i32"})
                                                        : " (did you mean '" + meant.str() + "'?)"));
     return false;
   }

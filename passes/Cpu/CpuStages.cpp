@@ -23,9 +23,9 @@ bool CpuStages::isMatrixProduct(attn::EinsumOp einsum) {
 
 Value CpuStages::inMemory(Value operand) {
   Value source = memoryOf(operand);
-  auto widened = source.getDefiningOp<arith::ExtFOp>();
-  bool reads = widened && !isStored(source) && isStored(widened.getIn());
-  return reads && !storage[widened.getIn()].masked && !storage[widened.getIn()].number ? widened.getIn() : operand;
+  Value narrow = widenedFrom(source);
+  bool reads = narrow != source && !isStored(source) && isStored(narrow);
+  return reads && !storage[narrow].masked && !storage[narrow].number ? narrow : operand;
 }
 
 void CpuStages::planStage(const Stage &stage) {

@@ -12,7 +12,7 @@ static bool isOperand(Type type) {
   if (!tensor)
     return false;
   Type element = tensor.getElementType();
-  return element.isF32() || element.isF16() || element.isBF16() || element.isInteger(32);
+  return element.isF32() || element.isF16() || element.isBF16() || element.isInteger(32) || element.isInteger(8);
 }
 
 bool skewer::mayBeInKernel(Operation *op) {

@@ -4,8 +4,8 @@
 
 namespace skewer {
 
-/// Whether the lowerings take the whole function: one block; tensors of f32, f16, bf16 and i32 in, tensors out; some
-/// operation of the attn dialect, and besides these only arithmetic on tensors, constants and sizes.
+/// Whether the lowerings take the whole function: one block; tensors of f32, f16, bf16, i32 and i8 in, tensors out;
+/// some operation of the attn dialect, and besides these only arithmetic on tensors, constants and sizes.
 bool isKernel(mlir::func::FuncOp);
 
 /// Whether an operation may be part of a kernel.

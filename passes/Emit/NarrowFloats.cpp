@@ -1,4 +1,4 @@
-// bf16 and f16 to f32 and back, with what every processor has.
+// bf16, f16 and i8 to f32, and back, with what every processor has.
 #include "passes/Emit/NarrowFloats.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -21,6 +21,8 @@ Value skewer::widened(ImplicitLocOpBuilder &b, Value value) {
   Type type = value.getType(), wide = likewise(type, b.getF32Type());
   if (wide == type)
     return value;
+  if (getElementTypeOrSelf(type).isInteger(8)) // every whole number of 8 bits is one of f32's
+    return arith::SIToFPOp::create(b, wide, arith::ExtSIOp::create(b, likewise(type, b.getI32Type()), value));
   if (!getElementTypeOrSelf(type).isBF16())
     return arith::ExtFOp::create(b, wide, value);
   // By hand as well: LLVM keeps vectors of bf16 from one iteration of a loop to the next, and where the processor has

@@ -1,4 +1,4 @@
-// Numbers of 16 bits, and what is computed with: f32.
+// Numbers of 16 and of 8 bits, and what is computed with: f32.
 #pragma once
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

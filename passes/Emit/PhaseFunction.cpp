@@ -13,6 +13,8 @@ Type skewer::typeOf(ElementType type, MLIRContext *context) {
     return BFloat16Type::get(context);
   case ElementType::I32:
     return IntegerType::get(context, 32);
+  case ElementType::I8:
+    return IntegerType::get(context, 8);
   case ElementType::F32:
     break;
   }

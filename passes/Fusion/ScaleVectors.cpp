@@ -72,7 +72,33 @@ Value VectorScaling::product(const std::vector<Factor> &factors, const std::vect
   return result;
 }
 
-bool VectorScaling::move(Summand &term) {
+/// A factor that neither query nor key nor the contraction decides, taken off the tensor that it multiplies: the scale
+/// of a head, say. Keys are then what lies in memory.
+bool VectorScaling::takeScaleOff(Factor &vector, const Domain &domain, std::vector<Factor> &scales) const {
+  auto product = vector.operand.getDefiningOp<arith::MulFOp>();
+  for (unsigned side : {0u, 1u}) {
+    if (!product || vector.inverse)
+      break;
+    ExpansionOptions options;
+    options.arithmetic = options.scaledOperands = false;
+    std::vector<Summand> summands =
+        Expansion(domain, std::nullopt, options).expand(product->getOperand(side), vector.subscripts);
+    if (summands.size() != 1 || summands[0].value || summands[0].application || !summands[0].guard.isConstant(1) ||
+        !summands[0].contracted.empty() || summands[0].factors.size() != 1 || summands[0].scale != 1)
+      continue;
+    const Factor &scale = summands[0].factors[0];
+    if (scale.inverse || !llvm::all_of(symbolsOfFactor(scale), [&](auto &s) { return llvm::is_contained(leading, s); }))
+      continue;
+    scales.push_back(scale);
+    vector.operand = product->getOperand(1 - side);
+    return true;
+  }
+  return false;
+}
+
+bool VectorScaling::move(Summand &term) { return moveScales(term, true) || moveScales(term, false); }
+
+bool VectorScaling::moveScales(Summand &term, bool offKeys) {
   std::vector<Factor> vectors, scales;
   for (const Factor &factor : term.factors) {
     bool contracts = llvm::any_of(symbolsOfFactor(factor), [&](auto &s) { return term.contracted.count(s) > 0; });
@@ -84,6 +110,16 @@ bool VectorScaling::move(Summand &term) {
         factor.operand = reciprocal(factor.operand, term.location);
     return true;
   }
+  Domain axes = domainOf(sizes);
+  for (const auto &[axis, size] : term.contracted)
+    if (size != kRuntime)
+      axes[axis] = {0, size - 1};
+  if (vectors.size() == 2 && offKeys)
+    for (Factor &vector : vectors)
+      if (std::set<std::string> symbols = symbolsOfFactor(vector);
+          symbols.count(kKeyAxis) && !symbols.count(kQueryAxis))
+        while (takeScaleOff(vector, axes, scales)) {
+        }
   if (scales.empty())
     return true;
   if (vectors.size() != 2 || term.value || term.application || vectors[0].inverse || vectors[1].inverse)

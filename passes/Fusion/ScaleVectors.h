@@ -21,6 +21,8 @@ private:
     std::vector<Factor> factors;
     mlir::Value tensor;
   };
+  bool moveScales(Summand &, bool offKeys);
+  bool takeScaleOff(Factor &vector, const subscript::Domain &, std::vector<Factor> &scales) const;
   mlir::Value reciprocal(mlir::Value, mlir::Location);
   mlir::Value product(const std::vector<Factor> &, const std::vector<std::string> &axes, const Summand &);
 

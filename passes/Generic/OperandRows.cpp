@@ -95,8 +95,7 @@ static void inPartOf(ImplicitLocOpBuilder &b, attn::ConcatOp concat, Value first
 
 /// target[at + d] = scale × the element `first` + d of the tensor, for the row that begins there.
 void Kernel::computeRow(Value tensor, Value first, Value target, Value at, double scale, int64_t lanes) {
-  auto widened = isStored(tensor) ? arith::ExtFOp() : tensor.getDefiningOp<arith::ExtFOp>();
-  Value whole = widened ? widened.getIn() : tensor;
+  Value whole = isStored(tensor) ? tensor : widenedFrom(tensor);
   if (auto concat = whole.getDefiningOp<attn::ConcatOp>(); concat && !isStored(whole))
     return inPartOf(
         b, concat, first, [&](Value of, size_t dimension) { return extent(storage[of].shape[dimension]); },

@@ -36,7 +36,7 @@ static int costOf(Value tensor, int64_t elements) {
   }
   if (op->hasTrait<OpTrait::Elementwise>() && elementsOf(tensor) < elements)
     return 0;
-  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+  if (isWidening(op) || isa<arith::TruncFOp>(op))
     return sum(0);
   if (op->hasTrait<OpTrait::Elementwise>())
     return isa<arith::ArithDialect>(op->getDialect()) ? sum(1) : kMostOperations + 1;
@@ -53,8 +53,7 @@ bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
   if (!shape)
     return false;
   // One after another: rows whole, so that each is of one of them, and of a cache that is read too seldom to be copied.
-  auto widened = operand.getDefiningOp<arith::ExtFOp>();
-  if (auto concat = (widened ? widened.getIn() : operand).getDefiningOp<attn::ConcatOp>();
+  if (auto concat = widenedFrom(operand).getDefiningOp<attn::ConcatOp>();
       concat && (concat.getDimension() == 0 || concat.getDimension() + 1 == uint64_t(type.getRank()) ||
                  shape->queries >= kFewQueries))
     return false;

@@ -176,7 +176,15 @@ bool skewer::isProduct(Operation *op) {
 
 bool skewer::isMap(Operation *op) { return isa<attn::IndexMapOpInterface>(op) || isProduct(op); }
 
-bool skewer::isWidening(Operation *op) { return isa_and_nonnull<arith::ExtFOp>(op); }
+bool skewer::isWidening(Operation *op) {
+  auto number = dyn_cast_or_null<arith::SIToFPOp>(op);
+  return isa_and_nonnull<arith::ExtFOp>(op) || (number && getElementTypeOrSelf(number.getIn().getType()).isInteger(8));
+}
+
+Value skewer::widenedFrom(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isWidening(op) ? op->getOperand(0) : value;
+}
 
 bool skewer::isArithmetic(Operation *op) {
   return isElementwise(op) &&

@@ -53,8 +53,10 @@ mlir::Value memoryOf(mlir::Value);
 bool isProduct(mlir::Operation *);
 /// What moves elements, or multiplies moved ones.
 bool isMap(mlir::Operation *);
-/// Numbers of fewer bits, f16 or bf16, as f32.
+/// Numbers of fewer bits, f16, bf16 or i8, as f32.
 bool isWidening(mlir::Operation *);
+/// What the value is widened from; the value itself where it is not.
+mlir::Value widenedFrom(mlir::Value);
 /// Element by element, all of one type but where it is converted.
 bool isArithmetic(mlir::Operation *);
 

@@ -63,6 +63,8 @@ def operands(program, kernel, sizes, rng):
         if kind.element == "i32":
             low, high = (0, longest) if kind.low is None else (scope.whole(kind.low), scope.whole(kind.high))
             out[name] = rng.integers(low, high, shape, endpoint=True).astype(np.int32)
+        elif kind.element == "i8":
+            out[name] = rng.integers(-128, 127, shape, endpoint=True).astype(np.int8)
         else:
             deviation = 1.0 if kind.deviation is None else scope.number(kind.deviation)
             out[name] = rounded(deviation * rng.standard_normal(shape), kind.element)

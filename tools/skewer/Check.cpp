@@ -21,6 +21,7 @@ double endOf(ElementType type) {
   case ElementType::BF16:
     return 0x1.ffp127;
   case ElementType::I32:
+  case ElementType::I8:
     break;
   }
   return INFINITY;

@@ -39,6 +39,8 @@ std::vector<double> normalNumbers(int64_t count, uint64_t seed) {
 static std::vector<std::string> accepted(ElementType type) {
   if (type == ElementType::I32)
     return {"<i4", "<i8"};
+  if (type == ElementType::I8)
+    return {"|i1"};
   return type == ElementType::F16 ? std::vector<std::string>{"<f2", "<f4"} : std::vector<std::string>{"<f4"};
 }
 
@@ -192,9 +194,11 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
     if (!files.count(plan.inputs[k].name)) {
       const TensorArgument &input = plan.inputs[k];
       int64_t count = *elementsOf(*shape);
-      operands.inputs[k].values = input.type == ElementType::I32
-                                      ? wholeNumbers(count, input.range.value_or(usualRange(plan)), seed * 1000003 + k)
-                                      : normalNumbers(count, seed * 1000003 + k);
+      uint64_t own = seed * 1000003 + k;
+      operands.inputs[k].values = input.type == ElementType::I8 ? wholeNumbers(count, {-127, 127}, own)
+                                  : input.type == ElementType::I32
+                                      ? wholeNumbers(count, input.range.value_or(usualRange(plan)), own)
+                                      : normalNumbers(count, own);
       if (input.deviation)
         for (double &value : operands.inputs[k].values)
           value *= *input.deviation;

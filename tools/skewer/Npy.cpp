@@ -105,7 +105,11 @@ static std::string printable(llvm::StringRef text) {
 
 /// Bytes of an element of a type that is read here; 0 for any other.
 static unsigned widthOf(llvm::StringRef type) {
-  return type == "<f4" || type == "<i4" ? 4 : type == "<f8" || type == "<i8" ? 8 : type == "<f2" ? 2 : 0;
+  return type == "<f4" || type == "<i4"   ? 4
+         : type == "<f8" || type == "<i8" ? 8
+         : type == "<f2"                  ? 2
+         : type == "|i1"                  ? 1
+                                          : 0;
 }
 static bool isWhole(llvm::StringRef type) { return type.starts_with("<i"); }
 
@@ -132,7 +136,8 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
         fmt::format("expected a header {{'descr': …, 'fortran_order': …, 'shape': …}}, found \"{}\"", printable(text)));
   unsigned width = widthOf(header.type);
   if (!width)
-    return wrong(fmt::format("expected elements of type <f4, <f8, <f2, <i4 or <i8, found {}", printable(header.type)));
+    return wrong(
+        fmt::format("expected elements of type <f4, <f8, <f2, |i1, <i4 or <i8, found {}", printable(header.type)));
   if (header.fortran)
     return wrong("expected C order (row-major), found Fortran order; write it with numpy.ascontiguousarray");
   std::optional<int64_t> count = elementsOf(header.shape);
@@ -148,7 +153,9 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
   NpyFile file{header.type, {header.shape, std::vector<double>(*count)}};
   for (int64_t k = 0; k < *count; ++k) {
     const char *at = data.data() + k * width;
-    if (isWhole(header.type)) {
+    if (width == 1) {
+      file.array.values[k] = static_cast<signed char>(*at);
+    } else if (isWhole(header.type)) {
       // An <i8 beyond 2^53 is rounded; nothing that takes whole numbers takes so large ones.
       file.array.values[k] =
           static_cast<double>(width == 4 ? llvm::support::endian::read<int32_t>(at, llvm::endianness::little)

@@ -49,6 +49,8 @@ double roundTo(ElementType type, double value) {
     return ofBf16(bf16Of(static_cast<float>(value)));
   case ElementType::I32:
     return std::nearbyint(value);
+  case ElementType::I8:
+    return std::clamp(std::nearbyint(value), -128.0, 127.0);
   }
   return value;
 }
@@ -108,6 +110,10 @@ void pack(ElementType type, llvm::ArrayRef<double> values, void *to) {
     for (size_t k = 0; k < values.size(); ++k)
       static_cast<int32_t *>(to)[k] = static_cast<int32_t>(values[k]);
     return;
+  case ElementType::I8:
+    for (size_t k = 0; k < values.size(); ++k)
+      static_cast<int8_t *>(to)[k] = static_cast<int8_t>(values[k]);
+    return;
   }
 }
 
@@ -121,6 +127,8 @@ double unpack(ElementType type, const void *from, int64_t index) {
     return ofBf16(static_cast<const uint16_t *>(from)[index]);
   case ElementType::I32:
     return static_cast<const int32_t *>(from)[index];
+  case ElementType::I8:
+    return static_cast<const int8_t *>(from)[index];
   }
   return 0;
 }

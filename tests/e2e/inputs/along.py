@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What runs along axes, and conditions on values, beside NumPy in float64: sizes around those of vectors, each axis of a tensor,
-run-time sizes of 0 and more, NaN and infinities, types of 16 bits.
+run-time sizes of 0 and more, NaN and infinities, types of 16 and of 8 bits.
 
     along.py SKEWER [TARGET]
 """
@@ -46,16 +46,16 @@ def cases(rng):
     number = itertools.count()
     for (form, function), (a, b) in itertools.product(ALONG.items(), ((1, 1), (3, 8), (17, 9), (9, 40), (5, 700), (530, 3))):
         for at in (1, 2) if "cumsum" in form else (0, 1, 2):
-            kind = ("f32", "f32", "bf16", "f16")[next(number) % 4]
+            kind = ("f32", "bf16", "f16", "i8")[next(number) % 4]
             batch = (2, 1, 3)[next(number) % 3]
             x = rng.standard_normal((batch, a, b))
-            x = rounded(x, kind)
-            odd = next(number) % 3 == 0
+            x = np.clip(np.rint(30 * x), -128, 127) if kind == "i8" else rounded(x, kind)
+            odd = next(number) % 3 == 0 and kind != "i8"
             if odd:
                 x[0, a // 2, b // 2], x[-1, a - 1, 0] = np.nan, np.inf
             shape = [s for k, s in enumerate(("batch", a, b)) if k != at or "cumsum" in form]
             text = f"size batch\nkernel f(x : {kind}[batch, {a}, {b}]) -> f32[{', '.join(map(str, shape))}] {{ return {form.format(at=at)} }}"
-            yield text, {"x": x.astype(np.float32)}, function(x, at)
+            yield text, {"x": x.astype(np.int8) if kind == "i8" else x.astype(np.float32)}, function(x, at)
     for (form, flags), (n, d) in itertools.product(RUNNING.items(), ((1, 3), (8, 8), (33, 41), (600, 5))):
         x, g = rounded(rng.standard_normal((2, n, d)), "f32"), rounded(rng.standard_normal(n), "f32")
         for result, order in (("b i d", (0, 1, 2)), ("b d i", (0, 2, 1))):

@@ -112,9 +112,9 @@ static LogicalResult checkSignature(func::FuncOp function) {
     return function.emitError() << "kernel '" << function.getName() << "' has branches; expected one block";
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
     if (auto tensor = dyn_cast<RankedTensorType>(type);
-        !isTensor(type) && !(tensor && tensor.getElementType().isInteger(32)))
+        !isTensor(type) && !(tensor && (tensor.getElementType().isInteger(32) || tensor.getElementType().isInteger(8))))
       return function.emitError() << "kernel '" << function.getName() << "': argument " << index
-                                  << ": expected a ranked tensor of f32, f16, bf16 or i32, found " << type;
+                                  << ": expected a ranked tensor of f32, f16, bf16, i8 or i32, found " << type;
   if (function.getNumResults() == 0 || !llvm::all_of(function.getResultTypes(), isTensor))
     return function.emitError() << "kernel '" << function.getName()
                                 << "': expected results, each a ranked tensor of f32, f16 or bf16";
