@@ -1,6 +1,7 @@
 // Registration of the passes and of the pipelines that have a flag of their own.
 #include "passes/Pipelines.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -22,9 +23,11 @@ void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<fu
 
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
-  PassPipelineRegistration<>("attn-fuse",
-                             "level 1 to level 2: name axes, raise, propagate masks, compose, split products, form attention, hoist",
-                             [](OpPassManager &manager) { addFusionPipeline(manager); });
+  registerPass(createSplitWindows);
+  PassPipelineRegistration<>(
+      "attn-fuse",
+      "level 1 to level 2: name axes, raise, propagate masks, compose, split products, form attention, hoist",
+      [](OpPassManager &manager) { addFusionPipeline(manager); });
   PassPipelineRegistration<>("attn-to-llvm",
                              "level 4 to the LLVM dialect: loops over memory, vectors, linalg on memrefs and func",
                              [](OpPassManager &manager) { addLlvmPipeline(manager, hostTarget()); });

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 
@@ -31,6 +32,7 @@ void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, c
   options.offsets = request.offsets;
   for (const auto &[term, name] : request.strategies)
     options.strategies.push_back(std::to_string(term) + ":" + name);
+  manager.addNestedPass<func::FuncOp>(createSplitWindows());
   addOperandPipeline(manager);
   manager.addNestedPass<func::FuncOp>(createAttnSchedule(options));
 }

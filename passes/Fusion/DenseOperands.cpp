@@ -87,9 +87,6 @@ bool uses(const std::vector<Expr> &subscripts, const std::vector<std::string> &a
 
 struct DenseOperands : skewer::impl::AttnDenseOperandsBase<DenseOperands> {
   void runOnOperation() override {
-    SmallVector<AttentionOp> attentions;
-    getOperation().walk([&](AttentionOp attention) { attentions.push_back(attention); });
-    llvm::for_each(attentions, splitWindows);
     getOperation().walk([&](AttentionOp attention) {
       OpBuilder builder(attention);
       ScoreSpace space = scoreSpace(attention);

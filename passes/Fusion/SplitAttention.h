@@ -2,6 +2,7 @@
 // left of them.
 #pragma once
 #include "dialect/IR/Attn.h"
+#include "mlir/Pass/Pass.h"
 #include <optional>
 
 namespace skewer {
@@ -28,8 +29,9 @@ struct Split {
 /// the mask hides everything.
 bool splitAttention(attn::AttentionOp, const attn::ScoreSpace &, const Split &, const subscript::Expr &mask);
 
-/// Where a mask leaves a window of each line of a map, blocks of the line's queries become a leading axis, and keys
-/// those that they reach: then most of what a tile computes is seen. False where there is nothing to divide.
-bool splitWindows(attn::AttentionOp);
+/// attn-split-windows: where a mask leaves a window of each line of a map, blocks of the line's queries become a
+/// leading axis, and keys those that they reach; then most of what a tile computes is seen. Of functions, before a
+/// schedule is chosen for a processor.
+std::unique_ptr<mlir::Pass> createSplitWindows();
 
 } // namespace skewer

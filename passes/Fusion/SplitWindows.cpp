@@ -1,5 +1,6 @@
-// Windows on maps: places that follow each other see almost the same keys of each line, so that lines are divided into
-// blocks of queries, with the few keys that a block's windows reach.
+// attn-split-windows. Windows on maps: places that follow each other see almost the same keys of each line, so that
+// lines are divided into blocks of queries, with the few keys that a block's windows reach.
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -53,9 +54,8 @@ std::optional<Split::Window> windowOf(ArrayRef<subscript::Range> windows, int64_
     }
   return std::nullopt;
 }
-} // namespace
 
-bool skewer::splitWindows(AttentionOp attention) {
+bool splitWindows(AttentionOp attention) {
   ScoreSpace space = scoreSpace(attention);
   if (!attention.getMask() || space.query.size() < 2 || space.query.size() != space.key.size() ||
       space.queries() != space.keys() || attention.getScheduleAttr() ||
@@ -81,3 +81,18 @@ bool skewer::splitWindows(AttentionOp attention) {
   }
   return best && splitAttention(attention, space, *best, *mask);
 }
+
+struct SplitWindows : PassWrapper<SplitWindows, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitWindows)
+  StringRef getArgument() const override { return "attn-split-windows"; }
+  StringRef getDescription() const override {
+    return "windows of lines of a map are those of blocks of queries, with the keys that they reach";
+  }
+  void runOnOperation() override {
+    SmallVector<AttentionOp> attentions(getOperation().getOps<AttentionOp>());
+    llvm::for_each(attentions, splitWindows);
+  }
+};
+} // namespace
+
+std::unique_ptr<Pass> skewer::createSplitWindows() { return std::make_unique<SplitWindows>(); }

@@ -1,4 +1,4 @@
-// RUN: skewer-opt %s -attn-dense-operands -split-input-file | FileCheck %s
+// RUN: skewer-opt %s -attn-split-windows -attn-dense-operands -split-input-file | FileCheck %s
 
 // Of a window of 7 columns, 8 queries of a line see 14: blocks of 8, each with 16 keys of every line.
 // CHECK-LABEL: func.func @window
