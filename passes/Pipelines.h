@@ -14,6 +14,9 @@ void addFusionPipeline(mlir::OpPassManager &);
 void addPlainPipeline(mlir::OpPassManager &);
 /// Level 2 to 2: operands are walked evenly; before any schedule.
 void addOperandPipeline(mlir::OpPassManager &);
+/// Level 2 to 2: names, types and orders as stages want them, so that layers of several lengths can be compared
+/// operation by operation.
+void addLengthPipeline(mlir::OpPassManager &);
 /// Level 2 to 3: the same, and a schedule for each attention that has none.
 void addSchedulePipeline(mlir::OpPassManager &, const Target &, const CpuRequest & = {});
 /// Level 3 (or 1, for what did not fuse) to 4: loops over memrefs, one module a kernel, with `attn.plan`.

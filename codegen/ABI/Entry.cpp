@@ -4,9 +4,11 @@
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/EntryFields.h"
 #include "codegen/ABI/Status.h"
+#include "dialect/Subscript/Expr.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/Support/MathExtras.h"
+#include <functional>
 
 using namespace llvm;
 
@@ -115,13 +117,31 @@ private:
       return b.getInt64(size.fixed);
     Value *result = b.getInt64(size.scaled);
     for (const std::string &factor : size.factors)
-      result = checked(Intrinsic::smul_with_overflow, result, sizeOf(arguments, factor), overflow);
+      result = checked(Intrinsic::smul_with_overflow, result, extentOf(arguments, factor), overflow);
     return checked(Intrinsic::sadd_with_overflow, result, b.getInt64(size.fixed), overflow);
   }
   /// Without the check: only behind `checkSizes`.
   Value *evaluate(const SizeExpression &size, Value *arguments) {
     Value *overflow = b.getFalse();
     return evaluate(size, arguments, overflow);
+  }
+  /// A size, or sums and products of lengths, whose bounds keep them within 63 bits.
+  Value *extentOf(Value *arguments, StringRef name) {
+    if (is_contained(plan.sizes, name))
+      return sizeOf(arguments, name);
+    std::function<Value *(const subscript::Expr &)> emit = [&](const subscript::Expr &e) -> Value * {
+      switch (e.kind()) {
+      case subscript::Kind::Constant:
+        return b.getInt64(e.value());
+      case subscript::Kind::Symbol:
+        return sizeOf(arguments, e.name());
+      case subscript::Kind::Mul:
+        return b.CreateMul(emit(e.operands()[0]), emit(e.operands()[1]));
+      default: // LengthPolynomial writes nothing else
+        return b.CreateAdd(emit(e.operands()[0]), emit(e.operands()[1]));
+      }
+    };
+    return emit(*subscript::parse(std::string_view(name)));
   }
   SizeExpression bytesOfTensor(const TensorArgument &tensor) {
     SizeExpression bytes{0, fixedBytes(tensor), {}};
@@ -133,7 +153,7 @@ private:
   std::vector<std::pair<unsigned, const TensorArgument *>> tensors() {
     std::vector<std::pair<unsigned, const TensorArgument *>> result;
     for (size_t k = 0; k < plan.inputs.size(); ++k)
-      if (!plan.inputs[k].origin)
+      if (plan.inputs[k].isTensor())
         result.push_back({layout.inputWord(k), &plan.inputs[k]});
     for (size_t k = 0; k < plan.outputs.size(); ++k)
       result.push_back({layout.outputWord(k), &plan.outputs[k]});
@@ -156,7 +176,11 @@ private:
     require(b.CreateICmpEQ(number(arguments, 0), b.getInt32(layout.bytes())), Status::BadArgsSize);
     require(b.CreateICmpEQ(number(arguments, 1), b.getInt32(kAbiVersion)), Status::BadArgsVersion);
     for (const std::string &size : plan.sizes)
-      require(b.CreateICmpSGE(sizeOf(arguments, size), b.getInt64(1)), Status::BadSize);
+      if (auto bound = plan.boundOf(size)) // unsigned: what is below 1 is above it
+        require(b.CreateICmpULT(b.CreateSub(sizeOf(arguments, size), b.getInt64(1)), b.getInt64(*bound)),
+                Status::BadSize);
+      else
+        require(b.CreateICmpSGE(sizeOf(arguments, size), b.getInt64(1)), Status::BadSize);
     Value *overflow = b.getFalse();
     for (auto [index, tensor] : tensors())
       evaluate(bytesOfTensor(*tensor), arguments, overflow);
@@ -321,6 +345,8 @@ private:
     for (size_t k = 0; k < plan.inputs.size(); ++k)
       if (plan.inputs[k].origin)
         addMemref(origin(state, *plan.inputs[k].origin), b.getInt64(1));
+      else if (plan.inputs[k].isLength) // its low half: processors are little-endian
+        addMemref(b.CreateConstInBoundsGEP1_32(i64, arguments, layout.inputWord(k)), b.getInt64(1));
       else
         addTensor(layout.inputWord(k), plan.inputs[k]);
     for (size_t k = 0; k < plan.outputs.size(); ++k)

@@ -110,14 +110,15 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
       << "  uint32_t size;    /* sizeof(" << name << "_args) */\n"
       << "  uint32_t version; /* SKEWER_ABI_VERSION */\n";
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
-    if (!input.origin)
+    if (input.isTensor())
       out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << rangeInWords(input)
           << " */\n";
   for (auto [output, field] : zip_equal(plan.outputs, layout.outputs))
     out << "  " << elementInC(output.type) << " *" << field << "; /* " << textOf(output)
         << ", written; shares no memory with another tensor */\n";
   for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
-    out << "  int64_t " << field << "; /* elements of the dimension '" << size << "', at least 1 */\n";
+    out << "  int64_t " << field << "; /* elements of the dimension '" << size << "', "
+        << (plan.boundOf(size) ? "1 to " + std::to_string(*plan.boundOf(size)) : "at least 1") << " */\n";
   for (auto [number, origin] : enumerate(kOrigins)) {
     out << "  int64_t " << origin << "; /* position of the first " << std::array{"query", "key", "head"}[number]
         << " in the whole layer: ";
@@ -130,7 +131,7 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
       << "  args.size = sizeof(" << name << "_args);\n"
       << "  args.version = SKEWER_ABI_VERSION;\n";
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
-    if (!input.origin)
+    if (input.isTensor())
       out << "  args." << field << " = NULL;\n";
   for (const std::string &field : layout.outputs)
     out << "  args." << field << " = NULL;\n";
@@ -188,7 +189,7 @@ void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
   out << "/* " << name;
   bool any = false;
   for (auto [index, input] : enumerate(plan.inputs)) {
-    if (input.origin)
+    if (!input.isTensor())
       continue;
     out << (any ? ",\n" + std::string(name.size() + 4, ' ') : "(") << layout.inputs[index] << " : " << textOf(input);
     any = true;
@@ -198,8 +199,9 @@ void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
     out << (index ? ", " : "") << layout.outputs[index] << " : " << textOf(output);
   out << "\n\n"
       << "     " << name << "_args args = " << name << "_args_init();\n";
-  for (const std::string &field : layout.inputs)
-    out << "     args." << field << " = " << field << ";\n";
+  for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
+    if (!input.isLength)
+      out << "     args." << field << " = " << field << ";\n";
   for (const std::string &field : layout.outputs)
     out << "     args." << field << " = " << field << ";\n";
   for (const std::string &field : layout.sizes)

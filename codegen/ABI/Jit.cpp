@@ -95,7 +95,7 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::load(std::unique_ptr<llvm::Modul
   Implementation &implementation = *kernel->implementation;
   implementation.layout = layoutOf(plan);
   for (const TensorArgument &input : plan.inputs)
-    implementation.isOrigin.push_back(input.origin.has_value());
+    implementation.isOrigin.push_back(!input.isTensor());
   auto entry = (*jit)->lookup((plan.name + entrySuffix).str());
   if (!entry)
     return entry.takeError();

@@ -148,7 +148,8 @@ Error checkTensor(const KernelPlan &plan, const TensorArgument &tensor) {
   int64_t bytes = bytesOf(tensor.type);
   for (const Extent &extent : tensor.shape) {
     if (!extent.name.empty()) {
-      if (!is_contained(plan.sizes, extent.name))
+      std::vector<std::string> sizes = sizesIn(extent.name);
+      if (sizes.empty() || !all_of(sizes, [&](const std::string &size) { return is_contained(plan.sizes, size); }))
         return problem(plan, "tensor '" + tensor.name + "' has the size '" + extent.name +
                                  "', which is not one of the run-time sizes; declare it with 'size'");
       continue;
@@ -166,7 +167,8 @@ Error checkExpression(const KernelPlan &plan, const SizeExpression &size, const 
   if (size.fixed < 0 || size.scaled < 0)
     return problem(plan, what + " is negative: " + textOf(size));
   for (const std::string &factor : size.factors)
-    if (!is_contained(plan.sizes, factor))
+    if (std::vector<std::string> sizes = sizesIn(factor);
+        sizes.empty() || !all_of(sizes, [&](const std::string &size) { return is_contained(plan.sizes, size); }))
       return problem(plan, what + " depends on '" + factor + "', which is not one of the run-time sizes");
   return Error::success();
 }
@@ -197,16 +199,24 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
   };
   ArgumentLayout layout;
   for (const TensorArgument &input : plan.inputs) {
-    layout.inputs.push_back(input.origin ? kOrigins[*input.origin] : fieldName(input.name));
-    layout.origins += input.origin.has_value();
+    layout.inputs.push_back(input.origin     ? kOrigins[*input.origin]
+                            : input.isLength ? std::string() // that of the size
+                                             : fieldName(input.name));
+    layout.origins += !input.isTensor();
   }
   for (const TensorArgument &output : plan.outputs)
     layout.outputs.push_back(isUnnamed(output) ? "out" : fieldName(output.name));
   for (const std::string &size : plan.sizes)
     layout.sizes.push_back(fieldName(size));
   unsigned next = 1;
-  for (const TensorArgument &input : plan.inputs)
-    layout.inputWords.push_back(input.origin ? layout.originWord() + *input.origin : next++);
+  for (auto [input, field] : zip(plan.inputs, layout.inputs)) {
+    size_t size = find(plan.sizes, input.name) - plan.sizes.begin();
+    if (input.isLength && size < plan.sizes.size())
+      field = layout.sizes[size];
+    layout.inputWords.push_back(input.origin     ? layout.originWord() + *input.origin
+                                : input.isLength ? layout.sizeWord(size)
+                                                 : next++);
+  }
   return layout;
 }
 
@@ -238,6 +248,9 @@ Error validateSignature(const KernelPlan &plan) {
         (*input.origin >= std::size(kOrigins) || input.type != ElementType::I32 || !input.range ||
          input.range->low != 0 || input.shape.size() != 1 || !input.shape[0].name.empty() || input.shape[0].fixed != 1))
       return problem(plan, "the origin '" + input.name + "' must be i32[1] with a range from 0");
+  for (const TensorArgument &input : plan.inputs)
+    if (input.isLength && (!is_contained(plan.sizes, input.name) || !input.range || input.range->low != 1))
+      return problem(plan, "the length '" + input.name + "' must be a run-time size with a range from 1");
   if (rangedInputs(plan).size() > kMaximumBadIndices)
     return problem(plan, "more than " + Twine(kMaximumBadIndices) + " index operands declare a range");
   return Error::success();
@@ -279,7 +292,7 @@ std::string textOf(const IndexRange &range) { return std::to_string(range.low) +
 std::vector<size_t> rangedInputs(const KernelPlan &plan) {
   std::vector<size_t> inputs;
   for (size_t k = 0; k < plan.inputs.size(); ++k)
-    if (plan.inputs[k].range && !plan.inputs[k].origin)
+    if (plan.inputs[k].range && plan.inputs[k].isTensor())
       inputs.push_back(k);
   return inputs;
 }

@@ -34,7 +34,9 @@ json::Object describeSignature(const KernelPlan &plan, StringRef specHash) {
   ArgumentLayout layout = layoutOf(plan);
   json::Array inputs, outputs, sizes, origins;
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
-    if (input.origin)
+    if (input.isLength)
+      continue;
+    else if (input.origin)
       origins.push_back(json::Object{{"field", field}, {"range", json::Array{input.range->low, input.range->high}}});
     else
       inputs.push_back(describe(input, field));
@@ -42,6 +44,9 @@ json::Object describeSignature(const KernelPlan &plan, StringRef specHash) {
     outputs.push_back(describe(output, field));
   for (auto [size, field] : zip_equal(plan.sizes, layout.sizes))
     sizes.push_back(json::Object{{"name", size}, {"field", field}});
+  for (auto [size, entry] : zip_equal(plan.sizes, sizes))
+    if (auto bound = plan.boundOf(size))
+      (*entry.getAsObject())["bound"] = *bound;
   return json::Object{{"name", plan.name},
                       {"abi_version", kAbiVersion},
                       {"compiler", "skewer " SKEWER_VERSION},

@@ -10,7 +10,8 @@ namespace skewer {
   X(NULL_ARGS, NullArgs, "args is null")                                                                               \
   X(BAD_ARGS_SIZE, BadArgsSize, "args->size is not the size of this kernel's argument struct; use its _args_init()")   \
   X(BAD_ARGS_VERSION, BadArgsVersion, "args->version is not the version of this kernel's header")                      \
-  X(BAD_SIZE, BadSize, "a run-time size is below 1, or a tensor or the workspace would exceed 2^63 bytes")             \
+  X(BAD_SIZE, BadSize,                                                                                                 \
+    "a run-time size is below 1 or above its bound, or a tensor or the workspace would exceed 2^63 bytes")             \
   X(BAD_ORIGIN, BadOrigin,                                                                                             \
     "q0, k0 or head0 is negative or beyond the last place of its part; 0 where the kernel has no such part")           \
   X(NULL_TENSOR, NullTensor, "the pointer of an input or of the output is null")                                       \

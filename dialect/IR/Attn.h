@@ -29,6 +29,15 @@ constexpr llvm::StringLiteral kArgumentName = "attn.name", kArgumentRange = "att
 /// "q0", "k0" or "head0".
 constexpr llvm::StringLiteral kArgumentOrigin = "attn.origin";
 
+/// Of a kernel: its lengths, run-time sizes with a bound, by name: {N = 4096 : i64}. Types, and what is proven, are
+/// those of the bounds; a layer of any length lies as compactly as one that is compiled for it.
+constexpr llvm::StringLiteral kLengths = "attn.lengths";
+/// Of an operation there: the extents of its result's dimensions, an `attn.shape` in which 0 is what the type says; and
+/// those of its axes that no operand has, by name.
+constexpr llvm::StringLiteral kExtents = "attn.extents", kAxisExtents = "attn.axis_extents";
+/// Of an index operand of one element that is no tensor of the caller's: it is the length of its name.
+constexpr llvm::StringLiteral kArgumentLength = "attn.length";
+
 /// Of a module that was lowered: what the kernel is, an #attn.plan.
 constexpr llvm::StringLiteral kPlan = "attn.plan";
 
@@ -58,6 +67,14 @@ mlir::DictionaryAttr sizesTo(mlir::MLIRContext *, const subscript::AxisSizes &);
 /// A tensor's shape with `subscript::kRuntime` for run-time sizes.
 std::vector<int64_t> shapeOf(mlir::Value);
 std::vector<int64_t> shapeOf(mlir::Type);
+
+/// The extents of a tensor's dimensions over reads of the kernel's lengths, "2*N[0] - 1"; where there is none, what the
+/// type says. Of an argument of a kernel or the first result of an operation.
+std::vector<subscript::Expr> extentsOf(mlir::Value);
+/// Those of an operation's axes that have a length (`attn.axis_extents`).
+subscript::Substitution axisExtentsOf(mlir::Operation *);
+/// The element that holds a length.
+subscript::Expr readOfLength(const std::string &name);
 
 /// Run-time index operands by name: what `seg[b, i]` in a text reads.
 using IndexOperands = std::map<std::string, mlir::Value>;

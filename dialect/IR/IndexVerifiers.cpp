@@ -143,6 +143,14 @@ LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned regi
                                << " is an origin, but no tensor<1xi32> with a range from 0 (attn_c11)";
     return success();
   }
+  if (attribute.getName() == kArgumentLength) {
+    auto range = function ? function.getArgAttrOfType<DenseI64ArrayAttr>(number, kArgumentRange) : DenseI64ArrayAttr();
+    if (!type || !type.getElementType().isInteger(32) || type.getShape() != ArrayRef<int64_t>{1} || !range ||
+        range.size() != 2 || range[0] != 1)
+      return op->emitOpError() << "argument #" << number
+                               << " is a length, but no tensor<1xi32> with a range from 1 (attn_c11)";
+    return success();
+  }
   if (attribute.getName() != kArgumentRange)
     return success();
   auto range = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());

@@ -28,6 +28,36 @@ const char *skewer::nameOf(ElementType type) {
   return "f32";
 }
 
+std::vector<std::string> skewer::sizesIn(StringRef name) {
+  auto expression = subscript::parse(std::string_view(name));
+  if (!expression)
+    return {};
+  std::set<std::string> symbols = subscript::symbolsOf(*expression);
+  return {symbols.begin(), symbols.end()};
+}
+
+std::optional<int64_t> skewer::valueOf(StringRef name, const std::map<std::string, int64_t> &sizes) {
+  auto expression = subscript::parse(std::string_view(name));
+  return expression ? subscript::evaluate(*expression, sizes) : std::nullopt;
+}
+
+std::optional<int64_t> KernelPlan::boundOf(StringRef size) const {
+  for (const TensorArgument &input : inputs)
+    if (input.isLength && input.name == size && input.range)
+      return input.range->high;
+  return std::nullopt;
+}
+
+std::optional<int64_t> KernelPlan::boundOf(const Extent &extent) const {
+  if (extent.name.empty())
+    return extent.fixed;
+  std::map<std::string, int64_t> bounds;
+  for (const std::string &size : sizesIn(extent.name))
+    if (auto bound = boundOf(size))
+      bounds[size] = *bound;
+  return valueOf(extent.name, bounds);
+}
+
 namespace {
 //===- Writing ----------------------------------------------------------------===//
 struct Writer {
@@ -53,7 +83,8 @@ struct Writer {
         context, argument.name, type(argument.type), shape,
         argument.range ? builder.getDenseI64ArrayAttr({argument.range->low, argument.range->high}) : nullptr,
         argument.deviation ? builder.getF64FloatAttr(*argument.deviation) : nullptr,
-        argument.origin ? builder.getI64IntegerAttr(*argument.origin) : nullptr);
+        argument.origin ? builder.getI64IntegerAttr(*argument.origin) : nullptr,
+        argument.isLength ? builder.getUnitAttr() : nullptr);
   }
   attn::SizeAttr size(const SizeExpression &size) { return attributeOf(context, size); }
   attn::PhaseAttr phase(const Phase &phase) {
@@ -82,6 +113,7 @@ TensorArgument read(attn::ArgumentAttr argument) {
     result.deviation = deviation.getValueAsDouble();
   if (IntegerAttr origin = argument.getOrigin())
     result.origin = static_cast<unsigned>(origin.getInt());
+  result.isLength = static_cast<bool>(argument.getLength());
   return result;
 }
 } // namespace

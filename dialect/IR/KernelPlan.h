@@ -3,6 +3,7 @@
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,11 +20,15 @@ const char *nameOf(ElementType); // "f32", "f16", "bf16", "i32", "i8"
 /// Of a tensor's elements, or of the type itself.
 ElementType elementTypeOf(mlir::Type);
 
-/// A size known at compile time, or the name of a run-time size.
+/// A size known at compile time, or the name of a run-time size, or an expression of lengths: "2*N - 1".
 struct Extent {
   std::string name; // empty: fixed
   int64_t fixed = 1;
 };
+/// The run-time sizes that an extent's name, or expression, is made of; empty where it is none.
+std::vector<std::string> sizesIn(llvm::StringRef name);
+/// The extent where sizes have these values; nothing where one has none, or the number leaves 63 bits.
+std::optional<int64_t> valueOf(llvm::StringRef name, const std::map<std::string, int64_t> &sizes);
 
 /// `attn.shape`: an integer for a fixed extent, a string for a run-time size.
 std::vector<Extent> extentsOf(llvm::ArrayRef<mlir::Attribute>);
@@ -45,6 +50,10 @@ struct TensorArgument {
   std::optional<double> deviation = std::nullopt; // standard deviation of seeded values; 1 where nothing is declared
   /// An origin: i32[1] that no tensor of the caller's holds, but a word of the argument struct. 0: q0, 1: k0, 2: head0.
   std::optional<unsigned> origin = std::nullopt;
+  /// A length: i32[1] likewise, the run-time size of the same name; its range is from 1 to the bound.
+  bool isLength = false;
+  /// Whether the caller has it in memory.
+  bool isTensor() const { return !origin && !isLength; }
 };
 
 /// fixed + scaled * (product of the named run-time sizes).
@@ -83,6 +92,11 @@ struct KernelPlan {
   std::vector<Phase> phases;
   SizeExpression sharedBytes; // multiple of 64
   int64_t localBytes = 0;     // for each worker; multiple of 64
+
+  /// What a run-time size is at most; nothing where that is open.
+  std::optional<int64_t> boundOf(llvm::StringRef size) const;
+  /// What an extent is at most, where all that it is made of has a bound.
+  std::optional<int64_t> boundOf(const Extent &) const;
 };
 
 /// Stores the plan as the module's attribute `attn.plan`, an #attn.plan. An error at the module says which of its

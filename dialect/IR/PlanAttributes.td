@@ -17,18 +17,18 @@ def Attn_ArgumentAttr : AttrDef<Attn_Dialect, "Argument"> {
   let mnemonic = "argument";
   let summary = "one tensor that a kernel reads or writes, row-major and contiguous";
   let description = [{
-    `shape`: as `attn.shape` says it, an integer for each fixed extent and the name of each run-time size. `type`: of the
-    elements. `range`: the least and the largest value that the elements of an index operand have, both inclusive. `deviation`: the standard
-    deviation of values that are seeded. `origin`: which word of the argument struct holds it, where it is no tensor of
-    the caller's: 0, 1 and 2 are q0, k0 and head0. Constraints plan_c2 to plan_c4.
+    `shape`: an integer for each fixed extent and the name of each run-time size (of lengths an expression, "2*N - 1"). `type`: of the elements.
+    `range`: of an index operand's elements, inclusive. `deviation`: of values that are seeded. `origin`: which word of the argument struct holds
+    it, where it is no tensor: 0, 1 and 2 are q0, k0, head0. `length`: it is the run-time size of its name. Constraints plan_c2 to plan_c4.
   }];
   let parameters = (ins StringRefParameter<"unique in the kernel">:$name, "::mlir::Type":$type,
                         OptionalArrayRefParameter<"::mlir::Attribute">:$shape, OptionalParameter<"::mlir::DenseI64ArrayAttr">:$range,
-                        OptionalParameter<"::mlir::FloatAttr">:$deviation, OptionalParameter<"::mlir::IntegerAttr">:$origin);
+                        OptionalParameter<"::mlir::FloatAttr">:$deviation, OptionalParameter<"::mlir::IntegerAttr">:$origin,
+                        OptionalParameter<"::mlir::UnitAttr">:$length);
   let genVerifyDecl = 1;
   let assemblyFormat = [{
     `<` $name `,` $type `,` `[` (`]`) : ($shape^ `]`)?
-    (`range` `=` $range^)? (`deviation` `=` $deviation^)? (`origin` `=` $origin^)? `>`
+    (`range` `=` $range^)? (`deviation` `=` $deviation^)? (`origin` `=` $origin^)? (`length` `=` $length^)? `>`
   }];
 }
 

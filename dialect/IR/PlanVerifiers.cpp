@@ -1,4 +1,5 @@
 // Verifiers of #attn.plan and of what it is made of: whoever reads a plan may rely on these.
+#include "dialect/IR/KernelPlan.h"
 #include "dialect/IR/Verification.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -15,10 +16,12 @@ constexpr int64_t kOriginWords = 3; // q0, k0, head0
 /// The run-time sizes on which a plan's numbers depend, each declared.
 LogicalResult verifyDeclared(EmitError emitError, ArrayRef<StringAttr> names, const llvm::StringSet<> &sizes,
                              StringRef where) {
-  for (StringAttr name : names)
-    if (!sizes.contains(name.getValue()))
+  for (StringAttr name : names) {
+    std::vector<std::string> parts = skewer::sizesIn(name.getValue());
+    if (parts.empty() || !llvm::all_of(parts, [&](const std::string &part) { return sizes.contains(part); }))
       return emitError() << where << " depends on '" << name.getValue() << "', which is none of the kernel's sizes "
                          << "(plan_c8)";
+  }
   return success();
 }
 
@@ -51,7 +54,7 @@ LogicalResult SizeAttr::verify(EmitError emitError, int64_t fixed, int64_t scale
 }
 
 LogicalResult ArgumentAttr::verify(EmitError emitError, StringRef name, Type type, ArrayRef<Attribute> shape,
-                                   DenseI64ArrayAttr range, FloatAttr deviation, IntegerAttr origin) {
+                                   DenseI64ArrayAttr range, FloatAttr deviation, IntegerAttr origin, UnitAttr length) {
   if (name.empty())
     return emitError() << "an argument has no name (plan_c2)";
   if (!type.isF32() && !type.isF16() && !type.isBF16() && !type.isInteger(32) && !type.isInteger(8))
@@ -75,6 +78,8 @@ LogicalResult ArgumentAttr::verify(EmitError emitError, StringRef name, Type typ
                  !type.isInteger(32)))
     return emitError() << "argument '" << name << "' is in word " << origin
                        << ", expected 0, 1 or 2 (q0, k0, head0) of an i32 (plan_c4)";
+  if (length && (origin || !type.isInteger(32) || !range || range.size() != 2 || range[0] != 1))
+    return emitError() << "argument '" << name << "' is a length, expected an i32 with a range from 1 (plan_c4)";
   return success();
 }
 

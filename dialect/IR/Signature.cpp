@@ -56,6 +56,7 @@ static TensorArgument inputOf(func::FuncOp function, unsigned index) {
     for (auto [word, known] : llvm::enumerate(kOrigins))
       if (origin.getValue() == known)
         argument.origin = static_cast<unsigned>(word);
+  argument.isLength = static_cast<bool>(function.getArgAttr(index, attn::kArgumentLength));
   return argument;
 }
 
@@ -94,7 +95,8 @@ KernelPlan skewer::signatureOf(func::FuncOp function) {
   for (const std::vector<TensorArgument> *side : {&plan.inputs, &plan.outputs})
     for (const TensorArgument &argument : *side)
       for (const Extent &extent : argument.shape)
-        if (!extent.name.empty() && !llvm::is_contained(plan.sizes, extent.name))
-          plan.sizes.push_back(extent.name);
+        for (const std::string &size : sizesIn(extent.name))
+          if (!llvm::is_contained(plan.sizes, size))
+            plan.sizes.push_back(size);
   return plan;
 }

@@ -101,8 +101,15 @@ struct Scheme {
   llvm::StringRef end;
 };
 
+/// size N <= 4096
+struct LengthDeclaration {
+  llvm::StringRef name;
+  NodePtr bound;
+};
+
 struct Program {
   std::vector<ParamDeclaration> params;
+  std::vector<LengthDeclaration> lengths;
   std::vector<llvm::StringRef> sizes;
   std::vector<Kernel> kernels;
   std::vector<Scheme> schemes;

@@ -87,6 +87,9 @@ void Emitter::declare(const Program &program) {
       globals.values[param.name.str()] = Value();
     }
   }
+  for (const LengthDeclaration &length : program.lengths)
+    if (declareOnce(length.name))
+      declareLength(length);
   for (const auto &[name, value] : options.parameters)
     if (auto size = llvm::find(program.sizes, name); size != program.sizes.end()) {
       diagnostics.error(*size, "'" + name + "' is a run-time size, not a param: -D cannot give it the value " +
@@ -124,6 +127,30 @@ void Emitter::declare(const Program &program) {
     }
   }
   scope = nullptr;
+}
+
+/// A length is a number here: that which is wanted, else its bound. A param of the command line takes its place.
+void Emitter::declareLength(const LengthDeclaration &length) {
+  constexpr int64_t kLongest = 1 << 20;
+  std::string name = length.name.str();
+  Value &value = globals.values[name];
+  auto bound = evaluateWhole(*length.bound, "the bound of a length");
+  if (!bound)
+    return;
+  if (*bound < 1 || *bound > kLongest) {
+    diagnostics.error(length.bound->text, "the bound of a length is from 1 to 2^20, found " + std::to_string(*bound));
+    return;
+  }
+  if (auto given = options.parameters.find(name); given != options.parameters.end()) {
+    if (given->second < 1 || given->second > *bound)
+      diagnostics.error(length.name, "-D " + name + "=" + std::to_string(given->second) + ": expected 1 to " +
+                                         std::to_string(*bound) + ", the bound of the length");
+    value = Value::whole(given->second);
+    return;
+  }
+  auto wanted = options.lengths.find(name);
+  value = Value::whole(wanted == options.lengths.end() ? *bound : wanted->second);
+  lengths.emplace_back(builder.getStringAttr(name), builder.getI64IntegerAttr(*bound));
 }
 
 bool Emitter::shape(const TypeExpression &type, Dimensions &dimensions) {

@@ -93,6 +93,8 @@ func::FuncOp Emitter::createFunction(const Kernel &kernel, const KernelSignature
   SmallVector<StringRef> sizes; // those that this kernel's operands have, in order of declaration
   llvm::copy_if(runtimeSizes, std::back_inserter(sizes), [&](const std::string &size) { return signature.has(size); });
   function->setAttr("attn.sizes", builder.getStrArrayAttr(sizes));
+  if (!lengths.empty())
+    function->setAttr(attn::kLengths, builder.getDictionaryAttr(lengths));
   for (auto [number, result] : llvm::enumerate(kernel.results)) {
     function.setResultAttr(number, "attn.shape", shapeAttribute(signature.results[number]));
     if (!result.name.empty())

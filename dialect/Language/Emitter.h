@@ -46,6 +46,7 @@ public:
 private:
   // Emit.cpp: declarations, types and statements.
   void declare(const Program &);
+  void declareLength(const LengthDeclaration &);
   bool shape(const TypeExpression &, Dimensions &);
   mlir::RankedTensorType typeOf(const Dimensions &, mlir::Type element);
   mlir::ArrayAttr shapeAttribute(const Dimensions &);
@@ -346,7 +347,8 @@ private:
   Scope *scope = nullptr; // the kernel's or the scheme's
   const Axis *findAxis(const std::string &name) const;
   std::vector<std::string> runtimeSizes;
-  const Program *program = nullptr; // of the file
+  llvm::SmallVector<mlir::NamedAttribute> lengths; // and their bounds
+  const Program *program = nullptr;                // of the file
   std::map<std::string, const Scheme *> schemes;
   std::set<const Scheme *> builtinSchemes;
   std::map<std::string, std::pair<mlir::Value, int64_t>> runtimeSources; // a size: where it is read from

@@ -10,12 +10,16 @@ namespace skewer::language {
 struct Options {
   /// Values of `param`s from the command line (-D NAME=VALUE); they take precedence over defaults in the text.
   std::map<std::string, int64_t> parameters;
+  /// The lengths (`size N <= 4096`) at which the layer is wanted; at its bound where there is none.
+  std::map<std::string, int64_t> lengths;
 };
 
 /// Parses the main buffer of `sources` and emits one `func.func` for each `kernel`:
 ///   - argument i carries {attn.name = "q", attn.shape = ["batch", 4, 196, 128]} (a string is a run-time size) and has
 ///     the tensor type with `?` there; the result carries {attn.shape = […]} too;
-///   - the function carries {attn.kernel, attn.sizes = ["batch", …]}, the run-time sizes in order of declaration;
+///   - the function carries {attn.kernel, attn.sizes = ["batch", …]}, the run-time sizes in order of declaration, and
+///     attn.lengths = {N = 4096 : i64}, the bounds of the lengths that the text declares, where it declares some: it is
+///     the layer of the lengths that the options say;
 ///   - every operation has the FileLineColLoc of the text that said it, in a NameLoc where a statement of the kernel
 ///     names its value; the location inside has the value's type as its metadata.
 ///   - a scalar beside a tensor is a splat arith.constant, or tensor.splat with tensor.dim where a size is a run-time

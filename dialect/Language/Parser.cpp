@@ -151,7 +151,14 @@ bool Parser::sizes(Program &program) {
     StringRef name;
     if (!expectName(name, "the name of a run-time size"))
       return false;
-    program.sizes.push_back(name);
+    if (!take("<=")) {
+      program.sizes.push_back(name);
+      continue;
+    }
+    LengthDeclaration length{name, expression()};
+    if (!length.bound)
+      return false;
+    program.lengths.push_back(std::move(length));
   } while (take(","));
   if (at("="))
     return diagnostics.error(current.text,

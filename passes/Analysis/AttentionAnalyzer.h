@@ -50,10 +50,12 @@ private:
                      attn::TermOp, AttentionShape &);
   bool addRowTerm(const attn::ResolvedEinsum &, llvm::ArrayRef<unsigned> arguments,
                   const std::optional<subscript::Expr> &guard, attn::TermOp, AttentionShape &);
+  bool isLength(const subscript::Expr &conjunct) const;
   std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
   void findKind(OtherTerm &, llvm::ArrayRef<SplitOffset>, bool affine);
 
   // The parts of `run`; false with a reason.
+  bool readLengths(AttentionShape &);
   bool readValues(AttentionShape &);
   bool readMask(AttentionShape &);
 
@@ -65,6 +67,7 @@ private:
   std::set<std::string> leading, query, key;
   subscript::Domain domain;
   std::optional<subscript::Expr> mask;
+  subscript::Substitution lengths; // of axes
 };
 
 /// Whether the guard alone, or nothing, keeps an operand's subscripts inside its tensor.

@@ -9,7 +9,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 Expr AttentionAnalyzer::flatten(ArrayRef<Expr> subscripts, Value operand) {
-  return rowMajor(subscripts, cast<RankedTensorType>(operand.getType()).getShape());
+  return rowMajorIn(extentsOf(operand), subscripts);
 }
 
 std::optional<SplitOffset> AttentionAnalyzer::split(const Expr &offset, const Domain &within) {
@@ -159,6 +159,43 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   return true;
 }
 
+/// How many positions there are along a dimension of the score; nothing where that is known, and false where it is the
+/// length of another axis than the outermost.
+static bool readLength(const std::vector<std::string> &axes, const AxisSizes &sizes, const Substitution &extents,
+                       std::optional<Expr> &length) {
+  Expr count = 1;
+  for (auto [number, axis] : llvm::enumerate(axes)) {
+    auto extent = extents.find(axis);
+    if (extent == extents.end()) {
+      count = count * Expr(sizes.at(axis));
+      continue;
+    }
+    if (number > 0)
+      return false;
+    count = extent->second;
+    length = Expr(0);
+  }
+  if (length)
+    length = count;
+  return true;
+}
+
+bool AttentionAnalyzer::readLengths(AttentionShape &shape) {
+  lengths = axisExtentsOf(attention);
+  if (!readLength(space.query, space.sizes, lengths, shape.bounds.queryLength) ||
+      !readLength(space.key, space.sizes, lengths, shape.bounds.keyLength))
+    return reason = "an inner axis of the queries or the keys has a run-time length", false;
+  shape.bounds.high = shape.bounds.keyLength;
+  return true;
+}
+
+/// Whether a conjunct says no more than that an axis has its length.
+bool AttentionAnalyzer::isLength(const Expr &conjunct) const {
+  return llvm::any_of(lengths, [&](const auto &length) {
+    return simplify(less(Expr::symbol(length.first), length.second), domain) == conjunct;
+  });
+}
+
 /// The conjuncts of the mask: an interval of key - query, a prefix beside it, and others.
 bool AttentionAnalyzer::readMask(AttentionShape &shape) {
   if (!attention.getMask())
@@ -168,6 +205,8 @@ bool AttentionAnalyzer::readMask(AttentionShape &shape) {
     return reason = "the mask cannot be read", false;
   std::vector<MaskPart> parts;
   for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain))) {
+    if (isLength(conjunct))
+      continue;
     std::optional<subscript::Range> interval;
     Expr shift = shape.visibleShift;
     if (space.query.size() == 1 && space.key.size() == 1)
@@ -212,8 +251,10 @@ std::optional<AttentionShape> AttentionAnalyzer::run() {
   shape.queryAxes = mapAxes(space.query);
   shape.keyAxes = mapAxes(space.key);
 
-  if (!readValues(shape))
+  if (!readLengths(shape) || !readValues(shape))
     return std::nullopt;
+  if (shape.hasLength() && !attention.getValues().getOps<TermOp>().empty())
+    return reason = "values that depend on the query are not of a run-time length so far", std::nullopt;
   for (TermOp term : attention.getValues().getOps<TermOp>()) {
     auto found = valueTermOf(term, term.getInputs().empty() ? 0 : argumentOf(term.getInputs().front()), space, reason);
     if (!found)

@@ -25,6 +25,7 @@ struct OffsetTerm {
   unsigned table = 0;        // argument
   subscript::Expr tableBase; // over the leading axes
   int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
+  std::optional<subscript::Expr> rowLength; // so many of the rows are there
   MapAxis queryAxis, keyAxis;
   int64_t sign = 1, constant = 0;
   subscript::Expr shift; // added to the constant at run time: where a part begins
@@ -67,6 +68,9 @@ struct KeyBounds {
   std::vector<MaskPart> parts; // conjuncts that say nothing else
   /// Of single pairs, where that is known at compile time: what masks of kind Tiles and the interval leave; else null.
   std::shared_ptr<const LiveTiles> tiles = nullptr;
+  /// How many queries and keys there are, where that is known at run time only, over reads of the kernel's lengths: the
+  /// shape's `queries` and `keys` are the most then.
+  std::optional<subscript::Expr> queryLength, keyLength;
 };
 
 enum class TermRole { Content, Offset, Row, Other };
@@ -100,6 +104,7 @@ struct AttentionShape {
   /// The conjuncts of the mask that are no interval.
   std::vector<MaskPart> masks;
   KeyBounds bounds; // its parts are not among `masks`
+  bool hasLength() const { return bounds.queryLength || bounds.keyLength; }
 };
 
 /// The values and what the terms read, each once: "argument" n of an AttentionShape is the n-th of them. Whether they

@@ -67,6 +67,8 @@ bool AttentionAnalyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<Spl
         result.depth = einsum.sizes.at(einsum.contracted.front());
       }
       result.rows = shapeOfTable[dimension];
+      if (Expr extent = extentsOf(term.getInputs()[table])[dimension]; !extent.isConstant())
+        result.rowLength = extent;
       result.sign = offset->sign;
       result.constant = offset->constant;
       result.shift = offset->shift;
@@ -94,7 +96,8 @@ bool AttentionAnalyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<Spl
 
 bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> arguments,
                                    const std::optional<Expr> &guard, TermOp term, AttentionShape &shape) {
-  if (term.getValue() || term.getFunction() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1)
+  if (term.getValue() || term.getFunction() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1 ||
+      shape.hasLength())
     return false;
   Domain within = domainOf(einsum.sizes);
   within.insert(space.elements.begin(), space.elements.end());

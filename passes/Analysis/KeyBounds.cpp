@@ -74,5 +74,6 @@ bool skewer::takeBounds(const MaskPart &part, AttentionShape &shape) {
 
 void skewer::leaveBounds(AttentionShape &shape) {
   shape.masks.insert(shape.masks.end(), shape.bounds.parts.begin(), shape.bounds.parts.end());
-  shape.bounds = {};
+  shape.bounds.low = shape.bounds.high = std::nullopt;
+  shape.bounds.parts.clear();
 }

@@ -6,8 +6,9 @@
 using namespace skewer;
 
 bool skewer::mayAddStrided(const AttentionShape &shape) {
-  if (shape.content.size() != 1 || shape.offsets.size() != 1 || !shape.rows.empty() || !shape.others.empty() ||
-      !shape.valueTerms.empty() || !shape.masks.empty() || !shape.bounds.parts.empty() || shape.sums != 1)
+  if (shape.hasLength() || shape.content.size() != 1 || shape.offsets.size() != 1 || !shape.rows.empty() ||
+      !shape.others.empty() || !shape.valueTerms.empty() || !shape.masks.empty() || !shape.bounds.parts.empty() ||
+      shape.sums != 1)
     return false;
   const ContentTerm &content = shape.content.front();
   const OffsetTerm &term = shape.offsets.front();

@@ -7,9 +7,13 @@ using namespace skewer;
 using namespace skewer::subscript;
 
 Expr skewer::rowMajor(llvm::ArrayRef<Expr> subscripts, llvm::ArrayRef<int64_t> shape) {
+  return rowMajorIn(std::vector<Expr>(shape.begin(), shape.end()), subscripts);
+}
+
+Expr skewer::rowMajorIn(llvm::ArrayRef<Expr> extents, llvm::ArrayRef<Expr> subscripts) {
   Expr flat = 0;
   for (auto [dimension, subscript] : llvm::enumerate(subscripts))
-    flat = dimension == 0 ? subscript : flat * Expr(shape[dimension]) + subscript;
+    flat = dimension == 0 ? subscript : flat * extents[dimension] + subscript;
   return flat;
 }
 

@@ -10,6 +10,8 @@ namespace skewer {
 
 /// The element of an operand of that shape at these subscripts, row-major. The first size is not asked.
 subscript::Expr rowMajor(llvm::ArrayRef<subscript::Expr> subscripts, llvm::ArrayRef<int64_t> shape);
+/// Where sizes are known at run time only, of extents that are said by expressions.
+subscript::Expr rowMajorIn(llvm::ArrayRef<subscript::Expr> extents, llvm::ArrayRef<subscript::Expr> subscripts);
 
 /// How far a place moves from position to position of the product of `axes`, row by row, given how far it moves with
 /// each axis. Axes of one element count for nothing. Nothing where the positions do not lie evenly.

@@ -31,6 +31,8 @@ void TermStrategies::add(std::unique_ptr<TermStrategy> strategy, unsigned order)
 
 const TermStrategy *TermStrategies::findEarly(const OtherTerm &term, const AttentionShape &shape) const {
   TermForm form(term, 0);
+  if (shape.hasLength())
+    return nullptr;
   for (auto entry = strategies.begin(); entry != strategies.end() && entry->first < kBuiltin; ++entry)
     if (entry->second->fits(form, shape))
       return entry->second.get();
@@ -44,7 +46,7 @@ std::vector<const TermStrategy *> TermStrategies::fitting(const TermForm &form, 
   if (other && other->own)
     found.push_back(other->own);
   for (const auto &[order, strategy] : strategies)
-    if (order >= kBuiltin && strategy->fits(form, shape))
+    if (order >= kBuiltin && (!shape.hasLength() || strategy->takesLengths()) && strategy->fits(form, shape))
       found.push_back(strategy.get());
   return found;
 }

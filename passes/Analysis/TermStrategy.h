@@ -42,6 +42,9 @@ public:
   /// Whether it can compute the term. A plugin's that stands before the built-in ones is asked before analysis has put
   /// the term into a class: then it is an OtherTerm, and `shape` has space, sizes and axes alone.
   virtual bool fits(const TermForm &, const AttentionShape &shape) const = 0;
+  /// Whether it keeps to the queries and keys that are there where their number is known at run time only: it reads no
+  /// operand behind CpuKernel::queries() and keys().
+  virtual bool takesLengths() const { return false; }
   /// Makes of the term in `shape`, which it fits, one that it computes, where analysis meant it for another strategy.
   /// If not overridden it is the `own` strategy of an OtherTerm.
   virtual void take(const TermForm &, AttentionShape &shape) const;

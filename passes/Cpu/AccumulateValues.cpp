@@ -56,6 +56,8 @@ std::pair<Value, Value> CpuKernel::untestedKeys(Value position, Value low, Value
       allLow = b.maximum(low, b.minimum(high, b.add(b.add(position, live.lowestVisible()), (tileRows - 1) * rowStep)));
     if (shape.visible->high != INT64_MAX)
       allHigh = b.maximum(allLow, b.minimum(high, b.add(b.add(position, live.highestVisible()), 1)));
+    else if (live.ofHead || live.ofBlock) // where the interval begins behind the last key that is seen at all
+      allHigh = b.maximum(allLow, high);
   }
   if (valuesFinite && rowStep > 1) {
     // Rows that stand apart see the same keys of a short stretch only: it is long, and testing it costs.

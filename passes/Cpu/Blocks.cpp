@@ -85,7 +85,7 @@ void CpuKernel::forLiveGroups(const KeyBlock &block, const std::function<void(Va
 void CpuKernel::computeKeyBlock(const RowBlock &rows, Value firstVector, Value endVector) {
   const Geometry &g = *this;
   Value lowKey = b.mul(firstVector, g.lanes);
-  Value highKey = b.minimum(runs ? b.mul(endVector, g.lanes) : b.add(lowKey, g.keyBlock), b.index(shape.keys));
+  Value highKey = b.minimum(runs ? b.mul(endVector, g.lanes) : b.add(lowKey, g.keyBlock), keys());
   KeyBlock block{rows, lowKey, highKey};
   forEach([&](CpuStrategy &strategy) { strategy.computeBlock(block); });
   live.ofBlock = {};

@@ -18,7 +18,14 @@ int64_t CpuKernel::bytesOf(unsigned argument) const {
   return cast<MemRefType>(memory.arguments[argument].getType()).getElementTypeBitWidth() / 8;
 }
 
-void CpuKernel::openPhase(const PhaseFunction &phase) { positions.reads = stage.open(memory, phase); }
+void CpuKernel::openPhase(const PhaseFunction &phase) {
+  positions.reads = stage.open(memory, phase);
+  queryLength = shape.bounds.queryLength ? positions.baseOf(*shape.bounds.queryLength) : Value();
+  keyLength = shape.bounds.keyLength ? positions.baseOf(*shape.bounds.keyLength) : Value();
+}
+
+Value CpuKernel::queries() { return queryLength ? queryLength : b.index(shape.queries); }
+Value CpuKernel::keys() { return keyLength ? keyLength : b.index(shape.keys); }
 
 void CpuKernel::emit(ModuleOp module, KernelPlan &plan) {
   if (llvm::any_of(strategies, [](const auto &strategy) { return strategy->packItems() > 0; }))
@@ -133,6 +140,16 @@ SizeExpression CpuKernel::itemsOfHeads(int64_t each) const {
   return items;
 }
 
+/// The rows of an item that follow each other.
+void CpuKernel::attendRows(Value chunk) {
+  Value low = b.mul(chunk, rowsPerItem);
+  Value high = b.minimum(b.add(low, rowsPerItem), queries());
+  b.loop(low, high, rowBlock, [&](Value firstRow) {
+    Value rows = b.minimum(b.index(rowBlock), b.sub(high, firstRow));
+    computeRowBlock(firstRow, rows);
+  });
+}
+
 void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
   PhaseFunction phase = createPhase(b.builder, module, plan, "attend");
   openPhase(phase);
@@ -154,6 +171,13 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
           arith::OrIOp::create(b.builder, firstOfRun, arith::AndIOp::create(b.builder, firstOfHead, keysChange(bases)));
     if (g.parts > 1)
       return attendPart(chunk, prepares);
+    if (queryLength) { // behind the last query there is nothing to do, but what the next head may share is packed
+      Value some = b.less(b.mul(chunk, g.rowsPerItem), queryLength);
+      return b.when(arith::OrIOp::create(b.builder, some, firstOfRun), [&] {
+        beginHead(packs, prepares);
+        attendRows(chunk);
+      });
+    }
     beginHead(packs, prepares);
     if (g.rowStep > 1) { // an item has every rowStep-th row
       forEach([&](CpuStrategy &strategy) { strategy.enterItem(chunk); });
@@ -163,12 +187,7 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
         computeRowBlock(positionOf(chunk, first), rows);
       });
     }
-    Value low = b.mul(chunk, g.rowsPerItem);
-    Value high = b.minimum(b.add(low, g.rowsPerItem), b.index(shape.queries));
-    b.loop(low, high, g.rowBlock, [&](Value firstRow) {
-      Value rows = b.minimum(b.index(g.rowBlock), b.sub(high, firstRow));
-      computeRowBlock(firstRow, rows);
-    });
+    attendRows(chunk);
   });
 
   plan.phases.push_back({phase.function.getSymName().str(), "attend", itemsOfHeads(g.chunks * g.parts)});

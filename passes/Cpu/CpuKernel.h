@@ -132,6 +132,9 @@ public:
   void forLiveGroups(const KeyBlock &, const std::function<void(mlir::Value group, mlir::Value high)> &body);
   /// Whether a masked key's value may be multiplied by 0; null without such masks.
   mlir::Value valuesFinite;
+  /// How many queries and keys there are: known by now, or told by the caller.
+  mlir::Value queries();
+  mlir::Value keys();
 
 private:
   using Body = std::function<void(CpuStrategy &)>;
@@ -148,6 +151,7 @@ private:
   void openPhase(const PhaseFunction &);
   void emitPack(mlir::ModuleOp, KernelPlan &);
   void emitAttend(mlir::ModuleOp, KernelPlan &);
+  void attendRows(mlir::Value chunk);
   void openBuffers();
   void enterLeading(const PhaseFunction &, const KernelPlan &);
   SizeExpression itemsOfHeads(int64_t each) const;
@@ -244,10 +248,11 @@ private:
   bool lineMask = false;     // the first sum's hides keys
   double scoreDeviation = 0; // of unit-normal operands
   std::vector<std::unique_ptr<CpuStrategy>> strategies;
-  mlir::Value leadingIndex; // flat, of the head that is computed
-  mlir::Value part;         // of its keys
-  mlir::Value divided;      // whether they are divided; null: as `parts` says
-  mlir::Value valueBase;    // element offset of (key 0, width 0)
+  mlir::Value leadingIndex;           // flat, of the head that is computed
+  mlir::Value queryLength, keyLength; // null where they are known at compile time
+  mlir::Value part;                   // of its keys
+  mlir::Value divided;                // whether they are divided; null: as `parts` says
+  mlir::Value valueBase;              // element offset of (key 0, width 0)
   int64_t valueStride = 0;
   std::vector<UpcomingRows> upcoming;
 };

@@ -56,7 +56,7 @@ void CpuKernel::attendPart(Value number, Value prepares) {
   part = number;
   auto attend = [&] {
     beginHead(prepares, prepares);
-    computeRowBlock(b.index(0), b.index(shape.queries));
+    computeRowBlock(b.index(0), queries());
   };
   if (!divided)
     return attend();
@@ -68,7 +68,7 @@ void CpuKernel::finishPart(const KeyRange &live) {
   auto leave = [&] { leavePart(b.less(live.low, live.high)); };
   if (!divided)
     return leave();
-  b.when(divided, leave, [&] { writeRows(b.index(0), b.index(shape.queries)); });
+  b.when(divided, leave, [&] { writeRows(b.index(0), queries()); });
 }
 
 /// Where the record of a part of the head begins.
@@ -149,7 +149,7 @@ void CpuKernel::emitJoin(ModuleOp module, KernelPlan &plan) {
   openPhase(phase);
   openBuffers();
   enterLeading(phase, plan);
-  Value rows = b.index(shape.queries);
+  Value rows = queries();
   auto joinHeads = [&] {
     b.loop(phase.begin, phase.end, 1, [&](Value head) {
       leadingIndex = head;

@@ -159,6 +159,7 @@ private:
   Value offsetOf(const std::vector<std::string> &moving, Value at, bool isRow);
   void storeTile(Value tile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums);
   void storeRuns(Value firstOfTile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums);
+  Value rowsOfProduct();
   void throughRows(Value panel, int64_t vectors, bool last);
 
   CpuStages &s;
@@ -338,6 +339,15 @@ void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool la
   });
 }
 
+/// How many rows there are; behind a run-time length, a block has none of them.
+Value CpuStages::MatmulEmitter::rowsOfProduct() {
+  const Extent &first = matmul.rowAxes.empty() ? Extent() : extents.at(matmul.rowAxes.front());
+  if (first.name.empty())
+    return s.index(matmul.rows);
+  Value rows = v.mul(s.extent(first), matmul.rows / resolved.sizes.at(matmul.rowAxes.front()));
+  return v.maximum(rows, firstRow);
+}
+
 void CpuStages::MatmulEmitter::emit() {
   for (const std::string &axis : llvm::concat<const std::string>(matmul.batch, matmul.outer))
     outer.push_back({axis, extents.at(axis)});
@@ -348,7 +358,7 @@ void CpuStages::MatmulEmitter::emit() {
     if (product.packsItself())
       packOwnColumns(item);
     firstRow = v.mul(v.remainder(item, product.blocks), product.rowBlock);
-    rowCount = v.minimum(s.index(product.rowBlock), v.sub(s.index(matmul.rows), firstRow));
+    rowCount = v.minimum(s.index(product.rowBlock), v.sub(rowsOfProduct(), firstRow));
     tiles = v.divide(v.add(rowCount, product.tileRows - 1), product.tileRows);
     packBlock();
     int64_t left = product.panels % product.tileVectors;
@@ -363,7 +373,7 @@ void CpuStages::MatmulEmitter::emit() {
 
 bool CpuStages::emitMatmul(const Stage &stage, attn::EinsumOp op) {
   MatmulPlan &product = *matmuls[op];
-  auto extents = extentsOf(resolve(op), op.getInputs());
+  auto extents = extentsOf(op, resolve(op));
   if (!extents)
     return fail(op, "a run-time size is no operand's dimension");
   if (!product.packsItself()) {

@@ -6,10 +6,10 @@ using namespace skewer;
 
 void skewer::packPanel(VectorBuilder &b, const PanelSource &source, const PanelTarget &target, Value panel) {
   const int64_t lanes = b.lanes, rows = source.rows, lineStride = target.lineStride ? target.lineStride : lanes;
-  Value first = b.mul(panel, lanes);
+  Value first = b.mul(panel, lanes), count = source.length ? source.length : b.index(rows);
   Value base = b.add(target.base, b.add(b.mul(panel, target.stride), target.firstStep * lineStride));
   auto rowOffset = [&](Value row) {
-    Value at = source.reversed ? b.sub(b.index(rows - 1), row) : row;
+    Value at = source.reversed ? b.sub(source.length ? b.add(count, -1) : b.index(rows - 1), row) : row;
     return b.add(source.base, b.mul(at, source.rowStride));
   };
   Value scale = b.constant(source.factor), scaleScalar = b.constantScalar(source.factor);
@@ -19,7 +19,7 @@ void skewer::packPanel(VectorBuilder &b, const PanelSource &source, const PanelT
       for (int64_t lane = 0; lane < lanes; ++lane) {
         Value row = b.add(first, lane), at = b.add(line, lane);
         b.when(
-            b.less(row, b.index(rows)),
+            b.less(row, count),
             [&] {
               Value x = b.scalar(source.memory, b.add(rowOffset(row), b.mul(d, source.depthStride)));
               x = b.mulf(x, scaleScalar);
@@ -34,7 +34,7 @@ void skewer::packPanel(VectorBuilder &b, const PanelSource &source, const PanelT
   };
   int64_t blocked = source.depthStride == 1 && lanes > 1 ? source.depth / lanes * lanes : 0;
   if (!blocked)
-    return elementwise(0);
+    return source.length ? b.when(b.less(first, count), [&] { elementwise(0); }) : elementwise(0);
   // The lanes of a square that are no columns are 0 and are not read.
   auto transposed = [&](int64_t columns) {
     auto square = VectorType::get({lanes, lanes}, b.f32);
@@ -54,6 +54,10 @@ void skewer::packPanel(VectorBuilder &b, const PanelSource &source, const PanelT
     if (blocked < source.depth)
       elementwise(blocked);
   };
+  if (source.length)
+    return b.when(
+        b.less(count, b.add(first, lanes)), [&] { b.when(b.less(first, count), [&] { elementwise(0); }); },
+        [&] { transposed(lanes); });
   int64_t last = rows % lanes;
   b.when(
       b.less(b.index(rows - 1), b.add(first, lanes - 1)),

@@ -23,14 +23,17 @@ void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, int64_t depth
   KeyRange packed = packedPanels();
   b.loop(packed.low, packed.high, 1, [&](Value panel) {
     if (!isComputed(walk.argument))
-      return packPanel(b, {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth, factor},
+      return packPanel(b,
+                       {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth, factor,
+                        false, keyLength},
                        panels, panel);
     Value rows = b.view(memory.local, b.index(buffers.computedRows.offset), buffers.computedRows.floats),
           first = b.mul(panel, lanes);
-    b.loop(first, b.minimum(b.add(first, lanes), b.index(shape.keys)), 1, [&](Value key) {
+    b.loop(first, b.minimum(b.add(first, lanes), keys()), 1, [&](Value key) {
       stage.computeRow(walk.argument, b.add(base, b.mul(key, walk.key)), rows, b.mul(b.sub(key, first), termDepth), 1);
     });
-    packPanel(b, {rows, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, factor}, panels, panel);
+    packPanel(b, {rows, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, factor, false, keyLength},
+              panels, panel);
   });
 }
 

@@ -8,12 +8,14 @@
 namespace skewer {
 
 /// Columns that are brought into panels: source[sourceBase + row*rowStride + step*depthStride] × factor for `rows`
-/// columns and `depth` steps. With `reversed`, columns count from the last row of the source down.
+/// columns and `depth` steps. With `reversed`, columns count from the last row of the source down. Of `length` columns
+/// those behind the last are 0, but panels that have none of the others are left as they are.
 struct PanelSource {
   mlir::Value memory, base;
   int64_t rowStride, depthStride, rows, depth;
   double factor = 1;
   bool reversed = false;
+  mlir::Value length = {}; // so many of the columns are there; null: all
 };
 /// Where panels lie: panel `panel` begins at base + panel*stride, its first step is number `firstStep`.
 struct PanelTarget {

@@ -24,12 +24,12 @@ void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   // A row without a visible key, or with scores of -inf alone.
   Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
   total = b.select(empty, b.constantScalar(-std::numeric_limits<float>::infinity()), total);
-  b.storeScalar(total, memory.lse, b.add(b.mul(leadingIndex, shape.queries), positionOf(firstRow, row)));
+  b.storeScalar(total, memory.lse, b.add(b.mul(leadingIndex, queries()), positionOf(firstRow, row)));
 }
 
 void CpuKernel::writeTotal(Value row, Value firstRow, Value sum) {
   if (shape.hasTotal)
-    b.storeScalar(sum, memory.total, b.add(b.mul(leadingIndex, shape.queries), positionOf(firstRow, row)));
+    b.storeScalar(sum, memory.total, b.add(b.mul(leadingIndex, queries()), positionOf(firstRow, row)));
 }
 
 /// Adds the weights of a row in a block of keys to their sum, where somebody asks for it.

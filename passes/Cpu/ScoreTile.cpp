@@ -53,7 +53,7 @@ void CpuKernel::hideAtEdge(ScoreTile &tile, Value edge, function_ref<void(Mutabl
 
 /// Keys that no query of the head sees. Tiles without such keys carry no test.
 void CpuKernel::hideOutsideBounds(ScoreTile &tile) {
-  if (shape.bounds.parts.empty())
+  if (shape.bounds.parts.empty() && !shape.bounds.keyLength)
     return;
   const KeyRange &seen = live.ofHead;
   Value end = b.add(tile.key, tile.vectors * b.lanes), nothing = hidden(), numbers = b.laneNumbers();

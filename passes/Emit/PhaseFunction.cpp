@@ -1,6 +1,7 @@
 // A phase's signature, from the plan.
 #include "passes/Emit/PhaseFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Emit/EmitIndex.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -58,5 +59,12 @@ Value skewer::extentIn(const PhaseFunction &phase, ImplicitLocOpBuilder &builder
   for (auto [number, name] : llvm::enumerate(plan.sizes))
     if (name == extent.name)
       return phase.sizes[number];
+  if (!extent.name.empty()) { // an expression of lengths
+    std::map<std::string, Value> sizes;
+    for (auto [number, name] : llvm::enumerate(plan.sizes))
+      sizes[name] = phase.sizes[number];
+    auto expression = subscript::parse(extent.name);
+    return IndexEmitter(builder, builder.getLoc(), std::move(sizes)).emit(*expression);
+  }
   return arith::ConstantIndexOp::create(builder, extent.fixed);
 }

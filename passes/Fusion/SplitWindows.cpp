@@ -57,6 +57,8 @@ std::optional<Split::Window> windowOf(ArrayRef<subscript::Range> windows, int64_
 
 bool splitWindows(AttentionOp attention) {
   ScoreSpace space = scoreSpace(attention);
+  if (attention->hasAttr(kAxisExtents)) // how long lines are is known at run time only
+    return false;
   if (!attention.getMask() || space.query.size() < 2 || space.query.size() != space.key.size() ||
       space.queries() != space.keys() || attention.getScheduleAttr() ||
       llvm::any_of(termsOf(attention), [](TermOp term) { return bool(term.getFunction()); }))

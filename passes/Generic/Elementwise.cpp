@@ -38,7 +38,7 @@ std::optional<Kernel::Moved> Kernel::moved(Operation *op, const Point &point) {
   std::vector<std::pair<Value, std::vector<Expr>>> reads;
   subscript::Substitution substitution;
   auto addSizes = [&](const attn::ResolvedEinsum &resolved) {
-    if (auto extents = extentsOf(resolved, op->getOperands()))
+    if (auto extents = extentsOf(op, resolved))
       for (const auto &[axis, size] : *extents)
         if (!size.name.empty())
           substitution["size_" + axis] = Expr::symbol(symbolOf(size));
@@ -290,8 +290,8 @@ bool Kernel::emitElementwise(const Stage &stage) {
   for (size_t d = 0; d < target.shape.size(); ++d) {
     axes.push_back({"d" + std::to_string(d), target.shape[d]});
     point.push_back(Expr::symbol(axes.back().name));
-    if (target.shape[d].name.empty())
-      domain[axes.back().name] = {0, target.shape[d].fixed - 1};
+    if (auto most = plan.boundOf(target.shape[d]))
+      domain[axes.back().name] = {0, *most - 1};
   }
   addRuntimeSymbols(symbols);
   bool good = true;

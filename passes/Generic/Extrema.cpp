@@ -67,7 +67,7 @@ Value Kernel::extremeOf(const Contraction &contraction, bool least, Symbols &sym
 
 bool Kernel::emitExtremum(attn::ExtremumOp op) {
   attn::ResolvedEinsum resolved = resolve(op);
-  auto found = extentsOf(resolved, op.getInput());
+  auto found = extentsOf(op, resolved);
   if (!resolved.spec.result || !found)
     return fail(op, "a run-time size is no operand's dimension");
   Contraction contraction = contractionOf(resolved, *found);

@@ -118,11 +118,12 @@ protected:
   //===- What is known before code is emitted (Shapes.cpp) ---===//
   bool describe(mlir::Operation *); // fills in `storage`, but for the memory
   std::optional<std::vector<Extent>> shapeOf(mlir::Operation *);
+  std::optional<std::vector<Extent>> shapeOfType(mlir::Operation *);
   std::optional<std::vector<Extent>> shapeByText(mlir::Operation *);
   std::vector<Extent> shapeOfRows(attn::LogSumExpOp);
   std::optional<std::vector<Extent>> keepRuntimeSizes(mlir::Operation *, std::vector<Extent> shape);
   /// The size of each axis, run-time sizes by name. Nothing where a run-time size has no name.
-  std::optional<std::map<std::string, Extent>> extentsOf(const attn::ResolvedEinsum &, mlir::ValueRange operands);
+  std::optional<std::map<std::string, Extent>> extentsOf(mlir::Operation *, const attn::ResolvedEinsum &);
   std::optional<std::vector<Extent>> extentsOf(const subscript::Dimensions &, const std::map<std::string, Extent> &);
   void collectExtents(const attn::ResolvedEinsum &, mlir::ValueRange operands, std::map<std::string, Extent> &);
   /// Of the axes of an attention's score and values.

@@ -17,7 +17,12 @@ using subscript::Expr;
 Value Kernel::index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
 Value Kernel::real(double value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(static_cast<float>(value))); }
 Value Kernel::real(double value, bool vector) { return vector ? spread(real(value)) : real(value); }
-Value Kernel::extent(const Extent &extent) { return extent.name.empty() ? index(extent.fixed) : sizes.at(extent.name); }
+Value Kernel::extent(const Extent &extent) {
+  if (extent.name.empty())
+    return index(extent.fixed);
+  auto known = sizes.find(extent.name);
+  return known != sizes.end() ? known->second : extentIn(phase, b, plan, extent);
+}
 
 Value Kernel::elements(ArrayRef<Extent> shape) {
   int64_t fixed = 1;
@@ -26,7 +31,7 @@ Value Kernel::elements(ArrayRef<Extent> shape) {
     if (extent.name.empty())
       fixed *= extent.fixed;
     else
-      product = product ? arith::MulIOp::create(b, product, sizes.at(extent.name)).getResult() : sizes.at(extent.name);
+      product = product ? arith::MulIOp::create(b, product, this->extent(extent)).getResult() : this->extent(extent);
   }
   return product ? b.createOrFold<arith::MulIOp>(product, index(fixed)) : index(fixed);
 }

@@ -35,7 +35,7 @@ Contraction Kernel::contractionOf(const attn::ResolvedEinsum &resolved, const st
 
 bool Kernel::emitEinsum(attn::EinsumOp op) {
   attn::ResolvedEinsum resolved = resolve(op);
-  auto extents = extentsOf(resolved, op.getInputs());
+  auto extents = extentsOf(op, resolved);
   if (!resolved.spec.result || !extents)
     return fail(op, "a run-time size is no operand's dimension");
   Contraction contraction = contractionOf(resolved, *extents);
@@ -105,7 +105,7 @@ std::optional<Kernel::Rows> Kernel::rowsOf(Operation *op) {
   if (!sizes)
     return fail(op, "the sizes do not resolve"), std::nullopt;
   resolved.sizes = *sizes;
-  auto extents = extentsOf(resolved, op->getOperands());
+  auto extents = extentsOf(op, resolved);
   if (!extents)
     return fail(op, "a run-time size is no dimension of its own"), std::nullopt;
   rows.inner = axesOf(*over, *extents);

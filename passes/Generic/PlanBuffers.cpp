@@ -63,9 +63,9 @@ bool Kernel::planBuffers() {
   std::map<std::string, int> powers; // how often each run-time size is a factor
   auto multiply = [&](int64_t &bytes, ArrayRef<Extent> extents, std::map<std::string, int> &counts) {
     for (const Extent &extent : extents)
-      if (!extent.name.empty())
+      if (auto most = plan.boundOf(extent); !most)
         powers[extent.name] = std::max(powers[extent.name], ++counts[extent.name]);
-      else if (__builtin_mul_overflow(bytes, extent.fixed, &bytes) || bytes > kMostBytes)
+      else if (__builtin_mul_overflow(bytes, *most, &bytes) || bytes > kMostBytes)
         return false;
     return true;
   };
@@ -101,7 +101,7 @@ bool Kernel::planBuffers() {
         return fail(source, kTooLarge);
       if (made == stage.result) {
         for (const Extent &extent : tensor.shape)
-          if (!extent.name.empty())
+          if (!plan.boundOf(extent))
             described.bytes.factors.push_back(extent.name);
         (counts.empty() ? described.bytes.fixed : described.bytes.scaled) = bytes;
       }

@@ -17,9 +17,13 @@ void Kernel::collectExtents(const attn::ResolvedEinsum &resolved, ValueRange ope
       extents[axis] = {"", size};
   for (size_t k = 0; k < resolved.spec.operands.size() && k < operands.size(); ++k) {
     const std::vector<Extent> &shape = storage[operands[k]].shape;
-    for (size_t d = 0; d < resolved.spec.operands[k].size() && d < shape.size(); ++d)
-      if (resolved.spec.operands[k][d].isAxis())
-        extents.insert({resolved.spec.operands[k][d].axes[0], shape[d]});
+    for (size_t d = 0; d < resolved.spec.operands[k].size() && d < shape.size(); ++d) {
+      if (!resolved.spec.operands[k][d].isAxis())
+        continue;
+      Extent &extent = extents.insert({resolved.spec.operands[k][d].axes[0], shape[d]}).first->second;
+      if (!shape[d].name.empty()) // a length stands for its bound
+        extent = shape[d];
+    }
   }
   // Axes by which nothing but index operands is read.
   for (const subscript::Dimensions &operand : resolved.spec.operands)
@@ -31,10 +35,17 @@ void Kernel::collectExtents(const attn::ResolvedEinsum &resolved, ValueRange ope
               extents.insert({read.operands()[d].name(), input.shape[d]});
 }
 
-std::optional<std::map<std::string, Extent>> Kernel::extentsOf(const attn::ResolvedEinsum &resolved,
-                                                               ValueRange operands) {
+/// The lengths of an operation's axes.
+static void addAxisExtents(Operation *op, std::map<std::string, Extent> &extents) {
+  if (auto stated = op->getAttrOfType<DictionaryAttr>(attn::kAxisExtents))
+    for (NamedAttribute axis : stated)
+      extents[axis.getName().str()] = {cast<StringAttr>(axis.getValue()).str(), 1};
+}
+
+std::optional<std::map<std::string, Extent>> Kernel::extentsOf(Operation *op, const attn::ResolvedEinsum &resolved) {
   std::map<std::string, Extent> extents;
-  collectExtents(resolved, operands, extents);
+  collectExtents(resolved, op->getOperands(), extents);
+  addAxisExtents(op, extents);
   for (const std::string &axis : resolved.spec.axes())
     if (!extents.count(axis))
       return std::nullopt;
@@ -52,6 +63,7 @@ std::optional<std::map<std::string, Extent>> Kernel::extentsOf(attn::AttentionOp
   for (const auto &[axis, size] : space.sizes)
     if (size != kRuntime)
       extents[axis] = {"", size};
+  addAxisExtents(op, extents);
   for (const auto *axes : {&space.leading, &space.query, &space.key, &space.value})
     for (const std::string &axis : *axes)
       if (!extents.count(axis))
@@ -80,20 +92,18 @@ std::optional<std::vector<Extent>> Kernel::extentsOf(const subscript::Dimensions
 
 /// Of the operations whose texts say which axis of the result is which of the operands'.
 std::optional<std::vector<Extent>> Kernel::shapeByText(Operation *op) {
-  auto throughSpec = [&](const std::optional<attn::ResolvedEinsum> &resolved,
-                         ValueRange operands) -> std::optional<std::vector<Extent>> {
+  auto throughSpec = [&](const std::optional<attn::ResolvedEinsum> &resolved) -> std::optional<std::vector<Extent>> {
     if (!resolved || !resolved->spec.result)
       return std::nullopt;
-    auto extents = extentsOf(*resolved, operands);
+    auto extents = extentsOf(op, *resolved);
     return extents ? extentsOf(*resolved->spec.result, *extents) : std::nullopt;
   };
   if (auto einsum = dyn_cast<attn::EinsumOp>(op))
-    return throughSpec(resolve(einsum), einsum.getInputs());
+    return throughSpec(resolve(einsum));
   if (auto extremum = dyn_cast<attn::ExtremumOp>(op))
-    return throughSpec(resolve(extremum), extremum.getInput());
+    return throughSpec(resolve(extremum));
   if (auto rearrange = dyn_cast<attn::RearrangeOp>(op))
-    return throughSpec(attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}),
-                       rearrange->getOperands());
+    return throughSpec(attn::resolve(rearrange.getSpec(), rearrange->getOperands(), rearrange.getSizesAttr(), {}));
   auto attention = cast<attn::AttentionOp>(op);
   attn::ScoreSpace space = attn::scoreSpace(attention);
   Value values = attention.getValue();
@@ -118,6 +128,16 @@ std::vector<Extent> Kernel::shapeOfRows(attn::LogSumExpOp op) {
 }
 
 std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
+  auto shape = shapeOfType(op);
+  auto stated = op->getAttrOfType<ArrayAttr>(attn::kExtents);
+  for (size_t d = 0; shape && stated && d < stated.size(); ++d)
+    if (auto length = dyn_cast<StringAttr>(stated[d]))
+      (*shape)[d] = {length.str(), 1};
+  return shape;
+}
+
+/// The shape but for lengths.
+std::optional<std::vector<Extent>> Kernel::shapeOfType(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   std::vector<Extent> shape;
   for (int64_t size : type.getShape())

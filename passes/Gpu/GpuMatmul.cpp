@@ -298,7 +298,7 @@ void GpuStages::TensorProduct::emit() {
 }
 
 bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
-  auto extents = extentsOf(resolve(op), op.getInputs());
+  auto extents = extentsOf(op, resolve(op));
   if (!extents)
     return fail(op, "a run-time size is no operand's dimension");
   beginPhase(stage, "matmul");

@@ -23,6 +23,21 @@ std::optional<subscript::Affine> offsetOf(ArrayRef<Expr> subscripts, Value opera
   return subscript::asAffine(rowMajor(subscripts, shape));
 }
 
+/// Whether an operand is as long as its type says.
+bool isFixed(Value operand) {
+  return llvm::all_of(attn::extentsOf(operand), [](const Expr &extent) { return extent.isConstant(); });
+}
+/// Whether the steps of these axes are, behind whatever has a run-time length.
+bool hasFixedSteps(ArrayRef<Expr> subscripts, Value operand, const std::vector<std::string> &axes) {
+  std::vector<Expr> extents = attn::extentsOf(operand);
+  bool isBehind = false; // a dimension of run-time length comes later in memory
+  for (size_t d = subscripts.size(); d-- > 0; isBehind |= !extents[d].isConstant())
+    for (const std::string &symbol : subscript::symbolsOf(subscripts[d]))
+      if (isBehind && llvm::is_contained(axes, symbol))
+        return false;
+  return true;
+}
+
 bool reads(const subscript::Affine &offset, const std::string &axis) {
   auto found = offset.coefficients.find(axis);
   return found != offset.coefficients.end() && found->second != 0;
@@ -50,6 +65,8 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
   bool last = !all.empty() && reads(*offsets[0], all.back());
   result.rowsInput = last ? 1 : 0;
   result.columnsInput = last ? 0 : 1;
+  if (!isFixed(op.getInputs()[result.columnsInput]))
+    return std::nullopt;
   const subscript::Affine &rows = *offsets[result.rowsInput], &columns = *offsets[result.columnsInput];
   std::vector<std::string> rowAxes;
   for (const std::string &axis : all) {
@@ -62,6 +79,13 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
   size_t fixed = rowAxes.size();
   while (fixed > 0 && resolved.sizes.at(rowAxes[fixed - 1]) != kRuntime)
     --fixed;
+  // Rows of a run-time length end somewhere; of several axes it is the outermost that has it.
+  subscript::Substitution lengths = attn::axisExtentsOf(op);
+  for (size_t k = rowAxes.size(); k-- > fixed;)
+    if (lengths.count(rowAxes[k])) {
+      fixed = k;
+      break;
+    }
   result.outer.assign(rowAxes.begin(), rowAxes.begin() + fixed);
   result.rowAxes.assign(rowAxes.begin() + fixed, rowAxes.end());
   result.depthAxes = resolved.contracted;
@@ -94,6 +118,7 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
   result.columnStride = *columnStride;
   result.columnDepthStride = *depthStride;
   result.columnBase = columns.constant;
-  result.rowDepthStride = evenStride(rows.coefficients, result.depthAxes, resolved.sizes);
+  if (hasFixedSteps(resolved.subscripts[result.rowsInput], op.getInputs()[result.rowsInput], result.depthAxes))
+    result.rowDepthStride = evenStride(rows.coefficients, result.depthAxes, resolved.sizes);
   return result;
 }

@@ -126,7 +126,7 @@ def axis_names(root):
                 yield f"{path}:{number}: \"{literal}\" is the name of an axis: ask how operands read it, or AxisNames.h"
 
 
-LAYERS = [["Analysis"], ["Fusion"], ["Import"], ["Stages"], ["Schedule"], ["Emit"], ["Generic"], ["Cpu", "Gpu"],
+LAYERS = [["Analysis"], ["Fusion"], ["Import"], ["Stages"], ["Lengths"], ["Schedule"], ["Emit"], ["Generic"], ["Cpu", "Gpu"],
           ["Linalg", "Embed"]]
 
 

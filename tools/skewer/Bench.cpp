@@ -58,7 +58,8 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   auto operands = prepareOperands(execution->plan(), options.inputs, options.sizes, options.seed, options.origins);
   if (!operands)
     return wrong(llvm::toString(operands.takeError()));
-  if (!runChecked(options, kernel, *operands, pool, *execution, row))
+  auto own = compilation.kernelAt(kernel, operands->sizeByName);
+  if (!own || !execution->countAsIn(compilation, *own) || !runChecked(options, *own, *operands, pool, *execution, row))
     return false;
 
   std::unique_ptr<Execution> plain;
@@ -100,7 +101,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   peaks.insert(peaks.end(), local.begin(), local.end());
 
   if (options.threads == 1) // the model is about one core
-    row.predicted = predictedSeconds(kernel, execution->scheduled(), compilation.target(), operands->sizeByName);
+    row.predicted = predictedSeconds(*own, execution->scheduled(), compilation.target(), operands->sizeByName);
   if (plain)
     row.plain = medianOf(plainMedians);
   if (options.unfused) {

@@ -227,7 +227,8 @@ private:
   Judge(mlir::func::FuncOp function, const Operands &operands, const Judgement &how, size_t result)
       : how(how), result(result) {
     std::vector<reference::Tensor> inputs;
-    for (const Array &input : operands.inputs)
+    // Lengths come behind all others, and the function is that of their values.
+    for (const Array &input : llvm::ArrayRef(operands.inputs).take_front(function.getNumArguments()))
       inputs.push_back({input.shape, input.values});
     interpreter = std::make_unique<reference::Interpreter>(function, std::move(inputs));
   }

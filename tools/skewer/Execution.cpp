@@ -33,6 +33,13 @@ std::unique_ptr<Execution> Execution::create(Compilation &compilation, const Ker
   return execution;
 }
 
+bool Execution::countAsIn(Compilation &compilation, const Kernel &kernel) {
+  bool anyLength = llvm::any_of(kernelPlan.inputs, [](const TensorArgument &input) { return input.isLength; });
+  if (anyLength)
+    counted = compilation.schedule(kernel);
+  return static_cast<bool>(*counted);
+}
+
 bool Execution::bind(const Operands &operands, ThreadPool &pool) {
   auto outOfMemory = [&](uint64_t bytes) {
     llvm::errs() << "skewer: error: kernel '" << name << "': no memory for " << bytes << " bytes\n";

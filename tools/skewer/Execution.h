@@ -25,6 +25,9 @@ public:
   /// Level 3 of what is compiled, except for a GPU; of the unfused form that of the fused one.
   mlir::ModuleOp scheduled() const { return *counted; }
   bool isOnGpu() const { return device != nullptr; }
+  /// Counts FLOPs in the layer of the lengths that are run: nothing to do where there are none. False after a
+  /// diagnostic.
+  bool countAsIn(Compilation &, const Kernel &);
   /// Packs the operands and plans memory for them. False after a diagnostic.
   bool bind(const Operands &, ThreadPool &);
   /// Calls the kernel once; false after a diagnostic. From a GPU the results are copied back.

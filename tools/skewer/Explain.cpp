@@ -1,5 +1,6 @@
 // `skewer explain`: what became of each term.
 #include "dialect/Language/Diagnostics.h"
+#include "passes/Lengths/FitLengths.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/ExplainText.h"
@@ -11,12 +12,12 @@
 
 namespace skewer::driver {
 
-/// The run-time sizes that --size and the files of --input say. Nothing after an error.
+/// The run-time sizes that --size and the files of --input say; lengths that they do not are their bounds. Nothing
+/// after an error.
 static std::optional<std::map<std::string, int64_t>> sizesOf(const Kernel &kernel, const Options &options) {
   if (options.sizes.empty() && options.inputs.empty())
-    return std::map<std::string, int64_t>();
-  auto operands =
-      prepareOperands(signatureOf(kernel.einsumFunction()), options.inputs, options.sizes, options.seed, {});
+    return boundsOf(kernel.einsumFunction());
+  auto operands = prepareOperands(kernel.signature, options.inputs, options.sizes, options.seed, {});
   if (operands)
     return operands->sizeByName;
   llvm::errs() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
@@ -68,7 +69,7 @@ static std::optional<Explanation> explainOnGpu(Compilation &compilation, const K
   explanation.target = target.name;
   explanation.sizes = *sizes;
   double flops = factsOf(kernel, *fused, *sizes).flops;
-  explanation.work = workFactsOf(signatureOf(kernel.einsumFunction()), flops, {}, false, compilation.target(), *sizes);
+  explanation.work = workFactsOf(kernel.signature, flops, {}, false, compilation.target(), *sizes);
   mlir::OwningOpRef<mlir::ModuleOp> scheduled;
   explanation.gpu =
       gpuFactsOf(compilation, kernel, *fused, target, options, flops, explanation.work.bytesMoved, scheduled);

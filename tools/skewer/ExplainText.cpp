@@ -199,6 +199,11 @@ void printText(const Explanation &explanation, llvm::raw_ostream &out) {
     head += ", " + size + " at run time";
   page.line(0, head);
   page.line(2, textOf(verdictOf(explanation)));
+  for (const std::string &size : explanation.plan.sizes)
+    if (auto bound = explanation.plan.boundOf(size))
+      page.line(2, fmt::format(
+                       "length {}: 1 to {}, one kernel for all; tiles, schedule and prediction are those of the bound",
+                       size, *bound));
   for (size_t k = 0; k < facts.attentions.size(); ++k)
     printLayer(facts.attentions[k], explanation.layers[k], explanation.spec, facts.runTimeSizes, page);
   if (!facts.neverMaterialised.empty())

@@ -87,7 +87,8 @@ static llvm::Error readInput(const TensorArgument &argument, const std::string &
     return wrong(where + fmt::format("expected shape {}, found {}", textOf(argument.shape), textOf(found)));
   for (size_t k = 0; k < found.size(); ++k) {
     const std::string &name = argument.shape[k].name;
-    if (name.empty())
+    // An expression of lengths is checked when all are known.
+    if (name.empty() || sizesIn(name) != std::vector<std::string>{name})
       continue;
     auto [entry, isNew] = sizes.emplace(name, found[k]);
     if (isNew)
@@ -104,11 +105,11 @@ static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argu
                                                       const std::map<std::string, int64_t> &sizes) {
   std::vector<int64_t> shape;
   for (const Extent &extent : argument.shape) {
-    auto size = sizes.find(extent.name);
-    if (!extent.name.empty() && size == sizes.end())
+    auto size = extent.name.empty() ? std::optional(extent.fixed) : valueOf(extent.name, sizes);
+    if (!size)
       return wrong(fmt::format("argument '{}' has the size '{}', which the kernel does not declare", argument.name,
                                extent.name));
-    shape.push_back(extent.name.empty() ? extent.fixed : size->second);
+    shape.push_back(*size);
   }
   // Values are held once in float64 and once packed, and the result twice: stop before the system has to.
   std::optional<int64_t> count = elementsOf(shape);
@@ -153,8 +154,9 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
       return wrong(fmt::format("kernel '{}' has no run-time size '{}'; it has {}", plan.name, name,
                                known.empty() ? "none" : known));
     }
-    if (value < 1)
-      return wrong(fmt::format("size '{}': expected at least 1, found {}", name, value));
+    if (auto bound = plan.boundOf(name); value < 1 || (bound && value > *bound))
+      return wrong(bound ? fmt::format("size '{}': expected 1 to {}, found {}", name, *bound, value)
+                         : fmt::format("size '{}': expected at least 1, found {}", name, value));
     operands.sizeByName[name] = value;
     origins[name] = "--size";
   }
@@ -164,7 +166,7 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
     bool known = false;
     std::string names;
     for (const TensorArgument &argument : plan.inputs) {
-      if (argument.origin)
+      if (!argument.isTensor())
         continue;
       known |= argument.name == name;
       names += (names.empty() ? "" : ", ") + argument.name;
@@ -179,13 +181,17 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
     if (llvm::Error error = readInput(plan.inputs[k], file->second, operands.inputs[k], operands.sizeByName, origins))
       return error;
   }
-  for (const std::string &name : plan.sizes)
-    operands.sizes.push_back(operands.sizeByName.emplace(name, 1).first->second);
+  for (const std::string &name : plan.sizes) // a length that nothing says is its bound
+    operands.sizes.push_back(operands.sizeByName.emplace(name, plan.boundOf(name).value_or(1)).first->second);
 
   for (size_t k = 0; k < plan.inputs.size(); ++k) {
     auto shape = fillShape(plan.inputs[k], operands.sizeByName);
     if (!shape)
       return shape.takeError();
+    if (plan.inputs[k].isLength) {
+      operands.inputs[k] = {{1}, {static_cast<double>(operands.sizeByName.at(plan.inputs[k].name))}};
+      continue;
+    }
     if (plan.inputs[k].origin) {
       auto origin = given.find(kOrigins[*plan.inputs[k].origin]);
       operands.inputs[k] = {{1}, {origin == given.end() ? 0.0 : static_cast<double>(origin->second)}};

@@ -18,7 +18,7 @@ int plot(const Options &options) {
   auto scheduled = compilation->schedule(kernel);
   if (!scheduled)
     return kWrong;
-  KernelPlan signature = signatureOf(kernel.einsumFunction());
+  KernelPlan signature = kernel.signature;
   auto operands = prepareOperands(signature, options.inputs, options.sizes, options.seed);
   if (!operands) {
     llvm::errs() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";

@@ -29,7 +29,7 @@ WorkFacts workOf(const Kernel &kernel, mlir::ModuleOp scheduled, const KernelFac
   if (beside)
     *beside = other;
   bool isAlone = facts.generic.empty() && facts.materialised.empty() && !other;
-  return workFactsOf(signatureOf(kernel.einsumFunction()), facts.flops, layers, isAlone, target, sizes,
+  return workFactsOf(kernel.signature, facts.flops, layers, isAlone, target, sizes,
                      callsOf(kernel, scheduled, facts, sizes));
 }
 

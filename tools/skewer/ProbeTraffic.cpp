@@ -65,7 +65,7 @@ private:
     Blocking best = chooseBlocking(sizes, target);
     int64_t panel = best.tileVectors * target.lanes, rowBytes = 4 * kTokens;
     int64_t groups = std::max<int64_t>(2, target.l1Bytes / 2 / (rowBytes * best.tileRows));
-    KernelPlan signature = signatureOf(compilation->kernels.front().einsumFunction());
+    KernelPlan signature = compilation->kernels.front().signature;
     auto operands = prepareOperands(signature, {}, {}, /*seed=*/1);
     if (!operands)
       return llvm::consumeError(operands.takeError()), false;

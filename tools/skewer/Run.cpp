@@ -93,6 +93,7 @@ struct Expectations {
 };
 
 /// Calls the kernel once and compares its results; false after a diagnostic. Files of --output are written before.
+/// `kernel` is that of the operands' lengths.
 bool runOn(const Operands &operands, uint64_t seed, const Options &options, const Kernel &kernel, Execution &execution,
            const std::map<size_t, std::string> &outputs, const Expectations &expected, ThreadPool &pool) {
   if (!execution.bind(operands, pool) || !execution.run())
@@ -152,7 +153,7 @@ int run(const Options &options) {
   const Kernel &kernel = *chosen.front();
 
   // Operands first: a wrong file is found before time goes into compiling.
-  KernelPlan signature = signatureOf(kernel.einsumFunction());
+  KernelPlan signature = kernel.signature;
   auto outputs = filesOf("--output", signature, options.outputs);
   if (!outputs)
     return wrong(llvm::toString(outputs.takeError()));
@@ -176,14 +177,17 @@ int run(const Options &options) {
                           : Execution::create(*compilation, kernel, form);
   if (!execution)
     return kWrong;
+  auto own = compilation->kernelAt(kernel, operands->sizeByName);
+  if (!own || !execution->countAsIn(*compilation, *own))
+    return kWrong;
   ThreadPool pool(options.threads);
-  bool good = runOn(*operands, options.seed, options, kernel, *execution, *outputs, expected, pool);
+  bool good = runOn(*operands, options.seed, options, *own, *execution, *outputs, expected, pool);
   for (uint64_t seed = options.seed + 1; seed < options.seed + options.seeds; ++seed) {
     auto others = prepareOperands(signature, options.inputs, options.sizes, seed, options.origins);
     if (!others)
       return wrong(llvm::toString(others.takeError()));
     noteOperands(kernel.name, signature, *others, seed);
-    good &= runOn(*others, seed, options, kernel, *execution, *outputs, expected, pool);
+    good &= runOn(*others, seed, options, *own, *execution, *outputs, expected, pool);
   }
   return good ? kDone : kWrong;
 }

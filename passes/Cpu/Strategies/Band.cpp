@@ -33,6 +33,7 @@ public:
     const OffsetTerm *term = form.as<OffsetTerm>();
     return term && isOfWholePositions(*term, shape);
   }
+  bool takesLengths() const override { return true; }
   void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override { ++sizes.extraPerKey; }
   std::optional<double> rowCycles(const TermForm &, const AttentionShape &shape, const Target &target) const override {
     auto cost = offsetCostOf(shape, target);

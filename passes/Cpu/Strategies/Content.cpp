@@ -12,6 +12,7 @@ public:
     auto *term = form.as<ContentTerm>();
     return term && !term->key.picked;
   }
+  bool takesLengths() const override { return true; }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     sizes.depth += form.as<ContentTerm>()->depth;
   }

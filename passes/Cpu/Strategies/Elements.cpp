@@ -63,6 +63,7 @@ public:
   bool fits(const TermForm &form, const AttentionShape &) const override {
     return form.as<OtherTerm>() || isMeantFor(form);
   }
+  bool takesLengths() const override { return true; }
   void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override {
     sizes.hasLine = true;
   }

@@ -100,7 +100,9 @@ private:
   Value placeOf(const ScoreTile &tile, Value key) {
     if (computed)
       return b.mul(b.sub(key, tile.lowKey), stride);
-    if (tile.last && shape.keys % lanes)
+    if (shape.bounds.keyLength)
+      key = b.minimum(key, b.add(kernel.keys(), -1));
+    else if (tile.last && shape.keys % lanes)
       key = b.minimum(key, b.index(shape.keys - 1));
     return kernel.positions.keyPlace(term.key, key);
   }
@@ -165,6 +167,7 @@ public:
     return term && term->key.depth == 1 && !mayAddStrided(shape) && !shape.bounds.tiles;
   }
   void take(const TermForm &form, AttentionShape &shape) const override { shape.content[form.number].inPlace = true; }
+  bool takesLengths() const override { return true; }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     sizes.dotDepth += form.as<ContentTerm>()->depth;
   }

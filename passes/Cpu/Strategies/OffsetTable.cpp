@@ -41,13 +41,17 @@ void OffsetTable::pack(Value low, Value high, int64_t first) {
     PanelTarget place = panelsOf(target, copy);
     packPanel(b,
               {memory.arguments[term.table], baseOf(term.tableBase), term.rowStride, term.depthStride, term.rows,
-               term.depth, factor, term.sign < 0},
+               term.depth, factor, term.sign < 0, rowLength()},
               place, panel);
   });
 }
 
+Value OffsetTable::rowLength() { return term.rowLength ? baseOf(*term.rowLength) : Value(); }
+
 Value OffsetTable::firstColumn() {
   Value shift = term.shift.isConstant(0) ? b.index(0) : baseOf(term.shift);
+  if (term.sign < 0 && term.rowLength)
+    return b.sub(b.sub(rowLength(), b.index(term.constant + 1)), shift);
   // Tables that count query - key are packed in reverse.
   return term.sign > 0 ? b.add(shift, constant) : b.sub(b.index(constant), shift);
 }
@@ -94,7 +98,8 @@ std::pair<Value, Value> OffsetLogits::axisRange(const MapAxis &axis, Value first
 static Value lastRow(CpuKernel &kernel, Value group, Value firstRow) {
   VectorBuilder &b = kernel.b;
   Value last = b.add(b.add(firstRow, b.mul(group, kernel.tileRows)), kernel.tileRows - 1);
-  return b.minimum(last, b.index(kernel.shape.queries - 1));
+  return b.minimum(last,
+                   kernel.shape.bounds.queryLength ? b.add(kernel.queries(), -1) : b.index(kernel.shape.queries - 1));
 }
 
 Value OffsetLogits::startOf(Value group, Value firstRow, Value lowKey) {

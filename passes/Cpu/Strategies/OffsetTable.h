@@ -20,6 +20,8 @@ protected:
   int64_t stride() const { return (term.depth + 1) * lanes; } // of a panel
   /// The column of (query axis 0, key axis 0): columns count key - query.
   mlir::Value firstColumn();
+  /// How many rows the table has, where that is known at run time only; else null.
+  mlir::Value rowLength();
 
   const OffsetTerm &term;
   Buffer table;            // in the shared workspace

@@ -165,7 +165,7 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
   };
   Value zero = b.index(0);
   if (kind == BiasKind::Key)
-    return b.loop(zero, b.index(shape.keys), 1, [&](Value key) { storeAt(b.add(targetBase, key), axesAt({}, key)); });
+    return b.loop(zero, kernel.keys(), 1, [&](Value key) { storeAt(b.add(targetBase, key), axesAt({}, key)); });
   if (kind == BiasKind::Table)
     return b.loop(zero, b.index(shape.keys), 1, [&](Value key) {
       Value row = b.add(targetBase, b.mul(queryRow, strides[0]));
@@ -185,6 +185,10 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
       if (shape.visible->high != INT64_MAX)
         end = b.minimum(end, b.add(kernel.live.highestVisible(), queries));
     }
+    if (shape.bounds.queryLength)
+      first = b.maximum(first, b.sub(b.index(queries), kernel.queries()));
+    if (shape.bounds.keyLength)
+      end = b.minimum(end, b.add(kernel.keys(), queries - 1));
     b.loop(first, end, 1, [&](Value step) {
       Value difference = b.add(step, 1 - queries);
       Value key = b.maximum(difference, zero);
@@ -200,7 +204,7 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
 KeyRange PreparedLine::visibleKeys() {
   if (!isMask() || kind != BiasKind::Key)
     return {};
-  Value keys = b.index(shape.keys);
+  Value keys = kernel.keys();
   auto found = b.loop(b.index(0), keys, 1, ValueRange{keys, b.index(0)}, [&](Value key, ValueRange range) {
     Value seen = b.compare(arith::CmpFPredicate::OEQ, b.scalar(bufferMemory, key), b.constantScalar(0));
     Value low = b.select(seen, b.minimum(range[0], key), range[0]);
@@ -229,14 +233,15 @@ void PreparedLine::centre(const RowBlock &block) {
     return;
   Value rows = b.mul(block.groups, tileRows), end = b.add(block.firstRow, rows), begin = b.index(origin);
   auto largestOf = [&](Value row) {
-    Value from = b.sub(begin, row), to = b.add(from, shape.keys), low = from;
+    Value from = b.sub(begin, row), to = b.add(from, kernel.keys()), low = from;
     if (shape.visible && shape.visible->low != INT64_MIN && !shape.prefix)
       low = b.minimum(to, b.maximum(from, b.add(begin, kernel.live.lowestVisible())));
     if (shape.visible && shape.visible->high != INT64_MAX)
       to = b.maximum(low, b.minimum(to, b.add(b.add(begin, kernel.live.highestVisible()), 1)));
     return largestIn(b, bufferMemory, low, to);
   };
-  Value last = b.minimum(b.add(end, -1), b.index(shape.queries - 1));
+  Value last =
+      b.minimum(b.add(end, -1), shape.bounds.queryLength ? b.add(kernel.queries(), -1) : b.index(shape.queries - 1));
   Value both = b.addf(largestOf(block.firstRow), largestOf(last));
   Value shift = b.mulf(both, b.constantScalar(0.5)), shifts = b.broadcast(shift);
   Value from = b.add(b.sub(begin, end), 1), to = b.sub(b.add(begin, shape.keys), block.firstRow);
@@ -350,6 +355,12 @@ namespace {
 class PreparedStrategy : public BiasStrategy {
 public:
   PreparedStrategy(llvm::StringRef name, BiasKind kind) : BiasStrategy(name, AddOrder::Prepared, kind) {}
+  /// A table of scores is made once a call, before anybody knows how many there are; and lines over maps are of bounds.
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    return isMeantFor(form) &&
+           (!shape.hasLength() || kind == BiasKind::Key || (kind == BiasKind::Difference && shape.keyAxes.size() == 1));
+  }
+  bool takesLengths() const override { return true; }
 };
 
 class DifferenceLineStrategy : public PreparedStrategy {

@@ -10,6 +10,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "passes/Lengths/FitLengths.h"
 #include "passes/Pipelines.h"
 #include "tools/skewer/Session/Dialects.h"
 #include <fmt/format.h>
@@ -74,16 +75,15 @@ std::unique_ptr<Compilation> Compilation::createFromText(const std::string &text
   return compilation;
 }
 
-bool Compilation::import(SpecKind kind, const std::map<std::string, int64_t> &parameters) {
+bool Compilation::import(SpecKind kind, const std::map<std::string, int64_t> &given) {
+  parameters = given;
   std::vector<std::pair<std::string, int64_t>> ordered(parameters.begin(), parameters.end());
   specHash = hashOfSpec(sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(), ordered);
 
   OwningOpRef<ModuleOp> module;
   isText = kind == SpecKind::Attn;
   if (isText) {
-    language::Options options;
-    options.parameters = parameters;
-    module = language::importSource(sources, options, mlirContext.get(), llvm::errs());
+    module = importAt({}, llvm::errs());
   } else {
     if (!parameters.empty()) {
       llvm::errs() << specPath << ": error: -D " << parameters.begin()->first
@@ -96,7 +96,85 @@ bool Compilation::import(SpecKind kind, const std::map<std::string, int64_t> &pa
   if (!module)
     return false;
   SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
-  return succeeded(verify(*module)) && separate(*module);
+  return succeeded(verify(*module)) && separate(*module) && importShorter();
+}
+
+OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, llvm::raw_ostream &messages) {
+  language::Options options;
+  options.parameters = parameters;
+  options.lengths = lengths;
+  return language::importSource(sources, options, mlirContext.get(), messages);
+}
+
+static OwningOpRef<ModuleOp> cloneOf(const Kernel &kernel) {
+  return OwningOpRef<ModuleOp>(cast<ModuleOp>((*kernel.einsum)->clone()));
+}
+
+/// A kernel's function as a module of its own.
+static OwningOpRef<ModuleOp> moduleOf(func::FuncOp function) {
+  OwningOpRef<ModuleOp> own = ModuleOp::create(function.getLoc());
+  own->push_back(function.clone());
+  return own;
+}
+
+bool Compilation::importShorter() {
+  Lengths bounds = kernels.empty() ? Lengths() : boundsOf(kernels.front().einsumFunction());
+  if (bounds.empty())
+    return true;
+  if (!isText) {
+    llvm::errs() << specPath << ": error: attn.lengths: lengths are declared in .attn texts, 'size N <= 4096'\n";
+    return false;
+  }
+  for (const auto &[name, bound] : bounds)
+    if (bound < kLeastFitted) {
+      llvm::errs() << specPath << ": error: the length '" << name << "' has the bound " << bound
+                   << ", expected at least " << kLeastFitted << "; of so few sizes each is a kernel of its own: -D "
+                   << name << "=" << bound << "\n";
+      return false;
+    }
+  std::vector<Lengths> points = fittingPoints(bounds);
+  for (const Lengths &point : llvm::drop_begin(points)) {
+    std::string messages;
+    llvm::raw_string_ostream stream(messages);
+    OwningOpRef<ModuleOp> module = importAt(point, stream);
+    if (!module) {
+      llvm::errs() << specPath << ": error: the layer has no meaning where";
+      for (const auto &[name, value] : point)
+        llvm::errs() << " " << name << " = " << value;
+      llvm::errs() << ":\n" << messages;
+      return false;
+    }
+    for (Kernel &kernel : kernels)
+      kernel.shorter.push_back(moduleOf(module->lookupSymbol<func::FuncOp>(kernel.name)));
+  }
+  for (Kernel &kernel : kernels) {
+    OwningOpRef<ModuleOp> longest = cloneOf(kernel);
+    SmallVector<func::FuncOp> layers = {*longest->getOps<func::FuncOp>().begin()};
+    for (const auto &shorter : kernel.shorter)
+      layers.push_back(*(*shorter).getOps<func::FuncOp>().begin());
+    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+    if (failed(fitSignature(layers)))
+      return false;
+    kernel.signature = signatureOf(layers.front());
+  }
+  return true;
+}
+
+std::optional<Kernel> Compilation::kernelAt(const Kernel &kernel, const std::map<std::string, int64_t> &sizes) {
+  Lengths lengths = boundsOf(kernel.einsumFunction());
+  if (lengths.empty())
+    return Kernel{kernel.name, cloneOf(kernel), {}, kernel.signature};
+  for (auto &[name, value] : lengths)
+    if (auto size = sizes.find(name); size != sizes.end())
+      value = size->second;
+  std::string messages; // what is noted of the text was noted of the bounds
+  llvm::raw_string_ostream stream(messages);
+  OwningOpRef<ModuleOp> module = importAt(lengths, stream);
+  if (!module)
+    return llvm::errs() << messages, std::nullopt;
+  auto function = module->lookupSymbol<func::FuncOp>(kernel.name);
+  function->removeAttr(attn::kLengths);
+  return Kernel{kernel.name, moduleOf(function), {}, signatureOf(function)};
 }
 
 /// Whether a function can be a kernel: tensors of f32, f16 or bf16 in, one of them out.
@@ -130,9 +208,7 @@ bool Compilation::separate(ModuleOp module) {
       continue;
     if (failed(checkSignature(function)))
       return false;
-    OwningOpRef<ModuleOp> own = ModuleOp::create(function.getLoc());
-    own->push_back(function.clone());
-    kernels.push_back({function.getName().str(), std::move(own)});
+    kernels.push_back({function.getName().str(), moduleOf(function), {}, signatureOf(function)});
   }
   if (kernels.empty())
     llvm::errs() << specPath << ": error: the spec holds no kernel\n";
@@ -197,23 +273,49 @@ std::pair<unsigned, unsigned> lineOf(Location location) {
   return found;
 }
 
-static OwningOpRef<ModuleOp> cloneOf(const Kernel &kernel) {
-  return OwningOpRef<ModuleOp>(cast<ModuleOp>((*kernel.einsum)->clone()));
+OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *what,
+                                            llvm::function_ref<void(OpPassManager &)> add) {
+  OwningOpRef<ModuleOp> module = cloneOf(kernel);
+  if (!runPasses(*module, kernel.name, what, add))
+    return {};
+  if (kernel.shorter.empty())
+    return module;
+  std::vector<OwningOpRef<ModuleOp>> others;
+  size_t known = remarks.size();
+  for (const auto &shorter : kernel.shorter) {
+    others.emplace_back(cast<ModuleOp>((*shorter)->clone()));
+    if (!runPasses(*others.back(), kernel.name, what, add))
+      return {};
+  }
+  remarks.resize(known); // they have been made about the longest
+  SmallVector<func::FuncOp> layers = {*module->getOps<func::FuncOp>().begin()};
+  for (auto &other : others)
+    layers.push_back(*other->getOps<func::FuncOp>().begin());
+  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+  if (failed(fitLengths(layers)) || failed(verify(*module)))
+    return {};
+  return module;
 }
 
 OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {
-  OwningOpRef<ModuleOp> module = cloneOf(kernel);
-  module->walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
+  OwningOpRef<ModuleOp> module = runOnAll(kernel, "reading", [&](OpPassManager &manager) {
+    if (!kernel.shorter.empty())
+      addLengthPipeline(manager);
+  });
+  if (module)
+    module->walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
   return module;
 }
 
 OwningOpRef<ModuleOp> Compilation::fuse(const Kernel &kernel, std::string *fusedText) {
-  OwningOpRef<ModuleOp> module = cloneOf(kernel);
-  if (!runPasses(*module, kernel.name, "fusion", [](OpPassManager &manager) {
-        if (!ownPasses().empty())
-          (void)parsePassPipeline(ownPasses(), manager); // it has been parsed once: useOwnPasses
-        addFusionPipeline(manager);
-      }))
+  OwningOpRef<ModuleOp> module = runOnAll(kernel, "fusion", [&](OpPassManager &manager) {
+    if (!ownPasses().empty())
+      (void)parsePassPipeline(ownPasses(), manager); // it has been parsed once: useOwnPasses
+    addFusionPipeline(manager);
+    if (!kernel.shorter.empty())
+      addLengthPipeline(manager);
+  });
+  if (!module)
     return {};
   if (fusedText)
     *fusedText = textOf(*module);
@@ -233,14 +335,22 @@ bool Compilation::scheduleFused(ModuleOp module, const std::string &name) {
 }
 
 OwningOpRef<ModuleOp> Compilation::schedulePlain(const Kernel &kernel) {
-  OwningOpRef<ModuleOp> module = cloneOf(kernel);
   size_t known = remarks.size();
-  bool isGood = runPasses(*module, kernel.name, "fusion", [](OpPassManager &manager) { addFusionPipeline(manager); });
+  OwningOpRef<ModuleOp> module = runOnAll(kernel, "fusion", [&](OpPassManager &manager) {
+    addFusionPipeline(manager);
+    if (!kernel.shorter.empty()) {
+      addPlainPipeline(manager);
+      addLengthPipeline(manager);
+    }
+  });
+  bool isGood = static_cast<bool>(module);
   // It is another layer, and has a schedule of its own.
-  module->walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
+  if (isGood)
+    module->walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
   bool isFused = isGood && module->walk([](attn::AttentionOp) { return WalkResult::interrupt(); }).wasInterrupted();
   isGood = isFused && runPasses(*module, kernel.name, "scheduling the plain layer", [&](OpPassManager &manager) {
-             addPlainPipeline(manager);
+             if (kernel.shorter.empty())
+               addPlainPipeline(manager);
              addSchedulePipeline(manager, machine);
            });
   remarks.resize(known); // they are about the layer as it was written, and have been made once
@@ -261,6 +371,12 @@ std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const st
 
 OwningOpRef<ModuleOp> Compilation::scheduleForGpu(ModuleOp fused, const std::string &name,
                                                   const gpu::GpuRequest &request) {
+  if (!boundsOf(*fused.getOps<func::FuncOp>().begin()).empty()) {
+    llvm::errs() << specPath << ": error: kernel '" << name
+                 << "' has lengths that are known at run time, which kernels "
+                 << "for GPUs do not take so far; give them values with -D\n";
+    return {};
+  }
   OwningOpRef<ModuleOp> module(cast<ModuleOp>(fused->clone()));
   if (!runPasses(*module, name, "scheduling for a GPU",
                  [&](OpPassManager &manager) { addGpuSchedulePipeline(manager, request); }))

@@ -4,6 +4,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/LogicalResult.h"
+#include "passes/Lengths/LengthPolynomial.h"
 #include "passes/Schedule/CostModel.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/Target.h"
@@ -18,10 +19,13 @@
 
 namespace skewer::driver {
 
-/// One kernel. `einsum` stays at level 1: the reference judges by it.
+/// One kernel. `einsum` stays at level 1: the reference judges by it. Of a kernel with lengths it is the layer of their
+/// bounds, and `shorter` are those at the other points that tell how it depends on them (LengthPolynomial.h).
 struct Kernel {
   std::string name;
   mlir::OwningOpRef<mlir::ModuleOp> einsum;
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> shorter = {};
+  KernelPlan signature = {}; // as the caller sees it
   mlir::func::FuncOp einsumFunction() const;
 };
 
@@ -74,6 +78,9 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> schedulePlain(const Kernel &);
   /// The kernel's module as it was written, for the generic path: no attention has a schedule.
   mlir::OwningOpRef<mlir::ModuleOp> cloneEinsum(const Kernel &);
+  /// The same layer compiled for the lengths that `sizes` says: what the reference computes, whose work is counted.
+  /// Null after a diagnostic where it has no meaning.
+  std::optional<Kernel> kernelAt(const Kernel &, const std::map<std::string, int64_t> &sizes);
   /// Level 1 or 3 to 4, with the plan.
   std::optional<Lowered> lower(mlir::OwningOpRef<mlir::ModuleOp>, const std::string &name);
   /// Level 2 or 3 to level 3 for a GPU, in a module of its own.
@@ -95,6 +102,13 @@ private:
   /// Of the spec that `sources` holds.
   bool import(SpecKind, const std::map<std::string, int64_t> &parameters);
   bool separate(mlir::ModuleOp);
+  /// The spec's module with these lengths; `messages` gets what is wrong with it.
+  mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &, llvm::raw_ostream &messages);
+  /// Adds the layers of other lengths to each kernel that has some.
+  bool importShorter();
+  /// `add` for the module, and for the kernel's shorter ones where it has some; then all of them are one.
+  mlir::OwningOpRef<mlir::ModuleOp> runOnAll(const Kernel &, const char *what,
+                                             llvm::function_ref<void(mlir::OpPassManager &)> add);
   /// Runs passes; `what` names them in the message where none of them said why it failed.
   bool runPasses(mlir::ModuleOp, const std::string &name, const char *what,
                  llvm::function_ref<void(mlir::OpPassManager &)> add);
@@ -105,6 +119,7 @@ private:
 
   Target machine;
   bool isText = false; // an .attn spec, whose author wrote no operations
+  std::map<std::string, int64_t> parameters;
   std::string specPath, specHash;
   llvm::SourceMgr sources;
   std::unique_ptr<mlir::MLIRContext> mlirContext;

@@ -1,0 +1,520 @@
+// The operations of the layers side by side.
+#include "passes/Lengths/FitLengths.h"
+#include "dialect/IR/Attn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Lengths/ExpressionFit.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace skewer;
+using subscript::Expr;
+
+Lengths skewer::boundsOf(func::FuncOp function) {
+  Lengths bounds;
+  if (auto declared = function->getAttrOfType<DictionaryAttr>(attn::kLengths))
+    for (NamedAttribute length : declared)
+      bounds[length.getName().str()] = cast<IntegerAttr>(length.getValue()).getInt();
+  return bounds;
+}
+
+namespace {
+/// Extents of dimensions or axes; where they are constant, what the type says.
+using Extents = std::map<std::string, LengthPolynomial>;
+
+class Fitter {
+public:
+  explicit Fitter(ArrayRef<func::FuncOp> layers)
+      : layers(layers.begin(), layers.end()), bounds(boundsOf(layers[0])), builder(this->layers[0].getContext()) {}
+  LogicalResult run();
+  LogicalResult fitSignature();
+
+private:
+  /// The operations at one place, the first that of the bounds.
+  using Same = SmallVector<Operation *>;
+
+  LogicalResult refuse(Operation *op, const Twine &what) {
+    return op->emitError() << "a layer of run-time length: " << what
+                           << "; give the length its value at compile time (-D), or write this in another way";
+  }
+  LogicalResult fitBlocks(ArrayRef<Block *>);
+  LogicalResult fit(const Same &);
+  LogicalResult fitAttribute(const Same &, StringRef name, ArrayRef<Attribute>);
+  LogicalResult fitTexts(const Same &, StringRef name, ArrayRef<Attribute>);
+  LogicalResult fitResults(const Same &);
+  LogicalResult checkMap(const Same &);
+  std::optional<LengthPolynomial> fitSizes(ArrayRef<int64_t> sizes) const {
+    return LengthPolynomial::through(sizes, bounds);
+  }
+  std::optional<Extents> axisExtents(const Same &);
+  LogicalResult hideBehindLengths(Operation *, const Extents &);
+  LogicalResult checkReads(Operation *);
+  LogicalResult checkProducts(const Same &, const Extents &, ArrayRef<subscript::Dimensions>);
+  /// The entry of `attn.shape` for a dimension; a number where it does not vary. Null where it is no polynomial.
+  Attribute extentOf(ArrayRef<int64_t> sizes);
+  LogicalResult fitShapes();
+  void addLengths();
+
+  SmallVector<func::FuncOp> layers;
+  Lengths bounds;
+  Builder builder;
+};
+} // namespace
+
+Attribute Fitter::extentOf(ArrayRef<int64_t> sizes) {
+  auto polynomial = fitSizes(sizes);
+  if (!polynomial)
+    return {};
+  if (polynomial->isConstant())
+    return builder.getI64IntegerAttr(sizes[0]);
+  return builder.getStringAttr(subscript::print(polynomial->expression()));
+}
+
+/// Arguments and results.
+LogicalResult Fitter::fitShapes() {
+  auto fitShape = [&](auto typeOf, ArrayAttr stated) -> ArrayAttr {
+    SmallVector<Attribute> shape(stated.begin(), stated.end());
+    for (size_t d = 0; d < shape.size(); ++d) {
+      SmallVector<int64_t> sizes;
+      for (func::FuncOp layer : layers)
+        sizes.push_back(cast<RankedTensorType>(typeOf(layer)).getDimSize(d));
+      if (isa<StringAttr>(shape[d]))
+        continue; // a run-time size without a bound
+      shape[d] = extentOf(sizes);
+      if (!shape[d])
+        return {};
+    }
+    return builder.getArrayAttr(shape);
+  };
+  func::FuncOp own = layers[0];
+  for (unsigned k = 0; k < own.getNumArguments(); ++k) {
+    auto stated = own.getArgAttrOfType<ArrayAttr>(k, "attn.shape");
+    ArrayAttr shape = fitShape([k](func::FuncOp f) { return f.getArgumentTypes()[k]; }, stated);
+    if (!shape)
+      return refuse(own, "argument " + Twine(k) + " has a dimension that is no sum of products of lengths");
+    own.setArgAttr(k, "attn.shape", shape);
+  }
+  for (unsigned k = 0; k < own.getNumResults(); ++k) {
+    auto stated = own.getResultAttrOfType<ArrayAttr>(k, "attn.shape");
+    ArrayAttr shape = fitShape([k](func::FuncOp f) { return f.getResultTypes()[k]; }, stated);
+    if (!shape)
+      return refuse(own, "a result has a dimension that is no sum of products of lengths");
+    own.setResultAttr(k, "attn.shape", shape);
+  }
+  return success();
+}
+
+/// Each length as an index operand behind all others, and as a run-time size.
+void Fitter::addLengths() {
+  func::FuncOp own = layers[0];
+  SmallVector<Attribute> sizes(own->getAttrOfType<ArrayAttr>("attn.sizes").getValue());
+  for (const auto &[name, bound] : bounds) {
+    unsigned number = own.getNumArguments();
+    auto type = RankedTensorType::get({1}, builder.getI32Type());
+    if (failed(own.insertArgument(number, type, {}, own.getLoc())))
+      continue;
+    own.setArgAttr(number, attn::kArgumentName, builder.getStringAttr(name));
+    own.setArgAttr(number, "attn.shape", builder.getI64ArrayAttr({1}));
+    own.setArgAttr(number, attn::kArgumentRange, builder.getDenseI64ArrayAttr({1, bound}));
+    own.setArgAttr(number, attn::kArgumentLength, builder.getUnitAttr());
+    sizes.push_back(builder.getStringAttr(name));
+  }
+  own->setAttr("attn.sizes", builder.getArrayAttr(sizes));
+}
+
+LogicalResult Fitter::fitSignature() {
+  for (func::FuncOp layer : layers)
+    if (layer.getNumArguments() != layers[0].getNumArguments() || layer.getNumResults() != layers[0].getNumResults())
+      return refuse(layers[0], "its operands are others at other lengths");
+  if (failed(fitShapes()))
+    return failure();
+  addLengths();
+  return success();
+}
+
+LogicalResult Fitter::run() {
+  if (failed(fitSignature()))
+    return failure();
+  SmallVector<Block *> bodies;
+  for (func::FuncOp layer : layers)
+    bodies.push_back(&layer.getBody().front());
+  return fitBlocks(bodies);
+}
+
+LogicalResult Fitter::fitBlocks(ArrayRef<Block *> blocks) {
+  SmallVector<SmallVector<Operation *>> lists;
+  for (Block *block : blocks)
+    lists.push_back(llvm::map_to_vector(*block, [](Operation &op) { return &op; }));
+  Operation *around = blocks[0]->getParentOp();
+  for (const auto &list : lists)
+    if (list.size() != lists[0].size())
+      return refuse(around, "it is made of other operations at other lengths");
+  for (size_t k = 0; k < lists[0].size(); ++k) {
+    Same same;
+    for (const auto &list : lists)
+      same.push_back(list[k]);
+    if (failed(fit(same)))
+      return failure();
+  }
+  return success();
+}
+
+/// The sizes that an operation's axes have at each length.
+static std::optional<subscript::AxisSizes> axisSizes(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<subscript::AxisSizes>>(op)
+      .Case([](attn::EinsumOp o) { return attn::resolve(o).sizes; })
+      .Case([](attn::TermOp o) { return attn::resolve(o).sizes; })
+      .Case([](attn::AttentionOp o) { return attn::scoreSpace(o).sizes; })
+      .Case([](attn::RearrangeOp o) -> std::optional<subscript::AxisSizes> {
+        auto resolved = attn::resolve(o.getSpec(), o->getOperands(), o.getSizesAttr(), {});
+        return resolved ? std::optional(resolved->sizes) : std::nullopt;
+      })
+      .Case<attn::SoftmaxOp, attn::LogSumExpOp, attn::PositionOp>([](auto o) -> std::optional<subscript::AxisSizes> {
+        subscript::Einsum spec;
+        auto axes = subscript::parseDimensions(std::string_view(o.getAxes()));
+        if (!axes)
+          return std::nullopt;
+        spec.operands.push_back(*axes);
+        Type shaped = o->getNumOperands() && !isa<attn::PositionOp>(o.getOperation()) ? o->getOperand(0).getType()
+                                                                                      : o->getResult(0).getType();
+        return subscript::resolveSizes(spec, {attn::shapeOf(shaped)}, attn::sizesFrom(o.getSizesAttr()));
+      })
+      .Default([](Operation *) { return subscript::AxisSizes(); });
+}
+
+std::optional<Extents> Fitter::axisExtents(const Same &same) {
+  SmallVector<subscript::AxisSizes> all;
+  for (Operation *op : same) {
+    auto sizes = axisSizes(op);
+    if (!sizes || (!all.empty() && sizes->size() != all[0].size()))
+      return std::nullopt;
+    all.push_back(std::move(*sizes));
+  }
+  Extents extents;
+  for (const auto &[axis, size] : all[0]) {
+    SmallVector<int64_t> values;
+    for (const subscript::AxisSizes &sizes : all) {
+      auto found = sizes.find(axis);
+      if (found == sizes.end())
+        return std::nullopt;
+      values.push_back(found->second);
+    }
+    if (llvm::all_equal(values))
+      continue;
+    auto polynomial = fitSizes(values);
+    if (!polynomial)
+      return std::nullopt;
+    extents.insert({axis, *polynomial});
+  }
+  return extents;
+}
+
+/// Rows lie as compactly as the length says, and a product of axes is counted by its inner ones: only the outermost may
+/// have a length.
+LogicalResult Fitter::checkProducts(const Same &same, const Extents &extents, ArrayRef<subscript::Dimensions> all) {
+  for (const subscript::Dimensions &dimensions : all)
+    for (const subscript::Dimension &dimension : dimensions)
+      for (size_t k = 1; k < dimension.axes.size(); ++k)
+        if (extents.count(dimension.axes[k]))
+          return refuse(same[0],
+                        "a length is that of an inner axis of several that are one dimension here; it may be that "
+                        "of the outermost");
+  return success();
+}
+
+/// Index maps that count elements, or stop somewhere, along a dimension of run-time length.
+LogicalResult Fitter::checkMap(const Same &same) {
+  auto varies = [&](Type (*type)(Operation *), int64_t d) {
+    return llvm::any_of(same, [&](Operation *op) {
+      return cast<RankedTensorType>(type(op)).getDimSize(d) != cast<RankedTensorType>(type(same[0])).getDimSize(d);
+    });
+  };
+  auto before = [](Operation *op) { return op->getOperand(0).getType(); };
+  auto after = [](Operation *op) { return op->getResult(0).getType(); };
+  if (isa<attn::ReshapeOp>(same[0])) {
+    // A dimension that stays as it is: as many elements before it, and of its own.
+    auto from = attn::shapeOf(before(same[0])), to = attn::shapeOf(after(same[0]));
+    auto product = [](ArrayRef<int64_t> shape, size_t end) {
+      int64_t elements = 1;
+      for (size_t d = 0; d < end; ++d)
+        elements *= shape[d] == subscript::kRuntime ? 1 : shape[d];
+      return elements;
+    };
+    for (size_t d = 0; d < from.size(); ++d) {
+      if (!varies(before, d))
+        continue;
+      bool stays = false;
+      for (size_t e = 0; e < to.size(); ++e)
+        stays |= from[d] == to[e] && product(from, d) == product(to, e);
+      if (!stays)
+        return refuse(same[0], "a dimension of run-time length is divided or merged with others");
+    }
+    return success();
+  }
+  if (!isa<attn::PadOp, attn::SliceOp, attn::SkewOp, attn::GatherOp, attn::ConcatOp>(same[0]))
+    return success();
+  for (int64_t d = 0, rank = cast<RankedTensorType>(after(same[0])).getRank(); d < rank; ++d)
+    if (varies(after, d)) {
+      // Taken whole, it is as it was.
+      bool isWhole = llvm::all_of(same, [&](Operation *op) {
+        auto from = attn::shapeOf(before(op)), to = attn::shapeOf(after(op));
+        return from.size() == to.size() && from[d] == to[d];
+      });
+      if (!isWhole)
+        return refuse(same[0], "a dimension of run-time length is padded, cut, gathered or appended to");
+    }
+  return success();
+}
+
+LogicalResult Fitter::fitTexts(const Same &same, StringRef name, ArrayRef<Attribute> values) {
+  SmallVector<StringRef> texts =
+      llvm::map_to_vector(values, [](Attribute value) { return cast<StringAttr>(value).getValue(); });
+  bool isSpec = name == "spec" || name == "subscripts" || name == "value_spec";
+  auto differs = [&] { return refuse(same[0], "'" + texts[0] + "' is '" + texts.back() + "' at another length"); };
+  if (!isSpec) {
+    SmallVector<Expr> expressions;
+    for (StringRef text : texts) {
+      auto parsed = subscript::parse(std::string_view(text));
+      if (!parsed)
+        return differs();
+      expressions.push_back(*parsed);
+    }
+    auto fitted = fitExpressions(expressions, bounds);
+    if (!fitted)
+      return differs();
+    same[0]->setAttr(name, builder.getStringAttr(subscript::print(*fitted)));
+    return success();
+  }
+  SmallVector<subscript::Einsum> specs;
+  for (StringRef text : texts) {
+    auto parsed = subscript::parseEinsum(std::string_view(text));
+    if (!parsed || (!specs.empty() && parsed->operands.size() != specs[0].operands.size()))
+      return differs();
+    specs.push_back(*parsed);
+  }
+  for (size_t k = 0; k < specs[0].operands.size(); ++k)
+    for (size_t d = 0; d < specs[0].operands[k].size(); ++d) {
+      SmallVector<Expr> expressions;
+      for (const subscript::Einsum &spec : specs) {
+        if (spec.operands[k].size() != specs[0].operands[k].size() ||
+            spec.operands[k][d].axes != specs[0].operands[k][d].axes)
+          return differs();
+        expressions.push_back(spec.operands[k][d].index);
+      }
+      if (specs[0].operands[k][d].isProduct())
+        continue;
+      auto fitted = fitExpressions(expressions, bounds);
+      if (!fitted)
+        return differs();
+      specs[0].operands[k][d].index = *fitted;
+    }
+  same[0]->setAttr(name, builder.getStringAttr(subscript::print(specs[0])));
+  return success();
+}
+
+/// A constant tensor that grows with a length: the longest one, if the others are what it begins with.
+static bool isPrefix(DenseElementsAttr part, DenseElementsAttr whole) {
+  if (part.isSplat() && whole.isSplat())
+    return part.getSplatValue<APFloat>().bitwiseIsEqual(whole.getSplatValue<APFloat>());
+  ArrayRef<int64_t> shape = part.getType().getShape(), full = whole.getType().getShape();
+  auto elements = part.getValues<APFloat>(), all = whole.getValues<APFloat>();
+  for (int64_t at = 0, count = part.getNumElements(); at < count; ++at) {
+    int64_t rest = at, place = 0, stride = 1;
+    for (size_t d = shape.size(); d-- > 0; rest /= shape[d], stride *= full[d])
+      place += rest % shape[d] * stride;
+    if (!elements[at].bitwiseIsEqual(all[place]))
+      return false;
+  }
+  return true;
+}
+
+LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<Attribute> values) {
+  if (llvm::all_equal(values))
+    return success();
+  if (llvm::any_of(values, [](Attribute value) { return !value; }))
+    return refuse(same[0], "its " + name + " is there at some lengths alone");
+  if (name == "sizes")
+    return success(); // axisExtents says them
+  if (llvm::all_of(values, llvm::IsaPred<StringAttr>))
+    return fitTexts(same, name, values);
+  if (llvm::all_of(values, llvm::IsaPred<DenseFPElementsAttr>)) {
+    auto whole = cast<DenseElementsAttr>(values[0]);
+    if (llvm::all_of(values, [&](Attribute value) { return isPrefix(cast<DenseElementsAttr>(value), whole); }))
+      return success();
+    return refuse(same[0], whole.isSplat() ? "a number in it depends on the length"
+                                           : "a table of constants has other numbers at other lengths, not more of them");
+  }
+  if (llvm::all_of(values, llvm::IsaPred<FloatAttr>))
+    return refuse(same[0], "a number in it depends on the length");
+  return refuse(same[0], "its " + name + " depends on the length");
+}
+
+/// What the result's dimensions are.
+LogicalResult Fitter::fitResults(const Same &same) {
+  // Constants lie in the object as long as they are.
+  if (same[0]->getNumResults() == 0 || !isa<RankedTensorType>(same[0]->getResult(0).getType()) ||
+      isa<arith::ConstantOp>(same[0]))
+    return success();
+  SmallVector<Attribute> extents;
+  bool any = false;
+  auto rank = cast<RankedTensorType>(same[0]->getResult(0).getType()).getRank();
+  for (int64_t d = 0; d < rank; ++d) {
+    SmallVector<int64_t> sizes;
+    for (Operation *op : same) {
+      auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+      if (!type || type.getRank() != rank)
+        return refuse(same[0], "it has another rank at another length");
+      sizes.push_back(type.getDimSize(d));
+    }
+    Attribute extent = llvm::all_equal(sizes) ? Attribute(builder.getI64IntegerAttr(0)) : extentOf(sizes);
+    if (!extent)
+      return refuse(same[0], "a size in it is no sum of products of lengths");
+    any |= isa<StringAttr>(extent);
+    extents.push_back(extent);
+  }
+  if (any)
+    same[0]->setAttr(attn::kExtents, builder.getArrayAttr(extents));
+  return success();
+}
+
+/// Which queries and keys there are the mask of an attention says, so that what its terms read can be proven to stay
+/// inside; elsewhere axes end by themselves, and guards say it where an index expression reads a length.
+LogicalResult Fitter::hideBehindLengths(Operation *op, const Extents &extents) {
+  auto conditions = [&](const std::optional<StringRef> &known, ArrayRef<std::string> leading = {}) -> StringAttr {
+    std::optional<Expr> all;
+    if (known)
+      all = subscript::parse(std::string_view(*known));
+    for (const auto &[axis, extent] : extents) {
+      if (llvm::is_contained(leading, axis))
+        continue;
+      Expr inside = subscript::less(Expr::symbol(axis), extent.expression(readsOfLengths(bounds)));
+      all = all ? subscript::logicalAnd(*all, inside) : inside;
+    }
+    return all ? builder.getStringAttr(subscript::print(*all)) : StringAttr();
+  };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](attn::AttentionOp o) { o.setMaskAttr(conditions(o.getMask(), attn::scoreSpace(o).leading)); })
+      .Case([&](attn::EinsumOp o) {
+        auto spec = subscript::parseEinsum(std::string_view(o.getSpec()));
+        bool reads = false;
+        for (const subscript::Dimensions &operand : spec->operands)
+          for (const subscript::Dimension &dimension : operand)
+            for (const std::string &name : subscript::readsOf(dimension.index))
+              reads |= bounds.count(name) != 0;
+        if (reads)
+          o.setGuardAttr(conditions(o.getGuard()));
+      });
+  attn::bindIndices(op);
+  return isa<attn::TermOp>(op) ? success() : checkReads(op); // an attention's when its mask is known
+}
+
+/// A table that has fewer rows where the length is smaller is read inside it there, too. What is of one size the
+/// verifiers see to.
+LogicalResult Fitter::checkReads(Operation *op) {
+  if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
+    for (attn::TermOp term : attn::termsOf(attention))
+      if (failed(checkReads(term)))
+        return failure();
+    return success();
+  }
+  attn::ResolvedEinsum resolved;
+  ValueRange operands;
+  std::optional<Expr> guard;
+  if (auto einsum = dyn_cast<attn::EinsumOp>(op)) {
+    resolved = attn::resolve(einsum);
+    operands = einsum.getInputs(), guard = resolved.guard;
+  } else if (auto term = dyn_cast<attn::TermOp>(op)) {
+    resolved = attn::resolve(term);
+    operands = term.getInputs(), guard = resolved.guard;
+    if (auto mask = cast<attn::AttentionOp>(term->getParentOp()).getMask()) {
+      Expr seen = *subscript::parse(std::string_view(*mask));
+      guard = guard ? subscript::logicalAnd(seen, *guard) : seen;
+    }
+  } else {
+    return success();
+  }
+  // Axes end where they do, whether a text says so or not.
+  for (const auto &[axis, extent] : attn::axisExtentsOf(isa<attn::TermOp>(op) ? op->getParentOp() : op)) {
+    Expr inside = subscript::less(Expr::symbol(axis), extent);
+    guard = guard ? subscript::logicalAnd(*guard, inside) : inside;
+  }
+  subscript::Domain domain = subscript::domainOf(resolved.sizes);
+  attn::addRanges(domain, attn::kernelIndices(op));
+  for (size_t k = 0; k < operands.size(); ++k) {
+    std::vector<Expr> extents = attn::extentsOf(operands[k]);
+    for (size_t d = 0; d < extents.size(); ++d) {
+      if (extents[d].isConstant() || resolved.spec.operands[k][d].isProduct())
+        continue;
+      const Expr &index = resolved.subscripts[k][d];
+      constexpr int64_t kFar = int64_t(1) << 40;
+      Expr room = extents[d] - Expr(1) - index;
+      if (subscript::proveWithin(index, {0, kFar}, domain, guard).outcome != subscript::Proof::Proven ||
+          subscript::proveWithin(room, {0, kFar}, domain, guard).outcome != subscript::Proof::Proven)
+        return refuse(op, "'" + subscript::print(index) + "' is not proven to stay below '" +
+                              subscript::print(extents[d]) + "', the size of what it reads, at every length");
+    }
+  }
+  return success();
+}
+
+LogicalResult Fitter::fit(const Same &same) {
+  Operation *own = same[0];
+  for (Operation *op : same)
+    if (op->getName() != own->getName() || op->getNumOperands() != own->getNumOperands() ||
+        op->getNumResults() != own->getNumResults() || op->getNumRegions() != own->getNumRegions())
+      return refuse(own, "it is made of other operations at other lengths");
+  if (failed(checkMap(same)))
+    return failure();
+  auto extents = axisExtents(same);
+  if (!extents)
+    return refuse(own, "a size in it is no sum of products of lengths");
+  SmallVector<subscript::Dimensions> named;
+  auto addSpec = [&](StringRef text) {
+    if (auto spec = subscript::parseEinsum(std::string_view(text))) {
+      named.append(spec->operands.begin(), spec->operands.end());
+      if (spec->result)
+        named.push_back(*spec->result);
+    }
+  };
+  for (const char *text : {"spec", "subscripts", "value_spec", "axes", "space"})
+    if (auto value = own->getAttrOfType<StringAttr>(text))
+      addSpec(value.getValue());
+  if (failed(checkProducts(same, *extents, named)))
+    return failure();
+
+  std::vector<StringRef> names;
+  for (Operation *op : same)
+    for (NamedAttribute attribute : op->getAttrDictionary())
+      if (!llvm::is_contained(names, attribute.getName().getValue()))
+        names.push_back(attribute.getName().getValue());
+  for (StringRef name : names) {
+    SmallVector<Attribute> values =
+        llvm::map_to_vector(same, [&](Operation *op) { return op->getAttrDictionary().get(name); });
+    if (failed(fitAttribute(same, name, values)))
+      return failure();
+  }
+  if (failed(fitResults(same)))
+    return failure();
+  if (!extents->empty() && !isa<attn::TermOp>(own)) {
+    SmallVector<NamedAttribute> axes;
+    for (const auto &[axis, extent] : *extents)
+      axes.emplace_back(builder.getStringAttr(axis), builder.getStringAttr(subscript::print(extent.expression())));
+    own->setAttr(attn::kAxisExtents, builder.getDictionaryAttr(axes));
+  }
+  for (unsigned region = 0; region < own->getNumRegions(); ++region) {
+    SmallVector<Block *> blocks;
+    for (Operation *op : same) {
+      if (op->getRegion(region).empty() != own->getRegion(region).empty())
+        return refuse(own, "it is made of other operations at other lengths");
+      if (!op->getRegion(region).empty())
+        blocks.push_back(&op->getRegion(region).front());
+    }
+    if (!blocks.empty() && failed(fitBlocks(blocks)))
+      return failure();
+  }
+  return hideBehindLengths(own, *extents);
+}
+
+LogicalResult skewer::fitSignature(ArrayRef<func::FuncOp> layers) { return Fitter(layers).fitSignature(); }
+
+LogicalResult skewer::fitLengths(ArrayRef<func::FuncOp> layers) { return Fitter(layers).run(); }

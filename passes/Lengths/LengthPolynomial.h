@@ -1,0 +1,36 @@
+// A number that depends on the lengths of a layer: a sum of products of different lengths, "2*N - 1", "H*W".
+#pragma once
+#include "dialect/Subscript/Expr.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace skewer {
+
+using Lengths = std::map<std::string, int64_t>;
+
+/// The lengths at which a layer is looked at to find how it depends on them: each bound or one less, in all
+/// combinations (bit k of the number says that of the k-th length), then one point more that tells whether a guess is
+/// right. Bounds are at least kLeastFitted.
+std::vector<Lengths> fittingPoints(const Lengths &bounds);
+constexpr int64_t kLeastFitted = 16;
+
+/// `terms[S]` is the coefficient of the product of the lengths whose bits are in S, in alphabetical order.
+class LengthPolynomial {
+public:
+  /// The one that has these values at fittingPoints; nothing where that misses the last of them.
+  static std::optional<LengthPolynomial> through(llvm::ArrayRef<int64_t> values, const Lengths &bounds);
+
+  bool isConstant() const { return terms.empty() || (terms.size() == 1 && terms.begin()->first == 0); }
+  /// Over symbols of the lengths' names, or over what stands for them.
+  subscript::Expr expression(const subscript::Substitution &lengths = {}) const;
+  bool operator==(const LengthPolynomial &o) const { return terms == o.terms && names == o.names; }
+
+private:
+  std::map<unsigned, int64_t> terms; // none is 0
+  std::vector<std::string> names;
+};
+
+} // namespace skewer

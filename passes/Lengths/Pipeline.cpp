@@ -1,0 +1,32 @@
+// What changes operations by themselves, before layers of several lengths are compared operation by operation.
+#include "mlir/Pass/PassManager.h"
+#include "passes/Passes.h"
+#include "passes/Pipelines.h"
+#include "passes/Stages/AlignedOperands.h"
+#include "passes/Stages/EqualStages.h"
+#include "passes/Stages/Stages.h"
+
+using namespace mlir;
+using namespace skewer;
+
+namespace {
+/// What a processor's stages would change otherwise when they are made, when no extent could be added any more.
+struct PrepareStages : PassWrapper<PrepareStages, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareStages)
+  StringRef getArgument() const override { return "attn-prepare-stages"; }
+  StringRef getDescription() const override { return "types and orders of operands as stages want them"; }
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    absorbRearrangements(function);
+    widenOperands(function);
+    alignOperands(function);
+    mergeEqualStages(function);
+  }
+};
+} // namespace
+
+void skewer::addLengthPipeline(OpPassManager &manager) {
+  addOperandPipeline(manager);
+  manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
+  manager.addNestedPass<func::FuncOp>(std::make_unique<PrepareStages>());
+}

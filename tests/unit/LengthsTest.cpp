@@ -1,0 +1,222 @@
+// One kernel for every length up to its bound, beside the float64 reference of the layer at that length. Operands end
+// at guard pages: what lies behind the last row is never read.
+#include "tools/skewer/Check.h"
+#include "tools/skewer/Execution.h"
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+using namespace skewer;
+using namespace skewer::driver;
+
+namespace {
+
+struct GuardPages {
+  GuardPages() { Buffer::endAtGuardPages(true); }
+  ~GuardPages() { Buffer::endAtGuardPages(false); }
+};
+
+using Sizes = std::map<std::string, int64_t>;
+
+/// `count` of the numbers from 1 to `bound`: all around multiples of what tiles and blocks are made of.
+std::vector<int64_t> lengthsTo(int64_t bound) {
+  std::vector<int64_t> lengths;
+  for (int64_t length = 1; length <= bound; ++length)
+    if (bound <= 20 || length <= 5 || length % 32 <= 1 || length % 80 == 47 || length + 1 >= bound)
+      lengths.push_back(length);
+  return lengths;
+}
+
+void expectRight(const std::string &text, const std::vector<Sizes> &all, llvm::ArrayRef<const char *> targets,
+                 bool unfused = false) {
+  GuardPages pages;
+  for (const char *name : targets) {
+    Target target = *findTarget(name);
+    if (target.lanes > hostTarget().lanes)
+      continue;
+    auto compilation = Compilation::createFromText(text, "layer.attn", {}, target);
+    ASSERT_TRUE(compilation) << text;
+    const Kernel &kernel = compilation->kernels.front();
+    auto execution =
+        Execution::create(*compilation, kernel, unfused ? Execution::Form::Unfused : Execution::Form::Fused);
+    ASSERT_TRUE(execution) << text;
+    ThreadPool pool(2);
+    for (const Sizes &sizes : all) {
+      auto operands = prepareOperands(kernel.signature, {}, sizes, 1, {});
+      ASSERT_TRUE(static_cast<bool>(operands)) << llvm::toString(operands.takeError());
+      auto own = compilation->kernelAt(kernel, operands->sizeByName);
+      ASSERT_TRUE(own);
+      ASSERT_TRUE(execution->bind(*operands, pool) && execution->run());
+      for (size_t number = 0; number < execution->plan().outputs.size(); ++number) {
+        auto judged = compareWithReference(own->einsumFunction(), *operands, execution->plan().outputs[number].type,
+                                           execution->result(number), {0, 1, execution->flops(), false, true}, number);
+        ASSERT_TRUE(static_cast<bool>(judged)) << llvm::toString(judged.takeError());
+        std::string where;
+        for (const auto &[size, value] : sizes)
+          where += fmt::format(" {} = {}", size, value);
+        EXPECT_TRUE(judged->within(judged->tolerance))
+            << text << name << where << ": error " << judged->error << " at " << judged->where;
+        if (::testing::Test::HasFailure())
+          return;
+      }
+    }
+  }
+}
+
+std::vector<Sizes> lengthsOf(int64_t bound) {
+  std::vector<Sizes> all;
+  for (int64_t length : lengthsTo(bound))
+    all.push_back({{"N", length}});
+  return all;
+}
+
+constexpr const char *kTargets[] = {"x86-64-v2", "x86-64-v3", "host"};
+
+const std::string kPlain = R"(size N <= 257
+kernel plain(q, k, v : f32[1, 2, N, 20]) -> f32[1, 2, N, 20] {
+  weights = softmax(einsum("b h i d, b h j d -> b h i j", q, k) * 20^-0.5)
+  return einsum("b h i j, b h j d -> b h i d", weights, v)
+})";
+
+} // namespace
+
+TEST(Lengths, EveryOneOfAPlainLayer) {
+  std::vector<Sizes> all;
+  for (int64_t length = 1; length <= 257; ++length)
+    all.push_back({{"N", length}});
+  expectRight(kPlain, all, {"host"});
+  expectRight(kPlain, lengthsOf(257), {"x86-64-v2", "x86-64-v3"});
+}
+
+TEST(Lengths, OfTablesByTheOffset) {
+  expectRight(R"(size N <= 150
+kernel rel1d(q, k, v : f32[1, 2, N, 16], const table : f32[2*N - 1, 16]) -> f32[1, 2, N, 16] {
+  content  = einsum("b h i d, b h j d -> b h i j", q, k)
+  position = einsum("b h i d, (j - i + N - 1) d -> b h i j", q, table)
+  return einsum("b h i j, b h j d -> b h i d", softmax((content + position) * 0.25), v)
+})",
+              lengthsOf(150), kTargets);
+  expectRight(R"(size N <= 100
+kernel reversed(q, k, v : f32[1, 2, N, 16], const table : f32[2, 2*N - 1, 16]) -> f32[1, 2, N, 16] {
+  content  = einsum("b h i d, b h j d -> b h i j", q, k)
+  position = einsum("b h i d, h (i - j + N - 1) d -> b h i j", q, table)
+  return einsum("b h i j, b h j d -> b h i d", softmax((content + position) * 0.25), v)
+})",
+              lengthsOf(100), kTargets);
+}
+
+TEST(Lengths, OfBucketsAndLines) {
+  expectRight(R"(size N <= 160
+kernel t5(q, k, v : f32[1, 3, N, 16], const table : f32[32, 3]) -> f32[1, 3, N, 16] {
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  return einsum("b h i j, b h j d -> b h i d", softmax(content * 0.25 + t5(table)), v)
+})",
+              lengthsOf(160), kTargets);
+  expectRight(R"(size N <= 70
+kernel line(q, k, v : f32[2, 3, N, 16], const table : f32[3, 2*N - 1]) -> f32[2, 3, N, 16] {
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  bias = einsum("h (j - i + N - 1) -> h i j", table, j = N, i = N)
+  return einsum("b h i j, b h j d -> b h i d", softmax(content * 0.25 + bias), v)
+})",
+              lengthsOf(70), kTargets);
+}
+
+TEST(Lengths, OfQueriesAndKeysApart) {
+  std::vector<Sizes> all;
+  for (int64_t queries : {1, 2, 7, 16, 17, 50})
+    for (int64_t keys : {1, 3, 8, 15, 33, 64, 79, 80})
+      all.push_back({{"M", queries}, {"N", keys}});
+  expectRight(R"(size M <= 50, N <= 80
+kernel cross(q : f32[2, 3, M, 16], k, v : f32[2, 3, N, 16]) -> f32[2, 3, M, 16] {
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  return einsum("b h i j, b h j d -> b h i d", softmax(content * 0.25), v)
+})",
+              all, kTargets);
+}
+
+TEST(Lengths, BesideMasksAndRunTimeBatches) {
+  std::vector<Sizes> all;
+  for (int64_t length : {1, 5, 16, 31, 64, 90})
+    all.push_back({{"batch", 1 + length % 3}, {"N", length}});
+  expectRight(R"(size batch, N <= 90
+kernel causal(q, k, v : f32[batch, N, 2, 16]) -> f32[batch, N, 2, 16] {
+  content = einsum("b i h d, b j h d -> b h i j", q, k)
+  return einsum("b h i j, b j h d -> b i h d", softmax(content * 0.25 where j <= i), v)
+})",
+              all, kTargets);
+  expectRight(R"(size batch, N <= 90
+kernel padded(q, k, v : f32[batch, 2, N, 16], lengths : i32[batch] in 0..90) -> f32[batch, 2, N, 16] {
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  return einsum("b h i j, b h j d -> b h i d", softmax(content * 0.25 where j < lengths[b] and i - j < 20), v)
+})",
+              all, kTargets);
+}
+
+TEST(Lengths, OfOtherLayers) {
+  const std::vector<Sizes> few = {{{"N", 1}}, {{"N", 7}}, {{"N", 40}}, {{"N", 65}}, {{"N", 120}}};
+  for (const char *text : {
+           R"(size N <= 120
+kernel decode(q : bf16[3, 8, 1, 64], k, v : bf16[3, 2, N, 64]) -> f32[3, 8, 1, 64] {
+  s = einsum("b (g r) i d, b g j d -> b (g r) i j", q, k) * 0.125
+  return einsum("b (g r) i j, b g j d -> b (g r) i d", softmax(s), v)
+})",
+           R"(size N <= 120
+kernel turned(q, k, v : f32[1, 2, N, 16]) -> (out : f32[1, 2, N, 16], lse : f32[1, 2, N]) {
+  s = einsum("b h i d, b h j d -> b h i j", rope(q), rope(k)) * 0.25 where j <= i and i - j < 40
+  return einsum("b h i j, b h j d -> b h i d", softmax(s), v), logsumexp(s)
+})",
+           R"(size N <= 120
+kernel sigmoids(q, k, v : f32[2, 2, N, 12]) -> f32[2, 2, N, 12] {
+  s = einsum("b h i d, b h j d -> b h i j", q, k) * 0.25
+  return einsum("b h i j, b h j d -> b h i d", sigmoid(s) * (j <= i), v)
+})",
+           R"(size N <= 120
+kernel clipped(q, k, v : f32[1, 2, N, 16], rows : f32[17, 16], slope : f32[2]) -> f32[1, 2, N, 16] {
+  s = einsum("b h i d, b h j d -> b h i j", q, k) + einsum("b h i d, (clamp(j - i, -8, 8) + 8) d -> b h i j", q, rows)
+  return einsum("b h i j, b h j d -> b h i d", softmax(s * 0.25 - slope[h] * abs(i - j)), v)
+})"})
+    expectRight(text, few, {"x86-64-v3", "host"});
+  expectRight(R"(size H <= 20, W <= 30
+kernel axial(q, k, v : f32[2, H, W, 2, 16]) -> f32[2, H, W, 2, 16] {
+  s = einsum("b y x n d, b y u n d -> b y n x u", q, k) * 0.25
+  return einsum("b y n x u, b y u n d -> b y x n d", softmax(s), v)
+})",
+              {{{"H", 1}, {"W", 1}}, {{"H", 20}, {"W", 3}}, {{"H", 3}, {"W", 30}}, {{"H", 7}, {"W", 17}}}, {"host"});
+}
+
+TEST(Lengths, OfLayersWithProjections) {
+  expectRight(R"(size N <= 60
+kernel whole(x : f32[2, N, 24], const w : f32[24, 3, 2, 12] ~ 0.2, const o : f32[2, 12, 24] ~ 0.2) -> f32[2, N, 24] {
+  q = einsum("b n x, x h d -> b h n d", x, w[:, 0])
+  k = einsum("b n x, x h d -> b h n d", x, w[:, 1])
+  v = einsum("b n x, x h d -> b h n d", x, w[:, 2])
+  weights = softmax(einsum("b h i d, b h j d -> b h i j", q, k) * 12^-0.5)
+  return einsum("b h n d, h d x -> b n x", einsum("b h i j, b h j d -> b h i d", weights, v), o)
+})",
+              lengthsOf(60), kTargets);
+}
+
+TEST(Lengths, OfTheGenericPath) {
+  expectRight(kPlain, {{{"N", 1}}, {{"N", 17}}, {{"N", 40}}, {{"N", 257}}}, {"host"}, /*unfused=*/true);
+  expectRight(R"(size N <= 33
+kernel sums(x : f32[2, N, 5]) -> (total : f32[2, 5], most : f32[2, 5], running : f32[2, N, 5]) {
+  return einsum("b n d -> b d", x), max(x, axis = 1), cumsum(x, 1)
+})",
+              lengthsOf(33), {"host"});
+  expectRight(R"(size N <= 33
+kernel moved(x : f32[2, N, 6, 4]) -> (a : f32[2, N, 24], b : f32[24, N, 2], c : f32[2, N, 3]) {
+  y = reshape(x, 2, N, 24) * 2 + 1
+  return y, rearrange(y, "b n d -> d n b"), softmax(y[:, :, 3:6])
+})",
+              lengthsOf(33), {"host"});
+}
+
+// Rows of a window that begins behind the last key that anybody sees.
+TEST(Lengths, GivenByNobody) {
+  expectRight(R"(param N = 90
+size batch
+kernel padded(q, k, v : f32[batch, 2, N, 16], lengths : i32[batch] in 0..90) -> f32[batch, 2, N, 16] {
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  return einsum("b h i j, b h j d -> b h i d", softmax(content * 0.25 where j < lengths[b] and i - j < 20), v)
+})",
+              {{{"batch", 4}}}, kTargets);
+}
