@@ -55,7 +55,14 @@ private:
   LogicalResult fitShapes();
   void addLengths();
 
+  /// Gives what an operation or a block defines its place among all that is defined, in each layer.
+  void number(size_t layer, ValueRange defined) {
+    for (Value value : defined)
+      places[layer].insert({value, places[layer].size()});
+  }
+
   SmallVector<func::FuncOp> layers;
+  SmallVector<llvm::DenseMap<Value, size_t>> places; // of values, in order
   Lengths bounds;
   Builder builder;
 };
@@ -136,8 +143,11 @@ LogicalResult Fitter::run() {
   if (failed(fitSignature()))
     return failure();
   SmallVector<Block *> bodies;
+  places.resize(layers.size());
   for (func::FuncOp layer : layers)
     bodies.push_back(&layer.getBody().front());
+  for (auto [layer, body] : llvm::enumerate(bodies)) // lengths come last, and nobody reads them yet
+    number(layer, body->getArguments().take_front(layers.back().getNumArguments()));
   return fitBlocks(bodies);
 }
 
@@ -245,7 +255,10 @@ LogicalResult Fitter::checkMap(const Same &same) {
         continue;
       bool stays = false;
       for (size_t e = 0; e < to.size(); ++e)
-        stays |= from[d] == to[e] && product(from, d) == product(to, e);
+        stays |= llvm::all_of(same, [&](Operation *op) { // at every length, not at the bound by chance
+          auto own = attn::shapeOf(before(op)), other = attn::shapeOf(after(op));
+          return own[d] == other[e] && product(own, d) == product(other, e);
+        });
       if (!stays)
         return refuse(same[0], "a dimension of run-time length is divided or merged with others");
     }
@@ -317,6 +330,8 @@ static bool isPrefix(DenseElementsAttr part, DenseElementsAttr whole) {
   if (part.isSplat() && whole.isSplat())
     return part.getSplatValue<APFloat>().bitwiseIsEqual(whole.getSplatValue<APFloat>());
   ArrayRef<int64_t> shape = part.getType().getShape(), full = whole.getType().getShape();
+  if (shape.size() != full.size())
+    return false;
   auto elements = part.getValues<APFloat>(), all = whole.getValues<APFloat>();
   for (int64_t at = 0, count = part.getNumElements(); at < count; ++at) {
     int64_t rest = at, place = 0, stride = 1;
@@ -341,8 +356,9 @@ LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<At
     auto whole = cast<DenseElementsAttr>(values[0]);
     if (llvm::all_of(values, [&](Attribute value) { return isPrefix(cast<DenseElementsAttr>(value), whole); }))
       return success();
-    return refuse(same[0], whole.isSplat() ? "a number in it depends on the length"
-                                           : "a table of constants has other numbers at other lengths, not more of them");
+    return refuse(same[0], whole.isSplat()
+                               ? "a number in it depends on the length"
+                               : "a table of constants has other numbers at other lengths, not more of them");
   }
   if (llvm::all_of(values, llvm::IsaPred<FloatAttr>))
     return refuse(same[0], "a number in it depends on the length");
@@ -463,6 +479,12 @@ LogicalResult Fitter::fit(const Same &same) {
     if (op->getName() != own->getName() || op->getNumOperands() != own->getNumOperands() ||
         op->getNumResults() != own->getNumResults() || op->getNumRegions() != own->getNumRegions())
       return refuse(own, "it is made of other operations at other lengths");
+  for (auto [layer, op] : llvm::enumerate(same)) {
+    for (auto [operand, ownOperand] : llvm::zip(op->getOperands(), own->getOperands()))
+      if (places[layer].lookup(operand) != places[0].lookup(ownOperand))
+        return refuse(own, "it is made of other operands at other lengths");
+    number(layer, op->getResults());
+  }
   if (failed(checkMap(same)))
     return failure();
   auto extents = axisExtents(same);
@@ -509,6 +531,8 @@ LogicalResult Fitter::fit(const Same &same) {
       if (!op->getRegion(region).empty())
         blocks.push_back(&op->getRegion(region).front());
     }
+    for (auto [layer, block] : llvm::enumerate(blocks))
+      number(layer, block->getArguments());
     if (!blocks.empty() && failed(fitBlocks(blocks)))
       return failure();
   }
