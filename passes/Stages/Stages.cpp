@@ -188,7 +188,7 @@ Value skewer::widenedFrom(Value value) {
 
 bool skewer::isArithmetic(Operation *op) {
   return isElementwise(op) &&
-         (isa<arith::ExtFOp, arith::TruncFOp>(op) || op->hasTrait<OpTrait::SameOperandsAndResultType>());
+         (isWidening(op) || isa<arith::TruncFOp>(op) || op->hasTrait<OpTrait::SameOperandsAndResultType>());
 }
 
 namespace {
