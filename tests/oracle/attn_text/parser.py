@@ -52,7 +52,7 @@ class Parser:
                 out.params += self.separated(lambda: s.Param(self.next.line, self.name(),
                                                              self.expression() if self.accept("=") else None))
             elif word == "size":
-                out.sizes += self.separated(self.name)
+                out.sizes += self.separated(self.size)
             elif word == "kernel":
                 kernel = self.kernel(line)
                 out.kernels[kernel.name] = kernel
@@ -62,6 +62,12 @@ class Parser:
             else:
                 raise AttnError(f"expected a declaration, found '{word}'", line)
         return out
+
+    def size(self):
+        name = self.name()
+        if self.accept("<="):  # a length: its bound is the compiler's affair
+            self.expression()
+        return name
 
     def separated(self, item):
         items = [item()]
