@@ -7,7 +7,7 @@ set(SKEWER_PLUGIN_HEADERS
     passes/Analysis/TermStrategy.h passes/Analysis/TermForm.h passes/Analysis/AttentionShape.h passes/Analysis/BiasKind.h passes/Analysis/LiveTiles.h
     passes/Analysis/RowTerm.h
     passes/Analysis/ValueTerm.h passes/Analysis/Walk.h passes/Analysis/Summation.h
-    passes/Cpu/Strategy.h passes/Cpu/CpuKernel.h passes/Cpu/Geometry.h passes/Cpu/Layout.h passes/Cpu/LiveKeys.h
+    passes/Cpu/Strategy.h passes/Cpu/CpuKernel.h passes/Cpu/Geometry.h passes/Analysis/TileTables.h passes/Cpu/KeyRuns.h passes/Cpu/Layout.h passes/Cpu/LiveKeys.h
     passes/Cpu/Panels.h passes/Cpu/Positions.h
     passes/Emit/Buffer.h passes/Emit/EmitIndex.h passes/Emit/PhaseFunction.h passes/Emit/VectorBuilder.h
     dialect/IR/KernelPlan.h
