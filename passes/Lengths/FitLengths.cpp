@@ -1,9 +1,8 @@
 // The operations of the layers side by side.
 #include "passes/Lengths/FitLengths.h"
-#include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Builders.h"
 #include "passes/Lengths/ExpressionFit.h"
+#include "passes/Lengths/Fitter.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -17,56 +16,6 @@ Lengths skewer::boundsOf(func::FuncOp function) {
       bounds[length.getName().str()] = cast<IntegerAttr>(length.getValue()).getInt();
   return bounds;
 }
-
-namespace {
-/// Extents of dimensions or axes; where they are constant, what the type says.
-using Extents = std::map<std::string, LengthPolynomial>;
-
-class Fitter {
-public:
-  explicit Fitter(ArrayRef<func::FuncOp> layers)
-      : layers(layers.begin(), layers.end()), bounds(boundsOf(layers[0])), builder(this->layers[0].getContext()) {}
-  LogicalResult run();
-  LogicalResult fitSignature();
-
-private:
-  /// The operations at one place, the first that of the bounds.
-  using Same = SmallVector<Operation *>;
-
-  LogicalResult refuse(Operation *op, const Twine &what) {
-    return op->emitError() << "a layer of run-time length: " << what
-                           << "; give the length its value at compile time (-D), or write this in another way";
-  }
-  LogicalResult fitBlocks(ArrayRef<Block *>);
-  LogicalResult fit(const Same &);
-  LogicalResult fitAttribute(const Same &, StringRef name, ArrayRef<Attribute>);
-  LogicalResult fitTexts(const Same &, StringRef name, ArrayRef<Attribute>);
-  LogicalResult fitResults(const Same &);
-  LogicalResult checkMap(const Same &);
-  std::optional<LengthPolynomial> fitSizes(ArrayRef<int64_t> sizes) const {
-    return LengthPolynomial::through(sizes, bounds);
-  }
-  std::optional<Extents> axisExtents(const Same &);
-  LogicalResult hideBehindLengths(Operation *, const Extents &);
-  LogicalResult checkReads(Operation *);
-  LogicalResult checkProducts(const Same &, const Extents &, ArrayRef<subscript::Dimensions>);
-  /// The entry of `attn.shape` for a dimension; a number where it does not vary. Null where it is no polynomial.
-  Attribute extentOf(ArrayRef<int64_t> sizes);
-  LogicalResult fitShapes();
-  void addLengths();
-
-  /// Gives what an operation or a block defines its place among all that is defined, in each layer.
-  void number(size_t layer, ValueRange defined) {
-    for (Value value : defined)
-      places[layer].insert({value, places[layer].size()});
-  }
-
-  SmallVector<func::FuncOp> layers;
-  SmallVector<llvm::DenseMap<Value, size_t>> places; // of values, in order
-  Lengths bounds;
-  Builder builder;
-};
-} // namespace
 
 Attribute Fitter::extentOf(ArrayRef<int64_t> sizes) {
   auto polynomial = fitSizes(sizes);
@@ -219,66 +168,6 @@ std::optional<Extents> Fitter::axisExtents(const Same &same) {
   return extents;
 }
 
-/// Rows lie as compactly as the length says, and a product of axes is counted by its inner ones: only the outermost may
-/// have a length.
-LogicalResult Fitter::checkProducts(const Same &same, const Extents &extents, ArrayRef<subscript::Dimensions> all) {
-  for (const subscript::Dimensions &dimensions : all)
-    for (const subscript::Dimension &dimension : dimensions)
-      for (size_t k = 1; k < dimension.axes.size(); ++k)
-        if (extents.count(dimension.axes[k]))
-          return refuse(same[0],
-                        "a length is that of an inner axis of several that are one dimension here; it may be that "
-                        "of the outermost");
-  return success();
-}
-
-/// Index maps that count elements, or stop somewhere, along a dimension of run-time length.
-LogicalResult Fitter::checkMap(const Same &same) {
-  auto varies = [&](Type (*type)(Operation *), int64_t d) {
-    return llvm::any_of(same, [&](Operation *op) {
-      return cast<RankedTensorType>(type(op)).getDimSize(d) != cast<RankedTensorType>(type(same[0])).getDimSize(d);
-    });
-  };
-  auto before = [](Operation *op) { return op->getOperand(0).getType(); };
-  auto after = [](Operation *op) { return op->getResult(0).getType(); };
-  if (isa<attn::ReshapeOp>(same[0])) {
-    // A dimension that stays as it is: as many elements before it, and of its own.
-    auto from = attn::shapeOf(before(same[0])), to = attn::shapeOf(after(same[0]));
-    auto product = [](ArrayRef<int64_t> shape, size_t end) {
-      int64_t elements = 1;
-      for (size_t d = 0; d < end; ++d)
-        elements *= shape[d] == subscript::kRuntime ? 1 : shape[d];
-      return elements;
-    };
-    for (size_t d = 0; d < from.size(); ++d) {
-      if (!varies(before, d))
-        continue;
-      bool stays = false;
-      for (size_t e = 0; e < to.size(); ++e)
-        stays |= llvm::all_of(same, [&](Operation *op) { // at every length, not at the bound by chance
-          auto own = attn::shapeOf(before(op)), other = attn::shapeOf(after(op));
-          return own[d] == other[e] && product(own, d) == product(other, e);
-        });
-      if (!stays)
-        return refuse(same[0], "a dimension of run-time length is divided or merged with others");
-    }
-    return success();
-  }
-  if (!isa<attn::PadOp, attn::SliceOp, attn::SkewOp, attn::GatherOp, attn::ConcatOp>(same[0]))
-    return success();
-  for (int64_t d = 0, rank = cast<RankedTensorType>(after(same[0])).getRank(); d < rank; ++d)
-    if (varies(after, d)) {
-      // Taken whole, it is as it was.
-      bool isWhole = llvm::all_of(same, [&](Operation *op) {
-        auto from = attn::shapeOf(before(op)), to = attn::shapeOf(after(op));
-        return from.size() == to.size() && from[d] == to[d];
-      });
-      if (!isWhole)
-        return refuse(same[0], "a dimension of run-time length is padded, cut, gathered or appended to");
-    }
-  return success();
-}
-
 LogicalResult Fitter::fitTexts(const Same &same, StringRef name, ArrayRef<Attribute> values) {
   SmallVector<StringRef> texts =
       llvm::map_to_vector(values, [](Attribute value) { return cast<StringAttr>(value).getValue(); });
@@ -422,55 +311,6 @@ LogicalResult Fitter::hideBehindLengths(Operation *op, const Extents &extents) {
       });
   attn::bindIndices(op);
   return isa<attn::TermOp>(op) ? success() : checkReads(op); // an attention's when its mask is known
-}
-
-/// A table that has fewer rows where the length is smaller is read inside it there, too. What is of one size the
-/// verifiers see to.
-LogicalResult Fitter::checkReads(Operation *op) {
-  if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
-    for (attn::TermOp term : attn::termsOf(attention))
-      if (failed(checkReads(term)))
-        return failure();
-    return success();
-  }
-  attn::ResolvedEinsum resolved;
-  ValueRange operands;
-  std::optional<Expr> guard;
-  if (auto einsum = dyn_cast<attn::EinsumOp>(op)) {
-    resolved = attn::resolve(einsum);
-    operands = einsum.getInputs(), guard = resolved.guard;
-  } else if (auto term = dyn_cast<attn::TermOp>(op)) {
-    resolved = attn::resolve(term);
-    operands = term.getInputs(), guard = resolved.guard;
-    if (auto mask = cast<attn::AttentionOp>(term->getParentOp()).getMask()) {
-      Expr seen = *subscript::parse(std::string_view(*mask));
-      guard = guard ? subscript::logicalAnd(seen, *guard) : seen;
-    }
-  } else {
-    return success();
-  }
-  // Axes end where they do, whether a text says so or not.
-  for (const auto &[axis, extent] : attn::axisExtentsOf(isa<attn::TermOp>(op) ? op->getParentOp() : op)) {
-    Expr inside = subscript::less(Expr::symbol(axis), extent);
-    guard = guard ? subscript::logicalAnd(*guard, inside) : inside;
-  }
-  subscript::Domain domain = subscript::domainOf(resolved.sizes);
-  attn::addRanges(domain, attn::kernelIndices(op));
-  for (size_t k = 0; k < operands.size(); ++k) {
-    std::vector<Expr> extents = attn::extentsOf(operands[k]);
-    for (size_t d = 0; d < extents.size(); ++d) {
-      if (extents[d].isConstant() || resolved.spec.operands[k][d].isProduct())
-        continue;
-      const Expr &index = resolved.subscripts[k][d];
-      constexpr int64_t kFar = int64_t(1) << 40;
-      Expr room = extents[d] - Expr(1) - index;
-      if (subscript::proveWithin(index, {0, kFar}, domain, guard).outcome != subscript::Proof::Proven ||
-          subscript::proveWithin(room, {0, kFar}, domain, guard).outcome != subscript::Proof::Proven)
-        return refuse(op, "'" + subscript::print(index) + "' is not proven to stay below '" +
-                              subscript::print(extents[d]) + "', the size of what it reads, at every length");
-    }
-  }
-  return success();
 }
 
 LogicalResult Fitter::fit(const Same &same) {

@@ -697,7 +697,7 @@ FAULTS = [
           "the constant of a sum of lengths is that of the bound",
           "coefficients[s ^ bit] -= coefficients[s] * bound;",
           "coefficients[s ^ bit] -= coefficients[s] * (bound - 1);"),
-    Fault("rows-not-proven", "passes/Lengths/FitLengths.cpp",
+    Fault("rows-not-proven", "passes/Lengths/FitChecks.cpp",
           "a table that shrinks with the length is read behind its end",
           "if (extents[d].isConstant() || resolved.spec.operands[k][d].isProduct())",
           "if (extents[d].isConstant() || !resolved.spec.operands[k][d].isProduct())"),

@@ -1,0 +1,57 @@
+// The state of one comparison of layers, operation by operation: private to this folder.
+#pragma once
+#include "dialect/IR/Attn.h"
+#include "mlir/IR/Builders.h"
+#include "passes/Lengths/FitLengths.h"
+
+namespace skewer {
+
+/// Extents of dimensions or axes; where they are constant, what the type says.
+using Extents = std::map<std::string, LengthPolynomial>;
+
+class Fitter {
+public:
+  explicit Fitter(llvm::ArrayRef<mlir::func::FuncOp> layers)
+      : layers(layers.begin(), layers.end()), bounds(boundsOf(layers[0])), builder(this->layers[0].getContext()) {}
+  mlir::LogicalResult run();
+  mlir::LogicalResult fitSignature();
+
+private:
+  /// The operations at one place, the first that of the bounds.
+  using Same = llvm::SmallVector<mlir::Operation *>;
+
+  mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &what) {
+    return op->emitError() << "a layer of run-time length: " << what
+                           << "; give the length its value at compile time (-D), or write this in another way";
+  }
+  mlir::LogicalResult fitBlocks(llvm::ArrayRef<mlir::Block *>);
+  mlir::LogicalResult fit(const Same &);
+  mlir::LogicalResult fitAttribute(const Same &, llvm::StringRef name, llvm::ArrayRef<mlir::Attribute>);
+  mlir::LogicalResult fitTexts(const Same &, llvm::StringRef name, llvm::ArrayRef<mlir::Attribute>);
+  mlir::LogicalResult fitResults(const Same &);
+  mlir::LogicalResult checkMap(const Same &);
+  std::optional<LengthPolynomial> fitSizes(llvm::ArrayRef<int64_t> sizes) const {
+    return LengthPolynomial::through(sizes, bounds);
+  }
+  std::optional<Extents> axisExtents(const Same &);
+  mlir::LogicalResult hideBehindLengths(mlir::Operation *, const Extents &);
+  mlir::LogicalResult checkReads(mlir::Operation *);
+  mlir::LogicalResult checkProducts(const Same &, const Extents &, llvm::ArrayRef<subscript::Dimensions>);
+  /// The entry of `attn.shape` for a dimension; a number where it does not vary. Null where it is no polynomial.
+  mlir::Attribute extentOf(llvm::ArrayRef<int64_t> sizes);
+  mlir::LogicalResult fitShapes();
+  void addLengths();
+
+  /// Gives what an operation or a block defines its place among all that is defined, in each layer.
+  void number(size_t layer, mlir::ValueRange defined) {
+    for (mlir::Value value : defined)
+      places[layer].insert({value, places[layer].size()});
+  }
+
+  llvm::SmallVector<mlir::func::FuncOp> layers;
+  llvm::SmallVector<llvm::DenseMap<mlir::Value, size_t>> places; // of values, in order
+  Lengths bounds;
+  mlir::Builder builder;
+};
+
+} // namespace skewer
