@@ -3,12 +3,11 @@
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/EntryFields.h"
+#include "codegen/ABI/ExtentValue.h"
 #include "codegen/ABI/Status.h"
-#include "dialect/Subscript/Expr.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/Support/MathExtras.h"
-#include <functional>
 
 using namespace llvm;
 
@@ -125,23 +124,8 @@ private:
     Value *overflow = b.getFalse();
     return evaluate(size, arguments, overflow);
   }
-  /// A size, or sums and products of lengths, whose bounds keep them within 63 bits.
   Value *extentOf(Value *arguments, StringRef name) {
-    if (is_contained(plan.sizes, name))
-      return sizeOf(arguments, name);
-    std::function<Value *(const subscript::Expr &)> emit = [&](const subscript::Expr &e) -> Value * {
-      switch (e.kind()) {
-      case subscript::Kind::Constant:
-        return b.getInt64(e.value());
-      case subscript::Kind::Symbol:
-        return sizeOf(arguments, e.name());
-      case subscript::Kind::Mul:
-        return b.CreateMul(emit(e.operands()[0]), emit(e.operands()[1]));
-      default: // LengthPolynomial writes nothing else
-        return b.CreateAdd(emit(e.operands()[0]), emit(e.operands()[1]));
-      }
-    };
-    return emit(*subscript::parse(std::string_view(name)));
+    return extentValue(b, name, [&](StringRef size) { return sizeOf(arguments, size); });
   }
   SizeExpression bytesOfTensor(const TensorArgument &tensor) {
     SizeExpression bytes{0, fixedBytes(tensor), {}};
