@@ -28,8 +28,6 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
                  Option<"keyBlock", "key-block", "int64_t", "0", "keys of them; 0: chosen">,
                  Option<"rowsPerItem", "rows-per-item", "int64_t", "0", "queries of a work item; 0: chosen">,
                  Option<"keysPerItem", "keys-per-item", "int64_t", "0", "keys of a work item; 0: chosen">,
-                 Option<"offsets", "offsets", "std::string", "\"\"",
-                        "strategy of offset terms: band or strided_add; empty: chosen">,
                  ListOption<"strategies", "strategies", "std::string",
                             "strategies of single terms, 2:element, counted from 1 in the schedule's order">];
 }

@@ -53,6 +53,11 @@ public:
     buildEntry("_phases", i32, {});
     buildEntry("_items", i64, {pointer, i32});
     buildEntry("_workspace_bytes", i64, {pointer, pointer});
+    if (variants.front().plan.hasConst()) {
+      buildEntry("_prepared_bytes", i64, {});
+      buildEntry("_prepare", i32, {pointer, pointer, pointer});
+      buildEntry("_prepared", i32, {pointer, pointer, pointer});
+    }
     begin(declare("_info", pointer, {}, GlobalValue::ExternalLinkage));
     b.CreateRet(b.CreateGlobalString(info, name + ".info"));
   }

@@ -77,6 +77,8 @@ void addMemoryFacts(const KernelPlan &plan, Function &phase) {
     descriptors.push_back(5 * k);
   descriptors.push_back(shared);
   descriptors.push_back(shared + 5);
+  if (plan.preparedBytes)
+    descriptors.push_back(shared + 10);
   for (unsigned first : descriptors) {
     bool isInput = first < 5 * plan.inputs.size();
     // Both pointers of a descriptor are the same, but only one may claim to be the only way to the memory.

@@ -34,7 +34,7 @@ std::string manifestText(const KernelPlan &, const Target &, llvm::StringRef spe
 /// What of it does not depend on the target: for a kernel that is for GPUs alone.
 std::string manifestText(const KernelPlan &, llvm::StringRef specHash);
 /// First 16 hex digits of a SHA-256 over spec text, parameters and compiler version.
-std::string hashOfSpec(llvm::StringRef text, llvm::ArrayRef<std::pair<std::string, int64_t>> parameters);
+std::string hashOfSpec(llvm::StringRef text, llvm::ArrayRef<std::pair<std::string, std::string>> parameters);
 
 /// Exactly the layout of `skewer_exec` in the header.
 struct Exec {
@@ -62,6 +62,13 @@ public:
           const Exec &) const;
   uint64_t workspaceBytes(llvm::ArrayRef<int64_t> sizes, int32_t workers) const;
 
+  /// Of a kernel with `const` operands: what is made of them alone, once (NAME_prepare), and a call that finds it made
+  /// (NAME_prepared). `prepared`: plan.preparedBytes at a multiple of 64. Inputs that are not const may be null for the
+  /// first.
+  int prepare(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<int64_t> sizes, const Exec &, void *prepared) const;
+  int runPrepared(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
+                  const Exec &, const void *prepared) const;
+
   /// The entries for GPUs, which call the launcher that is part of this process: codegen/Runtime/skewer_cuda.h.
   static llvm::Expected<std::unique_ptr<JitKernel>> createForGpu(const KernelPlan &, llvm::ArrayRef<CudaImage>);
   /// As above, with pointers to the GPU's memory; of an origin the pointer is to its number in the host's.
@@ -74,8 +81,9 @@ private:
   static llvm::Expected<std::unique_ptr<JitKernel>> load(std::unique_ptr<llvm::Module>,
                                                          std::unique_ptr<llvm::LLVMContext>, const KernelPlan &,
                                                          const Target &, llvm::StringRef entrySuffix);
+  using Entry = llvm::function_ref<int(const void *args)>;
   int call(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
-           const void *exec) const;
+           Entry) const;
   struct Implementation;
   std::unique_ptr<Implementation> implementation;
 };

@@ -23,7 +23,8 @@ enum FrameField {
   FrameDone,
   FrameWorkers,
   FrameStatus,
-  FrameOrigins // as the phases read them: i32
+  FrameOrigins, // as the phases read them: i32
+  FramePrepared // of a kernel that prepares something
 };
 
 } // namespace skewer

@@ -25,35 +25,34 @@ std::string rangeInWords(const TensorArgument &tensor) {
   return tensor.range ? ", every element within " + textOf(*tensor.range) : "";
 }
 
-/// What all kernels' headers of one ABI version have in common, word for word.
-void writeShared(raw_ostream &out) {
-  out << "#ifndef SKEWER_ABI_VERSION\n#define SKEWER_ABI_VERSION " << kAbiVersion << "\n"
-      << R"(
-/* The bits of an IEEE binary16 or of a bfloat16; the argument says which. */
-typedef uint16_t skewer_half;
+struct StatusGroup {
+  const char *title; // empty: none
+  int first;
+  std::vector<std::pair<StringRef, StringRef>> statuses; // name in C, text
+};
 
-/* What an entry returns. Where it is not SKEWER_OK nothing was written, except after SKEWER_BAD_PARALLEL_FOR. */
+#define SKEWER_STATUS(c, cpp, text) {#c, text},
+std::vector<StatusGroup> statusGroups() {
+  return {{"", 0, {SKEWER_STATUSES(SKEWER_STATUS)}},
+          {"of entries that take prepared memory", kFirstPreparedStatus, {SKEWER_PREPARED_STATUSES(SKEWER_STATUS)}},
+          {"of entries for NVIDIA GPUs", kFirstCudaStatus, {SKEWER_CUDA_STATUSES(SKEWER_STATUS)}}};
+}
+#undef SKEWER_STATUS
+
+void writeStatuses(raw_ostream &out) {
+  out << R"(/* What an entry returns. Where it is not SKEWER_OK nothing was written, except after SKEWER_BAD_PARALLEL_FOR. */
 typedef enum skewer_status {
 )";
-  std::vector<std::pair<StringRef, StringRef>> statuses = {
-#define SKEWER_STATUS(c, cpp, text) {#c, text},
-      SKEWER_STATUSES(SKEWER_STATUS)
-#undef SKEWER_STATUS
-  };
-  for (auto [number, status] : enumerate(statuses))
-    out << "  SKEWER_" << status.first << " = " << number << ", /* " << status.second << " */\n";
-  out << "  SKEWER_BAD_INDEX_LAST = " << int(Status::BadIndex) + int(kMaximumBadIndices) - 1
-      << ", /* SKEWER_BAD_INDEX + k: the k-th operand with a range; the kernel's _status_text() names it */\n"
-      << "  /* of entries for NVIDIA GPUs */\n";
-  std::vector<std::pair<StringRef, StringRef>> cudaStatuses = {
-#define SKEWER_STATUS(c, cpp, text) {#c, text},
-      SKEWER_CUDA_STATUSES(SKEWER_STATUS)
-#undef SKEWER_STATUS
-  };
-  for (auto [number, status] : enumerate(cudaStatuses))
-    out << "  SKEWER_" << status.first << " = " << kFirstCudaStatus + int(number)
-        << (number + 1 < cudaStatuses.size() ? "," : "") << " /* " << status.second << " */\n";
-  statuses.insert(statuses.end(), cudaStatuses.begin(), cudaStatuses.end());
+  std::vector<StatusGroup> groups = statusGroups();
+  for (const StatusGroup &group : groups) {
+    if (*group.title)
+      out << "  /* " << group.title << " */\n";
+    for (auto [number, status] : enumerate(group.statuses))
+      out << "  SKEWER_" << status.first << " = " << group.first + int(number) << ", /* " << status.second << " */\n";
+    if (group.first == 0)
+      out << "  SKEWER_BAD_INDEX_LAST = " << int(Status::BadIndex) + int(kMaximumBadIndices) - 1
+          << ", /* SKEWER_BAD_INDEX + k: the k-th operand with a range; the kernel's _status_text() names it */\n";
+  }
   out << R"(} skewer_status;
 
 static inline const char *skewer_status_text(skewer_status status) {
@@ -61,14 +60,27 @@ static inline const char *skewer_status_text(skewer_status status) {
     status = SKEWER_BAD_INDEX;
   switch (status) {
 )";
-  for (auto &[name, text] : statuses)
-    out << "  case SKEWER_" << name << ": return \"" << text << "\";\n";
+  for (const StatusGroup &group : groups)
+    for (auto &[name, text] : group.statuses)
+      out << "  case SKEWER_" << name << ": return \"" << text << "\";\n";
   out << R"(  default: break;
   }
   return "unknown status";
 }
 
-/* How a kernel runs: its scratch memory and its workers. Fill it with skewer_exec_init() first. */
+)";
+}
+
+/// What all kernels' headers of one ABI version have in common, word for word.
+void writeShared(raw_ostream &out) {
+  out << "#ifndef SKEWER_ABI_VERSION\n#define SKEWER_ABI_VERSION " << kAbiVersion << "\n"
+      << R"(
+/* The bits of an IEEE binary16 or of a bfloat16; the argument says which. */
+typedef uint16_t skewer_half;
+
+)";
+  writeStatuses(out);
+  out << R"(/* How a kernel runs: its scratch memory and its workers. Fill it with skewer_exec_init() first. */
 typedef struct skewer_exec {
   uint32_t size;            /* sizeof(skewer_exec) */
   uint32_t version;         /* SKEWER_ABI_VERSION */
@@ -140,6 +152,29 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
   out << "  args.q0 = 0;\n  args.k0 = 0;\n  args.head0 = 0;\n  return args;\n}\n";
 }
 
+/// Of a kernel with `const` operands.
+void writePreparedEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
+  const std::string &name = plan.name;
+  std::string operands;
+  for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
+    if (input.isConst)
+      operands += (operands.empty() ? "" : ", ") + field;
+  out << "/* What is made of " << operands << " alone, which are the same at every call, may be made once:\n"
+      << "     void *prepared = aligned_alloc(64, " << name << "_prepared_bytes());\n"
+      << "     " << name << "_prepare(&args, &exec, prepared);          once, and again where they change\n"
+      << "     " << name << "_prepared(&args, &exec, prepared);         instead of " << name
+      << "(&args, &exec): the same bits\n"
+      << "   Prepared memory is a multiple of 64 and shared with nothing; any number of calls may read it at the same "
+         "time.\n"
+      << "   _prepare looks at sizes and these operands, the others may be null; both need the workspace of a call.\n"
+      << "   0 bytes: there is nothing to make, and the pointer may be null. */\n"
+      << "size_t " << name << "_prepared_bytes(void);\n"
+      << "skewer_status " << name << "_prepare(const " << name
+      << "_args *args, const skewer_exec *exec, void *prepared);\n"
+      << "skewer_status " << name << "_prepared(const " << name
+      << "_args *args, const skewer_exec *exec, const void *prepared);\n\n";
+}
+
 void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout,
                   ArrayRef<TargetVariant> variants) {
   const std::string &name = plan.name;
@@ -169,8 +204,10 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
       << "int64_t " << name << "_items(const " << name
       << "_args *args, int32_t phase); /* -1: an argument is wrong */\n"
       << "skewer_status " << name << "_raw(const " << name << "_args *args, const skewer_exec *exec, int32_t phase, "
-      << "int64_t begin,\n    int64_t end, int32_t worker);\n\n"
-      << "/* The manifest as JSON text: arguments, sizes, target, workspace. */\n"
+      << "int64_t begin,\n    int64_t end, int32_t worker);\n\n";
+  if (plan.hasConst())
+    writePreparedEntries(out, plan, layout);
+  out << "/* The manifest as JSON text: arguments, sizes, target, workspace. */\n"
       << "const char *" << name << "_info(void);\n";
 }
 

@@ -18,6 +18,8 @@ struct JitKernel::Implementation {
   std::vector<bool> isOrigin; // of each input
   int32_t (*entry)(const void *args, const void *exec) = nullptr;
   uint64_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
+  int32_t (*prepare)(const void *args, const void *exec, void *prepared) = nullptr; // where it has const operands
+  int32_t (*prepared)(const void *args, const void *exec, const void *prepared) = nullptr;
   uint64_t (*cudaWorkspaceBytes)(const void *args) = nullptr; // where it is for GPUs
 
   /// The argument struct: the two 32-bit fields in the first word, then a word each.
@@ -107,22 +109,43 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::load(std::unique_ptr<llvm::Modul
     implementation.workspaceBytes = workspace->toPtr<uint64_t (*)(const void *, const void *)>();
   else
     implementation.cudaWorkspaceBytes = workspace->toPtr<uint64_t (*)(const void *)>();
+  if (entrySuffix.empty() && plan.hasConst()) {
+    auto prepare = (*jit)->lookup(plan.name + "_prepare");
+    if (!prepare)
+      return prepare.takeError();
+    auto prepared = (*jit)->lookup(plan.name + "_prepared");
+    if (!prepared)
+      return prepared.takeError();
+    implementation.prepare = prepare->toPtr<int32_t (*)(const void *, const void *, void *)>();
+    implementation.prepared = prepared->toPtr<int32_t (*)(const void *, const void *, const void *)>();
+  }
   implementation.jit = std::move(*jit);
   return kernel;
 }
 
 int JitKernel::run(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, ArrayRef<int64_t> sizes,
                    const Exec &exec) const {
-  return call(inputs, outputs, sizes, &exec);
+  return call(inputs, outputs, sizes, [&](const void *args) { return implementation->entry(args, &exec); });
 }
 
 int JitKernel::run(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, ArrayRef<int64_t> sizes,
                    const skewer_cuda_exec &exec) const {
-  return call(inputs, outputs, sizes, &exec);
+  return call(inputs, outputs, sizes, [&](const void *args) { return implementation->entry(args, &exec); });
+}
+
+int JitKernel::prepare(ArrayRef<const void *> inputs, ArrayRef<int64_t> sizes, const Exec &exec, void *prepared) const {
+  std::vector<void *> none(implementation->layout.outputs.size());
+  return call(inputs, none, sizes, [&](const void *args) { return implementation->prepare(args, &exec, prepared); });
+}
+
+int JitKernel::runPrepared(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, ArrayRef<int64_t> sizes,
+                           const Exec &exec, const void *prepared) const {
+  return call(inputs, outputs, sizes,
+              [&](const void *args) { return implementation->prepared(args, &exec, prepared); });
 }
 
 int JitKernel::call(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, ArrayRef<int64_t> sizes,
-                    const void *exec) const {
+                    Entry entry) const {
   std::vector<uint64_t> words = implementation->arguments();
   if (inputs.size() != implementation->layout.inputs.size() || outputs.size() != implementation->layout.outputs.size())
     return int(Status::NullTensor);
@@ -134,7 +157,7 @@ int JitKernel::call(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, Arr
                                                      : reinterpret_cast<uintptr_t>(inputs[k]);
   for (size_t k = 0; k < outputs.size(); ++k)
     words[implementation->layout.outputWord(k)] = reinterpret_cast<uintptr_t>(outputs[k]);
-  return implementation->entry(words.data(), exec);
+  return entry(words.data());
 }
 
 uint64_t JitKernel::workspaceBytes(ArrayRef<int64_t> sizes, int32_t workers) const {

@@ -266,6 +266,8 @@ Error validate(const KernelPlan &plan) {
       return error;
   if (plan.localBytes < 0)
     return problem(plan, "a worker's workspace is negative");
+  if (plan.preparedBytes < 0)
+    return problem(plan, "prepared memory is negative");
   return checkExpression(plan, plan.sharedBytes, "the shared workspace");
 }
 

@@ -19,8 +19,14 @@ json::Object describe(const TensorArgument &tensor, const std::string &field) {
       {"name", tensor.name}, {"field", field}, {"type", nameOf(tensor.type)}, {"shape", std::move(shape)}};
   if (tensor.range)
     object["range"] = json::Array{tensor.range->low, tensor.range->high};
+  if (tensor.isConst)
+    object["const"] = true;
   if (tensor.deviation)
     object["deviation"] = *tensor.deviation;
+  if (tensor.mean)
+    object["mean"] = *tensor.mean;
+  if (tensor.between)
+    object["between"] = json::Array{tensor.between->first, tensor.between->second};
   return object;
 }
 
@@ -74,12 +80,18 @@ std::string manifestText(const KernelPlan &plan, StringRef specHash) {
 std::string manifestText(const KernelPlan &plan, const Target &target, StringRef specHash, StringRef details) {
   json::Object manifest = describeSignature(plan, specHash);
   json::Array phases;
-  for (const Phase &phase : plan.phases)
-    phases.push_back(json::Object{{"title", phase.title}, {"items", describe(phase.items)}});
+  for (const Phase &phase : plan.phases) {
+    json::Object described{{"title", phase.title}, {"items", describe(phase.items)}};
+    if (phase.prepares)
+      described["prepares"] = true;
+    phases.push_back(std::move(described));
+  }
   manifest["target"] = json::Object{{"name", target.name}, {"cpu", target.cpu}, {"features", target.features}};
   manifest["phases"] = std::move(phases);
   manifest["workspace"] = json::Object{
       {"alignment", 64}, {"shared_bytes", describe(plan.sharedBytes)}, {"bytes_per_worker", plan.localBytes}};
+  if (plan.hasConst())
+    manifest.getObject("workspace")->insert({"prepared_bytes", plan.preparedBytes});
   Expected<json::Value> parsed = json::parse(details);
   if (parsed) {
     manifest["details"] = std::move(*parsed);
@@ -90,13 +102,13 @@ std::string manifestText(const KernelPlan &plan, const Target &target, StringRef
   return textOf(std::move(manifest));
 }
 
-std::string hashOfSpec(StringRef text, ArrayRef<std::pair<std::string, int64_t>> parameters) {
-  std::vector<std::pair<std::string, int64_t>> sorted(parameters.begin(), parameters.end());
+std::string hashOfSpec(StringRef text, ArrayRef<std::pair<std::string, std::string>> parameters) {
+  std::vector<std::pair<std::string, std::string>> sorted(parameters.begin(), parameters.end());
   sort(sorted);
   SHA256 hash;
   hash.update(text);
   for (auto &[name, value] : sorted)
-    hash.update(std::string(1, '\0') + name + "=" + std::to_string(value));
+    hash.update(std::string(1, '\0') + name + "=" + value);
   hash.update(StringRef("\0skewer " SKEWER_VERSION, sizeof("\0skewer " SKEWER_VERSION) - 1));
   return toHex(hash.final(), /*LowerCase=*/true).substr(0, 16);
 }

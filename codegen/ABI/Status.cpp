@@ -12,7 +12,9 @@ const char *skewer::statusText(int status) {
   case Status::cpp:                                                                                                    \
     return text;
     SKEWER_STATUSES(SKEWER_STATUS)
+    SKEWER_PREPARED_STATUSES(SKEWER_STATUS)
     SKEWER_CUDA_STATUSES(SKEWER_STATUS)
+  case Status::BeforePrepared:
   case Status::BeforeCuda:
     break;
 #undef SKEWER_STATUS

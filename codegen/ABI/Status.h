@@ -32,6 +32,11 @@ namespace skewer {
   X(UNSUPPORTED_CPU, UnsupportedCpu, "this processor lacks instructions that the kernel was compiled for")             \
   X(BAD_INDEX, BadIndex, "an element of an index operand is outside the range that the kernel declares for it")
 
+// The same of entries that take prepared memory, from kFirstPreparedStatus on: behind the index operands'.
+#define SKEWER_PREPARED_STATUSES(X)                                                                                    \
+  X(NULL_PREPARED, NullPrepared, "prepared memory is null, and the kernel needs some; ask its _prepared_bytes()")      \
+  X(MISALIGNED_PREPARED, MisalignedPrepared, "prepared memory is not a multiple of 64")
+
 // The same of the entries for NVIDIA GPUs, from kFirstCudaStatus on. skewer_cuda_error() of a kernel's header says
 // more.
 #define SKEWER_CUDA_STATUSES(X)                                                                                        \
@@ -50,11 +55,16 @@ namespace skewer {
 
 /// BadIndex + k is the k-th index operand with a range: this many of them at most.
 constexpr unsigned kMaximumBadIndices = 32;
+constexpr int32_t kFirstPreparedStatus = 52;
 constexpr int32_t kFirstCudaStatus = 64;
 
 enum class Status : int32_t {
 #define SKEWER_STATUS(c, cpp, text) cpp,
   SKEWER_STATUSES(SKEWER_STATUS)
+#undef SKEWER_STATUS
+      BeforePrepared = kFirstPreparedStatus - 1,
+#define SKEWER_STATUS(c, cpp, text) cpp,
+  SKEWER_PREPARED_STATUSES(SKEWER_STATUS)
 #undef SKEWER_STATUS
       BeforeCuda = kFirstCudaStatus - 1,
 #define SKEWER_STATUS(c, cpp, text) cpp,
@@ -62,6 +72,6 @@ enum class Status : int32_t {
 #undef SKEWER_STATUS
 };
 
-static_assert(int32_t(Status::BadIndex) + int32_t(kMaximumBadIndices) <= int32_t(Status::BeforeCuda));
+static_assert(int32_t(Status::BadIndex) + int32_t(kMaximumBadIndices) <= kFirstPreparedStatus);
 
 } // namespace skewer

@@ -24,6 +24,13 @@ struct IndexMap {
 /// `array<i64: low, high>`, both inclusive.
 constexpr llvm::StringLiteral kArgumentName = "attn.name", kArgumentRange = "attn.range",
                               kArgumentDeviation = "attn.deviation";
+/// Of a tensor that the caller promises to be the same at every call (a weight, a table): what is made of such tensors
+/// alone may be made once.
+constexpr llvm::StringLiteral kArgumentConst = "attn.const";
+
+/// Of an operand of floating point numbers whose seeded values do not lie around 0: their mean, an f64, or the two ends
+/// between which they are as likely everywhere, `array<f64: low, high>`.
+constexpr llvm::StringLiteral kArgumentMean = "attn.mean", kArgumentBetween = "attn.between";
 
 /// Of an index operand of one element that is no tensor of the caller's: the word of the argument struct that holds it,
 /// "q0", "k0" or "head0".

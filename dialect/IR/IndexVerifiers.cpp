@@ -1,6 +1,7 @@
 // Verifiers of run-time index operands: their names, their ranges, and that reads of them stay inside.
 #include "dialect/IR/Verification.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace skewer::attn;
@@ -120,6 +121,22 @@ LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned regi
   auto type = function ? dyn_cast<ShapedType>(function.getArgumentTypes()[number]) : nullptr;
   if (type && !type.hasRank())
     type = nullptr;
+  if (attribute.getName() == kArgumentMean || attribute.getName() == kArgumentBetween) {
+    auto mean = dyn_cast<FloatAttr>(attribute.getValue());
+    auto between = dyn_cast<DenseF64ArrayAttr>(attribute.getValue());
+    bool isBetween = attribute.getName() == kArgumentBetween;
+    if (isBetween ? !between || between.size() != 2 || !std::isfinite(between[0]) || !std::isfinite(between[1]) ||
+                        between[0] > between[1]
+                  : !mean || !mean.getType().isF64() || !mean.getValue().isFinite())
+      return op->emitOpError() << "argument #" << number << (isBetween ? " has values between " : " has the mean ")
+                               << attribute.getValue() << "; expected "
+                               << (isBetween ? "array<f64: low, high> with low <= high" : "a finite f64")
+                               << " (attn_c10)";
+    if (!type || !isa<FloatType>(type.getElementType()))
+      return op->emitOpError() << "argument #" << number
+                               << " says how its values lie, but is no tensor of floating point numbers (attn_c10)";
+    return success();
+  }
   if (attribute.getName() == kArgumentDeviation) {
     auto deviation = dyn_cast<FloatAttr>(attribute.getValue());
     if (!deviation || !deviation.getType().isF64() || !deviation.getValue().isFiniteNonZero() ||
@@ -149,6 +166,14 @@ LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned regi
         range.size() != 2 || range[0] != 1)
       return op->emitOpError() << "argument #" << number
                                << " is a length, but no tensor<1xi32> with a range from 1 (attn_c11)";
+    return success();
+  }
+  if (attribute.getName() == kArgumentConst) {
+    auto has = [&](StringRef name) { return function && function.getArgAttr(number, name); };
+    if (!isa<UnitAttr>(attribute.getValue()) || !type || has(kArgumentOrigin) || has(kArgumentLength))
+      return op->emitOpError()
+             << "argument #" << number << " has attn.const = " << attribute.getValue()
+             << "; expected a unit attribute of a tensor that is neither origin nor length (attn_c14)";
     return success();
   }
   if (attribute.getName() != kArgumentRange)

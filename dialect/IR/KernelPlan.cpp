@@ -41,6 +41,10 @@ std::optional<int64_t> skewer::valueOf(StringRef name, const std::map<std::strin
   return expression ? subscript::evaluate(*expression, sizes) : std::nullopt;
 }
 
+bool KernelPlan::hasConst() const {
+  return llvm::any_of(inputs, [](const TensorArgument &input) { return input.isConst; });
+}
+
 std::optional<int64_t> KernelPlan::boundOf(StringRef size) const {
   for (const TensorArgument &input : inputs)
     if (input.isLength && input.name == size && input.range)
@@ -83,12 +87,14 @@ struct Writer {
         context, argument.name, type(argument.type), shape,
         argument.range ? builder.getDenseI64ArrayAttr({argument.range->low, argument.range->high}) : nullptr,
         argument.deviation ? builder.getF64FloatAttr(*argument.deviation) : nullptr,
+        argument.mean ? builder.getF64FloatAttr(*argument.mean) : nullptr,
+        argument.between ? builder.getDenseF64ArrayAttr({argument.between->first, argument.between->second}) : nullptr,
         argument.origin ? builder.getI64IntegerAttr(*argument.origin) : nullptr,
-        argument.isLength ? builder.getUnitAttr() : nullptr);
+        argument.isLength ? builder.getUnitAttr() : nullptr, argument.isConst ? builder.getUnitAttr() : nullptr);
   }
   attn::SizeAttr size(const SizeExpression &size) { return attributeOf(context, size); }
   attn::PhaseAttr phase(const Phase &phase) {
-    return attn::PhaseAttr::get(context, phase.function, phase.title, size(phase.items));
+    return attn::PhaseAttr::get(context, phase.function, phase.title, size(phase.items), phase.prepares);
   }
   attn::StageAttr stage(const StagePlan &stage) {
     return attn::StageAttr::get(context, stage.title, stage.line, size(stage.bytes));
@@ -111,9 +117,14 @@ TensorArgument read(attn::ArgumentAttr argument) {
     result.range = {range[0], range[1]};
   if (FloatAttr deviation = argument.getDeviation())
     result.deviation = deviation.getValueAsDouble();
+  if (FloatAttr mean = argument.getMean())
+    result.mean = mean.getValueAsDouble();
+  if (DenseF64ArrayAttr between = argument.getBetween())
+    result.between = {between[0], between[1]};
   if (IntegerAttr origin = argument.getOrigin())
     result.origin = static_cast<unsigned>(origin.getInt());
   result.isLength = static_cast<bool>(argument.getLength());
+  result.isConst = static_cast<bool>(argument.getIsConst());
   return result;
 }
 } // namespace
@@ -138,7 +149,7 @@ LogicalResult skewer::attachPlan(ModuleOp module, const KernelPlan &plan) {
                                               ArrayRef<StringAttr>(writer.strings(plan.sizes)),
                                               ArrayRef<attn::StageAttr>(llvm::map_to_vector(plan.stages, stage)),
                                               ArrayRef<attn::PhaseAttr>(llvm::map_to_vector(plan.phases, phase)),
-                                              writer.size(plan.sharedBytes), plan.localBytes);
+                                              writer.size(plan.sharedBytes), plan.localBytes, plan.preparedBytes);
   if (attribute)
     module->setAttr(attn::kPlan, attribute);
   return success(attribute != nullptr);
@@ -158,8 +169,10 @@ std::optional<KernelPlan> skewer::planOf(ModuleOp module) {
   for (attn::StageAttr stage : attribute.getStages())
     plan.stages.push_back({stage.getTitle().str(), static_cast<unsigned>(stage.getLine()), sizeOf(stage.getBytes())});
   for (attn::PhaseAttr phase : attribute.getPhases())
-    plan.phases.push_back({phase.getFunction().str(), phase.getTitle().str(), sizeOf(phase.getItems())});
+    plan.phases.push_back(
+        {phase.getFunction().str(), phase.getTitle().str(), sizeOf(phase.getItems()), phase.getPrepares()});
   plan.sharedBytes = sizeOf(attribute.getSharedBytes());
   plan.localBytes = attribute.getLocalBytes();
+  plan.preparedBytes = attribute.getPreparedBytes();
   return plan;
 }

@@ -48,10 +48,14 @@ struct TensorArgument {
   std::vector<Extent> shape;
   std::optional<IndexRange> range = std::nullopt; // of an i32: checked at entry
   std::optional<double> deviation = std::nullopt; // standard deviation of seeded values; 1 where nothing is declared
+  std::optional<double> mean = std::nullopt;      // of seeded values; 0 where nothing is declared
+  std::optional<std::pair<double, double>> between = std::nullopt; // seeded values are uniform there instead
   /// An origin: i32[1] that no tensor of the caller's holds, but a word of the argument struct. 0: q0, 1: k0, 2: head0.
   std::optional<unsigned> origin = std::nullopt;
   /// A length: i32[1] likewise, the run-time size of the same name; its range is from 1 to the bound.
   bool isLength = false;
+  /// The caller promises that it is the same at every call: what is made of such tensors alone may be kept.
+  bool isConst = false;
   /// Whether the caller has it in memory.
   bool isTensor() const { return !origin && !isLength; }
 };
@@ -70,6 +74,7 @@ SizeExpression sizeOf(attn::SizeAttr);
 struct Phase {
   std::string function, title; // symbol of the func.func; what it does ("pack", "attend")
   SizeExpression items;
+  bool prepares = false; // reads `const` inputs and prepared memory alone, and writes to prepared memory
 };
 
 /// What a stage is: one or more phases that make one tensor. `bytes`: of its buffer in the shared workspace, 0 where it
@@ -81,8 +86,8 @@ struct StagePlan {
 };
 
 /// Signature of a phase's func.func at level 4, in this order: each input memref<?xT> (flat, row-major), each output
-/// memref<?xT>, each run-time size index, shared workspace memref<?xi8>, this worker's workspace memref<?xi8>, begin
-/// index, end index.
+/// memref<?xT>, each run-time size index, shared workspace memref<?xi8>, this worker's workspace memref<?xi8>, prepared
+/// memory memref<?xi8> where there is some, begin index, end index.
 struct KernelPlan {
   std::string name;
   std::vector<TensorArgument> inputs;
@@ -92,7 +97,10 @@ struct KernelPlan {
   std::vector<Phase> phases;
   SizeExpression sharedBytes; // multiple of 64
   int64_t localBytes = 0;     // for each worker; multiple of 64
+  int64_t preparedBytes = 0;  // of what phases with `prepares` leave, which outlives a call; multiple of 64
 
+  /// Whether the caller may have something made once (`NAME_prepare` of docs/abi.md), be it nothing for this target.
+  bool hasConst() const;
   /// What a run-time size is at most; nothing where that is open.
   std::optional<int64_t> boundOf(llvm::StringRef size) const;
   /// What an extent is at most, where all that it is made of has a bound.

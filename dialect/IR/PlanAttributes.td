@@ -18,26 +18,33 @@ def Attn_ArgumentAttr : AttrDef<Attn_Dialect, "Argument"> {
   let summary = "one tensor that a kernel reads or writes, row-major and contiguous";
   let description = [{
     `shape`: an integer for each fixed extent and the name of each run-time size (of lengths an expression, "2*N - 1"). `type`: of the elements.
-    `range`: of an index operand's elements, inclusive. `deviation`: of values that are seeded. `origin`: which word of the argument struct holds
-    it, where it is no tensor: 0, 1 and 2 are q0, k0, head0. `length`: it is the run-time size of its name. Constraints plan_c2 to plan_c4.
+    `range`: of an index operand's elements, inclusive. `deviation`, `mean`, `between`: of values that are seeded. `origin`: which word of the argument struct holds
+    it, where it is no tensor: 0, 1 and 2 are q0, k0, head0. `length`: it is the run-time size of its name. `const`: it is the same at every
+    call. Constraints plan_c2 to plan_c4.
   }];
   let parameters = (ins StringRefParameter<"unique in the kernel">:$name, "::mlir::Type":$type,
                         OptionalArrayRefParameter<"::mlir::Attribute">:$shape, OptionalParameter<"::mlir::DenseI64ArrayAttr">:$range,
-                        OptionalParameter<"::mlir::FloatAttr">:$deviation, OptionalParameter<"::mlir::IntegerAttr">:$origin,
-                        OptionalParameter<"::mlir::UnitAttr">:$length);
+                        OptionalParameter<"::mlir::FloatAttr">:$deviation, OptionalParameter<"::mlir::FloatAttr">:$mean,
+                        OptionalParameter<"::mlir::DenseF64ArrayAttr">:$between, OptionalParameter<"::mlir::IntegerAttr">:$origin,
+                        OptionalParameter<"::mlir::UnitAttr">:$length, OptionalParameter<"::mlir::UnitAttr">:$isConst);
   let genVerifyDecl = 1;
   let assemblyFormat = [{
     `<` $name `,` $type `,` `[` (`]`) : ($shape^ `]`)?
-    (`range` `=` $range^)? (`deviation` `=` $deviation^)? (`origin` `=` $origin^)? (`length` `=` $length^)? `>`
+    (`range` `=` $range^)? (`deviation` `=` $deviation^)? (`mean` `=` $mean^)? (`between` `=` $between^)?
+    (`origin` `=` $origin^)? (`length` `=` $length^)? (`const` `=` $isConst^)? `>`
   }];
 }
 
 def Attn_PhaseAttr : AttrDef<Attn_Dialect, "Phase"> {
   let mnemonic = "phase";
   let summary = "work items that are independent of each other, done by one function";
-  let description = "`function`: the symbol of the `func.func` that does a range of `items`. Constraint plan_c5.";
+  let description = [{
+    `function`: the symbol of the `func.func` that does a range of `items`. `prepares`: it reads `const` arguments and prepared memory
+    alone and writes to prepared memory, so that a caller may have it done once. Constraint plan_c5.
+  }];
   let parameters = (ins StringRefParameter<"a symbol of the module">:$function,
-                        StringRefParameter<"what it does">:$title, "::skewer::attn::SizeAttr":$items);
+                        StringRefParameter<"what it does">:$title, "::skewer::attn::SizeAttr":$items,
+                        DefaultValuedParameter<"bool", "false">:$prepares);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct(params) `>`";
 }
@@ -60,7 +67,8 @@ def Attn_PlanAttr : AttrDef<Attn_Dialect, "Plan"> {
   let description = [{
     The contract between lowering, which writes it onto the module as `attn.plan`, and code generation and the driver,
     which read it (dialect/IR/KernelPlan.h). `sizes`: run-time sizes, in order of declaration. `shared_bytes`: of the
-    workspace that all workers share. `local_bytes`: of each worker's own. Constraints plan_c7 to plan_c10.
+    workspace that all workers share. `local_bytes`: of each worker's own. `prepared_bytes`: of what phases with `prepares` leave, which is
+    valid as long as `const` arguments hold what they held. Constraints plan_c7 to plan_c10.
   }];
   let parameters = (ins StringRefParameter<"of the kernel">:$name,
                         OptionalArrayRefParameter<"::skewer::attn::ArgumentAttr">:$inputs,
@@ -68,12 +76,13 @@ def Attn_PlanAttr : AttrDef<Attn_Dialect, "Plan"> {
                         OptionalArrayRefParameter<"::mlir::StringAttr">:$sizes,
                         OptionalArrayRefParameter<"::skewer::attn::StageAttr">:$stages,
                         OptionalArrayRefParameter<"::skewer::attn::PhaseAttr">:$phases,
-                        "::skewer::attn::SizeAttr":$shared_bytes, "int64_t":$local_bytes);
+                        "::skewer::attn::SizeAttr":$shared_bytes, "int64_t":$local_bytes,
+                        DefaultValuedParameter<"int64_t", "0">:$prepared_bytes);
   let genVerifyDecl = 1;
   let assemblyFormat = [{
     `<` $name `,` `inputs` `=` `[` (`]`) : ($inputs^ `]`)? `,` `outputs` `=` `[` (`]`) : ($outputs^ `]`)?
     `,` `sizes` `=` `[` (`]`) : ($sizes^ `]`)? `,` `stages` `=` `[` (`]`) : ($stages^ `]`)?
-    `,` `phases` `=` `[` (`]`) : ($phases^ `]`)? `,` struct($shared_bytes, $local_bytes) `>`
+    `,` `phases` `=` `[` (`]`) : ($phases^ `]`)? `,` struct($shared_bytes, $local_bytes, $prepared_bytes) `>`
   }];
 }
 

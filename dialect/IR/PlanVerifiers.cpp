@@ -2,6 +2,7 @@
 #include "dialect/IR/KernelPlan.h"
 #include "dialect/IR/Verification.h"
 #include "llvm/ADT/StringSet.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace skewer::attn;
@@ -54,7 +55,9 @@ LogicalResult SizeAttr::verify(EmitError emitError, int64_t fixed, int64_t scale
 }
 
 LogicalResult ArgumentAttr::verify(EmitError emitError, StringRef name, Type type, ArrayRef<Attribute> shape,
-                                   DenseI64ArrayAttr range, FloatAttr deviation, IntegerAttr origin, UnitAttr length) {
+                                   DenseI64ArrayAttr range, FloatAttr deviation, FloatAttr mean,
+                                   DenseF64ArrayAttr between, IntegerAttr origin, UnitAttr length,
+                                   UnitAttr isConst) {
   if (name.empty())
     return emitError() << "an argument has no name (plan_c2)";
   if (!type.isF32() && !type.isF16() && !type.isBF16() && !type.isInteger(32) && !type.isInteger(8))
@@ -74,19 +77,30 @@ LogicalResult ArgumentAttr::verify(EmitError emitError, StringRef name, Type typ
       (!deviation.getType().isF64() || !deviation.getValue().isFiniteNonZero() || deviation.getValue().isNegative()))
     return emitError() << "argument '" << name << "' has the standard deviation " << deviation
                        << ", expected a positive f64 (plan_c4)";
+  if (mean && (!mean.getType().isF64() || !mean.getValue().isFinite()))
+    return emitError() << "argument '" << name << "' has the mean " << mean << ", expected a finite f64 (plan_c4)";
+  if (between && (deviation || mean || between.size() != 2 || !std::isfinite(between[0]) ||
+                  !std::isfinite(between[1]) || between[0] > between[1]))
+    return emitError() << "argument '" << name << "' has values between " << between
+                       << ", expected array<f64: low, high>, low <= high, and no mean or deviation beside it (plan_c4)";
   if (origin && (!origin.getType().isInteger(64) || origin.getInt() < 0 || origin.getInt() >= kOriginWords ||
                  !type.isInteger(32)))
     return emitError() << "argument '" << name << "' is in word " << origin
                        << ", expected 0, 1 or 2 (q0, k0, head0) of an i32 (plan_c4)";
   if (length && (origin || !type.isInteger(32) || !range || range.size() != 2 || range[0] != 1))
     return emitError() << "argument '" << name << "' is a length, expected an i32 with a range from 1 (plan_c4)";
+  if (isConst && (origin || length))
+    return emitError() << "argument '" << name
+                       << "' is const, expected a tensor, no word of the argument struct (plan_c4)";
   return success();
 }
 
-LogicalResult PhaseAttr::verify(EmitError emitError, StringRef function, StringRef, SizeAttr) {
-  if (!function.empty())
-    return success();
-  return emitError() << "a phase names no function (plan_c5)";
+LogicalResult PhaseAttr::verify(EmitError emitError, StringRef function, StringRef, SizeAttr items, bool prepares) {
+  if (function.empty())
+    return emitError() << "a phase names no function (plan_c5)";
+  if (prepares && items.getScaled())
+    return emitError() << "a phase that prepares has items that depend on run-time sizes, expected a number (plan_c5)";
+  return success();
 }
 
 LogicalResult StageAttr::verify(EmitError emitError, StringRef, int64_t line, SizeAttr) {
@@ -97,7 +111,8 @@ LogicalResult StageAttr::verify(EmitError emitError, StringRef, int64_t line, Si
 
 LogicalResult PlanAttr::verify(EmitError emitError, StringRef name, ArrayRef<ArgumentAttr> inputs,
                                ArrayRef<ArgumentAttr> outputs, ArrayRef<StringAttr> sizes, ArrayRef<StageAttr> stages,
-                               ArrayRef<PhaseAttr> phases, SizeAttr sharedBytes, int64_t localBytes) {
+                               ArrayRef<PhaseAttr> phases, SizeAttr sharedBytes, int64_t localBytes,
+                               int64_t preparedBytes) {
   if (name.empty() || outputs.empty())
     return emitError() << (name.empty() ? "a kernel has no name" : "a kernel has no output") << " (plan_c7)";
   llvm::StringSet<> declared, names;
@@ -115,8 +130,11 @@ LogicalResult PlanAttr::verify(EmitError emitError, StringRef name, ArrayRef<Arg
       return failure();
   if (failed(verifyDeclared(emitError, sharedBytes.getFactors(), declared, "the shared workspace")) ||
       failed(verifyWorkspace(emitError, "shared_bytes", sharedBytes.getFixed())) ||
-      failed(verifyWorkspace(emitError, "shared_bytes", sharedBytes.getScaled())))
+      failed(verifyWorkspace(emitError, "shared_bytes", sharedBytes.getScaled())) ||
+      failed(verifyWorkspace(emitError, "prepared_bytes", preparedBytes)))
     return failure();
+  if (!preparedBytes && llvm::any_of(phases, [](PhaseAttr phase) { return phase.getPrepares(); }))
+    return emitError() << "a phase prepares, but prepared_bytes is 0 (plan_c10)";
   return verifyWorkspace(emitError, "local_bytes", localBytes);
 }
 

@@ -52,11 +52,17 @@ static TensorArgument inputOf(func::FuncOp function, unsigned index) {
     argument.range = {range[0], range[1]};
   if (auto deviation = function.getArgAttrOfType<FloatAttr>(index, attn::kArgumentDeviation))
     argument.deviation = deviation.getValueAsDouble();
+  if (auto mean = function.getArgAttrOfType<FloatAttr>(index, attn::kArgumentMean))
+    argument.mean = mean.getValueAsDouble();
+  auto between = function.getArgAttrOfType<DenseF64ArrayAttr>(index, attn::kArgumentBetween);
+  if (between && between.size() == 2)
+    argument.between = {between[0], between[1]};
   if (auto origin = function.getArgAttrOfType<StringAttr>(index, attn::kArgumentOrigin))
     for (auto [word, known] : llvm::enumerate(kOrigins))
       if (origin.getValue() == known)
         argument.origin = static_cast<unsigned>(word);
   argument.isLength = static_cast<bool>(function.getArgAttr(index, attn::kArgumentLength));
+  argument.isConst = static_cast<bool>(function.getArgAttr(index, attn::kArgumentConst));
   return argument;
 }
 

@@ -64,6 +64,8 @@ struct TypeExpression {
   std::vector<NodePtr> sizes;
   NodePtr low, high; // i32[…] in low..high; null without a range
   NodePtr deviation; // f32[…] ~ deviation, of seeded values; null without one
+  NodePtr mean;      // f32[…] ~ mean + deviation
+  NodePtr from, to;  // f32[…] ~ from..to: seeded values are uniform there
 };
 
 struct KernelOperand {

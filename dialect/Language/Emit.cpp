@@ -73,7 +73,8 @@ void Emitter::declare(const Program &program) {
       continue;
     auto given = options.parameters.find(param.name.str());
     if (given != options.parameters.end()) {
-      globals.values[param.name.str()] = Value::whole(given->second);
+      const Parameter &value = given->second;
+      globals.values[param.name.str()] = value.isWhole() ? Value::whole(value.integer()) : Value::real(value.number());
     } else if (param.isBroken) {
       globals.values[param.name.str()] = Value();
     } else if (param.value) {
@@ -92,11 +93,11 @@ void Emitter::declare(const Program &program) {
       declareLength(length);
   for (const auto &[name, value] : options.parameters)
     if (auto size = llvm::find(program.sizes, name); size != program.sizes.end()) {
-      diagnostics.error(*size, "'" + name + "' is a run-time size, not a param: -D cannot give it the value " +
-                                   std::to_string(value));
-      diagnostics.note("give it when the kernel runs: skewer run … --size " + name + "=" + std::to_string(value));
+      diagnostics.error(*size,
+                        "'" + name + "' is a run-time size, not a param: -D cannot give it the value " + value.text());
+      diagnostics.note("give it when the kernel runs: skewer run … --size " + name + "=" + value.text());
     } else if (!globals.declared.count(name)) {
-      diagnostics.error({}, "there is no param '" + name + "' to give the value " + std::to_string(value) + " to" +
+      diagnostics.error({}, "there is no param '" + name + "' to give the value " + value.text() + " to" +
                                 suggestion(name, names));
       if (suggestion(name, names).empty())
         diagnostics.note(names.empty() ? "the spec has no params" : "its params are " + llvm::join(names, ", "));
@@ -142,10 +143,12 @@ void Emitter::declareLength(const LengthDeclaration &length) {
     return;
   }
   if (auto given = options.parameters.find(name); given != options.parameters.end()) {
-    if (given->second < 1 || given->second > *bound)
-      diagnostics.error(length.name, "-D " + name + "=" + std::to_string(given->second) + ": expected 1 to " +
+    const Parameter &chosen = given->second;
+    if (!chosen.isWhole() || chosen.integer() < 1 || chosen.integer() > *bound)
+      diagnostics.error(length.name, "-D " + name + "=" + chosen.text() + ": expected " +
+                                         (chosen.isWhole() ? "" : "a whole number from ") + "1 to " +
                                          std::to_string(*bound) + ", the bound of the length");
-    value = Value::whole(given->second);
+    value = Value::whole(chosen.isWhole() ? chosen.integer() : *bound);
     return;
   }
   auto wanted = options.lengths.find(name);

@@ -41,19 +41,45 @@ bool Emitter::declaredRange(const KernelOperand &operand, std::optional<subscrip
   return true;
 }
 
-/// The standard deviation that seeded values of a kernel's operand have; false after an error.
-bool Emitter::declaredDeviation(const KernelOperand &operand, std::optional<double> &deviation) {
+/// A number known at compile time that says how seeded values lie; nothing after an error.
+std::optional<double> Emitter::numberOfSpread(const Node &node, const std::string &what) {
+  Value value = evaluate(node);
+  if (!value.good())
+    return std::nullopt;
+  if (!value.is(ValueKind::Number))
+    return error(node.text, what + " is a number known at compile time, found " + describe(value)), std::nullopt;
+  if (!std::isfinite(value.number))
+    return error(node.text, what + " is a finite number, found " + describe(value)), std::nullopt;
+  return value.number;
+}
+
+/// How seeded values of a kernel's operand lie; false after an error.
+bool Emitter::declaredSpread(const KernelOperand &operand, Spread &spread) {
   const TypeExpression &type = *operand.type;
-  if (!type.deviation)
+  if (!type.deviation && !type.from)
     return true;
+  std::string name = "'" + operand.name.str() + "'";
+  StringRef place = type.from ? type.from->text : type.mean ? type.mean->text : type.deviation->text;
+  const char *what = type.from ? "range of real numbers" : type.mean ? "mean" : "standard deviation";
   if (type.element == "i8")
-    return error(type.deviation->text, "an operand of i8 has no standard deviation; '" + operand.name.str() +
-                                           "' is filled with whole numbers from -127 to 127"),
+    return error(place, std::string("an operand of i8 has no ") + what + "; " + name +
+                            " is filled with whole numbers from -127 to 127"),
            false;
   if (type.element == "i32")
-    return error(type.deviation->text, "an index operand has no standard deviation; '" + operand.name.str() +
-                                           "' is of i32, whose values may have a range: i32[…] in 0..31"),
+    return error(place, std::string("an index operand has no ") + what + "; " + name +
+                            " is of i32, whose values may have a range: i32[…] in 0..31"),
            false;
+  if (type.from) {
+    spread.from = numberOfSpread(*type.from, "the least value");
+    spread.to = numberOfSpread(*type.to, "the largest value");
+    if (!spread.from || !spread.to)
+      return false;
+    if (*spread.from > *spread.to)
+      return error(place, "the range of " + name + " is empty: its least value is above its largest"), false;
+    return true;
+  }
+  if (type.mean && !(spread.mean = numberOfSpread(*type.mean, "a mean")))
+    return false;
   Value value = evaluate(*type.deviation);
   if (!value.good())
     return false;
@@ -62,10 +88,10 @@ bool Emitter::declaredDeviation(const KernelOperand &operand, std::optional<doub
                  "a standard deviation is a number known at compile time, found " + describe(value)),
            false;
   if (!(value.number > 0) || std::isinf(value.number))
-    return error(type.deviation->text, "the standard deviation of '" + operand.name.str() +
-                                           "' is a positive number, found " + describe(value)),
+    return error(type.deviation->text,
+                 "the standard deviation of " + name + " is a positive number, found " + describe(value)),
            false;
-  deviation = value.number;
+  spread.deviation = value.number;
   return true;
 }
 

@@ -21,7 +21,8 @@ bool Emitter::declareResults(const Kernel &kernel, Scope &own, std::vector<Dimen
   std::map<std::string, StringRef> names;
   for (const KernelResult &result : kernel.results) {
     good &= shape(result.type, results.emplace_back());
-    if (result.type.element == "i32" || result.type.element == "i8" || result.type.low || result.type.deviation) {
+    if (result.type.element == "i32" || result.type.element == "i8" || result.type.low || result.type.deviation ||
+        result.type.from) {
       error(result.type.text, "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");
       good = false;
     }
@@ -43,7 +44,7 @@ bool Emitter::declareResults(const Kernel &kernel, Scope &own, std::vector<Dimen
 struct Emitter::KernelSignature {
   std::vector<Dimensions> operands, results;
   std::vector<std::optional<subscript::Range>> ranges;
-  std::vector<std::optional<double>> deviations;
+  std::vector<Spread> spreads;
 
   bool has(const std::string &runtimeSize) const {
     return llvm::any_of(operands, [&](const Dimensions &shape) {
@@ -65,7 +66,7 @@ bool Emitter::declareOperands(const Kernel &kernel, Scope &own, KernelSignature 
     good &= fine;
     signature.operands.push_back(dimensions);
     good &= declaredRange(operand, signature.ranges.emplace_back());
-    good &= declaredDeviation(operand, signature.deviations.emplace_back());
+    good &= declaredSpread(operand, signature.spreads.emplace_back());
     auto [entry, fresh] = own.declared.insert({operand.name.str(), operand.name});
     if (!fresh) {
       error(operand.name, "operand '" + operand.name.str() + "' is declared twice");
@@ -105,9 +106,14 @@ func::FuncOp Emitter::createFunction(const Kernel &kernel, const KernelSignature
     function.setArgAttr(k, "attn.name", builder.getStringAttr(operand.name));
     function.setArgAttr(k, "attn.shape", shapeAttribute(signature.operands[k]));
     if (operand.isConst)
-      function.setArgAttr(k, "attn.const", builder.getUnitAttr());
-    if (auto deviation = signature.deviations[k])
-      function.setArgAttr(k, attn::kArgumentDeviation, builder.getF64FloatAttr(*deviation));
+      function.setArgAttr(k, attn::kArgumentConst, builder.getUnitAttr());
+    const Spread &spread = signature.spreads[k];
+    if (spread.deviation)
+      function.setArgAttr(k, attn::kArgumentDeviation, builder.getF64FloatAttr(*spread.deviation));
+    if (spread.mean)
+      function.setArgAttr(k, attn::kArgumentMean, builder.getF64FloatAttr(*spread.mean));
+    if (spread.from)
+      function.setArgAttr(k, attn::kArgumentBetween, builder.getDenseF64ArrayAttr({*spread.from, *spread.to}));
     if (auto range = signature.ranges[k]; range && operand.type->element == "i32")
       function.setArgAttr(k, attn::kArgumentRange, builder.getDenseI64ArrayAttr({range->low, range->high}));
   }

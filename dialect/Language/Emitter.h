@@ -150,7 +150,12 @@ private:
   // EmitIndices.cpp: run-time index operands.
   Value indexOperand(llvm::StringRef name, mlir::Value argument, Dimensions);
   bool declaredRange(const KernelOperand &, std::optional<subscript::Range> &);
-  bool declaredDeviation(const KernelOperand &, std::optional<double> &);
+  /// How seeded values lie: around a mean, or between two numbers.
+  struct Spread {
+    std::optional<double> deviation, mean, from, to;
+  };
+  std::optional<double> numberOfSpread(const Node &, const std::string &what);
+  bool declaredSpread(const KernelOperand &, Spread &);
   Value emitIndexRead(const Node &, const Value &operand);
   Value readIndex(llvm::StringRef place, const Value &operand, llvm::ArrayRef<subscript::Expr> subscripts,
                   const std::map<std::string, Axis> &axes);

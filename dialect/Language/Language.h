@@ -1,5 +1,6 @@
 // The .attn language: from text to the einsum form of the attn dialect.
 #pragma once
+#include "dialect/Language/Parameter.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
@@ -9,7 +10,7 @@ namespace skewer::language {
 
 struct Options {
   /// Values of `param`s from the command line (-D NAME=VALUE); they take precedence over defaults in the text.
-  std::map<std::string, int64_t> parameters;
+  Parameters parameters;
   /// The lengths (`size N <= 4096`) at which the layer is wanted; at its bound where there is none.
   std::map<std::string, int64_t> lengths;
 };

@@ -154,6 +154,8 @@ NodePtr Parser::binary(int lowest) {
   return left;
 }
 
+NodePtr Parser::product() { return binary(kProduct); }
+
 NodePtr Parser::unary() {
   StringRef from = current.text;
   while (at("+"))

@@ -197,10 +197,27 @@ bool Parser::type(TypeExpression &type) {
     if (!(type.low = expression()) || !expect("..", "the least value of the range") || !(type.high = expression()))
       return false;
   }
-  if (take("~") && !(type.deviation = expression()))
+  if (take("~") && !spread(type))
     return false;
   type.text = upToHere(from);
   return true;
+}
+
+/// What stands behind '~': deviation, mean + deviation, or from..to. A sum in parentheses is one number.
+bool Parser::spread(TypeExpression &type) {
+  NodePtr first = product();
+  if (!first)
+    return false;
+  if (take("+")) {
+    type.mean = std::move(first);
+    return (type.deviation = product()) != nullptr;
+  }
+  if (!take("..")) {
+    type.deviation = std::move(first);
+    return true;
+  }
+  type.from = std::move(first);
+  return (type.to = product()) != nullptr;
 }
 
 /// A type, or several results by name: (out : f32[…], lse : f32[…]).

@@ -37,6 +37,7 @@ private:
   bool schemeAfterName(Scheme &);
   bool schemeOperand(SchemeOperand &);
   bool type(TypeExpression &);
+  bool spread(TypeExpression &);
   void block(std::vector<Statement> &, llvm::StringRef &end);
   bool statement(Statement &);
   bool nameAlone(Statement &, llvm::StringRef name);
@@ -45,6 +46,7 @@ private:
   NodePtr expression(); // with `where`
   NodePtr conditional();
   NodePtr binary(int lowest);
+  NodePtr product();
   NodePtr unary();
   NodePtr power();
   NodePtr postfix();

@@ -73,7 +73,8 @@ std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShap
   }
   LookupTerm result;
   result.query = term.query;
-  result.table = {term.table, term.tableBase + Expr(first * term.rowStride), 0, term.rowStride, term.depthStride};
+  result.table = {term.table,  term.tableBase + Expr(first * term.rowStride), 0, term.rowStride, term.depthStride,
+                  std::nullopt};
   result.depth = term.depth;
   result.rows = last - first + 1;
   result.row = offset + term.shift + Expr(term.constant - first);
@@ -86,8 +87,9 @@ std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShap
 LookupTerm lookupOf(const RowTerm &term) {
   LookupTerm result;
   result.query = term.vector;
-  result.table = {term.table, term.tableBase + Expr(term.firstRow * term.rowStride), 0, term.rowStride,
-                  term.depthStride};
+  result.table = {
+      term.table,  term.tableBase + Expr(term.firstRow * term.rowStride), 0, term.rowStride, term.depthStride,
+      std::nullopt};
   result.depth = term.depth;
   result.rows = term.endRow - term.firstRow;
   result.row = term.row - Expr(term.firstRow);
@@ -100,7 +102,7 @@ LookupTerm lookupOf(const RowTerm &term) {
 template <typename Term> BandTerm bandOver(const Walk &vector, const Term &term) {
   BandTerm result;
   result.query = vector;
-  result.table = {term.table, term.tableBase, 0, term.rowStride, term.depthStride};
+  result.table = {term.table, term.tableBase, 0, term.rowStride, term.depthStride, std::nullopt};
   result.depth = term.depth;
   result.rows = term.rows;
   result.scale = term.scale;

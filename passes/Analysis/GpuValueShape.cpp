@@ -22,7 +22,7 @@ static std::optional<BandTerm> bandOf(const ValueTerm &term, int64_t width) {
   }
   unit = std::max<int64_t>(unit, 1);
   BandTerm band;
-  band.table = {term.argument, term.base + Expr(low), 0, unit, term.widthStride};
+  band.table = {term.argument, term.base + Expr(low), 0, unit, term.widthStride, std::nullopt};
   band.depth = width;
   band.rows = (high - low) / unit + 1;
   band.scale = term.scale;
@@ -60,7 +60,8 @@ bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape 
   }
   if (term.kind == ValueKind::Key && fits) {
     shape.strategies.push_back(strategy::kMatmul);
-    shape.valueRows.push_back({{term.argument, term.base, 0, term.keyStride, term.widthStride}, term.scale});
+    shape.valueRows.push_back(
+        {{term.argument, term.base, 0, term.keyStride, term.widthStride, std::nullopt}, term.scale});
     return true;
   }
   if (term.kind == ValueKind::Runs && fits)

@@ -50,11 +50,12 @@ public:
   virtual void take(const TermForm &, AttentionShape &shape) const;
   /// What the choice of tiles and blocks must know of the term.
   virtual void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &) const {}
-  /// Where several strategies are made for a term, cycles of a query row and all that depends on the choice between
-  /// them; the least is chosen.
-  virtual std::optional<double> rowCycles(const TermForm &, const AttentionShape &, const Target &) const {
-    return std::nullopt;
-  }
+  /// Why a processor is none for it, if it is not: "16 vector registers are too few". Then it is never chosen; who asks
+  /// for it gets it.
+  virtual std::string whyNotOn(const Target &) const { return ""; }
+  /// Whether the cost model takes it in place of the strategy that analysis meant for a term where the whole attention
+  /// is then predicted to take clearly less time. Others are there to be asked for.
+  virtual bool competes(const AttentionShape &) const { return false; }
   /// What it costs; the cost model, `explain` and the roofline know nothing else of it.
   virtual TermWork work(const TermForm &, const AttentionShape &, const TileSizes &, const Target &) const = 0;
   /// The object that emits the term; null where there is nothing to emit. The term lives as long as the kernel.

@@ -185,7 +185,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
 }
 
 void CpuKernel::writeRows(Value firstRow, Value rows) {
-  Value base = shape.result.picked ? Value() : positions.baseOf(shape.result.base);
+  Value base = shape.result.picked || stage.finishRow ? Value() : positions.baseOf(shape.result.base);
   auto inverseOf = [&](Value sum) {
     // A row that sees no key gives 0. NaN is not equal to 0 and comes through.
     Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
@@ -202,6 +202,8 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
     }
     Value from = b.mul(row, widthVectors * lanes);
     Value position = positionOf(firstRow, row);
+    if (stage.finishRow)
+      return finishRow(position, from, factor);
     Value to = shape.result.picked ? positions.indexOf(*shape.result.picked, positions.axesAt(position, {}))
                                    : b.add(base, b.mul(position, shape.result.query));
     for (int64_t v = 0; v < widthVectors; ++v) {
@@ -211,4 +213,13 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
       b.storeFirst(x, memory.output, b.add(to, v * lanes), std::min(lanes, shape.width - v * lanes));
     }
   });
+}
+
+/// A row as it would be stored, in its accumulators; what follows takes it from there.
+void CpuKernel::finishRow(Value position, Value from, Value factor) {
+  for (int64_t v = 0; factor && v < widthVectors; ++v) {
+    Value at = b.add(from, v * lanes);
+    b.store(b.mulf(b.load(memory.accumulators, at), factor), memory.accumulators, at);
+  }
+  stage.finishRow(position, memory.accumulators, from);
 }

@@ -6,6 +6,58 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 
+/// A row of the result on its way through the arithmetic that finishes it, a vector of the values' axis at a time.
+class CpuStages::ResultRow {
+public:
+  ResultRow(CpuStages &stages, const Stage &stage, attn::AttentionOp op, std::map<std::string, Extent> axes)
+      : s(stages), stage(stage), extents(std::move(axes)), space(attn::scoreSpace(op)) {
+    auto value = subscript::parseEinsum(std::string_view(op.getValueSpec()));
+    for (const subscript::Dimension &dimension : *value->result)
+      point.push_back(subscript::flatIndex(dimension, space.sizes));
+  }
+  void finish(Symbols at, Value rows, Value from);
+
+private:
+  void finishColumns(Symbols &at, const Storage &row, Value from, int64_t low, int64_t high, int64_t step);
+  CpuStages &s;
+  const Stage &stage;
+  std::map<std::string, Extent> extents;
+  attn::ScoreSpace space;
+  std::vector<subscript::Expr> point; // of the result
+};
+
+void CpuStages::ResultRow::finishColumns(Symbols &at, const Storage &row, Value from, int64_t low, int64_t high,
+                                         int64_t step) {
+  const std::string &column = space.value.front(), vectorAxis = step == 1 ? "" : column;
+  const Storage &result = s.storage[stage.result];
+  s.loop(s.index(low), s.index(high), step, [&](Value d) {
+    at[column] = d;
+    Value sum = s.load(row, s.b.createOrFold<arith::AddIOp>(from, d), step != 1);
+    if (Value x = s.finished(stage, point, at, vectorAxis, sum))
+      s.store(x, result, s.position(result, point, at));
+  });
+}
+
+void CpuStages::ResultRow::finish(Symbols at, Value rows, Value from) {
+  s.addRuntimeSizes(extents, at);
+  s.addRuntimeSymbols(at);
+  s.domain.clear();
+  for (const auto &[axis, size] : extents)
+    if (auto most = s.plan.boundOf(size))
+      s.domain[axis] = {0, *most - 1};
+  Storage row;
+  row.memory = rows;
+  row.element = s.b.getF32Type();
+  int64_t width = space.sizes.at(space.value.front()), whole = 0;
+  if (s.step(s.storage[stage.result], point, space.value.front()) == 1 &&
+      s.vectorises(stage.result.getDefiningOp(), point, space.value.front()))
+    whole = width / kLanes * kLanes;
+  if (whole)
+    finishColumns(at, row, from, 0, whole, kLanes);
+  if (whole < width)
+    finishColumns(at, row, from, whole, width, 1);
+}
+
 bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
   FusedAttention &attention = *fused[op];
   CpuKernel &kernel = attention.kernel;
@@ -23,14 +75,14 @@ bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
       Value read = inMemory(operand);
       memory.arguments.push_back(isStored(read) ? storage[read].memory : Value());
     }
-    memory.output = storage[op.getResult()].memory;
+    memory.output = stage.finishes ? Value() : storage[op.getResult()].memory;
     memory.lse = op.getLse() ? storage[op.getLse()].memory : Value();
     memory.total = op.getTotal() ? storage[op.getTotal()].memory : Value();
     memory.local = opened.local;
     IndexEmitter::Read indices = reads();
-    memory.shared = opened.shared;
+    memory.shared = memoryAt(opened, attention.tables);
     if (sharedBytes && attention.tables.offset)
-      memory.shared = memref::ViewOp::create(b, cast<MemRefType>(opened.shared.getType()), opened.shared,
+      memory.shared = memref::ViewOp::create(b, cast<MemRefType>(memory.shared.getType()), memory.shared,
                                              address(attention.tables), ValueRange{index(sharedBytes)});
     if (kernel.parts > 1) {
       int64_t floats = kernel.partBytesOfHead() / 4;
@@ -45,6 +97,16 @@ bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
   kernel.stage.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
     computeRow(operandsOf(op)[argument], first, target, at, scale, kernel.lanes);
   };
+  std::optional<ResultRow> row;
+  if (stage.finishes) {
+    row.emplace(*this, stage, op, *extents);
+    kernel.stage.finishRow = [&](Value query, Value rows, Value from) {
+      row->finish(kernel.positions.axesAt(query, {}), rows, from);
+    };
+  }
+  size_t firstPhase = plan.phases.size();
   kernel.emit(module, plan);
+  if (attention.tables.prepared) // what packs them comes first
+    plan.phases[firstPhase].prepares = true;
   return true;
 }

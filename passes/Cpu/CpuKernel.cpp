@@ -35,6 +35,19 @@ void CpuKernel::emit(ModuleOp module, KernelPlan &plan) {
     emitJoin(module, plan);
 }
 
+std::optional<SmallVector<unsigned>> CpuKernel::packedArguments() const {
+  SmallVector<unsigned> all;
+  for (const auto &strategy : strategies) {
+    if (!strategy->packItems())
+      continue;
+    auto own = strategy->packedArguments();
+    if (!own)
+      return std::nullopt;
+    all.append(*own);
+  }
+  return all;
+}
+
 void CpuKernel::emitPack(ModuleOp module, KernelPlan &plan) {
   PhaseFunction phase = createPhase(b.builder, module, plan, "pack");
   openPhase(phase);
@@ -150,6 +163,16 @@ void CpuKernel::attendRows(Value chunk) {
   });
 }
 
+/// Every rowStep-th row, from this one on.
+void CpuKernel::attendPhase(Value chunk) {
+  forEach([&](CpuStrategy &strategy) { strategy.enterItem(chunk); });
+  Value count = b.divide(b.sub(b.add(queries(), rowStep - 1), chunk), rowStep);
+  b.loop(b.index(0), count, rowBlock, [&](Value first) {
+    Value rows = b.minimum(b.index(rowBlock), b.sub(count, first));
+    computeRowBlock(positionOf(chunk, first), rows);
+  });
+}
+
 void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
   PhaseFunction phase = createPhase(b.builder, module, plan, "attend");
   openPhase(phase);
@@ -171,23 +194,18 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
           arith::OrIOp::create(b.builder, firstOfRun, arith::AndIOp::create(b.builder, firstOfHead, keysChange(bases)));
     if (g.parts > 1)
       return attendPart(chunk, prepares);
-    if (queryLength) { // behind the last query there is nothing to do, but what the next head may share is packed
-      Value some = b.less(b.mul(chunk, g.rowsPerItem), queryLength);
-      return b.when(arith::OrIOp::create(b.builder, some, firstOfRun), [&] {
-        beginHead(packs, prepares);
+    auto attend = [&] {
+      beginHead(packs, prepares);
+      if (g.rowStep > 1)
+        attendPhase(chunk);
+      else
         attendRows(chunk);
-      });
-    }
-    beginHead(packs, prepares);
-    if (g.rowStep > 1) { // an item has every rowStep-th row
-      forEach([&](CpuStrategy &strategy) { strategy.enterItem(chunk); });
-      Value count = b.divide(b.sub(b.index(shape.queries + g.rowStep - 1), chunk), g.rowStep);
-      return b.loop(b.index(0), count, g.rowBlock, [&](Value first) {
-        Value rows = b.minimum(b.index(g.rowBlock), b.sub(count, first));
-        computeRowBlock(positionOf(chunk, first), rows);
-      });
-    }
-    attendRows(chunk);
+    };
+    if (!queryLength)
+      return attend();
+    // Behind the last query there is nothing to do, but what the next head may share is packed.
+    Value some = b.less(g.rowStep > 1 ? chunk : b.mul(chunk, g.rowsPerItem), queryLength);
+    b.when(arith::OrIOp::create(b.builder, some, firstOfRun), attend);
   });
 
   plan.phases.push_back({phase.function.getSymName().str(), "attend", itemsOfHeads(g.chunks * g.parts)});

@@ -58,6 +58,9 @@ struct AttentionStage {
   /// Of an operand without memory: target[at + d] = scale × its element `first` + d, for the row that begins there.
   std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)>
       computeRow;
+  /// Where arithmetic finishes the result: of the query at `query`, whose row stands in `rows` from `at` on; it stores
+  /// what it makes of that. Null: rows are stored as they are.
+  std::function<void(mlir::Value query, mlir::Value rows, mlir::Value at)> finishRow = {};
 };
 
 /// Bytes ahead of what is multiplied that are asked for where keys and values are read once. Measured on a Zen 4 core,
@@ -74,6 +77,10 @@ public:
   /// parts of the keys), added to the module and to the plan's phases. The stage's `leading`, `open` and `computeRow`
   /// are set by now.
   void emit(mlir::ModuleOp, KernelPlan &);
+
+  /// Operands, by number, that alone say what `NAME_pack` leaves in the shared workspace; nothing where something else
+  /// may have a say in it.
+  std::optional<llvm::SmallVector<unsigned>> packedArguments() const;
 
   /// Of what is left for the merge, in the shared workspace; a multiple of 64.
   int64_t partBytesOfHead() const;
@@ -152,6 +159,7 @@ private:
   void emitPack(mlir::ModuleOp, KernelPlan &);
   void emitAttend(mlir::ModuleOp, KernelPlan &);
   void attendRows(mlir::Value chunk);
+  void attendPhase(mlir::Value chunk);
   void openBuffers();
   void enterLeading(const PhaseFunction &, const KernelPlan &);
   SizeExpression itemsOfHeads(int64_t each) const;
@@ -226,6 +234,7 @@ private:
   mlir::Value valuePlace(mlir::Value key, int64_t offset);
   void fetchValuesAhead(mlir::Value key, int64_t keysOfTurn);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
+  void finishRow(mlir::Value position, mlir::Value from, mlir::Value factor);
   void rowTotal(mlir::Value row, mlir::Value lowKey, llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
   mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);
   void writeTotal(mlir::Value row, mlir::Value firstRow, mlir::Value sum);

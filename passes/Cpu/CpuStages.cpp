@@ -1,8 +1,7 @@
 // Which stages a processor has an engine for.
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Schedule/ChosenStrategies.h"
-#include "passes/Stages/AlignedOperands.h"
-#include "passes/Stages/EqualStages.h"
+#include "passes/Stages/PrepareStages.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -10,10 +9,7 @@ using namespace skewer;
 void CpuStages::prepare(func::FuncOp function) {
   if (function->hasAttr(attn::kLengths)) // done before its layers were compared
     return;
-  absorbRearrangements(function);
-  widenOperands(function);
-  alignOperands(function);
-  mergeEqualStages(function);
+  prepareStages(function);
 }
 
 bool CpuStages::isMatrixProduct(attn::EinsumOp einsum) {
@@ -32,7 +28,7 @@ Value CpuStages::inMemory(Value operand) {
 
 void CpuStages::planStage(const Stage &stage) {
   if (stage.kind == StageKind::Attention) {
-    auto attention = stage.result.getDefiningOp<attn::AttentionOp>();
+    auto attention = cast<attn::AttentionOp>(stage.maker());
     std::vector<bool> computed, narrow;
     for (Value operand : operandsOf(attention)) {
       Value memory = inMemory(operand);
@@ -52,10 +48,15 @@ CpuStages::OwnMemory CpuStages::ownMemory(const Stage &stage) {
   if (auto attention = fused.find(stage.maker()); attention != fused.end())
     return ownMemory(*attention->second, cast<attn::AttentionOp>(stage.maker()));
   if (auto product = matmuls.find(stage.maker()); product != matmuls.end())
-    return {{{&product->second->packed, product->second->packsItself() ? 0 : product->second->packedBytes}},
-            product->second->localBytes,
-            "matmul"};
+    return ownMemory(*product->second, cast<attn::EinsumOp>(stage.maker()));
   return {};
+}
+
+CpuStages::OwnMemory CpuStages::ownMemory(MatmulPlan &product, attn::EinsumOp op) {
+  Value columns = op.getInputs()[product.matmul.columnsInput];
+  return {{{&product.packed, product.packsItself() ? 0 : product.packedBytes, {}, mayPrepare && isConst(columns)}},
+          product.localBytes,
+          "matmul"};
 }
 
 CpuStages::OwnMemory CpuStages::ownMemory(FusedAttention &fused, attn::AttentionOp op) {
@@ -64,8 +65,13 @@ CpuStages::OwnMemory CpuStages::ownMemory(FusedAttention &fused, attn::Attention
     for (const std::string &axis : fused.shape.space.leading)
       heads.push_back(extents->at(axis));
   const CpuKernel &kernel = fused.kernel;
-  return {{{&fused.tables, kernel.layout.sharedBytes()}, {&fused.parts, kernel.partBytesOfHead(), heads}},
-          kernel.layout.workerBytes()};
+  SmallVector<Value> operands = operandsOf(op);
+  auto packed = kernel.packedArguments();
+  bool isPrepared = mayPrepare && packed &&
+                    llvm::all_of(*packed, [&](unsigned argument) { return isConst(inMemory(operands[argument])); });
+  return {
+      {{&fused.tables, kernel.layout.sharedBytes(), {}, isPrepared}, {&fused.parts, kernel.partBytesOfHead(), heads}},
+      kernel.layout.workerBytes()};
 }
 
 bool CpuStages::emit(const Stage &stage) {

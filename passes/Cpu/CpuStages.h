@@ -44,11 +44,14 @@ private:
   void prepare(mlir::func::FuncOp) override;
   bool isMatrixProduct(attn::EinsumOp) override;
   void planStage(const Stage &) override;
+  bool knowsPrepared() const override { return true; }
   OwnMemory ownMemory(const Stage &) override;
   OwnMemory ownMemory(FusedAttention &, attn::AttentionOp);
+  OwnMemory ownMemory(MatmulPlan &, attn::EinsumOp);
   bool emit(const Stage &) override;
   bool emitSoftmaxRow(const SoftmaxRow &) override; // SoftmaxStage.cpp
   bool emitFused(const Stage &, attn::AttentionOp);
+  class ResultRow; // AttentionStage.cpp
   /// What is read where an attention reads the operand: what it is widened from, if that alone is in memory.
   mlir::Value inMemory(mlir::Value operand);
 

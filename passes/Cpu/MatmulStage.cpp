@@ -143,8 +143,9 @@ public:
         result(stages.storage[stage.result]) {
     for (const subscript::Dimension &dimension : *resolved.spec.result)
       subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
-    packed = product.packsItself() ? v.view(s.phase.local, s.index(product.packedOffset), product.packedBytes / 4)
-                                   : v.view(s.phase.shared, s.address(product.packed), product.packedBytes / 4);
+    packed = product.packsItself()
+                 ? v.view(s.phase.local, s.index(product.packedOffset), product.packedBytes / 4)
+                 : v.view(s.memoryAt(s.phase, product.packed), s.address(product.packed), product.packedBytes / 4);
     block = v.view(s.phase.local, s.index(0), product.rowBlock * product.rowStride);
     scratch =
         v.view(s.phase.local, s.index(product.scratchOffset), product.tileRows * product.tileVectors * product.lanes);
@@ -189,14 +190,14 @@ void CpuStages::MatmulEmitter::findStores() {
   auto fits = [&](int64_t lanes) {
     return isRun && (matmul.columnAxes.size() == 1 || extents.at(lastColumn).fixed % lanes == 0);
   };
-  consecutive = !stage.product && fits(product.lanes);
+  consecutive = !stage.finishes && fits(product.lanes);
   // What is computed on the way, in the rows or behind the product, is simplified within the axes' sizes.
   s.domain.clear();
   for (const auto &[axis, size] : extents)
     if (size.name.empty())
       s.domain[axis] = {0, size.fixed - 1};
   // A tile's columns are vectors of the product; what finishes them takes `kLanes` at a time.
-  finishes = stage.product && product.lanes % kLanes == 0 && fits(kLanes) && matmul.columns % kLanes == 0 &&
+  finishes = stage.finishes && product.lanes % kLanes == 0 && fits(kLanes) && matmul.columns % kLanes == 0 &&
              s.vectorises(stage.result.getDefiningOp(), subscripts, lastColumn);
 }
 
@@ -300,7 +301,7 @@ void CpuStages::MatmulEmitter::storeTile(Value tile, Value panel, int64_t vector
       Value position = v.add(firstColumn, column);
       decompose(v, position, matmul.columnAxes, extents, at);
       Value x = s.load(sumsOfTile, v.add(v.mul(r, vectors * product.lanes), column), finishes);
-      if (stage.product)
+      if (stage.finishes)
         x = s.finished(stage, subscripts, at, finishes ? matmul.columnAxes.back() : "", x);
       if (x)
         s.store(x, result, v.add(base, offsetOf(matmul.columnAxes, position, false)));
@@ -378,8 +379,9 @@ bool CpuStages::emitMatmul(const Stage &stage, attn::EinsumOp op) {
     return fail(op, "a run-time size is no operand's dimension");
   if (!product.packsItself()) {
     beginPhase(stage, "pack");
+    plan.phases.back().prepares = product.packed.prepared;
     VectorBuilder v(b, product.lanes);
-    Value packed = v.view(phase.shared, address(product.packed), product.packedBytes / 4);
+    Value packed = v.view(memoryAt(phase, product.packed), address(product.packed), product.packedBytes / 4);
     Value source = storage[op.getInputs()[product.matmul.columnsInput]].memory;
     packColumns(product, {source, index(product.matmul.columnBase), packed}, phase.begin, phase.end);
     plan.phases.back().items = {product.panels, 0, {}};

@@ -29,7 +29,6 @@ void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, c
   options.keyBlock = request.keyBlock;
   options.rowsPerItem = request.rowsPerItem;
   options.keysPerItem = request.keysPerItem;
-  options.offsets = request.offsets;
   for (const auto &[term, name] : request.strategies)
     options.strategies.push_back(std::to_string(term) + ":" + name);
   manager.addNestedPass<func::FuncOp>(createSplitWindows());

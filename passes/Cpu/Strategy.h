@@ -76,6 +76,8 @@ public:
   /// Parallel work before any attention: so many items, of which a worker does [low, high), counted from `first` on.
   virtual int64_t packItems() const { return 0; }
   virtual void pack(mlir::Value low, mlir::Value high, int64_t first) {}
+  /// Operands, by number, that alone say what `pack` leaves; nothing where something else may have a say in it.
+  virtual std::optional<llvm::SmallVector<unsigned>> packedArguments() const { return std::nullopt; }
 
   //===- Once a head ----------------------------------------------------------------------===//
   virtual void open() {}

@@ -57,6 +57,9 @@ public:
       operands.push_back(sizes.at(name));
     Value shared = workspace(value(plan.sharedBytes)), local = workspace(index(plan.localBytes));
     operands.append({shared, local});
+    Value prepared = plan.preparedBytes ? workspace(index(plan.preparedBytes)) : Value();
+    if (prepared)
+      operands.push_back(prepared);
     for (const Phase &phase : plan.phases) {
       SmallVector<Value> all(operands);
       all.append({index(0), value(phase.items)});
@@ -64,6 +67,8 @@ public:
     }
     memref::DeallocOp::create(b, shared);
     memref::DeallocOp::create(b, local);
+    if (prepared)
+      memref::DeallocOp::create(b, prepared);
     SmallVector<Value> tensors;
     for (auto [memory, type] : llvm::zip(results, function.getResultTypes()))
       tensors.push_back(bufferization::ToTensorOp::create(b, type, memory, /*restrict=*/true, /*writable=*/true));

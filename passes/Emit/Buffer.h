@@ -12,10 +12,11 @@ struct Buffer {
 };
 
 /// A place in the shared workspace: an offset in bytes, which counts from the end of the fixed part and is multiplied
-/// by the run-time sizes where it is scaled.
+/// by the run-time sizes where it is scaled. Or one in prepared memory.
 struct Place {
   int64_t offset = 0;
   bool scaled = false;
+  bool prepared = false;
 };
 
 /// A region behind the `bytes` that are taken, which grow by it up to the next cache line.

@@ -31,7 +31,7 @@ PhaseFunction skewer::createPhase(ImplicitLocOpBuilder &builder, ModuleOp module
   for (const TensorArgument &output : plan.outputs)
     types.push_back(memory(typeOf(output.type, builder.getContext())));
   types.append(plan.sizes.size(), builder.getIndexType());
-  types.append(2, memory(builder.getI8Type()));
+  types.append(plan.preparedBytes ? 3 : 2, memory(builder.getI8Type()));
   types.append(2, builder.getIndexType());
   std::string base = plan.name + "_" + title.str(), name = base;
   for (int number = 2; module.lookupSymbol(name); ++number)
@@ -50,8 +50,9 @@ PhaseFunction skewer::createPhase(ImplicitLocOpBuilder &builder, ModuleOp module
           all.slice(inputs + outputs, plan.sizes.size()),
           all[next],
           all[next + 1],
-          all[next + 2],
-          all[next + 3]};
+          plan.preparedBytes ? all[next + 2] : Value(),
+          all[all.size() - 2],
+          all.back()};
 }
 
 Value skewer::extentIn(const PhaseFunction &phase, ImplicitLocOpBuilder &builder, const KernelPlan &plan,

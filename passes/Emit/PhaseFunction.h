@@ -9,7 +9,7 @@ namespace skewer {
 struct PhaseFunction {
   mlir::func::FuncOp function;
   mlir::ValueRange inputs, outputs, sizes;
-  mlir::Value shared, local, begin, end;
+  mlir::Value shared, local, prepared, begin, end; // prepared: null where the kernel has none
 };
 
 /// Adds the function `NAME_title` to the module (with a number behind it where that is taken); the builder stands at

@@ -98,6 +98,51 @@ bool VectorScaling::takeScaleOff(Factor &vector, const Domain &domain, std::vect
 
 bool VectorScaling::move(Summand &term) { return moveScales(term, true) || moveScales(term, false); }
 
+/// Which of two vectors a scale may be multiplied into: the query's where either would do; -1: neither.
+static int sideOf(const Factor &scale, const std::vector<Factor> &vectors) {
+  auto hasAny = [](const std::set<std::string> &symbols, const std::string &side) { return symbols.count(side) > 0; };
+  std::set<std::string> symbols = symbolsOfFactor(scale);
+  int side = -1;
+  for (int v : {1, 0}) {
+    std::set<std::string> own = symbolsOfFactor(vectors[v]);
+    bool query = hasAny(own, kQueryAxis), key = hasAny(own, kKeyAxis);
+    bool fits = query != key && (query || !hasAny(symbols, kQueryAxis)) && (key || !hasAny(symbols, kKeyAxis));
+    if (fits && (side < 0 || query))
+      side = v;
+  }
+  return side;
+}
+
+/// The product of a vector and its scales as one operand; nothing where it would read outside some of them.
+std::optional<Factor> VectorScaling::scaledVector(const std::vector<Factor> &factors, const Domain &domain,
+                                                  const Summand &term) {
+  std::set<std::string> used;
+  for (const Factor &factor : factors) {
+    used.merge(symbolsOfFactor(factor));
+    // Every position has a product, also one that a guard or a mask hides.
+    for (auto [subscript, extent] : llvm::zip(factor.subscripts, shapeOf(factor.operand)))
+      if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, domain).outcome != Proof::Proven)
+        return std::nullopt;
+  }
+  std::vector<std::string> axes;
+  auto take = [&](const std::string &axis) {
+    if (used.count(axis))
+      axes.push_back(axis);
+  };
+  llvm::for_each(leading, take);
+  take(kQueryAxis);
+  take(kKeyAxis);
+  for (const auto &entry : term.contracted)
+    take(entry.first);
+  Value tensor = product(factors, axes, term);
+  if (!tensor)
+    return std::nullopt;
+  Factor factor{tensor, {}};
+  for (const std::string &axis : axes)
+    factor.subscripts.push_back(Expr::symbol(axis));
+  return factor;
+}
+
 bool VectorScaling::moveScales(Summand &term, bool offKeys) {
   std::vector<Factor> vectors, scales;
   for (const Factor &factor : term.factors) {
@@ -131,52 +176,18 @@ bool VectorScaling::moveScales(Summand &term, bool offKeys) {
     domain[axis] = {0, size - 1};
   }
   std::vector<Factor> products[2] = {{vectors[0]}, {vectors[1]}};
-  auto hasAny = [](const std::set<std::string> &symbols, const std::string &side) { return symbols.count(side) > 0; };
   for (const Factor &scale : scales) {
-    std::set<std::string> symbols = symbolsOfFactor(scale);
-    int side = -1; // the query's vector where either would do
-    for (int v : {1, 0}) {
-      std::set<std::string> own = symbolsOfFactor(vectors[v]);
-      bool query = hasAny(own, kQueryAxis), key = hasAny(own, kKeyAxis);
-      bool fits = query != key && (query || !hasAny(symbols, kQueryAxis)) && (key || !hasAny(symbols, kKeyAxis));
-      if (fits && (side < 0 || query))
-        side = v;
-    }
+    int side = sideOf(scale, vectors);
     if (side < 0)
       return false;
     products[side].push_back(scale);
   }
   std::vector<Factor> result;
-  for (int v : {0, 1}) {
-    if (products[v].size() == 1) {
-      result.push_back(vectors[v]);
-      continue;
-    }
-    std::set<std::string> used;
-    for (const Factor &factor : products[v]) {
-      used.merge(symbolsOfFactor(factor));
-      // Every position has a product, also one that a guard or a mask hides.
-      for (auto [subscript, extent] : llvm::zip(factor.subscripts, shapeOf(factor.operand)))
-        if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, domain).outcome != Proof::Proven)
-          return false;
-    }
-    std::vector<std::string> axes;
-    auto take = [&](const std::string &axis) {
-      if (used.count(axis))
-        axes.push_back(axis);
-    };
-    llvm::for_each(leading, take);
-    take(kQueryAxis);
-    take(kKeyAxis);
-    for (const auto &entry : term.contracted)
-      take(entry.first);
-    Value tensor = product(products[v], axes, term);
-    if (!tensor)
+  for (const std::vector<Factor> &factors : products) {
+    std::optional<Factor> scaled = factors.size() == 1 ? factors.front() : scaledVector(factors, domain, term);
+    if (!scaled)
       return false;
-    Factor factor{tensor, {}};
-    for (const std::string &axis : axes)
-      factor.subscripts.push_back(Expr::symbol(axis));
-    result.push_back(std::move(factor));
+    result.push_back(std::move(*scaled));
   }
   term.factors = std::move(result);
   return true;

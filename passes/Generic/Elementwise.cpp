@@ -325,11 +325,11 @@ bool Kernel::emitElementwise(const Stage &stage) {
 }
 
 Value Kernel::finished(const Stage &stage, const Point &point, const Symbols &symbols, const std::string &vectorAxis,
-                       Value product) {
+                       Value made) {
   computed.clear();
-  computed.push_back({stage.product->getResult(0), point, product});
+  computed.push_back({stage.finishes->getResult(0), point, made});
   Value value = produce(stage.result.getDefiningOp(), point, symbols, vectorAxis);
   if (!value && emissionFailure.empty())
-    emissionFailure = "what follows a matrix product cannot be computed";
+    emissionFailure = "what follows a matrix product or an attention cannot be computed";
   return value;
 }

@@ -66,16 +66,21 @@ bool Kernel::emit() {
     planStage(stage);
   }
   for (const Stage &stage : stages)
-    if (stage.product)
-      stored.insert(stage.product->getResult(0)); // a tile at a time
+    if (stage.finishes)
+      stored.insert(stage.finishes->getResult(0)); // a tile at a time
+  findPrepared();
   if (!planBuffers())
     return false;
   for (const Stage &stage : stages) {
     b.setLoc(stage.result.getLoc());
+    size_t firstPhase = plan.phases.size();
     if (!emit(stage))
       return false;
     if (!emissionFailure.empty())
       return fail(stage.result.getDefiningOp() ? stage.result.getDefiningOp() : source, emissionFailure);
+    if (prepared.contains(memoryOf(stage.result)))
+      for (Phase &made : llvm::drop_begin(plan.phases, firstPhase))
+        made.prepares = true;
   }
   if (failed(attachPlan(module, plan)))
     return false;

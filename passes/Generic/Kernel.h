@@ -97,6 +97,7 @@ protected:
       Place *place;  // is set to where it lies
       int64_t bytes; // 0: none
       std::vector<Extent> times = {};
+      bool prepared = false; // in prepared memory: what phases with `prepares` write
     };
     llvm::SmallVector<Shared, 2> shared;
     int64_t localBytes = 0;
@@ -114,6 +115,18 @@ protected:
   virtual bool emitSoftmaxRow(const SoftmaxRow &) { return false; }
   /// Items of a phase that has `each` of them for every index of the outer axes, which may be of run-time size.
   static SizeExpression itemsOf(llvm::ArrayRef<Axis> outer, int64_t each);
+
+  //===- What may be made before a call (Prepared.cpp) ---===//
+  /// Whether constant stages are apart from the others: the engine's phases know prepared memory.
+  virtual bool knowsPrepared() const { return false; }
+  void findPrepared();
+  bool mayPrepare = false; // something may be made once
+  /// Whether a tensor in memory is the same at every call.
+  bool isConst(mlir::Value);
+  /// The memory that a place is an offset in.
+  mlir::Value memoryAt(const PhaseFunction &opened, const Place &place) {
+    return place.prepared ? opened.prepared : opened.shared;
+  }
 
   //===- What is known before code is emitted (Shapes.cpp) ---===//
   bool describe(mlir::Operation *); // fills in `storage`, but for the memory
@@ -177,9 +190,10 @@ protected:
   mlir::Value element(mlir::Value tensor, const Point &, const Symbols &, const std::string &vectorAxis);
   mlir::Value produce(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
   mlir::Value arithmetic(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
-  /// Arithmetic behind a matrix product, at one point of it, or at `kLanes` points along an axis. Null after a failure.
+  /// Arithmetic behind what a stage finishes, at one point of it, or at `kLanes` points along an axis. Null after a
+  /// failure.
   mlir::Value finished(const Stage &, const std::vector<subscript::Expr> &point, const Symbols &,
-                       const std::string &vectorAxis, mlir::Value product);
+                       const std::string &vectorAxis, mlir::Value made);
   /// Whether it is computed from positions on the way; and the element in f64, of products and sums of positions.
   bool dependsOnPosition(mlir::Value tensor);
   mlir::Value precise(mlir::Value tensor, const Point &, const Symbols &, const std::string &vectorAxis);
@@ -263,8 +277,9 @@ protected:
   mlir::ImplicitLocOpBuilder b;
   KernelPlan plan;
   std::vector<Stage> stages;
-  llvm::DenseSet<mlir::Value> stored; // arguments, numbers, stages' results
-  subscript::Domain domain;           // of the axes of an element-wise loop
+  llvm::DenseSet<mlir::Value> stored;   // arguments, numbers, stages' results
+  llvm::DenseSet<mlir::Value> prepared; // those of stages that `const` arguments alone determine
+  subscript::Domain domain;             // of the axes of an element-wise loop
   int64_t vectorLanes = kLanes;
   bool packsRows = true;     // matrix products compute their rows on the way
   bool elementItems = false; // every element of a result is an item, and nothing is a vector

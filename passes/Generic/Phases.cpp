@@ -56,7 +56,7 @@ Value Kernel::memoryIn(const PhaseFunction &opened, Value tensor) {
   }
   if (!described.place)
     return opened.outputs[outputOf.lookup(owner)];
-  return memref::ViewOp::create(b, flat, opened.shared, address(*described.place),
+  return memref::ViewOp::create(b, flat, memoryAt(opened, *described.place), address(*described.place),
                                 ValueRange{elements(described.shape)});
 }
 
@@ -117,8 +117,8 @@ SmallVector<Value> Kernel::readsOf(const Stage &stage) {
   };
   Operation *op = stage.result.getDefiningOp();
   op->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), read); });
-  if (stage.product)
-    llvm::for_each(stage.product->getOperands(), read);
+  if (stage.finishes)
+    stage.finishes->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), read); });
   for (Operation *folded : stage.folded)
     llvm::for_each(folded->getOperands(), read);
   return reads;

@@ -69,6 +69,11 @@ bool Kernel::planBuffers() {
         return false;
     return true;
   };
+  auto takePrepared = [&](int64_t bytes) {
+    Place place{plan.preparedBytes, false, true};
+    plan.preparedBytes += static_cast<int64_t>(llvm::alignTo(bytes, 64));
+    return place;
+  };
   for (auto [number, stage] : llvm::enumerate(stages)) {
     StagePlan described{nameOf(stage.kind), lineOf(stage.result), {}};
     if (stage.result.getDefiningOp<attn::LogSumExpOp>())
@@ -81,10 +86,14 @@ bool Kernel::planBuffers() {
     OwnMemory own = ownMemory(stage);
     if (own.title)
       described.title = own.title;
-    for (auto [place, bytes, times] : own.shared) {
+    for (auto [place, bytes, times, isPrepared] : own.shared) {
       std::map<std::string, int> counts;
       if (!bytes)
         continue;
+      if (isPrepared) {
+        *place = takePrepared(bytes);
+        continue;
+      }
       if (!multiply(bytes, times, counts))
         return fail(source, kTooLarge);
       place->scaled = !counts.empty();
@@ -104,6 +113,10 @@ bool Kernel::planBuffers() {
           if (!plan.boundOf(extent))
             described.bytes.factors.push_back(extent.name);
         (counts.empty() ? described.bytes.fixed : described.bytes.scaled) = bytes;
+      }
+      if (prepared.contains(memoryOf(made))) { // it outlives the call
+        tensor.place = takePrepared(bytes);
+        continue;
       }
       tensor.place = Place{0, !counts.empty()};
       intervals.push_back({&*tensor.place, static_cast<int64_t>(llvm::alignTo(bytes, 64)), number,

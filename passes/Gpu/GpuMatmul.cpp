@@ -252,7 +252,7 @@ void GpuStages::TensorProduct::put(Value sum, const Symbols &atRow, Value column
     subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
   Symbols at = decomposed(column, matmul.columnAxes, atRow);
   withStages([&] {
-    Value value = stage.product ? s.finished(stage, subscripts, at, "", sum) : sum;
+    Value value = stage.finishes ? s.finished(stage, subscripts, at, "", sum) : sum;
     if (value)
       s.store(value, result, s.position(result, subscripts, at));
     return true;

@@ -2,8 +2,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
-#include "passes/Stages/AlignedOperands.h"
-#include "passes/Stages/EqualStages.h"
+#include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Stages.h"
 
 using namespace mlir;
@@ -17,10 +16,7 @@ struct PrepareStages : PassWrapper<PrepareStages, OperationPass<func::FuncOp>> {
   StringRef getDescription() const override { return "types and orders of operands as stages want them"; }
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    absorbRearrangements(function);
-    widenOperands(function);
-    alignOperands(function);
-    mergeEqualStages(function);
+    prepareStages(function);
   }
 };
 } // namespace

@@ -1,7 +1,12 @@
 // Asking the registry for strategies.
 #include "passes/Schedule/ChosenStrategies.h"
+#include "passes/Schedule/Prediction.h"
 
 using namespace skewer;
+
+// Where the prediction says that strategies differ by less than this, it does not know which is faster: the one that
+// analysis meant stays.
+static constexpr double kLeastGain = 0.03;
 
 static void addMasks(ChosenStrategies &chosen, const AttentionShape &shape, const TermStrategies &known) {
   for (const TermForm &form : maskFormsOf(shape))
@@ -28,18 +33,19 @@ std::optional<ChosenStrategies> skewer::chooseStrategies(const AttentionShape &s
   if (!reason.empty())
     return std::nullopt;
   ChosenStrategies chosen;
-  for (const TermForm &form : formsOf(shape)) {
-    std::vector<const TermStrategy *> fitting = known.fitting(form, shape);
-    const TermStrategy *best = fitting.front();
-    auto least = best->rowCycles(form, shape, target);
-    for (const TermStrategy *strategy : llvm::drop_begin(fitting))
-      if (auto cycles = strategy->rowCycles(form, shape, target); cycles && least && *cycles < *least) {
-        best = strategy;
-        least = cycles;
-      }
-    chosen.push_back({form, best});
-  }
+  for (const TermForm &form : formsOf(shape))
+    chosen.push_back({form, known.fitting(form, shape).front()});
+  size_t terms = chosen.size();
   addMasks(chosen, shape, known);
+  for (size_t number = 0; number < terms; ++number)
+    for (const TermStrategy *strategy : known.fitting(chosen[number].form, shape)) {
+      if (strategy == chosen[number].strategy || !strategy->competes(shape) || !strategy->whyNotOn(target).empty())
+        continue;
+      ChosenStrategies other = chosen;
+      other[number].strategy = strategy;
+      if (predictedCycles(shape, other, target) < (1 - kLeastGain) * predictedCycles(shape, chosen, target))
+        chosen = std::move(other);
+    }
   return chosen;
 }
 

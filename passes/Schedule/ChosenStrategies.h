@@ -12,7 +12,8 @@ struct ChosenStrategy {
 /// into the shape.
 using ChosenStrategies = std::vector<ChosenStrategy>;
 
-/// The first that fits each; between several that are made for a term, the cheaper one (TermStrategy::rowCycles).
+/// The first that fits each, but for a term for which another one competes (TermStrategy::competes) and the attention
+/// is predicted to take clearly less time with it.
 /// Nothing where none fits a term or a part of the mask; `reason` says which.
 std::optional<ChosenStrategies> chooseStrategies(const AttentionShape &, const TermStrategies &, const Target &,
                                                  std::string &reason);

@@ -25,10 +25,6 @@ static constexpr double kPanelShare = 0.6, kBlockShareOfL1 = 0.7, kBlockShareOfL
 // Times that a row's scores pass between the core and where they are kept: written by the products, read for the
 // maximum and exp2, written, and read with the values. Those of a table's window: written once, read twice.
 static constexpr double kScorePasses = 4, kWindowPasses = 3;
-// Vectors stored, loaded and added for a vector of scores that begins in a band.
-static constexpr double kBandSteps = 3;
-// A load and a store for each vector of a table that is brought in the order of a phase.
-static constexpr double kTableSteps = 2;
 // Between tiles of equal cycles the one of fewer loads an FMA wins by this share: it leaves room to prefetches.
 static constexpr double kTieShare = 0.05;
 static constexpr double kFloatBytes = 4;
@@ -59,9 +55,8 @@ double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, Tile tile, c
   return cycles * llvm::divideCeil(rows, tile.rows) * steps;
 }
 
-// 4x4 with the rows a vector apart: 16 accumulators, 4 vectors of keys, 4 queries, and one of the table at a time.
+// 4x4 with the rows a vector apart.
 constexpr Tile kStridedTile{4, 4};
-constexpr int64_t kStridedRegisters = 26;
 
 /// Cycles for one step of the depth of such a tile, which takes as many additions as FMAs.
 double stridedTileCycles(Tile tile, const Target &target) {
@@ -134,33 +129,6 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
 }
 } // namespace
 
-OffsetCost skewer::compareOffsetStrategies(int64_t queries, int64_t keys, int64_t depth, int64_t width,
-                                           const Target &target) {
-  int64_t keyVectors = llvm::divideCeil(keys, target.lanes), widthVectors = llvm::divideCeil(width, target.lanes);
-  auto valueCycles = [&](Tile tile) {
-    return ::multiplyCycles(tile.rows, widthVectors, keys, tile, target) / double(tile.rows);
-  };
-  Tile tile = chooseTile({queries, keys, depth, width, 1}, target);
-  // The band has a group's rows more columns than keys, and is stored, loaded and added.
-  int64_t bandVectors = keyVectors + llvm::divideCeil(tile.rows, target.lanes);
-  double band = (::multiplyCycles(tile.rows, keyVectors, depth, tile, target) +
-                 ::multiplyCycles(tile.rows, bandVectors, depth, tile, target)) /
-                    double(tile.rows) +
-                kBandSteps * double(keyVectors) + valueCycles(tile);
-  if (target.registers < kStridedRegisters)
-    return {band, INFINITY};
-  double tiles = double(llvm::divideCeil(keyVectors, kStridedTile.vectors)) / double(kStridedTile.rows);
-  // From one group to the next as many panels of the table are new as a tile has rows: from L2.
-  double fetched =
-      target.exposedTraffic * kFloatBytes * double(kStridedTile.rows * target.lanes * depth) / target.l2Rate;
-  double stridedAdd = tiles * (stridedTileCycles(kStridedTile, target) * double(depth) + fetched);
-  // A phase's rows come in whole tiles, and have the table brought in their order.
-  int64_t rowsOfPhase = llvm::divideCeil(queries, target.lanes);
-  double table = kTableSteps * double(depth * (rowsOfPhase + keyVectors)) / double(rowsOfPhase);
-  double waste = double(llvm::alignTo(rowsOfPhase, kStridedTile.rows)) / double(rowsOfPhase);
-  return {band, waste * (stridedAdd + valueCycles(kStridedTile)) + table};
-}
-
 double skewer::multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const TileSizes &tile,
                               const Target &target) {
   return ::multiplyCycles(rows, columns, steps, Tile{tile.tileRows, tile.tileVectors}, target);
@@ -183,9 +151,12 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
       (::multiplyCycles(tile.rows, llvm::divideCeil(sizes.keys, target.lanes), sizes.depth, tile, target) +
        ::multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
       tile.rows;
-  if (sizes.stridedAdd)
-    compute += (stridedTileCycles(tile, target) - tileCycles(tile, target)) / tile.rows * sizes.depth *
+  if (sizes.stridedAdd) {
+    // From one group to the next as many panels of the table are new as a tile has rows: from L2.
+    double fetched = target.exposedTraffic * kFloatBytes * tile.rows * target.lanes / target.l2Rate;
+    compute += (stridedTileCycles(tile, target) - tileCycles(tile, target) + fetched) / tile.rows * sizes.depth *
                llvm::divideCeil(sizes.keys, target.lanes * tile.vectors);
+  }
   int64_t keyVectors = llvm::divideCeil(sizes.keys, target.lanes);
   if (sizes.windowDepth) {
     int64_t panel = tile.vectors * target.lanes;

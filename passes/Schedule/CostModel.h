@@ -46,12 +46,10 @@ struct Blocking {
 /// What somebody asks of a schedule; what is 0, or empty, is chosen.
 struct CpuRequest {
   int64_t tileRows = 0, tileVectors = 0, rowBlock = 0, keyBlock = 0, rowsPerItem = 0, keysPerItem = 0;
-  std::string offsets; // strategy of offset terms: "band" or "strided_add"
   /// Strategies of single terms, by their numbers in the schedule, from 1 on.
   std::map<int64_t, std::string> strategies;
   bool pins() const {
-    return tileRows || tileVectors || rowBlock || keyBlock || rowsPerItem || keysPerItem || !offsets.empty() ||
-           !strategies.empty();
+    return tileRows || tileVectors || rowBlock || keyBlock || rowsPerItem || keysPerItem || !strategies.empty();
   }
 };
 
@@ -60,13 +58,6 @@ struct CpuRequest {
 Blocking chooseBlocking(const AttentionSizes &, const Target &, const CpuRequest & = {});
 /// The model's estimate for a blocking as given (`cyclesPerRow` is not read).
 double cyclesPerRow(const AttentionSizes &, const Blocking &, const Target &);
-/// Cycles for one query row: its content and one offset term of `depth` over all keys, with what each of the two ways
-/// to compute them takes besides. Infinite where a target has too few registers.
-struct OffsetCost {
-  double band, stridedAdd;
-};
-OffsetCost compareOffsetStrategies(int64_t queries, int64_t keys, int64_t depth, int64_t width, const Target &);
-
 /// Cycles to multiply `rows` by `columns` vectors over `steps`, by register tiles of this shape.
 double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const TileSizes &, const Target &);
 /// Cycles of so many useful operations, by whole register tiles.

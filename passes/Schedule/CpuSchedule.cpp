@@ -4,25 +4,9 @@
 #include "passes/Schedule/Prediction.h"
 #include "passes/Stages/Stages.h"
 #include "llvm/ADT/StringExtras.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace skewer;
-
-/// Puts the strategy that is asked for offsets where it fits; false after an error where it fits none.
-static bool askForOffsets(StringRef name, const AttentionShape &shape, const TermStrategies &known,
-                          ChosenStrategies &chosen, attn::AttentionOp attention) {
-  const TermStrategy *asked = known.named(name);
-  bool found = false;
-  for (ChosenStrategy &each : chosen)
-    if (asked && each.form.as<OffsetTerm>() && asked->fits(each.form, shape)) {
-      each.strategy = asked;
-      found = true;
-    }
-  if (!found)
-    attention.emitError() << "no term can be computed by '" << name << "' (cpu_schedule_c9)";
-  return found;
-}
 
 static constexpr const char *kUnfittedHint = "; --unfused compiles the layer, or a plugin may bring a strategy";
 
@@ -87,8 +71,7 @@ attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const 
     attention.emitError() << reason << kUnfittedHint;
     return {};
   }
-  if ((!request.offsets.empty() && !askForOffsets(request.offsets, shape, known, *chosen, attention)) ||
-      !askForTerms(request.strategies, shape, known, *chosen, attention))
+  if (!askForTerms(request.strategies, shape, known, *chosen, attention))
     return {};
   const std::pair<StringRef, int64_t> numbers[] = {
       {"tile_rows", request.tileRows}, {"tile_vectors", request.tileVectors},  {"row_block", request.rowBlock},
@@ -148,13 +131,12 @@ std::vector<Alternative> skewer::alternativesOf(attn::AttentionOp attention, con
   ChosenStrategies chosen = strategiesOf(schedule, shape);
   for (size_t number = 0; number < schedule.getStrategies().size(); ++number)
     for (const TermStrategy *strategy : known.fitting(chosen[number].form, shape)) {
-      auto rowCycles = strategy->rowCycles(chosen[number].form, shape, target);
-      if (strategy == chosen[number].strategy || (rowCycles && std::isinf(*rowCycles)))
+      if (strategy == chosen[number].strategy)
         continue;
       ChosenStrategies other = chosen;
       other[number].strategy = strategy;
-      Blocking blocking = chooseBlocking(sizesOf(shape, other), target);
-      alternatives.push_back({number, strategy->name(), predictWork(shape, other, blocking, target).cycles});
+      alternatives.push_back(
+          {number, strategy->name(), predictedCycles(shape, other, target), strategy->whyNotOn(target)});
     }
   return alternatives;
 }

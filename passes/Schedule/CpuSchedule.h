@@ -18,7 +18,8 @@ llvm::LogicalResult verifySchedule(attn::AttentionOp, const Target &);
 struct Alternative {
   size_t term; // of those that the schedule names
   llvm::StringRef strategy;
-  double cycles; // of the whole attention with it, by the cost model, in the blocks that suit it best
+  double cycles;      // of the whole attention with it, by the cost model, in the blocks that suit it best
+  std::string whyNot; // TermStrategy::whyNotOn
 };
 std::vector<Alternative> alternativesOf(attn::AttentionOp, const AttentionShape &, const Target &);
 

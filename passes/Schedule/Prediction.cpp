@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Analysis/TileTables.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -21,12 +22,6 @@ static constexpr int64_t kMostElements = 1 << 24;
 // a lane.
 static constexpr double kExpCycles = 10, kTanhCycles = 18, kErfCycles = 20, kDivideCycles = 8, kSimpleCycles = 0.5,
                         kCallCycles = 20;
-
-std::optional<OffsetCost> skewer::offsetCostOf(const AttentionShape &shape, const Target &target) {
-  if (!mayAddStrided(shape))
-    return std::nullopt;
-  return compareOffsetStrategies(shape.queries, shape.keys, shape.content.front().depth, shape.width, target);
-}
 
 AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategies &chosen) {
   AttentionSizes sizes{shape.queries, shape.keys, 0, shape.width};
@@ -110,12 +105,25 @@ static bool isAllTiles(const AttentionShape &shape) {
          llvm::all_of(shape.masks, [](const MaskPart &part) { return part.kind == BiasKind::Tiles; });
 }
 
-std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_t tileRows, int64_t tileKeys) {
+std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_t tileRows, int64_t tileKeys,
+                                             llvm::function_ref<void(int64_t, int64_t, TileState)> each) {
   TileCounts counts;
+  auto count = [&](int64_t row, int64_t column, TileState state) {
+    ++(state == TileState::Dead ? counts.dead : state == TileState::Edge ? counts.edge : counts.full);
+    if (each)
+      each(row, column, state);
+  };
   if (isAllTiles(shape)) {
     TileMap map(*shape.bounds.tiles, tileRows, tileKeys);
-    for (LiveTiles::State state : map.all())
-      ++(state == LiveTiles::State::Dead ? counts.dead : state == LiveTiles::State::Edge ? counts.edge : counts.full);
+    for (auto [place, state] : llvm::enumerate(map.all())) {
+      TileState known = state == LiveTiles::State::Dead   ? TileState::Dead
+                        : state == LiveTiles::State::Edge ? TileState::Edge
+                                                          : TileState::Full;
+      ++(known == TileState::Dead ? counts.dead : known == TileState::Edge ? counts.edge : counts.full);
+      auto tile = static_cast<int64_t>(place);
+      if (each && tile < map.groups * map.panels) // of masks that differ from head to head the first
+        each(tile / map.panels * tileRows, tile % map.panels * tileKeys, known);
+    }
     counts.skipped = counts.dead;
     return counts;
   }
@@ -127,7 +135,8 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
       int64_t last = std::min(column + tileKeys, shape.keys) - 1;
       bool inPrefix = column < shape.prefix && column <= live.high;
       if (!inPrefix && (live.low > live.high || last < live.low || column > live.high)) {
-        ++counts.dead, ++counts.skipped;
+        count(row, column, TileState::Dead);
+        ++counts.skipped;
         continue;
       }
       // The interval moves with the query: the last row begins latest, the first one ends earliest.
@@ -150,16 +159,16 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
         }
         some = any;
       }
-      ++(!some ? counts.dead : all ? counts.full : counts.edge);
+      count(row, column, !some ? TileState::Dead : all ? TileState::Full : TileState::Edge);
     }
   }
   return mask.known ? std::optional<TileCounts>(counts) : std::nullopt;
 }
 
-/// The tiles that the mask's interval leaves, for each group of rows on the average.
-static TileSizes tilesOf(const AttentionShape &shape, const Blocking &blocking, int64_t lanes) {
+/// The tiles that the mask's interval leaves, for each group of rows, which are so far apart, on the average.
+static TileSizes tilesOf(const AttentionShape &shape, const Blocking &blocking, int64_t lanes, int64_t apart) {
   TileSizes tile{lanes, blocking.tileRows, blocking.tileVectors, blocking.rowBlock, blocking.keyBlock};
-  int64_t rows = blocking.tileRows, panel = blocking.tileVectors * lanes;
+  int64_t rows = blocking.tileRows * apart, panel = blocking.tileVectors * lanes;
   int64_t groups = llvm::divideCeil(shape.queries, rows), allColumns = llvm::alignTo(shape.keys, lanes);
   if (shape.bounds.tiles) {
     TileShare share = shareOf(*shape.bounds.tiles, TileMap(*shape.bounds.tiles, rows, panel),
@@ -210,8 +219,10 @@ static double functionCycles(const AttentionShape &shape, int64_t lanes) {
 PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrategies &chosen, const Blocking &blocking,
                                   const Target &target) {
   AttentionSizes sizes = sizesOf(shape, chosen);
-  TileSizes tile = tilesOf(shape, blocking, target.lanes);
-  double rows = double(llvm::alignTo(shape.queries, blocking.tileRows)); // in whole groups
+  int64_t apart = sizes.stridedAdd ? target.lanes : 1;
+  TileSizes tile = tilesOf(shape, blocking, target.lanes, apart);
+  // In whole groups; with strided addition those of each phase.
+  double rows = double(apart * llvm::alignTo(llvm::divideCeil(shape.queries, apart), blocking.tileRows));
   double share = tile.columns / double(llvm::alignTo(shape.keys, target.lanes));
   PredictedWork work;
   work.matmulFlops =
@@ -229,4 +240,8 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrat
   work.cycles += functionCycles(shape, target.lanes) * rows * tile.columns / double(target.lanes);
   work.cycles += kPackCycles * double((shape.queries + shape.keys) * sizes.depth);
   return work;
+}
+
+double skewer::predictedCycles(const AttentionShape &shape, const ChosenStrategies &chosen, const Target &target) {
+  return predictWork(shape, chosen, chooseBlocking(sizesOf(shape, chosen), target), target).cycles;
 }

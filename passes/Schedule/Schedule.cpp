@@ -25,7 +25,7 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
       getOperation().emitError() << messageOf(processor.takeError());
       return signalPassFailure();
     }
-    CpuRequest request{tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem, keysPerItem, offsets, {}};
+    CpuRequest request{tileRows, tileVectors, rowBlock, keyBlock, rowsPerItem, keysPerItem, {}};
     for (const std::string &text : strategies) {
       auto [number, name] = StringRef(text).split(':');
       int64_t term;

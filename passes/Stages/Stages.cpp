@@ -309,29 +309,34 @@ private:
     return reads == elements(rows);
   }
 
-  /// A matrix product with one reader, arithmetic that ends in a stage of its own, is part of that stage.
-  bool finish(Operation *op, const Readers &own) {
+  /// Whether a stage that an operation begins may end with arithmetic.
+  bool endsWithArithmetic(Operation *op) {
+    std::string reason;
+    if (auto attention = dyn_cast<attn::AttentionOp>(op))
+      return fusedShape(attention, reason).has_value();
     auto einsum = dyn_cast<attn::EinsumOp>(op);
-    if (!einsum || !isMatmul || !isMatmul(einsum) || !op->hasOneUse() || own.stored || own.maps || own.packed ||
-        own.stages.size() != 1)
+    return einsum && isMatmul && isMatmul(einsum);
+  }
+
+  /// A matrix product or a fused attention with one reader, arithmetic that ends in a stage of its own, is part of that
+  /// stage. Of two that one stage reads, the later one.
+  bool finish(Operation *op, const Readers &own) {
+    if (!op->hasOneUse() || own.stored || own.maps || own.packed || own.stages.size() != 1 || !endsWithArithmetic(op))
       return false;
     Operation *root = own.stages.front();
     Operation *reader = *op->user_begin();
     while (reader != root && isArithmetic(reader) && reader->hasOneUse())
       reader = *reader->user_begin();
-    if (reader != root || !isArithmetic(root) || products.count(root))
-      return false;
-    products[root] = einsum;
-    return true;
+    return reader == root && isArithmetic(root) && finished.try_emplace(root, op).second;
   }
 
   Stage describe(Value result) {
     Operation *op = result.getDefiningOp();
     Stage stage{StageKind::Elementwise, result, {}, "", nullptr};
-    if (Operation *product = products.lookup(op)) {
-      stage.kind = StageKind::Einsum;
-      stage.product = product;
-      fold(product, stage);
+    if (Operation *first = finished.lookup(op)) {
+      stage.kind = isa<attn::AttentionOp>(first) ? StageKind::Attention : StageKind::Einsum;
+      stage.finishes = first;
+      fold(first, stage);
       fold(op, stage);
       return stage;
     }
@@ -352,7 +357,7 @@ private:
     for (Value operand : operands) {
       Operation *producer = operand.getDefiningOp();
       if (!producer || roots.contains(producer) || isNumber(producer) || llvm::is_contained(stage.folded, producer) ||
-          producer == stage.product || !(isPointwise(producer) || isa<attn::ConcatOp>(producer)))
+          producer == stage.finishes || !(isPointwise(producer) || isa<attn::ConcatOp>(producer)))
         continue;
       fold(producer, stage);
       stage.folded.push_back(producer);
@@ -362,7 +367,7 @@ private:
   Block &block;
   const IsMatmul &isMatmul;
   bool packsRows;
-  llvm::DenseMap<Operation *, Operation *> products; // that stages begin with, by their last operation
+  llvm::DenseMap<Operation *, Operation *> finished; // what a stage begins with, by its last operation
   llvm::DenseMap<Operation *, Readers> readers;
   llvm::DenseSet<Operation *> roots;
 };

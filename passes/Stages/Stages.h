@@ -23,11 +23,12 @@ struct Stage {
   mlir::Value result;                          // goes to a buffer, or where the kernel's output goes
   llvm::SmallVector<mlir::Operation *> folded; // computed element by element where they are read
   std::string reason;                          // why an attention does not fuse
-  /// A matrix product whose elements `result`'s arithmetic finishes before they are stored; null: it has a buffer.
-  mlir::Operation *product = nullptr;
+  /// A matrix product or a fused attention whose elements `result`'s arithmetic finishes before they are stored; null:
+  /// `result` is what the stage's loops make.
+  mlir::Operation *finishes = nullptr;
 
   /// What the stage's loops are made for.
-  mlir::Operation *maker() const { return product ? product : result.getDefiningOp(); }
+  mlir::Operation *maker() const { return finishes ? finishes : result.getDefiningOp(); }
 };
 /// All that a stage makes: its result and, of an attention that has one, the log-sum-exp of its rows.
 llvm::SmallVector<mlir::Value> resultsOf(const Stage &);
@@ -36,7 +37,8 @@ llvm::SmallVector<mlir::Value> resultsOf(const Stage &);
 /// arithmetic with one reader, and index maps, are part of the stage that reads them.
 ///
 /// An einsum that `isMatmul` says is computed as a matrix product takes arithmetic and index maps in front of its rows
-/// in as they are packed, and arithmetic behind it as its elements are stored.
+/// in as they are packed. It, and an attention that a processor fuses, takes in the arithmetic behind it (a gate, a
+/// residual, a conversion) as its elements are stored.
 using IsMatmul = std::function<bool(attn::EinsumOp)>;
 /// Without `packsRows` rows are read from memory.
 std::vector<Stage> stagesOf(mlir::func::FuncOp, const IsMatmul &isMatmul = {}, bool packsRows = true);

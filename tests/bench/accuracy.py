@@ -26,13 +26,18 @@ def call(*arguments):
     return subprocess.run([SKEWER, *arguments], capture_output=True, text=True)
 
 
+def strided_of(terms):
+    """The number of the term whose table rows are added to keys; 0 where there is none."""
+    return next((number for number, term in enumerate(terms, 1) if term.get("strategy") == "strided_add"), 0)
+
+
 def kernels_of(spec, options, target):
     """Each kernel's name with the schedule's parts, none where it has no attention or several that differ."""
     done = call("explain", spec, "--json", "--target=" + target, *options)
     if done.returncode:
         sys.exit("%s: %s" % (spec, done.stderr))
     for kernel in json.loads(done.stdout)["kernels"]:
-        found = {PARTS.search(a["schedule"] or "").groups() + (any(t.get("strategy") == "strided_add" for t in a["terms"]),)
+        found = {PARTS.search(a["schedule"] or "").groups() + (strided_of(a["terms"]),)
                  for a in kernel["attentions"] if PARTS.search(a["schedule"] or "")}
         yield kernel["name"], found.pop() if len(found) == 1 else None
 
@@ -63,7 +68,7 @@ def ways_of(spec, options, targets, lanes):
                 if schedule:
                     names = ("tile_rows", "tile_vectors", "row_block", "key_block", "rows_per_item")
                     how = "--schedule=" + ",".join("%s=%s" % pair for pair in zip(names, schedule[1:6]))
-                    how += ",offsets=strided_add" if schedule[6] else ""
+                    how += ",strategy%d=strided_add" % schedule[6] if schedule[6] else ""
             ways.setdefault((kernel, how), target)
     return ways
 

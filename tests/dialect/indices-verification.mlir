@@ -145,6 +145,30 @@ func.func @f(%w: tensor<4xf32> {attn.deviation = 0.0 : f64}) {
 
 // -----
 
+// attn_c10: a finite mean
+// expected-error @below {{argument #0 has the mean 2 : i64; expected a finite f64 (attn_c10)}}
+func.func @f(%w: tensor<4xf32> {attn.mean = 2 : i64}) {
+  return
+}
+
+// -----
+
+// attn_c10: two ends in order
+// expected-error @below {{argument #0 has values between array<f64: 2.000000e+00, 1.000000e+00>; expected array<f64: low, high> with low <= high (attn_c10)}}
+func.func @f(%w: tensor<4xf32> {attn.between = array<f64: 2.0, 1.0>}) {
+  return
+}
+
+// -----
+
+// attn_c10: how the values of a tensor of floating point numbers lie
+// expected-error @below {{argument #0 says how its values lie, but is no tensor of floating point numbers (attn_c10)}}
+func.func @f(%seg: tensor<4xi32> {attn.between = array<f64: 1.0, 2.0>}) {
+  return
+}
+
+// -----
+
 // attn_c10: of f64
 // expected-error @below {{argument #0 has the standard deviation 2 : i64; expected a positive f64 (attn_c10)}}
 func.func @f(%w: tensor<4xf32> {attn.deviation = 2 : i64}) {
@@ -191,6 +215,22 @@ func.func @f(%p: tensor<1xi32> {attn.name = "p0", attn.range = array<i64: 0, 4>,
 // attn_c11: one element, with a range from 0
 // expected-error @below {{argument #0 is an origin, but no tensor<1xi32> with a range from 0 (attn_c11)}}
 func.func @f(%p: tensor<1xi32> {attn.name = "q0", attn.origin = "q0", attn.range = array<i64: 1, 4>}) { return }
+
+// -----
+
+// attn_c14: a promise about a tensor
+// expected-error @below {{argument #0 has attn.const = 1 : i64; expected a unit attribute of a tensor that is neither origin nor length (attn_c14)}}
+func.func @const_number(%x: tensor<4xf32> {attn.const = 1 : i64}) {
+  return
+}
+
+// -----
+
+// attn_c14: an origin differs from call to call
+// expected-error @below {{argument #0 has attn.const = unit; expected a unit attribute of a tensor that is neither origin nor length (attn_c14)}}
+func.func @const_origin(%x: tensor<1xi32> {attn.const, attn.origin = "q0", attn.range = array<i64: 0, 4>}) {
+  return
+}
 
 // -----
 

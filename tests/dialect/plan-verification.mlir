@@ -55,6 +55,18 @@
 
 // -----
 
+// plan_c4: a finite mean
+// expected-error @below {{argument 'x' has the mean 0x7FF0000000000000 : f64, expected a finite f64 (plan_c4)}}
+#a = #attn.argument<"x", f32, [4] mean = 0x7FF0000000000000 : f64>
+
+// -----
+
+// plan_c4: one way in which values lie
+// expected-error @below {{argument 'x' has values between array<f64: 1.000000e+00, 2.000000e+00>, expected array<f64: low, high>, low <= high, and no mean or deviation beside it (plan_c4)}}
+#a = #attn.argument<"x", f32, [4] deviation = 1.0 : f64 between = [1.0, 2.0]>
+
+// -----
+
 // plan_c4: words that there are
 // expected-error @below {{argument 'x' is in word 3 : i64, expected 0, 1 or 2 (q0, k0, head0) of an i32 (plan_c4)}}
 #a = #attn.argument<"x", i32, [1] origin = 3>
@@ -64,6 +76,18 @@
 // plan_c5: phases have functions
 // expected-error @below {{a phase names no function (plan_c5)}}
 #p = #attn.phase<function = "", title = "pack", items = <fixed = 1, scaled = 0, factors = []>>
+
+// -----
+
+// plan_c5: what is made once has items of a known number
+// expected-error @below {{a phase that prepares has items that depend on run-time sizes, expected a number (plan_c5)}}
+#p = #attn.phase<function = "f", title = "pack", items = <fixed = 0, scaled = 1, factors = ["n"]>, prepares = true>
+
+// -----
+
+// plan_c4: words of the argument struct differ from call to call
+// expected-error @below {{argument 'q0' is const, expected a tensor, no word of the argument struct (plan_c4)}}
+#a = #attn.argument<"q0", i32, [1] range = [0, 4] origin = 0 const = unit>
 
 // -----
 
@@ -118,6 +142,18 @@ module attributes {attn.plan = {name = "f"}} {}
 // plan_c10: the shared one too
 // expected-error @below {{shared_bytes is 4, expected a multiple of 64 (plan_c10)}}
 #p = #attn.plan<"f", inputs = [], outputs = [<"o", f32, [4]>], sizes = ["n"], stages = [], phases = [], shared_bytes = <fixed = 0, scaled = 4, factors = ["n"]>, local_bytes = 64>
+
+// -----
+
+// plan_c10: and prepared memory
+// expected-error @below {{prepared_bytes is 32, expected a multiple of 64 (plan_c10)}}
+#p = #attn.plan<"f", inputs = [], outputs = [<"o", f32, [4]>], sizes = [], stages = [], phases = [], shared_bytes = <fixed = 0, scaled = 0, factors = []>, local_bytes = 0, prepared_bytes = 32>
+
+// -----
+
+// plan_c10: which there is where something is made
+// expected-error @below {{a phase prepares, but prepared_bytes is 0 (plan_c10)}}
+#p = #attn.plan<"f", inputs = [], outputs = [<"o", f32, [4]>], sizes = [], stages = [], phases = [<function = "p", title = "pack", items = <fixed = 1, scaled = 0, factors = []>, prepares = true>], shared_bytes = <fixed = 0, scaled = 0, factors = []>, local_bytes = 0>
 
 // -----
 

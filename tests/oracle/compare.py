@@ -65,9 +65,13 @@ def operands(program, kernel, sizes, rng):
             out[name] = rng.integers(low, high, shape, endpoint=True).astype(np.int32)
         elif kind.element == "i8":
             out[name] = rng.integers(-128, 127, shape, endpoint=True).astype(np.int8)
+        elif kind.between is not None:
+            low, high = (scope.number(each) for each in kind.between)
+            out[name] = rounded(rng.uniform(low, high, shape), kind.element)
         else:
             deviation = 1.0 if kind.deviation is None else scope.number(kind.deviation)
-            out[name] = rounded(deviation * rng.standard_normal(shape), kind.element)
+            mean = 0.0 if kind.mean is None else scope.number(kind.mean)
+            out[name] = rounded(mean + deviation * rng.standard_normal(shape), kind.element)
     program.constants = saved
     return out
 
@@ -141,7 +145,7 @@ class Comparison:
     def asked_for(self, text):
         """What a comment of the text asks for."""
         comments = " ".join(re.findall(r"^#(.*)$", text, re.MULTILINE))
-        found = {key: dict(re.findall(rf"(?<!\S){key}[ =](\w+)=([^\s,.]+)", comments)) for key in ("-D", "--size", "--origin")}
+        found = {key: dict(re.findall(rf"(?<!\S){key}[ =](\w+)=([^\s,]*[^\s,.])", comments)) for key in ("-D", "--size", "--origin")}
         numbers = (lambda pairs: {name: int(value) for name, value in pairs.items()})
         return {**found["-D"], **self.defines}, {**numbers(found["--size"]), **self.sizes}, \
             {**numbers(found["--origin"]), **self.origins}

@@ -19,6 +19,7 @@ endif()
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/consumer_c)
 run(${FOLDER}/build/consumer_cpp)
+run(${FOLDER}/build/consumer_library)
 # No NVIDIA driver, on machines that have one too: the one that is found first is none.
 file(WRITE ${FOLDER}/none/libcuda.so.1 "none\n")
 run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${FOLDER}/none ${FOLDER}/build/consumer_gpu)

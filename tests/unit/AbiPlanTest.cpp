@@ -129,11 +129,11 @@ TEST(Abi, ManifestSaysWhatTheHeaderSays) {
 }
 
 TEST(Abi, HashDependsOnTextAndParametersAndNotOnTheirOrder) {
-  std::string hash = hashOfSpec("kernel", {{"N", 4}, {"D", 8}});
+  std::string hash = hashOfSpec("kernel", {{"N", "4"}, {"D", "8"}});
   EXPECT_EQ(hash.size(), 16u);
-  EXPECT_EQ(hash, hashOfSpec("kernel", {{"D", 8}, {"N", 4}}));
-  EXPECT_NE(hash, hashOfSpec("kernel", {{"N", 8}, {"D", 4}}));
-  EXPECT_NE(hash, hashOfSpec("kernel ", {{"N", 4}, {"D", 8}}));
+  EXPECT_EQ(hash, hashOfSpec("kernel", {{"D", "8"}, {"N", "4"}}));
+  EXPECT_NE(hash, hashOfSpec("kernel", {{"N", "8"}, {"D", "4"}}));
+  EXPECT_NE(hash, hashOfSpec("kernel ", {{"N", "4"}, {"D", "8"}}));
 }
 
 TEST(Abi, AssemblyListsTheEntries) {

@@ -143,7 +143,11 @@ TEST(Abi, EveryStatusHasAText) {
   ++count;
   SKEWER_STATUSES(SKEWER_STATUS)
 #undef SKEWER_STATUS
-  EXPECT_STREQ(statusText(count - 1 + int(kMaximumBadIndices)), "unknown status");
+  EXPECT_EQ(count - 1, int(Status::BadIndex));
+#define SKEWER_STATUS(c, cpp, text) EXPECT_STREQ(statusText(int(Status::cpp)), text);
+  SKEWER_PREPARED_STATUSES(SKEWER_STATUS)
+#undef SKEWER_STATUS
+  EXPECT_STREQ(statusText(kFirstCudaStatus - 1), "unknown status");
   EXPECT_STREQ(statusText(-1), "unknown status");
   EXPECT_STREQ(statusText(int(Status::BadIndex) + 5), statusText(int(Status::BadIndex)));
 }

@@ -104,8 +104,9 @@ func.func @shift(%x: memref<?xf32>, %q0: memref<?xi32>, %out: memref<?xf32>, %n:
 inline KernelPlan originPlan() {
   KernelPlan plan;
   plan.name = "from_origin";
-  plan.inputs = {{"x", ElementType::F32, {{"n", 1}}},
-                 {"q0", ElementType::I32, {{"", 1}}, IndexRange{0, 5}, std::nullopt, 0}};
+  TensorArgument origin{"q0", ElementType::I32, {{"", 1}}, IndexRange{0, 5}};
+  origin.origin = 0;
+  plan.inputs = {{"x", ElementType::F32, {{"n", 1}}}, origin};
   plan.outputs = {{"output", ElementType::F32, {{"n", 1}}}};
   plan.sizes = {"n"};
   plan.phases = {{"shift", "shift", {0, 1, {"n"}}}};

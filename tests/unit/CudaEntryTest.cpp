@@ -14,10 +14,12 @@ namespace {
 KernelPlan layer() {
   KernelPlan plan;
   plan.name = "layer";
-  plan.inputs = {{"q", ElementType::F16, {{"batch", 1}, {"", 64}}, {}, {}, {}},
-                 {"k0", ElementType::I32, {{"", 1}}, IndexRange{0, 48}, {}, 1u},
-                 {"ids", ElementType::I32, {{"", 8}}, IndexRange{0, 7}, {}, {}}};
-  plan.outputs = {{"output", ElementType::F32, {{"batch", 1}, {"", 64}}, {}, {}, {}}};
+  TensorArgument origin{"k0", ElementType::I32, {{"", 1}}, IndexRange{0, 48}};
+  origin.origin = 1;
+  plan.inputs = {{"q", ElementType::F16, {{"batch", 1}, {"", 64}}},
+                 origin,
+                 {"ids", ElementType::I32, {{"", 8}}, IndexRange{0, 7}}};
+  plan.outputs = {{"output", ElementType::F32, {{"batch", 1}, {"", 64}}}};
   plan.sizes = {"batch"};
   return plan;
 }
@@ -128,7 +130,7 @@ TEST(CudaEntry, ArgumentsAreCheckedBeforeTheDriver) {
 TEST(CudaEntry, TooManyArgumentsAreRefused) {
   KernelPlan plan = layer();
   while (plan.inputs.size() < 520)
-    plan.inputs.push_back({"t" + std::to_string(plan.inputs.size()), ElementType::F16, {{"", 8}}, {}, {}, {}});
+    plan.inputs.push_back({"t" + std::to_string(plan.inputs.size()), ElementType::F16, {{"", 8}}});
   llvm::LLVMContext context;
   auto module = cudaModule(plan, images(), "{}", context);
   ASSERT_FALSE(bool(module));

@@ -149,7 +149,9 @@ private:
       for (double &value : tensor.values)
         value = input.type == ElementType::I32
                     ? double(range.low + int64_t(random() % uint64_t(range.high - range.low + 1)))
-                    : normal(random) * input.deviation.value_or(1);
+                                    : input.between ? input.between->first + (input.between->second - input.between->first) *
+                                                             std::uniform_real_distribution<double>()(random)
+                                : input.mean.value_or(0) + normal(random) * input.deviation.value_or(1);
       if (options.change)
         options.change(input.name, tensor.values);
       for (double &value : tensor.values)

@@ -166,7 +166,24 @@ TEST(Deviation, IsANumberOfParamsAndHoldsForTheGroup) {
   EXPECT_SAYS(r.module, "tensor<64xf32> {attn.name = \"z\", attn.shape = [64]}");
 }
 
+TEST(Deviation, MayStandAroundAMeanOrBeUniform) {
+  Imported r = import("param c = 64, low = 0.5\nkernel f(x : f32[c] ~ -2 + c^-0.5, y : f32[c] ~ low..3*c, z : f32[c] ~ (1 + 1)) "
+                      "-> f32[c] { return x + y * z }");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "{attn.deviation = 1.250000e-01 : f64, attn.mean = -2.000000e+00 : f64, attn.name = \"x\"");
+  EXPECT_SAYS(r.module, "{attn.between = array<f64: 5.000000e-01, 1.920000e+02>, attn.name = \"y\"");
+  EXPECT_SAYS(r.module, "{attn.deviation = 2.000000e+00 : f64, attn.name = \"z\""); // one number, in parentheses
+}
+
 TEST(DeviationError, Declarations) {
+  EXPECT_SAYS(declared("f32[N] ~ 1 + 0"), "the standard deviation of 'a' is a positive number, found");
+  EXPECT_SAYS(declared("f32[N] ~ inf + 1"), "a mean is a finite number, found");
+  EXPECT_SAYS(declared("f32[N] ~ 1 +"), "expected an expression");
+  EXPECT_SAYS(declared("f32[N] ~ 3..1"), "the range of 'a' is empty: its least value is above its largest");
+  EXPECT_SAYS(declared("f32[N] ~ 3..inf"), "the largest value is a finite number, found");
+  EXPECT_SAYS(declared("f32[N] ~ (1, 2)..3"), "the least value is a number known at compile time, found");
+  EXPECT_SAYS(declared("i8[N] ~ 1..2"), "an operand of i8 has no range of real numbers; 'a' is filled with whole numbers");
+  EXPECT_SAYS(declared("i32[N] ~ 1 + 2"), "an index operand has no mean; 'a' is of i32, whose values may have a range");
   EXPECT_SAYS(declared("f32[N] ~ 0"), "the standard deviation of 'a' is a positive number, found");
   EXPECT_SAYS(declared("f32[N] ~ -N"), "the standard deviation of 'a' is a positive number, found");
   EXPECT_SAYS(declared("f32[N] ~ 10^400"), "the result is not a finite number");
@@ -174,6 +191,8 @@ TEST(DeviationError, Declarations) {
   EXPECT_SAYS(declared("f32[N] ~ unknown"), "unknown name 'unknown'");
   EXPECT_SAYS(declared("f32[N] ~"), "expected");
   EXPECT_SAYS(declared("i32[N] in 0..3 ~ 2"), "an index operand has no standard deviation; 'a' is of i32");
+  EXPECT_SAYS(rejected("kernel f(x : f32[4]) -> f32[4] ~ 1..2 { return x }"),
+              "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");
   Imported r = import("kernel f(x : f32[4]) -> f32[4] ~ 2 { return x }");
   EXPECT_FALSE(r.good);
   EXPECT_SAYS(r.messages, "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");

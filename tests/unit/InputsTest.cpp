@@ -115,6 +115,36 @@ TEST_F(InputFiles, SeededNumbersHaveTheDeclaredDeviationAndFilesAreReadAsTheyAre
   EXPECT_EQ(read->inputs[0].values[0], 0.1f);
 }
 
+TEST_F(InputFiles, SeededNumbersLieAroundAMeanOrInARange) {
+  TensorArgument argument{"gain", ElementType::F32, {{"", 20000}}};
+  auto of = [&](uint64_t seed) { return seededValues(argument, 20000, seed, {0, 1}); };
+  auto meanOf = [](const std::vector<double> &values) {
+    double sum = 0;
+    for (double value : values)
+      sum += value;
+    return sum / static_cast<double>(values.size());
+  };
+  std::vector<double> plain = of(7);
+  argument.deviation = 0.1;
+  argument.mean = 3;
+  std::vector<double> around = of(7);
+  for (size_t k = 0; k < around.size(); ++k)
+    EXPECT_EQ(around[k], 3 + plain[k] * 0.1);
+  argument.deviation.reset();
+  argument.mean.reset();
+  argument.between = {-0.5, 1.5};
+  std::vector<double> uniform = of(7);
+  EXPECT_GE(*std::min_element(uniform.begin(), uniform.end()), -0.5);
+  EXPECT_LE(*std::max_element(uniform.begin(), uniform.end()), 1.5);
+  EXPECT_NEAR(meanOf(uniform), 0.5, 0.02); // deviation 2/√12, of 20000: 0.004
+  EXPECT_LT(*std::min_element(uniform.begin(), uniform.end()), -0.49);
+  EXPECT_GT(*std::max_element(uniform.begin(), uniform.end()), 1.49);
+  EXPECT_EQ(uniform, of(7));
+  EXPECT_NE(uniform, of(8));
+  argument.between = {2, 2};
+  EXPECT_EQ(of(7), std::vector<double>(20000, 2));
+}
+
 TEST_F(InputFiles, ErrorsNameArgumentExpectedAndFound) {
   auto expect = [](const std::string &error, std::vector<const char *> parts) {
     for (const char *part : parts)

@@ -67,7 +67,22 @@ TEST(Language, CommandLineBindsParams) {
   EXPECT_TRUE(contains(import(text, {{"N", 3}, {"M", 5}}).module, "tensor<3x5xf32>"));
   EXPECT_TRUE(contains(import(text).messages, "test.attn:1:7: error: param 'N' has no value; give it with -D N=…"));
   EXPECT_TRUE(contains(import(text, {{"N", 3}, {"NN", 5}}).messages, "there is no param 'NN'"));
+  EXPECT_TRUE(contains(import(text, {{"N", 2.5}}).messages, "a size is a whole number, found the number 2.5"));
+  EXPECT_TRUE(contains(import(text, {{"N", 3}, {"g", 0.5}}).messages, "there is no param 'g' to give the value 0.5 to"));
   EXPECT_TRUE(contains(import(text, {{"N", 3}, {"NN", 5}}).messages, "(did you mean 'N'?)"));
+}
+
+TEST(Params, MayBeRealNumbers) {
+  std::string text = "param gamma = 0.5, N = 4\nkernel f(q : f32[N]) -> f32[N] { return q * gamma }";
+  EXPECT_SAYS(import(text).module, "5.000000e-01");
+  EXPECT_SAYS(import(text, {{"gamma", 0.25}}).module, "2.500000e-01");
+  EXPECT_SAYS(import(text, {{"gamma", 3}}).module, "3.000000e+00");
+  // As in a text: written with a point it is no whole number, which a size has to be.
+  EXPECT_SAYS(import(text, {{"N", 4.0}}).messages, "a size is a whole number, found the number 4");
+  EXPECT_EQ(skewer::language::Parameter(0.1).text(), "0.1");
+  EXPECT_EQ(skewer::language::Parameter(4.0).text(), "4.0");
+  EXPECT_EQ(skewer::language::Parameter(1e-30).text(), "1e-30");
+  EXPECT_EQ(skewer::language::Parameter(-7).text(), "-7");
 }
 
 TEST(Language, IndexExpressionsHaveParamsReplaced) {

@@ -14,7 +14,7 @@ struct Imported {
   std::string module, messages;
 };
 
-inline Imported import(llvm::StringRef text, std::map<std::string, int64_t> parameters = {}) {
+inline Imported import(llvm::StringRef text, language::Parameters parameters = {}) {
   mlir::MLIRContext context;
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());

@@ -27,7 +27,7 @@ std::vector<int64_t> lengthsTo(int64_t bound) {
 }
 
 void expectRight(const std::string &text, const std::vector<Sizes> &all, llvm::ArrayRef<const char *> targets,
-                 bool unfused = false) {
+                 bool unfused = false, const CpuRequest &pinned = {}) {
   GuardPages pages;
   for (const char *name : targets) {
     Target target = *findTarget(name);
@@ -35,6 +35,7 @@ void expectRight(const std::string &text, const std::vector<Sizes> &all, llvm::A
       continue;
     auto compilation = Compilation::createFromText(text, "layer.attn", {}, target);
     ASSERT_TRUE(compilation) << text;
+    compilation->pinned = pinned;
     const Kernel &kernel = compilation->kernels.front();
     auto execution =
         Execution::create(*compilation, kernel, unfused ? Execution::Form::Unfused : Execution::Form::Fused);
@@ -102,6 +103,32 @@ kernel reversed(q, k, v : f32[1, 2, N, 16], const table : f32[2, 2*N - 1, 16]) -
   return einsum("b h i j, b h j d -> b h i d", softmax((content + position) * 0.25), v)
 })",
               lengthsOf(100), kTargets);
+}
+
+TEST(Lengths, OfTableRowsThatAreAddedToKeys) {
+  CpuRequest strided;
+  strided.strategies[2] = "strided_add";
+  for (const char *row : {"j - i + N - 1", "i - j + N - 1"})
+    for (const char *mask : {"", " where j <= i"})
+      expectRight(fmt::format(R"(size N <= 150
+kernel strided(q, k, v : f32[1, 2, N, 16], const table : f32[2, 2*N - 1, 16]) -> f32[1, 2, N, 16] {{
+  content  = einsum("b h i d, b h j d -> b h i j", q, k)
+  position = einsum("b h i d, h ({}) d -> b h i j", q, table)
+  return einsum("b h i j, b h j d -> b h i d", softmax((content + position) * 0.25{}), v)
+}})",
+                              row, mask),
+                  lengthsOf(150), kTargets, false, strided);
+  std::vector<Sizes> all;
+  for (int64_t queries : {1, 2, 7, 16, 17, 50})
+    for (int64_t keys : {1, 3, 8, 15, 33, 64, 79, 80})
+      all.push_back({{"M", queries}, {"N", keys}});
+  expectRight(R"(size M <= 50, N <= 80
+kernel cross(q : f32[2, M, 16], k, v : f32[2, N, 16], const table : f32[M + N - 1, 16]) -> f32[2, M, 16] {
+  content  = einsum("h i d, h j d -> h i j", q, k)
+  position = einsum("h i d, (j - i + M - 1) d -> h i j", q, table)
+  return einsum("h i j, h j d -> h i d", softmax((content + position) * 0.25), v)
+})",
+              all, kTargets, false, strided);
 }
 
 TEST(Lengths, OfBucketsAndLines) {

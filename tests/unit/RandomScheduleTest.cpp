@@ -20,7 +20,7 @@ struct Subject {
   bool mayAddStrided = false;
   std::vector<std::vector<std::string>> fitting; // strategies of each term
 
-  Subject(const std::string &spec, const std::map<std::string, int64_t> &parameters, const Target &target)
+  Subject(const std::string &spec, const language::Parameters &parameters, const Target &target)
       : compilation(Compilation::create(SKEWER_SOURCE_DIR "/tests/" + spec, parameters, target)) {
     if (!compilation)
       return;
@@ -60,14 +60,14 @@ CpuRequest randomRequest(std::mt19937 &random, const Subject &subject, int64_t l
   if (!strided && request.rowBlock >= rows && request.keyBlock < subject.keys && random() % 2)
     request.keysPerItem = request.keyBlock * upTo((subject.keys - 1) / request.keyBlock);
   if (subject.mayAddStrided)
-    request.offsets = strided ? "strided_add" : "band";
+    request.strategies[2] = strided ? "strided_add" : "band";
   else
     for (auto [number, names] : llvm::enumerate(subject.fitting))
       request.strategies[static_cast<int64_t>(number) + 1] = names[random() % names.size()];
   return request;
 }
 
-void expectRight(const std::string &spec, const std::map<std::string, int64_t> &parameters, unsigned seed) {
+void expectRight(const std::string &spec, const language::Parameters &parameters, unsigned seed) {
   std::mt19937 random(seed);
   for (const char *name : {"x86-64-v2", "x86-64-v3", "host"}) {
     Target target = *findTarget(name);
@@ -86,9 +86,9 @@ void expectRight(const std::string &spec, const std::map<std::string, int64_t> &
     std::optional<double> tolerance;
     for (int turn = 0; turn < 4; ++turn) {
       CpuRequest request = compilation.pinned = randomRequest(random, subject, target.lanes);
-      std::string text = fmt::format("{} for {}: tile {}x{}, blocks {}x{}, {} rows and {} keys an item, offsets '{}'",
-                                     spec, name, request.tileRows, request.tileVectors, request.rowBlock,
-                                     request.keyBlock, request.rowsPerItem, request.keysPerItem, request.offsets);
+      std::string text = fmt::format("{} for {}: tile {}x{}, blocks {}x{}, {} rows and {} keys an item", spec, name,
+                                     request.tileRows, request.tileVectors, request.rowBlock, request.keyBlock,
+                                     request.rowsPerItem, request.keysPerItem);
       for (const auto &[term, name] : request.strategies)
         text += fmt::format(", {}: {}", term, name);
       auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);

@@ -82,22 +82,27 @@ TEST(Schedule, MultiplyingCountsWholeTiles) {
   EXPECT_GT(multiplyCycles(6, 3, 1, b, target), one);
 }
 
-TEST(Schedule, TableRowsAreAddedToKeysWhereAdditionsHavePipes) {
-  auto cost = [](const char *target, int64_t count, int64_t depth = 64) {
-    return compareOffsetStrategies(count, count, depth, depth, *findTarget(target));
-  };
-  for (const char *name : {"zen4", "zen5"})
-    for (int64_t count : {1024, 2048, 8192})
-      EXPECT_LT(1.1 * cost(name, count).stridedAdd, cost(name, count).band) << name << " " << count;
-  for (const char *name : {"cascadelake", "sapphirerapids", "x86-64-v4"})
-    EXPECT_GT(cost(name, 1024).stridedAdd, 1.05 * cost(name, 1024).band) << name;
-  EXPECT_TRUE(std::isinf(cost("x86-64-v3", 1024).stridedAdd));   // 16 registers do not hold the tile
-  EXPECT_GT(cost("zen4", 20).stridedAdd, cost("zen4", 20).band); // two rows a phase
+TEST(Schedule, BlocksOfStridedRowsAreThoseOfAPhase) {
   AttentionSizes sizes{1024, 1024, 64, 64};
   sizes.stridedAdd = true;
   Blocking blocking = chooseBlocking(sizes, *findTarget("zen4"));
   EXPECT_LE(blocking.rowBlock, 64); // a phase has no more rows
   EXPECT_EQ(blocking.rowBlock % blocking.tileRows, 0);
+}
+
+TEST(Schedule, AdditionsToKeysCostWhatTheirPipesAndTheTableLeave) {
+  AttentionSizes plain{1024, 1024, 64, 64}, strided = plain;
+  strided.stridedAdd = true;
+  Blocking blocking{4, 4, 16, 1024, 64, 0, 0};
+  auto more = [&](const Target &target) {
+    return cyclesPerRow(strided, blocking, target) - cyclesPerRow(plain, blocking, target);
+  };
+  Target own = *findTarget("zen4"), shared = own;
+  shared.addPerCycle = 0;
+  EXPECT_GT(more(own), 0) << "the table's panels come from L2";
+  EXPECT_NEAR(more(shared), more(own) + 64 * 1024 / 16, 1e-6) << "an addition for each product, on the products' pipe";
+  own.exposedTraffic = 0;
+  EXPECT_NEAR(more(own), 0, 1e-6) << "additions on pipes of their own are free";
 }
 
 TEST(Schedule, TargetsAreFoundByName) {

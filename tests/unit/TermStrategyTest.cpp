@@ -200,6 +200,23 @@ TEST(TermStrategy, EveryGatheredElementIsPaidFor) {
   }
 }
 
+/// Counted by hand: 10 groups of 4 rows; 48 keys and 3 + 4 columns of margin, since a group's band begins at a vector.
+TEST(TermStrategy, ABandIsAProductWithAMargin) {
+  TermStrategies strategies(nullptr);
+  ParsedAttention attention(layer({"h i d, (j - i + 39) d", {"2x40x8", "87x8"}}));
+  auto shape = attention.shape();
+  ASSERT_TRUE(shape);
+  Target target = *findTarget("x86-64-v3");
+  TileSizes tile{8, 4, 2, 8, 48, 48, 48};
+  TermWork work = strategies.named("band")->work(lastForm(*shape), *shape, tile, target);
+  EXPECT_EQ(work.flops, 2.0 * 40 * (48 + 7) * 8);
+  // Stored, loaded and added: three steps for each of 6 vectors of a row.
+  EXPECT_DOUBLE_EQ(work.cycles, productCycles(work.flops, tile, target) + 3 * 40 * 6);
+  tile.keyBlock = 24;
+  EXPECT_EQ(strategies.named("band")->work(lastForm(*shape), *shape, tile, target).flops, 2.0 * 40 * (48 + 14) * 8)
+      << "a margin for each block";
+}
+
 TEST(TermStrategy, ElementByElementIsTheDearest) {
   TermStrategies strategies(nullptr);
   Target target = *findTarget("x86-64-v3");
@@ -221,33 +238,82 @@ TEST(TermStrategy, ElementByElementIsTheDearest) {
   }
 }
 
-TEST(TermStrategy, BetweenTwoThatAreMadeForATermTheCheaperOneIsChosen) {
-  TermStrategies strategies(nullptr);
-  mlir::MLIRContext context;
+/// One content and one offset of the same queries.
+std::optional<AttentionShape> offsetShape(mlir::MLIRContext &context, mlir::OwningOpRef<mlir::ModuleOp> &module,
+                                          int64_t tokens, int64_t depth = 64) {
   context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
-    func.func @f(%q: tensor<2x1024x64xf32>, %v: tensor<2x1024x64xf32>, %t: tensor<2047x64xf32>) -> tensor<2x1024x64xf32>
-        attributes {attn.kernel} {
-      %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
-        attn.term "h i d, h j d" (%q, %v) scale 0.125 : tensor<2x1024x64xf32>, tensor<2x1024x64xf32>
-        attn.term "h i d, (j - i + 1023) d" (%q, %t) scale 0.125 : tensor<2x1024x64xf32>, tensor<2047x64xf32>
-      } : tensor<2x1024x64xf32> -> tensor<2x1024x64xf32>
-      return %o : tensor<2x1024x64xf32>
-    })",
-                                                        &context);
-  ASSERT_TRUE(module);
+  std::string rows = fmt::format("tensor<2x{}x{}xf32>", tokens, depth);
+  std::string table = fmt::format("tensor<{}x{}xf32>", 2 * tokens - 1, depth);
+  module = mlir::parseSourceString<mlir::ModuleOp>(fmt::format(R"(
+    func.func @f(%q: {0}, %v: {0}, %t: {1}) -> {0} attributes {{attn.kernel}} {{
+      %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {{
+        attn.term "h i d, h j d" (%q, %v) scale 0.125 : {0}, {0}
+        attn.term "h i d, (j - i + {2}) d" (%q, %t) scale 0.125 : {0}, {1}
+      }} : {0} -> {0}
+      return %o : {0}
+    }})",
+                                                               rows, table, tokens - 1),
+                                                   &context);
   std::string reason;
   std::optional<AttentionShape> shape;
-  module->walk([&](attn::AttentionOp attention) { shape = shapeOfAttention(attention, reason); });
-  ASSERT_TRUE(shape) << reason;
-  EXPECT_EQ(strategies.fitting(formsOf(*shape)[1], *shape).size(), 2u);
-  for (const Target &target : knownTargets()) {
-    OffsetCost cost = *offsetCostOf(*shape, target);
-    ChosenStrategies chosen = chosenBy(strategies, *shape, target);
-    ASSERT_EQ(chosen.size(), 2u);
-    bool isStrided = chosen[1].strategy->name() == "strided_add";
-    EXPECT_EQ(isStrided, cost.stridedAdd < cost.band) << target.name;
+  if (module)
+    module->walk([&](attn::AttentionOp attention) { shape = shapeOfAttention(attention, reason); });
+  return shape;
+}
+
+class OffsetChoice : public ::testing::Test {
+protected:
+  /// The strategy of the offset term, and what the attention takes with it and with the other one.
+  struct Choice {
+    std::string name;
+    double cycles, other;
+  };
+  Choice choose(const Target &target, int64_t tokens) {
+    mlir::MLIRContext context;
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    auto shape = offsetShape(context, module, tokens);
+    if (!shape)
+      return {"", 0, 0};
+    ChosenStrategies chosen = chosenBy(strategies, *shape, target), other = chosen;
+    other[1].strategy = strategies.named(chosen[1].strategy->name() == "band" ? "strided_add" : "band");
+    return {chosen[1].strategy->name().str(), predictedCycles(*shape, chosen, target),
+            predictedCycles(*shape, other, target)};
   }
+  TermStrategies strategies{nullptr};
+};
+
+TEST_F(OffsetChoice, IsByThePrediction) {
+  for (const Target &target : knownTargets())
+    for (int64_t tokens : {20, 196, 1024}) {
+      Choice choice = choose(target, tokens);
+      if (!strategies.named("strided_add")->whyNotOn(target).empty())
+        EXPECT_EQ(choice.name, "band") << target.name;
+      else if (choice.name == "band") // unless the other one is clearly faster
+        EXPECT_LE(0.97 * choice.cycles, choice.other) << target.name << ", " << tokens;
+      else
+        EXPECT_LT(choice.cycles, 0.97 * choice.other) << target.name << ", " << tokens;
+    }
+}
+
+TEST_F(OffsetChoice, TableRowsAreAddedToKeysWhereAdditionsHavePipes) {
+  for (const char *name : {"zen4", "zen5"})
+    for (int64_t tokens : {1024, 2048})
+      EXPECT_EQ(choose(*findTarget(name), tokens).name, "strided_add") << name << " " << tokens;
+  for (const char *name : {"cascadelake", "sapphirerapids", "x86-64-v4", "x86-64-v3"})
+    EXPECT_EQ(choose(*findTarget(name), 1024).name, "band") << name;
+  EXPECT_EQ(choose(*findTarget("zen4"), 20).name, "band") << "two rows a phase";
+}
+
+TEST_F(OffsetChoice, FewRegistersAreNoReasonToRefuseWhatIsAskedFor) {
+  Target target = *findTarget("x86-64-v3");
+  const TermStrategy *strided = strategies.named("strided_add");
+  EXPECT_EQ(strided->whyNotOn(target), "16 vector registers are too few");
+  EXPECT_EQ(strided->whyNotOn(*findTarget("x86-64-v4")), "");
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  auto shape = offsetShape(context, module, 196);
+  ASSERT_TRUE(shape);
+  EXPECT_TRUE(llvm::is_contained(strategies.fitting(formsOf(*shape)[1], *shape), strided));
 }
 
 /// Has the name of another one, takes its place and fits nothing.

@@ -5,6 +5,7 @@ set(skewer_package ${CMAKE_BINARY_DIR}/cmake/Skewer)
 set(skewer_package_install ${CMAKE_INSTALL_DATADIR}/cmake/Skewer)
 
 add_executable(Skewer::skewer ALIAS skewer)
+add_library(Skewer::libskewer ALIAS libskewer)
 include(SkewerAddLibrary) # for the examples
 set(SKEWER_CUDA_SOURCES ${CMAKE_SOURCE_DIR}/codegen/Runtime)
 

@@ -2,6 +2,7 @@
 #include "tools/skewer/Bench.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Commands.h"
+#include "tools/skewer/Messages.h"
 #include "tools/skewer/Peak.h"
 #include "tools/skewer/Predict.h"
 #include "tools/skewer/Session/Targets.h"
@@ -46,7 +47,7 @@ struct Row : CheckedRow {
 };
 
 bool wrong(const std::string &text) {
-  llvm::errs() << "skewer: error: " << text << "\n";
+  messages() << "skewer: error: " << text << "\n";
   return false;
 }
 
@@ -68,8 +69,8 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     if (plain && !plain->bind(*operands, pool))
       return false;
     if (!plain)
-      llvm::errs() << fmt::format("skewer: note: kernel '{}' does not fuse: there is no plain layer beside it\n",
-                                  kernel.name);
+      messages() << fmt::format("skewer: note: kernel '{}' does not fuse: there is no plain layer beside it\n",
+                                kernel.name);
   }
 
   // The clock of a processor wanders: the peak is measured around each part of the timing, and medians are compared.
@@ -133,26 +134,26 @@ void printJson(const std::vector<Row> &rows, double peak) {
                            {"tolerance", row.tolerance},
                            {"seeded", llvm::json::Array(row.seeded)}});
   llvm::json::Object document{{"peak_gflops", peak}, {"kernels", std::move(kernels)}};
-  llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(document))) << "\n";
+  printed() << llvm::formatv("{0:2}", llvm::json::Value(std::move(document))) << "\n";
 }
 
 void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
-  llvm::outs() << fmt::format("peak {:.1f} GFLOP/s on {} thread{} ({}, f32)\n", peak, threads, threads == 1 ? "" : "s",
-                              peakInstructions());
+  printed() << fmt::format("peak {:.1f} GFLOP/s on {} thread{} ({}, f32)\n", peak, threads, threads == 1 ? "" : "s",
+                           peakInstructions());
   for (const Row &row : rows) {
-    llvm::outs() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls)  {:>8.1f} GFLOP/s  {:>5.1f} % of peak",
-                                row.name, row.timing.median * 1e3, row.timing.least * 1e3, row.timing.calls,
-                                row.gflops(), row.percent());
+    printed() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls)  {:>8.1f} GFLOP/s  {:>5.1f} % of peak",
+                             row.name, row.timing.median * 1e3, row.timing.least * 1e3, row.timing.calls, row.gflops(),
+                             row.percent());
     if (row.predicted)
-      llvm::outs() << fmt::format("  {:.2f} times predicted ({:.4f} ms)", row.timing.median / *row.predicted,
-                                  *row.predicted * 1e3);
+      printed() << fmt::format("  {:.2f} times predicted ({:.4f} ms)", row.timing.median / *row.predicted,
+                               *row.predicted * 1e3);
     if (row.unfused)
-      llvm::outs() << fmt::format("  unfused {:.4f} ms ({:.2f} times)", *row.unfused * 1e3,
-                                  *row.unfused / row.timing.median);
+      printed() << fmt::format("  unfused {:.4f} ms ({:.2f} times)", *row.unfused * 1e3,
+                               *row.unfused / row.timing.median);
     if (row.plain)
-      llvm::outs() << fmt::format("  {:.2f} times plain ({:.4f} ms)", row.timing.median / *row.plain, *row.plain * 1e3);
-    llvm::outs() << fmt::format("  workspace {} B  error {:.2g} (tolerance {:.2g})\n", row.workspaceBytes, row.error,
-                                row.tolerance);
+      printed() << fmt::format("  {:.2f} times plain ({:.4f} ms)", row.timing.median / *row.plain, *row.plain * 1e3);
+    printed() << fmt::format("  workspace {} B  error {:.2g} (tolerance {:.2g})\n", row.workspaceBytes, row.error,
+                             row.tolerance);
   }
 }
 
@@ -194,7 +195,7 @@ static std::optional<double> checkedError(const Options &options, const Kernel &
 
 bool runChecked(const Options &options, const Kernel &kernel, const Operands &operands, ThreadPool &pool,
                 Execution &execution, CheckedRow &row) {
-  if (!execution.bind(operands, pool) || !execution.run())
+  if (!execution.start(operands, pool, options.prepared))
     return false;
   row.name = kernel.name;
   row.flops = execution.flops();
@@ -206,7 +207,8 @@ bool runChecked(const Options &options, const Kernel &kernel, const Operands &op
   return error.has_value();
 }
 
-bool forEachKernel(const Options &options, llvm::function_ref<bool(Compilation &, const Kernel &)> measure) {
+bool forEachKernel(const Options &options,
+                   llvm::function_ref<bool(const Options &, Compilation &, const Kernel &)> measure) {
   std::optional<Target> target = targetNamed(options.isForGpu() ? "host" : options.target);
   if (!target)
     return false;
@@ -216,7 +218,10 @@ bool forEachKernel(const Options &options, llvm::function_ref<bool(Compilation &
       return false;
     compilation->pinned = options.cpuSchedule;
     std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/false);
-    if (chosen.empty() || !llvm::all_of(chosen, [&](const Kernel *kernel) { return measure(*compilation, *kernel); }))
+    auto isMeasured = [&](const Kernel *kernel) {
+      return measure(optionsOf(*kernel, chosen, options), *compilation, *kernel);
+    };
+    if (chosen.empty() || !llvm::all_of(chosen, isMeasured))
       return false;
   }
   return true;
@@ -231,9 +236,9 @@ int bench(const Options &options) {
   std::vector<Row> rows;
   std::vector<double> peaks;
   bool allRight = true;
-  bool isMeasured = forEachKernel(options, [&](Compilation &compilation, const Kernel &kernel) {
+  bool isMeasured = forEachKernel(options, [&](const Options &own, Compilation &compilation, const Kernel &kernel) {
     Row &row = rows.emplace_back();
-    if (!benchKernel(options, compilation, kernel, pool, peaks, row))
+    if (!benchKernel(own, compilation, kernel, pool, peaks, row))
       return false;
     allRight &= row.isRight;
     return true;

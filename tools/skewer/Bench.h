@@ -22,8 +22,8 @@ struct CheckedRow {
 bool runChecked(const Options &, const Kernel &, const Operands &, ThreadPool &, Execution &, CheckedRow &);
 
 /// Each kernel that the command line names, of each spec; false, after a message, where one of the two cannot be had or
-/// `measure` says so.
-bool forEachKernel(const Options &, llvm::function_ref<bool(Compilation &, const Kernel &)> measure);
+/// `measure`, which gets the options that are the kernel's, says so.
+bool forEachKernel(const Options &, llvm::function_ref<bool(const Options &, Compilation &, const Kernel &)> measure);
 
 /// `skewer bench --target=sm_…`.
 int benchOnGpu(const Options &);

@@ -1,6 +1,7 @@
 // `skewer bench` on this machine's GPU: rounds of calls, timed by the GPU's own clock.
 #include "tools/skewer/Bench.h"
 #include "tools/skewer/Commands.h"
+#include "tools/skewer/Messages.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -51,7 +52,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     return false;
   auto operands = prepareOperands(execution->plan(), options.inputs, options.sizes, options.seed, options.origins);
   if (!operands) {
-    llvm::errs() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
+    messages() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
     return false;
   }
   ThreadPool pool(1);
@@ -79,17 +80,17 @@ void printJson(const Device &device, const std::string &target, const std::vecto
                               {"compute_capability", device.capability()},
                               {"target", target},
                               {"kernels", std::move(kernels)}};
-  llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(std::move(document))) << "\n";
+  printed() << llvm::formatv("{0:2}", llvm::json::Value(std::move(document))) << "\n";
 }
 
 void printTable(const Device &device, const std::string &target, const std::vector<GpuRow> &rows) {
-  llvm::outs() << fmt::format("{} (compute capability {}.{}), target {}, medians of {} rounds\n", device.name(),
-                              device.capability() / 10, device.capability() % 10, target, kRounds);
+  printed() << fmt::format("{} (compute capability {}.{}), target {}, medians of {} rounds\n", device.name(),
+                           device.capability() / 10, device.capability() % 10, target, kRounds);
   for (const GpuRow &row : rows)
-    llvm::outs() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls a round)  {:>8.2f} TFLOP/s  SM clock "
-                                "{:.0f} and {:.0f} MHz  workspace {} B  error {:.2g} (tolerance {:.2g})\n",
-                                row.name, row.median * 1e3, row.least * 1e3, row.calls, row.teraflops(),
-                                row.clockBefore, row.clockAfter, row.workspaceBytes, row.error, row.tolerance);
+    printed() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls a round)  {:>8.2f} TFLOP/s  SM clock "
+                             "{:.0f} and {:.0f} MHz  workspace {} B  error {:.2g} (tolerance {:.2g})\n",
+                             row.name, row.median * 1e3, row.least * 1e3, row.calls, row.teraflops(), row.clockBefore,
+                             row.clockAfter, row.workspaceBytes, row.error, row.tolerance);
 }
 
 } // namespace
@@ -100,9 +101,9 @@ int benchOnGpu(const Options &options) {
     return kNoDevice;
   std::vector<GpuRow> rows;
   bool allRight = true;
-  bool isMeasured = forEachKernel(options, [&](Compilation &compilation, const Kernel &kernel) {
+  bool isMeasured = forEachKernel(options, [&](const Options &own, Compilation &compilation, const Kernel &kernel) {
     GpuRow &row = rows.emplace_back();
-    if (!benchKernel(options, compilation, kernel, *device, row))
+    if (!benchKernel(own, compilation, kernel, *device, row))
       return false;
     allRight &= row.isRight;
     return true;

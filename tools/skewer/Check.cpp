@@ -1,6 +1,7 @@
 // Comparison of results, element by element.
 #include "tools/skewer/Check.h"
 #include "codegen/Reference/Reference.h"
+#include "tools/skewer/Messages.h"
 #include "llvm/ADT/ScopeExit.h"
 #include <algorithm>
 #include <cmath>
@@ -107,19 +108,19 @@ std::string textOf(const NonFinite &counted) {
 
 void noteOperands(const std::string &kernel, const KernelPlan &plan, const Operands &operands, uint64_t seed) {
   if (!operands.seeded.empty())
-    llvm::errs() << fmt::format("skewer: note: kernel '{}': seeded ({}): {}\n", kernel, seed,
-                                fmt::join(operands.seeded, ", "));
+    messages() << fmt::format("skewer: note: kernel '{}': seeded ({}): {}\n", kernel, seed,
+                              fmt::join(operands.seeded, ", "));
   for (auto [argument, input] : llvm::zip(plan.inputs, operands.inputs))
     if (NonFinite counted = countNonFinite(input.values); counted.any())
-      llvm::errs() << fmt::format("skewer: note: kernel '{}': operand '{}' has {}\n", kernel, argument.name,
-                                  textOf(counted));
+      messages() << fmt::format("skewer: note: kernel '{}': operand '{}' has {}\n", kernel, argument.name,
+                                textOf(counted));
 }
 
 void Comparison::noteNonFinite(const std::string &kernel) const {
   if (got.any() || expected.any())
-    llvm::errs() << fmt::format("skewer: warning: kernel '{}': not finite: {} of the result, {} of what it is compared "
-                                "with\n",
-                                kernel, textOf(got), textOf(expected));
+    messages() << fmt::format("skewer: warning: kernel '{}': not finite: {} of the result, {} of what it is compared "
+                              "with\n",
+                              kernel, textOf(got), textOf(expected));
 }
 
 Comparison compareWith(const Array &expected, ElementType type, const void *got) {
@@ -198,7 +199,7 @@ public:
       expected.push_back(std::move(*values));
     }
     double largest = 0;
-    auto undisturbed = llvm::make_scope_exit([&] { interpreter->disturb({}); });
+    llvm::scope_exit undisturbed([&] { interpreter->disturb({}); });
     for (int64_t draw = 0; draw < kDraws; ++draw) {
       interpreter->disturb(
           reference::Roundings{how.seed + static_cast<uint64_t>(draw), how.isOnGpu ? kRoundingsOfTf32 : 1});

@@ -4,8 +4,11 @@
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/Facts.h"
+#include "tools/skewer/Messages.h"
+#include "tools/skewer/OpenSpec.h"
 #include "tools/skewer/Session/Compilation.h"
 #include "tools/skewer/Session/Targets.h"
+#include "tools/skewer/SharedObject.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -67,8 +70,28 @@ public:
     images = imagesOf(codes);
     if (!forProcessor)
       return addDeviceObject(compilation, kernel);
-    if (targets.size() > 1)
-      return addVariants(compilation, kernel);
+    size_t first = files.size();
+    if (targets.size() > 1 ? !addVariants(compilation, kernel) : !addOne(compilation, kernel, std::move(module)))
+      return false;
+    return !wants("shared") || addShared(kernel, first);
+  }
+
+private:
+  /// NAME.so of the kernel's objects, which are among the files from `first` on.
+  bool addShared(const Kernel &kernel, size_t first) {
+    std::vector<llvm::StringRef> objects;
+    for (const OutputFile &file : llvm::drop_begin(files, first))
+      if (llvm::StringRef(file.path).ends_with(".o"))
+        objects.push_back(file.bytes);
+    auto shared = linkShared(kernel.name, objects);
+    if (!shared)
+      return Compilation::report(kernel.name, shared.takeError()), false;
+    add(kernel.name, ".so", std::move(*shared));
+    return true;
+  }
+
+  /// The files of a kernel for one processor.
+  bool addOne(Compilation &compilation, const Kernel &kernel, mlir::OwningOpRef<mlir::ModuleOp> module) {
     if (!compilation.scheduleFused(*module, kernel.name))
       return false;
     if (wants("scheduled"))
@@ -81,7 +104,6 @@ public:
     return true;
   }
 
-private:
   std::vector<gpu::GpuCode> codes; // of the kernel at hand, for each GPU
   std::vector<CudaImage> images;
 
@@ -92,7 +114,7 @@ private:
   bool isNew(const Compilation &compilation, const std::string &name) {
     if (names.insert(name).second)
       return true;
-    llvm::errs() << compilation.path() << ": error: two kernels are named '" << name << "'\n";
+    messages() << compilation.path() << ": error: two kernels are named '" << name << "'\n";
     return false;
   }
 
@@ -212,13 +234,18 @@ std::string escaped(llvm::StringRef path) {
 
 } // namespace
 
-int compile(const Options &options) {
+int compileInMemory(const Options &options, std::vector<OutputFile> &files) {
   std::string processors = options.target;
   auto gpus = takeGpuTargets(processors);
   if (!gpus)
     return kUsage;
   if (options.fatbin && gpus->empty()) {
-    llvm::errs() << "skewer: error: --fatbin: --target names no GPU; add one, as in --target=host,sm_80\n";
+    messages() << "skewer: error: --fatbin: --target names no GPU; add one, as in --target=host,sm_80\n";
+    return kUsage;
+  }
+  if (llvm::is_contained(options.emit, "shared") && !gpus->empty()) {
+    messages() << "skewer: error: --emit=shared: a shared object is for processors, and --target names a GPU; link "
+                  "NAME.o and the launcher's sources instead\n";
     return kUsage;
   }
   bool forProcessor = gpus->empty() || !processors.empty();
@@ -229,7 +256,7 @@ int compile(const Options &options) {
     return kUsage;
   Emitter emitter(options, *targets, *gpus, forProcessor);
   for (const std::string &spec : options.specs) {
-    auto compilation = Compilation::create(spec, options.parameters, targets->front());
+    auto compilation = openSpecOf(options, spec, targets->front());
     if (!compilation)
       return kWrong;
     compilation->pinned = options.cpuSchedule;
@@ -246,13 +273,20 @@ int compile(const Options &options) {
       text += " " + escaped(spec);
     emitter.files.push_back({options.dependencyFile, text + "\n"});
   }
+  files = std::move(emitter.files);
+  return kDone;
+}
+
+int compile(const Options &options) {
+  std::vector<OutputFile> files;
+  if (int exitCode = compileInMemory(options, files))
+    return exitCode;
   if (std::error_code code = llvm::sys::fs::create_directories(options.outputFolder)) {
-    llvm::errs() << "skewer: error: cannot make the folder '" << options.outputFolder << "': " << code.message()
-                 << "\n";
+    messages() << "skewer: error: cannot make the folder '" << options.outputFolder << "': " << code.message() << "\n";
     return kWrong;
   }
-  if (llvm::Error error = writeFiles(emitter.files)) {
-    llvm::errs() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+  if (llvm::Error error = writeFiles(files)) {
+    messages() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
     return kWrong;
   }
   return kDone;

@@ -1,6 +1,7 @@
 // `skewer compile` for NVIDIA GPUs.
 #include "tools/skewer/CompileGpu.h"
 #include "codegen/GPU/Fatbinary.h"
+#include "tools/skewer/Messages.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -19,15 +20,15 @@ std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets) 
     }
     auto target = gpu::findGpuTarget(name);
     if (!target) {
-      llvm::errs() << "skewer: error: --target: unknown GPU '" << name << "'" << nearestTarget(name) << "; known:";
+      messages() << "skewer: error: --target: unknown GPU '" << name << "'" << nearestTarget(name) << "; known:";
       const char *separator = " ";
       for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
-        llvm::errs() << separator << known.name, separator = ", ";
-      llvm::errs() << "\n";
+        messages() << separator << known.name, separator = ", ";
+      messages() << "\n";
       return std::nullopt;
     }
     if (llvm::any_of(gpus, [&](const gpu::GpuTarget &other) { return other.name == target->name; })) {
-      llvm::errs() << "skewer: error: --target: '" << name << "' is given twice\n";
+      messages() << "skewer: error: --target: '" << name << "' is given twice\n";
       return std::nullopt;
     }
     gpus.push_back(std::move(*target));
@@ -44,7 +45,7 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
   if (!options.ptxOnly) {
     auto found = gpu::findPtxas(options.cudaPath);
     if (!found) {
-      llvm::errs() << "skewer: error: " << llvm::toString(found.takeError()) << "\n";
+      messages() << "skewer: error: " << llvm::toString(found.takeError()) << "\n";
       return std::nullopt;
     }
     ptxas = std::move(*found);
@@ -61,8 +62,8 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
     if (!code) {
       Compilation::report(kernel.name, code.takeError());
       if (request.pinsTile())
-        llvm::errs() << "skewer: note: --schedule pins parts of the tile; with less of it, or without it, a smaller "
-                        "tile may be found\n";
+        messages() << "skewer: note: --schedule pins parts of the tile; with less of it, or without it, a smaller "
+                      "tile may be found\n";
       return std::nullopt;
     }
     if (!*code)
@@ -70,8 +71,8 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
     (*code)->scheduled = std::move(scheduledText);
     for (const gpu::GpuLaunch &launch : (*code)->program.launches)
       if (!launch.note.empty())
-        llvm::errs() << "skewer: warning: kernel '" << launch.kernel << "', target '" << target.name
-                     << "': goes by rows, which is slow: " << launch.note << "\n";
+        messages() << "skewer: warning: kernel '" << launch.kernel << "', target '" << target.name
+                   << "': goes by rows, which is slow: " << launch.note << "\n";
     codes.push_back(std::move(**code));
   }
   return codes;
@@ -93,7 +94,7 @@ bool addFatbin(const std::vector<gpu::GpuCode> &codes, const Kernel &kernel, con
                const AddFile &add) {
   auto fatbinary = gpu::findFatbinary(options.cudaPath);
   if (!fatbinary) {
-    llvm::errs() << "skewer: error: " << llvm::toString(fatbinary.takeError()) << "\n";
+    messages() << "skewer: error: " << llvm::toString(fatbinary.takeError()) << "\n";
     return false;
   }
   auto fatbin = gpu::fatbinOf(codes, *fatbinary);

@@ -2,6 +2,7 @@
 #include "tools/skewer/Execution.h"
 #include "dialect/Language/Diagnostics.h"
 #include "tools/skewer/Flops.h"
+#include "tools/skewer/Messages.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ bool Execution::countAsIn(Compilation &compilation, const Kernel &kernel) {
 
 bool Execution::bind(const Operands &operands, ThreadPool &pool) {
   auto outOfMemory = [&](uint64_t bytes) {
-    llvm::errs() << "skewer: error: kernel '" << name << "': no memory for " << bytes << " bytes\n";
+    messages() << "skewer: error: kernel '" << name << "': no memory for " << bytes << " bytes\n";
     return false;
   };
   inputs.clear();
@@ -84,11 +85,37 @@ bool Execution::bind(const Operands &operands, ThreadPool &pool) {
 bool Execution::run() {
   if (device)
     return runOnDevice();
-  int status = kernel->run(pointers, results, sizes, exec);
+  return isDone(prepared.size() ? kernel->runPrepared(pointers, results, sizes, exec, prepared.data())
+                                : kernel->run(pointers, results, sizes, exec));
+}
+
+bool Execution::start(const Operands &operands, ThreadPool &pool, bool isPrepared) {
+  if (!bind(operands, pool))
+    return false;
+  if (isPrepared && !kernelPlan.preparedBytes)
+    messages() << "skewer: note: kernel '" << name << "' has nothing to prepare: "
+                 << (kernelPlan.hasConst() ? "its const operands are read as they are"
+                                           : "it has no const operand (write 'const' before its name)")
+                 << "\n";
+  return (!isPrepared || prepare()) && run();
+}
+
+bool Execution::prepare() {
+  if (device || !kernelPlan.preparedBytes)
+    return true;
+  prepared = Buffer(kernelPlan.preparedBytes);
+  if (!prepared.data()) {
+    messages() << "skewer: error: kernel '" << name << "': no memory for " << kernelPlan.preparedBytes << " bytes\n";
+    return false;
+  }
+  return isDone(kernel->prepare(pointers, sizes, exec, prepared.data()));
+}
+
+bool Execution::isDone(int status) const {
   if (status == 0)
     return true;
-  llvm::errs() << "skewer: error: kernel '" << name << "' returned status " << status << ": "
-               << statusText(status, kernelPlan) << "\n";
+  messages() << "skewer: error: kernel '" << name << "' returned status " << status << ": "
+             << statusText(status, kernelPlan) << "\n";
   return false;
 }
 
@@ -107,14 +134,43 @@ std::vector<const Kernel *> chooseKernels(const Compilation &compilation, const 
       chosen.push_back(&kernel);
   }
   if (chosen.empty()) {
-    llvm::errs() << compilation.path() << ": error: no kernel is named '" << name << "'"
-                 << language::suggestion(name, names) << "; the spec has " << known << "\n";
+    messages() << compilation.path() << ": error: no kernel is named '" << name << "'"
+               << language::suggestion(name, names) << "; the spec has " << known << "\n";
   } else if (one && chosen.size() > 1) {
-    llvm::errs() << compilation.path() << ": error: the spec has several kernels; choose one with --kernel: " << known
-                 << "\n";
+    messages() << compilation.path() << ": error: the spec has several kernels; choose one with --kernel: " << known
+               << "\n";
     chosen.clear();
   }
   return chosen;
+}
+
+static bool hasInput(const Kernel &kernel, const std::string &name) {
+  return llvm::any_of(kernel.signature.inputs,
+                      [&](const TensorArgument &input) { return input.isTensor() && input.name == name; });
+}
+
+static bool hasSize(const Kernel &kernel, const std::string &name) {
+  return llvm::is_contained(kernel.signature.sizes, name);
+}
+
+static bool hasOrigin(const Kernel &kernel, const std::string &name) {
+  return llvm::any_of(kernel.signature.inputs,
+                      [&](const TensorArgument &input) { return input.origin && kOrigins[*input.origin] == name; });
+}
+
+Options optionsOf(const Kernel &kernel, llvm::ArrayRef<const Kernel *> chosen, const Options &options) {
+  Options own = options;
+  auto keep = [&](auto &given, bool (*has)(const Kernel &, const std::string &)) {
+    for (auto entry = given.begin(); entry != given.end();) {
+      bool isAnothers = !has(kernel, entry->first) &&
+                        llvm::any_of(chosen, [&](const Kernel *other) { return has(*other, entry->first); });
+      entry = isAnothers ? given.erase(entry) : std::next(entry);
+    }
+  };
+  keep(own.inputs, hasInput);
+  keep(own.sizes, hasSize);
+  keep(own.origins, hasOrigin);
+  return own;
 }
 
 } // namespace skewer::driver

@@ -30,6 +30,12 @@ public:
   bool countAsIn(Compilation &, const Kernel &);
   /// Packs the operands and plans memory for them. False after a diagnostic.
   bool bind(const Operands &, ThreadPool &);
+  /// Makes what `const` operands alone determine, now; calls find it made. Only after `bind`, on the processor; false
+  /// after a diagnostic.
+  bool prepare();
+  /// Binds the operands and calls the kernel once; with `isPrepared` after `prepare`, or after a note where there is
+  /// nothing to prepare.
+  bool start(const Operands &, ThreadPool &, bool isPrepared);
   /// Calls the kernel once; false after a diagnostic. From a GPU the results are copied back.
   bool run();
   /// On a GPU: queues `calls` runs, and says how many seconds one took. Nothing after a diagnostic.
@@ -43,6 +49,7 @@ public:
   double flops() const { return usefulWork; }
 
 private:
+  bool isDone(int status) const;
   bool bindToDevice();
   bool launch();
   bool runOnDevice();
@@ -54,7 +61,7 @@ private:
   std::unique_ptr<JitKernel> kernel;
   mlir::OwningOpRef<mlir::ModuleOp> counted; // level 3, for counting FLOPs
   std::vector<Buffer> inputs, outputs;
-  Buffer workspace;
+  Buffer workspace, prepared; // prepared: empty unless `prepare` was called
   std::vector<const void *> pointers;
   std::vector<void *> results;
   std::vector<int64_t> sizes;
@@ -73,5 +80,9 @@ std::unique_ptr<Device> openDevice();
 
 /// The kernels that --kernel leaves; for `one`, an error if that is not one. Empty after a diagnostic.
 std::vector<const Kernel *> chooseKernels(const Compilation &, const std::string &name, bool one);
+
+/// What one of several kernels is told: the files, sizes and origins that it has. Those that none of them has stay, for
+/// the error that says so.
+Options optionsOf(const Kernel &, llvm::ArrayRef<const Kernel *> chosen, const Options &);
 
 } // namespace skewer::driver

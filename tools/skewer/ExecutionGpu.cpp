@@ -2,6 +2,7 @@
 #include "codegen/ABI/Status.h"
 #include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/Execution.h"
+#include "tools/skewer/Messages.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -11,7 +12,7 @@ std::unique_ptr<Device> openDevice() {
   auto device = Device::open();
   if (device)
     return std::move(*device);
-  llvm::errs() << "skewer: error: there is no GPU to run on: " << llvm::toString(device.takeError()) << "\n";
+  messages() << "skewer: error: there is no GPU to run on: " << llvm::toString(device.takeError()) << "\n";
   return nullptr;
 }
 
@@ -21,7 +22,7 @@ std::unique_ptr<Execution> Execution::createForGpu(Compilation &compilation, con
   if (options.target == "gpu") {
     auto target = device.target();
     if (!target) {
-      llvm::errs() << "skewer: error: --target=gpu: " << llvm::toString(target.takeError()) << "\n";
+      messages() << "skewer: error: --target=gpu: " << llvm::toString(target.takeError()) << "\n";
       return nullptr;
     }
     targets.push_back(std::move(*target));
@@ -102,8 +103,8 @@ bool Execution::launch() {
   int status = kernel->run(pointers, results, sizes, cudaExec);
   if (status == 0)
     return true;
-  llvm::errs() << "skewer: error: kernel '" << name << "' returned status " << status << ": "
-               << statusText(status, kernelPlan) << ": " << skewer_cuda_error() << "\n";
+  messages() << "skewer: error: kernel '" << name << "' returned status " << status << ": "
+             << statusText(status, kernelPlan) << ": " << skewer_cuda_error() << "\n";
   return false;
 }
 

@@ -3,8 +3,11 @@
 #include "passes/Lengths/FitLengths.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/CompileGpu.h"
+#include "tools/skewer/Execution.h"
 #include "tools/skewer/ExplainText.h"
 #include "tools/skewer/Inputs.h"
+#include "tools/skewer/Messages.h"
+#include "tools/skewer/OpenSpec.h"
 #include "tools/skewer/Predict.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/ADT/StringExtras.h"
@@ -20,12 +23,12 @@ static std::optional<std::map<std::string, int64_t>> sizesOf(const Kernel &kerne
   auto operands = prepareOperands(kernel.signature, options.inputs, options.sizes, options.seed, {});
   if (operands)
     return operands->sizeByName;
-  llvm::errs() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
+  messages() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
   return std::nullopt;
 }
 
-static std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel &kernel,
-                                                const Options &options) {
+std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel &kernel, const Options &options,
+                                         mlir::OwningOpRef<mlir::ModuleOp> *kept) {
   auto sizes = sizesOf(kernel, options);
   if (!sizes)
     return std::nullopt;
@@ -47,6 +50,8 @@ static std::optional<Explanation> explainKernel(Compilation &compilation, const 
       workOf(kernel, *scheduled, explanation.facts, explanation.layers, compilation.target(), *sizes, &beside);
   if (beside && !explanation.layers.empty())
     explanation.work.whyNotPredicted += " (" + placeOf("", lineOf(beside->getLoc()).first, explanation.spec) + ")";
+  if (kept)
+    *kept = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*scheduled)->clone()));
   auto lowered = compilation.lower(std::move(scheduled), kernel.name);
   if (!lowered)
     return std::nullopt;
@@ -93,7 +98,7 @@ int explain(const Options &options) {
     if (!gpus)
       return kUsage;
     if (gpus->size() != 1 || !name.empty()) {
-      llvm::errs() << "skewer: error: --target: '" << options.target << "' are several; explain takes one\n";
+      messages() << "skewer: error: --target: '" << options.target << "' are several; explain takes one\n";
       return kUsage;
     }
     onGpu = gpus->front();
@@ -108,33 +113,37 @@ int explain(const Options &options) {
   bool found = false;
   std::vector<std::string> names;
   for (const std::string &spec : options.specs) {
-    auto compilation = Compilation::create(spec, options.parameters, *target);
+    auto compilation = openSpecOf(options, spec, *target);
     if (!compilation)
       return kWrong;
     compilation->pinned = options.cpuSchedule;
+    std::vector<const Kernel *> chosen;
     for (const Kernel &kernel : compilation->kernels) {
       names.push_back(kernel.name);
-      if (!options.kernel.empty() && kernel.name != options.kernel)
-        continue;
+      if (options.kernel.empty() || kernel.name == options.kernel)
+        chosen.push_back(&kernel);
+    }
+    for (const Kernel *each : chosen) {
+      const Kernel &kernel = *each;
       found = true;
+      Options own = optionsOf(kernel, chosen, options);
       auto explanation =
-          onGpu ? explainOnGpu(*compilation, kernel, *onGpu, options) : explainKernel(*compilation, kernel, options);
+          onGpu ? explainOnGpu(*compilation, kernel, *onGpu, own) : explainKernel(*compilation, kernel, own, nullptr);
       if (!explanation)
         return kWrong;
       if (options.json)
         kernels.push_back(toJson(*explanation));
       else
-        printText(*explanation, llvm::outs());
+        printText(*explanation, printed());
     }
   }
   if (!found) {
-    llvm::errs() << "skewer: error: no kernel is named '" << options.kernel << "'"
-                 << language::suggestion(options.kernel, names) << "; the spec has " << llvm::join(names, ", ") << "\n";
+    messages() << "skewer: error: no kernel is named '" << options.kernel << "'"
+               << language::suggestion(options.kernel, names) << "; the spec has " << llvm::join(names, ", ") << "\n";
     return kWrong;
   }
   if (options.json)
-    llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"kernels", std::move(kernels)}}))
-                 << "\n";
+    printed() << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"kernels", std::move(kernels)}})) << "\n";
   return kDone;
 }
 

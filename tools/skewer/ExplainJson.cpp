@@ -30,7 +30,7 @@ llvm::json::Array unreadJson(const std::vector<UnreadRows> &tables) {
 llvm::json::Array alternativesJson(size_t term, const LayerFacts &layer) {
   llvm::json::Array array;
   for (const Alternative &other : layer.alternatives)
-    if (other.term == term)
+    if (other.term == term && other.whyNot.empty())
       array.push_back(llvm::json::Object{{"strategy", other.strategy}, {"time", other.cycles / layer.work.cycles}});
   return array;
 }
@@ -78,14 +78,15 @@ llvm::json::Object toJson(const Explanation &explanation) {
   }
   const KernelPlan &plan = explanation.plan;
   int64_t shared = plan.sharedBytes.fixed + plan.sharedBytes.scaled;
-  object["workspace_bytes"] = shared + plan.localBytes;
+  object["workspace_bytes"] = shared + plan.localBytes + plan.preparedBytes;
   llvm::json::Array stages;
   for (const StagePlan &stage : plan.stages)
     stages.push_back(llvm::json::Object{{"title", stage.title},
                                         {"line", static_cast<int64_t>(stage.line)},
                                         {"buffer_bytes", stage.bytes.fixed + stage.bytes.scaled}});
   object["stages"] = std::move(stages);
-  object["workspace"] = llvm::json::Object{{"shared_bytes", shared}, {"worker_bytes", plan.localBytes}};
+  object["workspace"] = llvm::json::Object{
+      {"shared_bytes", shared}, {"worker_bytes", plan.localBytes}, {"prepared_bytes", plan.preparedBytes}};
   bool predicted = work.predictedSeconds > 0;
   auto known = [&](double value) { return predicted ? llvm::json::Value(value) : llvm::json::Value(nullptr); };
   object["done_flops"] = known(work.matmulFlops);

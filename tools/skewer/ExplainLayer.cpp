@@ -133,20 +133,6 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
                     schedule.getRowsPerItem(),
                     schedule.getKeysPerItem(),
                     0};
-  if (auto cost = offsetCostOf(*shape, target)) {
-    if (schedule.addsStrided())
-      layer.offsetReason =
-          fmt::format("table rows are added to keys: {:.0f} cycles a query, {:.0f} as a band; additions "
-                      "have pipes of their own",
-                      cost->stridedAdd, cost->band);
-    else if (std::isinf(cost->stridedAdd))
-      layer.offsetReason =
-          fmt::format("as a band; {} registers are too few to add table rows to keys", target.registers);
-    else
-      layer.offsetReason = fmt::format(
-          "as a band: {:.0f} cycles a query, {:.0f} with table rows added to keys; {}", cost->band, cost->stridedAdd,
-          target.separateAdd() ? "the layer is short" : "additions take the pipes of products");
-  }
   layer.work = predictWork(*shape, strategiesOf(schedule, *shape), blocking, target);
   layer.alternatives = alternativesOf(attention, *shape, target);
   layer.isPredicted = true;

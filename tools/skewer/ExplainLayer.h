@@ -24,7 +24,6 @@ struct LayerFacts {
   std::optional<TileCounts> tiles;                      // only where there is a mask and a schedule
   std::vector<UnreadRows> unread;
   double leading = 1;                    // leading indices of one call with every run-time size 1
-  std::string offsetReason;              // why an offset term is a band, or is not; empty where there is no choice
   PredictedWork work;                    // of one leading index
   std::vector<Alternative> alternatives; // by the numbers of facts.terms
   bool isPredicted = false;

@@ -93,8 +93,10 @@ static std::string alternativesTo(size_t term, const LayerFacts &layer) {
   std::string text;
   for (const Alternative &other : layer.alternatives)
     if (other.term == term)
-      text += fmt::format("{}{} ({:.2g} × the layer's time)", text.empty() ? "" : ", ", other.strategy.str(),
-                          other.cycles / layer.work.cycles);
+      text +=
+          fmt::format("{}{} ({})", text.empty() ? "" : ", ", other.strategy.str(),
+                      other.whyNot.empty() ? fmt::format("{:.2g} × the layer's time", other.cycles / layer.work.cycles)
+                                           : other.whyNot);
   return text;
 }
 
@@ -127,14 +129,15 @@ void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std:
     row(term.text, term.className, term.strategy, term.flops,
         term.line ? placeOf(k < layer.files.size() ? layer.files[k] : "", term.line, spec) : "");
     page.line(6, term.description);
-    if (!layer.offsetReason.empty() && (term.strategy == "band" || term.strategy == "strided_add"))
-      page.line(6, layer.offsetReason);
     if (std::string other = alternativesTo(k, layer); !other.empty())
       page.line(6, "also fits: " + other);
     if (k < layer.composed.size())
       printComposed(layer.composed[k], spec, runTimeSizes, page);
   }
   row(values, "values", "matmul", facts.valueFlops, facts.line ? placeOf("", facts.line, spec) : "");
+  if (!facts.finish.empty())
+    page.line(4, fmt::format("finished as it is stored: {}{}", facts.finish,
+                             facts.finishLine ? fmt::format("  ({})", placeOf("", facts.finishLine, spec)) : ""));
   if (!facts.mask.empty())
     printTiles(layer, facts, page);
   for (const UnreadRows &unread : layer.unread) {
@@ -233,9 +236,13 @@ void printText(const Explanation &explanation, llvm::raw_ostream &out) {
                          bytes > 0 ? "a buffer of " + bytesText(bytes) : std::string("the output")));
     }
   }
-  page.line(2, fmt::format("workspace: {} shared, {} a worker",
-                           bytesText(static_cast<double>(plan.sharedBytes.fixed + plan.sharedBytes.scaled)),
-                           bytesText(static_cast<double>(plan.localBytes))));
+  page.line(2,
+            fmt::format("workspace: {} shared, {} a worker{}",
+                        bytesText(static_cast<double>(plan.sharedBytes.fixed + plan.sharedBytes.scaled)),
+                        bytesText(static_cast<double>(plan.localBytes)),
+                        plan.preparedBytes ? fmt::format(", {} that {}_prepare() can make once",
+                                                         bytesText(static_cast<double>(plan.preparedBytes)), facts.name)
+                                           : ""));
   printWork(explanation, page);
 }
 

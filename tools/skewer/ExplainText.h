@@ -3,6 +3,7 @@
 #include "tools/skewer/ExplainGpu.h"
 #include "tools/skewer/ExplainLayer.h"
 #include "tools/skewer/ExplainWork.h"
+#include "tools/skewer/Options.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace skewer::driver {
@@ -29,6 +30,10 @@ std::string textOf(const Verdict &);
 std::string placeOf(const std::string &file, unsigned line, const std::string &spec);
 /// "[batch,4,196,196]"; a run-time size among several is "?".
 std::string shapeText(const std::vector<int64_t> &shape, const std::vector<std::string> &runTimeSizes);
+
+/// What `explain` says of a kernel on a processor; nothing after a message. `kept`, if given, becomes its level 3.
+std::optional<Explanation> explainKernel(Compilation &, const Kernel &, const Options &,
+                                         mlir::OwningOpRef<mlir::ModuleOp> *kept);
 
 /// At most 120 columns wide, unless a word is longer.
 void printText(const Explanation &, llvm::raw_ostream &);

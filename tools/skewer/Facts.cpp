@@ -2,11 +2,11 @@
 #include "tools/skewer/Facts.h"
 #include "dialect/IR/Attn.h"
 #include "passes/Analysis/TermClass.h"
-#include "passes/Stages/AlignedOperands.h"
-#include "passes/Stages/EqualStages.h"
+#include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/Stages.h"
 #include "tools/skewer/Flops.h"
+#include "tools/skewer/FunctionText.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -186,6 +186,31 @@ void explainGeneric(func::FuncOp function, KernelFacts &facts) {
   }
 }
 
+/// Of each attention, in their order, what its result goes through on its way to memory.
+void describeFinish(func::FuncOp function, std::vector<AttentionFacts> &facts) {
+  llvm::DenseMap<Operation *, size_t> numbers;
+  for (AttentionOp attention : function.getOps<AttentionOp>())
+    numbers.try_emplace(attention, numbers.size());
+  for (const Stage &stage : stagesOf(function)) {
+    auto found = stage.finishes ? numbers.find(stage.finishes) : numbers.end();
+    if (found == numbers.end() || found->second >= facts.size())
+      continue;
+    Value made = stage.finishes->getResult(0);
+    auto isFolded = [&](Value value) {
+      Operation *op = value.getDefiningOp();
+      return value == stage.result || isa_and_nonnull<arith::ConstantOp>(op) ||
+             (op && isArithmetic(op) && llvm::is_contained(stage.folded, op));
+    };
+    std::string text = textOfTensor(stage.result, [&](Value value) -> std::string {
+      return value == made ? "result" : isFolded(value) ? "" : nameOfOperand(value, function);
+    });
+    if (text != "result") { // a conversion
+      facts[found->second].finish = text;
+      facts[found->second].finishLine = lineOf(stage.result.getLoc()).first;
+    }
+  }
+}
+
 using Shape = std::vector<int64_t>;
 
 /// Tensors by shape: how many, bytes an element, names in the text.
@@ -265,10 +290,8 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled, const std::map<std
   OwningOpRef<ModuleOp> lowered(cast<ModuleOp>(scheduled->clone()));
   func::FuncOp last = *lowered->getOps<func::FuncOp>().begin();
   separateResults(last);
-  absorbRearrangements(last);
-  widenOperands(last);
-  alignOperands(last);
-  mergeEqualStages(last);
+  prepareStages(last);
+  describeFinish(last, facts.attentions);
   Tensors atFirst = resultsOf(before), atLast = buffersOf(last);
   // Only what grows with queries × keys is worth a line.
   double threshold = 0;
@@ -334,6 +357,7 @@ llvm::json::Object toJson(const KernelFacts &facts) {
                                             {"value_width", attention.width},
                                             {"visible_pairs", attention.pairs},
                                             {"value_flops", attention.valueFlops},
+                                            {"finish", attention.finish},
                                             {"terms", std::move(terms)}});
   }
   return llvm::json::Object{{"name", facts.name},

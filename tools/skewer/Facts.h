@@ -33,6 +33,8 @@ struct AttentionFacts {
   std::string pairsNote;            // where pairs are counted that a mask may hide: why
   std::string values;               // what is summed
   unsigned line = 0;                // of that sum
+  std::string finish;               // what is done to the result as it is stored, "result * gate"; empty: nothing
+  unsigned finishLine = 0;
 };
 
 struct KernelFacts {

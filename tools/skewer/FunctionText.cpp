@@ -40,6 +40,8 @@ Text textOf(Operation &op, llvm::ArrayRef<Text> operands) {
   return llvm::TypeSwitch<Operation *, Text>(&op)
       .Case([](arith::ConstantOp constant) -> Text {
         auto number = dyn_cast<FloatAttr>(constant.getValue());
+        if (auto all = dyn_cast<SplatElementsAttr>(constant.getValue()))
+          number = dyn_cast<FloatAttr>(all.getSplatValue<Attribute>());
         return {number ? fmt::format("{:.6g}", number.getValueAsDouble()) : "?", Whole};
       })
       .Case([&](arith::AddFOp) { return operatorText(operands[0], "+", operands[1], Sum, true); })
@@ -49,7 +51,25 @@ Text textOf(Operation &op, llvm::ArrayRef<Text> operands) {
       .Case([&](arith::NegFOp) -> Text { return {"-" + inParentheses(operands[0], Whole), Whole}; })
       .Default([&](Operation *) { return callText(op, operands); });
 }
+
+Text textOfValue(Value value, const std::function<std::string(Value)> &nameOf) {
+  if (std::string name = nameOf(value); !name.empty())
+    return {name, Whole};
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return {"?", Whole};
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+    return textOfValue(op->getOperand(0), nameOf);
+  llvm::SmallVector<Text> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(textOfValue(operand, nameOf));
+  return textOf(*op, operands);
+}
 } // namespace
+
+std::string textOfTensor(Value value, const std::function<std::string(Value)> &nameOf) {
+  return textOfValue(value, nameOf).text;
+}
 
 std::string textOfFunction(Region &through, const std::vector<std::string> &sums) {
   Block &block = through.front();

@@ -54,6 +54,17 @@ static std::vector<double> wholeNumbers(int64_t count, IndexRange range, uint64_
   return numbers;
 }
 
+/// `count` numbers that are as likely everywhere from `low` to `high`, the same with every C++ library.
+static std::vector<double> uniformNumbers(int64_t count, double low, double high, uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::vector<double> numbers(count);
+  for (double &number : numbers) {
+    double share = static_cast<double>(generator() >> 11) * 0x1p-53;
+    number = std::clamp((1 - share) * low + share * high, low, high);
+  }
+  return numbers;
+}
+
 /// What an index operand without a declared range is filled with: 0 to the largest compile-time size of the result but
 /// the last dimension, which of a layer is its number of queries.
 static IndexRange usualRange(const KernelPlan &plan) {
@@ -63,6 +74,20 @@ static IndexRange usualRange(const KernelPlan &plan) {
     if (shape[d].name.empty())
       largest = std::max(largest, shape[d].fixed);
   return {0, std::min<int64_t>(largest, INT32_MAX)};
+}
+
+std::vector<double> seededValues(const TensorArgument &argument, int64_t count, uint64_t seed, IndexRange indices) {
+  if (argument.type == ElementType::I8)
+    return wholeNumbers(count, {-127, 127}, seed);
+  if (argument.type == ElementType::I32)
+    return wholeNumbers(count, argument.range.value_or(indices), seed);
+  if (argument.between)
+    return uniformNumbers(count, argument.between->first, argument.between->second, seed);
+  std::vector<double> values = normalNumbers(count, seed);
+  if (argument.deviation || argument.mean)
+    for (double &value : values)
+      value = argument.mean.value_or(0) + value * argument.deviation.value_or(1);
+  return values;
 }
 
 static llvm::Error readInput(const TensorArgument &argument, const std::string &path, Array &to,
@@ -201,13 +226,7 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
       const TensorArgument &input = plan.inputs[k];
       int64_t count = *elementsOf(*shape);
       uint64_t own = seed * 1000003 + k;
-      operands.inputs[k].values = input.type == ElementType::I8 ? wholeNumbers(count, {-127, 127}, own)
-                                  : input.type == ElementType::I32
-                                      ? wholeNumbers(count, input.range.value_or(usualRange(plan)), own)
-                                      : normalNumbers(count, own);
-      if (input.deviation)
-        for (double &value : operands.inputs[k].values)
-          value *= *input.deviation;
+      operands.inputs[k].values = seededValues(input, count, own, usualRange(plan));
       operands.inputs[k].shape = *shape;
       operands.seeded.push_back(input.name);
     }

@@ -1,12 +1,15 @@
 // Reading the texts of options.
 #include "tools/skewer/OptionTexts.h"
+#include "codegen/GPU/GpuTarget.h"
+#include "tools/skewer/Messages.h"
 #include "tools/skewer/Options.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 #include <fmt/format.h>
 
 bool skewer::driver::usage(const std::string &text) {
-  llvm::errs() << "skewer: error: " << text << "\n";
+  messages() << "skewer: error: " << text << "\n";
   return false;
 }
 
@@ -19,24 +22,105 @@ bool skewer::driver::split(const char *option, llvm::StringRef text, std::string
   return true;
 }
 
-bool skewer::driver::readNumbers(const char *option, const llvm::cl::list<std::string> &list,
+/// Digits, perhaps with a sign in front: what getAsInteger reads, and nothing of another radix.
+static bool isWholeNumber(llvm::StringRef text) {
+  text.consume_front("-");
+  return !text.empty() && llvm::all_of(text, llvm::isDigit);
+}
+
+/// A whole number in 64 bits. False after an error.
+static bool readWhole(const std::string &option, llvm::StringRef text, int64_t &number, int &exitCode) {
+  if (!text.getAsInteger(10, number))
+    return true;
+  exitCode = skewer::driver::kWrong; // the right form, but no size
+  return skewer::driver::usage(fmt::format("{}: {} does not fit in 64 bits", option, text.str()));
+}
+
+bool skewer::driver::readNumbers(const char *option, llvm::ArrayRef<std::string> list,
                                  std::map<std::string, int64_t> &to, int &exitCode) {
   for (const std::string &text : list) {
     std::string name;
     llvm::StringRef value;
     if (!split(option, text, name, value))
       return false;
-    llvm::StringRef digits = value;
-    digits.consume_front("-");
-    if (digits.empty() || !llvm::all_of(digits, llvm::isDigit))
+    if (!isWholeNumber(value))
       return usage(fmt::format("{} {}: expected a whole number, found '{}'", option, name, value.str()));
     int64_t number;
-    if (value.getAsInteger(10, number)) {
-      exitCode = kWrong; // the right form, but no size
-      return usage(fmt::format("{} {}: {} does not fit in 64 bits", option, name, value.str()));
-    }
+    if (!readWhole(fmt::format("{} {}", option, name), value, number, exitCode))
+      return false;
     if (!to.emplace(name, number).second)
       return usage(fmt::format("{} {} is given twice", option, name));
   }
   return true;
 }
+
+/// 0.5, .5, 1e-6, -2.5: as in the language. Nothing of the kind of 0x1p3, inf or nan.
+static bool readReal(llvm::StringRef text, double &number) {
+  return text.find_first_not_of("0123456789.eE+-") == llvm::StringRef::npos && !text.ends_with_insensitive("e") &&
+         !text.getAsDouble(number) && std::isfinite(number);
+}
+
+bool skewer::driver::readParameters(llvm::ArrayRef<std::string> list, language::Parameters &to, int &exitCode) {
+  for (const std::string &text : list) {
+    std::string name;
+    llvm::StringRef value;
+    if (!split("-D", text, name, value))
+      return false;
+    int64_t whole = 0;
+    double real = 0;
+    bool isWhole = isWholeNumber(value);
+    if (isWhole && !readWhole("-D " + name, value, whole, exitCode))
+      return false;
+    if (!isWhole && !readReal(value, real))
+      return usage(fmt::format("-D {}: expected a number such as 64, 0.5 or 1e-6, found '{}'", name, value.str()));
+    if (!to.emplace(name, isWhole ? language::Parameter(whole) : language::Parameter(real)).second)
+      return usage(fmt::format("-D {} is given twice", name));
+  }
+  return true;
+}
+
+namespace skewer::driver {
+
+const char *const kCpuParts =
+    "tile_rows, tile_vectors, row_block, key_block, rows_per_item, keys_per_item, strategyN";
+const char *const kGpuParts = "rows, keys, stages, queries, columns, warp_rows";
+
+bool readMachineFiles(const std::string &targets, int &exitCode) {
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(targets).split(names, ',');
+  for (llvm::StringRef name : names)
+    if (isMachineFile(name))
+      if (llvm::Error error = readTarget(name).takeError()) {
+        messages() << llvm::toString(std::move(error)) << "\n";
+        exitCode = kWrong;
+        return false;
+      }
+  return true;
+}
+
+bool readKinds(llvm::ArrayRef<std::string> kinds, std::vector<std::string> &emit) {
+  const llvm::StringRef kKnown[] = {"attn", "fused", "scheduled", "loops", "llvm", "asm", "obj", "shared"};
+  for (const std::string &kind : kinds) {
+    if (!llvm::is_contained(kKnown, llvm::StringRef(kind)))
+      return usage(fmt::format("--emit: unknown kind '{}'; known: {}", kind, llvm::join(llvm::ArrayRef(kKnown), ", ")));
+    if (!llvm::is_contained(emit, kind))
+      emit.push_back(kind);
+  }
+  return true;
+}
+
+bool Options::isForGpu() const { return target == "gpu" || gpu::isGpuName(target); }
+
+bool checkSchedule(const Options &options, bool forProcessor, bool forGpu) {
+  if (options.gpuSchedule.pinsTile() && !forGpu)
+    return usage(
+        fmt::format("--schedule: {} are parts of a GPU's schedule, and --target names no GPU; a processor's has {}",
+                    kGpuParts, kCpuParts));
+  if (options.cpuSchedule.pins() && !forProcessor)
+    return usage(
+        fmt::format("--schedule: {} are parts of a processor's schedule, and --target names GPUs alone; a GPU's has {}",
+                    kCpuParts, kGpuParts));
+  return true;
+}
+
+} // namespace skewer::driver

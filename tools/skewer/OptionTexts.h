@@ -1,9 +1,12 @@
-// What stands in options as text: NAME=VALUE, whole numbers.
+// What stands in options as text: NAME=VALUE, whole numbers, targets, kinds of files. Shared by the command line and by
+// the library, which has no command line.
 #pragma once
+#include "dialect/Language/Parameter.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/CommandLine.h"
 #include <map>
 #include <string>
+#include <vector>
 
 namespace skewer::driver {
 
@@ -13,7 +16,16 @@ bool usage(const std::string &text);
 bool split(const char *option, llvm::StringRef text, std::string &name, llvm::StringRef &value);
 /// NAME=NUMBER of each text, none of them twice. False after an error; `exitCode` is 1 where a number has the right
 /// form and does not fit 64 bits.
-bool readNumbers(const char *option, const llvm::cl::list<std::string> &list, std::map<std::string, int64_t> &to,
+bool readNumbers(const char *option, llvm::ArrayRef<std::string> list, std::map<std::string, int64_t> &to,
                  int &exitCode);
+/// Machine files among the targets: what is wrong with one is said before anything else is done.
+bool readMachineFiles(const std::string &targets, int &exitCode);
+/// The files that --emit names, each once.
+bool readKinds(llvm::ArrayRef<std::string> kinds, std::vector<std::string> &emit);
+
+/// The parts of schedules that --schedule may pin.
+extern const char *const kCpuParts, *const kGpuParts;
+/// The same of -D, where a number may be a real one.
+bool readParameters(llvm::ArrayRef<std::string> list, language::Parameters &to, int &exitCode);
 
 } // namespace skewer::driver

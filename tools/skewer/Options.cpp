@@ -1,6 +1,7 @@
 // The commands' options, on llvm::cl. Parsing errors are usage errors; values that are no numbers of 64 bits are too.
 #include "tools/skewer/Options.h"
 #include "codegen/GPU/GpuTarget.h"
+#include "tools/skewer/Messages.h"
 #include "tools/skewer/OptionTexts.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -21,31 +22,35 @@ cl::SubCommand runCommand("run", "runs a spec's kernel here and checks what it r
 cl::SubCommand benchCommand("bench", "times a spec's kernels beside this processor's measured peak");
 cl::SubCommand explainCommand("explain", "says what became of each term of the score");
 cl::SubCommand plotCommand("plot", "draws how positions are read, scores and tables");
+cl::SubCommand reportCommand("report", "one page that shows a spec's kernels, for a browser");
 cl::SubCommand schemesCommand("schemes", "lists the built-in positional schemes");
+cl::SubCommand formatCommand("format", "lays specs out in one way");
 cl::SubCommand targetCommand("target", "lists and prints machine files, and measures this machine for one");
 
 cl::OptionCategory category("Options");
 
 cl::list<std::string> specs(cl::Positional, cl::OneOrMore, cl::desc("SPEC…"), cl::cat(category),
-                            cl::sub(compileCommand), cl::sub(benchCommand), cl::sub(explainCommand));
+                            cl::sub(compileCommand), cl::sub(benchCommand), cl::sub(explainCommand),
+                            cl::sub(formatCommand));
 cl::opt<std::string> spec(cl::Positional, cl::Required, cl::desc("SPEC"), cl::cat(category), cl::sub(runCommand),
-                          cl::sub(plotCommand));
-cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a compile-time size (param)"),
+                          cl::sub(plotCommand), cl::sub(reportCommand));
+cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a param: a compile-time size, or a real number"),
                                  cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(compileCommand),
                                  cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
-                                 cl::sub(plotCommand));
+                                 cl::sub(plotCommand), cl::sub(reportCommand));
 cl::opt<std::string>
     target("target",
            cl::desc("What to make code for: host (default), zen4, x86-64-v3, a machine file MY.json, sm_80, sm_90a, "
                     "…; for compile a list; for run and bench host or another whose code runs here, a GPU, or "
                     "gpu: this machine's own"),
            cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
-           cl::sub(benchCommand), cl::sub(explainCommand));
+           cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(reportCommand));
 cl::opt<std::string> outputFolder("o", cl::desc("Folder for NAME.o, NAME.h and NAME.json; made if need be"),
                                   cl::value_desc("folder"), cl::Required, cl::cat(category), cl::sub(compileCommand));
-cl::list<std::string> emit("emit", cl::CommaSeparated,
-                           cl::desc("Further files: attn, fused, scheduled, loops, llvm, asm (obj is always written)"),
-                           cl::value_desc("kind,…"), cl::cat(category), cl::sub(compileCommand));
+cl::list<std::string>
+    emit("emit", cl::CommaSeparated,
+         cl::desc("Further files: attn, fused, scheduled, loops, llvm, asm, shared: NAME.so (obj is always written)"),
+         cl::value_desc("kind,…"), cl::cat(category), cl::sub(compileCommand));
 cl::opt<std::string> cudaPath("cuda-path", cl::desc("CUDA toolkit whose bin/ptxas makes cubins (default: found)"),
                               cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
                               cl::sub(benchCommand), cl::sub(explainCommand));
@@ -57,27 +62,28 @@ cl::list<std::string> schedule(
     "schedule", cl::CommaSeparated,
     cl::desc(
         "Parts of the schedule that the cost model does not choose. Processors: tile_rows, tile_vectors, row_block, "
-        "key_block, rows_per_item, keys_per_item, offsets=band or offsets=strided_add, strategyN=NAME for the N-th "
-        "term that explain "
+        "key_block, rows_per_item, keys_per_item, strategyN=NAME for the N-th term that explain "
         "lists (explain says which fit); GPUs: rows, keys, stages (1 to 4), "
         "queries=registers or queries=shared, columns of the values, warp_rows"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
-    cl::sub(benchCommand), cl::sub(explainCommand));
+    cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(reportCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
                                     cl::cat(category), cl::sub(compileCommand));
 
 cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else taken from the inputs, else 1"),
                             cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
-                            cl::sub(explainCommand), cl::sub(plotCommand));
+                            cl::sub(explainCommand), cl::sub(plotCommand), cl::sub(reportCommand));
 cl::list<std::string> origins("origin", cl::desc("Where a part of a larger layer begins: q0, k0 or head0; else 0"),
                               cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand),
-                              cl::sub(benchCommand), cl::sub(plotCommand));
-cl::opt<std::string> picture("o", cl::desc("Where to write the picture"), cl::value_desc("file.svg"), cl::Required,
-                             cl::cat(category), cl::sub(plotCommand));
-cl::list<std::string> inputs("input",
-                             cl::desc("An argument's values; others are seeded: normal numbers, or indices in range"),
-                             cl::value_desc("NAME=FILE.npy"), cl::cat(category), cl::sub(runCommand),
-                             cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(plotCommand));
+                              cl::sub(benchCommand), cl::sub(plotCommand), cl::sub(reportCommand));
+cl::opt<std::string> picture("o", cl::desc("Where to write the picture, or the page"), cl::value_desc("file"),
+                             cl::Required, cl::cat(category), cl::sub(plotCommand), cl::sub(reportCommand));
+cl::list<std::string> inputs(
+    "input",
+    cl::desc(
+        "An argument's values; others are seeded as the spec declares them ('~'): normal numbers, or indices in range"),
+    cl::value_desc("NAME=FILE.npy"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
+    cl::sub(explainCommand), cl::sub(plotCommand), cl::sub(reportCommand));
 cl::list<std::string> outputs("output", cl::desc("Where to write the result; with a name one of several"),
                               cl::value_desc("[NAME=]FILE.npy"), cl::cat(category), cl::sub(runCommand));
 cl::list<std::string> expected("expect",
@@ -86,14 +92,17 @@ cl::list<std::string> expected("expect",
                                cl::value_desc("[NAME=]FILE.npy"), cl::cat(category), cl::sub(runCommand));
 cl::opt<std::string> kernel("kernel", cl::desc("Which kernel, where the spec has several"), cl::value_desc("name"),
                             cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
-                            cl::sub(plotCommand));
+                            cl::sub(plotCommand), cl::sub(reportCommand));
+cl::opt<int64_t> head("head", cl::desc("Which head's scores and weights to draw, counted from 0 (default 0)"),
+                      cl::init(0), cl::value_desc("n"), cl::cat(category), cl::sub(plotCommand),
+                      cl::sub(reportCommand));
 cl::opt<std::string> tolerance("tolerance",
                                cl::desc("Largest error, as a share of the largest absolute value (default: 4 times "
                                         "the most that roundings to the layer's types do to it in eight evaluations)"),
                                cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"), cl::init(1),
                        cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
-                       cl::sub(plotCommand));
+                       cl::sub(plotCommand), cl::sub(reportCommand));
 cl::opt<uint64_t> seeds("seeds", cl::desc("So many seeds, one after the other, from --seed on (default 1)"),
                         cl::init(1), cl::value_desc("n"), cl::cat(category), cl::sub(runCommand));
 cl::opt<int64_t> rows("rows", cl::desc("Rows of the result to check (default: all where that is cheap)"), cl::init(0),
@@ -104,9 +113,19 @@ cl::opt<double> seconds("seconds", cl::desc("Time to spend on each kernel (defau
                         cl::value_desc("s"), cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> unfused("unfused", cl::desc("run: the generic path, without fusion; bench: time it too"),
                       cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<bool> prepared("prepared",
+                       cl::desc("Make what const operands alone determine before the call (NAME_prepare), not in it"),
+                       cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<bool> plain("plain", cl::desc("Time attention of the same sizes without positions too, in turns"),
                     cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> json("json", cl::desc("Print JSON"), cl::cat(category), cl::sub(benchCommand), cl::sub(explainCommand));
+
+cl::opt<bool> inPlace("i", cl::desc("Write each file anew where that changes it"), cl::cat(category),
+                      cl::sub(formatCommand));
+cl::opt<bool> check("check", cl::desc("Write nothing; say which files would change, and exit with 1 if one would"),
+                    cl::cat(category), cl::sub(formatCommand));
+
+cl::opt<std::string> schemeName(cl::Positional, cl::desc("[NAME]"), cl::cat(category), cl::sub(schemesCommand));
 
 cl::opt<std::string> machine(cl::Positional, cl::desc("[NAME or MY.json]"), cl::cat(category), cl::sub(targetCommand));
 cl::opt<bool> probe("probe", cl::desc("Measure this machine, for about a second; best while nothing else runs"),
@@ -118,14 +137,15 @@ cl::list<std::string> dialectPlugins("load-dialect-plugin",
                                      cl::desc("A shared object with functions, term classes or dialects of one's own"),
                                      cl::value_desc("file.so"), cl::cat(category), cl::sub(compileCommand),
                                      cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
-                                     cl::sub(plotCommand));
+                                     cl::sub(plotCommand), cl::sub(reportCommand));
 cl::list<std::string> passPlugins("load-pass-plugin", cl::desc("A shared object with passes of one's own"),
                                   cl::value_desc("file.so"), cl::cat(category), cl::sub(compileCommand),
                                   cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
-                                  cl::sub(plotCommand));
+                                  cl::sub(plotCommand), cl::sub(reportCommand));
 cl::opt<std::string> passes("passes", cl::desc("Passes to run on each kernel before fusion, as in --pass-pipeline"),
                             cl::value_desc("pipeline"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
-                            cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(plotCommand));
+                            cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(plotCommand),
+                            cl::sub(reportCommand));
 
 struct CommandText {
   Command command;
@@ -164,9 +184,27 @@ const CommandText kCommands[] = {
      "of seeded inputs by the float64 reference, and how alike the rows of each table are.\n\n"
      "  skewer plot rel1d.attn -D N=8 -o rel1d.svg\n"
      "  skewer plot botnet.attn --input rel_h=rel_h.npy --input rel_w=rel_w.npy -o botnet.svg\n"},
+    {Command::Report, &reportCommand,
+     "Writes one HTML page that needs nothing else: the text, the verdict, terms and classes, skew diagrams (point at "
+     "a pair\n"
+     "and see which row of which table it reads), masks with live and dead tiles, scores, weights and tables, the "
+     "roofline\n"
+     "and the schedule.\n\n"
+     "  skewer report botnet.attn -o botnet.html\n"
+     "  skewer report rel1d.attn -D N=1024 --head 3 --target=zen4 -o rel1d.html\n"},
     {Command::Schemes, &schemesCommand,
-     "Lists the built-in positional schemes: files of the language itself, called from a spec by name.\n\n"
-     "  skewer schemes\n"},
+     "Lists the built-in positional schemes: files of the language itself, called from a spec by name. With the name "
+     "of\n"
+     "a scheme, its source, with the schemes that it calls; with that of a file, the file.\n\n"
+     "  skewer schemes\n"
+     "  skewer schemes alibi\n"},
+    {Command::Format, &formatCommand,
+     "Lays .attn files out in one way: spaces, indentation, columns. Lines stay as they were broken, comments stay, "
+     "and\n"
+     "what a text means is the same. Prints the text, or with -i writes the files.\n\n"
+     "  skewer format layer.attn\n"
+     "  skewer format -i *.attn\n"
+     "  skewer format --check *.attn\n"},
     {Command::Target, &targetCommand,
      "Without a name: the processors whose descriptions come with Skewer. With one: its machine file, for --target=.\n"
      "With --probe: the file of this machine, with what was measured here (docs/machines.md).\n\n"
@@ -176,10 +214,6 @@ const CommandText kCommands[] = {
      "  skewer bench rel1d.attn -D N=1024 --target=my.json\n"},
 };
 
-constexpr const char
-    *kCpuParts = "tile_rows, tile_vectors, row_block, key_block, rows_per_item, keys_per_item, offsets, strategyN",
-    *kGpuParts = "rows, keys, stages, queries, columns, warp_rows";
-
 const char *kOverview =
     "Compiles attention layers with positions to kernels without a runtime.\n\n"
     "  skewer compile botnet.attn -o out     object file, C header, manifest\n"
@@ -187,7 +221,9 @@ const char *kOverview =
     "  skewer bench rel1d.attn -D N=1024     time it beside this processor's peak\n"
     "  skewer explain botnet.attn            what became of each term\n"
     "  skewer plot rel1d.attn -o rel1d.svg   how positions are read, scores, tables\n"
-    "  skewer schemes                        the built-in schemes\n"
+    "  skewer report rel1d.attn -o rel1d.html all of that as one page for a browser\n"
+    "  skewer schemes [NAME]                 the built-in schemes, the source of one\n"
+    "  skewer format -i botnet.attn          lay it out in one way\n"
     "  skewer target                         the processors it knows, and this one measured\n\n"
     "'skewer COMMAND --help' lists a command's options. Exit codes: 0 done, 1 the input or a result "
     "is wrong, 2 usage,\n3 there is no GPU to run on.\n";
@@ -233,10 +269,9 @@ bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
       continue;
     }
     if (name == "offsets") {
-      if (value != "band" && value != "strided_add")
-        return usage(fmt::format("--schedule offsets: expected band or strided_add, found '{}'", value.str()));
-      cpu.offsets = value.str();
-      continue;
+      return usage(fmt::format("--schedule offsets: a term's strategy is asked for by its number; write strategyN={}, "
+                               "N being the number that explain gives the term",
+                               value.str()));
     }
     if (llvm::StringRef term = name; term.consume_front("strategy")) {
       int32_t place;
@@ -267,20 +302,6 @@ bool eachIsGivenOnce(cl::SubCommand &command) {
   return true;
 }
 
-/// Machine files of --target: what is wrong with one is said before anything else is done.
-bool readMachineFiles(const std::string &targets, int &exitCode) {
-  llvm::SmallVector<llvm::StringRef> names;
-  llvm::StringRef(targets).split(names, ',');
-  for (llvm::StringRef name : names)
-    if (isMachineFile(name))
-      if (llvm::Error error = readTarget(name).takeError()) {
-        llvm::errs() << llvm::toString(std::move(error)) << "\n";
-        exitCode = kWrong;
-        return false;
-      }
-  return true;
-}
-
 /// '-' is standard output to many programs; a file or a folder of that name is what nobody meant.
 bool isPath(const char *option, llvm::StringRef path, const char *what) {
   if (path != "-")
@@ -303,7 +324,7 @@ bool fillTarget(Options &options) {
 /// Specs and target, and whether the command has that target.
 bool readSpecsAndTarget(Options &options, int &exitCode) {
   options.specs.assign(specs.begin(), specs.end());
-  if (options.command == Command::Run || options.command == Command::Plot)
+  if (options.command == Command::Run || options.command == Command::Plot || options.command == Command::Report)
     options.specs = {spec};
   if (llvm::is_contained(options.specs, "-"))
     return usage("'-' does not stand for standard input; name a file, or pipe the spec into /dev/stdin");
@@ -316,9 +337,12 @@ bool readSpecsAndTarget(Options &options, int &exitCode) {
                              "MY.json, gpu or one of the GPUs "
                              "{}, found '{}'",
                              knownProcessors(), knownGpus(), options.target));
-  if (options.command != Command::Compile && options.isForGpu() && (unfused || plain))
-    return usage(
-        fmt::format("{} is for processors; leave --target={} out", unfused ? "--unfused" : "--plain", options.target));
+  if (options.command != Command::Compile && options.isForGpu() && (unfused || plain || prepared))
+    return usage(fmt::format("{} is for processors; leave --target={} out",
+                             unfused ? "--unfused"
+                             : plain ? "--plain"
+                                     : "--prepared",
+                             options.target));
   return true;
 }
 
@@ -331,14 +355,7 @@ bool readOutputs(Options &options) {
       !isPath("--depfile", options.dependencyFile, "name a file") ||
       !isPath("-o", options.picture, "name a file for the picture, such as picture.svg"))
     return false;
-  for (const std::string &kind : emit) {
-    if (!llvm::is_contained({"attn", "fused", "scheduled", "loops", "llvm", "asm", "obj"}, llvm::StringRef(kind)))
-      return usage(
-          fmt::format("--emit: unknown kind '{}'; known: attn, fused, scheduled, loops, llvm, asm, obj", kind));
-    if (!llvm::is_contained(options.emit, kind))
-      options.emit.push_back(kind);
-  }
-  return true;
+  return readKinds(emit, options.emit);
 }
 
 /// The files of a run's operands and results.
@@ -376,6 +393,9 @@ bool readBoundedNumbers(Options &options) {
           fmt::format("--tolerance: expected a number that is not negative, found '{}'", tolerance.getValue()));
     options.tolerance = value;
   }
+  if (head < 0)
+    return usage(fmt::format("--head: expected a number that is not negative, found {}", head.getValue()));
+  options.head = head;
   options.seed = seed;
   options.seeds = seeds;
   if (seeds < 1 || seeds > 1000000)
@@ -397,8 +417,13 @@ bool readBoundedNumbers(Options &options) {
 bool fill(Options &options, int &exitCode) {
   if (options.command == Command::Target)
     return fillTarget(options);
+  options.scheme = schemeName;
+  options.inPlace = inPlace;
+  options.check = check;
+  if (inPlace && check)
+    return usage("-i writes files and --check writes none; leave one out");
   if (!readSpecsAndTarget(options, exitCode) || !readOutputs(options) ||
-      !readNumbers("-D", parameters, options.parameters, exitCode) ||
+      !readParameters(parameters, options.parameters, exitCode) ||
       !readNumbers("--size", sizes, options.sizes, exitCode) ||
       !readNumbers("--origin", origins, options.origins, exitCode) ||
       !readSchedule(options.cpuSchedule, options.gpuSchedule) || !readTensorFiles(options) ||
@@ -412,6 +437,7 @@ bool fill(Options &options, int &exitCode) {
   options.passPlugins.assign(passPlugins.begin(), passPlugins.end());
   options.passes = passes;
   options.unfused = unfused;
+  options.prepared = prepared;
   options.plain = plain;
   options.json = json;
   return true;
@@ -443,7 +469,7 @@ std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
     cl::HideUnrelatedOptions(category, *text.sub);
   cl::HideUnrelatedOptions(category);
   if (argc < 2) {
-    llvm::errs() << kOverview;
+    messages() << kOverview;
     return std::nullopt;
   }
   const CommandText *command = nullptr;
@@ -461,20 +487,6 @@ std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
     return std::nullopt;
   exitCode = kDone;
   return options;
-}
-
-bool Options::isForGpu() const { return target == "gpu" || gpu::isGpuName(target); }
-
-bool checkSchedule(const Options &options, bool forProcessor, bool forGpu) {
-  if (options.gpuSchedule.pinsTile() && !forGpu)
-    return usage(
-        fmt::format("--schedule: {} are parts of a GPU's schedule, and --target names no GPU; a processor's has {}",
-                    kGpuParts, kCpuParts));
-  if (options.cpuSchedule.pins() && !forProcessor)
-    return usage(
-        fmt::format("--schedule: {} are parts of a processor's schedule, and --target names GPUs alone; a GPU's has {}",
-                    kCpuParts, kGpuParts));
-  return true;
 }
 
 } // namespace skewer::driver

@@ -1,5 +1,6 @@
 // The command line: one structure with what every command may be told.
 #pragma once
+#include "dialect/Language/Parameter.h"
 #include "passes/Schedule/CostModel.h"
 #include "passes/Schedule/GpuMachine.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -15,7 +16,7 @@ namespace skewer::driver {
 /// Exit codes of every command.
 enum ExitCode { kDone = 0, kWrong = 1, kUsage = 2, kNoDevice = 3 };
 
-enum class Command { Compile, Run, Bench, Explain, Plot, Schemes, Target };
+enum class Command { Compile, Run, Bench, Explain, Plot, Report, Schemes, Target, Format };
 
 /// What compile is told, and the others of what code they make.
 struct CompileOptions {
@@ -36,12 +37,13 @@ struct RunOptions {
   std::map<std::string, std::string> inputs;            // --input NAME=FILE
   std::map<std::string, std::string> outputs, expected; // --output, --expect: NAME=FILE, or FILE under an empty name
   std::string picture, kernel;
+  int64_t head = 0; // of plot and report
   std::optional<double> tolerance;
   uint64_t seed = 1, seeds = 1; // the first one, and how many
   int64_t rows = 0;             // 0: as many as are cheap
   int32_t threads = 1;
   double seconds = 1;
-  bool unfused = false, plain = false, json = false;
+  bool unfused = false, plain = false, prepared = false, json = false;
 };
 
 /// What target is told.
@@ -53,7 +55,10 @@ struct TargetOptions {
 struct Options : CompileOptions, RunOptions, TargetOptions {
   Command command = Command::Compile;
   std::vector<std::string> specs;
-  std::map<std::string, int64_t> parameters; // -D NAME=VALUE
+  std::optional<std::string> text;     // of the only spec, which is then no file but a name for messages
+  std::string scheme;                  // schemes NAME; empty: all
+  bool inPlace = false, check = false; // of format
+  language::Parameters parameters;     // -D NAME=VALUE
   std::string target = "host";
   /// Of run, bench and explain, which take one target: whether that is a GPU.
   bool isForGpu() const;

@@ -3,6 +3,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/TermClass.h"
 #include "tools/skewer/Facts.h"
+#include "tools/skewer/PlotSpace.h"
+#include "tools/skewer/PlotUnfused.h"
 #include "tools/skewer/PlotValues.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -19,18 +21,15 @@ constexpr int64_t kMostDepth = 1 << 20; // elements of a row of a table
 
 class Plotter {
 public:
-  Plotter(AttentionOp attention, const KernelPlan &signature, const Operands &operands, PlotData &data)
-      : attention(attention), function(attention->getParentOfType<func::FuncOp>()), space(scoreSpace(attention)),
-        signature(signature), operands(operands), data(data),
-        queries(axisOf(space.queries(), nameOf("query i", space.query))),
-        keys(axisOf(space.keys(), nameOf("key j", space.key))) {
+  Plotter(AttentionOp attention, const KernelPlan &signature, const Operands &operands, int64_t head, PlotData &data)
+      : attention(attention), function(attention->getParentOfType<func::FuncOp>()),
+        place(scoreSpace(attention), signature, operands, head), space(place.space), operands(operands), data(data),
+        queries(place.queries), keys(place.keys), origin(place.origin) {
     if (attention.getMask())
       mask = parse(std::string_view(*attention.getMask()));
   }
 
   llvm::Error run() {
-    for (const std::string &axis : space.leading)
-      origin += (origin.empty() ? "" : ", ") + axis + " = 0";
     attention.getScore().walk([&](TermOp term) {
       addSkews(term);
       terms.push_back(term);
@@ -44,64 +43,12 @@ public:
   }
 
 private:
-  static std::string nameOf(const char *name, const std::vector<std::string> &axes) {
-    return axes.size() < 2 ? name : fmt::format("{} = ({})", name, llvm::join(axes, " "));
-  }
-  /// Leading axes at 0, a query and a key position.
-  Assignment at(int64_t query, int64_t key) const {
-    Assignment values;
-    for (const std::string &axis : space.leading)
-      values[axis] = 0;
-    auto split = [&](const std::vector<std::string> &axes, int64_t position) {
-      for (size_t k = axes.size(); k-- > 0;) {
-        int64_t size = space.sizes.at(axes[k]);
-        values[axes[k]] = position % size;
-        position /= size;
-      }
-    };
-    split(space.query, query);
-    split(space.key, key);
-    return values;
-  }
-  /// What an index expression reads at run time: a kernel's argument, by name.
-  std::optional<int64_t> read(const std::string &name, const std::vector<int64_t> &subscripts) const {
-    for (size_t k = 0; k < signature.inputs.size(); ++k) {
-      const Array &array = operands.inputs[k];
-      if (signature.inputs[k].name != name || array.shape.size() != subscripts.size())
-        continue;
-      int64_t flat = 0;
-      for (size_t d = 0; d < subscripts.size(); ++d) {
-        if (subscripts[d] < 0 || subscripts[d] >= array.shape[d])
-          return std::nullopt;
-        flat = flat * array.shape[d] + subscripts[d];
-      }
-      return static_cast<int64_t>(array.values[flat]);
-    }
-    return std::nullopt;
-  }
-  std::optional<int64_t> valueOf(const Expr &expression, const Assignment &values) const {
-    return evaluate(expression, values, [&](const std::string &name, const std::vector<int64_t> &subscripts) {
-      return read(name, subscripts);
-    });
-  }
   bool holds(const std::optional<Expr> &predicate, const Assignment &values) const {
-    return !predicate || valueOf(*predicate, values).value_or(0) != 0;
+    return place.holds(predicate, values);
   }
-  bool mentionsPositions(const Expr &expression) const {
-    for (const std::string &symbol : symbolsOf(expression))
-      if (llvm::is_contained(space.query, symbol) || llvm::is_contained(space.key, symbol))
-        return true;
-    return false;
-  }
-  /// Dimensions of an operand that are read through an index expression of positions.
   std::vector<size_t> rowDimensions(TermOp term, size_t operand) const {
-    std::vector<size_t> dimensions;
     auto spec = parseEinsum(std::string_view(term.getSubscripts()));
-    if (spec && operand < spec->operands.size())
-      for (auto [d, dimension] : llvm::enumerate(spec->operands[operand]))
-        if (!dimension.isProduct() && mentionsPositions(dimension.index))
-          dimensions.push_back(d);
-    return dimensions;
+    return spec ? place.rowDimensions(*spec, operand) : std::vector<size_t>();
   }
 
   /// Whether the keys' side of a content term is a table of positions: it has fewer dimensions than the queries.
@@ -111,60 +58,37 @@ private:
   }
 
   void addSkews(TermOp term);
-  void addSkew(const std::string &title, const std::string &what, const Expr &row, const std::optional<Expr> &guard);
   llvm::Error addScores();
   llvm::Error addSimilarities(TermOp term);
   llvm::Error addSimilarity(TermOp term, size_t operand, size_t dimension);
 
   AttentionOp attention;
   func::FuncOp function;
-  ScoreSpace space;
-  const KernelPlan &signature;
+  PlotSpace place;
+  const ScoreSpace &space;
   const Operands &operands;
   PlotData &data;
-  PlotAxis queries, keys;
+  const PlotAxis &queries, &keys;
   std::optional<Expr> mask;
-  std::string origin;
+  const std::string &origin;
   std::vector<TermOp> terms;
   std::set<std::pair<const void *, size_t>> similar; // tables that are done
 };
 
-void Plotter::addSkew(const std::string &title, const std::string &what, const Expr &row,
-                      const std::optional<Expr> &guard) {
-  SkewDiagram diagram{title, what, queries, keys, {}};
-  for (int64_t i : queries.positions) {
-    diagram.rows.emplace_back();
-    for (int64_t j : keys.positions) {
-      Assignment values = at(i, j);
-      bool seen = holds(mask, values) && holds(guard, values);
-      diagram.rows.back().push_back(seen ? valueOf(row, values) : std::nullopt);
-    }
-  }
-  data.skews.push_back(std::move(diagram));
-}
-
 void Plotter::addSkews(TermOp term) {
   ResolvedEinsum resolved = resolve(term);
-  for (size_t k = 0; k < resolved.subscripts.size(); ++k) {
-    std::vector<size_t> dimensions = rowDimensions(term, k);
-    if (dimensions.empty())
-      continue;
-    std::vector<int64_t> shape = shapeOf(term.getInputs()[k]);
-    std::string name = nameOfOperand(term.getInputs()[k], function), text;
-    Expr row = 0; // of several dimensions: row-major
-    int64_t rows = 1;
-    for (size_t d : dimensions) {
-      row = dimensions.size() == 1 ? resolved.subscripts[k][d] : row * Expr(shape[d]) + resolved.subscripts[k][d];
-      rows *= shape[d];
-      text += (text.empty() ? "" : ", ") + print(resolved.subscripts[k][d]);
+  if (auto spec = parseEinsum(std::string_view(term.getSubscripts())))
+    for (size_t k = 0; k < resolved.subscripts.size(); ++k) {
+      ResolvedEinsum own = resolved;
+      own.spec = *spec; // as it is written: products are no index expressions
+      Value operand = term.getInputs()[k];
+      if (auto skew = place.skewOf(own, k, shapeOf(operand), nameOfOperand(operand, function), mask))
+        data.skews.push_back(std::move(*skew));
     }
-    addSkew(fmt::format("{}[{}]", name, text),
-            fmt::format("{} of '{}', which has {}", dimensions.size() == 1 ? "row" : "row (row-major)", name, rows),
-            row, resolved.guard);
-  }
   if (term.getValue())
-    if (auto value = parse(std::string_view(*term.getValue())); value && mentionsPositions(*value))
-      addSkew(term.getValue()->str(), "value of this function of positions", *value, resolved.guard);
+    if (auto value = parse(std::string_view(*term.getValue())); value && place.mentionsPositions(*value))
+      data.skews.push_back(
+          place.diagramOf(term.getValue()->str(), "value of this function of positions", *value, resolved.guard, mask));
 }
 
 llvm::Error Plotter::addScores() {
@@ -188,20 +112,22 @@ llvm::Error Plotter::addScores() {
     for (size_t y = 0; y < queries.positions.size(); ++y) {
       std::vector<double> row;
       if (values) {
-        std::vector<int64_t> leading(std::max<size_t>(values->shape().size(), 2) - 1, 0);
-        leading.back() = queries.positions[y];
+        std::vector<int64_t> leading;
+        for (const std::string &axis : values->leadingAxes())
+          leading.push_back(place.leadingAt(axis));
+        leading.push_back(queries.positions[y]);
         auto found = values->row(leading);
         if (!found)
           return found.takeError();
         row = std::move(*found);
       }
       for (size_t x = 0; x < keys.positions.size(); ++x) {
-        Assignment here = at(queries.positions[y], keys.positions[x]);
+        Assignment here = place.at(queries.positions[y], keys.positions[x]);
         double value = 0;
         if (holds(guard, here)) {
           value = scale * (values ? row[keys.positions[x]] : 1);
           if (factor)
-            value *= static_cast<double>(valueOf(*factor, here).value_or(0));
+            value *= static_cast<double>(place.valueOf(*factor, here).value_or(0));
         }
         *scores[y][x] += value;
         if (!isContent)
@@ -211,7 +137,7 @@ llvm::Error Plotter::addScores() {
   }
   for (size_t y = 0; y < queries.positions.size(); ++y)
     for (size_t x = 0; x < keys.positions.size(); ++x)
-      if (!holds(mask, at(queries.positions[y], keys.positions[x])))
+      if (!holds(mask, place.at(queries.positions[y], keys.positions[x])))
         scores[y][x] = biases[y][x] = std::nullopt;
   std::string where = origin.empty() ? "" : " at " + origin;
   data.maps.push_back({"scores", "before the softmax" + where, queries, keys, std::move(scores)});
@@ -237,6 +163,9 @@ llvm::Error Plotter::addSimilarity(TermOp term, size_t operand, size_t dimension
     depth *= extent;
   if (depth < 2 || depth > kMostDepth || shape[dimension] == kRuntime)
     return llvm::Error::success(); // single numbers: all rows are alike but for their sign
+  std::vector<int64_t> drawn;      // the index in a dimension of heads
+  for (const Expr &subscript : resolved.subscripts[operand])
+    drawn.push_back(place.mentionsPositions(subscript) ? 0 : place.valueOf(subscript, place.at(0, 0)).value_or(0));
   TensorValues values(function, table, operands);
   PlotAxis rows = axisOf(shape[dimension], "row");
   std::vector<std::vector<double>> vectors;
@@ -246,7 +175,7 @@ llvm::Error Plotter::addSimilarity(TermOp term, size_t operand, size_t dimension
       std::vector<int64_t> index(shape.size(), 0);
       int64_t rest = n;
       for (size_t d = shape.size(); d-- > 0;) {
-        index[d] = d == dimension ? row : rest % extents[d];
+        index[d] = d == dimension ? row : extents[d] > 1 ? rest % extents[d] : drawn[d];
         rest /= extents[d];
       }
       int64_t last = index.back();
@@ -293,7 +222,7 @@ llvm::Error Plotter::addSimilarities(TermOp term) {
   ResolvedEinsum resolved = resolve(term);
   const std::vector<Expr> &subscripts = resolved.subscripts[analysis.other];
   for (size_t d = 0; d < subscripts.size(); ++d)
-    if (mentionsPositions(subscripts[d]))
+    if (place.mentionsPositions(subscripts[d]))
       return addSimilarity(term, analysis.other, d);
   return llvm::Error::success();
 }
@@ -308,24 +237,60 @@ PlotAxis axisOf(int64_t all, std::string name) {
   return axis;
 }
 
+/// The weights of the softmax that the attention was, where the kernel as it was written has one of its size.
+static llvm::Error addWeights(func::FuncOp einsum, AttentionOp attention, const Operands &operands, int64_t head,
+                              PlotData &data) {
+  ScoreSpace space = scoreSpace(attention);
+  SoftmaxOp found;
+  einsum.walk([&](SoftmaxOp softmax) {
+    std::vector<int64_t> shape = shapeOf(softmax.getResult());
+    if (!found && shape.size() >= 2 && shape.back() == space.keys() && shape[shape.size() - 2] == space.queries())
+      found = softmax;
+  });
+  if (!found)
+    return llvm::Error::success();
+  const HeatMap &scores = data.maps.front();
+  auto map = heatMapOf(einsum, found.getResult(), operands, head, "weights", "behind the softmax: each row's sum is 1",
+                       &scores.vertical, &scores.horizontal);
+  if (!map)
+    return map.takeError();
+  for (size_t y = 0; y < map->values.size(); ++y) // masked where the scores are
+    for (size_t x = 0; x < map->values[y].size(); ++x)
+      if (!scores.values[y][x])
+        map->values[y][x].reset();
+  map->isLogarithmic = true;
+  data.maps.push_back(std::move(*map));
+  return llvm::Error::success();
+}
+
 llvm::Expected<PlotData> plotDataOf(ModuleOp scheduled, const std::string &kernel, const KernelPlan &signature,
-                                    const Operands &operands) {
+                                    const Operands &operands, const PlotChoice &choice) {
   AttentionOp first;
   int64_t count = 0;
   scheduled.walk([&](AttentionOp attention) {
     first = first ? first : attention;
     ++count;
   });
-  if (!first)
-    return llvm::createStringError(std::errc::invalid_argument,
-                                   "no attention was formed, so there is nothing to draw; 'skewer explain' says why");
   PlotData data;
   data.kernel = kernel;
-  data.caption = fmt::format("space \"{}\"{}{}", first.getSpace().str(),
-                             first.getMask() ? ", where " + first.getMask()->str() : std::string(),
-                             count > 1 ? fmt::format("; the first of {} attentions", count) : std::string());
-  if (llvm::Error error = Plotter(first, signature, operands, data).run())
+  if (!first) {
+    if (!choice.einsum)
+      return llvm::createStringError(std::errc::invalid_argument, "it has no fused attention; explain says why");
+    data.caption = "not fused: the einsums and the softmax as they are written; 'skewer explain' says why";
+    if (llvm::Error error = plotUnfused(choice.einsum, signature, operands, choice.head, data))
+      return std::move(error);
+    return data;
+  }
+  if (llvm::Error error = checkHead(scoreSpace(first), choice.head))
     return std::move(error);
+  data.caption = fmt::format("space \"{}\"{}{}", first.getSpace().str(),
+                             first.getMask() ? " where " + abbreviateTables(first.getMask()->str()) : std::string(),
+                             count > 1 ? fmt::format("; the first of {} attentions", count) : std::string());
+  if (llvm::Error error = Plotter(first, signature, operands, choice.head, data).run())
+    return std::move(error);
+  if (choice.einsum)
+    if (llvm::Error error = addWeights(choice.einsum, first, operands, choice.head, data))
+      return std::move(error);
   return data;
 }
 

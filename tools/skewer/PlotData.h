@@ -4,6 +4,7 @@
 #include "tools/skewer/Inputs.h"
 #include "tools/skewer/Session/Compilation.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,22 +31,35 @@ struct SkewDiagram {
   PlotAxis queries, keys;
   std::vector<std::vector<std::optional<int64_t>>> rows;
 };
+/// What is drawn by the logarithm reaches from the largest value to this share of it.
+constexpr double kLogarithmicRange = 1e-4;
+
 /// Numbers by two axes; nothing: masked.
 struct HeatMap {
   std::string title, caption;
   PlotAxis vertical, horizontal;
   std::vector<std::vector<std::optional<double>>> values;
+  bool isLogarithmic = false; // drawn by the logarithm: weights, of which one row has one and another thousands
 };
 
 struct PlotData {
   std::string kernel, caption;
   std::vector<SkewDiagram> skews;
-  std::vector<HeatMap> maps; // scores, biases, similarities, in this order
+  std::vector<HeatMap> maps; // scores, biases, similarities, weights, in this order
 };
 
-/// Of the first attention of a kernel's level 3 module, at leading index 0 (the first batch row and head). Values are
-/// the float64 reference's. An error where the kernel has no attention or the reference cannot judge it.
+/// What is drawn of all that there is.
+struct PlotChoice {
+  mlir::func::FuncOp einsum = {}; // the kernel's level 1, for weights and for layers that did not fuse
+  int64_t head = 0;               // of the last leading axis; the others are at 0
+};
+
+/// Of the first attention of a kernel's level 3 module, at one leading index. Values are the float64 reference's. An
+/// error where there is nothing to draw, the head is not there or the reference cannot judge it.
 llvm::Expected<PlotData> plotDataOf(mlir::ModuleOp scheduled, const std::string &kernel, const KernelPlan &signature,
-                                    const Operands &);
+                                    const Operands &, const PlotChoice & = {});
+/// The same of a kernel that is compiled for this, at the lengths that the operands have.
+llvm::Expected<PlotData> plotKernel(Compilation &, const Kernel &, Operands, int64_t head);
+llvm::json::Object toJson(const PlotData &);
 
 } // namespace skewer::driver

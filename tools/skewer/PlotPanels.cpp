@@ -27,6 +27,24 @@ std::string fitted(const std::string &text, double size) {
   return text.substr(0, end) + "...";
 }
 
+/// A text in lines of at most `width` pixels, broken at spaces where there are some.
+std::vector<std::string> wrapped(llvm::StringRef text, double width, double size) {
+  size_t most = std::max<size_t>(static_cast<size_t>(width / (size * 0.56)), 8);
+  std::vector<std::string> lines;
+  while (text.size() > most) {
+    size_t end = text.take_front(most + 1).rfind(' ');
+    if (end == llvm::StringRef::npos || end < most / 2) {
+      end = most;
+      while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+        --end; // not inside a character
+    }
+    lines.push_back(text.take_front(end).str());
+    text = text.drop_front(end).ltrim(' ');
+  }
+  lines.push_back(text.str());
+  return lines;
+}
+
 struct Grid {
   Svg &svg;
   double x, y, cell; // of the first cell's corner
@@ -122,7 +140,8 @@ void drawSkew(Svg &svg, double x, double y, const SkewDiagram &diagram, size_t n
       std::string attributes = fmt::format(" data-i=\"{}\" data-j=\"{}\" data-row=\"{}\"", diagram.queries.positions[i],
                                            diagram.keys.positions[j], row ? std::to_string(*row) : "masked");
       if (numbers)
-        attributes += " stroke=\"#999\" stroke-width=\"0.5\"";
+        attributes +=
+            " stroke=\"#999\" stroke-width=\"1\" shape-rendering=\"auto\" vector-effect=\"non-scaling-stroke\"";
       anyMasked |= !row;
       svg.rectangle(grid.left(j), grid.top(i), grid.cell, grid.cell, row && !numbers ? hatching(bandOf(*row)) : "#fff",
                     attributes);
@@ -140,7 +159,8 @@ void drawSkew(Svg &svg, double x, double y, const SkewDiagram &diagram, size_t n
       int64_t first = low + static_cast<int64_t>((band * extent + bands - 1) / bands);
       int64_t last = low + static_cast<int64_t>(((band + 1) * extent + bands - 1) / bands) - 1;
       double at = x + 8 + 68 * static_cast<double>(band);
-      svg.rectangle(at, below, 20, 14, hatching(static_cast<int>(band)), " stroke=\"#000\" stroke-width=\"0.5\"");
+      svg.rectangle(at, below, 20, 14, hatching(static_cast<int>(band)));
+      svg.frame(at, below, 20, 14);
       svg.text(at + 23, below + 11, 8, first == last ? std::to_string(first) : fmt::format("{}..{}", first, last));
     }
   std::string note = grid.sampling();
@@ -164,11 +184,21 @@ void drawHeatMap(Svg &svg, double x, double y, const HeatMap &map, size_t number
         high = std::max(high, *value);
       }
     }
-  double range = high > low ? high - low : 1;
+  // The share of the way from white to black, and back.
+  bool isLogarithmic = map.isLogarithmic && high > 0;
+  double least = std::max(low, high * kLogarithmicRange), range = high > low ? high - low : 1;
+  auto shareOf = [&](double value) {
+    if (!isLogarithmic)
+      return (value - low) / range;
+    return value > least && high > least ? std::log(value / least) / std::log(high / least) : 0;
+  };
+  auto valueAt = [&](double share) {
+    return isLogarithmic ? least * std::pow(high / least, share) : low + share * (high - low);
+  };
   for (size_t i = 0; i < map.values.size(); ++i)
     for (size_t j = 0; j < map.values[i].size(); ++j) {
       const std::optional<double> &value = map.values[i][j];
-      double darkness = value && std::isfinite(*value) ? (*value - low) / range : value && *value > 0 ? 1 : 0;
+      double darkness = value && std::isfinite(*value) ? shareOf(*value) : value && *value > 0 ? 1 : 0;
       svg.rectangle(grid.left(j), grid.top(i), grid.cell, grid.cell, grey(darkness),
                     fmt::format(" data-i=\"{}\" data-j=\"{}\" data-value=\"{}\"", map.vertical.positions[i],
                                 map.horizontal.positions[j], value ? fmt::format("{:.6g}", *value) : "masked"));
@@ -178,8 +208,10 @@ void drawHeatMap(Svg &svg, double x, double y, const HeatMap &map, size_t number
   double below = grid.y + grid.height() + 16;
   for (int shade = 0; high >= low && shade < kShades; ++shade) {
     double share = shade / static_cast<double>(kShades - 1), at = x + 8 + 88 * shade;
-    svg.rectangle(at, below, 20, 14, grey(share), " stroke=\"#000\" stroke-width=\"0.5\"");
-    svg.text(at + 24, below + 11, 10, fmt::format("{:.3g}", low + share * (high - low)));
+    svg.rectangle(at, below, 20, 14, grey(share));
+    svg.frame(at, below, 20, 14);
+    svg.text(at + 24, below + 11, 10,
+             fmt::format("{}{:.3g}", isLogarithmic && shade == 0 && low < least ? "≤ " : "", valueAt(share)));
   }
   std::string note = grid.sampling();
   if (anyMasked)
@@ -192,11 +224,14 @@ void drawHeatMap(Svg &svg, double x, double y, const HeatMap &map, size_t number
 
 std::string drawPlot(const PlotData &data) {
   Svg svg;
-  constexpr double kHead = 64;
   svg.text(16, 28, 18, data.kernel);
-  svg.text(16, 50, 12, data.caption);
   size_t count = data.skews.size() + data.maps.size(), columns = std::clamp<size_t>(count, 1, 3), place = 0;
-  double y = kHead, height = 0; // of this row of panels
+  double below = 50; // a mask may be longer than the picture is wide
+  for (const std::string &line : wrapped(data.caption, kPanelWidth * static_cast<double>(columns) - 16, 12)) {
+    svg.text(16, below, 12, line);
+    below += 16;
+  }
+  double y = below - 2, height = 0; // of this row of panels
   auto next = [&](double needed) {
     if (place == columns) {
       place = 0;

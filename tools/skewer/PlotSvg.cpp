@@ -70,7 +70,10 @@ void Svg::rectangle(double x, double y, double width, double height, llvm::Strin
 }
 
 void Svg::frame(double x, double y, double width, double height) {
-  rectangle(x, y, width, height, "none", " stroke=\"#000\" stroke-width=\"1\"");
+  // Lines are drawn as lines, smoothly and never thinner than a pixel: on the grid of pixels they would vanish where a
+  // viewer makes the picture smaller.
+  rectangle(x, y, width, height, "none",
+            " stroke=\"#000\" stroke-width=\"1\" shape-rendering=\"auto\" vector-effect=\"non-scaling-stroke\"");
 }
 
 void Svg::text(double x, double y, double size, llvm::StringRef text, Anchor anchor, llvm::StringRef fill) {
@@ -86,7 +89,9 @@ void Svg::textUpwards(double x, double y, double size, llvm::StringRef text) {
 }
 
 void Svg::path(llvm::StringRef data) {
-  body += fmt::format("<path d=\"{}\" stroke=\"#000\" stroke-width=\"0.6\" fill=\"none\"/>\n", data.str());
+  body += fmt::format("<path d=\"{}\" stroke=\"#000\" stroke-width=\"0.8\" fill=\"none\" "
+                      "shape-rendering=\"auto\" vector-effect=\"non-scaling-stroke\"/>\n",
+                      data.str());
 }
 
 void Svg::beginGroup(llvm::StringRef id, llvm::StringRef title) {

@@ -12,9 +12,18 @@ using namespace skewer::subscript;
 namespace skewer::driver {
 namespace {
 
+/// Where the mask hides a pair, the term may read outside its operands.
+Expr guardOf(AttentionOp attention, TermOp term) {
+  Expr guard = 1;
+  for (const std::optional<StringRef> &predicate : {attention.getMask(), term.getGuard()})
+    if (auto parsed = predicate ? parse(std::string_view(*predicate)) : std::nullopt)
+      guard = logicalAnd(guard, *parsed);
+  return guard;
+}
+
 /// The einsum "… -> leading (iy ix) (jy jx)" of a term's operands; where a plugin's function takes some of them, of the
 /// others and its values.
-Value contractionOf(TermOp term) {
+Value contractionOf(TermOp term, std::vector<std::string> &leading) {
   auto attention = term->getParentOfType<AttentionOp>();
   ScoreSpace space = scoreSpace(attention);
   ResolvedEinsum resolved = resolve(term);
@@ -47,8 +56,10 @@ Value contractionOf(TermOp term) {
     shape.push_back(extent);
   };
   for (const std::string &axis : space.leading)
-    if (used.count(axis))
+    if (used.count(axis)) {
       add({axis});
+      leading.push_back(axis);
+    }
   add(space.query);
   add(space.key);
   for (const auto &[axis, extent] : resolved.sizes)
@@ -58,11 +69,7 @@ Value contractionOf(TermOp term) {
     for (const std::string &axis : *side)
       given[axis] = size(axis);
   OpBuilder builder(attention);
-  // Where the mask hides a pair, the term may read outside its operands.
-  Expr guard = 1;
-  for (const std::optional<StringRef> &predicate : {attention.getMask(), term.getGuard()})
-    if (auto parsed = predicate ? parse(std::string_view(*predicate)) : std::nullopt)
-      guard = logicalAnd(guard, *parsed);
+  Expr guard = guardOf(attention, term);
   auto type = RankedTensorType::get(shape, builder.getF32Type());
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
   auto einsumOf = [&](const Einsum &of, ValueRange operands) -> Value {
@@ -112,7 +119,7 @@ TensorValues::TensorValues(func::FuncOp function, TermOp term, const Operands &o
   holder->push_back(copy);
   auto mapped = dyn_cast_or_null<TermOp>(mapping.lookupOrNull(term.getOperation()));
   if (mapped)
-    interpret(copy, contractionOf(mapped), operands);
+    interpret(copy, contractionOf(mapped, leading), operands);
 }
 
 void TensorValues::interpret(func::FuncOp copy, Value result, const Operands &operands) {

@@ -19,6 +19,8 @@ public:
   TensorValues(mlir::func::FuncOp function, attn::TermOp term, const Operands &);
 
   const std::vector<int64_t> &shape() const { return resultShape; }
+  /// Of a term: the axes in front of the query and the key dimension.
+  const std::vector<std::string> &leadingAxes() const { return leading; }
   /// The elements along the last dimension.
   llvm::Expected<std::vector<double>> row(const std::vector<int64_t> &leading);
 
@@ -28,6 +30,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> holder;
   std::unique_ptr<reference::Interpreter> interpreter;
   std::vector<int64_t> resultShape;
+  std::vector<std::string> leading;
   std::map<std::vector<int64_t>, std::vector<double>> known;
 };
 

@@ -1,7 +1,8 @@
-// `skewer run`: one call, on the processor or on a GPU, checked.
+// `skewer run`: one call of each kernel, on the processor or on a GPU, checked.
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Execution.h"
+#include "tools/skewer/Messages.h"
 #include "tools/skewer/Npy.h"
 #include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/WriteFiles.h"
@@ -12,8 +13,8 @@
 namespace skewer::driver {
 namespace {
 
-int wrong(const std::string &text) {
-  llvm::errs() << "skewer: error: " << text << "\n";
+ExitCode wrong(const std::string &text) {
+  messages() << "skewer: error: " << text << "\n";
   return kWrong;
 }
 
@@ -72,10 +73,10 @@ llvm::Error writeResults(const std::map<size_t, std::string> &files, const Execu
 /// Prints what came of comparing one result; false after a diagnostic.
 bool report(const std::string &title, const Comparison &comparison, const std::string &judge, double tolerance) {
   comparison.noteNonFinite(title);
-  llvm::outs() << fmt::format("{}: {} of {} rows compared with {}, largest error {:.3g} of the largest value "
-                              "(tolerance {:.3g})\n",
-                              title, comparison.rows, comparison.allRows, judge, comparison.error, tolerance);
-  llvm::outs().flush(); // the line comes before the error that it leads to
+  printed() << fmt::format("{}: {} of {} rows compared with {}, largest error {:.3g} of the largest value "
+                           "(tolerance {:.3g})\n",
+                           title, comparison.rows, comparison.allRows, judge, comparison.error, tolerance);
+  printed().flush(); // the line comes before the error that it leads to
   if (comparison.within(tolerance))
     return true;
   if (comparison.mismatches)
@@ -96,7 +97,7 @@ struct Expectations {
 /// `kernel` is that of the operands' lengths.
 bool runOn(const Operands &operands, uint64_t seed, const Options &options, const Kernel &kernel, Execution &execution,
            const std::map<size_t, std::string> &outputs, const Expectations &expected, ThreadPool &pool) {
-  if (!execution.bind(operands, pool) || !execution.run())
+  if (!execution.start(operands, pool, options.prepared))
     return false;
   if (llvm::Error error = writeResults(outputs, execution)) {
     wrong("--output: " + llvm::toString(std::move(error)));
@@ -132,28 +133,11 @@ bool runOn(const Operands &operands, uint64_t seed, const Options &options, cons
   return good;
 }
 
-} // namespace
-
-int run(const Options &options) {
-  std::unique_ptr<Device> device;
-  if (options.isForGpu() && !(device = openDevice()))
-    return kNoDevice;
-  if (!checkSchedule(options, !device, bool(device)))
-    return kUsage;
-  std::optional<Target> target = targetNamed(device ? "host" : options.target);
-  if (!target)
-    return kWrong;
-  auto compilation = Compilation::create(options.specs.front(), options.parameters, *target);
-  if (!compilation)
-    return kWrong;
-  compilation->pinned = options.cpuSchedule;
-  std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/true);
-  if (chosen.empty())
-    return kWrong;
-  const Kernel &kernel = *chosen.front();
-
-  // Operands first: a wrong file is found before time goes into compiling.
-  KernelPlan signature = kernel.signature;
+/// Runs one kernel, with each seed, and compares. Operands come first: a wrong file is found before time goes into
+/// compiling.
+ExitCode runKernel(const Options &options, Compilation &compilation, const Kernel &kernel, Device *device,
+                   ThreadPool &pool) {
+  const KernelPlan &signature = kernel.signature;
   auto outputs = filesOf("--output", signature, options.outputs);
   if (!outputs)
     return wrong(llvm::toString(outputs.takeError()));
@@ -173,14 +157,13 @@ int run(const Options &options) {
   }
 
   auto form = options.unfused ? Execution::Form::Unfused : Execution::Form::Fused;
-  auto execution = device ? Execution::createForGpu(*compilation, kernel, *device, options)
-                          : Execution::create(*compilation, kernel, form);
+  auto execution = device ? Execution::createForGpu(compilation, kernel, *device, options)
+                          : Execution::create(compilation, kernel, form);
   if (!execution)
     return kWrong;
-  auto own = compilation->kernelAt(kernel, operands->sizeByName);
-  if (!own || !execution->countAsIn(*compilation, *own))
+  auto own = compilation.kernelAt(kernel, operands->sizeByName);
+  if (!own || !execution->countAsIn(compilation, *own))
     return kWrong;
-  ThreadPool pool(options.threads);
   bool good = runOn(*operands, options.seed, options, *own, *execution, *outputs, expected, pool);
   for (uint64_t seed = options.seed + 1; seed < options.seed + options.seeds; ++seed) {
     auto others = prepareOperands(signature, options.inputs, options.sizes, seed, options.origins);
@@ -189,6 +172,33 @@ int run(const Options &options) {
     noteOperands(kernel.name, signature, *others, seed);
     good &= runOn(*others, seed, options, *own, *execution, *outputs, expected, pool);
   }
+  return good ? kDone : kWrong;
+}
+
+} // namespace
+
+int run(const Options &options) {
+  std::unique_ptr<Device> device;
+  if (options.isForGpu() && !(device = openDevice()))
+    return kNoDevice;
+  if (!checkSchedule(options, !device, bool(device)))
+    return kUsage;
+  std::optional<Target> target = targetNamed(device ? "host" : options.target);
+  if (!target)
+    return kWrong;
+  auto compilation = Compilation::create(options.specs.front(), options.parameters, *target);
+  if (!compilation)
+    return kWrong;
+  compilation->pinned = options.cpuSchedule;
+  // A file of results is that of one kernel.
+  bool isOne = !options.outputs.empty() || !options.expected.empty();
+  std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, isOne);
+  if (chosen.empty())
+    return kWrong;
+  ThreadPool pool(options.threads);
+  bool good = true; // the kernels after a wrong one are run too
+  for (const Kernel *kernel : chosen)
+    good &= runKernel(optionsOf(*kernel, chosen, options), *compilation, *kernel, device.get(), pool) == kDone;
   return good ? kDone : kWrong;
 }
 

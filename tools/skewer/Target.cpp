@@ -2,6 +2,7 @@
 #include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/Machine.h"
 #include "tools/skewer/Commands.h"
+#include "tools/skewer/Messages.h"
 #include "tools/skewer/Probe.h"
 #include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/WriteFiles.h"
@@ -19,22 +20,22 @@ static std::string sizeOf(int64_t bytes) {
 }
 
 static void listMachines() {
-  llvm::outs() << fmt::format("{:<15} {:>5} {:>9} {:>4} {:>4} {:>7} {:>8}  {:<27}  {}\n", "name", "lanes", "registers",
-                              "FMA", "add", "L1", "L2", "numbers from", "what it is");
+  printed() << fmt::format("{:<15} {:>5} {:>9} {:>4} {:>4} {:>7} {:>8}  {:<27}  {}\n", "name", "lanes", "registers",
+                           "FMA", "add", "L1", "L2", "numbers from", "what it is");
   std::vector<Machine> machines{hostMachine()};
   llvm::append_range(machines, knownMachines());
   for (const Machine &machine : machines) {
     const Target &target = machine.target;
-    llvm::outs() << fmt::format("{:<15} {:>5} {:>9} {:>4} {:>4} {:>7} {:>8}  {:<27}  {}\n", target.name, target.lanes,
-                                target.registers, target.fmaPerCycle,
-                                target.separateAdd() ? fmt::format("{}", target.addPerCycle) : "-",
-                                sizeOf(target.l1Bytes), sizeOf(target.l2Bytes), machine.origin, machine.about);
+    printed() << fmt::format("{:<15} {:>5} {:>9} {:>4} {:>4} {:>7} {:>8}  {:<27}  {}\n", target.name, target.lanes,
+                             target.registers, target.fmaPerCycle,
+                             target.separateAdd() ? fmt::format("{}", target.addPerCycle) : "-", sizeOf(target.l1Bytes),
+                             sizeOf(target.l2Bytes), machine.origin, machine.about);
   }
-  llvm::outs() << "\nFMA: vectors a cycle. add: additions a cycle on pipes of their own. 'skewer target NAME' prints "
-                  "all numbers, with their sources;\nof GPUs:";
+  printed() << "\nFMA: vectors a cycle. add: additions a cycle on pipes of their own. 'skewer target NAME' prints "
+               "all numbers, with their sources;\nof GPUs:";
   for (const gpu::GpuMachine &machine : gpu::knownGpuMachines())
-    llvm::outs() << " " << machine.target;
-  llvm::outs() << ".\n";
+    printed() << " " << machine.target;
+  printed() << ".\n";
 }
 
 /// The file that describes a GPU's target; nothing if none does.
@@ -65,7 +66,7 @@ static std::optional<std::string> textNamed(const std::string &name) {
   auto machine = readMachineFile(name);
   if (machine)
     return textOf(*machine);
-  llvm::errs() << llvm::toString(machine.takeError()) << "\n";
+  messages() << llvm::toString(machine.takeError()) << "\n";
   return std::nullopt;
 }
 
@@ -77,7 +78,7 @@ static std::string probedText() {
   apply(machine, probe(machine), when, notes);
   apply(machine, {probeTraffic(machine)}, when, notes);
   for (const std::string &note : notes)
-    llvm::errs() << "skewer: note: " << note << "\n";
+    messages() << "skewer: note: " << note << "\n";
   // The name becomes part of symbols; host stays the name of what is not measured.
   machine.target.name = machine.target.cpu + "-probed";
   machine.origin = "measured by --probe on " + when;
@@ -93,11 +94,11 @@ int target(const Options &options) {
   if (!text)
     return isMachineFile(options.machine) ? kWrong : kUsage;
   if (options.machineFile.empty()) {
-    llvm::outs() << *text;
+    printed() << *text;
     return kDone;
   }
   if (llvm::Error error = writeFiles({{options.machineFile, *text}})) {
-    llvm::errs() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+    messages() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
     return kWrong;
   }
   return kDone;

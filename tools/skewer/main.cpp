@@ -35,8 +35,12 @@ static int dispatch(const Options &options) {
     return explain(options);
   case Command::Plot:
     return plot(options);
+  case Command::Report:
+    return report(options);
   case Command::Schemes:
     return schemes(options);
+  case Command::Format:
+    return format(options);
   case Command::Target:
     return target(options);
   }

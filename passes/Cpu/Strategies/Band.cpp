@@ -5,6 +5,9 @@
 using namespace mlir;
 using namespace skewer;
 
+// Vectors stored, loaded and added for a vector of scores.
+static constexpr double kBandSteps = 3;
+
 namespace {
 class Band : public OffsetLogits {
 public:
@@ -35,17 +38,14 @@ public:
   }
   bool takesLengths() const override { return true; }
   void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override { ++sizes.extraPerKey; }
-  std::optional<double> rowCycles(const TermForm &, const AttentionShape &shape, const Target &target) const override {
-    auto cost = offsetCostOf(shape, target);
-    return cost ? std::optional<double>(cost->band) : std::nullopt;
-  }
   /// A group of rows meets as many columns as keys, and a margin for each block of keys.
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
                 const Target &target) const override {
     double rows = double(tile.tileRows), groups = double(llvm::divideCeil(shape.queries, tile.tileRows));
     double window = tile.keys + keyBlocksOf(shape, tile) * (rows - 1 + double(tile.lanes) / 2);
     double flops = 2 * rows * groups * window * double(form.as<OffsetTerm>()->depth);
-    return {flops, productCycles(flops, tile, target)};
+    double added = kBandSteps * double(shape.queries) * tile.columns / double(tile.lanes);
+    return {flops, productCycles(flops, tile, target) + added};
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<Band>(kernel, *form.as<OffsetTerm>());

@@ -16,12 +16,6 @@ public:
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     sizes.depth += form.as<ContentTerm>()->depth;
   }
-  std::optional<double> rowCycles(const TermForm &form, const AttentionShape &shape,
-                                  const Target &target) const override {
-    auto depth = double(form.as<ContentTerm>()->depth), keys = double(shape.keys);
-    return depth * keys / double(target.lanes) / target.fmaPerCycle +
-           kPackCycles * depth * keys / double(shape.queries);
-  }
   TermWork work(const TermForm &, const AttentionShape &, const TileSizes &, const Target &) const override {
     return {};
   }

@@ -1,6 +1,7 @@
 // Tables by key - query: their panels, and logits of those that a group of rows can reach. Column u belongs to
 // key - query = u - constant, so that the skew is only where the next load starts.
 #include "passes/Cpu/Strategies/OffsetTable.h"
+#include "dialect/Subscript/Analysis.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -30,6 +31,12 @@ PanelTarget OffsetTable::panelsOf(Value target, Value copy) {
   PanelTarget place{target, b.mul(copy, copyFloats), stride()};
   place.lineStride = lanes;
   return place;
+}
+
+std::optional<SmallVector<unsigned>> OffsetTable::packedArguments() const {
+  if (term.rowLength || !subscript::readsOf(term.tableBase).empty())
+    return std::nullopt;
+  return {{term.table}};
 }
 
 void OffsetTable::pack(Value low, Value high, int64_t first) {

@@ -12,6 +12,7 @@ class OffsetTable : public CpuStrategy {
 public:
   OffsetTable(CpuKernel &, const OffsetTerm &);
   int64_t packItems() const override { return copies * panels; }
+  std::optional<llvm::SmallVector<unsigned>> packedArguments() const override;
   void pack(mlir::Value low, mlir::Value high, int64_t first) override;
 
 protected:

@@ -1,5 +1,6 @@
 // Tables whose rows positions pick: sizes, packing, and the rows that a vector of keys picks.
 #include "passes/Cpu/Strategies/PickedRows.h"
+#include "dialect/Subscript/Analysis.h"
 #include "passes/Cpu/LaneIndices.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -26,6 +27,12 @@ PickedRows::PickedRows(CpuKernel &kernel, const RowTerm &term) : CpuStrategy(ker
   }
   if (ownVectors)
     factor = 1;
+}
+
+std::optional<SmallVector<unsigned>> PickedRows::packedArguments() const {
+  if (!subscript::readsOf(term.tableBase).empty())
+    return std::nullopt;
+  return {{term.table}};
 }
 
 void PickedRows::pack(Value low, Value high, int64_t first) {

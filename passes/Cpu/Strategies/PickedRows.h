@@ -13,6 +13,7 @@ public:
   PickedRows(CpuKernel &, const RowTerm &);
   double variance() const override { return term.scale * term.scale * double(term.depth); }
   int64_t packItems() const override { return copies * items; }
+  std::optional<llvm::SmallVector<unsigned>> packedArguments() const override;
   void pack(mlir::Value low, mlir::Value high, int64_t first) override;
   void open() override;
 

@@ -4,6 +4,7 @@
 // A Difference of one pair of axes is a line that each row reads one element earlier than the row before it, as the
 // band is; over maps it has a dimension for each pair, and is added up in the lines of biases. A Key line is the same
 // for all rows.
+#include "dialect/Subscript/Analysis.h"
 #include "passes/Cpu/ElementTerms.h"
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/Strategies/Others.h"
@@ -35,6 +36,7 @@ public:
   void open() override;
   int64_t packItems() const override { return kind == BiasKind::Table ? copies() * shape.queries : 0; }
   void pack(Value low, Value high, int64_t first) override;
+  std::optional<SmallVector<unsigned>> packedArguments() const override;
   void prepareHead() override {
     if (kind != BiasKind::Table)
       prepare(bufferMemory, b.index(0), {});
@@ -121,6 +123,29 @@ void PreparedLine::open() {
   gatesMemory = gated ? view(memory.local, gates) : Value();
   lowsMemory = isCentred() ? view(memory.local, lows) : Value();
   centredMemory = isCentred() ? view(memory.local, centred) : Value();
+}
+
+std::optional<SmallVector<unsigned>> PreparedLine::packedArguments() const {
+  SmallVector<unsigned> arguments;
+  std::vector<subscript::Expr> expressions;
+  auto add = [&](const std::optional<subscript::Expr> &expression) {
+    if (expression)
+      expressions.push_back(*expression);
+  };
+  for (unsigned number : terms) {
+    const OtherTerm &term = shape.others[number];
+    arguments.append(term.arguments.begin(), term.arguments.end());
+    llvm::append_range(expressions, term.offsets);
+    add(term.value);
+    add(term.guard);
+    if (term.application) // positions among its arguments
+      return std::nullopt;
+  }
+  for (unsigned number : masks)
+    add(shape.masks[number].predicate);
+  if (!llvm::all_of(expressions, [](const subscript::Expr &e) { return subscript::readsOf(e).empty(); }))
+    return std::nullopt;
+  return arguments;
 }
 
 void PreparedLine::pack(Value low, Value high, int64_t first) {

@@ -20,7 +20,8 @@ workspace, checked = manifest["workspace"], 0
 for line in lines.splitlines():
     batch, workers, size, *items = map(int, line.split())
     sizes = {"batch": batch}
-    assert size == value(workspace["shared_bytes"], sizes) + workers * workspace["bytes_per_worker"], line
+    own = workers * workspace["bytes_per_worker"] + workspace.get("prepared_bytes", 0)
+    assert size == value(workspace["shared_bytes"], sizes) + own, line
     assert items == [value(phase["items"], sizes) for phase in manifest["phases"]], line
     checked += 1
 print("%d sizes agree" % checked)

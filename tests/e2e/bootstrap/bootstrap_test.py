@@ -22,8 +22,8 @@ class BootstrapTest(unittest.TestCase):
     def test_help_names_every_command(self):
         done = call(self.script, "--help")
         self.assertEqual(done.returncode, 0)
-        for command in ("setup", "build", "test", "demo", "gpu-test"):
-            self.assertRegex(done.stdout, rf"(?m)^  {command} ")
+        for command in ("setup", "build", "test", "demo", "gpu-test", "frameworks-test", "wheel"):
+            self.assertRegex(done.stdout, rf"(?m)^  {command}\s")
 
     def test_unknown_command_is_an_error_with_usage(self):
         done = call(self.script, "tset")
@@ -113,6 +113,9 @@ class BuildTest(unittest.TestCase):
         self.assertRegex(commands[4], r"^ninja -C /build/sanitized -j [12] SubscriptTests LanguageTests$")
         self.assertRegex(commands[5], r"^ctest --preset sanitized -C sample .*-R \^unit")
 
+    def test_the_python_package_is_tested_or_it_is_said_that_it_is_not(self):
+        self.assertEqual(self.commands("test")[6:], ["python3 venv"])
+
     def test_sanitized_builds_and_runs_a_sample(self):
         commands = self.commands("sanitized")
         self.assertEqual(commands[0], "cmake --preset sanitized")
@@ -128,7 +131,7 @@ class BuildTest(unittest.TestCase):
     def test_a_sample_that_does_not_build_is_the_status(self):
         for command in ("test", "sanitized"):
             commands = self.commands(command, ninja='[ "$2" = "${2%sanitized}" ]', status=1)
-            self.assertTrue(commands[-1].startswith("ninja"))
+            self.assertTrue([line for line in commands if not line.startswith("python3")][-1].startswith("ninja"))
 
 
 class GpuTest(unittest.TestCase):

@@ -4,6 +4,7 @@
 usage: documents_test.py SKEWER C_COMPILER
 """
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -79,16 +80,50 @@ class DocumentsTest(unittest.TestCase):
     def test_the_integration_program_runs(self):
         self.check_program("docs/integration.md")
 
-    def test_the_specs_of_the_guides_compile(self):
-        guides = sorted(name for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md"))
-        specs = [(name, text) for name in guides for text in blocks(os.path.join("docs", name), "attn")]
-        self.assertGreaterEqual(len(specs), 1)
+    def test_the_specs_of_the_guides_run(self):
+        """Every kernel of every text, against the float64 reference, at the sizes that the guide has."""
+        guides = sorted(os.path.relpath(os.path.join(folder, name), ROOT) for folder, _, names in os.walk(os.path.join(ROOT, "docs"))
+                        for name in names if name.endswith(".md"))
+        specs = [(name, text) for name in guides for text in blocks(name, "attn")]
+        self.assertGreaterEqual(len(specs), 25)
         for name, text in specs:
             with self.subTest(page=name), tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "spec.attn")
                 with open(path, "w", encoding="utf-8") as stream:
                     stream.write(text)
-                self.run_command(SKEWER, "compile", path, "-o", folder)
+                if "kernel" not in text:
+                    continue
+                sizes = ["--size", "batch=2"] if "size batch" in text else []
+                said = self.run_command(SKEWER, "run", path, *sizes, "--rows", "64")
+                self.assertEqual(said.count("compared with the float64 reference"), text.count("\nkernel ") + text.startswith("kernel "), said)
+
+    def test_the_cookbook_is_laid_out(self):
+        for page in sorted(os.listdir(os.path.join(ROOT, "docs", "cookbook"))):
+            for text in blocks(os.path.join("docs", "cookbook", page), "attn"):
+                with self.subTest(page=page), tempfile.TemporaryDirectory() as folder:
+                    path = os.path.join(folder, "spec.attn")
+                    with open(path, "w", encoding="utf-8") as stream:
+                        stream.write(text)
+                    self.run_command(SKEWER, "format", "--check", path)
+
+    def test_the_commands_of_the_tour_run(self):
+        """Its texts one after another as layer.attn, and after each the commands that follow it."""
+        with open(os.path.join(ROOT, "docs", "tour.md"), encoding="utf-8") as stream:
+            page = stream.read()
+        pieces = re.findall(r"^```attn\n(.*?)^```|^    \$ (skewer [^\n]*)$", page, re.DOTALL | re.MULTILINE)
+        self.assertGreaterEqual(sum(bool(command) for _, command in pieces), 6)
+        with tempfile.TemporaryDirectory() as folder:
+            for text, command in pieces:
+                if text:
+                    with open(os.path.join(folder, "layer.attn"), "w", encoding="utf-8") as stream:
+                        stream.write(text)
+                    continue
+                words = command.split()
+                if words[1] == "bench":
+                    words += ["--seconds", "0.01"]
+                done = subprocess.run([SKEWER] + words[1:], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
+            self.assertTrue(os.path.exists(os.path.join(folder, "layer.html")))
 
     def test_the_readme_schemes_compile(self):
         schemes, = [text for text in blocks("README.md", "") if "scheme rel1d" in text]

@@ -111,7 +111,11 @@ class Parser:
             self.expect("..")
             out.high = self.expression()
         if self.accept("~"):
-            out.deviation = self.expression()
+            out.deviation = self.product()
+            if self.accept("+"):
+                out.mean, out.deviation = out.deviation, self.product()
+            elif self.accept(".."):
+                out.between, out.deviation = (out.deviation, self.product()), None
         return out
 
     def scheme(self, line):

@@ -125,6 +125,8 @@ class Type(Node):
     low: Optional[Node] = None
     high: Optional[Node] = None
     deviation: Optional[Node] = None
+    mean: Optional[Node] = None
+    between: Optional[tuple] = None
 
 
 @dataclass

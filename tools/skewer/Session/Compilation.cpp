@@ -12,6 +12,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Lengths/FitLengths.h"
 #include "passes/Pipelines.h"
+#include "tools/skewer/Messages.h"
 #include "tools/skewer/Session/Dialects.h"
 #include <fmt/format.h>
 
@@ -35,7 +36,7 @@ bool useOwnPasses(const std::string &pipeline) {
     ownPasses() = pipeline;
     return true;
   }
-  llvm::errs() << "skewer: error: --passes: '" << pipeline << "' is no pipeline of known passes:\n" << why;
+  messages() << "skewer: error: --passes: '" << pipeline << "' is no pipeline of known passes:\n" << why;
   return false;
 }
 
@@ -54,7 +55,7 @@ Compilation::Compilation(const Target &target) : machine(target) {
 Compilation::~Compilation() { kernels.clear(); } // before the context that owns their types
 
 std::unique_ptr<Compilation>
-Compilation::create(const std::string &spec, const std::map<std::string, int64_t> &parameters, const Target &target) {
+Compilation::create(const std::string &spec, const language::Parameters &parameters, const Target &target) {
   std::unique_ptr<Compilation> compilation(new Compilation(target));
   compilation->specPath = spec;
   SpecKind kind;
@@ -64,7 +65,7 @@ Compilation::create(const std::string &spec, const std::map<std::string, int64_t
 }
 
 std::unique_ptr<Compilation> Compilation::createFromText(const std::string &text, const std::string &name,
-                                                         const std::map<std::string, int64_t> &parameters,
+                                                         const language::Parameters &parameters,
                                                          const Target &target) {
   std::unique_ptr<Compilation> compilation(new Compilation(target));
   compilation->specPath = name;
@@ -75,35 +76,37 @@ std::unique_ptr<Compilation> Compilation::createFromText(const std::string &text
   return compilation;
 }
 
-bool Compilation::import(SpecKind kind, const std::map<std::string, int64_t> &given) {
+bool Compilation::import(SpecKind kind, const language::Parameters &given) {
   parameters = given;
-  std::vector<std::pair<std::string, int64_t>> ordered(parameters.begin(), parameters.end());
+  std::vector<std::pair<std::string, std::string>> ordered;
+  for (const auto &[name, value] : parameters)
+    ordered.emplace_back(name, value.text());
   specHash = hashOfSpec(sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(), ordered);
 
   OwningOpRef<ModuleOp> module;
   isText = kind == SpecKind::Attn;
   if (isText) {
-    module = importAt({}, llvm::errs());
+    module = importAt({}, messages());
   } else {
     if (!parameters.empty()) {
-      llvm::errs() << specPath << ": error: -D " << parameters.begin()->first
-                   << ": an MLIR spec has no parameters; its sizes are in its types\n";
+      messages() << specPath << ": error: -D " << parameters.begin()->first
+                 << ": an MLIR spec has no parameters; its sizes are in its types\n";
       return false;
     }
-    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
     module = parseSourceFile<ModuleOp>(sources, ParserConfig(mlirContext.get()));
   }
   if (!module)
     return false;
-  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
   return succeeded(verify(*module)) && separate(*module) && importShorter();
 }
 
-OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, llvm::raw_ostream &messages) {
+OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, llvm::raw_ostream &said) {
   language::Options options;
   options.parameters = parameters;
   options.lengths = lengths;
-  return language::importSource(sources, options, mlirContext.get(), messages);
+  return language::importSource(sources, options, mlirContext.get(), said);
 }
 
 static OwningOpRef<ModuleOp> cloneOf(const Kernel &kernel) {
@@ -122,26 +125,26 @@ bool Compilation::importShorter() {
   if (bounds.empty())
     return true;
   if (!isText) {
-    llvm::errs() << specPath << ": error: attn.lengths: lengths are declared in .attn texts, 'size N <= 4096'\n";
+    messages() << specPath << ": error: attn.lengths: lengths are declared in .attn texts, 'size N <= 4096'\n";
     return false;
   }
   for (const auto &[name, bound] : bounds)
     if (bound < kLeastFitted) {
-      llvm::errs() << specPath << ": error: the length '" << name << "' has the bound " << bound
-                   << ", expected at least " << kLeastFitted << "; of so few sizes each is a kernel of its own: -D "
-                   << name << "=" << bound << "\n";
+      messages() << specPath << ": error: the length '" << name << "' has the bound " << bound << ", expected at least "
+                 << kLeastFitted << "; of so few sizes each is a kernel of its own: -D " << name << "=" << bound
+                 << "\n";
       return false;
     }
   std::vector<Lengths> points = fittingPoints(bounds);
   for (const Lengths &point : llvm::drop_begin(points)) {
-    std::string messages;
-    llvm::raw_string_ostream stream(messages);
+    std::string said;
+    llvm::raw_string_ostream stream(said);
     OwningOpRef<ModuleOp> module = importAt(point, stream);
     if (!module) {
-      llvm::errs() << specPath << ": error: the layer has no meaning where";
+      messages() << specPath << ": error: the layer has no meaning where";
       for (const auto &[name, value] : point)
-        llvm::errs() << " " << name << " = " << value;
-      llvm::errs() << ":\n" << messages;
+        messages() << " " << name << " = " << value;
+      messages() << ":\n" << said;
       return false;
     }
     for (Kernel &kernel : kernels)
@@ -152,7 +155,7 @@ bool Compilation::importShorter() {
     SmallVector<func::FuncOp> layers = {*longest->getOps<func::FuncOp>().begin()};
     for (const auto &shorter : kernel.shorter)
       layers.push_back(*(*shorter).getOps<func::FuncOp>().begin());
-    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
     if (failed(fitSignature(layers)))
       return false;
     kernel.signature = signatureOf(layers.front());
@@ -167,11 +170,11 @@ std::optional<Kernel> Compilation::kernelAt(const Kernel &kernel, const std::map
   for (auto &[name, value] : lengths)
     if (auto size = sizes.find(name); size != sizes.end())
       value = size->second;
-  std::string messages; // what is noted of the text was noted of the bounds
-  llvm::raw_string_ostream stream(messages);
+  std::string said; // what is noted of the text was noted of the bounds
+  llvm::raw_string_ostream stream(said);
   OwningOpRef<ModuleOp> module = importAt(lengths, stream);
   if (!module)
-    return llvm::errs() << messages, std::nullopt;
+    return messages() << said, std::nullopt;
   auto function = module->lookupSymbol<func::FuncOp>(kernel.name);
   function->removeAttr(attn::kLengths);
   return Kernel{kernel.name, moduleOf(function), {}, signatureOf(function)};
@@ -211,13 +214,13 @@ bool Compilation::separate(ModuleOp module) {
     kernels.push_back({function.getName().str(), moduleOf(function), {}, signatureOf(function)});
   }
   if (kernels.empty())
-    llvm::errs() << specPath << ": error: the spec holds no kernel\n";
+    messages() << specPath << ": error: the spec holds no kernel\n";
   return !kernels.empty();
 }
 
 bool Compilation::runPasses(ModuleOp module, const std::string &name, const char *what,
                             llvm::function_ref<void(OpPassManager &)> add) {
-  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
   // Called before the handler above: looks, and leaves the printing to it.
   unsigned errors = 0;
   std::optional<std::pair<Location, std::string>> ownFault;
@@ -244,7 +247,7 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
   if (!errors && ownFault)
     reportOwnFault(ownFault->first, name, what, ownFault->second);
   else if (!errors)
-    llvm::errs() << specPath << ": error: kernel '" << name << "': " << what << " failed without giving a reason\n";
+    messages() << specPath << ": error: kernel '" << name << "': " << what << " failed without giving a reason\n";
   return false;
 }
 
@@ -291,7 +294,7 @@ OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *wh
   SmallVector<func::FuncOp> layers = {*module->getOps<func::FuncOp>().begin()};
   for (auto &other : others)
     layers.push_back(*other->getOps<func::FuncOp>().begin());
-  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
   if (failed(fitLengths(layers)) || failed(verify(*module)))
     return {};
   return module;
@@ -363,7 +366,7 @@ std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const st
     return std::nullopt;
   std::optional<KernelPlan> plan = planOf(*module);
   if (!plan) {
-    llvm::errs() << specPath << ": error: kernel '" << name << "': lowering to loops left no plan\n";
+    messages() << specPath << ": error: kernel '" << name << "': lowering to loops left no plan\n";
     return std::nullopt;
   }
   return Lowered{std::move(module), std::move(*plan)};
@@ -372,9 +375,8 @@ std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const st
 OwningOpRef<ModuleOp> Compilation::scheduleForGpu(ModuleOp fused, const std::string &name,
                                                   const gpu::GpuRequest &request) {
   if (!boundsOf(*fused.getOps<func::FuncOp>().begin()).empty()) {
-    llvm::errs() << specPath << ": error: kernel '" << name
-                 << "' has lengths that are known at run time, which kernels "
-                 << "for GPUs do not take so far; give them values with -D\n";
+    messages() << specPath << ": error: kernel '" << name << "' has lengths that are known at run time, which kernels "
+               << "for GPUs do not take so far; give them values with -D\n";
     return {};
   }
   OwningOpRef<ModuleOp> module(cast<ModuleOp>(fused->clone()));
@@ -407,7 +409,7 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
     return nullptr;
   auto module = toLlvmModule(*lowered.module, lowered.plan, machine, llvmContext, specHash);
   if (!module) { // the name of the kernel, or the size of an argument: the line that says them
-    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
     std::string why = llvm::toString(module.takeError());
     if (auto about = isText ? language::withoutOperation(why) : std::nullopt)
       reportOwnFault(lowered.module->getLoc(), lowered.plan.name, "translation to machine code", *about);
@@ -427,16 +429,16 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
 }
 
 void Compilation::reportAtLine(const Kernel &kernel, llvm::Error error) {
-  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), llvm::errs());
+  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
   emitError(kernel.einsumFunction().getLoc()) << llvm::toString(std::move(error));
 }
 
 void Compilation::report(const std::string &name, llvm::Error error) {
   std::string text = llvm::toString(std::move(error));
-  llvm::errs() << "skewer: error: ";
+  messages() << "skewer: error: ";
   if (!llvm::StringRef(text).starts_with("kernel '"))
-    llvm::errs() << "kernel '" << name << "': ";
-  llvm::errs() << text << "\n";
+    messages() << "kernel '" << name << "': ";
+  messages() << text << "\n";
 }
 
 std::string Compilation::textOf(ModuleOp module) {

@@ -1,6 +1,7 @@
 // A spec on its way down the levels, one module for each of its kernels.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
+#include "dialect/Language/Parameter.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/LogicalResult.h"
@@ -45,11 +46,11 @@ class Compilation {
 public:
   /// Reads the spec, checks it and takes it apart. On failure the diagnostics have been printed and nothing is
   /// returned.
-  static std::unique_ptr<Compilation> create(const std::string &spec, const std::map<std::string, int64_t> &parameters,
+  static std::unique_ptr<Compilation> create(const std::string &spec, const language::Parameters &parameters,
                                              const Target &target);
   /// The same for a spec's text; messages call it `name`, which ends in .attn or .mlir.
   static std::unique_ptr<Compilation> createFromText(const std::string &text, const std::string &name,
-                                                     const std::map<std::string, int64_t> &parameters,
+                                                     const language::Parameters &parameters,
                                                      const Target &target);
   ~Compilation();
 
@@ -65,6 +66,8 @@ public:
   /// Hash over the spec's text and parameters.
   const std::string &hash() const { return specHash; }
   const std::string &path() const { return specPath; }
+  /// The spec's text.
+  llvm::StringRef text() const { return sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(); }
   mlir::MLIRContext &context() { return *mlirContext; }
 
   /// Level 1 to 2: fused, operands walked evenly; what is scheduled for a GPU. Each step prints its diagnostics and
@@ -100,7 +103,7 @@ public:
 private:
   explicit Compilation(const Target &);
   /// Of the spec that `sources` holds.
-  bool import(SpecKind, const std::map<std::string, int64_t> &parameters);
+  bool import(SpecKind, const language::Parameters &parameters);
   bool separate(mlir::ModuleOp);
   /// The spec's module with these lengths; `messages` gets what is wrong with it.
   mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &, llvm::raw_ostream &messages);
@@ -119,7 +122,7 @@ private:
 
   Target machine;
   bool isText = false; // an .attn spec, whose author wrote no operations
-  std::map<std::string, int64_t> parameters;
+  language::Parameters parameters;
   std::string specPath, specHash;
   llvm::SourceMgr sources;
   std::unique_ptr<mlir::MLIRContext> mlirContext;

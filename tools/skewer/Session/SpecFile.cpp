@@ -1,5 +1,6 @@
 // Opening a spec.
 #include "tools/skewer/Session/SpecFile.h"
+#include "tools/skewer/Messages.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -13,7 +14,7 @@ namespace skewer::driver {
 constexpr size_t kMostBytes = 64 << 20, kLongestLine = 1 << 16, kDeepestNesting = 1000;
 
 static bool wrong(const std::string &path, const std::string &text) {
-  llvm::errs() << path << ": error: " << text << "\n";
+  messages() << path << ": error: " << text << "\n";
   return false;
 }
 

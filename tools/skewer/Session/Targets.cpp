@@ -3,6 +3,7 @@
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "dialect/Language/Diagnostics.h"
+#include "tools/skewer/Messages.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace skewer::driver {
@@ -21,19 +22,19 @@ std::string nearestTarget(llvm::StringRef name) {
 std::optional<Target> targetNamed(const std::string &name) {
   llvm::Expected<Target> found = readTarget(name);
   if (!found && isMachineFile(name)) {
-    llvm::errs() << llvm::toString(found.takeError()) << "\n";
+    messages() << llvm::toString(found.takeError()) << "\n";
     return std::nullopt;
   }
   std::optional<Target> target = llvm::expectedToOptional(std::move(found));
   if (!target) {
-    llvm::errs() << "skewer: error: --target: unknown processor '" << name << "'" << nearestTarget(name)
-                 << "; known: host";
+    messages() << "skewer: error: --target: unknown processor '" << name << "'" << nearestTarget(name)
+               << "; known: host";
     for (const Target &known : knownTargets())
-      llvm::errs() << ", " << known.name;
-    llvm::errs() << ", a machine file MY.json; GPUs:";
+      messages() << ", " << known.name;
+    messages() << ", a machine file MY.json; GPUs:";
     for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
-      llvm::errs() << " " << known.name;
-    llvm::errs() << "\n";
+      messages() << " " << known.name;
+    messages() << "\n";
   }
   return target;
 }
@@ -48,7 +49,7 @@ std::optional<std::vector<Target>> targetsNamed(const std::string &names) {
       return std::nullopt;
     for (const Target &other : targets)
       if (other.name == target->name) {
-        llvm::errs() << "skewer: error: --target: '" << name << "' is given twice\n";
+        messages() << "skewer: error: --target: '" << name << "' is given twice\n";
         return std::nullopt;
       }
     targets.push_back(std::move(*target));

@@ -1,0 +1,32 @@
+// What a caller may have made once: stages of which operands that are the same at every call say everything.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Generic/Kernel.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::generic;
+
+bool Kernel::isConst(Value tensor) {
+  Value owner = memoryOf(tensor);
+  if (auto argument = dyn_cast<BlockArgument>(owner))
+    return plan.inputs[argument.getArgNumber()].isConst;
+  return storage[owner].number || prepared.contains(owner) || isa<arith::ConstantOp>(owner.getDefiningOp());
+}
+
+void Kernel::findPrepared() {
+  // With run-time lengths a tensor's place depends on them.
+  bool anyLength = llvm::any_of(plan.inputs, [](const TensorArgument &input) { return input.isLength; });
+  mayPrepare = knowsPrepared() && plan.hasConst() && !anyLength;
+  if (!mayPrepare)
+    return;
+  auto isFixed = [](const Extent &extent) { return extent.name.empty(); };
+  for (const Stage &stage : stages) {
+    SmallVector<Value> made = resultsOf(stage);
+    bool mayOutlive = llvm::all_of(made, [&](Value result) {
+      return !outputOf.count(memoryOf(result)) && llvm::all_of(storage[result].shape, isFixed);
+    });
+    if (mayOutlive && llvm::all_of(readsOf(stage), [&](Value read) { return isConst(read); }))
+      for (Value result : made)
+        prepared.insert(memoryOf(result));
+  }
+}

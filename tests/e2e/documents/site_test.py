@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""The site of the guides is built without a warning, has every guide in its navigation, and a wrong link is caught.
+
+usage: site_test.py FOLDER
+"""
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+FOLDER = sys.argv[1]
+BUILD = os.path.join(ROOT, "tools", "site", "build.py")
+spec = importlib.util.spec_from_file_location("site_build", BUILD)
+site = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(site)
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding="utf-8") as stream:
+        return stream.read()
+
+
+class SiteTest(unittest.TestCase):
+    def test_pages(self):
+        front = read(FOLDER, "site", "index.html")
+        self.assertIn("Your first layer", front)
+        recipes = [name for name in os.listdir(os.path.join(ROOT, "docs", "cookbook")) if name.endswith(".md")]
+        self.assertGreaterEqual(len(recipes), 17)
+        for name in recipes + ["tour.md", "questions.md", "speed.md", "comparison.md", "glossary.md"]:
+            path = ("docs/cookbook/" if name in recipes else "docs/") + ("index" if name == "README.md" else name[:-3]) + ".html"
+            self.assertTrue(os.path.exists(os.path.join(FOLDER, "site", path)), path)
+            self.assertIn(f'href="{path}"', front, "in the navigation")
+        self.assertTrue(os.path.exists(os.path.join(FOLDER, "site", "search", "search_index.json")))
+        page = read(FOLDER, "site", "docs", "cookbook", "llama.html")
+        self.assertIn("kernel llama(", page)
+
+    def test_links_of_the_site_lead_somewhere(self):
+        for folder, _, files in os.walk(os.path.join(FOLDER, "site")):
+            for name in files:
+                if not name.endswith(".html") or name == "404.html":
+                    continue
+                for link in re.findall(r'href="([^"#?:]+)["#?]', read(folder, name)):
+                    self.assertTrue(os.path.exists(os.path.normpath(os.path.join(folder, link))), f"{folder}/{name}: {link}")
+
+    def test_links_out_of_the_pages_become_text(self):
+        known = {"docs/a.md", "docs/b.md", "examples/README.md"}
+        staged = lambda text: site.staged("docs/a.md", text, known)
+        self.assertEqual(staged("[b](b.md#part) [x](../examples/)"), "[b](b.md#part) [x](../examples/README.md)")
+        self.assertEqual(staged("[the source](../tools/x.cpp)"), "the source (`tools/x.cpp`)")
+        self.assertEqual(staged("[`tools/x.cpp`](../tools/x.cpp) [web](https://a.b/c)"), "`tools/x.cpp` [web](https://a.b/c)")
+        code = "```\n[no](link.cpp)\n```\n    [no](link.cpp)\n`[no](link.cpp)`"
+        self.assertEqual(staged(code), code)
+
+    def test_a_wrong_link_is_an_error(self):
+        own = os.path.join(FOLDER, "wrong")
+        mkdocs = os.path.join(FOLDER, "environment", "bin", "mkdocs")
+        site.stage(own) if not os.path.isdir(own) else None
+        with open(os.path.join(own, "pages", "docs", "tour.md"), "a", encoding="utf-8") as stream:
+            stream.write("\n[nowhere](nowhere.md)\n")
+        done = subprocess.run([mkdocs, "build", "--strict", "--config-file", os.path.join(own, "mkdocs.yml")],
+                              capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("nowhere.md", done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    done = subprocess.run([sys.executable, BUILD, FOLDER], check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,89 @@
+// The compiler's entries: a request becomes the options of a command, the command's words become an answer.
+#include "tools/libskewer/Answer.h"
+#include "tools/skewer/Commands.h"
+#include "tools/skewer/Messages.h"
+#include "tools/skewer/OptionTexts.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace skewer::driver;
+
+static_assert(int(kDone) == SKEWER_ANSWER_DONE && int(kWrong) == SKEWER_ANSWER_WRONG &&
+                  int(kUsage) == SKEWER_ANSWER_USAGE,
+              "the commands' exit codes are the library's statuses");
+
+/// The texts of an array of C strings; nothing after a message where one is null.
+static std::optional<std::vector<std::string>> textsOf(const char *const *texts, size_t count, const char *what) {
+  std::vector<std::string> all;
+  for (size_t k = 0; k < count; ++k) {
+    if (!texts || !texts[k]) {
+      messages() << "skewer: error: the request: " << what << " number " << k << " is a null pointer\n";
+      return std::nullopt;
+    }
+    all.push_back(texts[k]);
+  }
+  return all;
+}
+
+static int32_t badRequest(const std::string &text) {
+  messages() << "skewer: error: the request: " << text << "\n";
+  return SKEWER_ANSWER_BAD_REQUEST;
+}
+
+/// The options that a request says, or the status that says why there are none.
+static int32_t fill(const skewer_request *request, Options &options) {
+  if (!request)
+    return badRequest("a null pointer");
+  if (request->size != sizeof(skewer_request) || request->version != SKEWER_LIBRARY_API_VERSION)
+    return badRequest("expected " + llvm::utostr(sizeof(skewer_request)) + " bytes of version " +
+                      llvm::utostr(SKEWER_LIBRARY_API_VERSION) + ", found " + llvm::utostr(request->size) +
+                      " of version " + llvm::utostr(request->version) + "; begin with skewer_request_init()");
+  if (!request->path && !request->text)
+    return badRequest("neither a path nor a text");
+  auto parameters = textsOf(request->parameters, request->parameter_count, "parameter");
+  auto sizes = textsOf(request->sizes, request->size_count, "size");
+  if (!parameters || !sizes)
+    return SKEWER_ANSWER_BAD_REQUEST;
+  int exitCode = kUsage;
+  if (!readParameters(*parameters, options.parameters, exitCode) ||
+      !readNumbers("--size", *sizes, options.sizes, exitCode))
+    return exitCode;
+  options.specs = {request->path ? request->path : "layer.attn"};
+  if (request->text)
+    options.text = request->text;
+  options.target = request->target ? request->target : "host";
+  options.kernel = request->kernel ? request->kernel : "";
+  if (!readMachineFiles(options.target, exitCode))
+    return exitCode;
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(request->emit ? request->emit : "").split(names, ',', -1, /*KeepEmpty=*/false);
+  std::vector<std::string> kinds(names.begin(), names.end());
+  return readKinds(kinds, options.emit) ? int32_t(SKEWER_ANSWER_DONE) : int32_t(kUsage);
+}
+
+skewer_answer *skewer_compile(const skewer_request *request) {
+  return skewer_answer::of([&](skewer_answer &answer) {
+    Options options;
+    if (int32_t status = fill(request, options))
+      return status;
+    return int32_t(compileInMemory(options, answer.files));
+  });
+}
+
+skewer_answer *skewer_explain(const skewer_request *request, int32_t json) {
+  return skewer_answer::of([&](skewer_answer &) {
+    Options options;
+    if (int32_t status = fill(request, options))
+      return status;
+    options.json = json != 0;
+    return int32_t(explain(options));
+  });
+}
+
+skewer_answer *skewer_plot(const skewer_request *request) {
+  return skewer_answer::of([&](skewer_answer &) {
+    Options options;
+    if (int32_t status = fill(request, options))
+      return status;
+    return int32_t(plot(options)); // without a file it prints
+  });
+}

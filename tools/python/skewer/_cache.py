@@ -1,0 +1,160 @@
+"""Compiled kernels on disk: small files that appear whole or not at all, the oldest of which go first.
+
+An entry is named by a hash over everything that its bytes depend on: the spec's text, parameters, targets, the processor
+where "host" is one of them, and the compiler's build. Any number of processes may use the folder at once: a file is written
+under a name of its own and renamed, and one that is damaged, by whatever, is one that is not there. What a process that
+was killed had begun goes once it is an hour old: younger, another process may be about to rename it.
+"""
+
+import hashlib
+import io
+import os
+import tempfile
+import threading
+import time
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Dict, Optional
+
+from ._core import library_build
+from ._errors import CacheWarning
+
+Files = Dict[str, bytes]
+
+_SUFFIX = ".kernels"
+_PART = ".part"  # of a file that is being written
+_DEFAULT_BYTES = 256 << 20
+_ABANDONED_SECONDS = 3600  # writing takes milliseconds; an hour covers disks that stall and clocks that differ
+_memory: Dict[str, Files] = {}
+_lock = threading.Lock()
+_warned = False
+
+
+def folder() -> Path:
+    """$SKEWER_CACHE, or skewer in the user's cache folder."""
+    chosen = os.environ.get("SKEWER_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    # The base directory specification: a relative path is to be ignored.
+    return (Path(base) if base and os.path.isabs(base) else Path.home() / ".cache") / "skewer"
+
+
+def most_bytes() -> int:
+    """$SKEWER_CACHE_BYTES, or 256 MiB."""
+    try:
+        return max(0, int(os.environ["SKEWER_CACHE_BYTES"]))
+    except (KeyError, ValueError):
+        return _DEFAULT_BYTES
+
+
+def _processor() -> str:
+    """What tells processors apart: "host" is another target on another machine that shares the folder."""
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            wanted = ("model name", "cpu family", "model\t", "flags", "cache size")
+            return "".join(line for line in file.read().split("\n\n")[0].splitlines(True) if line.startswith(wanted))
+    except OSError:
+        return ""
+
+
+def key_of(name: str, text: str, parameters, target: str) -> str:
+    """The name of an entry."""
+    digest = hashlib.sha256()
+    processor = _processor() if "host" in target else ""
+    for part in (library_build(), name, text, *parameters, "", target, processor):
+        encoded = part.encode("utf-8", "surrogateescape")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return digest.hexdigest()
+
+
+def _warn(error: OSError) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(f"compiled kernels are kept in memory only: {error}", CacheWarning, stacklevel=4)
+
+
+def _packed(files: Files) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name), data)  # without the time: the same files, the same bytes
+    data = stream.getvalue()
+    return hashlib.sha256(data).digest() + data
+
+
+def _unpacked(data: bytes) -> Optional[Files]:
+    if hashlib.sha256(data[32:]).digest() != data[:32]:
+        return None
+    with zipfile.ZipFile(io.BytesIO(data[32:])) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def find(key: str) -> Optional[Files]:
+    """The files of an entry; None where it is not there, or not whole."""
+    with _lock:
+        if key in _memory:
+            return _memory[key]
+    path = folder() / (key + _SUFFIX)
+    try:
+        files = _unpacked(path.read_bytes())
+        if files is not None:
+            os.utime(path)  # it has been used
+        return files
+    except OSError:
+        return None  # not there, or gone while it was read; what is wrong with the folder is said when writing
+
+
+def keep(key: str, files: Files) -> None:
+    """Adds an entry, to memory where the folder cannot be written."""
+    temporary = None
+    try:
+        where = folder()
+        where.mkdir(parents=True, exist_ok=True)
+        data = _packed(files)
+        descriptor, temporary = tempfile.mkstemp(suffix=_PART, dir=where)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, where / (key + _SUFFIX))
+        temporary = None
+        _evict(where, key + _SUFFIX)
+    except OSError as error:
+        with _lock:
+            _memory[key] = files
+        _warn(error)
+    finally:
+        if temporary is not None:
+            try:
+                os.unlink(temporary)
+            except OSError:
+                pass
+
+
+def _evict(where: Path, newest: str) -> None:
+    """Removes what was abandoned while it was written, then the entries that have not been used for longest, until the
+    rest is small enough. The newest one stays."""
+    entries = []
+    abandoned = time.time() - _ABANDONED_SECONDS
+    with os.scandir(where) as found:
+        for entry in found:
+            try:
+                if entry.name.endswith(_SUFFIX):
+                    status = entry.stat()
+                    entries.append((status.st_mtime, status.st_size, entry.name))
+                elif entry.name.endswith(_PART) and entry.stat().st_mtime < abandoned:
+                    os.unlink(entry.path)
+            except OSError:
+                pass  # another process was faster
+    total, limit = sum(size for _, size, _ in entries), most_bytes()
+    for _, size, name in sorted(entries):
+        if total <= limit:
+            break
+        if name == newest:
+            continue
+        try:
+            os.unlink(where / name)
+            total -= size
+        except OSError:
+            pass

@@ -1,0 +1,100 @@
+"""What can go wrong, as exceptions that carry what is known about it."""
+
+import sys
+import warnings
+from typing import Any, List, NamedTuple, Optional, Tuple, Union
+
+
+class Diagnostic(NamedTuple):
+    """One message of the compiler. `line` and `column` count from 1; 0: unknown. `source` is the line of the spec."""
+
+    file: str
+    line: int
+    column: int
+    severity: str
+    text: str
+    source: str
+
+
+class SkewerError(Exception):
+    """Everything that this package raises."""
+
+
+class CompileError(SkewerError):
+    """The spec, or what was asked of it, is wrong. `diagnostics` says where; the text is the compiler's own."""
+
+    def __init__(self, messages: str, diagnostics: List[Diagnostic]):
+        super().__init__(messages.rstrip())
+        self.diagnostics = diagnostics
+
+
+class LoadError(SkewerError):
+    """Compiled objects that cannot be used: no objects, of another version of the contract, or cut short."""
+
+
+class ArgumentError(SkewerError, ValueError):
+    """An array that the kernel cannot take.
+
+    `argument` is its name, `dimension` the number of the axis or the name of the run-time size (None where the array as
+    a whole is meant), `expected` and `found` are texts.
+    """
+
+    def __init__(self, kernel: str, argument: str, dimension: Optional[Union[int, str]], expected: str, found: str):
+        where = "" if dimension is None else f", dimension {dimension}"
+        super().__init__(f"kernel '{kernel}': {argument}{where}: expected {expected}, found {found}")
+        self.kernel, self.argument, self.dimension = kernel, argument, dimension
+        self.expected, self.found = expected, found
+
+
+class GradientError(ArgumentError):
+    """A tensor that requires a gradient: kernels compute forward only."""
+
+    def __init__(self, kernel: str, argument: str):
+        super().__init__(kernel, argument, None, "a tensor without a gradient (kernels compute forward only: "
+                         "torch.no_grad(), or tensor.detach())", "requires_grad=True")
+
+
+class KernelError(SkewerError):
+    """The kernel returned a status that is no success; `status` is its number in docs/abi.md."""
+
+    def __init__(self, kernel: str, status: int, text: str):
+        super().__init__(f"kernel '{kernel}': {text}")
+        self.kernel, self.status = kernel, status
+
+
+class CopyWarning(UserWarning):
+    """An array is copied at each call, because kernels read contiguous memory. Said once for each argument."""
+
+
+class CacheWarning(UserWarning):
+    """The folder of compiled kernels cannot be used; they are kept in memory. Said once."""
+
+
+_STATUSES = {
+    4: "a run-time size is out of its range, or the sizes together are too large",
+    5: "an origin (q0, k0 or head0) is out of its range",
+    6: "a tensor's memory is missing",
+    15: "a result shares memory with an input or another result",
+    18: "the threads did not do what they were asked to",
+    19: "this processor lacks instructions that the kernel was compiled for; compile it with target='host'",
+}
+
+
+def kernel_error(kernel: str, status: int) -> SkewerError:
+    """The exception for a status of docs/abi.md."""
+    if 20 <= status < 52:
+        return KernelError(kernel, status, f"an index is out of the range that input number {status - 20} of those "
+                           "with a range declares")
+    return KernelError(kernel, status, _STATUSES.get(status, f"status {status} (docs/abi.md)"))
+
+
+def wants_gradient(array: Any) -> bool:
+    """Whether a gradient is asked for that nobody will compute."""
+    torch = sys.modules.get("torch")
+    return bool(array.requires_grad) and (torch is None or torch.is_grad_enabled())
+
+
+def note_copy(kernel: str, argument: str, strides: Tuple[int, ...], what: str) -> None:
+    """Says that an argument is not laid out as the kernel reads it."""
+    warnings.warn(f"kernel '{kernel}': {argument} is not contiguous (strides {strides} in elements): {what}",
+                  CopyWarning, stacklevel=3)

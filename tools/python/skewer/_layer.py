@@ -1,0 +1,264 @@
+"""A compiled layer, called with arrays."""
+
+import html
+import time
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _core
+from ._errors import ArgumentError, Diagnostic, SkewerError
+
+# NumPy has no bfloat16: its bits.
+_NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i8": np.int8}
+_FRAMEWORK_TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i8": "int8"}
+
+
+class Source(NamedTuple):
+    """A spec's text, the name that messages give it, and its parameters as NAME=VALUE."""
+
+    name: str
+    text: str
+    parameters: List[str]
+
+
+class Argument(NamedTuple):
+    """An operand or a result. `shape`: numbers, names of run-time sizes, or expressions of them as text."""
+
+    name: str
+    type: str
+    shape: Tuple[Union[int, str], ...]
+
+
+class Bench(NamedTuple):
+    """Times of a call in seconds, and the useful FLOPs of one where all sizes are known when compiling."""
+
+    median: float
+    fastest: float
+    calls: int
+    flops: Optional[float]
+
+    @property
+    def gflops(self) -> Optional[float]:
+        """10^9 useful FLOPs a second, by the median."""
+        return None if self.flops is None else self.flops / self.median / 1e9
+
+
+class Plot(str):
+    """A picture as SVG text; notebooks show it."""
+
+    def _repr_svg_(self) -> str:
+        return self[self.find("<svg"):]
+
+    def _repr_html_(self) -> str:
+        return self._repr_svg_()
+
+
+def _arguments(entries: Sequence[Mapping[str, Any]]) -> List[Argument]:
+    return [Argument(entry["name"], entry["type"], tuple(entry["shape"])) for entry in entries]
+
+
+class Layer:
+    """A kernel in this process. Call it with arrays; any number of threads may, each call has a workspace of its own.
+
+    `name`, `arguments`, `results` and `sizes` say what it is; `manifest` is the compiler's own description; `threads` is
+    how many a call uses unless it says otherwise; `diagnostics` are the compiler's warnings.
+    """
+
+    def __init__(self, name: str, manifest: Dict[str, Any], objects: List[bytes], shared_object: str, threads: int):
+        self.name, self.manifest, self.threads = name, manifest, threads
+        self.arguments = _arguments(manifest["inputs"])
+        self.results = _arguments(manifest["outputs"])
+        self.sizes: Dict[str, Optional[int]] = {size["name"]: size.get("bound") for size in manifest["sizes"]}
+        self.origins = [origin["field"] for origin in manifest.get("origins", [])]
+        self.diagnostics: List[Diagnostic] = []
+        self._source: Optional[Source] = None
+        self._target = manifest.get("target", {}).get("name", "host")
+        self._objects = objects
+        self._names = [argument.name for argument in self.arguments]
+        self._kernel = _core.Kernel(name, objects, shared_object, [self._described(a) for a in self.arguments],
+                                    [self._described(a) for a in self.results],
+                                    [(size, bound or 0) for size, bound in self.sizes.items()])
+
+    def _described(self, argument: Argument) -> Tuple[str, str, List[Any]]:
+        names = list(self.sizes)
+        shape: List[Any] = []
+        for extent in argument.shape:
+            if isinstance(extent, int):
+                shape.append(extent)
+            elif extent in names:
+                shape.append((names.index(extent), extent))
+            else:  # an expression of lengths, as the compiler wrote it
+                text = extent.replace(" floordiv ", " // ").replace(" mod ", " % ")
+                shape.append((eval(f"lambda {', '.join(names)}: {text}", {"__builtins__": {}}), extent))
+        return argument.name, argument.type, shape
+
+    def __call__(self, *arrays: Any, out: Any = None, threads: Optional[int] = None,
+                 sizes: Optional[Mapping[str, int]] = None, q0: int = 0, k0: int = 0, head0: int = 0,
+                 _prepared: Optional["_core.Prepared"] = None, **named: Any) -> Any:
+        """Computes the layer.
+
+        Operands come in the spec's order or by name. The result is an array of the first operand's library, or is written
+        into `out` (a tuple of arrays where there are several results), which is returned. `sizes` gives run-time sizes
+        that no array's shape says; `q0`, `k0` and `head0` say where a part of a larger layer begins.
+
+        Raises ArgumentError where an array does not fit, KernelError where the kernel refuses the call.
+        """
+        if named or len(arrays) != len(self._names):
+            arrays = self._in_order(arrays, named)
+        if out is not None:
+            outputs = out if isinstance(out, (tuple, list)) else (out,)
+            self._kernel.call(arrays, outputs, self.threads if threads is None else threads, None, sizes, q0, k0, head0,
+                              _prepared)
+            return out
+        first = arrays[0] if arrays else None
+        if type(first) is np.ndarray or not hasattr(first, "__dlpack__"):
+            return self._kernel.call(arrays, None, self.threads if threads is None else threads, self._new_numpy, sizes,
+                                     q0, k0, head0, _prepared)
+        allocate, finish = self._library_of(first)
+        result = self._kernel.call(arrays, None, self.threads if threads is None else threads, allocate, sizes, q0, k0,
+                                   head0, _prepared)
+        return tuple(map(finish, result)) if isinstance(result, tuple) else finish(result)
+
+    @property
+    def constants(self) -> List[str]:
+        """The operands that the spec calls `const`: the same at every call."""
+        return [entry["name"] for entry in self.manifest["inputs"] if entry.get("const")]
+
+    def prepare(self, *, threads: Optional[int] = None, **constants: Any) -> "Prepared":
+        """The layer with its `const` operands: what they alone determine (packed weights and tables) is made now, and calls
+        take the other operands."""
+        return Prepared(self, constants, self.threads if threads is None else threads)
+
+    def _in_order(self, arrays: Tuple[Any, ...], named: Dict[str, Any]) -> Tuple[Any, ...]:
+        if len(arrays) > len(self._names):
+            raise ArgumentError(self.name, "arrays", None, f"at most {len(self._names)}", str(len(arrays)))
+        ordered = list(arrays)
+        for name in self._names[len(arrays):]:
+            if name not in named:
+                raise ArgumentError(self.name, name, None, "an array", "none; the operands are " +
+                                    ", ".join(self._names))
+            ordered.append(named.pop(name))
+        for name in named:
+            taken = "it is given twice" if name in self._names else "no operand of this name; the operands are " + \
+                ", ".join(self._names)
+            raise ArgumentError(self.name, name, None, "one array for each operand", taken)
+        return tuple(ordered)
+
+    def _new_numpy(self, number: int, shape: Tuple[int, ...]) -> np.ndarray:
+        return np.empty(shape, _NUMPY_TYPES[self.results[number].type])
+
+    def _library_of(self, array: Any):
+        """How a result of the array's library is made, and what becomes of it after the call."""
+        library = type(array).__module__.partition(".")[0]
+        if library == "torch":
+            import torch
+            return (lambda number, shape: torch.empty(
+                shape, dtype=getattr(torch, _FRAMEWORK_TYPES[self.results[number].type]))), lambda result: result
+        if library in ("jax", "jaxlib"):
+            import jax.numpy
+
+            # JAX's arrays are never written to: a new one takes over NumPy's memory.
+            def finish(result):
+                if result.dtype == np.uint16:
+                    result = result.view(jax.numpy.bfloat16)
+                return jax.numpy.asarray(result)
+
+            return self._new_numpy, finish
+        return self._new_numpy, lambda result: result
+
+    def explain(self, json: bool = False, **sizes: int) -> str:
+        """What became of each term, as `skewer explain` prints it, or its JSON. Keywords are run-time sizes."""
+        from ._compile import ask
+        return ask("explain-json" if json else "explain", self._spec(), self._target.partition(",")[0], self.name,
+                   sizes)[0]
+
+    def plot(self, **sizes: int) -> Plot:
+        """How positions are read, scores and tables. Notebooks show the picture; it is SVG text."""
+        from ._compile import ask
+        return Plot(ask("plot", self._spec(), "host", self.name, sizes)[0])
+
+    def _spec(self) -> Source:
+        if self._source is None:
+            raise SkewerError(f"kernel '{self.name}' was loaded from compiled objects, and its text is not known; "
+                              "compile it from the spec")
+        return self._source
+
+    def example(self, seed: int = 1, **sizes: int) -> Dict[str, np.ndarray]:
+        """Operands by name: normal numbers, or indices within their ranges. Sizes that are not given are 1, or their
+        bound."""
+        generator = np.random.default_rng(seed)
+        known = [sizes.get(name, bound or 1) for name, bound in self.sizes.items()]
+        arrays = {}
+        for argument, entry in zip(self.arguments, self.manifest["inputs"]):
+            _, _, extents = self._described(argument)
+            shape = [extent if isinstance(extent, int) else
+                     known[extent[0]] if isinstance(extent[0], int) else extent[0](*known) for extent in extents]
+            if argument.type in ("i32", "i8"):
+                low, high = entry.get("range", (0, 0))
+                array = generator.integers(low, high, shape, endpoint=True).astype(_NUMPY_TYPES[argument.type])
+            elif argument.type == "bf16":
+                array = (generator.standard_normal(shape, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+            else:
+                array = generator.standard_normal(shape, np.float32).astype(_NUMPY_TYPES[argument.type])
+            arrays[argument.name] = array
+        return arrays
+
+    def bench(self, seconds: float = 1.0, threads: Optional[int] = None, **sizes: int) -> Bench:
+        """Times calls on seeded operands for about so many seconds."""
+        arrays = tuple(self.example(**sizes).values())
+        result = self(*arrays, threads=threads)
+        out = result if isinstance(result, tuple) else (result,)
+        times: List[float] = []
+        end = time.perf_counter() + seconds
+        while not times or time.perf_counter() < end:
+            start = time.perf_counter()
+            self(*arrays, out=out, threads=threads)
+            times.append(time.perf_counter() - start)
+        flops = self.manifest.get("details", {}).get("useful_flops")
+        return Bench(float(np.median(times)), min(times), len(times), None if self.sizes else flops)
+
+    def __repr__(self) -> str:
+        def text(argument: Argument) -> str:
+            return f"{argument.name}: {argument.type}[{', '.join(map(str, argument.shape))}]"
+
+        return f"<skewer layer {self.name}({', '.join(map(text, self.arguments))}) -> " \
+               f"{', '.join(map(text, self.results))}>"
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(repr(self))}</code>"
+
+
+class Prepared:
+    """A layer and its `const` operands. Call it with the others, in the spec's order or by name: results have the same
+    bits as the layer's. The arrays are kept and read; if one of them changes, prepare the layer again.
+
+    `bytes` is what was made: 0 where nothing is determined by `const` operands alone.
+    """
+
+    def __init__(self, layer: Layer, constants: Mapping[str, Any], threads: int):
+        expected = layer.constants
+        for name in [*constants, *expected]:
+            if name not in constants or name not in expected:
+                raise ArgumentError(layer.name, name, None, "the const operands: " + (", ".join(expected) or "none"),
+                                    "none" if name in expected else "an operand that is not const"
+                                    if name in layer._names else "no operand of this name")
+        self.layer = layer
+        self._constants = dict(constants)
+        self._names = [name for name in layer._names if name not in constants]
+        self._made = None
+        if expected:
+            self._made = layer._kernel.prepare(tuple(constants.get(name) for name in layer._names), threads)
+
+    @property
+    def bytes(self) -> int:
+        return self._made.bytes if self._made else 0
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """As the layer, without its const operands; `out`, `threads`, `sizes`, `q0`, `k0` and `head0` as there."""
+        if len(arrays) > len(self._names):
+            raise ArgumentError(self.layer.name, "arrays", None, f"at most {len(self._names)}", str(len(arrays)))
+        for name in named:
+            if name in self._constants or name in self._names[:len(arrays)]:
+                raise ArgumentError(self.layer.name, name, None, "one array for each operand", "it is given twice")
+        return self.layer(**dict(zip(self._names, arrays)), **self._constants, **named, _prepared=self._made)

@@ -1,0 +1,148 @@
+"""Layers in JAX: foreign functions of XLA on the processor, under jit, vmap and shard_map.
+
+>>> from skewer import jax as skewer_jax
+>>> attend = skewer_jax.op("botnet.attn", H=16, W=16)
+>>> out = jax.jit(attend)(q, k, v, rel_h, rel_w)
+"""
+
+import functools
+import hashlib
+import os
+from typing import Any, Callable, Dict, List, Sequence, Tuple, Union
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import _core
+from ._compile import compile as compile_layer
+from ._errors import ArgumentError
+from ._layer import Layer
+
+__all__ = ["op"]
+
+_TARGET = "skewer_call"
+_TYPES = {"f32": jnp.float32, "f16": jnp.float16, "bf16": jnp.bfloat16, "i32": jnp.int32, "i8": jnp.int8}
+_known: Dict[int, Layer] = {}  # held for ever: compiled programs call them
+
+
+def _key_of(layer: Layer) -> int:
+    """63 bits that stand for the layer: the same in every process, so that a program that JAX keeps on disk finds it."""
+    source = layer._source
+    what = repr((layer.name, source.text, source.parameters, layer._target) if source else
+                (layer.name, sorted(layer.manifest.items(), key=str)))
+    return int.from_bytes(hashlib.sha256(what.encode("utf-8", "surrogateescape")).digest()[:8], "little") >> 1
+
+
+@functools.lru_cache(None)
+def _register_handler() -> None:
+    jax.ffi.register_ffi_target(_TARGET, _core.xla_handler(), platform="cpu")
+
+
+def _sizes_of(layer: Layer, arrays: Sequence[Any]) -> List[int]:
+    """The run-time sizes that the shapes say; checks types and shapes."""
+    sizes: List[Any] = [None] * len(layer.sizes)
+    described = [layer._described(argument)[2] for argument in layer.arguments]
+    if len(arrays) != len(described):
+        raise ArgumentError(layer.name, "arrays", None, str(len(described)), str(len(arrays)))
+    for argument, extents, array in zip(layer.arguments, described, arrays):
+        if array.dtype != _TYPES[argument.type]:
+            raise ArgumentError(layer.name, argument.name, None, f"elements of type {np.dtype(_TYPES[argument.type])}",
+                                str(array.dtype))
+        if array.ndim != len(extents):
+            raise ArgumentError(layer.name, argument.name, None, f"{len(extents)} dimensions", str(array.ndim))
+        for extent, size in zip(extents, array.shape):
+            if isinstance(extent, tuple) and isinstance(extent[0], int) and sizes[extent[0]] is None:
+                sizes[extent[0]] = size
+    for (name, bound), value in zip(layer.sizes.items(), sizes):
+        if value is None or value < 1 or (bound and value > bound):
+            raise ArgumentError(layer.name, "sizes", name, f"1 to {bound}" if bound else "at least 1", str(value))
+    for argument, extents, array in zip(layer.arguments, described, arrays):
+        for axis, (extent, size) in enumerate(zip(extents, array.shape)):
+            if size != _value(extent, sizes):
+                raise ArgumentError(layer.name, argument.name, axis, str(_value(extent, sizes)), str(size))
+    return sizes
+
+
+def _value(extent: Any, sizes: Sequence[int]) -> int:
+    if not isinstance(extent, tuple):
+        return extent
+    return sizes[extent[0]] if isinstance(extent[0], int) else extent[0](*sizes)
+
+
+def _leading(layer: Layer) -> Tuple[List[bool], bool]:
+    """Which operands have the first run-time size as their first axis and nowhere else, and whether all results do: along
+    that axis a layer is the same computation again and again."""
+    names = list(layer.sizes)
+
+    def leads(argument) -> bool:
+        return bool(names and argument.shape and argument.shape[0] == names[0] and
+                    all(names[0] not in str(extent) for extent in argument.shape[1:]))
+
+    bounded = bool(names) and layer.sizes[names[0]] is not None
+    return [leads(argument) and not bounded for argument in layer.arguments], \
+        all(leads(result) and not bounded for result in layer.results)
+
+
+def op(spec: Union[str, os.PathLike, Layer], *, threads: int = 1, q0: int = 0, k0: int = 0, head0: int = 0,
+       **options: Any) -> Callable[..., Any]:
+    """The layer as a function of JAX arrays in the spec's order.
+
+    `spec` and `options` are those of skewer.compile, or a layer; `q0`, `k0` and `head0` say where a part begins. vmap of
+    operands whose first axis is the batch makes the batch larger; any other vmap goes one by one. It computes forward only,
+    on the processor.
+    """
+    layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
+    if not 1 <= threads <= 1024:
+        raise ArgumentError(layer.name, "threads", None, "1 to 1024", str(threads))
+    key = _key_of(layer)
+    _register_handler()
+    if key not in _known:
+        _known[key] = layer
+        _core.register_for_xla(key, layer._kernel.entry_address, layer._kernel.workspace_address,
+                               len(layer.arguments), len(layer.results), len(layer.sizes))
+    results = [layer._described(result)[2] for result in layer.results]
+
+    def call(*arrays: Any) -> Any:
+        arrays = tuple(map(jnp.asarray, arrays))
+        sizes = _sizes_of(layer, arrays)
+        shapes = [jax.ShapeDtypeStruct(tuple(_value(extent, sizes) for extent in extents), _TYPES[result.type],
+                                       **_varying(arrays)) for extents, result in zip(results, layer.results)]
+        numbers = np.array([key, threads, q0, k0, head0, *sizes], np.int64)
+        made = jax.ffi.ffi_call(_TARGET, shapes, vmap_method="sequential")(*arrays, call=numbers)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    batched = jax.custom_batching.custom_vmap(call)
+    operands_lead, results_lead = _leading(layer)
+
+    @batched.def_vmap
+    def rule(count: int, in_batched: Sequence[bool], *arrays: Any) -> Any:
+        many = len(layer.results) > 1
+        out_batched = tuple([True] * len(layer.results)) if many else True
+        if not results_lead or any(is_batched and not leads for is_batched, leads in zip(in_batched, operands_lead)):
+            def one(moving):
+                moving = iter(moving)
+                return batched(*(next(moving) if is_batched else array
+                                 for is_batched, array in zip(in_batched, arrays)))
+
+            return jax.lax.map(one, [array for is_batched, array in zip(in_batched, arrays) if is_batched]), out_batched
+
+        def joined(array: Any, is_batched: bool, leads: bool) -> Any:
+            if not leads:
+                return array
+            if not is_batched:
+                array = jnp.broadcast_to(array, (count, *array.shape))
+            return array.reshape(-1, *array.shape[2:])
+
+        made = batched(*map(joined, arrays, in_batched, operands_lead))
+        parts = [part.reshape(count, -1, *part.shape[1:]) for part in (made if many else (made,))]
+        return (tuple(parts) if many else parts[0]), out_batched
+
+    batched.__name__ = layer.name
+    return batched
+
+
+def _varying(arrays: Sequence[Any]) -> Dict[str, Any]:
+    """Of shard_map: along which axes of the mesh the results differ, which are those of the operands."""
+    axes = frozenset().union(*(getattr(jax.typeof(array), "vma", frozenset()) for array in arrays))
+    return {"vma": axes} if axes else {}

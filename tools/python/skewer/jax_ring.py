@@ -1,0 +1,102 @@
+"""Attention over a sequence that several devices share (ring attention, arXiv:2310.01889), under JAX's shard_map.
+
+>>> from skewer import jax_ring
+>>> attend = jax_ring.Ring("ring.attn", 8192, ranks=4, axis_name="sequence")
+>>> mesh, part = jax.make_mesh((4,), ("sequence",)), PartitionSpec(None, None, "sequence")
+>>> whole = jax.jit(jax.shard_map(lambda q, k, v, table: attend(q=q, k=k, v=v, table=table)[0], mesh=mesh,
+...                               in_specs=(part, part, part, PartitionSpec()), out_specs=part))
+>>> out = attend.restore(whole(*map(attend.place, (q, k, v)), table))
+
+docs/ring.md is the guide. For PyTorch there is skewer.ring.
+"""
+
+import os
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Union
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import jax as skewer_jax
+from ._errors import ArgumentError
+from ._placement import Pair, Placement, check_names, compile_kernels, cut
+
+__all__ = ["Placement", "Ring"]
+
+
+class Ring:
+    """One layer, its sequence of `length` positions shared by the `ranks` devices along the mesh's axis `axis_name`: a
+    function to be called in shard_map.
+
+    `spec`, `causal`, `step`, `join`, `lengths`, `queries`, `keys` and `results` are those of skewer.ring.Ring; `threads` are
+    those of a call; further keywords are those of skewer.compile. Keys travel by ppermute, which no step waits for before it
+    computes: whether they overlap is XLA's choice.
+
+    Where a part begins stands in the program: every device has all devices' steps in it and chooses its own, so that
+    programs grow with the square of `ranks`.
+    """
+
+    def __init__(self, spec: Union[str, os.PathLike], length: int, *, ranks: int, axis_name: str, causal: bool = True,
+                 step: str = "step", join: str = "join", lengths: Sequence[str] = ("N", "n", "m"),
+                 queries: Mapping[str, int] = {"q": -2}, keys: Mapping[str, int] = {"k": -2, "v": -2},
+                 results: Tuple[int, int] = (-2, -1), threads: int = 1, **options: Any):
+        self.placement, self.axis_name, self.results, self.threads = Placement(length, ranks, causal), axis_name, \
+            results, threads
+        self.kernels = compile_kernels(spec, self.placement, (step, join), lengths, queries, keys, options)
+        self._join = skewer_jax.op(self.kernels.join, threads=threads)
+
+    def place(self, whole: Any, axis: int = -2) -> jax.Array:
+        """A whole sequence in the order in which devices hold it: what shard_map cuts into shares."""
+        positions = [self.placement.positions(rank) for rank in range(self.placement.ranks)]
+        return jnp.take(jnp.asarray(whole), np.concatenate(positions), axis)
+
+    def restore(self, placed: Any, axis: int = -2) -> jax.Array:
+        """The other way round."""
+        return jnp.take(jnp.asarray(placed), self.placement.order(), axis)
+
+    def __call__(self, **operands: Any) -> Tuple[jax.Array, jax.Array]:
+        """This device's share of the result, and of its lse. Operands come by name: shares of queries and keys, the others
+        whole. Raises ArgumentError, when it is traced, where an array or the mesh does not fit."""
+        placement, kernels = self.placement, self.kernels
+        check_names(kernels, operands, placement)
+        ranks = jax.lax.axis_size(self.axis_name)
+        if ranks != placement.ranks:
+            raise ArgumentError(kernels.step.name, "ranks", None, f"{placement.ranks} devices along axis "
+                                f"'{self.axis_name}'", str(ranks))
+        rank = jax.lax.axis_index(self.axis_name)
+        fixed = {name: jnp.asarray(operands[name]) for name in operands if name not in kernels.keys}
+        now = {name: jnp.asarray(operands[name]) for name in kernels.keys}
+        around = [(one, (one + 1) % ranks) for one in range(ranks)]
+        parts: List[Any] = [None] * len(placement.pieces(0))
+        for step in range(ranks):
+            coming = {name: jax.lax.ppermute(array, self.axis_name, around) for name, array in now.items()} \
+                if step + 1 < ranks else {}
+            parts = jax.lax.switch(rank, [self._branch(one, step) for one in range(ranks)], fixed, now, parts)
+            now = coming
+        return tuple(jnp.concatenate([part[n] for part in parts], axis) for n, axis in enumerate(self.results))
+
+    def _branch(self, rank: int, step: int) -> Callable[..., List[Any]]:
+        """What one rank does at one step."""
+        pairs = self.placement.pairs(rank, self.placement.source(rank, step))
+
+        def compute(fixed: Dict[str, Any], keys: Dict[str, Any], parts: List[Any]) -> List[Any]:
+            parts = list(parts)
+            for pair in pairs:
+                made = skewer_jax.op(self.kernels.step, threads=self.threads, q0=pair.q0, k0=pair.k0)(
+                    *self._operands(pair, {**fixed, **keys}))
+                before = parts[pair.query]
+                parts[pair.query] = made if before is None else self._join(*before, *made)
+            return parts
+
+        return compute
+
+    def _operands(self, pair: Pair, given: Dict[str, Any]) -> List[Any]:
+        """The step's operands in the spec's order, the shared ones cut to the pair's pieces."""
+        ordered = []
+        for argument in self.kernels.step.arguments:
+            array = given[argument.name]
+            for axes, piece in ((self.kernels.queries, pair.query), (self.kernels.keys, pair.key)):
+                if argument.name in axes:
+                    array = array[cut(axes[argument.name], array.ndim, self.placement.size, piece)]
+            ordered.append(array)
+        return ordered

@@ -1,0 +1,192 @@
+"""Attention over a sequence that several processes share (ring attention, arXiv:2310.01889), on torch.distributed.
+
+>>> from skewer import ring
+>>> attend = ring.Ring("ring.attn", 8192)                  # in every process of the group
+>>> out, lse = attend(q=attend.share(q), k=attend.share(k), v=attend.share(v), table=table)
+>>> whole = attend.gather(out)
+
+docs/ring.md is the guide. For JAX there is skewer.jax_ring.
+"""
+
+import datetime
+import os
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import torch
+import torch.distributed as dist
+
+from ._errors import ArgumentError, GradientError, SkewerError
+from ._placement import Kernels, Pair, Placement, check_names, compile_kernels, cut
+
+__all__ = ["Placement", "Ring", "RingError"]
+
+_ALIGNMENT = 64  # bytes: what kernels read vectors from
+
+
+class RingError(SkewerError):
+    """Another process of the ring died, hung, or failed: what it was to send did not come in time.
+
+    `rank` is this process, `step` the number of the exchange (0: what is agreed before the first one), `sender` and
+    `receiver` its neighbours.
+    """
+
+    def __init__(self, rank: int, ranks: int, step: int, text: str):
+        self.rank, self.step = rank, step
+        self.sender, self.receiver = (rank - 1) % ranks, (rank + 1) % ranks
+        super().__init__(f"rank {rank} of {ranks}, exchange {step} of {ranks - 1}: keys from rank {self.sender}, or to "
+                         f"rank {self.receiver}, did not arrive: {text}")
+
+
+class _Parcel:
+    """The keys and values of one rank in one piece of memory, which travels as it is."""
+
+    def __init__(self, kernels: Kernels, operands: Mapping[str, torch.Tensor], placement: Placement, pieces: int):
+        self.views: List[Dict[str, torch.Tensor]] = []
+        places, end = [], 0
+        for _ in range(pieces):
+            for name, axis in kernels.keys.items():
+                shape = list(operands[name].shape)
+                shape[axis] = placement.size
+                size = operands[name].element_size() * torch.Size(shape).numel()
+                places.append((name, shape, end, size))
+                end += -(-size // _ALIGNMENT) * _ALIGNMENT
+        # Zeros: the gaps between pieces travel too.
+        memory = torch.zeros(end + _ALIGNMENT, dtype=torch.uint8)
+        start = -memory.data_ptr() % _ALIGNMENT
+        self.bytes = memory[start:start + end]
+        for number, (name, shape, place, size) in enumerate(places):
+            if number % len(kernels.keys) == 0:
+                self.views.append({})
+            self.views[-1][name] = self.bytes[place:place + size].view(operands[name].dtype).view(shape)
+
+    def fill(self, kernels: Kernels, operands: Mapping[str, torch.Tensor], placement: Placement) -> None:
+        for piece, views in enumerate(self.views):
+            for name, axis in kernels.keys.items():
+                views[name].copy_(operands[name][cut(axis, operands[name].dim(), placement.size, piece)])
+
+
+class Ring:
+    """One layer, its sequence of `length` positions shared by the processes of a group; every process makes one and calls
+    it as often as the others do.
+
+    `spec` has two kernels, as examples/ring/ring.attn: `step` computes some queries over some keys and returns a result
+    and its lse; `join` puts two such pairs together. `lengths` are the spec's parameters for the length of the whole
+    sequence, of a piece's queries and of a piece's keys. `queries` and `keys` are operands that are shared, with their
+    axes of positions; the keys travel. All other operands, tables for example, every process has whole. `results` are the
+    axes of positions of result and lse. With `causal`, pieces lie in zig-zag and those in the future are left out: the
+    spec must mask them itself.
+
+    `group` is the default one unless given (without torch.distributed a ring of one). `timeout`, in seconds, bounds every
+    wait for a neighbour; unless given, the group's own does. `threads` is torch.get_num_threads() unless given.
+    `parameters` and further keywords are those of skewer.compile.
+
+    It computes on processors, forward only, and communicates by the group's backend for memory of processors: gloo.
+    """
+
+    def __init__(self, spec: Union[str, os.PathLike], length: int, *, group: Any = None, causal: bool = True,
+                 step: str = "step", join: str = "join", lengths: Sequence[str] = ("N", "n", "m"),
+                 queries: Mapping[str, int] = {"q": -2}, keys: Mapping[str, int] = {"k": -2, "v": -2},
+                 results: Tuple[int, int] = (-2, -1), timeout: Optional[float] = None, threads: Optional[int] = None,
+                 **options: Any):
+        here = dist.is_available() and dist.is_initialized()
+        self.group = group
+        self.rank, self.ranks = (dist.get_rank(group), dist.get_world_size(group)) if here else (0, 1)
+        if self.rank < 0:
+            raise ArgumentError("ring", "group", None, "a group that this process belongs to", "another one")
+        if timeout is not None and timeout <= 0:
+            raise ArgumentError("ring", "timeout", None, "seconds above 0", str(timeout))
+        self.placement = Placement(length, self.ranks, causal)
+        self.kernels = compile_kernels(spec, self.placement, (step, join), lengths, queries, keys, options)
+        self.results, self.threads = results, threads
+        self.timeout = None if timeout is None else datetime.timedelta(seconds=timeout)
+        self._agreed: Optional[tuple] = None
+
+    def share(self, whole: torch.Tensor, axis: int = -2) -> torch.Tensor:
+        """What this rank holds of a whole sequence."""
+        return whole.index_select(axis, torch.from_numpy(self.placement.positions(self.rank)))
+
+    def gather(self, share: torch.Tensor, axis: int = -2) -> torch.Tensor:
+        """The whole sequence of what every rank holds, in every process."""
+        if self.ranks == 1:
+            return share
+        shares = [torch.empty_like(share, memory_format=torch.contiguous_format) for _ in range(self.ranks)]
+        work = dist.all_gather(shares, share.contiguous(), group=self.group, async_op=True)
+        self._wait([work], 0)
+        return torch.cat(shares, axis).index_select(axis, torch.from_numpy(self.placement.order()))
+
+    def __call__(self, **operands: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        """This rank's share of the result, and of its lse. Operands come by name: shares of queries and keys, the others
+        whole.
+
+        Raises RingError where another process does not send or take in time, ArgumentError where a tensor does not fit
+        (all processes do where shapes differ between them), and whatever a kernel raises. The group is of no use
+        afterwards where some processes got an error and others did not.
+        """
+        kernels, placement = self.kernels, self.placement
+        check_names(kernels, operands, placement)
+        for name, tensor in operands.items():
+            if tensor.requires_grad and torch.is_grad_enabled():
+                raise GradientError(kernels.step.name, name)
+            if tensor.device.type != "cpu":
+                raise ArgumentError(kernels.step.name, name, None, "memory of the processor", str(tensor.device))
+        with torch.no_grad():
+            self._agree(operands)
+            count = len(placement.pieces(self.rank))
+            now, coming = (_Parcel(kernels, operands, placement, count) for _ in range(2))
+            now.fill(kernels, operands, placement)
+            queries = [{name: operands[name][cut(axis, operands[name].dim(), placement.size, piece)].contiguous()
+                        for name, axis in kernels.queries.items()} for piece in range(count)]
+            rest = {name: operands[name].contiguous() for name in kernels.rest}
+            parts: List[Any] = [None] * count
+            for step in range(self.ranks):
+                works = self._exchange(now, coming, step + 1) if step + 1 < self.ranks else []
+                for pair in placement.pairs(self.rank, placement.source(self.rank, step)):
+                    self._compute(pair, queries[pair.query], now.views[pair.key], rest, parts)
+                self._wait(works, step + 1)
+                now, coming = coming, now
+            return tuple(torch.cat([part[n] for part in parts], axis) for n, axis in enumerate(self.results))
+
+    def _compute(self, pair: Pair, queries: Dict[str, torch.Tensor], keys: Dict[str, torch.Tensor],
+                 rest: Dict[str, torch.Tensor], parts: List[Any]) -> None:
+        threads = self.threads or torch.get_num_threads()
+        made = self.kernels.step(**queries, **keys, **rest, q0=pair.q0, k0=pair.k0, threads=threads)
+        before = parts[pair.query]
+        parts[pair.query] = made if before is None else self.kernels.join(*before, *made, threads=threads)
+
+    def _exchange(self, now: _Parcel, coming: _Parcel, step: int) -> List[Any]:
+        """Begins to send what is being computed with, and to receive what comes next."""
+        after, before = ((self.rank + way) % self.ranks for way in (1, -1))
+        if self.group is not None:
+            after, before = (dist.get_global_rank(self.group, rank) for rank in (after, before))
+        return self._guarded(step, lambda: dist.batch_isend_irecv(
+            [dist.P2POp(dist.isend, now.bytes, after, self.group),
+             dist.P2POp(dist.irecv, coming.bytes, before, self.group)]))
+
+    def _wait(self, works: List[Any], step: int) -> None:
+        for work in works:
+            self._guarded(step, work.wait if self.timeout is None else lambda: work.wait(self.timeout))
+
+    def _guarded(self, step: int, action: Callable[[], Any]) -> Any:
+        """torch.distributed says every failure by a RuntimeError."""
+        try:
+            return action()
+        except RuntimeError as error:
+            raise RingError(self.rank, self.ranks, step, str(error).splitlines()[0]) from error
+
+    def _agree(self, operands: Mapping[str, torch.Tensor]) -> None:
+        """Messages have no shape: where ranks' keys differ, what came would be read as something else. Asked of all
+        whenever this rank's shapes change."""
+        mine = tuple((name, str(operands[name].dtype), tuple(operands[name].shape)) for name in sorted(operands))
+        if mine == self._agreed or self.ranks == 1:
+            return
+        text = repr((mine, self.placement.length, self.placement.causal)).encode()[:1024]
+        sent = torch.zeros(1024, dtype=torch.uint8)
+        sent[:len(text)] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
+        taken = [torch.empty_like(sent) for _ in range(self.ranks)]
+        works = self._guarded(0, lambda: [dist.all_gather(taken, sent, group=self.group, async_op=True)])
+        self._wait(works, 0)
+        for rank, other in enumerate(taken):
+            if not torch.equal(other, sent):
+                raise ArgumentError(self.kernels.step.name, "operands", None, f"on all ranks the same: {text.decode()}",
+                                    f"on rank {rank} {bytes(other.tolist()).rstrip(bytes(1)).decode(errors='replace')}")
+        self._agreed = mine

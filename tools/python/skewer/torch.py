@@ -1,0 +1,179 @@
+"""Layers as operators of PyTorch: torch.library, torch.compile, torch.export, modules.
+
+>>> from skewer import torch as skewer_torch
+>>> op = skewer_torch.op("botnet.attn", H=16, W=16)
+>>> out = op(q, k, v, rel_h, rel_w)
+>>> module = skewer_torch.Module("conformer.attn")   # `const` operands are its parameters
+
+Operators compute on the processor and forward only: a tensor that requires a gradient is a GradientError, memory of a GPU an
+ArgumentError.
+"""
+
+import hashlib
+import os
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+
+import torch
+
+from ._compile import compile as compile_layer
+from ._errors import ArgumentError, GradientError
+from ._layer import Argument, Layer
+
+__all__ = ["op", "Module"]
+
+_TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i8": torch.int8}
+_library = torch.library.Library("skewer", "FRAGMENT")
+_known: Dict[str, Callable[..., Any]] = {}
+
+
+def _name_of(layer: Layer) -> str:
+    """The operator's name: the kernel's, and a hash over the layer, so that the same spec has the same name in every
+    process (what torch.export has written finds it) and another one has another."""
+    source = layer._source
+    what = repr((source.text, source.parameters) if source else sorted(layer.manifest.items(), key=str))
+    return f"{layer.name}_{hashlib.sha256(what.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+
+
+def _schema(layer: Layer) -> str:
+    operands = [f"Tensor {argument.name}" for argument in layer.arguments]
+    operands += [f"int {origin}=0" for origin in layer.origins]
+    results = ", ".join(["Tensor"] * len(layer.results))
+    return f"({', '.join(operands)}) -> {results if len(layer.results) == 1 else f'({results})'}"
+
+
+def _shapes(layer: Layer, tensors: Tuple[torch.Tensor, ...]) -> List[List[Any]]:
+    """The results' shapes, in numbers or in the symbols of a trace. Checks what a trace can know of the operands."""
+    sizes: List[Any] = [None] * len(layer.sizes)
+    described = [layer._described(argument)[2] for argument in layer.arguments]
+    for argument, extents, tensor in zip(layer.arguments, described, tensors):
+        if tensor.dtype != _TYPES[argument.type]:
+            raise ArgumentError(layer.name, argument.name, None, f"elements of type {_TYPES[argument.type]}",
+                                str(tensor.dtype))
+        if tensor.dim() != len(extents):
+            raise ArgumentError(layer.name, argument.name, None, f"{len(extents)} dimensions", str(tensor.dim()))
+        for extent, size in zip(extents, tensor.shape):
+            if isinstance(extent, tuple) and isinstance(extent[0], int) and sizes[extent[0]] is None:
+                sizes[extent[0]] = size
+
+    def value(extent):
+        if not isinstance(extent, tuple):
+            return extent
+        return sizes[extent[0]] if isinstance(extent[0], int) else extent[0](*sizes)
+
+    for argument, extents, tensor in zip(layer.arguments, described, tensors):
+        for axis, (extent, size) in enumerate(zip(extents, tensor.shape)):
+            if isinstance(size, int) and isinstance(value(extent), int) and size != value(extent):
+                raise ArgumentError(layer.name, argument.name, axis, str(value(extent)), str(size))
+    return [[value(extent) for extent in layer._described(result)[2]] for result in layer.results]
+
+
+def _implementation(layer: Layer, threads: Optional[int]) -> Callable[..., Any]:
+    kernel, count = layer._kernel, len(layer.arguments)
+    types = [_TYPES[result.type] for result in layer.results]
+    empty = torch.empty
+
+    def allocate(number: int, shape: Tuple[int, ...]) -> torch.Tensor:
+        return empty(shape, dtype=types[number])
+
+    def run(*arguments: Any) -> Any:
+        origins = dict(zip(layer.origins, arguments[count:]))
+        return kernel.call(arguments[:count], None, threads or torch.get_num_threads(), allocate, None, **origins)
+
+    def run_plainly(*tensors: torch.Tensor) -> Any:
+        return kernel.call(tensors, None, threads or torch.get_num_threads(), allocate, None)
+
+    return run if layer.origins else run_plainly
+
+
+def _register(layer: Layer, name: str, threads: Optional[int]) -> Callable[..., Any]:
+    """Defines the operator for the processor, for tracing, and for those who ask for gradients or GPUs."""
+    _library.define(name + _schema(layer), tags=(torch.Tag.needs_contiguous_strides, torch.Tag.pt2_compliant_tag))
+    operator = getattr(torch.ops.skewer, name).default
+    _library.impl(name, _implementation(layer, threads), "CPU")
+
+    def fake(*arguments: Any) -> Any:
+        tensors = arguments[:len(layer.arguments)]
+        results = [tensors[0].new_empty(shape, dtype=_TYPES[result.type])
+                   for shape, result in zip(_shapes(layer, tensors), layer.results)]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    torch.library.register_fake(f"skewer::{name}", fake, lib=_library)
+
+    def on_gpu(*arguments: Any) -> Any:
+        for argument, tensor in zip(layer.arguments, arguments):
+            if tensor.is_cuda:
+                raise ArgumentError(layer.name, argument.name, None,
+                                    "memory of the processor (kernels for GPUs are called from C so far: docs/gpu.md)",
+                                    f"memory of {tensor.device}")
+
+    _library.impl(name, on_gpu, "CUDA")
+
+    def check(*arguments: Any) -> Any:
+        if torch.is_grad_enabled():
+            for argument, tensor in zip(layer.arguments, arguments):
+                if tensor.requires_grad:
+                    raise GradientError(layer.name, argument.name)
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator(*arguments)
+
+    _library.impl(name, check, "Autograd")
+    return operator
+
+
+def op(spec: Union[str, os.PathLike, Layer], *, threads: Optional[int] = None, **options: Any) -> Callable[..., Any]:
+    """The layer as an operator, torch.ops.skewer.NAME_HASH: a function of tensors in the spec's order, then of the origins
+    of a part.
+
+    `spec` and `options` are those of skewer.compile, or a layer. `threads`: PyTorch's number (torch.get_num_threads()) unless
+    given. Asking for the same layer again gives the same operator; one that is known keeps its `threads`.
+    """
+    layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
+    name = _name_of(layer)
+    if name not in _known:
+        _known[name] = _register(layer, name, threads)
+    return _known[name]
+
+
+class Module(torch.nn.Module):
+    """The layer as a module: operands that the spec calls `const` are its parameters, the others its inputs, by name or in
+    the spec's order.
+
+    `values` gives the parameters' values by name; others are zeros. Parameters require no gradient.
+    """
+
+    def __init__(self, spec: Union[str, os.PathLike, Layer], *, values: Optional[Mapping[str, Any]] = None,
+                 threads: Optional[int] = None, **options: Any):
+        super().__init__()
+        layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
+        self._operator = op(layer, threads=threads)
+        self._order = [argument.name for argument in layer.arguments]
+        constants = [one["name"] for one in layer.manifest["inputs"] if one.get("const")]
+        self._inputs = [name for name in self._order if name not in constants]
+        for argument in layer.arguments:
+            if argument.name in constants:
+                setattr(self, argument.name, self._parameter(layer, argument, (values or {}).get(argument.name)))
+        for name in values or {}:
+            if name not in constants:
+                raise ArgumentError(layer.name, name, None, "a name of a const operand: " + ", ".join(constants), name)
+
+    @staticmethod
+    def _parameter(layer: Layer, argument: Argument, value: Any) -> torch.nn.Parameter:
+        if not all(isinstance(extent, int) for extent in argument.shape):
+            raise ArgumentError(layer.name, argument.name, None, "a const operand with sizes known when compiling",
+                                str(list(argument.shape)))
+        shape = list(argument.shape)
+        if value is None:
+            value = torch.zeros(shape, dtype=_TYPES[argument.type])
+        elif list(value.shape) != shape or value.dtype != _TYPES[argument.type]:
+            raise ArgumentError(layer.name, argument.name, None, f"{_TYPES[argument.type]} of shape {shape}",
+                                f"{value.dtype} of shape {list(value.shape)}")
+        return torch.nn.Parameter(value.detach().contiguous(), requires_grad=False)
+
+    def forward(self, *tensors: torch.Tensor, **named: torch.Tensor) -> Any:
+        given = dict(zip(self._inputs, tensors))
+        if len(tensors) > len(self._inputs) or given.keys() & named.keys() or \
+                set(given) | set(named) != set(self._inputs):
+            raise TypeError(f"expected the inputs {', '.join(self._inputs)}, found {len(tensors)} in order and "
+                            f"{', '.join(named) or 'none'} by name")
+        given.update(named)
+        return self._operator(*(given[name] if name in given else getattr(self, name) for name in self._order))

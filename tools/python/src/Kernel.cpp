@@ -1,0 +1,359 @@
+// Checking arrays against the kernel's signature, and the call itself.
+#include "Kernel.h"
+#include "Exec.h"
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <type_traits>
+
+namespace skewer::python {
+
+/// What one call holds: its arrays, what they were copied into, and the argument struct.
+struct Kernel::Call {
+  std::unique_ptr<Tensor[]> inputs, outputs;
+  std::vector<nb::object> results;
+  std::vector<std::unique_ptr<void, decltype(&std::free)>> copies;
+  std::vector<std::pair<size_t, void *>> copiedOutputs; // results to be copied back
+  std::vector<int64_t> sizes;                           // -1: not known yet
+  std::vector<uint64_t> words;
+
+  void *copyOf(const Tensor &tensor) {
+    size_t bytes = (tensor.elements() * bytesOf(tensor.element) + 63) / 64 * 64;
+    copies.emplace_back(std::aligned_alloc(64, bytes ? bytes : 64), &std::free);
+    if (!copies.back())
+      throw std::bad_alloc();
+    return copies.back().get();
+  }
+};
+
+static nb::object errors(const char *what) { return nb::module_::import_("skewer._errors").attr(what); }
+
+[[noreturn]] static void raise(nb::object exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+void Kernel::refuse(const std::string &argument, nb::object dimension, const std::string &expected,
+                    const std::string &found) const {
+  raise(errors("ArgumentError")(name, argument, dimension, expected, found));
+}
+
+static Element elementNamed(const std::string &type) {
+  return type == "f32"    ? Element::F32
+         : type == "f16"  ? Element::F16
+         : type == "bf16" ? Element::BF16
+         : type == "i32"  ? Element::I32
+                          : Element::I8;
+}
+
+Kernel::Kernel(std::string name, nb::list objects, std::string sharedObject, nb::list inputList, nb::list resultList,
+               nb::list sizeList)
+    : name(std::move(name)) {
+  for (nb::handle size : sizeList)
+    sizes.emplace_back(nb::cast<std::string>(size[0]), nb::cast<int64_t>(size[1]));
+  for (nb::handle input : inputList)
+    inputs.push_back(argumentOf(input));
+  for (nb::handle result : resultList)
+    results.push_back(argumentOf(result));
+  load(objects, sharedObject);
+}
+
+Kernel::~Kernel() { unload(); }
+
+void Kernel::unload() {
+  skewer_unload(loaded);
+  if (library)
+    dlclose(library);
+  loaded = nullptr, library = nullptr;
+}
+
+Extent Kernel::extentOf(nb::handle extent) const {
+  Extent made;
+  if (nb::isinstance<nb::int_>(extent)) {
+    made.fixed = nb::cast<int64_t>(extent);
+    made.text = std::to_string(made.fixed);
+    return made;
+  }
+  made.text = nb::cast<std::string>(extent[1]);
+  if (nb::isinstance<nb::int_>(extent[0]))
+    made.size = nb::cast<int>(extent[0]);
+  else
+    made.expression = extent[0];
+  return made;
+}
+
+Argument Kernel::argumentOf(nb::handle tuple) const {
+  Argument argument;
+  argument.name = nb::cast<std::string>(tuple[0]);
+  argument.element = elementNamed(nb::cast<std::string>(tuple[1]));
+  argument.typeName = nameOf(argument.element);
+  for (nb::handle extent : nb::list(tuple[2]))
+    argument.shape.push_back(extentOf(extent));
+  return argument;
+}
+
+void Kernel::load(nb::list objects, const std::string &sharedObject) {
+  if (!sharedObject.empty()) {
+    library = dlopen(sharedObject.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+      raise(errors("LoadError")("kernel '" + name + "' cannot be loaded: " + dlerror()));
+  } else {
+    std::vector<const void *> data;
+    std::vector<size_t> bytes;
+    for (nb::handle object : objects) {
+      data.push_back(PyBytes_AsString(object.ptr()));
+      bytes.push_back(nb::len(object));
+    }
+    skewer_answer *answer;
+    {
+      nb::gil_scoped_release released;
+      answer = skewer_load(name.c_str(), data.data(), bytes.data(), data.size(), &loaded);
+    }
+    std::string why = skewer_answer_diagnostic(answer, 0).text;
+    skewer_answer_free(answer);
+    if (!loaded)
+      raise(errors("LoadError")(why));
+  }
+  auto find = [&](const char *suffix, auto &address) {
+    void *found = library ? dlsym(library, (name + suffix).c_str()) : skewer_loaded_symbol(loaded, suffix);
+    address = reinterpret_cast<std::remove_reference_t<decltype(address)>>(found);
+  };
+  find("", entry);
+  find("_workspace_bytes", workspaceBytes);
+  find("_prepared_bytes", preparedBytes);
+  find("_prepare", prepareEntry);
+  find("_prepared", preparedEntry);
+  if (!entry || !workspaceBytes) {
+    unload();
+    raise(errors("LoadError")("there is no kernel '" + name + "' for processors in it"));
+  }
+}
+
+void Kernel::takeInput(Call &call, size_t number, nb::handle array) {
+  Argument &argument = inputs[number];
+  Tensor &tensor = call.inputs[number];
+  if (!tensor.take(array, /*isWritten=*/false)) {
+    PyErr_Clear();
+    refuse(argument.name, nb::none(), "an array in this processor's memory (buffer protocol or DLPack)",
+           "an object of type " + std::string(nb::str(nb::handle(array.type()).attr("__name__")).c_str()));
+  }
+  if (tensor.isOfFramework && nb::hasattr(array, "requires_grad") && nb::cast<bool>(array.attr("requires_grad")) &&
+      nb::cast<bool>(errors("wants_gradient")(array)))
+    raise(errors("GradientError")(name, argument.name));
+  if (!tensor.deviceName.empty())
+    refuse(argument.name, nb::none(), "memory of the processor", "memory of " + tensor.deviceName);
+  if (tensor.element != argument.element)
+    refuse(argument.name, nb::none(), "elements of type " + argument.typeName, tensor.typeName);
+  if (tensor.shape.size() != argument.shape.size())
+    refuse(argument.name, nb::none(), std::to_string(argument.shape.size()) + " dimensions",
+           std::to_string(tensor.shape.size()));
+}
+
+int64_t Kernel::valueOf(const Extent &extent, const Call &call) const {
+  if (extent.size >= 0)
+    return call.sizes[extent.size];
+  if (!extent.expression.is_valid())
+    return extent.fixed;
+  nb::list values;
+  for (int64_t size : call.sizes)
+    values.append(size);
+  return nb::cast<int64_t>(extent.expression(*values));
+}
+
+void Kernel::inferSizes(Call &call, nb::handle given) {
+  call.sizes.assign(sizes.size(), -1);
+  std::vector<std::string> from(sizes.size());
+  if (!given.is_none())
+    for (size_t k = 0; k < sizes.size(); ++k)
+      if (nb::object value = given.attr("get")(sizes[k].first); !value.is_none())
+        call.sizes[k] = nb::cast<int64_t>(value), from[k] = "sizes";
+  for (size_t n = 0; n < inputs.size(); ++n)
+    for (size_t k = 0; k < inputs[n].shape.size(); ++k) {
+      int size = inputs[n].shape[k].size;
+      if (size >= 0 && call.sizes[size] < 0)
+        call.sizes[size] = call.inputs[n].shape[k], from[size] = inputs[n].name;
+    }
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    if (call.sizes[k] < 0)
+      refuse("sizes", nb::none(),
+             "a value of '" + sizes[k].first + "', which no array's shape says: sizes={'" + sizes[k].first + "': …}",
+             "none");
+    int64_t bound = sizes[k].second;
+    if (call.sizes[k] < 1 || (bound && call.sizes[k] > bound))
+      refuse(from[k], nb::str(sizes[k].first.c_str()), bound ? "1 to " + std::to_string(bound) : "at least 1",
+             std::to_string(call.sizes[k]));
+  }
+}
+
+void Kernel::checkShape(const Call &call, const Argument &argument, const Tensor &tensor, const char *role) {
+  if (tensor.shape.size() != argument.shape.size())
+    refuse(role, nb::none(), std::to_string(argument.shape.size()) + " dimensions",
+           std::to_string(tensor.shape.size()));
+  for (size_t k = 0; k < argument.shape.size(); ++k) {
+    int64_t expected = valueOf(argument.shape[k], call);
+    if (tensor.shape[k] == expected)
+      continue;
+    std::string text = std::to_string(expected);
+    if (argument.shape[k].text != text)
+      text += " (" + argument.shape[k].text + ")";
+    refuse(role, nb::int_(k), text, std::to_string(tensor.shape[k]));
+  }
+}
+
+void Kernel::note(Argument &argument, const Tensor &tensor, const char *what) {
+  if (argument.hasNote)
+    return;
+  argument.hasNote = true;
+  nb::list strides;
+  for (int64_t stride : tensor.strides)
+    strides.append(stride);
+  errors("note_copy")(name, argument.name, nb::tuple(strides), what);
+}
+
+void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
+  size_t first = 1 + inputs.size();
+  if (!outputs.is_none() && nb::len(outputs) != results.size())
+    refuse("out", nb::none(), std::to_string(results.size()) + " arrays", std::to_string(nb::len(outputs)));
+  for (size_t n = 0; n < results.size(); ++n) {
+    Tensor &tensor = call.outputs[n];
+    nb::object array;
+    if (outputs.is_none()) {
+      nb::list shape;
+      for (const Extent &extent : results[n].shape)
+        shape.append(valueOf(extent, call));
+      array = allocate(n, nb::tuple(shape));
+    } else {
+      array = outputs[n];
+    }
+    std::string role = results.size() == 1 ? "out" : "out[" + std::to_string(n) + "]";
+    if (!tensor.take(array, /*isWritten=*/true)) {
+      PyErr_Clear();
+      refuse(role, nb::none(), "an array in this processor's memory that can be written",
+             "an object of type " + std::string(nb::str(nb::handle(array.type()).attr("__name__")).c_str()));
+    }
+    if (!tensor.deviceName.empty())
+      refuse(role, nb::none(), "memory of the processor", "memory of " + tensor.deviceName);
+    if (tensor.isReadOnly)
+      refuse(role, nb::none(), "an array that can be written", "a read-only one");
+    if (tensor.element != results[n].element)
+      refuse(role, nb::none(), "elements of type " + results[n].typeName, tensor.typeName);
+    checkShape(call, results[n], tensor, role.c_str());
+    void *data = tensor.data;
+    if (!tensor.isReadable()) {
+      data = call.copyOf(tensor);
+      call.copiedOutputs.emplace_back(n, data);
+      note(results[n], tensor, "the result is copied into it");
+    }
+    call.words[first + n] = reinterpret_cast<uintptr_t>(data);
+    call.results.push_back(std::move(array));
+  }
+}
+
+void Kernel::run(Call &call, int threads, const Entry &enter) {
+  std::unique_ptr<Workspace> workspace = workspaces.take(threads);
+  if (!workspace)
+    raise(errors("KernelError")(name, -1, "the system gives no " + std::to_string(threads) + " threads"));
+  Exec exec;
+  exec.workers = threads;
+  exec.context = workspace->team;
+  exec.parallelFor = workspace->team ? &skewer_team_parallel_for : nullptr;
+  int32_t status = 0;
+  bool hasMemory = true;
+  {
+    nb::gil_scoped_release released;
+    exec.workspaceBytes = workspaceBytes(call.words.data(), &exec);
+    if (exec.workspaceBytes != SIZE_MAX)
+      hasMemory = workspace->grow(exec.workspaceBytes);
+    exec.workspace = workspace->memory;
+    if (hasMemory)
+      status = enter(call.words.data(), &exec);
+    if (hasMemory && !status)
+      for (auto [number, data] : call.copiedOutputs)
+        call.outputs[number].copyFrom(data);
+  }
+  workspaces.give(std::move(workspace));
+  if (!hasMemory)
+    throw std::bad_alloc();
+  if (status)
+    raise(errors("kernel_error")(name, status));
+}
+
+void Kernel::begin(Call &call, nb::tuple arrays, int threads) {
+  if (threads < 1 || threads > 1024)
+    refuse("threads", nb::none(), "1 to 1024", std::to_string(threads));
+  if (nb::len(arrays) != inputs.size())
+    refuse("arrays", nb::none(), std::to_string(inputs.size()), std::to_string(nb::len(arrays)));
+  call.inputs = std::make_unique<Tensor[]>(inputs.size());
+  call.outputs = std::make_unique<Tensor[]>(results.size());
+  call.words.assign(1 + inputs.size() + results.size() + sizes.size() + 3, 0);
+  call.words[0] = call.words.size() * 8 | uint64_t(1) << 32;
+}
+
+void Kernel::passInput(Call &call, size_t number) {
+  Tensor &tensor = call.inputs[number];
+  checkShape(call, inputs[number], tensor, inputs[number].name.c_str());
+  void *data = tensor.data;
+  if (!tensor.isReadable()) {
+    tensor.copyTo(data = call.copyOf(tensor));
+    note(inputs[number], tensor, "it is copied at each call");
+  }
+  call.words[1 + number] = reinterpret_cast<uintptr_t>(data);
+}
+
+void Kernel::passSizes(Call &call, int64_t q0, int64_t k0, int64_t head0) {
+  size_t next = 1 + inputs.size() + results.size();
+  for (int64_t value : call.sizes)
+    call.words[next++] = uint64_t(value);
+  for (int64_t origin : {q0, k0, head0})
+    call.words[next++] = uint64_t(origin);
+}
+
+nb::object Kernel::call(nb::tuple arrays, nb::object outputs, int threads, nb::object allocate, nb::object given,
+                        int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared) {
+  Call call;
+  begin(call, arrays, threads);
+  for (size_t n = 0; n < inputs.size(); ++n)
+    takeInput(call, n, arrays[n]);
+  inferSizes(call, given);
+  for (size_t n = 0; n < inputs.size(); ++n)
+    passInput(call, n);
+  takeOutputs(call, outputs, allocate);
+  passSizes(call, q0, k0, head0);
+  if (prepared)
+    run(call, threads,
+        [&](const void *args, const void *exec) { return preparedEntry(args, exec, prepared->memory.get()); });
+  else
+    run(call, threads, entry);
+  if (call.results.size() == 1)
+    return call.results.front();
+  nb::list all;
+  for (nb::object &result : call.results)
+    all.append(result);
+  return nb::tuple(all);
+}
+
+Prepared Kernel::prepare(nb::tuple arrays, int threads) {
+  Prepared prepared;
+  if (!preparedBytes || !prepareEntry || !preparedEntry)
+    raise(errors("LoadError")("kernel '" + name + "' has no entries for const operands; compile it anew"));
+  prepared.bytes = preparedBytes();
+  if (prepared.bytes) {
+    prepared.memory.reset(std::aligned_alloc(64, prepared.bytes));
+    if (!prepared.memory)
+      throw std::bad_alloc();
+  }
+  Call call;
+  begin(call, arrays, threads);
+  call.sizes.assign(sizes.size(), 1); // what is made does not depend on them
+  for (size_t n = 0; n < inputs.size(); ++n)
+    if (!nb::handle(arrays[n]).is_none()) {
+      takeInput(call, n, arrays[n]);
+      passInput(call, n);
+    }
+  passSizes(call, 0, 0, 0);
+  run(call, threads,
+      [&](const void *args, const void *exec) { return prepareEntry(args, exec, prepared.memory.get()); });
+  return prepared;
+}
+
+} // namespace skewer::python

@@ -1,0 +1,88 @@
+// A compiled kernel, called with arrays.
+#pragma once
+#include "Tensor.h"
+#include "Workspaces.h"
+#include "skewer.h"
+#include <cstdlib>
+#include <functional>
+#include <memory>
+
+namespace skewer::python {
+
+/// A size known when compiling; the place of a run-time size; or an expression of them, a Python function of their
+/// values in order.
+struct Extent {
+  int64_t fixed = 0;
+  int size = -1;
+  nb::object expression;
+  std::string text; // "4", "batch", "2*N - 1"
+};
+
+struct Argument {
+  std::string name;
+  Element element;
+  std::string typeName;
+  std::vector<Extent> shape;
+  bool hasNote = false; // that it was copied has been said
+};
+
+/// What `const` operands alone determine, made by NAME_prepare (docs/abi.md).
+struct Prepared {
+  std::unique_ptr<void, decltype(&std::free)> memory{nullptr, &std::free};
+  size_t bytes = 0;
+};
+
+class Kernel {
+public:
+  /// `objects`: bytes of object files, or one path of a shared object. `inputs` and `results`: (name, type, shape), an
+  /// extent a number, (place, name) of a run-time size or (function, text). `sizes`: (name, bound or 0).
+  Kernel(std::string name, nb::list objects, std::string sharedObject, nb::list inputs, nb::list results,
+         nb::list sizes);
+  Kernel(const Kernel &) = delete;
+  ~Kernel();
+  /// `arrays` in the spec's order; `outputs` a tuple of arrays or None, where `allocate(number, shape)` makes them.
+  /// `given`: run-time sizes by name that the arrays do not say. Returns a tuple of the results.
+  /// With `prepared` from what it holds.
+  nb::object call(nb::tuple arrays, nb::object outputs, int threads, nb::object allocate, nb::object given, int64_t q0,
+                  int64_t k0, int64_t head0, const Prepared *prepared);
+  /// `arrays` in the spec's order, None for operands that are not const.
+  Prepared prepare(nb::tuple arrays, int threads);
+  /// Addresses for those who call the C entry themselves.
+  uintptr_t entryAddress() const { return reinterpret_cast<uintptr_t>(entry); }
+  uintptr_t workspaceAddress() const { return reinterpret_cast<uintptr_t>(workspaceBytes); }
+
+private:
+  struct Call;
+  void load(nb::list objects, const std::string &sharedObject);
+  void unload();
+  Extent extentOf(nb::handle) const;
+  Argument argumentOf(nb::handle) const;
+  void takeInput(Call &, size_t number, nb::handle array);
+  void inferSizes(Call &, nb::handle given);
+  int64_t valueOf(const Extent &, const Call &) const;
+  void checkShape(const Call &, const Argument &, const Tensor &, const char *role);
+  void takeOutputs(Call &, nb::object outputs, nb::object allocate);
+  void note(Argument &, const Tensor &, const char *what);
+  void begin(Call &, nb::tuple arrays, int threads);
+  void passInput(Call &, size_t number);
+  void passSizes(Call &, int64_t q0, int64_t k0, int64_t head0);
+  using Entry = std::function<int32_t(const void *args, const void *exec)>;
+  void run(Call &, int threads, const Entry &);
+  [[noreturn]] void refuse(const std::string &argument, nb::object dimension, const std::string &expected,
+                           const std::string &found) const;
+
+  std::string name;
+  std::vector<Argument> inputs, results;
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  skewer_loaded *loaded = nullptr;
+  void *library = nullptr;
+  int32_t (*entry)(const void *args, const void *exec) = nullptr;
+  size_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
+  // Null where no operand is const.
+  size_t (*preparedBytes)() = nullptr;
+  int32_t (*prepareEntry)(const void *args, const void *exec, void *prepared) = nullptr;
+  int32_t (*preparedEntry)(const void *args, const void *exec, const void *prepared) = nullptr;
+  Workspaces workspaces;
+};
+
+} // namespace skewer::python

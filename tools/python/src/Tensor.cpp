@@ -1,0 +1,222 @@
+// Arrays by the buffer protocol, which is the fastest, and by DLPack.
+#include "Tensor.h"
+#include <cstring>
+
+namespace skewer::python {
+
+int64_t bytesOf(Element element) {
+  return element == Element::F32 || element == Element::I32 ? 4 : element == Element::I8 ? 1 : 2;
+}
+
+const char *nameOf(Element element) {
+  constexpr const char *kNames[] = {"float32", "float16", "bfloat16", "int32", "int8", "another type"};
+  return kNames[int(element)];
+}
+
+Tensor::~Tensor() {
+  if (hasBuffer)
+    PyBuffer_Release(&buffer);
+}
+
+int64_t Tensor::elements() const {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+bool Tensor::isContiguous() const {
+  int64_t expected = 1;
+  for (size_t k = shape.size(); k-- > 0;) {
+    if (shape[k] != 1 && strides[k] != expected)
+      return false;
+    expected *= shape[k];
+  }
+  return true;
+}
+
+bool Tensor::isReadable() const { return isContiguous() && reinterpret_cast<uintptr_t>(data) % bytesOf(element) == 0; }
+
+/// Of a format of the struct module, in the machine's byte order.
+static Element elementOf(const char *format, int64_t bytes, std::string &name) {
+  if (format && (*format == '@' || *format == '=' || *format == '<'))
+    ++format;
+  char letter = format && format[0] && !format[1] ? format[0] : '?';
+  name = format ? format : "unsigned bytes";
+  switch (letter) {
+  case 'f':
+    return name = "float32", Element::F32;
+  case 'e':
+    return name = "float16", Element::F16;
+  case 'H': // the bits of a bfloat16, which NumPy has no type for
+    return name = "bfloat16 (as uint16)", Element::BF16;
+  case 'b':
+    return name = "int8", Element::I8;
+  case 'd':
+    return name = "float64", Element::Other;
+  case '?':
+    return name = *name.c_str() == '?' ? "bool" : "type '" + name + "'", Element::Other;
+  case 'i':
+  case 'l':
+  case 'q':
+    name = "int" + std::to_string(bytes * 8);
+    return bytes == 4 ? Element::I32 : Element::Other;
+  default:
+    name = "type '" + name + "'";
+    return Element::Other;
+  }
+}
+
+bool Tensor::takeBuffer(nb::handle array, bool isWritten) {
+  int flags = PyBUF_STRIDES | PyBUF_FORMAT | (isWritten ? PyBUF_WRITABLE : 0);
+  if (PyObject_GetBuffer(array.ptr(), &buffer, flags)) {
+    // Whoever writes is told that the memory is read-only, not that it is no array.
+    PyErr_Clear();
+    if (!isWritten || PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_STRIDES | PyBUF_FORMAT))
+      return PyErr_Clear(), false;
+  }
+  hasBuffer = true;
+  data = buffer.buf;
+  isReadOnly = buffer.readonly;
+  element = elementOf(buffer.format, buffer.itemsize, typeName);
+  shape.assign(buffer.shape, buffer.shape + buffer.ndim);
+  for (int k = 0; k < buffer.ndim; ++k) {
+    if (element != Element::Other && buffer.strides[k] % buffer.itemsize)
+      element = Element::Other, typeName += " with strides between its elements";
+    strides.push_back(buffer.strides[k] / (buffer.itemsize ? buffer.itemsize : 1));
+  }
+  return true;
+}
+
+/// What a library gives C code to look at its arrays by, without an object for each: a part of DLPackExchangeAPI,
+/// version 1.3 of dlpack.h.
+struct ExchangeApi {
+  uint32_t major, minor;
+  ExchangeApi *previous;
+  void *allocate, *fromObject, *toObject;
+  int (*look)(void *array, nb::dlpack::dltensor *);
+};
+
+/// That of a type of arrays; null where it has none. All calls hold the interpreter's lock.
+static const ExchangeApi *exchangeOf(nb::handle array) {
+  static PyTypeObject *known = nullptr; // held for ever: most programs have one such type
+  static const ExchangeApi *itsApi = nullptr;
+  PyTypeObject *type = Py_TYPE(array.ptr());
+  if (type == known)
+    return itsApi;
+  nb::object capsule =
+      nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)), "__dlpack_c_exchange_api__", nb::none());
+  const ExchangeApi *api = nullptr;
+  if (PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
+    api = static_cast<const ExchangeApi *>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  while (api && api->major != 1)
+    api = api->previous;
+  if (!api || !api->look)
+    return nullptr;
+  Py_INCREF(type);
+  known = type, itsApi = api;
+  return api;
+}
+
+bool Tensor::takeExchange(nb::handle array) {
+  const ExchangeApi *api = exchangeOf(array);
+  nb::dlpack::dltensor tensor;
+  if (!api || api->look(array.ptr(), &tensor))
+    return PyErr_Clear(), false;
+  fill(static_cast<char *>(tensor.data) + tensor.byte_offset, tensor.dtype, tensor.device.device_type,
+       tensor.device.device_id, size_t(tensor.ndim), tensor.shape, tensor.strides);
+  isOfFramework = true;
+  return true;
+}
+
+bool Tensor::takeDlpack(nb::handle array) {
+  if (!nb::try_cast(array, dlpack))
+    return PyErr_Clear(), false;
+  fill(dlpack.data(), dlpack.dtype(), dlpack.device_type(), dlpack.device_id(), dlpack.ndim(), dlpack.shape_ptr(),
+       dlpack.stride_ptr());
+  isOfFramework = true;
+  return true;
+}
+
+void Tensor::fill(void *memory, nb::dlpack::dtype type, int deviceType, int deviceId, size_t rank,
+                  const int64_t *extents, const int64_t *steps) {
+  data = memory;
+  auto is = [&](nb::dlpack::dtype_code code, int bits) {
+    return type.code == uint8_t(code) && type.bits == bits && type.lanes == 1;
+  };
+  using Code = nb::dlpack::dtype_code;
+  element = is(Code::Float, 32)    ? Element::F32
+            : is(Code::Float, 16)  ? Element::F16
+            : is(Code::Bfloat, 16) ? Element::BF16
+            : is(Code::Int, 32)    ? Element::I32
+            : is(Code::Int, 8)     ? Element::I8
+                                   : Element::Other;
+  if (element == Element::Other) { // else the name is never asked for
+    const char *family = type.code == uint8_t(Code::Int)      ? "int"
+                         : type.code == uint8_t(Code::UInt)   ? "uint"
+                         : type.code == uint8_t(Code::Float)  ? "float"
+                         : type.code == uint8_t(Code::Bfloat) ? "bfloat"
+                                                              : "another type of bits: ";
+    typeName = family + std::to_string(type.bits);
+  } else {
+    typeName = nameOf(element);
+  }
+  if (deviceType != nb::device::cpu::value && deviceType != nb::device::cuda_host::value)
+    deviceName = deviceType == nb::device::cuda::value
+                     ? "CUDA device " + std::to_string(deviceId)
+                     : "a device that is not the processor (DLPack number " + std::to_string(deviceType) + ")";
+  shape.assign(extents, extents + rank);
+  strides.resize(rank);
+  int64_t contiguous = 1;
+  for (size_t k = rank; k-- > 0; contiguous *= shape[k])
+    strides[k] = steps ? steps[k] : contiguous;
+}
+
+bool Tensor::take(nb::handle array, bool isWritten) {
+  bool mayBuffer = PyObject_CheckBuffer(array.ptr());
+  if (mayBuffer && takeBuffer(array, isWritten))
+    return true;
+  if (takeExchange(array) || (nb::hasattr(array, "__dlpack__") && takeDlpack(array)))
+    return true;
+  // NumPy's arrays of types that are not NumPy's own, ml_dtypes.bfloat16 above all, have neither.
+  if (!mayBuffer || !nb::hasattr(array, "view") || !nb::hasattr(array, "dtype"))
+    return false;
+  nb::object name = nb::getattr(array.attr("dtype"), "name", nb::none());
+  if (!nb::isinstance<nb::str>(name) || nb::cast<std::string>(name) != "bfloat16")
+    return false;
+  viewed = array.attr("view")("uint16");
+  return takeBuffer(viewed, isWritten);
+}
+
+template <typename Word> static void copyWords(const Tensor &tensor, Word *packed, bool out) {
+  std::vector<int64_t> at(tensor.shape.size(), 0);
+  int64_t count = tensor.elements(), place = 0;
+  auto *words = static_cast<Word *>(tensor.data);
+  size_t rank = tensor.shape.size();
+  int64_t inner = rank ? tensor.shape[rank - 1] : 1, step = rank ? tensor.strides[rank - 1] : 1;
+  for (int64_t done = 0; done < count; done += inner) {
+    for (int64_t k = 0; k < inner; ++k) {
+      // Memory may be aligned to less than an element.
+      Word *outside = words + place + k * step;
+      std::memcpy(out ? packed + done + k : outside, out ? outside : packed + done + k, sizeof(Word));
+    }
+    for (size_t k = rank - (rank ? 1 : 0); k-- > 0;) {
+      place += tensor.strides[k];
+      if (++at[k] < tensor.shape[k])
+        break;
+      place -= tensor.strides[k] * tensor.shape[k];
+      at[k] = 0;
+    }
+  }
+}
+
+void Tensor::copy(void *packed, bool out) const {
+  if (bytesOf(element) == 4)
+    copyWords(*this, static_cast<uint32_t *>(packed), out);
+  else if (bytesOf(element) == 2)
+    copyWords(*this, static_cast<uint16_t *>(packed), out);
+  else
+    copyWords(*this, static_cast<uint8_t *>(packed), out);
+}
+
+} // namespace skewer::python

@@ -1,0 +1,59 @@
+// Keeping what calls need.
+#include "Workspaces.h"
+#include <atomic>
+#include <cstdlib>
+#include <pthread.h>
+
+namespace skewer::python {
+
+// As many calls of a layer as may reasonably overlap; what is more is freed.
+static constexpr size_t kMostIdle = 8;
+
+/// Counts the forks on the way to this process: threads of a team exist in the process that made them only.
+static uint64_t processNow() {
+  static std::atomic<uint64_t> generation{1};
+  static const int once = pthread_atfork(nullptr, nullptr, [] { ++generation; });
+  (void)once;
+  return generation;
+}
+
+Workspace::~Workspace() {
+  std::free(memory);
+  // In a child the team's threads are not there to be joined; its few bytes are left behind.
+  if (process == processNow())
+    skewer_team_free(team);
+}
+
+bool Workspace::grow(uint64_t needed) {
+  if (needed <= bytes)
+    return true;
+  std::free(memory);
+  bytes = (needed + 63) / 64 * 64;
+  memory = std::aligned_alloc(64, bytes);
+  if (!memory)
+    bytes = 0;
+  return memory != nullptr;
+}
+
+std::unique_ptr<Workspace> Workspaces::take(int32_t workers) {
+  uint64_t process = processNow();
+  for (size_t k = idle.size(); k-- > 0;)
+    if (idle[k]->workers == workers && idle[k]->process == process) {
+      std::unique_ptr<Workspace> found = std::move(idle[k]);
+      idle.erase(idle.begin() + k);
+      return found;
+    }
+  auto made = std::make_unique<Workspace>();
+  made->workers = workers;
+  made->process = process;
+  if (workers > 1)
+    made->team = skewer_team_create(workers);
+  return workers == 1 || made->team ? std::move(made) : nullptr;
+}
+
+void Workspaces::give(std::unique_ptr<Workspace> workspace) {
+  if (idle.size() < kMostIdle)
+    idle.push_back(std::move(workspace));
+}
+
+} // namespace skewer::python

@@ -1,0 +1,119 @@
+// The handler that XLA calls.
+#include "Xla.h"
+#include "Exec.h"
+#include "Workspaces.h"
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace skewer::python {
+namespace {
+
+struct Layer {
+  int32_t (*entry)(const void *, const void *);
+  size_t (*workspaceBytes)(const void *, const void *);
+  size_t inputs, results, sizes;
+  Workspaces workspaces;
+};
+
+constexpr size_t kLeading = 5; // numbers of `call` before the sizes
+
+std::mutex &lock() {
+  static std::mutex mutex;
+  return mutex;
+}
+std::map<int64_t, Layer> &layers() {
+  static std::map<int64_t, Layer> all;
+  return all;
+}
+
+xla::Error *wrong(const xla::CallFrame &frame, const std::string &text, int code = xla::kInvalidArgument) {
+  std::string message = "skewer: " + text;
+  xla::ErrorArguments arguments = {sizeof(xla::ErrorArguments), nullptr, message.c_str(), code};
+  return frame.api->createError(&arguments);
+}
+
+const xla::Numbers *numbersOf(const xla::Attributes &attributes) {
+  for (int64_t k = 0; k < attributes.count; ++k)
+    if (attributes.types[k] == 1 && attributes.names[k]->length == 4 &&
+        !std::memcmp(attributes.names[k]->begin, "call", 4))
+      return static_cast<const xla::Numbers *>(attributes.values[k]);
+  return nullptr;
+}
+
+xla::Error *run(const xla::CallFrame &frame, Layer &layer, const xla::Numbers &numbers) {
+  std::vector<uint64_t> words = {0};
+  for (const xla::Buffers *buffers : {&frame.arguments, &frame.results})
+    for (int64_t k = 0; k < buffers->count; ++k)
+      words.push_back(reinterpret_cast<uintptr_t>(buffers->buffers[k]->data));
+  for (size_t k = 0; k < layer.sizes; ++k)
+    words.push_back(uint64_t(numbers.values[kLeading + k]));
+  for (size_t k = 2; k < kLeading; ++k)
+    words.push_back(uint64_t(numbers.values[k]));
+  words[0] = words.size() * 8 | uint64_t(1) << 32;
+
+  auto workers = int32_t(numbers.values[1]);
+  std::unique_ptr<Workspace> workspace;
+  {
+    std::lock_guard<std::mutex> held(lock());
+    workspace = layer.workspaces.take(workers);
+  }
+  if (!workspace)
+    return wrong(frame, "the system gives no " + std::to_string(workers) + " threads", xla::kResourceExhausted);
+  Exec exec;
+  exec.workers = workers;
+  exec.context = workspace->team;
+  exec.parallelFor = workspace->team ? &skewer_team_parallel_for : nullptr;
+  exec.workspaceBytes = layer.workspaceBytes(words.data(), &exec);
+  bool hasMemory = exec.workspaceBytes == SIZE_MAX || workspace->grow(exec.workspaceBytes);
+  exec.workspace = workspace->memory;
+  int32_t status = hasMemory ? layer.entry(words.data(), &exec) : 0;
+  {
+    std::lock_guard<std::mutex> held(lock());
+    layer.workspaces.give(std::move(workspace));
+  }
+  if (!hasMemory)
+    return wrong(frame, "no memory for the workspace", xla::kResourceExhausted);
+  return status ? wrong(frame, "the kernel refuses the call with status " + std::to_string(status) + " (docs/abi.md)")
+                : nullptr;
+}
+
+} // namespace
+
+void registerForXla(int64_t key, uintptr_t entry, uintptr_t workspaceBytes, size_t inputs, size_t results,
+                    size_t sizes) {
+  std::lock_guard<std::mutex> held(lock());
+  Layer &layer = layers()[key];
+  layer.entry = reinterpret_cast<decltype(layer.entry)>(entry);
+  layer.workspaceBytes = reinterpret_cast<decltype(layer.workspaceBytes)>(workspaceBytes);
+  layer.inputs = inputs, layer.results = results, layer.sizes = sizes;
+}
+
+xla::Error *callFromXla(xla::CallFrame *frame) {
+  // Asked for metadata: nothing is used that was not there in the runtime's own version.
+  if (frame->extensions && frame->extensions->type == 1) {
+    xla::Metadata &metadata = *reinterpret_cast<xla::MetadataExtension *>(frame->extensions)->metadata;
+    metadata.version.major = frame->api ? frame->api->version.major : 0;
+    metadata.version.minor = frame->api ? frame->api->version.minor : 1;
+    metadata.traits = 0;
+    return nullptr;
+  }
+  const xla::Numbers *numbers = numbersOf(frame->attributes);
+  if (!numbers || numbers->type != 5 || numbers->count < kLeading)
+    return wrong(*frame, "a call without its numbers: it was made by another version of this package");
+  Layer *layer = nullptr;
+  {
+    std::lock_guard<std::mutex> held(lock());
+    auto found = layers().find(numbers->values[0]);
+    layer = found == layers().end() ? nullptr : &found->second; // entries stay where they are
+  }
+  if (!layer)
+    return wrong(*frame, "a call of a layer that this process has not compiled: ask for it with skewer.jax.op first");
+  if (size_t(frame->arguments.count) != layer->inputs || size_t(frame->results.count) != layer->results ||
+      numbers->count != kLeading + layer->sizes)
+    return wrong(*frame, "a call with another number of arguments, results or sizes than the layer has");
+  return run(*frame, *layer, *numbers);
+}
+
+} // namespace skewer::python

@@ -1,0 +1,44 @@
+"""What the tests share: small layers, and their results written out in float64."""
+
+import os
+import tempfile
+
+# Never the user's own cache; a folder for each process, so that what a test compiles is compiled by it.
+os.environ["SKEWER_CACHE"] = tempfile.mkdtemp(prefix="skewer-cache-")
+
+import numpy as np  # noqa: E402
+
+TINY = """param N = 8, d = 4
+size batch
+kernel tiny(q, k, v : f32[batch, N, d]) -> f32[batch, N, d] {
+  w = softmax(einsum("b i d, b j d -> b i j", q, k) * d^-0.5)
+  return einsum("b i j, b j d -> b i d", w, v)
+}
+"""
+
+HALVES = TINY.replace("f32", "f16").replace("kernel tiny", "kernel halves")
+BFLOATS = TINY.replace("f32", "bf16").replace("kernel tiny", "kernel bfloats")
+
+# A run-time length, and a table whose rows are an expression of it.
+LENGTHS = """size N <= 64
+kernel along(q, k, v : f32[N, 4], table : f32[2*N - 1, 4]) -> f32[N, 4] {
+  s = einsum("i d, j d -> i j", q, k) + einsum("i d, (j - i + N - 1) d -> i j", q, table, j = N)
+  return einsum("i j, j d -> i d", softmax(s), v)
+}
+"""
+
+
+def softmax(scores):
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def tiny(q, k, v):
+    """TINY in float64."""
+    q, k, v = (np.asarray(x, np.float64) for x in (q, k, v))
+    return softmax(q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5) @ v
+
+
+def operands(batch=2, n=8, d=4, seed=0, dtype=np.float32):
+    generator = np.random.default_rng(seed)
+    return {name: generator.standard_normal((batch, n, d)).astype(dtype) for name in "qkv"}

@@ -1,0 +1,71 @@
+"""One process of a ring, as test_ring.py starts it: ring_process.py RANK RANKS FOLDER WHAT CAUSAL.
+
+Writes what it got to FOLDER/RANK.npz, and says an exception's type, the seconds that it took, and its text.
+"""
+
+import datetime
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from skewer import ring
+
+SPEC = Path(__file__).parents[4] / "examples" / "ring" / "ring.attn"
+N, TIMEOUT = 96, 4.0
+
+
+def operands(batch=2):
+    """The same in every process: q, k, v and the table."""
+    generator = np.random.default_rng(7)
+    made = {name: generator.standard_normal((batch, 2, N, 16), np.float32) for name in "qkv"}
+    made["table"] = generator.standard_normal((2 * N - 1, 16), np.float32)
+    return {name: torch.from_numpy(array) for name, array in made.items()}
+
+
+def call(attend, given):
+    out, lse = attend(**{name: tensor if name == "table" else attend.share(tensor) for name, tensor in given.items()})
+    return out, lse
+
+
+def main():
+    rank, ranks, folder, what, causal = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], \
+        sys.argv[5] == "causal"
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks,
+                            timeout=datetime.timedelta(seconds=120))
+    dist.barrier()  # to start late is not to be late in the ring
+    group = None if what in ("compute", "late") else dist.new_group(timeout=datetime.timedelta(seconds=TIMEOUT))
+    attend = ring.Ring(SPEC, N, group=group, causal=causal, threads=1, timeout=TIMEOUT if what == "late" else None)
+    dist.barrier()
+    out, lse = call(attend, operands())
+    if what == "compute":
+        again = [call(attend, operands()) for _ in range(3)]
+        same = all(torch.equal(out, other) and torch.equal(lse, more) for other, more in again)
+        np.savez(folder / f"{rank}.npz", out=attend.gather(out).numpy(), lse=attend.gather(lse, -1).numpy(), same=same)
+        dist.barrier()
+        dist.destroy_process_group()
+        return
+    if what == "disagree":
+        given = operands(3 if rank == 1 else 4)
+    else:
+        given = operands()
+        if rank == 1 and what == "die":
+            os._exit(9)
+        if rank == 1:  # "hang", "late": it is there, and does nothing
+            time.sleep(10 * TIMEOUT)
+            os._exit(9)
+    start = time.monotonic()
+    try:
+        while True:  # a message or two that had been taken already do not tell
+            call(attend, given)
+    except Exception as error:
+        print(type(error).__name__, time.monotonic() - start, error, flush=True)
+    os._exit(3)  # a group that lost a process is not taken down in order
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Layers in JAX: arrays, jit, vmap, shard_map, and the struct layouts that they stand on."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+
+import common
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+
+import skewer
+from skewer import jax as skewer_jax
+
+TABLE = """param N = 8, d = 4
+size batch
+kernel relative(q, k, v : f32[batch, N, d], table : f32[2*N - 1, d]) -> f32[batch, N, d] {
+  s = einsum("b i d, b j d -> b i j", q, k) + einsum("b i d, (j - i + N - 1) d -> b i j", q, table)
+  return einsum("b i j, b j d -> b i d", softmax(s), v)
+}
+"""
+
+
+def arrays(batch=2, seed=0):
+    return [jnp.asarray(array) for array in common.operands(batch=batch, seed=seed).values()]
+
+
+def tables(count=None):
+    shape = (15, 4) if count is None else (count, 15, 4)
+    return jnp.asarray(np.random.default_rng(9).standard_normal(shape, np.float32))
+
+
+class Arrays(unittest.TestCase):
+    def test_results_are_arrays(self):
+        layer = skewer.compile(common.TINY)
+        out = layer(*arrays())
+        self.assertIsInstance(out, jax.Array)
+        np.testing.assert_allclose(out, common.tiny(*arrays()), atol=1e-6)
+        self.assertEqual(skewer.compile(common.BFLOATS)(*(a.astype(jnp.bfloat16) for a in arrays())).dtype,
+                         jnp.bfloat16)
+        with self.assertRaises(skewer.ArgumentError):
+            layer(arrays()[0].astype(jnp.float16), *arrays()[1:])
+        with self.assertRaises(skewer.ArgumentError):  # never written to
+            layer(*arrays(), out=arrays()[0])
+
+
+class Operators(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.tiny = staticmethod(skewer_jax.op(common.TINY))
+        cls.layer = skewer.compile(TABLE)
+        cls.relative = staticmethod(skewer_jax.op(cls.layer))
+
+    def test_jit(self):
+        for batch in (2, 5):
+            q, k, v = arrays(batch)
+            np.testing.assert_allclose(self.tiny(q, k, v), common.tiny(q, k, v), atol=1e-6)
+            got = jax.jit(lambda q, k, v: self.tiny(q * 2, k, v) + 1)(q, k, v)
+            np.testing.assert_allclose(got, common.tiny(q * 2, k, v) + 1, atol=1e-5)
+
+    def test_threads(self):
+        threaded = jax.jit(skewer_jax.op(common.TINY, threads=3))
+        np.testing.assert_array_equal(threaded(*arrays(7)), self.tiny(*arrays(7)))
+
+    def test_layouts_are_the_kernels(self):
+        q, k, v = arrays()
+        got = jax.jit(lambda q, k, v: self.tiny(q.transpose(0, 2, 1).transpose(0, 2, 1), k[::-1], v))(q, k, v)
+        np.testing.assert_allclose(got, common.tiny(q, k[::-1], v), atol=1e-6)
+
+    def test_vmap_over_the_batch(self):
+        stacked = [jnp.stack([a, b, c]) for a, b, c in zip(arrays(), arrays(seed=1), arrays(seed=2))]
+        table = tables()
+        one_by_one = jnp.stack([self.relative(*(x[n] for x in stacked), table) for n in range(3)])
+        mapped = jax.vmap(self.relative, in_axes=(0, 0, 0, None))
+        np.testing.assert_array_equal(mapped(*stacked, table), one_by_one)
+        np.testing.assert_array_equal(jax.jit(mapped)(*stacked, table), one_by_one)
+        # One call of a larger batch, not three.
+        text = jax.jit(mapped).lower(*stacked, table).as_text()
+        self.assertEqual(text.count("@skewer_call"), 1)
+        self.assertNotIn("while", text)
+        # Only some of them mapped; and twice.
+        some = jax.vmap(self.relative, in_axes=(None, 0, 0, None))(stacked[0][0], *stacked[1:], table)
+        np.testing.assert_array_equal(some[1], self.relative(stacked[0][0], stacked[1][1], stacked[2][1], table))
+        twice = jax.vmap(mapped, in_axes=(0, 0, 0, None))(*(x[None] for x in stacked), table)
+        np.testing.assert_array_equal(twice[0], one_by_one)
+
+    def test_vmap_over_a_table_goes_one_by_one(self):
+        q, k, v = arrays()
+        got = jax.vmap(self.relative, in_axes=(None, None, None, 0))(q, k, v, tables(3))
+        for n in range(3):
+            np.testing.assert_array_equal(got[n], self.relative(q, k, v, tables(3)[n]))
+
+    def test_shard_map(self):
+        mesh = Mesh(np.array(jax.devices()[:4]), ("data",))
+        part = PartitionSpec("data")
+        sharded = jax.jit(jax.shard_map(self.relative, mesh=mesh, in_specs=(part, part, part, PartitionSpec()),
+                                        out_specs=part))
+        np.testing.assert_array_equal(sharded(*arrays(8), tables()), self.relative(*arrays(8), tables()))
+
+    def test_several_results_and_parts(self):
+        ring = Path(__file__).parents[4] / "examples" / "ring" / "ring.attn"
+        layer = skewer.compile(ring, kernel="step", m=48)
+        x = [jnp.asarray(array) for array in layer.example(batch=1).values()]
+        for got, expected in zip(jax.jit(skewer_jax.op(layer, k0=48))(*x), layer(*x, k0=48)):
+            np.testing.assert_array_equal(got, expected)
+        with self.assertRaisesRegex(Exception, "skewer: the kernel refuses the call with status 5"):
+            jax.block_until_ready(skewer_jax.op(layer, k0=49)(*x))
+
+    def test_refused(self):
+        q, k, v = arrays()
+        for bad in ((q.astype(jnp.float16), k, v), (q[:, :7], k, v), (q[0], k, v), (q[:0], k[:0], v[:0]), (q, k)):
+            with self.assertRaises(skewer.ArgumentError):
+                self.tiny(*bad)
+            with self.assertRaises(skewer.ArgumentError):
+                jax.jit(self.tiny)(*bad)
+        with self.assertRaises(skewer.ArgumentError):
+            skewer_jax.op(common.TINY, threads=0)
+
+    def test_gradients_are_refused(self):
+        with self.assertRaises(Exception):
+            jax.grad(lambda q: self.tiny(q, *arrays()[1:]).sum())(arrays()[0])
+
+    def test_calls_that_nobody_knows(self):
+        # A program that was kept and comes from a process with other layers.
+        shape = jax.ShapeDtypeStruct((2, 8, 4), jnp.float32)
+        for numbers, text in ((np.array([1, 1, 0, 0, 0, 2], np.int64), "has not compiled"),
+                              (np.array([1], np.int64), "without its numbers")):
+            with self.assertRaisesRegex(Exception, text):
+                jax.block_until_ready(jax.ffi.ffi_call("skewer_call", shape)(*arrays(), call=numbers))
+
+
+class Layouts(unittest.TestCase):
+    def test_structs_are_those_of_the_header(self):
+        ours = Path(__file__).parents[2] / "src" / "XlaFfi.h"
+        pairs = {"CallFrame": ("XLA_FFI_CallFrame", {"api": "api", "stage": "stage", "arguments": "args",
+                                                     "results": "rets", "attributes": "attrs"}),
+                 "Buffers": ("XLA_FFI_Args", {"count": "size", "types": "types", "buffers": "args"}),
+                 "Buffer": ("XLA_FFI_Buffer", {"type": "dtype", "data": "data", "rank": "rank", "shape": "dims"}),
+                 "Attributes": ("XLA_FFI_Attrs", {"count": "size", "names": "names", "values": "attrs"}),
+                 "Numbers": ("XLA_FFI_Array", {"type": "dtype", "count": "size", "values": "data"}),
+                 "Text": ("XLA_FFI_ByteSpan", {"begin": "ptr", "length": "len"}),
+                 "Version": ("XLA_FFI_Api_Version", {"major": "major_version", "minor": "minor_version"}),
+                 "Api": ("XLA_FFI_Api", {"version": "api_version", "createError": "XLA_FFI_Error_Create"}),
+                 "ErrorArguments": ("XLA_FFI_Error_Create_Args", {"message": "message", "code": "errc"}),
+                 "Extension": ("XLA_FFI_Extension_Base", {"type": "type", "next": "next"}),
+                 "Metadata": ("XLA_FFI_Metadata", {"version": "api_version", "traits": "traits"}),
+                 "MetadataExtension": ("XLA_FFI_Metadata_Extension", {"metadata": "metadata"})}
+        lines = [f'#include "{ours}"', '#include "xla/ffi/api/c_api.h"', "using namespace skewer::python::xla;"]
+        for own, (theirs, fields) in pairs.items():
+            lines += [f"static_assert(offsetof({own}, {a}) == offsetof({theirs}, {b}));" for a, b in fields.items()]
+        lines += ["static_assert(XLA_FFI_DataType_S64 == 5 && XLA_FFI_AttrType_ARRAY == 1);",
+                  "static_assert(XLA_FFI_Extension_Metadata == 1 && XLA_FFI_Error_Code_INVALID_ARGUMENT == 3);"]
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "layouts.cpp"
+            source.write_text("\n".join(lines) + "\n")
+            subprocess.run(["clang++-22", "-std=c++17", "-fsyntax-only", "-Wno-invalid-offsetof", "-I",
+                            jax.ffi.include_dir(), source], check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,262 @@
+"""Calls with NumPy's arrays, and arrays that a layer must refuse."""
+
+import os
+import subprocess
+import sys
+import threading
+import unittest
+import warnings
+
+import common
+import numpy as np
+
+import skewer
+
+
+class Calls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.layer = skewer.compile(common.TINY)
+
+    def test_result(self):
+        x = common.operands()
+        out = self.layer(**x)
+        self.assertEqual((out.shape, out.dtype), ((2, 8, 4), np.float32))
+        np.testing.assert_allclose(out, common.tiny(**x), atol=1e-6)
+        np.testing.assert_array_equal(self.layer(x["q"], x["k"], v=x["v"]), out)
+
+    def test_threads_give_the_same_bits(self):
+        x = common.operands(batch=7)
+        one = self.layer(**x)
+        for threads in (2, 3):
+            np.testing.assert_array_equal(self.layer(**x, threads=threads), one)
+
+    def test_out(self):
+        x = common.operands()
+        out = np.full((2, 8, 4), np.nan, np.float32)
+        self.assertIs(self.layer(**x, out=out), out)
+        np.testing.assert_array_equal(out, self.layer(**x))
+
+    def test_strides_are_copied_with_a_note_once(self):
+        layer = skewer.compile(common.TINY)
+        x = common.operands(batch=4)
+        expected = layer(**{name: array[::2].copy() for name, array in x.items()})
+        backwards = {name: np.ascontiguousarray(array[::2][::-1])[::-1] for name, array in x.items()}
+        transposed = {name: np.asfortranarray(array[::2]) for name, array in x.items()}
+        unaligned = {}
+        for name, array in x.items():
+            raw = np.zeros(array[::2].nbytes + 1, np.uint8)[1:]
+            unaligned[name] = raw.view(np.float32).reshape(2, 8, 4)
+            unaligned[name][...] = array[::2]
+        for kind in ({name: array[::2] for name, array in x.items()}, backwards, transposed, unaligned):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                np.testing.assert_array_equal(layer(**kind), expected)
+            if kind is backwards:
+                self.assertEqual(said, [])  # said before
+        with self.assertWarnsRegex(skewer.CopyWarning, "q is not contiguous"):
+            skewer.compile(common.TINY)(**backwards)
+
+    def test_strided_out(self):
+        x = common.operands()
+        whole = np.full((4, 8, 8), -1, np.float32)
+        with self.assertWarns(skewer.CopyWarning):
+            self.layer(**x, out=whole[::2, :, 1::2])
+        np.testing.assert_array_equal(whole[::2, :, 1::2], self.layer(**x))
+        self.assertTrue((whole[1::2] == -1).all() and (whole[:, :, ::2] == -1).all())
+
+    def test_axes_of_one_element_have_no_stride(self):
+        x = {name: np.lib.stride_tricks.as_strided(array, strides=(12345 * 4, 16, 4))
+             for name, array in common.operands(batch=1).items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_allclose(self.layer(**x), common.tiny(**x), atol=1e-6)
+
+    def test_halves(self):
+        for text, dtype, bits in ((common.HALVES, np.float16, 11), (common.BFLOATS, np.uint16, 8)):
+            layer = skewer.compile(text)
+            x = common.operands(dtype=np.float32)
+            if dtype is np.uint16:
+                given = {name: (array.view(np.uint32) >> 16).astype(np.uint16) for name, array in x.items()}
+                x = {name: (array.astype(np.uint32) << 16).view(np.float32) for name, array in given.items()}
+            else:
+                given = x = {name: array.astype(dtype) for name, array in x.items()}
+            out = layer(**given)
+            self.assertEqual(out.dtype, dtype)
+            if dtype is np.uint16:
+                out = (out.astype(np.uint32) << 16).view(np.float32)
+            np.testing.assert_allclose(out, common.tiny(**x), atol=2.0 ** -bits * 4)
+
+    def test_lengths(self):
+        layer = skewer.compile(common.LENGTHS)
+        self.assertEqual(layer.sizes, {"N": 64})
+        for n in (3, 64):
+            x = layer.example(N=n)
+            q, k, v, table = (x[name].astype(np.float64) for name in ("q", "k", "v", "table"))
+            bias = np.einsum("id,ijd->ij", q, table[np.arange(n) - np.arange(n)[:, None] + n - 1])
+            np.testing.assert_allclose(layer(**x), common.softmax(q @ k.T + bias) @ v, atol=1e-4)
+        with self.assertRaises(skewer.ArgumentError) as wrong:
+            layer(**layer.example(N=65))
+        self.assertEqual((wrong.exception.dimension, wrong.exception.expected), ("N", "1 to 64"))
+        with self.assertRaises(skewer.ArgumentError) as wrong:
+            layer(**{**layer.example(N=3), "table": np.zeros((6, 4), np.float32)})
+        error = wrong.exception
+        self.assertEqual((error.argument, error.dimension, error.expected, error.found),
+                         ("table", 0, "5 (2*N - 1)", "6"))
+
+    def test_parts_with_origins(self):
+        ring = os.path.join(os.path.dirname(__file__), "../../../examples/ring/ring.attn")
+        whole, step, join = (skewer.compile(ring, kernel=name, m=48) for name in ("whole", "step", "join"))
+        self.assertEqual((whole.origins, step.origins), ([], ["q0", "k0"]))
+        x = whole.example(batch=1)
+        parts = [step(x["q"], x["k"][:, :, k0:k0 + 48].copy(), x["v"][:, :, k0:k0 + 48].copy(), x["table"], k0=k0)
+                 for k0 in (0, 48)]
+        for got, expected in zip(join(*parts[0], *parts[1]), whole(**x)):
+            np.testing.assert_allclose(got, expected, atol=2e-6)
+        with self.assertRaisesRegex(skewer.KernelError, "origin"):
+            step(x["q"], x["k"][:, :, :48].copy(), x["v"][:, :, :48].copy(), x["table"], k0=49)
+
+    def test_several_results_into_out(self):
+        ring = os.path.join(os.path.dirname(__file__), "../../../examples/ring/ring.attn")
+        layer = skewer.compile(ring, kernel="whole")
+        x = layer.example(batch=2)
+        out = tuple(np.empty_like(result) for result in layer(**x))
+        self.assertIs(layer(**x, out=out), out)
+        for got, expected in zip(out, layer(**x)):
+            np.testing.assert_array_equal(got, expected)
+        with self.assertRaises(skewer.ArgumentError):
+            layer(**x, out=out[:1])
+
+    def test_threads_of_the_caller(self):
+        wanted = [common.operands(seed=seed, batch=5) for seed in range(4)]
+        wrong = []
+
+        def work(x):
+            expected = common.tiny(**x)
+            for _ in range(50):
+                if not np.allclose(self.layer(**x, threads=2), expected, atol=1e-6):
+                    wrong.append(x)
+
+        threads = [threading.Thread(target=work, args=(x,)) for x in wanted]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_fork_after_use(self):
+        x = common.operands(batch=5)
+        expected = self.layer(**x, threads=2)
+        child = os.fork()
+        if child == 0:  # the parent's threads are not here
+            good = np.array_equal(self.layer(**x, threads=2), expected)
+            os._exit(0 if good else 1)
+        _, status = os.waitpid(child, 0)
+        self.assertEqual(status, 0)
+        np.testing.assert_array_equal(self.layer(**x, threads=2), expected)
+
+    def test_the_lock_is_released(self):
+        layer = skewer.compile(os.path.join(os.path.dirname(__file__), "../../../examples/rel1d/rel1d.attn"), N=1024)
+        x, counted, done = layer.example(), [0], threading.Event()
+
+        def count():
+            while not done.is_set():
+                counted[0] += 1
+
+        counter = threading.Thread(target=count)
+        counter.start()
+        sys.setswitchinterval(10)  # nobody gives the lock away but by releasing it
+        try:
+            before = counted[0]
+            for _ in range(3):
+                layer(**x)
+            self.assertGreater(counted[0], before + 1000)
+        finally:
+            sys.setswitchinterval(0.005)
+            done.set()
+            counter.join()
+
+
+class BadArrays(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.layer = skewer.compile(common.TINY)
+
+    def refused(self, argument, dimension, expected, found, **changed):
+        x = common.operands()
+        out = changed.pop("out", None)
+        threads = changed.pop("threads", None)
+        x.update(changed)
+        with self.assertRaises(skewer.ArgumentError) as wrong:
+            self.layer(**x, out=out, threads=threads)
+        error = wrong.exception
+        self.assertEqual((error.kernel, error.argument, error.dimension), ("tiny", argument, dimension))
+        self.assertIn(expected, error.expected)
+        self.assertIn(found, error.found)
+
+    def test_types(self):
+        self.refused("q", None, "float32", "float64", q=np.zeros((2, 8, 4)))
+        self.refused("v", None, "float32", "int64", v=np.zeros((2, 8, 4), np.int64))
+        self.refused("k", None, "float32", "bool", k=np.zeros((2, 8, 4), bool))
+        self.refused("k", None, "float32", "type", k=np.zeros((2, 8, 4), ">f4"))
+        self.refused("k", None, "array", "int", k=3)
+        self.refused("k", None, "array", "list", k=[1.0])
+        self.refused("q", None, "float32", "type", q=b"bytes")
+
+    def test_shapes(self):
+        self.refused("q", None, "3 dimensions", "2", q=np.zeros((8, 4), np.float32))
+        self.refused("k", 1, "8", "7", k=np.zeros((2, 7, 4), np.float32))
+        self.refused("v", 0, "2 (batch)", "3", v=np.zeros((3, 8, 4), np.float32))
+        self.refused("q", 2, "4", "0", q=np.zeros((2, 8, 0), np.float32))
+
+    def test_zero_length(self):
+        x = {name: array[:0] for name, array in common.operands().items()}
+        with self.assertRaises(skewer.ArgumentError) as wrong:
+            self.layer(**x)
+        error = wrong.exception
+        self.assertEqual((error.dimension, error.expected, error.found), ("batch", "at least 1", "0"))
+
+    def test_outs(self):
+        self.refused("out", 1, "8", "9", out=np.zeros((2, 9, 4), np.float32))
+        self.refused("out", None, "float32", "float64", out=np.zeros((2, 8, 4)))
+        locked = np.zeros((2, 8, 4), np.float32)
+        locked.flags.writeable = False
+        self.refused("out", None, "can be written", "read-only", out=locked)
+
+    def test_overlap(self):
+        x = common.operands()
+        with self.assertRaisesRegex(skewer.KernelError, "shares memory"):
+            self.layer(**x, out=x["q"])
+
+    def test_names(self):
+        self.refused("mask", None, "one array for each operand", "no operand of this name", mask=np.zeros(3))
+        x = common.operands()
+        del x["v"]
+        with self.assertRaisesRegex(skewer.ArgumentError, "v: expected an array, found none"):
+            self.layer(**x)
+        with self.assertRaises(skewer.ArgumentError):
+            self.layer(*common.operands().values(), np.zeros(3))
+
+    def test_threads(self):
+        self.refused("threads", None, "1 to 1024", "0", threads=0)
+
+    def test_indices_out_of_range(self):
+        text = common.TINY.replace("d]) ->", "d], lengths : i32[batch] in 1..8) ->")
+        layer = skewer.compile(text.replace("* d^-0.5)", "* d^-0.5 where j < lengths[b])"))
+        x = common.operands(batch=1)
+        short = common.tiny(x["q"], x["k"][:, :3], x["v"][:, :3])
+        np.testing.assert_allclose(layer(**x, lengths=np.array([3], np.int32)), short, atol=1e-6)
+        with self.assertRaises(skewer.KernelError) as wrong:
+            layer(**x, lengths=np.array([9], np.int32))
+        self.assertEqual(wrong.exception.status, 20)
+
+
+class AtExit(unittest.TestCase):
+    def test_a_process_with_threads_ends(self):
+        code = "import common, skewer; skewer.compile(common.TINY)(**common.operands(), threads=3)"
+        subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(os.path.abspath(__file__)), check=True,
+                       timeout=120)
+
+
+if __name__ == "__main__":
+    unittest.main()

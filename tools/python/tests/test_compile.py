@@ -1,0 +1,238 @@
+"""Texts, files, folders, the cache, explanations and pictures."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+import common
+import numpy as np
+
+import skewer
+from skewer import _cache
+
+SKEWER = os.environ.get("SKEWER", "skewer")
+
+
+class Compile(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory())) if hasattr(self, "enterContext") else \
+            Path(tempfile.mkdtemp())
+
+    def expect_right(self, layer):
+        x = common.operands()
+        np.testing.assert_allclose(layer(**x), common.tiny(**x), atol=1e-6)
+
+    def test_files_and_parameters(self):
+        spec = self.folder / "tiny.attn"
+        spec.write_text(common.TINY)
+        for path in (spec, str(spec)):
+            self.assertEqual(skewer.compile(path, d=8).arguments[0].shape, ("batch", 8, 8))
+        self.assertEqual(skewer.compile(spec, parameters={"N": 3}).arguments[0].shape, ("batch", 3, 4))
+        self.assertIn("q: f32[batch, 8, 4]", repr(skewer.compile(spec)))
+
+    def test_diagnostics(self):
+        with self.assertRaises(skewer.CompileError) as wrong:
+            skewer.compile("kernel f(q : f32[4]) -> f32[4] {\n  return q + missing\n}\n")
+        first = wrong.exception.diagnostics[0]
+        self.assertEqual((first.line, first.column, first.severity), (2, 14, "error"))
+        self.assertIn("missing", first.text)
+        for call in (lambda: skewer.compile(str(self.folder / "none.attn")), lambda: skewer.compile(""),
+                     lambda: skewer.compile(common.TINY, M=3), lambda: skewer.compile(common.TINY, target="z80"),
+                     lambda: skewer.compile(common.TINY, N=-1), lambda: skewer.compile("{\0}")):
+            with self.assertRaises(skewer.CompileError) as wrong:
+                call()
+            self.assertTrue(wrong.exception.diagnostics)
+
+    def test_several_kernels(self):
+        text = common.TINY + "kernel other(x : f32[4]) -> f32[4] { return x + x }\n"
+        np.testing.assert_array_equal(skewer.compile(text, kernel="other")(np.ones(4, np.float32)), [2] * 4)
+        with self.assertRaisesRegex(skewer.LoadError, "several kernels"):
+            skewer.compile(text)
+        with self.assertRaisesRegex(skewer.LoadError, "there is no kernel 'third'; there are"):
+            skewer.compile(text, kernel="third")
+
+    def test_folders_of_objects(self):
+        spec = self.folder / "tiny.attn"
+        spec.write_text(common.TINY)
+        for name, options in (("one", []), ("several", ["--target=x86-64-v2,x86-64-v3"]),
+                              ("shared", ["--target=x86-64-v2,x86-64-v3", "--emit=shared"])):
+            subprocess.run([SKEWER, "compile", spec, "-o", self.folder / name, *options], check=True)
+            self.expect_right(skewer.compile(self.folder / name))
+        layer = skewer.load(self.folder / "one", kernel="tiny")
+        with self.assertRaisesRegex(skewer.SkewerError, "its text is not known"):
+            layer.explain()
+        with self.assertRaises(skewer.LoadError):
+            skewer.compile(self.folder / "one", N=3)
+        with self.assertRaises(skewer.LoadError):
+            skewer.load(self.folder / "nowhere")
+        manifest = self.folder / "one" / "tiny.json"
+        old = json.loads(manifest.read_text())
+        manifest.write_text(json.dumps({**old, "abi_version": 0}))
+        with self.assertRaisesRegex(skewer.LoadError, "version 0 of the C contract"):
+            skewer.load(self.folder / "one")
+        manifest.write_text("{")
+        with self.assertRaisesRegex(skewer.LoadError, "no manifest"):
+            skewer.load(self.folder / "one")
+        manifest.write_text(json.dumps(old))
+        with open(self.folder / "one" / "tiny.o", "r+b") as file:
+            file.truncate(1000)
+        with self.assertRaisesRegex(skewer.LoadError, "cannot be loaded"):
+            skewer.load(self.folder / "one")
+
+    def test_the_manifest_names_const_operands(self):
+        text = common.TINY.replace("v :", "const v :").replace("q, k, const v : f32[batch, N, d]",
+                                                               "q, k : f32[batch, N, d], const v : f32[batch, N, d]")
+        def constants(spec):
+            return [one["name"] for one in skewer.compile(spec).manifest["inputs"] if one.get("const")]
+
+        self.assertEqual(constants(text), ["v"])
+        self.assertEqual(constants(common.TINY), [])
+
+    def test_explain_plot_bench(self):
+        layer = skewer.compile(common.TINY)
+        self.assertIn("content", layer.explain())
+        self.assertIn("kernels", json.loads(layer.explain(json=True, batch=3)))
+        self.assertTrue(layer.plot()._repr_svg_().startswith("<svg"))
+        result = layer.bench(seconds=0.01, batch=2)
+        self.assertTrue(0 < result.fastest <= result.median and result.calls >= 1)
+
+    def test_two_threads_compile(self):
+        code = ("import common, skewer, threading\n"
+                "texts = [common.TINY.replace('N = 8', f'N = {n}') for n in (5, 6, 7, 8)]\n"
+                "shapes = {}\n"
+                "def work(t): shapes[t] = skewer.compile(t, cache=False).arguments[0].shape[1]\n"
+                "threads = [threading.Thread(target=work, args=(t,)) for t in texts]\n"
+                "[t.start() for t in threads]; [t.join() for t in threads]\n"
+                "assert sorted(shapes.values()) == [5, 6, 7, 8], shapes\n")
+        subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(os.path.abspath(__file__)), check=True)
+
+
+class Documents(unittest.TestCase):
+    def test_the_example_of_the_readme(self):
+        root = Path(__file__).parents[3]
+        text = (root / "README.md").read_text(encoding="utf-8")
+        example = text.split("```python\n")[1].split("```")[0]
+        self.assertEqual(len(example.splitlines()), 5)
+        done = subprocess.run([sys.executable, "-c", example], cwd=root, check=True, capture_output=True, text=True)
+        self.assertTrue(done.stdout.startswith("(2, 4, 256, 128)\nBench("), done.stdout)
+
+
+class Cache(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.before = dict(os.environ)
+        os.environ["SKEWER_CACHE"] = str(self.folder)
+        _cache._memory.clear()
+        _cache._warned = False
+        self.asked = 0
+        original = skewer._compile.ask
+
+        def count(*arguments, **named):
+            self.asked += 1
+            return original(*arguments, **named)
+
+        skewer._compile.ask = count
+        self.addCleanup(setattr, skewer._compile, "ask", original)
+
+    def tearDown(self):
+        os.environ.clear()
+        os.environ.update(self.before)
+
+    def entries(self):
+        return sorted(self.folder.glob("*.kernels"))
+
+    def test_found_again(self):
+        x = common.operands()
+        first = skewer.compile(common.TINY)(**x)
+        np.testing.assert_array_equal(skewer.compile(common.TINY)(**x), first)
+        self.assertEqual((self.asked, len(self.entries())), (1, 1))
+        skewer.compile(common.TINY, N=9)
+        skewer.compile(common.TINY, target="x86-64-v2")
+        skewer.compile(common.TINY + "\n")
+        self.assertEqual((self.asked, len(self.entries())), (4, 4))
+        skewer.compile(common.TINY, cache=False)
+        self.assertEqual((self.asked, len(self.entries())), (5, 4))
+
+    def test_damaged_entries_are_compiled_again(self):
+        skewer.compile(common.TINY)
+        whole = self.entries()[0].read_bytes()
+        for damaged in (b"", b"nothing", whole[:-1], whole[:100] + bytes([whole[100] ^ 1]) + whole[101:]):
+            self.entries()[0].write_bytes(damaged)
+            self.asked = 0
+            skewer.compile(common.TINY)
+            self.assertEqual(self.asked, 1)
+            self.assertEqual(self.entries()[0].read_bytes()[:32], whole[:32])
+
+    def test_bounded(self):
+        skewer.compile(common.TINY)
+        size = self.entries()[0].stat().st_size
+        os.environ["SKEWER_CACHE_BYTES"] = str(int(2.5 * size))
+        first = self.entries()[0]
+        os.utime(first, (1, 1))
+        skewer.compile(common.TINY, N=9)
+        skewer.compile(common.TINY, N=10)
+        self.assertEqual(len(self.entries()), 2)
+        self.assertNotIn(first, self.entries())
+
+    def test_a_folder_that_cannot_be_written(self):
+        blocked = self.folder / "file"
+        blocked.write_text("")
+        os.environ["SKEWER_CACHE"] = str(blocked / "cache")
+        with self.assertWarnsRegex(skewer.CacheWarning, "kept in memory only"):
+            skewer.compile(common.TINY)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # said once
+            skewer.compile(common.TINY)
+            skewer.compile(common.TINY, N=9)
+        self.assertEqual(self.asked, 2)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_a_full_disk(self):
+        original = os.fdopen
+
+        def full(descriptor, *arguments):
+            os.close(descriptor)
+            return open("/dev/full", "wb", buffering=0)
+
+        os.fdopen = full
+        try:
+            with self.assertWarnsRegex(skewer.CacheWarning, "No space left"):
+                layer = skewer.compile(common.TINY)
+        finally:
+            os.fdopen = original
+        x = common.operands()
+        np.testing.assert_allclose(layer(**x), common.tiny(**x), atol=1e-6)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_what_others_are_writing_stays(self):
+        """A file that another process is about to rename is not an entry to evict; one that was abandoned is removed."""
+        os.environ["SKEWER_CACHE_BYTES"] = "1"
+        young, old = self.folder / "young.part", self.folder / "old.part"
+        for file in (young, old):
+            file.write_text("half")
+        os.utime(old, (0, 0))
+        skewer.compile(common.TINY)
+        self.assertTrue(young.exists())
+        self.assertFalse(old.exists())
+
+    def test_many_processes(self):
+        code = ("import os, sys; folder = os.environ['SKEWER_CACHE']\n"
+                "import common; os.environ['SKEWER_CACHE'] = folder\n"
+                "import skewer, numpy as np\n"
+                "for n in (4, 5, 6): \n"
+                "  x = common.operands(n=n)\n"
+                "  assert np.allclose(skewer.compile(common.TINY, N=n)(**x), common.tiny(**x), atol=1e-6)\n")
+        size = {"SKEWER_CACHE_BYTES": "20000"}  # less than there is: they evict what others read
+        processes = [subprocess.Popen([sys.executable, "-W", "error", "-c", code], env={**os.environ, **size},
+                                      cwd=os.path.dirname(os.path.abspath(__file__))) for _ in range(4)]
+        self.assertEqual([process.wait() for process in processes], [0] * 4)
+        self.assertEqual(list(self.folder.glob("*.part")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

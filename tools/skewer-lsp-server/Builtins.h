@@ -1,0 +1,19 @@
+// What every text can call: functions of the language and schemes that come with the compiler.
+#pragma once
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <string>
+#include <vector>
+
+namespace skewer::lsp {
+
+struct Builtin {
+  std::string name, usage, text; // text: one line of a function, the comment and the source of a scheme
+  bool isScheme = false;
+};
+
+llvm::ArrayRef<Builtin> builtins();
+/// Null where there is none.
+const Builtin *findBuiltin(llvm::StringRef name);
+
+} // namespace skewer::lsp

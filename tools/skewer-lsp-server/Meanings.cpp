@@ -1,0 +1,141 @@
+// The einsum form of a kernel says axes and sizes, its fused form what class each term is in.
+#include "tools/skewer-lsp-server/Meanings.h"
+#include "dialect/IR/Attn.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Schedule/Target.h"
+#include "tools/skewer-lsp-server/Messages.h"
+#include "tools/skewer/ExplainLayer.h"
+#include "tools/skewer/Facts.h"
+#include "tools/skewer/Session/Compilation.h"
+#include "llvm/Support/raw_ostream.h"
+#include <set>
+
+using llvm::StringRef;
+using namespace mlir;
+
+namespace skewer::lsp {
+namespace {
+
+/// The result's dimensions of an einsum's text, behind the arrow.
+std::string resultOf(attn::EinsumOp einsum) { return einsum.getSpec().rsplit("->").second.trim().str(); }
+
+/// The names of a value's dimensions: of the einsum that made it, or of what arithmetic was done with.
+std::string axesOf(Value value) {
+  for (unsigned steps = 0; steps < 64; ++steps) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return "";
+    if (auto einsum = mlir::dyn_cast<attn::EinsumOp>(op))
+      return resultOf(einsum);
+    Value next;
+    for (Value operand : op->getOperands()) // arithmetic and softmax keep the shape
+      if (operand.getType() == value.getType() && operand.getDefiningOp() && !next)
+        next = operand;
+    if (!next || mlir::isa<attn::IndexMapOpInterface>(op))
+      return "";
+    value = next;
+  }
+  return "";
+}
+
+std::pair<std::string, unsigned> placeOf(Location location) {
+  auto at = location->findInstanceOf<FileLineColLoc>();
+  return at ? std::pair(at.getFilename().str(), at.getLine()) : std::pair(std::string(), 0u);
+}
+
+/// The lines of the einsums that a value is made of, up to softmaxes.
+std::set<std::pair<std::string, unsigned>> linesOf(Value value) {
+  std::set<std::pair<std::string, unsigned>> lines;
+  std::set<Operation *> seen;
+  std::vector<Value> left{value};
+  while (!left.empty()) {
+    Operation *op = left.back().getDefiningOp();
+    left.pop_back();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (mlir::isa<attn::EinsumOp>(op))
+      lines.insert(placeOf(op->getLoc()));
+    left.insert(left.end(), op->operand_begin(), op->operand_end());
+  }
+  return lines;
+}
+
+/// `batch` stands for a size that is known at run time only, where the shape does not name it.
+std::string typeText(Type type, ArrayAttr shape, StringRef batch) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << mlir::cast<ShapedType>(type).getElementType() << "[";
+  bool first = true;
+  auto add = [&](const std::string &extent) { out << (first ? "" : ", ") << extent, first = false; };
+  if (shape)
+    for (Attribute extent : shape)
+      add(mlir::isa<StringAttr>(extent) ? mlir::cast<StringAttr>(extent).str()
+                                        : std::to_string(mlir::cast<IntegerAttr>(extent).getInt()));
+  else
+    for (int64_t extent : mlir::cast<ShapedType>(type).getShape())
+      add(ShapedType::isDynamic(extent) ? batch.str() : std::to_string(extent));
+  out << "]";
+  return text;
+}
+
+struct Term {
+  std::pair<std::string, unsigned> place;
+  std::string text;
+};
+
+std::vector<Term> termsOf(driver::Compilation &compilation, const driver::Kernel &kernel) {
+  std::vector<Term> terms;
+  auto scheduled = compilation.schedule(kernel);
+  if (!scheduled)
+    return terms;
+  driver::KernelFacts facts = driver::factsOf(kernel, *scheduled);
+  size_t number = 0;
+  scheduled->walk([&](attn::AttentionOp attention) {
+    const driver::AttentionFacts &own = facts.attentions[number++];
+    driver::LayerFacts layer = driver::layerFactsOf(attention, own, compilation.target());
+    for (size_t k = 0; k < own.terms.size(); ++k) {
+      const driver::TermFacts &term = own.terms[k];
+      terms.push_back({{k < layer.files.size() ? layer.files[k] : "", term.line}, term.text + ": " + term.className});
+    }
+  });
+  for (const std::string &reason : facts.unfused)
+    terms.push_back({{}, "not fused: " + reason});
+  return terms;
+}
+
+} // namespace
+
+Meanings meaningsOf(StringRef text, const std::string &name) {
+  Meanings meanings;
+  auto compilation = driver::Compilation::createFromText(text.str(), name, parametersIn(text), hostTarget());
+  if (!compilation)
+    return meanings;
+  for (const driver::Kernel &kernel : compilation->kernels) {
+    std::map<std::string, Meaning> &own = meanings[kernel.name];
+    func::FuncOp function = kernel.einsumFunction();
+    for (unsigned k = 0; k < function.getNumArguments(); ++k)
+      if (auto argument = function.getArgAttrOfType<StringAttr>(k, attn::kArgumentName))
+        own[argument.str()].type =
+            typeText(function.getArgumentTypes()[k], function.getArgAttrOfType<ArrayAttr>(k, "attn.shape"), "?");
+    std::string batch = kernel.signature.sizes.size() == 1 ? kernel.signature.sizes.front() : "?";
+    std::vector<Term> terms = termsOf(*compilation, kernel);
+    function.walk([&](Operation *op) {
+      auto named = mlir::dyn_cast<NameLoc>(op->getLoc());
+      if (!named || op->getNumResults() != 1 || !mlir::isa<ShapedType>(op->getResultTypes()[0]))
+        return;
+      Meaning &meaning = own[named.getName().str()];
+      meaning.type = typeText(op->getResultTypes()[0], nullptr, batch);
+      meaning.axes = axesOf(op->getResult(0));
+      auto lines = linesOf(op->getResult(0));
+      meaning.terms.clear();
+      for (const Term &term : terms)
+        if (lines.count(term.place))
+          meaning.terms.push_back(term.text);
+    });
+    for (const Term &term : terms)
+      own[kernel.name].terms.push_back(term.text);
+  }
+  return meanings;
+}
+
+} // namespace skewer::lsp

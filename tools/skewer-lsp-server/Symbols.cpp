@@ -1,0 +1,177 @@
+// Declarations found by walking tokens: heads of kernels and schemes, params, sizes, and what statements give values
+// to.
+#include "tools/skewer-lsp-server/Symbols.h"
+#include "dialect/Language/FormatLines.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using skewer::language::FormatLine;
+using skewer::language::FormatToken;
+using skewer::language::Token;
+using skewer::language::TokenKind;
+
+namespace skewer::lsp {
+namespace {
+
+class Walk {
+public:
+  explicit Walk(StringRef text) : text(text) {
+    SourceMgr none;
+    language::Diagnostics silent(none, nulls());
+    for (const FormatLine &line : language::linesOf(text, silent))
+      for (const FormatToken &token : line.tokens)
+        tokens.push_back(token.token);
+  }
+
+  std::vector<Symbol> symbols() {
+    while (at < tokens.size()) {
+      if (is("param") || is("size"))
+        declarations(is("param") ? SymbolKind::Param : SymbolKind::Size);
+      else if (is("kernel") || is("scheme"))
+        definition(is("kernel"));
+      else
+        ++at;
+    }
+    return std::move(found);
+  }
+
+private:
+  bool is(StringRef word) const { return at < tokens.size() && tokens[at].is(word); }
+  bool isName() const { return at < tokens.size() && tokens[at].kind == TokenKind::Name; }
+  /// Whether the next token opens or closes; `depth` follows.
+  void count(int &depth) {
+    depth += (is("(") || is("[") || is("{")) - (is(")") || is("]") || is("}"));
+    ++at;
+  }
+
+  void add(SymbolKind kind, StringRef name, StringRef scope = {}) {
+    StringRef rest = text.drop_front(name.data() - text.data());
+    found.push_back({kind, name, rest.take_until([](char c) { return c == '\n' || c == '#'; }).rtrim(), scope});
+  }
+
+  /// param H = 14, W = 14; size batch, N <= 512
+  void declarations(SymbolKind kind) {
+    ++at;
+    bool expectsName = true;
+    for (int depth = 0; at < tokens.size(); count(depth)) {
+      if (depth == 0 && !expectsName && tokens[at].newlineBefore && !tokens[at - 1].is(","))
+        return;
+      if (is("kernel") || is("scheme") || is("param") || is("size"))
+        return;
+      if (expectsName && isName())
+        add(kind, tokens[at].text);
+      expectsName = depth == 0 && is(",");
+    }
+  }
+
+  /// Names between the parentheses of a head: of a kernel those before each ':', of a scheme those behind '(' and ','
+  /// and in a pattern (H, W).
+  void operands(bool isKernel, StringRef scope) {
+    int depth = 0;
+    bool inType = false;
+    do {
+      if (depth == 1 && is(","))
+        inType = false;
+      else if (depth == 1 && (is(":") || is("=")))
+        inType = is(":") || isKernel;
+      else if (isName() && !is("const") && !inType && (depth == 1 || (!isKernel && depth == 2)))
+        add(SymbolKind::Operand, tokens[at].text, scope);
+      count(depth);
+    } while (depth > 0 && at < tokens.size());
+  }
+
+  void definition(bool isKernel) {
+    size_t first = at++;
+    if (!isName())
+      return;
+    StringRef name = tokens[at++].text;
+    size_t own = found.size();
+    add(isKernel ? SymbolKind::Kernel : SymbolKind::Scheme, name);
+    if (is("("))
+      operands(isKernel, {});
+    int depth = 0;
+    bool begins = true, isBlock = false;
+    while (at < tokens.size()) {
+      bool startsLine = tokens[at].newlineBefore;
+      if (depth == 0 && (is("kernel") || is("scheme") || is("param") || is("size")) && startsLine)
+        break;
+      isBlock |= depth == 0 && is("{");
+      if (depth == 1 && isBlock && (startsLine || begins))
+        targets();
+      begins = depth <= 1 && (is("{") || is(";"));
+      bool closes = isBlock && depth == 1 && is("}");
+      count(depth);
+      if (closes)
+        break;
+    }
+    const char *end = at < tokens.size() ? tokens[at].text.data() : text.end();
+    StringRef scope(tokens[first].text.data(), end - tokens[first].text.data());
+    for (size_t k = own + 1; k < found.size(); ++k)
+      found[k].scope = scope;
+  }
+
+  /// a = …; a, b = …; (a, b) = …; part a …: the names in front of '=' at the beginning of a statement.
+  void targets() {
+    size_t next = at + (is("part") ? 1 : 0);
+    std::vector<StringRef> names;
+    for (bool parenthesis = false; next < tokens.size(); ++next) {
+      const Token &token = tokens[next];
+      if (token.kind == TokenKind::Name)
+        names.push_back(token.text);
+      else if (token.is("(") && names.empty() && !parenthesis)
+        parenthesis = true;
+      else if (!token.is(",") && !token.is(")"))
+        break;
+      if (is("part"))
+        break;
+    }
+    if (is("part") || (next < tokens.size() && tokens[next].is("=")))
+      for (StringRef name : names)
+        add(SymbolKind::Value, name);
+  }
+
+  StringRef text;
+  std::vector<Token> tokens;
+  size_t at = 0;
+  std::vector<Symbol> found;
+};
+
+} // namespace
+
+std::vector<Symbol> symbolsOf(StringRef text) { return Walk(text).symbols(); }
+
+const Symbol *declarationOf(ArrayRef<Symbol> symbols, StringRef text, StringRef name, size_t offset) {
+  const Symbol *best = nullptr;
+  const char *place = text.data() + offset;
+  for (const Symbol &symbol : symbols) {
+    if (symbol.name != name)
+      continue;
+    bool isLocal = symbol.scope.data();
+    if (isLocal && (place < symbol.scope.begin() || place > symbol.scope.end()))
+      continue;
+    // Of several values of one name the last before the place; of a global and a local one the local.
+    if (!best || (isLocal && (!best->scope.data() || symbol.name.data() <= place)))
+      best = &symbol;
+  }
+  return best;
+}
+
+const char *titleOf(SymbolKind kind) {
+  switch (kind) {
+  case SymbolKind::Param:
+    return "param";
+  case SymbolKind::Size:
+    return "size";
+  case SymbolKind::Kernel:
+    return "kernel";
+  case SymbolKind::Scheme:
+    return "scheme";
+  case SymbolKind::Operand:
+    return "operand";
+  case SymbolKind::Value:
+    return "value";
+  }
+  return "";
+}
+
+} // namespace skewer::lsp

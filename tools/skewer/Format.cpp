@@ -1,0 +1,46 @@
+// `skewer format`: specifications laid out in one way.
+#include "dialect/Language/Format.h"
+#include "tools/skewer/Commands.h"
+#include "tools/skewer/Messages.h"
+#include "tools/skewer/Session/SpecFile.h"
+#include "tools/skewer/WriteFiles.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace skewer::driver {
+
+int format(const Options &options) {
+  bool good = true;
+  for (const std::string &path : options.specs) {
+    llvm::SourceMgr sources;
+    SpecKind kind;
+    if (!openSpec(path, sources, kind)) {
+      good = false;
+      continue;
+    }
+    if (kind != SpecKind::Attn) {
+      messages() << path << ": error: only .attn texts are laid out; modules are printed anew by skewer-opt\n";
+      good = false;
+      continue;
+    }
+    auto text = language::formatted(sources, messages());
+    if (!text) {
+      good = false;
+      continue;
+    }
+    bool isSame = sources.getMemoryBuffer(sources.getMainFileID())->getBuffer() == *text;
+    if (options.check && !isSame) {
+      messages() << path << ": error: not laid out; 'skewer format -i " << path << "' does it\n";
+      good = false;
+    } else if (options.inPlace && !isSame) {
+      if (llvm::Error error = writeFiles({{path, *text}})) {
+        messages() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+        good = false;
+      }
+    } else if (!options.check && !options.inPlace) {
+      printed() << *text;
+    }
+  }
+  return good ? kDone : kWrong;
+}
+
+} // namespace skewer::driver
