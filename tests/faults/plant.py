@@ -63,7 +63,7 @@ def planted(fault, root):
     text = read(path)
     if text.count(fault.find) != 1:
         raise Stop(f"fault '{fault.name}' is stale: '{fault.find}' stands {text.count(fault.find)} times in "
-                   f"{fault.file}, expected once; choose its text anew in tests/faults/faults.py")
+                   f"{fault.file}, expected once; choose its text anew in tests/faults")
     if fault.find == fault.replace:
         raise Stop(f"fault '{fault.name}' changes nothing")
     return text.replace(fault.find, fault.replace)
