@@ -34,6 +34,7 @@ private:
   bool readProduct(WeightDimensions &, std::string &why);
   bool assignRoles(WeightDimensions &, std::string &why);
   void separateHeads(WeightDimensions &);
+  void joinGroups(WeightDimensions &);
   bool indexScore(const WeightDimensions &, std::string &why);
   bool indexValues(const WeightDimensions &, std::string &why);
   bool readMask(const WeightDimensions &, std::string &why);
@@ -74,7 +75,6 @@ private:
   mlir::Value valueFactor;
   size_t weightOperand = 0, keyDimension = 0;
   std::vector<std::string> leading, query, key, valueAxes;
-  std::vector<int64_t> queryDimensions; // sizes of the score's dimensions that are queries
   subscript::AxisSizes sizes;           // of leading, query, key and value axes
   std::vector<subscript::Expr> at;      // the score's indices, over those axes
   std::optional<subscript::Expr> mask;

@@ -16,17 +16,15 @@ struct AttentionCandidate::WeightDimensions {
   std::vector<int64_t> shape;
   std::vector<size_t> queries; // dimensions that are queries
   std::vector<bool> isLeading; // of each dimension
+  std::map<size_t, int64_t> groups; // leading dimensions whose last axes are queries, and how many queries they are
 };
 
 bool AttentionCandidate::findRoles(std::string &why) {
-  WeightDimensions of{resolve(product), {}, {}, {}, {}, {}};
+  WeightDimensions of{resolve(product), {}, {}, {}, {}, {}, {}};
   if (!readProduct(of, why) || !assignRoles(of, why))
     return false;
-  if (of.queries.empty()) {
-    why = "the weights have no query dimension";
-    return false;
-  }
   separateHeads(of);
+  joinGroups(of);
   return indexScore(of, why) && indexValues(of, why) && readMask(of, why);
 }
 
@@ -101,7 +99,7 @@ bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
 /// Values that all heads share make every other dimension look like a query's: those stay that score and mask read as
 /// part of the query's position, and the last one.
 void AttentionCandidate::separateHeads(WeightDimensions &of) {
-  if (of.queries.size() == 1)
+  if (of.queries.size() < 2)
     return;
   QueryDimensions found(source, uses, of.named, of.shape, keyDimension);
   int64_t rows = 1;
@@ -123,21 +121,47 @@ void AttentionCandidate::separateHeads(WeightDimensions &of) {
   of.queries.assign(left.begin(), left.end());
 }
 
-/// The score's indices over leading axes, one query and one key position.
+/// Of one query, the heads of a group that shares keys and values are rows of one tile, "(g r)" as well as "g r": what
+/// they share is read once.
+void AttentionCandidate::joinGroups(WeightDimensions &of) {
+  if (llvm::any_of(of.queries, [&](size_t k) { return of.shape[k] != 1; }))
+    return;
+  std::set<std::string> inValues;
+  for (const Expr &subscript : of.resolved.subscripts[1 - weightOperand])
+    inValues.merge(symbolsOf(subscript));
+  for (auto [k, dimension] : llvm::enumerate(of.weights)) {
+    if (!of.isLeading[k] || of.shape[k] == kRuntime)
+      continue;
+    int64_t rows = 1;
+    for (const std::string &axis : llvm::reverse(dimension.axes)) {
+      if (inValues.count(axis))
+        break;
+      rows *= of.resolved.sizes.at(axis);
+    }
+    if (rows > 1)
+      of.groups[k] = rows;
+  }
+}
+
+/// The score's indices over leading axes, one query and one key position. Weights of one query, as a step of decoding
+/// has them, may be written without a dimension of queries: then no index names the position, of which there is one.
 bool AttentionCandidate::indexScore(const WeightDimensions &of, std::string &why) {
   at.assign(of.weights.size(), Expr());
   int64_t queryCount = 1;
+  auto isRuntime = [&](size_t k) { return of.shape[k] == kRuntime; };
+  if (isRuntime(keyDimension) || llvm::any_of(of.queries, isRuntime)) {
+    why = "the number of queries or keys is known at run time only";
+    return false;
+  }
   AxisSizes querySizes;
   std::vector<std::string> queryNames;
-  for (size_t k : of.queries) {
-    if (of.shape[k] == kRuntime || of.shape[keyDimension] == kRuntime) {
-      why = "the number of queries or keys is known at run time only";
-      return false;
-    }
-    queryCount *= of.shape[k];
-    queryDimensions.push_back(of.shape[k]);
+  std::map<size_t, int64_t> queries = of.groups;
+  for (size_t k : of.queries)
+    queries[k] = of.shape[k];
+  for (auto [k, size] : queries) {
+    queryCount *= size;
     queryNames.push_back("q" + std::to_string(k));
-    querySizes[queryNames.back()] = of.shape[k];
+    querySizes[queryNames.back()] = size;
   }
   std::vector<size_t> dimensions;
   for (size_t k = 0; k < of.isLeading.size(); ++k)
@@ -145,15 +169,17 @@ bool AttentionCandidate::indexScore(const WeightDimensions &of, std::string &why
       dimensions.push_back(k);
   leading = leadingNames(dimensions.size(), !dimensions.empty() && of.shape[dimensions.front()] == kRuntime);
   for (auto [k, name] : llvm::zip(dimensions, leading)) {
-    sizes[name] = of.shape[k];
-    at[k] = Expr::symbol(name);
+    auto group = of.groups.find(k);
+    int64_t rows = group == of.groups.end() ? 1 : group->second;
+    sizes[name] = of.shape[k] == kRuntime ? kRuntime : of.shape[k] / rows;
+    at[k] = rows == 1 ? Expr::symbol(name) : Expr(rows) * Expr::symbol(name);
   }
   query = {kQueryAxis}, key = {kKeyAxis};
   sizes[kQueryAxis] = queryCount, sizes[kKeyAxis] = of.shape[keyDimension];
   at[keyDimension] = Expr::symbol(kKeyAxis);
   auto queryParts = splitProduct(Expr::symbol(kQueryAxis), queryNames, querySizes);
-  for (auto [k, part] : llvm::zip(of.queries, *queryParts))
-    at[k] = simplify(part, domainOf(sizes));
+  for (auto [entry, part] : llvm::zip(queries, *queryParts))
+    at[entry.first] = simplify(at[entry.first] + part, domainOf(sizes));
   return true;
 }
 

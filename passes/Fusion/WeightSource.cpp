@@ -58,7 +58,8 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
     if (!weights.getDefiningOp() || weights.getDefiningOp<SoftmaxOp>() || weights == product.getInputs()[1 - number] ||
         !llvm::all_of(named, [](const Dimension &dimension) { return dimension.isProduct(); }))
       continue;
-    // One dimension is summed over, one is a query's, and heads or rows of the batch have values of their own.
+    // One dimension is summed over, one is a query's where there are several, and heads or rows of the batch have values
+    // of their own.
     std::optional<size_t> key, query;
     bool several = false, heads = false;
     std::vector<int64_t> shape = shapeOf(weights);
@@ -74,7 +75,7 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
         heads |= shared;
       }
     }
-    if (!key || !query || several || !heads)
+    if (!key || several || !heads)
       continue;
     std::vector<Expr> at;
     Domain domain;
@@ -82,11 +83,13 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
       std::string name = "w" + std::to_string(k);
       at.push_back(Expr::symbol(name));
       // A single query, or key, is one all the same: its axis is not left out as one of a single value would be.
-      bool single = shape[k] == 1 && (k == *query || k == *key);
+      bool single = shape[k] == 1 && (k == query || k == *key);
       if (shape[k] != kRuntime && !single)
         domain[name] = {0, shape[k] - 1};
     }
-    std::string queryAxis = "w" + std::to_string(*query), keyAxis = "w" + std::to_string(*key);
+    std::string queryAxis = "w" + std::to_string(query.value_or(named.size())), keyAxis = "w" + std::to_string(*key);
+    if (!query)
+      domain[queryAxis] = {0, 0};
     auto made = weights.getDefiningOp<EinsumOp>();
     if (made && !resolved.guard && !made.getGuard() && !resolve(made).contracted.empty())
       continue; // two products in a row

@@ -105,6 +105,17 @@ def case(rng, kind, weights, paged, groups, rows, nq, c, dim, width):
     return "param " + ", ".join(f"{a} = {b}" for a, b in params.items()) + "\n" + text, files, want
 
 
+def bare(spec, joined):
+    """The same step without an axis of queries; `joined`: all heads in one dimension."""
+    text, files, want = spec
+    for old, new in (("g m i ", "(g m) " if joined else "g m "), ("rows, Nq, ", "rows, "), ("groups, rows", "groups*rows" if joined else "groups, rows")):
+        text = text.replace(old, new)
+    if joined:
+        text = text.replace("q, k", "q, k, m = rows").replace(", v)", ", v, m = rows)").replace(", v, p", ", v, m = rows, p")
+    shape = (4, -1) if joined else want.shape[:3]
+    return text, dict(files, q=files["q"].reshape(*shape, files["q"].shape[-1])), want.reshape(*shape, want.shape[-1])
+
+
 def grown(rng, kind, groups, rows, nq, c, dim, width):
     """What is new stands behind the cache, which nobody copies."""
     params = dict(groups=groups, rows=rows, Nq=nq, C=c, dim=dim, width=width)
@@ -172,6 +183,14 @@ def main():
         if why:
             failed += 1
             print(f"{target} many heads: {why}")
+    named = (("f32", "plain", False), ("bf16", "capped", False), ("f16", "plain", True), ("f32", "sigmoid", True), ("bf16", "holes", True))
+    for number, (kind, weights, paged) in enumerate(named):  # no axis of queries
+        target, rows = targets[number % len(targets)], 4 - number % 2 * 3
+        for joined in (False, True):
+            explained, why = run(skewer, target, bare(case(rng, kind, weights, paged, 2, rows, 1, 72, 24, 33), joined))
+            if why or "  fused" not in explained or "elementwise" in explained:
+                failed += 1
+                print(f"{target} {kind} {weights} without an axis of queries: {why or explained}")
     forms = (("f32", 2, 4, 1, 200, 20, 33), ("bf16", 1, 3, 2, 15, 64, 64), ("f16", 2, 1, 5, 77, 7, 16))
     for target, sizes in itertools.product(targets, forms):
         explained, why = run(skewer, target, grown(rng, *sizes), in_parts(sizes[2] * sizes[3], 16) if sizes[4] > 20 else [])

@@ -216,3 +216,43 @@ func.func @ones(%q: tensor<1x1x1xf32>, %k: tensor<1x1x1xf32>, %v: tensor<1x1x1xf
   %o = attn.einsum "h i j, h j d -> h i d"(%p, %v) : (tensor<1x1x1xf32>, tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
   return %o : tensor<1x1x1xf32>
 }
+
+// -----
+// Weights of one query, as a step of decoding has them, are written without a dimension of queries: the one query has
+// an axis all the same, of size 1.
+// CHECK-LABEL: func.func @one_query
+// CHECK-NEXT: %[[O:.*]], %[[LSE:.*]] = attn.attention "b h i j" where "j <= 3" value "b h j e -> b h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "b h d, b h j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: }
+// CHECK: attn.rearrange "b h i e -> b h (i e)" %[[O]] : tensor<?x3x1x8xf32> to tensor<?x3x8xf32>
+// CHECK: attn.rearrange "b h i -> b (i h)" %[[LSE]] : tensor<?x3x1xf32> to tensor<?x3xf32>
+func.func @one_query(%q: tensor<?x3x8xf32>, %k: tensor<?x3x5x8xf32>, %v: tensor<?x3x5x8xf32>) -> (tensor<?x3x8xf32>, tensor<?x3xf32>) {
+  %s = attn.einsum "x n c, x n y c -> x n y"(%q, %k) : (tensor<?x3x8xf32>, tensor<?x3x5x8xf32>) -> tensor<?x3x5xf32>
+  %p = attn.softmax "x n y" over "y" where "y <= 3"(%s) : tensor<?x3x5xf32>
+  %l = attn.logsumexp "x n y" over "y" where "y <= 3"(%s) : tensor<?x3x5xf32> -> tensor<?x3xf32>
+  %o = attn.einsum "x n y, x n y c -> x n c"(%p, %v) : (tensor<?x3x5xf32>, tensor<?x3x5x8xf32>) -> tensor<?x3x8xf32>
+  return %o, %l : tensor<?x3x8xf32>, tensor<?x3xf32>
+}
+
+// -----
+// The heads of a group share keys and values: with one query each, they are rows of one tile, whether the text has an
+// axis for the group or for all heads, and whether it has one for the query.
+// CHECK-LABEL: func.func @groups_of_one_query
+// CHECK-NEXT: %[[O:.*]] = attn.attention "h i j" value "h j e -> h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "(h i) d, h j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK: attn.rearrange "h i e -> (h i) e" %[[O]] : tensor<2x3x8xf32> to tensor<6x8xf32>
+func.func @groups_of_one_query(%q: tensor<6x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5x8xf32>) -> tensor<6x8xf32> {
+  %s = attn.einsum "(g r) c, g y c -> (g r) y" sizes {r = 3 : i64}(%q, %k) : (tensor<6x8xf32>, tensor<2x5x8xf32>) -> tensor<6x5xf32>
+  %p = attn.softmax "n y" over "y"(%s) : tensor<6x5xf32>
+  %o = attn.einsum "(g r) y, g y c -> (g r) c" sizes {r = 3 : i64}(%p, %v) : (tensor<6x5xf32>, tensor<2x5x8xf32>) -> tensor<6x8xf32>
+  return %o : tensor<6x8xf32>
+}
+// CHECK-LABEL: func.func @groups_of_one_query_with_its_axis
+// CHECK-NEXT: attn.attention "h i j" value "h j e -> h i e"(%arg2) score {
+// CHECK-NEXT: attn.term "(h i) 1 d, h j d"(%arg0, %arg1) scale 1.000000e+00
+func.func @groups_of_one_query_with_its_axis(%q: tensor<6x1x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5x8xf32>) -> tensor<6x1x8xf32> {
+  %s = attn.einsum "(g r) x c, g y c -> (g r) x y" sizes {r = 3 : i64}(%q, %k) : (tensor<6x1x8xf32>, tensor<2x5x8xf32>) -> tensor<6x1x5xf32>
+  %p = attn.softmax "n x y" over "y"(%s) : tensor<6x1x5xf32>
+  %o = attn.einsum "(g r) x y, g y c -> (g r) x c" sizes {r = 3 : i64}(%p, %v) : (tensor<6x1x5xf32>, tensor<2x5x8xf32>) -> tensor<6x1x8xf32>
+  return %o : tensor<6x1x8xf32>
+}
