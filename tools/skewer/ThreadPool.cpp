@@ -1,5 +1,6 @@
 // The driver's team of threads.
 #include "tools/skewer/ThreadPool.h"
+#include <algorithm>
 #include <chrono>
 
 namespace skewer::driver {
@@ -8,7 +9,7 @@ namespace skewer::driver {
 // phase.
 static constexpr std::chrono::microseconds kPatience{50};
 
-ThreadPool::ThreadPool(int32_t workers) {
+ThreadPool::ThreadPool(int32_t workers) : claims(std::max(workers, 1)) {
   for (int32_t worker = 1; worker < workers; ++worker)
     team.emplace_back([this, worker] { work(worker); });
 }
@@ -32,11 +33,17 @@ template <typename Condition> void ThreadPool::lookFor(const Condition &holds) c
     std::this_thread::yield();
 }
 
-void ThreadPool::doRange(int32_t worker) const {
+/// Whether the caller of this is to do that range: nobody else does it, and its round is the current one.
+bool ThreadPool::claim(int32_t range, uint64_t ofRound) {
+  uint64_t open = 2 * ofRound;
+  return claims[range].compare_exchange_strong(open, open + 1);
+}
+
+void ThreadPool::doRange(int32_t range, int32_t worker) const {
   // Quotient and remainder apart, so that no product of count and worker can overflow.
   int64_t each = count / workers(), left = count % workers();
-  int64_t begin = each * worker + (worker < left ? worker : left);
-  int64_t end = begin + each + (worker < left ? 1 : 0);
+  int64_t begin = each * range + (range < left ? range : left);
+  int64_t end = begin + each + (range < left ? 1 : 0);
   if (begin < end)
     body(data, begin, end, worker);
 }
@@ -52,7 +59,9 @@ void ThreadPool::work(int32_t worker) {
         return;
       seen = round;
     }
-    doRange(worker);
+    if (!claim(worker, seen))
+      continue;
+    doRange(worker, worker);
     if (--pending > 0)
       continue;
     std::lock_guard<std::mutex> lock(mutex);
@@ -61,16 +70,32 @@ void ThreadPool::work(int32_t worker) {
 }
 
 void ThreadPool::run(int64_t newCount, Body newBody, void *newData) {
+  auto begun = std::chrono::steady_clock::now();
+  // Who has nothing to do is not woken, and not waited for.
+  auto busy = static_cast<int32_t>(std::min<int64_t>(newCount, workers()));
+  uint64_t now = 0;
   {
     std::lock_guard<std::mutex> lock(mutex);
     count = newCount;
     body = newBody;
     data = newData;
-    pending = static_cast<int32_t>(team.size());
-    ++round;
+    pending = std::max(busy - 1, 0);
+    if (busy > 1) {
+      now = round + 1;
+      for (int32_t range = 1; range < busy; ++range)
+        claims[range] = 2 * now;
+      round = now;
+    }
   }
-  started.notify_all();
-  doRange(0);
+  if (busy > 1)
+    started.notify_all();
+  doRange(0, 0);
+  if (std::chrono::steady_clock::now() - begun < kPatience)
+    for (int32_t range = 1; range < busy; ++range)
+      if (claim(range, now)) {
+        doRange(range, 0);
+        --pending;
+      }
   lookFor([&] { return pending == 0; });
   std::unique_lock<std::mutex> lock(mutex);
   finished.wait(lock, [&] { return pending == 0; });

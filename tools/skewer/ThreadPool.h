@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -10,7 +11,8 @@
 namespace skewer::driver {
 
 /// The calling thread is worker 0, so a team of one starts no thread. The split depends on the count and on the team's
-/// size only: the same worker does the same items every time.
+/// size only: the same worker does the same items every time, but that the caller does what nobody has begun when its
+/// own range took less time than a thread needs to wake up.
 class ThreadPool {
 public:
   using Body = void (*)(void *data, int64_t begin, int64_t end, int32_t worker);
@@ -25,15 +27,19 @@ public:
 
 private:
   void work(int32_t worker);
-  void doRange(int32_t worker) const;
+  bool claim(int32_t range, uint64_t ofRound);
+  void doRange(int32_t range, int32_t worker) const;
   template <typename Condition> void lookFor(const Condition &) const;
 
   std::vector<std::thread> team;
   std::mutex mutex;
   std::condition_variable started, finished;
   std::atomic<uint64_t> round{0};  // increases with every run
-  std::atomic<int32_t> pending{0}; // workers that have not finished this round
+  std::atomic<int32_t> pending{0}; // ranges of the team's threads that are not done in this round
   std::atomic<bool> stop{false};
+  // Of each worker but the caller: twice the round whose range is to be done, and one more once somebody does it. A
+  // thread that wakes up late cannot take a range of a later round for that of its own.
+  std::deque<std::atomic<uint64_t>> claims;
   int64_t count = 0;
   Body body = nullptr;
   void *data = nullptr;
