@@ -11,10 +11,12 @@ ArgumentError.
 
 import hashlib
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+import weakref
+from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, Tuple, Union
 
 import torch
 
+from . import _core
 from ._compile import compile as compile_layer
 from ._errors import ArgumentError, GradientError
 from ._layer import Argument, Layer
@@ -23,7 +25,7 @@ __all__ = ["op", "Module"]
 
 _TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i8": torch.int8}
 _library = torch.library.Library("skewer", "FRAGMENT")
-_known: Dict[str, Callable[..., Any]] = {}
+_known: Dict[str, Tuple[Callable[..., Any], "_Shelf"]] = {}
 
 
 def _name_of(layer: Layer) -> str:
@@ -67,7 +69,60 @@ def _shapes(layer: Layer, tensors: Tuple[torch.Tensor, ...]) -> List[List[Any]]:
     return [[value(extent) for extent in layer._described(result)[2]] for result in layer.results]
 
 
-def _implementation(layer: Layer, threads: Optional[int]) -> Callable[..., Any]:
+class _Constants:
+    """Parameters of modules that are a layer's `const` operands, and what the kernel makes of them alone."""
+
+    def __init__(self, layer: Layer, tensors: Sequence[torch.Tensor]):
+        # Held, so that no other tensor can come to lie where these are found.
+        self._layer, self._held = layer, [tensor.detach() for tensor in tensors]
+        self.forget()
+
+    def prepared_for(self, tensors: Sequence[torch.Tensor]) -> Optional[_core.Prepared]:
+        """Made anew where a tensor was written to since; None where nothing follows from these operands alone."""
+        versions = tuple(tensor._version for tensor in tensors)
+        known, made = self._made
+        if known != versions:
+            by_name = dict(zip(self._layer.constants, tensors))
+            made = self._layer._kernel.prepare(tuple(by_name.get(one.name) for one in self._layer.arguments), 1)
+            made = made if made.bytes else None
+            self._made = versions, made  # together: other threads may be calling
+        return made
+
+    def forget(self) -> None:
+        self._made: Tuple[Tuple[int, ...], Optional[_core.Prepared]] = (), None
+
+
+class _Shelf:
+    """The constants of a layer's modules, found by where they lie: an operator is handed all operands at every call, also
+    in a compiled program, and knows by it which of them were prepared."""
+
+    def __init__(self, layer: Layer):
+        self._layer = layer
+        self._places = [n for n, one in enumerate(layer.manifest["inputs"]) if one.get("const")]
+        self._found: MutableMapping[Tuple[int, ...], _Constants] = weakref.WeakValueDictionary()
+
+    def keep(self, tensors: Sequence[torch.Tensor]) -> Optional[_Constants]:
+        """To be held by whoever owns the tensors; None where their changes could not be seen or they are not there yet."""
+        if not tensors or any(type(tensor) is not torch.nn.Parameter or tensor.device.type != "cpu" or
+                              tensor.is_inference() or not tensor.is_contiguous() for tensor in tensors):
+            return None
+        where = tuple(tensor.data_ptr() for tensor in tensors)
+        found = self._found.get(where)
+        if found is None:
+            found = self._found[where] = _Constants(self._layer, tensors)
+        return found
+
+    def prepared_for(self, operands: Sequence[torch.Tensor]) -> Optional[_core.Prepared]:
+        if not self._found:
+            return None
+        tensors = [operands[n] for n in self._places]
+        found = self._found.get(tuple(tensor.data_ptr() for tensor in tensors))
+        if found is None or not all(tensor.is_contiguous() for tensor in tensors):  # a transposed view begins there too
+            return None
+        return found.prepared_for(tensors)
+
+
+def _implementation(layer: Layer, shelf: _Shelf, threads: Optional[int]) -> Callable[..., Any]:
     kernel, count = layer._kernel, len(layer.arguments)
     types = [_TYPES[result.type] for result in layer.results]
     empty = torch.empty
@@ -76,20 +131,21 @@ def _implementation(layer: Layer, threads: Optional[int]) -> Callable[..., Any]:
         return empty(shape, dtype=types[number])
 
     def run(*arguments: Any) -> Any:
-        origins = dict(zip(layer.origins, arguments[count:]))
-        return kernel.call(arguments[:count], None, threads or torch.get_num_threads(), allocate, None, **origins)
+        operands = arguments[:count]
+        return kernel.call(operands, None, threads or torch.get_num_threads(), allocate, None,
+                           prepared=shelf.prepared_for(operands), **dict(zip(layer.origins, arguments[count:])))
 
     def run_plainly(*tensors: torch.Tensor) -> Any:
         return kernel.call(tensors, None, threads or torch.get_num_threads(), allocate, None)
 
-    return run if layer.origins else run_plainly
+    return run if layer.origins or layer.constants else run_plainly
 
 
-def _register(layer: Layer, name: str, threads: Optional[int]) -> Callable[..., Any]:
+def _register(layer: Layer, name: str, shelf: _Shelf, threads: Optional[int]) -> Callable[..., Any]:
     """Defines the operator for the processor, for tracing, and for those who ask for gradients or GPUs."""
     _library.define(name + _schema(layer), tags=(torch.Tag.needs_contiguous_strides, torch.Tag.pt2_compliant_tag))
     operator = getattr(torch.ops.skewer, name).default
-    _library.impl(name, _implementation(layer, threads), "CPU")
+    _library.impl(name, _implementation(layer, shelf, threads), "CPU")
 
     def fake(*arguments: Any) -> Any:
         tensors = arguments[:len(layer.arguments)]
@@ -130,24 +186,33 @@ def op(spec: Union[str, os.PathLike, Layer], *, threads: Optional[int] = None, *
     layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
     name = _name_of(layer)
     if name not in _known:
-        _known[name] = _register(layer, name, threads)
-    return _known[name]
+        shelf = _Shelf(layer)
+        _known[name] = _register(layer, name, shelf, threads), shelf
+    return _known[name][0]
+
+
+# Beside the modules, which are copied and saved without it.
+_constants_of: MutableMapping["Module", _Constants] = weakref.WeakKeyDictionary()
 
 
 class Module(torch.nn.Module):
     """The layer as a module: operands that the spec calls `const` are its parameters, the others its inputs, by name or in
     the spec's order.
 
-    `values` gives the parameters' values by name; others are zeros. Parameters require no gradient.
+    `values` gives the parameters' values by name, whose memory they share where it is contiguous; others are zeros.
+    Parameters require no gradient. What they alone determine (packed weights and tables) is made once, and made anew when
+    one of them was replaced, or written to in a way that PyTorch counts (`tensor._version`): not through `.data` or an
+    array that shares its memory, after which `forget()` says that they have changed.
     """
 
     def __init__(self, spec: Union[str, os.PathLike, Layer], *, values: Optional[Mapping[str, Any]] = None,
                  threads: Optional[int] = None, **options: Any):
         super().__init__()
         layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
+        self._name = _name_of(layer)
         self._operator = op(layer, threads=threads)
         self._order = [argument.name for argument in layer.arguments]
-        constants = [one["name"] for one in layer.manifest["inputs"] if one.get("const")]
+        self._constants = constants = layer.constants
         self._inputs = [name for name in self._order if name not in constants]
         for argument in layer.arguments:
             if argument.name in constants:
@@ -155,6 +220,22 @@ class Module(torch.nn.Module):
         for name in values or {}:
             if name not in constants:
                 raise ArgumentError(layer.name, name, None, "a name of a const operand: " + ", ".join(constants), name)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Has the operator find the parameters that there are now."""
+        tensors = [getattr(self, name) for name in self._constants]
+        if tensors:
+            known = _known[self._name][1].keep(tensors)
+            if known is None:
+                _constants_of.pop(self, None)
+            elif _constants_of.get(self) is not known:
+                _constants_of[self] = known
+
+    def forget(self) -> None:
+        """Has the next call make anew what follows from the parameters alone."""
+        if self in _constants_of:
+            _constants_of[self].forget()
 
     @staticmethod
     def _parameter(layer: Layer, argument: Argument, value: Any) -> torch.nn.Parameter:
@@ -176,4 +257,8 @@ class Module(torch.nn.Module):
             raise TypeError(f"expected the inputs {', '.join(self._inputs)}, found {len(tensors)} in order and "
                             f"{', '.join(named) or 'none'} by name")
         given.update(named)
+        # A trace would burn in where its parameters lie. The compiled program's calls find those of the last call that was
+        # not traced, or of the constructor; of others they make everything in every call.
+        if not torch.compiler.is_compiling():
+            self._keep()
         return self._operator(*(given[name] if name in given else getattr(self, name) for name in self._order))

@@ -1,10 +1,13 @@
 """Layers in PyTorch: tensors, operators, compiled and exported programs, modules, gradients."""
 
+import copy
+import gc
 import subprocess
 import sys
 import tempfile
 import unittest
 import warnings
+import weakref
 from pathlib import Path
 
 import common
@@ -171,6 +174,116 @@ class Modules(unittest.TestCase):
             skewer_torch.Module(CONST, values={"q": q})
         compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
         torch.testing.assert_close(compiled(q, k, v), module(q, k, v), atol=0, rtol=0)
+
+
+class Prepared(unittest.TestCase):
+    """What follows from parameters is made once, and never used for others."""
+
+    def setUp(self):
+        self.module = skewer_torch.Module(CONST, values={"table": torch.randn(15, 4)})
+        self.layer = skewer.compile(CONST)
+
+    def made(self, module=None):
+        return skewer_torch._constants_of[module or self.module]._made[1]
+
+    def check(self, call=None):
+        """The result is that of the parameter as it is now, and what was made is kept for the next call."""
+        module, given = self.module, tensors(seed=3)
+        call = module if call is None else call
+        for _ in range(2):
+            torch.testing.assert_close(call(*given), self.layer(*given, table=module.table.detach().clone()), atol=0,
+                                       rtol=0)
+        made = self.made()
+        self.assertGreater(made.bytes, 0)
+        call(*given)
+        self.assertIs(self.made(), made)
+        return made
+
+    def test_written_to(self):
+        first = self.check()
+        with torch.no_grad():
+            self.module.table.add_(1)
+        second = self.check()
+        self.assertIsNot(first, second)
+        with torch.inference_mode():
+            self.module.table.mul_(2)
+            self.assertIsNot(self.check(), second)
+        self.module.load_state_dict({"table": torch.randn(15, 4)})
+        self.check()
+
+    def test_replaced(self):
+        first = self.check()
+        self.module.table = torch.nn.Parameter(torch.randn(15, 4), requires_grad=False)
+        second = self.check()
+        self.assertIsNot(first, second)
+        self.module.load_state_dict({"table": torch.randn(15, 4)}, assign=True)
+        self.assertIsNot(self.check(), second)
+        self.module.table.data = torch.randn(15, 4)
+        self.check()
+        self.module.double().float()
+        self.check()
+
+    def test_written_to_behind_the_counter(self):
+        first = self.check()
+        self.module.table.data.add_(1)
+        self.module.forget()
+        self.assertIsNot(self.check(), first)
+
+    def test_compiled(self):
+        compiled = torch.compile(self.module, fullgraph=True, backend="aot_eager")
+        first = self.check(compiled)
+        with torch.no_grad():
+            self.module.table.add_(1)
+        self.assertIsNot(self.check(compiled), first)
+        # The program of another parameter: that of the last call that was not traced is no longer found.
+        self.module.table = torch.nn.Parameter(torch.randn(15, 4), requires_grad=False)
+        given = tensors(seed=4)
+        torch.testing.assert_close(compiled(*given), self.layer(*given, table=self.module.table.detach()), atol=0, rtol=0)
+        self.module(*given)
+        self.check(compiled)
+
+    def test_views_that_begin_there(self):
+        text = CONST.replace("2*N - 1, d]", "2*N - 1, 2*N - 1]").replace("q, table)", "q, table[:, :d])")
+        layer, table = skewer.compile(text), torch.randn(15, 15)
+        module, given = skewer_torch.Module(text, values={"table": table}), tensors()
+        operator = skewer_torch.op(text)
+        torch.testing.assert_close(module(*given), layer(*given, table=table), atol=0, rtol=0)
+        turned = operator(*given, module.table.T)
+        torch.testing.assert_close(turned, layer(*given, table=table.T.contiguous()), atol=0, rtol=0)
+        self.assertGreater((turned - module(*given)).abs().max(), 1e-3)
+
+    def test_shared_and_copied(self):
+        table = torch.nn.Parameter(torch.randn(15, 4))
+        module, other = (skewer_torch.Module(CONST, values={"table": table}) for _ in range(2))
+        given = tensors()
+        module(*given), other(*given)
+        self.assertEqual(module.table.data_ptr(), table.data_ptr())
+        self.assertIs(self.made(module), self.made(other))
+        with torch.no_grad():
+            table.add_(1)  # the owner's
+        torch.testing.assert_close(module(*given), self.layer(*given, table=table.detach()), atol=0, rtol=0)
+        copied = copy.deepcopy(module)
+        with torch.no_grad():
+            copied.table.zero_()
+        torch.testing.assert_close(copied(*given), self.layer(*given, table=torch.zeros(15, 4)), atol=0, rtol=0)
+        torch.testing.assert_close(module(*given), self.layer(*given, table=table.detach()), atol=0, rtol=0)
+
+    def test_not_kept_longer_than_the_module(self):
+        module = skewer_torch.Module(CONST)
+        module(*tensors())
+        held = weakref.ref(skewer_torch._constants_of[module])
+        del module
+        gc.collect()
+        self.assertIsNone(held())
+
+    def test_where_changes_cannot_be_seen(self):
+        with torch.inference_mode():
+            self.module.table = torch.nn.Parameter(torch.randn(15, 4), requires_grad=False)
+            given = tensors()
+            for _ in range(2):
+                torch.testing.assert_close(self.module(*given), self.layer(*given, table=self.module.table), atol=0, rtol=0)
+                self.module.table.add_(1)
+        self.assertNotIn(self.module, skewer_torch._constants_of)
 
 
 if __name__ == "__main__":
