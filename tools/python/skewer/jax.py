@@ -85,11 +85,11 @@ def _leading(layer: Layer) -> Tuple[List[bool], bool]:
 
 
 def op(spec: Union[str, os.PathLike, Layer], *, threads: int = 1, q0: int = 0, k0: int = 0, head0: int = 0,
-       **options: Any) -> Callable[..., Any]:
+       origins: bool = False, **options: Any) -> Callable[..., Any]:
     """The layer as a function of JAX arrays in the spec's order.
 
-    `spec` and `options` are those of skewer.compile, or a layer; `q0`, `k0` and `head0` say where a part begins. vmap of
-    operands whose first axis is the batch makes the batch larger; any other vmap goes one by one. It computes forward only,
+    `spec` and `options` are those of skewer.compile, or a layer; `q0`, `k0` and `head0` say where a part begins. With
+    `origins` a last operand says it, an i32[3] of q0, k0 and head0 that may be computed in the program. vmap of operands whose first axis is the batch makes the batch larger; any other vmap goes one by one. It computes forward only,
     on the processor.
     """
     layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
@@ -105,7 +105,11 @@ def op(spec: Union[str, os.PathLike, Layer], *, threads: int = 1, q0: int = 0, k
 
     def call(*arrays: Any) -> Any:
         arrays = tuple(map(jnp.asarray, arrays))
-        sizes = _sizes_of(layer, arrays)
+        where = arrays[-1] if origins and arrays else None
+        if where is not None and (where.dtype != jnp.int32 or where.shape != (3,)):
+            raise ArgumentError(layer.name, "origins", None, "int32 of shape (3,): q0, k0, head0",
+                                f"{where.dtype} of shape {where.shape}")
+        sizes = _sizes_of(layer, arrays[:-1] if origins else arrays)
         shapes = [jax.ShapeDtypeStruct(tuple(_value(extent, sizes) for extent in extents), _TYPES[result.type],
                                        **_varying(arrays)) for extents, result in zip(results, layer.results)]
         numbers = np.array([key, threads, q0, k0, head0, *sizes], np.int64)
@@ -114,6 +118,7 @@ def op(spec: Union[str, os.PathLike, Layer], *, threads: int = 1, q0: int = 0, k
 
     batched = jax.custom_batching.custom_vmap(call)
     operands_lead, results_lead = _leading(layer)
+    operands_lead += [False] * origins
 
     @batched.def_vmap
     def rule(count: int, in_batched: Sequence[bool], *arrays: Any) -> Any:

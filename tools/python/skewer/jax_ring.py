@@ -11,7 +11,7 @@ docs/ring.md is the guide. For PyTorch there is skewer.ring.
 """
 
 import os
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Sequence, Tuple, Union
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ import numpy as np
 
 from . import jax as skewer_jax
 from ._errors import ArgumentError
-from ._placement import Pair, Placement, check_names, compile_kernels, cut
+from ._placement import Pair, Placement, check_names, compile_kernels
 
 __all__ = ["Placement", "Ring"]
 
@@ -30,10 +30,8 @@ class Ring:
 
     `spec`, `causal`, `step`, `join`, `lengths`, `queries`, `keys` and `results` are those of skewer.ring.Ring; `threads` are
     those of a call; further keywords are those of skewer.compile. Keys travel by ppermute, which no step waits for before it
-    computes: whether they overlap is XLA's choice.
-
-    Where a part begins stands in the program: every device has all devices' steps in it and chooses its own, so that
-    programs grow with the square of `ranks`.
+    computes: whether they overlap is XLA's choice. Where a part begins is computed from the device's place along the axis, so
+    that all devices run one program, with `ranks` steps.
     """
 
     def __init__(self, spec: Union[str, os.PathLike], length: int, *, ranks: int, axis_name: str, causal: bool = True,
@@ -43,6 +41,7 @@ class Ring:
         self.placement, self.axis_name, self.results, self.threads = Placement(length, ranks, causal), axis_name, \
             results, threads
         self.kernels = compile_kernels(spec, self.placement, (step, join), lengths, queries, keys, options)
+        self._step = skewer_jax.op(self.kernels.step, threads=threads, origins=True)
         self._join = skewer_jax.op(self.kernels.join, threads=threads)
 
     def place(self, whole: Any, axis: int = -2) -> jax.Array:
@@ -67,28 +66,41 @@ class Ring:
         fixed = {name: jnp.asarray(operands[name]) for name in operands if name not in kernels.keys}
         now = {name: jnp.asarray(operands[name]) for name in kernels.keys}
         around = [(one, (one + 1) % ranks) for one in range(ranks)]
-        parts: List[Any] = [None] * len(placement.pieces(0))
+        parts: List[Any] = []
         for step in range(ranks):
             coming = {name: jax.lax.ppermute(array, self.axis_name, around) for name, array in now.items()} \
                 if step + 1 < ranks else {}
-            parts = jax.lax.switch(rank, [self._branch(one, step) for one in range(ranks)], fixed, now, parts)
+            parts = self._compute(rank, step, {**fixed, **now}, parts)
             now = coming
-        return tuple(jnp.concatenate([part[n] for part in parts], axis) for n, axis in enumerate(self.results))
+        return tuple(parts)
 
-    def _branch(self, rank: int, step: int) -> Callable[..., List[Any]]:
-        """What one rank does at one step."""
-        pairs = self.placement.pairs(rank, self.placement.source(rank, step))
+    def _compute(self, rank: Any, step: int, given: Dict[str, Any], parts: List[Any]) -> List[Any]:
+        """The share's result and lse behind a step. Every rank computes as many pairs at it as any other."""
+        placement = self.placement
+        pairs = np.array([placement.pairs(one, placement.source(one, step)) for one in range(placement.ranks)], np.int32)
+        begun = 0  # pieces of the first step, whose results nothing is joined to: the same ones on all ranks, in order
+        pieces: List[Any] = []
+        for number in range(pairs.shape[1]):
+            pair = Pair(*jnp.asarray(pairs[:, number])[rank])
+            made = self._step(*self._operands(pair, given), jnp.stack([pair.q0, pair.k0, jnp.zeros_like(pair.q0)]))
+            if step:
+                before = [self._piece(part, axis, pair.query) for part, axis in zip(parts, self.results)]
+                parts = [self._put(part, one, axis, pair.query)
+                         for part, one, axis in zip(parts, self._join(*before, *made), self.results)]
+            elif pairs[0, number, 0] == begun:
+                pieces.append(made)
+                begun += 1
+            else:
+                pieces[-1] = self._join(*pieces[-1], *made)
+        return parts if step else [jnp.concatenate([piece[n] for piece in pieces], axis)
+                                   for n, axis in enumerate(self.results)]
 
-        def compute(fixed: Dict[str, Any], keys: Dict[str, Any], parts: List[Any]) -> List[Any]:
-            parts = list(parts)
-            for pair in pairs:
-                made = skewer_jax.op(self.kernels.step, threads=self.threads, q0=pair.q0, k0=pair.k0)(
-                    *self._operands(pair, {**fixed, **keys}))
-                before = parts[pair.query]
-                parts[pair.query] = made if before is None else self._join(*before, *made)
-            return parts
+    def _piece(self, array: Any, axis: int, number: Any) -> Any:
+        size = self.placement.size
+        return jax.lax.dynamic_slice_in_dim(array, number * size, size, axis % array.ndim)
 
-        return compute
+    def _put(self, array: Any, piece: Any, axis: int, number: Any) -> Any:
+        return jax.lax.dynamic_update_slice_in_dim(array, piece, number * self.placement.size, axis % array.ndim)
 
     def _operands(self, pair: Pair, given: Dict[str, Any]) -> List[Any]:
         """The step's operands in the spec's order, the shared ones cut to the pair's pieces."""
@@ -97,6 +109,6 @@ class Ring:
             array = given[argument.name]
             for axes, piece in ((self.kernels.queries, pair.query), (self.kernels.keys, pair.key)):
                 if argument.name in axes:
-                    array = array[cut(axes[argument.name], array.ndim, self.placement.size, piece)]
+                    array = self._piece(array, axes[argument.name], piece)
             ordered.append(array)
         return ordered

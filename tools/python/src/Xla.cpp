@@ -18,6 +18,7 @@ struct Layer {
 };
 
 constexpr size_t kLeading = 5; // numbers of `call` before the sizes
+constexpr size_t kOrigins = 3; // q0, k0, head0
 
 std::mutex &lock() {
   static std::mutex mutex;
@@ -42,16 +43,31 @@ const xla::Numbers *numbersOf(const xla::Attributes &attributes) {
   return nullptr;
 }
 
-xla::Error *run(const xla::CallFrame &frame, Layer &layer, const xla::Numbers &numbers) {
+/// Whether a buffer holds 32-bit numbers, one for each origin.
+bool holdsOrigins(const xla::Buffer &buffer) {
+  return buffer.type == xla::kS32 && buffer.rank == 1 && buffer.shape[0] == int64_t(kOrigins);
+}
+
+/// The kernel's argument struct. Origins are numbers of the call, or the last argument.
+std::vector<uint64_t> wordsOf(const xla::CallFrame &frame, const Layer &layer, const xla::Numbers &numbers) {
   std::vector<uint64_t> words = {0};
-  for (const xla::Buffers *buffers : {&frame.arguments, &frame.results})
-    for (int64_t k = 0; k < buffers->count; ++k)
-      words.push_back(reinterpret_cast<uintptr_t>(buffers->buffers[k]->data));
+  for (size_t k = 0; k < layer.inputs; ++k)
+    words.push_back(reinterpret_cast<uintptr_t>(frame.arguments.buffers[k]->data));
+  for (size_t k = 0; k < layer.results; ++k)
+    words.push_back(reinterpret_cast<uintptr_t>(frame.results.buffers[k]->data));
   for (size_t k = 0; k < layer.sizes; ++k)
     words.push_back(uint64_t(numbers.values[kLeading + k]));
-  for (size_t k = 2; k < kLeading; ++k)
-    words.push_back(uint64_t(numbers.values[k]));
+  const int32_t *given = nullptr;
+  if (size_t(frame.arguments.count) > layer.inputs)
+    given = static_cast<const int32_t *>(frame.arguments.buffers[layer.inputs]->data);
+  for (size_t k = 0; k < kOrigins; ++k)
+    words.push_back(uint64_t(given ? given[k] : numbers.values[kLeading - kOrigins + k]));
   words[0] = words.size() * 8 | uint64_t(1) << 32;
+  return words;
+}
+
+xla::Error *run(const xla::CallFrame &frame, Layer &layer, const xla::Numbers &numbers) {
+  std::vector<uint64_t> words = wordsOf(frame, layer, numbers);
 
   auto workers = int32_t(numbers.values[1]);
   std::unique_ptr<Workspace> workspace;
@@ -110,7 +126,9 @@ xla::Error *callFromXla(xla::CallFrame *frame) {
   }
   if (!layer)
     return wrong(*frame, "a call of a layer that this process has not compiled: ask for it with skewer.jax.op first");
-  if (size_t(frame->arguments.count) != layer->inputs || size_t(frame->results.count) != layer->results ||
+  auto given = size_t(frame->arguments.count);
+  bool hasOrigins = given == layer->inputs + 1 && holdsOrigins(*frame->arguments.buffers[layer->inputs]);
+  if ((given != layer->inputs && !hasOrigins) || size_t(frame->results.count) != layer->results ||
       numbers->count != kLeading + layer->sizes)
     return wrong(*frame, "a call with another number of arguments, results or sizes than the layer has");
   return run(*frame, *layer, *numbers);

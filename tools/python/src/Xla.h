@@ -9,7 +9,7 @@ void registerForXla(int64_t key, uintptr_t entry, uintptr_t workspaceBytes, size
                     size_t sizes);
 
 /// The handler. Its attribute `call` is an array of numbers: the layer's key, workers, q0, k0, head0, and the run-time
-/// sizes. Called by XLA's threads, without the interpreter.
+/// sizes; a further argument, i32[3], takes the place of these origins. Called by XLA's threads, without the interpreter.
 xla::Error *callFromXla(xla::CallFrame *);
 
 } // namespace skewer::python

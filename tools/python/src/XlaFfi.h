@@ -37,6 +37,8 @@ struct Api {
   Error *(*createError)(ErrorArguments *);
 };
 
+constexpr int kS32 = 4; // of a buffer's elements: 32-bit integers
+
 struct Buffer {
   size_t size;
   Extension *extensions;

@@ -111,6 +111,23 @@ class Operators(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "skewer: the kernel refuses the call with status 5"):
             jax.block_until_ready(skewer_jax.op(layer, k0=49)(*x))
 
+    def test_origins_that_are_computed(self):
+        ring = Path(__file__).parents[4] / "examples" / "ring" / "ring.attn"
+        layer = skewer.compile(ring, kernel="step", m=48)
+        x = [jnp.asarray(array) for array in layer.example(batch=1).values()]
+        call = jax.jit(lambda number, *x: skewer_jax.op(layer, origins=True)(*x, jnp.array([0, 1, 0]) * number))
+        for k0 in (0, 48):
+            for got, expected in zip(call(k0, *x), layer(*x, k0=k0)):
+                np.testing.assert_array_equal(got, expected)
+        both = jax.vmap(skewer_jax.op(layer, origins=True), (None,) * len(x) + (0,))(
+            *x, jnp.array([[0, 0, 0], [0, 48, 0]], jnp.int32))
+        for got, k0 in ((0, 0), (1, 48)):
+            np.testing.assert_array_equal(both[0][got], layer(*x, k0=k0)[0])
+        with self.assertRaisesRegex(Exception, "skewer: the kernel refuses the call with status 5"):
+            jax.block_until_ready(call(-1, *x))
+        with self.assertRaisesRegex(skewer.ArgumentError, "int32 of shape"):
+            skewer_jax.op(layer, origins=True)(*x, jnp.zeros(3))
+
     def test_refused(self):
         q, k, v = arrays()
         for bad in ((q.astype(jnp.float16), k, v), (q[:, :7], k, v), (q[0], k, v), (q[:0], k[:0], v[:0]), (q, k)):
@@ -153,7 +170,7 @@ class Layouts(unittest.TestCase):
         lines = [f'#include "{ours}"', '#include "xla/ffi/api/c_api.h"', "using namespace skewer::python::xla;"]
         for own, (theirs, fields) in pairs.items():
             lines += [f"static_assert(offsetof({own}, {a}) == offsetof({theirs}, {b}));" for a, b in fields.items()]
-        lines += ["static_assert(XLA_FFI_DataType_S64 == 5 && XLA_FFI_AttrType_ARRAY == 1);",
+        lines += ["static_assert(XLA_FFI_DataType_S64 == 5 && XLA_FFI_AttrType_ARRAY == 1 && XLA_FFI_DataType_S32 == kS32);",
                   "static_assert(XLA_FFI_Extension_Metadata == 1 && XLA_FFI_Error_Code_INVALID_ARGUMENT == 3);"]
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "layouts.cpp"

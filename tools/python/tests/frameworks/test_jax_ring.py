@@ -49,15 +49,21 @@ class Rings(unittest.TestCase):
             self.assertLess(error, 2e-6 * jnp.abs(wanted).max())
         return call.lower(*placed, self.given["table"]).as_text()
 
+    @staticmethod
+    def calls(text):
+        return text.count("@skewer_call")
+
     def test_two(self):
         self.run_ring(2, True)
 
     def test_four(self):
         text = self.run_ring(4, True)
         self.assertEqual(text.count("stablehlo.collective_permute\""), 6)  # keys and values, three times
+        # One program for all devices: 3 pairs and a join, then 2 of each at every step.
+        self.assertEqual(self.calls(text), 4 + 3 * 4)
 
     def test_without_zigzag(self):
-        self.run_ring(4, False)
+        self.assertEqual(self.calls(self.run_ring(4, False)), 1 + 3 * 2)
 
     def test_place_and_restore(self):
         placed = jax_ring.Ring(SPEC, N, ranks=4, axis_name="sequence")
