@@ -1,37 +1,32 @@
 #!/usr/bin/env python3
 """DeBERTa-v3 (transformers) with Skewer's disentangled attention: content to position and position to content."""
 
-import functools
-
 import torch
 import whole_model
 from transformers import DebertaV2Config, DebertaV2Model
 from transformers.models.deberta_v2.modeling_deberta_v2 import DisentangledSelfAttention
 
 TEXT = """
-# The layer of examples/deberta with the longest distance as a parameter.
+# The layer of examples/deberta with the longest distance as a parameter, on what the model's projections lay out.
 param N = 512, heads = 12, dim = 64, S = 256, longest = 512
 size batch
 
-kernel deberta_v3(q, k, v : f32[batch, heads, N, dim],
-                  const pos_key, pos_query : f32[heads, 2*S, dim]) -> f32[batch, heads, N, dim] {
+kernel deberta_v3(x, y, z : f32[batch, N, heads, dim], pos_key, pos_query : f32[2*S, heads, dim])
+    -> f32[batch, N, heads, dim] {
+  q = rearrange(x, "b n h d -> b h n d")
+  k = rearrange(y, "b n h d -> b h n d")
   content  = einsum("b h i d, b h j d -> b h i j", q, k)
-  position = deberta(q, k, pos_key, pos_query, buckets = S, max_position = longest)
+  position = deberta(q, k, rearrange(pos_key, "t h d -> h t d"), rearrange(pos_query, "t h d -> h t d"), buckets = S,
+                     max_position = longest)
   weights  = softmax((content + position) * (3*dim)^-0.5)
-  return einsum("b h i j, b h j d -> b h i d", weights, v)
+  return einsum("b h i j, b j h d -> b i h d", weights, z)
 }
 """
 
 
-@functools.lru_cache(None)
-def layer_for(**parameters):
-    """A layer for each length that is met."""
-    return whole_model.Layer(TEXT, **parameters)
-
-
 def heads_of(linear, states, module):
-    """What `linear` makes of [..., N, channels], as [..., heads, N, dim]."""
-    return linear(states).unflatten(-1, (module.num_attention_heads, -1)).transpose(-3, -2)
+    """What `linear` makes of [..., N, channels], as [..., N, heads, dim]."""
+    return linear(states).unflatten(-1, (module.num_attention_heads, -1))
 
 
 def forward(module, hidden_states, attention_mask, output_attentions=False, query_states=None, relative_pos=None,
@@ -42,12 +37,13 @@ def forward(module, hidden_states, attention_mask, output_attentions=False, quer
     rows = rel_embeddings[:2 * module.pos_ebd_size]
     to_key, to_query = (module.key_proj, module.query_proj) if module.share_att_key else \
         (module.pos_key_proj, module.pos_query_proj)
-    layer = layer_for(N=hidden_states.shape[1], heads=module.num_attention_heads, dim=module.attention_head_size,
-                      S=module.pos_ebd_size, longest=module.max_relative_positions)
+    layer = whole_model.layer_of(module, TEXT, N=hidden_states.shape[1], heads=module.num_attention_heads,
+                                 dim=module.attention_head_size, S=module.pos_ebd_size,
+                                 longest=module.max_relative_positions)
     out = layer(*(heads_of(linear, hidden_states, module)
                   for linear in (module.query_proj, module.key_proj, module.value_proj)),
-                *(heads_of(linear, rows, module).contiguous() for linear in (to_key, to_query)))
-    return out.transpose(1, 2).flatten(2), None
+                positions=[heads_of(linear, rows, module) for linear in (to_key, to_query)])
+    return out.flatten(2), None
 
 
 swap = whole_model.swapping(DisentangledSelfAttention, forward)

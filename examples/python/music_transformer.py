@@ -1,13 +1,23 @@
 #!/usr/bin/env python3
 """Music Transformer (arXiv:1809.04281), written out as published, with Skewer's attention: causal and unclipped."""
 
-import functools
-
 import torch
 import whole_model
 from torch import nn
 
-SPEC = "music/music_transformer.attn"
+TEXT = """
+# The layer of examples/music, on queries, keys and values as the projections lay them out.
+param N = 2048, heads = 8, dim = 64
+size batch
+
+kernel music(q, k, v : f32[batch, N, heads, dim], const table : f32[N, dim]) -> f32[batch, N, heads, dim] {
+  content  = einsum("b i h d, b j h d -> b h i j", q, k)
+  padded   = pad(einsum("b i h d, r d -> b h i r", q, table), (1, 0))
+  position = reshape(padded, [batch, heads, N + 1, N])[:, :, 1:, :]
+  weights  = softmax((content + position) * dim^-0.5 where j <= i)
+  return einsum("b h i j, b j h d -> b i h d", weights, v)
+}
+"""
 
 
 class RelativeAttention(nn.Module):
@@ -47,16 +57,12 @@ class Block(nn.Module):
         return self.second(x + self.feed_forward(x))
 
 
-@functools.lru_cache(None)
-def layer_for(length, heads, dim):
-    """A layer for each length that is met."""
-    return whole_model.Layer(SPEC, N=length, heads=heads, dim=dim)
-
-
 def forward(module, x):
     """RelativeAttention.forward, whose scores are never held."""
-    layer = layer_for(x.shape[1], module.heads, module.dim)
-    return module.out(layer(*module.split(x), module.table).transpose(1, 2).flatten(2))
+    layer = whole_model.layer_of(module, TEXT, {"table": module.table}, N=x.shape[1], heads=module.heads, dim=module.dim)
+    query, key, value = (linear(x).unflatten(-1, (module.heads, module.dim))
+                         for linear in (module.query, module.key, module.value))
+    return module.out(layer(query, key, value).flatten(2))
 
 
 swap = whole_model.swapping(RelativeAttention, forward)
@@ -69,7 +75,8 @@ def main():
     events, vocabulary = torch.randint(400, (1, length)), nn.Embedding(400, channels)
     model = nn.Sequential(vocabulary, *(Block(channels, heads, length) for _ in range(layers))).eval()
     whole_model.randomise(model)
-    whole_model.compare("Music Transformer", model, swap, (events,), options)
+    alone = whole_model.Attention("attention", lambda model: model[1].attention, ["query", "key", "value"], "out")
+    whole_model.compare("Music Transformer", model, swap, (events,), options, [alone])
 
 
 if __name__ == "__main__":

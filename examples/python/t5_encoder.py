@@ -8,24 +8,31 @@ import whole_model
 from transformers import T5Config, T5EncoderModel
 from transformers.models.t5.modeling_t5 import T5Attention
 
-SPEC = "t5/t5_base.attn"
+TEXT = """
+# The layer of examples/t5, on queries, keys and values as the model's projections lay them out: nothing is copied.
+param N = 512, heads = 12, dim = 64
+size batch
 
-
-@functools.lru_cache(None)
-def layer_for(length, heads, dim):
-    """A layer for each length that is met."""
-    return whole_model.Layer(SPEC, N=length, heads=heads, dim=dim)
+kernel t5(q : f32[batch, N, heads, dim] ~ dim^-0.5, k, v : f32[batch, N, heads, dim], const table : f32[32, heads])
+    -> f32[batch, N, heads, dim] {
+  content = einsum("b i h d, b j h d -> b h i j", q, k)
+  return einsum("b h i j, b j h d -> b i h d", softmax(content + t5(table)), v)
+}
+"""
+# The same for sequences of different lengths.
+PADDED = TEXT.replace(", const table", ", lengths : i32[batch] in 0..N, const table") \
+    .replace("+ t5(table)", "+ t5(table) where j < lengths[b]")
 
 
 def forward(module, table, hidden_states, mask=None, **_):
-    """T5Attention.forward for whole sequences, whose scores are never held."""
-    if mask is not None:
-        raise ValueError("expected whole sequences, found a mask")
+    """T5Attention.forward, whose scores are never held."""
     batch, length, _ = hidden_states.shape
     heads = (batch, length, module.n_heads, module.key_value_proj_dim)
-    query, key, value = (linear(hidden_states).view(heads).transpose(1, 2) for linear in (module.q, module.k, module.v))
-    out = layer_for(length, *heads[2:])(query, key, value, table)
-    return module.o(out.transpose(1, 2).reshape(batch, length, -1)), None, None
+    lengths = whole_model.lengths_of(mask)
+    layer = whole_model.layer_of(module, PADDED if lengths else TEXT, {"table": table}, N=length, heads=heads[2],
+                                 dim=heads[3])
+    out = layer(*(linear(hidden_states).view(heads) for linear in (module.q, module.k, module.v)), *lengths)
+    return module.o(out.view(batch, length, -1)), None, None
 
 
 def swap(model):
@@ -38,7 +45,7 @@ def swap(model):
 
 
 def main():
-    options = whole_model.arguments(__doc__)
+    options = whole_model.arguments(__doc__, has_masks=True)
     torch.manual_seed(1)
     sizes = {"d_model": 64, "d_kv": 16, "d_ff": 96, "num_layers": 2, "num_heads": 4} if options.small else \
         {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
@@ -46,7 +53,12 @@ def main():
     model = T5EncoderModel(T5Config(**sizes, vocab_size=1000, relative_attention_max_distance=128)).eval()
     whole_model.randomise(model, 0.5)  # T5 does not divide scores by anything
     tokens = torch.randint(1000, (1, 150 if options.small else 512))
-    whole_model.compare("T5's encoder", model, swap, (tokens,), options)
+    # The bias of all layers is computed in the first one: the second one is given it.
+    alone = whole_model.Attention("attention of the second layer",
+                                  lambda model: model.encoder.block[1].layer[0].SelfAttention, ["q", "k", "v"], "o",
+                                  whole_model.WAYS)
+    whole_model.compare("T5's encoder", model, swap, whole_model.padded(tokens, options.padded), options,
+                        [] if options.padded else [alone])
 
 
 if __name__ == "__main__":
