@@ -31,16 +31,19 @@ SHIFTED = TEXT.replace("0.3)", "0.3, region : i32[windows, w*w])").replace(
     "softmax(scores)", "softmax(scores - 100 * (region[b % windows, iy*w + ix] != region[b % windows, jy*w + jx]))")
 
 
-def regions(mask):
+def regions(module, mask):
     """A number a token, the same where the model's mask keeps nothing apart. The mask is 0 or -100: a token's region is the
-    first token that it may see."""
-    return (mask == 0).to(torch.uint8).argmax(-1).to(torch.int32)
+    first token that it may see. A module has the same mask as long as maps are as large, and the model makes it anew."""
+    known = module.__dict__.get("skewer_regions")
+    if known is None or not torch.equal(known[0], mask):
+        known = module.__dict__["skewer_regions"] = mask.clone(), mask.argmax(-1).to(torch.int32)
+    return known[1]
 
 
 def forward(module, hidden_states, attention_mask=None, output_attentions=False):
     """Swinv2SelfAttention.forward, whose scores are never held."""
     batch, tokens, _ = hidden_states.shape
-    region = [] if attention_mask is None else [regions(attention_mask)]
+    region = [] if attention_mask is None else [regions(module, attention_mask)]
     first, _, last = module.continuous_position_bias_mlp
     constants = {"w1": first.weight, "b1": first.bias, "w2": last.weight, "scale": module.logit_scale.view(-1)}
     layer = whole_model.layer_of(module, SHIFTED if region else TEXT, constants, w=module.window_size[0],

@@ -69,6 +69,26 @@ def _shapes(layer: Layer, tensors: Tuple[torch.Tensor, ...]) -> List[List[Any]]:
     return [[value(extent) for extent in layer._described(result)[2]] for result in layer.results]
 
 
+def _find_openmp() -> None:
+    """Has kernels use the threads that PyTorch computes with: a team of their own beside it would have to share processors
+    with threads that wait awake. Where none is found, or PyTorch has other threads, kernels have their own."""
+    if "OpenMP" not in torch.__config__.parallel_info().partition("ATen parallel backend:")[2]:
+        return
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            paths = {line.split(None, 5)[5].strip() for line in maps if line.count(" ") >= 5 and "/" in line}
+    except OSError:
+        return
+    runtimes = [path for path in paths if os.path.basename(path).startswith(("libgomp", "libiomp5", "libomp"))]
+    own = [path for path in runtimes if path.startswith(os.path.dirname(torch.__file__))]
+    for path in own or (runtimes if len(runtimes) == 1 else []):
+        if _core.use_openmp(path):
+            return
+
+
+_find_openmp()
+
+
 class _Constants:
     """Parameters of modules that are a layer's `const` operands, and what the kernel makes of them alone."""
 
@@ -133,10 +153,11 @@ def _implementation(layer: Layer, shelf: _Shelf, threads: Optional[int]) -> Call
     def run(*arguments: Any) -> Any:
         operands = arguments[:count]
         return kernel.call(operands, None, threads or torch.get_num_threads(), allocate, None,
-                           prepared=shelf.prepared_for(operands), **dict(zip(layer.origins, arguments[count:])))
+                           prepared=shelf.prepared_for(operands), of_framework=not threads,
+                           **dict(zip(layer.origins, arguments[count:])))
 
     def run_plainly(*tensors: torch.Tensor) -> Any:
-        return kernel.call(tensors, None, threads or torch.get_num_threads(), allocate, None)
+        return kernel.call(tensors, None, threads or torch.get_num_threads(), allocate, None, of_framework=not threads)
 
     return run if layer.origins or layer.constants else run_plainly
 
@@ -180,8 +201,8 @@ def op(spec: Union[str, os.PathLike, Layer], *, threads: Optional[int] = None, *
     """The layer as an operator, torch.ops.skewer.NAME_HASH: a function of tensors in the spec's order, then of the origins
     of a part.
 
-    `spec` and `options` are those of skewer.compile, or a layer. `threads`: PyTorch's number (torch.get_num_threads()) unless
-    given. Asking for the same layer again gives the same operator; one that is known keeps its `threads`.
+    `spec` and `options` are those of skewer.compile, or a layer. `threads`: PyTorch's own (torch.get_num_threads()) unless
+    given: then so many of Skewer's. Asking for the same layer again gives the same operator; one that is known keeps its `threads`.
     """
     layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
     name = _name_of(layer)

@@ -1,6 +1,7 @@
 // Checking arrays against the kernel's signature, and the call itself.
 #include "Kernel.h"
 #include "Exec.h"
+#include "OpenMp.h"
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -249,14 +250,17 @@ void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
   }
 }
 
-void Kernel::run(Call &call, int threads, const Entry &enter) {
-  std::unique_ptr<Workspace> workspace = workspaces.take(threads);
+void Kernel::run(Call &call, int threads, bool ofFramework, const Entry &enter) {
+  ofFramework = ofFramework && threads > 1 && openmp::isUsable();
+  std::unique_ptr<Workspace> workspace = workspaces.take(threads, !ofFramework);
   if (!workspace)
     raise(errors("KernelError")(name, -1, "the system gives no " + std::to_string(threads) + " threads"));
   Exec exec;
   exec.workers = threads;
-  exec.context = workspace->team;
-  exec.parallelFor = workspace->team ? &skewer_team_parallel_for : nullptr;
+  exec.context = ofFramework ? reinterpret_cast<void *>(uintptr_t(threads)) : workspace->team;
+  exec.parallelFor = ofFramework       ? &openmp::parallelFor
+                     : workspace->team ? &skewer_team_parallel_for
+                                       : nullptr;
   int32_t status = 0;
   bool hasMemory = true;
   {
@@ -309,7 +313,7 @@ void Kernel::passSizes(Call &call, int64_t q0, int64_t k0, int64_t head0) {
 }
 
 nb::object Kernel::call(nb::tuple arrays, nb::object outputs, int threads, nb::object allocate, nb::object given,
-                        int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared) {
+                        int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework) {
   Call call;
   begin(call, arrays, threads);
   for (size_t n = 0; n < inputs.size(); ++n)
@@ -320,10 +324,10 @@ nb::object Kernel::call(nb::tuple arrays, nb::object outputs, int threads, nb::o
   takeOutputs(call, outputs, allocate);
   passSizes(call, q0, k0, head0);
   if (prepared)
-    run(call, threads,
+    run(call, threads, ofFramework,
         [&](const void *args, const void *exec) { return preparedEntry(args, exec, prepared->memory.get()); });
   else
-    run(call, threads, entry);
+    run(call, threads, ofFramework, entry);
   if (call.results.size() == 1)
     return call.results.front();
   nb::list all;
@@ -351,7 +355,7 @@ Prepared Kernel::prepare(nb::tuple arrays, int threads) {
       passInput(call, n);
     }
   passSizes(call, 0, 0, 0);
-  run(call, threads,
+  run(call, threads, /*ofFramework=*/false,
       [&](const void *args, const void *exec) { return prepareEntry(args, exec, prepared.memory.get()); });
   return prepared;
 }

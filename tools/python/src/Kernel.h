@@ -42,9 +42,9 @@ public:
   ~Kernel();
   /// `arrays` in the spec's order; `outputs` a tuple of arrays or None, where `allocate(number, shape)` makes them.
   /// `given`: run-time sizes by name that the arrays do not say. Returns a tuple of the results.
-  /// With `prepared` from what it holds.
+  /// With `prepared` from what it holds. With `ofFramework` on threads of OpenMP, where there are.
   nb::object call(nb::tuple arrays, nb::object outputs, int threads, nb::object allocate, nb::object given, int64_t q0,
-                  int64_t k0, int64_t head0, const Prepared *prepared);
+                  int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework);
   /// `arrays` in the spec's order, None for operands that are not const.
   Prepared prepare(nb::tuple arrays, int threads);
   /// Addresses for those who call the C entry themselves.
@@ -67,7 +67,7 @@ private:
   void passInput(Call &, size_t number);
   void passSizes(Call &, int64_t q0, int64_t k0, int64_t head0);
   using Entry = std::function<int32_t(const void *args, const void *exec)>;
-  void run(Call &, int threads, const Entry &);
+  void run(Call &, int threads, bool ofFramework, const Entry &);
   [[noreturn]] void refuse(const std::string &argument, nb::object dimension, const std::string &expected,
                            const std::string &found) const;
 

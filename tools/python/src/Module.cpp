@@ -1,5 +1,6 @@
 // skewer._core: libskewer and compiled kernels, for the Python around them.
 #include "Kernel.h"
+#include "OpenMp.h"
 #include "Xla.h"
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -76,6 +77,8 @@ NB_MODULE(_core, module) {
   module.def("ask", &ask, nb::arg("what"), nb::arg("path"), nb::arg("text").none(), nb::arg("parameters"),
              nb::arg("target"), nb::arg("kernel"), nb::arg("sizes"), nb::arg("emit"),
              "compile, explain, explain-json or plot: (status, messages, diagnostics, text, files).");
+  module.def("use_openmp", &openmp::use, nb::arg("path"),
+             "Calls with of_framework are computed by the threads of this runtime of OpenMP, which is loaded.");
   module.def("register_for_xla", &registerForXla, nb::arg("key"), nb::arg("entry"), nb::arg("workspace"),
              nb::arg("inputs"), nb::arg("results"), nb::arg("sizes"), "Makes a kernel known to the handler.");
   module.def(
@@ -88,7 +91,7 @@ NB_MODULE(_core, module) {
            nb::arg("objects"), nb::arg("shared_object"), nb::arg("inputs"), nb::arg("results"), nb::arg("sizes"))
       .def("call", &Kernel::call, nb::arg("arrays"), nb::arg("outputs").none(), nb::arg("threads"),
            nb::arg("allocate").none(), nb::arg("given").none(), nb::arg("q0") = 0, nb::arg("k0") = 0,
-           nb::arg("head0") = 0, nb::arg("prepared").none() = nb::none(),
+           nb::arg("head0") = 0, nb::arg("prepared").none() = nb::none(), nb::arg("of_framework") = false,
            "Checks the arrays, runs the kernel without the interpreter's lock and returns the results.")
       .def("prepare", &Kernel::prepare, nb::arg("arrays"), nb::arg("threads"),
            "Makes what const operands alone determine; arrays has None for the others.")

@@ -9,8 +9,7 @@ namespace skewer::python {
 // As many calls of a layer as may reasonably overlap; what is more is freed.
 static constexpr size_t kMostIdle = 8;
 
-/// Counts the forks on the way to this process: threads of a team exist in the process that made them only.
-static uint64_t processNow() {
+uint64_t processNow() {
   static std::atomic<uint64_t> generation{1};
   static const int once = pthread_atfork(nullptr, nullptr, [] { ++generation; });
   (void)once;
@@ -35,10 +34,11 @@ bool Workspace::grow(uint64_t needed) {
   return memory != nullptr;
 }
 
-std::unique_ptr<Workspace> Workspaces::take(int32_t workers) {
+std::unique_ptr<Workspace> Workspaces::take(int32_t workers, bool hasTeam) {
   uint64_t process = processNow();
+  hasTeam = hasTeam && workers > 1;
   for (size_t k = idle.size(); k-- > 0;)
-    if (idle[k]->workers == workers && idle[k]->process == process) {
+    if (idle[k]->workers == workers && idle[k]->process == process && (idle[k]->team != nullptr) == hasTeam) {
       std::unique_ptr<Workspace> found = std::move(idle[k]);
       idle.erase(idle.begin() + k);
       return found;
@@ -46,9 +46,9 @@ std::unique_ptr<Workspace> Workspaces::take(int32_t workers) {
   auto made = std::make_unique<Workspace>();
   made->workers = workers;
   made->process = process;
-  if (workers > 1)
+  if (hasTeam)
     made->team = skewer_team_create(workers);
-  return workers == 1 || made->team ? std::move(made) : nullptr;
+  return !hasTeam || made->team ? std::move(made) : nullptr;
 }
 
 void Workspaces::give(std::unique_ptr<Workspace> workspace) {

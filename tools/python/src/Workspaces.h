@@ -7,6 +7,9 @@
 
 namespace skewer::python {
 
+/// Counts the forks on the way to this process: threads exist in the process that made them only.
+uint64_t processNow();
+
 struct Workspace {
   void *memory = nullptr;
   uint64_t bytes = 0;
@@ -21,8 +24,8 @@ struct Workspace {
 /// Whoever calls holds a lock: the interpreter's, which a fork does not leave behind, or one of their own.
 class Workspaces {
 public:
-  /// One with that many workers. Null where the system gives no threads.
-  std::unique_ptr<Workspace> take(int32_t workers);
+  /// One with that many workers, and a team of them unless the threads are others'. Null where the system gives none.
+  std::unique_ptr<Workspace> take(int32_t workers, bool hasTeam = true);
   void give(std::unique_ptr<Workspace>);
 
 private:

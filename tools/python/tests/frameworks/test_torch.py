@@ -126,6 +126,21 @@ class Operators(unittest.TestCase):
                     "assert program.module()(*x).shape == (3, 8, 4)\n")
             subprocess.run([sys.executable, "-c", code, path], cwd=Path(__file__).parents[1], check=True)
 
+    def test_threads_are_those_of_torch(self):
+        """In a process of its own: as many threads as PyTorch has, the same bits on one and two, and a child of a fork,
+        in which OpenMP's threads are gone, goes on."""
+        code = ("import os, sys, common, torch\nfrom skewer import _core, torch as skewer_torch\n"
+                "op = skewer_torch.op(common.TINY)\n"
+                "x = [torch.from_numpy(a) for a in common.operands(batch=64).values()]\n"
+                "torch.set_num_threads(1)\none = op(*x)\ntorch.set_num_threads(2)\n"
+                "torch.randn(512, 512) @ torch.randn(512, 512)\nthreads = lambda: len(os.listdir('/proc/self/task'))\n"
+                "before = threads()\nassert torch.equal(op(*x), one)\nassert threads() == before, (before, threads())\n"
+                "assert torch.equal(skewer_torch.op(common.TINY, N=8, threads=2)(*x), one)\n"
+                "child = os.fork()\n"
+                "if not child:\n    os._exit(0 if torch.equal(op(*x), one) else 5)\n"
+                "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n")
+        subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=True, timeout=120)
+
     def test_gradients_are_refused(self):
         q, k, v = tensors()
         q.requires_grad_()
