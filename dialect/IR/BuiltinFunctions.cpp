@@ -63,6 +63,14 @@ void addBuiltinFunctions(ElementFunctions &functions) {
   functions.add(std::make_unique<Choice>());
 }
 
+std::optional<std::string> builtinText(StringRef name, ArrayRef<std::string> operands) {
+  if (name == kChoice && operands.size() == 3)
+    return operands[1] + " if " + operands[0] + " else " + operands[2];
+  if (isBuiltinFunction(name) && operands.size() == 2)
+    return operands[0] + " " + name.str() + " " + operands[1];
+  return std::nullopt;
+}
+
 bool isBuiltinFunction(StringRef name) { return !name.empty() && !llvm::isAlpha(name[0]); }
 
 } // namespace skewer::attn

@@ -1,5 +1,6 @@
 // The functions that plugins bring, by name, and how terms write their arguments.
 #include "dialect/IR/ElementFunction.h"
+#include "dialect/IR/BuiltinFunctions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -34,10 +35,13 @@ const ElementFunction *findElementFunction(MLIRContext *context, StringRef name)
 }
 
 std::string signatureOf(const ElementFunction &function) {
+  std::vector<std::string> names;
+  for (StringRef name : function.arguments())
+    names.push_back(name.str());
+  if (auto builtin = builtinText(function.name(), names))
+    return *builtin;
   std::string text = function.name().str() + "(";
-  for (auto [place, name] : llvm::enumerate(function.arguments()))
-    text += (place ? ", " : "") + name.str();
-  return text + ")";
+  return text + llvm::join(names, ", ") + ")";
 }
 
 std::string explainMissingFunction(MLIRContext *context, StringRef name) {

@@ -1,5 +1,6 @@
 // Counting what the loops of a scheduled attention do.
 #include "passes/Schedule/Prediction.h"
+#include "passes/Schedule/ArithmeticCost.h"
 #include "dialect/Subscript/Program.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -194,25 +195,26 @@ static TileSizes tilesOf(const AttentionShape &shape, const Blocking &blocking, 
   return tile;
 }
 
+double skewer::cyclesOfArithmetic(mlir::Operation &op, int64_t lanes) {
+  if (mlir::isa<mlir::math::ExpOp>(op))
+    return kExpCycles;
+  if (mlir::isa<mlir::math::TanhOp>(op))
+    return kTanhCycles;
+  if (mlir::isa<mlir::math::ErfOp>(op))
+    return kErfCycles;
+  if (mlir::isa<mlir::arith::DivFOp, mlir::math::SqrtOp, mlir::math::RsqrtOp>(op))
+    return kDivideCycles;
+  if (mlir::isa<mlir::arith::ArithDialect>(op.getDialect()) || mlir::isa<mlir::math::AbsFOp>(op))
+    return kSimpleCycles;
+  return kCallCycles * double(lanes);
+}
+
 /// Of the function for one vector of scores.
 static double functionCycles(const AttentionShape &shape, int64_t lanes) {
   double cycles = 0;
-  if (!shape.through)
-    return cycles;
-  for (mlir::Operation &op : shape.through->front().without_terminator()) {
-    if (mlir::isa<mlir::math::ExpOp>(op))
-      cycles += kExpCycles;
-    else if (mlir::isa<mlir::math::TanhOp>(op))
-      cycles += kTanhCycles;
-    else if (mlir::isa<mlir::math::ErfOp>(op))
-      cycles += kErfCycles;
-    else if (mlir::isa<mlir::arith::DivFOp, mlir::math::SqrtOp, mlir::math::RsqrtOp>(op))
-      cycles += kDivideCycles;
-    else if (mlir::isa<mlir::arith::ArithDialect>(op.getDialect()) || mlir::isa<mlir::math::AbsFOp>(op))
-      cycles += kSimpleCycles;
-    else
-      cycles += kCallCycles * double(lanes);
-  }
+  if (shape.through)
+    for (mlir::Operation &op : shape.through->front().without_terminator())
+      cycles += cyclesOfArithmetic(op, lanes);
   return cycles;
 }
 

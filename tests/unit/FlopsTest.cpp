@@ -55,6 +55,19 @@ TEST(VisiblePairs, ACausalSquareIsHalf) {
   EXPECT_EQ(driver::visiblePairs(attention.op), 32) << "as everybody counts it, without half of the diagonal";
 }
 
+TEST(VisiblePairs, OfHeadsThatSeeDifferentKeysTheMean) {
+  ParsedAttention attention(layer("j <= i + 2*h"));
+  ASSERT_TRUE(attention);
+  double expected = 0;
+  for (int64_t h = 0; h < 2; ++h)
+    for (int64_t i = 0; i < 7; ++i)
+      for (int64_t j = 0; j < 9; ++j)
+        expected += j <= i + 2 * h;
+  std::string why;
+  EXPECT_EQ(driver::visiblePairs(attention.op, &why), expected / 2);
+  EXPECT_EQ(why, "") << "nothing of it is known at run time only";
+}
+
 TEST(VisiblePairs, LengthsLeaveAll) {
   AttentionText text = layer("j < lengths[h]");
   text.mask += " indices(lengths = %lengths : tensor<2xi32>)";

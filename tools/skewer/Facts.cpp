@@ -1,6 +1,8 @@
 // Gathering facts from a kernel's level 1 and level 3.
 #include "tools/skewer/Facts.h"
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/BuiltinFunctions.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Analysis/TermClass.h"
 #include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Matmul.h"
@@ -62,12 +64,18 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
   auto spec = parseEinsum(std::string_view(term.getSubscripts()));
   auto application = applicationOf(term);
   std::vector<std::string> elements;
+  ScoreSpace space = scoreSpace(term->getParentOfType<AttentionOp>());
+  auto isPosition = [&](const Dimension &dimension) { // what tells the arguments of a function apart
+    return llvm::any_of(dimension.axes, [&](auto &axis) { return !llvm::is_contained(space.leading, axis); });
+  };
   for (auto [k, input] : llvm::enumerate(term.getInputs())) {
     std::vector<std::string> indices;
     if (spec && k < spec->operands.size())
       for (const Dimension &dimension : spec->operands[k])
         if (!dimension.isProduct() && !dimension.index.isConstant())
           indices.push_back(subscript::abbreviateTables(print(dimension.index)));
+        else if (application && application->takes(k) && isPosition(dimension))
+          indices.push_back(llvm::join(dimension.axes, " "));
     elements.push_back(nameOfOperand(input, function) + (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]"));
     if (!application || !application->takes(k))
       factor(elements.back());
@@ -76,7 +84,9 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
     std::vector<std::string> arguments;
     for (const Application::Argument &argument : application->arguments)
       arguments.push_back(argument.operand >= 0 ? elements[argument.operand] : print(argument.position));
-    factor(application->function->name().str() + "(" + llvm::join(arguments, ", ") + ")");
+    llvm::StringRef name = application->function->name();
+    auto builtin = builtinText(name, arguments);
+    factor((builtin ? "" : name.str()) + "(" + builtin.value_or(llvm::join(arguments, ", ")) + ")");
   }
   if (term.getValue())
     factor("(" + term.getValue()->str() + ")");
@@ -198,7 +208,7 @@ void describeFinish(func::FuncOp function, std::vector<AttentionFacts> &facts) {
     Value made = stage.finishes->getResult(0);
     auto isFolded = [&](Value value) {
       Operation *op = value.getDefiningOp();
-      return value == stage.result || isa_and_nonnull<arith::ConstantOp>(op) ||
+      return value == stage.result || isa_and_nonnull<arith::ConstantOp, tensor::SplatOp>(op) ||
              (op && isArithmetic(op) && llvm::is_contained(stage.folded, op));
     };
     std::string text = textOfTensor(stage.result, [&](Value value) -> std::string {

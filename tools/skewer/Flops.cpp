@@ -71,19 +71,28 @@ static Expr ofPositions(const Expr &predicate, const std::vector<std::string> &a
   return 1;
 }
 
-/// Pairs at which a predicate holds, one by one; what depends on more than positions is taken to hold. All of them
-/// where they are too many.
+/// Pairs at which a predicate holds, one by one; what depends on more than positions and heads is taken to hold. All of
+/// them where they are too many. Of heads that see different keys, the mean.
 static double countPairs(const Expr &whole, const ScoreSpace &space, std::string *why) {
-  double all = static_cast<double>(space.queries()) * static_cast<double>(space.keys());
+  double all = static_cast<double>(space.queries()) * static_cast<double>(space.keys()), heads = 1;
   std::vector<std::string> axes = space.query;
   axes.insert(axes.end(), space.key.begin(), space.key.end());
+  std::vector<std::string> known = axes;
+  llvm::copy_if(space.leading, std::back_inserter(known),
+                [&](const std::string &axis) { return space.sizes.at(axis) != kRuntime; });
   bool isMore = false;
-  Expr predicate = ofPositions(whole, axes, isMore);
+  Expr predicate = ofPositions(whole, known, isMore);
+  std::set<std::string> named = symbolsOf(predicate);
+  for (const std::string &axis : space.leading)
+    if (named.count(axis)) {
+      axes.push_back(axis);
+      heads *= static_cast<double>(space.sizes.at(axis));
+    }
   if (isMore && why)
-    *why = "the mask depends on values at run time, or on the head: at most so much";
+    *why = "the mask depends on values at run time, or on the batch row: at most so much";
   if (predicate.isConstant(1))
     return all;
-  if (all > 1 << 24) {
+  if (all * heads > 1 << 24) {
     if (why)
       *why = "the mask has too many pairs to count them: at most so much";
     return all;
@@ -98,7 +107,7 @@ static double countPairs(const Expr &whole, const ScoreSpace &space, std::string
     for (place = 0; place < axes.size() && ++at[place] == space.sizes.at(axes[place]); ++place)
       at[place] = 0;
   }
-  return pairs;
+  return pairs / heads;
 }
 
 double visiblePairs(AttentionOp attention, std::string *why) {

@@ -1,7 +1,11 @@
 // Operators between their operands, in parentheses where one binds weaker; other operations as calls.
 #include "tools/skewer/FunctionText.h"
+#include "dialect/IR/Attn.h"
+#include "dialect/IR/BuiltinFunctions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <fmt/format.h>
 
@@ -9,7 +13,7 @@ using namespace mlir;
 
 namespace skewer::driver {
 namespace {
-enum Binding { Sum, Product, Whole };
+enum Binding { Choice, Comparison, Sum, Product, Whole };
 struct Text {
   std::string text;
   Binding binding = Whole;
@@ -24,6 +28,29 @@ Text operatorText(const Text &left, const char *sign, const Text &right, Binding
   return {fmt::format("{} {} {}", inParentheses(left, binding), sign, inParentheses(right, behind)), binding};
 }
 
+/// Comparisons are 1 or 0; that such a number is not 0 is the comparison itself.
+Text comparisonText(arith::CmpFPredicate predicate, llvm::ArrayRef<Text> operands) {
+  const char *sign = llvm::StringSwitch<const char *>(arith::stringifyCmpFPredicate(predicate).drop_front())
+                         .Case("lt", "<")
+                         .Case("le", "<=")
+                         .Case("gt", ">")
+                         .Case("ge", ">=")
+                         .Case("eq", "==")
+                         .Default("!=");
+  if (operands[0].binding == Comparison && operands[1].text == "0" && llvm::StringRef(sign) == "!=")
+    return operands[0];
+  return operatorText({inParentheses(operands[0], Sum), Whole}, sign, {inParentheses(operands[1], Sum), Whole},
+                      Comparison, true);
+}
+
+Text choiceText(llvm::ArrayRef<Text> operands) {
+  if (operands[0].binding == Comparison && operands[1].text == "1" && operands[2].text == "0")
+    return operands[0];
+  return {fmt::format("{} if {} else {}", inParentheses(operands[1], Comparison), operands[0].text,
+                      inParentheses(operands[2], Choice)),
+          Choice};
+}
+
 Text callText(Operation &op, llvm::ArrayRef<Text> operands) {
   llvm::StringRef name = op.getName().stripDialect();
   if (isa<arith::MaximumFOp, arith::MaxNumFOp>(op))
@@ -34,6 +61,14 @@ Text callText(Operation &op, llvm::ArrayRef<Text> operands) {
   for (size_t k = 0; k < operands.size(); ++k)
     text += (k ? ", " : "") + operands[k].text;
   return {text + ")", Whole};
+}
+
+/// As operands of a comparison or a choice.
+std::vector<std::string> namesOf(llvm::ArrayRef<Text> operands, Binding atLeast) {
+  std::vector<std::string> names;
+  for (const Text &operand : operands)
+    names.push_back(inParentheses(operand, atLeast));
+  return names;
 }
 
 Text textOf(Operation &op, llvm::ArrayRef<Text> operands) {
@@ -48,6 +83,14 @@ Text textOf(Operation &op, llvm::ArrayRef<Text> operands) {
       .Case([&](arith::SubFOp) { return operatorText(operands[0], "-", operands[1], Sum, false); })
       .Case([&](arith::MulFOp) { return operatorText(operands[0], "*", operands[1], Product, true); })
       .Case([&](arith::DivFOp) { return operatorText(operands[0], "/", operands[1], Product, false); })
+      .Case([&](arith::CmpFOp comparison) { return comparisonText(comparison.getPredicate(), operands); })
+      .Case([&](arith::SelectOp) { return choiceText(operands); })
+      .Case([&](attn::ApplyOp apply) -> Text {
+        bool isChoice = apply.getFunction() == attn::kChoice;
+        if (auto text = attn::builtinText(apply.getFunction(), namesOf(operands, isChoice ? Comparison : Sum)))
+          return {*text, isChoice ? Choice : Comparison};
+        return callText(op, operands);
+      })
       .Case([&](arith::NegFOp) -> Text { return {"-" + inParentheses(operands[0], Whole), Whole}; })
       .Default([&](Operation *) { return callText(op, operands); });
 }
@@ -58,7 +101,7 @@ Text textOfValue(Value value, const std::function<std::string(Value)> &nameOf) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return {"?", Whole};
-  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+  if (isa<arith::ExtFOp, arith::TruncFOp, tensor::SplatOp>(op))
     return textOfValue(op->getOperand(0), nameOf);
   llvm::SmallVector<Text> operands;
   for (Value operand : op->getOperands())

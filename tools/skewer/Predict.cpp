@@ -1,18 +1,55 @@
 // Asking the cost model about a whole kernel.
 #include "tools/skewer/Predict.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Schedule/ArithmeticCost.h"
+#include "passes/Stages/Stages.h"
 
 namespace skewer::driver {
 
-/// Something that the kernel computes beside its attentions, whose prediction is then not the kernel's. What only moves
-/// elements is done where they are read or written.
-static mlir::Operation *findBeside(mlir::ModuleOp scheduled) {
-  for (auto function : scheduled.getOps<mlir::func::FuncOp>())
+namespace {
+/// What a kernel computes outside of its attentions.
+struct Beside {
+  mlir::Operation *other = nullptr;                 // no part of an attention: its prediction is not the kernel's
+  llvm::DenseSet<mlir::Operation *> finishing;      // what results go through as they are stored
+  llvm::DenseMap<mlir::Operation *, double> cycles; // that that takes, with every run-time size 1, by attentions
+};
+} // namespace
+
+/// The arithmetic that a stage ends with, from its result back to what the attention makes.
+static void addFinish(const Stage &stage, int64_t lanes, Beside &beside) {
+  double elements = 1, cycles = 0;
+  for (int64_t size : attn::shapeOf(stage.result))
+    elements *= size == subscript::kRuntime ? 1 : static_cast<double>(size);
+  llvm::SmallVector<mlir::Operation *> left{stage.result.getDefiningOp()};
+  while (!left.empty()) {
+    mlir::Operation *op = left.pop_back_val();
+    bool isPart = op && op != stage.finishes &&
+                  (op == stage.result.getDefiningOp() || llvm::is_contained(stage.folded, op));
+    if (!isPart || !beside.finishing.insert(op).second)
+      continue;
+    if (isArithmetic(op))
+      cycles += elements / static_cast<double>(lanes) * cyclesOfArithmetic(*op, lanes);
+    for (mlir::Value operand : op->getOperands())
+      left.push_back(operand.getDefiningOp());
+  }
+  beside.cycles[stage.finishes] += cycles;
+}
+
+/// What only moves elements is done where they are read or written, and a number computes nothing.
+static Beside findBeside(mlir::ModuleOp scheduled, int64_t lanes) {
+  Beside beside;
+  for (auto function : scheduled.getOps<mlir::func::FuncOp>()) {
+    for (const Stage &stage : stagesOf(function))
+      if (stage.kind == StageKind::Attention && stage.finishes)
+        addFinish(stage, lanes, beside);
     for (mlir::Operation &op : function.getBody().front())
-      if (!mlir::isa<attn::AttentionOp, mlir::func::ReturnOp, attn::IndexMapOpInterface>(op) &&
-          !op.hasTrait<mlir::OpTrait::ConstantLike>())
-        return &op;
-  return nullptr;
+      if (!mlir::isa<attn::AttentionOp, mlir::func::ReturnOp, attn::IndexMapOpInterface, mlir::tensor::DimOp,
+                     mlir::tensor::SplatOp>(op) &&
+          !op.hasTrait<mlir::OpTrait::ConstantLike>() && !beside.finishing.contains(&op) && !beside.other)
+        beside.other = &op;
+  }
+  return beside;
 }
 
 /// How many times the useful work with these sizes is that with sizes of 1.
@@ -25,11 +62,17 @@ static double callsOf(const Kernel &kernel, mlir::ModuleOp scheduled, const Kern
 WorkFacts workOf(const Kernel &kernel, mlir::ModuleOp scheduled, const KernelFacts &facts,
                  const std::vector<LayerFacts> &layers, const Target &target,
                  const std::map<std::string, int64_t> &sizes, mlir::Operation **beside) {
-  mlir::Operation *other = findBeside(scheduled);
+  Beside found = findBeside(scheduled, target.lanes);
   if (beside)
-    *beside = other;
-  bool isAlone = facts.generic.empty() && facts.materialised.empty() && !other;
-  return workFactsOf(kernel.signature, facts.flops, layers, isAlone, target, sizes,
+    *beside = found.other;
+  bool isAlone = facts.generic.empty() && facts.materialised.empty() && !found.other;
+  std::vector<LayerFacts> finished = layers;
+  size_t number = 0;
+  scheduled.walk([&](attn::AttentionOp attention) {
+    LayerFacts &layer = finished[number++];
+    layer.work.cycles += found.cycles.lookup(attention) / std::max(1.0, layer.leading);
+  });
+  return workFactsOf(kernel.signature, facts.flops, finished, isAlone, target, sizes,
                      callsOf(kernel, scheduled, facts, sizes));
 }
 
