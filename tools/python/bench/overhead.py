@@ -60,7 +60,7 @@ def c_entry(layer, arrays, out):
 
 def main():
     layer = skewer.compile(LAYER)
-    arrays = tuple(layer.example(batch=1).values())
+    arrays = tuple(layer.example(batch=2).values())
     out = layer(*arrays)
     whole, empty = c_entry(layer, arrays, out)
     entry = median_of(whole) - median_of(empty)
@@ -75,6 +75,13 @@ def main():
         rows.append(("PyTorch, layer(...)", lambda: layer(*tensors)))
         op = skewer_torch.op(layer, threads=1)
         rows.append(("PyTorch, skewer.torch.op", lambda: op(*tensors)))
+        # The same text with a parameter said is another operator.
+        torch.set_num_threads(2)
+        on_two, own_two = skewer_torch.op(LAYER, N=8), skewer_torch.op(LAYER, N=8, d=16, threads=2)
+        rows.append(("the same, 2 threads", lambda: on_two(*tensors)))
+        rows.append(("the same, 2 of Skewer's", lambda: own_two(*tensors)))
+        module = skewer_torch.Module(LAYER.replace("table :", "const table :"), values={"table": tensors[3]}, threads=1)
+        rows.append(("PyTorch, Module", lambda: module(*tensors[:3])))
         with torch.no_grad():
             rows = [(name, median_of(call)) for name, call in rows]
     else:

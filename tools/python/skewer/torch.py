@@ -89,17 +89,22 @@ def _find_openmp() -> None:
 _find_openmp()
 
 
+def _where(tensors: Sequence[torch.Tensor]) -> Tuple[int, ...]:
+    return tuple([tensor.data_ptr() for tensor in tensors])
+
+
 class _Constants:
     """Parameters of modules that are a layer's `const` operands, and what the kernel makes of them alone."""
 
     def __init__(self, layer: Layer, tensors: Sequence[torch.Tensor]):
         # Held, so that no other tensor can come to lie where these are found.
         self._layer, self._held = layer, [tensor.detach() for tensor in tensors]
+        self.where = _where(tensors)
         self.forget()
 
     def prepared_for(self, tensors: Sequence[torch.Tensor]) -> Optional[_core.Prepared]:
         """Made anew where a tensor was written to since; None where nothing follows from these operands alone."""
-        versions = tuple(tensor._version for tensor in tensors)
+        versions = tuple([tensor._version for tensor in tensors])
         known, made = self._made
         if known != versions:
             by_name = dict(zip(self._layer.constants, tensors))
@@ -126,7 +131,7 @@ class _Shelf:
         if not tensors or any(type(tensor) is not torch.nn.Parameter or tensor.device.type != "cpu" or
                               tensor.is_inference() or not tensor.is_contiguous() for tensor in tensors):
             return None
-        where = tuple(tensor.data_ptr() for tensor in tensors)
+        where = _where(tensors)
         found = self._found.get(where)
         if found is None:
             found = self._found[where] = _Constants(self._layer, tensors)
@@ -136,9 +141,12 @@ class _Shelf:
         if not self._found:
             return None
         tensors = [operands[n] for n in self._places]
-        found = self._found.get(tuple(tensor.data_ptr() for tensor in tensors))
-        if found is None or not all(tensor.is_contiguous() for tensor in tensors):  # a transposed view begins there too
+        found = self._found.get(_where(tensors))
+        if found is None:
             return None
+        for tensor in tensors:
+            if not tensor.is_contiguous():  # a transposed view that begins there
+                return None
         return found.prepared_for(tensors)
 
 
@@ -232,26 +240,31 @@ class Module(torch.nn.Module):
         layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
         self._name = _name_of(layer)
         self._operator = op(layer, threads=threads)
-        self._order = [argument.name for argument in layer.arguments]
+        order = [argument.name for argument in layer.arguments]
         self._constants = constants = layer.constants
-        self._inputs = [name for name in self._order if name not in constants]
+        self._inputs = [name for name in order if name not in constants]
+        self._places = [(self._inputs + constants).index(name) for name in order]  # of each operand in those
         for argument in layer.arguments:
             if argument.name in constants:
                 setattr(self, argument.name, self._parameter(layer, argument, (values or {}).get(argument.name)))
         for name in values or {}:
             if name not in constants:
                 raise ArgumentError(layer.name, name, None, "a name of a const operand: " + ", ".join(constants), name)
-        self._keep()
+        self._keep([getattr(self, name) for name in constants])
 
-    def _keep(self) -> None:
+    def _keep(self, tensors: Sequence[torch.Tensor]) -> None:
         """Has the operator find the parameters that there are now."""
-        tensors = [getattr(self, name) for name in self._constants]
-        if tensors:
-            known = _known[self._name][1].keep(tensors)
-            if known is None:
-                _constants_of.pop(self, None)
-            elif _constants_of.get(self) is not known:
-                _constants_of[self] = known
+        known = _constants_of.get(self)
+        plain = True
+        for tensor in tensors:
+            plain = plain and type(tensor) is torch.nn.Parameter
+        if known is not None and plain and known.where == _where(tensors):
+            return
+        known = _known[self._name][1].keep(tensors)
+        if known is None:
+            _constants_of.pop(self, None)
+        else:
+            _constants_of[self] = known
 
     def forget(self) -> None:
         """Has the next call make anew what follows from the parameters alone."""
@@ -272,14 +285,21 @@ class Module(torch.nn.Module):
         return torch.nn.Parameter(value.detach().contiguous(), requires_grad=False)
 
     def forward(self, *tensors: torch.Tensor, **named: torch.Tensor) -> Any:
+        if named or len(tensors) != len(self._inputs):
+            tensors = self._in_order(tensors, named)
+        constants = [getattr(self, name) for name in self._constants]
+        # A trace would burn in where its parameters lie. The compiled program's calls find those of the last call that was
+        # not traced, or of the constructor; of others they make everything in every call.
+        if constants and not torch.compiler.is_compiling():
+            self._keep(constants)
+        given = (*tensors, *constants)
+        return self._operator(*[given[place] for place in self._places])
+
+    def _in_order(self, tensors: Tuple[torch.Tensor, ...], named: Dict[str, torch.Tensor]) -> Tuple[torch.Tensor, ...]:
         given = dict(zip(self._inputs, tensors))
         if len(tensors) > len(self._inputs) or given.keys() & named.keys() or \
                 set(given) | set(named) != set(self._inputs):
             raise TypeError(f"expected the inputs {', '.join(self._inputs)}, found {len(tensors)} in order and "
                             f"{', '.join(named) or 'none'} by name")
         given.update(named)
-        # A trace would burn in where its parameters lie. The compiled program's calls find those of the last call that was
-        # not traced, or of the constructor; of others they make everything in every call.
-        if not torch.compiler.is_compiling():
-            self._keep()
-        return self._operator(*(given[name] if name in given else getattr(self, name) for name in self._order))
+        return tuple(given[name] for name in self._inputs)
