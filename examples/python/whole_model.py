@@ -24,7 +24,8 @@ def arguments(description, has_masks=False):
     parser.add_argument("--small", action="store_true", help="small sizes, for tests")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--runs", type=int, default=5, help="of the whole model; 0: its attention alone is timed")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each way to compute the attention alone")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each way to compute the attention alone; 0: the whole model is timed")
+    parser.add_argument("--only", default="", help="of the attentions that are timed alone: those with this in their name")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile of the model's own attention")
     return parser.parse_args()
 
@@ -173,6 +174,7 @@ def check_layers(name, model, inputs, layers, before):
 def compare(name, model, swap, inputs, options, alone=()):
     """Runs `model`, lets `swap` put the layers in, runs it again. An error where the outputs differ by more than 1e-4 of
     the largest value. `alone`: Attention of the model that is also timed by itself."""
+    alone = [one for one in alone if options.seconds and options.only in one.label]
     records = [one.record(model) for one in alone]
     with contextlib.ExitStack() as recording:
         for record in records:

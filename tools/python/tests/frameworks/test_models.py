@@ -72,7 +72,7 @@ class WhatIsNoticed(unittest.TestCase):
     def setUpClass(cls):
         sys.path.insert(0, str(EXAMPLES))
         cls.harness = __import__("whole_model")
-        cls.options = types.SimpleNamespace(threads=[1], runs=1, seconds=0, no_compile=True)
+        cls.options = types.SimpleNamespace(threads=[1], runs=1, seconds=0, no_compile=True, only="")
 
     @classmethod
     def tearDownClass(cls):
