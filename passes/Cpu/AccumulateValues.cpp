@@ -206,12 +206,12 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
       return finishRow(position, from, factor);
     Value to = shape.result.picked ? positions.indexOf(*shape.result.picked, positions.axesAt(position, {}))
                                    : b.add(base, b.mul(position, shape.result.query));
+    SmallVector<Value> sums;
     for (int64_t v = 0; v < widthVectors; ++v) {
       Value x = b.load(memory.accumulators, b.add(from, v * lanes));
-      if (factor)
-        x = b.mulf(x, factor);
-      b.storeFirst(x, memory.output, b.add(to, v * lanes), std::min(lanes, shape.width - v * lanes));
+      sums.push_back(factor ? b.mulf(x, factor) : x);
     }
+    storeRow(sums, to);
   });
 }
 

@@ -163,15 +163,17 @@ void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVe
           });
         });
   };
-  int64_t rest = g.keyVectors % g.tileVectors;
-  if (rest == 0 && shape.keys % g.lanes)
+  int64_t inTiles = g.keyVectors - (dotKeys > 0), rest = inTiles % g.tileVectors;
+  if (rest == 0 && shape.keys % g.lanes && !dotKeys)
     rest = g.tileVectors;
-  Value lastWhole = b.index(g.keyVectors - rest);
+  Value lastWhole = b.index(inTiles - rest);
   Value end = b.minimum(b.add(firstVector, g.keyBlock / g.lanes), endVector);
   b.loop(firstVector, b.minimum(end, lastWhole), g.tileVectors,
          [&](Value vector) { tileAllGroups(vector, g.tileVectors, false); });
   if (rest)
-    b.when(b.less(lastWhole, end), [&] { tileAllGroups(lastWhole, rest, true); });
+    b.when(b.less(lastWhole, end), [&] { tileAllGroups(lastWhole, rest, !dotKeys); });
+  if (dotKeys)
+    b.when(b.less(b.index(inTiles), end), [&] { tileAllGroups(b.index(inTiles), 1, true); });
 }
 
 /// The weights of a block's scores, and weights × values.

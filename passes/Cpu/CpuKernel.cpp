@@ -178,6 +178,7 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
   openPhase(phase);
   openBuffers();
   enterLeading(phase, plan);
+  decideStreaming();
 
   const Geometry &g = *this;
   b.loop(phase.begin, phase.end, 1, [&](Value item) {
@@ -207,6 +208,7 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
     Value some = b.less(g.rowStep > 1 ? chunk : b.mul(chunk, g.rowsPerItem), queryLength);
     b.when(arith::OrIOp::create(b.builder, some, firstOfRun), attend);
   });
+  endStreaming();
 
   plan.phases.push_back({phase.function.getSymName().str(), "attend", itemsOfHeads(g.chunks * g.parts)});
 }

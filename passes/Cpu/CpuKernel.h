@@ -39,6 +39,7 @@ struct KernelMemory {
   mlir::Value parts;                        // what items with parts of the keys leave; null: keys are not divided
   // Buffers in the worker's.
   mlir::Value keys, values, queries; // packed; the values' may be the operand itself
+  mlir::Value dotKeys;               // as rows, those behind the last whole panel; see `dotKeys`
   mlir::Value scores, accumulators;  // of a block
   mlir::Value maxima, sums;          // of a row
   mlir::Value scales;                // of a row: what earlier blocks are multiplied with; then the maximum referred to
@@ -107,9 +108,8 @@ public:
   static constexpr Summation kCompensated{kCompensatedChunk, true};
   /// The position of a row of a block.
   mlir::Value positionOf(mlir::Value firstRow, mlir::Value row) { return b.add(firstRow, b.mul(row, rowStep)); }
-  /// Panels of keys that a walk says, computed where they have no memory.
-  void packKeyPanels(const Walk &, int64_t depth, int64_t depthOffset, double factor, mlir::Value target,
-                     int64_t stride, bool accumulate = false);
+  /// Panels of keys that a walk says, computed where they have no memory; null `panels`: those that some query sees.
+  void packKeyPanels(const Walk &, int64_t depth, double factor, const PanelTarget &, KeyRange panels = {});
   /// Rows of queries that a walk says, times scale·log2(e), `stride` floats apart in the target.
   void packQueryRows(const Walk &, int64_t depth, double scale, const RowBlock &, mlir::Value target, int64_t stride,
                      int64_t offset = 0);
@@ -150,6 +150,7 @@ private:
   // Planning (PlanWorkspace.cpp).
   void planGeometry();
   void planContent();
+  void planDots();
   void planBuffers();
   Summation summationOfContent() const;
   bool isContentRepeated(unsigned term) const; // its queries stand there already
@@ -166,7 +167,9 @@ private:
   void beginHead(mlir::Value packs, mlir::Value prepares);
   std::vector<subscript::Expr> basesOfKeys();
   mlir::Value keysChange(llvm::ArrayRef<subscript::Expr> bases);
+  ProductOperand computedRows(const Walk &, int64_t depth, mlir::Value first, mlir::Value end);
   void packKeys();
+  void packDotKeys(const ContentTerm &, double factor, int64_t depthOffset, bool accumulate);
   KeyRange packedPanels();
   void packValues();
   void packValueRows(mlir::Value low, mlir::Value high);
@@ -203,6 +206,7 @@ private:
                  mlir::Value state = {});
   void scoreKnownTile(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last);
   llvm::SmallVector<mlir::Value> contentSums(const ScoreTile &, llvm::ArrayRef<mlir::Value> places);
+  llvm::SmallVector<mlir::Value> contentDots(const ScoreTile &);
   void addTerms(ScoreTile &, uint64_t sum);
   void applyFunction(ScoreTile &);
   void hideByLine(ScoreTile &);
@@ -235,6 +239,12 @@ private:
   void fetchValuesAhead(mlir::Value key, int64_t keysOfTurn);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
   void finishRow(mlir::Value position, mlir::Value from, mlir::Value factor);
+
+  // Results that the caches do not hold (StreamedResult.cpp).
+  bool rowsAreVectors() const;
+  void decideStreaming();
+  void storeRow(llvm::ArrayRef<mlir::Value> row, mlir::Value at);
+  void endStreaming();
   void rowTotal(mlir::Value row, mlir::Value lowKey, llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
   mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);
   void writeTotal(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
@@ -249,18 +259,20 @@ private:
   void fetchUpcoming(mlir::Value row, mlir::Value key, int64_t keysOfTurn);
 
   struct Buffers {
-    Buffer keys, values, computedRows, queries, scores, accumulators, maxima, sums, scales, shifts;
+    Buffer keys, dotKeys, values, computedRows, queries, scores, accumulators, maxima, sums, scales, shifts;
     std::vector<Buffer> lines; // of each sum
   };
   Buffers buffers;
   std::vector<bool> hasLine; // of each sum: some strategy adds to a line
   bool lineMask = false;     // the first sum's hides keys
   double scoreDeviation = 0; // of unit-normal operands
+  int64_t dotKeys = 0;       // keys of the last vector, where they are so few that their products are dots; else 0
   std::vector<std::unique_ptr<CpuStrategy>> strategies;
   mlir::Value leadingIndex;           // flat, of the head that is computed
   mlir::Value queryLength, keyLength; // null where they are known at compile time
   mlir::Value part;                   // of its keys
   mlir::Value divided;                // whether they are divided; null: as `parts` says
+  mlir::Value streamsResult;          // whether it is stored past the caches; null: it is not
   mlir::Value valueBase;              // element offset of (key 0, width 0)
   int64_t valueStride = 0;
   std::vector<UpcomingRows> upcoming;

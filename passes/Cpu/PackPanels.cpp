@@ -16,25 +16,55 @@ KeyRange CpuKernel::packedPanels() {
   return {shape.prefix ? b.index(0) : first, b.minimum(end, b.index(keyVectors))};
 }
 
-void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, int64_t depthOffset, double factor, Value target,
-                              int64_t stride, bool accumulate) {
+/// Rows [first, end) of an operand that is computed, in the worker's workspace; where row `first` begins there.
+ProductOperand CpuKernel::computedRows(const Walk &walk, int64_t termDepth, Value first, Value end) {
+  Value rows = b.view(memory.local, b.index(buffers.computedRows.offset), buffers.computedRows.floats);
   Value base = positions.baseOf(walk.base);
-  PanelTarget panels{target, b.index(0), stride, depthOffset, accumulate};
-  KeyRange packed = packedPanels();
-  b.loop(packed.low, packed.high, 1, [&](Value panel) {
+  b.loop(first, end, 1, [&](Value key) {
+    stage.computeRow(walk.argument, b.add(base, b.mul(key, walk.key)), rows, b.mul(b.sub(key, first), termDepth), 1);
+  });
+  return {rows, b.index(0), termDepth};
+}
+
+void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, double factor, const PanelTarget &target,
+                              KeyRange panels) {
+  Value base = positions.baseOf(walk.base);
+  if (!panels)
+    panels = packedPanels();
+  b.loop(panels.low, panels.high, 1, [&](Value panel) {
     if (!isComputed(walk.argument))
       return packPanel(b,
                        {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth, factor,
                         false, keyLength},
-                       panels, panel);
-    Value rows = b.view(memory.local, b.index(buffers.computedRows.offset), buffers.computedRows.floats),
-          first = b.mul(panel, lanes);
-    b.loop(first, b.minimum(b.add(first, lanes), keys()), 1, [&](Value key) {
-      stage.computeRow(walk.argument, b.add(base, b.mul(key, walk.key)), rows, b.mul(b.sub(key, first), termDepth), 1);
-    });
-    packPanel(b, {rows, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, factor, false, keyLength},
-              panels, panel);
+                       target, panel);
+    Value first = b.mul(panel, lanes);
+    ProductOperand rows = computedRows(walk, termDepth, first, b.minimum(b.add(first, lanes), keys()));
+    packPanel(b,
+              {rows.memory, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, factor, false, keyLength},
+              target, panel);
   });
+}
+
+/// The keys behind the last whole panel as rows, where their products are dots.
+void CpuKernel::packDotKeys(const ContentTerm &term, double factor, int64_t depthOffset, bool accumulate) {
+  Value first = b.index(shape.keys - dotKeys), source = memory.arguments[term.key.argument];
+  Value base = b.add(positions.baseOf(term.key.base), b.mul(first, term.key.key));
+  int64_t rowStride = term.key.key, depthStride = term.key.depth;
+  if (isComputed(term.key.argument)) {
+    ProductOperand rows = computedRows(term.key, term.depth, first, b.index(shape.keys));
+    source = rows.memory, base = rows.base, rowStride = rows.stride, depthStride = 1;
+  }
+  int64_t step = depthStride == 1 ? lanes : 1;
+  Value scale = step == 1 ? b.constantScalar(factor) : b.constant(factor);
+  for (int64_t key = 0; key < dotKeys; ++key)
+    b.loop(b.index(0), b.index(term.depth), step, [&](Value d) {
+      Value from = b.add(b.add(base, key * rowStride), b.mul(d, depthStride)), to = b.add(d, key * depth + depthOffset);
+      Value x = b.mulf(step == 1 ? b.scalar(source, from) : b.load(source, from), scale);
+      if (step == 1)
+        b.storeScalar(accumulate ? b.addf(x, b.scalar(memory.dotKeys, to)) : x, memory.dotKeys, to);
+      else
+        b.store(accumulate ? b.addf(x, b.load(memory.dotKeys, to)) : x, memory.dotKeys, to);
+    });
 }
 
 void CpuKernel::packKeys() {
@@ -48,7 +78,13 @@ void CpuKernel::packKeys() {
     for (unsigned before = 0; repeated && before < number; ++before)
       if (contentOffset[before] == contentOffset[number] && !isContentRepeated(before))
         factor = term.scale / shape.content[before].scale;
-    packKeyPanels(term.key, term.depth, contentOffset[number], factor, memory.keys, panelStride, repeated);
+    KeyRange panels = packedPanels();
+    if (dotKeys)
+      panels.high = b.minimum(panels.high, b.index(keyVectors - 1));
+    packKeyPanels(term.key, term.depth, factor,
+                  {memory.keys, b.index(0), panelStride, contentOffset[number], repeated}, panels);
+    if (dotKeys)
+      packDotKeys(term, factor, contentOffset[number], repeated);
   }
 }
 

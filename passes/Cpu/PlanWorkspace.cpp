@@ -1,4 +1,5 @@
 // Sizes of everything a kernel holds, and where it stands in the workspaces.
+#include "passes/Analysis/DotKeys.h"
 #include "passes/Cpu/Strategy.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -65,6 +66,14 @@ void CpuKernel::planContent() {
   panelStride = (depth + 1) * lanes;
 }
 
+/// Sums that are held in chunks stay products of whole vectors.
+void CpuKernel::planDots() {
+  if (!mayMultiplyAsDots(shape) || summationOfContent().chunk < depth ||
+      llvm::any_of(strategies, [](const auto &strategy) { return strategy->readsKeyPanels(); }))
+    return;
+  dotKeys = keysMultipliedAsDots(shape.keys, depth, lanes);
+}
+
 void CpuKernel::planBuffers() {
   double variance = 0;
   for (const ContentTerm &term : shape.content)
@@ -79,6 +88,7 @@ void CpuKernel::planBuffers() {
     lineMask |= strategy.lineUse() == CpuStrategy::LineUse::Hides;
   });
   scoreDeviation = std::sqrt(variance);
+  planDots();
   // Each key is read once then, and meets the values while it is near.
   bool inPlace = llvm::any_of(shape.content, [](const ContentTerm &term) { return term.inPlace; });
   bool testsKeys = !shape.masks.empty() && std::min(g.keyBlock, shape.keys) > kChain;
@@ -89,6 +99,7 @@ void CpuKernel::planBuffers() {
     layout.reserve(buffer, floats, zone);
   };
   reserve(buffers.keys, g.depth ? llvm::alignTo(g.keyVectors, g.tileVectors) * g.panelStride : 0);
+  reserve(buffers.dotKeys, dotKeys * g.depth);
   // What is widened is widened once, if it is read more often.
   bool copyValues = shape.value.depth != 1 || shape.width % g.lanes != 0 || isComputed(shape.value.argument) ||
                     ((isNarrow(shape.value.argument) || shape.value.picked) && !g.streaming);
@@ -132,6 +143,7 @@ Summation CpuKernel::summationOfContent() const {
 void CpuKernel::openBuffers() {
   auto open = [&](const Buffer &buffer) { return b.view(memory.local, b.index(buffer.offset), buffer.floats); };
   memory.keys = open(buffers.keys);
+  memory.dotKeys = open(buffers.dotKeys);
   memory.values = buffers.values.floats ? open(buffers.values) : memory.arguments[shape.value.argument];
   memory.queries = open(buffers.queries);
   memory.scores = open(buffers.scores);

@@ -24,6 +24,30 @@ SmallVector<Value> CpuKernel::contentSums(const ScoreTile &tile, ArrayRef<Value>
                      products);
 }
 
+/// Rows × the few keys of the last vector: lanes along the depth, so that a key costs a step in as many.
+SmallVector<Value> CpuKernel::contentDots(const ScoreTile &tile) {
+  SmallVector<Value> products(tileRows * dotKeys, b.constant(0)), scores;
+  for (int64_t d = 0; d < depth; d += lanes) {
+    SmallVector<Value> keys;
+    for (int64_t key = 0; key < dotKeys; ++key)
+      keys.push_back(b.load(memory.dotKeys, b.index(key * depth + d)));
+    for (int64_t r = 0; r < tileRows; ++r) {
+      Value query = b.load(memory.queries, b.add(b.mul(tile.row, depth), r * depth + d));
+      for (int64_t key = 0; key < dotKeys; ++key) {
+        Value &product = products[r * dotKeys + key];
+        product = b.fma(query, keys[key], product);
+      }
+    }
+  }
+  for (int64_t r = 0; r < tileRows; ++r) {
+    Value score = b.broadcast(b.reduceAdd(products[r * dotKeys]));
+    for (int64_t key = 1; key < dotKeys; ++key)
+      score = b.select(b.firstLanes(key), score, b.broadcast(b.reduceAdd(products[r * dotKeys + key])));
+    scores.push_back(score);
+  }
+  return scores;
+}
+
 /// Lanes behind the last key.
 void CpuKernel::hideBehindEnd(ScoreTile &tile) {
   if (!tile.last || shape.keys % b.lanes == 0)
@@ -226,7 +250,9 @@ void CpuKernel::scoreTile(const KeyBlock &block, Value group, Value vector, int6
     for (int64_t v = 0; v < vectors; ++v)
       places.push_back(b.add(held, r * g.scoreStride + v * g.lanes));
   ScoreTile tile{block.firstRow, block.lowKey, group, row, position, key, vector, vectors, last, sums};
-  if (g.depth)
+  if (dotKeys && last)
+    sums = contentDots(tile);
+  else if (g.depth)
     sums = contentSums(tile, places);
   addTerms(tile, 0);
   applyFunction(tile);

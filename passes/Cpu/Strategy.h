@@ -46,6 +46,7 @@ using AlongOuter = std::function<AlongInner(mlir::Value firstKey, mlir::Value &b
 
 class CpuStrategy : protected Geometry {
 public:
+  /// The geometry is copied: what strategies may know of it is settled before the first of them is made.
   explicit CpuStrategy(CpuKernel &kernel)
       : Geometry(kernel), kernel(kernel), b(kernel.b), shape(kernel.shape), memory(kernel.memory) {}
   virtual ~CpuStrategy() = default;
@@ -67,6 +68,8 @@ public:
     int64_t depth = 0;
   };
   virtual PackedKeys packedKeys() const { return {}; }
+  /// Whether it reads the content's packed keys, so that all of them stand in panels.
+  virtual bool readsKeyPanels() const { return false; }
   /// Whether it adds to the values where they are packed, so that they cannot be read in place.
   virtual bool changesValues() const { return false; }
   /// Positions from a row of a block to the next one, where a tile's rows do not follow each other.

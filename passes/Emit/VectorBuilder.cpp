@@ -73,26 +73,29 @@ Value VectorBuilder::load(Value buffer, Value at) {
   return widened(builder, vector::LoadOp::create(builder, vectorOf(buffer), buffer, at));
 }
 void VectorBuilder::store(Value value, Value buffer, Value at) { vector::StoreOp::create(builder, value, buffer, at); }
+void VectorBuilder::storeStreamed(Value value, Value buffer, Value at) {
+  vector::StoreOp::create(builder, value, buffer, at, /*nontemporal=*/true, llvm::MaybeAlign(lanes * 4));
+}
 Value VectorBuilder::loadBroadcast(Value buffer, Value at) { return broadcast(scalar(buffer, at)); }
 
-static Value firstLanes(VectorBuilder &b, int64_t count) {
-  auto type = VectorType::get({b.lanes}, b.builder.getI1Type());
+Value VectorBuilder::firstLanes(int64_t count) {
+  auto type = VectorType::get({lanes}, builder.getI1Type());
   SmallVector<bool> bits;
-  for (int64_t lane = 0; lane < b.lanes; ++lane)
+  for (int64_t lane = 0; lane < lanes; ++lane)
     bits.push_back(lane < count);
-  return arith::ConstantOp::create(b.builder, DenseElementsAttr::get(type, ArrayRef<bool>(bits)));
+  return arith::ConstantOp::create(builder, DenseElementsAttr::get(type, ArrayRef<bool>(bits)));
 }
 Value VectorBuilder::loadFirst(Value buffer, Value at, int64_t count) {
   if (count >= lanes)
     return load(buffer, at);
   VectorType type = vectorOf(buffer);
   Value none = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(type)));
-  return widened(builder, vector::MaskedLoadOp::create(builder, type, buffer, at, firstLanes(*this, count), none));
+  return widened(builder, vector::MaskedLoadOp::create(builder, type, buffer, at, firstLanes(count), none));
 }
 void VectorBuilder::storeFirst(Value value, Value buffer, Value at, int64_t count) {
   if (count >= lanes)
     return store(value, buffer, at);
-  vector::MaskedStoreOp::create(builder, buffer, at, firstLanes(*this, count), value);
+  vector::MaskedStoreOp::create(builder, buffer, at, firstLanes(count), value);
 }
 void VectorBuilder::prefetch(Value buffer, Value at) {
   memref::PrefetchOp::create(builder, buffer, at, /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
@@ -104,7 +107,7 @@ Value VectorBuilder::gather(Value buffer, Value at, Value indices, Value mask) {
   auto type = cast<ShapedType>(buffer.getType()).getElementType();
   auto result = VectorType::get({lanes}, type);
   if (!mask)
-    mask = firstLanes(*this, lanes);
+    mask = firstLanes(lanes);
   Value none = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(result)));
   return widened(builder, vector::GatherOp::create(builder, result, buffer, ValueRange{at}, indices, mask, none));
 }
@@ -167,7 +170,13 @@ Value VectorBuilder::reduceAdd(Value x) {
   return vector::ReductionOp::create(builder, vector::CombiningKind::ADD, x, arith::FastMathFlags::reassoc);
 }
 Value VectorBuilder::reduceMax(Value x) {
-  return vector::ReductionOp::create(builder, vector::CombiningKind::MAXNUMF, x);
+  for (int64_t half = lanes / 2; half > 0; half /= 2) {
+    auto part = [&](int64_t first) -> Value {
+      return vector::ExtractStridedSliceOp::create(builder, x, first, half, 1);
+    };
+    x = larger(part(half), part(0));
+  }
+  return vector::ExtractOp::create(builder, x, 0);
 }
 Value VectorBuilder::laneNumbers() {
   SmallVector<int32_t> numbers;

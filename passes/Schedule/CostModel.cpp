@@ -1,6 +1,7 @@
 // The cost model: cycles of the register tiles, the traffic between caches, and the overheads of blocking.
 #include "passes/Schedule/CostModel.h"
 #include "dialect/IR/Attn.h"
+#include "passes/Analysis/DotKeys.h"
 #include "passes/Analysis/TileTables.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -55,6 +56,17 @@ double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, Tile tile, c
   return cycles * llvm::divideCeil(rows, tile.rows) * steps;
 }
 
+/// Cycles of the content of `rows` rows: whole vectors of keys by tiles, and what is behind them as dots, if it may be.
+double contentCycles(int64_t rows, const AttentionSizes &sizes, Tile tile, const Target &target) {
+  int64_t columns = llvm::divideCeil(sizes.keys, target.lanes);
+  int64_t dots = sizes.mayDot ? keysMultipliedAsDots(sizes.keys, sizes.depth, target.lanes) : 0;
+  if (!dots)
+    return multiplyCycles(rows, columns, sizes.depth, tile, target);
+  auto steps = static_cast<double>(instructionsOfDot(sizes.depth, target.lanes));
+  return multiplyCycles(rows, columns - 1, sizes.depth, tile, target) +
+         static_cast<double>(rows * dots) * steps / target.fmaPerCycle;
+}
+
 // 4x4 with the rows a vector apart.
 constexpr Tile kStridedTile{4, 4};
 
@@ -107,7 +119,7 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
           (asked.tileVectors && vectors != asked.tileVectors))
         continue;
       int64_t count = std::max(sizes.queries, rows);
-      double cycles = multiplyCycles(count, keyVectors, sizes.depth, Tile{rows, vectors}, target) +
+      double cycles = contentCycles(llvm::alignTo(count, rows), sizes, Tile{rows, vectors}, target) +
                       multiplyCycles(count, widthVectors, sizes.keys, Tile{rows, vectors}, target);
       // Too few independent accumulators leave the FMAs waiting for their own results.
       cycles *= std::max(1.0, target.fmaLatency * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
@@ -148,7 +160,7 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   Tile tile{blocking.tileRows, blocking.tileVectors};
   int64_t rows = blocking.rowBlock, keys = std::max<int64_t>(1, blocking.keyBlock);
   double compute =
-      (::multiplyCycles(tile.rows, llvm::divideCeil(sizes.keys, target.lanes), sizes.depth, tile, target) +
+      (contentCycles(tile.rows, sizes, tile, target) +
        ::multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
       tile.rows;
   if (sizes.stridedAdd) {

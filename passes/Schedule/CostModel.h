@@ -29,6 +29,8 @@ struct AttentionSizes {
   bool stridedAdd = false;
   /// Besides `depth`, of keys that are multiplied where they lie.
   int64_t dotDepth = 0;
+  /// Whether the keys of the last vector may be multiplied as dot products (passes/Analysis/DotKeys.h).
+  bool mayDot = false;
   int64_t heads = 1; // rows of the leading axes whose number is known
   /// Of a mask: keys that a query sees, where those are an interval with two ends; and what is known pair by pair.
   int64_t seenKeys = 0;

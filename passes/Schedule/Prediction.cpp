@@ -1,5 +1,6 @@
 // Counting what the loops of a scheduled attention do.
 #include "passes/Schedule/Prediction.h"
+#include "passes/Analysis/DotKeys.h"
 #include "passes/Schedule/ArithmeticCost.h"
 #include "dialect/Subscript/Program.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,6 +34,7 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategi
       sizes.heads *= size;
   sizes.extraPerKey += sizes.hasLine + sizes.hasRowLine;
   sizes.tiles = shape.bounds.tiles;
+  sizes.mayDot = mayMultiplyAsDots(shape) && !sizes.stridedAdd && !sizes.dotDepth && !sizes.keyRowSteps;
   if (shape.visible && shape.visible->low != INT64_MIN && shape.visible->high != INT64_MAX && !shape.prefix)
     sizes.seenKeys = shape.visible->high - shape.visible->low + 1;
   return sizes;

@@ -35,7 +35,7 @@ void KeyRows::open() {
 /// Panels of keys, where they are not those of the content.
 void KeyRows::packKeys() {
   if (ownVectors)
-    kernel.packKeyPanels(term.vector, term.depth, 0, 1, vectorsMemory, (term.depth + 1) * lanes);
+    kernel.packKeyPanels(term.vector, term.depth, 1, {vectorsMemory, b.index(0), (term.depth + 1) * lanes});
 }
 
 void KeyRows::packItem(Value target, Value copy, Value item) {

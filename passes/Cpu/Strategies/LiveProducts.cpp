@@ -75,7 +75,7 @@ public:
     keysMemory = view(memory.local, keys);
     queriesMemory = view(memory.local, queries);
   }
-  void packKeys() override { kernel.packKeyPanels(factors.key, termDepth, 0, 1, keysMemory, stride()); }
+  void packKeys() override { kernel.packKeyPanels(factors.key, termDepth, 1, {keysMemory, b.index(0), stride()}); }
   void packQueries(const RowBlock &block) override {
     kernel.packQueryRows(factors.query, termDepth, term.scale, block, queriesMemory, termDepth);
   }

@@ -69,6 +69,7 @@ public:
   KeyRows(CpuKernel &, const RowTerm &);
   PackedKeys packedKeys() const override { return {&term.vector, term.depth}; }
   void packKeys() override;
+  bool readsKeyPanels() const override { return !ownVectors; }
   void open() override;
 
 protected:

@@ -90,6 +90,7 @@ public:
     });
   }
 
+  bool readsKeyPanels() const override { return true; }
   ProductsOfSteps contentProducts(const ScoreTile &tile) override {
     return [this, &tile](const TilePart &part, Value firstStep, int64_t steps, SmallVector<Value> start) {
       // Parts of the tile: vectors of keys, and rows of the phase.
