@@ -263,7 +263,8 @@ def AttnEmbedKernels : Pass<"attn-embed-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect", "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::tensor::TensorDialect", "::mlir::cf::ControlFlowDialect", "::skewer::attn::AttnDialect"];
+                           "::mlir::tensor::TensorDialect", "::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect",
+                           "::skewer::attn::AttnDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "a processor by its name, or a machine file">];
 }
 #endif
