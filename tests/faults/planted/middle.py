@@ -143,4 +143,12 @@ FAULTS = [
           "the last vector of keys that a run-time mask leaves is not computed",
           "b.minimum(b.add(first, lanes), high)",
           "b.minimum(first, high)"),
+    Fault("hole-in-a-run", "passes/Analysis/TileTables.cpp",
+          "a tile that nobody sees, between two that somebody does, counts as one that all see",
+          "return TileTables::kHole;",
+          "return TileTables::kFull;"),
+    Fault("window-that-ends-early", "passes/Fusion/SplitWindows.cpp",
+          "the keys of a block of queries may end one before the last that its windows reach",
+          "windows[query].high < low + keys;",
+          "windows[query].high <= low + keys;"),
 ]

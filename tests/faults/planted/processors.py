@@ -232,4 +232,12 @@ FAULTS = [
           "the reference skews the other way",
           "inner[key] = index[key] - index[key - 1] + shape[key] - 1;",
           "inner[key] = index[key - 1] - index[key] + shape[key] - 1;"),
+    Fault("product-beside-its-window", "passes/Cpu/Strategies/LiveProducts.cpp",
+          "a content that counts within a window counts in all of each tile that the window meets",
+          "llvm::zip(before, counted(tile, state, products))",
+          "llvm::zip(before, products)"),
+    Fault("bytes-without-a-sign", "passes/Emit/NarrowFloats.cpp",
+          "operands of 8 bits are widened as numbers from 0 to 255",
+          "arith::ExtSIOp::create(b, likewise(type, b.getI32Type()), value)",
+          "arith::ExtUIOp::create(b, likewise(type, b.getI32Type()), value)"),
 ]
