@@ -143,7 +143,7 @@ def AttnLowerGeneric : Pass<"attn-lower-generic", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
-                           "::mlir::vector::VectorDialect", "::skewer::attn::AttnDialect"];
+                           "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect", "::skewer::attn::AttnDialect"];
 }
 def AttnUnrollSmallLoops : Pass<"attn-unroll-small-loops", "::mlir::func::FuncOp"> {
   let summary = "innermost loops of few turns and few operations are marked to be written out";

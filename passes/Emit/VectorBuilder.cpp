@@ -147,6 +147,17 @@ Value VectorBuilder::smaller(Value x, Value other) {
   return select(compare(arith::CmpFPredicate::OLT, x, other), x, other);
 }
 
+/// x · 2^whole where `mask` is set, else 0.
+Value VectorBuilder::scaled(Value x, Value whole, Value mask) {
+  Type i16 = builder.getI16Type(), i32 = builder.getI32Type();
+  Value bits = vector::BitCastOp::create(builder, VectorType::get({1}, i16), mask);
+  Value word = vector::ExtractOp::create(builder, bits, 0);
+  Value rounding = arith::ConstantIntOp::create(builder, i32, 4); // as the thread's control register says
+  return LLVM::CallIntrinsicOp::create(builder, vector, builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
+                                       ValueRange{x, whole, constant(0), word, rounding})
+      .getResult(0);
+}
+
 Value VectorBuilder::exp2(Value x) {
   // Clamped so that the integer exponent below stays in range; `low < x ? x : low` written so that a NaN in x stays.
   Value low = constant(-126.0f);
@@ -157,6 +168,8 @@ Value VectorBuilder::exp2(Value x) {
   Value p = constant(1.535336188e-4f);
   for (float c : {1.339887440e-3f, 9.618437357e-3f, 5.550332471e-2f, 2.402264791e-1f, 6.931472028e-1f, 1.0f})
     p = fma(p, fraction, constant(c));
+  if (lanes == 16) // AVX-512 scales in one instruction, which is 0 where the mask says so
+    return scaled(p, whole, compare(arith::CmpFPredicate::UGE, x, low));
   Value exponent = arith::FPToSIOp::create(builder, integers, whole);
   Value shift = arith::ConstantOp::create(builder, DenseElementsAttr::get(integers, int32_t(23)));
   exponent = arith::ShLIOp::create(builder, exponent, shift);

@@ -103,6 +103,7 @@ public:
   mlir::Value broadcastIndex(mlir::Value);
 
 private:
+  mlir::Value scaled(mlir::Value x, mlir::Value whole, mlir::Value mask);
   mlir::VectorType vectorOf(mlir::Value buffer) const;
   mlir::arith::FastMathFlagsAttr contract;
 };
