@@ -15,8 +15,8 @@ void addPlainPipeline(mlir::OpPassManager &);
 /// Level 2 to 2: operands are walked evenly; before any schedule.
 void addOperandPipeline(mlir::OpPassManager &);
 /// Level 2 to 2: names, types and orders as stages want them, so that layers of several lengths can be compared
-/// operation by operation.
-void addLengthPipeline(mlir::OpPassManager &);
+/// operation by operation; stages of processors, or of GPUs.
+void addLengthPipeline(mlir::OpPassManager &, bool forGpu = false);
 /// Level 2 to 3: the same, and a schedule for each attention that has none.
 void addSchedulePipeline(mlir::OpPassManager &, const Target &, const CpuRequest & = {});
 /// Level 3 (or 1, for what did not fuse) to 4: loops over memrefs, one module a kernel, with `attn.plan`.

@@ -4,6 +4,7 @@
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/TargetMachine.h"
 #include "codegen/GPU/GpuTarget.h"
+#include "dialect/Subscript/Expr.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Verifier.h"
 
@@ -39,6 +40,8 @@ public:
   CudaEntryBuilder(llvm::Module &module, const KernelPlan &plan)
       : module(module), context(module.getContext()), plan(plan), layout(layoutOf(plan)), b(context),
         i32(b.getInt32Ty()), i64(b.getInt64Ty()), pointer(b.getPtrTy()),
+        product(StructType::get(context, {i64, pointer, i32, i32})),
+        factor(StructType::get(context, {pointer, i32, i32})),
         count(StructType::get(context, {i64, i64, pointer, i32, i32})),
         tensor(StructType::get(context, {pointer, count, i32, i32})),
         launch(StructType::get(context, {pointer, i32, i32, count})),
@@ -77,7 +80,7 @@ private:
   IRBuilder<> b;
   Type *i32, *i64;
   PointerType *pointer;
-  StructType *count, *tensor, *launch, *image;
+  StructType *product, *factor, *count, *tensor, *launch, *image;
 
   Function *declare(const Twine &name, FunctionType *type) {
     Function *function = Function::Create(type, GlobalValue::ExternalLinkage, name, module);
@@ -105,12 +108,50 @@ private:
   Constant *words(ArrayRef<uint32_t> values, const Twine &name) {
     return values.empty() ? nothing() : global(ConstantDataArray::get(context, values), name);
   }
+  /// A coefficient by the words that it multiplies.
+  using Products = std::map<std::vector<uint32_t>, int64_t>;
+  /// Of an extent's name (dialect/IR/KernelPlan.h): sums and products.
+  Products productsOf(const subscript::Expr &extent) {
+    switch (extent.kind()) {
+    case subscript::Kind::Constant:
+      return {{{}, extent.value()}};
+    case subscript::Kind::Symbol:
+      return {{{uint32_t(layout.sizeWord(find(plan.sizes, extent.name()) - plan.sizes.begin()))}, 1}};
+    default:
+      break;
+    }
+    Products left = productsOf(extent.operands()[0]), right = productsOf(extent.operands()[1]), result;
+    if (extent.kind() == subscript::Kind::Add) {
+      for (const auto &[factors, coefficient] : right)
+        left[factors] += coefficient;
+      return left;
+    }
+    for (const auto &[ours, times] : left)
+      for (const auto &[theirs, coefficient] : right) {
+        std::vector<uint32_t> factors = ours;
+        factors.insert(factors.end(), theirs.begin(), theirs.end());
+        llvm::sort(factors);
+        result[factors] += times * coefficient;
+      }
+    return result;
+  }
+  /// An extent, or how many blocks one is: divided by a number, rounded down.
+  Constant *factorOf(const subscript::Expr &extent) {
+    bool isDivided = extent.kind() == subscript::Kind::FloorDiv;
+    int64_t divisor = isDivided ? extent.operands()[1].value() : 1;
+    SmallVector<Constant *> products;
+    for (const auto &[factors, coefficient] : productsOf(isDivided ? extent.operands()[0] : extent))
+      products.push_back(ConstantStruct::get(product, {b.getInt64(coefficient), words(factors, "words"),
+                                                       b.getInt32(factors.size()), b.getInt32(0)}));
+    return ConstantStruct::get(
+        factor, {array(product, products, "products"), b.getInt32(products.size()), b.getInt32(uint32_t(divisor))});
+  }
   Constant *countOf(const SizeExpression &size) {
-    SmallVector<uint32_t> factors;
-    for (const std::string &factor : size.factors)
-      factors.push_back(layout.sizeWord(find(plan.sizes, factor) - plan.sizes.begin()));
-    return ConstantStruct::get(count, {b.getInt64(size.fixed), b.getInt64(size.scaled), words(factors, "factors"),
-                                       b.getInt32(factors.size()), b.getInt32(0)});
+    SmallVector<Constant *> factors;
+    for (const std::string &name : size.factors)
+      factors.push_back(factorOf(*subscript::parse(std::string_view(name))));
+    return ConstantStruct::get(count, {b.getInt64(size.fixed), b.getInt64(size.scaled),
+                                       array(factor, factors, "factors"), b.getInt32(factors.size()), b.getInt32(0)});
   }
   Constant *tensorOf(const TensorArgument &argument, StringRef field, unsigned word, bool isWritten) {
     SizeExpression bytes{0, fixedBytes(argument), {}};
@@ -140,7 +181,7 @@ private:
       if (auto origin = plan.inputs[k].origin) {
         lastOrigins[*origin] = plan.inputs[k].range->high;
         passed.push_back(*origin);
-      } else {
+      } else if (plan.inputs[k].isTensor()) {
         tensors.push_back(tensorOf(plan.inputs[k], layout.inputs[k], layout.inputWord(k), false));
       }
     uint32_t origins = passed.size();
@@ -150,13 +191,17 @@ private:
     for (const CudaImage &code : codes)
       images.push_back(imageOf(code));
     SmallVector<uint32_t> sizes;
-    for (size_t k = 0; k < plan.sizes.size(); ++k)
+    SmallVector<uint64_t> bounds;
+    for (size_t k = 0; k < plan.sizes.size(); ++k) {
       sizes.push_back(layout.sizeWord(k));
+      bounds.push_back(uint64_t(plan.boundOf(plan.sizes[k]).value_or(INT64_MAX)));
+    }
+    Constant *limits = bounds.empty() ? nothing() : global(ConstantDataArray::get(context, bounds), "bounds");
     auto *loaded = new GlobalVariable(module, pointer, /*isConstant=*/false, GlobalValue::InternalLinkage, nothing(),
                                       plan.name + ".cuda.loaded");
     return global(ConstantStruct::getAnon(
                       {data(plan.name, "name", true), b.getInt32(kAbiVersion), b.getInt32(layout.bytes()),
-                       array(tensor, tensors, "tensors"), words(sizes, "sizes"), array(image, images, "images"),
+                       array(tensor, tensors, "tensors"), words(sizes, "sizes"), limits, array(image, images, "images"),
                        b.getInt32(tensors.size()), b.getInt32(sizes.size()), b.getInt32(images.size()),
                        b.getInt32(layout.originWord()), ConstantDataArray::get(context, ArrayRef(lastOrigins)),
                        b.getInt32(origins), ConstantDataArray::get(context, passed), loaded}),

@@ -55,10 +55,23 @@ typedef struct skewer_cuda_exec {
 const char *skewer_cuda_error(void);
 #endif
 
-/* fixed + scaled * (product of the run-time sizes that stand at these 64-bit words of the arguments) */
+/* coefficient * (product of the run-time sizes that stand at these 64-bit words of the arguments) */
+typedef struct skewer_cuda_product {
+  int64_t coefficient;
+  const uint32_t *words;
+  uint32_t word_count, reserved;
+} skewer_cuda_product;
+
+/* (sum of products) / divisor, rounded down: an extent of run-time length, or how many blocks it is */
+typedef struct skewer_cuda_factor {
+  const skewer_cuda_product *products;
+  uint32_t product_count, divisor;
+} skewer_cuda_factor;
+
+/* fixed + scaled * (product of the factors) */
 typedef struct skewer_cuda_count {
   int64_t fixed, scaled;
-  const uint32_t *factors;
+  const skewer_cuda_factor *factors;
   uint32_t factor_count, reserved;
 } skewer_cuda_count;
 
@@ -96,6 +109,7 @@ typedef struct skewer_cuda_program {
   uint32_t args_bytes; /* of its argument struct */
   const skewer_cuda_tensor *tensors;
   const uint32_t *sizes; /* words of the run-time sizes */
+  const int64_t *bounds; /* what each may be at most */
   const skewer_cuda_image *images;
   uint32_t tensor_count, size_count, image_count;
   uint32_t origin_word;       /* of q0, before k0 and head0 */

@@ -16,12 +16,27 @@ static int64_t word_of(const void *args, uint32_t word) {
   return value;
 }
 
+static int evaluate_factor(const skewer_cuda_factor *factor, const void *args, int64_t *result) {
+  int64_t sum = 0, value;
+  uint32_t k, n;
+  for (k = 0; k < factor->product_count; ++k) {
+    value = factor->products[k].coefficient;
+    for (n = 0; n < factor->products[k].word_count; ++n)
+      if (__builtin_mul_overflow(value, word_of(args, factor->products[k].words[n]), &value))
+        return 0;
+    if (__builtin_add_overflow(sum, value, &sum))
+      return 0;
+  }
+  *result = sum / factor->divisor; /* sums are not negative */
+  return 1;
+}
+
 /* False where the number leaves 63 bits. */
 int skewer_cuda_evaluate(const skewer_cuda_count *count, const void *args, int64_t *result) {
-  int64_t value = count->scaled;
+  int64_t value = count->scaled, factor;
   uint32_t k;
   for (k = 0; k < count->factor_count; ++k)
-    if (__builtin_mul_overflow(value, word_of(args, count->factors[k]), &value))
+    if (!evaluate_factor(&count->factors[k], args, &factor) || __builtin_mul_overflow(value, factor, &value))
       return 0;
   return !__builtin_add_overflow(value, count->fixed, result);
 }
@@ -44,6 +59,9 @@ skewer_status skewer_cuda_check_sizes(const skewer_cuda_program *program, const 
     if (word_of(args, program->sizes[k]) < 1)
       return failed(SKEWER_BAD_SIZE, "%s: run-time size %u is %lld; expected at least 1", program->name, k,
                     (long long)word_of(args, program->sizes[k]));
+    else if (word_of(args, program->sizes[k]) > program->bounds[k])
+      return failed(SKEWER_BAD_SIZE, "%s: run-time size %u is %lld; expected at most %lld", program->name, k,
+                    (long long)word_of(args, program->sizes[k]), (long long)program->bounds[k]);
   for (k = 0; k < program->tensor_count; ++k)
     if (!evaluate(&program->tensors[k].bytes, args, &bytes))
       return failed(SKEWER_BAD_SIZE, "%s: tensor '%s' would exceed 2^63 bytes", program->name,

@@ -1,4 +1,5 @@
 // Verifiers of #attn.program and its launches: whoever launches a program may rely on these.
+#include "dialect/IR/KernelPlan.h"
 #include "dialect/IR/Verification.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -37,8 +38,12 @@ LogicalResult ProgramAttr::verify(EmitError emitError, StringRef name, SizeAttr 
 
 /// The run-time sizes on which a program's numbers depend are those of the plan.
 static LogicalResult verifyDeclared(Operation *op, SizeAttr size, PlanAttr plan, const Twine &what) {
+  auto isDeclared = [&](const std::string &name) {
+    return llvm::any_of(plan.getSizes(), [&](StringAttr size) { return size.getValue() == name; });
+  };
   for (StringAttr factor : size.getFactors())
-    if (!llvm::is_contained(plan.getSizes(), factor))
+    if (std::vector<std::string> parts = skewer::sizesIn(factor.getValue());
+        parts.empty() || !llvm::all_of(parts, isDeclared))
       return op->emitOpError() << what << " depends on '" << factor.getValue()
                                << "', which is none of the kernel's sizes (program_c8)";
   return success();

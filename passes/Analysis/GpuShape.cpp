@@ -32,7 +32,7 @@ ElementTerm elementTermOf(attn::TermOp term, ArrayRef<Value> operands, const std
     for (auto [subscript, size] : llvm::zip(subscripts, shape))
       if (!ShapedType::isDynamic(size))
         inside &= proveWithin(subscript, {0, size - 1}, within, result.guard).outcome == subscript::Proof::Proven;
-    result.offsets.push_back(simplify(rowMajor(subscripts, shape), within));
+    result.offsets.push_back(simplify(rowMajorIn(attn::extentsOf(operand), subscripts), within));
   }
   // Scores are computed for masked pairs too, where an operand may be read outside.
   if (!inside && mask)
@@ -67,7 +67,7 @@ std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShap
       std::max<int64_t>(0, term.constant - (term.sign > 0 ? term.queryAxis.extent : term.keyAxis.extent) + 1);
   int64_t last =
       std::min(term.rows - 1, term.constant + (term.sign > 0 ? term.keyAxis.extent : term.queryAxis.extent) - 1);
-  if (!term.shift.isConstant(0)) { // known at run time: any row may be read
+  if (!term.shift.isConstant(0) || term.rowLength) { // known at run time: any row may be read
     first = 0;
     last = term.rows - 1;
   }
@@ -77,9 +77,10 @@ std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShap
                   std::nullopt};
   result.depth = term.depth;
   result.rows = last - first + 1;
+  result.rowLength = term.rowLength;
   result.row = offset + term.shift + Expr(term.constant - first);
   result.scale = term.scale;
-  if (term.shift.isConstant(0))
+  if (term.shift.isConstant(0) && !term.rowLength)
     result.reach = LookupReach{term.queryAxis, term.keyAxis.extent, term.sign, term.constant - first};
   return result;
 }
@@ -111,6 +112,7 @@ template <typename Term> BandTerm bandOver(const Walk &vector, const Term &term)
 BandTerm bandOf(const OffsetTerm &term) {
   BandTerm result = bandOver(term.query, term);
   result.sign = term.sign;
+  result.rowLength = term.rowLength;
   result.constant = term.constant;
   result.shift = term.shift;
   return result;
@@ -276,6 +278,8 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
            std::nullopt;
   leavePrefix(*shape);
   leaveBounds(*shape);
+  if (!shape->hasLength()) // else which tiles there are is known at run time only
+    takeTiles(*shape);
   if (int64_t most = kMostColumns * kMostParts; shape->width > most)
     return reason =
                "its values are " + std::to_string(shape->width) + " wide; blocks divide up to " + std::to_string(most),

@@ -36,7 +36,8 @@ struct LookupReach {
 struct LookupTerm {
   Walk query, table; // the table's rows are walked as keys, from the first one that is ever read
   int64_t depth = 1, rows = 0;
-  subscript::Expr row; // over all axes, from 0
+  std::optional<subscript::Expr> rowLength; // so many of the rows are there, where that is known at run time only
+  subscript::Expr row;                      // over all axes, from 0
   std::optional<subscript::Expr> guard;
   double scale = 1;
   std::optional<LookupReach> reach;
@@ -61,6 +62,7 @@ struct BandTerm {
   Walk query, table; // `query` is the key's vectors where `ofKey`
   bool ofKey = false;
   int64_t depth = 1, rows = 0;
+  std::optional<subscript::Expr> rowLength; // as a LookupTerm's
   /// row = sign × (key - query) + constant; with `offsets` what they say instead.
   int64_t sign = 1, constant = 0;
   subscript::Expr shift = 0; // added to the constant at run time: where a part begins

@@ -11,13 +11,31 @@ using subscript::Kind;
 BlockPlace::BlockPlace(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const ThreadPlace &at)
     : columns(shape.tile.columnsOf(shape.attention.width)), scores(b, at, shape.tile.rowTiles(), shape.tile.keys), b(b),
       shape(shape), operands(operands) {
-  Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
-  int64_t rowBlocks = (shape.attention.queries + shape.tile.rows - 1) / shape.tile.rows;
-  Value rest = b.divide(block, rowBlocks);
-  row = b.mul(b.remainder(block, rowBlocks), shape.tile.rows);
-  threadRow = scores.firstRow(b.add(row, scores.warpRow()));
+  const KeyBounds &bounds = shape.attention.bounds;
+  auto count = [&](const std::optional<Expr> &length) {
+    return length ? b.toI32(operands.index(*length, {})) : Value();
+  };
+  queryCount = count(bounds.queryLength);
+  keyCount = count(bounds.keyLength);
+  Value rest = NVVM::BlockIdXOp::create(b, b.getI32Type());
+  readRows(rest);
   readColumns(rest);
   readLeading(b.toIndex(rest));
+}
+
+void BlockPlace::readRows(Value &rest) {
+  int64_t rows = shape.tile.rows;
+  if (queryCount) {
+    Value rowBlocks = b.divide(b.add(queryCount, rows - 1), rows), block = rest;
+    rest = b.createOrFold<arith::DivUIOp>(block, rowBlocks);
+    row = b.mul(b.createOrFold<arith::RemUIOp>(block, rowBlocks), rows);
+  } else {
+    int64_t rowBlocks = (shape.attention.queries + rows - 1) / rows;
+    Value block = rest;
+    rest = b.divide(block, rowBlocks);
+    row = b.mul(b.remainder(block, rowBlocks), rows);
+  }
+  threadRow = scores.firstRow(b.add(row, scores.warpRow()));
 }
 
 void BlockPlace::readColumns(Value &rest) {
@@ -42,7 +60,7 @@ void BlockPlace::readLeading(Value rest) {
       leading[names[place]] = b.remainder(rest, extent.fixed);
       rest = b.divide(rest, extent.fixed);
     } else {
-      Value size = b.toIndex(operands.sizeOf(extent.name));
+      Value size = b.toIndex(operands.sizeOf(extent));
       leading[names[place]] = arith::RemUIOp::create(b, rest, size);
       rest = arith::DivUIOp::create(b, rest, size);
     }
@@ -66,7 +84,7 @@ void BlockPlace::findQueryAxes() {
   // outside for them.
   const AttentionShape &attention = shape.attention;
   for (size_t number = 0; number < scores.rows(); ++number) {
-    Value inside = b.minimum(query(number), b.i32(attention.queries - 1));
+    Value inside = b.minimum(query(number), b.add(queries(), -1));
     queryAxes.push_back(axesOf(inside, attention.space.query, attention.queryAxes));
   }
 }
@@ -80,7 +98,7 @@ Axes BlockPlace::axesOfQuery(size_t number) const {
 Axes BlockPlace::axesAt(size_t number, Value key) const {
   const AttentionShape &attention = shape.attention;
   Axes at = axesOfQuery(number);
-  Value inside = b.minimum(key, b.i32(attention.keys - 1));
+  Value inside = b.minimum(key, b.add(keys(), -1));
   Axes keyAxes = axesOf(inside, attention.space.key, attention.keyAxes);
   at.insert(keyAxes.begin(), keyAxes.end());
   return at;

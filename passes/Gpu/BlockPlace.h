@@ -18,6 +18,13 @@ public:
   Value firstOwn;    // the first of its columns that it writes, i32; null: all of them
   Axes leading;
 
+  /// How many there are; i32.
+  Value queries() const { return queryCount ? queryCount : b.i32(shape.attention.queries); }
+  Value keys() const { return keyCount ? keyCount : b.i32(shape.attention.keys); }
+  /// How many rows of a table there are, i32: at most `most`.
+  Value rowsOf(const std::optional<subscript::Expr> &length, int64_t most) const {
+    return length ? b.toI32(operands.index(*length, leading)) : b.i32(most);
+  }
   /// One of the thread's queries; i32.
   Value query(size_t number) const { return scores.rowFrom(threadRow, number); }
   /// Axes of the thread's queries are needed from here on.
@@ -40,6 +47,7 @@ public:
   ScoreLayout scores;
 
 private:
+  void readRows(Value &rest);
   void readColumns(Value &rest);
   void readLeading(Value rest);
   RowSource sourceOf(const Walk &, int64_t rowStride, int64_t depth) const;
@@ -50,6 +58,7 @@ private:
   const GpuAttention &shape;
   Operands &operands;
   std::vector<Axes> queryAxes;
+  Value queryCount, keyCount; // null where they are known at compile time
 };
 
 } // namespace skewer::gpu

@@ -23,6 +23,7 @@ struct GpuTensors {
   unsigned resultOutput = 0;                           // number in plan.outputs
   std::optional<unsigned> rowOutput;                   // [leading…, queries] of f32: natural logarithms, or totals
   std::vector<Extent> leading;                         // of each leading axis
+  Extent queryExtent;                                  // how many queries
 };
 
 struct GpuAttention : GpuTensors, GpuShape {

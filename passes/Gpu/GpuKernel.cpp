@@ -32,7 +32,7 @@ public:
     for (auto &strategy : strategies)
       strategy->readQueries();
     in.queries.fill();
-    auto [low, high] = masks.liveTiles();
+    auto [low, high] = masks.steps();
     begin(low);
     RowState state = emptyRows(b, in.place.scores, size_t(in.layout.values.width / 8));
     size_t rows = in.place.scores.rows();
@@ -68,7 +68,7 @@ private:
   }
 
   void fill(Value number, Value copy) {
-    Value firstKey = b.mul(number, in.tile.keys);
+    Value firstKey = masks.firstKeyOf(number);
     if (!in.pipeline.isSingleBuffered())
       for (auto &strategy : strategies)
         strategy->fill(firstKey, copy);
@@ -83,9 +83,9 @@ private:
     fill(next, in.pipeline.copyOf(next));
     if (in.pipeline.isSingleBuffered() && some([](Strategy &strategy) { return strategy.computesNumbers(); }))
       b.barrier();
-    Value firstKey = b.mul(number, in.tile.keys);
-    Step at{firstKey, copy, masks.crosses(firstKey)};
-    SmallVector<Value> bits = masks.seenBits(firstKey);
+    Value firstKey = masks.firstKeyOf(number);
+    Step at{firstKey, copy, masks.crosses(number, firstKey)};
+    SmallVector<Value> bits = masks.seenBits(firstKey, at.crossed);
     auto computed = [&] { return compute(at, bits, before); };
     // Warps that see no key of the tile leave it out: other documents, keys behind a length. Where all warps of the
     // block meet at a barrier on the way, none does.

@@ -3,11 +3,17 @@
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Emit/EmitIndex.h"
 #include "passes/Gpu/GpuBuilder.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
+
+std::string skewer::gpu::blocksOf(StringRef extent, int64_t rows) {
+  auto count = subscript::parse(std::string_view(extent));
+  return subscript::print(subscript::floorDiv(*count + subscript::Expr(rows - 1), rows));
+}
 
 LogicalResult skewer::gpu::attachProgram(mlir::gpu::GPUModuleOp module, const GpuProgram &program) {
   MLIRContext *context = module.getContext();
@@ -46,7 +52,10 @@ LLVM::LLVMFuncOp skewer::gpu::createKernel(OpBuilder &b, Location location, mlir
   b.setInsertionPointToEnd(module.getBody());
   size_t pointers = plan.outputs.size(), origins = 0;
   for (const TensorArgument &input : plan.inputs)
-    ++(input.origin ? origins : pointers);
+    if (input.isTensor())
+      ++pointers;
+    else if (input.origin) // a length is one of the sizes
+      ++origins;
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
   SmallVector<Type> types(pointers + 1, pointer);
   types.append(plan.sizes.size() + origins, b.getI64Type());
@@ -68,7 +77,7 @@ KernelArguments skewer::gpu::argumentsOf(LLVM::LLVMFuncOp kernel, const KernelPl
   unsigned next = 0;
   auto take = [&]() -> Value { return kernel.getArgument(next++); };
   for (const TensorArgument &input : plan.inputs)
-    result.inputs.push_back(input.origin ? Value() : take());
+    result.inputs.push_back(input.isTensor() ? take() : Value());
   for (size_t k = 0; k < plan.outputs.size(); ++k)
     result.outputs.push_back(take());
   result.workspace = take();
@@ -78,6 +87,19 @@ KernelArguments skewer::gpu::argumentsOf(LLVM::LLVMFuncOp kernel, const KernelPl
     if (input.origin)
       result.origins[input.name] = take();
   return result;
+}
+
+Value KernelArguments::size(GpuBuilder &b, StringRef name) const {
+  if (auto known = sizes.find(name.str()); known != sizes.end())
+    return known->second;
+  std::map<std::string, Value> symbols;
+  for (const std::string &part : sizesIn(name))
+    symbols[part] = b.toIndex(sizes.at(part));
+  return b.toI64(IndexEmitter(b, b.getLoc(), std::move(symbols)).emit(*subscript::parse(std::string_view(name))));
+}
+
+Value KernelArguments::number(const TensorArgument &input) const {
+  return input.origin ? origins.at(input.name) : sizes.at(input.name);
 }
 
 StringRef skewer::gpu::sharedMemory(mlir::gpu::GPUModuleOp module) {

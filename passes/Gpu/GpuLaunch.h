@@ -6,6 +6,7 @@
 #include <map>
 
 namespace skewer::gpu {
+class GpuBuilder;
 
 /// One kernel of a program.
 struct GpuLaunch {
@@ -17,10 +18,13 @@ struct GpuLaunch {
   std::string note;                       // why an attention is not fused
 };
 
+/// How many blocks of `rows` a run-time extent is, as an expression like its name.
+std::string blocksOf(llvm::StringRef extent, int64_t rows);
+
 /// The kernels of a GPU module in the order in which they run, on one stream. All of them take the same arguments:
 /// pointers to the inputs, then to the outputs (memory of the device, multiples of 16 bytes), the workspace (a multiple
 /// of 256 bytes; null where it has no size), then as i64 each run-time size and each origin of a part, in the order of
-/// the module's `attn.plan`. An input that is an origin is no pointer.
+/// the module's `attn.plan`. An input that is an origin or a length is no pointer.
 struct GpuProgram {
   std::string name;
   SizeExpression workspace; // bytes of the device's memory; its contents are lost between runs
@@ -34,10 +38,15 @@ std::optional<GpuProgram> programOf(mlir::gpu::GPUModuleOp);
 
 /// What a kernel is called with.
 struct KernelArguments {
-  std::vector<mlir::Value> inputs, outputs; // pointers; null where an input is an origin
+  std::vector<mlir::Value> inputs, outputs; // pointers; null where an input is an origin or a length
   mlir::Value workspace;
   std::map<std::string, mlir::Value> sizes;   // run-time sizes, i64
   std::map<std::string, mlir::Value> origins; // where a part begins, i64, by the input's name
+
+  /// The i64 that an extent's name says: a size, or an expression of sizes.
+  mlir::Value size(GpuBuilder &, llvm::StringRef name) const;
+  /// The number that an input is which is no pointer; i64.
+  mlir::Value number(const TensorArgument &) const;
 };
 KernelArguments argumentsOf(mlir::LLVM::LLVMFuncOp, const KernelPlan &);
 

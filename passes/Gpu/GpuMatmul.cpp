@@ -58,6 +58,7 @@ public:
   void emit();
 
 private:
+  Extent rowExtent() const;
   void findPlace();
   RowSource sourceOf(Value operand, int64_t depthStride, bool aligned);
   void findSources();
@@ -76,9 +77,9 @@ private:
     return result;
   }
   /// Each condition is asked where it is needed: held for all elements they would take more registers than there are.
-  void whenLess(Value place, int64_t end, bool asks, llvm::function_ref<void()> body) {
+  void whenLess(Value place, Value end, bool asks, llvm::function_ref<void()> body) {
     if (asks)
-      g.when(g.less(place, g.i32(end)), body);
+      g.when(g.less(place, end), body);
     else
       body();
   }
@@ -97,7 +98,7 @@ private:
   const attn::ResolvedEinsum resolved;
   const Type element; // what is multiplied
   const int64_t inChunk, slice;
-  const int64_t rowBlocks, columnBlocks;
+  const int64_t columnBlocks;
   SharedPlaces places;
   SharedTile rowTile, columnTile;
   GpuBuilder g;
@@ -108,6 +109,7 @@ private:
   Engine &engine;
   std::vector<Axis> outer;
   Value firstRow, firstColumn;   // of the block
+  Value rowCount;                // i32
   Symbols symbols, origin, zero; // of the outer index; all other axes at 0; all axes at 0
   RowSource rows, columns;
   Value rowBase;
@@ -118,20 +120,38 @@ GpuStages::TensorProduct::TensorProduct(GpuStages &s, const Stage &stage, attn::
                                         const std::map<std::string, Extent> &extents)
     : s(s), stage(stage), op(op), matmul(std::move(product)), extents(extents), resolved(resolve(op)),
       element(multipliedType(op)), inChunk(element.isF32() ? 4 : 8),
-      slice(std::min(kSliceBytes / (16 / inChunk), matmul.depth)), rowBlocks((matmul.rows + kRows - 1) / kRows),
+      slice(std::min(kSliceBytes / (16 / inChunk), matmul.depth)),
       columnBlocks((matmul.columns + kColumns - 1) / kColumns), places(element.isF32() ? 4 : 2),
       rowTile(places.place(kRows, slice, kStages)), columnTile(places.place(kColumns, slice, kStages)),
       g(s.b.getLoc(), s.b.getContext()), at(threadPlace(started(g, s))), layout(g, at, 1, kColumns),
       parts(*makeEngine(kEngine, {g, at, element, kThreads, kStages, matmul.depth})), pipeline(*parts.pipeline),
       engine(*parts.engine) {}
 
+/// How many rows there are: of a run-time length if the outermost of their axes has one.
+Extent GpuStages::TensorProduct::rowExtent() const {
+  const Extent &first = extents.at(matmul.rowAxes.front());
+  if (first.name.empty())
+    return {"", matmul.rows};
+  auto length = subscript::parse(std::string_view(first.name));
+  return {subscript::print(*length * Expr(matmul.rows / *s.plan.boundOf(first))), 1};
+}
+
 /// Which rows and columns the block has, and of which outer index.
 void GpuStages::TensorProduct::findPlace() {
   Value item = s.phase.begin;
   firstColumn = g.toI32(g.mul(g.remainder(item, columnBlocks), kColumns));
   Value rest = g.divide(item, columnBlocks);
-  firstRow = g.toI32(g.mul(g.remainder(rest, rowBlocks), kRows));
-  rest = g.divide(rest, rowBlocks);
+  if (Extent count = rowExtent(); count.name.empty()) {
+    int64_t rowBlocks = (count.fixed + kRows - 1) / kRows;
+    rowCount = g.i32(count.fixed);
+    firstRow = g.toI32(g.mul(g.remainder(rest, rowBlocks), kRows));
+    rest = g.divide(rest, rowBlocks);
+  } else {
+    Value rows = withStages([&] { return s.extent(count); }), rowBlocks = g.divide(g.add(rows, kRows - 1), kRows);
+    rowCount = g.toI32(rows);
+    firstRow = g.toI32(g.mul(g.createOrFold<arith::RemUIOp>(rest, rowBlocks), kRows));
+    rest = g.createOrFold<arith::DivUIOp>(rest, rowBlocks);
+  }
   withStages([&] {
     s.addRuntimeSizes(extents, symbols);
     s.addRuntimeSymbols(symbols);
@@ -197,7 +217,7 @@ void GpuStages::TensorProduct::load(Value number, const SharedTile &rowsTo, cons
   pipeline.fill(
       rowsTo, rows,
       [&](Value row) -> std::pair<Value, Value> {
-        Value flat = g.add(firstRow, row), last = g.i32(matmul.rows - 1);
+        Value flat = g.add(firstRow, row), last = g.add(rowCount, -1);
         Symbols at = decomposed(g.minimum(flat, last), matmul.rowAxes, zero);
         Value offset = withStages([&] { return s.position(stored, subscripts, at); });
         Value start = withStages([&] { return s.position(stored, subscripts, zero); });
@@ -270,15 +290,17 @@ void GpuStages::TensorProduct::store() {
     row[side] = layout.rowFrom(layout.firstRow(g.add(firstRow, layout.warpRow())), side);
     atRow[side] = decomposed(row[side], matmul.rowAxes, symbols);
   }
+  Extent count = rowExtent();
+  bool hasWholeBlocks = count.name.empty() && count.fixed % kRows == 0;
   int64_t columnTiles = columnBlocks == 1 ? (matmul.columns + 7) / 8 : kColumns / 8;
   for (int64_t n = 0; n < columnTiles; ++n) {
     Value firstOfTile = g.add(firstColumn, 8 * n);
-    whenLess(firstOfTile, matmul.columns, columnBlocks > 1 && matmul.columns % kColumns, [&] {
+    whenLess(firstOfTile, g.i32(matmul.columns), columnBlocks > 1 && matmul.columns % kColumns, [&] {
       for (size_t side : {0u, 1u})
-        whenLess(row[side], matmul.rows, matmul.rows % kRows, [&] {
+        whenLess(row[side], rowCount, !hasWholeBlocks, [&] {
           for (size_t k : {0u, 1u}) {
             Value column = layout.columnFrom(firstOfTile, int64_t(k));
-            whenLess(column, matmul.columns, matmul.columns % 8,
+            whenLess(column, g.i32(matmul.columns), matmul.columns % 8,
                      [&] { put(sums[size_t(n)][2 * side + k], atRow[side], column); });
           }
         });
@@ -289,7 +311,16 @@ void GpuStages::TensorProduct::store() {
 void GpuStages::TensorProduct::emit() {
   for (const std::string &axis : matmul.outer)
     outer.push_back({axis, extents.at(axis)});
-  s.plan.phases.back().items = itemsOf(outer, rowBlocks * columnBlocks);
+  Extent count = rowExtent();
+  Extent rowBlocks{"", (count.fixed + kRows - 1) / kRows};
+  if (!count.name.empty())
+    rowBlocks = {blocksOf(count.name, kRows), 1};
+  SizeExpression &items = s.plan.phases.back().items;
+  items = itemsOf(outer, rowBlocks.fixed * columnBlocks);
+  if (!rowBlocks.name.empty()) {
+    items.scaled += std::exchange(items.fixed, 0);
+    items.factors.push_back(rowBlocks.name);
+  }
   findPlace();
   findSources();
   throughDepth();

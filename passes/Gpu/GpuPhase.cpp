@@ -95,7 +95,7 @@ GpuLaunch skewer::gpu::kernelOfPhase(func::FuncOp function, const Phase &phase, 
   int64_t fixed = phase.items.factors.empty() ? phase.items.fixed : phase.items.scaled;
   Value total = b.i64(fixed);
   for (const std::string &factor : phase.items.factors)
-    total = b.mul(total, arguments.sizes.at(factor));
+    total = b.mul(total, arguments.size(b, factor));
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type()), block = NVVM::BlockIdXOp::create(b, b.getI32Type());
   Value number = by == ItemOf::Block ? b.i32(0) : by == ItemOf::Warp ? b.shiftRight(thread, 5) : thread;
   Value item = b.add(b.mul(b.toI64(block), each), b.toI64(number));
@@ -113,10 +113,10 @@ GpuLaunch skewer::gpu::kernelOfPhase(func::FuncOp function, const Phase &phase, 
   };
   SmallVector<Operation *> standIns;
   for (size_t k = 0; k < inputs; ++k) {
-    bool isNumber = plan.inputs[k].origin.has_value();
-    Value standIn = give(all[k], isNumber ? arguments.origins.at(plan.inputs[k].name) : arguments.inputs[k]);
+    bool isNumber = !plan.inputs[k].isTensor();
+    Value standIn = give(all[k], isNumber ? arguments.number(plan.inputs[k]) : arguments.inputs[k]);
     if (isNumber)
-      rewriter.numbers[standIn] = arith::TruncIOp::create(b, b.getI32Type(), arguments.origins.at(plan.inputs[k].name));
+      rewriter.numbers[standIn] = arith::TruncIOp::create(b, b.getI32Type(), arguments.number(plan.inputs[k]));
     else
       rewriter.pointers[standIn] = arguments.inputs[k];
     standIns.push_back(standIn.getDefiningOp());

@@ -40,21 +40,24 @@ static void decompose(ImplicitLocOpBuilder &b, Value flat, ArrayRef<Axis> axes, 
   }
 }
 
-static std::optional<int64_t> elementsOf(ArrayRef<Axis> axes) {
+/// Whether no axis, or the outermost alone, is of run-time size: then a flat position says all of them.
+static bool canDecompose(ArrayRef<Axis> axes) {
+  return llvm::all_of(axes.drop_front(std::min<size_t>(1, axes.size())),
+                      [](const Axis &axis) { return axis.extent.name.empty(); });
+}
+
+static int64_t elementsOf(ArrayRef<Axis> axes) {
   int64_t product = 1;
-  for (const Axis &axis : axes) {
-    if (!axis.extent.name.empty())
-      return std::nullopt;
+  for (const Axis &axis : axes)
     product *= axis.extent.fixed;
-  }
   return product;
 }
 
 /// A warp's row while it is emitted: a lane has a key of each 32, then a column of each 32.
 class GpuStages::WarpRow {
 public:
-  WarpRow(GpuStages &s, attn::AttentionOp op, AttentionPlan &planned, int64_t keys, int64_t width)
-      : s(s), b(s.b), op(op), planned(planned), symbols(planned.symbols), keys(keys), width(width),
+  WarpRow(GpuStages &s, attn::AttentionOp op, AttentionPlan &planned, int64_t width)
+      : s(s), b(s.b), op(op), planned(planned), symbols(planned.symbols), width(width),
         sums(size_t((std::min(width, kMostColumns) + kWarp - 1) / kWarp)) {}
   void emit();
 
@@ -75,9 +78,9 @@ private:
   attn::AttentionOp op;
   AttentionPlan &planned;
   Symbols &symbols;
-  const int64_t keys, width;
+  const int64_t width;
   const size_t sums; // columns of a lane
-  Value lane, none, zero, firstColumn;
+  Value lane, none, zero, firstColumn, keys;
 };
 
 void GpuStages::WarpRow::when(Value condition, llvm::function_ref<void()> body) {
@@ -130,7 +133,7 @@ SmallVector<Value> GpuStages::WarpRow::addValues(Value weight, ValueRange before
 
 /// The values of the keys from `base` on, one after the other; each lane knows the weight of one of them.
 SmallVector<Value> GpuStages::WarpRow::addKeys(Value base, Value weight, ArrayRef<Value> shrunk) {
-  Value count = least(s.index(kWarp), b.createOrFold<arith::SubIOp>(s.index(keys), base));
+  Value count = least(s.index(kWarp), b.createOrFold<arith::SubIOp>(keys, base));
   auto loop = scf::ForOp::create(b, s.index(0), count, s.index(1), shrunk);
   OpBuilder::InsertionGuard inner(b);
   b.setInsertionPointToStart(loop.getBody());
@@ -143,9 +146,9 @@ SmallVector<Value> GpuStages::WarpRow::addKeys(Value base, Value weight, ArrayRe
 
 /// 32 keys from `base` on: maximum, sum and the columns' sums before and after them.
 SmallVector<Value> GpuStages::WarpRow::step(Value base, ValueRange before) {
-  Value own = add(base, lane), end = s.index(keys);
-  decompose(b, least(own, add(end, s.index(-1))), planned.keys, symbols);
-  Value visible = less(own, end);
+  Value own = add(base, lane);
+  decompose(b, least(own, add(keys, s.index(-1))), planned.keys, symbols);
+  Value visible = less(own, keys);
   if (planned.mask)
     visible = arith::AndIOp::create(b, visible, s.predicate(*planned.mask, symbols));
   Value hidden = op.getDirect() ? s.real(-0.0) : none;
@@ -219,9 +222,10 @@ void GpuStages::WarpRow::emit() {
   none = s.real(-INFINITY);
   zero = s.real(0);
   firstColumn = b.createOrFold<arith::MulIOp>(symbols.at("block of columns"), s.index(kMostColumns));
+  keys = s.elements(llvm::map_to_vector(planned.keys, [](const Axis &axis) { return axis.extent; }));
   SmallVector<Value> start{none, zero};
   start.append(sums, zero);
-  auto loop = scf::ForOp::create(b, s.index(0), s.index(keys), s.index(kWarp), start);
+  auto loop = scf::ForOp::create(b, s.index(0), keys, s.index(kWarp), start);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -234,12 +238,12 @@ bool GpuStages::emitWarpRows(attn::AttentionOp op) {
   auto planned = planAttention(op);
   if (!planned)
     return false;
-  auto keys = elementsOf(planned->keys), width = elementsOf(planned->width);
-  if (!keys || !width)
-    return fail(op, "keys or values of run-time size");
+  bool hasWidth = llvm::all_of(planned->width, [](const Axis &axis) { return axis.extent.name.empty(); });
+  if (!canDecompose(planned->keys) || !hasWidth)
+    return fail(op, "an inner axis of the keys, or the values' width, is of run-time size");
+  int64_t width = elementsOf(planned->width);
   std::vector<Axis> axes = planned->outer;
-  axes.push_back({"block of columns", {"", (*width + kMostColumns - 1) / kMostColumns}});
-  items(axes, axes.size(), planned->symbols,
-        [&](ArrayRef<Axis>) { WarpRow(*this, op, *planned, *keys, *width).emit(); });
+  axes.push_back({"block of columns", {"", (width + kMostColumns - 1) / kMostColumns}});
+  items(axes, axes.size(), planned->symbols, [&](ArrayRef<Axis>) { WarpRow(*this, op, *planned, width).emit(); });
   return true;
 }

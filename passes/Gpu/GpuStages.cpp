@@ -16,8 +16,10 @@ GpuStages::GpuStages(ModuleOp module, func::FuncOp function, bool fuse) : Kernel
 }
 
 bool GpuStages::lower() {
-  absorbRearrangements(source);
-  narrowOperands(source);
+  if (!source->hasAttr(attn::kLengths)) { // else done before its layers were compared
+    absorbRearrangements(source);
+    narrowOperands(source);
+  }
   OpBuilder at(source);
   gpuModule = mlir::gpu::GPUModuleOp::create(at, source.getLoc(), plan.name + "_gpu");
   program.name = plan.name;
@@ -61,6 +63,19 @@ bool GpuStages::emit(const Stage &stage) {
   return true;
 }
 
+/// Of axes of which the outermost alone may be of run-time length.
+static Extent productOf(ArrayRef<std::string> axes, const std::map<std::string, Extent> &extents) {
+  Extent product{"", 1};
+  for (const std::string &axis : axes)
+    if (const Extent &extent = extents.at(axis); !extent.name.empty())
+      product.name = extent.name;
+    else
+      product.fixed *= extent.fixed;
+  if (!product.name.empty())
+    product.name = subscript::print(*subscript::parse(product.name) * subscript::Expr(std::exchange(product.fixed, 1)));
+  return product;
+}
+
 GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
   GpuTensors result;
   result.signature = result.plan = plan;
@@ -96,9 +111,12 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
   for (Value ofRows : {attention.getLse(), attention.getTotal()})
     if (ofRows)
       result.rowOutput = write(ofRows);
-  if (auto extents = extentsOf(attention))
-    for (const std::string &axis : attn::scoreSpace(attention).leading)
+  if (auto extents = extentsOf(attention)) {
+    attn::ScoreSpace space = attn::scoreSpace(attention);
+    for (const std::string &axis : space.leading)
       result.leading.push_back(extents->at(axis));
+    result.queryExtent = productOf(space.query, *extents);
+  }
   return result;
 }
 
@@ -126,6 +144,22 @@ static bool hasValidSchedule(attn::AttentionOp attention, const GpuShape *shape,
   return succeeded(verifyGpuSchedule(attention, shape, reason, *machine));
 }
 
+/// Of each leading index, as many as its queries and columns are divided into.
+static SizeExpression gridOf(const GpuAttention &shape) {
+  SizeExpression blocks;
+  blocks.scaled = shape.tile.partsOf(shape.attention.width);
+  if (Extent count = shape.queryExtent; count.name.empty())
+    blocks.scaled *= (count.fixed + shape.tile.rows - 1) / shape.tile.rows;
+  else
+    blocks.factors.push_back(skewer::gpu::blocksOf(count.name, shape.tile.rows));
+  for (const Extent &extent : shape.leading)
+    if (extent.name.empty())
+      blocks.scaled *= extent.fixed;
+    else
+      blocks.factors.push_back(extent.name);
+  return blocks;
+}
+
 bool GpuStages::emitAttention(const Stage &stage, attn::AttentionOp attention) {
   std::string reason = "nothing is to be fused";
   if (fuse) {
@@ -144,13 +178,7 @@ bool GpuStages::emitAttention(const Stage &stage, attn::AttentionOp attention) {
       launch.rows = tile.rows;
       launch.keys = tile.keys;
       launch.sharedBytes = layoutOf(*shape, tile).bytes;
-      launch.blocks.scaled = (shape->attention.queries + tile.rows - 1) / tile.rows;
-      launch.blocks.scaled *= tile.partsOf(shape->attention.width);
-      for (const Extent &extent : shape->leading)
-        if (extent.name.empty())
-          launch.blocks.scaled *= extent.fixed;
-        else
-          launch.blocks.factors.push_back(extent.name);
+      launch.blocks = gridOf(*shape);
       program.launches.push_back(std::move(launch));
       return true;
     }

@@ -1,17 +1,22 @@
 // Masks as intervals of key - query, and as bits for each score.
 #include "passes/Gpu/Masks.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Analysis/GuardTiles.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
+using subscript::Expr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Masks::Masks(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const BlockPlace &place)
     : b(b), shape(shape), operands(operands), place(place) {
   const AttentionShape &attention = shape.attention;
+  if (attention.bounds.tiles)
+    listed = listTiles();
   if (!attention.visible)
     return;
   const auto [first, last] = *attention.visible;
@@ -34,16 +39,63 @@ Masks::Masks(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const
     high = bound(last);
 }
 
-std::pair<Value, Value> Masks::liveTiles() {
-  const AttentionShape &attention = shape.attention;
+std::optional<Masks::Listed> Masks::listTiles() const {
+  // As many as half a megabyte holds; the mask is asked for each pair then.
+  constexpr size_t kMostListed = size_t(1) << 16;
+  const LiveTiles &live = *shape.attention.bounds.tiles;
   const GpuTile &tile = shape.tile;
-  int64_t tiles = (attention.keys + tile.keys - 1) / tile.keys;
-  Value first = b.i32(0), end = b.i32(tiles);
+  Listed result;
+  for (const MaskPart &part : shape.attention.masks)
+    result.saysAll &= isKnownPairByPair(part.predicate, shape.attention);
+  for (int64_t variant = 0; variant < live.variants(); ++variant)
+    for (int64_t query = 0; query < live.queries(); query += tile.rows) {
+      result.begins.push_back(int64_t(result.tiles.size()));
+      for (int64_t key = 0; key < live.keys(); key += tile.keys) {
+        LiveTiles::State state = live.stateOf(variant, query, tile.rows, key, tile.keys);
+        bool isAsked = state == LiveTiles::State::Edge || key + tile.keys > live.keys();
+        if (state != LiveTiles::State::Dead)
+          result.tiles.push_back(2 * (key / tile.keys) + isAsked);
+      }
+      if (result.tiles.size() > kMostListed)
+        return std::nullopt;
+    }
+  result.begins.push_back(int64_t(result.tiles.size()));
+  return result;
+}
+
+/// An entry of a table in the module; i32.
+static Value entryAt(GpuBuilder &b, Operands &operands, const std::vector<int64_t> &entries, Value place) {
+  auto table = std::make_shared<const std::vector<int64_t>>(entries);
+  return b.toI32(operands.index(Expr::table(table, Expr::symbol("place")), {{"place", b.toIndex(place)}}));
+}
+
+Value Masks::entryOf(Value step) {
+  int64_t behind = 2 * llvm::divideCeil(shape.attention.keys, shape.tile.keys);
+  return b.select(b.less(step, endOfSteps), entryAt(b, operands, listed->tiles, step), b.i32(behind));
+}
+
+Value Masks::firstKeyOf(Value step) {
+  return b.mul(listed ? b.shiftRight(entryOf(step), 1) : step, shape.tile.keys);
+}
+
+std::pair<Value, Value> Masks::steps() {
+  if (listed) {
+    const LiveTiles &live = *shape.attention.bounds.tiles;
+    Value block = b.i32(0);
+    for (const std::string &axis : live.axes())
+      block = b.add(b.mul(block, shape.attention.space.sizes.at(axis)), b.toI32(place.leading.at(axis)));
+    int64_t blocks = llvm::divideCeil(live.queries(), shape.tile.rows);
+    block = b.add(b.mul(block, blocks), b.divide(place.row, shape.tile.rows));
+    endOfSteps = entryAt(b, operands, listed->begins, b.add(block, 1));
+    return {entryAt(b, operands, listed->begins, block), endOfSteps};
+  }
+  const GpuTile &tile = shape.tile;
+  Value first = b.i32(0), end = b.divide(b.add(place.keys(), tile.keys - 1), tile.keys);
   // The keys that some query of the block sees.
   if (low)
     first = b.divide(b.maximum(b.add(place.row, low), b.i32(0)), tile.keys);
   if (high) {
-    Value lastRow = b.minimum(b.add(place.row, tile.rows - 1), b.i32(attention.queries - 1));
+    Value lastRow = b.minimum(b.add(place.row, tile.rows - 1), b.add(place.queries(), -1));
     Value seen = b.add(b.add(lastRow, high), 1);
     seen = b.divide(b.add(b.maximum(seen, b.i32(0)), tile.keys - 1), tile.keys);
     end = b.minimum(end, seen);
@@ -51,7 +103,9 @@ std::pair<Value, Value> Masks::liveTiles() {
   return {first, end};
 }
 
-Value Masks::crosses(Value firstKey) {
+Value Masks::crosses(Value step, Value firstKey) {
+  if (listed && listed->saysAll)
+    return b.notEqual(b.bitAnd(entryOf(step), 1), b.i32(0));
   if (!shape.attention.masks.empty())
     return arith::ConstantIntOp::create(b, 1, 1); // any pair may be hidden
   if (!low && !high)
@@ -73,8 +127,8 @@ Value Masks::isSeen(const HeldNumber &number, Value firstKey) {
   const AttentionShape &attention = shape.attention;
   Value key = place.scores.columnFrom(firstKey, number.column), query = place.query(number.row), seen;
   auto require = [&](Value condition) { seen = seen ? b.both(seen, condition) : condition; };
-  if (attention.keys % shape.tile.keys)
-    require(b.less(key, b.i32(attention.keys)));
+  if (isRagged())
+    require(b.less(key, place.keys()));
   if (high)
     require(b.lessEqual(b.sub(key, query), high));
   if (low)
@@ -86,10 +140,18 @@ Value Masks::isSeen(const HeldNumber &number, Value firstKey) {
 
 static int64_t bitOf(size_t number) { return int32_t(1u << number % 32); }
 
-SmallVector<Value> Masks::seenBits(Value firstKey) {
+SmallVector<Value> Masks::seenBits(Value firstKey, Value crossed) {
   SmallVector<Value> words;
   if (shape.attention.masks.empty())
     return words;
+  if (!listed || !listed->saysAll)
+    return askedBits(firstKey);
+  SmallVector<Value> all(llvm::divideCeil(place.scores.numbers().size(), 32), b.i32(-1));
+  return b.choose(crossed, TypeRange(ValueRange(all)), [&] { return askedBits(firstKey); }, [&] { return all; });
+}
+
+SmallVector<Value> Masks::askedBits(Value firstKey) {
+  SmallVector<Value> words;
   for (auto [number, held] : llvm::enumerate(place.scores.numbers())) {
     Value bit = b.select(isSeen(held, firstKey), b.i32(bitOf(number)), b.i32(0));
     if (number % 32)
@@ -101,8 +163,7 @@ SmallVector<Value> Masks::seenBits(Value firstKey) {
 }
 
 void Masks::hide(Tiles &scores, Value firstKey, Value crossed, ArrayRef<Value> bits) {
-  int64_t keys = shape.attention.keys;
-  bool ragged = keys % shape.tile.keys != 0;
+  bool ragged = isRagged();
   if (!ragged && !crossed)
     return;
   Value nothing = b.f32(shape.attention.direct ? -0.0 : -kInfinity);
@@ -115,14 +176,14 @@ void Masks::hide(Tiles &scores, Value firstKey, Value crossed, ArrayRef<Value> b
     }
     return numbers;
   };
-  if (!bits.empty()) {
+  if (!bits.empty() && !(listed && listed->saysAll)) {
     scores = gathered(hidden());
     return;
   }
   // Only a tile that the edge of the mask, or of the keys, crosses is looked at key by key.
   Value looked = crossed;
-  if (ragged) {
-    Value last = b.lessEqual(b.i32(keys), b.add(firstKey, shape.tile.keys - 1));
+  if (ragged && !listed) {
+    Value last = b.lessEqual(place.keys(), b.add(firstKey, shape.tile.keys - 1));
     looked = looked ? Value(arith::OrIOp::create(b, looked, last)) : last;
   }
   SmallVector<Value> flat = flattened(scores);

@@ -10,24 +10,20 @@ using subscript::Expr;
 using subscript::Kind;
 
 Operands::Operands(GpuBuilder &b, const GpuAttention &shape, mlir::gpu::GPUModuleOp module, LLVM::LLVMFuncOp function)
-    : b(b), shape(shape), module(module), function(function) {
-  KernelArguments arguments = argumentsOf(function, shape.signature);
-  inputs = arguments.inputs;
-  outputs = arguments.outputs;
-  sizes = arguments.sizes;
-  origins = arguments.origins;
+    : b(b), shape(shape), module(module), function(function), arguments(argumentsOf(function, shape.signature)),
+      inputs(arguments.inputs), outputs(arguments.outputs) {
   for (const GpuPlace &where : shape.furtherInputs)
-    inputs.push_back(placeOf(where, arguments));
+    inputs.push_back(placeOf(where));
   for (const GpuPlace &where : shape.furtherOutputs)
-    outputs.push_back(placeOf(where, arguments));
+    outputs.push_back(placeOf(where));
 }
 
-Value Operands::placeOf(const GpuPlace &where, const KernelArguments &arguments) {
+Value Operands::placeOf(const GpuPlace &where) {
   if (where.output)
     return arguments.outputs[*where.output];
   Value bytes = b.i64(where.place.offset);
   for (const std::string &factor : shape.workspace.factors)
-    bytes = where.place.scaled ? b.mul(bytes, sizes.at(factor)) : bytes;
+    bytes = where.place.scaled ? b.mul(bytes, arguments.size(b, factor)) : bytes;
   return b.globalAt(arguments.workspace, b.add(bytes, where.place.scaled ? shape.workspace.fixed : 0), b.getI8Type());
 }
 
@@ -85,11 +81,11 @@ IndexEmitter::Read Operands::reads() {
     for (auto [number, input] : llvm::enumerate(shape.plan.inputs)) {
       if (input.name != name || input.shape.size() != subscripts.size())
         continue;
-      if (input.origin)
-        return b.toIndex(origins.at(name));
+      if (!input.isTensor())
+        return b.toIndex(arguments.number(input));
       Value flat = b.index(0);
       for (auto [subscript, extent] : llvm::zip_equal(subscripts, input.shape)) {
-        Value size = extent.name.empty() ? b.index(extent.fixed) : b.toIndex(sizes[extent.name]);
+        Value size = extent.name.empty() ? b.index(extent.fixed) : b.toIndex(sizeOf(extent));
         flat = b.add(b.mul(flat, size), inside(b, subscript, size));
       }
       Value element = b.toIndex(b.load(b.globalAt(inputs[number], b.toI64(flat), b.getI32Type()), b.getI32Type()));

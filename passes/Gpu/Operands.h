@@ -29,21 +29,24 @@ public:
   Value elementAt(unsigned operand, Value offset);
   /// A result's number in the plan.
   Value output(unsigned number) const { return outputs[number]; }
-  Value sizeOf(const std::string &name) const { return sizes.at(name); } // i64
+  /// The number that an extent says; i64.
+  Value sizeOf(const Extent &extent) {
+    return extent.name.empty() ? b.i64(extent.fixed) : arguments.size(b, extent.name);
+  }
 
 private:
   IndexEmitter::Read reads();
   Value readTable(const std::string &name, Value row);
   subscript::Expr withoutTables(const subscript::Expr &);
   void addConstant(const std::string &symbol, const std::vector<int64_t> &entries);
-  Value placeOf(const GpuPlace &, const KernelArguments &);
+  Value placeOf(const GpuPlace &);
 
   GpuBuilder &b;
   const GpuAttention &shape;
   mlir::gpu::GPUModuleOp module;
   mlir::LLVM::LLVMFuncOp function;
-  std::vector<Value> inputs, outputs;          // pointers
-  std::map<std::string, Value> sizes, origins; // i64: run-time sizes, and where a part begins
+  KernelArguments arguments;          // of the program
+  std::vector<Value> inputs, outputs; // pointers: those, and what else is read and written
   /// Constant tables that expressions read, by the name under which they do.
   struct Table {
     std::vector<int64_t> entries;

@@ -21,12 +21,12 @@ void Pipeline::bring(llvm::function_ref<void()> fill) {
   allFull();
 }
 
-void Pipeline::fillRows(const SharedTile &to, const RowSource &from, Value first, int64_t end, Value copy) {
+void Pipeline::fillRows(const SharedTile &to, const RowSource &from, Value first, Value end, Value copy) {
   fill(
       to, from,
       [&](Value row) -> std::pair<Value, Value> {
         Value source = b.add(first, row);
-        return {b.minimum(source, b.i32(end - 1)), b.less(source, b.i32(end))};
+        return {b.minimum(source, b.add(end, -1)), b.less(source, end)};
       },
       copy);
 }

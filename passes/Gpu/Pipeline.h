@@ -39,8 +39,8 @@ public:
   /// Waits for the thread's own copies, which nobody reads.
   virtual void drain() = 0;
 
-  /// With rows `first` … of the source; rows from `end` on are zeros.
-  void fillRows(const SharedTile &, const RowSource &, Value first, int64_t end, Value copy = {});
+  /// With rows `first` … of the source; rows from `end` on (i32) are zeros.
+  void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {});
   /// A tile that only one operand at a time has: what is multiplied next. Where tiles have copies it came with the
   /// step.
   void bring(llvm::function_ref<void()> fill);

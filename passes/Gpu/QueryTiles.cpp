@@ -13,7 +13,7 @@ QueryTiles::QueryTiles(GpuBuilder &b, const GpuAttention &shape, const GpuLayout
 
 void QueryTiles::fill() {
   for (auto [part, places] : llvm::zip_equal(parts, layout.queries))
-    pipeline.fillRows(places.tile, part.source, place.row, shape.attention.queries);
+    pipeline.fillRows(places.tile, part.source, place.row, place.queries());
 }
 
 void QueryTiles::hold() {

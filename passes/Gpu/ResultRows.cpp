@@ -11,7 +11,7 @@ namespace {
 
 class Writer {
 public:
-  Writer(GpuBuilder &b, const GpuAttention &shape, const Operands &operands, const BlockPlace &place)
+  Writer(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const BlockPlace &place)
       : b(b), shape(shape), operands(operands), place(place) {
     element = typeOf(shape.plan.outputs[shape.resultOutput].type, b.getContext());
     base = place.baseOf(shape.attention.result.base);
@@ -26,7 +26,7 @@ public:
     Value inverse = direct ? Value() : LLVM::FDivOp::create(b, b.f32(1), sum);
     auto resultOf = [&](Value x) { return direct ? x : b.select(none, zero, b.mulf(x, inverse)); };
     Value query = place.query(row);
-    b.when(b.less(query, b.i32(shape.attention.queries)), [&] {
+    b.when(b.less(query, place.queries()), [&] {
       if (shape.rowOutput)
         writeOfRow(row, direct ? sum : logSum(state.maximum[row], sum, lateScale));
       Value rowBase = b.add(b.mul(b.toI64(query), shape.attention.result.query), base);
@@ -68,11 +68,9 @@ private:
   void writeOfRow(size_t row, Value number) {
     Value flat = b.i64(0);
     const std::vector<std::string> &names = shape.attention.space.leading;
-    for (auto [name, extent] : llvm::zip_equal(names, shape.leading)) {
-      Value size = extent.name.empty() ? b.i64(extent.fixed) : operands.sizeOf(extent.name);
-      flat = b.add(b.mul(flat, size), b.toI64(place.leading.at(name)));
-    }
-    Value at = b.add(b.mul(flat, shape.attention.queries), b.toI64(place.query(row)));
+    for (auto [name, extent] : llvm::zip_equal(names, shape.leading))
+      flat = b.add(b.mul(flat, operands.sizeOf(extent)), b.toI64(place.leading.at(name)));
+    Value at = b.add(b.mul(flat, b.toI64(place.queries())), b.toI64(place.query(row)));
     // Several lanes have the row, and maybe several blocks; one of them writes.
     Value writes = place.scores.isFirstOfRow();
     if (place.firstColumn)
@@ -82,7 +80,7 @@ private:
 
   GpuBuilder &b;
   const GpuAttention &shape;
-  const Operands &operands;
+  Operands &operands;
   const BlockPlace &place;
   Type element;
   Value base, zero;
@@ -90,7 +88,7 @@ private:
 
 } // namespace
 
-void skewer::gpu::writeRows(GpuBuilder &b, const GpuAttention &shape, const Operands &operands, const BlockPlace &place,
+void skewer::gpu::writeRows(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const BlockPlace &place,
                             std::optional<double> lateScale, const RowState &state) {
   Writer writer(b, shape, operands, place);
   for (size_t row = 0; row < place.scores.rows(); ++row)

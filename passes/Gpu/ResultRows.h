@@ -6,7 +6,7 @@
 namespace skewer::gpu {
 
 /// Divides by the sums and writes, with the rows' log-sum-exp if that is a result. `lateScale`: see KernelContext.
-void writeRows(GpuBuilder &, const GpuAttention &, const Operands &, const BlockPlace &,
+void writeRows(GpuBuilder &, const GpuAttention &, Operands &, const BlockPlace &,
                std::optional<double> lateScale, const RowState &);
 
 } // namespace skewer::gpu

@@ -2,6 +2,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
+#include "passes/Stages/NarrowOperands.h"
 #include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Stages.h"
 
@@ -19,10 +20,25 @@ struct PrepareStages : PassWrapper<PrepareStages, OperationPass<func::FuncOp>> {
     prepareStages(function);
   }
 };
+
+/// The same for those of a GPU.
+struct PrepareGpuStages : PassWrapper<PrepareGpuStages, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareGpuStages)
+  StringRef getArgument() const override { return "attn-prepare-gpu-stages"; }
+  StringRef getDescription() const override { return "types and orders of operands as stages of a GPU want them"; }
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    absorbRearrangements(function);
+    skewer::gpu::narrowOperands(function);
+  }
+};
 } // namespace
 
-void skewer::addLengthPipeline(OpPassManager &manager) {
+void skewer::addLengthPipeline(OpPassManager &manager, bool forGpu) {
   addOperandPipeline(manager);
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
-  manager.addNestedPass<func::FuncOp>(std::make_unique<PrepareStages>());
+  if (forGpu)
+    manager.addNestedPass<func::FuncOp>(std::make_unique<PrepareGpuStages>());
+  else
+    manager.addNestedPass<func::FuncOp>(std::make_unique<PrepareStages>());
 }

@@ -128,6 +128,8 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
 
 /// Steps of a block, on average: tiles of keys that a mask leaves.
 static double stepsOf(const AttentionShape &attention, int64_t rows, int64_t keys) {
+  if (attention.bounds.tiles)
+    return attention.bounds.tiles->liveShare(rows, keys) * double(llvm::divideCeil(attention.keys, keys));
   if (attention.visible)
     if (auto counts = countTiles(attention, rows, keys))
       return double(counts->dead + counts->edge + counts->full - counts->skipped) /

@@ -40,8 +40,10 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       if (!function.getBody().hasOneBlock())
         continue;
       // What the lowering begins with too: a shape is that of the operands as they are stored.
-      absorbRearrangements(function);
-      narrowOperands(function);
+      if (!function->hasAttr(attn::kLengths)) { // else done before its layers were compared
+        absorbRearrangements(function);
+        narrowOperands(function);
+      }
       auto result = function.walk([&](attn::AttentionOp attention) {
         if (attention->use_empty()) { // terms have no effects that would keep it
           attention.erase();

@@ -87,7 +87,7 @@ private:
     if (plan.poison)
       poison(signature, *operands);
     if (plan.gpu) {
-      auto fused = compilation.fuse(kernel);
+      auto fused = compilation.fuse(kernel, nullptr, /*forGpu=*/true);
       return fused ? runOnGpu(compilation, kernel, *fused, *operands) : fail(Failure::Compile, "fusion failed");
     }
     auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);

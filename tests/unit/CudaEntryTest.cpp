@@ -90,16 +90,16 @@ TEST(CudaEntry, DescriptionHasTheLauncherLayout) {
   EXPECT_EQ(bytes("layer.cuda.launches"), sizeof(skewer_cuda_launch));
   auto *program = llvm::cast<llvm::ConstantStruct>((*module)->getNamedGlobal("layer.cuda.program")->getInitializer());
   const llvm::StructLayout *fields = layout.getStructLayout(program->getType());
-  EXPECT_EQ(fields->getElementOffset(9), offsetof(skewer_cuda_program, origin_word));
-  EXPECT_EQ(fields->getElementOffset(10), offsetof(skewer_cuda_program, last_origins));
-  EXPECT_EQ(fields->getElementOffset(12), offsetof(skewer_cuda_program, passed_origins));
-  EXPECT_EQ(fields->getElementOffset(13), offsetof(skewer_cuda_program, loaded));
+  EXPECT_EQ(fields->getElementOffset(10), offsetof(skewer_cuda_program, origin_word));
+  EXPECT_EQ(fields->getElementOffset(11), offsetof(skewer_cuda_program, last_origins));
+  EXPECT_EQ(fields->getElementOffset(13), offsetof(skewer_cuda_program, passed_origins));
+  EXPECT_EQ(fields->getElementOffset(14), offsetof(skewer_cuda_program, loaded));
   // k0, which is no tensor: at most 48, and passed to the kernels.
-  auto *last = llvm::cast<llvm::ConstantDataArray>(program->getOperand(10));
+  auto *last = llvm::cast<llvm::ConstantDataArray>(program->getOperand(11));
   EXPECT_EQ(last->getElementAsInteger(0), 0u);
   EXPECT_EQ(last->getElementAsInteger(1), 48u);
-  EXPECT_EQ(llvm::cast<llvm::ConstantInt>(program->getOperand(11))->getZExtValue(), 1u);
-  EXPECT_EQ(llvm::cast<llvm::ConstantDataArray>(program->getOperand(12))->getElementAsInteger(0), 1u);
+  EXPECT_EQ(llvm::cast<llvm::ConstantInt>(program->getOperand(12))->getZExtValue(), 1u);
+  EXPECT_EQ(llvm::cast<llvm::ConstantDataArray>(program->getOperand(13))->getElementAsInteger(0), 1u);
 }
 
 TEST(CudaEntry, WorkspaceNeedsNoGpu) {

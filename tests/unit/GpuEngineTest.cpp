@@ -137,11 +137,11 @@ TEST_F(GpuEngines, RowsInChunksAreCopiedAsTheyAre) {
   source.element = b.getF16Type();
   source.rowStride = source.depth = 64;
   source.aligned = true;
-  copies.fillRows(tile, source, b.i32(0), 16);
+  copies.fillRows(tile, source, b.i32(0), b.i32(16));
   EXPECT_EQ(count<mlir::NVVM::CpAsyncOp>(), 2u); // 16 rows of 8 chunks by 64 threads
   EXPECT_EQ(count<mlir::LLVM::StoreOp>(), 0u);
   source.aligned = false;
-  copies.fillRows(tile, source, b.i32(0), 16);
+  copies.fillRows(tile, source, b.i32(0), b.i32(16));
   EXPECT_EQ(count<mlir::NVVM::CpAsyncOp>(), 2u);
   EXPECT_EQ(count<mlir::LLVM::StoreOp>(), 1u); // element by element: two to a register
 }

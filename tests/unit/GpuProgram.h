@@ -7,7 +7,7 @@
 namespace skewer::testing {
 
 /// What a program is called with: bytes of the inputs, of the results and the run-time sizes, in the plan's order. An
-/// origin is an input of one i32.
+/// origin is an input of one i32, and so is a length, which nobody reads.
 struct GpuCall {
   std::vector<llvm::ArrayRef<char>> inputs;
   std::vector<llvm::MutableArrayRef<char>> outputs;
@@ -16,8 +16,11 @@ struct GpuCall {
 
 inline int64_t valueOf(const SizeExpression &size, const KernelPlan &plan, llvm::ArrayRef<int64_t> sizes) {
   int64_t product = size.scaled;
+  std::map<std::string, int64_t> known;
+  for (auto [name, value] : llvm::zip(plan.sizes, sizes))
+    known[name] = value;
   for (const std::string &factor : size.factors)
-    product *= sizes[size_t(llvm::find(plan.sizes, factor) - plan.sizes.begin())];
+    product *= *skewer::valueOf(factor, known);
   return size.fixed + product;
 }
 
@@ -26,7 +29,7 @@ inline std::optional<gpu::Report> runProgram(mlir::gpu::GPUModuleOp gpuModule, c
                                              const gpu::GpuProgram &program, const GpuCall &call) {
   std::vector<gpu::LaunchArgument> arguments;
   for (auto [input, bytes] : llvm::zip(plan.inputs, call.inputs))
-    if (!input.origin)
+    if (input.isTensor())
       arguments.push_back(gpu::LaunchArgument::input(bytes.data(), bytes.size(), input.name));
   for (auto [output, bytes] : llvm::zip(plan.outputs, call.outputs))
     arguments.push_back(gpu::LaunchArgument::output(bytes.data(), bytes.size(), output.name));

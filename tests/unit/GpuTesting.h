@@ -13,6 +13,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Analysis/GpuShape.h"
+#include "passes/Lengths/FitLengths.h"
 #include "passes/Pipelines.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Stages/NarrowOperands.h"
@@ -32,7 +33,8 @@ struct GpuOptions {
   std::optional<bool> keepQueries = true;
   int64_t columns = 0, warpRows = 0;
   bool fuse = true;  // else attentions go by rows
-  int64_t size = 2;  // of every run-time size
+  int64_t size = 2;  // of every run-time size …
+  Lengths lengths;   // … but these
   double spread = 1; // standard deviation of the operands, times what the layer declares
   /// Changes operands before they are rounded: name, values.
   std::function<void(const std::string &, std::vector<double> &)> change;
@@ -59,13 +61,25 @@ public:
     context.loadAllAvailableDialects();
     if (extend)
       extend(context.getLoadedDialect<attn::AttnDialect>());
-    llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
     einsum = language::importSource(sources, {}, &context, llvm::errs());
     EXPECT_TRUE(einsum) << text;
+    if (Lengths bounds = einsum ? boundsOf(functionOf(*einsum)) : Lengths(); !bounds.empty()) {
+      std::vector<Lengths> points = fittingPoints(bounds);
+      for (const Lengths &point : llvm::drop_begin(points))
+        shorter.push_back(importAt(point));
+    }
   }
 
   GpuOutcome run(const GpuOptions &options = {}) {
+    GpuOutcome outcome = lower(options);
+    if (outcome.lowered)
+      interpret(options, outcome);
+    return outcome;
+  }
+
+  /// Lowered; then it may be interpreted as often as one likes, for any lengths.
+  GpuOutcome lower(const GpuOptions &options) {
     GpuOutcome outcome;
     if (!einsum)
       return outcome;
@@ -74,17 +88,18 @@ public:
         llvm::raw_string_ostream(outcome.messages) << diagnostic.getLocation() << ": " << diagnostic.str() << "\n";
     });
     module = mlir::cast<mlir::ModuleOp>((*einsum)->clone());
+    if (!shorter.empty() && !fitLengths())
+      return outcome;
     mlir::PassManager manager(&context);
-    addFusionPipeline(manager);
-    addOperandPipeline(manager);
+    if (shorter.empty()) {
+      addFusionPipeline(manager);
+      addOperandPipeline(manager);
+    }
     addGpuSchedulePipeline(manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries,
                                      options.columns, options.warpRows});
     addGpuLoweringPipeline(manager, options.fuse);
     addNvvmPipeline(manager);
     outcome.lowered = succeeded(manager.run(*module));
-    if (!outcome.lowered)
-      return outcome;
-    interpret(options, outcome);
     return outcome;
   }
 
@@ -111,6 +126,32 @@ private:
     return registry;
   }
 
+  static mlir::func::FuncOp functionOf(mlir::ModuleOp module) { return *module.getOps<mlir::func::FuncOp>().begin(); }
+
+  mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &lengths) {
+    language::Options options;
+    options.lengths = lengths;
+    return language::importSource(sources, options, &context, llvm::errs());
+  }
+
+  /// The layers of a few lengths become one.
+  bool fitLengths() {
+    mlir::PassManager manager(&context);
+    addFusionPipeline(manager);
+    addLengthPipeline(manager, /*forGpu=*/true);
+    std::vector<mlir::OwningOpRef<mlir::ModuleOp>> others;
+    llvm::SmallVector<mlir::func::FuncOp> layers{functionOf(*module)};
+    for (auto &other : shorter) {
+      others.emplace_back(mlir::cast<mlir::ModuleOp>((*other)->clone()));
+      layers.push_back(functionOf(*others.back()));
+    }
+    for (mlir::func::FuncOp layer : layers)
+      if (failed(manager.run(layer->getParentOp())))
+        return false;
+    return succeeded(skewer::fitLengths(layers));
+  }
+
+public:
   void interpret(const GpuOptions &options, GpuOutcome &outcome) {
     auto plan = planOf(*module);
     mlir::gpu::GPUModuleOp gpuModule = *module->getOps<mlir::gpu::GPUModuleOp>().begin();
@@ -123,20 +164,24 @@ private:
     outcome.launch = program->launches.front();
     llvm::raw_string_ostream(outcome.ir) << gpuModule;
 
+    std::map<std::string, int64_t> sizes;
+    for (const std::string &name : plan->sizes)
+      sizes[name] = options.lengths.count(name) ? options.lengths.at(name) : options.size;
     auto shapeOf = [&](const TensorArgument &argument) {
       std::vector<int64_t> shape;
       for (const Extent &extent : argument.shape)
-        shape.push_back(extent.name.empty() ? extent.fixed : options.size);
+        shape.push_back(extent.name.empty() ? extent.fixed : *skewer::valueOf(extent.name, sizes));
       return shape;
     };
     std::mt19937_64 random(7);
     std::normal_distribution<double> normal(0, options.spread);
     std::vector<reference::Tensor> tensors;
     std::vector<std::vector<char>> bytes;
-    auto pack = [](const std::vector<double> &values, ElementType type) {
+    auto isInteger = [](ElementType type) { return type == ElementType::I32 || type == ElementType::I8; };
+    auto pack = [&](const std::vector<double> &values, ElementType type) {
       std::vector<char> packed;
       for (double value : values) {
-        uint32_t bits = type == ElementType::I32 ? uint32_t(int32_t(value)) : encode(value, type);
+        uint32_t bits = isInteger(type) ? uint32_t(int32_t(value)) : encode(value, type);
         for (int64_t k = 0; k < bytesOf(type); ++k)
           packed.push_back(char(bits >> 8 * k));
       }
@@ -145,9 +190,9 @@ private:
     for (const TensorArgument &input : plan->inputs) {
       reference::Tensor tensor{shapeOf(input), {}};
       tensor.values.resize(size_t(tensor.elements()));
-      IndexRange range = input.range.value_or(IndexRange{0, 1});
+      IndexRange range = input.range.value_or(input.type == ElementType::I8 ? IndexRange{-128, 127} : IndexRange{0, 1});
       for (double &value : tensor.values)
-        value = input.type == ElementType::I32
+        value = isInteger(input.type)
                     ? double(range.low + int64_t(random() % uint64_t(range.high - range.low + 1)))
                                     : input.between ? input.between->first + (input.between->second - input.between->first) *
                                                              std::uniform_real_distribution<double>()(random)
@@ -155,14 +200,15 @@ private:
       if (options.change)
         options.change(input.name, tensor.values);
       for (double &value : tensor.values)
-        if (input.type != ElementType::I32)
+        if (!isInteger(input.type))
           value = decode(encode(value, input.type), input.type);
       bytes.push_back(pack(tensor.values, input.type));
       tensors.push_back(std::move(tensor));
     }
     GpuCall call;
     call.inputs.assign(bytes.begin(), bytes.end());
-    call.sizes.assign(plan->sizes.size(), options.size);
+    for (const std::string &name : plan->sizes)
+      call.sizes.push_back(sizes.at(name));
     std::vector<reference::Tensor> results;
     std::vector<std::vector<char>> out;
     for (const TensorArgument &output : plan->outputs) {
@@ -174,7 +220,10 @@ private:
     ASSERT_TRUE(report) << "a kernel of the program is not in its module";
     outcome.report = std::move(*report);
 
-    reference::Interpreter judge(*einsum->getOps<mlir::func::FuncOp>().begin(), tensors);
+    mlir::OwningOpRef<mlir::ModuleOp> own = shorter.empty() ? nullptr : importAt(options.lengths);
+    while (!tensors.empty() && plan->inputs[tensors.size() - 1].isLength) // the layer of these lengths has none
+      tensors.pop_back();
+    reference::Interpreter judge(functionOf(own ? *own : *einsum), tensors);
     for (size_t k = 0; k < out.size(); ++k) {
       std::vector<double> got, expected;
       int64_t size = bytesOf(plan->outputs[k].type);
@@ -198,6 +247,7 @@ private:
     }
   }
 
+private:
   static double errorOf(const std::vector<double> &got, const std::vector<double> &expected) {
     double largest = 0, worst = 0;
     for (size_t k = 0; k < got.size(); ++k) {
@@ -212,7 +262,9 @@ private:
   }
 
   mlir::MLIRContext context;
+  llvm::SourceMgr sources;
   mlir::OwningOpRef<mlir::ModuleOp> einsum, fused, module;
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> shorter; // of a layer with lengths: those that it is compared with
 };
 
 /// The layer as a GPU kernel: no fault, no bank conflict in what tensor cores read and few in other accesses

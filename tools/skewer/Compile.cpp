@@ -56,7 +56,10 @@ public:
       add(kernel.name, ".fused.mlir", std::move(fused));
     codes.clear();
     if (!gpus.empty()) {
-      auto compiled = compileForGpus(compilation, kernel, *module, gpus, options);
+      auto forGpu = kernel.shorter.empty() ? std::move(module) : compilation.fuse(kernel, nullptr, /*forGpu=*/true);
+      auto compiled = forGpu ? compileForGpus(compilation, kernel, *forGpu, gpus, options) : std::nullopt;
+      if (kernel.shorter.empty())
+        module = std::move(forGpu);
       if (!compiled)
         return false;
       codes = std::move(*compiled);

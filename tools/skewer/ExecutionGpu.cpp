@@ -33,7 +33,7 @@ std::unique_ptr<Execution> Execution::createForGpu(Compilation &compilation, con
       return nullptr;
     targets = std::move(*named);
   }
-  auto fused = compilation.fuse(kernel);
+  auto fused = compilation.fuse(kernel, nullptr, /*forGpu=*/true);
   if (!fused)
     return nullptr;
   auto execution = std::make_unique<Execution>();
@@ -78,7 +78,7 @@ bool Execution::bindToDevice() {
     return isGood(device->copyTo(deviceMemory.back(), from.data(), from.size())) ? deviceMemory.back().data() : nullptr;
   };
   for (size_t k = 0; k < inputs.size(); ++k)
-    if (!kernelPlan.inputs[k].origin && !(pointers[k] = place(inputs[k])))
+    if (kernelPlan.inputs[k].isTensor() && !(pointers[k] = place(inputs[k])))
       return false;
   for (size_t k = 0; k < outputs.size(); ++k) {
     deviceOutputs.push_back(deviceMemory.size());

@@ -66,7 +66,7 @@ static std::optional<Explanation> explainOnGpu(Compilation &compilation, const K
   if (!sizes)
     return std::nullopt;
   compilation.remarks.clear();
-  auto fused = compilation.fuse(kernel);
+  auto fused = compilation.fuse(kernel, nullptr, /*forGpu=*/true);
   if (!fused)
     return std::nullopt;
   Explanation explanation;

@@ -17,8 +17,9 @@ std::pair<Value, Value> BandWindow::rowAt(Value offset, Value constant) {
   } else {
     row = term.sign > 0 ? b.add(offset, constant) : b.sub(constant, offset);
   }
-  Value there = b.both(b.lessEqual(b.i32(0), row), b.less(row, b.i32(term.rows)));
-  return {b.minimum(b.maximum(row, b.i32(0)), b.i32(term.rows - 1)), there};
+  Value rows = in.place.rowsOf(term.rowLength, term.rows);
+  Value there = b.both(b.lessEqual(b.i32(0), row), b.less(row, rows));
+  return {b.minimum(b.maximum(row, b.i32(0)), b.add(rows, -1)), there};
 }
 
 void BandWindow::fill(Value firstKey, Value copy) {

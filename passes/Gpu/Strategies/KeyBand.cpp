@@ -21,7 +21,7 @@ public:
   }
   void fill(Value firstKey, Value copy) override {
     if (!places.sharedWith)
-      in.pipeline.fillRows(places.keys, keys, firstKey, in.shape.attention.keys, copy);
+      in.pipeline.fillRows(places.keys, keys, firstKey, in.place.keys(), copy);
     window.fill(firstKey, copy);
   }
   bool meetsInSteps() const override { return true; }

@@ -26,7 +26,7 @@ public:
     b.loop(in.at.thread, b.i32(in.tile.window()), in.tile.threads(), {}, [&](Value number, ValueRange) {
       // Any pair of positions with this difference will do; beyond the corners nobody looks.
       Value difference = b.add(b.add(b.sub(firstKey, in.place.row), number), 1 - in.tile.rows);
-      difference = b.minimum(b.maximum(difference, b.i32(1 - attention.queries)), b.i32(attention.keys - 1));
+      difference = b.minimum(b.maximum(difference, b.sub(b.i32(1), in.place.queries())), b.add(in.place.keys(), -1));
       Value key = b.maximum(difference, b.i32(0));
       Axes at = in.place.leading;
       at[attention.space.key.front()] = b.toIndex(key);

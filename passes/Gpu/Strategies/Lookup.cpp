@@ -113,7 +113,7 @@ private:
   void storeLogits(const Table &table, Value firstRow) {
     in.pipeline.empty(); // the rows before have been read
     in.pipeline.fillRows(table.places.staging, table.source, table.first ? b.add(firstRow, table.first) : firstRow,
-                         table.term.rows);
+                         in.place.rowsOf(table.term.rowLength, table.term.rows));
     in.pipeline.commit();
     in.pipeline.allFull();
     Value scale = b.f32(in.unitOf(table.term.scale));

@@ -42,7 +42,7 @@ private:
     Axes at = in.place.axesAt(row, key);
     // Only what is seen may be read: elsewhere tables need not have a row.
     Value seen = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, b.f32(0));
-    seen = b.both(seen, b.less(in.place.query(row), b.i32(in.shape.attention.queries)));
+    seen = b.both(seen, b.less(in.place.query(row), in.place.queries()));
     for (const ValueElement &element : in.shape.valueElements)
       addElement(element, at, weight, seen, row, sums);
   }

@@ -310,13 +310,13 @@ OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {
   return module;
 }
 
-OwningOpRef<ModuleOp> Compilation::fuse(const Kernel &kernel, std::string *fusedText) {
+OwningOpRef<ModuleOp> Compilation::fuse(const Kernel &kernel, std::string *fusedText, bool forGpu) {
   OwningOpRef<ModuleOp> module = runOnAll(kernel, "fusion", [&](OpPassManager &manager) {
     if (!ownPasses().empty())
       (void)parsePassPipeline(ownPasses(), manager); // it has been parsed once: useOwnPasses
     addFusionPipeline(manager);
     if (!kernel.shorter.empty())
-      addLengthPipeline(manager);
+      addLengthPipeline(manager, forGpu);
   });
   if (!module)
     return {};
@@ -374,11 +374,6 @@ std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const st
 
 OwningOpRef<ModuleOp> Compilation::scheduleForGpu(ModuleOp fused, const std::string &name,
                                                   const gpu::GpuRequest &request) {
-  if (!boundsOf(*fused.getOps<func::FuncOp>().begin()).empty()) {
-    messages() << specPath << ": error: kernel '" << name << "' has lengths that are known at run time, which kernels "
-               << "for GPUs do not take so far; give them values with -D\n";
-    return {};
-  }
   OwningOpRef<ModuleOp> module(cast<ModuleOp>(fused->clone()));
   if (!runPasses(*module, name, "scheduling for a GPU",
                  [&](OpPassManager &manager) { addGpuSchedulePipeline(manager, request); }))

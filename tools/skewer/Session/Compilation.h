@@ -71,8 +71,9 @@ public:
   mlir::MLIRContext &context() { return *mlirContext; }
 
   /// Level 1 to 2: fused, operands walked evenly; what is scheduled for a GPU. Each step prints its diagnostics and
-  /// returns null where it fails. `fusedText`, if given, receives the module's text right after fusion.
-  mlir::OwningOpRef<mlir::ModuleOp> fuse(const Kernel &, std::string *fusedText = nullptr);
+  /// returns null where it fails. `fusedText`, if given, receives the module's text right after fusion. `forGpu` makes a
+  /// difference where the layer has lengths: what stages want is done before these are compared.
+  mlir::OwningOpRef<mlir::ModuleOp> fuse(const Kernel &, std::string *fusedText = nullptr, bool forGpu = false);
   /// Level 1 to 3: fused and scheduled for the target.
   mlir::OwningOpRef<mlir::ModuleOp> schedule(const Kernel &);
   /// The second step of it, in place. False after a diagnostic.

@@ -1,0 +1,167 @@
+// One kernel for every length up to its bound, through the interpreter, beside the float64 reference of the layer at
+// that length.
+#include "tests/unit/GpuTesting.h"
+
+using namespace skewer;
+using namespace skewer::testing;
+
+namespace {
+
+/// Those from 1 to `bound` that lie around multiples of what tiles are made of.
+std::vector<Lengths> lengthsTo(int64_t bound) {
+  std::vector<Lengths> all;
+  for (int64_t length = 1; length <= bound; ++length)
+    if (length <= 3 || length % 32 <= 1 || length % 64 == 47 || length + 1 >= bound)
+      all.push_back({{"N", length}});
+  return all;
+}
+
+/// Lowered once, and right at all of these lengths. Returns its kernels.
+gpu::GpuProgram expectRight(const std::string &text, const std::vector<Lengths> &all, double tolerance,
+                            GpuOptions options = {}) {
+  GpuLayer layer(text);
+  GpuOutcome lowered = layer.lower(options);
+  EXPECT_TRUE(lowered.lowered) << lowered.messages << text;
+  gpu::GpuProgram program;
+  for (const Lengths &lengths : all) {
+    if (::testing::Test::HasFailure())
+      break;
+    options.lengths = lengths;
+    GpuOutcome outcome;
+    layer.interpret(options, outcome);
+    std::string where;
+    for (const auto &[name, value] : lengths)
+      where += " " + name + " = " + std::to_string(value);
+    EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text() << text << where;
+    EXPECT_LE(outcome.error, tolerance) << text << where;
+    program = outcome.program;
+  }
+  return program;
+}
+
+bool isFused(const gpu::GpuProgram &program) {
+  return llvm::any_of(program.launches, [](const gpu::GpuLaunch &launch) { return launch.rows > 0; }) &&
+         llvm::all_of(program.launches, [](const gpu::GpuLaunch &launch) { return launch.note.empty(); });
+}
+
+constexpr double kHalf = 2e-3, kWide = 1e-5;
+
+} // namespace
+
+TEST(GpuLengths, EveryOneOfAPlainLayer) {
+  std::vector<Lengths> all;
+  for (int64_t length = 1; length <= 150; ++length)
+    all.push_back({{"N", length}});
+  gpu::GpuProgram program = expectRight(R"(size N <= 150
+kernel plain(q, k, v : f16[1, 2, N, 24]) -> f16[1, 2, N, 24] {
+  weights = softmax(einsum("b h i d, b h j d -> b h i j", q, k) * 24^-0.5)
+  return einsum("b h i j, b h j d -> b h i d", weights, v)
+})",
+                                        all, kHalf);
+  ASSERT_TRUE(isFused(program));
+  // The grid is as large as the length asks for.
+  EXPECT_EQ(program.launches.front().blocks.scaled, 2);
+  ASSERT_EQ(program.launches.front().blocks.factors.size(), 1u);
+  EXPECT_EQ(skewer::valueOf(program.launches.front().blocks.factors.front(), {{"N", 65}}), 2);
+}
+
+TEST(GpuLengths, OfTablesByTheOffset) {
+  EXPECT_TRUE(isFused(expectRight(R"(size N <= 150
+kernel rel1d(q, k, v : f16[1, 2, N, 16], table : f16[2*N - 1, 16]) -> f16[1, 2, N, 16] {
+  content  = einsum("b h i d, b h j d -> b h i j", q, k)
+  position = einsum("b h i d, (j - i + N - 1) d -> b h i j", q, table)
+  return einsum("b h i j, b h j d -> b h i d", softmax((content + position) * 0.25), v)
+})",
+                                  lengthsTo(150), kHalf)));
+  EXPECT_TRUE(isFused(expectRight(R"(size N <= 100
+kernel reversed(q, k, v : f16[1, 2, N, 16], table : f16[2, 2*N - 1, 16]) -> f16[1, 2, N, 16] {
+  content  = einsum("b h i d, b h j d -> b h i j", q, k)
+  position = einsum("b h i d, h (i - j + N - 1) d -> b h i j", q, table)
+  return einsum("b h i j, b h j d -> b h i d", softmax((content + position) * 0.25 where j <= i), v)
+})",
+                                  lengthsTo(100), kHalf)));
+}
+
+TEST(GpuLengths, OfBucketsAndLines) {
+  EXPECT_TRUE(isFused(expectRight(R"(size N <= 160
+kernel t5(q, k, v : f16[1, 3, N, 16], table : f32[32, 3]) -> f16[1, 3, N, 16] {
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  return einsum("b h i j, b h j d -> b h i d", softmax(content * 0.25 + t5(table)), v)
+})",
+                                  lengthsTo(160), kHalf)));
+  EXPECT_TRUE(isFused(expectRight(R"(size N <= 70
+kernel line(q, k, v : f32[2, 3, N, 16], table : f32[3, 2*N - 1]) -> f32[2, 3, N, 16] {
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  bias = einsum("h (j - i + N - 1) -> h i j", table, j = N, i = N)
+  return einsum("b h i j, b h j d -> b h i d", softmax(content * 0.25 + bias), v)
+})",
+                                  lengthsTo(70), kWide)));
+}
+
+TEST(GpuLengths, OfQueriesAndKeysApart) {
+  std::vector<Lengths> all;
+  for (int64_t queries : {1, 15, 50})
+    for (int64_t keys : {1, 33, 64, 80})
+      all.push_back({{"M", queries}, {"N", keys}});
+  EXPECT_TRUE(isFused(expectRight(R"attn(size M <= 50, N <= 80
+kernel cross(q : f16[2, M, 16], k, v : f16[2, N, 16], table : f16[M + N - 1, 16])
+    -> (out : f32[2, M, 16], lse : f32[2, M]) {
+  content  = einsum("h i d, h j d -> h i j", q, k)
+  position = einsum("h i d, (j - i + M - 1) d -> h i j", q, table)
+  score    = (content + position) * 0.25
+  return einsum("h i j, h j d -> h i d", softmax(score), v), logsumexp(score)
+})attn",
+                                  all, kHalf)));
+}
+
+TEST(GpuLengths, OfARunTimeBatchAndMasks) {
+  EXPECT_TRUE(isFused(expectRight(R"(size batch
+size N <= 90
+kernel masked(q, k, v : f16[batch, 2, N, 16], ends : i32[batch] in 1..N) -> f16[batch, 2, N, 16] {
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  weights = softmax(content * 0.25 where i - j <= 20 and j < ends[b])
+  return einsum("b h i j, b h j d -> b h i d", weights, v)
+})",
+                                  lengthsTo(90), kHalf)));
+}
+
+TEST(GpuLengths, OfMaps) {
+  std::vector<Lengths> all;
+  for (int64_t height : {1, 2, 7, 16, 17})
+    all.push_back({{"H", height}});
+  EXPECT_TRUE(isFused(expectRight(R"attn(param W = 9
+size H <= 17
+kernel map(q, k, v : f16[2, H*W, 16], rows : f16[2*H - 1, 16], columns : f16[2*W - 1, 16]) -> f16[2, H*W, 16] {
+  content = einsum("h i d, h j d -> h i j", q, k)
+  up      = einsum("h (iy ix) d, (jy - iy + H - 1) d -> h (iy ix) (jy jx)", q, rows, jy = H, jx = W)
+  side    = einsum("h (iy ix) d, (jx - ix + W - 1) d -> h (iy ix) (jy jx)", q, columns, jy = H, jx = W)
+  return einsum("h i j, h j d -> h i d", softmax((content + up + side) * 0.25), v)
+})attn",
+                                  all, kHalf)));
+}
+
+TEST(GpuLengths, OfProjections) {
+  gpu::GpuProgram program = expectRight(R"(size N <= 70
+kernel projected(x : f16[2, N, 32], wq, wk, wv : f16[32, 2, 16]) -> f16[2, N, 2, 16] {
+  q = einsum("b i c, c h d -> b h i d", x, wq)
+  k = einsum("b j c, c h d -> b h j d", x, wk)
+  v = einsum("b j c, c h d -> b h j d", x, wv)
+  content = einsum("b h i d, b h j d -> b h i j", q, k)
+  return einsum("b h i j, b h j d -> b i h d", softmax(content * 0.25), v)
+})",
+                                        lengthsTo(70), 4e-3);
+  EXPECT_TRUE(isFused(program));
+  EXPECT_TRUE(llvm::any_of(program.launches, [](const gpu::GpuLaunch &launch) { return launch.title == "matmul"; }));
+}
+
+TEST(GpuLengths, ByRows) {
+  GpuOptions rows;
+  rows.fuse = false;
+  expectRight(R"(size N <= 70
+kernel rel1d(q, k, v : f16[1, 2, N, 16], table : f16[2*N - 1, 16]) -> f16[1, 2, N, 16] {
+  content  = einsum("b h i d, b h j d -> b h i j", q, k)
+  position = einsum("b h i d, (j - i + N - 1) d -> b h i j", q, table)
+  return einsum("b h i j, b h j d -> b h i d", softmax((content + position) * 0.25), v)
+})",
+              lengthsTo(70), kHalf, rows);
+}
