@@ -163,6 +163,7 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
         some = any;
       }
       count(row, column, !some ? TileState::Dead : all ? TileState::Full : TileState::Edge);
+      counts.skipped += !some && shape.bounds.tiles; // listed, though the mask's parts are asked at the edges
     }
   }
   return mask.known ? std::optional<TileCounts>(counts) : std::nullopt;
