@@ -1,6 +1,7 @@
 // Gathering what `explain` says of a layer.
 #include "tools/skewer/ExplainLayer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Analysis/GpuShape.h"
 #include "passes/Analysis/TermClass.h"
 #include "tools/skewer/FunctionText.h"
 #include "llvm/ADT/StringExtras.h"
@@ -111,9 +112,9 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
   if (auto schedule = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr())) {
     layer.tileRows = schedule.getRows();
     layer.tileKeys = schedule.getKeys();
-    auto shape = shapeOfAttention(attention, reason, /*picks=*/false);
+    auto shape = gpu::gpuShapeOf(attention, reason);
     if (shape && attention.getMask())
-      layer.tiles = countTiles(*shape, layer.tileRows, layer.tileKeys);
+      layer.tiles = countTiles(shape->attention, layer.tileRows, layer.tileKeys);
     return layer;
   }
   auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
