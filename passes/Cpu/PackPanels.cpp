@@ -54,7 +54,7 @@ void CpuKernel::packDotKeys(const ContentTerm &term, double factor, int64_t dept
     ProductOperand rows = computedRows(term.key, term.depth, first, b.index(shape.keys));
     source = rows.memory, base = rows.base, rowStride = rows.stride, depthStride = 1;
   }
-  int64_t step = depthStride == 1 ? lanes : 1;
+  int64_t step = depthStride == 1 && term.depth % lanes == 0 ? lanes : 1; // terms side by side fill whole vectors
   Value scale = step == 1 ? b.constantScalar(factor) : b.constant(factor);
   for (int64_t key = 0; key < dotKeys; ++key)
     b.loop(b.index(0), b.index(term.depth), step, [&](Value d) {
