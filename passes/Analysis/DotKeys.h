@@ -1,5 +1,5 @@
-// Keys behind the last whole vector: a window of 49 keys has one of them beside three vectors of 16. As lanes of a vector
-// of their own they cost as much as 16; as dot products with the lanes along the depth, a part of that.
+// Keys behind the last whole vector: a window of 49 keys has one of them beside three vectors of 16. As lanes of a
+// vector of their own they cost as much as 16; as dot products with the lanes along the depth, a part of that.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
 

@@ -7,9 +7,9 @@
 using namespace mlir;
 using namespace skewer;
 
-// More than the last cache has that one core sees on most machines (32 MiB on a Zen 4 or 5 die, 2 MiB a core of what Intel's
-// server processors share); where it is larger, some of the result would have been found there. See "Windows" in
-// tests/bench/RESULTS.md.
+// More than the last cache has that one core sees on most machines (32 MiB on a Zen 4 or 5 die, 2 MiB a core of what
+// Intel's server processors share); where it is larger, some of the result would have been found there. See "Windows"
+// in tests/bench/RESULTS.md.
 static constexpr int64_t kStreamedBytes = 64 << 20;
 
 /// Whether every row begins at a multiple of a vector if the result does, and has whole vectors.
@@ -38,7 +38,8 @@ void CpuKernel::decideStreaming() {
   if (known && bytes < kStreamedBytes)
     return;
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b.builder, memory.output);
-  Value aligned = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, b.remainder(address, lanes * 4), b.index(0));
+  Value rest = b.remainder(address, lanes * 4);
+  Value aligned = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, rest, b.index(0));
   streamsResult =
       known ? aligned : arith::AndIOp::create(b.builder, aligned, b.less(b.index(kStreamedBytes - 1), all)).getResult();
 }
