@@ -216,7 +216,11 @@ std::optional<Dimensions> Emitter::einsumResult(const subscript::Einsum &spec, S
     for (const std::string &axis : dimension.axes) {
       int64_t size = all.at(axis);
       auto runtime = runtimes.find(axis);
-      naming.push_back({axis, size, runtime != runtimes.end() ? runtime->second : ""});
+      std::string runtimeName = size != kRuntime              ? ""
+                                : runtime != runtimes.end() ? runtime->second
+                                : findAxis(axis)            ? findAxis(axis)->runtime
+                                                            : axis;
+      naming.push_back({axis, size, runtimeName});
       if (size == kRuntime && dimension.axes.size() > 1)
         return refuse("an axis of run-time size is a dimension by itself");
       std::optional<int64_t> product = kRuntime;
@@ -226,7 +230,7 @@ std::optional<Dimensions> Emitter::einsumResult(const subscript::Einsum &spec, S
         return refuse("the size of this product does not fit 64 bits");
       own.size = *product;
       if (size == kRuntime)
-        own.runtime = runtime != runtimes.end() ? runtime->second : findAxis(axis) ? findAxis(axis)->runtime : axis;
+        own.runtime = runtimeName;
     }
     if (!naming.empty())
       own.namings.push_back(naming);
@@ -302,6 +306,26 @@ void Emitter::rememberAxes(const Dimensions &dimensions) {
           scope->axes.push_back(axis);
 }
 
+/// The axes of run-time size in the result that only numbers depend on, as b in mask[b % 4, i, j]: how long they are has
+/// to be said by an operand.
+static std::vector<Axis> runtimeAxesWithoutOperand(const subscript::Einsum &spec,
+                                                   const std::map<std::string, Axis> &axes) {
+  std::set<std::string> told;
+  for (const subscript::Dimension &dimension : spec.operands[0]) {
+    if (dimension.isAxis())
+      told.insert(dimension.axes[0]);
+    for (const Expr &read : subscript::readNodes(dimension.index)) // an index operand tells those that it is read along
+      for (const Expr &at : read.operands())
+        if (at.isSymbol())
+          told.insert(at.name());
+  }
+  std::vector<Axis> untold;
+  for (const subscript::Dimension &dimension : *spec.result)
+    if (const Axis &axis = axes.at(dimension.axes[0]); axis.size == kRuntime && !told.count(axis.name))
+      untold.push_back(axis);
+  return untold;
+}
+
 /// slope[h], table[j - i + N - 1, h]: a tensor over the axes that the indices name, in the order of the scope's axes.
 Value Emitter::emitRead(const Node &node, const Value &base) {
   if (node.operands.size() - 1 != base.dimensions.size())
@@ -363,7 +387,14 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
     named.byName = true;
     return named;
   }
-  Value value = buildEinsum(node, spec, {base}, given, given, true);
+  std::vector<Value> operands = {base};
+  for (const Axis &axis : runtimeAxesWithoutOperand(spec, axes)) {
+    Dimensions line = {{kRuntime, axis.runtime, {{axis}}}};
+    operands.push_back(tensorValue(splat(node, 1, line), line));
+    spec.operands.push_back({});
+    spec.operands.back().emplace_back().axes = {axis.name};
+  }
+  Value value = buildEinsum(node, spec, operands, given, given, true);
   if (!value.good() || (base.present.empty() && base.finite.empty()))
     return value;
   subscript::Substitution axisPlaces = renaming(value.dimensions, placeNamings(value.dimensions)), places;

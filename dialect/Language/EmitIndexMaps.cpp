@@ -254,6 +254,15 @@ bool Emitter::sliceNext(const Node &item, Slicing &slicing) {
     return false;
   }
   std::optional<SliceRun> run;
+  if (Value at = isRun ? Value() : evaluate(item); at.is(ValueKind::Index) || at.is(ValueKind::Real)) {
+    error(item.text, "a subscript beside a slice is a whole number known at compile time, found " + describe(at));
+    std::string others;
+    for (size_t d = 1; d < slicing.sliced.size(); ++d)
+      others += ", i" + std::to_string(d);
+    diagnostics.note("at positions a tensor is read with an index for each of its dimensions and no slice: x[" +
+                     item.text.str() + others + "]");
+    return false;
+  }
   if (isRun)
     run = sliceRun(item, size);
   else if (auto at = placeIn(item, size, "a subscript beside a slice"))

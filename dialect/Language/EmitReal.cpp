@@ -73,6 +73,39 @@ static std::optional<std::string> readOperand(const RealFunction &function) {
   return std::nullopt;
 }
 
+/// The function with a symbol in the place of each element of an index operand whose values have a range; symbols and
+/// their ranges are added to the domain, which knows those of the operands, and `back` undoes it.
+static RealPtr withoutReads(const RealPtr &function, subscript::Domain &domain, subscript::Substitution &back) {
+  if (function->kind == RealKind::Index) {
+    std::function<Expr(const Expr &)> replace = [&](const Expr &e) {
+      auto range = e.kind() == subscript::Kind::Read ? domain.find(subscript::elementsOf(e.name())) : domain.end();
+      if (range != domain.end()) {
+        std::string symbol = subscript::print(e); // no name of an axis has brackets
+        domain.insert({symbol, range->second});
+        back.insert({symbol, e});
+        return Expr::symbol(symbol);
+      }
+      std::vector<Expr> operands;
+      for (const Expr &operand : e.operands())
+        operands.push_back(replace(operand));
+      return operands.empty() ? e : e.withOperands(std::move(operands));
+    };
+    return makeReal(replace(function->index), function->node);
+  }
+  std::vector<RealPtr> operands;
+  for (const RealPtr &operand : function->operands)
+    operands.push_back(withoutReads(operand, domain, back));
+  return operands.empty() ? function : makeReal(function->kind, std::move(operands), function->node);
+}
+
+/// The symbols that the function's index expressions have.
+static void collectSymbols(const RealFunction &function, std::set<std::string> &symbols) {
+  if (function.kind == RealKind::Index)
+    symbols.merge(subscript::symbolsOf(function.index));
+  for (const RealPtr &operand : function.operands)
+    collectSymbols(*operand, symbols);
+}
+
 /// The first constant table that the function leaves somewhere, whether or not that is selected.
 static std::optional<subscript::TableOutside> tableOutsideIn(const RealFunction &function,
                                                              const subscript::Domain &domain) {
@@ -86,20 +119,21 @@ static std::optional<subscript::TableOutside> tableOutsideIn(const RealFunction 
 
 /// The forms that a function depends on; nothing, with the error said, where a table over them would be too large.
 std::optional<RealForms> Emitter::smallForms(const Node &node, const Value &value, bool complain) {
-  subscript::Domain domain;
-  for (const auto &[name, axis] : value.axes) {
-    if (axis.size == subscript::kRuntime) {
+  subscript::Domain domain = domainOf(value);
+  subscript::Substitution back;
+  RealPtr function = withoutReads(withoutOrigins(value.function, domain, back), domain, back);
+  std::set<std::string> symbols;
+  collectSymbols(*function, symbols);
+  for (const auto &[name, axis] : value.axes)
+    if (axis.size == subscript::kRuntime && symbols.count(name)) {
       error(node.text, "a function of the position along '" + name + "' needs a size known at compile time; '" + name +
                            "' has the run-time size '" + axis.runtime + "'");
       return std::nullopt;
     }
-    domain[name] = {0, axis.size - 1};
-  }
-  subscript::Substitution origins;
-  auto forms = formsOf(withoutOrigins(value.function, domain, origins), domain);
+  auto forms = formsOf(function, domain);
   if (forms)
     for (Expr &form : forms->forms)
-      form = subscript::substitute(form, origins);
+      form = subscript::substitute(form, back);
   if (!forms) {
     if (complain)
       error(node.text, "this function of positions cannot be computed at compile time");
@@ -136,12 +170,14 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
     diagnostics.note("say how it is rounded: floor(…) or ceil(…)");
     return std::nullopt;
   }
-  subscript::Domain ofOrigins;
+  subscript::Domain domain = domainOf(value);
   subscript::Substitution back;
-  if (auto operand = readOperand(*withoutOrigins(value.function, ofOrigins, back))) {
+  if (auto operand = readOperand(*withoutReads(withoutOrigins(value.function, domain, back), domain, back))) {
     error(node.text,
           what + ", but this function is computed at compile time and reads the index operand '" + *operand + "'");
-    diagnostics.note("whole numbers, positions and elements of index operands may be added, multiplied and compared");
+    if (auto found = indexOperands.find(*operand); found != indexOperands.end())
+      diagnostics.note("where the values of '" + *operand + "' have a range, it is a table over them: " + *operand +
+                       " : i32" + describe(found->second.dimensions) + " in low..high");
     return std::nullopt;
   }
   auto forms = smallForms(node, value, true);
@@ -169,9 +205,7 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
   std::vector<Expr> rows = forms->rows();
   for (size_t k = 0; k < rows.size(); ++k)
     row = row * Expr(forms->ranges[k].high - forms->ranges[k].low + 1) + rows[k];
-  subscript::Domain domain;
-  for (const auto &[name, axis] : value.axes)
-    domain[name] = {0, axis.size - 1};
+  domain = domainOf(value);
   return subscript::simplify(Expr::table(std::move(values), row), domain);
 }
 

@@ -86,6 +86,24 @@ TEST(IndexOperand, MasksGuardsRowsAndNumbers) {
   EXPECT_SAYS(r.module, "where \"loose[");
 }
 
+TEST(IndexOperand, FunctionsOfElementsAreTablesOverTheirRanges) {
+  // As of positions: over the difference, with an entry for each of -3..3.
+  Imported r = kernel("x = table[floor(log(abs(seg[b, j] - seg[b, i]) + 1) * 2), 0]");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "][seg[b, j] - seg[b, i] + 3])");
+  r = kernel("x = table[floor(log(abs(2*seg[b, i] - 2*seg[b, j]) + 1)), 0]"); // of twice the difference is one of it
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "([1 x 3, 0, 1 x 3][seg[b, j] - seg[b, i] + 3])");
+  // Beside positions, along an axis of run-time size that only the element depends on.
+  r = kernel("x = table[min(floor(sqrt(abs(seg[b, j] + j - i))), 3), 0]");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "[j + seg[b, j] - i + 11]");
+  // Of two elements that form no difference it is a table over both, and in a condition it is one as well.
+  r = kernel("x = content if floor(sqrt(seg[b, i] * wide[j])) == 1 else 0");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_SAYS(r.module, "[6*seg[b, i] + wide[j]]");
+}
+
 TEST(IndexOperand, SchemesKnowThemByOtherNames) {
   Imported r = import("scheme segments(q : [b, h, i, d], e : [h, two, d], s : [b, i]) = "
                       "einsum(\"b h i d, h (s[b, i] != s[b, j]) d -> b h i j\", q, e)\n"
@@ -146,7 +164,18 @@ TEST(IndexOperandError, Reads) {
   EXPECT_SAYS(said("x = -1 * (many[b] != 0)"), "dimension 1 of index operand 'many' has the run-time size 'other'");
   EXPECT_SAYS(said("x = -1 * (loose[i + 1] != 0)"), "index operand 'loose' is read outside its elements");
   EXPECT_SAYS(said("x = -1 * (loose[1:] != 0)"), "index operand 'loose' is read element by element: loose[i]");
-  EXPECT_SAYS(said("x = exp(table[floor(log(seg[b, i] + 1)), 0])"), "reads the index operand 'seg'");
+  EXPECT_SAYS(said("x = exp(table[floor(log(loose[i] + 1)), 0])"), "reads the index operand 'loose'");
+}
+
+TEST(IndexOperandError, FunctionsOfElements) {
+  std::string message = said("x = table[floor(log(abs(loose[j] - loose[i]) + 1)), 0]");
+  EXPECT_SAYS(message, "this function is computed at compile time and reads the index operand 'loose'");
+  EXPECT_SAYS(message, "where the values of 'loose' have a range, it is a table over them: loose : i32[12] in low..high");
+  EXPECT_SAYS(said("x = table[floor(log(seg[b, j])), 0]"),
+              "this function of positions has no value at seg[b, j] = 0, it is too large for an index");
+  EXPECT_SAYS(said("x = table[floor(log(wide[j] + 1) * 3), 0]"), "table 'table' is read outside its rows");
+  message = said("x = table[floor(sqrt(i * wide[i] + j * wide[j]) * 0) + floor(sqrt(b)), 0]");
+  EXPECT_SAYS(message, "a function of the position along 'b' needs a size known at compile time");
 }
 
 TEST(IndexOperandError, AsATensor) {

@@ -197,6 +197,23 @@ TEST(Language, RunTimeSizesAreSplatAtRunTime) {
   EXPECT_TRUE(contains(r.module, "-> x0 x1\"")) << r.messages;
 }
 
+TEST(Language, TensorsAreReadAtPositionsAlongRunTimeSizes) {
+  // Only a number depends on b: how many of them there are is said by a line of ones.
+  std::string around = "size batch, other\nkernel f(x : f32[batch, 3], m : f32[4, 3], n : i32[batch] in 0..3) -> "
+                       "f32[batch, 3] {\nnamed = einsum('b i -> b i', x)\nreturn ";
+  Imported r = import(around + "named + m[b % 4, i] }");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_TRUE(contains(r.module, "tensor.splat"));
+  EXPECT_TRUE(contains(r.module, "attn.einsum \"(b mod 4) i, b -> b i\"(%arg1, ")) << r.module;
+  r = import(around + "m[(2*b + i) % 4, i] * named }");
+  ASSERT_TRUE(r.good) << r.messages;
+  r = import(around + "m[(n[b] + b) % 4, i] * named }"); // an index operand says it already
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_FALSE(contains(r.module, "tensor.splat")) << r.module;
+  r = import(around + "named + m[b, i] }");
+  EXPECT_TRUE(contains(r.messages, "axis 'b' and this dimension have different sizes")) << r.messages;
+}
+
 TEST(Language, NarrowTypesAreComputedInF32) {
   Imported r = import("kernel f(x : bf16[3, 4]) -> bf16[3, 4] { return x * 2 }");
   EXPECT_TRUE(contains(r.module, "arith.extf")) << r.messages;
