@@ -27,16 +27,42 @@ static std::optional<std::map<std::string, int64_t>> sizesOf(const Kernel &kerne
   return std::nullopt;
 }
 
+/// What the cost model expects of the same layer compiled for these lengths alone; false after an error. Where a part of
+/// the schedule was asked for, that was said of the kernel of all lengths.
+static bool predictAlone(Compilation &compilation, const Kernel &kernel, const std::map<std::string, int64_t> &sizes,
+                         Explanation &explanation) {
+  Lengths lengths = boundsOf(kernel.einsumFunction());
+  if (lengths.empty() || compilation.pinned.pins())
+    return true;
+  for (auto &[name, value] : lengths)
+    if (auto size = sizes.find(name); size != sizes.end())
+      value = size->second;
+  auto alone = compilation.kernelAt(kernel, lengths);
+  if (!alone)
+    return false;
+  size_t known = compilation.remarks.size();
+  auto scheduled = compilation.schedule(*alone);
+  compilation.remarks.resize(known); // they are about another kernel
+  if (!scheduled)
+    return false;
+  explanation.alone = {lengths, predictedSeconds(*alone, *scheduled, compilation.target(), sizes).value_or(0)};
+  return true;
+}
+
 std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel &kernel, const Options &options,
                                          mlir::OwningOpRef<mlir::ModuleOp> *kept) {
   auto sizes = sizesOf(kernel, options);
   if (!sizes)
     return std::nullopt;
   compilation.remarks.clear();
+  Explanation explanation;
+  if (!predictAlone(compilation, kernel, *sizes, explanation))
+    return std::nullopt;
+  for (const auto &[name, bound] : boundsOf(kernel.einsumFunction()))
+    (*sizes)[name] = bound; // tiles and schedule are those of the bounds, and so is all that is counted
   auto scheduled = compilation.schedule(kernel);
   if (!scheduled)
     return std::nullopt;
-  Explanation explanation;
   explanation.sizes = *sizes;
   explanation.facts = factsOf(kernel, *scheduled, *sizes);
   explanation.spec = compilation.path();

@@ -98,6 +98,15 @@ llvm::json::Object toJson(const Explanation &explanation) {
                                           {"seconds", work.boundSeconds()}};
   object["predicted_seconds"] = known(work.predictedSeconds);
   object["predicted_share_of_peak"] = known(work.shareOfPeak());
+  if (explanation.alone) {
+    llvm::json::Object lengths;
+    for (const auto &[name, value] : explanation.alone->lengths)
+      lengths[name] = value;
+    double seconds = explanation.alone->predictedSeconds;
+    object["compiled_for_lengths"] = llvm::json::Object{
+        {"lengths", std::move(lengths)},
+        {"predicted_seconds", seconds > 0 ? llvm::json::Value(seconds) : llvm::json::Value(nullptr)}};
+  }
   return object;
 }
 

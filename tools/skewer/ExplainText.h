@@ -1,5 +1,6 @@
 // The page that `explain` prints.
 #pragma once
+#include "passes/Lengths/LengthPolynomial.h"
 #include "tools/skewer/ExplainGpu.h"
 #include "tools/skewer/ExplainLayer.h"
 #include "tools/skewer/ExplainWork.h"
@@ -7,6 +8,12 @@
 #include "llvm/Support/raw_ostream.h"
 
 namespace skewer::driver {
+
+/// A layer with lengths, compiled for some of them alone.
+struct CompiledAlone {
+  Lengths lengths;
+  double predictedSeconds = 0; // 0 where nothing is predicted
+};
 
 struct Explanation {
   KernelFacts facts;
@@ -16,6 +23,7 @@ struct Explanation {
   KernelPlan plan;                      // of the lowered kernel: its workspace
   std::string spec, target;             // the spec's path; the description's name
   std::map<std::string, int64_t> sizes; // run-time sizes that were given; the others count as 1
+  std::optional<CompiledAlone> alone;   // where the kernel has lengths: for those that were given, else the bounds
   std::optional<GpuFacts> gpu;          // then there is no plan, and of the work only FLOPs and bytes are known
 };
 
