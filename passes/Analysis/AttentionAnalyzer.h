@@ -60,7 +60,7 @@ private:
   bool readMask(AttentionShape &);
 
   attn::AttentionOp attention;
-  bool picks; // keys may pick their rows
+  bool picks; // rows of the result may lie anywhere, and what is prepared is prepared for hidden pairs too
   llvm::SmallVector<mlir::Value> operands;
   attn::ScoreSpace space;
   std::string &reason;

@@ -54,7 +54,7 @@ std::optional<Walk> AttentionAnalyzer::walk(const SplitOffset &offset, unsigned 
 
 std::optional<Walk> AttentionAnalyzer::pickedWalk(const Expr &flat, unsigned argument, ArrayRef<std::string> depthAxes,
                                                   const Domain &within) {
-  if (!picks || depthAxes.size() != 1)
+  if (depthAxes.size() != 1)
     return std::nullopt;
   const std::string &axis = depthAxes.front();
   Expr row = simplify(substitute(flat, {{axis, Expr(0)}}), within);

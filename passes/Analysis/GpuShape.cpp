@@ -277,6 +277,8 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
                "its score is a function of " + std::to_string(shape->sums) + " sums of terms; tiles of GPUs hold one",
            std::nullopt;
   leavePrefix(*shape);
+  result.firstSeen = shape->bounds.low;
+  result.endOfSeen = shape->bounds.high;
   leaveBounds(*shape);
   if (!shape->hasLength()) // else which tiles there are is known at run time only
     takeTiles(*shape);
@@ -319,9 +321,12 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
       return std::nullopt;
     result.strategies.push_back(lists.add(term, role));
   }
-  if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr()))
+  if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr())) {
     result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),
                    schedule.getColumns(), schedule.getWarpRows(), schedule.getEngine()};
+    if (auto parts = attention->getAttrOfType<IntegerAttr>(kGpuKeyParts))
+      result.tile.keyParts = parts.getInt();
+  }
   result.attention = std::move(*shape);
   for (auto [term, known] : llvm::zip(attention.getValues().getOps<attn::TermOp>(), result.attention.valueTerms))
     if (!addValueTerm(known, term, result, reason))

@@ -100,6 +100,7 @@ struct GpuTile {
                            // registers, and compute the same weights
   int64_t warpRows = 16;   // queries of a warp: 16 of them are a tile of the tensor cores' rows
   llvm::StringRef engine = kMmaSync; // what multiplies; the name outlives the tile
+  int64_t keyParts = 1;              // blocks that divide the keys of the same queries: few long rows, decoding
   int64_t columnsOf(int64_t width) const { return columns && columns < width ? columns : width; }
   /// Blocks that have the same queries.
   int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
@@ -116,12 +117,15 @@ struct GpuTile {
   int64_t tableRows() const { return isSingleBuffered() ? 16 : 64; }
   bool operator==(const GpuTile &other) const {
     return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries &&
-           columns == other.columns && warpRows == other.warpRows && engine == other.engine;
+           columns == other.columns && warpRows == other.warpRows && engine == other.engine &&
+           keyParts == other.keyParts;
   }
 };
 
 /// Attribute of an attention that goes by rows, with the reason: its tiles do not fit into a target's shared memory.
 constexpr llvm::StringLiteral kGpuByRows = "attn.gpu_by_rows";
+/// Attribute beside a schedule: among so many blocks its keys are divided (GpuTile::keyParts).
+constexpr llvm::StringLiteral kGpuKeyParts = "attn.gpu_key_parts";
 
 /// How a term is computed, as `GpuShape::strategies` and schedules name it.
 namespace strategy {
@@ -142,6 +146,9 @@ struct GpuShape {
   mlir::Type element;                      // what is multiplied: f16 or bf16; f32 where none of q, k and v is
   std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of the values
   GpuTile tile;                            // of the attention's schedule, if it has one
+  /// Keys before the first and from the second on are seen by no query of a leading index, as far as masks say so
+  /// whoever asks (KeyBounds): what parts of the keys divide. The conjuncts are among the masks all the same.
+  std::optional<subscript::Expr> firstSeen, endOfSeen;
 };
 
 /// The scale of all terms of the score that are products, if scores are sums of these alone and of numbers that may

@@ -18,7 +18,7 @@ void AsyncCopies::allFull() {
 void AsyncCopies::fill(const SharedTile &to, const RowSource &from, RowMap map, Value copy) {
   auto rowOf = [&](Value row) -> std::pair<Value, Value> { // where it begins, and whether it is there
     auto [source, there] = map(row);
-    return {b.add(b.mul(b.toI64(source), from.rowStride), from.base), there};
+    return {b.add(from.placeOf ? from.placeOf(source) : b.mul(b.toI64(source), from.rowStride), from.base), there};
   };
   if (from.aligned)
     fillByChunks(to, from, rowOf, copy);

@@ -20,7 +20,8 @@ BlockPlace::BlockPlace(GpuBuilder &b, const GpuAttention &shape, Operands &opera
   Value rest = NVVM::BlockIdXOp::create(b, b.getI32Type());
   readRows(rest);
   readColumns(rest);
-  readLeading(b.toIndex(rest));
+  readKeyPart(rest);
+  leading = leadingAxes(b, operands, shape, b.toIndex(rest));
 }
 
 void BlockPlace::readRows(Value &rest) {
@@ -50,7 +51,16 @@ void BlockPlace::readColumns(Value &rest) {
   rest = b.divide(rest, parts);
 }
 
-void BlockPlace::readLeading(Value rest) {
+void BlockPlace::readKeyPart(Value &rest) {
+  int64_t parts = shape.tile.keyParts;
+  if (parts == 1)
+    return;
+  keyPart = b.remainder(rest, parts);
+  rest = b.divide(rest, parts);
+}
+
+Axes skewer::gpu::leadingAxes(GpuBuilder &b, Operands &operands, const GpuAttention &shape, Value rest) {
+  Axes leading;
   const auto &names = shape.attention.space.leading;
   for (size_t place = names.size(); place-- > 0;) {
     const Extent &extent = shape.leading[place];
@@ -65,6 +75,14 @@ void BlockPlace::readLeading(Value rest) {
       rest = arith::DivUIOp::create(b, rest, size);
     }
   }
+  return leading;
+}
+
+Value BlockPlace::leadingIndex() const {
+  Value flat = b.i64(0);
+  for (auto [name, extent] : llvm::zip_equal(shape.attention.space.leading, shape.leading))
+    flat = b.add(b.mul(flat, operands.sizeOf(extent)), b.toI64(leading.at(name)));
+  return flat;
 }
 
 //===- Axes ------------------------------------------------------------------------===//
@@ -130,7 +148,8 @@ static bool isMultiple(const Expr &expression, int64_t number) {
 bool BlockPlace::isAligned(const Walk &walk, int64_t rowStride, int64_t depth) const {
   int64_t inChunk = shape.element.isF32() ? 4 : 8; // elements of 16 bytes
   return operands.elementOf(walk.argument) == shape.element && depth % inChunk == 0 &&
-         (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 && isMultiple(walk.base, inChunk);
+         (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 && isMultiple(walk.base, inChunk) &&
+         (!walk.picked || isMultiple(*walk.picked, inChunk));
 }
 
 RowSource BlockPlace::sourceOf(const Walk &walk, int64_t rowStride, int64_t depth) const {
@@ -142,7 +161,30 @@ RowSource BlockPlace::sourceOf(const Walk &walk, int64_t rowStride, int64_t dept
   source.depthStride = walk.depth;
   source.depth = depth;
   source.aligned = isAligned(walk, rowStride, depth);
+  source.picking = walk.picked ? &walk : nullptr;
   return source;
+}
+
+/// Where the row that a key picks begins; i64.
+Value BlockPlace::pickedRow(const Walk &walk, Value key) const {
+  Axes at = leading;
+  at.merge(axesOf(key, shape.attention.space.key, shape.attention.keyAxes));
+  return b.toI64(operands.index(*walk.picked, at));
+}
+
+RowSource BlockPlace::inTile(const RowSource &source, Value firstKey) const {
+  const Walk *walk = source.picking;
+  if (!walk)
+    return source;
+  RowSource tile = source;
+  if (walk->run % shape.tile.keys == 0) {
+    Value key = b.minimum(firstKey, b.add(keys(), -1)); // behind the last step nothing is brought
+    tile.rowStride = walk->runStep;
+    tile.base = b.add(source.base, b.sub(pickedRow(*walk, key), b.mul(b.toI64(key), walk->runStep)));
+  } else {
+    tile.placeOf = [this, walk](Value key) { return pickedRow(*walk, key); };
+  }
+  return tile;
 }
 
 RowSource BlockPlace::columnsOf(const Walk &walk) const {

@@ -22,6 +22,7 @@ struct GpuTensors {
   std::vector<unsigned> inputs;                        // for each of operandsOf(attention): number in plan.inputs
   unsigned resultOutput = 0;                           // number in plan.outputs
   std::optional<unsigned> rowOutput;                   // [leading…, queries] of f32: natural logarithms, or totals
+  std::optional<unsigned> parts;                       // number in plan.outputs of what parts of the keys leave
   std::vector<Extent> leading;                         // of each leading axis
   Extent queryExtent;                                  // how many queries
 };

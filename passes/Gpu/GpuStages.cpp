@@ -3,6 +3,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuKernel.h"
+#include "passes/Gpu/KeyParts.h"
+#include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/GpuSchedule.h"
 #include "passes/Stages/NarrowOperands.h"
 
@@ -111,6 +113,11 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
   for (Value ofRows : {attention.getLse(), attention.getTotal()})
     if (ofRows)
       result.rowOutput = write(ofRows);
+  if (auto parts = partPlaces.find(attention); parts != partPlaces.end()) {
+    result.parts = unsigned(result.plan.outputs.size());
+    result.plan.outputs.push_back({});
+    result.furtherOutputs.push_back({std::nullopt, parts->second});
+  }
   if (auto extents = extentsOf(attention)) {
     attn::ScoreSpace space = attn::scoreSpace(attention);
     for (const std::string &axis : space.leading)
@@ -147,7 +154,7 @@ static bool hasValidSchedule(attn::AttentionOp attention, const GpuShape *shape,
 /// Of each leading index, as many as its queries and columns are divided into.
 static SizeExpression gridOf(const GpuAttention &shape) {
   SizeExpression blocks;
-  blocks.scaled = shape.tile.partsOf(shape.attention.width);
+  blocks.scaled = shape.tile.partsOf(shape.attention.width) * shape.tile.keyParts;
   if (Extent count = shape.queryExtent; count.name.empty())
     blocks.scaled *= (count.fixed + shape.tile.rows - 1) / shape.tile.rows;
   else
@@ -160,28 +167,54 @@ static SizeExpression gridOf(const GpuAttention &shape) {
   return blocks;
 }
 
+bool GpuStages::emitFused(const GpuAttention &shape, attn::AttentionOp attention) {
+  GpuBuilder b(attention.getLoc(), attention.getContext());
+  const GpuTile &tile = shape.tile;
+  std::string reason;
+  if (!emitAttentionKernel(b, shape, gpuModule, reason))
+    return fail(attention, "no kernel for a GPU can be made of it: " + reason);
+  GpuLaunch launch;
+  launch.kernel = shape.kernel;
+  launch.title = "attention";
+  launch.threads = tile.threads();
+  launch.rows = tile.rows;
+  launch.keys = tile.keys;
+  launch.sharedBytes = layoutOf(shape, tile).bytes;
+  launch.blocks = gridOf(shape);
+  program.launches.push_back(std::move(launch));
+  if (tile.keyParts == 1)
+    return true;
+  GpuLaunch join;
+  if (!emitJoinKernel(b, shape, gpuModule, kernelName(kJoin), join, reason))
+    return fail(attention, "no kernel for a GPU can be made of it: " + reason);
+  program.launches.push_back(std::move(join));
+  return true;
+}
+
+/// What parts of the keys leave, where a schedule has some.
+GpuStages::OwnMemory GpuStages::ownMemory(const Stage &stage) {
+  auto attention = stage.result.getDefiningOp<attn::AttentionOp>();
+  std::string reason;
+  if (!fuse || !attention || !attention->hasAttr(kGpuKeyParts))
+    return {};
+  auto shape = gpuShapeOf(attention, reason);
+  auto extents = extentsOf(attention);
+  if (!shape || !extents || !whyNotInParts(*shape, shape->tile, shape->tile.keyParts).empty())
+    return {}; // said where it is emitted
+  std::vector<Extent> leading;
+  for (const std::string &axis : shape->attention.space.leading)
+    leading.push_back(extents->at(axis));
+  return {{{&partPlaces[attention], PartRecord(*shape).bytes(), leading}}};
+}
+
 bool GpuStages::emitAttention(const Stage &stage, attn::AttentionOp attention) {
   std::string reason = "nothing is to be fused";
   if (fuse) {
     auto shape = placed(attention, reason);
     if (!hasValidSchedule(attention, shape ? &*shape : nullptr, reason))
       return false;
-    if (shape) {
-      GpuBuilder b(attention.getLoc(), attention.getContext());
-      const GpuTile &tile = shape->tile;
-      if (!emitAttentionKernel(b, *shape, gpuModule, reason))
-        return fail(attention, "no kernel for a GPU can be made of it: " + reason);
-      GpuLaunch launch;
-      launch.kernel = shape->kernel;
-      launch.title = "attention";
-      launch.threads = tile.threads();
-      launch.rows = tile.rows;
-      launch.keys = tile.keys;
-      launch.sharedBytes = layoutOf(*shape, tile).bytes;
-      launch.blocks = gridOf(*shape);
-      program.launches.push_back(std::move(launch));
-      return true;
-    }
+    if (shape)
+      return emitFused(*shape, attention);
   }
   beginPhase(stage, "rows");
   if (!emitWarpRows(attention))

@@ -27,6 +27,8 @@ private:
   bool emitTensorProduct(const Stage &, attn::EinsumOp);
   class TensorProduct;
   bool emitAttention(const Stage &, attn::AttentionOp);
+  bool emitFused(const GpuAttention &, attn::AttentionOp);
+  OwnMemory ownMemory(const Stage &) override;
   /// One warp a row of scores; the softmax goes along with the keys, so that no row is ever in memory.
   bool emitWarpRows(attn::AttentionOp);
   class WarpRow;
@@ -40,6 +42,7 @@ private:
   bool fuse;
   mlir::gpu::GPUModuleOp gpuModule;
   GpuProgram program;
+  std::map<mlir::Operation *, Place> partPlaces; // what parts of an attention's keys leave
 };
 
 } // namespace skewer::gpu

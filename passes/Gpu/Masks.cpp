@@ -75,10 +75,35 @@ Value Masks::entryOf(Value step) {
 }
 
 Value Masks::firstKeyOf(Value step) {
+  if (place.keyPart && !listed) // tiles of the next part are not brought
+    step = b.select(b.less(step, endOfSteps), step, b.i32(llvm::divideCeil(shape.attention.keys, shape.tile.keys)));
   return b.mul(listed ? b.shiftRight(entryOf(step), 1) : step, shape.tile.keys);
 }
 
 std::pair<Value, Value> Masks::steps() {
+  auto [first, end] = stepsOfAll();
+  return place.keyPart ? ofPart(first, end) : std::pair(first, end);
+}
+
+/// Of the tiles that the queries see, as many for each part.
+std::pair<Value, Value> Masks::ofPart(Value first, Value end) {
+  auto tileOf = [&](const Expr &key, int64_t rounded) { // the tile that it is in, or that begins at it or behind it
+    Value inside = b.minimum(b.maximum(place.baseOf(key), b.i64(0)), b.i64(shape.attention.keys));
+    Value number = arith::TruncIOp::create(b, b.getI32Type(), inside);
+    return b.divide(b.add(number, rounded), shape.tile.keys);
+  };
+  if (!listed && shape.firstSeen)
+    first = b.maximum(first, tileOf(*shape.firstSeen, 0));
+  if (!listed && shape.endOfSeen)
+    end = b.minimum(end, tileOf(*shape.endOfSeen, shape.tile.keys - 1));
+  int64_t parts = shape.tile.keyParts;
+  Value count = b.divide(b.add(b.maximum(b.sub(end, first), b.i32(0)), parts - 1), parts);
+  first = b.minimum(b.add(first, b.mul(place.keyPart, count)), end);
+  endOfSteps = b.minimum(b.add(first, count), end);
+  return {first, endOfSteps};
+}
+
+std::pair<Value, Value> Masks::stepsOfAll() {
   if (listed) {
     const LiveTiles &live = *shape.attention.bounds.tiles;
     Value block = b.i32(0);

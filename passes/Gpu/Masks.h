@@ -28,6 +28,8 @@ private:
     bool saysAll = true;         // no other mask is asked
   };
   std::optional<Listed> listTiles() const;
+  std::pair<Value, Value> stepsOfAll();
+  std::pair<Value, Value> ofPart(Value first, Value end);
   Value entryOf(Value step);
   llvm::SmallVector<Value> askedBits(Value firstKey);
   /// Whether the last tile may hold keys that are not there.
@@ -42,7 +44,7 @@ private:
   Operands &operands;
   const BlockPlace &place;
   std::optional<Listed> listed;
-  Value endOfSteps; // i32, where tiles are listed
+  Value endOfSteps; // i32, where tiles are listed or blocks have parts of the keys
   Value low, high;  // key - query of what a mask leaves, i32; null where it ends nowhere
 };
 

@@ -13,6 +13,10 @@ struct RowSource {
   Type element;
   int64_t rowStride = 0, depthStride = 1, depth = 0;
   bool aligned = false; // rows begin at multiples of 16 bytes, and have such lengths
+  /// Of rows that keys pick: what says where, until a tile is known (BlockPlace::inTile), and where (i64) the row with
+  /// that number (i32) begins, in place of the stride.
+  const Walk *picking = nullptr;
+  std::function<Value(Value row)> placeOf = nullptr;
 };
 
 /// Byte offset of 16 bytes of a row in shared memory.

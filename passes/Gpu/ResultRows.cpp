@@ -2,6 +2,7 @@
 #include "passes/Gpu/ResultRows.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
+#include "passes/Gpu/KeyParts.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -12,24 +13,35 @@ namespace {
 class Writer {
 public:
   Writer(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const BlockPlace &place)
-      : b(b), shape(shape), operands(operands), place(place) {
-    element = typeOf(shape.plan.outputs[shape.resultOutput].type, b.getContext());
-    base = place.baseOf(shape.attention.result.base);
+      : b(b), shape(shape), operands(operands), place(place), record(shape) {
+    if (place.keyPart) {
+      element = b.getF32Type();
+      target = *shape.parts;
+      base = b.mul(b.add(b.mul(place.leadingIndex(), record.parts), b.toI64(place.keyPart)), record.numbers());
+      rowStride = record.width;
+    } else {
+      element = typeOf(shape.plan.outputs[shape.resultOutput].type, b.getContext());
+      target = shape.resultOutput;
+      base = place.baseOf(shape.attention.result.base);
+      rowStride = shape.attention.result.query;
+    }
     zero = b.f32(0);
   }
 
   void writeRow(const RowState &state, size_t row, std::optional<double> lateScale) {
     Value sum = place.scores.acrossRow(state.sum[row], [&](Value x, Value y) { return b.addf(x, y); });
-    bool direct = shape.attention.direct;
+    bool direct = shape.attention.direct || place.keyPart;
     // A row without visible keys is 0, whatever the values held.
     Value none = direct ? Value() : b.equalf(sum, zero);
     Value inverse = direct ? Value() : LLVM::FDivOp::create(b, b.f32(1), sum);
     auto resultOf = [&](Value x) { return direct ? x : b.select(none, zero, b.mulf(x, inverse)); };
     Value query = place.query(row);
     b.when(b.less(query, place.queries()), [&] {
-      if (shape.rowOutput)
-        writeOfRow(row, direct ? sum : logSum(state.maximum[row], sum, lateScale));
-      Value rowBase = b.add(b.mul(b.toI64(query), shape.attention.result.query), base);
+      if (place.keyPart)
+        leaveOfRow(row, state.maximum[row], sum, lateScale);
+      else if (shape.rowOutput)
+        writeOfRow(row, direct ? sum : logOfSum(b, inBase2(state.maximum[row], lateScale), sum));
+      Value rowBase = b.add(b.mul(b.toI64(query), rowStride), base);
       if (place.firstColumn)
         rowBase = b.add(rowBase, b.toI64(place.firstColumn));
       size_t columnTiles = state.output.tiles.size() / size_t(place.scores.rowTiles());
@@ -49,7 +61,7 @@ private:
       here = here ? b.both(here, b.lessEqual(place.firstOwn, column)) : b.lessEqual(place.firstOwn, column);
     auto store = [&] {
       Value rounded = result(), at = b.add(rowBase, b.toI64(column));
-      b.store(b.narrow(rounded, element), b.globalAt(operands.output(shape.resultOutput), at, element));
+      b.store(b.narrow(rounded, element), b.globalAt(operands.output(target), at, element));
     };
     if (here)
       b.when(here, store);
@@ -57,36 +69,52 @@ private:
       store();
   }
 
-  Value logSum(Value maximum, Value sum, std::optional<double> lateScale) {
-    // ln Σ exp(score) = ln 2 × (maximum in base 2 + log2 of the sum); of a row without keys log2(0) and so -infinity.
-    constexpr double kLn2 = 0.6931471805599453;
-    if (lateScale)
-      maximum = b.mulf(maximum, b.f32(*lateScale));
-    return b.mulf(b.addf(maximum, b.log2(sum)), b.f32(kLn2));
+  Value inBase2(Value maximum, std::optional<double> lateScale) {
+    return lateScale ? b.mulf(maximum, b.f32(*lateScale)) : maximum;
   }
 
-  void writeOfRow(size_t row, Value number) {
-    Value flat = b.i64(0);
-    const std::vector<std::string> &names = shape.attention.space.leading;
-    for (auto [name, extent] : llvm::zip_equal(names, shape.leading))
-      flat = b.add(b.mul(flat, operands.sizeOf(extent)), b.toI64(place.leading.at(name)));
-    Value at = b.add(b.mul(flat, b.toI64(place.queries())), b.toI64(place.query(row)));
-    // Several lanes have the row, and maybe several blocks; one of them writes.
+  /// Several lanes have a row, and maybe several blocks; one of them writes.
+  Value writesOfRow() {
     Value writes = place.scores.isFirstOfRow();
     if (place.firstColumn)
       writes = b.both(writes, b.compare(arith::CmpIPredicate::eq, place.firstColumn, b.i32(0)));
-    b.when(writes, [&] { b.store(number, b.globalAt(operands.output(*shape.rowOutput), at, b.getF32Type())); });
+    return writes;
+  }
+
+  void writeOfRow(size_t row, Value number) {
+    Value at = b.add(b.mul(place.leadingIndex(), b.toI64(place.queries())), b.toI64(place.query(row)));
+    b.when(writesOfRow(), [&] { b.store(number, b.globalAt(operands.output(*shape.rowOutput), at, b.getF32Type())); });
+  }
+
+  void leaveOfRow(size_t row, Value maximum, Value sum, std::optional<double> lateScale) {
+    Value at = b.add(base, b.toI64(place.query(row)));
+    b.when(writesOfRow(), [&] {
+      auto store = [&](Value number, int64_t where) {
+        b.store(number, b.globalAt(operands.output(target), b.add(at, where), b.getF32Type()));
+      };
+      store(inBase2(maximum, lateScale), record.maxima());
+      store(sum, record.sums());
+    });
   }
 
   GpuBuilder &b;
   const GpuAttention &shape;
   Operands &operands;
   const BlockPlace &place;
-  Type element;
-  Value base, zero;
+  PartRecord record;
+  unsigned target;   // the output that rows are written to: the result, or records of parts
+  Type element;      // of it
+  int64_t rowStride; // from query to query
+  Value base, zero;  // where the block's queries begin; i64
 };
 
 } // namespace
+
+Value skewer::gpu::logOfSum(GpuBuilder &b, Value maximum, Value sum) {
+  // ln Σ exp(score) = ln 2 × (maximum in base 2 + log2 of the sum); of a row without keys log2(0) and so -infinity.
+  constexpr double kLn2 = 0.6931471805599453;
+  return b.mulf(b.addf(maximum, b.log2(sum)), b.f32(kLn2));
+}
 
 void skewer::gpu::writeRows(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const BlockPlace &place,
                             std::optional<double> lateScale, const RowState &state) {

@@ -20,6 +20,13 @@ static constexpr int64_t kSafeRegisters = 206;
 static constexpr double kNearlyEqual = 1.05;
 // Copies of what a step reads that are tried.
 static constexpr int64_t kStages[] = {1, 2, 3};
+// Parts of the keys that are tried, and the fewest keys of one: what a part leaves of each row is as long as two rows
+// of f32 values, written and read again.
+static constexpr int64_t kKeyParts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+static constexpr int64_t kLeastKeysOfPart = 128;
+// From the end of the parts to the end of what joins them: a second kernel on the same stream. An estimate, on no GPU
+// measured; and parts are only made where the model says that they save more than it is exact to.
+static constexpr double kJoinSeconds = 3e-6, kWorthParts = 0.9;
 
 namespace {
 
@@ -148,7 +155,7 @@ static GpuPrediction predict(const GpuShape &shape, const GpuTile &tile, const G
   result.occupancy = occupancyOf(machine, tile.threads(), std::min(result.footprint.registers, kMostRegisters),
                                  result.footprint.sharedBytes);
   const AttentionShape &attention = shape.attention;
-  result.steps = steps;
+  result.steps = tile.keyParts == 1 ? steps : std::ceil(steps / double(tile.keyParts));
   // A product with 64 rows, without a softmax, and what it takes to store and to sort its numbers.
   for (const LookupTerm &term : shape.lookups)
     result.stepsBefore +=
@@ -161,7 +168,7 @@ static GpuPrediction predict(const GpuShape &shape, const GpuTile &tile, const G
   result.pipes = time.pipesOf(result.work);
   result.stepCycles = cycles / double(resident);
   result.bound = bound;
-  double blocks = double(llvm::divideCeil(attention.queries, tile.rows)) * double(result.parts);
+  double blocks = double(llvm::divideCeil(attention.queries, tile.rows)) * double(result.parts * tile.keyParts);
   result.cyclesPerQuery = (result.steps + result.stepsBefore) * result.stepCycles * blocks / double(attention.queries);
   return result;
 }
@@ -189,20 +196,62 @@ static bool hasRuntimeSizes(const AttentionShape &attention) {
 static double cyclesOn(const GpuShape &shape, const GpuPrediction &prediction, const GpuMachine &machine,
                        const GpuDevice &device) {
   const GpuTile &tile = prediction.tile;
+  int64_t leading = leadingOf(shape.attention);
   int64_t blocks =
-      leadingOf(shape.attention) * int64_t(llvm::divideCeil(shape.attention.queries, tile.rows)) * prediction.parts;
+      leading * int64_t(llvm::divideCeil(shape.attention.queries, tile.rows)) * prediction.parts * tile.keyParts;
   int64_t resident = std::max<int64_t>(1, prediction.occupancy.blocks), atOnce = resident * device.processors;
   GpuStepWork work = stepWorkOf(shape, tile);
   StepTime time(work, tile, machine);
   double cycles = double(blocks / atOnce) * time.together(resident).first;
   if (int64_t rest = blocks % atOnce)
     cycles += time.together(int64_t(llvm::divideCeil(rest, device.processors))).first;
-  return cycles * (prediction.steps + prediction.stepsBefore + 1); // a step's time for what comes before and after
+  cycles *= prediction.steps + prediction.stepsBefore + 1; // a step's time for what comes before and after
+  if (tile.keyParts == 1)
+    return cycles;
+  // What parts leave is written and read once.
+  double numbers = double(leading * tile.keyParts * shape.attention.queries * (shape.attention.width + 2));
+  return cycles + kJoinSeconds * device.gigahertz * 1e9 +
+         2 * 4 * numbers / (machine.l2Traffic * double(device.processors));
 }
 
 double skewer::gpu::secondsOn(const GpuShape &shape, const GpuPrediction &prediction, const GpuMachine &machine,
                               const GpuDevice &device) {
   return cyclesOn(shape, prediction, machine, device) / (device.gigahertz * 1e9);
+}
+
+std::string skewer::gpu::whyNotInParts(const GpuShape &shape, const GpuTile &tile, int64_t parts) {
+  const AttentionShape &attention = shape.attention;
+  if (parts < 1)
+    return "there is at least one";
+  if (attention.queries > tile.rows)
+    return "that is for blocks that have all queries: " + std::to_string(attention.queries) + " are more than " +
+           std::to_string(tile.rows) + " rows";
+  if (auto most = int64_t(llvm::divideCeil(attention.keys, tile.keys)); parts > most)
+    return std::to_string(attention.keys) + " keys are " + std::to_string(most) + " steps of " +
+           std::to_string(tile.keys);
+  return "";
+}
+
+/// In how many parts the keys are divided: as asked where that can be, else the fewest that are about as fast as any,
+/// of a call with every run-time size 1.
+static int64_t keyPartsOf(const GpuShape &shape, GpuTile tile, const GpuMachine &machine, const GpuRequest &request,
+                          double steps, llvm::ArrayRef<GpuDevice> devices) {
+  if (request.keyParts)
+    return skewer::gpu::whyNotInParts(shape, tile, request.keyParts).empty() ? request.keyParts : 1;
+  int64_t most = shape.attention.keys / kLeastKeysOfPart;
+  if (devices.empty() || most < kKeyParts[0] || !skewer::gpu::whyNotInParts(shape, tile, kKeyParts[0]).empty())
+    return 1;
+  auto cyclesIn = [&](int64_t parts) {
+    tile.keyParts = parts;
+    return cyclesOn(shape, ::predict(shape, tile, machine, /*registers=*/0, steps), machine, devices.front());
+  };
+  int64_t best = 1;
+  double least = kWorthParts * cyclesIn(1);
+  for (int64_t parts : kKeyParts)
+    if (parts <= most && parts <= int64_t(llvm::divideCeil(shape.attention.keys, tile.keys)))
+      if (double cycles = cyclesIn(parts); cycles < least)
+        best = parts, least = cycles;
+  return best;
 }
 
 /// What is only done where nothing else fits, whatever the model says: its figures for these are not tried.
@@ -219,6 +268,14 @@ static void preferLean(std::vector<GpuPrediction> &candidates) {
         other->cyclesPerQuery <= kNearlyEqual * best.cyclesPerQuery)
       lean = other;
   std::rotate(candidates.begin(), lean, lean + 1);
+}
+
+/// Whether tiles of so many keys lie across the pages of a cache, though pages could be divided into tiles.
+static bool crossesPages(const GpuShape &shape, int64_t keys) {
+  constexpr int64_t kLeastTile = 16;
+  auto crosses = [&](const Walk &walk) { return walk.picked && walk.run % kLeastTile == 0 && walk.run % keys; };
+  return crosses(shape.attention.value) ||
+         llvm::any_of(shape.attention.content, [&](const ContentTerm &term) { return crosses(term.key); });
 }
 
 static std::vector<int64_t> choices(int64_t asked, llvm::ArrayRef<int64_t> all) {
@@ -255,9 +312,10 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   std::vector<GpuDevice> devices = gpuDevicesOf(machine.target);
   bool isFull = devices.empty() || hasRuntimeSizes(shape.attention);
   std::vector<GpuPrediction> found, tooLarge;
-  auto consider = [&](const GpuTile &tile, double steps) {
+  auto consider = [&](GpuTile tile, double steps) {
     if (request.keepQueries ? tile.keepQueries != *request.keepQueries : tile.keepQueries && most > 128)
       return;
+    tile.keyParts = keyPartsOf(shape, tile, machine, request, steps, devices);
     GpuPrediction candidate = ::predict(shape, tile, machine, /*registers=*/0, steps);
     if (!isFull)
       candidate.cyclesPerQuery = cyclesOn(shape, candidate, machine, devices.front()) *
@@ -267,6 +325,8 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   };
   for (auto [engine, rows] : rowsOf(machine, request))
     for (int64_t keys : choices(request.keys, engine->keys())) {
+      if (!request.keys && crossesPages(shape, keys))
+        continue;
       double steps = stepsOf(shape.attention, rows, keys); // looks at each pair of positions
       for (int64_t stages : choices(request.stages, kStages))
         for (int64_t part : columns)
@@ -299,7 +359,9 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
       result.push_back(candidate);
   // The guess is one: last comes the smallest there is, one warp with single-buffered operands.
   auto smallest = std::find_if(found.rbegin(), found.rend(), [&](const GpuPrediction &candidate) {
-    return candidate.tile == GpuTile{16, 16, 1, false, columns.back()};
+    GpuTile whole = candidate.tile;
+    whole.keyParts = 1;
+    return whole == GpuTile{16, 16, 1, false, columns.back()};
   });
   if (smallest != found.rend() && !(result.back().tile == smallest->tile))
     result.push_back(*smallest);

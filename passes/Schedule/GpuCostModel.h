@@ -38,6 +38,9 @@ struct GpuPrediction {
 /// `registers`: of a thread, as ptxas says; 0: guessed.
 GpuPrediction predict(const GpuShape &, const GpuTile &, const GpuMachine &, int64_t registers = 0);
 
+/// Why the keys of a block's queries cannot be divided among so many blocks; empty: they can.
+std::string whyNotInParts(const GpuShape &, const GpuTile &, int64_t parts);
+
 /// Seconds of a call with every run-time size 1 on a device. Blocks that do not fill it leave multiprocessors idle.
 double secondsOn(const GpuShape &, const GpuPrediction &, const GpuMachine &, const GpuDevice &);
 

@@ -87,11 +87,11 @@ struct GpuRequest {
   std::string target = "sm_80";
   int64_t rows = 0, keys = 0, stages = 0;
   std::optional<bool> keepQueries;
-  int64_t columns = 0, warpRows = 0;
+  int64_t columns = 0, warpRows = 0, keyParts = 0;
   /// Which of the candidates in their order, from 0: the next one where the one before did not assemble without spills.
   /// -1: none of them; attentions go by rows.
   int64_t rank = 0;
-  bool pinsTile() const { return rows || keys || stages || keepQueries || columns || warpRows; }
+  bool pinsTile() const { return rows || keys || stages || keepQueries || columns || warpRows || keyParts; }
 };
 /// Attribute of a scheduled module: how many candidates there are, of the attention that has most.
 constexpr llvm::StringLiteral kGpuCandidates = "attn.gpu_candidates";

@@ -1,5 +1,6 @@
 // What is asked of a schedule for a GPU where code is made, whoever wrote it.
 #include "passes/Schedule/GpuSchedule.h"
+#include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/GpuEngine.h"
 
 using namespace mlir;
@@ -29,5 +30,11 @@ LogicalResult skewer::gpu::verifyGpuSchedule(attn::AttentionOp attention, const 
                                  << " does not have; it has: " << engineNames(machine) << " (gpu_schedule_c2)";
   if (!shape)
     return attention.emitError() << "has a schedule, but goes by rows of scores: " << reason << " (gpu_schedule_c8)";
+  if (Attribute parts = attention->getAttr(kGpuKeyParts)) {
+    if (!isa<IntegerAttr>(parts))
+      return attention.emitError() << "'" << kGpuKeyParts << "' is " << parts << ", expected a number";
+    if (std::string why = whyNotInParts(*shape, shape->tile, shape->tile.keyParts); !why.empty())
+      return attention.emitError() << "'" << kGpuKeyParts << "' is " << shape->tile.keyParts << ", but " << why;
+  }
   return verifyStrategies(attention, given, *shape);
 }

@@ -51,9 +51,9 @@ public:
   GpuStepWork count() {
     work.operands = double(shape.attention.content.size() + shape.bands.size() + 1 + shape.valueRows.size() +
                            shape.valueBands.size());
-    for (const SharedTile &part : layout.content) {
+    for (auto [term, part] : llvm::zip_equal(shape.attention.content, layout.content)) {
       multiplyQueries(keys, double(part.width), double(tile.rowTiles()));
-      copy(keys, double(part.width));
+      copyKeys(term.key, double(part.width));
     }
     for (auto [term, part] : llvm::zip_equal(shape.bands, layout.bands))
       term.ofKey ? addKeyBand(part) : addBand(part);
@@ -71,6 +71,13 @@ private:
     work.scores.l2Traffic += moved;
     work.scores.addShared(moved, kCopyBytes);
     work.scores.addIntegers(kIntegersOfCopy * moved / kCopyBytes);
+  }
+
+  /// Of rows that keys pick each copy asks where its own lies, unless the tile is in one page.
+  void copyKeys(const Walk &walk, double width) {
+    copy(keys, width);
+    if (walk.picked && walk.run % tile.keys)
+      work.scores.addIntegers(kIntegersOfElement * keys * width * bytes / kCopyBytes);
   }
 
   /// The block's rows of the queries with `columns` rows of a tile, whose fragments each meet `rowTiles` tiles of 16
@@ -165,7 +172,7 @@ private:
   void addValues() {
     auto width = double(layout.values.width), together = double(tile.rowTiles());
     multiplyWeights(keys, width, together);
-    copy(keys, width);
+    copyKeys(shape.attention.value, width);
     for (size_t term = 0; term < shape.valueRows.size(); ++term) {
       multiplyWeights(keys, width, together);
       copy(keys, width);

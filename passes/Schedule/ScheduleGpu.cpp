@@ -28,7 +28,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       module.emitError() << "unknown GPU '" << target << "'";
       return signalPassFailure();
     }
-    GpuRequest request{target, rows, keys, stages, std::nullopt, columns, warpRows, rank};
+    GpuRequest request{target, rows, keys, stages, std::nullopt, columns, warpRows, keyParts, rank};
     if (queries == "registers" || queries == "shared")
       request.keepQueries = queries == "registers";
     // What is pinned must make sense before anything is computed from it.
@@ -83,9 +83,16 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     for (StringRef name : shape->strategies)
       strategies.push_back(StringAttr::get(&getContext(), name));
     attn::GpuScheduleAttr schedule = attributeOf(tile, strategies, attention);
-    if (schedule)
-      attention.setScheduleAttr(schedule);
-    return bool(schedule);
+    if (!schedule)
+      return false;
+    attention.setScheduleAttr(schedule);
+    if (tile.keyParts > 1)
+      attention->setAttr(kGpuKeyParts, Builder(&getContext()).getI64IntegerAttr(tile.keyParts));
+    if (request.keyParts && request.keyParts != tile.keyParts)
+      return attention.emitError() << "keys are asked to be in " << request.keyParts << " parts, but "
+                                   << whyNotInParts(*shape, tile, request.keyParts),
+             false;
+    return true;
   }
 
   /// A schedule that is there stays, if it is for this GPU and fits the layer; `shape` was found with it. Else an
@@ -122,6 +129,7 @@ void skewer::addGpuSchedulePipeline(OpPassManager &manager, const GpuRequest &re
   options.stages = request.stages;
   options.columns = request.columns;
   options.warpRows = request.warpRows;
+  options.keyParts = request.keyParts;
   options.rank = request.rank;
   if (request.keepQueries)
     options.queries = *request.keepQueries ? "registers" : "shared";

@@ -31,7 +31,7 @@ struct GpuOptions {
   std::string target = "sm_80"; // whose cost model chooses what is 0 here
   int64_t rows = 64, keys = 64, stages = 2;
   std::optional<bool> keepQueries = true;
-  int64_t columns = 0, warpRows = 0;
+  int64_t columns = 0, warpRows = 0, keyParts = 0;
   bool fuse = true;  // else attentions go by rows
   int64_t size = 2;  // of every run-time size …
   Lengths lengths;   // … but these
@@ -96,7 +96,7 @@ public:
       addOperandPipeline(manager);
     }
     addGpuSchedulePipeline(manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries,
-                                     options.columns, options.warpRows});
+                                     options.columns, options.warpRows, options.keyParts});
     addGpuLoweringPipeline(manager, options.fuse);
     addNvvmPipeline(manager);
     outcome.lowered = succeeded(manager.run(*module));

@@ -2,6 +2,7 @@
 #include "tools/skewer/ExplainGpu.h"
 #include "codegen/GPU/Tool.h"
 #include "dialect/IR/Attn.h"
+#include "passes/Gpu/KeyParts.h"
 
 namespace skewer::driver {
 namespace {
@@ -86,14 +87,19 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
   }
   if (!shapes.empty())
     facts.engine = shapes.front().tile.engine.str();
-  if (attention == shapes.size() && attention == facts.kernels.size())
+  // What joins parts of keys is counted with the attention before it.
+  auto others = llvm::count_if(facts.kernels,
+                               [](const GpuKernelFacts &one) { return !one.prediction && one.title != gpu::kJoin; });
+  if (attention == shapes.size() && !others)
     for (const gpu::GpuDevice &device : gpu::gpuDevicesOf(target.name)) {
       DeviceFacts one{device};
       one.computeSeconds =
           usefulFlops / (machine.engineFlops(facts.engine) * double(device.processors) * device.gigahertz * 1e9);
       one.memorySeconds = bytesMoved / (device.memoryRate * 1e9);
-      for (size_t k = 0; k < shapes.size(); ++k)
-        one.predictedSeconds += secondsOn(shapes[k], *facts.kernels[k].prediction, machine, device);
+      size_t predicted = 0;
+      for (const GpuKernelFacts &kernel : facts.kernels)
+        if (kernel.prediction)
+          one.predictedSeconds += secondsOn(shapes[predicted++], *kernel.prediction, machine, device);
       one.predictedSeconds = std::max(one.predictedSeconds, one.boundSeconds());
       facts.devices.push_back(std::move(one));
     }

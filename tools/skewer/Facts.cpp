@@ -3,6 +3,7 @@
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/BuiltinFunctions.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Analysis/GpuShape.h"
 #include "passes/Analysis/TermClass.h"
 #include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Matmul.h"
@@ -148,14 +149,16 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
         schedule.getKeyBlock(), schedule.getRowsPerItem(), schedule.getRowsPerItem() == 1 ? "row" : "rows",
         schedule.getKeysPerItem() ? fmt::format(" and {} keys", schedule.getKeysPerItem()) : "");
   auto onGpu = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr());
+  auto keyParts = attention->getAttrOfType<IntegerAttr>(gpu::kGpuKeyParts);
   if (onGpu)
     facts.schedule =
-        fmt::format("{}: {}, {} queries a block, {} keys a step, {}, queries in {}{}{}", onGpu.getTarget().str(),
+        fmt::format("{}: {}, {} queries a block, {} keys a step, {}, queries in {}{}{}{}", onGpu.getTarget().str(),
                     onGpu.getEngine().str(), onGpu.getRows(), onGpu.getKeys(),
                     onGpu.getStages() == 1 ? "single-buffered operands" : fmt::format("{} stages", onGpu.getStages()),
                     onGpu.getKeepQueries() ? "registers" : "shared memory",
                     onGpu.getColumns() ? fmt::format(", {} columns of the values", onGpu.getColumns()) : "",
-                    onGpu.getWarpRows() == 16 ? "" : fmt::format(", {} queries a warp", onGpu.getWarpRows()));
+                    onGpu.getWarpRows() == 16 ? "" : fmt::format(", {} queries a warp", onGpu.getWarpRows()),
+                    keyParts ? fmt::format(", keys in {} parts", keyParts.getInt()) : "");
   ArrayRef<StringAttr> strategies = schedule ? schedule.getStrategies()
                                     : onGpu  ? onGpu.getStrategies()
                                              : ArrayRef<StringAttr>();

@@ -83,7 +83,7 @@ namespace skewer::driver {
 
 const char *const kCpuParts =
     "tile_rows, tile_vectors, row_block, key_block, rows_per_item, keys_per_item, strategyN";
-const char *const kGpuParts = "rows, keys, stages, queries, columns, warp_rows";
+const char *const kGpuParts = "rows, keys, stages, queries, columns, warp_rows, key_parts";
 
 bool readMachineFiles(const std::string &targets, int &exitCode) {
   llvm::SmallVector<llvm::StringRef> names;

@@ -13,7 +13,7 @@ public:
 
   void locate() override { source = in.place.keysOf(term.key, term.depth); }
   void fill(Value firstKey, Value copy) override {
-    in.pipeline.fillRows(keys, source, firstKey, in.place.keys(), copy);
+    in.pipeline.fillRows(keys, in.place.inTile(source, firstKey), firstKey, in.place.keys(), copy);
   }
   std::optional<double> scaleOfProducts() const override { return term.scale; }
   void addProducts(const Step &step, Tiles &sums) override {

@@ -13,7 +13,7 @@ public:
 
   void locate() override { source = in.place.columnsOf(rows); }
   void fill(Value firstKey, Value copy) override {
-    in.pipeline.fillRows(tile, source, firstKey, in.place.keys(), copy);
+    in.pipeline.fillRows(tile, in.place.inTile(source, firstKey), firstKey, in.place.keys(), copy);
   }
   void addToValues(const Step &step, const Tiles &weights, WeightedSums &sums) override {
     in.pipeline.bring([&] { fill(step.firstKey, step.copy); });

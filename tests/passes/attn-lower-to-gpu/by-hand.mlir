@@ -31,12 +31,12 @@ func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>) -> tensor<45x16xf16> 
 
 // -----
 // gpu_schedule_c8: what goes by rows has no use for one
-func.func @f(%q: tensor<45x32xf16>, %v: tensor<2025x16xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x1040xf16>) -> tensor<45x1040xf16> attributes {attn.kernel, attn.sizes = []} {
   // expected-error-re @below {{has a schedule, but goes by rows of scores: {{.+}} (gpu_schedule_c8)}}
-  %0 = attn.attention "i j" sizes {j = 45 : i64} value "(j*j) e -> i e" (%v) score {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
     attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
-  } : tensor<2025x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = true, strategies = ["matmul"]>
-  return %0 : tensor<45x16xf16>
+  } : tensor<45x1040xf16> -> tensor<45x1040xf16> schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = true, strategies = ["matmul"]>
+  return %0 : tensor<45x1040xf16>
 }
 
 // -----
