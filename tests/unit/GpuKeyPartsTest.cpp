@@ -268,10 +268,63 @@ kernel mla(q : f16[2, heads, Nq, latent], q_pe : f16[2, heads, Nq, rd], c : f16[
   EXPECT_EQ(joins(outcome), 1u);
 }
 
+TEST(GpuPages, WithBiasesWindowsAndCaps) {
+  const std::string head = R"attn(param pages = 11, page = 16, maxp = 6, heads = 4, groups = 2, dim = 24, Nq = 3
+kernel paged(q : f16[2, Nq, heads, dim], kc, vc : f16[pages, page, groups, dim], block : i32[2, maxp] in 0..pages-1,
+             lengths : i32[2] in Nq..maxp*page)attn",
+                    query = R"attn() -> f32[2, Nq, heads, dim] {
+  gq    = rearrange(q, "b i (g m) d -> b g m i d", g = groups)
+  score = einsum("b g m i d, (block[b, p]) s g d -> b g m i (p s)", gq, kc, p = maxp) * dim^-0.5
+)attn",
+                    tail = R"attn(
+  out   = einsum("b g m i (p s), (block[b, p]) s g d -> b g m i d", weights, vc, p = maxp)
+  return rearrange(out, "b g m i d -> b i (g m) d")
+})attn";
+  const std::pair<const char *, const char *> layers[] = {
+      {", slope : f32[heads]", "  sl = rearrange(slope, \"(g m) -> g m\", g = groups)\n"
+                               "  weights = softmax(score + sl[g, m] * (p*page + s - lengths[b] + Nq - i) where p*page "
+                               "+ s <= lengths[b] - Nq + i)"},
+      {"", "  weights = softmax(20 * tanh(score / 20) where p*page + s <= lengths[b] - Nq + i and "
+           "p*page + s > lengths[b] - Nq + i - 30)"},
+      {"", "  weights = softmax(score where p*page + s <= lengths[b] - Nq + i and (p + i) % 3 != 1)"}};
+  for (const auto &[more, weights] : layers)
+    for (int64_t parts : {1, 4}) {
+      GpuOutcome outcome = expectOnGpu(head + more + query + weights + tail, kHalf, inParts(parts));
+      EXPECT_TRUE(llvm::any_of(outcome.program.launches, [](const gpu::GpuLaunch &launch) { return launch.rows > 0; }))
+          << weights << outcome.program.launches.front().note;
+    }
+}
+
+TEST(GpuPages, BlocksThatAreChosenForEachHead) {
+  expectOnGpu(R"attn(param N = 96, B = 16, T = 3
+kernel chosen(q : f32[2, 4, 5, 20], k, v : f32[2, N, 20], blocks : i32[2, 4, T] in 0..N/B-1) -> f32[2, 4, 5, 20] {
+  score = einsum("b h i d, b (B*blocks[b, h, t] + s) d -> b h i (t s)", q, k, t = T, s = B) * 20^-0.5
+  return einsum("b h i (t s), b (B*blocks[b, h, t] + s) d -> b h i d", softmax(score), v, t = T, s = B)
+})attn",
+              kWide, inParts(2));
+}
+
+TEST(GpuKeyParts, OfCachesOfBytesAndOfWhatIsNew) {
+  expectOnGpu(R"attn(param Nq = 2, N = 90, heads = 3, dim = 24
+kernel bytes(q : f32[2, heads, Nq, dim], k, v : i8[2, heads, N, dim], ks, vs : f32[2, heads, N] ~ 0.01,
+             lengths : i32[2] in 0..N) -> f32[2, heads, Nq, dim] {
+  s = einsum("b h i d, b h j d -> b h i j", q, k * ks[..., None]) * 24^-0.5
+  return einsum("b h i j, b h j e -> b h i e", softmax(s where j < lengths[b]), v * vs[..., None])
+})attn",
+              kWide, inParts(3));
+  expectOnGpu(R"attn(param Nq = 2, C = 90, heads = 3, dim = 24
+kernel appended(q, kn, vn : f16[2, heads, Nq, dim], k, v : f16[2, heads, C, dim]) -> f32[2, heads, Nq, dim] {
+  s = einsum("b h i d, b h j d -> b h i j", q, concat(k, kn, dim = 2)) * 24^-0.5
+  return einsum("b h i j, b h j e -> b h i e", softmax(s where j <= C + i), concat(v, vn, dim = 2))
+})attn",
+              kHalf, inParts(3));
+}
+
 TEST(GpuPages, BesideRowsByTheOffset) {
   for (const char *type : {"f16", "f32"}) {
     std::string text = R"(param N = 40, heads = 2, dim = 16
-kernel p(q : TYPE[heads, N, dim], k, v : TYPE[heads, 64, dim], r : TYPE[79, dim], pick : i32[40] in 0..63) -> f32[heads, N, dim] {
+kernel p(q : TYPE[heads, N, dim], k, v : TYPE[heads, 64, dim], r : TYPE[79, dim], pick : i32[40] in 0..63)
+    -> f32[heads, N, dim] {
   s = einsum("h i d, h (pick[j]) d -> h i j", q, k) + einsum("h i d, (j - i + 39) d -> h i j", q, r)
   return einsum("h i j, h (pick[j]) d -> h i d", softmax(s * dim^-0.5), v)
 })";
