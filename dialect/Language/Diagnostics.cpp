@@ -1,4 +1,4 @@
-// Printing of diagnostics: the line, a caret, an underline.
+// What the front end says, and for whom: errors of schemes with the calls that led there, verifiers without operations.
 #include "dialect/Language/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -12,11 +12,11 @@ void Diagnostics::error(StringRef place, const std::string &message) {
   if (silenced)
     return;
   ++errors;
-  print(place, "error", message);
+  sink(diagnosticAt(sources, place, Severity::Error, message));
   for (auto &[call, scheme] : reverse(calls))
     note(call, "in scheme '" + scheme + "', called here");
   if (exhausted())
-    out << "error: too many errors, stopping here\n";
+    sink({Severity::Error, "too many errors, stopping here"});
 }
 
 void Diagnostics::errorOfCall(StringRef place, const std::string &message) {
@@ -31,34 +31,25 @@ void Diagnostics::errorOfCall(StringRef place, const std::string &message) {
 void Diagnostics::warning(StringRef place, const std::string &message) {
   silenced = exhausted();
   if (!silenced)
-    print(place, "warning", message);
+    sink(diagnosticAt(sources, place, Severity::Warning, message));
 }
 
 void Diagnostics::remark(StringRef place, const std::string &message) {
   silenced = exhausted();
-  note(place, message);
+  if (silenced)
+    return;
+  sink(diagnosticAt(sources, place, Severity::Note, message));
   for (auto &[call, scheme] : reverse(calls))
     note(call, "in scheme '" + scheme + "', called here");
 }
 
 void Diagnostics::note(StringRef place, const std::string &message) {
-  if (!silenced)
-    print(place, "note", message);
+  if (silenced)
+    return;
+  Diagnostic note = diagnosticAt(sources, place, Severity::Note, message);
+  note.isAttached = true;
+  sink(std::move(note));
 }
-
-namespace {
-/// Long lines are shown around the place; what a terminal cannot show becomes '?', a tab a space.
-std::string printable(StringRef text) {
-  std::string shown;
-  for (char c : text)
-    shown += c == '\t' ? ' ' : static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
-  return shown;
-}
-/// UTF-8 continuation bytes take no column.
-size_t columns(StringRef text) {
-  return count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-} // namespace
 
 /// Without "(einsum_c4)" at its end.
 static std::string withoutConstraint(StringRef message) {
@@ -68,32 +59,6 @@ static std::string withoutConstraint(StringRef message) {
   bool isConstraint = number.rsplit("_c").second.size() > 0 &&
                       all_of(number, [](char c) { return isAlnum(c) || c == '_'; }) && isDigit(number.back());
   return (isConstraint ? rest.take_front(open).rtrim() : rest).str();
-}
-
-void Diagnostics::print(StringRef place, const char *kind, const std::string &message) {
-  SMLoc location = SMLoc::getFromPointer(place.data());
-  unsigned buffer = place.data() ? sources.FindBufferContainingLoc(location) : 0;
-  if (!buffer) {
-    out << kind << ": " << message << "\n";
-    return;
-  }
-  const MemoryBuffer *memory = sources.getMemoryBuffer(buffer);
-  auto [line, column] = sources.getLineAndColumn(location, buffer);
-  out << memory->getBufferIdentifier() << ":" << line << ":" << column << ": " << kind << ": " << message << "\n";
-
-  constexpr ptrdiff_t kBefore = 100, kAfter = 120; // bytes of a long line that are shown
-  const char *begin = place.data(), *end = place.data();
-  while (begin > memory->getBufferStart() && begin[-1] != '\n' && begin[-1] != '\r' && place.data() - begin < kBefore)
-    --begin;
-  while (end < memory->getBufferEnd() && *end != '\n' && *end != '\r' && end - place.data() < kAfter)
-    ++end;
-  StringRef before(begin, place.data() - begin);
-  StringRef marked = place.take_front(end - place.data());
-  out << printable(StringRef(begin, end - begin)) << "\n";
-  out << std::string(columns(before), ' ') << "^";
-  if (columns(marked) > 1)
-    out << std::string(columns(marked) - 1, '~');
-  out << "\n";
 }
 
 std::optional<std::string> withoutOperation(StringRef message) {

@@ -1,5 +1,6 @@
-// Errors, warnings and notes with a place in the text, in the style of a compiler.
+// Errors, warnings and notes of the front end, each with a place in the text.
 #pragma once
+#include "dialect/Language/Diagnostic.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -13,7 +14,7 @@ namespace skewer::language {
 /// Every place is a piece of a buffer of the source manager; an empty StringRef with a null pointer is "no place".
 class Diagnostics {
 public:
-  Diagnostics(llvm::SourceMgr &sources, llvm::raw_ostream &out) : sources(sources), out(out) {}
+  Diagnostics(llvm::SourceMgr &sources, DiagnosticSink sink) : sources(sources), sink(std::move(sink)) {}
 
   void error(llvm::StringRef place, const std::string &message);
   void warning(llvm::StringRef place, const std::string &message);
@@ -22,7 +23,7 @@ public:
   void note(const std::string &message) { note({}, message); }
 
   bool hasErrors() const { return errors > 0; }
-  /// True once so many errors were printed that going on helps nobody.
+  /// True once so many errors were said that going on helps nobody.
   bool exhausted() const { return errors >= kMaximumErrors; }
 
   /// While a scheme is inlined, errors say where it was called.
@@ -41,10 +42,9 @@ public:
 
 private:
   static constexpr unsigned kMaximumErrors = 20;
-  void print(llvm::StringRef place, const char *kind, const std::string &message);
-  llvm::raw_ostream &out;
+  DiagnosticSink sink;
   unsigned errors = 0;
-  bool silenced = false; // the last error was not printed, so its notes are not either
+  bool silenced = false; // the last error was not said, so its notes are not either
   Calls calls;
 };
 

@@ -224,7 +224,7 @@ std::string print(const std::vector<FormatLine> &lines) {
 /// Whether both texts have the same tokens, of which the same begin lines.
 bool saysTheSame(StringRef a, StringRef b) {
   SourceMgr none;
-  Diagnostics silent(none, nulls());
+  Diagnostics silent(none, [](const Diagnostic &) {});
   Lexer first(a, silent), second(b, silent);
   while (true) {
     Token x = first.next(), y = second.next();
@@ -237,8 +237,8 @@ bool saysTheSame(StringRef a, StringRef b) {
 
 } // namespace
 
-std::optional<std::string> formatted(SourceMgr &sources, raw_ostream &out) {
-  Diagnostics diagnostics(sources, out);
+std::optional<std::string> formatted(SourceMgr &sources, DiagnosticSink sink) {
+  Diagnostics diagnostics(sources, std::move(sink));
   StringRef text = sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
   Program program;
   Parser(text, diagnostics).program(program);

@@ -1,7 +1,6 @@
 // One way to lay out a specification: spaces, indentation, alignment. Lines stay as they were broken.
 #pragma once
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/SourceMgr.h"
+#include "dialect/Language/Diagnostic.h"
 #include <optional>
 #include <string>
 
@@ -15,8 +14,8 @@ namespace skewer::language {
 ///     the `:` of operands below each other where one of them was moved there by more than a space;
 ///   - at most one empty line, none at either end of the file or of a block, no space at the end of a line.
 /// Tokens, comments and the ends of lines are those of the text, in the same order, which is all that its meaning
-/// depends on; texts in quotes are not touched. Nothing after errors, which are printed to `diagnostics`.
-std::optional<std::string> formatted(llvm::SourceMgr &sources, llvm::raw_ostream &diagnostics);
+/// depends on; texts in quotes are not touched. Nothing after errors, which go to `diagnostics`.
+std::optional<std::string> formatted(llvm::SourceMgr &sources, DiagnosticSink diagnostics);
 
 /// The words with a meaning of their own, each where the grammar has it: what editors colour.
 llvm::ArrayRef<llvm::StringLiteral> keywords();

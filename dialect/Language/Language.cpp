@@ -13,8 +13,6 @@ using namespace mlir;
 
 namespace skewer::language {
 
-namespace {
-/// The text at a location of an operation, for errors that a verifier finds.
 StringRef placeOf(SourceMgr &sources, Location location) {
   auto at = location->findInstanceOf<FileLineColLoc>();
   for (unsigned buffer = 1; at && buffer <= sources.getNumBuffers(); ++buffer)
@@ -25,21 +23,22 @@ StringRef placeOf(SourceMgr &sources, Location location) {
     }
   return {};
 }
-} // namespace
 
-OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, MLIRContext *context, raw_ostream &out) {
+OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, MLIRContext *context,
+                                   DiagnosticSink sink) {
   context->loadDialect<attn::AttnDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect,
                        func::FuncDialect>();
-  Diagnostics diagnostics(sources, out);
+  Diagnostics diagnostics(sources, sink);
   const MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
+  std::string file = buffer->getBufferIdentifier().str();
   constexpr size_t kMaximumBytes = 64 << 20;
   if (buffer->getBufferSize() > kMaximumBytes) {
-    diagnostics.error({}, buffer->getBufferIdentifier().str() + ": a specification has at most 64 MiB, found " +
-                              std::to_string(buffer->getBufferSize()) + " bytes");
+    sink({Severity::Error,
+          "a specification has at most 64 MiB, found " + std::to_string(buffer->getBufferSize()) + " bytes", file});
     return nullptr;
   }
   if (buffer->getBuffer().contains('\0')) {
-    diagnostics.error({}, buffer->getBufferIdentifier().str() + ": this is not a text file; expected a specification");
+    sink({Severity::Error, "this is not a text file; expected a specification", file});
     return nullptr;
   }
   Program program;
@@ -63,7 +62,7 @@ OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, M
     return nullptr;
 
   // The front end checks what it emits; the verifier has the last word.
-  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+  ScopedDiagnosticHandler handler(context, [&](mlir::Diagnostic &diagnostic) {
     std::string message = diagnostic.str();
     StringRef place = placeOf(sources, diagnostic.getLocation());
     if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) {
@@ -71,7 +70,7 @@ OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, M
       diagnostics.error(place, about ? "this has no meaning: " + *about : message);
     } else
       diagnostics.warning(place, message);
-    for (Diagnostic &note : diagnostic.getNotes())
+    for (mlir::Diagnostic &note : diagnostic.getNotes())
       diagnostics.note(placeOf(sources, note.getLocation()), note.str());
     return success();
   });

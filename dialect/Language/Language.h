@@ -1,5 +1,6 @@
 // The .attn language: from text to the einsum form of the attn dialect.
 #pragma once
+#include "dialect/Language/Diagnostic.h"
 #include "dialect/Language/Parameter.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -27,11 +28,17 @@ struct Options {
 ///   one;
 ///   - a tensor is repeated by attn.rearrange, or, along a run-time size, by an einsum with ones of that size;
 ///   - arithmetic is in f32: operands of f16 and bf16 pass arith.extf, einsums read them as they are.
-/// Diagnostics (several in one run) go to `diagnostics` in the compiler style: file:line:column: error: …, the source
-/// line, a caret, notes. Returns null after any error. Built-in schemes are found without being named
-/// (dialect/Schemes).
+/// Diagnostics (several in one run) go to `diagnostics`. Returns null after any error. Built-in schemes are found without
+/// being named (dialect/Schemes).
 mlir::OwningOpRef<mlir::ModuleOp> importSource(llvm::SourceMgr &sources, const Options &, mlir::MLIRContext *,
-                                               llvm::raw_ostream &diagnostics);
+                                               DiagnosticSink diagnostics);
+/// The same; diagnostics are printed.
+inline mlir::OwningOpRef<mlir::ModuleOp> importSource(llvm::SourceMgr &sources, const Options &options,
+                                                      mlir::MLIRContext *context, llvm::raw_ostream &out) {
+  return importSource(sources, options, context, printingTo(out));
+}
+/// The text at a location of an operation, of one character; no place where it is in none of the buffers.
+llvm::StringRef placeOf(llvm::SourceMgr &sources, mlir::Location);
 
 /// Name and text of every built-in scheme file (dialect/Schemes/*.attn, embedded at build time).
 struct SchemeFile {

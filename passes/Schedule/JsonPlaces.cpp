@@ -59,8 +59,8 @@ size_t skewer::jsonDeeperThan(llvm::StringRef text, unsigned most) {
   return found;
 }
 
-std::string skewer::lineAndColumn(llvm::StringRef text, size_t offset) {
+std::pair<unsigned, unsigned> skewer::lineAndColumn(llvm::StringRef text, size_t offset) {
   llvm::StringRef before = text.take_front(offset);
   size_t start = before.rfind('\n') + 1; // npos + 1 is 0
-  return std::to_string(before.count('\n') + 1) + ":" + std::to_string(before.size() - start + 1);
+  return {unsigned(before.count('\n') + 1), unsigned(before.size() - start + 1)};
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace skewer {
@@ -15,7 +16,7 @@ struct JsonMember {
 std::vector<JsonMember> jsonMembers(llvm::StringRef text);
 /// Where objects and lists lie deeper in each other than `most`, or npos. llvm::json's parser is recursive.
 size_t jsonDeeperThan(llvm::StringRef text, unsigned most);
-/// "3:14": line and column, from 1.
-std::string lineAndColumn(llvm::StringRef text, size_t offset);
+/// Line and column, from 1.
+std::pair<unsigned, unsigned> lineAndColumn(llvm::StringRef text, size_t offset);
 
 } // namespace skewer

@@ -41,11 +41,15 @@ Machine hostMachine();
 
 /// What is wrong with a machine file; as text "FILE:LINE:COLUMN: error: …".
 struct MachineError : llvm::ErrorInfo<MachineError> {
-  MachineError(const llvm::Twine &place, const llvm::Twine &message) : place(place.str()), message(message.str()) {}
+  MachineError(llvm::StringRef file, const llvm::Twine &message, unsigned line = 0, unsigned column = 0)
+      : file(file.str()), message(message.str()), line(line), column(column) {}
   void log(llvm::raw_ostream &) const override;
   std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
 
-  std::string place, message; // "my.json:9:26", or the file alone where it is wrong as a whole
+  std::string place() const; // "my.json:9:26", or the file alone where it is wrong as a whole
+
+  std::string file, message;
+  unsigned line, column; // from 1; 0 where the file is wrong as a whole
   static char ID;
 };
 

@@ -56,8 +56,10 @@ public:
   llvm::Expected<Machine> parse() {
     Machine machine;
     machine.sources.resize(machineFields().size());
-    if (!parseInto(machine))
-      return llvm::make_error<MachineError>(file + ":" + lineAndColumn(text, offset), message);
+    if (!parseInto(machine)) {
+      auto [line, column] = lineAndColumn(text, offset);
+      return llvm::make_error<MachineError>(file, message, line, column);
+    }
     return machine;
   }
 
@@ -251,7 +253,11 @@ private:
 
 char MachineError::ID;
 
-void MachineError::log(llvm::raw_ostream &os) const { os << place << ": error: " << message; }
+std::string MachineError::place() const {
+  return line ? file + ":" + std::to_string(line) + ":" + std::to_string(column) : file;
+}
+
+void MachineError::log(llvm::raw_ostream &os) const { os << place() << ": error: " << message; }
 
 llvm::Expected<Machine> skewer::parseMachine(llvm::StringRef text, llvm::StringRef file, bool forCode) {
   return Parser(text, file, forCode).parse();

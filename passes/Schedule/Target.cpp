@@ -59,7 +59,7 @@ llvm::Expected<Target> skewer::readTarget(llvm::StringRef name) {
 std::string skewer::messageOf(llvm::Error error) {
   std::string text;
   llvm::handleAllErrors(
-      std::move(error), [&](const MachineError &wrong) { text = wrong.place + ": " + wrong.message; },
+      std::move(error), [&](const MachineError &wrong) { text = wrong.place() + ": " + wrong.message; },
       [&](const llvm::ErrorInfoBase &other) { text = other.message(); });
   return text;
 }

@@ -68,10 +68,10 @@ FAULTS = [
           "a mean over several axes is divided by the size of the last",
           "left.count *= static_cast<double>(axis.size);",
           "left.count = static_cast<double>(axis.size);"),
-    Fault("columns-become-lines", "tools/libskewer/Diagnostics.cpp",
+    Fault("columns-become-lines", "tools/libskewer/Answer.cpp",
           "the library's diagnostics have the column where the line should be",
-          "if (!diagnostic.line)\n    std::swap",
-          "if (diagnostic.line)\n    std::swap"),
+          "diagnostic.line,   diagnostic.column,",
+          "diagnostic.column, diagnostic.line,"),
 
     # The driver, its pages and its editors ------------------------------------------------------------------------
     Fault("mean-of-seeded-values-dropped", "tools/skewer/Inputs.cpp",

@@ -15,7 +15,7 @@ std::optional<std::string> layOut(llvm::StringRef text, std::string *messages = 
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
   std::string said;
   llvm::raw_string_ostream out(said);
-  auto result = formatted(sources, out);
+  auto result = formatted(sources, skewer::language::printingTo(out));
   if (messages)
     *messages = said;
   return result;

@@ -47,6 +47,46 @@ TEST(LanguageError, RowsThatAreNeverRead) {
   EXPECT_SAYS(r.messages, "note: of rows 0..8 of 't' only 0..6 are ever read");
 }
 
+TEST(LanguageError, DiagnosticsAreData) {
+  std::string text = "kernel f(q : f32[4]) -> f32[4] {\n\treturn \"\xC3\xA4\" + missing }\n";
+  mlir::MLIRContext context;
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "dir/a b.attn"), llvm::SMLoc());
+  std::vector<skewer::language::Diagnostic> said;
+  EXPECT_FALSE(skewer::language::importSource(sources, {}, &context,
+                                              [&](skewer::language::Diagnostic one) { said.push_back(one); }));
+  ASSERT_FALSE(said.empty());
+  for (const skewer::language::Diagnostic &one : said) {
+    EXPECT_EQ(one.severity == skewer::language::Severity::Note, one.isAttached);
+    if (one.isAttached)
+      continue;
+    EXPECT_EQ(one.file, "dir/a b.attn");
+    EXPECT_EQ(one.line, 2u);
+    EXPECT_EQ(one.source, " return \"\xC3\xA4\" + missing }") << "a tab is shown as one space";
+    EXPECT_GE(one.length, 1u);
+    EXPECT_EQ(one.column, one.before + 1 + (one.column > 10)) << "columns are bytes, what is before it characters";
+  }
+}
+
+TEST(LanguageError, PrintsWhatIsAboutNoFile) {
+  using skewer::language::Diagnostic;
+  using skewer::language::Severity;
+  auto shown = [](const Diagnostic &one) {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    print(out, one, "tool");
+    return text;
+  };
+  Diagnostic note{Severity::Note, "so it is"};
+  EXPECT_EQ(shown({Severity::Error, "no"}), "tool: error: no\n");
+  EXPECT_EQ(shown(note), "tool: note: so it is\n");
+  note.isAttached = true;
+  EXPECT_EQ(shown(note), "note: so it is\n");
+  EXPECT_EQ(shown({Severity::Warning, "no", "a.attn"}), "a.attn: warning: no\n");
+  EXPECT_EQ(shown({Severity::Remark, "no", "a.attn", 3, 4}), "a.attn:3:4: remark: no\n");
+  EXPECT_EQ(shown({Severity::Error, "no", "a.attn", 3, 4, "q + p", 4, 1}), "a.attn:3:4: error: no\nq + p\n    ^\n");
+}
+
 TEST(LanguageError, UnknownNames) {
   EXPECT_SAYS(errors("return tabel"), "4:8: error: unknown name 'tabel' (did you mean 'table'?)");
   EXPECT_SAYS(errors("return softmx(q)"), "unknown function or scheme 'softmx' (did you mean 'softmax'?)");

@@ -28,7 +28,7 @@ Lexed lex(const std::string &text) {
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   Lexed lexed;
   llvm::raw_string_ostream out(lexed.messages);
-  Diagnostics diagnostics(sources, out);
+  Diagnostics diagnostics(sources, printingTo(out));
   Lexer lexer(whole, diagnostics);
   for (Token token = lexer.next(); token.kind != TokenKind::End; token = lexer.next())
     lexed.tokens.push_back(token);

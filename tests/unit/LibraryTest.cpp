@@ -160,6 +160,7 @@ TEST(Library, DiagnosticsAreDataAndNotPrinted) {
     EXPECT_EQ(first.column, 14u);
     EXPECT_EQ(first.severity, SKEWER_SEVERITY_ERROR);
     EXPECT_NE(std::string(first.text).find("missing"), std::string::npos);
+    EXPECT_EQ(first.length, 7u); // all of "missing"
     EXPECT_STREQ(first.source, "  return q + missing");
     Answer noted = compiled(requestOf("kernel wrong(q : f32[4]) -> f32[4] { return p }"));
     ASSERT_EQ(skewer_answer_diagnostic_count(noted.get()), 2u) << skewer_answer_messages(noted.get());
@@ -167,6 +168,88 @@ TEST(Library, DiagnosticsAreDataAndNotPrinted) {
     EXPECT_STREQ(skewer_answer_diagnostic(answer.get(), 99).text, "");
   });
   EXPECT_EQ(printed, "");
+}
+
+std::vector<skewer_diagnostic> diagnosticsOf(const Answer &answer) {
+  std::vector<skewer_diagnostic> all;
+  for (size_t k = 0; k < skewer_answer_diagnostic_count(answer.get()); ++k)
+    all.push_back(skewer_answer_diagnostic(answer.get(), k));
+  return all;
+}
+
+/// A name, or a line, of the form of a message would mislead whoever took messages apart.
+TEST(Library, DiagnosticsAreNotReadFromText) {
+  skewer_request request = requestOf("# x.attn:1:2: error: no\nkernel wrong(q : f32[4]) -> f32[4] { return p } # a: error: b\n");
+  request.path = "a:7: error: b.attn";
+  Answer answer = compiled(request);
+  std::vector<skewer_diagnostic> all = diagnosticsOf(answer);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_STREQ(all[0].file, "a:7: error: b.attn");
+  EXPECT_EQ(all[0].line, 2u);
+  EXPECT_EQ(all[0].column, 45u);
+  EXPECT_EQ(all[0].severity, SKEWER_SEVERITY_ERROR);
+  EXPECT_EQ(all[1].severity, SKEWER_SEVERITY_NOTE);
+  EXPECT_NE(std::string(skewer_answer_messages(answer.get())).find("a:7: error: b.attn:2:45: error: unknown name 'p'\n"),
+            std::string::npos);
+}
+
+TEST(Library, EveryDiagnosticIsInTheMessages) {
+  for (const char *text : {"kernel wrong(q : f32[4]) -> f32[4] { return p + x }", "kernel f(", "",
+                           "kernel f(q, t : f32[4]) -> f32[4] { return q + t[5] }",
+                           "kernel f(q : f32[8]) -> f32[8] {\n  unused = q + 1\n  return q }"}) {
+    Answer answer = compiled(requestOf(text));
+    std::string messages = skewer_answer_messages(answer.get());
+    size_t from = 0;
+    for (const skewer_diagnostic &d : diagnosticsOf(answer)) {
+      from = messages.find(d.text, from);
+      EXPECT_NE(from, std::string::npos) << d.text << " in\n" << messages;
+    }
+  }
+}
+
+TEST(Library, WarningsOfWhatCompiles) {
+  Answer answer = compiled(requestOf("kernel f(q : f32[8]) -> f32[8] {\n  unused = q + 1\n  return q }"));
+  EXPECT_EQ(skewer_answer_status(answer.get()), SKEWER_ANSWER_DONE) << skewer_answer_messages(answer.get());
+  std::vector<skewer_diagnostic> all = diagnosticsOf(answer);
+  ASSERT_EQ(all.size(), 1u) << skewer_answer_messages(answer.get());
+  EXPECT_EQ(all[0].severity, SKEWER_SEVERITY_WARNING);
+  EXPECT_EQ(all[0].line, 2u);
+  EXPECT_EQ(all[0].column, 3u);
+  EXPECT_STREQ(all[0].source, "  unused = q + 1");
+}
+
+/// What the text does not say: a machine file, a module's line, an option, a length at which the layer means nothing.
+TEST(Library, DiagnosticsOfOtherThingsHaveTheirPlaces) {
+  std::string path = testing::TempDir() + "machine-" + std::to_string(getpid()) + ".json";
+  std::ofstream(path) << "{\n  \"name\": \"mine\",\n  \"lanez\": 3\n}\n";
+  skewer_request request = requestOf(kLayer);
+  request.target = path.c_str();
+  Answer answer = compiled(request);
+  std::vector<skewer_diagnostic> all = diagnosticsOf(answer);
+  unlink(path.c_str());
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].file, path);
+  EXPECT_GE(all[0].line, 1u);
+  EXPECT_EQ(std::string(all[0].text).find("error"), std::string::npos) << all[0].text;
+
+  request = requestOf("func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %b : tensor<4xf32>\n}\n");
+  request.path = "layer.mlir";
+  Answer module = compiled(request);
+  all = diagnosticsOf(module);
+  ASSERT_GE(all.size(), 1u);
+  EXPECT_STREQ(all[0].file, "layer.mlir");
+  EXPECT_EQ(all[0].line, 2u);
+  EXPECT_EQ(all[0].column, 10u);
+  EXPECT_STREQ(all[0].source, "  return %b : tensor<4xf32>");
+
+  request = requestOf(kLayer);
+  request.target = "pentium-0";
+  Answer target = compiled(request);
+  all = diagnosticsOf(target);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_STREQ(all[0].file, "");
+  EXPECT_EQ(std::string(all[0].text).find("skewer"), std::string::npos);
+  EXPECT_EQ(std::string(skewer_answer_messages(target.get())).find("skewer: error: --target: unknown"), 0u);
 }
 
 TEST(Library, BadRequestsAreStatuses) {

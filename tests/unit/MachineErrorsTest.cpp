@@ -33,7 +33,8 @@ std::string withPart(llvm::StringRef field, llvm::StringRef part, const std::str
     // Values are numbers or texts of one line.
     size_t end =
         text[member.value] == '"' ? text.find('"', member.value + 1) + 1 : text.find_first_of(",}", member.value);
-    *place = "my.json:" + lineAndColumn(text, member.value) + ": error: ";
+    auto [line, column] = lineAndColumn(text, member.value);
+    *place = llvm::formatv("my.json:{0}:{1}: error: ", line, column);
     return (text.take_front(member.value) + value + text.drop_front(end)).str();
   }
   ADD_FAILURE() << "no " << path;

@@ -103,10 +103,10 @@ TEST(JsonPlaces, MembersAreWhereTheyStand) {
   ASSERT_EQ(members.size(), 4u);
   EXPECT_EQ(members[0].path, "a");
   EXPECT_EQ(members[1].path, "a.b");
-  EXPECT_EQ(lineAndColumn(text, members[1].value), "2:14");
+  EXPECT_EQ(lineAndColumn(text, members[1].value), std::pair(2u, 14u));
   EXPECT_EQ(members[3].path, "d");
-  EXPECT_EQ(lineAndColumn(text, members[3].key), "3:3");
-  EXPECT_EQ(lineAndColumn(text, members[3].value), "3:9");
+  EXPECT_EQ(lineAndColumn(text, members[3].key), std::pair(3u, 3u));
+  EXPECT_EQ(lineAndColumn(text, members[3].value), std::pair(3u, 9u));
 }
 
 TEST(JsonPlaces, MalformedTextsEnd) {

@@ -1,7 +1,12 @@
 // Answers, and how C reads them.
 #include "tools/libskewer/Answer.h"
-#include "tools/skewer/Messages.h"
 #include <new>
+
+using skewer::language::Severity;
+
+static_assert(int(Severity::Error) == SKEWER_SEVERITY_ERROR && int(Severity::Warning) == SKEWER_SEVERITY_WARNING &&
+                  int(Severity::Note) == SKEWER_SEVERITY_NOTE && int(Severity::Remark) == SKEWER_SEVERITY_REMARK,
+              "the compiler's severities are the library's");
 
 skewer_answer *skewer_answer::of(llvm::function_ref<int32_t(skewer_answer &)> call) {
   auto *answer = new (std::nothrow) skewer_answer;
@@ -9,10 +14,13 @@ skewer_answer *skewer_answer::of(llvm::function_ref<int32_t(skewer_answer &)> ca
     return nullptr;
   {
     llvm::raw_string_ostream messages(answer->messages), printed(answer->text);
-    skewer::driver::StreamsTo streams(messages, printed);
+    auto keep = [&](skewer::language::Diagnostic diagnostic) {
+      skewer::driver::printMessage(messages, diagnostic);
+      answer->diagnostics.push_back(std::move(diagnostic));
+    };
+    skewer::driver::StreamsTo streams(keep, printed);
     answer->status = call(*answer);
   }
-  answer->diagnostics = skewer::library::diagnosticsOf(answer->messages);
   if (answer->status != SKEWER_ANSWER_DONE) {
     answer->text.clear();
     answer->files.clear();
@@ -33,10 +41,11 @@ size_t skewer_answer_diagnostic_count(const skewer_answer *answer) { return answ
 
 skewer_diagnostic skewer_answer_diagnostic(const skewer_answer *answer, size_t number) {
   if (number >= skewer_answer_diagnostic_count(answer))
-    return {"", 0, 0, 0, "", ""};
-  const skewer::library::Diagnostic &diagnostic = answer->diagnostics[number];
-  return {diagnostic.file.c_str(),      diagnostic.line,         diagnostic.column,
-          int32_t(diagnostic.severity), diagnostic.text.c_str(), diagnostic.source.c_str()};
+    return {"", 0, 0, 0, 0, "", ""};
+  const skewer::language::Diagnostic &diagnostic = answer->diagnostics[number];
+  return {diagnostic.file.c_str(),      diagnostic.line,   diagnostic.column,
+          int32_t(diagnostic.severity), diagnostic.length, diagnostic.text.c_str(),
+          diagnostic.source.c_str()};
 }
 
 size_t skewer_answer_file_count(const skewer_answer *answer) { return answer ? answer->files.size() : 0; }

@@ -16,7 +16,7 @@ static std::optional<std::vector<std::string>> textsOf(const char *const *texts,
   std::vector<std::string> all;
   for (size_t k = 0; k < count; ++k) {
     if (!texts || !texts[k]) {
-      messages() << "skewer: error: the request: " << what << " number " << k << " is a null pointer\n";
+      sayError("the request: " + llvm::Twine(what) + " number " + llvm::Twine(k) + " is a null pointer");
       return std::nullopt;
     }
     all.push_back(texts[k]);
@@ -25,7 +25,7 @@ static std::optional<std::vector<std::string>> textsOf(const char *const *texts,
 }
 
 static int32_t badRequest(const std::string &text) {
-  messages() << "skewer: error: the request: " << text << "\n";
+  sayError("the request: " + text);
   return SKEWER_ANSWER_BAD_REQUEST;
 }
 

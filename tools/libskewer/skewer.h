@@ -78,13 +78,14 @@ SKEWER_LIBRARY_API const char *skewer_answer_messages(const skewer_answer *);
 
 enum { SKEWER_SEVERITY_ERROR = 0, SKEWER_SEVERITY_WARNING = 1, SKEWER_SEVERITY_NOTE = 2, SKEWER_SEVERITY_REMARK = 3 };
 
-/* An error, or what is added to the one before it. */
+/* An error, a warning, a remark; or a note, which belongs to the one before it. */
 typedef struct skewer_diagnostic {
   const char *file;      /* "" where it is about the request and not about a file */
-  uint32_t line, column; /* from 1; 0: unknown */
+  uint32_t line, column; /* from 1, the column in bytes; 0: unknown, the file as a whole */
   int32_t severity;
-  const char *text;
-  const char *source; /* the line of the spec, or "" */
+  uint32_t length;    /* characters from there on that are meant; 0: unknown */
+  const char *text;   /* without file, line and severity; one line, or several */
+  const char *source; /* the line of the spec as a terminal can show it, of a long one the part around the place; or "" */
 } skewer_diagnostic;
 
 SKEWER_LIBRARY_API size_t skewer_answer_diagnostic_count(const skewer_answer *);

@@ -123,7 +123,7 @@ llvm::lsp::CompletionList Document::completion(llvm::lsp::Position position) con
 std::vector<llvm::lsp::TextEdit> Document::format() const {
   SourceMgr sources;
   sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(text, place.file()), SMLoc());
-  auto laidOut = language::formatted(sources, nulls());
+  auto laidOut = language::formatted(sources, [](const language::Diagnostic &) {});
   if (!laidOut || *laidOut == text)
     return {};
   llvm::lsp::TextEdit edit;

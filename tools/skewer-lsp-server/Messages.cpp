@@ -1,5 +1,4 @@
-// The front end's messages, which have one form (file:line:column: kind: message, the line, what is under the caret),
-// taken apart again.
+// The front end's diagnostics as those of an editor.
 #include "tools/skewer-lsp-server/Messages.h"
 #include "dialect/Language/Language.h"
 #include "mlir/IR/MLIRContext.h"
@@ -37,14 +36,6 @@ language::Parameters parametersIn(StringRef text) {
 
 namespace {
 
-struct Message {
-  bool isHere = false; // in the text itself, not in a built-in scheme
-  size_t begin = 0, end = 0;
-  llvm::lsp::DiagnosticSeverity severity = llvm::lsp::DiagnosticSeverity::Error;
-  bool isNote = false;
-  std::string text;
-};
-
 /// The bytes that `columns` characters from `begin` on have.
 size_t endOf(StringRef text, size_t begin, size_t columns) {
   size_t end = begin;
@@ -57,44 +48,21 @@ size_t endOf(StringRef text, size_t begin, size_t columns) {
   return end;
 }
 
-std::vector<Message> messagesIn(StringRef printed, StringRef text) {
-  std::vector<Message> messages;
-  Regex placed("^([^:]*):([0-9]+):([0-9]+): (error|warning|note): (.*)$"), other("^(error|warning|note): (.*)$");
-  for (StringRef rest = printed; !rest.empty(); rest = rest.split('\n').second) {
-    StringRef line = rest.split('\n').first;
-    SmallVector<StringRef> parts;
-    Message message;
-    StringRef kind;
-    if (placed.match(line, &parts)) {
-      kind = parts[4];
-      message.text = parts[5].str();
-      message.isHere = parts[1] == kBuffer;
-      if (message.isHere) {
-        unsigned row = 0, column = 0;
-        parts[2].getAsInteger(10, row);
-        parts[3].getAsInteger(10, column);
-        size_t begin = 0;
-        for (unsigned k = 1; k < row; ++k)
-          begin = text.find('\n', begin) + 1;
-        message.begin = std::min(begin + column - 1, text.size());
-        StringRef marks = rest.split('\n').second.split('\n').second.split('\n').first.ltrim(' ');
-        size_t width =
-            marks.starts_with("^") ? marks.take_while([](char c) { return c == '^' || c == '~'; }).size() : 1;
-        message.end = endOf(text, message.begin, width);
-      }
-    } else if (other.match(line, &parts)) {
-      kind = parts[1];
-      message.text = parts[2].str();
-    } else {
-      continue;
-    }
-    message.isNote = kind == "note";
-    message.severity = kind == "error"     ? llvm::lsp::DiagnosticSeverity::Error
-                       : kind == "warning" ? llvm::lsp::DiagnosticSeverity::Warning
-                                           : llvm::lsp::DiagnosticSeverity::Information;
-    messages.push_back(std::move(message));
-  }
-  return messages;
+/// Where in the text a diagnostic stands; its beginning where it stands somewhere else.
+llvm::lsp::Range rangeOf(StringRef text, const language::Diagnostic &diagnostic) {
+  if (diagnostic.file != kBuffer || !diagnostic.line)
+    return {positionOf(text, 0), positionOf(text, 0)};
+  size_t begin = 0;
+  for (unsigned k = 1; k < diagnostic.line; ++k)
+    begin = text.find('\n', begin) + 1;
+  begin = std::min(begin + std::max(diagnostic.column, 1u) - 1, text.size());
+  return {positionOf(text, begin), positionOf(text, endOf(text, begin, diagnostic.length))};
+}
+
+llvm::lsp::DiagnosticSeverity severityOf(language::Severity severity) {
+  return severity == language::Severity::Error     ? llvm::lsp::DiagnosticSeverity::Error
+         : severity == language::Severity::Warning ? llvm::lsp::DiagnosticSeverity::Warning
+                                                   : llvm::lsp::DiagnosticSeverity::Information;
 }
 
 } // namespace
@@ -106,27 +74,28 @@ std::vector<llvm::lsp::Diagnostic> diagnose(StringRef text, const llvm::lsp::URI
   options.parameters = parametersIn(text);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
-  std::string printed;
-  raw_string_ostream out(printed);
-  language::importSource(sources, options, &context, out);
+  std::vector<language::Diagnostic> said;
+  language::importSource(sources, options, &context,
+                         [&](language::Diagnostic diagnostic) { said.push_back(std::move(diagnostic)); });
 
   std::vector<llvm::lsp::Diagnostic> found;
   bool isPlaced = true; // where the last one stands is known
-  for (const Message &message : messagesIn(printed, text)) {
-    llvm::lsp::Range range{positionOf(text, message.begin), positionOf(text, message.end)};
-    if (!message.isNote || found.empty()) {
+  for (const language::Diagnostic &message : said) {
+    llvm::lsp::Range range = rangeOf(text, message);
+    bool isHere = message.file == kBuffer; // and not in a built-in scheme
+    if (message.severity != language::Severity::Note || found.empty()) {
       llvm::lsp::Diagnostic diagnostic;
       diagnostic.range = range;
-      diagnostic.severity = message.severity;
+      diagnostic.severity = severityOf(message.severity);
       diagnostic.source = "skewer";
       diagnostic.message = message.text;
       found.push_back(std::move(diagnostic));
-      isPlaced = message.isHere;
+      isPlaced = isHere;
       continue;
     }
     llvm::lsp::Diagnostic &last = found.back();
     last.message += "\nnote: " + message.text;
-    if (!message.isHere)
+    if (!isHere)
       continue;
     if (!isPlaced) { // of a built-in scheme: at its call
       last.range = range;

@@ -17,7 +17,7 @@ class Walk {
 public:
   explicit Walk(StringRef text) : text(text) {
     SourceMgr none;
-    language::Diagnostics silent(none, nulls());
+    language::Diagnostics silent(none, [](const language::Diagnostic &) {});
     for (const FormatLine &line : language::linesOf(text, silent))
       for (const FormatToken &token : line.tokens)
         tokens.push_back(token.token);

@@ -47,7 +47,7 @@ struct Row : CheckedRow {
 };
 
 bool wrong(const std::string &text) {
-  messages() << "skewer: error: " << text << "\n";
+  sayError(text);
   return false;
 }
 
@@ -69,8 +69,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     if (plain && !plain->bind(*operands, pool))
       return false;
     if (!plain)
-      messages() << fmt::format("skewer: note: kernel '{}' does not fuse: there is no plain layer beside it\n",
-                                kernel.name);
+      sayNote("kernel '" + kernel.name + "' does not fuse: there is no plain layer beside it");
   }
 
   // The clock of a processor wanders: the peak is measured around each part of the timing, and medians are compared.

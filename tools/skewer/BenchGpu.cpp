@@ -52,7 +52,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     return false;
   auto operands = prepareOperands(execution->plan(), options.inputs, options.sizes, options.seed, options.origins);
   if (!operands) {
-    messages() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
+    sayError(operands.takeError());
     return false;
   }
   ThreadPool pool(1);

@@ -108,19 +108,16 @@ std::string textOf(const NonFinite &counted) {
 
 void noteOperands(const std::string &kernel, const KernelPlan &plan, const Operands &operands, uint64_t seed) {
   if (!operands.seeded.empty())
-    messages() << fmt::format("skewer: note: kernel '{}': seeded ({}): {}\n", kernel, seed,
-                              fmt::join(operands.seeded, ", "));
+    sayNote(fmt::format("kernel '{}': seeded ({}): {}", kernel, seed, fmt::join(operands.seeded, ", ")));
   for (auto [argument, input] : llvm::zip(plan.inputs, operands.inputs))
     if (NonFinite counted = countNonFinite(input.values); counted.any())
-      messages() << fmt::format("skewer: note: kernel '{}': operand '{}' has {}\n", kernel, argument.name,
-                                textOf(counted));
+      sayNote(fmt::format("kernel '{}': operand '{}' has {}", kernel, argument.name, textOf(counted)));
 }
 
 void Comparison::noteNonFinite(const std::string &kernel) const {
   if (got.any() || expected.any())
-    messages() << fmt::format("skewer: warning: kernel '{}': not finite: {} of the result, {} of what it is compared "
-                              "with\n",
-                              kernel, textOf(got), textOf(expected));
+    sayWarning(fmt::format("kernel '{}': not finite: {} of the result, {} of what it is compared with", kernel,
+                           textOf(got), textOf(expected)));
 }
 
 Comparison compareWith(const Array &expected, ElementType type, const void *got) {

@@ -117,7 +117,7 @@ private:
   bool isNew(const Compilation &compilation, const std::string &name) {
     if (names.insert(name).second)
       return true;
-    messages() << compilation.path() << ": error: two kernels are named '" << name << "'\n";
+    sayErrorOf(compilation.path(), "two kernels are named '" + name + "'");
     return false;
   }
 
@@ -243,12 +243,12 @@ int compileInMemory(const Options &options, std::vector<OutputFile> &files) {
   if (!gpus)
     return kUsage;
   if (options.fatbin && gpus->empty()) {
-    messages() << "skewer: error: --fatbin: --target names no GPU; add one, as in --target=host,sm_80\n";
+    sayError("--fatbin: --target names no GPU; add one, as in --target=host,sm_80");
     return kUsage;
   }
   if (llvm::is_contained(options.emit, "shared") && !gpus->empty()) {
-    messages() << "skewer: error: --emit=shared: a shared object is for processors, and --target names a GPU; link "
-                  "NAME.o and the launcher's sources instead\n";
+    sayError("--emit=shared: a shared object is for processors, and --target names a GPU; link NAME.o and the "
+             "launcher's sources instead");
     return kUsage;
   }
   bool forProcessor = gpus->empty() || !processors.empty();
@@ -285,11 +285,11 @@ int compile(const Options &options) {
   if (int exitCode = compileInMemory(options, files))
     return exitCode;
   if (std::error_code code = llvm::sys::fs::create_directories(options.outputFolder)) {
-    messages() << "skewer: error: cannot make the folder '" << options.outputFolder << "': " << code.message() << "\n";
+    sayError("cannot make the folder '" + options.outputFolder + "': " + code.message());
     return kWrong;
   }
   if (llvm::Error error = writeFiles(files)) {
-    messages() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+    sayError(std::move(error));
     return kWrong;
   }
   return kDone;

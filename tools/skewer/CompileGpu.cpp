@@ -5,6 +5,7 @@
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace skewer::driver {
 
@@ -20,15 +21,14 @@ std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets) 
     }
     auto target = gpu::findGpuTarget(name);
     if (!target) {
-      messages() << "skewer: error: --target: unknown GPU '" << name << "'" << nearestTarget(name) << "; known:";
-      const char *separator = " ";
+      std::vector<std::string> names;
       for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
-        messages() << separator << known.name, separator = ", ";
-      messages() << "\n";
+        names.push_back(known.name);
+      sayError("--target: unknown GPU '" + name + "'" + nearestTarget(name) + "; known: " + llvm::join(names, ", "));
       return std::nullopt;
     }
     if (llvm::any_of(gpus, [&](const gpu::GpuTarget &other) { return other.name == target->name; })) {
-      messages() << "skewer: error: --target: '" << name << "' is given twice\n";
+      sayError("--target: '" + name + "' is given twice");
       return std::nullopt;
     }
     gpus.push_back(std::move(*target));
@@ -45,7 +45,7 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
   if (!options.ptxOnly) {
     auto found = gpu::findPtxas(options.cudaPath);
     if (!found) {
-      messages() << "skewer: error: " << llvm::toString(found.takeError()) << "\n";
+      sayError(found.takeError());
       return std::nullopt;
     }
     ptxas = std::move(*found);
@@ -62,8 +62,7 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
     if (!code) {
       Compilation::report(kernel.name, code.takeError());
       if (request.pinsTile())
-        messages() << "skewer: note: --schedule pins parts of the tile; with less of it, or without it, a smaller "
-                      "tile may be found\n";
+        sayNote("--schedule pins parts of the tile; with less of it, or without it, a smaller tile may be found");
       return std::nullopt;
     }
     if (!*code)
@@ -71,8 +70,8 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
     (*code)->scheduled = std::move(scheduledText);
     for (const gpu::GpuLaunch &launch : (*code)->program.launches)
       if (!launch.note.empty())
-        messages() << "skewer: warning: kernel '" << launch.kernel << "', target '" << target.name
-                   << "': goes by rows, which is slow: " << launch.note << "\n";
+        sayWarning("kernel '" + launch.kernel + "', target '" + target.name + "': goes by rows, which is slow: " +
+                   launch.note);
     codes.push_back(std::move(**code));
   }
   return codes;
@@ -94,7 +93,7 @@ bool addFatbin(const std::vector<gpu::GpuCode> &codes, const Kernel &kernel, con
                const AddFile &add) {
   auto fatbinary = gpu::findFatbinary(options.cudaPath);
   if (!fatbinary) {
-    messages() << "skewer: error: " << llvm::toString(fatbinary.takeError()) << "\n";
+    sayError(fatbinary.takeError());
     return false;
   }
   auto fatbin = gpu::fatbinOf(codes, *fatbinary);

@@ -43,7 +43,7 @@ bool Execution::countAsIn(Compilation &compilation, const Kernel &kernel) {
 
 bool Execution::bind(const Operands &operands, ThreadPool &pool) {
   auto outOfMemory = [&](uint64_t bytes) {
-    messages() << "skewer: error: kernel '" << name << "': no memory for " << bytes << " bytes\n";
+    sayError("kernel '" + name + "': no memory for " + llvm::Twine(bytes) + " bytes");
     return false;
   };
   inputs.clear();
@@ -93,10 +93,9 @@ bool Execution::start(const Operands &operands, ThreadPool &pool, bool isPrepare
   if (!bind(operands, pool))
     return false;
   if (isPrepared && !kernelPlan.preparedBytes)
-    messages() << "skewer: note: kernel '" << name << "' has nothing to prepare: "
-                 << (kernelPlan.hasConst() ? "its const operands are read as they are"
-                                           : "it has no const operand (write 'const' before its name)")
-                 << "\n";
+    sayNote("kernel '" + name + "' has nothing to prepare: " +
+            (kernelPlan.hasConst() ? "its const operands are read as they are"
+                                   : "it has no const operand (write 'const' before its name)"));
   return (!isPrepared || prepare()) && run();
 }
 
@@ -105,7 +104,7 @@ bool Execution::prepare() {
     return true;
   prepared = Buffer(kernelPlan.preparedBytes);
   if (!prepared.data()) {
-    messages() << "skewer: error: kernel '" << name << "': no memory for " << kernelPlan.preparedBytes << " bytes\n";
+    sayError("kernel '" + name + "': no memory for " + llvm::Twine(kernelPlan.preparedBytes) + " bytes");
     return false;
   }
   return isDone(kernel->prepare(pointers, sizes, exec, prepared.data()));
@@ -114,8 +113,7 @@ bool Execution::prepare() {
 bool Execution::isDone(int status) const {
   if (status == 0)
     return true;
-  messages() << "skewer: error: kernel '" << name << "' returned status " << status << ": "
-             << statusText(status, kernelPlan) << "\n";
+  sayError(fmt::format("kernel '{}' returned status {}: {}", name, status, statusText(status, kernelPlan)));
   return false;
 }
 
@@ -134,11 +132,10 @@ std::vector<const Kernel *> chooseKernels(const Compilation &compilation, const 
       chosen.push_back(&kernel);
   }
   if (chosen.empty()) {
-    messages() << compilation.path() << ": error: no kernel is named '" << name << "'"
-               << language::suggestion(name, names) << "; the spec has " << known << "\n";
+    sayErrorOf(compilation.path(),
+               "no kernel is named '" + name + "'" + language::suggestion(name, names) + "; the spec has " + known);
   } else if (one && chosen.size() > 1) {
-    messages() << compilation.path() << ": error: the spec has several kernels; choose one with --kernel: " << known
-               << "\n";
+    sayErrorOf(compilation.path(), "the spec has several kernels; choose one with --kernel: " + known);
     chosen.clear();
   }
   return chosen;

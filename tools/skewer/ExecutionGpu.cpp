@@ -5,6 +5,7 @@
 #include "tools/skewer/Messages.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <fmt/format.h>
 
 namespace skewer::driver {
 
@@ -12,7 +13,7 @@ std::unique_ptr<Device> openDevice() {
   auto device = Device::open();
   if (device)
     return std::move(*device);
-  messages() << "skewer: error: there is no GPU to run on: " << llvm::toString(device.takeError()) << "\n";
+  sayError("there is no GPU to run on: " + llvm::toString(device.takeError()));
   return nullptr;
 }
 
@@ -22,7 +23,7 @@ std::unique_ptr<Execution> Execution::createForGpu(Compilation &compilation, con
   if (options.target == "gpu") {
     auto target = device.target();
     if (!target) {
-      messages() << "skewer: error: --target=gpu: " << llvm::toString(target.takeError()) << "\n";
+      sayError("--target=gpu: " + llvm::toString(target.takeError()));
       return nullptr;
     }
     targets.push_back(std::move(*target));
@@ -103,8 +104,8 @@ bool Execution::launch() {
   int status = kernel->run(pointers, results, sizes, cudaExec);
   if (status == 0)
     return true;
-  messages() << "skewer: error: kernel '" << name << "' returned status " << status << ": "
-             << statusText(status, kernelPlan) << ": " << skewer_cuda_error() << "\n";
+  sayError(fmt::format("kernel '{}' returned status {}: {}: {}", name, status, statusText(status, kernelPlan),
+                       skewer_cuda_error()));
   return false;
 }
 

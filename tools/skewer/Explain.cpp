@@ -23,7 +23,7 @@ static std::optional<std::map<std::string, int64_t>> sizesOf(const Kernel &kerne
   auto operands = prepareOperands(kernel.signature, options.inputs, options.sizes, options.seed, {});
   if (operands)
     return operands->sizeByName;
-  messages() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
+  sayError(operands.takeError());
   return std::nullopt;
 }
 
@@ -124,7 +124,7 @@ int explain(const Options &options) {
     if (!gpus)
       return kUsage;
     if (gpus->size() != 1 || !name.empty()) {
-      messages() << "skewer: error: --target: '" << options.target << "' are several; explain takes one\n";
+      sayError("--target: '" + options.target + "' are several; explain takes one");
       return kUsage;
     }
     onGpu = gpus->front();
@@ -164,8 +164,8 @@ int explain(const Options &options) {
     }
   }
   if (!found) {
-    messages() << "skewer: error: no kernel is named '" << options.kernel << "'"
-               << language::suggestion(options.kernel, names) << "; the spec has " << llvm::join(names, ", ") << "\n";
+    sayError("no kernel is named '" + options.kernel + "'" + language::suggestion(options.kernel, names) +
+             "; the spec has " + llvm::join(names, ", "));
     return kWrong;
   }
   if (options.json)

@@ -18,22 +18,22 @@ int format(const Options &options) {
       continue;
     }
     if (kind != SpecKind::Attn) {
-      messages() << path << ": error: only .attn texts are laid out; modules are printed anew by skewer-opt\n";
+      sayErrorOf(path, "only .attn texts are laid out; modules are printed anew by skewer-opt");
       good = false;
       continue;
     }
-    auto text = language::formatted(sources, messages());
+    auto text = language::formatted(sources, say);
     if (!text) {
       good = false;
       continue;
     }
     bool isSame = sources.getMemoryBuffer(sources.getMainFileID())->getBuffer() == *text;
     if (options.check && !isSame) {
-      messages() << path << ": error: not laid out; 'skewer format -i " << path << "' does it\n";
+      sayErrorOf(path, "not laid out; 'skewer format -i " + path + "' does it");
       good = false;
     } else if (options.inPlace && !isSame) {
       if (llvm::Error error = writeFiles({{path, *text}})) {
-        messages() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+        sayError(std::move(error));
         good = false;
       }
     } else if (!options.check && !options.inPlace) {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 bool skewer::driver::usage(const std::string &text) {
-  messages() << "skewer: error: " << text << "\n";
+  sayError(text);
   return false;
 }
 
@@ -91,7 +91,7 @@ bool readMachineFiles(const std::string &targets, int &exitCode) {
   for (llvm::StringRef name : names)
     if (isMachineFile(name))
       if (llvm::Error error = readTarget(name).takeError()) {
-        messages() << llvm::toString(std::move(error)) << "\n";
+        sayError(std::move(error));
         exitCode = kWrong;
         return false;
       }

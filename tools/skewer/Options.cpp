@@ -470,7 +470,7 @@ std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
     cl::HideUnrelatedOptions(category, *text.sub);
   cl::HideUnrelatedOptions(category);
   if (argc < 2) {
-    messages() << kOverview;
+    llvm::errs() << kOverview;
     return std::nullopt;
   }
   const CommandText *command = nullptr;

@@ -34,7 +34,7 @@ int plot(const Options &options) {
   const Kernel &kernel = *chosen.front();
   auto operands = prepareOperands(kernel.signature, options.inputs, options.sizes, options.seed);
   if (!operands) {
-    messages() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
+    sayError(operands.takeError());
     return kWrong;
   }
   auto data = plotKernel(*compilation, kernel, std::move(*operands), options.head);
@@ -47,7 +47,7 @@ int plot(const Options &options) {
     return kDone;
   }
   if (llvm::Error error = writeFiles({{options.picture, drawPlot(*data)}})) {
-    messages() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+    sayError(std::move(error));
     return kWrong;
   }
   return kDone;

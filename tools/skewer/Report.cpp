@@ -67,7 +67,7 @@ std::optional<llvm::json::Object> dataOf(Compilation &compilation, const Kernel 
 
   auto operands = prepareOperands(kernel.signature, options.inputs, options.sizes, options.seed, options.origins);
   if (!operands) {
-    messages() << "skewer: error: " << llvm::toString(operands.takeError()) << "\n";
+    sayError(operands.takeError());
     return std::nullopt;
   }
   auto plot = plotKernel(compilation, kernel, std::move(*operands), options.head);
@@ -77,7 +77,7 @@ std::optional<llvm::json::Object> dataOf(Compilation &compilation, const Kernel 
     // A head that is not there is the user's slip; a layer with nothing to draw still has everything else.
     std::string why = llvm::toString(plot.takeError());
     if (options.head > 0) {
-      messages() << "skewer: error: kernel '" << kernel.name << "': " << why << "\n";
+      sayError("kernel '" + kernel.name + "': " + why);
       return std::nullopt;
     }
     data["not_drawn"] = why;
@@ -119,8 +119,8 @@ std::string pageOf(llvm::json::Value data, const std::string &title) {
 
 int report(const Options &options) {
   if (options.isForGpu()) {
-    messages() << "skewer: error: report is about processors; 'skewer explain --target=" << options.target
-               << "' says what a kernel is on a GPU\n";
+    sayError("report is about processors; 'skewer explain --target=" + options.target +
+             "' says what a kernel is on a GPU");
     return kUsage;
   }
   if (!checkSchedule(options, true, false))
@@ -154,7 +154,7 @@ int report(const Options &options) {
                           {"parameters", std::move(parameters)},
                           {"kernels", std::move(kernels)}};
   if (llvm::Error error = writeFiles({{options.picture, pageOf(std::move(data), title)}})) {
-    messages() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+    sayError(std::move(error));
     return kWrong;
   }
   return kDone;

@@ -14,7 +14,7 @@ namespace skewer::driver {
 namespace {
 
 ExitCode wrong(const std::string &text) {
-  messages() << "skewer: error: " << text << "\n";
+  sayError(text);
   return kWrong;
 }
 

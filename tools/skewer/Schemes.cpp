@@ -73,7 +73,7 @@ std::map<std::string, Source> sourcesOf(llvm::ArrayRef<language::SchemeFile> fil
   std::map<std::string, Source> sources;
   for (const language::SchemeFile &file : files) {
     llvm::SourceMgr buffers;
-    language::Diagnostics diagnostics(buffers, messages()); // built-in files have been compiled before
+    language::Diagnostics diagnostics(buffers, say); // built-in files have been compiled before
     language::Program program;
     language::Parser(file.text, diagnostics).program(program);
     for (const language::Scheme &scheme : program.schemes) {
@@ -135,8 +135,8 @@ int schemes(const Options &options) {
   }
   for (const auto &[name, source] : sources)
     names.push_back(name);
-  messages() << "skewer: error: there is no built-in scheme '" << options.scheme << "'"
-             << language::suggestion(options.scheme, names) << "; 'skewer schemes' lists them\n";
+  sayError("there is no built-in scheme '" + options.scheme + "'" + language::suggestion(options.scheme, names) +
+           "; 'skewer schemes' lists them");
   return kWrong;
 }
 

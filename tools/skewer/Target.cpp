@@ -66,7 +66,7 @@ static std::optional<std::string> textNamed(const std::string &name) {
   auto machine = readMachineFile(name);
   if (machine)
     return textOf(*machine);
-  messages() << llvm::toString(machine.takeError()) << "\n";
+  sayError(machine.takeError());
   return std::nullopt;
 }
 
@@ -78,7 +78,7 @@ static std::string probedText() {
   apply(machine, probe(machine), when, notes);
   apply(machine, {probeTraffic(machine)}, when, notes);
   for (const std::string &note : notes)
-    messages() << "skewer: note: " << note << "\n";
+    sayNote(note);
   // The name becomes part of symbols; host stays the name of what is not measured.
   machine.target.name = machine.target.cpu + "-probed";
   machine.origin = "measured by --probe on " + when;
@@ -98,7 +98,7 @@ int target(const Options &options) {
     return kDone;
   }
   if (llvm::Error error = writeFiles({{options.machineFile, *text}})) {
-    messages() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+    sayError(std::move(error));
     return kWrong;
   }
   return kDone;

@@ -1,6 +1,7 @@
 // skewer: compiles attention layers with positions to kernels; runs, times and explains them.
 #include "tools/plugins/PluginFile.h"
 #include "tools/skewer/Commands.h"
+#include "tools/skewer/Messages.h"
 #include "tools/skewer/Session/Compilation.h"
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
@@ -12,7 +13,7 @@ static bool loadPlugins(const Options &options) {
   auto load = [](const std::vector<std::string> &paths, llvm::Error (*one)(const std::string &)) {
     for (const std::string &path : paths)
       if (llvm::Error error = one(path)) {
-        llvm::errs() << "skewer: error: " << llvm::toString(std::move(error)) << "\n";
+        sayError(std::move(error));
         return false;
       }
     return true;
@@ -56,7 +57,7 @@ int main(int argc, char **argv) {
   // What was printed counts: a full disk behind standard output is an error, not a crash.
   llvm::outs().flush();
   if (llvm::outs().has_error()) {
-    llvm::errs() << "skewer: error: cannot write to standard output: " << llvm::outs().error().message() << "\n";
+    sayError("cannot write to standard output: " + llvm::outs().error().message());
     llvm::outs().clear_error();
     return kWrong;
   }

@@ -6,7 +6,9 @@ from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
 
 class Diagnostic(NamedTuple):
-    """One message of the compiler. `line` and `column` count from 1; 0: unknown. `source` is the line of the spec."""
+    """One message of the compiler: severity "error", "warning", "remark", or "note", which belongs to the one before it.
+    `line` and `column` (in bytes) count from 1; 0: unknown. `source` is the line of the spec; `length` characters from the
+    column on are meant."""
 
     file: str
     line: int
@@ -14,6 +16,7 @@ class Diagnostic(NamedTuple):
     severity: str
     text: str
     source: str
+    length: int = 0
 
 
 class SkewerError(Exception):
@@ -63,7 +66,7 @@ class KernelError(SkewerError):
 
 
 class CopyWarning(UserWarning):
-    """An array is copied at each call, because kernels read contiguous memory. Said once for each argument."""
+    """An array is copied at each call, because kernels read row-major memory without gaps. Said once for each argument."""
 
 
 class CacheWarning(UserWarning):
@@ -94,7 +97,24 @@ def wants_gradient(array: Any) -> bool:
     return bool(array.requires_grad) and (torch is None or torch.is_grad_enabled())
 
 
-def note_copy(kernel: str, argument: str, strides: Tuple[int, ...], what: str) -> None:
-    """Says that an argument is not laid out as the kernel reads it."""
-    warnings.warn(f"kernel '{kernel}': {argument} is not contiguous (strides {strides} in elements): {what}",
-                  CopyWarning, stacklevel=3)
+def note_copy(kernel: str, argument: str, shape: Tuple[int, ...], strides: Tuple[int, ...], is_result: bool) -> None:
+    """Says that an argument is not laid out as the kernel reads it, at the line that called this package."""
+    packed, elements = [], 1
+    for extent in reversed(shape):
+        packed.insert(0, elements)
+        elements *= extent
+    if any(extent > 1 and found != expected for extent, found, expected in zip(shape, strides, packed)):
+        why = f"shape {shape} has strides {strides} in elements, expected {tuple(packed)}: row-major without gaps"
+    else:
+        why = "its memory begins at no multiple of its elements' size"
+    if is_result:
+        text = f"{argument} cannot be written where it lies ({why}); each call computes the result elsewhere and copies it. " \
+            "Give an array of numpy.empty or torch.empty"
+    else:
+        text = f"{argument} cannot be read where it lies ({why}); each call copies it. " \
+            "Copy it once (numpy.ascontiguousarray, tensor.contiguous())"
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "skewer":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(f"kernel '{kernel}': {text}, or say in the spec how memory lies (docs/python.md, Operands)", CopyWarning,
+                  stacklevel=level)

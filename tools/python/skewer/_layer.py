@@ -1,6 +1,7 @@
 """A compiled layer, called with arrays."""
 
 import html
+import json
 import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -31,17 +32,31 @@ class Argument(NamedTuple):
 
 
 class Bench(NamedTuple):
-    """Times of a call in seconds, and the useful FLOPs of one where all sizes are known when compiling."""
+    """Times of a call in seconds, and the useful FLOPs of one where they are known. Prints as a table."""
 
     median: float
     fastest: float
     calls: int
     flops: Optional[float]
+    name: str = "layer"
+    threads: int = 1
 
     @property
     def gflops(self) -> Optional[float]:
         """10^9 useful FLOPs a second, by the median."""
         return None if self.flops is None else self.flops / self.median / 1e9
+
+    def __repr__(self) -> str:
+        def row(what: str, seconds: float) -> str:
+            rate = "" if self.flops is None else f"{self.flops / seconds / 1e9:12.1f} GF/s"
+            unit, factor = ("s", 1) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
+            return f"  {what:8}{seconds * factor:10.3f} {unit:2}{rate}".rstrip()
+
+        head = f"{self.name}: {self.calls} call{'s' if self.calls > 1 else ''}, " \
+            f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+        return "\n".join([head, row("median", self.median), row("fastest", self.fastest)])
+
+    __str__ = __repr__
 
 
 class Plot(str):
@@ -205,7 +220,8 @@ class Layer:
         return arrays
 
     def bench(self, seconds: float = 1.0, threads: Optional[int] = None, **sizes: int) -> Bench:
-        """Times calls on seeded operands for about so many seconds."""
+        """Times calls on seeded operands for about so many seconds. Keywords are run-time sizes."""
+        threads = self.threads if threads is None else threads
         arrays = tuple(self.example(**sizes).values())
         result = self(*arrays, threads=threads)
         out = result if isinstance(result, tuple) else (result,)
@@ -215,8 +231,15 @@ class Layer:
             start = time.perf_counter()
             self(*arrays, out=out, threads=threads)
             times.append(time.perf_counter() - start)
-        flops = self.manifest.get("details", {}).get("useful_flops")
-        return Bench(float(np.median(times)), min(times), len(times), None if self.sizes else flops)
+        return Bench(float(np.median(times)), min(times), len(times), self._flops(sizes), self.name, threads)
+
+    def _flops(self, sizes: Mapping[str, int]) -> Optional[float]:
+        """Useful FLOPs of a call; None where they depend on sizes and the spec is not known."""
+        if not self.sizes:
+            return self.manifest.get("details", {}).get("useful_flops")
+        if self._source is None:
+            return None
+        return json.loads(self.explain(json=True, **sizes))["kernels"][0]["useful_flops"]
 
     def __repr__(self) -> str:
         def text(argument: Argument) -> str:

@@ -12,7 +12,7 @@ ArgumentError.
 import hashlib
 import os
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -124,7 +124,7 @@ class _Shelf:
     def __init__(self, layer: Layer):
         self._layer = layer
         self._places = [n for n, one in enumerate(layer.manifest["inputs"]) if one.get("const")]
-        self._found: MutableMapping[Tuple[int, ...], _Constants] = weakref.WeakValueDictionary()
+        self._found: Dict[Tuple[int, ...], "weakref.ref[_Constants]"] = {}
 
     def keep(self, tensors: Sequence[torch.Tensor]) -> Optional[_Constants]:
         """To be held by whoever owns the tensors; None where their changes could not be seen or they are not there yet."""
@@ -132,16 +132,27 @@ class _Shelf:
                               tensor.is_inference() or not tensor.is_contiguous() for tensor in tensors):
             return None
         where = _where(tensors)
-        found = self._found.get(where)
+        found = self._at(where)
         if found is None:
-            found = self._found[where] = _Constants(self._layer, tensors)
+            found = _Constants(self._layer, tensors)
+            known = self._found
+
+            def forget(reference: "weakref.ref[_Constants]") -> None:
+                if known.get(where) is reference:  # and not one that took its place
+                    del known[where]
+
+            known[where] = weakref.ref(found, forget)
         return found
+
+    def _at(self, where: Tuple[int, ...]) -> Optional[_Constants]:
+        reference = self._found.get(where)
+        return reference() if reference is not None else None
 
     def prepared_for(self, operands: Sequence[torch.Tensor]) -> Optional[_core.Prepared]:
         if not self._found:
             return None
         tensors = [operands[n] for n in self._places]
-        found = self._found.get(_where(tensors))
+        found = self._at(_where(tensors))
         if found is None:
             return None
         for tensor in tensors:
@@ -158,16 +169,18 @@ def _implementation(layer: Layer, shelf: _Shelf, threads: Optional[int]) -> Call
     def allocate(number: int, shape: Tuple[int, ...]) -> torch.Tensor:
         return empty(shape, dtype=types[number])
 
-    def run(*arguments: Any) -> Any:
+    def run_part(*arguments: Any) -> Any:
         operands = arguments[:count]
         return kernel.call(operands, None, threads or torch.get_num_threads(), allocate, None,
                            prepared=shelf.prepared_for(operands), of_framework=not threads,
                            **dict(zip(layer.origins, arguments[count:])))
 
-    def run_plainly(*tensors: torch.Tensor) -> Any:
-        return kernel.call(tensors, None, threads or torch.get_num_threads(), allocate, None, of_framework=not threads)
+    # Arguments in order: by name each costs a call of this length a part of a microsecond.
+    def run(*tensors: torch.Tensor) -> Any:
+        return kernel.call(tensors, None, threads or torch.get_num_threads(), allocate, None, 0, 0, 0,
+                           shelf.prepared_for(tensors), not threads)
 
-    return run if layer.origins or layer.constants else run_plainly
+    return run_part if layer.origins else run
 
 
 def _register(layer: Layer, name: str, shelf: _Shelf, threads: Optional[int]) -> Callable[..., Any]:
@@ -220,8 +233,19 @@ def op(spec: Union[str, os.PathLike, Layer], *, threads: Optional[int] = None, *
     return _known[name][0]
 
 
-# Beside the modules, which are copied and saved without it.
-_constants_of: MutableMapping["Module", _Constants] = weakref.WeakKeyDictionary()
+class _Held:
+    """What a module holds of its shelf: nothing in a copy of the module, or in one that was saved."""
+
+    __slots__ = ("constants",)
+
+    def __init__(self) -> None:
+        self.constants: Optional[_Constants] = None
+
+    def __deepcopy__(self, _: Any) -> "_Held":
+        return _Held()
+
+    def __reduce__(self) -> Tuple[Any, Tuple[()]]:
+        return _Held, ()
 
 
 class Module(torch.nn.Module):
@@ -243,6 +267,7 @@ class Module(torch.nn.Module):
         order = [argument.name for argument in layer.arguments]
         self._constants = constants = layer.constants
         self._inputs = [name for name in order if name not in constants]
+        self._held = _Held()
         self._places = [(self._inputs + constants).index(name) for name in order]  # of each operand in those
         for argument in layer.arguments:
             if argument.name in constants:
@@ -254,22 +279,19 @@ class Module(torch.nn.Module):
 
     def _keep(self, tensors: Sequence[torch.Tensor]) -> None:
         """Has the operator find the parameters that there are now."""
-        known = _constants_of.get(self)
-        plain = True
-        for tensor in tensors:
-            plain = plain and type(tensor) is torch.nn.Parameter
-        if known is not None and plain and known.where == _where(tensors):
-            return
-        known = _known[self._name][1].keep(tensors)
-        if known is None:
-            _constants_of.pop(self, None)
-        else:
-            _constants_of[self] = known
+        known = self._held.constants
+        if known is not None and known.where == _where(tensors):
+            for tensor in tensors:
+                if type(tensor) is not torch.nn.Parameter:
+                    break
+            else:
+                return
+        self._held.constants = _known[self._name][1].keep(tensors)
 
     def forget(self) -> None:
         """Has the next call make anew what follows from the parameters alone."""
-        if self in _constants_of:
-            _constants_of[self].forget()
+        if self._held.constants is not None:
+            self._held.constants.forget()
 
     @staticmethod
     def _parameter(layer: Layer, argument: Argument, value: Any) -> torch.nn.Parameter:
@@ -287,10 +309,13 @@ class Module(torch.nn.Module):
     def forward(self, *tensors: torch.Tensor, **named: torch.Tensor) -> Any:
         if named or len(tensors) != len(self._inputs):
             tensors = self._in_order(tensors, named)
-        constants = [getattr(self, name) for name in self._constants]
+        if not self._constants:
+            return self._operator(*[tensors[place] for place in self._places])
+        parameters = self._parameters  # but for those that are computed: torch.nn.utils.parametrize
+        constants = [parameters[name] if name in parameters else getattr(self, name) for name in self._constants]
         # A trace would burn in where its parameters lie. The compiled program's calls find those of the last call that was
         # not traced, or of the constructor; of others they make everything in every call.
-        if constants and not torch.compiler.is_compiling():
+        if not torch.compiler.is_compiling():
             self._keep(constants)
         given = (*tensors, *constants)
         return self._operator(*[given[place] for place in self._places])

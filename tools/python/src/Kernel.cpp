@@ -201,14 +201,16 @@ void Kernel::checkShape(const Call &call, const Argument &argument, const Tensor
   }
 }
 
-void Kernel::note(Argument &argument, const Tensor &tensor, const char *what) {
+void Kernel::note(Argument &argument, const std::string &role, const Tensor &tensor, bool isResult) {
   if (argument.hasNote)
     return;
   argument.hasNote = true;
-  nb::list strides;
+  nb::list shape, strides;
+  for (int64_t extent : tensor.shape)
+    shape.append(extent);
   for (int64_t stride : tensor.strides)
     strides.append(stride);
-  errors("note_copy")(name, argument.name, nb::tuple(strides), what);
+  errors("note_copy")(name, role, nb::tuple(shape), nb::tuple(strides), isResult);
 }
 
 void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
@@ -243,7 +245,7 @@ void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
     if (!tensor.isReadable()) {
       data = call.copyOf(tensor);
       call.copiedOutputs.emplace_back(n, data);
-      note(results[n], tensor, "the result is copied into it");
+      note(results[n], role, tensor, /*isResult=*/true);
     }
     call.words[first + n] = reinterpret_cast<uintptr_t>(data);
     call.results.push_back(std::move(array));
@@ -299,7 +301,7 @@ void Kernel::passInput(Call &call, size_t number) {
   void *data = tensor.data;
   if (!tensor.isReadable()) {
     tensor.copyTo(data = call.copyOf(tensor));
-    note(inputs[number], tensor, "it is copied at each call");
+    note(inputs[number], inputs[number].name, tensor, /*isResult=*/false);
   }
   call.words[1 + number] = reinterpret_cast<uintptr_t>(data);
 }

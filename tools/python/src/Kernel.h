@@ -62,7 +62,7 @@ private:
   int64_t valueOf(const Extent &, const Call &) const;
   void checkShape(const Call &, const Argument &, const Tensor &, const char *role);
   void takeOutputs(Call &, nb::object outputs, nb::object allocate);
-  void note(Argument &, const Tensor &, const char *what);
+  void note(Argument &, const std::string &role, const Tensor &, bool isResult);
   void begin(Call &, nb::tuple arrays, int threads);
   void passInput(Call &, size_t number);
   void passSizes(Call &, int64_t q0, int64_t k0, int64_t head0);

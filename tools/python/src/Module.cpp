@@ -21,7 +21,7 @@ nb::list diagnosticsOf(const skewer_answer *answer) {
   nb::list all;
   for (size_t k = 0; k < skewer_answer_diagnostic_count(answer); ++k) {
     skewer_diagnostic d = skewer_answer_diagnostic(answer, k);
-    all.append(nb::make_tuple(d.file, d.line, d.column, kSeverities[d.severity], d.text, d.source));
+    all.append(nb::make_tuple(d.file, d.line, d.column, kSeverities[d.severity], d.text, d.source, d.length));
   }
   return all;
 }

@@ -54,8 +54,37 @@ class Calls(unittest.TestCase):
                 np.testing.assert_array_equal(layer(**kind), expected)
             if kind is backwards:
                 self.assertEqual(said, [])  # said before
-        with self.assertWarnsRegex(skewer.CopyWarning, "q is not contiguous"):
-            skewer.compile(common.TINY)(**backwards)
+
+    def test_the_note_says_why_and_what_to_do(self):
+        def said_of(call):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                call()
+            self.assertEqual([warning.filename for warning in said], [__file__] * len(said))
+            return str(said[0].message)
+
+        x = common.operands()
+        text = said_of(lambda: skewer.compile(common.TINY)(**{**x, "k": x["k"][:, ::-1]}))
+        for part in ("kernel 'tiny': k cannot be read", "shape (2, 8, 4) has strides (32, -4, 1)", "expected (32, 4, 1)",
+                     "numpy.ascontiguousarray", "docs/python.md"):
+            self.assertIn(part, text)
+        raw = np.zeros(x["v"].nbytes + 1, np.uint8)[1:]
+        shifted = raw.view(np.float32).reshape(x["v"].shape)
+        self.assertIn("v cannot be read where it lies (its memory begins",
+                      said_of(lambda: skewer.compile(common.TINY)(**{**x, "v": shifted})))
+        out = np.zeros((2, 8, 8), np.float32)[:, :, ::2]
+        self.assertIn("out cannot be written where it lies (shape (2, 8, 4)",
+                      said_of(lambda: skewer.compile(common.TINY)(**x, out=out)))
+
+    def test_times_print_as_a_table(self):
+        timed = skewer.compile(common.TINY).bench(seconds=0, batch=3)
+        lines = str(timed).splitlines()
+        self.assertEqual(lines, repr(timed).splitlines())
+        self.assertEqual((lines[0], len(lines)), ("tiny: 1 call, 1 thread", 3))
+        self.assertRegex(lines[1], r"^  median +[0-9.]+ (µs|ms) +[0-9.]+ GF/s$")
+        self.assertEqual(timed.flops, 3 * 2 * 2 * 8 * 8 * 4)
+        loaded = skewer.Bench(2.0, 0.0015, 2, None, "other", 4)
+        self.assertEqual(str(loaded), "other: 2 calls, 4 threads\n  median       2.000 s\n  fastest      1.500 ms")
 
     def test_strided_out(self):
         x = common.operands()

@@ -119,7 +119,7 @@ class Documents(unittest.TestCase):
         example = text.split("```python\n")[1].split("```")[0]
         self.assertEqual(len(example.splitlines()), 5)
         done = subprocess.run([sys.executable, "-c", example], cwd=root, check=True, capture_output=True, text=True)
-        self.assertTrue(done.stdout.startswith("(2, 4, 256, 128)\nBench("), done.stdout)
+        self.assertTrue(done.stdout.startswith("(2, 4, 256, 128)\nbotnet: "), done.stdout)
 
 
 class Cache(unittest.TestCase):

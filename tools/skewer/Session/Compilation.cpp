@@ -5,20 +5,32 @@
 #include "dialect/IR/Attn.h"
 #include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Lengths/FitLengths.h"
 #include "passes/Pipelines.h"
-#include "tools/skewer/Messages.h"
 #include "tools/skewer/Session/Dialects.h"
+#include "tools/skewer/Session/MlirDiagnostics.h"
 #include <fmt/format.h>
 
 using namespace mlir;
 
 namespace skewer::driver {
+
+namespace {
+/// Diagnostics that are kept until it is known whether they count.
+struct Collected {
+  language::DiagnosticSink sink() {
+    return [this](language::Diagnostic one) { all.push_back(std::move(one)); };
+  }
+  void sayAll() {
+    llvm::for_each(std::exchange(all, {}), say);
+  }
+  std::vector<language::Diagnostic> all;
+};
+} // namespace
 
 static std::string &ownPasses() {
   static std::string pipeline;
@@ -36,7 +48,7 @@ bool useOwnPasses(const std::string &pipeline) {
     ownPasses() = pipeline;
     return true;
   }
-  messages() << "skewer: error: --passes: '" << pipeline << "' is no pipeline of known passes:\n" << why;
+  sayError("--passes: '" + pipeline + "' is no pipeline of known passes:\n" + llvm::StringRef(why).rtrim());
   return false;
 }
 
@@ -86,27 +98,27 @@ bool Compilation::import(SpecKind kind, const language::Parameters &given) {
   OwningOpRef<ModuleOp> module;
   isText = kind == SpecKind::Attn;
   if (isText) {
-    module = importAt({}, messages());
+    module = importAt({}, say);
   } else {
     if (!parameters.empty()) {
-      messages() << specPath << ": error: -D " << parameters.begin()->first
-                 << ": an MLIR spec has no parameters; its sizes are in its types\n";
+      sayErrorOf(specPath, "-D " + parameters.begin()->first +
+                               ": an MLIR spec has no parameters; its sizes are in its types");
       return false;
     }
-    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
+    MlirDiagnostics said(sources, mlirContext.get());
     module = parseSourceFile<ModuleOp>(sources, ParserConfig(mlirContext.get()));
   }
   if (!module)
     return false;
-  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
+  MlirDiagnostics said(sources, mlirContext.get());
   return succeeded(verify(*module)) && separate(*module) && importShorter();
 }
 
-OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, llvm::raw_ostream &said) {
+OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, language::DiagnosticSink said) {
   language::Options options;
   options.parameters = parameters;
   options.lengths = lengths;
-  return language::importSource(sources, options, mlirContext.get(), said);
+  return language::importSource(sources, options, mlirContext.get(), std::move(said));
 }
 
 static OwningOpRef<ModuleOp> cloneOf(const Kernel &kernel) {
@@ -125,26 +137,26 @@ bool Compilation::importShorter() {
   if (bounds.empty())
     return true;
   if (!isText) {
-    messages() << specPath << ": error: attn.lengths: lengths are declared in .attn texts, 'size N <= 4096'\n";
+    sayErrorOf(specPath, "attn.lengths: lengths are declared in .attn texts, 'size N <= 4096'");
     return false;
   }
   for (const auto &[name, bound] : bounds)
     if (bound < kLeastFitted) {
-      messages() << specPath << ": error: the length '" << name << "' has the bound " << bound << ", expected at least "
-                 << kLeastFitted << "; of so few sizes each is a kernel of its own: -D " << name << "=" << bound
-                 << "\n";
+      sayErrorOf(specPath, fmt::format("the length '{0}' has the bound {1}, expected at least {2}; of so few sizes each "
+                                       "is a kernel of its own: -D {0}={1}",
+                                       name, bound, kLeastFitted));
       return false;
     }
   std::vector<Lengths> points = fittingPoints(bounds);
   for (const Lengths &point : llvm::drop_begin(points)) {
-    std::string said;
-    llvm::raw_string_ostream stream(said);
-    OwningOpRef<ModuleOp> module = importAt(point, stream);
+    Collected collected;
+    OwningOpRef<ModuleOp> module = importAt(point, collected.sink());
     if (!module) {
-      messages() << specPath << ": error: the layer has no meaning where";
+      std::string where;
       for (const auto &[name, value] : point)
-        messages() << " " << name << " = " << value;
-      messages() << ":\n" << said;
+        where += fmt::format(" {} = {}", name, value);
+      sayErrorOf(specPath, "the layer has no meaning where" + where + ":");
+      collected.sayAll();
       return false;
     }
     for (Kernel &kernel : kernels)
@@ -155,7 +167,7 @@ bool Compilation::importShorter() {
     SmallVector<func::FuncOp> layers = {*longest->getOps<func::FuncOp>().begin()};
     for (const auto &shorter : kernel.shorter)
       layers.push_back(*(*shorter).getOps<func::FuncOp>().begin());
-    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
+    MlirDiagnostics said(sources, mlirContext.get());
     if (failed(fitSignature(layers)))
       return false;
     kernel.signature = signatureOf(layers.front());
@@ -170,11 +182,10 @@ std::optional<Kernel> Compilation::kernelAt(const Kernel &kernel, const std::map
   for (auto &[name, value] : lengths)
     if (auto size = sizes.find(name); size != sizes.end())
       value = size->second;
-  std::string said; // what is noted of the text was noted of the bounds
-  llvm::raw_string_ostream stream(said);
-  OwningOpRef<ModuleOp> module = importAt(lengths, stream);
+  Collected collected; // what is noted of the text was noted of the bounds
+  OwningOpRef<ModuleOp> module = importAt(lengths, collected.sink());
   if (!module)
-    return messages() << said, std::nullopt;
+    return collected.sayAll(), std::nullopt;
   auto function = module->lookupSymbol<func::FuncOp>(kernel.name);
   function->removeAttr(attn::kLengths);
   return Kernel{kernel.name, moduleOf(function), {}, signatureOf(function)};
@@ -214,17 +225,17 @@ bool Compilation::separate(ModuleOp module) {
     kernels.push_back({function.getName().str(), moduleOf(function), {}, signatureOf(function)});
   }
   if (kernels.empty())
-    messages() << specPath << ": error: the spec holds no kernel\n";
+    sayErrorOf(specPath, "the spec holds no kernel");
   return !kernels.empty();
 }
 
 bool Compilation::runPasses(ModuleOp module, const std::string &name, const char *what,
                             llvm::function_ref<void(OpPassManager &)> add) {
-  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
+  MlirDiagnostics said(sources, mlirContext.get());
   // Called before the handler above: looks, and leaves the printing to it.
   unsigned errors = 0;
   std::optional<std::pair<Location, std::string>> ownFault;
-  ScopedDiagnosticHandler counter(mlirContext.get(), [&](Diagnostic &diagnostic) {
+  ScopedDiagnosticHandler counter(mlirContext.get(), [&](mlir::Diagnostic &diagnostic) {
     bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
     // A verifier speaks of operations that the author of a text has never seen. Who pins parts of a schedule has.
     bool mayStrip = isText && isError && !pinned.pins();
@@ -247,7 +258,7 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
   if (!errors && ownFault)
     reportOwnFault(ownFault->first, name, what, ownFault->second);
   else if (!errors)
-    messages() << specPath << ": error: kernel '" << name << "': " << what << " failed without giving a reason\n";
+    sayErrorOf(specPath, "kernel '" + name + "': " + what + " failed without giving a reason");
   return false;
 }
 
@@ -294,7 +305,7 @@ OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *wh
   SmallVector<func::FuncOp> layers = {*module->getOps<func::FuncOp>().begin()};
   for (auto &other : others)
     layers.push_back(*other->getOps<func::FuncOp>().begin());
-  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
+  MlirDiagnostics said(sources, mlirContext.get());
   if (failed(fitLengths(layers)) || failed(verify(*module)))
     return {};
   return module;
@@ -366,7 +377,7 @@ std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const st
     return std::nullopt;
   std::optional<KernelPlan> plan = planOf(*module);
   if (!plan) {
-    messages() << specPath << ": error: kernel '" << name << "': lowering to loops left no plan\n";
+    sayErrorOf(specPath, "kernel '" + name + "': lowering to loops left no plan");
     return std::nullopt;
   }
   return Lowered{std::move(module), std::move(*plan)};
@@ -404,7 +415,7 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
     return nullptr;
   auto module = toLlvmModule(*lowered.module, lowered.plan, machine, llvmContext, specHash);
   if (!module) { // the name of the kernel, or the size of an argument: the line that says them
-    SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
+    MlirDiagnostics said(sources, mlirContext.get());
     std::string why = llvm::toString(module.takeError());
     if (auto about = isText ? language::withoutOperation(why) : std::nullopt)
       reportOwnFault(lowered.module->getLoc(), lowered.plan.name, "translation to machine code", *about);
@@ -424,16 +435,13 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
 }
 
 void Compilation::reportAtLine(const Kernel &kernel, llvm::Error error) {
-  SourceMgrDiagnosticHandler handler(sources, mlirContext.get(), messages());
+  MlirDiagnostics said(sources, mlirContext.get());
   emitError(kernel.einsumFunction().getLoc()) << llvm::toString(std::move(error));
 }
 
 void Compilation::report(const std::string &name, llvm::Error error) {
   std::string text = llvm::toString(std::move(error));
-  messages() << "skewer: error: ";
-  if (!llvm::StringRef(text).starts_with("kernel '"))
-    messages() << "kernel '" << name << "': ";
-  messages() << text << "\n";
+  sayError(llvm::StringRef(text).starts_with("kernel '") ? text : "kernel '" + name + "': " + text);
 }
 
 std::string Compilation::textOf(ModuleOp module) {

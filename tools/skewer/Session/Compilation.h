@@ -1,6 +1,7 @@
 // A spec on its way down the levels, one module for each of its kernels.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
+#include "dialect/Language/Diagnostic.h"
 #include "dialect/Language/Parameter.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -44,7 +45,7 @@ struct Remark {
 
 class Compilation {
 public:
-  /// Reads the spec, checks it and takes it apart. On failure the diagnostics have been printed and nothing is
+  /// Reads the spec, checks it and takes it apart. On failure the diagnostics have been said and nothing is
   /// returned.
   static std::unique_ptr<Compilation> create(const std::string &spec, const language::Parameters &parameters,
                                              const Target &target);
@@ -95,9 +96,9 @@ public:
   /// Level 4 to an optimised LLVM module. `llvmText`, if given, receives its text.
   std::unique_ptr<llvm::Module> toLlvm(Lowered &, llvm::LLVMContext &, std::string *llvmText = nullptr);
 
-  /// Prints "skewer: error: …" about a kernel.
+  /// Says an error about a kernel.
   static void report(const std::string &name, llvm::Error);
-  /// Prints an error about a kernel's name or arguments at the line of the spec that says them.
+  /// Says an error about a kernel's name or arguments at the line of the spec that says them.
   void reportAtLine(const Kernel &, llvm::Error);
   static std::string textOf(mlir::ModuleOp);
 
@@ -106,8 +107,8 @@ private:
   /// Of the spec that `sources` holds.
   bool import(SpecKind, const language::Parameters &parameters);
   bool separate(mlir::ModuleOp);
-  /// The spec's module with these lengths; `messages` gets what is wrong with it.
-  mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &, llvm::raw_ostream &messages);
+  /// The spec's module with these lengths; `said` gets what is wrong with it.
+  mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &, language::DiagnosticSink said);
   /// Adds the layers of other lengths to each kernel that has some.
   bool importShorter();
   /// `add` for the module, and for the kernel's shorter ones where it has some; then all of them are one.

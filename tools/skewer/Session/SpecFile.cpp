@@ -13,8 +13,8 @@ namespace skewer::driver {
 // Far beyond anything written by hand; parsers descend recursively and diagnostics print whole lines.
 constexpr size_t kMostBytes = 64 << 20, kLongestLine = 1 << 16, kDeepestNesting = 1000;
 
-static bool wrong(const std::string &path, const std::string &text) {
-  messages() << path << ": error: " << text << "\n";
+static bool wrong(const std::string &path, const std::string &text, unsigned line = 0, unsigned column = 0) {
+  say({language::Severity::Error, text, path, line, column});
   return false;
 }
 
@@ -27,19 +27,17 @@ static bool checkText(const std::string &path, llvm::StringRef text, SpecKind ki
   for (size_t k = 0; k < text.size(); ++k) {
     unsigned char c = static_cast<unsigned char>(text[k]);
     if (c < 32 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\v')
-      return wrong(path + fmt::format(":{}:{}", line, k - lineStart + 1),
-                   fmt::format("the spec is not text: found the byte 0x{:02x}", c));
+      return wrong(path, fmt::format("the spec is not text: found the byte 0x{:02x}", c), line, k - lineStart + 1);
     // In an editor that shows two lines where the language sees one, a comment would hide the second.
     if (kind == SpecKind::Attn && c == '\r' && (k == 0 || text[k - 1] != '\r') &&
         !text.drop_front(k).ltrim('\r').starts_with("\n") && k + 1 < text.size())
-      return wrong(path + fmt::format(":{}:{}", line, k - lineStart + 1),
-                   "a carriage return alone ends no line; save the spec with the line ends of Unix or Windows");
+      return wrong(path, "a carriage return alone ends no line; save the spec with the line ends of Unix or Windows",
+                   line, k - lineStart + 1);
     if (c == '\n') {
       ++line;
       lineStart = k + 1;
     } else if (kind == SpecKind::Attn && k - lineStart >= kLongestLine) {
-      return wrong(path + fmt::format(":{}:{}", line, 1),
-                   fmt::format("the line is longer than {} bytes", kLongestLine));
+      return wrong(path, fmt::format("the line is longer than {} bytes", kLongestLine), line, 1);
     }
     if (c == '(' || c == '[' || c == '{')
       ++depth;
@@ -52,8 +50,7 @@ static bool checkText(const std::string &path, llvm::StringRef text, SpecKind ki
     else if (c == '>' && angles && text[k - 1] != '-')
       --angles;
     if (std::max(depth, angles) > kDeepestNesting)
-      return wrong(path + fmt::format(":{}:{}", line, k - lineStart + 1),
-                   fmt::format("brackets are nested deeper than {}", kDeepestNesting));
+      return wrong(path, fmt::format("brackets are nested deeper than {}", kDeepestNesting), line, k - lineStart + 1);
   }
   return true;
 }

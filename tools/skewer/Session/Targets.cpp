@@ -22,19 +22,18 @@ std::string nearestTarget(llvm::StringRef name) {
 std::optional<Target> targetNamed(const std::string &name) {
   llvm::Expected<Target> found = readTarget(name);
   if (!found && isMachineFile(name)) {
-    messages() << llvm::toString(found.takeError()) << "\n";
+    sayError(found.takeError());
     return std::nullopt;
   }
   std::optional<Target> target = llvm::expectedToOptional(std::move(found));
   if (!target) {
-    messages() << "skewer: error: --target: unknown processor '" << name << "'" << nearestTarget(name)
-               << "; known: host";
-    for (const Target &known : knownTargets())
-      messages() << ", " << known.name;
-    messages() << ", a machine file MY.json; GPUs:";
-    for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
-      messages() << " " << known.name;
-    messages() << "\n";
+    std::string known = "host";
+    for (const Target &processor : knownTargets())
+      known += ", " + processor.name;
+    known += ", a machine file MY.json; GPUs:";
+    for (const gpu::GpuTarget &gpu : gpu::knownGpuTargets())
+      known += " " + gpu.name;
+    sayError("--target: unknown processor '" + name + "'" + nearestTarget(name) + "; known: " + known);
   }
   return target;
 }
@@ -49,7 +48,7 @@ std::optional<std::vector<Target>> targetsNamed(const std::string &names) {
       return std::nullopt;
     for (const Target &other : targets)
       if (other.name == target->name) {
-        messages() << "skewer: error: --target: '" << name << "' is given twice\n";
+        sayError("--target: '" + name + "' is given twice");
         return std::nullopt;
       }
     targets.push_back(std::move(*target));

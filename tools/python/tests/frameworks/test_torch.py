@@ -2,6 +2,8 @@
 
 import copy
 import gc
+import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import common
 import torch
+import torch.nn.utils.parametrize
 
 import skewer
 from skewer import torch as skewer_torch
@@ -199,7 +202,7 @@ class Prepared(unittest.TestCase):
         self.layer = skewer.compile(CONST)
 
     def made(self, module=None):
-        return skewer_torch._constants_of[module or self.module]._made[1]
+        return (module or self.module)._held.constants._made[1]
 
     def check(self, call=None):
         """The result is that of the parameter as it is now, and what was made is kept for the next call."""
@@ -283,10 +286,34 @@ class Prepared(unittest.TestCase):
         torch.testing.assert_close(copied(*given), self.layer(*given, table=torch.zeros(15, 4)), atol=0, rtol=0)
         torch.testing.assert_close(module(*given), self.layer(*given, table=table.detach()), atol=0, rtol=0)
 
+    def test_parametrized(self):
+        class Twice(torch.nn.Module):
+            def forward(self, x):
+                return 2 * x
+
+        torch.nn.utils.parametrize.register_parametrization(self.module, "table", Twice())
+        given = tensors()
+        for _ in range(2):
+            torch.testing.assert_close(self.module(*given), self.layer(*given, table=self.module.table), atol=0, rtol=0)
+            with torch.no_grad():
+                self.module.parametrizations.table.original.add_(1)
+
+    def test_saved(self):
+        given = tensors()
+        expected = self.module(*given)
+        path = os.path.join(tempfile.mkdtemp(), "module.pt")
+        state = self.module.state_dict()
+        self.assertEqual(list(state), ["table"])
+        torch.save(state, path)
+        other = skewer_torch.Module(CONST)
+        other.load_state_dict(torch.load(path))
+        torch.testing.assert_close(other(*given), expected, atol=0, rtol=0)
+        self.assertIsNone(pickle.loads(pickle.dumps(self.module._held)).constants)
+
     def test_not_kept_longer_than_the_module(self):
         module = skewer_torch.Module(CONST)
         module(*tensors())
-        held = weakref.ref(skewer_torch._constants_of[module])
+        held = weakref.ref(module._held.constants)
         del module
         gc.collect()
         self.assertIsNone(held())
@@ -298,7 +325,7 @@ class Prepared(unittest.TestCase):
             for _ in range(2):
                 torch.testing.assert_close(self.module(*given), self.layer(*given, table=self.module.table), atol=0, rtol=0)
                 self.module.table.add_(1)
-        self.assertNotIn(self.module, skewer_torch._constants_of)
+        self.assertIsNone(self.module._held.constants)
 
 
 if __name__ == "__main__":

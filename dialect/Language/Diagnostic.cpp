@@ -1,0 +1,81 @@
+// A place in a text as line, column and what stands there; printing with a caret.
+#include "dialect/Language/Diagnostic.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+namespace {
+/// What a terminal cannot show becomes '?', a tab a space.
+std::string printable(StringRef text) {
+  std::string shown;
+  for (char c : text)
+    shown += c == '\t' ? ' ' : static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
+  return shown;
+}
+/// UTF-8 continuation bytes take no column.
+unsigned columns(StringRef text) {
+  return count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+StringRef nameOf(Severity severity) {
+  switch (severity) {
+  case Severity::Error:
+    return "error";
+  case Severity::Warning:
+    return "warning";
+  case Severity::Note:
+    return "note";
+  case Severity::Remark:
+    return "remark";
+  }
+  return "";
+}
+} // namespace
+
+Diagnostic diagnosticAt(const SourceMgr &sources, StringRef place, Severity severity, std::string text) {
+  Diagnostic diagnostic{severity, std::move(text)};
+  SMLoc location = SMLoc::getFromPointer(place.data());
+  unsigned buffer = place.data() ? sources.FindBufferContainingLoc(location) : 0;
+  if (!buffer)
+    return diagnostic;
+  const MemoryBuffer *memory = sources.getMemoryBuffer(buffer);
+  diagnostic.file = memory->getBufferIdentifier().str();
+  std::tie(diagnostic.line, diagnostic.column) = sources.getLineAndColumn(location, buffer);
+
+  constexpr ptrdiff_t kBefore = 100, kAfter = 120; // bytes of a long line that are shown
+  const char *begin = place.data(), *end = place.data();
+  while (begin > memory->getBufferStart() && begin[-1] != '\n' && begin[-1] != '\r' && place.data() - begin < kBefore)
+    --begin;
+  while (end < memory->getBufferEnd() && *end != '\n' && *end != '\r' && end - place.data() < kAfter)
+    ++end;
+  diagnostic.source = printable(StringRef(begin, end - begin));
+  diagnostic.before = columns(StringRef(begin, place.data() - begin));
+  diagnostic.length = std::max(1u, columns(place.take_front(end - place.data())));
+  return diagnostic;
+}
+
+void print(raw_ostream &out, const Diagnostic &diagnostic, StringRef tool) {
+  if (!diagnostic.file.empty()) {
+    out << diagnostic.file << ":";
+    if (diagnostic.line)
+      out << diagnostic.line << ":";
+    if (diagnostic.line && diagnostic.column)
+      out << diagnostic.column << ":";
+    out << " ";
+  } else if (!tool.empty() && !diagnostic.isAttached) {
+    out << tool << ": ";
+  }
+  out << nameOf(diagnostic.severity) << ": " << diagnostic.text << "\n";
+  if (diagnostic.length)
+    out << diagnostic.source << "\n"
+        << std::string(diagnostic.before, ' ') << "^" << std::string(diagnostic.length - 1, '~') << "\n";
+}
+
+DiagnosticSink printingTo(raw_ostream &out) {
+  return [&out](const Diagnostic &diagnostic) { print(out, diagnostic); };
+}
+
+} // namespace skewer::language
