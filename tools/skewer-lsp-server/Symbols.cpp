@@ -46,7 +46,24 @@ private:
 
   void add(SymbolKind kind, StringRef name, StringRef scope = {}) {
     StringRef rest = text.drop_front(name.data() - text.data());
-    found.push_back({kind, name, rest.take_until([](char c) { return c == '\n' || c == '#'; }).rtrim(), scope});
+    StringRef line = rest.take_until([](char c) { return c == '\n' || c == '#'; });
+    if (kind == SymbolKind::Operand || kind == SymbolKind::Param || kind == SymbolKind::Size)
+      line = ownPartOf(line, /*behindColon=*/kind == SymbolKind::Operand);
+    found.push_back({kind, name, line.rtrim(), scope});
+  }
+
+  /// Of a line with several declarations that of its first: up to a comma, behind the type of names that share one, or up
+  /// to the end of the list.
+  static StringRef ownPartOf(StringRef line, bool behindColon) {
+    bool isBehind = !behindColon || !line.contains(':');
+    int depth = 0;
+    for (size_t k = 0; k < line.size(); ++k) {
+      depth += StringRef("([{").contains(line[k]) - StringRef(")]}").contains(line[k]);
+      isBehind |= line[k] == ':';
+      if (depth < 0 || (depth == 0 && isBehind && line[k] == ','))
+        return line.take_front(k);
+    }
+    return line;
   }
 
   /// param H = 14, W = 14; size batch, N <= 512
