@@ -29,10 +29,10 @@ cl::SubCommand targetCommand("target", "lists and prints machine files, and meas
 
 cl::OptionCategory category("Options");
 
-cl::list<std::string> specs(cl::Positional, cl::OneOrMore, cl::desc("SPEC…"), cl::cat(category),
+cl::list<std::string> specs(cl::Positional, cl::desc("SPEC…"), cl::cat(category),
                             cl::sub(compileCommand), cl::sub(benchCommand), cl::sub(explainCommand),
                             cl::sub(formatCommand));
-cl::opt<std::string> spec(cl::Positional, cl::Required, cl::desc("SPEC"), cl::cat(category), cl::sub(runCommand),
+cl::opt<std::string> spec(cl::Positional, cl::desc("SPEC"), cl::cat(category), cl::sub(runCommand),
                           cl::sub(plotCommand), cl::sub(reportCommand));
 cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a param: a compile-time size, or a real number"),
                                  cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(compileCommand),
@@ -46,7 +46,7 @@ cl::opt<std::string>
            cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
            cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(reportCommand));
 cl::opt<std::string> outputFolder("o", cl::desc("Folder for NAME.o, NAME.h and NAME.json; made if need be"),
-                                  cl::value_desc("folder"), cl::Required, cl::cat(category), cl::sub(compileCommand));
+                                  cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string>
     emit("emit", cl::CommaSeparated,
          cl::desc("Further files: attn, fused, scheduled, loops, llvm, asm, shared: NAME.so (obj is always written)"),
@@ -77,7 +77,7 @@ cl::list<std::string> origins("origin", cl::desc("Where a part of a larger layer
                               cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand),
                               cl::sub(benchCommand), cl::sub(plotCommand), cl::sub(reportCommand));
 cl::opt<std::string> picture("o", cl::desc("Where to write the picture, or the page"), cl::value_desc("file"),
-                             cl::Required, cl::cat(category), cl::sub(plotCommand), cl::sub(reportCommand));
+                             cl::cat(category), cl::sub(plotCommand), cl::sub(reportCommand));
 cl::list<std::string> inputs(
     "input",
     cl::desc(
@@ -327,6 +327,8 @@ bool readSpecsAndTarget(Options &options, int &exitCode) {
   options.specs.assign(specs.begin(), specs.end());
   if (options.command == Command::Run || options.command == Command::Plot || options.command == Command::Report)
     options.specs = {spec};
+  if (options.command != Command::Schemes && (options.specs.empty() || options.specs.front().empty()))
+    return usage("a spec is missing: expected the file of a layer, such as layer.attn");
   if (llvm::is_contained(options.specs, "-"))
     return usage("'-' does not stand for standard input; name a file, or pipe the spec into /dev/stdin");
   options.target = target;
@@ -352,6 +354,10 @@ bool readOutputs(Options &options) {
   options.outputFolder = outputFolder;
   options.dependencyFile = dependencyFile;
   options.picture = picture;
+  bool drawsFile = options.command == Command::Plot || options.command == Command::Report;
+  if (options.command == Command::Compile ? outputFolder.empty() : drawsFile && picture.empty())
+    return usage(drawsFile ? "-o is missing: expected the file to be written, such as layer.svg or layer.html"
+                           : "-o is missing: expected the folder for NAME.o, NAME.h and NAME.json, such as out/");
   if (!isPath("-o", options.outputFolder, "object file, header and manifest go into a folder: name one") ||
       !isPath("--depfile", options.dependencyFile, "name a file") ||
       !isPath("-o", options.picture, "name a file for the picture, such as picture.svg"))

@@ -166,7 +166,8 @@ class LspTest(unittest.TestCase):
         hover = self.client.at("hover", LAYER, "rel_h, rel_w")
         self.assertEqual(piece(LAYER, hover["range"]), "rel_h")
         self.assertIn("operand `f32[7, 8]`", hover["contents"]["value"])
-        self.assertIn("\nrel_h : f32[2*H - 1, d]\n", hover["contents"]["value"].replace("rel_h       :", "rel_h :"))
+        self.assertIn("\nrel_h   : f32[2*H - 1, dim]\n", hover["contents"]["value"])  # its own part of the line
+        self.assertIn("\nq, k, v : f32[batch, heads, H*W, dim]\n", self.client.at("hover", LAYER, "q, k, v :")["contents"]["value"])
         text = self.client.at("hover", LAYER, "botnet")["contents"]["value"]
         self.assertRegex(text, r"(?s)kernel.*content.*offset per map axis, query side.*offset per map axis, query side")
         text = self.client.at("hover", LAYER, "rel2d")["contents"]["value"]
