@@ -126,7 +126,8 @@ std::optional<RealForms> Emitter::smallForms(const Node &node, const Value &valu
   collectSymbols(*function, symbols);
   for (const auto &[name, axis] : value.axes)
     if (axis.size == subscript::kRuntime && symbols.count(name)) {
-      error(node.text, "a function of the position along '" + name + "' needs a size known at compile time; '" + name +
+      if (complain || !choiceOf(value.function)) // else its parts are looked at
+        error(node.text, "a function of the position along '" + name + "' needs a size known at compile time; '" + name +
                            "' has the run-time size '" + axis.runtime + "'");
       return std::nullopt;
     }
@@ -180,7 +181,18 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
                        " : i32" + describe(found->second.dimensions) + " in low..high");
     return std::nullopt;
   }
-  auto forms = smallForms(node, value, true);
+  RealPtr choice = choiceOf(value.function);
+  auto forms = smallForms(node, value, /*complain=*/!choice);
+  if (!forms && choice) {
+    // Piece by piece: a class token beside a map has a row of its own, and the map a table over its offsets.
+    auto condition = conditionOf(node, choice->operands[0], value);
+    Value yes = value, no = value;
+    yes.function = choice->operands[1], no.function = choice->operands[2];
+    auto first = condition ? asIndex(node, yes, what) : std::nullopt;
+    auto second = first ? asIndex(node, no, what) : std::nullopt;
+    return second ? std::optional(subscript::simplify(subscript::select(*condition, *first, *second), domainOf(value)))
+                  : std::nullopt;
+  }
   if (!forms)
     return std::nullopt;
   RealProgram program(*forms->function, forms->symbols, /*single=*/true);
@@ -293,7 +305,9 @@ Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &va
   std::vector<Value> operands;
   if (f.kind == RealKind::Select) {
     auto condition = conditionOf(f.node ? *f.node : node, f.operands[0], value);
-    Value yes = emitReal(node, *f.operands[1], value), no = emitReal(node, *f.operands[2], value);
+    Value yes = value, no = value; // each may be a table, though both together depend on too much
+    yes.function = f.operands[1], no.function = f.operands[2];
+    yes = realTensor(node, yes), no = realTensor(node, no);
     if (!condition || !yes.good() || !no.good())
       return {};
     return selectTensors(f.node ? *f.node : node, *condition, value, yes, no);

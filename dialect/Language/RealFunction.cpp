@@ -1,6 +1,7 @@
 // Trees of real-valued functions: construction and evaluation.
 #include "dialect/Language/RealFunction.h"
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace skewer::language {
@@ -343,11 +344,65 @@ std::vector<Expr> RealForms::rows() const {
   return rows;
 }
 
-std::optional<RealForms> formsOf(const RealPtr &f, const subscript::Domain &domain) {
+/// The function with a symbol for each quotient and remainder, whose ranges are added to the domain; `back` undoes it.
+static RealPtr withoutDivisions(const RealPtr &f, subscript::Domain &domain, subscript::Substitution &back) {
+  RealFunction copy = *f;
+  std::function<Expr(const Expr &)> replace = [&](const Expr &e) {
+    bool divides = e.kind() == subscript::Kind::FloorDiv || e.kind() == subscript::Kind::Mod;
+    if (auto bounds = divides ? subscript::bound(e, domain) : std::nullopt) {
+      std::string symbol = subscript::print(e); // of several words, and so no axis
+      domain.insert({symbol, bounds->range});
+      back.insert({symbol, e});
+      return Expr::symbol(symbol);
+    }
+    std::vector<Expr> operands;
+    for (const Expr &operand : e.operands())
+      operands.push_back(replace(operand));
+    return operands.empty() ? e : e.withOperands(std::move(operands));
+  };
+  if (copy.kind == RealKind::Index)
+    copy.index = replace(copy.index);
+  for (RealPtr &operand : copy.operands)
+    operand = withoutDivisions(operand, domain, back);
+  return std::make_shared<const RealFunction>(std::move(copy));
+}
+
+static std::optional<RealForms> findForms(const RealPtr &f, const subscript::Domain &domain) {
   RealForms forms;
   FormFinder finder(forms, domain);
   forms.function = finder.rewrite(f);
   return finder.good ? std::optional<RealForms>(std::move(forms)) : std::nullopt;
+}
+
+std::optional<RealForms> formsOf(const RealPtr &f, const subscript::Domain &domain) {
+  auto plain = findForms(f, domain);
+  if (!plain || plain->forms.size() < 2)
+    return plain;
+  // On a map whose tokens have one number, j // W - i // W and j % W - i % W are fewer than i and j.
+  subscript::Domain divided = domain;
+  subscript::Substitution back;
+  auto byParts = findForms(withoutDivisions(f, divided, back), divided);
+  if (back.empty() || !byParts || byParts->points() >= plain->points())
+    return plain;
+  for (Expr &form : byParts->forms)
+    form = subscript::substitute(form, back);
+  return byParts;
+}
+
+RealPtr choiceOf(const RealPtr &f) {
+  constexpr size_t kMaximumSize = 1 << 13; // each choice that is moved outwards doubles what stood around it
+  if (f->kind == RealKind::Select)
+    return f;
+  for (size_t k = 0; k < f->operands.size() && f->size < kMaximumSize; ++k)
+    if (RealPtr choice = choiceOf(f->operands[k])) {
+      std::vector<RealPtr> first = f->operands, second = f->operands;
+      first[k] = choice->operands[1], second[k] = choice->operands[2];
+      return makeReal(RealKind::Select,
+                      {choice->operands[0], makeReal(f->kind, std::move(first), f->node),
+                       makeReal(f->kind, std::move(second), f->node)},
+                      f->node);
+    }
+  return nullptr;
 }
 
 } // namespace skewer::language

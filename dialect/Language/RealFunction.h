@@ -115,7 +115,11 @@ struct RealForms {
   RealPtr function;
   std::vector<std::string> symbols;
 };
-/// Nothing where an axis has no range in `domain`.
+/// Those with the smaller table: of positions, or of quotients and remainders that the function takes of them. Nothing
+/// where an axis has no range in `domain`.
 std::optional<RealForms> formsOf(const RealPtr &, const subscript::Domain &);
+/// The function as a selection between two others, each of which may depend on less; null where nothing is selected in
+/// it.
+RealPtr choiceOf(const RealPtr &);
 
 } // namespace skewer::language

@@ -214,6 +214,61 @@ TEST(Language, TensorsAreReadAtPositionsAlongRunTimeSizes) {
   EXPECT_TRUE(contains(r.messages, "axis 'b' and this dimension have different sizes")) << r.messages;
 }
 
+namespace {
+/// What is made of `bias`, an index expression or a tensor over i and j, of a map of 24 x 24 tokens and one in front.
+Imported besideToken(const std::string &bias) {
+  return import("param W = 24, N = W*W + 1\nsize batch\n"
+                "kernel f(x : f32[batch, N, N], t : f32[90]) -> f32[batch, N, N] {\n"
+                "named = einsum('b i j -> b i j', x)\n"
+                "dy = (j - 1) // W - (i - 1) // W; dx = (j - 1) % W - (i - 1) % W\nreturn named + " +
+                bias + "\n}");
+}
+} // namespace
+
+TEST(Language, FunctionsOfAMapAreTablesOverQuotientsAndRemainders) {
+  // 49 x 47 entries, and not 577 x 577, which are too many.
+  Imported r = besideToken("t[floor(sqrt(dy*dy + dx*dx))]");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_TRUE(contains(r.module, "[47*((j + 23) floordiv 24) + (j + 23) mod 24 - ")) << r.module;
+  EXPECT_TRUE(contains(r.module, "mod 24 - 47*(")) << r.module;
+  r = besideToken("sqrt(dy*dy + dx*dx)");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_TRUE(contains(r.module, "tensor<49x47xf32>") || contains(r.module, "tensor<47x49xf32>")) << r.module;
+  EXPECT_FALSE(contains(r.module, "math.sqrt"));
+  // Of one offset it stays a table over that, though fewer quotients are taken of it.
+  r = besideToken("t[floor(sqrt(abs(j - i) // 12))]");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_TRUE(contains(r.module, "[j - i + 576]")) << r.module;
+}
+
+TEST(Language, FunctionsOfPositionsAreTablesPieceByPiece) {
+  Imported r = besideToken("t[select(i == 0 or j == 0, 60, floor(sqrt(dy*dy + dx*dx)))]");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_TRUE(contains(r.module, "(select(i == 0 or j == 0, 60, [")) << r.module;
+  // Whatever stands around the selection.
+  r = besideToken("t[min(floor(2 * select(i == 0, 0.5, sqrt(dy*dy + dx*dx))) + 1, 80)]");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_TRUE(contains(r.module, "(select(i == 0, 2, [")) << r.module;
+  r = besideToken("select(i == 0 or j == 0, 0, log(1 + sqrt(dy*dy + dx*dx)))");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_FALSE(contains(r.module, "math.log")) << r.module;
+  // A condition may be on a position along a run-time size.
+  r = besideToken("t[select(b % 2 == 0, floor(sqrt(j)), 0)]");
+  ASSERT_TRUE(r.good) << r.messages;
+  EXPECT_TRUE(contains(r.module, "select(b mod 2 == 0, [")) << r.module;
+}
+
+TEST(LanguageError, FunctionsOfTooManyPositions) {
+  std::string size = "the table of this function would have 332929 entries, at most 262144 are possible";
+  EXPECT_TRUE(contains(besideToken("t[floor(sqrt(i * j)) % 90]").messages, size));
+  EXPECT_TRUE(contains(besideToken("t[select(i == 0, 0, floor(sqrt(i * j)) % 90)]").messages, size));
+  EXPECT_TRUE(contains(besideToken("t[select(i == 0, 0, floor(log(dy*dy + dx*dx)))]").messages,
+                       "this function of positions has no value at"));
+  std::string runTime = "a function of the position along 'b' needs a size known at compile time";
+  EXPECT_TRUE(contains(besideToken("t[floor(sqrt(b))]").messages, runTime));
+  EXPECT_TRUE(contains(besideToken("t[select(i == 0, floor(sqrt(b)), 0)]").messages, runTime));
+}
+
 TEST(Language, NarrowTypesAreComputedInF32) {
   Imported r = import("kernel f(x : bf16[3, 4]) -> bf16[3, 4] { return x * 2 }");
   EXPECT_TRUE(contains(r.module, "arith.extf")) << r.messages;
