@@ -258,6 +258,11 @@ private:
 };
 } // namespace
 
+std::optional<AttentionShape> skewer::gpu::tiledShape(attn::AttentionOp attention, std::string &reason) {
+  auto shape = gpuShapeOf(attention, reason);
+  return shape ? std::optional(std::move(shape->attention)) : std::nullopt;
+}
+
 std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std::string &reason) {
   if (auto known = attention->getAttrOfType<StringAttr>(kGpuByRows))
     return reason = known.str(), std::nullopt;

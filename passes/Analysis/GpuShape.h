@@ -167,5 +167,7 @@ ElementType elementTypeOf(mlir::Value tensor);
 /// Nothing where the attention cannot be one fused kernel; `reason` then says what stands in the way, in the user's
 /// terms. `narrowOperands` (passes/Stages/NarrowOperands.h) comes first.
 std::optional<GpuShape> gpuShapeOf(attn::AttentionOp, std::string &reason);
+/// The attention of it alone.
+std::optional<AttentionShape> tiledShape(attn::AttentionOp, std::string &reason);
 
 } // namespace skewer::gpu

@@ -19,7 +19,7 @@ GpuStages::GpuStages(ModuleOp module, func::FuncOp function, bool fuse) : Kernel
 
 bool GpuStages::lower() {
   if (!source->hasAttr(attn::kLengths)) { // else done before its layers were compared
-    absorbRearrangements(source);
+    absorbRearrangements(source, tiledShape);
     narrowOperands(source);
   }
   OpBuilder at(source);

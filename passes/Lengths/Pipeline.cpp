@@ -1,5 +1,6 @@
 // What changes operations by themselves, before layers of several lengths are compared operation by operation.
 #include "mlir/Pass/PassManager.h"
+#include "passes/Analysis/GpuShape.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/Stages/NarrowOperands.h"
@@ -17,7 +18,7 @@ struct PrepareStages : PassWrapper<PrepareStages, OperationPass<func::FuncOp>> {
   StringRef getDescription() const override { return "types and orders of operands as stages want them"; }
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    prepareStages(function);
+    prepareStages(function, walkedShape); // schedules come behind the comparison
   }
 };
 
@@ -28,7 +29,7 @@ struct PrepareGpuStages : PassWrapper<PrepareGpuStages, OperationPass<func::Func
   StringRef getDescription() const override { return "types and orders of operands as stages of a GPU want them"; }
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    absorbRearrangements(function);
+    absorbRearrangements(function, skewer::gpu::tiledShape);
     skewer::gpu::narrowOperands(function);
   }
 };

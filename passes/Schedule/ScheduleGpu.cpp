@@ -2,6 +2,7 @@
 #include "dialect/IR/Attn.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
+#include "passes/Analysis/GpuShape.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/GpuSchedule.h"
 #include "passes/Stages/NarrowOperands.h"
@@ -41,7 +42,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
         continue;
       // What the lowering begins with too: a shape is that of the operands as they are stored.
       if (!function->hasAttr(attn::kLengths)) { // else done before its layers were compared
-        absorbRearrangements(function);
+        absorbRearrangements(function, tiledShape);
         narrowOperands(function);
       }
       auto result = function.walk([&](attn::AttentionOp attention) {

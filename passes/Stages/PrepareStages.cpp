@@ -40,10 +40,10 @@ static void reshapeInPlace(func::FuncOp function) {
   }
 }
 
-void skewer::prepareStages(func::FuncOp function) {
-  absorbRearrangements(function);
+void skewer::prepareStages(func::FuncOp function, ShapeOfFused shapeOf) {
+  absorbRearrangements(function, shapeOf);
   reshapeInPlace(function);
-  widenOperands(function);
+  widenOperands(function, shapeOf);
   alignOperands(function);
   mergeEqualStages(function);
 }

@@ -91,7 +91,7 @@ static bool renameAxes(subscript::Einsum &move, const subscript::Dimensions &nam
 }
 
 /// One rearrangement; false where there is none that can be.
-static bool absorbRearrangement(attn::AttentionOp attention) {
+static bool absorbRearrangement(attn::AttentionOp attention, ShapeOfFused shapeOf) {
   Value own = attention.getResult();
   auto move = own.hasOneUse() ? dyn_cast<attn::RearrangeOp>(*own.user_begin()) : attn::RearrangeOp();
   auto value = subscript::parseEinsum(std::string_view(attention.getValueSpec()));
@@ -99,7 +99,7 @@ static bool absorbRearrangement(attn::AttentionOp attention) {
   std::string reason;
   if (!value || !moved || !value->result || !moved->result || moved->operands.size() != 1 ||
       !renameAxes(*moved, *value->result, attn::scoreSpace(attention).sizes, attn::sizesFrom(move.getSizesAttr())) ||
-      !fusedShape(attention, reason))
+      !shapeOf(attention, reason))
     return false;
   // An axis of one element may be left out by a rearrangement, but not by the values' spec, which names the space.
   subscript::Einsum result;
@@ -114,7 +114,7 @@ static bool absorbRearrangement(attn::AttentionOp attention) {
   value->result = moved->result;
   attention.setValueSpec(subscript::print(*value));
   attention.getResult().setType(move.getResult().getType());
-  if (!fusedShape(attention, reason)) {
+  if (!shapeOf(attention, reason)) {
     attention.setValueSpec(before);
     attention.getResult().setType(cast<RankedTensorType>(type));
     return false;
@@ -124,14 +124,14 @@ static bool absorbRearrangement(attn::AttentionOp attention) {
   return true;
 }
 
-void skewer::absorbRearrangements(func::FuncOp function) {
+void skewer::absorbRearrangements(func::FuncOp function, ShapeOfFused shapeOf) {
   SmallVector<attn::AttentionOp> attentions(function.getOps<attn::AttentionOp>());
   for (attn::AttentionOp attention : attentions)
-    while (absorbRearrangement(attention)) {
+    while (absorbRearrangement(attention, shapeOf)) {
     }
 }
 
-void skewer::widenOperands(func::FuncOp function) {
+void skewer::widenOperands(func::FuncOp function, ShapeOfFused shapeOf) {
   auto isNarrow = [](Value value) {
     Type element = cast<RankedTensorType>(value.getType()).getElementType();
     return element.isF16() || element.isBF16();
@@ -162,7 +162,7 @@ void skewer::widenOperands(func::FuncOp function) {
   };
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
     std::string reason;
-    if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && fusedShape(attention, reason))
+    if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && shapeOf(attention, reason))
       widen(attention, operandsOf(attention));
     else if (auto einsum = dyn_cast<attn::EinsumOp>(op); einsum && matmulOf(einsum))
       widen(einsum, SmallVector<Value>(einsum.getInputs()));

@@ -68,12 +68,15 @@ std::optional<AttentionShape> walkedShape(attn::AttentionOp, std::string &reason
 /// The same of one that has a schedule for a processor.
 std::optional<AttentionShape> fusedShape(attn::AttentionOp, std::string &reason);
 
+/// Which attentions fuse: `fusedShape` says it of a function that has schedules, `walkedShape` of one that will.
+using ShapeOfFused = std::optional<AttentionShape> (*)(attn::AttentionOp, std::string &reason);
+
 /// A fused attention writes its result in the order of axes in which it is wanted: a rearrangement of it alone is
 /// folded in.
-void absorbRearrangements(mlir::func::FuncOp);
+void absorbRearrangements(mlir::func::FuncOp, ShapeOfFused);
 
 /// Operands of fused attentions and of matrix products become f32 by `arith.extf`, results narrow by `arith.truncf`:
 /// their kernels are made of f32 alone, and what a stage widens grows with the operand only.
-void widenOperands(mlir::func::FuncOp);
+void widenOperands(mlir::func::FuncOp, ShapeOfFused);
 
 } // namespace skewer

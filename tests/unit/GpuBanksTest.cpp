@@ -1,4 +1,5 @@
 // Shared memory: how often the accesses of a warp meet in banks, of kernels of every class, whatever the instruction.
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "tests/unit/GpuLayers.h"
 
 using namespace skewer;

@@ -1,8 +1,10 @@
 // Engines: what scheduling knows of them and what there is code for agree; what their products cost; tiles on their
 // way.
 #include "passes/Schedule/GpuEngine.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/Gpu/AsyncCopies.h"
 #include "passes/Gpu/Engines/Engines.h"
+#include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuLayers.h"
 
 using namespace skewer;

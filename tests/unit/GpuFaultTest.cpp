@@ -1,5 +1,6 @@
 // Mistakes that somebody could make in a GPU kernel, planted into the lowered code: the interpreter reports each, or
 // the numbers are wrong.
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "tests/unit/GpuTesting.h"
 
@@ -62,7 +63,8 @@ bool isWrong(const GpuOutcome &outcome) { return !(outcome.error <= kHalf); }
 
 /// The n-th operation that `matches`; null where there is none.
 template <typename Op>
-Op nth(mlir::gpu::GPUModuleOp module, size_t number, llvm::function_ref<bool(Op)> matches = [](Op) { return true; }) {
+Op nth(
+    mlir::gpu::GPUModuleOp module, size_t number, llvm::function_ref<bool(Op)> matches = [](Op) { return true; }) {
   Op found;
   module.walk([&](Op op) {
     if (!found && matches(op) && number-- == 0)

@@ -1,4 +1,5 @@
 // Layers as kernels for NVIDIA GPUs, run by the interpreter: numbers against the float64 reference, and no fault.
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 

@@ -29,13 +29,13 @@ TEST(GpuLiveTiles, AnyKnownMask) {
   expectRight(masked("i floordiv 48 == j floordiv 48"));
   expectRight(masked("(j < 20 or i - j < 30) and j <= i"));
   expectRight(masked("(i + 7*(j floordiv 64)) mod 256 < 40"));
-  expectRight(masked("i floordiv 96 == j floordiv 96", 250)); // the last tile ends early
+  expectRight(masked("i floordiv 96 == j floordiv 96", 250));             // the last tile ends early
   expectRight(masked("(i + 64*h) mod 256 floordiv 64 == j floordiv 64")); // another one for each head
-  expectRight(masked("i floordiv 64 == j floordiv 64 and i < 200")); // queries that see nothing
+  expectRight(masked("i floordiv 64 == j floordiv 64 and i < 200"));      // queries that see nothing
 }
 
 TEST(GpuLiveTiles, BesideMasksOfTheCall) {
   expectRight(masked("i floordiv 64 == j floordiv 64 and j < ends[b]", 250, ", ends : i32[batch] in 1..250"));
-  expectRight(masked("i floordiv 100 == j floordiv 100 and seg[b, i] == seg[b, j]", 256,
-                     ", seg : i32[batch, N] in 0..3"));
+  expectRight(
+      masked("i floordiv 100 == j floordiv 100 and seg[b, i] == seg[b, j]", 256, ", seg : i32[batch, N] in 0..3"));
 }

@@ -3,6 +3,7 @@
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "codegen/GPU/Interpreter/TensorCore.h"
 #include "tests/unit/GpuLayers.h"
+#include <random>
 
 using namespace skewer;
 using namespace skewer::gpu;

@@ -1,5 +1,6 @@
 // Single-buffered operands: one place in shared memory for all of them, for heads that are too wide for several:
 // numbers against the reference, what fits into the targets with the least, and what goes by rows because nothing does.
+#include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 

@@ -142,6 +142,24 @@ TEST(GpuStages, SeveralAttentions) {
   GpuOutcome outcome = expectOnGpu(text, kHalf);
   EXPECT_EQ(llvm::count(titles(outcome), "attention"), 2);
 }
+TEST(GpuStages, ResultsInTheOrderThatIsWanted) {
+  // Heads are merged, and rows moved, as they are stored: no kernel of its own.
+  for (const char *type : {"f16", "f32"})
+    for (const char *order : {"b h i d -> b i (h d)", "b h i d -> i b h d", "b h i d -> b (h i d)"}) {
+      SCOPED_TRACE(std::string(type) + " " + order);
+      bool merges = order[11] == 'b' && order[13] == 'i', moves = order[11] == 'i';
+      std::string shape = merges ? "[2, 50, 48]" : moves ? "[50, 2, 3, 16]" : "[2, 2400]";
+      std::string tensor = std::string(type) + "[2, 3, 50, 16]";
+      GpuOutcome outcome = expectOnGpu("kernel merged(q, k, v : " + tensor + ") -> " + type + shape +
+                                           " {\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k) * 0.25\n"
+                                           "  out = einsum(\"b h i j, b h j d -> b h i d\", softmax(content), v)\n"
+                                           "  return rearrange(out, \"" +
+                                           order + "\")\n}\n",
+                                       type[1] == '3' ? kSingle : kHalf);
+      EXPECT_EQ(titles(outcome), Titles{"attention"});
+      EXPECT_EQ(outcome.program.workspace.scaled, 0);
+    }
+}
 TEST(GpuStages, FunctionsOfNumbers) {
   // Every function of the language, over a range where it is not flat.
   for (const char *function : {"exp(x)", "log(abs(x) + 0.1)", "sqrt(abs(x))", "rsqrt(abs(x) + 1)", "tanh(x)",
@@ -274,16 +292,15 @@ TEST(GpuStages, ConstantsOfTheSpecAreRead) {
       kHalf);
 }
 
-
 TEST(GpuStages, OperandsOfEightBits) {
   struct Scales {
     const char *declared, *key, *value;
   };
-  for (Scales scales : {Scales{"", "kn * 0.01", "vn"},
-                        {", ks, vs : f32[heads] ~ 0.01", "kn * ks[:, None, None]", "vn * vs[:, None, None]"},
-                        {", ks, vs : f32[batch, heads, N] ~ 0.01", "kn * ks[..., None]", "vn * vs[..., None]"},
-                        {", ks, vs : f32[batch, heads, N // 4] ~ 0.01", "kn * ks[b, h, j // 4]",
-                         "vn * vs[b, h, j // 4]"}}) {
+  for (Scales scales :
+       {Scales{"", "kn * 0.01", "vn"},
+        {", ks, vs : f32[heads] ~ 0.01", "kn * ks[:, None, None]", "vn * vs[:, None, None]"},
+        {", ks, vs : f32[batch, heads, N] ~ 0.01", "kn * ks[..., None]", "vn * vs[..., None]"},
+        {", ks, vs : f32[batch, heads, N // 4] ~ 0.01", "kn * ks[b, h, j // 4]", "vn * vs[b, h, j // 4]"}}) {
     SCOPED_TRACE(scales.key);
     std::string text = std::string("param Nq = 20, N = 72, heads = 2, dim = 16\nsize batch\n"
                                    "kernel bytes(q : f32[batch, heads, Nq, dim], k, v : i8[batch, heads, N, dim]") +

@@ -210,6 +210,22 @@ kernel axial(q, k, v : f32[2, H, W, 2, 16]) -> f32[2, H, W, 2, 16] {
               {{{"H", 1}, {"W", 1}}, {{"H", 20}, {"W", 3}}, {{"H", 3}, {"W", 30}}, {{"H", 7}, {"W", 17}}}, {"host"});
 }
 
+// Rounded, gated and in the order that is wanted, a row at a time.
+TEST(Lengths, OfResultsInFewerBits) {
+  const std::vector<Sizes> few = {{{"N", 1}}, {{"N", 16}}, {{"N", 33}}, {{"N", 90}}};
+  for (const char *type : {"f16", "bf16"})
+    for (const char *result : {"o", "o * sigmoid(g)", "o + 1"}) {
+      std::string tensor = std::string(type) + "[2, N, 3, 16]";
+      std::string body = R"([2, N, 48] {
+  s = einsum("b i h d, b j h d -> b h i j", q, k) * 0.25 + t[h, j - i + N - 1]
+  o = einsum("b h i j, b j h d -> b i h d", softmax(s where j <= i), v)
+  return rearrange()" + std::string(result) +
+                         ", \"b i h d -> b i (h d)\")\n}";
+      expectRight("size N <= 90\nkernel narrow(q, k, v, g : " + tensor + ", t : f32[3, 2*N - 1]) -> " + type + body,
+                  few, {"x86-64-v3", "host"});
+    }
+}
+
 TEST(Lengths, OfLayersWithProjections) {
   expectRight(R"(size N <= 60
 kernel whole(x : f32[2, N, 24], const w : f32[24, 3, 2, 12] ~ 0.2, const o : f32[2, 12, 24] ~ 0.2) -> f32[2, N, 24] {

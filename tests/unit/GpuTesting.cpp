@@ -1,0 +1,270 @@
+// The layer's way: imported, fused, scheduled, lowered, interpreted, judged.
+#include "tests/unit/GpuTesting.h"
+#include "codegen/Reference/Reference.h"
+#include "dialect/Language/Language.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Pipelines.h"
+#include "passes/Schedule/GpuCostModel.h"
+#include "passes/Stages/NarrowOperands.h"
+#include "tests/unit/GpuProgram.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cmath>
+#include <random>
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::testing;
+
+static DialectRegistry dialects() {
+  DialectRegistry registry;
+  registry.insert<attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
+                  cf::ControlFlowDialect, tensor::TensorDialect, LLVM::LLVMDialect, NVVM::NVVMDialect,
+                  mlir::gpu::GPUDialect>();
+  return registry;
+}
+static func::FuncOp functionOf(ModuleOp module) { return *module.getOps<func::FuncOp>().begin(); }
+
+GpuLayer::GpuLayer(const std::string &text, const std::function<void(attn::AttnDialect *)> &extend)
+    : context(dialects(), MLIRContext::Threading::DISABLED) {
+  context.loadAllAvailableDialects();
+  if (extend)
+    extend(context.getLoadedDialect<attn::AttnDialect>());
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
+  einsum = language::importSource(sources, {}, &context, llvm::errs());
+  EXPECT_TRUE(einsum) << text;
+  if (Lengths bounds = einsum ? boundsOf(functionOf(*einsum)) : Lengths(); !bounds.empty()) {
+    std::vector<Lengths> points = fittingPoints(bounds);
+    for (const Lengths &point : llvm::drop_begin(points))
+      shorter.push_back(importAt(point));
+  }
+}
+
+OwningOpRef<ModuleOp> GpuLayer::importAt(const Lengths &lengths) {
+  language::Options options;
+  options.lengths = lengths;
+  return language::importSource(sources, options, &context, llvm::errs());
+}
+
+GpuOutcome GpuLayer::run(const GpuOptions &options) {
+  GpuOutcome outcome = lower(options);
+  if (outcome.lowered)
+    interpret(options, outcome);
+  return outcome;
+}
+
+GpuOutcome GpuLayer::lower(const GpuOptions &options) {
+  GpuOutcome outcome;
+  if (!einsum)
+    return outcome;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      llvm::raw_string_ostream(outcome.messages) << diagnostic.getLocation() << ": " << diagnostic.str() << "\n";
+  });
+  module = cast<ModuleOp>((*einsum)->clone());
+  if (!shorter.empty() && !fitLengths())
+    return outcome;
+  PassManager manager(&context);
+  if (shorter.empty()) {
+    addFusionPipeline(manager);
+    addOperandPipeline(manager);
+  }
+  addGpuSchedulePipeline(manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries,
+                                   options.columns, options.warpRows, options.keyParts});
+  addGpuLoweringPipeline(manager, options.fuse);
+  addNvvmPipeline(manager);
+  outcome.lowered = succeeded(manager.run(*module));
+  return outcome;
+}
+
+std::optional<skewer::gpu::GpuShape> GpuLayer::shape() {
+  fused = cast<ModuleOp>((*einsum)->clone());
+  PassManager manager(&context);
+  addFusionPipeline(manager);
+  std::string reason;
+  if (failed(manager.run(*fused)))
+    return std::nullopt;
+  func::FuncOp function = *fused->getOps<func::FuncOp>().begin();
+  skewer::gpu::narrowOperands(function);
+  auto attentions = function.getOps<attn::AttentionOp>();
+  return attentions.empty() ? std::nullopt : skewer::gpu::gpuShapeOf(*attentions.begin(), reason);
+}
+
+/// The layers of a few lengths become one.
+bool GpuLayer::fitLengths() {
+  PassManager manager(&context);
+  addFusionPipeline(manager);
+  addLengthPipeline(manager, /*forGpu=*/true);
+  std::vector<OwningOpRef<ModuleOp>> others;
+  SmallVector<func::FuncOp> layers{functionOf(*module)};
+  for (auto &other : shorter) {
+    others.emplace_back(cast<ModuleOp>((*other)->clone()));
+    layers.push_back(functionOf(*others.back()));
+  }
+  for (func::FuncOp layer : layers)
+    if (failed(manager.run(layer->getParentOp())))
+      return false;
+  return succeeded(skewer::fitLengths(layers));
+}
+
+std::map<std::string, int64_t> GpuLayer::sizesOf(const KernelPlan &plan, const GpuOptions &options) const {
+  std::map<std::string, int64_t> sizes;
+  for (const std::string &name : plan.sizes)
+    sizes[name] = options.lengths.count(name) ? options.lengths.at(name) : options.size;
+  return sizes;
+}
+
+static std::vector<int64_t> shapeOf(const TensorArgument &argument, const std::map<std::string, int64_t> &sizes) {
+  std::vector<int64_t> shape;
+  for (const Extent &extent : argument.shape)
+    shape.push_back(extent.name.empty() ? extent.fixed : *skewer::valueOf(extent.name, sizes));
+  return shape;
+}
+
+static bool isInteger(ElementType type) { return type == ElementType::I32 || type == ElementType::I8; }
+
+static std::vector<char> packed(const std::vector<double> &values, ElementType type) {
+  std::vector<char> bytes;
+  for (double value : values) {
+    uint32_t bits = isInteger(type) ? uint32_t(int32_t(value)) : encode(value, type);
+    for (int64_t k = 0; k < bytesOf(type); ++k)
+      bytes.push_back(char(bits >> 8 * k));
+  }
+  return bytes;
+}
+
+static std::vector<double> unpacked(ArrayRef<char> bytes, ElementType type) {
+  std::vector<double> values;
+  for (; !bytes.empty(); bytes = bytes.drop_front(size_t(bytesOf(type)))) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, bytes.data(), size_t(bytesOf(type)));
+    values.push_back(decode(bits, type));
+  }
+  return values;
+}
+
+/// Numbers as the layer declares them, rounded to the operand's type.
+static reference::Tensor seeded(const TensorArgument &input, std::vector<int64_t> shape, const GpuOptions &options,
+                                std::mt19937_64 &random, std::normal_distribution<double> &normal) {
+  reference::Tensor tensor{std::move(shape), {}};
+  tensor.values.resize(size_t(tensor.elements()));
+  IndexRange range = input.range.value_or(input.type == ElementType::I8 ? IndexRange{-128, 127} : IndexRange{0, 1});
+  auto next = [&]() -> double {
+    if (isInteger(input.type))
+      return double(range.low + int64_t(random() % uint64_t(range.high - range.low + 1)));
+    if (input.between)
+      return input.between->first +
+             (input.between->second - input.between->first) * std::uniform_real_distribution<double>()(random);
+    return input.mean.value_or(0) + normal(random) * input.deviation.value_or(1);
+  };
+  for (double &value : tensor.values)
+    value = next();
+  if (options.change)
+    options.change(input.name, tensor.values);
+  for (double &value : tensor.values)
+    if (!isInteger(input.type))
+      value = decode(encode(value, input.type), input.type);
+  return tensor;
+}
+
+/// What a program was called with, and what it gave.
+struct GpuLayer::Operands {
+  std::vector<reference::Tensor> tensors;
+  std::vector<std::vector<int64_t>> shapes; // of the results
+  std::vector<std::vector<char>> results;
+};
+
+void GpuLayer::interpret(const GpuOptions &options, GpuOutcome &outcome) {
+  auto plan = planOf(*module);
+  mlir::gpu::GPUModuleOp gpuModule = *module->getOps<mlir::gpu::GPUModuleOp>().begin();
+  auto program = skewer::gpu::programOf(gpuModule);
+  ASSERT_TRUE(plan && program);
+  ASSERT_FALSE(program->launches.empty());
+  if (options.spoil)
+    options.spoil(gpuModule);
+  outcome.program = *program;
+  outcome.launch = program->launches.front();
+  llvm::raw_string_ostream(outcome.ir) << gpuModule;
+
+  std::map<std::string, int64_t> sizes = sizesOf(*plan, options);
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal(0, options.spread);
+  Operands operands;
+  std::vector<std::vector<char>> bytes;
+  for (const TensorArgument &input : plan->inputs) {
+    operands.tensors.push_back(seeded(input, shapeOf(input, sizes), options, random, normal));
+    bytes.push_back(packed(operands.tensors.back().values, input.type));
+  }
+  GpuCall call;
+  call.inputs.assign(bytes.begin(), bytes.end());
+  for (const std::string &name : plan->sizes)
+    call.sizes.push_back(sizes.at(name));
+  for (const TensorArgument &output : plan->outputs) {
+    operands.shapes.push_back(shapeOf(output, sizes));
+    reference::Tensor result{operands.shapes.back(), {}};
+    operands.results.emplace_back(size_t(result.elements() * bytesOf(output.type)));
+  }
+  call.outputs.assign(operands.results.begin(), operands.results.end());
+  auto report = runProgram(gpuModule, *plan, *program, call);
+  ASSERT_TRUE(report) << "a kernel of the program is not in its module";
+  outcome.report = std::move(*report);
+  compare(*plan, options, operands, outcome);
+}
+
+static double errorOf(const std::vector<double> &got, const std::vector<double> &expected) {
+  double largest = 0, worst = 0;
+  for (size_t k = 0; k < got.size(); ++k) {
+    if (std::isnan(expected[k]) != std::isnan(got[k]) || (std::isinf(expected[k]) && expected[k] != got[k]))
+      worst = INFINITY;
+    if (std::isfinite(expected[k])) {
+      largest = std::max(largest, std::fabs(expected[k]));
+      worst = std::max(worst, std::fabs(got[k] - expected[k]));
+    }
+  }
+  return largest > 0 ? worst / largest : worst;
+}
+
+void GpuLayer::compare(const KernelPlan &plan, const GpuOptions &options, const Operands &operands,
+                       GpuOutcome &outcome) {
+  OwningOpRef<ModuleOp> own = shorter.empty() ? nullptr : importAt(options.lengths);
+  std::vector<reference::Tensor> tensors = operands.tensors;
+  while (!tensors.empty() && plan.inputs[tensors.size() - 1].isLength) // the layer of these lengths has none
+    tensors.pop_back();
+  reference::Interpreter judge(functionOf(own ? *own : *einsum), tensors);
+  for (size_t k = 0; k < operands.results.size(); ++k) {
+    std::vector<double> got = unpacked(operands.results[k], plan.outputs[k].type), expected;
+    for (const std::vector<int64_t> &leading : reference::sampleRows(operands.shapes[k], 1 << 20, 1)) {
+      std::string error;
+      auto row = judge.row(leading, &error, k);
+      ASSERT_TRUE(row) << error;
+      expected.insert(expected.end(), row->begin(), row->end());
+    }
+    ASSERT_EQ(expected.size(), got.size());
+    outcome.error = std::max(outcome.error, errorOf(got, expected));
+    if (k == 0) {
+      outcome.got = std::move(got);
+      outcome.expected = std::move(expected);
+    }
+  }
+}
+
+GpuOutcome skewer::testing::expectOnGpu(const std::string &text, double tolerance, const GpuOptions &options) {
+  GpuLayer compiled(text); // the report names its operations
+  GpuOutcome outcome = compiled.run(options);
+  EXPECT_TRUE(outcome.lowered) << outcome.messages << text;
+  EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text() << text;
+  for (auto &[operation, use] : outcome.report.banks)
+    if (isa<NVVM::LdMatrixOp>(operation))
+      EXPECT_FALSE(use.hasConflicts()) << use.wavefronts << " wavefronts for " << use.accesses << " accesses";
+  skewer::gpu::BankUse shared = outcome.report.shared();
+  EXPECT_LE(shared.wavefronts, 2 * shared.accesses) << outcome.report.conflicts() << text;
+  EXPECT_LE(outcome.error, tolerance) << text;
+  return outcome;
+}
