@@ -1,6 +1,7 @@
 // Keys that blocks divide, and a kernel that joins what they leave; caches in pages. Through the interpreter, beside
 // the float64 reference.
 #include "passes/Gpu/KeyParts.h"
+#include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuTesting.h"
 
 using namespace skewer;
