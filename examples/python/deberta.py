@@ -60,8 +60,10 @@ def main():
         **sizes, vocab_size=1000, relative_attention=True, pos_att_type=["p2c", "c2p"], share_att_key=True,
         norm_rel_ebd="layer_norm", position_biased_input=False)).eval()
     whole_model.randomise(model)
-    tokens = torch.randint(1000, (1, 100 if options.small else 512))
-    whole_model.compare("DeBERTa-v3", model, swap, (tokens,), options)
+    tokens = torch.randint(1000, (1, 100 if options.small else 384))
+    whole_model.compare("DeBERTa-v3", model, swap, (tokens,), options, [
+        whole_model.Attention("attention of the first layer", lambda model: model.encoder.layer[0].attention.self,
+                              ["query_proj", "key_proj", "value_proj"])])
 
 
 if __name__ == "__main__":

@@ -26,33 +26,24 @@ kernel swin_v2(q, k, v : f32[batch, w*w, heads, dim],
   return einsum("b h i j, b j h d -> b i h d", softmax(scores), v)
 }
 """
-# Windows whose shift brings different regions together keep them apart, as examples/swin does.
-SHIFTED = TEXT.replace("0.3)", "0.3, region : i32[windows, w*w])").replace(
-    "softmax(scores)", "softmax(scores - 100 * (region[b % windows, iy*w + ix] != region[b % windows, jy*w + jx]))")
-
-
-def regions(module, mask):
-    """A number a token, the same where the model's mask keeps nothing apart. The mask is 0 or -100: a token's region is the
-    first token that it may see. A module has the same mask as long as maps are as large, and the model makes it anew."""
-    known = module.__dict__.get("skewer_regions")
-    if known is None or not torch.equal(known[0], mask):
-        known = module.__dict__["skewer_regions"] = mask.clone(), mask.argmax(-1).to(torch.int32)
-    return known[1]
+# Windows whose shift brings different regions together keep them apart by the model's own mask, one a window of an image.
+SHIFTED = TEXT.replace("0.3)", "0.3, mask : f32[windows, w*w, w*w])").replace(
+    "softmax(scores)", "softmax(scores + mask[b % windows, iy*w + ix, jy*w + jx])")
 
 
 def forward(module, hidden_states, attention_mask=None, output_attentions=False):
     """Swinv2SelfAttention.forward, whose scores are never held."""
     batch, tokens, _ = hidden_states.shape
-    region = [] if attention_mask is None else [regions(module, attention_mask)]
+    masks = [] if attention_mask is None else [attention_mask]
     first, _, last = module.continuous_position_bias_mlp
     constants = {"w1": first.weight, "b1": first.bias, "w2": last.weight, "scale": module.logit_scale.view(-1)}
-    layer = whole_model.layer_of(module, SHIFTED if region else TEXT, constants, w=module.window_size[0],
-                                 windows=region[0].shape[0] if region else 1, heads=module.num_attention_heads,
+    layer = whole_model.layer_of(module, SHIFTED if masks else TEXT, constants, w=module.window_size[0],
+                                 windows=masks[0].shape[0] if masks else 1, heads=module.num_attention_heads,
                                  dim=module.attention_head_size, hidden=first.out_features,
                                  trained=module.pretrained_window_size[0] or module.window_size[0])
     query, key, value = (linear(hidden_states).view(batch, tokens, module.num_attention_heads, -1)
                          for linear in (module.query, module.key, module.value))
-    return (layer(query, key, value, positions=region).flatten(2),)
+    return (layer(query, key, value, positions=masks).flatten(2),)
 
 
 swap = whole_model.swapping(Swinv2SelfAttention, forward)

@@ -32,6 +32,8 @@ Value contractionOf(TermOp term, std::vector<std::string> &leading) {
     for (const Expr &subscript : operand)
       used.merge(symbolsOf(subscript));
   auto application = applicationOf(term);
+  Expr guard = guardOf(attention, term);
+  used.merge(symbolsOf(guard)); // a mask may differ from row to row of the batch where the term does not
   Einsum spec;
   for (size_t k = 0; k < term.getInputs().size(); ++k)
     if (!application || !application->takes(k))
@@ -69,7 +71,6 @@ Value contractionOf(TermOp term, std::vector<std::string> &leading) {
     for (const std::string &axis : *side)
       given[axis] = size(axis);
   OpBuilder builder(attention);
-  Expr guard = guardOf(attention, term);
   auto type = RankedTensorType::get(shape, builder.getF32Type());
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
   auto einsumOf = [&](const Einsum &of, ValueRange operands) -> Value {

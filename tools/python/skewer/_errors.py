@@ -114,7 +114,7 @@ def note_copy(kernel: str, argument: str, shape: Tuple[int, ...], strides: Tuple
         text = f"{argument} cannot be read where it lies ({why}); each call copies it. " \
             "Copy it once (numpy.ascontiguousarray, tensor.contiguous())"
     level, frame = 2, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "skewer":
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("skewer", "torch"):
         level, frame = level + 1, frame.f_back
     warnings.warn(f"kernel '{kernel}': {text}, or say in the spec how memory lies (docs/python.md, Operands)", CopyWarning,
                   stacklevel=level)

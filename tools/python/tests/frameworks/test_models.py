@@ -46,7 +46,7 @@ class Models(unittest.TestCase):
             self.run_script(script, 2, "--padded", "--no-compile", "--threads", "1", alone=0)
 
     def test_deberta(self):
-        self.run_script("deberta.py", 2, alone=0)
+        self.run_script("deberta.py", 2)
 
     def test_swin_v2(self):
         self.run_script("swin_v2.py", 4, alone=2)

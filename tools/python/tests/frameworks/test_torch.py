@@ -49,8 +49,9 @@ class Tensors(unittest.TestCase):
     def test_views(self):
         layer = skewer.compile(common.TINY)
         views = [tensor.transpose(1, 2).contiguous().transpose(1, 2) for tensor in tensors()]
-        with self.assertWarns(skewer.CopyWarning):
+        with self.assertWarns(skewer.CopyWarning) as said:
             torch.testing.assert_close(layer(*views), layer(*tensors()), atol=0, rtol=0)
+        self.assertEqual(said.filename, __file__)
         offset = [torch.cat([tensor.new_zeros(1, 8, 4), tensor])[1:] for tensor in tensors()]
         with warnings.catch_warnings():
             warnings.simplefilter("error")
