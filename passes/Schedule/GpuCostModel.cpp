@@ -311,7 +311,7 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   // With a batch that is known at run time alone, a device is taken to be full.
   std::vector<GpuDevice> devices = gpuDevicesOf(machine.target);
   bool isFull = devices.empty() || hasRuntimeSizes(shape.attention);
-  std::vector<GpuPrediction> found, tooLarge;
+  std::vector<GpuPrediction> found, tooLarge, undivided; // the last: not in the parts that are asked for
   auto consider = [&](GpuTile tile, double steps) {
     if (request.keepQueries ? tile.keepQueries != *request.keepQueries : tile.keepQueries && most > 128)
       return;
@@ -321,7 +321,8 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
       candidate.cyclesPerQuery = cyclesOn(shape, candidate, machine, devices.front()) *
                                  double(devices.front().processors) /
                                  double(leadingOf(shape.attention) * shape.attention.queries);
-    (candidate.footprint.sharedBytes <= machine.blockSharedBytes ? found : tooLarge).push_back(candidate);
+    bool fits = candidate.footprint.sharedBytes <= machine.blockSharedBytes;
+    (tile.keyParts < request.keyParts ? undivided : fits ? found : tooLarge).push_back(candidate);
   };
   for (auto [engine, rows] : rowsOf(machine, request))
     for (int64_t keys : choices(request.keys, engine->keys())) {
@@ -335,6 +336,8 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
               if (rows % warpRows == 0)
                 consider({rows, keys, stages, keep, part, warpRows, engine->name()}, steps);
     }
+  if (found.empty() && tooLarge.empty()) // whoever asked says so
+    found = std::move(undivided);
   if (found.empty()) {
     auto least = std::min_element(tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) {
       return a.footprint.sharedBytes < b.footprint.sharedBytes;

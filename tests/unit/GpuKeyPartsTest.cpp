@@ -175,6 +175,15 @@ TEST(GpuKeyParts, AreRefusedWhereABlockHasNotAllQueries) {
   EXPECT_NE(outcome.messages.find("100 keys are 7 steps of 16"), std::string::npos) << outcome.messages;
 }
 
+TEST(GpuKeyParts, TakeATileThatHasAllQueries) {
+  GpuOptions options = inParts(2, 0, 0);
+  options.stages = 0;
+  options.keepQueries = std::nullopt;
+  GpuOutcome outcome = expectOnGpu(decode("f16", 8, 200), kHalf, options);
+  EXPECT_GE(outcome.launch.rows, 24);
+  EXPECT_EQ(joins(outcome), 1u);
+}
+
 TEST(GpuKeyParts, AreChosenWhereBlocksAreFew) {
   auto chosen = [](const std::string &text, const char *target) {
     GpuLayer layer(text);
