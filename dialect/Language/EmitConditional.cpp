@@ -67,7 +67,7 @@ Value Emitter::emitConditional(const Node &node, const Node &condition, const No
 /// A selection among functions of positions is one itself.
 Value Emitter::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
   if (condition.is(ValueKind::Number))
-    return condition.number != 0 ? yes : no;
+    return decided(node, condition.number != 0) ? yes : no;
   auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isPosition(); };
   if (!isIndex(condition) || !isIndex(yes) || !isIndex(no))
     return realValue(node, RealKind::Select, {condition, yes, no});

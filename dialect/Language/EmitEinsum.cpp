@@ -163,7 +163,7 @@ Expr Emitter::builtIndex(const subscript::Dimension &dimension, const Dimension 
   if (dimension.isProduct())
     return dimension.index;
   const Expr &written = dimension.index;
-  Expr index = subscript::simplify(written, domain);
+  Expr index = simplified(written, domain);
   // Where positions leave nothing of a read (seg[b, i] != seg[b, j] of one token), its text still says how long the
   // axes of run-time size are.
   std::set<std::string> left = subscript::symbolsOf(index);
@@ -216,7 +216,7 @@ std::optional<Dimensions> Emitter::einsumResult(const subscript::Einsum &spec, S
     for (const std::string &axis : dimension.axes) {
       int64_t size = all.at(axis);
       auto runtime = runtimes.find(axis);
-      std::string runtimeName = size != kRuntime              ? ""
+      std::string runtimeName = size != kRuntime            ? ""
                                 : runtime != runtimes.end() ? runtime->second
                                 : findAxis(axis)            ? findAxis(axis)->runtime
                                                             : axis;
@@ -306,8 +306,8 @@ void Emitter::rememberAxes(const Dimensions &dimensions) {
           scope->axes.push_back(axis);
 }
 
-/// The axes of run-time size in the result that only numbers depend on, as b in mask[b % 4, i, j]: how long they are has
-/// to be said by an operand.
+/// The axes of run-time size in the result that only numbers depend on, as b in mask[b % 4, i, j]: how long they are
+/// has to be said by an operand.
 static std::vector<Axis> runtimeAxesWithoutOperand(const subscript::Einsum &spec,
                                                    const std::map<std::string, Axis> &axes) {
   std::set<std::string> told;

@@ -72,20 +72,25 @@ Value Emitter::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
     return first.isWhole() && rounded == first.number ? first : Value::real(rounded);
   }
   if (name == "abs" && first.isWhole() && first.integer != INT64_MIN)
-    return Value::whole(std::abs(first.integer));
+    return decided(node, Value::whole(std::abs(first.integer)));
   if (name == "floor" || name == "ceil" || name == "round") {
     double rounded = elementwise().at(name).number(first.number);
     if (std::fabs(rounded) < 9e18)
-      return Value::whole(static_cast<int64_t>(rounded));
+      return decided(node, Value::whole(static_cast<int64_t>(rounded)));
   }
   auto less = [&](size_t a, size_t b) {
     const Value &x = arguments[a], &y = arguments[b];
     return x.isWhole() && y.isWhole() ? x.integer < y.integer : x.number < y.number;
   };
+  auto chosen = [&](size_t k) { // of whole numbers the value counts: which of two equal ones it is does not matter
+    bool whole = llvm::all_of(arguments, [](const Value &argument) { return argument.isWhole(); });
+    decided(node, whole ? arguments[k] : Value::whole(static_cast<int64_t>(k)));
+    return arguments[k];
+  };
   if (name == "min" || name == "max")
-    return less(0, 1) == (name == "min") ? arguments[0] : arguments[1];
+    return chosen(less(0, 1) == (name == "min") ? 0 : 1);
   if (name == "clamp") // the upper end last, as for positions and tensors
-    return less(2, 0) || less(2, 1) ? arguments[2] : less(0, 1) ? arguments[1] : arguments[0];
+    return chosen(less(2, 0) || less(2, 1) ? 2 : less(0, 1) ? 1 : 0);
   double result = elementwise().at(name).number(first.number);
   return std::isfinite(result) ? Value::real(result) : error(node.text, "the result is not a finite number");
 }

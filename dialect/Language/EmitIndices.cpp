@@ -130,7 +130,7 @@ Value Emitter::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> s
   for (const auto &[name, axis] : axes)
     if (axis.size == 1)
       domain.erase(name);
-  value.index = subscript::simplify(Expr::read(operand.name, subscripts.vec()), domain);
+  value.index = simplified(Expr::read(operand.name, subscripts.vec()), domain);
   value.axes = axes;
   return value;
 }

@@ -127,8 +127,8 @@ std::optional<RealForms> Emitter::smallForms(const Node &node, const Value &valu
   for (const auto &[name, axis] : value.axes)
     if (axis.size == subscript::kRuntime && symbols.count(name)) {
       if (complain || !choiceOf(value.function)) // else its parts are looked at
-        error(node.text, "a function of the position along '" + name + "' needs a size known at compile time; '" + name +
-                           "' has the run-time size '" + axis.runtime + "'");
+        error(node.text, "a function of the position along '" + name + "' needs a size known at compile time; '" +
+                             name + "' has the run-time size '" + axis.runtime + "'");
       return std::nullopt;
     }
   auto forms = formsOf(function, domain);
@@ -217,6 +217,7 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
   std::vector<Expr> rows = forms->rows();
   for (size_t k = 0; k < rows.size(); ++k)
     row = row * Expr(forms->ranges[k].high - forms->ranges[k].low + 1) + rows[k];
+  decidedTable(node, {values->begin(), values->end()}, forms->ranges);
   domain = domainOf(value);
   return subscript::simplify(Expr::table(std::move(values), row), domain);
 }
@@ -242,6 +243,7 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
   if (missing) // of a logarithm, it may be hidden by a mask; of a list, it is read outside
     if (auto bad = tableOutsideIn(*value.function, domainOf(value)))
       return sayTableOutside(node.text, *bad), Value();
+  decidedTable(node, {numbers.begin(), numbers.end()}, forms->ranges);
   if (forms->forms.empty())
     return Value::real(numbers[0]);
   SmallVector<int64_t> shape;

@@ -103,7 +103,7 @@ subscript::Domain Emitter::rangesOf(ArrayRef<Naming> names) const {
 }
 
 Expr Emitter::canonical(const Expr &condition, ArrayRef<Naming> names) const {
-  return subscript::simplify(condition, rangesOf(names));
+  return simplified(condition, rangesOf(names));
 }
 
 /// The condition as text over the chosen names of the tensor's dimensions.

@@ -89,6 +89,13 @@ private:
   std::optional<int64_t> evaluateWhole(const Node &, llvm::StringRef what);
   std::optional<std::vector<int64_t>> evaluateWholes(const Node &, llvm::StringRef what);
   Value error(llvm::StringRef place, const std::string &message);
+
+  // RecordDecisions.cpp: what is decided by numbers, for who asks.
+  Value decided(const Node &, Value number);
+  bool decided(const Node &, bool truth);
+  void decidedTable(const Node &, std::vector<double> values, llvm::ArrayRef<subscript::Range>);
+  subscript::Expr simplified(const subscript::Expr &, const subscript::Domain &) const;
+
   llvm::StringRef wholeText() const;
   std::vector<std::string> visibleNames() const;
 
@@ -372,7 +379,8 @@ private:
   std::set<const char *> warnedSums;                           // places: a scheme is inlined more than once
   std::vector<const Scheme *> openSchemes;                     // whose bodies are being evaluated, the outermost first
   unsigned schemeDepth = 0, evaluationDepth = 0;
-  unsigned tabulating = 0; // calls of tabulate that are open: lists of numbers are functions there
+  llvm::StringRef placeAtHand; // of the innermost expression that is being evaluated
+  unsigned tabulating = 0;     // calls of tabulate that are open: lists of numbers are functions there
 };
 
 } // namespace skewer::language

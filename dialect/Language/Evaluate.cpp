@@ -38,7 +38,9 @@ Value Emitter::evaluate(const Node &node) {
     return error(node.text, "this expression and the schemes that it is in are nested deeper than " +
                                 std::to_string(kMaximumDepth) + " levels");
   ++evaluationDepth;
+  StringRef outer = std::exchange(placeAtHand, node.text);
   Value value = evaluateNode(node);
+  placeAtHand = outer;
   --evaluationDepth;
   return value;
 }
@@ -156,7 +158,7 @@ Value Emitter::evaluateUnary(const Node &node) {
     return {};
   if (node.name == "not") {
     if (operand.isWhole())
-      return Value::whole(!operand.integer);
+      return Value::whole(!decided(node, operand.integer != 0));
     if (operand.is(ValueKind::Real) && operand.function->whole)
       return realValue(node, RealKind::Not, operand);
     if (isConditionOnValues(operand))
@@ -233,22 +235,22 @@ static bool lessThan(const Value &a, const Value &b) {
 
 Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, const Value &b) {
   if (op == "and" || op == "or")
-    return Value::whole(op == "and" ? a.number != 0 && b.number != 0 : a.number != 0 || b.number != 0);
+    return Value::whole(decided(node, op == "and" ? a.number != 0 && b.number != 0 : a.number != 0 || b.number != 0));
   bool less = lessThan(a, b), greater = lessThan(b, a);
   if (op == "<" || op == "<=" || op == ">" || op == ">=" || op == "==" || op == "!=")
-    return Value::whole(op == "<"    ? less
-                        : op == "<=" ? !greater
-                        : op == ">"  ? greater
-                        : op == ">=" ? !less
-                        : op == "==" ? !less && !greater
-                                     : less || greater);
+    return Value::whole(decided(node, op == "<"    ? less
+                                      : op == "<=" ? !greater
+                                      : op == ">"  ? greater
+                                      : op == ">=" ? !less
+                                      : op == "==" ? !less && !greater
+                                                   : less || greater));
   bool whole = a.isInteger && b.isInteger;
   if (op == "//" || op == "%") {
     if (!whole || b.integer <= 0)
       return error(node.text, "'" + op.str() + "' takes whole numbers and a divisor of at least 1, found " +
                                   describe(a) + " and " + describe(b));
-    return Value::whole(op == "//" ? subscript::floorDivide(a.integer, b.integer)
-                                   : subscript::floorModulo(a.integer, b.integer));
+    return decided(node, Value::whole(op == "//" ? subscript::floorDivide(a.integer, b.integer)
+                                                 : subscript::floorModulo(a.integer, b.integer)));
   }
   std::optional<int64_t> exact;
   if (whole && op == "+")
@@ -257,7 +259,7 @@ Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, c
     exact = subscript::checkedSubtract(a.integer, b.integer);
   else if (whole && op == "*")
     exact = subscript::checkedMultiply(a.integer, b.integer);
-  else if (whole && op == "/" && b.integer != 0 && b.integer != -1 && a.integer % b.integer == 0)
+  else if (whole && op == "/" && b.integer != 0 && b.integer != -1 && decided(node, a.integer % b.integer == 0))
     exact = a.integer / b.integer;
   else if (whole && op == "^" && b.integer >= 0 && b.integer < 64) {
     exact = 1;

@@ -1,5 +1,6 @@
 // The .attn language: from text to the einsum form of the attn dialect.
 #pragma once
+#include "dialect/Language/Decisions.h"
 #include "dialect/Language/Diagnostic.h"
 #include "dialect/Language/Parameter.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -14,6 +15,8 @@ struct Options {
   Parameters parameters;
   /// The lengths (`size N <= 4096`) at which the layer is wanted; at its bound where there is none.
   std::map<std::string, int64_t> lengths;
+  /// Receives what the text's numbers decide, where it is given.
+  Decisions *decisions = nullptr;
 };
 
 /// Parses the main buffer of `sources` and emits one `func.func` for each `kernel`:
@@ -28,8 +31,8 @@ struct Options {
 ///   one;
 ///   - a tensor is repeated by attn.rearrange, or, along a run-time size, by an einsum with ones of that size;
 ///   - arithmetic is in f32: operands of f16 and bf16 pass arith.extf, einsums read them as they are.
-/// Diagnostics (several in one run) go to `diagnostics`. Returns null after any error. Built-in schemes are found without
-/// being named (dialect/Schemes).
+/// Diagnostics (several in one run) go to `diagnostics`. Returns null after any error. Built-in schemes are found
+/// without being named (dialect/Schemes).
 mlir::OwningOpRef<mlir::ModuleOp> importSource(llvm::SourceMgr &sources, const Options &, mlir::MLIRContext *,
                                                DiagnosticSink diagnostics);
 /// The same; diagnostics are printed.

@@ -91,7 +91,8 @@ Value Emitter::elementOf(const Node &node, const Value &list) {
       return error(place.text, "the place in a list is a whole number, found " + describe(index));
     if (index.integer < 0 || index.integer >= size)
       return error(place.text, places + ", found " + std::to_string(index.integer));
-    return list.items[index.integer];
+    const Value &item = list.items[index.integer];
+    return item.isWhole() ? decided(node, item) : (decided(node, index), item);
   }
   auto all = [&](auto &&which) { return all_of(list.items, which); };
   if (list.items.empty() || !all([](const Value &item) { return item.is(ValueKind::Number); }))

@@ -11,6 +11,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Lengths/FitLengths.h"
 #include "passes/Pipelines.h"
+#include "tools/skewer/Session/Collected.h"
 #include "tools/skewer/Session/Dialects.h"
 #include "tools/skewer/Session/MlirDiagnostics.h"
 #include <fmt/format.h>
@@ -18,19 +19,6 @@
 using namespace mlir;
 
 namespace skewer::driver {
-
-namespace {
-/// Diagnostics that are kept until it is known whether they count.
-struct Collected {
-  language::DiagnosticSink sink() {
-    return [this](language::Diagnostic one) { all.push_back(std::move(one)); };
-  }
-  void sayAll() {
-    llvm::for_each(std::exchange(all, {}), say);
-  }
-  std::vector<language::Diagnostic> all;
-};
-} // namespace
 
 static std::string &ownPasses() {
   static std::string pipeline;
@@ -66,8 +54,8 @@ Compilation::Compilation(const Target &target) : machine(target) {
 }
 Compilation::~Compilation() { kernels.clear(); } // before the context that owns their types
 
-std::unique_ptr<Compilation>
-Compilation::create(const std::string &spec, const language::Parameters &parameters, const Target &target) {
+std::unique_ptr<Compilation> Compilation::create(const std::string &spec, const language::Parameters &parameters,
+                                                 const Target &target) {
   std::unique_ptr<Compilation> compilation(new Compilation(target));
   compilation->specPath = spec;
   SpecKind kind;
@@ -77,8 +65,7 @@ Compilation::create(const std::string &spec, const language::Parameters &paramet
 }
 
 std::unique_ptr<Compilation> Compilation::createFromText(const std::string &text, const std::string &name,
-                                                         const language::Parameters &parameters,
-                                                         const Target &target) {
+                                                         const language::Parameters &parameters, const Target &target) {
   std::unique_ptr<Compilation> compilation(new Compilation(target));
   compilation->specPath = name;
   SpecKind kind;
@@ -96,13 +83,14 @@ bool Compilation::import(SpecKind kind, const language::Parameters &given) {
   specHash = hashOfSpec(sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(), ordered);
 
   OwningOpRef<ModuleOp> module;
+  language::Decisions decisions;
   isText = kind == SpecKind::Attn;
   if (isText) {
-    module = importAt({}, say);
+    module = importAt({}, say, &decisions);
   } else {
     if (!parameters.empty()) {
-      sayErrorOf(specPath, "-D " + parameters.begin()->first +
-                               ": an MLIR spec has no parameters; its sizes are in its types");
+      sayErrorOf(specPath,
+                 "-D " + parameters.begin()->first + ": an MLIR spec has no parameters; its sizes are in its types");
       return false;
     }
     MlirDiagnostics said(sources, mlirContext.get());
@@ -111,68 +99,26 @@ bool Compilation::import(SpecKind kind, const language::Parameters &given) {
   if (!module)
     return false;
   MlirDiagnostics said(sources, mlirContext.get());
-  return succeeded(verify(*module)) && separate(*module) && importShorter();
+  return succeeded(verify(*module)) && separate(*module) && importShorter(std::move(decisions));
 }
 
-OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, language::DiagnosticSink said) {
+OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, language::DiagnosticSink said,
+                                            language::Decisions *decisions) {
   language::Options options;
   options.parameters = parameters;
   options.lengths = lengths;
+  options.decisions = decisions;
   return language::importSource(sources, options, mlirContext.get(), std::move(said));
 }
 
-static OwningOpRef<ModuleOp> cloneOf(const Kernel &kernel) {
+OwningOpRef<ModuleOp> cloneOf(const Kernel &kernel) {
   return OwningOpRef<ModuleOp>(cast<ModuleOp>((*kernel.einsum)->clone()));
 }
 
-/// A kernel's function as a module of its own.
-static OwningOpRef<ModuleOp> moduleOf(func::FuncOp function) {
+OwningOpRef<ModuleOp> moduleOf(func::FuncOp function) {
   OwningOpRef<ModuleOp> own = ModuleOp::create(function.getLoc());
   own->push_back(function.clone());
   return own;
-}
-
-bool Compilation::importShorter() {
-  Lengths bounds = kernels.empty() ? Lengths() : boundsOf(kernels.front().einsumFunction());
-  if (bounds.empty())
-    return true;
-  if (!isText) {
-    sayErrorOf(specPath, "attn.lengths: lengths are declared in .attn texts, 'size N <= 4096'");
-    return false;
-  }
-  for (const auto &[name, bound] : bounds)
-    if (bound < kLeastFitted) {
-      sayErrorOf(specPath, fmt::format("the length '{0}' has the bound {1}, expected at least {2}; of so few sizes each "
-                                       "is a kernel of its own: -D {0}={1}",
-                                       name, bound, kLeastFitted));
-      return false;
-    }
-  std::vector<Lengths> points = fittingPoints(bounds);
-  for (const Lengths &point : llvm::drop_begin(points)) {
-    Collected collected;
-    OwningOpRef<ModuleOp> module = importAt(point, collected.sink());
-    if (!module) {
-      std::string where;
-      for (const auto &[name, value] : point)
-        where += fmt::format(" {} = {}", name, value);
-      sayErrorOf(specPath, "the layer has no meaning where" + where + ":");
-      collected.sayAll();
-      return false;
-    }
-    for (Kernel &kernel : kernels)
-      kernel.shorter.push_back(moduleOf(module->lookupSymbol<func::FuncOp>(kernel.name)));
-  }
-  for (Kernel &kernel : kernels) {
-    OwningOpRef<ModuleOp> longest = cloneOf(kernel);
-    SmallVector<func::FuncOp> layers = {*longest->getOps<func::FuncOp>().begin()};
-    for (const auto &shorter : kernel.shorter)
-      layers.push_back(*(*shorter).getOps<func::FuncOp>().begin());
-    MlirDiagnostics said(sources, mlirContext.get());
-    if (failed(fitSignature(layers)))
-      return false;
-    kernel.signature = signatureOf(layers.front());
-  }
-  return true;
 }
 
 std::optional<Kernel> Compilation::kernelAt(const Kernel &kernel, const std::map<std::string, int64_t> &sizes) {

@@ -1,6 +1,7 @@
 // A spec on its way down the levels, one module for each of its kernels.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
+#include "dialect/Language/Decisions.h"
 #include "dialect/Language/Diagnostic.h"
 #include "dialect/Language/Parameter.h"
 #include "mlir/IR/MLIRContext.h"
@@ -31,6 +32,11 @@ struct Kernel {
   mlir::func::FuncOp einsumFunction() const;
 };
 
+/// The kernel's module as it was written, once more.
+mlir::OwningOpRef<mlir::ModuleOp> cloneOf(const Kernel &);
+/// A kernel's function as a module of its own.
+mlir::OwningOpRef<mlir::ModuleOp> moduleOf(mlir::func::FuncOp);
+
 /// A kernel's module after one of the steps, and, once it is lowered, its plan.
 struct Lowered {
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -51,8 +57,7 @@ public:
                                              const Target &target);
   /// The same for a spec's text; messages call it `name`, which ends in .attn or .mlir.
   static std::unique_ptr<Compilation> createFromText(const std::string &text, const std::string &name,
-                                                     const language::Parameters &parameters,
-                                                     const Target &target);
+                                                     const language::Parameters &parameters, const Target &target);
   ~Compilation();
 
   std::vector<Kernel> kernels;
@@ -72,8 +77,8 @@ public:
   mlir::MLIRContext &context() { return *mlirContext; }
 
   /// Level 1 to 2: fused, operands walked evenly; what is scheduled for a GPU. Each step prints its diagnostics and
-  /// returns null where it fails. `fusedText`, if given, receives the module's text right after fusion. `forGpu` makes a
-  /// difference where the layer has lengths: what stages want is done before these are compared.
+  /// returns null where it fails. `fusedText`, if given, receives the module's text right after fusion. `forGpu` makes
+  /// a difference where the layer has lengths: what stages want is done before these are compared.
   mlir::OwningOpRef<mlir::ModuleOp> fuse(const Kernel &, std::string *fusedText = nullptr, bool forGpu = false);
   /// Level 1 to 3: fused and scheduled for the target.
   mlir::OwningOpRef<mlir::ModuleOp> schedule(const Kernel &);
@@ -108,9 +113,12 @@ private:
   bool import(SpecKind, const language::Parameters &parameters);
   bool separate(mlir::ModuleOp);
   /// The spec's module with these lengths; `said` gets what is wrong with it.
-  mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &, language::DiagnosticSink said);
+  mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &, language::DiagnosticSink said,
+                                             language::Decisions *decisions = nullptr);
+  /// Whether the text's numbers decide the same at all lengths; false after an error at the one that does not.
+  bool decidesAlike(const Lengths &bounds, std::vector<language::Decisions> atFittingPoints);
   /// Adds the layers of other lengths to each kernel that has some.
-  bool importShorter();
+  bool importShorter(language::Decisions atBounds);
   /// `add` for the module, and for the kernel's shorter ones where it has some; then all of them are one.
   mlir::OwningOpRef<mlir::ModuleOp> runOnAll(const Kernel &, const char *what,
                                              llvm::function_ref<void(mlir::OpPassManager &)> add);

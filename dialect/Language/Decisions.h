@@ -1,0 +1,30 @@
+// What a text's numbers decide while it is emitted: which way a comparison of them goes, what a rounding gives, what is
+// left of a condition on positions. For a layer of run-time length (`size N <= 4096`) these are compared between
+// lengths: a kernel for all of them exists where the same is decided at each.
+#pragma once
+#include "dialect/Subscript/Analysis.h"
+#include "llvm/ADT/StringRef.h"
+#include <vector>
+
+namespace skewer::language {
+
+struct Decision {
+  enum Kind {
+    Choice,    // `number`: 1 or 0 of a comparison, or which of several numbers is taken
+    Quantity,  // `number`: a whole number that is no sum or product of others: min(N, 8), N // 2
+    Rewritten, // `written`, over positions in `domain`, has become `kept`
+    Table      // `values` of a function of positions, row-major over `ranges`
+  };
+  Kind kind = Choice;
+  llvm::StringRef place; // of the text that is evaluated
+  int64_t number = 0;
+  subscript::Expr written, kept;
+  subscript::Domain domain;
+  std::vector<double> values;
+  std::vector<subscript::Range> ranges;
+};
+
+/// In the order in which the text is evaluated, which is the same at all lengths as long as the same is decided.
+using Decisions = std::vector<Decision>;
+
+} // namespace skewer::language

@@ -1,0 +1,19 @@
+// Diagnostics that are kept until it is known whether they count.
+#pragma once
+#include "dialect/Language/Diagnostic.h"
+#include "tools/skewer/Messages.h"
+#include "llvm/ADT/STLExtras.h"
+#include <utility>
+#include <vector>
+
+namespace skewer::driver {
+
+struct Collected {
+  language::DiagnosticSink sink() {
+    return [this](language::Diagnostic one) { all.push_back(std::move(one)); };
+  }
+  void sayAll() { llvm::for_each(std::exchange(all, {}), say); }
+  std::vector<language::Diagnostic> all;
+};
+
+} // namespace skewer::driver

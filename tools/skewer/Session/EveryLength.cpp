@@ -1,0 +1,176 @@
+// Decisions are compared one by one: numbers as functions of the lengths, conditions and tables point by point.
+#include "tools/skewer/Session/EveryLength.h"
+#include "passes/Lengths/ExpressionFit.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <random>
+
+namespace skewer::driver {
+using language::Decision;
+using language::Decisions;
+using subscript::Expr;
+using subscript::Kind;
+
+std::vector<Lengths> sampledLengths(const Lengths &bounds) {
+  std::set<Lengths> all;
+  int64_t longest = 0;
+  for (const auto &[name, bound] : bounds)
+    longest = std::max(longest, bound);
+  for (int64_t power = 1; power <= longest; power *= 2)
+    for (int64_t length : {power, power + power / 2}) {
+      Lengths together;
+      for (const auto &[name, bound] : bounds) {
+        together[name] = std::min(length, bound);
+        Lengths alone = bounds;
+        alone[name] = std::min(length, bound);
+        all.insert(std::move(alone));
+      }
+      all.insert(std::move(together));
+    }
+  return {all.rbegin(), all.rend()}; // the longest first: it is the nearest to what was fitted
+}
+
+EveryLength::EveryLength(std::vector<Decisions> atFittingPoints, const Lengths &bounds)
+    : fitted(std::move(atFittingPoints)), bounds(bounds) {}
+
+std::string sayLengths(const Lengths &lengths) {
+  std::string text;
+  for (const auto &[name, length] : lengths)
+    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(length);
+  return text;
+}
+
+/// The expression with numbers where it reads lengths.
+static Expr withLengths(const Expr &e, const Lengths &lengths) {
+  if (e.kind() == Kind::Read)
+    if (auto length = lengths.find(e.name()); length != lengths.end())
+      return length->second;
+  std::vector<Expr> operands;
+  for (const Expr &operand : e.operands())
+    operands.push_back(withLengths(operand, lengths));
+  return operands.empty() ? e : e.withOperands(std::move(operands));
+}
+
+/// Whether two expressions are the same at the points of a domain at which the first has a value: all of them where
+/// they are few, else some.
+static bool areSame(const Expr &written, const Expr &kept, const subscript::Domain &domain) {
+  constexpr int64_t kMostPoints = 512;
+  if (written == kept || subscript::simplify(written - kept, domain).isConstant(0))
+    return true;
+  std::vector<std::pair<std::string, subscript::Range>> axes;
+  std::set<std::string> symbols = subscript::symbolsOf(written - kept);
+  int64_t points = 1;
+  for (const std::string &symbol : symbols) {
+    auto range = domain.find(symbol);
+    axes.emplace_back(symbol, range == domain.end() ? subscript::Range{0, 63} : range->second);
+    points = llvm::SaturatingMultiply<uint64_t>(points, axes.back().second.high - axes.back().second.low + 1);
+  }
+  bool hasReads = !subscript::readsOf(written).empty() || !subscript::readsOf(kept).empty();
+  bool isWhole = points <= kMostPoints && !hasReads;
+  std::mt19937_64 random(points);
+  auto within = [&](const subscript::Range &range, uint64_t choice) {
+    return range.low + static_cast<int64_t>(choice % static_cast<uint64_t>(range.high - range.low + 1));
+  };
+  for (int64_t k = 0, end = isWhole ? points : kMostPoints; k < end; ++k) {
+    subscript::Assignment point;
+    int64_t rest = k;
+    for (const auto &[symbol, range] : axes) {
+      int64_t size = range.high - range.low + 1;
+      point[symbol] = isWhole ? range.low + rest % size : within(range, random());
+      rest /= size;
+    }
+    uint64_t seed = random();
+    auto read = [&](const std::string &operand, const std::vector<int64_t> &subscripts) -> std::optional<int64_t> {
+      size_t hash = seed ^ std::hash<std::string>()(operand);
+      for (int64_t subscript : subscripts)
+        hash = (hash ^ static_cast<size_t>(subscript)) * 0x9e3779b97f4a7c15u;
+      auto range = domain.find(subscript::elementsOf(operand));
+      return within(range == domain.end() ? subscript::Range{0, 63} : range->second, hash >> 17);
+    };
+    auto value = subscript::evaluate(written, point, read);
+    if (value && value != subscript::evaluate(kept, point, read))
+      return false;
+  }
+  return true;
+}
+
+/// Whether a function of positions has there the values that it has at the bounds.
+static bool isPartOf(const Decision &part, const Decision &whole) {
+  if (part.ranges.size() != whole.ranges.size())
+    return true; // over other forms: it is compared where it is used
+  for (size_t d = 0; d < part.ranges.size(); ++d)
+    if (part.ranges[d].low < whole.ranges[d].low || part.ranges[d].high > whole.ranges[d].high)
+      return true;
+  for (size_t k = 0; k < part.values.size(); ++k) {
+    size_t rest = k, at = 0, stride = 1;
+    for (size_t d = part.ranges.size(); d-- > 0;) {
+      size_t size = part.ranges[d].high - part.ranges[d].low + 1;
+      at += (rest % size + (part.ranges[d].low - whole.ranges[d].low)) * stride;
+      rest /= size, stride *= whole.ranges[d].high - whole.ranges[d].low + 1;
+    }
+    double a = part.values[k], b = whole.values[at];
+    if (a != b && !(std::isnan(a) && std::isnan(b)))
+      return false;
+  }
+  return true;
+}
+
+std::optional<UnlikeDecision> EveryLength::amongFitted() const {
+  size_t least = SIZE_MAX;
+  for (const Decisions &decisions : fitted)
+    least = std::min(least, decisions.size());
+  for (size_t k = 0; k < least; ++k)
+    for (const Decisions &decisions : fitted)
+      if (decisions[k].kind != fitted[0][k].kind ||
+          (decisions[k].kind == Decision::Choice && decisions[k].number != fitted[0][k].number))
+        return UnlikeDecision{fitted[0][k].place,
+                              "it decides otherwise at other lengths than at " + sayLengths(bounds)};
+  return std::nullopt;
+}
+
+std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Decisions &there) const {
+  auto unlike = [&](const Decision &decision, const std::string &what) {
+    return UnlikeDecision{decision.place, "at " + sayLengths(lengths) + " " + what + " at " + sayLengths(bounds)};
+  };
+  for (size_t k = 0; k < std::min(there.size(), fitted[0].size()); ++k) {
+    const Decision &one = there[k], &first = fitted[0][k];
+    if (one.kind != first.kind)
+      return unlike(first, "something else is decided here than");
+    std::vector<int64_t> numbers;
+    std::vector<Expr> kept;
+    for (const Decisions &decisions : fitted)
+      if (k < decisions.size()) {
+        numbers.push_back(decisions[k].number);
+        kept.push_back(decisions[k].kept);
+      }
+    if (numbers.size() < fitted.size())
+      return std::nullopt; // of layers that are not alike: who compares them says so
+    switch (one.kind) {
+    case Decision::Choice:
+      if (one.number != first.number)
+        return unlike(first, "this is " + std::string(one.number ? "so" : "not so") + ", unlike");
+      break;
+    case Decision::Quantity:
+      if (auto polynomial = LengthPolynomial::through(numbers, bounds)) {
+        auto expected = subscript::evaluate(polynomial->expression(), subscript::Assignment(lengths));
+        if (expected && *expected != one.number)
+          return unlike(first, "this is " + std::to_string(one.number) + ", which does not go with what it is");
+      }
+      break;
+    case Decision::Rewritten:
+      if (auto all = fitExpressions(kept, bounds))
+        if (!areSame(one.written, withLengths(*all, lengths), one.domain))
+          return unlike(first, "'" + subscript::abbreviateTables(subscript::print(one.kept)) +
+                                   "' is left of a condition or an index here, which does not go with '" +
+                                   subscript::abbreviateTables(subscript::print(first.kept)) + "'");
+      break;
+    case Decision::Table:
+      if (!isPartOf(one, first))
+        return unlike(first, "this function of positions has other values than");
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+} // namespace skewer::driver

@@ -1,0 +1,80 @@
+// A text of run-time length, read at the lengths that tell how it depends on them.
+#include "dialect/Language/Diagnostics.h"
+#include "passes/Lengths/FitLengths.h"
+#include "tools/skewer/Session/Collected.h"
+#include "tools/skewer/Session/Compilation.h"
+#include "tools/skewer/Session/EveryLength.h"
+#include "tools/skewer/Session/MlirDiagnostics.h"
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace skewer::driver {
+
+bool Compilation::decidesAlike(const Lengths &bounds, std::vector<language::Decisions> atFittingPoints) {
+  EveryLength every(std::move(atFittingPoints), bounds);
+  auto unlike = every.amongFitted();
+  for (const Lengths &lengths : sampledLengths(bounds)) {
+    if (unlike)
+      break;
+    Collected collected;
+    language::Decisions there;
+    importAt(lengths, collected.sink(),
+             &there); // of a layer without meaning there, N - 1 rows of one, what comes before
+    unlike = every.at(lengths, there);
+  }
+  if (!unlike)
+    return true;
+  language::Diagnostics diagnostics(sources, say);
+  diagnostics.error(unlike->place, "a layer of run-time length: this depends on the length: " + unlike->what);
+  diagnostics.note("one kernel serves all lengths; give the length its value at compile time (-D " +
+                   bounds.begin()->first + "=…), or write what holds for each of them alike");
+  return false;
+}
+
+bool Compilation::importShorter(language::Decisions atBounds) {
+  Lengths bounds = kernels.empty() ? Lengths() : boundsOf(kernels.front().einsumFunction());
+  if (bounds.empty())
+    return true;
+  if (!isText) {
+    sayErrorOf(specPath, "attn.lengths: lengths are declared in .attn texts, 'size N <= 4096'");
+    return false;
+  }
+  for (const auto &[name, bound] : bounds)
+    if (bound < kLeastFitted) {
+      sayErrorOf(specPath,
+                 fmt::format("the length '{0}' has the bound {1}, expected at least {2}; of so few sizes each "
+                             "is a kernel of its own: -D {0}={1}",
+                             name, bound, kLeastFitted));
+      return false;
+    }
+  std::vector<Lengths> points = fittingPoints(bounds);
+  std::vector<language::Decisions> decisions = {std::move(atBounds)};
+  for (const Lengths &point : llvm::drop_begin(points)) {
+    Collected collected;
+    decisions.emplace_back();
+    OwningOpRef<ModuleOp> module = importAt(point, collected.sink(), &decisions.back());
+    if (!module) {
+      sayErrorOf(specPath, "the layer has no meaning where " + sayLengths(point) + ":");
+      collected.sayAll();
+      return false;
+    }
+    for (Kernel &kernel : kernels)
+      kernel.shorter.push_back(moduleOf(module->lookupSymbol<func::FuncOp>(kernel.name)));
+  }
+  if (!decidesAlike(bounds, std::move(decisions)))
+    return false;
+  for (Kernel &kernel : kernels) {
+    OwningOpRef<ModuleOp> longest = cloneOf(kernel);
+    SmallVector<func::FuncOp> layers = {*longest->getOps<func::FuncOp>().begin()};
+    for (const auto &shorter : kernel.shorter)
+      layers.push_back(*(*shorter).getOps<func::FuncOp>().begin());
+    MlirDiagnostics said(sources, mlirContext.get());
+    if (failed(fitSignature(layers)))
+      return false;
+    kernel.signature = signatureOf(layers.front());
+  }
+  return true;
+}
+
+} // namespace skewer::driver
