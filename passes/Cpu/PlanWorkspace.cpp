@@ -137,7 +137,7 @@ Summation CpuKernel::summationOfContent() const {
       return kCompensated;
     large |= std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
   }
-  return {large ? kChunk : rowStep > 1 ? kStridedChunk : std::max<int64_t>(depth, 1)};
+  return {large ? kChunk : rowStep > 1 ? kStridedChunk : std::max<int64_t>(depth, 1), false, rowStep > 1};
 }
 
 void CpuKernel::openBuffers() {
