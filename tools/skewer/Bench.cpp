@@ -5,6 +5,7 @@
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Peak.h"
 #include "tools/skewer/Predict.h"
+#include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

@@ -6,6 +6,7 @@
 #include "tools/skewer/Facts.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/OpenSpec.h"
+#include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/Session/Compilation.h"
 #include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/SharedObject.h"

@@ -9,6 +9,7 @@
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/OpenSpec.h"
 #include "tools/skewer/Predict.h"
+#include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"

@@ -81,10 +81,6 @@ bool skewer::driver::readParameters(llvm::ArrayRef<std::string> list, language::
 
 namespace skewer::driver {
 
-const char *const kCpuParts =
-    "tile_rows, tile_vectors, row_block, key_block, rows_per_item, keys_per_item, strategyN";
-const char *const kGpuParts = "rows, keys, stages, queries, columns, warp_rows, key_parts";
-
 bool readMachineFiles(const std::string &targets, int &exitCode) {
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(targets).split(names, ',');
@@ -110,17 +106,5 @@ bool readKinds(llvm::ArrayRef<std::string> kinds, std::vector<std::string> &emit
 }
 
 bool Options::isForGpu() const { return target == "gpu" || gpu::isGpuName(target); }
-
-bool checkSchedule(const Options &options, bool forProcessor, bool forGpu) {
-  if (options.gpuSchedule.pinsTile() && !forGpu)
-    return usage(
-        fmt::format("--schedule: {} are parts of a GPU's schedule, and --target names no GPU; a processor's has {}",
-                    kGpuParts, kCpuParts));
-  if (options.cpuSchedule.pins() && !forProcessor)
-    return usage(
-        fmt::format("--schedule: {} are parts of a processor's schedule, and --target names GPUs alone; a GPU's has {}",
-                    kCpuParts, kGpuParts));
-  return true;
-}
 
 } // namespace skewer::driver

@@ -23,9 +23,7 @@ bool readMachineFiles(const std::string &targets, int &exitCode);
 /// The files that --emit names, each once.
 bool readKinds(llvm::ArrayRef<std::string> kinds, std::vector<std::string> &emit);
 
-/// The parts of schedules that --schedule may pin.
-extern const char *const kCpuParts, *const kGpuParts;
-/// The same of -D, where a number may be a real one.
+/// The same as readNumbers of -D, where a number may be a real one.
 bool readParameters(llvm::ArrayRef<std::string> list, language::Parameters &to, int &exitCode);
 
 } // namespace skewer::driver

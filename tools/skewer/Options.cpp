@@ -1,16 +1,13 @@
 // The commands' options, on llvm::cl. Parsing errors are usage errors; values that are no numbers of 64 bits are too.
 #include "tools/skewer/Options.h"
 #include "codegen/GPU/GpuTarget.h"
-#include "tools/skewer/Messages.h"
+#include "tools/skewer/CommandTexts.h"
 #include "tools/skewer/OptionTexts.h"
+#include "tools/skewer/ScheduleText.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
-#include <cmath>
 #include <fmt/format.h>
-#include <set>
 
 namespace cl = llvm::cl;
 
@@ -147,86 +144,22 @@ cl::opt<std::string> passes("passes", cl::desc("Passes to run on each kernel bef
                             cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(plotCommand),
                             cl::sub(reportCommand));
 
-struct CommandText {
+struct KnownCommand {
   Command command;
   cl::SubCommand *sub;
-  const char *overview;
 };
 
-const CommandText kCommands[] = {
-    {Command::Compile, &compileCommand,
-     "A spec (.attn, or .mlir of the attn dialect) becomes NAME.o, NAME.h and NAME.json for each of its kernels.\n\n"
-     "  skewer compile botnet.attn -o out\n"
-     "  skewer compile rel1d.attn -D N=1024 --target=cascadelake -o out --emit=fused,asm\n"
-     "  skewer compile layer.attn --target=host,sm_80,sm_90a -o out     (for NVIDIA GPUs too: layer_cuda())\n"
-     "  skewer compile layer.attn --target=sm_80 --ptx-only -o out      (without ptxas)\n"},
-    {Command::Run, &runCommand,
-     "Compiles a kernel into this process, runs it and compares the result with the float64 reference or with a "
-     "file.\n\n"
-     "  skewer run rel1d.attn -D N=64\n"
-     "  skewer run botnet.attn --size batch=2 --threads 4\n"
-     "  skewer run layer.attn --target=gpu        (on this machine's GPU; exit code 3 where there is none)\n"
-     "  skewer run botnet.attn --input q=q.npy --input k=k.npy --expect o.npy --tolerance 1e-5 --output got.npy\n"},
-    {Command::Bench, &benchCommand,
-     "Checks each kernel once, then times it: GFLOP/s and the share of the FMA peak measured beside it.\n\n"
-     "  skewer bench rel1d.attn -D N=1024 --threads 2\n"
-     "  skewer bench botnet.attn --size batch=64 --unfused --json\n"
-     "  skewer bench rel1d.attn --plain           (what do the positions cost?)\n"
-     "  skewer bench layer.attn --target=gpu      (on this machine's GPU, by its own clock)\n"},
-    {Command::Explain, &explainCommand,
-     "Prints each term's class and strategy, what was composed, dropped and never held, what a mask leaves,\n"
-     "the work, its roofline and the predicted time, and for what did not fuse the line and the memory it costs.\n\n"
-     "  skewer explain botnet.attn\n"
-     "  skewer explain rel1d.attn -D N=1024 --target=zen4 --json\n"
-     "  skewer explain rel1d.attn -D N=4096 --target=sm_80       (registers, occupancy, instructions)\n"},
-    {Command::Plot, &plotCommand,
-     "Draws a kernel's first attention as SVG: the row of each table that each query and key read, scores and biases\n"
-     "of seeded inputs by the float64 reference, and how alike the rows of each table are.\n\n"
-     "  skewer plot rel1d.attn -D N=8 -o rel1d.svg\n"
-     "  skewer plot botnet.attn --input rel_h=rel_h.npy --input rel_w=rel_w.npy -o botnet.svg\n"},
-    {Command::Report, &reportCommand,
-     "Writes one HTML page that needs nothing else: the text, the verdict, terms and classes, skew diagrams (point at "
-     "a pair\n"
-     "and see which row of which table it reads), masks with live and dead tiles, scores, weights and tables, the "
-     "roofline\n"
-     "and the schedule.\n\n"
-     "  skewer report botnet.attn -o botnet.html\n"
-     "  skewer report rel1d.attn -D N=1024 --head 3 --target=zen4 -o rel1d.html\n"},
-    {Command::Schemes, &schemesCommand,
-     "Lists the built-in positional schemes: files of the language itself, called from a spec by name. With the name "
-     "of\n"
-     "a scheme, its source, with the schemes that it calls; with that of a file, the file.\n\n"
-     "  skewer schemes\n"
-     "  skewer schemes alibi\n"},
-    {Command::Format, &formatCommand,
-     "Lays .attn files out in one way: spaces, indentation, columns. Lines stay as they were broken, comments stay, "
-     "and\n"
-     "what a text means is the same. Prints the text, or with -i writes the files.\n\n"
-     "  skewer format layer.attn\n"
-     "  skewer format -i *.attn\n"
-     "  skewer format --check *.attn\n"},
-    {Command::Target, &targetCommand,
-     "Without a name: the processors whose descriptions come with Skewer. With one: its machine file, for --target=.\n"
-     "With --probe: the file of this machine, with what was measured here (docs/machines.md).\n\n"
-     "  skewer target\n"
-     "  skewer target zen4\n"
-     "  skewer target --probe -o my.json\n"
-     "  skewer bench rel1d.attn -D N=1024 --target=my.json\n"},
+const KnownCommand kCommands[] = {
+    {Command::Compile, &compileCommand},
+    {Command::Run, &runCommand},
+    {Command::Bench, &benchCommand},
+    {Command::Explain, &explainCommand},
+    {Command::Plot, &plotCommand},
+    {Command::Report, &reportCommand},
+    {Command::Schemes, &schemesCommand},
+    {Command::Format, &formatCommand},
+    {Command::Target, &targetCommand},
 };
-
-const char *kOverview =
-    "Compiles attention layers with positions to kernels without a runtime.\n\n"
-    "  skewer compile botnet.attn -o out     object file, C header, manifest\n"
-    "  skewer run rel1d.attn -D N=64         run it here, checked against a float64 reference\n"
-    "  skewer bench rel1d.attn -D N=1024     time it beside this processor's peak\n"
-    "  skewer explain botnet.attn            what became of each term\n"
-    "  skewer plot rel1d.attn -o rel1d.svg   how positions are read, scores, tables\n"
-    "  skewer report rel1d.attn -o rel1d.html all of that as one page for a browser\n"
-    "  skewer schemes [NAME]                 the built-in schemes, the source of one\n"
-    "  skewer format -i botnet.attn          lay it out in one way\n"
-    "  skewer target                         the processors it knows, and this one measured\n\n"
-    "'skewer COMMAND --help' lists a command's options. Exit codes: 0 done, 1 the input or a result "
-    "is wrong, 2 usage,\n3 there is no GPU to run on.\n";
 
 std::string knownGpus() {
   std::string names;
@@ -240,58 +173,6 @@ std::string knownProcessors() {
   for (const Target &known : knownTargets())
     names += (names.empty() ? "" : ", ") + known.name;
   return names;
-}
-
-bool readSchedule(CpuRequest &cpu, gpu::GpuRequest &gpu) {
-  const std::pair<const char *, int64_t *> numbers[] = {{"tile_rows", &cpu.tileRows},
-                                                        {"tile_vectors", &cpu.tileVectors},
-                                                        {"row_block", &cpu.rowBlock},
-                                                        {"key_block", &cpu.keyBlock},
-                                                        {"rows_per_item", &cpu.rowsPerItem},
-                                                        {"keys_per_item", &cpu.keysPerItem},
-                                                        {"rows", &gpu.rows},
-                                                        {"keys", &gpu.keys},
-                                                        {"stages", &gpu.stages},
-                                                        {"columns", &gpu.columns},
-                                                        {"warp_rows", &gpu.warpRows},
-                                                        {"key_parts", &gpu.keyParts}};
-  std::set<std::string> given;
-  for (const std::string &text : schedule) {
-    std::string name;
-    llvm::StringRef value;
-    if (!split("--schedule", text, name, value))
-      return false;
-    if (!given.insert(name).second)
-      return usage(fmt::format("--schedule {} is given twice", name));
-    if (name == "queries") {
-      if (value != "registers" && value != "shared")
-        return usage(fmt::format("--schedule queries: expected registers or shared, found '{}'", value.str()));
-      gpu.keepQueries = value == "registers";
-      continue;
-    }
-    if (name == "offsets") {
-      return usage(fmt::format("--schedule offsets: a term's strategy is asked for by its number; write strategyN={}, "
-                               "N being the number that explain gives the term",
-                               value.str()));
-    }
-    if (llvm::StringRef term = name; term.consume_front("strategy")) {
-      int32_t place;
-      if (term.getAsInteger(10, place) || place <= 0)
-        return usage(
-            fmt::format("--schedule {}: expected strategy1, strategy2, … for the terms that explain lists", name));
-      cpu.strategies[place] = value.str();
-      continue;
-    }
-    const auto *part = llvm::find_if(numbers, [&](const auto &known) { return name == known.first; });
-    if (part == std::end(numbers))
-      return usage(
-          fmt::format("--schedule: unknown part '{}'; known: {} (processors), {} (GPUs)", name, kCpuParts, kGpuParts));
-    int32_t number;
-    if (value.getAsInteger(10, number) || number <= 0)
-      return usage(fmt::format("--schedule {}: expected a positive number below 2^31, found '{}'", name, value.str()));
-    *part->second = number;
-  }
-  return true;
 }
 
 /// An option with one value that is given several times would be obeyed once; which of the values was meant?
@@ -433,7 +314,7 @@ bool fill(Options &options, int &exitCode) {
       !readParameters(parameters, options.parameters, exitCode) ||
       !readNumbers("--size", sizes, options.sizes, exitCode) ||
       !readNumbers("--origin", origins, options.origins, exitCode) ||
-      !readSchedule(options.cpuSchedule, options.gpuSchedule) || !readTensorFiles(options) ||
+      !readSchedule(schedule, options.cpuSchedule, options.gpuSchedule) || !readTensorFiles(options) ||
       !readBoundedNumbers(options))
     return false;
   options.cudaPath = cudaPath;
@@ -450,16 +331,16 @@ bool fill(Options &options, int &exitCode) {
   return true;
 }
 
-/// The command that the first word names, with its help's text; an error names the nearest one.
-const CommandText *commandOf(llvm::StringRef word) {
-  const CommandText *nearest = nullptr;
+/// The command that the first word names; an error names the nearest one.
+const KnownCommand *commandOf(llvm::StringRef word) {
+  const KnownCommand *nearest = nullptr;
   unsigned distance = 4;
-  for (const CommandText &text : kCommands) {
-    if (text.sub->getName() == word)
-      return &text;
-    unsigned d = word.edit_distance(text.sub->getName(), true, 4);
+  for (const KnownCommand &known : kCommands) {
+    if (known.sub->getName() == word)
+      return &known;
+    unsigned d = word.edit_distance(known.sub->getName(), true, 4);
     if (d < distance)
-      distance = d, nearest = &text;
+      distance = d, nearest = &known;
   }
   usage(fmt::format("unknown command '{}'{}", word.str(),
                     nearest ? fmt::format("; did you mean '{}'?", nearest->sub->getName().str())
@@ -472,17 +353,17 @@ const CommandText *commandOf(llvm::StringRef word) {
 std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
   exitCode = kUsage;
   cl::SetVersionPrinter([](llvm::raw_ostream &out) { out << "skewer " SKEWER_VERSION "\n"; });
-  for (const CommandText &text : kCommands)
-    cl::HideUnrelatedOptions(category, *text.sub);
+  for (const KnownCommand &known : kCommands)
+    cl::HideUnrelatedOptions(category, *known.sub);
   cl::HideUnrelatedOptions(category);
   if (argc < 2) {
-    llvm::errs() << kOverview;
+    llvm::errs() << overview();
     return std::nullopt;
   }
-  const CommandText *command = nullptr;
+  const KnownCommand *command = nullptr;
   if (argv[1][0] != '-' && !(command = commandOf(argv[1])))
     return std::nullopt;
-  if (!cl::ParseCommandLineOptions(argc, argv, command ? command->overview : kOverview, &llvm::errs()))
+  if (!cl::ParseCommandLineOptions(argc, argv, command ? overviewOf(command->command) : overview(), &llvm::errs()))
     return std::nullopt;
   if (!command) {
     usage("a command is missing; 'skewer --help' lists them");

@@ -68,7 +68,4 @@ struct Options : CompileOptions, RunOptions, TargetOptions {
 /// `exitCode` then says what to return.
 std::optional<Options> parseOptions(int argc, char **argv, int &exitCode);
 
-/// Whether the parts of a schedule that are asked for are those of what code is made for; false after an error.
-bool checkSchedule(const Options &, bool forProcessor, bool forGpu);
-
 } // namespace skewer::driver

@@ -9,6 +9,7 @@
 #include "tools/skewer/OpenSpec.h"
 #include "tools/skewer/PlotData.h"
 #include "tools/skewer/PlotSvg.h"
+#include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -4,6 +4,7 @@
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Npy.h"
+#include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,0 +1,11 @@
+// The help of the commands, with examples.
+#pragma once
+#include "tools/skewer/Options.h"
+
+namespace skewer::driver {
+
+/// Of the driver as a whole.
+const char *overview();
+const char *overviewOf(Command);
+
+} // namespace skewer::driver

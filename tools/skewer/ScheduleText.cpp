@@ -1,0 +1,78 @@
+// --schedule: which parts there are, and their values.
+#include "tools/skewer/ScheduleText.h"
+#include "tools/skewer/OptionTexts.h"
+#include "llvm/ADT/STLExtras.h"
+#include <fmt/format.h>
+#include <set>
+
+namespace skewer::driver {
+
+static const char *const kCpuParts =
+    "tile_rows, tile_vectors, row_block, key_block, rows_per_item, keys_per_item, strategyN";
+static const char *const kGpuParts = "rows, keys, stages, queries, columns, warp_rows, key_parts";
+
+bool readSchedule(llvm::ArrayRef<std::string> list, CpuRequest &cpu, gpu::GpuRequest &gpu) {
+  const std::pair<const char *, int64_t *> numbers[] = {{"tile_rows", &cpu.tileRows},
+                                                        {"tile_vectors", &cpu.tileVectors},
+                                                        {"row_block", &cpu.rowBlock},
+                                                        {"key_block", &cpu.keyBlock},
+                                                        {"rows_per_item", &cpu.rowsPerItem},
+                                                        {"keys_per_item", &cpu.keysPerItem},
+                                                        {"rows", &gpu.rows},
+                                                        {"keys", &gpu.keys},
+                                                        {"stages", &gpu.stages},
+                                                        {"columns", &gpu.columns},
+                                                        {"warp_rows", &gpu.warpRows},
+                                                        {"key_parts", &gpu.keyParts}};
+  std::set<std::string> given;
+  for (const std::string &text : list) {
+    std::string name;
+    llvm::StringRef value;
+    if (!split("--schedule", text, name, value))
+      return false;
+    if (!given.insert(name).second)
+      return usage(fmt::format("--schedule {} is given twice", name));
+    if (name == "queries") {
+      if (value != "registers" && value != "shared")
+        return usage(fmt::format("--schedule queries: expected registers or shared, found '{}'", value.str()));
+      gpu.keepQueries = value == "registers";
+      continue;
+    }
+    if (name == "offsets") {
+      return usage(fmt::format("--schedule offsets: a term's strategy is asked for by its number; write strategyN={}, "
+                               "N being the number that explain gives the term",
+                               value.str()));
+    }
+    if (llvm::StringRef term = name; term.consume_front("strategy")) {
+      int32_t place;
+      if (term.getAsInteger(10, place) || place <= 0)
+        return usage(
+            fmt::format("--schedule {}: expected strategy1, strategy2, … for the terms that explain lists", name));
+      cpu.strategies[place] = value.str();
+      continue;
+    }
+    const auto *part = llvm::find_if(numbers, [&](const auto &known) { return name == known.first; });
+    if (part == std::end(numbers))
+      return usage(
+          fmt::format("--schedule: unknown part '{}'; known: {} (processors), {} (GPUs)", name, kCpuParts, kGpuParts));
+    int32_t number;
+    if (value.getAsInteger(10, number) || number <= 0)
+      return usage(fmt::format("--schedule {}: expected a positive number below 2^31, found '{}'", name, value.str()));
+    *part->second = number;
+  }
+  return true;
+}
+
+bool checkSchedule(const Options &options, bool forProcessor, bool forGpu) {
+  if (options.gpuSchedule.pinsTile() && !forGpu)
+    return usage(
+        fmt::format("--schedule: {} are parts of a GPU's schedule, and --target names no GPU; a processor's has {}",
+                    kGpuParts, kCpuParts));
+  if (options.cpuSchedule.pins() && !forProcessor)
+    return usage(
+        fmt::format("--schedule: {} are parts of a processor's schedule, and --target names GPUs alone; a GPU's has {}",
+                    kCpuParts, kGpuParts));
+  return true;
+}
+
+} // namespace skewer::driver
