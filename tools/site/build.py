@@ -38,6 +38,14 @@ def outside_of_code(text, change):
     return "".join(part if k % 2 else change(part) for k, part in enumerate(parts))
 
 
+def on_one_line(text):
+    """Code inside of a paragraph that goes on in the next line: there the site would show the end of the line."""
+    parts = re.split(r"(^```.*?^```[^\n]*$)", text, flags=re.DOTALL | re.MULTILINE)
+    code = re.compile(r"(?<!`)`[^`\n]+\n[^`\n]+`(?!`)")
+    return "".join(part if k % 2 else code.sub(lambda match: re.sub(r"\s*\n\s*", " ", match.group()), part)
+                   for k, part in enumerate(parts))
+
+
 def staged(page, text, known):
     """The page's text with links that the site can follow: a folder's is that of its README; of no page, the path as text."""
     def link(match):
@@ -51,6 +59,7 @@ def staged(page, text, known):
         if place in known:
             return f"[{words}]({path}{'#' + anchor if anchor else ''})"
         return words if place in words else f"{words} (`{place}`)"
+    text = on_one_line(text)
     # Links whose text is code are split by it: they are looked at first, as a whole.
     text = re.sub(r"\[(`[^`\n]+`)\]\(([^()\s]+)\)", link, text)
     return outside_of_code(text, lambda part: LINK.sub(link, part))

@@ -54,6 +54,13 @@ class SiteTest(unittest.TestCase):
         code = "```\n[no](link.cpp)\n```\n    [no](link.cpp)\n`[no](link.cpp)`"
         self.assertEqual(staged(code), code)
 
+    def test_code_in_a_paragraph_stays_on_one_line(self):
+        staged = lambda text: site.staged("docs/a.md", text, {"docs/a.md"})
+        self.assertEqual(staged("run `skewer\n  run` and `b`,\n`c d`\n"), "run `skewer run` and `b`,\n`c d`\n")
+        block = "`a`\n```\n`b\nc`\n```\n"
+        self.assertEqual(staged(block), block)
+        self.assertNotRegex(read(FOLDER, "site", "dialect", "LANGUAGE.html"), r"<code>skewer\s*\n")
+
     def test_a_wrong_link_is_an_error(self):
         own = os.path.join(FOLDER, "wrong")
         mkdocs = os.path.join(FOLDER, "environment", "bin", "mkdocs")
