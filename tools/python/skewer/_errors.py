@@ -58,11 +58,16 @@ class GradientError(ArgumentError):
 
 
 class KernelError(SkewerError):
-    """The kernel returned a status that is no success; `status` is its number in docs/abi.md."""
+    """The kernel returned a status that is no success; `status` is its number in docs/abi.md.
 
-    def __init__(self, kernel: str, status: int, text: str):
+    Where an index is out of its range, `argument` is the operand's name, `expected` and `found` are texts; else None.
+    """
+
+    def __init__(self, kernel: str, status: int, text: str, argument: Optional[str] = None,
+                 expected: Optional[str] = None, found: Optional[str] = None):
         super().__init__(f"kernel '{kernel}': {text}")
         self.kernel, self.status = kernel, status
+        self.argument, self.expected, self.found = argument, expected, found
 
 
 class CopyWarning(UserWarning):
@@ -83,11 +88,11 @@ _STATUSES = {
 }
 
 
-def kernel_error(kernel: str, status: int) -> SkewerError:
-    """The exception for a status of docs/abi.md."""
-    if 20 <= status < 52:
-        return KernelError(kernel, status, f"an index is out of the range that input number {status - 20} of those "
-                           "with a range declares")
+def kernel_error(kernel: str, status: int, argument: Optional[str] = None, expected: Optional[str] = None,
+                 found: Optional[str] = None) -> SkewerError:
+    """The exception for a status of docs/abi.md; `argument` is the operand that has a bad index."""
+    if argument is not None:
+        return KernelError(kernel, status, f"{argument}: expected {expected}, found {found}", argument, expected, found)
     return KernelError(kernel, status, _STATUSES.get(status, f"status {status} (docs/abi.md)"))
 
 

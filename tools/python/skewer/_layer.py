@@ -24,11 +24,13 @@ class Source(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """An operand or a result. `shape`: numbers, names of run-time sizes, or expressions of them as text."""
+    """An operand or a result. `shape`: numbers, names of run-time sizes, or expressions of them as text. `range`: the
+    smallest and the largest element that an index operand may have; None where the spec declares none."""
 
     name: str
     type: str
     shape: Tuple[Union[int, str], ...]
+    range: Optional[Tuple[int, int]] = None
 
 
 class Bench(NamedTuple):
@@ -70,7 +72,21 @@ class Plot(str):
 
 
 def _arguments(entries: Sequence[Mapping[str, Any]]) -> List[Argument]:
-    return [Argument(entry["name"], entry["type"], tuple(entry["shape"])) for entry in entries]
+    return [Argument(entry["name"], entry["type"], tuple(entry["shape"]),
+                     tuple(entry["range"]) if "range" in entry else None) for entry in entries]
+
+
+def _numbers(generator: np.random.Generator, shape: Sequence[int], argument: Argument, entry: Mapping[str, Any],
+             largest: int) -> np.ndarray:
+    """Random values as the spec describes an operand's: indices in a range, numbers in one, or with mean and deviation.
+    Indices without a range go to `largest`; whole numbers of 8 bits stand for scaled ones."""
+    if argument.type in ("i32", "i8"):
+        low, high = argument.range or ((-127, 127) if argument.type == "i8" else (0, largest))
+        return generator.integers(low, high, shape, endpoint=True)
+    if "between" in entry:
+        return generator.uniform(*entry["between"], shape).astype(np.float32)
+    numbers = generator.standard_normal(shape, np.float32)
+    return numbers * np.float32(entry.get("deviation", 1)) + np.float32(entry.get("mean", 0))
 
 
 class Layer:
@@ -95,7 +111,7 @@ class Layer:
                                     [self._described(a) for a in self.results],
                                     [(size, bound or 0) for size, bound in self.sizes.items()])
 
-    def _described(self, argument: Argument) -> Tuple[str, str, List[Any]]:
+    def _described(self, argument: Argument) -> Tuple[str, str, List[Any], Optional[Tuple[int, int]]]:
         names = list(self.sizes)
         shape: List[Any] = []
         for extent in argument.shape:
@@ -106,7 +122,7 @@ class Layer:
             else:  # an expression of lengths, as the compiler wrote it
                 text = extent.replace(" floordiv ", " // ").replace(" mod ", " % ")
                 shape.append((eval(f"lambda {', '.join(names)}: {text}", {"__builtins__": {}}), extent))
-        return argument.name, argument.type, shape
+        return argument.name, argument.type, shape, argument.range
 
     def __call__(self, *arrays: Any, out: Any = None, threads: Optional[int] = None,
                  sizes: Optional[Mapping[str, int]] = None, q0: int = 0, k0: int = 0, head0: int = 0,
@@ -200,23 +216,21 @@ class Layer:
         return self._source
 
     def example(self, seed: int = 1, **sizes: int) -> Dict[str, np.ndarray]:
-        """Operands by name: normal numbers, or indices within their ranges. Sizes that are not given are 1, or their
-        bound."""
+        """Operands by name: normal numbers, those of a spec's `~ 1 + 0.1` or `~ 0.5..2`, or indices within their ranges.
+        Sizes that are not given are 1, or their bound."""
         generator = np.random.default_rng(seed)
         known = [sizes.get(name, bound or 1) for name, bound in self.sizes.items()]
+        # For indices without a range, as the driver has it: what of a layer is its number of queries.
+        largest = max([1] + [extent for extent in self.results[0].shape[:-1] if isinstance(extent, int)])
         arrays = {}
         for argument, entry in zip(self.arguments, self.manifest["inputs"]):
-            _, _, extents = self._described(argument)
+            extents = self._described(argument)[2]
             shape = [extent if isinstance(extent, int) else
                      known[extent[0]] if isinstance(extent[0], int) else extent[0](*known) for extent in extents]
-            if argument.type in ("i32", "i8"):
-                low, high = entry.get("range", (0, 0))
-                array = generator.integers(low, high, shape, endpoint=True).astype(_NUMPY_TYPES[argument.type])
-            elif argument.type == "bf16":
-                array = (generator.standard_normal(shape, np.float32).view(np.uint32) >> 16).astype(np.uint16)
-            else:
-                array = generator.standard_normal(shape, np.float32).astype(_NUMPY_TYPES[argument.type])
-            arrays[argument.name] = array
+            numbers = _numbers(generator, shape, argument, entry, largest)
+            if argument.type == "bf16":
+                numbers = numbers.view(np.uint32) >> 16
+            arrays[argument.name] = numbers.astype(_NUMPY_TYPES[argument.type])
         return arrays
 
     def bench(self, seconds: float = 1.0, threads: Optional[int] = None, **sizes: int) -> Bench:

@@ -89,8 +89,9 @@ def op(spec: Union[str, os.PathLike, Layer], *, threads: int = 1, q0: int = 0, k
     """The layer as a function of JAX arrays in the spec's order.
 
     `spec` and `options` are those of skewer.compile, or a layer; `q0`, `k0` and `head0` say where a part begins. With
-    `origins` a last operand says it, an i32[3] of q0, k0 and head0 that may be computed in the program. vmap of operands whose first axis is the batch makes the batch larger; any other vmap goes one by one. It computes forward only,
-    on the processor.
+    `origins` a last operand says it, an i32[3] of q0, k0 and head0 that may be computed in the program. vmap of operands
+    whose first axis is the batch makes the batch larger; any other vmap goes one by one. It computes forward only, on the
+    processor.
     """
     layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
     if not 1 <= threads <= 1024:
@@ -99,8 +100,7 @@ def op(spec: Union[str, os.PathLike, Layer], *, threads: int = 1, q0: int = 0, k
     _register_handler()
     if key not in _known:
         _known[key] = layer
-        _core.register_for_xla(key, layer._kernel.entry_address, layer._kernel.workspace_address,
-                               len(layer.arguments), len(layer.results), len(layer.sizes))
+        _core.register_for_xla(key, layer._kernel)
     results = [layer._described(result)[2] for result in layer.results]
 
     def call(*arrays: Any) -> Any:

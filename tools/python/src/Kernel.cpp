@@ -1,6 +1,7 @@
 // Checking arrays against the kernel's signature, and the call itself.
 #include "Kernel.h"
 #include "Exec.h"
+#include "Indices.h"
 #include "OpenMp.h"
 #include <cstdlib>
 #include <cstring>
@@ -90,6 +91,8 @@ Argument Kernel::argumentOf(nb::handle tuple) const {
   argument.typeName = nameOf(argument.element);
   for (nb::handle extent : nb::list(tuple[2]))
     argument.shape.push_back(extentOf(extent));
+  if (nb::object range = tuple[3]; !range.is_none())
+    argument.range.emplace(nb::cast<int64_t>(range[0]), nb::cast<int64_t>(range[1]));
   return argument;
 }
 
@@ -281,7 +284,17 @@ void Kernel::run(Call &call, int threads, bool ofFramework, const Entry &enter) 
   if (!hasMemory)
     throw std::bad_alloc();
   if (status)
+    refuseStatus(call, status);
+}
+
+void Kernel::refuseStatus(const Call &call, int32_t status) const {
+  auto bad = badIndexOperand(inputs, status);
+  if (!bad)
     raise(errors("kernel_error")(name, status));
+  const std::vector<int64_t> &shape = call.inputs[*bad].shape;
+  auto *data = reinterpret_cast<const void *>(call.words[1 + *bad]);
+  raise(errors("kernel_error")(name, status, inputs[*bad].name, expectedIndices(inputs[*bad]),
+                               foundIndex(inputs[*bad], data, shape.data(), shape.size())));
 }
 
 void Kernel::begin(Call &call, nb::tuple arrays, int threads) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace skewer::python {
 
@@ -23,7 +25,8 @@ struct Argument {
   Element element;
   std::string typeName;
   std::vector<Extent> shape;
-  bool hasNote = false; // that it was copied has been said
+  std::optional<std::pair<int64_t, int64_t>> range; // of its elements, both ends are in it
+  bool hasNote = false;                             // that it was copied has been said
 };
 
 /// What `const` operands alone determine, made by NAME_prepare (docs/abi.md).
@@ -34,8 +37,9 @@ struct Prepared {
 
 class Kernel {
 public:
-  /// `objects`: bytes of object files, or one path of a shared object. `inputs` and `results`: (name, type, shape), an
-  /// extent a number, (place, name) of a run-time size or (function, text). `sizes`: (name, bound or 0).
+  /// `objects`: bytes of object files, or one path of a shared object. `inputs` and `results`: (name, type, shape,
+  /// (low, high) or None), an extent a number, (place, name) of a run-time size or (function, text). `sizes`: (name,
+  /// bound or 0).
   Kernel(std::string name, nb::list objects, std::string sharedObject, nb::list inputs, nb::list results,
          nb::list sizes);
   Kernel(const Kernel &) = delete;
@@ -47,6 +51,9 @@ public:
                   int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework);
   /// `arrays` in the spec's order, None for operands that are not const.
   Prepared prepare(nb::tuple arrays, int threads);
+  const std::vector<Argument> &operands() const { return inputs; }
+  size_t resultCount() const { return results.size(); }
+  size_t sizeCount() const { return sizes.size(); }
   /// Addresses for those who call the C entry themselves.
   uintptr_t entryAddress() const { return reinterpret_cast<uintptr_t>(entry); }
   uintptr_t workspaceAddress() const { return reinterpret_cast<uintptr_t>(workspaceBytes); }
@@ -68,6 +75,7 @@ private:
   void passSizes(Call &, int64_t q0, int64_t k0, int64_t head0);
   using Entry = std::function<int32_t(const void *args, const void *exec)>;
   void run(Call &, int threads, bool ofFramework, const Entry &);
+  [[noreturn]] void refuseStatus(const Call &, int32_t status) const;
   [[noreturn]] void refuse(const std::string &argument, nb::object dimension, const std::string &expected,
                            const std::string &found) const;
 

@@ -79,8 +79,6 @@ NB_MODULE(_core, module) {
              "compile, explain, explain-json or plot: (status, messages, diagnostics, text, files).");
   module.def("use_openmp", &openmp::use, nb::arg("path"),
              "Calls with of_framework are computed by the threads of this runtime of OpenMP, which is loaded.");
-  module.def("register_for_xla", &registerForXla, nb::arg("key"), nb::arg("entry"), nb::arg("workspace"),
-             nb::arg("inputs"), nb::arg("results"), nb::arg("sizes"), "Makes a kernel known to the handler.");
   module.def(
       "xla_handler", [] { return nb::capsule(reinterpret_cast<void *>(&callFromXla)); },
       "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it.");
@@ -97,4 +95,6 @@ NB_MODULE(_core, module) {
            "Makes what const operands alone determine; arrays has None for the others.")
       .def_prop_ro("entry_address", &Kernel::entryAddress, "Address of the C entry of docs/abi.md.")
       .def_prop_ro("workspace_address", &Kernel::workspaceAddress, "Address of NAME_workspace_bytes.");
+  module.def("register_for_xla", &registerForXla, nb::arg("key"), nb::arg("kernel"),
+             "Makes a kernel known to the handler; it has to be kept as long as programs call it.");
 }

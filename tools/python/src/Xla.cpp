@@ -1,6 +1,7 @@
 // The handler that XLA calls.
 #include "Xla.h"
 #include "Exec.h"
+#include "Indices.h"
 #include "Workspaces.h"
 #include <cstring>
 #include <map>
@@ -13,6 +14,7 @@ namespace {
 struct Layer {
   int32_t (*entry)(const void *, const void *);
   size_t (*workspaceBytes)(const void *, const void *);
+  const Kernel *kernel;
   size_t inputs, results, sizes;
   Workspaces workspaces;
 };
@@ -66,6 +68,17 @@ std::vector<uint64_t> wordsOf(const xla::CallFrame &frame, const Layer &layer, c
   return words;
 }
 
+xla::Error *refused(const xla::CallFrame &frame, const Kernel &kernel, int32_t status) {
+  std::string text = "the kernel refuses the call with status " + std::to_string(status) + " (docs/abi.md)";
+  if (auto bad = badIndexOperand(kernel.operands(), status)) {
+    const Argument &argument = kernel.operands()[*bad];
+    const xla::Buffer &buffer = *frame.arguments.buffers[*bad];
+    text += ": " + argument.name + ": expected " + expectedIndices(argument) + ", found " +
+            foundIndex(argument, buffer.data, buffer.shape, size_t(buffer.rank));
+  }
+  return wrong(frame, text);
+}
+
 xla::Error *run(const xla::CallFrame &frame, Layer &layer, const xla::Numbers &numbers) {
   std::vector<uint64_t> words = wordsOf(frame, layer, numbers);
 
@@ -91,19 +104,18 @@ xla::Error *run(const xla::CallFrame &frame, Layer &layer, const xla::Numbers &n
   }
   if (!hasMemory)
     return wrong(frame, "no memory for the workspace", xla::kResourceExhausted);
-  return status ? wrong(frame, "the kernel refuses the call with status " + std::to_string(status) + " (docs/abi.md)")
-                : nullptr;
+  return status ? refused(frame, *layer.kernel, status) : nullptr;
 }
 
 } // namespace
 
-void registerForXla(int64_t key, uintptr_t entry, uintptr_t workspaceBytes, size_t inputs, size_t results,
-                    size_t sizes) {
+void registerForXla(int64_t key, const Kernel &kernel) {
   std::lock_guard<std::mutex> held(lock());
   Layer &layer = layers()[key];
-  layer.entry = reinterpret_cast<decltype(layer.entry)>(entry);
-  layer.workspaceBytes = reinterpret_cast<decltype(layer.workspaceBytes)>(workspaceBytes);
-  layer.inputs = inputs, layer.results = results, layer.sizes = sizes;
+  layer.entry = reinterpret_cast<decltype(layer.entry)>(kernel.entryAddress());
+  layer.workspaceBytes = reinterpret_cast<decltype(layer.workspaceBytes)>(kernel.workspaceAddress());
+  layer.kernel = &kernel;
+  layer.inputs = kernel.operands().size(), layer.results = kernel.resultCount(), layer.sizes = kernel.sizeCount();
 }
 
 xla::Error *callFromXla(xla::CallFrame *frame) {

@@ -27,6 +27,14 @@ kernel along(q, k, v : f32[N, 4], table : f32[2*N - 1, 4]) -> f32[N, 4] {
 }
 """
 
+# Two index operands with ranges of their own.
+BUCKETS = """kernel buckets(q, k, v : f32[8, 4], table : f32[6],
+                bucket : i32[8, 8] in 0..5, shift : i32[8, 8] in -1..1) -> f32[8, 4] {
+  s = einsum("i d, j d -> i j", q, k) + table[bucket[i, j]] + table[shift[i, j] + 1]
+  return einsum("i j, j d -> i d", softmax(s), v)
+}
+"""
+
 
 def softmax(scores):
     weights = np.exp(scores - scores.max(-1, keepdims=True))

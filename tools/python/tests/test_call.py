@@ -277,7 +277,75 @@ class BadArrays(unittest.TestCase):
         np.testing.assert_allclose(layer(**x, lengths=np.array([3], np.int32)), short, atol=1e-6)
         with self.assertRaises(skewer.KernelError) as wrong:
             layer(**x, lengths=np.array([9], np.int32))
-        self.assertEqual(wrong.exception.status, 20)
+        error = wrong.exception
+        self.assertEqual(str(error), "kernel 'tiny': lengths: expected indices in 1..8, found 9 at [0]")
+        self.assertEqual((error.kernel, error.status, error.argument, error.expected, error.found),
+                         ("tiny", 20, "lengths", "indices in 1..8", "9 at [0]"))
+
+    def test_which_index_is_out_of_range(self):
+        layer = skewer.compile(common.BUCKETS)
+        self.assertEqual([argument.range for argument in layer.arguments], [None] * 4 + [(0, 5), (-1, 1)])
+        x = layer.example()
+        scores = x["q"] @ x["k"].T + x["table"][x["bucket"]] + x["table"][x["shift"] + 1]
+        np.testing.assert_allclose(layer(**x), common.softmax(scores) @ x["v"], atol=1e-5)
+
+        def error_of(**changed):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with self.assertRaises(skewer.KernelError) as wrong:
+                    layer(**{**x, **changed})
+            return wrong.exception
+
+        for name, place, value, status, expected in (("bucket", (3, 2), 6, 20, "indices in 0..5"),
+                                                     ("bucket", (0, 0), -2147483648, 20, "indices in 0..5"),
+                                                     ("shift", (7, 4), -2, 21, "indices in -1..1"),
+                                                     ("shift", (1, 0), 2147483647, 21, "indices in -1..1")):
+            bad = x[name].copy()
+            bad[place] = value
+            for array in (bad, np.asfortranarray(bad)):  # read where it lies, and copied
+                error = error_of(**{name: array})
+                self.assertEqual((error.status, error.argument, error.expected, error.found),
+                                 (status, name, expected, f"{value} at [{place[0]}, {place[1]}]"))
+        np.testing.assert_array_equal(layer(**x), layer(**x))  # and calls go on
+
+    def test_other_refusals_have_no_argument(self):
+        x = common.operands()
+        with self.assertRaises(skewer.KernelError) as wrong:
+            self.layer(**x, out=x["q"])
+        self.assertEqual((wrong.exception.status, wrong.exception.argument, wrong.exception.expected), (15, None, None))
+
+
+class Examples(unittest.TestCase):
+    def test_values_that_the_spec_describes(self):
+        layer = skewer.compile("""kernel gates(a : f32[4096] ~ 1 + 0.1, b : f16[4096] ~ 0.5..2, c : bf16[4096] ~ 3,
+             d : f32[4096]) -> f32[4096] {
+  return a * b * c + d
+}
+""")
+        x = layer.example(seed=5)
+        x["c"] = (x["c"].astype(np.uint32) << 16).view(np.float32)
+        for name, mean, deviation in (("a", 1, 0.1), ("b", 1.25, 1.5 / 12 ** 0.5), ("c", 0, 3), ("d", 0, 1)):
+            self.assertAlmostEqual(float(x[name].mean(dtype=np.float64)), mean, delta=deviation / 12)
+            self.assertAlmostEqual(float(x[name].std(dtype=np.float64)) / deviation, 1, delta=0.06)
+        self.assertTrue((x["b"] >= 0.5).all() and (x["b"] <= 2).all())
+        self.assertEqual([array.dtype for array in layer.example().values()],
+                         [np.float32, np.float16, np.uint16, np.float32])
+
+    def test_whole_numbers(self):
+        layer = skewer.compile("""kernel whole(q : f32[300, 4] ~ 0.01, k : i8[64, 4], v : f32[64, 4], kept : i32[300]) -> f32[300, 4] {
+  s = einsum("i d, j d -> i j", q, k)
+  return einsum("i j, j d -> i d", softmax(s where j < kept[i]), v)
+}
+""")
+        self.assertEqual([argument.range for argument in layer.arguments], [None] * 4)
+        x = layer.example()
+        self.assertTrue(x["k"].min() < -100 and x["k"].max() > 100 and (abs(x["k"].astype(int)) <= 127).all())
+        self.assertTrue(0 <= x["kept"].min() < 20 and 200 < x["kept"].max() <= 300)
+        x["kept"][0] = 5
+        scores = np.where(np.arange(64) < x["kept"][:, None], x["q"] @ x["k"].T.astype(np.float32), -np.inf)
+        got, some = layer(**x), x["kept"] > 0
+        np.testing.assert_allclose(got[some], common.softmax(scores[some]) @ x["v"], atol=1e-5)
+        self.assertTrue((got[~some] == 0).all())
 
 
 class AtExit(unittest.TestCase):

@@ -138,6 +138,16 @@ class Operators(unittest.TestCase):
         with self.assertRaises(skewer.ArgumentError):
             skewer_jax.op(common.TINY, threads=0)
 
+    def test_indices_out_of_range(self):
+        layer = skewer.compile(common.BUCKETS)
+        x = [jnp.asarray(array) for array in layer.example().values()]
+        call = jax.jit(skewer_jax.op(layer))
+        np.testing.assert_array_equal(call(*x), layer(*x))
+        with self.assertRaisesRegex(Exception, r"status 20 .*: bucket: expected indices in 0\.\.5, found -3 at \[7, 1\]"):
+            jax.block_until_ready(call(*x[:4], x[4].at[7, 1].set(-3), x[5]))
+        with self.assertRaisesRegex(skewer.KernelError, r"bucket: expected indices in 0\.\.5, found 6 at \[0, 0\]"):
+            layer(*x[:4], x[4].at[0, 0].set(6), x[5])
+
     def test_gradients_are_refused(self):
         with self.assertRaises(Exception):
             jax.grad(lambda q: self.tiny(q, *arrays()[1:]).sum())(arrays()[0])

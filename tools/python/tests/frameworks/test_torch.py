@@ -86,6 +86,18 @@ class Operators(unittest.TestCase):
         self.assertIs(skewer_torch.op(skewer.compile(common.TINY)), self.op)
         self.assertIsNot(skewer_torch.op(common.TINY, N=9), self.op)
 
+    def test_indices_out_of_range(self):
+        layer = skewer.compile(common.BUCKETS)
+        x = [torch.from_numpy(array) for array in layer.example().values()]
+        op = skewer_torch.op(layer)
+        compiled = torch.compile(op, fullgraph=True, backend="aot_eager")
+        for call in (layer, op, compiled):
+            torch.testing.assert_close(call(*x), layer(*x), rtol=0, atol=0)
+            bad = [*x[:5], x[5].clone()]
+            bad[5][2, 7] = 5
+            with self.assertRaisesRegex(skewer.KernelError, r"shift: expected indices in -1\.\.1, found 5 at \[2, 7\]"):
+                call(*bad)
+
     def test_opcheck(self):
         for batch in (1, 3):
             result = torch.library.opcheck(self.op, tuple(tensors(batch)))
