@@ -134,3 +134,25 @@ TEST(EveryLength, ATableHasTheValuesOfTheLongest) {
   EXPECT_TRUE(unlike(table([](int64_t) { return NAN; })).empty());
   EXPECT_EQ(unlike(table([](int64_t n) { return n > 20 ? 0.25 : 0.5; })).front(), 16);
 }
+
+TEST(EveryLength, WhatAnAxisOfOnePositionLeavesOutIsNotCompared) {
+  auto decide = [](int64_t n) {
+    Decisions all;
+    if (n > 1)
+      all.push_back(rewritten("j - i + ?", n - 1, n));
+    all.push_back(rewritten("j <= i", 0, n));
+    return all;
+  };
+  std::vector<Decisions> fitted;
+  for (const Lengths &point : fittingPoints(kBounds))
+    fitted.push_back(decide(point.at("N")));
+  EveryLength every(fitted, kBounds);
+  EXPECT_FALSE(every.at({{"N", 1}}, decide(1)));
+  EXPECT_FALSE(every.at({{"N", 2}}, decide(2)));
+  // What numbers decided before is.
+  for (Decisions &decisions : fitted)
+    decisions.insert(decisions.begin(), number(Decision::Choice, 1));
+  Decisions there = decide(1);
+  there.insert(there.begin(), number(Decision::Choice, 0));
+  EXPECT_TRUE(EveryLength(fitted, kBounds).at({{"N", 1}}, there));
+}

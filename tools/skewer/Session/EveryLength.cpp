@@ -132,10 +132,13 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
   auto unlike = [&](const Decision &decision, const std::string &what) {
     return UnlikeDecision{decision.place, "at " + sayLengths(lengths) + " " + what + " at " + sayLengths(bounds)};
   };
+  // An axis of one position leaves less to decide: a function of it is a number. Then it is not known which expression
+  // goes with which, and what numbers decide must do.
+  bool isWhole = there.size() == fitted[0].size();
   for (size_t k = 0; k < std::min(there.size(), fitted[0].size()); ++k) {
     const Decision &one = there[k], &first = fitted[0][k];
-    if (one.kind != first.kind)
-      return unlike(first, "something else is decided here than");
+    if (one.kind != first.kind || one.place.data() != first.place.data())
+      return std::nullopt;
     std::vector<int64_t> numbers;
     std::vector<Expr> kept;
     for (const Decisions &decisions : fitted)
@@ -158,14 +161,14 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
       }
       break;
     case Decision::Rewritten:
-      if (auto all = fitExpressions(kept, bounds))
+      if (auto all = isWhole ? fitExpressions(kept, bounds) : std::nullopt)
         if (!areSame(one.written, withLengths(*all, lengths), one.domain))
           return unlike(first, "'" + subscript::abbreviateTables(subscript::print(one.kept)) +
                                    "' is left of a condition or an index here, which does not go with '" +
                                    subscript::abbreviateTables(subscript::print(first.kept)) + "'");
       break;
     case Decision::Table:
-      if (!isPartOf(one, first))
+      if (isWhole && !isPartOf(one, first))
         return unlike(first, "this function of positions has other values than");
       break;
     }
