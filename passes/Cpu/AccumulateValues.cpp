@@ -36,7 +36,7 @@ void CpuKernel::fetchValuesAhead(Value key, int64_t keysOfTurn) {
     return valuePlace(picksValues() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
   };
   for (Value place : positions.keyPlaces(shape.value, keysOfTurn, onePage, placeOf))
-    for (int64_t d = 0; d < shape.width; d += kLineFloats)
+    for (int64_t d = 0; d < shape.width; d += kLineBytes / bytesOf(shape.value.argument))
       b.prefetch(memory.values, b.add(place, d));
 }
 

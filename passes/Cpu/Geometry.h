@@ -4,8 +4,8 @@
 
 namespace skewer {
 
-/// f32s of a line of the cache: what one prefetch brings.
-constexpr int64_t kLineFloats = 16;
+/// A line of the cache: what one prefetch brings; and its f32s.
+constexpr int64_t kLineBytes = 64, kLineFloats = 16;
 
 struct Geometry {
   // From the schedule (#attn.cpu_schedule).

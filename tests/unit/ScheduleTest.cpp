@@ -70,6 +70,26 @@ TEST(Schedule, MoreWorkIsNeverCheaper) {
   }
 }
 
+TEST(Schedule, KeysInPagesHaveShortBlocks) {
+  for (const Target &target : knownTargets()) {
+    AttentionSizes sizes{4, 4096, 0, 128};
+    sizes.dotDepth = 128;
+    int64_t inARow = chooseBlocking(sizes, target).keyBlock;
+    for (int64_t run : {16, 64, 512, 4096}) {
+      sizes.pageKeys = run;
+      Blocking b = chooseBlocking(sizes, target);
+      EXPECT_LE(b.keyBlock, std::max<int64_t>(256, run)) << target.name << ", pages of " << run;
+      EXPECT_EQ(b.keyBlock % (b.tileVectors * target.lanes), 0) << target.name;
+    }
+    EXPECT_EQ(chooseBlocking(sizes, target).keyBlock, inARow) << target.name; // one page has all
+    // Keys that are packed are read more than once.
+    sizes.depth = 128, sizes.dotDepth = 0, sizes.pageKeys = 0;
+    int64_t packed = chooseBlocking(sizes, target).keyBlock;
+    sizes.pageKeys = 16;
+    EXPECT_EQ(chooseBlocking(sizes, target).keyBlock, packed) << target.name;
+  }
+}
+
 TEST(Schedule, MultiplyingCountsWholeTiles) {
   Target target = *findTarget("x86-64-v3");
   TileSizes b{target.lanes, 6, 2, 6, 16};

@@ -135,18 +135,25 @@ private:
       return carried;
     };
     int64_t turn = std::max(lanes, kLineFloats), whole = term.depth / turn * turn;
+    if (!computed && term.depth % lineOfKeys() == 0) // each line is asked for once
+      turn = std::max(turn, lineOfKeys());
+    // Rows of a page are asked for in the order in which they lie, as many lines in a turn as there are keys: nothing
+    // else tells the processor early enough that it goes on from one page to the next.
+    bool inOrder = onePage && term.key.runStep == term.depth && whole == term.depth && turn == lineOfKeys();
     sums = b.loop(b.index(0), b.index(whole), turn, sums, [&](Value d, ValueRange before) {
       SmallVector<Value> carried(before);
       for (int64_t part = 0; part < turn; part += lanes)
         carried = step(b.add(d, part), lanes, std::move(carried));
-      for (Value place : ahead)
-        b.prefetch(keysMemory, b.add(place, d));
+      for (auto [n, place] : llvm::enumerate(ahead))
+        b.prefetch(keysMemory,
+                   inOrder ? b.add(ahead.front(), b.add(b.mul(d, count), int64_t(n) * turn)) : b.add(place, d));
       return carried;
     });
     for (int64_t d = whole; d < term.depth; d += lanes)
       sums = step(b.index(d), std::min(lanes, term.depth - d), std::move(sums));
     return sumsOfLanes(b, std::move(sums));
   }
+  int64_t lineOfKeys() const { return kLineBytes / kernel.bytesOf(term.key.argument); } // in elements
   /// Where the key lies that is asked for while this one is multiplied.
   Value placeAhead(Value place, Value key) {
     int64_t count = llvm::divideCeil(kFetchedAhead, kernel.bytesOf(term.key.argument) * term.depth);
@@ -173,7 +180,10 @@ public:
   void take(const TermForm &form, AttentionShape &shape) const override { shape.content[form.number].inPlace = true; }
   bool takesLengths() const override { return true; }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
-    sizes.dotDepth += form.as<ContentTerm>()->depth;
+    const ContentTerm &term = *form.as<ContentTerm>();
+    sizes.dotDepth += term.depth;
+    if (term.key.picked)
+      sizes.pageKeys = term.key.run;
   }
   bool competes(const AttentionShape &shape) const override { return shape.queries <= kFewQueries; }
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,

@@ -165,7 +165,7 @@ def main():
     for kind, weights, paged in itertools.product(("f32", "bf16", "f16"), WEIGHTS, (False, True)):
         if kind != "f32" and weights not in ("plain", "causal"):
             continue
-        for rows, nq, c, dim, width in ((4, 1, 200, 20, 33), (1, 1, 48, 64, 64), (3, 2, 72, 7, 16), (1, 13, 96, 32, 5)):
+        for rows, nq, c, dim, width in ((4, 1, 200, 20, 33), (1, 1, 48, 64, 64), (3, 2, 72, 7, 16), (1, 13, 96, 32, 5), (4, 1, 64, 64, 24)):
             specs.append((kind, weights, paged, 2, rows, nq, c, dim, width))
     failed = in_place = 0
     for target, (number, spec) in itertools.product(targets, enumerate(specs)):
