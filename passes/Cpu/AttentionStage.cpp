@@ -59,13 +59,20 @@ void CpuStages::ResultRow::finish(Symbols at, Value rows, Value from) {
 }
 
 bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
-  FusedAttention &attention = *fused[op];
-  CpuKernel &kernel = attention.kernel;
   auto extents = extentsOf(op);
   if (!extents)
     return fail(op, "a run-time size of the score is no operand's dimension");
+  for (const auto &way : fused[op]->ways)
+    emitScheduled(stage, op, *extents, *way);
+  return true;
+}
+
+void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const std::map<std::string, Extent> &extents,
+                              ScheduledAttention &attention) {
+  CpuKernel &kernel = attention.kernel;
+  const Place &tables = fused[op]->tables, &parts = fused[op]->parts;
   for (const std::string &axis : attention.shape.space.leading)
-    kernel.stage.leading.push_back(extents->at(axis));
+    kernel.stage.leading.push_back(extents.at(axis));
   int64_t sharedBytes = kernel.layout.sharedBytes();
   kernel.stage.open = [&](KernelMemory &memory, const PhaseFunction &opened) {
     phase = opened;
@@ -80,17 +87,17 @@ bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
     memory.total = op.getTotal() ? storage[op.getTotal()].memory : Value();
     memory.local = opened.local;
     IndexEmitter::Read indices = reads();
-    memory.shared = memoryAt(opened, attention.tables);
-    if (sharedBytes && attention.tables.offset)
+    memory.shared = memoryAt(opened, tables);
+    if (sharedBytes && tables.offset)
       memory.shared = memref::ViewOp::create(b, cast<MemRefType>(memory.shared.getType()), memory.shared,
-                                             address(attention.tables), ValueRange{index(sharedBytes)});
+                                             address(tables), ValueRange{index(sharedBytes)});
     if (kernel.parts > 1) {
       int64_t floats = kernel.partBytesOfHead() / 4;
       Value all = index(floats);
       for (const Extent &extent : kernel.stage.leading)
         all = b.createOrFold<arith::MulIOp>(all, extentIn(opened, b, plan, extent));
       memory.parts = memref::ViewOp::create(b, MemRefType::get({ShapedType::kDynamic}, b.getF32Type()), opened.shared,
-                                            address(attention.parts), ValueRange{all});
+                                            address(parts), ValueRange{all});
     }
     return indices;
   };
@@ -99,14 +106,13 @@ bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
   };
   std::optional<ResultRow> row;
   if (stage.finishes) {
-    row.emplace(*this, stage, op, *extents);
+    row.emplace(*this, stage, op, extents);
     kernel.stage.finishRow = [&](Value query, Value rows, Value from) {
       row->finish(kernel.positions.axesAt(query, {}), rows, from);
     };
   }
   size_t firstPhase = plan.phases.size();
   kernel.emit(module, plan);
-  if (attention.tables.prepared) // what packs them comes first
+  if (tables.prepared) // what packs them comes first
     plan.phases[firstPhase].prepares = true;
-  return true;
 }

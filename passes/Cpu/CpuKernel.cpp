@@ -25,6 +25,16 @@ void CpuKernel::openPhase(const PhaseFunction &phase) {
   keyLength = shape.bounds.keyLength ? positions.baseOf(*shape.bounds.keyLength) : Value();
 }
 
+/// Behind the last item of a worker: none are its own where another kernel has this length.
+Value CpuKernel::endOfPhase(const PhaseFunction &phase) {
+  Value end = phase.end;
+  if (stage.above)
+    end = b.select(b.less(b.index(stage.above), queries()), end, phase.begin);
+  if (stage.atMost)
+    end = b.select(b.less(queries(), b.index(stage.atMost + 1)), end, phase.begin);
+  return end;
+}
+
 Value CpuKernel::queries() { return queryLength ? queryLength : b.index(shape.queries); }
 Value CpuKernel::keys() { return keyLength ? keyLength : b.index(shape.keys); }
 
@@ -53,11 +63,12 @@ void CpuKernel::emitPack(ModuleOp module, KernelPlan &plan) {
   PhaseFunction phase = createPhase(b.builder, module, plan, "pack");
   openPhase(phase);
   int64_t first = 0;
+  Value end = endOfPhase(phase);
   forEach([&](CpuStrategy &strategy) {
     int64_t items = strategy.packItems();
     if (!items)
       return;
-    Value low = b.maximum(phase.begin, b.index(first)), high = b.minimum(phase.end, b.index(first + items));
+    Value low = b.maximum(phase.begin, b.index(first)), high = b.minimum(end, b.index(first + items));
     strategy.pack(low, high, first);
     first += items;
   });
@@ -182,7 +193,7 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
   decideStreaming();
 
   const Geometry &g = *this;
-  b.loop(phase.begin, phase.end, 1, [&](Value item) {
+  b.loop(phase.begin, endOfPhase(phase), 1, [&](Value item) {
     Value chunk = b.remainder(item, g.chunks * g.parts);
     leadingIndex = b.divide(item, g.chunks * g.parts);
     positions.enterHead(leadingIndex);

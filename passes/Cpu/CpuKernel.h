@@ -62,6 +62,9 @@ struct AttentionStage {
   /// Where arithmetic finishes the result: of the query at `query`, whose row stands in `rows` from `at` on; it stores
   /// what it makes of that. Null: rows are stored as they are.
   std::function<void(mlir::Value query, mlir::Value rows, mlir::Value at)> finishRow = {};
+  /// It has work only where there are more queries than `above`, and at most `atMost`, if that is not 0: several
+  /// kernels share an attention of run-time length.
+  int64_t above = 0, atMost = 0;
 };
 
 /// Bytes ahead of what is multiplied that are asked for where keys and values are read once. Measured on a Zen 4 core,
@@ -157,6 +160,7 @@ private:
 
   // Phases (CpuKernel.cpp).
   void openPhase(const PhaseFunction &);
+  mlir::Value endOfPhase(const PhaseFunction &);
   void emitPack(mlir::ModuleOp, KernelPlan &);
   void emitAttend(mlir::ModuleOp, KernelPlan &);
   void attendRows(mlir::Value chunk);

@@ -1,6 +1,6 @@
 // Which stages a processor has an engine for.
 #include "passes/Cpu/CpuStages.h"
-#include "passes/Schedule/ChosenStrategies.h"
+#include "passes/Schedule/ShortSchedule.h"
 #include "passes/Stages/PrepareStages.h"
 
 using namespace mlir;
@@ -26,6 +26,22 @@ Value CpuStages::inMemory(Value operand) {
   return reads && !storage[narrow].masked && !storage[narrow].number ? narrow : operand;
 }
 
+void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<bool> &computed,
+                              const std::vector<bool> &narrow) {
+  std::string reason;
+  AttentionShape shape = *fusedShape(attention, reason);
+  auto attended = std::make_unique<FusedAttention>();
+  auto add = [&](attn::CpuScheduleAttr schedule, int64_t above, int64_t atMost) {
+    attended->ways.push_back(std::make_unique<ScheduledAttention>(
+        b, asScheduled(schedule, shape), AttentionStage{schedule, computed, narrow, {}, {}, {}, {}, above, atMost}));
+  };
+  auto forShort = shortScheduleOf(attention);
+  add(cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), forShort ? forShort->atMost : 0, 0);
+  if (forShort)
+    add(forShort->schedule, 0, forShort->atMost);
+  fused[attention] = std::move(attended);
+}
+
 void CpuStages::planStage(const Stage &stage) {
   if (stage.kind == StageKind::Attention) {
     auto attention = cast<attn::AttentionOp>(stage.maker());
@@ -35,10 +51,7 @@ void CpuStages::planStage(const Stage &stage) {
       computed.push_back(!isStored(memory));
       narrow.push_back(isStored(memory) && memory != operand);
     }
-    std::string reason;
-    auto schedule = cast<attn::CpuScheduleAttr>(attention.getScheduleAttr());
-    fused[attention] = std::make_unique<FusedAttention>(b, asScheduled(schedule, *fusedShape(attention, reason)),
-                                                        schedule, computed, narrow);
+    planAttention(attention, computed, narrow);
   }
   if (auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker()); einsum && isMatrixProduct(einsum))
     matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), target);
@@ -62,16 +75,21 @@ CpuStages::OwnMemory CpuStages::ownMemory(MatmulPlan &product, attn::EinsumOp op
 CpuStages::OwnMemory CpuStages::ownMemory(FusedAttention &fused, attn::AttentionOp op) {
   std::vector<Extent> heads;
   if (auto extents = extentsOf(op))
-    for (const std::string &axis : fused.shape.space.leading)
+    for (const std::string &axis : fused.shape().space.leading)
       heads.push_back(extents->at(axis));
-  const CpuKernel &kernel = fused.kernel;
   SmallVector<Value> operands = operandsOf(op);
-  auto packed = kernel.packedArguments();
-  bool isPrepared = mayPrepare && packed &&
-                    llvm::all_of(*packed, [&](unsigned argument) { return isConst(inMemory(operands[argument])); });
-  return {
-      {{&fused.tables, kernel.layout.sharedBytes(), {}, isPrepared}, {&fused.parts, kernel.partBytesOfHead(), heads}},
-      kernel.layout.workerBytes()};
+  int64_t tables = 0, parts = 0, local = 0;
+  bool isPrepared = mayPrepare;
+  for (const auto &way : fused.ways) {
+    const CpuKernel &kernel = way->kernel;
+    auto packed = kernel.packedArguments();
+    isPrepared &=
+        packed && llvm::all_of(*packed, [&](unsigned argument) { return isConst(inMemory(operands[argument])); });
+    tables = std::max(tables, kernel.layout.sharedBytes());
+    parts = std::max(parts, kernel.partBytesOfHead());
+    local = std::max(local, kernel.layout.workerBytes());
+  }
+  return {{{&fused.tables, tables, {}, isPrepared}, {&fused.parts, parts, heads}}, local};
 }
 
 bool CpuStages::emit(const Stage &stage) {

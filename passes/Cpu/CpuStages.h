@@ -8,17 +8,22 @@
 
 namespace skewer {
 
-/// A fused attention before its phases are emitted.
-struct FusedAttention {
-  /// `computed`: the operands without memory, by their numbers.
-  FusedAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, attn::CpuScheduleAttr schedule,
-                 std::vector<bool> computed, std::vector<bool> narrow)
-      : shape(std::move(shape)), vectors(b, schedule.getLanes()),
-        kernel(vectors, this->shape, AttentionStage{schedule, std::move(computed), std::move(narrow), {}, {}, {}}) {}
+/// What the stage of a fused attention has said of it before its phases are emitted.
+struct ScheduledAttention {
+  ScheduledAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, AttentionStage stage)
+      : shape(std::move(shape)), vectors(b, stage.schedule.getLanes()), kernel(vectors, this->shape, std::move(stage)) {
+  }
   AttentionShape shape;
   VectorBuilder vectors;
   CpuKernel kernel;
+};
+
+/// A fused attention: by its schedule, and, where it has one for short layers, by that one up to its length. A call has
+/// work for one of them, so that they share their memory.
+struct FusedAttention {
+  llvm::SmallVector<std::unique_ptr<ScheduledAttention>, 2> ways;
   Place tables, parts; // in the shared workspace
+  const AttentionShape &shape() const { return ways.front()->shape; }
 };
 
 /// Tiles and blocks of a matrix product. Strides in floats.
@@ -44,6 +49,7 @@ private:
   void prepare(mlir::func::FuncOp) override;
   bool isMatrixProduct(attn::EinsumOp) override;
   void planStage(const Stage &) override;
+  void planAttention(attn::AttentionOp, const std::vector<bool> &computed, const std::vector<bool> &narrow);
   bool knowsPrepared() const override { return true; }
   OwnMemory ownMemory(const Stage &) override;
   OwnMemory ownMemory(FusedAttention &, attn::AttentionOp);
@@ -51,6 +57,7 @@ private:
   bool emit(const Stage &) override;
   bool emitSoftmaxRow(const SoftmaxRow &) override; // SoftmaxStage.cpp
   bool emitFused(const Stage &, attn::AttentionOp);
+  void emitScheduled(const Stage &, attn::AttentionOp, const std::map<std::string, Extent> &, ScheduledAttention &);
   class ResultRow; // AttentionStage.cpp
   /// What is read where an attention reads the operand: what it is widened from, if that alone is in memory.
   mlir::Value inMemory(mlir::Value operand);

@@ -151,7 +151,7 @@ void CpuKernel::emitJoin(ModuleOp module, KernelPlan &plan) {
   enterLeading(phase, plan);
   Value rows = queries();
   auto joinHeads = [&] {
-    b.loop(phase.begin, phase.end, 1, [&](Value head) {
+    b.loop(phase.begin, endOfPhase(phase), 1, [&](Value head) {
       leadingIndex = head;
       positions.enterHead(head);
       beginRows({b.index(0), rows, b.divide(b.add(rows, tileRows - 1), tileRows)});

@@ -2,6 +2,7 @@
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
 #include "passes/Schedule/CostModel.h"
+#include "passes/Schedule/ShortSchedule.h"
 
 namespace skewer {
 
@@ -9,6 +10,11 @@ namespace skewer {
 /// fit it.
 attn::CpuScheduleAttr chooseSchedule(attn::AttentionOp, const AttentionShape &, const Target &,
                                      const CpuRequest & = {});
+
+/// The one for short layers, of an attention of run-time length that has this schedule (ShortSchedule.h); where it is
+/// for as many as there are queries, it is better than this one.
+std::optional<ShortSchedule> chooseShortSchedule(attn::AttentionOp, const AttentionShape &, const Target &,
+                                                 attn::CpuScheduleAttr);
 
 /// Of an attention that has a schedule, whoever wrote it: whether code for the target can obey it. An error says what
 /// is wrong (cpu_schedule_c7 to cpu_schedule_c10), a note what would fit.

@@ -59,9 +59,16 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
     if (!shape)
       return true;
     attn::CpuScheduleAttr chosen = chooseSchedule(attention, *shape, processor, request);
-    if (chosen)
-      attention.setScheduleAttr(chosen);
-    return bool(chosen);
+    if (!chosen)
+      return false;
+    attention.setScheduleAttr(chosen);
+    // What is asked for holds at every length.
+    auto forShort = request.pins() ? std::nullopt : chooseShortSchedule(attention, *shape, processor, chosen);
+    if (forShort && forShort->atMost >= shape->queries)
+      attention.setScheduleAttr(forShort->schedule);
+    else if (forShort)
+      setShortSchedule(attention, *forShort);
+    return true;
   }
 };
 

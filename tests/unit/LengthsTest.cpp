@@ -1,9 +1,12 @@
 // One kernel for every length up to its bound, beside the float64 reference of the layer at that length. Operands end
 // at guard pages: what lies behind the last row is never read.
+#include "passes/Schedule/Machine.h"
+#include "passes/Schedule/ShortSchedule.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Execution.h"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <llvm/Support/FileSystem.h>
 
 using namespace skewer;
 using namespace skewer::driver;
@@ -70,6 +73,13 @@ std::vector<Sizes> lengthsOf(int64_t bound) {
   return all;
 }
 
+std::vector<Sizes> everyLengthTo(int64_t bound) {
+  std::vector<Sizes> all;
+  for (int64_t length = 1; length <= bound; ++length)
+    all.push_back({{"N", length}});
+  return all;
+}
+
 constexpr const char *kTargets[] = {"x86-64-v2", "x86-64-v3", "host"};
 
 const std::string kPlain = R"(size N <= 257
@@ -81,10 +91,7 @@ kernel plain(q, k, v : f32[1, 2, N, 20]) -> f32[1, 2, N, 20] {
 } // namespace
 
 TEST(Lengths, EveryOneOfAPlainLayer) {
-  std::vector<Sizes> all;
-  for (int64_t length = 1; length <= 257; ++length)
-    all.push_back({{"N", length}});
-  expectRight(kPlain, all, {"host"});
+  expectRight(kPlain, everyLengthTo(257), {"host"});
   expectRight(kPlain, lengthsOf(257), {"x86-64-v2", "x86-64-v3"});
 }
 
@@ -129,6 +136,113 @@ kernel cross(q : f32[2, M, 16], k, v : f32[2, N, 16], const table : f32[M + N - 
   return einsum("h i j, h j d -> h i d", softmax((content + position) * 0.25), v)
 })",
               all, kTargets, false, strided);
+}
+
+namespace {
+/// A machine of this level whose additions cost nothing, so that long layers go by "strided_add"; its file.
+class AddingMachine {
+public:
+  explicit AddingMachine(llvm::StringRef level) {
+    Machine machine = *llvm::find_if(knownMachines(), [&](const Machine &known) { return known.target.name == level; });
+    machine.set("registers", 32, "made up");
+    machine.set("fma_rate", 1, "made up");
+    machine.set("own_add_rate", 2, "made up");
+    EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("adding", "json", path));
+    std::error_code none;
+    llvm::raw_fd_ostream(path, none) << textOf(machine);
+  }
+  ~AddingMachine() { llvm::sys::fs::remove(path); }
+  const char *file() { return path.c_str(); }
+
+private:
+  llvm::SmallString<128> path;
+};
+
+/// Up to which length a layer goes by the schedule for short ones; 0 if it has none.
+int64_t shortLengthOf(const std::string &text, const char *target) {
+  auto compilation = Compilation::createFromText(text, "layer.attn", {}, *findTarget(target));
+  auto scheduled = compilation->schedule(compilation->kernels.front());
+  int64_t atMost = 0;
+  scheduled->walk([&](attn::AttentionOp attention) {
+    if (auto given = shortScheduleOf(attention))
+      atMost = given->atMost;
+  });
+  return atMost;
+}
+} // namespace
+
+std::string textOfRows(const char *row, int64_t bound) {
+  return fmt::format(R"(size N <= {}
+kernel both(q, k, v : f32[1, 2, N, 16], const table : f32[2*N - 1, 16]) -> f32[1, 2, N, 16] {{
+  content  = einsum("b h i d, b h j d -> b h i j", q, k)
+  position = einsum("b h i d, ({}) d -> b h i j", q, table)
+  return einsum("b h i j, b h j d -> b h i d", softmax((content + position) * 0.25), v)
+}})",
+                     bound, row);
+}
+
+// Short layers by one schedule, long ones by another: every length on both sides.
+TEST(Lengths, OfTwoSchedules) {
+  AddingMachine machine("x86-64-v3");
+  std::string text = textOfRows("j - i + N - 1", 257);
+  int64_t atMost = shortLengthOf(text, machine.file());
+  EXPECT_GT(atMost, 16);
+  EXPECT_LT(atMost, 200);
+  expectRight(text, everyLengthTo(257), {machine.file()});
+}
+
+TEST(Lengths, OfTwoSchedulesOfWideAndNarrowVectors) {
+  for (auto [level, bound] : {std::pair("x86-64-v2", 160), std::pair("x86-64-v4", 700)}) {
+    AddingMachine machine(level);
+    std::string text = textOfRows("i - j + N - 1", bound);
+    int64_t atMost = shortLengthOf(text, machine.file());
+    EXPECT_GT(atMost, 0) << level;
+    std::vector<Sizes> all;
+    for (int64_t length : {int64_t(1), int64_t(5), int64_t(32), int64_t(47), atMost - 1, atMost, atMost + 1,
+                           int64_t(bound - 1), int64_t(bound)})
+      all.push_back({{"N", length}});
+    expectRight(text, all, {machine.file()});
+  }
+}
+
+// Of more queries than keys and fewer, and with what finishes the result in 16 bits.
+TEST(Lengths, OfTwoSchedulesAcross) {
+  const std::string text = R"(size M <= 200, N <= 90
+kernel cross(q, g : f32[2, M, 16], k, v : bf16[2, N, 16], const table : f32[M + N - 1, 16]) -> bf16[2, M, 16] {
+  content  = einsum("h i d, h j d -> h i j", q, k)
+  position = einsum("h i d, (j - i + M - 1) d -> h i j", q, table)
+  return einsum("h i j, h j d -> h i d", softmax((content + position) * 0.25), v) * sigmoid(g)
+})";
+  AddingMachine machine("x86-64-v2");
+  int64_t atMost = shortLengthOf(text, machine.file());
+  EXPECT_GT(atMost, 0);
+  std::vector<Sizes> all;
+  for (int64_t queries : {int64_t(1), int64_t(16), atMost, atMost + 1, int64_t(150), int64_t(200)})
+    for (int64_t keys : {1, 15, 33, 79, 90})
+      all.push_back({{"M", queries}, {"N", keys}});
+  expectRight(text, all, {machine.file()});
+}
+
+// One way is enough where it is the best for most lengths; what is asked for holds at all of them.
+TEST(Lengths, AreAllOfOneScheduleWhereThatIsBest) {
+  auto rel1d = [](int64_t bound) {
+    return fmt::format(R"(size N <= {}
+kernel rel1d(q, k, v : f32[8, N, 64], const table : f32[2*N - 1, 64]) -> f32[8, N, 64] {{
+  s = einsum("h i d, h j d -> h i j", q, k) + einsum("h i d, (j - i + N - 1) d -> h i j", q, table)
+  return einsum("h i j, h j d -> h i d", softmax(s * 0.125), v)
+}})",
+                       bound);
+  };
+  int64_t atMost = shortLengthOf(rel1d(1024), "zen4");
+  EXPECT_GE(atMost, 256);
+  EXPECT_LE(atMost, 512);
+  EXPECT_EQ(shortLengthOf(rel1d(100), "zen4"), 0);
+  EXPECT_EQ(shortLengthOf(rel1d(1024), "cascadelake"), 0) << "additions take the pipes of FMAs";
+  EXPECT_EQ(shortLengthOf(kPlain, "zen4"), 0) << "no other strategy has won";
+  auto pinned = Compilation::createFromText(rel1d(1024), "layer.attn", {}, *findTarget("zen4"));
+  pinned->pinned.strategies[2] = "strided_add";
+  auto scheduled = pinned->schedule(pinned->kernels.front());
+  scheduled->walk([](attn::AttentionOp attention) { EXPECT_FALSE(shortScheduleOf(attention)); });
 }
 
 TEST(Lengths, OfBucketsAndLines) {

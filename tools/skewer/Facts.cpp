@@ -5,8 +5,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Analysis/GpuShape.h"
 #include "passes/Analysis/TermClass.h"
-#include "passes/Stages/PrepareStages.h"
+#include "passes/Schedule/ShortSchedule.h"
 #include "passes/Stages/Matmul.h"
+#include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Stages.h"
 #include "tools/skewer/Flops.h"
 #include "tools/skewer/FunctionText.h"
@@ -126,6 +127,15 @@ std::string mapOf(const ScoreSpace &space) {
   return text;
 }
 
+/// "band": the strategies of a schedule where they are others than those of another one for the same terms.
+static std::string strategiesBeside(CpuScheduleAttr other, CpuScheduleAttr schedule) {
+  std::string names;
+  for (auto [before, strategy] : llvm::zip(other.getStrategies(), schedule.getStrategies()))
+    if (before != strategy)
+      names += (names.empty() ? "" : ", ") + strategy.str();
+  return names;
+}
+
 AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   ScoreSpace space = scoreSpace(attention);
   AttentionFacts facts;
@@ -148,6 +158,11 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
         schedule.getLanes(), schedule.getTileRows(), schedule.getTileVectors(), schedule.getRowBlock(),
         schedule.getKeyBlock(), schedule.getRowsPerItem(), schedule.getRowsPerItem() == 1 ? "row" : "rows",
         schedule.getKeysPerItem() ? fmt::format(" and {} keys", schedule.getKeysPerItem()) : "");
+  if (auto forShort = shortScheduleOf(attention))
+    facts.schedule += fmt::format("; up to {} queries: {}, tile {}x{}, row block {}, keys {} at a time",
+                                  forShort->atMost, strategiesBeside(schedule, forShort->schedule),
+                                  forShort->schedule.getTileRows(), forShort->schedule.getTileVectors(),
+                                  forShort->schedule.getRowBlock(), forShort->schedule.getKeyBlock());
   auto onGpu = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr());
   auto keyParts = attention->getAttrOfType<IntegerAttr>(gpu::kGpuKeyParts);
   if (onGpu)

@@ -134,9 +134,9 @@ public:
   std::string whyNotOn(const Target &target) const override {
     return target.registers < kRegisters ? std::to_string(target.registers) + " vector registers are too few" : "";
   }
-  /// Not for run-time lengths: a phase of a short layer has few rows. One kernel of `size N <= 1024`, 8 heads of 64,
-  /// Zen 4, time of the band: 1.17 of this at 1024, 1.10 at 512, 0.96 at 256, 0.60 at 100.
-  bool competes(const AttentionShape &shape) const override { return !shape.hasLength(); }
+  /// For run-time lengths too: a phase of a short layer has few rows, but short layers have a schedule of their own
+  /// (ShortSchedule.h).
+  bool competes(const AttentionShape &) const override { return true; }
   bool takesLengths() const override { return true; }
   /// The table in the order of each phase; the additions are in the content's tiles (AttentionSizes::stridedAdd).
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,

@@ -1,0 +1,100 @@
+// Choosing the schedule of short layers, and where it ends.
+#include "passes/Schedule/ShortSchedule.h"
+#include "passes/Schedule/Prediction.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+// Lengths at which the two are compared, up to the bound.
+static constexpr int64_t kCompared = 64;
+// The competitor keeps a length where it is predicted to take less than this share of the time. Heads of 64, Zen 4: for
+// additions to the keys the prediction says 0.85 of the band at 360 queries and 0.78 at 1024; measured 1.02 and 0.86.
+static constexpr double kClearGain = 0.9;
+
+std::optional<ShortSchedule> skewer::shortScheduleOf(attn::AttentionOp attention) {
+  auto schedule = attention->getAttrOfType<attn::CpuScheduleAttr>(kShortSchedule);
+  auto length = attention->getAttrOfType<IntegerAttr>(kShortLength);
+  if (!schedule || !length)
+    return std::nullopt;
+  return ShortSchedule{schedule, length.getInt()};
+}
+
+void skewer::setShortSchedule(attn::AttentionOp attention, const ShortSchedule &given) {
+  attention->setAttr(kShortSchedule, given.schedule);
+  attention->setAttr(kShortLength, Builder(attention.getContext()).getI64IntegerAttr(given.atMost));
+}
+
+/// The outermost axis ends with the positions that there are.
+static void shorten(std::vector<MapAxis> &axes, int64_t positions) {
+  if (!axes.empty())
+    axes.front().extent = llvm::divideCeil(positions, axes.front().inner);
+}
+
+AttentionShape skewer::atLength(AttentionShape shape, int64_t queries) {
+  int64_t allQueries = shape.queries, allKeys = shape.keys;
+  shape.queries = std::min(queries, allQueries);
+  if (shape.bounds.keyLength)
+    shape.keys = llvm::divideCeil(allKeys * shape.queries, allQueries);
+  shorten(shape.queryAxes, shape.queries);
+  shorten(shape.keyAxes, shape.keys);
+  for (OffsetTerm &term : shape.offsets) {
+    if (term.queryAxis.isWhole(allQueries))
+      term.queryAxis.extent = shape.queries;
+    if (term.keyAxis.isWhole(allKeys))
+      term.keyAxis.extent = shape.keys;
+  }
+  return shape;
+}
+
+/// The schedule's strategies, with the one that analysis meant wherever another one has won against it; nothing where
+/// none has.
+static std::optional<ChosenStrategies> withoutCompetitors(attn::CpuScheduleAttr schedule, const AttentionShape &shape) {
+  const TermStrategies &known = termStrategiesOf(schedule.getContext());
+  ChosenStrategies chosen = strategiesOf(schedule, shape);
+  bool any = false;
+  for (auto &[form, strategy] : chosen) {
+    const TermStrategy *meant = known.fitting(form, shape).front();
+    any |= strategy != meant;
+    strategy = meant;
+  }
+  return any ? std::optional(chosen) : std::nullopt;
+}
+
+/// With forms of another shape that has the same terms.
+static ChosenStrategies withForms(ChosenStrategies chosen, const AttentionShape &shape) {
+  std::vector<TermForm> forms = formsOf(shape);
+  llvm::append_range(forms, maskFormsOf(shape));
+  for (auto [each, form] : llvm::zip(chosen, forms))
+    each.form = form;
+  return chosen;
+}
+
+std::optional<ShortChoice> skewer::chooseForShort(attn::CpuScheduleAttr schedule, const AttentionShape &shape,
+                                                  const Target &target) {
+  auto meant = shape.bounds.queryLength ? withoutCompetitors(schedule, shape) : std::nullopt;
+  if (!meant)
+    return std::nullopt;
+  Blocking blocking{schedule.getTileRows(),
+                    schedule.getTileVectors(),
+                    schedule.getRowBlock(),
+                    schedule.getKeyBlock(),
+                    schedule.getRowsPerItem(),
+                    0,
+                    0};
+  ChosenStrategies won = strategiesOf(schedule, shape);
+  auto isMeantFaster = [&](int64_t queries) {
+    AttentionShape at = atLength(shape, queries);
+    return kClearGain * predictedCycles(at, withForms(*meant, at), target) <
+           predictWork(at, withForms(won, at), blocking, target).cycles;
+  };
+  // Between multiples of the vector: most lengths are none.
+  int64_t step = std::max<int64_t>(target.lanes, llvm::divideCeil(shape.queries, kCompared));
+  int64_t atMost = 0;
+  for (int64_t end = step; end < shape.queries; end += step)
+    if (isMeantFaster(end - step / 2))
+      atMost = end;
+  if (4 * atMost > 3 * shape.queries)
+    atMost = shape.queries;
+  return atMost ? std::optional<ShortChoice>({atMost, *meant}) : std::nullopt;
+}
