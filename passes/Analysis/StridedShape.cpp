@@ -1,9 +1,32 @@
 // One content and one offset of the same queries, and scores that are not large.
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Analysis/Summation.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace skewer;
+
+// Bytes of packed keys, of all heads that share a phase's table.
+static constexpr int64_t kHeldBytes = int64_t(5) << 19;
+
+int64_t skewer::headsOfPhase(const AttentionShape &shape, int64_t lanes) {
+  const OffsetTerm &term = shape.offsets.front();
+  std::set<std::string> own = subscript::symbolsOf(term.shift);
+  own.insert(term.tableAxes.begin(), term.tableAxes.end());
+  int64_t sharing = 1;
+  for (const std::string &axis : llvm::reverse(shape.space.leading)) {
+    int64_t size = shape.space.sizes.at(axis);
+    if (size == subscript::kRuntime || own.count(axis))
+      break;
+    sharing *= size;
+  }
+  auto bytes = static_cast<int64_t>(sizeof(float)) * llvm::alignTo(shape.keys, lanes) * (term.depth + shape.width);
+  int64_t heads = std::clamp<int64_t>(kHeldBytes / bytes, 1, sharing);
+  while (sharing % heads)
+    --heads;
+  return heads;
+}
 
 bool skewer::mayAddStrided(const AttentionShape &shape) {
   if (shape.content.size() != 1 || shape.offsets.size() != 1 || !shape.rows.empty() || !shape.others.empty() ||

@@ -11,4 +11,8 @@ constexpr llvm::StringLiteral kStridedAdd = "strided_add";
 /// small enough to be summed up in one chain.
 bool mayAddStrided(const AttentionShape &);
 
+/// Heads that take a phase of their queries one after the other, so that what is made of the table for a phase is made
+/// once for all of them: the innermost heads that share the table, as many as divide these and whose keys may be held.
+int64_t headsOfPhase(const AttentionShape &, int64_t lanes);
+
 } // namespace skewer

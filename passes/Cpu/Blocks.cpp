@@ -136,17 +136,25 @@ Value CpuKernel::isLive(Value vector, int64_t vectors) {
 void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVector) {
   const Geometry &g = *this;
   Value zero = b.index(0);
-  auto tileLiveGroups = [&](Value vector, int64_t vectors, bool last) {
+  auto forGroups = [&](Value vector, int64_t vectors, llvm::function_ref<void(Value group)> tile) {
     b.loop(zero, block.groups, 1, [&](Value group) {
       if (!live.isLimited())
-        return scoreTile(block, group, vector, vectors, last);
+        return tile(group);
       Value key = b.mul(vector, g.lanes);
-      b.when(live.meets(liveOf(block, group), block.lowKey, key, b.add(key, vectors * g.lanes)), [&] {
-        if (runs)
-          scoreKnownTile(block, group, vector, vectors, last);
-        else
-          scoreTile(block, group, vector, vectors, last);
-      });
+      b.when(live.meets(liveOf(block, group), block.lowKey, key, b.add(key, vectors * g.lanes)), [&] { tile(group); });
+    });
+  };
+  auto tileLiveGroups = [&](Value vector, int64_t vectors, bool last) {
+    if (passesByChunks()) {
+      int64_t chunk = summationOfContent().chunk;
+      for (int64_t first = 0; first + chunk < g.depth; first += chunk)
+        forGroups(vector, vectors, [&](Value group) { leaveChunk(block, group, vector, vectors, first); });
+    }
+    forGroups(vector, vectors, [&](Value group) {
+      if (runs)
+        scoreKnownTile(block, group, vector, vectors, last);
+      else
+        scoreTile(block, group, vector, vectors, last);
     });
   };
   auto tileAllGroups = [&](Value vector, int64_t vectors, bool last) {

@@ -176,12 +176,12 @@ void CpuKernel::attendRows(Value chunk) {
 }
 
 /// Every rowStep-th row, from this one on.
-void CpuKernel::attendPhase(Value chunk) {
-  forEach([&](CpuStrategy &strategy) { strategy.enterItem(chunk); });
-  Value count = b.divide(b.sub(b.add(queries(), rowStep - 1), chunk), rowStep);
+void CpuKernel::attendPhase(Value phase, Value changes) {
+  forEach([&](CpuStrategy &strategy) { strategy.enterPhase(phase, changes); });
+  Value count = b.divide(b.sub(b.add(queries(), rowStep - 1), phase), rowStep);
   b.loop(b.index(0), count, rowBlock, [&](Value first) {
     Value rows = b.minimum(b.index(rowBlock), b.sub(count, first));
-    computeRowBlock(positionOf(chunk, first), rows);
+    computeRowBlock(positionOf(phase, first), rows);
   });
 }
 
@@ -194,31 +194,21 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
 
   const Geometry &g = *this;
   b.loop(phase.begin, endOfPhase(phase), 1, [&](Value item) {
-    Value chunk = b.remainder(item, g.chunks * g.parts);
-    leadingIndex = b.divide(item, g.chunks * g.parts);
-    positions.enterHead(leadingIndex);
-    // Items of one head follow each other: its keys are packed by the first of them that this worker does.
-    Value firstOfHead = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, chunk, b.index(0));
-    Value firstOfRun = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, item, phase.begin);
-    Value prepares = arith::OrIOp::create(b.builder, firstOfHead, firstOfRun), packs = prepares;
-    // Heads of a group share what is packed.
-    if (auto bases = basesOfKeys(); !bases.empty())
-      packs =
-          arith::OrIOp::create(b.builder, firstOfRun, arith::AndIOp::create(b.builder, firstOfHead, keysChange(bases)));
+    WorkItem own = enterItem(item, phase.begin);
     if (g.parts > 1)
-      return attendPart(chunk, prepares);
+      return attendPart(own.chunk, own.prepares);
     auto attend = [&] {
-      beginHead(packs, prepares);
+      beginHead(own.packs, own.prepares);
       if (g.rowStep > 1)
-        attendPhase(chunk);
+        attendPhase(own.chunk, own.changes);
       else
-        attendRows(chunk);
+        attendRows(own.chunk);
     };
     if (!queryLength)
       return attend();
     // Behind the last query there is nothing to do, but what the next head may share is packed.
-    Value some = b.less(g.rowStep > 1 ? chunk : b.mul(chunk, g.rowsPerItem), queryLength);
-    b.when(arith::OrIOp::create(b.builder, some, firstOfRun), attend);
+    Value some = b.less(g.rowStep > 1 ? own.chunk : b.mul(own.chunk, g.rowsPerItem), queryLength);
+    b.when(own.firstOfRun ? arith::OrIOp::create(b.builder, some, own.firstOfRun).getResult() : some, attend);
   });
   endStreaming();
 

@@ -164,7 +164,7 @@ private:
   void emitPack(mlir::ModuleOp, KernelPlan &);
   void emitAttend(mlir::ModuleOp, KernelPlan &);
   void attendRows(mlir::Value chunk);
-  void attendPhase(mlir::Value chunk);
+  void attendPhase(mlir::Value phase, mlir::Value changes);
   void openBuffers();
   void enterLeading(const PhaseFunction &, const KernelPlan &);
   SizeExpression itemsOfHeads(int64_t each) const;
@@ -188,6 +188,16 @@ private:
   mlir::Value isLive(mlir::Value vector, int64_t vectors);
   std::pair<mlir::Value, mlir::Value> liveOf(const KeyBlock &, mlir::Value group);
 
+  // Work items (WorkItems.cpp).
+  struct WorkItem {
+    mlir::Value chunk;           // which of a head's rows: a run of them, or a phase
+    mlir::Value packs, prepares; // keys and values; the other things that are made once for a head's rows
+    mlir::Value firstOfRun;      // of a worker; null: it has nothing to do for others
+    mlir::Value changes;         // whether the phase is another than that of the item before; null: it always is
+  };
+  WorkItem enterItem(mlir::Value item, mlir::Value first);
+  WorkItem enterItemOfPhase(mlir::Value item, mlir::Value first);
+
   // Items with parts of the keys (KeyParts.cpp).
   struct PartRecord;
   PartRecord partRecord() const;
@@ -209,7 +219,14 @@ private:
   void scoreTile(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last,
                  mlir::Value state = {});
   void scoreKnownTile(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last);
+  ScoreTile tileAt(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last,
+                   llvm::SmallVectorImpl<mlir::Value> &sums, llvm::SmallVectorImpl<mlir::Value> &places);
+  ProductsOfSteps contentProducts(const ScoreTile &);
   llvm::SmallVector<mlir::Value> contentSums(const ScoreTile &, llvm::ArrayRef<mlir::Value> places);
+  bool passesByChunks() const;
+  llvm::SmallVector<mlir::Value> addChunk(const TilePart &, int64_t first, int64_t steps,
+                                          llvm::ArrayRef<mlir::Value> places, const ProductsOfSteps &);
+  void leaveChunk(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, int64_t first);
   llvm::SmallVector<mlir::Value> contentDots(const ScoreTile &);
   void addTerms(ScoreTile &, uint64_t sum);
   void applyFunction(ScoreTile &);

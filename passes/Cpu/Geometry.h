@@ -18,6 +18,7 @@ struct Geometry {
   int64_t rowStep = 1;              // positions from a row of a block to the next one
   int64_t chunks;                   // work items of one head, by its queries
   int64_t parts;                    // the same by its keys; one of the two is 1
+  int64_t headsTogether = 1;        // heads that take their turns at each phase of their rows
   int64_t depth = 0;                // of the content, all its terms side by side
   int64_t panelStride;              // floats from a panel of keys to the next one
   int64_t scoreStride;              // floats from a row of scores to the next one

@@ -15,6 +15,8 @@ CpuKernel::CpuKernel(VectorBuilder &b, const AttentionShape &shape, AttentionSta
   forEach([&](CpuStrategy &strategy) { rowStep = std::max(rowStep, strategy.rowsApart()); });
   if (rowStep > 1)
     chunks = rowStep;
+  if (parts == 1)
+    forEach([&](CpuStrategy &strategy) { headsTogether = std::max(headsTogether, strategy.headsOfPhase()); });
   planBuffers();
 }
 
@@ -98,14 +100,15 @@ void CpuKernel::planBuffers() {
   auto reserve = [&](Buffer &buffer, int64_t floats, Layout::Zone zone = Layout::Zone::Panels) {
     layout.reserve(buffer, floats, zone);
   };
-  reserve(buffers.keys, g.depth ? llvm::alignTo(g.keyVectors, g.tileVectors) * g.panelStride : 0);
+  reserve(buffers.keys,
+          g.depth ? g.headsTogether * llvm::alignTo(g.keyVectors, g.tileVectors) * g.panelStride : 0);
   reserve(buffers.dotKeys, dotKeys * g.depth);
   // What is widened is widened once, if it is read more often.
   bool copyValues = shape.value.depth != 1 || shape.width % g.lanes != 0 || isComputed(shape.value.argument) ||
                     ((isNarrow(shape.value.argument) || shape.value.picked) && !g.streaming);
   forEach([&](CpuStrategy &strategy) { copyValues |= strategy.changesValues(); });
   int64_t heldKeys = g.streaming ? std::min(g.keyBlock, shape.keys) : shape.keys;
-  reserve(buffers.values, copyValues ? heldKeys * g.widthVectors * g.lanes : 0);
+  reserve(buffers.values, copyValues ? g.headsTogether * heldKeys * g.widthVectors * g.lanes : 0);
   int64_t longest = 0; // of the keys without memory
   for (const ContentTerm &term : shape.content)
     longest = std::max(longest, isComputed(term.key.argument) && !term.inPlace ? term.depth : 0);

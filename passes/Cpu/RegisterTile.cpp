@@ -117,7 +117,7 @@ SmallVector<Value> skewer::sumInChunks(VectorBuilder &b, const TilePart &tile, i
       for (int64_t v = 0; v < part.vectors; ++v)
         b.store(sums[r * part.vectors + v], held, placeOf(part, r, v));
   };
-  if (!summation.compensated && (summation.wholeTile || !hasManyRegisters(b))) {
+  if (!summation.compensated && !hasManyRegisters(b)) {
     SmallVector<Value> sums = products(tile, b.index(0), chunk, none);
     for (int64_t first = chunk; first < depth; first += chunk) {
       store(tile, sums);

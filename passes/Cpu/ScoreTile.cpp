@@ -8,9 +8,7 @@
 using namespace mlir;
 using namespace skewer;
 
-/// Scores that may be large are summed up in chunks, which are held where the scores will be: one chain of products
-/// rounds at the size of its result each time.
-SmallVector<Value> CpuKernel::contentSums(const ScoreTile &tile, ArrayRef<Value> places) {
+ProductsOfSteps CpuKernel::contentProducts(const ScoreTile &tile) {
   const Geometry &g = *this;
   ProductsOfSteps products = [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
     return multiplyPart(b, part, steps, std::move(start), {memory.queries, b.mul(tile.row, g.depth), g.depth},
@@ -20,8 +18,43 @@ SmallVector<Value> CpuKernel::contentSums(const ScoreTile &tile, ArrayRef<Value>
     if (ProductsOfSteps own = strategy.contentProducts(tile))
       products = std::move(own);
   });
-  return sumInChunks(b, {0, g.tileRows, 0, tile.vectors}, g.depth, summationOfContent(), memory.scores, places,
-                     products);
+  return products;
+}
+
+/// Scores that may be large are summed up in chunks, which are held where the scores will be: one chain of products
+/// rounds at the size of its result each time.
+SmallVector<Value> CpuKernel::contentSums(const ScoreTile &tile, ArrayRef<Value> places) {
+  TilePart whole{0, tileRows, 0, tile.vectors};
+  ProductsOfSteps products = contentProducts(tile);
+  if (!passesByChunks())
+    return sumInChunks(b, whole, depth, summationOfContent(), memory.scores, places, products);
+  int64_t chunk = summationOfContent().chunk, last = (depth - 1) / chunk * chunk;
+  return addChunk(whole, last, depth - last, places, products);
+}
+
+/// Whether groups of rows pass over a chunk of a panel's steps before the next chunk is begun.
+bool CpuKernel::passesByChunks() const {
+  Summation summation = summationOfContent();
+  return summation.wholeTile && !summation.compensated && summation.chunk < depth;
+}
+
+/// The products of some steps, and what those before them left where the scores will be.
+SmallVector<Value> CpuKernel::addChunk(const TilePart &part, int64_t first, int64_t steps, ArrayRef<Value> places,
+                                       const ProductsOfSteps &products) {
+  SmallVector<Value> none(part.rows * part.vectors, b.constant(0));
+  SmallVector<Value> sums = products(part, b.index(first), steps, none);
+  if (first)
+    for (auto [sum, place] : llvm::zip(sums, places))
+      sum = b.addf(b.load(memory.scores, place), sum);
+  return sums;
+}
+
+void CpuKernel::leaveChunk(const KeyBlock &block, Value group, Value vector, int64_t vectors, int64_t first) {
+  SmallVector<Value> sums(tileRows * vectors, b.constant(0)), places;
+  ScoreTile tile = tileAt(block, group, vector, vectors, false, sums, places);
+  sums = addChunk({0, tileRows, 0, vectors}, first, summationOfContent().chunk, places, contentProducts(tile));
+  for (auto [sum, place] : llvm::zip(sums, places))
+    b.store(sum, memory.scores, place);
 }
 
 /// Rows × the few keys of the last vector: lanes along the depth, so that a key costs a step in as many.
@@ -238,18 +271,24 @@ Value CpuKernel::isSeen(Value weight) {
   return arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, bits, none);
 }
 
+/// A tile whose scores will stand at `places`.
+ScoreTile CpuKernel::tileAt(const KeyBlock &block, Value group, Value vector, int64_t vectors, bool last,
+                            SmallVectorImpl<Value> &sums, SmallVectorImpl<Value> &places) {
+  Value row = b.mul(group, tileRows);               // within the block
+  Value position = positionOf(block.firstRow, row); // of the tile's first query
+  Value key = b.mul(vector, lanes);                 // of the tile's first key
+  Value column = b.sub(key, block.lowKey);          // within the key block
+  Value held = b.add(b.mul(row, scoreStride), column);
+  for (int64_t r = 0; r < tileRows; ++r)
+    for (int64_t v = 0; v < vectors; ++v)
+      places.push_back(b.add(held, r * scoreStride + v * lanes));
+  return {block.firstRow, block.lowKey, group, row, position, key, vector, vectors, last, sums};
+}
+
 void CpuKernel::scoreTile(const KeyBlock &block, Value group, Value vector, int64_t vectors, bool last, Value state) {
   const Geometry &g = *this;
-  Value row = b.mul(group, g.tileRows);             // within the block
-  Value position = positionOf(block.firstRow, row); // of the tile's first query
-  Value key = b.mul(vector, g.lanes);               // of the tile's first key
-  Value column = b.sub(key, block.lowKey);          // within the key block
-  Value held = b.add(b.mul(row, g.scoreStride), column);
   SmallVector<Value> places, sums(g.tileRows * vectors, b.constant(0));
-  for (int64_t r = 0; r < g.tileRows; ++r)
-    for (int64_t v = 0; v < vectors; ++v)
-      places.push_back(b.add(held, r * g.scoreStride + v * g.lanes));
-  ScoreTile tile{block.firstRow, block.lowKey, group, row, position, key, vector, vectors, last, sums};
+  ScoreTile tile = tileAt(block, group, vector, vectors, last, sums, places);
   if (dotKeys && last)
     sums = contentDots(tile);
   else if (g.depth)
@@ -267,7 +306,7 @@ void CpuKernel::scoreTile(const KeyBlock &block, Value group, Value vector, int6
       b.store(score, memory.scores, place);
     return;
   }
-  Value rowMaxima = b.mul(row, g.lanes);
+  Value rowMaxima = b.mul(tile.row, g.lanes);
   for (int64_t r = 0; r < g.tileRows; ++r) {
     Value at = b.add(rowMaxima, r * g.lanes);
     Value maximum = b.load(memory.maxima, at);

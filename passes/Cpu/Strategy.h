@@ -90,7 +90,12 @@ public:
   /// The first and the last key that any query sees, where it knows masks that say so.
   virtual KeyRange visibleKeys() { return {}; }
   virtual void enterHead() {}
-  virtual void enterItem(mlir::Value chunk) {}
+  /// Heads that take their turns at what it makes for a phase, which depends on none of them; whoever says more than 1
+  /// keeps nothing of a head itself.
+  virtual int64_t headsOfPhase() const { return 1; }
+  /// Rows that stand `rowsApart` from each other, from `phase` on; `changes` (null: true): they are others than those
+  /// of the item before.
+  virtual void enterPhase(mlir::Value phase, mlir::Value changes) {}
   /// `sum` + 0 × every row that is multiplied with weights: a number, or NaN.
   virtual mlir::Value testRows(mlir::Value sum) { return sum; }
 

@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace skewer;
 
 namespace {
-constexpr int64_t kHeads = 2, kCount = 45, kDepth = 20, kWidth = 12; // queries and keys: kCount each
+constexpr int64_t kHeads = 2, kCount = 45, kDepth = 40, kWidth = 10; // queries and keys: kCount each
 constexpr size_t kGuard = 256;                                       // bytes before and behind the workspace
 constexpr int64_t kNone = 1 << 20;
 const float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -36,7 +36,7 @@ constexpr Blocking kWhole{45, 48, 45};
 const std::vector<Blocking> kBlockings = {kWhole, {3, 48, 45}, {12, 24, 48}, {6, 8, 12}, {3, 16, 3}, {12, 48, 24}};
 
 /// softmax over keys with low <= key - query <= high of q·k/4 + q·table[head, key - query + kCount - 1]·tableScale,
-/// times v.
+/// times v; `shared`: all heads have one table.
 struct Layer {
   std::vector<float> q = normal(kDepth * kCount, 1), k = normal(kDepth * kCount, 2), v = normal(kWidth * kCount, 3),
                      table = normal(kDepth * (2 * kCount - 1), 4);
@@ -45,6 +45,7 @@ struct Layer {
   int64_t prefix = 0;     // keys before are seen although `low` hides them
   // Scales of table and content twice as large or more are not added up in one product.
   const char *strategy = "band";
+  bool shared = false;
   double tableScale() const { return strategy == std::string("band") ? 0.5 : 0.375; }
 
   static std::vector<float> normal(int64_t elementsOfHead, unsigned seed) {
@@ -70,20 +71,21 @@ struct Layer {
       mask = fmt::format("where \"j - i <= {} and (j < {} or j - i >= {})\" ", high, prefix, low);
     std::string positions = fmt::format("tensor<{}x{}x{}xf32>", kHeads, kCount, kDepth);
     std::string values = fmt::format("tensor<{}x{}x{}xf32>", kHeads, kCount, kWidth);
-    std::string rows = fmt::format("tensor<{}x{}x{}xf32>", kHeads, 2 * kCount - 1, kDepth);
+    std::string heads = shared ? "" : fmt::format("{}x", kHeads);
+    std::string rows = fmt::format("tensor<{}{}x{}xf32>", heads, 2 * kCount - 1, kDepth);
     return fmt::format(R"ir(
 func.func @layer(%q: {0} {{attn.name = "q"}}, %k: {0} {{attn.name = "k"}}, %v: {1} {{attn.name = "v"}},
                  %table: {2} {{attn.name = "table"}}) -> {1} attributes {{attn.kernel}} {{
   %o = attn.attention "h i j" {3}value "h j e -> h i e" (%v) score {{
     attn.term "h i d, h j d" (%q, %k) scale 0.25 : {0}, {0}
-    attn.term "h i d, h (j - i + {4}) d" (%q, %table) scale {8} : {0}, {2}
+    attn.term "h i d, {10}(j - i + {4}) d" (%q, %table) scale {8} : {0}, {2}
   }} : {1} -> {1}
     schedule #attn.cpu_schedule<target = "x86-64-v2", lanes = 4, tile_rows = 3, tile_vectors = 2, row_block = {5},
                                 key_block = {6}, rows_per_item = {7}, strategies = ["matmul", "{9}"]>
   return %o : {1}
 }})ir",
                        positions, values, rows, mask, kCount - 1, b.rowBlock, b.keyBlock, b.rowsPerItem, tableScale(),
-                       strategy);
+                       strategy, shared ? "" : "h ");
   }
 
   std::vector<double> expected() const {
@@ -102,8 +104,9 @@ func.func @layer(%q: {0} {{attn.name = "q"}}, %k: {0} {{attn.name = "k"}}, %v: {
         for (int64_t j = 0; j < std::min(kCount, i + high + 1); ++j) {
           if (j == hidden || (j < i + low && j >= prefix))
             continue;
-          double score = dot(query, &k[(h * kCount + j) * kDepth]) / 4 +
-                         dot(query, &table[(h * (2 * kCount - 1) + j - i + kCount - 1) * kDepth]) * tableScale();
+          int64_t row = (shared ? 0 : h) * (2 * kCount - 1) + j - i + kCount - 1;
+          double score =
+              dot(query, &k[(h * kCount + j) * kDepth]) / 4 + dot(query, &table[row * kDepth]) * tableScale();
           double weight = std::exp(score); // of normal numbers: no overflow
           total += weight;
           for (int64_t e = 0; e < kWidth; ++e)
@@ -205,6 +208,14 @@ protected:
 };
 
 TEST_F(Blockings, AllKeys) { check(Layer()); }
+
+TEST_F(Blockings, HeadsOfOneTableTakeTurnsAtItsPhases) {
+  Layer layer;
+  layer.shared = true;
+  check(layer);
+  layer.high = 0;
+  check(layer);
+}
 
 TEST_F(Blockings, AStrategyThatCannotBeIsRefused) {
   auto messageOf = [&](bool hidden) {

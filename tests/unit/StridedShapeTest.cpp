@@ -2,6 +2,7 @@
 #include "passes/Analysis/StridedShape.h"
 #include "AttentionTesting.h"
 #include "passes/Analysis/TermForm.h"
+#include <fmt/format.h>
 
 using namespace skewer;
 using namespace skewer::testing;
@@ -23,18 +24,49 @@ std::string moduleOf(const std::string &more = "", const std::string &mask = "",
          std::string(queries) + ", %t) scale " + offset + " : tensor<2x40x8xf32>, tensor<87x8xf32>\n" + more +
          "  } : tensor<2x48x8xf32> -> tensor<2x40x8xf32>\n  return %o : tensor<2x40x8xf32>\n}\n";
 }
-std::optional<bool> addsStrided(const std::string &source) {
+template <typename Result>
+std::optional<Result> ofShape(const std::string &source, llvm::function_ref<Result(const AttentionShape &)> ask) {
   mlir::MLIRContext context;
   context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
-  std::optional<bool> found;
+  std::optional<Result> found;
   std::string reason;
   if (module)
     module->walk([&](attn::AttentionOp attention) {
       if (auto shape = shapeOfAttention(attention, reason))
-        found = mayAddStrided(*shape);
+        found = ask(*shape);
     });
   return found;
+}
+std::optional<bool> addsStrided(const std::string &source) {
+  return ofShape<bool>(source, [](const AttentionShape &shape) { return mayAddStrided(shape); });
+}
+
+/// Heads h of groups g, in a batch whose size may be known at run time, on `keys` keys and tables of `axes`.
+std::optional<int64_t> headsOfPhaseOf(int64_t groups, int64_t heads, int64_t keys, const std::string &axes = "") {
+  std::string batched = fmt::format("tensor<?x{}x{}x{}x64xf32>", groups, heads, keys), sizes;
+  for (char axis : axes)
+    sizes += axis == ' ' ? "" : fmt::format("{}x", axis == 'g' ? groups : heads);
+  std::string table = fmt::format("tensor<{}{}x64xf32>", sizes, 2 * keys - 1);
+  std::string source = fmt::format(R"ir(
+func.func @f(%q: {0}, %k: {0}, %t: {1}) -> {0} attributes {{attn.kernel}} {{
+  %o = attn.attention "b g h i j" value "b g h j e -> b g h i e" (%k) score {{
+    attn.term "b g h i d, b g h j d" (%q, %k) scale 0.125 : {0}, {0}
+    attn.term "b g h i d, {2}(j - i + {3}) d" (%q, %t) scale 0.125 : {0}, {1}
+  }} : {0} -> {0}
+  return %o : {0}
+}})ir",
+                                   batched, table, axes, keys - 1);
+  return ofShape<int64_t>(source, [](const AttentionShape &shape) { return headsOfPhase(shape, 16); });
+}
+
+TEST(StridedShape, HeadsThatShareATableTakeTurnsAtItsPhases) {
+  EXPECT_EQ(headsOfPhaseOf(2, 3, 64), 6) << "all but the batch";
+  EXPECT_EQ(headsOfPhaseOf(2, 3, 64, "h "), 1) << "the innermost have tables of their own";
+  EXPECT_EQ(headsOfPhaseOf(2, 3, 64, "g "), 3) << "up to the first that has one";
+  EXPECT_EQ(headsOfPhaseOf(2, 4, 1024), 4) << "5 heads' keys and values may be held, and 4 divide 8";
+  EXPECT_EQ(headsOfPhaseOf(1, 7, 1024), 1) << "7 has no other divisor below 6";
+  EXPECT_EQ(headsOfPhaseOf(1, 8, 8192), 1) << "the keys of one head alone are more";
 }
 
 TEST(StridedShape, IsOneContentAndOneOffsetOfTheSameQueries) {

@@ -1,5 +1,6 @@
 // The roofline (Williams et al. 2009, doi:10.1145/1498765.1498785) with the figures of the target's description.
 #include "tools/skewer/ExplainWork.h"
+#include <algorithm>
 
 namespace skewer::driver {
 
@@ -31,6 +32,8 @@ WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std
       work.matmulFlops += calls * layer.leading * layer.work.matmulFlops;
       work.predictedSeconds += calls * layer.leading * layer.work.cycles / (target.gigahertz * 1e9);
     }
+    // Table rows that are added to keys are multiplied with them: less is done than is useful.
+    work.computeSeconds = std::min(work.usefulFlops, work.matmulFlops) / work.peak;
     // The model takes the operands to be in the caches.
     work.predictedSeconds = std::max(work.predictedSeconds, work.boundSeconds());
   }

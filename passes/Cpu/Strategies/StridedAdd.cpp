@@ -3,8 +3,8 @@
 // aligned addresses, serve rows × vectors products. No band is computed and nothing is skewed; each product costs an
 // addition.
 //
-// Rows that stand a vector apart are those of one phase, i mod lanes: a work item is one phase of a head, and brings
-// the table's columns in the order of that phase first.
+// Rows that stand a vector apart are those of one phase, i mod lanes: a work item is one phase of a head, and the first
+// of the heads that take turns at a phase brings the table's columns in its order.
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Cpu/Strategies/OffsetTable.h"
 #include "llvm/Support/MathExtras.h"
@@ -69,25 +69,13 @@ public:
     tableMemory = view(memory.shared, table);
   }
 
+  int64_t headsOfPhase() const override { return skewer::headsOfPhase(shape, lanes); }
   /// The table's panels for queries of one phase.
-  void enterItem(Value phase) override {
-    Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
-    Value origin = moves ? b.add(firstColumn(), shiftedMargin - phaseRows * lanes)
-                         : b.index(constant + shiftedMargin - phaseRows * lanes);
-    Value first = b.add(copy, b.sub(origin, phase));
-    // Of the vectors of keys and the rows that there are.
-    Value low = b.index(0), high = b.index(phasePanels);
-    if (moves) {
-      auto vectorsOf = [&](Value positions) { return b.divide(b.add(positions, lanes - 1), lanes); };
-      low = b.maximum(low, b.sub(b.index(phaseRows - tileRows), vectorsOf(kernel.queries())));
-      high = b.minimum(high, b.add(vectorsOf(kernel.keys()), phaseRows + tileVectors + tileRows));
-    }
-    b.loop(low, high, 1, [&](Value panel) {
-      Value from = b.add(first, b.mul(panel, lanes)), to = b.mul(panel, panelStride);
-      b.loop(b.index(0), b.index(depth), 1, [&](Value d) {
-        b.store(b.load(tableMemory, b.add(from, b.mul(d, shiftedLine))), phaseMemory, b.add(to, b.mul(d, lanes)));
-      });
-    });
+  void enterPhase(Value phase, Value changes) override {
+    if (changes)
+      b.when(changes, [&] { bringTable(phase); });
+    else
+      bringTable(phase);
   }
 
   bool readsKeyPanels() const override { return true; }
@@ -108,6 +96,27 @@ public:
   }
 
 private:
+  void bringTable(Value phase) {
+    Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
+    Value origin = moves ? b.add(firstColumn(), shiftedMargin - phaseRows * lanes)
+                         : b.index(constant + shiftedMargin - phaseRows * lanes);
+    Value first = b.add(copy, b.sub(origin, phase));
+    // Of the vectors of keys and the rows that there are.
+    Value low = b.index(0), high = b.index(phasePanels);
+    if (moves) {
+      auto vectorsOf = [&](Value positions) { return b.divide(b.add(positions, lanes - 1), lanes); };
+      low = b.maximum(low, b.sub(b.index(phaseRows - tileRows), vectorsOf(kernel.queries())));
+      high = b.minimum(high, b.add(vectorsOf(kernel.keys()), phaseRows + tileVectors + tileRows));
+    }
+    b.loop(b.index(0), b.index(depth), 1, [&](Value d) {
+      Value from = b.add(first, b.mul(d, shiftedLine)), to = b.mul(d, lanes);
+      b.loop(low, high, 1, [&](Value panel) {
+        b.store(b.load(tableMemory, b.add(from, b.mul(panel, lanes))), phaseMemory,
+                b.add(to, b.mul(panel, panelStride)));
+      });
+    });
+  }
+
   /// A step's columns stand side by side, so that any of them may be the first of a vector.
   PanelTarget panelsOf(Value target, Value copy) override {
     PanelTarget place{target, b.add(b.mul(copy, copyFloats), shiftedMargin), lanes};
@@ -138,11 +147,13 @@ public:
   /// (ShortSchedule.h).
   bool competes(const AttentionShape &) const override { return true; }
   bool takesLengths() const override { return true; }
-  /// The table in the order of each phase; the additions are in the content's tiles (AttentionSizes::stridedAdd).
+  /// The table in the order of each phase, once for the heads that take turns at it; the additions are in the content's
+  /// tiles (AttentionSizes::stridedAdd).
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
                 const Target &) const override {
     int64_t phaseVectors = llvm::divideCeil(shape.queries, tile.lanes) + llvm::divideCeil(shape.keys, tile.lanes);
-    return {0, kTableSteps * double(form.as<OffsetTerm>()->depth * phaseVectors * tile.lanes)};
+    double heads = double(skewer::headsOfPhase(shape, tile.lanes));
+    return {0, kTableSteps * double(form.as<OffsetTerm>()->depth * phaseVectors * tile.lanes) / heads};
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<StridedAdd>(kernel, *form.as<OffsetTerm>());
