@@ -1,5 +1,6 @@
 // Columns into a panel: whole squares are transposed in registers, the rest goes element by element.
 #include "passes/Cpu/Panels.h"
+#include "passes/Cpu/Transpose.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -36,18 +37,13 @@ void skewer::packPanel(VectorBuilder &b, const PanelSource &source, const PanelT
   if (!blocked)
     return source.length ? b.when(b.less(first, count), [&] { elementwise(0); }) : elementwise(0);
   // The lanes of a square that are no columns are 0 and are not read.
-  auto transposed = [&](int64_t columns) {
-    auto square = VectorType::get({lanes, lanes}, b.f32);
+  auto squares = [&](int64_t columns) {
     b.loop(b.index(0), b.index(blocked), lanes, [&](Value d) {
-      Value block = arith::ConstantOp::create(b.builder, DenseElementsAttr::get(square, 0.0f));
-      for (int64_t lane = 0; lane < columns; ++lane) {
-        Value row = b.load(source.memory, b.add(rowOffset(b.add(first, lane)), d));
-        block = vector::InsertOp::create(b.builder, b.mulf(row, scale), block, ArrayRef<int64_t>{lane});
-      }
-      block = vector::TransposeOp::create(b.builder, block, ArrayRef<int64_t>{1, 0});
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        Value line = vector::ExtractOp::create(b.builder, block, ArrayRef<int64_t>{lane});
-        Value at = b.add(base, b.mul(b.add(d, lane), lineStride));
+      SmallVector<Value> rows(lanes, b.constant(0));
+      for (int64_t lane = 0; lane < columns; ++lane)
+        rows[lane] = b.mulf(b.load(source.memory, b.add(rowOffset(b.add(first, lane)), d)), scale);
+      for (auto [lane, line] : llvm::enumerate(transposed(b, rows))) {
+        Value at = b.add(base, b.mul(b.add(d, int64_t(lane)), lineStride));
         b.store(target.accumulate ? b.addf(line, b.load(target.memory, at)) : line, target.memory, at);
       }
     });
@@ -57,14 +53,14 @@ void skewer::packPanel(VectorBuilder &b, const PanelSource &source, const PanelT
   if (source.length)
     return b.when(
         b.less(count, b.add(first, lanes)), [&] { b.when(b.less(first, count), [&] { elementwise(0); }); },
-        [&] { transposed(lanes); });
+        [&] { squares(lanes); });
   int64_t last = rows % lanes;
   b.when(
       b.less(b.index(rows - 1), b.add(first, lanes - 1)),
       [&] {
         if (!last)
           return elementwise(0); // a panel behind the last column
-        b.when(b.less(first, b.index(rows)), [&] { transposed(last); }, [&] { elementwise(0); });
+        b.when(b.less(first, b.index(rows)), [&] { squares(last); }, [&] { elementwise(0); });
       },
-      [&] { transposed(lanes); });
+      [&] { squares(lanes); });
 }

@@ -6,7 +6,6 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Fusion/SplitAttention.h"
@@ -47,20 +46,6 @@ void skewer::addCpuLoweringPipeline(OpPassManager &manager, const Target &target
 }
 
 namespace {
-/// Transpositions of squares of registers become shuffles; other two-dimensional vectors do not occur.
-struct LowerTransposes : PassWrapper<LowerTransposes, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerTransposes)
-  StringRef getArgument() const override { return "attn-lower-transposes"; }
-  StringRef getDescription() const override { return "vector transpositions as shuffles of rows"; }
-  void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    vector::populateVectorTransposeLoweringPatterns(patterns, vector::VectorTransposeLowering::Shuffle16x16);
-    vector::populateVectorShapeCastLoweringPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
-  }
-};
-
 /// erf, which GELU is made of, is no operation of LLVM's, and a call of the library for each lane is slow: a rational
 /// function, to about 1e-7 of 1 (MLIR's).
 struct ApproximateErf : PassWrapper<ApproximateErf, OperationPass<func::FuncOp>> {
@@ -83,7 +68,6 @@ struct ApproximateErf : PassWrapper<ApproximateErf, OperationPass<func::FuncOp>>
 void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
-  manager.addNestedPass<func::FuncOp>(std::make_unique<LowerTransposes>());
   manager.addNestedPass<func::FuncOp>(std::make_unique<ApproximateErf>());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
@@ -99,7 +83,7 @@ void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
   manager.addPass(createArithToLLVMConversionPass());
   manager.addPass(createConvertIndexToLLVMPass());
-  manager.addPass(createUBToLLVMConversionPass()); // lanes of squares that are no columns
+  manager.addPass(createUBToLLVMConversionPass()); // what folding leaves open
   manager.addPass(createConvertFuncToLLVMPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());

@@ -159,16 +159,18 @@ Value VectorBuilder::scaled(Value x, Value whole, Value mask) {
 }
 
 Value VectorBuilder::exp2(Value x) {
+  Value low = constant(-126.0f), clamped = x;
+  bool scales = lanes == 16; // AVX-512 scales in one instruction, which is 0 where a mask says so
   // Clamped so that the integer exponent below stays in range; `low < x ? x : low` written so that a NaN in x stays.
-  Value low = constant(-126.0f);
-  Value clamped = select(compare(arith::CmpFPredicate::OLT, x, low), low, x);
+  if (!scales)
+    clamped = select(compare(arith::CmpFPredicate::OLT, x, low), low, x);
   Value whole = math::RoundEvenOp::create(builder, clamped);
   Value fraction = arith::SubFOp::create(builder, clamped, whole);
   // Minimax polynomial of 2^f on [-1/2, 1/2], highest degree first.
   Value p = constant(1.535336188e-4f);
   for (float c : {1.339887440e-3f, 9.618437357e-3f, 5.550332471e-2f, 2.402264791e-1f, 6.931472028e-1f, 1.0f})
     p = fma(p, fraction, constant(c));
-  if (lanes == 16) // AVX-512 scales in one instruction, which is 0 where the mask says so
+  if (scales)
     return scaled(p, whole, compare(arith::CmpFPredicate::UGE, x, low));
   Value exponent = arith::FPToSIOp::create(builder, integers, whole);
   Value shift = arith::ConstantOp::create(builder, DenseElementsAttr::get(integers, int32_t(23)));

@@ -2,6 +2,7 @@
 #include "passes/Cpu/Panels.h"
 #include "EmittedTesting.h"
 #include "passes/Analysis/Summation.h"
+#include "passes/Cpu/Transpose.h"
 #include "passes/Cpu/WeightedSums.h"
 #include <cmath>
 
@@ -89,6 +90,31 @@ TEST(Panels, LeaveRoomForOtherSteps) {
     int64_t step = n / kLine - kFirst, lane = n % kLine;
     bool isInside = step >= 0 && step < kDepth && lane < kLanes;
     EXPECT_EQ(got[kTarget + n], isInside ? numberAt(lane * kDepth + step) : -3) << n;
+  }
+}
+
+/// Wider vectors than the target's are split: what is tested is which element goes where.
+TEST(Panels, SquaresOfEveryWidthAreTransposed) {
+  const std::vector<int64_t> widths = {2, 4, 8, 16};
+  constexpr int64_t kSquare = 16 * 16;
+  auto got = runEmitted(2 * kSquare * int64_t(widths.size()), [&](VectorBuilder &b, Value out) {
+    int64_t at = 0;
+    for (int64_t lanes : widths) {
+      VectorBuilder wide(b.builder, lanes);
+      b.loop(b.index(0), b.index(kSquare), 1, [&](Value n) { b.storeScalar(b.number(n), out, b.add(n, at)); });
+      SmallVector<Value> rows;
+      for (int64_t row = 0; row < lanes; ++row)
+        rows.push_back(wide.load(out, b.index(at + row * lanes)));
+      for (auto [column, line] : llvm::enumerate(transposed(wide, rows)))
+        wide.store(line, out, b.index(at + kSquare + int64_t(column) * lanes));
+      at += 2 * kSquare;
+    }
+  });
+  int64_t at = kSquare;
+  for (int64_t lanes : widths) {
+    for (int64_t n = 0; n < lanes * lanes; ++n)
+      ASSERT_EQ(got[at + n], float(n % lanes * lanes + n / lanes)) << lanes << " lanes, element " << n;
+    at += 2 * kSquare;
   }
 }
 
