@@ -23,6 +23,7 @@ void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<fu
 
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
+  registerPass(createSplitBlocks);
   registerPass(createSplitWindows);
   PassPipelineRegistration<>(
       "attn-fuse",

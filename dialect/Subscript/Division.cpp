@@ -6,6 +6,7 @@
 #include "dialect/Subscript/Simplifier.h"
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace skewer::subscript {
 
@@ -133,6 +134,30 @@ std::optional<Simplifier::Split> Simplifier::resolve(const Linear &numerator, in
   return nearest != natural ? attempt(nearest, true) : std::nullopt;
 }
 
+/// The numerator as g*coarse + fine with 0 <= fine < g, where g divides n: what is fine says nothing of the quotient,
+/// (48*y + x) floordiv 192 = y floordiv 4 for x below 48, and all of what is below g in the remainder.
+std::optional<Simplifier::Coarse> Simplifier::coarsen(const Linear &numerator, int64_t n) {
+  std::set<int64_t> tried;
+  for (const Term &some : numerator.terms) {
+    Coarse split;
+    split.unit = some.coefficient == INT64_MIN ? 1 : std::gcd(some.coefficient, n);
+    if (split.unit == 1 || split.unit == n || !tried.insert(split.unit).second)
+      continue;
+    split.fine.constant = floorModulo(numerator.constant, split.unit);
+    split.coarse.constant = floorDivide(numerator.constant, split.unit);
+    for (const Term &t : numerator.terms)
+      if (t.coefficient % split.unit)
+        split.fine.terms.push_back(t);
+      else
+        split.coarse.terms.push_back({t.atom, t.coefficient / split.unit});
+    Interval range = boundsOf(split.fine);
+    if (split.fine.terms.empty() || !range.within(0, split.unit - 1))
+      continue;
+    return split;
+  }
+  return std::nullopt;
+}
+
 Linear Simplifier::quotient(const Linear &numerator, int64_t n) {
   if (n == 1)
     return numerator;
@@ -161,6 +186,8 @@ Linear Simplifier::quotient(const Linear &numerator, int64_t n) {
   };
   if (rest.isConstant() || n == 1)
     return withWhole(n == 1 ? rest : Linear(0));
+  if (auto split = separating ? coarsen(rest, n) : std::nullopt)
+    return withWhole(quotient(split->coarse, n / split->unit));
   if (const Expr *atom = rest.atomAndConstant()) {
     const auto &o = atom->operands();
     // (x floordiv a + c) floordiv n = (x + a*c) floordiv (a*n)
@@ -186,6 +213,9 @@ Linear Simplifier::remainder(const Linear &numerator, int64_t n) {
     return split->remainder;
   if (auto together = recombineModulo(numerator, n))
     return remainder(*together, n);
+  if (auto split = separating ? coarsen(numerator, n) : std::nullopt)
+    if (auto sum = combine(split->fine, remainder(split->coarse, n / split->unit), split->unit))
+      return recombine(std::move(*sum));
   // Coefficients of the least magnitude; c*(x mod m) is c*x where n divides c*m.
   std::optional<Linear> rest = Linear(floorModulo(numerator.constant, n));
   bool opened = false;

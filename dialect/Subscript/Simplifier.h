@@ -20,6 +20,11 @@ public:
   /// The assumptions exclude each other: no point is left.
   bool contradictory() const { return contradiction; }
 
+  /// From now on quotients and remainders say nothing of what does not matter to them: where x is below 48,
+  /// (48*y + x) floordiv 192 is y floordiv 4, so that symbols stand apart. What is composed further keeps the number
+  /// whole: a later step may know what puts its parts together again.
+  void separate() { separating = true; }
+
   /// The affine assumptions, each <= 0.
   const std::vector<Linear> &affineFacts() const { return facts; }
 
@@ -55,6 +60,11 @@ private:
   Linear divide(const Expr &, const Linear &numerator, const Linear &divisor);
   std::optional<Split> resolve(const Linear &, int64_t n);
   std::optional<Split> splitBySymbol(const Linear &, const Expr &divisor);
+  struct Coarse {
+    int64_t unit = 1;
+    Linear coarse, fine;
+  };
+  std::optional<Coarse> coarsen(const Linear &, int64_t n);
   Linear quotient(const Linear &, int64_t n);
   Linear remainder(const Linear &, int64_t n);
   Linear recombine(Linear);
@@ -83,6 +93,7 @@ private:
   };
   std::shared_ptr<Budget> budget = std::make_shared<Budget>();
   int nesting = 0;
+  bool separating = false;
   bool contradiction = false;
 };
 

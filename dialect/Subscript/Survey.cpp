@@ -28,6 +28,7 @@ Surveyor::Surveyor(Simplifier &simplifier, const Expr &given, const Domain &doma
     for (const std::string &name : symbolsOf(*guard))
       everything.insert(name);
     Simplifier unguarded(domain, std::nullopt);
+    unguarded.separate();
     conjuncts = conjunctsOf(unguarded.simplify(*guard));
   }
   for (const std::string &name : everything) {

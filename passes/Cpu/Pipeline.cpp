@@ -30,6 +30,7 @@ void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, c
   options.keysPerItem = request.keysPerItem;
   for (const auto &[term, name] : request.strategies)
     options.strategies.push_back(std::to_string(term) + ":" + name);
+  manager.addNestedPass<func::FuncOp>(createSplitBlocks());
   manager.addNestedPass<func::FuncOp>(createSplitWindows());
   addOperandPipeline(manager);
   manager.addNestedPass<func::FuncOp>(createAttnSchedule(options));

@@ -29,6 +29,11 @@ struct Split {
 /// the mask hides everything.
 bool splitAttention(attn::AttentionOp, const attn::ScoreSpace &, const Split &, const subscript::Expr &mask);
 
+/// attn-split-blocks: where a mask leaves blocks of a map the keys in and around them, the number of the block becomes
+/// a leading axis, and keys those that the block sees; what lies outside the map is read as 0, and masked. Of
+/// functions, before a schedule is chosen for a processor.
+std::unique_ptr<mlir::Pass> createSplitBlocks();
+
 /// attn-split-windows: where a mask leaves a window of each line of a map, blocks of the line's queries become a
 /// leading axis, and keys those that they reach; then most of what a tile computes is seen. Of functions, before a
 /// schedule is chosen for a processor.

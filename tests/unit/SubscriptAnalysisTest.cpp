@@ -316,6 +316,27 @@ TEST(SubscriptProject, HoldsWhereThePredicateDoes) {
   }
 }
 
+// Halos around blocks of a map, over flat positions as a mask of a softmax has them: what is said of columns is of no
+// concern for rows, and both together are too many points to visit.
+TEST(SubscriptProof, OneAxisOfAMapBesideTheOther) {
+  for (int64_t n : {32, 64, 96}) {
+    auto axis = [&](const std::string &name) {
+      auto floor = [&](const char *flat) { return read("(" + std::string(flat) + name + std::to_string(n) + ")"); };
+      Expr query = floorDiv(floor("d2"), Expr(8)) * Expr(8), key = floor("d3");
+      return logicalAnd(lessEqual(query - Expr(3), key), less(key, query + Expr(11)));
+    };
+    Domain positions{{"d2", {0, n * n - 1}}, {"d3", {0, n * n - 1}}};
+    Expr flat = simplify(logicalAnd(axis(" floordiv "), axis(" mod ")), positions);
+    Domain map{{"iy", {0, n - 1}}, {"ix", {0, n - 1}}, {"jy", {0, n - 1}}, {"jx", {0, n - 1}}};
+    auto flatOf = [&](const char *y, const char *x) { return Expr(n) * Expr::symbol(y) + Expr::symbol(x); };
+    Expr mask = simplify(substitute(flat, {{"d2", flatOf("iy", "ix")}, {"d3", flatOf("jy", "jx")}}), map);
+    for (const char *difference : {"jy - iy + 10", "jx - ix + 10"}) {
+      EXPECT_EQ(proveWithin(read(difference), {0, 20}, map, mask).outcome, Proof::Proven) << difference << " of " << n;
+      EXPECT_EQ(proveWithin(read(difference), {0, 19}, map, mask).outcome, Proof::Refuted) << difference << " of " << n;
+    }
+  }
+}
+
 // A stronger guard proves no less: what it says of other symbols makes too many points to visit.
 TEST(SubscriptProof, StrongerGuardsProveNoLess) {
   Domain domain;

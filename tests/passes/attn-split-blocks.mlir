@@ -1,0 +1,30 @@
+// RUN: skewer-opt %s -attn-split-blocks -split-input-file | FileCheck %s
+
+// Blocks of 4 x 4 of a map of 16 x 12 see what is 1 around them: 6 x 6 keys, of which those outside the map are masked,
+// and read as 0. The row of a table by key - query is one of the block's.
+// CHECK-LABEL: func.func @halo
+// CHECK: %[[K:.*]] = attn.einsum "(48*h + 12*jy + 4*g + jx - 13) d -> h g (jy jx) d" where "0 < 4*g + jx and 0 < 4*h + jy and 4*g + jx <= 12 and 4*h + jy <= 16" {{.*}}(%arg1)
+// CHECK: %[[V:.*]] = attn.einsum "(48*h + 12*jy + 4*g + jx - 13) e -> h g (jy jx) e" where "0 < 4*g + jx and 0 < 4*h + jy and 4*g + jx <= 12 and 4*h + jy <= 16" {{.*}}(%arg2)
+// CHECK: %[[O:.*]], %[[L:.*]] = attn.attention "h g (iy ix) (jy jx)" where "0 < 4*g + jx and 0 < 4*h + jy and 4*g + jx <= 12 and 4*h + jy <= 16"
+// CHECK-SAME: value "h g (jy jx) e -> (h iy g ix) e"(%[[V]])
+// CHECK: attn.term "(h iy g ix) d, h g (jy jx) d"(%arg0, %[[K]])
+// CHECK: attn.term "(h iy g ix) d, (jy - iy + 4) d"(%arg0, %arg3)
+// CHECK: attn.rearrange "h g (iy ix) -> (h iy g ix)" {{.*}}%[[L]]
+func.func @halo(%q: tensor<192x8xf32>, %k: tensor<192x8xf32>, %v: tensor<192x8xf32>, %t: tensor<11x8xf32>) -> (tensor<192x8xf32>, tensor<192xf32>) {
+  %o, %lse = attn.attention "(i0 i1 i2 i3) (jy jx)" where "jy <= 4*i0 + 4 and 4*i0 <= jy + 1 and jx <= 4*i2 + 4 and 4*i2 <= jx + 1" sizes {i0 = 4 : i64, i1 = 4 : i64, i2 = 3 : i64, i3 = 4 : i64, jy = 16 : i64, jx = 12 : i64} value "(jy jx) e -> (i0 i1 i2 i3) e"(%v) score {
+    attn.term "(i0 i1 i2 i3) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<192x8xf32>, tensor<192x8xf32>
+    attn.term "(i0 i1 i2 i3) d, (jy - 4*i0 - i1 + 5) d"(%q, %t) scale 1.000000e+00 : tensor<192x8xf32>, tensor<11x8xf32>
+  } : tensor<192x8xf32> -> tensor<192x8xf32> lse tensor<192xf32>
+  return %o, %lse : tensor<192x8xf32>, tensor<192xf32>
+}
+
+// -----
+// Three quarters of the map: it stays whole.
+// CHECK-LABEL: func.func @wide
+// CHECK: attn.attention "(i0 i1 i2 i3) (jy jx)"
+func.func @wide(%q: tensor<64x8xf32>, %k: tensor<64x8xf32>, %v: tensor<64x8xf32>) -> tensor<64x8xf32> {
+  %o = attn.attention "(i0 i1 i2 i3) (jy jx)" where "jy <= 4*i0 + 5 and 4*i0 <= jy + 2 and jx <= 4*i2 + 5 and 4*i2 <= jx + 2" sizes {i0 = 2 : i64, i1 = 4 : i64, i2 = 2 : i64, i3 = 4 : i64, jy = 8 : i64, jx = 8 : i64} value "(jy jx) e -> (i0 i1 i2 i3) e"(%v) score {
+    attn.term "(i0 i1 i2 i3) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<64x8xf32>, tensor<64x8xf32>
+  } : tensor<64x8xf32> -> tensor<64x8xf32>
+  return %o : tensor<64x8xf32>
+}
