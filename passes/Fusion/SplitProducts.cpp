@@ -190,7 +190,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return false;
   }
 
-  /// (p ∘ t) · v is p · (t ∘ v), where t does not depend on the query.
+  /// (p ∘ t) · v is p · (t ∘ v), where t does not depend on the query, and else t ∘ (p · v), where it does not depend on
+  /// the key.
   static bool moveScale(Product &product) {
     EinsumOp op = product.op;
     if (op.getInputs().size() != 2)
@@ -206,31 +207,56 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
         Value factor = scaled->getOperand(side), rest = scaled->getOperand(1 - side);
         if (splatValue(factor) || softmaxesIn(rest) != 1 || !isWide(op.getInputs()[1 - number]))
           continue;
-        auto factors = factorsOver(product, factor, weights, values);
-        if (!factors)
-          continue;
-        Value value = op.getInputs()[1 - number];
-        factors->insert(factors->begin(), {value, values});
-        Value moved = product.einsum(*factors, values, value.getType(), false);
-        if (!moved)
-          continue;
-        auto one = cast<EinsumOp>(product.builder.clone(*op));
-        one.getInputsMutable()[number].set(rest);
-        one.getInputsMutable()[1 - number].set(moved);
-        return product.replace(one), true;
+        if (moveToValues(product, number, factor, rest) || moveToResult(product, number, factor, rest))
+          return true;
       }
     }
     return false;
   }
 
-  /// What a tensor of the weights' shape is a view of, by the axes of the values; nothing where it is more.
+  static bool moveToValues(Product &product, unsigned number, Value factor, Value rest) {
+    EinsumOp op = product.op;
+    const Dimensions &values = product.resolved.spec.operands[1 - number];
+    auto factors = factorsOver(product, factor, product.resolved.spec.operands[number], skewer::subscript::axesOf(values));
+    if (!factors)
+      return false;
+    Value value = op.getInputs()[1 - number];
+    factors->insert(factors->begin(), {value, values});
+    Value moved = product.einsum(*factors, values, value.getType(), false);
+    if (!moved)
+      return false;
+    auto one = cast<EinsumOp>(product.builder.clone(*op));
+    one.getInputsMutable()[number].set(rest);
+    one.getInputsMutable()[1 - number].set(moved);
+    return product.replace(one), true;
+  }
+
+  static bool moveToResult(Product &product, unsigned number, Value factor, Value rest) {
+    EinsumOp op = product.op;
+    const Dimensions &result = *product.resolved.spec.result;
+    if (!arePlain(result) || !cast<RankedTensorType>(op.getType()).getElementType().isF32())
+      return false;
+    auto factors = factorsOver(product, factor, product.resolved.spec.operands[number], skewer::subscript::axesOf(result));
+    if (!factors)
+      return false;
+    auto one = cast<EinsumOp>(product.builder.clone(*op));
+    one.getInputsMutable()[number].set(rest);
+    factors->insert(factors->begin(), {one.getResult(), result});
+    Value scaled = product.einsum(*factors, result, op.getType(), false);
+    if (!scaled)
+      return one.erase(), false;
+    return product.replace(scaled), true;
+  }
+
+  /// What a tensor of the weights' shape is a view of, by these axes; nothing where it is more.
   static std::optional<std::vector<std::pair<Value, Dimensions>>>
-  factorsOver(const Product &product, Value tensor, const Dimensions &weights, const Dimensions &values) {
+  factorsOver(const Product &product, Value tensor, const Dimensions &weights, const std::set<std::string> &known) {
     std::vector<Expr> at;
     for (const Dimension &dimension : weights)
       at.push_back(flatIndex(dimension, product.resolved.sizes));
     ExpansionOptions options;
     options.products = true;
+    options.arithmetic = false; // a sum of numbers (a learned difference) is computed once, where there are few
     std::vector<Summand> summands =
         Expansion(domainOf(product.resolved.sizes), std::nullopt, options).expand(tensor, at);
     if (summands.size() != 1)
@@ -239,7 +265,6 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     if (summand.scale != 1 || summand.value || summand.application || !summand.contracted.empty() ||
         !summand.guard.isConstant(1))
       return std::nullopt;
-    std::set<std::string> known = skewer::subscript::axesOf(values);
     std::vector<std::pair<Value, Dimensions>> factors;
     for (const Factor &factor : summand.factors) {
       Dimensions dimensions;

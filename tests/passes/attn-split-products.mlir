@@ -36,17 +36,50 @@ func.func @factor(%s: tensor<2x4x4xf32>, %lambda: tensor<2xf32>, %v: tensor<2x4x
 }
 
 // -----
-// A factor of the query stays where it is.
+// A factor of the query is multiplied afterwards.
 // CHECK-LABEL: func.func @of_the_query
-// CHECK: %[[W:.*]] = arith.mulf
-// CHECK: attn.einsum "h i j, h j c -> h i c"(%[[W]], %arg2)
+// CHECK: %[[P:.*]] = attn.softmax
+// CHECK: %[[O:.*]] = attn.einsum "h i j, h j c -> h i c"(%[[P]], %arg2)
+// CHECK: attn.einsum "h i c, i -> h i c"(%[[O]], %arg1)
 // FUSED-LABEL: func.func @of_the_query
+// FUSED: attn.attention
 func.func @of_the_query(%s: tensor<2x4x4xf32>, %gate: tensor<4xf32>, %v: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
   %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
   %l = attn.rearrange "i -> h i j" sizes {h = 2 : i64, j = 4 : i64} %gate : tensor<4xf32> to tensor<2x4x4xf32>
   %w = arith.mulf %l, %p : tensor<2x4x4xf32>
   %o = attn.einsum "h i j, h j c -> h i c"(%w, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
   return %o : tensor<2x4x8xf32>
+}
+
+// -----
+// One of the heads that share values, too; a sum of learned numbers is one factor.
+// CHECK-LABEL: func.func @of_shared_values
+// CHECK: %[[N:.*]] = arith.subf %arg1, %arg2
+// CHECK: %[[P:.*]] = attn.softmax
+// CHECK: %[[O:.*]] = attn.einsum "g r i j, g j c -> g r i c"(%[[P]], %arg3)
+// CHECK: attn.einsum "g r i c, r -> g r i c"(%[[O]], %[[N]])
+// FUSED-LABEL: func.func @of_shared_values
+// FUSED: attn.attention
+func.func @of_shared_values(%s: tensor<3x2x4x4xf32>, %a: tensor<2xf32>, %b: tensor<2xf32>, %v: tensor<3x4x8xf32>) -> tensor<3x2x4x8xf32> {
+  %n = arith.subf %a, %b : tensor<2xf32>
+  %p = attn.softmax "g r i j" over "j"(%s) : tensor<3x2x4x4xf32>
+  %l = attn.rearrange "r -> g r i j" sizes {g = 3 : i64, i = 4 : i64, j = 4 : i64} %n : tensor<2xf32> to tensor<3x2x4x4xf32>
+  %w = arith.mulf %l, %p : tensor<3x2x4x4xf32>
+  %o = attn.einsum "g r i j, g j c -> g r i c"(%w, %v) : (tensor<3x2x4x4xf32>, tensor<3x4x8xf32>) -> tensor<3x2x4x8xf32>
+  return %o : tensor<3x2x4x8xf32>
+}
+
+// -----
+// A factor of query and key stays where it is.
+// CHECK-LABEL: func.func @of_both
+// CHECK: %[[W:.*]] = arith.mulf
+// CHECK: attn.einsum "i j, j c -> i c"(%[[W]], %arg2)
+// FUSED-LABEL: func.func @of_both
+func.func @of_both(%s: tensor<4x4xf32>, %gate: tensor<4x4xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
+  %w = arith.mulf %gate, %p : tensor<4x4xf32>
+  %o = attn.einsum "i j, j c -> i c"(%w, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
 }
 
 // -----
