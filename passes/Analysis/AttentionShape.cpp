@@ -221,6 +221,10 @@ bool AttentionAnalyzer::readMask(AttentionShape &shape) {
       continue;
     if (!interval) {
       BiasKind kind = biasKindOf({conjunct}, space);
+      // A table of scores, and lines over a map, are those of known sizes.
+      bool ofSizes = kind == BiasKind::Table || (kind == BiasKind::Difference && space.key.size() > 1);
+      if (shape.hasLength() && ofSizes)
+        kind = BiasKind::Element;
       if (kind == BiasKind::Element && fitsLanes(conjunct, domain))
         kind = BiasKind::Lanes;
       parts.push_back({conjunct, kind});
@@ -253,8 +257,8 @@ std::optional<AttentionShape> AttentionAnalyzer::run() {
 
   if (!readLengths(shape) || !readValues(shape))
     return std::nullopt;
-  if (shape.hasLength() && !attention.getValues().getOps<TermOp>().empty())
-    return reason = "values that depend on the query are not of a run-time length so far", std::nullopt;
+  if (shape.hasLength() && !picks && !attention.getValues().getOps<TermOp>().empty())
+    return reason = "values that depend on the query are not of a run-time length there so far", std::nullopt;
   for (TermOp term : attention.getValues().getOps<TermOp>()) {
     auto found = valueTermOf(term, term.getInputs().empty() ? 0 : argumentOf(term.getInputs().front()), space, reason);
     if (!found)

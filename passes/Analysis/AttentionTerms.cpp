@@ -97,7 +97,7 @@ bool AttentionAnalyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<Spl
 bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> arguments,
                                    const std::optional<Expr> &guard, TermOp term, AttentionShape &shape) {
   if (term.getValue() || term.getFunction() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1 ||
-      shape.hasLength())
+      (shape.hasLength() && !picks))
     return false;
   Domain within = domainOf(einsum.sizes);
   within.insert(space.elements.begin(), space.elements.end());
@@ -117,6 +117,10 @@ bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsign
     if (!vector || picked.empty() || picked.back() - picked.front() + 1 != picked.size())
       continue;
     auto shapeOfTable = shapeOf(term.getInputs()[table]);
+    // Rows lie evenly in a table of known size: one of a run-time length has no more of them than that.
+    std::vector<Expr> extents = extentsOf(term.getInputs()[table]);
+    if (!llvm::all_of(ArrayRef<Expr>(extents).drop_front(picked.front()), [](const Expr &e) { return e.isConstant(); }))
+      continue;
     RowTerm result;
     result.keySide = usesAny(*parts, space.key);
     result.vector = *vector;

@@ -21,6 +21,7 @@ public:
     for (const auto &[axis, range] : domainOf(space.sizes))
       domain[axis] = range;
     shape = shapeOf(op.getInputs()[0]);
+    extents = extentsOf(op.getInputs()[0]);
     if (op.getValue())
       factor = parse(std::string_view(*op.getValue()));
     for (const std::vector<std::string> *side : {&space.query, &space.key})
@@ -30,7 +31,7 @@ public:
   std::optional<ValueTerm> read(std::string &reason) {
     ValueTerm term;
     const std::string &width = space.value.front();
-    Expr flat = rowMajor(einsum.subscripts[0], shape);
+    Expr flat = rowMajorIn(extents, einsum.subscripts[0]);
     Expr step = simplify(substitute(flat, {{width, Expr::symbol(width) + Expr(1)}}) - flat);
     bool single = space.sizes.at(width) == 1;
     if (!step.isConstant() && !single)
@@ -186,6 +187,7 @@ private:
   const ScoreSpace &space;
   ResolvedEinsum einsum;
   std::vector<int64_t> shape;
+  std::vector<Expr> extents;
   std::optional<Expr> factor;
   Domain domain;
   std::set<std::string> positions;

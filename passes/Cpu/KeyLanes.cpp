@@ -6,10 +6,12 @@
 using namespace mlir;
 using namespace skewer;
 
-Positions::Values skewer::keyLanes(VectorBuilder &b, const AttentionShape &shape, Value key, bool inside) {
+Positions::Values skewer::keyLanes(VectorBuilder &b, const AttentionShape &shape, Value key, Value keys) {
   Positions::Values at;
   Value position = arith::AddIOp::create(b.builder, b.broadcastIndex(key), b.laneNumbers());
-  if (inside && shape.keys % b.lanes)
+  if (keys && shape.bounds.keyLength)
+    position = arith::MinSIOp::create(b.builder, position, b.broadcastIndex(b.add(keys, -1)));
+  else if (keys && shape.keys % b.lanes)
     position = arith::MinSIOp::create(b.builder, position, b.integer(shape.keys - 1));
   for (auto [axis, name] : llvm::zip(shape.keyAxes, shape.space.key)) {
     if (axis.isWhole(shape.keys)) {

@@ -1,8 +1,13 @@
 // Whether positions that expressions take apart by division are better named by the axes of a map.
 #pragma once
 #include "dialect/Subscript/Analysis.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace skewer {
+
+/// Of a function: positions that masks and tables take apart by division stay whole. Of a layer that is compared with
+/// itself at other lengths, which the divisors may not divide.
+constexpr llvm::StringLiteral kWholePositions = "attn.whole_positions";
 
 /// The sizes of the axes, outermost first, into which the expressions take `symbol` (0 .. size-1) apart: {H, W} where
 /// all of `symbol floordiv W` and `symbol mod W` agree. One entry, `size`, where nothing divides it or divisors

@@ -1,5 +1,6 @@
 // The axes of an attention's positions: queries and keys of a map by their factors, and groups of heads that share keys
 // as leading axes.
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fusion/AttentionCandidate.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/QueryDimensions.h"
@@ -33,6 +34,8 @@ std::vector<Expr *> AttentionCandidate::expressions() {
 }
 
 bool AttentionCandidate::factorise() {
+  if (product->getParentOfType<func::FuncOp>()->hasAttr(kWholePositions))
+    return true;
   std::vector<Expr *> all = expressions();
   std::vector<Expr> plain;
   for (Expr *e : all)

@@ -1,5 +1,6 @@
 // attn-split-positions: positions that the mask keeps apart, chunk by chunk or residue by residue, become a leading
 // axis.
+#include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
 
@@ -101,6 +102,8 @@ bool splitOnce(AttentionOp attention) {
 
 struct SplitPositions : skewer::impl::AttnSplitPositionsBase<SplitPositions> {
   void runOnOperation() override {
+    if (getOperation()->hasAttr(kWholePositions))
+      return;
     SmallVector<AttentionOp> attentions(getOperation().getOps<AttentionOp>());
     llvm::for_each(attentions, splitOnce);
   }

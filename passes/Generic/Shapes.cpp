@@ -76,15 +76,22 @@ std::optional<std::vector<Extent>> Kernel::extentsOf(const subscript::Dimensions
   std::vector<Extent> shape;
   for (const subscript::Dimension &dimension : dimensions) {
     Extent whole{"", 1};
+    subscript::Expr product = 1; // of lengths, and what is between them
     for (const std::string &axis : dimension.axes) {
       const Extent &one = extents.at(axis);
       if (one.name.empty() && whole.name.empty())
         whole.fixed *= one.fixed;
       else if (dimension.axes.size() == 1)
         whole = one;
-      else
+      else if (!one.name.empty() && !plan.boundOf(one))
         return std::nullopt;
+      else
+        whole.name = "length";
+      auto length = one.name.empty() ? std::optional<subscript::Expr>() : subscript::parse(std::string_view(one.name));
+      product = product * length.value_or(subscript::Expr(one.fixed));
     }
+    if (dimension.axes.size() > 1 && !whole.name.empty())
+      whole = {subscript::print(subscript::simplify(product)), 1};
     shape.push_back(whole);
   }
   return shape;

@@ -72,6 +72,8 @@ public:
     const OffsetTerm *term = form.as<OffsetTerm>();
     return term && !isOfWholePositions(*term, shape);
   }
+  /// The table's rows that are there are packed, and 0 behind them: what the bound of an axis reaches is a number.
+  bool takesLengths() const override { return true; }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     const OffsetTerm &term = *form.as<OffsetTerm>();
     sizes.hasLine = true;

@@ -24,7 +24,7 @@ public:
   void addToLine(const BiasRow &row) override {
     Positions::Values at = axesAt(row.position, {});
     b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
-      Positions::Values lanesAt = keyLanes(b, shape, key, /*inside=*/true);
+      Positions::Values lanesAt = keyLanes(b, shape, key, kernel.keys());
       LaneIndices indices(b, at, lanesAt, kernel.positions.reads);
       Value guard = term.guard ? indices.emitPredicate(*term.guard) : Value();
       Value x = b.mulf(sum(0, at, lanesAt, guard), b.constant(term.scale * kernel.unit()));

@@ -1,6 +1,5 @@
 // "gathered_rows": any function of both positions picks the row: logits of all rows of a block's queries, from which
 // each vector of keys gathers its own into the line of biases.
-#include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/Strategies/PickedRows.h"
 
 using namespace mlir;
@@ -22,7 +21,7 @@ public:
     Positions::Values at = axesAt(row.position, {});
     Value products = b.mul(row.row, productStride);
     b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
-      Value guard, rows = pickedRows(at, keyLanes(b, shape, key), guard);
+      Value guard, rows = pickedRows(at, lanesFrom(key), guard);
       addToLineAt(row.memory, pick(products, rows, guard), b.add(row.line, b.sub(key, row.lowKey)));
     });
   }

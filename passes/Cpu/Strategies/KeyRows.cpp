@@ -1,6 +1,5 @@
 // Key side of terms with picked rows: products of table rows with the packed keys, lanes = keys, for one tile of keys
 // at a time.
-#include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -63,7 +62,7 @@ void KeyRows::keyProducts(Value first, Value end, Value vector, int64_t vectors)
 }
 
 Value KeyRows::pick(const Positions::Values &at, Value key, int64_t v) {
-  Value guard, rows = pickedRows(at, keyLanes(b, shape, b.add(key, v * lanes)), guard);
+  Value guard, rows = pickedRows(at, lanesFrom(b.add(key, v * lanes)), guard);
   Value places = arith::MulIOp::create(b.builder, rows, b.integer(productStride));
   places = arith::AddIOp::create(b.builder, places, b.laneNumbers());
   return b.gather(productsMemory, b.index(v * lanes), places, guard);

@@ -13,7 +13,7 @@ public:
 
   void packValues() override {
     Value base = baseOf(term.base);
-    b.loop(b.index(0), b.index(shape.keys), 1, [&](Value key) {
+    b.loop(b.index(0), kernel.keys(), 1, [&](Value key) {
       kernel.copyWidth(memory.arguments[term.argument], b.add(base, b.mul(key, term.keyStride)), term.widthStride,
                        term.scale, memory.values, b.mul(key, widthVectors * lanes), true);
     });

@@ -95,9 +95,10 @@ public:
   /// Lanes behind the last key hold what it has.
   void prepareHead() override {
     for (const IndexLine &line : indexLines) {
-      Value target = integersIn(line.buffer);
-      b.loop(b.index(0), b.index(keyVectors * lanes), 1, [&](Value key) {
-        Value inside = b.minimum(key, b.index(shape.keys - 1));
+      Value target = integersIn(line.buffer), last = b.add(kernel.keys(), -1);
+      Value end = b.mul(b.add(b.divide(last, lanes), 1), lanes);
+      b.loop(b.index(0), end, 1, [&](Value key) {
+        Value inside = b.minimum(key, last);
         Value number = indexOf(line.expression, axesAt({}, inside));
         Value narrow = arith::IndexCastOp::create(b.builder, b.builder.getI32Type(), number);
         memref::StoreOp::create(b.builder, narrow, target, ValueRange{key});
@@ -113,7 +114,7 @@ public:
     for (const IndexLine &known : indexLines)
       lines.push_back(integersIn(known.buffer));
     b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
-      Positions::Values lanesAt = keyLanes(b, shape, key, /*inside=*/true);
+      Positions::Values lanesAt = keyLanes(b, shape, key, kernel.keys());
       for (auto [known, integers] : llvm::zip(indexLines, lines))
         lanesAt[known.name] = b.loadIntegers(integers, key);
       LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.reads);
@@ -198,6 +199,7 @@ public:
     const OtherTerm *term = form.as<OtherTerm>();
     return isMeantFor(form) || (term && fitsLanes(*term, shape.space));
   }
+  bool takesLengths() const override { return true; }
   void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override {
     sizes.hasLine = true;
   }

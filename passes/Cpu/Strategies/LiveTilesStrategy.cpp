@@ -8,6 +8,8 @@ namespace {
 class LiveTilesStrategy : public BiasStrategy {
 public:
   LiveTilesStrategy() : BiasStrategy("live_tiles", AddOrder::Prepared, BiasKind::Tiles) {}
+  /// Of the bound's tiles those are gone through in which there are keys.
+  bool takesLengths() const override { return true; }
 };
 } // namespace
 

@@ -74,7 +74,7 @@ public:
       return;
     b.loop(b.index(0), block.groups, 1, [&](Value group) {
       Value first = b.add(block.firstRow, b.mul(group, tileRows));
-      auto [low, high] = kernel.live.of(first, tileRows, b.index(0), b.index(shape.keys));
+      auto [low, high] = kernel.live.of(first, tileRows, b.index(0), kernel.keys());
       computeLine(group, block.firstRow, b.index(0), high);
     });
   }

@@ -1,6 +1,7 @@
 // Tables whose rows positions pick: sizes, packing, and the rows that a vector of keys picks.
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "dialect/Subscript/Analysis.h"
+#include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -49,6 +50,10 @@ void PickedRows::open() {
   tableMemory = view(memory.shared, table);
   vectorsMemory = ownVectors ? view(memory.local, vectors) : memory.queries;
   productsMemory = view(memory.local, products);
+}
+
+Positions::Values PickedRows::lanesFrom(Value key) {
+  return keyLanes(b, shape, key, shape.bounds.keyLength ? kernel.keys() : Value());
 }
 
 Value PickedRows::pickedRows(const Positions::Values &at, Positions::Values lanesAt, Value &guard) {

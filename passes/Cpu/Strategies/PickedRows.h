@@ -24,6 +24,8 @@ protected:
   int64_t firstRow() const { return term.firstRow / lanes * lanes; }
   /// Floats from `firstRow` to behind the last picked one.
   int64_t picked() const { return term.endRow - firstRow(); }
+  /// The key axes' values for a vector of keys; index operands are read there, and not behind a run-time length.
+  Positions::Values lanesFrom(mlir::Value key);
   /// The rows that lanes pick, counted from `firstRow`; never outside.
   mlir::Value pickedRows(const Positions::Values &at, Positions::Values lanesAt, mlir::Value &guard);
   /// Adds to a row's line of biases in `lines`; where it says that a key is masked it goes on to say so.
@@ -90,6 +92,8 @@ public:
   RowStrategy(RowKind kind, bool keySide) : kind(kind), keySide(keySide) {}
   AddOrder order() const override { return AddOrder::Rows; }
   bool fits(const TermForm &form, const AttentionShape &shape) const override;
+  /// Tables are packed whole, and panels of keys as far as there are keys; lines of an axis of a map are of its bound.
+  bool takesLengths() const override { return kind != RowKind::Axis; }
   void take(const TermForm &form, AttentionShape &shape) const override { shape.rows[form.number].kind = kind; }
   TermWork work(const TermForm &form, const AttentionShape &, const TileSizes &, const Target &) const override;
 

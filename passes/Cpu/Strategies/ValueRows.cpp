@@ -101,6 +101,6 @@ void skewer::forRows(CpuKernel &kernel, const WeightedRows &rows,
                      const std::function<void(Value row, Value position)> &body) {
   VectorBuilder &b = kernel.b;
   Value first = b.mul(rows.group, kernel.tileRows);
-  Value count = b.minimum(b.index(kernel.tileRows), b.sub(b.index(kernel.shape.queries), b.add(rows.firstRow, first)));
+  Value count = b.minimum(b.index(kernel.tileRows), b.sub(kernel.queries(), b.add(rows.firstRow, first)));
   b.loop(first, b.add(first, count), 1, [&](Value row) { body(row, b.add(rows.firstRow, row)); });
 }

@@ -52,6 +52,8 @@ public:
     const ValueTerm *term = form.as<ValueTerm>();
     return term && term->kind == kind;
   }
+  /// Weights are those of keys that there are; sums over an axis of a map are of its bound.
+  bool takesLengths() const override { return kind != ValueKind::Axis; }
   void take(const TermForm &form, AttentionShape &shape) const override { shape.valueTerms[form.number].kind = kind; }
 
 protected:

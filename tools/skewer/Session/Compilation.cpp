@@ -9,6 +9,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "passes/Fusion/Factorise.h"
 #include "passes/Lengths/FitLengths.h"
 #include "passes/Pipelines.h"
 #include "tools/skewer/Session/Collected.h"
@@ -235,26 +236,47 @@ std::pair<unsigned, unsigned> lineOf(Location location) {
 
 OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *what,
                                             llvm::function_ref<void(OpPassManager &)> add) {
+  if (!kernel.shorter.empty())
+    return runOnLengths(kernel, what, add);
   OwningOpRef<ModuleOp> module = cloneOf(kernel);
-  if (!runPasses(*module, kernel.name, what, add))
-    return {};
-  if (kernel.shorter.empty())
-    return module;
-  std::vector<OwningOpRef<ModuleOp>> others;
+  return runPasses(*module, kernel.name, what, add) ? std::move(module) : OwningOpRef<ModuleOp>();
+}
+
+/// One layer for all lengths. Chunks that divide some of the lengths that are looked at, the bound mostly, are taken
+/// apart there alone: then positions stay whole at all of them.
+OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char *what,
+                                                llvm::function_ref<void(OpPassManager &)> add) {
   size_t known = remarks.size();
-  for (const auto &shorter : kernel.shorter) {
-    others.emplace_back(cast<ModuleOp>((*shorter)->clone()));
-    if (!runPasses(*others.back(), kernel.name, what, add))
+  auto attempt = [&](bool whole) -> OwningOpRef<ModuleOp> {
+    remarks.resize(known);
+    std::vector<OwningOpRef<ModuleOp>> all;
+    all.push_back(cloneOf(kernel));
+    for (const auto &shorter : kernel.shorter)
+      all.emplace_back(cast<ModuleOp>((*shorter)->clone()));
+    SmallVector<func::FuncOp> layers;
+    size_t ofLongest = known;
+    for (auto &module : all) {
+      if (whole)
+        (*module->getOps<func::FuncOp>().begin())->setAttr(kWholePositions, UnitAttr::get(mlirContext.get()));
+      if (!runPasses(*module, kernel.name, what, add))
+        return {};
+      layers.push_back(*module->getOps<func::FuncOp>().begin());
+      layers.back()->removeAttr(kWholePositions);
+      ofLongest = layers.size() == 1 ? remarks.size() : ofLongest;
+    }
+    remarks.resize(ofLongest);
+    if (failed(fitLengths(layers)) || failed(verify(*all.front())))
       return {};
+    return std::move(all.front());
+  };
+  {
+    ScopedDiagnosticHandler quiet(mlirContext.get(), [](mlir::Diagnostic &) { return success(); });
+    for (bool whole : {false, true})
+      if (OwningOpRef<ModuleOp> module = attempt(whole))
+        return module;
   }
-  remarks.resize(known); // they have been made about the longest
-  SmallVector<func::FuncOp> layers = {*module->getOps<func::FuncOp>().begin()};
-  for (auto &other : others)
-    layers.push_back(*other->getOps<func::FuncOp>().begin());
   MlirDiagnostics said(sources, mlirContext.get());
-  if (failed(fitLengths(layers)) || failed(verify(*module)))
-    return {};
-  return module;
+  return attempt(false);
 }
 
 OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {

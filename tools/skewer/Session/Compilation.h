@@ -122,6 +122,8 @@ private:
   /// `add` for the module, and for the kernel's shorter ones where it has some; then all of them are one.
   mlir::OwningOpRef<mlir::ModuleOp> runOnAll(const Kernel &, const char *what,
                                              llvm::function_ref<void(mlir::OpPassManager &)> add);
+  mlir::OwningOpRef<mlir::ModuleOp> runOnLengths(const Kernel &, const char *what,
+                                                 llvm::function_ref<void(mlir::OpPassManager &)> add);
   /// Runs passes; `what` names them in the message where none of them said why it failed.
   bool runPasses(mlir::ModuleOp, const std::string &name, const char *what,
                  llvm::function_ref<void(mlir::OpPassManager &)> add);

@@ -1,0 +1,84 @@
+// Terms and masks of layers of run-time length that have ways of their own to be computed: rows that positions pick,
+// rows that are added to values, masks that are no interval, maps of any height.
+#include "tests/unit/LengthLayers.h"
+
+using namespace skewer;
+using namespace skewer::driver;
+
+namespace {
+/// A layer over q, k and v of two heads, with more operands, whose scores and result are given.
+std::string layer(const std::string &operands, const std::string &scores, const std::string &result = "o",
+                  int64_t bound = 90) {
+  return "size N <= " + std::to_string(bound) + "\nkernel layer(q, k, v : f32[1, 2, N, 16]" + operands +
+         ") -> f32[1, 2, N, 16] {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n  w = softmax(" + scores +
+         ")\n  o = einsum(\"b h i j, b h j d -> b h i d\", w, v)\n  return " + result + "\n}";
+}
+
+/// At many lengths here, at a few for other vectors.
+void expectRightHere(const std::string &text, int64_t bound = 90) {
+  expectRight(text, lengthsOf(bound), {"host"});
+  expectRight(text, {{{"N", 1}}, {{"N", 19}}, {{"N", 64}}, {{"N", bound}}}, {"x86-64-v3"});
+}
+} // namespace
+
+TEST(LengthTerms, RowsThatPositionsPick) {
+  // Shaw's clipped offsets, buckets of the query and of the key, segments of both, a window.
+  const std::string seg = ", e : f32[2, 2, 16], seg : i32[1, N] in 0..1";
+  expectRightHere(layer(", rows : f32[17, 16]", R"text((s + einsum("b h i d, (clamp(j - i, -8, 8) + 8) d -> b h i j",
+      q, rows)) * 0.25)text"));
+  expectRightHere(layer(", a, c : f32[2, 32, 16]", "(s + deberta(q, k, a, c, 16)) * 0.14"));
+  expectRightHere(layer(seg, R"text((s + einsum("b h i d, h (seg[b, i] != seg[b, j]) d -> b h i j",
+      q, e)) * 0.25)text"));
+  expectRightHere(layer(seg, R"text((s + einsum("b h j d, h (seg[b, i] != seg[b, j]) d -> b h i j",
+      k, e)) * 0.25)text"));
+  expectRightHere(layer(", rows : f32[9, 16]", R"text((s + (einsum("b h i d, (j - i + 4) d -> b h i j", q, rows)
+      if abs(j - i) <= 4 else 0)) * 0.25 where j <= i + 2)text"));
+  // A table that grows with the length: its rows are those that are there.
+  expectRightHere(layer(", rows : f32[N, 16]", R"text((s + einsum("b h i d, (abs(j - i)) d -> b h i j",
+      q, rows)) * 0.25)text"));
+}
+
+TEST(LengthTerms, NumbersOfAnyPair) {
+  expectRightHere(layer(", t : f32[2, 8], c : i32[1, N] in 0..7", "s * 0.25 + t[h, (c[b, i] + c[b, j]) // 2]"));
+  expectRightHere(layer(", t : f32[2, N, N]", "s * 0.25 + t[h, i, j] where j <= i"));
+}
+
+TEST(LengthTerms, RowsThatAreAddedToValues) {
+  const char *clipped = R"text(o + einsum("b h i j, (clamp(j - i, -4, 4) + 4) d -> b h i d", w, rows))text";
+  const char *window = R"text(o + einsum("b h i j, (j - i + 4) d -> b h i d", w, rows, where = abs(j - i) <= 4))text";
+  const char *ofKey = R"text(o + einsum("b h i j, j d -> b h i d", w, rows))text";
+  const char *whole = R"text(o + einsum("b h i j, (j - i + N - 1) d -> b h i d", w, rows))text";
+  expectRightHere(layer(", rows : f32[9, 16]", "s * 0.25", clipped));
+  expectRightHere(layer(", rows : f32[9, 16]", "s * 0.25 where j <= i and i - j < 30", clipped));
+  expectRightHere(layer(", rows : f32[9, 16]", "s * 0.25", window));
+  expectRightHere(layer(", rows : f32[N, 16]", "s * 0.25", ofKey));
+  expectRightHere(layer(", rows : f32[2*N - 1, 16]", "s * 0.25", whole));
+}
+
+TEST(LengthTerms, MasksThatAreNoInterval) {
+  // Chunks that divide the bound, and chunks that do not; of more than 192 keys, which tiles are live is known.
+  for (const char *mask : {"i // 16 == j // 16", "i // 18 == j // 18 and j <= i", "(i - j) % 3 == 0 and j <= i",
+                           "abs(i // 16 - j // 16) <= 1 or j // 16 == 0", "j <= i or j < 20"})
+    for (int64_t bound : {90, 288})
+      expectRightHere(layer("", std::string("s * 0.25 where ") + mask, "o", bound), bound);
+  expectRightHere(layer(", g : i32[1, N] in 0..1", "s * 0.25 where abs(i - j) <= 8 or g[b, i] == 1 or g[b, j] == 1"));
+  expectRightHere(layer(", keep : i32[6, 6] in 0..1", "s * 0.25 where keep[i // 16, j // 16] == 1"));
+}
+
+// A map whose height is a length: rows and columns of a table, windows.
+TEST(LengthTerms, MapsOfAnyHeight) {
+  std::vector<Sizes> all;
+  for (int64_t height : {1, 2, 3, 7, 15, 16})
+    all.push_back({{"H", height}});
+  const std::string map = R"text(param W = 13
+size H <= 16
+kernel map(q, k, v : f32[1, 2, H*W, 16], y : f32[2*H - 1, 16], x : f32[2*W - 1, 16]) -> f32[1, 2, H*W, 16] {
+  s = einsum("b h (iy ix) d, b h (jy jx) d -> b h (iy ix) (jy jx)", q, k, ix = W, jx = W) + )text";
+  const std::string end = R"text(
+  return einsum("b h i j, b h j d -> b h i d", softmax(s * 0.25), v)
+})text";
+  expectRight(map + "decomposed(q, y, x, map = (H, W))" + end, all, kTargets);
+  expectRight(map + "rel2d(q, y, x, map = (H, W))" + end, all, kTargets);
+  expectRight(map + "rel2d(q, y, x, map = (H, W)) where abs(jy - iy) <= 2 and abs(jx - ix) <= 3" + end, all,
+              {"x86-64-v3", "host"});
+}
