@@ -216,8 +216,9 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
 
   static bool moveToValues(Product &product, unsigned number, Value factor, Value rest) {
     EinsumOp op = product.op;
+    const Dimensions &weights = product.resolved.spec.operands[number];
     const Dimensions &values = product.resolved.spec.operands[1 - number];
-    auto factors = factorsOver(product, factor, product.resolved.spec.operands[number], skewer::subscript::axesOf(values));
+    auto factors = factorsOver(product, factor, weights, skewer::subscript::axesOf(values));
     if (!factors)
       return false;
     Value value = op.getInputs()[1 - number];
@@ -233,10 +234,10 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
 
   static bool moveToResult(Product &product, unsigned number, Value factor, Value rest) {
     EinsumOp op = product.op;
-    const Dimensions &result = *product.resolved.spec.result;
+    const Dimensions &weights = product.resolved.spec.operands[number], &result = *product.resolved.spec.result;
     if (!arePlain(result) || !cast<RankedTensorType>(op.getType()).getElementType().isF32())
       return false;
-    auto factors = factorsOver(product, factor, product.resolved.spec.operands[number], skewer::subscript::axesOf(result));
+    auto factors = factorsOver(product, factor, weights, skewer::subscript::axesOf(result));
     if (!factors)
       return false;
     auto one = cast<EinsumOp>(product.builder.clone(*op));

@@ -60,7 +60,8 @@ bool Kernel::emitEinsum(attn::EinsumOp op) {
 
 bool Kernel::emitConcat(const Stage &stage, attn::ConcatOp op) {
   size_t along = op.getDimension();
-  int64_t done = 0;
+  const std::string begin = "begin of the part"; // no parsed name has a space
+  std::vector<Extent> before;
   for (Value operand : op.getInputs()) {
     beginPhase(stage, "concatenate"); // the parts have items of their own
     const Storage &input = storage[operand], &result = storage[op.getResult()];
@@ -69,14 +70,18 @@ bool Kernel::emitConcat(const Stage &stage, attn::ConcatOp op) {
     for (size_t d = 0; d < input.shape.size(); ++d) {
       axes.push_back({"d" + std::to_string(d), input.shape[d]});
       from.push_back(Expr::symbol(axes.back().name));
-      to.push_back(d == along ? from.back() + Expr(done) : from.back());
+      to.push_back(d == along ? from.back() + Expr::symbol(begin) : from.back());
     }
     Symbols symbols;
+    Value done = index(0);
+    for (const Extent &one : before)
+      done = b.createOrFold<arith::AddIOp>(done, extent(one));
+    symbols[begin] = done;
     items(axes, axes.size() - 1, symbols, [&](ArrayRef<Axis> rest) {
       loops(rest, symbols,
             [&] { store(load(input, position(input, from, symbols)), result, position(result, to, symbols)); });
     });
-    done += input.shape[along].fixed;
+    before.push_back(input.shape[along]);
   }
   return true;
 }

@@ -50,8 +50,8 @@ LogicalResult Fitter::checkMap(const Same &same) {
     }
     return success();
   }
-  if (!isa<attn::PadOp, attn::SliceOp, attn::SkewOp, attn::GatherOp, attn::ConcatOp>(same[0]))
-    return success();
+  if (!isa<attn::PadOp, attn::SliceOp, attn::SkewOp, attn::GatherOp>(same[0]))
+    return success(); // what is put together is as long as its parts
   for (int64_t d = 0, rank = cast<RankedTensorType>(after(same[0])).getRank(); d < rank; ++d)
     if (varies(after, d)) {
       // Taken whole, it is as it was.
@@ -60,7 +60,7 @@ LogicalResult Fitter::checkMap(const Same &same) {
         return from.size() == to.size() && from[d] == to[d];
       });
       if (!isWhole)
-        return refuse(same[0], "a dimension of run-time length is padded, cut, gathered or appended to");
+        return refuse(same[0], "a dimension of run-time length is padded, cut or gathered");
     }
   return success();
 }

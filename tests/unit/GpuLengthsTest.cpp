@@ -165,3 +165,13 @@ kernel rel1d(q, k, v : f16[1, 2, N, 16], table : f16[2*N - 1, 16]) -> f16[1, 2, 
 })",
               lengthsTo(70), kHalf, rows);
 }
+
+// A cache with what is new behind it, which another kernel puts together.
+TEST(GpuLengths, OfPartsOneBehindTheOther) {
+  expectRight(R"(size N <= 70
+kernel cached(q, kn, vn : f16[1, 2, 5, 16], kc, vc : f16[1, 2, N, 16]) -> f16[1, 2, 5, 16] {
+  s = einsum("b h i d, b h j d -> b h i j", q, concat(kc, kn, dim = 2)) * 0.25 where j <= i + N
+  return einsum("b h i j, b h j d -> b h i d", softmax(s), concat(vc, vn, dim = 2))
+})",
+              lengthsTo(70), kHalf);
+}

@@ -1,5 +1,5 @@
-// Layers of run-time lengths beside the float64 reference of the layer at each length. Operands end at guard pages: what
-// lies behind the last row is never read.
+// Layers of run-time lengths beside the float64 reference of the layer at each length. Operands end at guard pages:
+// what lies behind the last row is never read.
 #pragma once
 #include "passes/Schedule/Machine.h"
 #include "passes/Schedule/ShortSchedule.h"

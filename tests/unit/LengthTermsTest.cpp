@@ -82,3 +82,31 @@ kernel map(q, k, v : f32[1, 2, H*W, 16], y : f32[2*H - 1, 16], x : f32[2*W - 1, 
   expectRight(map + "rel2d(q, y, x, map = (H, W)) where abs(jy - iy) <= 2 and abs(jx - ix) <= 3" + end, all,
               {"x86-64-v3", "host"});
 }
+
+// A cache and what is new, tokens before and behind, two lengths in one dimension; stored, packed and returned.
+TEST(LengthTerms, PartsOneBehindTheOther) {
+  std::vector<Sizes> all;
+  for (int64_t cached : {1, 15, 16, 47, 80})
+    for (int64_t queries : {1, 3, 40})
+      all.push_back({{"C", cached}, {"M", queries}});
+  expectRight(R"text(size C <= 80, M <= 40
+kernel cached(q, kn, vn : f32[1, 2, M, 16], kc, vc : f32[1, 2, C, 16])
+    -> (o : f32[1, 2, M, 16], k : f32[1, 2, C + M, 16]) {
+  k = concat(kc, kn, dim = 2)
+  s = einsum("b h i d, b h j d -> b h i j", q, k) * 0.25 where j <= i + C
+  return einsum("b h i j, b h j d -> b h i d", softmax(s), concat(vc, vn, dim = 2)), k
+})text",
+              all, {"x86-64-v3", "host"});
+  expectRightHere(R"text(size N <= 90
+kernel step(q : f32[1, 4, 1, 16], kc, vc : bf16[1, 2, N, 16], kn, vn : bf16[1, 2, 1, 16]) -> f32[1, 4, 1, 16] {
+  s = einsum("b (g r) i d, b g j d -> b g r i j", q, concat(kc, kn, dim = 2), g = 2) * 0.25
+  return einsum("b g r i j, b g j d -> b (g r) i d", softmax(s), concat(vc, vn, dim = 2))
+})text");
+  expectRightHere(R"text(size N <= 90
+kernel tokens(x : f32[2, N, 24], first, last : f32[24], const w : f32[24, 72] ~ 0.2) -> f32[2, N + 2, 24] {
+  qkv = einsum("b n c, c e -> b n e", concat(first, x, last, dim = 1), w)
+  (q, k, v) = rearrange(qkv, "b n (3 h d) -> 3 b h n d", h = 2)
+  s = einsum("b h i d, b h j d -> b h i j", q, k) * 12^-0.5
+  return einsum("b h i j, b h j d -> b i (h d)", softmax(s where j > 0 or i == 0 or j == N), v)
+})text");
+}
