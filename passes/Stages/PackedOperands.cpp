@@ -43,6 +43,8 @@ static int costOf(Value tensor, int64_t elements) {
   return 0; // a stage of its own
 }
 
+bool skewer::isCheapByRows(Value tensor) { return costOf(tensor, elementsOf(tensor)) <= kMostOperations; }
+
 bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
   auto type = cast<RankedTensorType>(operand.getType());
   std::string reason;

@@ -244,6 +244,10 @@ private:
         own.packed = true;
         ++own.direct;
         own.stages.insert(user);
+      } else if (isPackedConcat(user) && isPointwise(op) && isCheapByRows(op->getResult(0))) {
+        for (Operation *reader : attentionsOf(user))
+          own.stages.insert(reader);
+        ++own.direct;
       } else if (!isPointwise(user)) {
         own.stored = true;
       } else if (isa<attn::ReshapeOp>(user)) { // no map at all: its readers are this operation's
@@ -282,6 +286,19 @@ private:
   }
 
   /// Whether attentions alone read it, a row at a time: a cache with what is new behind it.
+  /// The attentions that read a packed concatenation, itself or widened.
+  llvm::SmallSetVector<Operation *, 2> attentionsOf(Operation *op) {
+    llvm::SmallSetVector<Operation *, 2> found;
+    for (Operation *user : op->getUsers()) {
+      while (user->getBlock() != &block)
+        user = user->getParentOp();
+      if (isa<attn::AttentionOp>(user))
+        found.insert(user);
+      else
+        found.insert_range(attentionsOf(user));
+    }
+    return found;
+  }
   bool isPackedConcat(Operation *op) { return isa<attn::ConcatOp>(op) && isPackedRows(op->getResult(0)); }
   bool isPackedRows(Value read) {
     return !read.use_empty() && llvm::all_of(read.getUsers(), [&](Operation *user) {
