@@ -1,6 +1,7 @@
 // Registration of the passes and of the pipelines that have a flag of their own.
 #include "passes/Pipelines.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "passes/Fusion/MergeFeatures.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
 
@@ -14,6 +15,7 @@ void skewer::addFusionPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAttnComposeSkew());
   manager.addNestedPass<func::FuncOp>(createAttnSplitProducts());
   manager.addNestedPass<func::FuncOp>(createAttnFormAttention());
+  manager.addNestedPass<func::FuncOp>(createMergeFeatures());
   manager.addNestedPass<func::FuncOp>(createAttnSplitPositions());
   manager.addNestedPass<func::FuncOp>(createAttnTabulateOffsets());
   manager.addNestedPass<func::FuncOp>(createAttnHoistProducts());
@@ -23,6 +25,7 @@ void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<fu
 
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
+  registerPass(createMergeFeatures);
   registerPass(createSplitBlocks);
   registerPass(createSplitWindows);
   PassPipelineRegistration<>(

@@ -44,6 +44,8 @@ std::string nameOfOperand(Value value, func::FuncOp function) {
       return name.str();
   if (std::string name = nameInText(value); !name.empty())
     return name;
+  if (auto reshape = value.getDefiningOp<ReshapeOp>()) // the same elements, which fusion may have given one dimension
+    return nameOfOperand(reshape.getInput(), function);
   if (Operation *op = value.getDefiningOp())
     if (unsigned line = lineOf(op->getLoc()).first)
       return fmt::format("(line {})", line);
