@@ -2,6 +2,7 @@
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
+#include "codegen/ABI/Launcher.h"
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
 #include "codegen/ABI/TargetMachine.h"
@@ -40,8 +41,7 @@ struct JitKernel::Implementation {
 JitKernel::JitKernel() : implementation(std::make_unique<Implementation>()) {}
 JitKernel::~JitKernel() = default;
 
-/// The launcher that the entries for GPUs call.
-static Error addLauncher(orc::LLJIT &jit) {
+Error addLauncher(orc::LLJIT &jit) {
   orc::SymbolMap symbols;
   auto add = [&](StringRef name, auto *function) {
     symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};

@@ -1,5 +1,6 @@
 // Linking in memory.
 #include "codegen/ABI/LoadedObjects.h"
+#include "codegen/ABI/Launcher.h"
 #include "codegen/ABI/TargetMachine.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Object/ELFObjectFile.h"
@@ -49,7 +50,7 @@ Expected<std::unique_ptr<LoadedObjects>> LoadedObjects::load(ArrayRef<StringRef>
   if (!process)
     return joinErrors(process.takeError(), std::move(reported));
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
-  Error failed = Error::success();
+  Error failed = addLauncher(**jit);
   for (StringRef bytes : objects)
     failed = joinErrors(std::move(failed), (*jit)->addObjectFile(MemoryBuffer::getMemBufferCopy(bytes, "kernel.o")));
   if (!failed)

@@ -252,6 +252,27 @@ TEST(Library, DiagnosticsOfOtherThingsHaveTheirPlaces) {
   EXPECT_EQ(std::string(skewer_answer_messages(target.get())).find("skewer: error: --target: unknown"), 0u);
 }
 
+TEST(Library, PicturesAndPagesAreText) {
+  skewer_request request = requestOf("kernel heads(q, k, v : f32[3, 8, 4]) -> f32[3, 8, 4] {\n"
+                                     "  s = einsum(\"h i d, h j d -> h i j\", q, k)\n"
+                                     "  return einsum(\"h i j, h j d -> h i d\", softmax(s), v)\n}\n");
+  request.head = 2;
+  Answer picture(skewer_plot(&request), &skewer_answer_free), page(skewer_report(&request), &skewer_answer_free);
+  EXPECT_NE(std::string(skewer_answer_text(picture.get())).find("h = 2"), std::string::npos);
+  std::string text = skewer_answer_text(page.get());
+  EXPECT_EQ(text.find("<!DOCTYPE html>"), 0u);
+  EXPECT_NE(text.find("h = 2"), std::string::npos);
+  for (int64_t head : {-1, 3}) {
+    request.head = head;
+    Answer plot(skewer_plot(&request), &skewer_answer_free), report(skewer_report(&request), &skewer_answer_free);
+    for (const Answer *answer : {&plot, &report}) {
+      EXPECT_EQ(skewer_answer_status(answer->get()), head < 0 ? SKEWER_ANSWER_BAD_REQUEST : SKEWER_ANSWER_WRONG);
+      EXPECT_STREQ(skewer_answer_text(answer->get()), "");
+      EXPECT_EQ(skewer_answer_diagnostic_count(answer->get()), 1u);
+    }
+  }
+}
+
 TEST(Library, BadRequestsAreStatuses) {
   auto statusOf = [](const skewer_request *request) {
     Answer answer(skewer_compile(request), &skewer_answer_free);

@@ -52,6 +52,9 @@ static int32_t fill(const skewer_request *request, Options &options) {
     options.text = request->text;
   options.target = request->target ? request->target : "host";
   options.kernel = request->kernel ? request->kernel : "";
+  if (request->head < 0)
+    return badRequest("expected a head from 0 on, found " + llvm::itostr(request->head));
+  options.head = request->head;
   if (!readMachineFiles(options.target, exitCode))
     return exitCode;
   llvm::SmallVector<llvm::StringRef> names;
@@ -85,5 +88,14 @@ skewer_answer *skewer_plot(const skewer_request *request) {
     if (int32_t status = fill(request, options))
       return status;
     return int32_t(plot(options)); // without a file it prints
+  });
+}
+
+skewer_answer *skewer_report(const skewer_request *request) {
+  return skewer_answer::of([&](skewer_answer &) {
+    Options options;
+    if (int32_t status = fill(request, options))
+      return status;
+    return int32_t(report(options)); // without a file it prints
   });
 }

@@ -44,15 +44,16 @@ typedef struct skewer_request {
   const char *text;              /* the spec itself; null: what the file says */
   const char *const *parameters; /* "H=16", as in -D H=16 */
   size_t parameter_count;
-  const char *const *sizes; /* "batch=4": run-time sizes, for explain and plot; 1, or their bound, where not given */
+  const char *const *sizes; /* "batch=4": run-time sizes, for explain, plot and report; 1, or their bound, where not given */
   size_t size_count;
   const char *target; /* "host", or a list: "x86-64-v3,x86-64-v4,sm_80"; null: host */
-  const char *kernel; /* explain and plot: which one; null: all, or the only one */
+  const char *kernel; /* explain, plot and report: which one; null: all, or the only one */
   const char *emit;   /* compile: further files, "shared,asm"; null: none */
+  int64_t head;       /* plot and report: whose scores are drawn, from 0 */
 } skewer_request;
 
 static inline skewer_request skewer_request_init(void) {
-  skewer_request request = {sizeof(skewer_request), SKEWER_LIBRARY_API_VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  skewer_request request = {sizeof(skewer_request), SKEWER_LIBRARY_API_VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   return request;
 }
 
@@ -67,11 +68,13 @@ SKEWER_LIBRARY_API skewer_answer *skewer_compile(const skewer_request *);
 SKEWER_LIBRARY_API skewer_answer *skewer_explain(const skewer_request *, int32_t json);
 /* How positions are read, scores and tables, as text in SVG. */
 SKEWER_LIBRARY_API skewer_answer *skewer_plot(const skewer_request *);
+/* All of that on one page for a browser, as text in HTML. One target, a processor. */
+SKEWER_LIBRARY_API skewer_answer *skewer_report(const skewer_request *);
 /* Null is allowed. Everything that the answer has handed out ends with it. */
 SKEWER_LIBRARY_API void skewer_answer_free(skewer_answer *);
 
 SKEWER_LIBRARY_API int32_t skewer_answer_status(const skewer_answer *);
-/* What was printed: the text of explain and plot. Empty where the status is not SKEWER_ANSWER_DONE. */
+/* What was printed: the text of explain, plot and report. Empty where the status is not SKEWER_ANSWER_DONE. */
 SKEWER_LIBRARY_API const char *skewer_answer_text(const skewer_answer *);
 /* All diagnostics as the command line shows them. */
 SKEWER_LIBRARY_API const char *skewer_answer_messages(const skewer_answer *);
@@ -101,7 +104,7 @@ SKEWER_LIBRARY_API const void *skewer_answer_file(const skewer_answer *, size_t 
 /* A kernel in this process: its C entries, docs/abi.md. */
 typedef struct skewer_loaded skewer_loaded;
 
-/* Links the objects of one kernel (of several processors: all of them) into this process. `*loaded` is null unless the
+/* Links the objects of one kernel (of several processors: all of them; entries for GPUs find the launcher here) into this process. `*loaded` is null unless the
  * answer's status is SKEWER_ANSWER_DONE. */
 SKEWER_LIBRARY_API skewer_answer *skewer_load(const char *kernel, const void *const *objects, const size_t *bytes,
                                               size_t count, skewer_loaded **loaded);

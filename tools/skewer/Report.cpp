@@ -154,6 +154,10 @@ int report(const Options &options) {
                           {"seed", static_cast<int64_t>(options.seed)},
                           {"parameters", std::move(parameters)},
                           {"kernels", std::move(kernels)}};
+  if (options.picture.empty()) {
+    printed() << pageOf(std::move(data), title);
+    return kDone;
+  }
   if (llvm::Error error = writeFiles({{options.picture, pageOf(std::move(data), title)}})) {
     sayError(std::move(error));
     return kWrong;

@@ -11,11 +11,11 @@ from ._compile import compile, load
 from ._core import library_build, library_version
 from ._errors import (ArgumentError, CacheWarning, CompileError, CopyWarning, Diagnostic, GradientError, KernelError,
                       LoadError, SkewerError)
-from ._layer import Argument, Bench, Layer, Plot, Prepared
+from ._layer import Argument, Bench, Layer, Page, Plot, Prepared
 
 __version__ = library_version()
 __all__ = [
-    "compile", "load", "Layer", "Prepared", "Argument", "Bench", "Plot", "Diagnostic", "SkewerError", "CompileError",
+    "compile", "load", "Layer", "Prepared", "Argument", "Bench", "Plot", "Page", "Diagnostic", "SkewerError", "CompileError",
     "ArgumentError", "GradientError", "KernelError", "LoadError", "CopyWarning", "CacheWarning", "library_version",
     "library_build",
 ]

@@ -15,7 +15,7 @@ import time
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Dict, Optional
+from typing import Dict, List, Optional, Sequence
 
 from ._core import library_build
 from ._errors import CacheWarning
@@ -32,13 +32,18 @@ _warned = False
 
 
 def folder() -> Path:
-    """$SKEWER_CACHE, or skewer in the user's cache folder."""
+    """$SKEWER_CACHE, or skewer in the user's cache folder. OSError where the user has no folder at all."""
     chosen = os.environ.get("SKEWER_CACHE")
     if chosen:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
     # The base directory specification: a relative path is to be ignored.
-    return (Path(base) if base and os.path.isabs(base) else Path.home() / ".cache") / "skewer"
+    if base and os.path.isabs(base):
+        return Path(base) / "skewer"
+    try:
+        return Path.home() / ".cache" / "skewer"
+    except RuntimeError as error:  # a container's user without a name and without $HOME
+        raise OSError(f"{error}; set SKEWER_CACHE") from error
 
 
 def most_bytes() -> int:
@@ -59,11 +64,25 @@ def _processor() -> str:
         return ""
 
 
-def key_of(name: str, text: str, parameters, target: str) -> str:
+def _machines(target: str) -> List[str]:
+    """What the machine files among the targets say (docs/machines.md)."""
+    texts = []
+    for name in target.split(","):
+        if name.endswith(".json"):
+            try:
+                texts.append(Path(name).read_bytes().decode("utf-8", "surrogateescape"))
+            except OSError:
+                pass  # the compiler says it
+    return texts
+
+
+def key_of(name: str, text: str, parameters: Sequence[str], target: str) -> str:
     """The name of an entry."""
     digest = hashlib.sha256()
-    processor = _processor() if "host" in target else ""
-    for part in (library_build(), name, text, *parameters, "", target, processor):
+    machines = _machines(target)
+    # A machine file may be about this processor too.
+    processor = _processor() if machines or "host" in target else ""
+    for part in (library_build(), name, text, *parameters, "", target, processor, *machines):
         encoded = part.encode("utf-8", "surrogateescape")
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
     return digest.hexdigest()
@@ -97,14 +116,17 @@ def find(key: str) -> Optional[Files]:
     with _lock:
         if key in _memory:
             return _memory[key]
-    path = folder() / (key + _SUFFIX)
     try:
+        path = folder() / (key + _SUFFIX)
         files = _unpacked(path.read_bytes())
-        if files is not None:
-            os.utime(path)  # it has been used
-        return files
     except OSError:
         return None  # not there, or gone while it was read; what is wrong with the folder is said when writing
+    if files is not None:
+        try:
+            os.utime(path)  # it has been used
+        except OSError:
+            pass  # somebody else's folder, or one that is read-only: what it holds is as good
+    return files
 
 
 def keep(key: str, files: Files) -> None:

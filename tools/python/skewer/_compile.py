@@ -4,7 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _cache, _core
 from ._errors import CompileError, Diagnostic, LoadError
@@ -14,19 +14,20 @@ ABI_VERSION = 1  # of docs/abi.md
 
 
 def ask(what: str, source: Source, target: str = "host", kernel: str = "", sizes: Mapping[str, int] = {},
-        emit: str = "") -> Tuple[str, Dict[str, bytes], List[Diagnostic]]:
+        emit: str = "", head: int = 0) -> Tuple[str, Dict[str, bytes], List[Diagnostic]]:
     """One question to the compiler: its text, files and warnings. Raises CompileError."""
     numbers = [f"{name}={value}" for name, value in sizes.items()]
     status, messages, diagnostics, text, files = _core.ask(what, source.name, source.text, source.parameters, target,
-                                                           kernel, numbers, emit)
+                                                           kernel, numbers, emit, head)
     found = [Diagnostic(*diagnostic) for diagnostic in diagnostics]
     if status:
         raise CompileError(messages, found)
     return text, files, found
 
 
-def compile(spec: Union[str, os.PathLike], *, target: str = "host", kernel: Optional[str] = None, threads: int = 1,
-            cache: bool = True, parameters: Optional[Mapping[str, int]] = None, **more: int) -> Layer:
+def compile(spec: Union[str, "os.PathLike[str]"], *, target: str = "host", kernel: Optional[str] = None, threads: int = 1,
+            cache: bool = True, parameters: Optional[Mapping[str, Union[int, float]]] = None,
+            **more: Union[int, float]) -> Layer:
     """Compiles a layer.
 
     `spec` is the path of an .attn file, the text itself (whatever has more than one line or a brace), or a folder with the
@@ -53,7 +54,7 @@ def compile(spec: Union[str, os.PathLike], *, target: str = "host", kernel: Opti
     return layer
 
 
-def load(folder: Union[str, os.PathLike], *, kernel: Optional[str] = None, threads: int = 1) -> Layer:
+def load(folder: Union[str, "os.PathLike[str]"], *, kernel: Optional[str] = None, threads: int = 1) -> Layer:
     """A layer from what `skewer compile` wrote into a folder: NAME.json with NAME.so, or with NAME.o and, of several
     processors, NAME.PROCESSOR.o."""
     path = Path(folder)
@@ -69,11 +70,11 @@ def load(folder: Union[str, os.PathLike], *, kernel: Optional[str] = None, threa
     return _layer_from(files, kernel, str(path), threads, folder=path)
 
 
-def _is_text(spec: Union[str, os.PathLike]) -> bool:
+def _is_text(spec: Union[str, "os.PathLike[str]"]) -> bool:
     return isinstance(spec, str) and ("\n" in spec or "{" in spec)
 
 
-def _source_of(spec: Union[str, os.PathLike], parameters: Mapping[str, int]) -> Source:
+def _source_of(spec: Union[str, "os.PathLike[str]"], parameters: Mapping[str, Union[int, float]]) -> Source:
     texts = sorted(f"{name}={value}" for name, value in parameters.items())
     if _is_text(spec):
         return Source("layer.attn", str(spec), texts)
@@ -98,7 +99,8 @@ def _layer_from(files: Dict[str, bytes], kernel: Optional[str], where: str, thre
         raise LoadError(f"{where}: there are several kernels; choose one with kernel=: {', '.join(names)}")
     name = kernel or names[0]
     manifest = _manifest(files[name + ".json"], where, name)
-    shared = str(folder / (name + ".so")) if folder and (folder / (name + ".so")).exists() else ""
+    # Absolute: dlopen looks for a name without a slash elsewhere.
+    shared = os.path.abspath(folder / (name + ".so")) if folder and (folder / (name + ".so")).exists() else ""
     objects = [] if shared else [data for file, data in files.items()
                                  if re.fullmatch(re.escape(name) + r"(\.[^/]+)?\.o", file)]
     if not shared and not objects:
@@ -106,7 +108,7 @@ def _layer_from(files: Dict[str, bytes], kernel: Optional[str], where: str, thre
     return Layer(name, manifest, objects, shared, threads)
 
 
-def _manifest(data: bytes, where: str, name: str) -> dict:
+def _manifest(data: bytes, where: str, name: str) -> Dict[str, Any]:
     try:
         manifest = json.loads(data)
         version = manifest["abi_version"]

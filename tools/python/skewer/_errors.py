@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from typing import Any, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 
 class Diagnostic(NamedTuple):
@@ -20,7 +20,15 @@ class Diagnostic(NamedTuple):
 
 
 class SkewerError(Exception):
-    """Everything that this package raises."""
+    """Everything that this package raises. Goes from process to process as it is."""
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # As Exception has it, the class would be called with the text alone.
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(kind: Type[BaseException], arguments: Tuple[Any, ...]) -> BaseException:
+    return kind.__new__(kind, *arguments)
 
 
 class CompileError(SkewerError):
@@ -50,11 +58,11 @@ class ArgumentError(SkewerError, ValueError):
 
 
 class GradientError(ArgumentError):
-    """A tensor that requires a gradient: kernels compute forward only."""
+    """A tensor that requires a gradient, or one with a tangent: kernels compute forward only."""
 
-    def __init__(self, kernel: str, argument: str):
-        super().__init__(kernel, argument, None, "a tensor without a gradient (kernels compute forward only: "
-                         "torch.no_grad(), or tensor.detach())", "requires_grad=True")
+    def __init__(self, kernel: str, argument: str, found: str = "requires_grad=True",
+                 way: str = "torch.no_grad(), or tensor.detach()"):
+        super().__init__(kernel, argument, None, f"a tensor without a gradient (kernels compute forward only: {way})", found)
 
 
 class KernelError(SkewerError):
@@ -100,6 +108,27 @@ def wants_gradient(array: Any) -> bool:
     """Whether a gradient is asked for that nobody will compute."""
     torch = sys.modules.get("torch")
     return bool(array.requires_grad) and (torch is None or torch.is_grad_enabled())
+
+
+def refuse_tangents(kernel: str, names: Sequence[str], arrays: Sequence[Any]) -> None:
+    """A tensor with a tangent (derivatives forward, torch.func.jvp) is an error like one that requires a gradient: a
+    result without a tangent would say that it does not depend on it."""
+    torch = sys.modules.get("torch")
+    forward = getattr(getattr(torch, "autograd", None), "forward_ad", None)
+    if forward is None or getattr(forward, "_current_level", -1) < 0:
+        return
+    for name, array in zip(names, arrays):
+        if isinstance(array, torch.Tensor) and forward.unpack_dual(array).tangent is not None:
+            raise GradientError(kernel, name, "a tensor with a tangent")
+
+
+def named(array: Any) -> str:
+    """What messages call an object that is no array in the processor's memory."""
+    text = f"an object of type {type(array).__name__}"
+    device, layout = getattr(array, "device", None), str(getattr(array, "layout", "torch.strided"))
+    if device is not None and str(device) not in ("cpu", ""):
+        text += f" on device '{device}'"
+    return text + ("" if layout == "torch.strided" or not layout.startswith("torch.") else f" of layout {layout}")
 
 
 def note_copy(kernel: str, argument: str, shape: Tuple[int, ...], strides: Tuple[int, ...], is_result: bool) -> None:

@@ -2,13 +2,16 @@
 
 import html
 import json
+import os
+import re
+import sys
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _core
-from ._errors import ArgumentError, Diagnostic, SkewerError
+from ._errors import ArgumentError, Diagnostic, LoadError, SkewerError, refuse_tangents
 
 # NumPy has no bfloat16: its bits.
 _NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i8": np.int8}
@@ -58,7 +61,12 @@ class Bench(NamedTuple):
             f"{self.threads} thread{'s' if self.threads > 1 else ''}"
         return "\n".join([head, row("median", self.median), row("fastest", self.fastest)])
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
+
+
+# Keywords of a call that are no operands.
+_OF_THE_CALL = ("out", "threads", "sizes", "q0", "k0", "head0")
 
 
 class Plot(str):
@@ -69,6 +77,13 @@ class Plot(str):
 
     def _repr_html_(self) -> str:
         return self._repr_svg_()
+
+
+class Page(str):
+    """A whole page as HTML text; notebooks show it in a frame of its own."""
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self)}" width="100%" height="800" style="border: 0"></iframe>'
 
 
 def _arguments(entries: Sequence[Mapping[str, Any]]) -> List[Argument]:
@@ -103,9 +118,12 @@ class Layer:
         self.sizes: Dict[str, Optional[int]] = {size["name"]: size.get("bound") for size in manifest["sizes"]}
         self.origins = [origin["field"] for origin in manifest.get("origins", [])]
         self.diagnostics: List[Diagnostic] = []
+        if not manifest.get("target") and not manifest.get("targets"):
+            raise LoadError(f"kernel '{name}' was compiled for GPUs alone; from Python kernels run on processors: "
+                            "target='host', or another name of `skewer target`")
         self._source: Optional[Source] = None
         self._target = manifest.get("target", {}).get("name", "host")
-        self._objects = objects
+        self._objects, self._shared_object = objects, shared_object
         self._names = [argument.name for argument in self.arguments]
         self._kernel = _core.Kernel(name, objects, shared_object, [self._described(a) for a in self.arguments],
                                     [self._described(a) for a in self.results],
@@ -119,12 +137,14 @@ class Layer:
                 shape.append(extent)
             elif extent in names:
                 shape.append((names.index(extent), extent))
-            else:  # an expression of lengths, as the compiler wrote it
+            else:  # an expression of lengths, as the compiler wrote it; a length may be called `lambda`
                 text = extent.replace(" floordiv ", " // ").replace(" mod ", " % ")
-                shape.append((eval(f"lambda {', '.join(names)}: {text}", {"__builtins__": {}}), extent))
+                text = re.sub(r"[^\W\d]\w*", lambda word: f"_{names.index(word.group())}", text)
+                parameters = ", ".join(f"_{number}" for number in range(len(names)))
+                shape.append((eval(f"lambda {parameters}: {text}", {"__builtins__": {}}), extent))
         return argument.name, argument.type, shape, argument.range
 
-    def __call__(self, *arrays: Any, out: Any = None, threads: Optional[int] = None,
+    def __call__(self, /, *arrays: Any, out: Any = None, threads: Optional[int] = None,
                  sizes: Optional[Mapping[str, int]] = None, q0: int = 0, k0: int = 0, head0: int = 0,
                  _prepared: Optional["_core.Prepared"] = None, **named: Any) -> Any:
         """Computes the layer.
@@ -137,6 +157,10 @@ class Layer:
         """
         if named or len(arrays) != len(self._names):
             arrays = self._in_order(arrays, named)
+        if sizes:
+            self._known(sizes)
+        if "torch" in sys.modules:
+            refuse_tangents(self.name, self._names, arrays)
         if out is not None:
             outputs = out if isinstance(out, (tuple, list)) else (out,)
             self._kernel.call(arrays, outputs, self.threads if threads is None else threads, None, sizes, q0, k0, head0,
@@ -156,7 +180,7 @@ class Layer:
         """The operands that the spec calls `const`: the same at every call."""
         return [entry["name"] for entry in self.manifest["inputs"] if entry.get("const")]
 
-    def prepare(self, *, threads: Optional[int] = None, **constants: Any) -> "Prepared":
+    def prepare(self, /, *, threads: Optional[int] = None, **constants: Any) -> "Prepared":
         """The layer with its `const` operands: what they alone determine (packed weights and tables) is made now, and calls
         take the other operands."""
         return Prepared(self, constants, self.threads if threads is None else threads)
@@ -167,8 +191,9 @@ class Layer:
         ordered = list(arrays)
         for name in self._names[len(arrays):]:
             if name not in named:
-                raise ArgumentError(self.name, name, None, "an array", "none; the operands are " +
-                                    ", ".join(self._names))
+                why = f"none; `{name}` is a keyword of the call, so this operand is given in the spec's order" \
+                    if name in _OF_THE_CALL else "none; the operands are " + ", ".join(self._names)
+                raise ArgumentError(self.name, name, None, "an array", why)
             ordered.append(named.pop(name))
         for name in named:
             taken = "it is given twice" if name in self._names else "no operand of this name; the operands are " + \
@@ -176,10 +201,19 @@ class Layer:
             raise ArgumentError(self.name, name, None, "one array for each operand", taken)
         return tuple(ordered)
 
+    def _known(self, sizes: Mapping[str, int]) -> None:
+        """Refuses run-time sizes that the layer does not have."""
+        for name, value in sizes.items():
+            if name not in self.sizes:
+                raise ArgumentError(self.name, "sizes", name, "a run-time size: " + (", ".join(self.sizes) or
+                                                                                    "there is none"), f"'{name}'")
+            if not hasattr(value, "__index__"):
+                raise ArgumentError(self.name, "sizes", name, "a whole number", repr(value))
+
     def _new_numpy(self, number: int, shape: Tuple[int, ...]) -> np.ndarray:
         return np.empty(shape, _NUMPY_TYPES[self.results[number].type])
 
-    def _library_of(self, array: Any):
+    def _library_of(self, array: Any) -> Tuple[Callable[[int, Tuple[int, ...]], Any], Callable[[Any], Any]]:
         """How a result of the array's library is made, and what becomes of it after the call."""
         library = type(array).__module__.partition(".")[0]
         if library == "torch":
@@ -190,7 +224,7 @@ class Layer:
             import jax.numpy
 
             # JAX's arrays are never written to: a new one takes over NumPy's memory.
-            def finish(result):
+            def finish(result: Any) -> Any:
                 if result.dtype == np.uint16:
                     result = result.view(jax.numpy.bfloat16)
                 return jax.numpy.asarray(result)
@@ -198,16 +232,27 @@ class Layer:
             return self._new_numpy, finish
         return self._new_numpy, lambda result: result
 
-    def explain(self, json: bool = False, **sizes: int) -> str:
+    def explain(self, /, json: bool = False, **sizes: int) -> str:
         """What became of each term, as `skewer explain` prints it, or its JSON. Keywords are run-time sizes."""
         from ._compile import ask
         return ask("explain-json" if json else "explain", self._spec(), self._target.partition(",")[0], self.name,
                    sizes)[0]
 
-    def plot(self, **sizes: int) -> Plot:
-        """How positions are read, scores and tables. Notebooks show the picture; it is SVG text."""
+    def plot(self, /, head: int = 0, **sizes: int) -> Plot:
+        """How positions are read, scores of one head, and tables. Notebooks show the picture; it is SVG text. Keywords are
+        run-time sizes."""
         from ._compile import ask
-        return Plot(ask("plot", self._spec(), "host", self.name, sizes)[0])
+        return Plot(ask("plot", self._spec(), "host", self.name, sizes, head=head)[0])
+
+    def report(self, path: Union[str, "os.PathLike[str]", None] = None, /, head: int = 0, **sizes: int) -> Page:
+        """The page of `skewer report`: the text, terms, skew diagrams to point at, masks, scores, roofline and schedule. It
+        is written to `path` where there is one. Notebooks show it; it is HTML text. Keywords are run-time sizes."""
+        from ._compile import ask
+        page = Page(ask("report", self._spec(), self._target.partition(",")[0], self.name, sizes, head=head)[0])
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
 
     def _spec(self) -> Source:
         if self._source is None:
@@ -215,9 +260,10 @@ class Layer:
                               "compile it from the spec")
         return self._source
 
-    def example(self, seed: int = 1, **sizes: int) -> Dict[str, np.ndarray]:
-        """Operands by name: normal numbers, those of a spec's `~ 1 + 0.1` or `~ 0.5..2`, or indices within their ranges.
-        Sizes that are not given are 1, or their bound."""
+    def example(self, /, seed: int = 1, **sizes: int) -> Dict[str, Any]:
+        """NumPy's arrays for all operands by name: normal numbers, those of a spec's `~ 1 + 0.1` or `~ 0.5..2`, or indices
+        within their ranges. Sizes that are not given are 1, or their bound."""
+        self._known(sizes)
         generator = np.random.default_rng(seed)
         known = [sizes.get(name, bound or 1) for name, bound in self.sizes.items()]
         # For indices without a range, as the driver has it: what of a layer is its number of queries.
@@ -233,7 +279,7 @@ class Layer:
             arrays[argument.name] = numbers.astype(_NUMPY_TYPES[argument.type])
         return arrays
 
-    def bench(self, seconds: float = 1.0, threads: Optional[int] = None, **sizes: int) -> Bench:
+    def bench(self, /, seconds: float = 1.0, threads: Optional[int] = None, **sizes: int) -> Bench:
         """Times calls on seeded operands for about so many seconds. Keywords are run-time sizes."""
         threads = self.threads if threads is None else threads
         arrays = tuple(self.example(**sizes).values())
@@ -255,6 +301,17 @@ class Layer:
             return None
         return json.loads(self.explain(json=True, **sizes))["kernels"][0]["useful_flops"]
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # The compiled objects: another process need not compile.
+        return _unpickled, (self.name, self.manifest, self._objects, self._shared_object, self.threads, self._source,
+                            self._target, self.diagnostics)
+
+    def __copy__(self) -> "Layer":
+        return self  # a kernel has no state that calls could see
+
+    def __deepcopy__(self, _: Any) -> "Layer":
+        return self
+
     def __repr__(self) -> str:
         def text(argument: Argument) -> str:
             return f"{argument.name}: {argument.type}[{', '.join(map(str, argument.shape))}]"
@@ -264,6 +321,13 @@ class Layer:
 
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
+
+
+def _unpickled(name: str, manifest: Dict[str, Any], objects: List[bytes], shared_object: str, threads: int,
+               source: Optional[Source], target: str, diagnostics: List[Diagnostic]) -> Layer:
+    layer = Layer(name, manifest, objects, shared_object, threads)
+    layer._source, layer._target, layer.diagnostics = source, target, diagnostics
+    return layer
 
 
 class Prepared:
@@ -291,7 +355,7 @@ class Prepared:
     def bytes(self) -> int:
         return self._made.bytes if self._made else 0
 
-    def __call__(self, *arrays: Any, **named: Any) -> Any:
+    def __call__(self, /, *arrays: Any, **named: Any) -> Any:
         """As the layer, without its const operands; `out`, `threads`, `sizes`, `q0`, `k0` and `head0` as there."""
         if len(arrays) > len(self._names):
             raise ArgumentError(self.layer.name, "arrays", None, f"at most {len(self._names)}", str(len(arrays)))

@@ -16,8 +16,8 @@ import numpy as np
 
 from . import _core
 from ._compile import compile as compile_layer
-from ._errors import ArgumentError
-from ._layer import Layer
+from ._errors import ArgumentError, GradientError
+from ._layer import Argument, Layer
 
 __all__ = ["op"]
 
@@ -66,8 +66,8 @@ def _sizes_of(layer: Layer, arrays: Sequence[Any]) -> List[int]:
 
 def _value(extent: Any, sizes: Sequence[int]) -> int:
     if not isinstance(extent, tuple):
-        return extent
-    return sizes[extent[0]] if isinstance(extent[0], int) else extent[0](*sizes)
+        return int(extent)
+    return int(sizes[extent[0]] if isinstance(extent[0], int) else extent[0](*sizes))
 
 
 def _leading(layer: Layer) -> Tuple[List[bool], bool]:
@@ -75,7 +75,7 @@ def _leading(layer: Layer) -> Tuple[List[bool], bool]:
     that axis a layer is the same computation again and again."""
     names = list(layer.sizes)
 
-    def leads(argument) -> bool:
+    def leads(argument: Argument) -> bool:
         return bool(names and argument.shape and argument.shape[0] == names[0] and
                     all(names[0] not in str(extent) for extent in argument.shape[1:]))
 
@@ -84,14 +84,14 @@ def _leading(layer: Layer) -> Tuple[List[bool], bool]:
         all(leads(result) and not bounded for result in layer.results)
 
 
-def op(spec: Union[str, os.PathLike, Layer], *, threads: int = 1, q0: int = 0, k0: int = 0, head0: int = 0,
+def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: int = 1, q0: int = 0, k0: int = 0, head0: int = 0,
        origins: bool = False, **options: Any) -> Callable[..., Any]:
-    """The layer as a function of JAX arrays in the spec's order.
+    """The layer as a function of JAX arrays in the spec's order, or by name.
 
     `spec` and `options` are those of skewer.compile, or a layer; `q0`, `k0` and `head0` say where a part begins. With
     `origins` a last operand says it, an i32[3] of q0, k0 and head0 that may be computed in the program. vmap of operands
     whose first axis is the batch makes the batch larger; any other vmap goes one by one. It computes forward only, on the
-    processor.
+    processor: where a derivative is asked for, in reverse or forward, that is a GradientError when it is traced.
     """
     layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
     if not 1 <= threads <= 1024:
@@ -125,7 +125,7 @@ def op(spec: Union[str, os.PathLike, Layer], *, threads: int = 1, q0: int = 0, k
         many = len(layer.results) > 1
         out_batched = tuple([True] * len(layer.results)) if many else True
         if not results_lead or any(is_batched and not leads for is_batched, leads in zip(in_batched, operands_lead)):
-            def one(moving):
+            def one(moving: Any) -> Any:
                 moving = iter(moving)
                 return batched(*(next(moving) if is_batched else array
                                  for is_batched, array in zip(in_batched, arrays)))
@@ -143,8 +143,49 @@ def op(spec: Union[str, os.PathLike, Layer], *, threads: int = 1, q0: int = 0, k
         parts = [part.reshape(count, -1, *part.shape[1:]) for part in (made if many else (made,))]
         return (tuple(parts) if many else parts[0]), out_batched
 
-    batched.__name__ = layer.name
-    return batched
+    return _named(layer, _without_derivative(layer, batched), origins)
+
+
+def _without_derivative(layer: Layer, function: Callable[..., Any]) -> Callable[..., Any]:
+    """XLA's own message names neither the layer nor the operand."""
+    guarded = jax.custom_jvp(function)
+
+    def refuse(arrays: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        zero = jax.custom_derivatives.SymbolicZero
+        names = [argument.name for argument in layer.arguments] + ["origins"]
+        for name, tangent in zip(names, tangents):
+            if type(tangent) is not zero:
+                raise GradientError(layer.name, name, "an array that is differentiated", "jax.lax.stop_gradient(array)")
+        return function(*arrays), None
+
+    guarded.defjvp(refuse, symbolic_zeros=True)
+    return guarded
+
+
+def _named(layer: Layer, function: Callable[..., Any], origins: bool) -> Callable[..., Any]:
+    """The function, which takes operands by name too."""
+    order = [argument.name for argument in layer.arguments] + ["origins"] * origins
+
+    @functools.wraps(function)
+    def attend(*arrays: Any, **named: Any) -> Any:
+        if named:
+            for name in named:
+                if name not in order[len(arrays):]:
+                    raise ArgumentError(layer.name, name, None, "one array for each operand", "it is given twice"
+                                        if name in order else "no operand of this name; the operands are " + ", ".join(order))
+            missing = [name for name in order[len(arrays):] if name not in named]
+            if missing:
+                raise ArgumentError(layer.name, missing[0], None, "an array", "none; the operands are " + ", ".join(order))
+            arrays = (*arrays, *(named[name] for name in order[len(arrays):]))
+        for argument, array in zip(layer.arguments, arrays):
+            # JAX would make it f32 without a word.
+            if isinstance(array, np.ndarray) and array.dtype != _TYPES[argument.type]:
+                raise ArgumentError(layer.name, argument.name, None, f"elements of type {np.dtype(_TYPES[argument.type])}",
+                                    str(array.dtype))
+        return function(*arrays)
+
+    attend.__name__ = attend.__qualname__ = layer.name
+    return attend
 
 
 def _varying(arrays: Sequence[Any]) -> Dict[str, Any]:

@@ -34,7 +34,7 @@ class Ring:
     that all devices run one program, with `ranks` steps.
     """
 
-    def __init__(self, spec: Union[str, os.PathLike], length: int, *, ranks: int, axis_name: str, causal: bool = True,
+    def __init__(self, spec: Union[str, "os.PathLike[str]"], length: int, *, ranks: int, axis_name: str, causal: bool = True,
                  step: str = "step", join: str = "join", lengths: Sequence[str] = ("N", "n", "m"),
                  queries: Mapping[str, int] = {"q": -2}, keys: Mapping[str, int] = {"k": -2, "v": -2},
                  results: Tuple[int, int] = (-2, -1), threads: int = 1, **options: Any):

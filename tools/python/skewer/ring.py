@@ -83,7 +83,7 @@ class Ring:
     It computes on processors, forward only, and communicates by the group's backend for memory of processors: gloo.
     """
 
-    def __init__(self, spec: Union[str, os.PathLike], length: int, *, group: Any = None, causal: bool = True,
+    def __init__(self, spec: Union[str, "os.PathLike[str]"], length: int, *, group: Any = None, causal: bool = True,
                  step: str = "step", join: str = "join", lengths: Sequence[str] = ("N", "n", "m"),
                  queries: Mapping[str, int] = {"q": -2}, keys: Mapping[str, int] = {"k": -2, "v": -2},
                  results: Tuple[int, int] = (-2, -1), timeout: Optional[float] = None, threads: Optional[int] = None,

@@ -18,7 +18,7 @@ import torch
 
 from . import _core
 from ._compile import compile as compile_layer
-from ._errors import ArgumentError, GradientError
+from ._errors import ArgumentError, GradientError, refuse_tangents
 from ._layer import Argument, Layer
 
 __all__ = ["op", "Module"]
@@ -33,6 +33,8 @@ def _name_of(layer: Layer) -> str:
     process (what torch.export has written finds it) and another one has another."""
     source = layer._source
     what = repr((source.text, source.parameters) if source else sorted(layer.manifest.items(), key=str))
+    if layer._target != "host":
+        what += layer._target
     return f"{layer.name}_{hashlib.sha256(what.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
 
 
@@ -57,7 +59,7 @@ def _shapes(layer: Layer, tensors: Tuple[torch.Tensor, ...]) -> List[List[Any]]:
             if isinstance(extent, tuple) and isinstance(extent[0], int) and sizes[extent[0]] is None:
                 sizes[extent[0]] = size
 
-    def value(extent):
+    def value(extent: Any) -> Any:
         if not isinstance(extent, tuple):
             return extent
         return sizes[extent[0]] if isinstance(extent[0], int) else extent[0](*sizes)
@@ -211,6 +213,8 @@ def _register(layer: Layer, name: str, shelf: _Shelf, threads: Optional[int]) ->
             for argument, tensor in zip(layer.arguments, arguments):
                 if tensor.requires_grad:
                     raise GradientError(layer.name, argument.name)
+        if torch.autograd.forward_ad._current_level >= 0:
+            refuse_tangents(layer.name, layer._names, arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*arguments)
 
@@ -218,7 +222,7 @@ def _register(layer: Layer, name: str, shelf: _Shelf, threads: Optional[int]) ->
     return operator
 
 
-def op(spec: Union[str, os.PathLike, Layer], *, threads: Optional[int] = None, **options: Any) -> Callable[..., Any]:
+def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: Optional[int] = None, **options: Any) -> Callable[..., Any]:
     """The layer as an operator, torch.ops.skewer.NAME_HASH: a function of tensors in the spec's order, then of the origins
     of a part.
 
@@ -258,10 +262,11 @@ class Module(torch.nn.Module):
     array that shares its memory, after which `forget()` says that they have changed.
     """
 
-    def __init__(self, spec: Union[str, os.PathLike, Layer], *, values: Optional[Mapping[str, Any]] = None,
+    def __init__(self, spec: Union[str, "os.PathLike[str]", Layer], *, values: Optional[Mapping[str, Any]] = None,
                  threads: Optional[int] = None, **options: Any):
         super().__init__()
         layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
+        self._layer, self._threads = layer, threads
         self._name = _name_of(layer)
         self._operator = op(layer, threads=threads)
         order = [argument.name for argument in layer.arguments]
@@ -271,6 +276,9 @@ class Module(torch.nn.Module):
         self._places = [(self._inputs + constants).index(name) for name in order]  # of each operand in those
         for argument in layer.arguments:
             if argument.name in constants:
+                if hasattr(self, argument.name):
+                    raise ArgumentError(layer.name, argument.name, None, "a name of a const operand that torch.nn.Module "
+                                        "has no attribute of", f"'{argument.name}'; call it otherwise in the spec")
                 setattr(self, argument.name, self._parameter(layer, argument, (values or {}).get(argument.name)))
         for name in values or {}:
             if name not in constants:
@@ -287,6 +295,17 @@ class Module(torch.nn.Module):
             else:
                 return
         self._held.constants = _known[self._name][1].keep(tensors)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """What torch.save of a whole module, or another process, gets: the compiled layer, and not this process's operator."""
+        state = dict(self.__dict__)
+        del state["_operator"]
+        return state
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._operator = op(self._layer, threads=self._threads)
+        self._keep([getattr(self, name) for name in self._constants])
 
     def forget(self) -> None:
         """Has the next call make anew what follows from the parameters alone."""

@@ -139,7 +139,7 @@ void Kernel::takeInput(Call &call, size_t number, nb::handle array) {
   if (!tensor.take(array, /*isWritten=*/false)) {
     PyErr_Clear();
     refuse(argument.name, nb::none(), "an array in this processor's memory (buffer protocol or DLPack)",
-           "an object of type " + std::string(nb::str(nb::handle(array.type()).attr("__name__")).c_str()));
+           nb::cast<std::string>(errors("named")(array)));
   }
   if (tensor.isOfFramework && nb::hasattr(array, "requires_grad") && nb::cast<bool>(array.attr("requires_grad")) &&
       nb::cast<bool>(errors("wants_gradient")(array)))
@@ -235,8 +235,10 @@ void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
     if (!tensor.take(array, /*isWritten=*/true)) {
       PyErr_Clear();
       refuse(role, nb::none(), "an array in this processor's memory that can be written",
-             "an object of type " + std::string(nb::str(nb::handle(array.type()).attr("__name__")).c_str()));
+             nb::cast<std::string>(errors("named")(array)));
     }
+    if (tensor.isNegated)
+      refuse(role, nb::none(), "a tensor that holds its numbers", "one whose numbers are negated as they are read");
     if (!tensor.deviceName.empty())
       refuse(role, nb::none(), "memory of the processor", "memory of " + tensor.deviceName);
     if (tensor.isReadOnly)
@@ -297,9 +299,14 @@ void Kernel::refuseStatus(const Call &call, int32_t status) const {
                                foundIndex(inputs[*bad], data, shape.data(), shape.size())));
 }
 
-void Kernel::begin(Call &call, nb::tuple arrays, int threads) {
-  if (threads < 1 || threads > 1024)
-    refuse("threads", nb::none(), "1 to 1024", std::to_string(threads));
+int Kernel::threadsOf(nb::handle given) const {
+  int threads = 0;
+  if (!nb::try_cast(given, threads) || threads < 1 || threads > 1024)
+    refuse("threads", nb::none(), "1 to 1024", nb::cast<std::string>(nb::repr(given)));
+  return threads;
+}
+
+void Kernel::begin(Call &call, nb::tuple arrays) {
   if (nb::len(arrays) != inputs.size())
     refuse("arrays", nb::none(), std::to_string(inputs.size()), std::to_string(nb::len(arrays)));
   call.inputs = std::make_unique<Tensor[]>(inputs.size());
@@ -327,10 +334,11 @@ void Kernel::passSizes(Call &call, int64_t q0, int64_t k0, int64_t head0) {
     call.words[next++] = uint64_t(origin);
 }
 
-nb::object Kernel::call(nb::tuple arrays, nb::object outputs, int threads, nb::object allocate, nb::object given,
+nb::object Kernel::call(nb::tuple arrays, nb::object outputs, nb::handle threadCount, nb::object allocate, nb::object given,
                         int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework) {
   Call call;
-  begin(call, arrays, threads);
+  int threads = threadsOf(threadCount);
+  begin(call, arrays);
   for (size_t n = 0; n < inputs.size(); ++n)
     takeInput(call, n, arrays[n]);
   inferSizes(call, given);
@@ -351,7 +359,8 @@ nb::object Kernel::call(nb::tuple arrays, nb::object outputs, int threads, nb::o
   return nb::tuple(all);
 }
 
-Prepared Kernel::prepare(nb::tuple arrays, int threads) {
+Prepared Kernel::prepare(nb::tuple arrays, nb::handle threadCount) {
+  int threads = threadsOf(threadCount);
   Prepared prepared;
   if (!preparedBytes || !prepareEntry || !preparedEntry)
     raise(errors("LoadError")("kernel '" + name + "' has no entries for const operands; compile it anew"));
@@ -362,7 +371,7 @@ Prepared Kernel::prepare(nb::tuple arrays, int threads) {
       throw std::bad_alloc();
   }
   Call call;
-  begin(call, arrays, threads);
+  begin(call, arrays);
   call.sizes.assign(sizes.size(), 1); // what is made does not depend on them
   for (size_t n = 0; n < inputs.size(); ++n)
     if (!nb::handle(arrays[n]).is_none()) {

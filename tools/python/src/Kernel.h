@@ -47,10 +47,10 @@ public:
   /// `arrays` in the spec's order; `outputs` a tuple of arrays or None, where `allocate(number, shape)` makes them.
   /// `given`: run-time sizes by name that the arrays do not say. Returns a tuple of the results.
   /// With `prepared` from what it holds. With `ofFramework` on threads of OpenMP, where there are.
-  nb::object call(nb::tuple arrays, nb::object outputs, int threads, nb::object allocate, nb::object given, int64_t q0,
-                  int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework);
+  nb::object call(nb::tuple arrays, nb::object outputs, nb::handle threads, nb::object allocate, nb::object given,
+                  int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework);
   /// `arrays` in the spec's order, None for operands that are not const.
-  Prepared prepare(nb::tuple arrays, int threads);
+  Prepared prepare(nb::tuple arrays, nb::handle threads);
   const std::vector<Argument> &operands() const { return inputs; }
   size_t resultCount() const { return results.size(); }
   size_t sizeCount() const { return sizes.size(); }
@@ -70,7 +70,8 @@ private:
   void checkShape(const Call &, const Argument &, const Tensor &, const char *role);
   void takeOutputs(Call &, nb::object outputs, nb::object allocate);
   void note(Argument &, const std::string &role, const Tensor &, bool isResult);
-  void begin(Call &, nb::tuple arrays, int threads);
+  int threadsOf(nb::handle) const;
+  void begin(Call &, nb::tuple arrays);
   void passInput(Call &, size_t number);
   void passSizes(Call &, int64_t q0, int64_t k0, int64_t head0);
   using Entry = std::function<int32_t(const void *args, const void *exec)>;

@@ -29,7 +29,7 @@ nb::list diagnosticsOf(const skewer_answer *answer) {
 /// (status, messages, diagnostics, text, files by name)
 nb::tuple ask(const std::string &what, const std::string &path, nb::object text, std::vector<std::string> parameters,
               const std::string &target, const std::string &kernel, std::vector<std::string> sizes,
-              const std::string &emit) {
+              const std::string &emit, int64_t head) {
   skewer_request request = skewer_request_init();
   std::string held = text.is_none() ? "" : nb::cast<std::string>(text);
   std::vector<const char *> parameterTexts, sizeTexts;
@@ -44,11 +44,13 @@ nb::tuple ask(const std::string &what, const std::string &path, nb::object text,
   request.target = target.c_str();
   request.kernel = kernel.empty() ? nullptr : kernel.c_str();
   request.emit = emit.c_str();
+  request.head = head;
   skewer_answer *answer;
   {
     nb::gil_scoped_release released;
     answer = what == "compile"   ? skewer_compile(&request)
              : what == "plot"    ? skewer_plot(&request)
+             : what == "report"  ? skewer_report(&request)
              : what == "explain" ? skewer_explain(&request, 0)
                                  : skewer_explain(&request, 1);
   }
@@ -76,7 +78,7 @@ NB_MODULE(_core, module) {
   module.def("library_build", &skewer_library_build, "Differs between any two builds of the compiler.");
   module.def("ask", &ask, nb::arg("what"), nb::arg("path"), nb::arg("text").none(), nb::arg("parameters"),
              nb::arg("target"), nb::arg("kernel"), nb::arg("sizes"), nb::arg("emit"),
-             "compile, explain, explain-json or plot: (status, messages, diagnostics, text, files).");
+             nb::arg("head") = 0, "compile, explain, explain-json, plot or report: (status, messages, diagnostics, text, files).");
   module.def("use_openmp", &openmp::use, nb::arg("path"),
              "Calls with of_framework are computed by the threads of this runtime of OpenMP, which is loaded.");
   module.def(

@@ -172,10 +172,26 @@ void Tensor::fill(void *memory, nb::dlpack::dtype type, int deviceType, int devi
     strides[k] = steps ? steps[k] : contiguous;
 }
 
+/// Of PyTorch's tensors: whether readers are to negate what lies in memory (`z.conj().imag`), which DLPack does not say.
+static bool negates(nb::handle array) {
+  PyObject *method = PyObject_GetAttrString(array.ptr(), "is_neg");
+  if (!method)
+    return PyErr_Clear(), false;
+  nb::object known = nb::steal(method), answer = nb::steal(PyObject_CallNoArgs(method));
+  if (!answer.is_valid())
+    PyErr_Clear();
+  return answer.ptr() == Py_True;
+}
+
 bool Tensor::take(nb::handle array, bool isWritten) {
   bool mayBuffer = PyObject_CheckBuffer(array.ptr());
   if (mayBuffer && takeBuffer(array, isWritten))
     return true;
+  if (!mayBuffer && negates(array)) {
+    viewed = array.attr("resolve_neg")();
+    array = viewed;
+    isNegated = true;
+  }
   if (takeExchange(array) || (nb::hasattr(array, "__dlpack__") && takeDlpack(array)))
     return true;
   // NumPy's arrays of types that are not NumPy's own, ml_dtypes.bfloat16 above all, have neither.

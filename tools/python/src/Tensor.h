@@ -31,6 +31,7 @@ public:
   std::vector<int64_t> shape, strides;
   bool isReadOnly = false;
   bool isOfFramework = false; // it came by DLPack
+  bool isNegated = false;     // PyTorch's lazy negation: what was taken is a copy that holds the numbers
 
   int64_t elements() const;
   /// Row-major without gaps; axes of length 1 may have any stride.

@@ -1,5 +1,6 @@
 """Calls with NumPy's arrays, and arrays that a layer must refuse."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -11,6 +12,16 @@ import common
 import numpy as np
 
 import skewer
+
+
+def elsewhere(array, device_type, device_id):
+    """A DLPack capsule of NumPy's whose device is another (dlpack.h: the pointer to the memory, then type and number)."""
+    capsule = array.__dlpack__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    managed = pointer(capsule, b"dltensor")
+    (ctypes.c_int32 * 2).from_address(managed + ctypes.sizeof(ctypes.c_void_p))[:] = [device_type, device_id]
+    return capsule
 
 
 class Calls(unittest.TestCase):
@@ -232,6 +243,23 @@ class BadArrays(unittest.TestCase):
         self.refused("k", None, "array", "list", k=[1.0])
         self.refused("q", None, "float32", "type", q=b"bytes")
 
+    def test_another_device(self):
+        class Elsewhere:
+            """An array that says by DLPack where it is."""
+
+            def __init__(self, device):
+                self.device = device
+
+            def __dlpack_device__(self):
+                return self.device
+
+            def __dlpack__(self, **_):
+                return elsewhere(np.zeros((2, 8, 4), np.float32), *self.device)
+
+        self.refused("q", None, "memory of the processor", "CUDA device 1", q=Elsewhere((2, 1)))
+        self.refused("v", None, "memory of the processor", "DLPack number 8", v=Elsewhere((8, 0)))
+        self.refused("out", None, "memory of the processor", "CUDA device 0", out=Elsewhere((2, 0)))
+
     def test_shapes(self):
         self.refused("q", None, "3 dimensions", "2", q=np.zeros((8, 4), np.float32))
         self.refused("k", 1, "8", "7", k=np.zeros((2, 7, 4), np.float32))
@@ -268,6 +296,8 @@ class BadArrays(unittest.TestCase):
 
     def test_threads(self):
         self.refused("threads", None, "1 to 1024", "0", threads=0)
+        self.refused("threads", None, "1 to 1024", "'2'", threads="2")
+        self.refused("threads", None, "1 to 1024", "5000", threads=5000)
 
     def test_indices_out_of_range(self):
         text = common.TINY.replace("d]) ->", "d], lengths : i32[batch] in 1..8) ->")

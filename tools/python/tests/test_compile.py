@@ -1,10 +1,14 @@
 """Texts, files, folders, the cache, explanations and pictures."""
 
+import copy
+import html
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
+import typing
 import unittest
 import warnings
 from pathlib import Path
@@ -60,9 +64,16 @@ class Compile(unittest.TestCase):
         spec = self.folder / "tiny.attn"
         spec.write_text(common.TINY)
         for name, options in (("one", []), ("several", ["--target=x86-64-v2,x86-64-v3"]),
-                              ("shared", ["--target=x86-64-v2,x86-64-v3", "--emit=shared"])):
+                              ("shared", ["--target=x86-64-v2,x86-64-v3", "--emit=shared"]),
+                              ("gpu", ["--target=x86-64-v2,sm_80", "--ptx-only"])):
             subprocess.run([SKEWER, "compile", spec, "-o", self.folder / name, *options], check=True)
             self.expect_right(skewer.compile(self.folder / name))
+        before = os.getcwd()
+        os.chdir(self.folder / "shared")  # a name without a folder in front of it
+        try:
+            self.expect_right(skewer.load("."))
+        finally:
+            os.chdir(before)
         layer = skewer.load(self.folder / "one", kernel="tiny")
         with self.assertRaisesRegex(skewer.SkewerError, "its text is not known"):
             layer.explain()
@@ -100,6 +111,66 @@ class Compile(unittest.TestCase):
         self.assertTrue(layer.plot()._repr_svg_().startswith("<svg"))
         result = layer.bench(seconds=0.01, batch=2)
         self.assertTrue(0 < result.fastest <= result.median and result.calls >= 1)
+
+    def test_plots_and_reports_of_a_head(self):
+        layer = skewer.compile(Path(__file__).parents[3] / "examples" / "music" / "music_transformer.attn", N=16, heads=2)
+        self.assertIn("h = 1", layer.plot(head=1))
+        with self.assertRaisesRegex(skewer.CompileError, "head"):
+            layer.plot(head=2)
+        page = layer.report(self.folder / "page.html", head=1)
+        self.assertEqual((self.folder / "page.html").read_text(encoding="utf-8"), page)
+        self.assertIn("h = 1", page)
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
+        shown = page._repr_html_()
+        self.assertTrue(shown.startswith("<iframe srcdoc="))
+        self.assertEqual(html.unescape(shown.split('srcdoc="')[1].split('" width=')[0]), page)
+
+    def test_names_that_python_has_other_plans_for(self):
+        length = skewer.compile("""size lambda <= 64
+kernel f(q, k, v : f32[lambda, 4], table : f32[2*lambda - 1]) -> f32[lambda, 4] {
+  s = einsum("i d, j d -> i j", q, k) + table[j - i + lambda - 1]
+  return einsum("i j, j d -> i d", softmax(s), v)
+}
+""")
+        self.assertEqual(length(**length.example(**{"lambda": 5})).shape, (5, 4))
+        own = skewer.compile("kernel f(self : f32[4], threads : f32[4]) -> f32[4] { return self*threads }")
+        x = own.example()
+        np.testing.assert_array_equal(own(*x.values()), x["self"] * x["threads"])
+        with self.assertRaisesRegex(skewer.ArgumentError, "`threads` is a keyword of the call"):
+            own(**{**x, "threads": 1})
+        np.testing.assert_array_equal(own(x["self"], x["threads"], threads=2), x["self"] * x["threads"])
+
+    def test_sizes_that_there_are_not(self):
+        layer = skewer.compile(common.TINY)
+        for call in (lambda: layer.example(bach=2), lambda: layer(**common.operands(), sizes={"bach": 2})):
+            with self.assertRaises(skewer.ArgumentError) as wrong:
+                call()
+            self.assertEqual((wrong.exception.argument, wrong.exception.expected, wrong.exception.found),
+                             ("sizes", "a run-time size: batch", "'bach'"))
+        with self.assertRaisesRegex(skewer.ArgumentError, "sizes, dimension batch: expected a whole number, found 2.5"):
+            layer(**common.operands(), sizes={"batch": 2.5})
+
+    def test_from_process_to_process(self):
+        layer = skewer.compile(common.TINY, threads=2)
+        again = pickle.loads(pickle.dumps(layer))
+        x = common.operands()
+        np.testing.assert_array_equal(again(**x), layer(**x))
+        self.assertEqual((again.threads, again.explain(), repr(again)), (2, layer.explain(), repr(layer)))
+        self.assertIs(copy.deepcopy([layer])[0], layer)
+        with self.assertRaises(skewer.ArgumentError) as wrong:
+            layer(**{**x, "q": x["q"][:, :7]})
+        error = pickle.loads(pickle.dumps(wrong.exception))
+        self.assertEqual((str(error), error.dimension, error.found), (str(wrong.exception), 1, "7"))
+        with self.assertRaises(skewer.CompileError) as wrong:
+            skewer.compile("kernel")
+        error = pickle.loads(pickle.dumps(wrong.exception))
+        self.assertEqual((str(error), error.diagnostics), (str(wrong.exception), wrong.exception.diagnostics))
+
+    def test_real_parameters(self):
+        text = "param gamma = 0.5\nkernel f(x : f32[4]) -> f32[4] { return x*gamma }"
+        for gamma in (0.25, np.float32(0.25)):
+            np.testing.assert_array_equal(skewer.compile(text, gamma=gamma)(np.ones(4, np.float32)), [0.25] * 4)
+        self.assertIn("float", str(typing.get_type_hints(skewer.compile)["more"]))
 
     def test_two_threads_compile(self):
         code = ("import common, skewer, threading\n"
@@ -167,6 +238,42 @@ class Cache(unittest.TestCase):
             skewer.compile(common.TINY)
             self.assertEqual(self.asked, 1)
             self.assertEqual(self.entries()[0].read_bytes()[:32], whole[:32])
+
+    def test_a_folder_of_somebody_else(self):
+        """What can be read is used, though nothing can be written there."""
+        skewer.compile(common.TINY)
+        self.asked, original = 0, os.utime
+
+        def refuse(*_):
+            raise PermissionError(1, "Operation not permitted")
+
+        os.utime = refuse
+        self.addCleanup(setattr, os, "utime", original)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            skewer.compile(common.TINY)
+        self.assertEqual(self.asked, 0)
+
+    def test_a_user_without_a_folder(self):
+        for name in ("SKEWER_CACHE", "XDG_CACHE_HOME"):
+            os.environ.pop(name, None)
+        original = Path.home
+        Path.home = classmethod(lambda cls: (_ for _ in ()).throw(RuntimeError("Could not determine home directory.")))
+        self.addCleanup(setattr, Path, "home", original)
+        with self.assertWarnsRegex(skewer.CacheWarning, "home directory.*SKEWER_CACHE"):
+            layer = skewer.compile(common.TINY, N=11)
+        self.assertEqual(layer.arguments[0].shape, ("batch", 11, 4))
+
+    def test_machine_files_count_by_what_they_say(self):
+        machine = self.folder / "my.json"
+        said = json.loads(subprocess.run([SKEWER, "target", "zen4"], check=True, capture_output=True, text=True).stdout)
+        machine.write_text(json.dumps(said))
+        skewer.compile(common.TINY, target=str(machine))
+        skewer.compile(common.TINY, target=str(machine))
+        self.assertEqual(self.asked, 1)
+        machine.write_text(json.dumps(said, indent=1))
+        skewer.compile(common.TINY, target=str(machine))
+        self.assertEqual(self.asked, 2)
 
     def test_bounded(self):
         skewer.compile(common.TINY)

@@ -148,9 +148,35 @@ class Operators(unittest.TestCase):
         with self.assertRaisesRegex(skewer.KernelError, r"bucket: expected indices in 0\.\.5, found 6 at \[0, 0\]"):
             layer(*x[:4], x[4].at[0, 0].set(6), x[5])
 
-    def test_gradients_are_refused(self):
-        with self.assertRaises(Exception):
-            jax.grad(lambda q: self.tiny(q, *arrays()[1:]).sum())(arrays()[0])
+    def test_derivatives_are_refused(self):
+        q, k, v = arrays()
+        asked = (lambda: jax.grad(lambda k: self.tiny(q, k, v).sum())(k),
+                 lambda: jax.grad(lambda k: jax.jit(self.tiny)(q, k, v).sum())(k),
+                 lambda: jax.jvp(lambda k: self.tiny(q, k, v), (k,), (k,)),
+                 lambda: jax.jvp(jax.vmap(lambda k: self.tiny(q, k, v)), (jnp.stack([k, k]),), (jnp.stack([k, k]),)))
+        for ask in asked:
+            with self.assertRaises(skewer.GradientError) as wrong:
+                ask()
+            self.assertEqual((wrong.exception.kernel, wrong.exception.argument), ("tiny", "k"))
+            self.assertIn("jax.lax.stop_gradient", str(wrong.exception))
+        # What does not go through the layer, or stops before it, has its derivative.
+        got = jax.grad(lambda x: (x * self.tiny(q, jax.lax.stop_gradient(x), v)).sum())(k)
+        np.testing.assert_allclose(got, self.tiny(q, k, v), atol=1e-6)
+
+    def test_operands_by_name(self):
+        q, k, v = arrays()
+        expected = self.tiny(q, k, v)
+        np.testing.assert_array_equal(jax.jit(self.tiny)(v=v, q=q, k=k), expected)
+        np.testing.assert_array_equal(self.tiny(q, v=v, k=k), expected)
+        for call, text in ((lambda: self.tiny(q, k), "arrays: expected 3, found 2"), (lambda: self.tiny(q, k=k), "v: expected an array"),
+                           (lambda: self.tiny(q, k, k=k, v=v), "k: .*given twice"), (lambda: self.tiny(q, k, w=v), "w: .*no operand")):
+            with self.assertRaisesRegex(skewer.ArgumentError, text):
+                call()
+
+    def test_numpy_arrays_of_other_types(self):
+        q, k, v = arrays()
+        with self.assertRaisesRegex(skewer.ArgumentError, "k: expected elements of type float32, found float64"):
+            self.tiny(q, np.zeros(k.shape), v)
 
     def test_calls_that_nobody_knows(self):
         # A program that was kept and comes from a process with other layers.

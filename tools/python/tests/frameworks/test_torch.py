@@ -64,6 +64,26 @@ class Tensors(unittest.TestCase):
         self.assertEqual(out.dtype, torch.bfloat16)
         torch.testing.assert_close(out.float(), expected(*(half.float() for half in halves)), atol=0.02, rtol=0)
 
+    def test_numbers_that_are_negated_as_they_are_read(self):
+        """z.conj().imag: DLPack says where its numbers lie, and not that their signs are the other ones."""
+        layer, (q, k, v) = skewer.compile(common.TINY), tensors()
+        negated = torch.complex(q, -q).conj().imag
+        self.assertTrue(negated.is_neg())
+        torch.testing.assert_close(layer(negated.contiguous(), k, v), layer(q, k, v), atol=0, rtol=0)
+        for given in (torch._neg_view(-q), torch._neg_view(-q.transpose(1, 2).contiguous().transpose(1, 2))):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                torch.testing.assert_close(layer(given, k, v), layer(q, k, v), atol=0, rtol=0)
+        with self.assertRaisesRegex(skewer.ArgumentError, "out: expected a tensor that holds its numbers"):
+            layer(q, k, v, out=torch._neg_view(torch.empty_like(q)))
+
+    def test_what_is_no_memory_of_the_processor(self):
+        layer, (q, k, v) = skewer.compile(common.TINY), tensors()
+        for bad, found in ((q.to("meta"), "Tensor on device 'meta'"), (q.to_sparse(), "Tensor of layout torch.sparse_coo")):
+            with self.assertRaises(skewer.ArgumentError) as wrong:
+                layer(q, bad, v)
+            self.assertEqual((wrong.exception.argument, wrong.exception.found), ("k", "an object of type " + found))
+
     def test_refused(self):
         layer = skewer.compile(common.TINY)
         q, k, v = tensors()
@@ -165,6 +185,23 @@ class Operators(unittest.TestCase):
         self.assertEqual(wrong.exception.argument, "q")
         with torch.no_grad():
             torch.testing.assert_close(self.op(q, k, v), expected(q, k, v), atol=1e-6, rtol=0)
+
+    def test_derivatives_forward_are_refused(self):
+        """A result without a tangent would be a derivative of 0."""
+        q, k, v = tensors()
+        layer = skewer.compile(common.TINY)
+        for call in (self.op, layer, lambda *x: layer(*x, out=torch.empty_like(q))):
+            with self.assertRaises(skewer.GradientError) as wrong:
+                torch.func.jvp(lambda k: call(q, k, v), (k,), (k,))
+            self.assertEqual((wrong.exception.argument, wrong.exception.found), ("k", "a tensor with a tangent"))
+            with torch.autograd.forward_ad.dual_level():  # of something else
+                torch.testing.assert_close(call(q, k, v), expected(q, k, v), atol=1e-6, rtol=0)
+
+    def test_targets_have_operators_of_their_own(self):
+        other = skewer_torch.op(common.TINY, target="x86-64-v2")
+        self.assertIsNot(other, self.op)
+        self.assertIs(skewer_torch.op(common.TINY, target="x86-64-v2"), other)
+        torch.testing.assert_close(other(*tensors()), self.op(*tensors()), atol=1e-6, rtol=0)
 
     def test_traces_check_shapes(self):
         q, k, v = tensors()
@@ -322,6 +359,22 @@ class Prepared(unittest.TestCase):
         other.load_state_dict(torch.load(path))
         torch.testing.assert_close(other(*given), expected, atol=0, rtol=0)
         self.assertIsNone(pickle.loads(pickle.dumps(self.module._held)).constants)
+
+    def test_saved_whole(self):
+        """torch.save of a module, read by a process that has not compiled the layer."""
+        given = tensors()
+        path = os.path.join(tempfile.mkdtemp(), "module.pt")
+        torch.save((self.module, self.module(*given)), path)
+        code = ("import sys, common, torch\nmodule, expected = torch.load(sys.argv[1], weights_only=False)\n"
+                "x = [torch.from_numpy(a) for a in common.operands().values()]\n"
+                "assert torch.equal(module(*x), expected)\nassert module._held.constants._made[1].bytes > 0\n"
+                "assert torch.equal(torch.compile(module, fullgraph=True, backend='aot_eager')(*x), expected)\n")
+        subprocess.run([sys.executable, "-c", code, path], cwd=Path(__file__).parents[1], check=True)
+
+    def test_names_that_modules_have(self):
+        text = CONST.replace("table", "training")
+        with self.assertRaisesRegex(skewer.ArgumentError, "training: expected a name of a const operand that torch.nn.Module"):
+            skewer_torch.Module(text)
 
     def test_not_kept_longer_than_the_module(self):
         module = skewer_torch.Module(CONST)
