@@ -39,9 +39,10 @@ def outside_of_code(text, change):
 
 
 def on_one_line(text):
-    """Code inside of a paragraph that goes on in the next line: there the site would show the end of the line."""
-    parts = re.split(r"(^```.*?^```[^\n]*$)", text, flags=re.DOTALL | re.MULTILINE)
-    code = re.compile(r"(?<!`)`[^`\n]+\n[^`\n]+`(?!`)")
+    """Code inside of a paragraph that goes on in the next line: there the site would show the end of the line. Backquotes are
+    paired from the beginning of a paragraph, of an item or of a row on: what stands between two pieces of code is none."""
+    parts = re.split(r"(^```.*?^```[^\n]*$|\n[ \t]*(?=\n)|\n(?=[ \t]*(?:[-*+]|\d+\.)[ \t]|\|))", text, flags=re.DOTALL | re.MULTILINE)
+    code = re.compile(r"(?<!`)`[^`]+`(?!`)")
     return "".join(part if k % 2 else code.sub(lambda match: re.sub(r"\s*\n\s*", " ", match.group()), part)
                    for k, part in enumerate(parts))
 
@@ -76,6 +77,7 @@ def stage(folder):
         with open(to, "w", encoding="utf-8") as stream:
             stream.write(staged(page, text, known))
     shutil.copy(os.path.join(ROOT, "tools", "site", "mkdocs.yml"), os.path.join(folder, "mkdocs.yml"))
+    shutil.copy(os.path.join(ROOT, "tools", "site", "skewer.css"), os.path.join(folder, "pages", "skewer.css"))
 
 
 def program(folder):

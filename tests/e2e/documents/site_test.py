@@ -3,6 +3,7 @@
 
 usage: site_test.py FOLDER
 """
+import html
 import importlib.util
 import os
 import re
@@ -36,6 +37,17 @@ class SiteTest(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(FOLDER, "site", "search", "search_index.json")))
         page = read(FOLDER, "site", "docs", "cookbook", "llama.html")
         self.assertIn("kernel llama(", page)
+        self.assertIn('href="../../skewer.css"', page)
+        self.assertTrue(os.path.exists(os.path.join(FOLDER, "site", "skewer.css")))
+
+    def test_nothing_of_markdown_is_left(self):
+        """What begins a line of a page's text as an item or a row does was none for MkDocs: it wants an empty line before."""
+        for folder, _, files in os.walk(os.path.join(FOLDER, "site")):
+            for name in files:
+                if name.endswith(".html"):
+                    prose = re.sub(r"<pre>.*?</pre>|<code>.*?</code>", "", read(folder, name), flags=re.DOTALL)
+                    left = re.search(r"^\s*(?:[-*|] .*|\|.*)", html.unescape(re.sub(r"<[^>]+>", "", prose)), re.MULTILINE)
+                    self.assertIsNone(left, f"{folder}/{name}: {left and left.group()}")
 
     def test_links_of_the_site_lead_somewhere(self):
         for folder, _, files in os.walk(os.path.join(FOLDER, "site")):
@@ -61,6 +73,20 @@ class SiteTest(unittest.TestCase):
         self.assertEqual(staged(block), block)
         self.assertNotRegex(read(FOLDER, "site", "dialect", "LANGUAGE.html"), r"<code>skewer\s*\n")
 
+    def test_items_and_rows_stay_apart(self):
+        """Between two pieces of code of two items, rows or paragraphs nothing is joined; and so on every page."""
+        lists = "- `a` is one\n- `b`\n  goes `on\n  here`\n1. `c`\n\n`d`\n\n`e`\n"
+        self.assertEqual(site.on_one_line(lists), lists.replace("`on\n  here`", "`on here`"))
+        rows = "| a | b |\n|---|---|\n| `c` | d |\n| `e` | f |\n"
+        self.assertEqual(site.on_one_line(rows), rows)
+        begins = re.compile(r"^(?:\s*(?:[-*+]|\d+\.) |\||#)", re.MULTILINE)
+        for page in site.pages():
+            count = len(begins.findall(read(ROOT, page)))
+            self.assertEqual(len(begins.findall(read(FOLDER, "pages", page))), count, page)
+        rows = read(ROOT, "docs", "glossary.md").split("## Classes of terms")[1].split("## ")[0].count("\n| ") - 1
+        shown = read(FOLDER, "site", "docs", "glossary.html").split('id="classes-of-terms"')[1].split("<h2")[0]
+        self.assertEqual(shown.count("<tr>"), rows + 1)
+
     def test_a_wrong_link_is_an_error(self):
         own = os.path.join(FOLDER, "wrong")
         mkdocs = os.path.join(FOLDER, "environment", "bin", "mkdocs")
@@ -71,6 +97,22 @@ class SiteTest(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("nowhere.md", done.stdout + done.stderr)
+
+
+class PythonReferenceTest(unittest.TestCase):
+    def test_it_is_what_docstrings_say(self):
+        script = os.path.join(ROOT, "tools", "site", "python_reference.py")
+        done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_it_has_every_public_name(self):
+        page = read(FOLDER, "site", "docs", "reference", "python.html")
+        for module in ("__init__", "torch", "jax", "ring", "jax_ring"):
+            names = re.search(r"__all__ = \[(.*?)\]", read(ROOT, "tools", "python", "skewer", module + ".py"), re.DOTALL).group(1)
+            full = "skewer" if module == "__init__" else "skewer." + module
+            for name in re.findall(r'"(\w+)"', names):
+                self.assertIn(f"<code>{full}.{name}</code>", page)
+        self.assertIn("raises ArgumentError where an array does not fit", page.replace("Raises", "raises"))
 
 
 if __name__ == "__main__":
