@@ -54,8 +54,13 @@ Expected<std::unique_ptr<LoadedObjects>> LoadedObjects::load(ArrayRef<StringRef>
   for (StringRef bytes : objects)
     failed = joinErrors(std::move(failed), (*jit)->addObjectFile(MemoryBuffer::getMemBufferCopy(bytes, "kernel.o")));
   if (!failed)
-    if (auto entry = (*jit)->lookup(kernel); !entry)
-      failed = entry.takeError();
+    if (auto entry = (*jit)->lookup(kernel); !entry) {
+      // Of a kernel for GPUs alone there is the other entry.
+      if (auto cuda = (*jit)->lookup(kernel + "_cuda"); cuda)
+        consumeError(entry.takeError());
+      else
+        consumeError(cuda.takeError()), failed = entry.takeError();
+    }
   (*jit)->getExecutionSession().setErrorReporter([](Error error) { consumeError(std::move(error)); });
   if (failed)
     return joinErrors(std::move(failed), std::move(reported));

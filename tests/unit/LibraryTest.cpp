@@ -273,6 +273,29 @@ TEST(Library, PicturesAndPagesAreText) {
   }
 }
 
+/// Objects that hold code for GPUs find the launcher in the library, and the launcher says that there is no driver.
+TEST(Library, EntriesForGpusAreLoaded) {
+  for (const char *target : {"x86-64-v2,sm_80", "sm_80"}) {
+    skewer_request request = requestOf(kLayer);
+    request.target = target;
+    Answer answer = compiled(request);
+    ASSERT_EQ(skewer_answer_status(answer.get()), SKEWER_ANSWER_DONE) << skewer_answer_messages(answer.get());
+    std::string object = fileOf(answer, "tiny.o");
+    const void *image = object.data();
+    size_t bytes = object.size();
+    skewer_loaded *loaded = nullptr;
+    Answer linked(skewer_load("tiny", &image, &bytes, 1, &loaded), &skewer_answer_free);
+    ASSERT_TRUE(loaded) << skewer_answer_messages(linked.get());
+    EXPECT_EQ(skewer_loaded_symbol(loaded, "") != nullptr, target[0] == 'x');
+    auto call = reinterpret_cast<int32_t (*)(const void *, const void *)>(skewer_loaded_symbol(loaded, "_cuda"));
+    ASSERT_TRUE(call);
+    EXPECT_TRUE(skewer_loaded_symbol(loaded, "_cuda_workspace_bytes"));
+    EXPECT_EQ(call(nullptr, nullptr), 1); // SKEWER_NULL_ARGS
+    EXPECT_STREQ(skewer_loaded_gpu_error(), "tiny: args is null");
+    skewer_unload(loaded);
+  }
+}
+
 TEST(Library, BadRequestsAreStatuses) {
   auto statusOf = [](const skewer_request *request) {
     Answer answer(skewer_compile(request), &skewer_answer_free);

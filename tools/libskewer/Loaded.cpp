@@ -1,5 +1,6 @@
 // Kernels in this process, and threads for them.
 #include "codegen/ABI/LoadedObjects.h"
+#include "codegen/Runtime/skewer_cuda.h"
 #include "tools/libskewer/Answer.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/ThreadPool.h"
@@ -41,6 +42,8 @@ void skewer_unload(skewer_loaded *loaded) { delete loaded; }
 void *skewer_loaded_symbol(const skewer_loaded *loaded, const char *suffix) {
   return loaded && suffix ? loaded->objects->symbol(loaded->name + suffix) : nullptr;
 }
+
+const char *skewer_loaded_gpu_error(void) { return skewer_cuda_error(); }
 
 struct skewer_team {
   explicit skewer_team(int32_t workers) : pool(workers) {}

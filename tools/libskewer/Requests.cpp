@@ -1,4 +1,6 @@
 // The compiler's entries: a request becomes the options of a command, the command's words become an answer.
+#include "codegen/GPU/Assemble.h"
+#include "codegen/GPU/GpuTarget.h"
 #include "tools/libskewer/Answer.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
@@ -63,11 +65,22 @@ static int32_t fill(const skewer_request *request, Options &options) {
   return readKinds(kinds, options.emit) ? int32_t(SKEWER_ANSWER_DONE) : int32_t(kUsage);
 }
 
+/// Whether a target is a GPU and nobody here can assemble for it.
+static bool wantsPtxAlone(const Options &options) {
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(options.target).split(names, ',');
+  if (llvm::none_of(names, [](llvm::StringRef name) { return skewer::gpu::isGpuName(name); }))
+    return false;
+  auto ptxas = skewer::gpu::findPtxas(options.cudaPath);
+  return ptxas ? false : (llvm::consumeError(ptxas.takeError()), true);
+}
+
 skewer_answer *skewer_compile(const skewer_request *request) {
   return skewer_answer::of([&](skewer_answer &answer) {
     Options options;
     if (int32_t status = fill(request, options))
       return status;
+    options.ptxOnly = wantsPtxAlone(options);
     return int32_t(compileInMemory(options, answer.files));
   });
 }

@@ -62,7 +62,7 @@ typedef struct skewer_answer skewer_answer;
 /* Each returns an answer, also where the request is bad, and null only where there is no memory for one. */
 
 /* For each kernel of the spec the files NAME.o, NAME.h and NAME.json, and those of `emit`, in memory: the bytes that
- * `skewer compile` would write. */
+ * `skewer compile` would write. Of GPUs, where no ptxas is found, those of --ptx-only: the GPU's driver compiles it. */
 SKEWER_LIBRARY_API skewer_answer *skewer_compile(const skewer_request *);
 /* What became of each term, as text, or as JSON where `json` is not 0. One target. */
 SKEWER_LIBRARY_API skewer_answer *skewer_explain(const skewer_request *, int32_t json);
@@ -111,8 +111,10 @@ SKEWER_LIBRARY_API skewer_answer *skewer_load(const char *kernel, const void *co
 /* No call of the kernel may be under way. Null is allowed. */
 SKEWER_LIBRARY_API void skewer_unload(skewer_loaded *);
 /* The address of an entry of the kernel NAME: "" for NAME itself, "_workspace_bytes", "_raw", "_phases", "_items",
- * "_info"; null where there is none. */
+ * "_info", of GPUs "_cuda" and "_cuda_workspace_bytes"; null where there is none. */
 SKEWER_LIBRARY_API void *skewer_loaded_symbol(const skewer_loaded *, const char *suffix);
+/* A sentence about the last call in this thread of an entry for GPUs that was no success (docs/gpu.md); "" before. */
+SKEWER_LIBRARY_API const char *skewer_loaded_gpu_error(void);
 
 /* Threads for skewer_exec's parallel_for: `context` is the team. One call at a time; the caller is worker 0. A process
  * made by fork has none of its parent's threads and needs a team of its own. */

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 
 from . import _core
-from ._errors import ArgumentError, Diagnostic, LoadError, SkewerError, refuse_tangents
+from ._errors import ArgumentError, Diagnostic, SkewerError, refuse_tangents
 
 # NumPy has no bfloat16: its bits.
 _NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i8": np.int8}
@@ -118,9 +118,6 @@ class Layer:
         self.sizes: Dict[str, Optional[int]] = {size["name"]: size.get("bound") for size in manifest["sizes"]}
         self.origins = [origin["field"] for origin in manifest.get("origins", [])]
         self.diagnostics: List[Diagnostic] = []
-        if not manifest.get("target") and not manifest.get("targets"):
-            raise LoadError(f"kernel '{name}' was compiled for GPUs alone; from Python kernels run on processors: "
-                            "target='host', or another name of `skewer target`")
         self._source: Optional[Source] = None
         self._target = manifest.get("target", {}).get("name", "host")
         self._objects, self._shared_object = objects, shared_object
@@ -151,7 +148,8 @@ class Layer:
 
         Operands come in the spec's order or by name. The result is an array of the first operand's library, or is written
         into `out` (a tuple of arrays where there are several results), which is returned. `sizes` gives run-time sizes
-        that no array's shape says; `q0`, `k0` and `head0` say where a part of a larger layer begins.
+        that no array's shape says; `q0`, `k0` and `head0` say where a part of a larger layer begins. PyTorch's tensors in a
+        GPU's memory are taken where the layer was compiled for it; the call is queued on PyTorch's stream.
 
         Raises ArgumentError where an array does not fit, KernelError where the kernel refuses the call.
         """
@@ -161,8 +159,11 @@ class Layer:
             self._known(sizes)
         if "torch" in sys.modules:
             refuse_tangents(self.name, self._names, arrays)
-        if out is not None:
-            outputs = out if isinstance(out, (tuple, list)) else (out,)
+        outputs = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        if self._kernel.is_for_gpu and arrays and getattr(arrays[0], "is_cuda", False):
+            result = self._call_on_gpu(arrays, outputs, sizes, q0, k0, head0)
+            return result if out is None else out
+        if outputs is not None:
             self._kernel.call(arrays, outputs, self.threads if threads is None else threads, None, sizes, q0, k0, head0,
                               _prepared)
             return out
@@ -174,6 +175,12 @@ class Layer:
         result = self._kernel.call(arrays, None, self.threads if threads is None else threads, allocate, sizes, q0, k0,
                                    head0, _prepared)
         return tuple(map(finish, result)) if isinstance(result, tuple) else finish(result)
+
+    def _call_on_gpu(self, arrays: Sequence[Any], outputs: Optional[Tuple[Any, ...]], sizes: Optional[Mapping[str, int]],
+                     q0: int, k0: int, head0: int) -> Any:
+        from ._gpu import call
+        return call(self._kernel, self.name, self._names, [result.type for result in self.results], arrays, outputs, sizes,
+                    q0, k0, head0)
 
     @property
     def constants(self) -> List[str]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _core
 from ._compile import compile as compile_layer
-from ._errors import ArgumentError, GradientError
+from ._errors import ArgumentError, GradientError, LoadError
 from ._layer import Argument, Layer
 
 __all__ = ["op"]
@@ -96,6 +96,8 @@ def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: int = 1, q0: int
     layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
     if not 1 <= threads <= 1024:
         raise ArgumentError(layer.name, "threads", None, "1 to 1024", str(threads))
+    if not layer._kernel.is_for_processor:
+        raise LoadError(f"kernel '{layer.name}' was compiled for GPUs alone; under JAX layers compute on processors")
     key = _key_of(layer)
     _register_handler()
     if key not in _known:

@@ -5,8 +5,8 @@
 >>> out = op(q, k, v, rel_h, rel_w)
 >>> module = skewer_torch.Module("conformer.attn")   # `const` operands are its parameters
 
-Operators compute on the processor and forward only: a tensor that requires a gradient is a GradientError, memory of a GPU an
-ArgumentError.
+Operators compute forward only: a tensor that requires a gradient is a GradientError. They read memory of the processor, and of GPUs
+that the layer was compiled for (`target="host,sm_90a"`), on PyTorch's current stream.
 """
 
 import hashlib
@@ -185,6 +185,21 @@ def _implementation(layer: Layer, shelf: _Shelf, threads: Optional[int]) -> Call
     return run_part if layer.origins else run
 
 
+def _implementation_on_gpu(layer: Layer) -> Callable[..., Any]:
+    count = len(layer.arguments)
+
+    def run(*arguments: Any) -> Any:
+        origins = dict(zip(layer.origins, arguments[count:]))
+        tensors = arguments[:count]
+        if not layer._kernel.is_for_gpu:
+            first = next(n for n, tensor in enumerate(tensors) if tensor.is_cuda)
+            raise ArgumentError(layer.name, layer.arguments[first].name, None, "memory of the processor (a GPU's is read where the "
+                                "layer was compiled for it: target='host,sm_90a')", f"memory of {tensors[first].device}")
+        return layer._call_on_gpu(tensors, None, None, origins.get("q0", 0), origins.get("k0", 0), origins.get("head0", 0))
+
+    return run
+
+
 def _register(layer: Layer, name: str, shelf: _Shelf, threads: Optional[int]) -> Callable[..., Any]:
     """Defines the operator for the processor, for tracing, and for those who ask for gradients or GPUs."""
     _library.define(name + _schema(layer), tags=(torch.Tag.needs_contiguous_strides, torch.Tag.pt2_compliant_tag))
@@ -199,14 +214,7 @@ def _register(layer: Layer, name: str, shelf: _Shelf, threads: Optional[int]) ->
 
     torch.library.register_fake(f"skewer::{name}", fake, lib=_library)
 
-    def on_gpu(*arguments: Any) -> Any:
-        for argument, tensor in zip(layer.arguments, arguments):
-            if tensor.is_cuda:
-                raise ArgumentError(layer.name, argument.name, None,
-                                    "memory of the processor (kernels for GPUs are called from C so far: docs/gpu.md)",
-                                    f"memory of {tensor.device}")
-
-    _library.impl(name, on_gpu, "CUDA")
+    _library.impl(name, _implementation_on_gpu(layer), "CUDA")
 
     def check(*arguments: Any) -> Any:
         if torch.is_grad_enabled():

@@ -1,39 +1,14 @@
 // Checking arrays against the kernel's signature, and the call itself.
 #include "Kernel.h"
+#include "Call.h"
 #include "Exec.h"
 #include "Indices.h"
 #include "OpenMp.h"
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <type_traits>
 
 namespace skewer::python {
-
-/// What one call holds: its arrays, what they were copied into, and the argument struct.
-struct Kernel::Call {
-  std::unique_ptr<Tensor[]> inputs, outputs;
-  std::vector<nb::object> results;
-  std::vector<std::unique_ptr<void, decltype(&std::free)>> copies;
-  std::vector<std::pair<size_t, void *>> copiedOutputs; // results to be copied back
-  std::vector<int64_t> sizes;                           // -1: not known yet
-  std::vector<uint64_t> words;
-
-  void *copyOf(const Tensor &tensor) {
-    size_t bytes = (tensor.elements() * bytesOf(tensor.element) + 63) / 64 * 64;
-    copies.emplace_back(std::aligned_alloc(64, bytes ? bytes : 64), &std::free);
-    if (!copies.back())
-      throw std::bad_alloc();
-    return copies.back().get();
-  }
-};
-
-static nb::object errors(const char *what) { return nb::module_::import_("skewer._errors").attr(what); }
-
-[[noreturn]] static void raise(nb::object exception) {
-  PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())), exception.ptr());
-  throw nb::python_error();
-}
 
 void Kernel::refuse(const std::string &argument, nb::object dimension, const std::string &expected,
                     const std::string &found) const {
@@ -123,14 +98,39 @@ void Kernel::load(nb::list objects, const std::string &sharedObject) {
     address = reinterpret_cast<std::remove_reference_t<decltype(address)>>(found);
   };
   find("", entry);
+  find("_cuda", cudaEntry);
+  find("_cuda_workspace_bytes", cudaWorkspaceBytes);
   find("_workspace_bytes", workspaceBytes);
   find("_prepared_bytes", preparedBytes);
   find("_prepare", prepareEntry);
   find("_prepared", preparedEntry);
-  if (!entry || !workspaceBytes) {
+  if (!(entry && workspaceBytes) && !(cudaEntry && cudaWorkspaceBytes)) {
     unload();
-    raise(errors("LoadError")("there is no kernel '" + name + "' for processors in it"));
+    raise(errors("LoadError")("there is no kernel '" + name + "' in it"));
   }
+}
+
+void Kernel::checkPlace(Call &call, const std::string &role, const Tensor &tensor) const {
+  std::string found = "memory of " + (tensor.deviceName.empty() ? "the processor" : tensor.deviceName);
+  if (!call.isOnGpu) {
+    if (!entry)
+      refuse(role, nb::none(), "memory of a GPU (the layer was compiled for GPUs alone)", found);
+    if (!tensor.deviceName.empty())
+      refuse(role, nb::none(),
+             tensor.gpu < 0 || cudaEntry
+                 ? "memory of the processor"
+                 : "memory of the processor (a GPU's is read where the layer was compiled for it: target='host,sm_90a')",
+             found);
+    return;
+  }
+  if (tensor.gpu < 0)
+    refuse(role, nb::none(), "memory of a GPU, as that of the first operand", found);
+  if (call.gpu < 0)
+    call.gpu = tensor.gpu;
+  if (call.gpu != tensor.gpu)
+    refuse(role, nb::none(), "memory of CUDA device " + std::to_string(call.gpu) + ", as that of the first operand", found);
+  if (!tensor.isReadable())
+    refuse(role, nb::none(), "row-major memory without gaps", "other strides");
 }
 
 void Kernel::takeInput(Call &call, size_t number, nb::handle array) {
@@ -144,8 +144,7 @@ void Kernel::takeInput(Call &call, size_t number, nb::handle array) {
   if (tensor.isOfFramework && nb::hasattr(array, "requires_grad") && nb::cast<bool>(array.attr("requires_grad")) &&
       nb::cast<bool>(errors("wants_gradient")(array)))
     raise(errors("GradientError")(name, argument.name));
-  if (!tensor.deviceName.empty())
-    refuse(argument.name, nb::none(), "memory of the processor", "memory of " + tensor.deviceName);
+  checkPlace(call, argument.name, tensor);
   if (tensor.element != argument.element)
     refuse(argument.name, nb::none(), "elements of type " + argument.typeName, tensor.typeName);
   if (tensor.shape.size() != argument.shape.size())
@@ -239,8 +238,7 @@ void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
     }
     if (tensor.isNegated)
       refuse(role, nb::none(), "a tensor that holds its numbers", "one whose numbers are negated as they are read");
-    if (!tensor.deviceName.empty())
-      refuse(role, nb::none(), "memory of the processor", "memory of " + tensor.deviceName);
+    checkPlace(call, role, tensor);
     if (tensor.isReadOnly)
       refuse(role, nb::none(), "an array that can be written", "a read-only one");
     if (tensor.element != results[n].element)
@@ -258,6 +256,8 @@ void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
 }
 
 void Kernel::run(Call &call, int threads, bool ofFramework, const Entry &enter) {
+  if (!workspaceBytes) // and no operand that says so
+    raise(errors("LoadError")("kernel '" + name + "' was compiled for GPUs alone"));
   ofFramework = ofFramework && threads > 1 && openmp::isUsable();
   std::unique_ptr<Workspace> workspace = workspaces.take(threads, !ofFramework);
   if (!workspace)
@@ -351,10 +351,14 @@ nb::object Kernel::call(nb::tuple arrays, nb::object outputs, nb::handle threadC
         [&](const void *args, const void *exec) { return preparedEntry(args, exec, prepared->memory.get()); });
   else
     run(call, threads, ofFramework, entry);
+  return resultsOf(call);
+}
+
+nb::object Kernel::resultsOf(const Call &call) {
   if (call.results.size() == 1)
     return call.results.front();
   nb::list all;
-  for (nb::object &result : call.results)
+  for (const nb::object &result : call.results)
     all.append(result);
   return nb::tuple(all);
 }

@@ -49,6 +49,12 @@ public:
   /// With `prepared` from what it holds. With `ofFramework` on threads of OpenMP, where there are.
   nb::object call(nb::tuple arrays, nb::object outputs, nb::handle threads, nb::object allocate, nb::object given,
                   int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework);
+  /// The same for arrays in the memory of one GPU: queued on the stream, whose number that is. `newWorkspace(bytes)` gives
+  /// the address of memory of that GPU, for work on the stream. The context of the GPU is current.
+  nb::object callOnGpu(nb::tuple arrays, nb::object outputs, nb::object allocate, nb::object given, int64_t q0,
+                       int64_t k0, int64_t head0, uintptr_t stream, nb::object newWorkspace);
+  bool isForGpu() const { return cudaEntry != nullptr; }
+  bool isForProcessor() const { return entry != nullptr; }
   /// `arrays` in the spec's order, None for operands that are not const.
   Prepared prepare(nb::tuple arrays, nb::handle threads);
   const std::vector<Argument> &operands() const { return inputs; }
@@ -65,6 +71,8 @@ private:
   Extent extentOf(nb::handle) const;
   Argument argumentOf(nb::handle) const;
   void takeInput(Call &, size_t number, nb::handle array);
+  void checkPlace(Call &, const std::string &role, const Tensor &) const;
+  static nb::object resultsOf(const Call &);
   void inferSizes(Call &, nb::handle given);
   int64_t valueOf(const Extent &, const Call &) const;
   void checkShape(const Call &, const Argument &, const Tensor &, const char *role);
@@ -87,6 +95,9 @@ private:
   void *library = nullptr;
   int32_t (*entry)(const void *args, const void *exec) = nullptr;
   size_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
+  // Of GPUs.
+  int32_t (*cudaEntry)(const void *args, const void *exec) = nullptr;
+  size_t (*cudaWorkspaceBytes)(const void *args) = nullptr;
   // Null where no operand is const.
   size_t (*preparedBytes)() = nullptr;
   int32_t (*prepareEntry)(const void *args, const void *exec, void *prepared) = nullptr;

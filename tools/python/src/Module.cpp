@@ -93,6 +93,11 @@ NB_MODULE(_core, module) {
            nb::arg("allocate").none(), nb::arg("given").none(), nb::arg("q0") = 0, nb::arg("k0") = 0,
            nb::arg("head0") = 0, nb::arg("prepared").none() = nb::none(), nb::arg("of_framework") = false,
            "Checks the arrays, runs the kernel without the interpreter's lock and returns the results.")
+      .def("call_on_gpu", &Kernel::callOnGpu, nb::arg("arrays"), nb::arg("outputs").none(), nb::arg("allocate").none(),
+           nb::arg("given").none(), nb::arg("q0"), nb::arg("k0"), nb::arg("head0"), nb::arg("stream"),
+           nb::arg("new_workspace"), "The same with arrays in a GPU's memory, queued on a stream.")
+      .def_prop_ro("is_for_gpu", &Kernel::isForGpu, "Whether it was compiled for a GPU.")
+      .def_prop_ro("is_for_processor", &Kernel::isForProcessor, "Whether it was compiled for a processor.")
       .def("prepare", &Kernel::prepare, nb::arg("arrays"), nb::arg("threads"),
            "Makes what const operands alone determine; arrays has None for the others.")
       .def_prop_ro("entry_address", &Kernel::entryAddress, "Address of the C entry of docs/abi.md.")

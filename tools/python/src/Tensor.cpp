@@ -165,6 +165,8 @@ void Tensor::fill(void *memory, nb::dlpack::dtype type, int deviceType, int devi
     deviceName = deviceType == nb::device::cuda::value
                      ? "CUDA device " + std::to_string(deviceId)
                      : "a device that is not the processor (DLPack number " + std::to_string(deviceType) + ")";
+  if (deviceType == nb::device::cuda::value || deviceType == nb::device::cuda_managed::value)
+    gpu = deviceId;
   shape.assign(extents, extents + rank);
   strides.resize(rank);
   int64_t contiguous = 1;

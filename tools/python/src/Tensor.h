@@ -28,6 +28,7 @@ public:
   void *data = nullptr;
   Element element = Element::Other;
   std::string typeName, deviceName;
+  int gpu = -1; // the number of the GPU whose memory it is
   std::vector<int64_t> shape, strides;
   bool isReadOnly = false;
   bool isOfFramework = false; // it came by DLPack

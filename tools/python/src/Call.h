@@ -1,0 +1,36 @@
+// One call of a kernel, for the files that make it.
+#pragma once
+#include "Kernel.h"
+#include <cstdlib>
+#include <new>
+
+namespace skewer::python {
+
+/// What one call holds: its arrays, what they were copied into, and the argument struct.
+struct Kernel::Call {
+  std::unique_ptr<Tensor[]> inputs, outputs;
+  std::vector<nb::object> results;
+  std::vector<std::unique_ptr<void, decltype(&std::free)>> copies;
+  std::vector<std::pair<size_t, void *>> copiedOutputs; // results to be copied back
+  std::vector<int64_t> sizes;                           // -1: not known yet
+  std::vector<uint64_t> words;
+  bool isOnGpu = false;
+  int gpu = -1; // whose memory the first operand is
+
+  void *copyOf(const Tensor &tensor) {
+    size_t bytes = (tensor.elements() * bytesOf(tensor.element) + 63) / 64 * 64;
+    copies.emplace_back(std::aligned_alloc(64, bytes ? bytes : 64), &std::free);
+    if (!copies.back())
+      throw std::bad_alloc();
+    return copies.back().get();
+  }
+};
+
+inline nb::object errors(const char *what) { return nb::module_::import_("skewer._errors").attr(what); }
+
+[[noreturn]] inline void raise(nb::object exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+} // namespace skewer::python

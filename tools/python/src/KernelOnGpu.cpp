@@ -1,0 +1,45 @@
+// Calls with arrays in a GPU's memory: checked as all are, queued by the launcher (docs/gpu.md).
+#include "Call.h"
+
+namespace skewer::python {
+
+/// Exactly the layout of skewer_cuda_exec, codegen/Runtime/skewer_cuda.h.
+struct CudaExec {
+  uint32_t size = sizeof(CudaExec), version = 1;
+  void *stream = nullptr, *context = nullptr, *workspace = nullptr;
+  uint64_t workspaceBytes = 0;
+};
+
+nb::object Kernel::callOnGpu(nb::tuple arrays, nb::object outputs, nb::object allocate, nb::object given, int64_t q0,
+                             int64_t k0, int64_t head0, uintptr_t stream, nb::object newWorkspace) {
+  if (!cudaEntry)
+    raise(errors("LoadError")("kernel '" + name + "' was not compiled for GPUs: target='host,sm_90a'"));
+  Call call;
+  call.isOnGpu = true;
+  begin(call, arrays);
+  for (size_t n = 0; n < inputs.size(); ++n)
+    takeInput(call, n, arrays[n]);
+  inferSizes(call, given);
+  for (size_t n = 0; n < inputs.size(); ++n)
+    passInput(call, n);
+  takeOutputs(call, outputs, allocate);
+  passSizes(call, q0, k0, head0);
+  CudaExec exec;
+  exec.stream = reinterpret_cast<void *>(stream);
+  // More than there can be: what is wrong with the sizes the call says.
+  exec.workspaceBytes = cudaWorkspaceBytes(call.words.data());
+  if (exec.workspaceBytes && exec.workspaceBytes != SIZE_MAX)
+    exec.workspace = reinterpret_cast<void *>(nb::cast<uintptr_t>(newWorkspace(exec.workspaceBytes)));
+  int32_t status;
+  std::string why;
+  {
+    nb::gil_scoped_release released; // the first call in a context loads the code
+    status = cudaEntry(call.words.data(), &exec);
+    why = status ? skewer_loaded_gpu_error() : "";
+  }
+  if (status)
+    raise(errors("KernelError")(name, status, why));
+  return resultsOf(call);
+}
+
+} // namespace skewer::python
