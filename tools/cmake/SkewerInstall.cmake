@@ -35,5 +35,5 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # libMLIR, libLLVM, libfmt and the C libraries, by what the programs are linked to
 # Plugins and cubins need more than kernels do.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "clang-22, cmake, libmlir-22-dev, pkg-config")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "clang-22, cmake, libmlir-22-dev, lld-22, pkg-config")
 include(CPack)

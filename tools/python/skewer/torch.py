@@ -15,6 +15,7 @@ import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
+from torch.autograd import forward_ad
 
 from . import _core
 from ._compile import compile as compile_layer
@@ -174,13 +175,13 @@ def _implementation(layer: Layer, shelf: _Shelf, threads: Optional[int]) -> Call
     def run_part(*arguments: Any) -> Any:
         operands = arguments[:count]
         return kernel.call(operands, None, threads or torch.get_num_threads(), allocate, None,
-                           prepared=shelf.prepared_for(operands), of_framework=not threads,
+                           prepared=shelf.prepared_for(operands), of_framework=not threads, is_resolved=True,
                            **dict(zip(layer.origins, arguments[count:])))
 
     # Arguments in order: by name each costs a call of this length a part of a microsecond.
     def run(*tensors: torch.Tensor) -> Any:
         return kernel.call(tensors, None, threads or torch.get_num_threads(), allocate, None, 0, 0, 0,
-                           shelf.prepared_for(tensors), not threads)
+                           shelf.prepared_for(tensors), not threads, True)  # PyTorch has resolved negations
 
     return run_part if layer.origins else run
 
@@ -221,7 +222,7 @@ def _register(layer: Layer, name: str, shelf: _Shelf, threads: Optional[int]) ->
             for argument, tensor in zip(layer.arguments, arguments):
                 if tensor.requires_grad:
                     raise GradientError(layer.name, argument.name)
-        if torch.autograd.forward_ad._current_level >= 0:
+        if forward_ad._current_level >= 0:
             refuse_tangents(layer.name, layer._names, arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*arguments)

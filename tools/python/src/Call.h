@@ -14,7 +14,7 @@ struct Kernel::Call {
   std::vector<std::pair<size_t, void *>> copiedOutputs; // results to be copied back
   std::vector<int64_t> sizes;                           // -1: not known yet
   std::vector<uint64_t> words;
-  bool isOnGpu = false;
+  bool isOnGpu = false, isResolved = false;
   int gpu = -1; // whose memory the first operand is
 
   void *copyOf(const Tensor &tensor) {

@@ -136,7 +136,7 @@ void Kernel::checkPlace(Call &call, const std::string &role, const Tensor &tenso
 void Kernel::takeInput(Call &call, size_t number, nb::handle array) {
   Argument &argument = inputs[number];
   Tensor &tensor = call.inputs[number];
-  if (!tensor.take(array, /*isWritten=*/false)) {
+  if (!tensor.take(array, /*isWritten=*/false, call.isResolved)) {
     PyErr_Clear();
     refuse(argument.name, nb::none(), "an array in this processor's memory (buffer protocol or DLPack)",
            nb::cast<std::string>(errors("named")(array)));
@@ -231,7 +231,7 @@ void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
       array = outputs[n];
     }
     std::string role = results.size() == 1 ? "out" : "out[" + std::to_string(n) + "]";
-    if (!tensor.take(array, /*isWritten=*/true)) {
+    if (!tensor.take(array, /*isWritten=*/true, call.isResolved)) {
       PyErr_Clear();
       refuse(role, nb::none(), "an array in this processor's memory that can be written",
              nb::cast<std::string>(errors("named")(array)));
@@ -335,8 +335,10 @@ void Kernel::passSizes(Call &call, int64_t q0, int64_t k0, int64_t head0) {
 }
 
 nb::object Kernel::call(nb::tuple arrays, nb::object outputs, nb::handle threadCount, nb::object allocate, nb::object given,
-                        int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework) {
+                        int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework,
+                        bool isResolved) {
   Call call;
+  call.isResolved = isResolved;
   int threads = threadsOf(threadCount);
   begin(call, arrays);
   for (size_t n = 0; n < inputs.size(); ++n)

@@ -46,9 +46,10 @@ public:
   ~Kernel();
   /// `arrays` in the spec's order; `outputs` a tuple of arrays or None, where `allocate(number, shape)` makes them.
   /// `given`: run-time sizes by name that the arrays do not say. Returns a tuple of the results.
-  /// With `prepared` from what it holds. With `ofFramework` on threads of OpenMP, where there are.
+  /// With `prepared` from what it holds. With `ofFramework` on threads of OpenMP, where there are. With `isResolved` no
+  /// array is negated as it is read, and none is asked.
   nb::object call(nb::tuple arrays, nb::object outputs, nb::handle threads, nb::object allocate, nb::object given,
-                  int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework);
+                  int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework, bool isResolved);
   /// The same for arrays in the memory of one GPU: queued on the stream, whose number that is. `newWorkspace(bytes)` gives
   /// the address of memory of that GPU, for work on the stream. The context of the GPU is current.
   nb::object callOnGpu(nb::tuple arrays, nb::object outputs, nb::object allocate, nb::object given, int64_t q0,

@@ -92,7 +92,7 @@ NB_MODULE(_core, module) {
       .def("call", &Kernel::call, nb::arg("arrays"), nb::arg("outputs").none(), nb::arg("threads"),
            nb::arg("allocate").none(), nb::arg("given").none(), nb::arg("q0") = 0, nb::arg("k0") = 0,
            nb::arg("head0") = 0, nb::arg("prepared").none() = nb::none(), nb::arg("of_framework") = false,
-           "Checks the arrays, runs the kernel without the interpreter's lock and returns the results.")
+           nb::arg("is_resolved") = false, "Checks the arrays, runs the kernel without the interpreter's lock and returns the results.")
       .def("call_on_gpu", &Kernel::callOnGpu, nb::arg("arrays"), nb::arg("outputs").none(), nb::arg("allocate").none(),
            nb::arg("given").none(), nb::arg("q0"), nb::arg("k0"), nb::arg("head0"), nb::arg("stream"),
            nb::arg("new_workspace"), "The same with arrays in a GPU's memory, queued on a stream.")

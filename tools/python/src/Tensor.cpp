@@ -185,11 +185,11 @@ static bool negates(nb::handle array) {
   return answer.ptr() == Py_True;
 }
 
-bool Tensor::take(nb::handle array, bool isWritten) {
+bool Tensor::take(nb::handle array, bool isWritten, bool isResolved) {
   bool mayBuffer = PyObject_CheckBuffer(array.ptr());
   if (mayBuffer && takeBuffer(array, isWritten))
     return true;
-  if (!mayBuffer && negates(array)) {
+  if (!mayBuffer && !isResolved && negates(array)) {
     viewed = array.attr("resolve_neg")();
     array = viewed;
     isNegated = true;

@@ -20,7 +20,8 @@ class Tensor {
 public:
   /// Reads the buffer protocol, else DLPack. `typeName` is what messages call the elements' type; `deviceName` is
   /// empty on the processor. False, and a Python exception is set, where the object is no array.
-  bool take(nb::handle array, bool isWritten);
+  /// `isResolved`: it is known not to be one that PyTorch negates as it is read.
+  bool take(nb::handle array, bool isWritten, bool isResolved);
   Tensor() = default;
   Tensor(const Tensor &) = delete;
   ~Tensor();
