@@ -9,13 +9,13 @@ using subscript::Expr;
 /// A whole number that comes of rounding or of a choice; the number itself.
 Value Emitter::decided(const Node &node, Value number) {
   if (options.decisions)
-    options.decisions->push_back({Decision::Quantity, node.text, number.integer});
+    options.decisions->push_back({Decision::Quantity, node.text, number.integer, {}, {}, {}, {}, {}});
   return number;
 }
 
 bool Emitter::decided(const Node &node, bool truth) {
   if (options.decisions)
-    options.decisions->push_back({Decision::Choice, node.text, truth});
+    options.decisions->push_back({Decision::Choice, node.text, truth, {}, {}, {}, {}, {}});
   return truth;
 }
 
@@ -29,7 +29,7 @@ void Emitter::decidedTable(const Node &node, std::vector<double> values, ArrayRe
 Expr Emitter::simplified(const Expr &written, const subscript::Domain &domain) const {
   Expr kept = subscript::simplify(written, domain);
   if (options.decisions)
-    options.decisions->push_back({Decision::Rewritten, placeAtHand, 0, written, kept, domain});
+    options.decisions->push_back({Decision::Rewritten, placeAtHand, 0, written, kept, domain, {}, {}});
   return kept;
 }
 

@@ -75,11 +75,12 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
   for (auto [k, input] : llvm::enumerate(term.getInputs())) {
     std::vector<std::string> indices;
     if (spec && k < spec->operands.size())
-      for (const Dimension &dimension : spec->operands[k])
+      for (const Dimension &dimension : spec->operands[k]) {
         if (!dimension.isProduct() && !dimension.index.isConstant())
           indices.push_back(subscript::abbreviateTables(print(dimension.index)));
         else if (application && application->takes(k) && isPosition(dimension))
           indices.push_back(llvm::join(dimension.axes, " "));
+      }
     elements.push_back(nameOfOperand(input, function) + (indices.empty() ? "" : "[" + llvm::join(indices, ", ") + "]"));
     if (!application || !application->takes(k))
       factor(elements.back());

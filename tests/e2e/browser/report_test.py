@@ -184,6 +184,34 @@ class ReportTest(unittest.TestCase):
             self.expect_colours(noted, pixel, "k0-tiles0", [[{".": None, "+": 0.45, "#": 0.8}[state] for state in line] for line in states])
 
 
+    def test_several_kernels(self):
+        """The text is shown once and at hand for the others; a run-time size has its name; a legend has what is there."""
+        text = """param N = 12, heads = 2, dim = 8
+size tokens
+kernel first(q, k, v : f32[tokens, heads, N, dim], t : f32[2*N - 1]) -> f32[tokens, heads, N, dim] {
+  s = einsum("b h i d, b h j d -> b h i j", q, k) + t[j - i + N - 1]
+  return einsum("b h i j, b h j d -> b h i d", softmax(s), v)
+}
+kernel second(q, k, v : f32[tokens, heads, N, dim]) -> f32[tokens, heads, N, dim] {
+  return einsum("b h i j, b h j d -> b h i d", softmax(einsum("b h i d, b h j d -> b h i j", q, k) where j <= i), v)
+}
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            spec, page = os.path.join(folder, "two.attn"), os.path.join(folder, "page.html")
+            with open(spec, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            subprocess.run([SKEWER, "report", spec, "-o", page], check=True, capture_output=True)
+            dom = html.unescape(chromium(page, "--dump-dom"))
+        first, second = dom.split('<section id="kernel-second"')
+        first = first.split('<section id="kernel-first"')[1]
+        self.assertIn("<code>[tokens, 2, 12, 12]</code>", first)
+        self.assertNotIn('<details class="text">', first)
+        self.assertIn('<details class="text"><summary>the text</summary><div class="card spec">', second)
+        legend = re.compile(r'<div class="legend">[^<]*<span class="bar".*?</div>')
+        self.assertTrue(legend.findall(first) and all("masked" not in found for found in legend.findall(first)))
+        self.assertTrue(any("masked" in found for found in legend.findall(second)))
+
+
 if __name__ == "__main__":
     if not CHROMIUM:
         print("SKIPPED: no Chromium on this machine (Debian: apt-get install chromium); the page was not looked at", file=sys.stderr)

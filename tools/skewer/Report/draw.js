@@ -96,10 +96,10 @@ function sampling(vertical, horizontal) {
   const parts = [sampled(vertical) && sampled(vertical) + " down", sampled(horizontal) && sampled(horizontal) + " across"].filter(Boolean);
   return parts.length ? [make("p", {class: "soft"}, "drawn: " + parts.join(", ") + ", evenly spaced")] : [];
 }
-function bar(low, high) {
+function bar(low, high, hides) {
   const gradient = "linear-gradient(to right," + stops.map(rgb => `rgb(${rgb.join(",")})`).join(",") + ")";
   return make("div", {class: "legend"}, String(low), make("span", {class: "bar", style: "background:" + gradient}), String(high),
-              make("span", {class: "box", style: "background:linear-gradient(to top right, transparent 45%, currentColor 45%, currentColor 55%, transparent 55%)"}), "masked");
+              !hides ? [] : [make("span", {class: "box", style: "background:linear-gradient(to top right, transparent 45%, currentColor 45%, currentColor 55%, transparent 55%)"}), "masked"]);
 }
 
 function skewPanel(skew, id) {
@@ -116,7 +116,7 @@ function skewPanel(skew, id) {
   };
   return make("div", {class: "card skew"}, make("h3", {}, skew.title), make("p", {class: "soft"}, "each cell: " + skew.what),
               grid(id, skew.queries, skew.keys, (y, x) => skew.rows[y][x] === null ? null : colour(share(skew.rows[y][x])), tell),
-              all.length ? bar(low, high) : "every pair is masked", sampling(skew.queries, skew.keys));
+              all.length ? bar(low, high, all.length < skew.rows.flat().length) : "every pair is masked", sampling(skew.queries, skew.keys));
 }
 
 function mapPanel(map, id) {
@@ -134,7 +134,7 @@ function mapPanel(map, id) {
   };
   return make("div", {class: "card map"}, make("h3", {}, map.title), make("p", {class: "soft"}, map.caption),
               grid(id, map.vertical, map.horizontal, (y, x) => map.values[y][x] === null ? null : colour(share(map.values[y][x])), tell),
-              finite.length ? bar((least > low ? "≤ " : "") + short(least), short(high) + (map.logarithmic ? ", by the logarithm" : "")) : "no number here", sampling(map.vertical, map.horizontal));
+              finite.length ? bar((least > low ? "≤ " : "") + short(least), short(high) + (map.logarithmic ? ", by the logarithm" : ""), map.values.flat().includes(null)) : "no number here", sampling(map.vertical, map.horizontal));
 }
 
 function tilesPanel(tiles, counts, id) {
@@ -162,12 +162,15 @@ function light(line) {
   for (const span of document.querySelectorAll("pre .line")) span.classList.toggle("lit", span.dataset.number === String(line));
 }
 
-function termsCard(attention, spec) {
+// A shape, whose leading dimension may be known at run time alone.
+const shapeText = (shape, sizes) => "[" + shape.map(n => n >= 0 ? n : sizes.length === 1 ? sizes[0] : "?").join(", ") + "]";
+
+function termsCard(attention, spec, sizes) {
   const head = make("tr", {}, ["term", "class", "strategy", "work of a head", "line"].map(text => make("th", {}, text)));
   const rows = attention.terms.map(term => {
     const own = term.file === "" || term.file.split("/").pop() === spec;
     const composed = term.composed.length ? [make("br"), make("span", {class: "soft"}, "composed: " + term.composed.map(op =>
-      `${op.operation} [${op.shape.map(n => n < 0 ? "?" : n).join(", ")}] (${bytes(op.bytes)} never held)`).join(", "))] : [];
+      `${op.operation} ${shapeText(op.shape, sizes)} (${bytes(op.bytes)} never held)`).join(", "))] : [];
     const fits = term.also_fits.length ? [make("br"), make("span", {class: "soft"}, "also fits: " + term.also_fits.map(other =>
       `${other.strategy} (${other.time.toFixed(1)} × the layer's time)`).join(", "))] : [];
     const row = make("tr", own && term.line ? {"data-line": term.line} : {}, make("td", {}, make("code", {}, term.text), make("br"),
@@ -186,7 +189,7 @@ function tablesCard(explain) {
   const unread = explain.attentions.flatMap(attention => attention.rows_never_read.map(table =>
     `of the ${table.rows} rows of '${table.operand}', these are never read: ` + table.unread.map(([a, b]) => a === b ? a : `${a}..${b}`).join(", ")));
   const held = [...explain.never_materialised.map(t => [t, "never held"]), ...explain.materialised.map(t => [t, "held in memory"])];
-  const rows = held.map(([tensor, word]) => make("tr", {}, make("td", {}, make("code", {}, `[${tensor.shape.map(n => n < 0 ? "batch" : n).join(", ")}]`)),
+  const rows = held.map(([tensor, word]) => make("tr", {}, make("td", {}, make("code", {}, shapeText(tensor.shape, explain.sizes))),
     make("td", {}, tensor.names.join(", ") || "—"), make("td", {}, String(tensor.count)), make("td", {}, bytes(tensor.bytes)), make("td", {}, word)));
   return [...unread.map(text => make("p", {class: "soft unread"}, text)), ...(rows.length ? [make("div", {class: "card held"}, make("table", {},
     make("thead", {}, make("tr", {}, ["tensor", "names", "how many", "bytes of a batch row", "what became of it"].map(text => make("th", {}, text)))), make("tbody", {}, rows)))] : [])];
@@ -235,8 +238,9 @@ function kernelSection(kernel, number) {
   const explain = kernel.explain, id = `k${number}`;
   const section = make("section", {id: "kernel-" + explain.name, class: "kernel"}, make("h2", {}, explain.name),
     make("p", {}, make("span", {class: "verdict " + explain.verdict.split(" ")[0]}, explain.verdict), explain.because.length ? ": " + explain.because.join("; ") : ""));
-  section.append(specCard(data.text));
-  for (const attention of explain.attentions) section.append(termsCard(attention, data.spec));
+  // Once is enough to read it; the other kernels have it at hand, for the lines that their terms light.
+  section.append(number ? make("details", {class: "text"}, make("summary", {}, "the text"), specCard(data.text)) : specCard(data.text));
+  for (const attention of explain.attentions) section.append(termsCard(attention, data.spec, explain.sizes));
   for (const remark of explain.remarks) section.append(make("p", {class: "soft remark"}, (remark.line ? `line ${remark.line}: ` : "") + remark.text));
   const plot = kernel.plot || {skews: [], maps: []}, panels = [];
   plot.skews.forEach((skew, k) => panels.push(skewPanel(skew, `${id}-skew${k}`)));
