@@ -114,5 +114,5 @@ def compare(label, own, skewers, options):
         times = {name: seconds_of(call, options.seconds)
                  for name, call in own_routes(own, not options.no_compile).items()}
         seconds, best = seconds_of(skewers, options.seconds), min(times, key=times.get)
-        print(f"    {threads} threads: " + ", ".join(f"{name} {one * 1e3:.2f} ms" for name, one in times.items()) +
+        print(f"    {threads} thread{'s' * (threads > 1)}: " + ", ".join(f"{name} {one * 1e3:.2f} ms" for name, one in times.items()) +
               f"; Skewer {seconds * 1e3:.2f} ms: {times[best] / seconds:.2f} times as fast as {best}")

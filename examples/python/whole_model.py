@@ -187,7 +187,7 @@ def compare(name, model, swap, inputs, options, alone=()):
     difference = check_layers(name, model, inputs, swap(model), before)
     for threads, seconds in times.items():
         after = seconds_of(model, inputs, options.runs, threads)
-        print(f"  the whole model, {threads} threads: {seconds * 1e3:.1f} ms before, {after * 1e3:.1f} ms after, "
+        print(f"  the whole model, {threads} thread{'s' * (threads > 1)}: {seconds * 1e3:.1f} ms before, {after * 1e3:.1f} ms after, "
               f"{seconds / after:.2f} times as fast")
     if not difference <= TOLERANCE:
         raise SystemExit(f"{name}: the outputs differ by {difference:.1e}, expected at most {TOLERANCE:.0e}")

@@ -135,8 +135,11 @@ int schemes(const Options &options) {
   }
   for (const auto &[name, source] : sources)
     names.push_back(name);
-  sayError("there is no built-in scheme '" + options.scheme + "'" + language::suggestion(options.scheme, names) +
-           "; 'skewer schemes' lists them");
+  // Papers write names their own way: ALiBi.
+  std::string lower = llvm::StringRef(options.scheme).lower();
+  std::string nearest = llvm::is_contained(names, lower) ? " (did you mean '" + lower + "'?)"
+                                                         : language::suggestion(lower, names);
+  sayError("there is no built-in scheme '" + options.scheme + "'" + nearest + "; 'skewer schemes' lists them");
   return kWrong;
 }
 
