@@ -250,12 +250,14 @@ bool Parser::kernel(Program &program) {
     return false;
   while (!at(")")) {
     size_t first = kernel.operands.size();
+    bool isConst = false; // from the word on, to the end of the group
     do {
       KernelOperand operand;
       if (at("const") && following.kind == TokenKind::Name) {
         advance();
-        operand.isConst = true;
+        isConst = true;
       }
+      operand.isConst = isConst;
       if (!expectName(operand.name, "the name of an operand"))
         return false;
       kernel.operands.push_back(std::move(operand));

@@ -80,6 +80,28 @@ class DocumentsTest(unittest.TestCase):
     def test_the_integration_program_runs(self):
         self.check_program("docs/integration.md")
 
+    def test_the_program_with_the_library_runs(self):
+        """docs/library.md: the README's layer is compiled in memory, and what is wrong with another text is said."""
+        library = os.path.join(os.path.dirname(os.path.dirname(SKEWER)), "lib")
+        if not os.path.exists(os.path.join(library, "libskewer.so")):
+            self.skipTest("libskewer was not built")
+        spec, = [text for text in blocks("README.md", "") if "kernel botnet" in text]
+        main = """
+#include <stdlib.h>
+int main(int count, char **words) { return count == 2 ? compile_layer(words[1]) : 100; }
+"""
+        code, = blocks("docs/library.md", "c")
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = os.path.join(folder, "main.c"), os.path.join(folder, "main")
+            with open(source, "w", encoding="utf-8") as stream:
+                stream.write(code + main)
+            self.run_command(COMPILER, "-std=c11", "-Wall", "-Werror", "-I" + os.path.join(ROOT, "tools", "libskewer"), source, "-L" + library,
+                             "-lskewer", "-Wl,-rpath," + library, "-o", program)
+            self.run_command(program, spec)
+            done = subprocess.run([program, spec.replace("weights, v", "weight, v")], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"^botnet\.attn, line 11, column \d+: .*'weight'")
+
     def test_the_specs_of_the_guides_run(self):
         """Every kernel of every text, against the float64 reference, at the sizes that the guide has."""
         guides = sorted(os.path.relpath(os.path.join(folder, name), ROOT) for folder, _, names in os.walk(os.path.join(ROOT, "docs"))

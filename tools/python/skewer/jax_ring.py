@@ -2,7 +2,7 @@
 
 >>> from skewer import jax_ring
 >>> attend = jax_ring.Ring("ring.attn", 8192, ranks=4, axis_name="sequence")
->>> mesh, part = jax.make_mesh((4,), ("sequence",)), PartitionSpec(None, None, "sequence")
+>>> mesh, part = jax.sharding.Mesh(jax.devices()[:4], ("sequence",)), PartitionSpec(None, None, "sequence")
 >>> whole = jax.jit(jax.shard_map(lambda q, k, v, table: attend(q=q, k=k, v=v, table=table)[0], mesh=mesh,
 ...                               in_specs=(part, part, part, PartitionSpec()), out_specs=part))
 >>> out = attend.restore(whole(*map(attend.place, (q, k, v)), table))

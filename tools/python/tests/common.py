@@ -1,7 +1,9 @@
 """What the tests share: small layers, and their results written out in float64."""
 
 import os
+import re
 import tempfile
+from pathlib import Path
 
 # Never the user's own cache; a folder for each process, so that what a test compiles is compiled by it.
 os.environ["SKEWER_CACHE"] = tempfile.mkdtemp(prefix="skewer-cache-")
@@ -34,6 +36,17 @@ BUCKETS = """kernel buckets(q, k, v : f32[8, 4], table : f32[6],
   return einsum("i j, j d -> i d", softmax(s), v)
 }
 """
+
+
+def python_of(page):
+    """The blocks of Python that a page of the tree shows."""
+    text = (Path(__file__).resolve().parents[3] / page).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def example(*names):
+    """The path of a file among the examples."""
+    return str(Path(__file__).resolve().parents[3].joinpath("examples", *names))
 
 
 def softmax(scores):

@@ -193,6 +193,26 @@ class Documents(unittest.TestCase):
         self.assertTrue(done.stdout.startswith("(2, 4, 256, 128)\nbotnet: "), done.stdout)
 
 
+    def test_the_guide(self):
+        """What docs/python.md shows of NumPy, one block after another, beside the examples' files."""
+        shown = [block for block in common.python_of("docs/python.md") if "torch" not in block and "jax" not in block]
+        self.assertEqual(len(shown), 2)
+        known = skewer.compile(common.example("botnet", "botnet.attn"), H=16, W=16).example(batch=2)
+        self.run_beside("botnet", shown[0], known)
+        self.assertEqual(known["out"].shape, (2, 4, 256, 128))
+        known.update(skewer.compile(common.example("conformer", "conformer.attn")).example(batch=1))
+        self.run_beside("conformer", shown[1], known)
+        np.testing.assert_array_equal(known["out"], known["layer"](*(known[name] for name in known["layer"]._names)))
+
+    def run_beside(self, example, text, known):
+        before = os.getcwd()
+        os.chdir(common.example(example))
+        try:
+            exec(text, known)
+        finally:
+            os.chdir(before)
+
+
 class Cache(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())

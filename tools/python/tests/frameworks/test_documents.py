@@ -1,0 +1,80 @@
+"""What the guides show of PyTorch and JAX, run as it stands there; sequences are shorter."""
+
+import os
+import unittest
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+
+import common
+import jax
+import numpy as np
+import torch
+import torch.distributed as dist
+from jax.sharding import PartitionSpec
+
+import skewer
+
+
+def shown(page, word):
+    """The only block of a page that imports what the word names."""
+    block, = [text for text in common.python_of(page) if f"from skewer import {word}" in text]
+    return block
+
+
+class Guides(unittest.TestCase):
+    def run_beside(self, example, text, known):
+        before = os.getcwd()
+        os.chdir(common.example(example))
+        try:
+            exec(text, known)
+        finally:
+            os.chdir(before)
+        return known
+
+    def setUp(self):
+        self.layer = skewer.compile(common.example("botnet", "botnet.attn"), H=16, W=16)
+        self.arrays = self.layer.example(batch=1)
+
+    def test_pytorch(self):
+        """Lines of two layers, each beside its own text."""
+        lines = shown("docs/python.md", "torch").splitlines()
+        of_botnet = [line for line in lines if "conformer" not in line]
+        known = self.run_beside("botnet", "\n".join(of_botnet), {name: torch.from_numpy(array) for name, array in self.arrays.items()})
+        np.testing.assert_array_equal(known["out"].numpy(), self.layer(**self.arrays))
+        layer = skewer.compile(common.example("conformer", "conformer.attn"))
+        arrays = {name: torch.from_numpy(array) for name, array in layer.example(batch=1).items()}
+        known["model"] = type("Model", (), {"pos": torch.nn.Parameter(arrays["pos"], requires_grad=False)})
+        self.run_beside("conformer", "\n".join(line for line in lines if "conformer" in line), known)
+        zeros = {**arrays, "u": torch.zeros(8, 64), "t": torch.zeros(8, 64)}
+        got = known["layer"](*(arrays[name] for name in "qkv"))
+        torch.testing.assert_close(got, layer(**{name: zeros[name] for name in layer._names}), atol=0, rtol=0)
+        self.assertEqual(known["layer"].pos.data_ptr(), arrays["pos"].data_ptr())
+
+    def test_jax(self):
+        known = self.run_beside("botnet", shown("docs/python.md", "jax"), {**self.arrays, "jax": jax})
+        np.testing.assert_array_equal(known["out"], self.layer(**self.arrays))
+
+    def ring(self):
+        whole = skewer.compile(common.example("ring", "ring.attn"), kernel="whole", N=256)
+        return whole, whole.example(batch=1)
+
+    def test_a_ring_of_pytorch(self):
+        whole, arrays = self.ring()
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+        known = self.run_beside("ring", shown("docs/ring.md", "ring").replace("8192", "256"),
+                                {name: torch.from_numpy(array) for name, array in arrays.items()})
+        self.addCleanup(dist.destroy_process_group)
+        np.testing.assert_allclose(known["attend"].gather(known["out"]), whole(**arrays)[0], atol=2e-6)
+
+    def test_a_ring_of_jax(self):
+        whole, arrays = self.ring()
+        known = self.run_beside("ring", shown("docs/ring.md", "jax_ring").replace("8192", "256"), dict(arrays))
+        np.testing.assert_allclose(known["whole"], whole(**arrays)[0], atol=2e-6)
+        # What the module itself shows.
+        known = self.run_beside("ring", shown("docs/reference/python.md", "jax_ring").replace("8192", "256"),
+                                {**arrays, "jax": jax, "PartitionSpec": PartitionSpec})
+        np.testing.assert_allclose(known["out"], whole(**arrays)[0], atol=2e-6)
+
+
+if __name__ == "__main__":
+    unittest.main()
