@@ -51,7 +51,7 @@ class _Parcel:
                 places.append((name, shape, end, size))
                 end += -(-size // _ALIGNMENT) * _ALIGNMENT
         # Zeros: the gaps between pieces travel too.
-        memory = torch.zeros(end + _ALIGNMENT, dtype=torch.uint8)
+        memory = torch.zeros(end + _ALIGNMENT, dtype=torch.uint8, device=next(iter(operands.values())).device)
         start = -memory.data_ptr() % _ALIGNMENT
         self.bytes = memory[start:start + end]
         for number, (name, shape, place, size) in enumerate(places):
@@ -80,7 +80,8 @@ class Ring:
     wait for a neighbour; unless given, the group's own does. `threads` is torch.get_num_threads() unless given.
     `parameters` and further keywords are those of skewer.compile.
 
-    It computes on processors, forward only, and communicates by the group's backend for memory of processors: gloo.
+    It computes forward only, on processors, or on GPUs that the spec is compiled for (`target="host,sm_90a"`), and communicates by the
+    group's backend for such memory: gloo, or NCCL, with which it has not run yet.
     """
 
     def __init__(self, spec: Union[str, "os.PathLike[str]"], length: int, *, group: Any = None, causal: bool = True,
@@ -103,7 +104,7 @@ class Ring:
 
     def share(self, whole: torch.Tensor, axis: int = -2) -> torch.Tensor:
         """What this rank holds of a whole sequence."""
-        return whole.index_select(axis, torch.from_numpy(self.placement.positions(self.rank)))
+        return whole.index_select(axis, torch.from_numpy(self.placement.positions(self.rank)).to(whole.device))
 
     def gather(self, share: torch.Tensor, axis: int = -2) -> torch.Tensor:
         """The whole sequence of what every rank holds, in every process."""
@@ -112,7 +113,7 @@ class Ring:
         shares = [torch.empty_like(share, memory_format=torch.contiguous_format) for _ in range(self.ranks)]
         work = dist.all_gather(shares, share.contiguous(), group=self.group, async_op=True)
         self._wait([work], 0)
-        return torch.cat(shares, axis).index_select(axis, torch.from_numpy(self.placement.order()))
+        return torch.cat(shares, axis).index_select(axis, torch.from_numpy(self.placement.order()).to(share.device))
 
     def __call__(self, **operands: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
         """This rank's share of the result, and of its lse. Operands come by name: shares of queries and keys, the others
@@ -124,11 +125,15 @@ class Ring:
         """
         kernels, placement = self.kernels, self.placement
         check_names(kernels, operands, placement)
+        device = next(iter(operands.values())).device
+        known = ["cpu"] * kernels.step._kernel.is_for_processor + ["cuda"] * kernels.step._kernel.is_for_gpu
         for name, tensor in operands.items():
             if tensor.requires_grad and torch.is_grad_enabled():
                 raise GradientError(kernels.step.name, name)
-            if tensor.device.type != "cpu":
-                raise ArgumentError(kernels.step.name, name, None, "memory of the processor", str(tensor.device))
+            if tensor.device != device or device.type not in known:
+                raise ArgumentError(kernels.step.name, name, None,
+                                    f"memory of one device that the layer was compiled for ({', '.join(known)})",
+                                    str(tensor.device))
         with torch.no_grad():
             self._agree(operands)
             count = len(placement.pieces(self.rank))
@@ -180,8 +185,8 @@ class Ring:
         if mine == self._agreed or self.ranks == 1:
             return
         text = repr((mine, self.placement.length, self.placement.causal)).encode()[:1024]
-        sent = torch.zeros(1024, dtype=torch.uint8)
-        sent[:len(text)] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
+        device = next(iter(operands.values())).device
+        sent = torch.frombuffer(bytearray(text.ljust(1024, b"\0")), dtype=torch.uint8).to(device)
         taken = [torch.empty_like(sent) for _ in range(self.ranks)]
         works = self._guarded(0, lambda: [dist.all_gather(taken, sent, group=self.group, async_op=True)])
         self._wait(works, 0)

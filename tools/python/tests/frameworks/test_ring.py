@@ -66,6 +66,17 @@ class OneProcess(unittest.TestCase):
         for got, wanted in zip(ring.Ring(ring_process.SPEC, ring_process.N)(**given), whole):
             self.assertLess((got - wanted).abs().max(), 2e-6 * wanted.abs().max())
 
+    def test_compiled_for_a_gpu_too(self):
+        given = ring_process.operands()
+        attend = ring.Ring(ring_process.SPEC, ring_process.N, target="x86-64-v2,sm_80")
+        whole = skewer.compile(ring_process.SPEC, kernel="whole", N=ring_process.N)(**given)
+        for got, wanted in zip(attend(**given), whole):
+            self.assertLess((got - wanted).abs().max(), 2e-6 * wanted.abs().max())
+        with self.assertRaises(skewer.ArgumentError) as wrong:
+            attend(**{**given, "v": given["v"].to("meta")})
+        self.assertEqual((wrong.exception.argument, wrong.exception.expected, wrong.exception.found),
+                         ("v", "memory of one device that the layer was compiled for (cpu, cuda)", "meta"))
+
     def test_refused(self):
         given = ring_process.operands()
         attend = ring.Ring(ring_process.SPEC, ring_process.N)
