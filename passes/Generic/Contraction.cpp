@@ -23,6 +23,13 @@ bool Kernel::vectorises(const Contraction &contraction, const Axis &axis) {
     return false;
   bool moves = false;
   for (const Factor &factor : contraction.factors) {
+    if (factor.computed) {
+      if (factor.storage->masked || !vectorises(factor.computed, factor.subscripts, axis.name))
+        return false;
+      moves |= llvm::any_of(factor.subscripts,
+                            [&](const Expr &e) { return subscript::symbolsOf(e).count(axis.name) > 0; });
+      continue;
+    }
     auto by = step(*factor.storage, factor.subscripts, axis.name);
     // Whether a masked factor is 0 is asked of one number at a time.
     if (!by || (*by && factor.storage->masked))
@@ -37,7 +44,12 @@ Value Kernel::addProduct(Value sum, const Contraction &contraction, const Symbol
                          const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
   auto fast = arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::contract);
-  auto read = [&](const Factor &factor) {
+  auto read = [&](const Factor &factor) -> Value {
+    if (factor.computed) {
+      computed.clear(); // what is at hand is of another point, or of a branch
+      Value element = this->element(factor.computed, factor.subscripts, symbols, vectorAxis);
+      return element ? element : real(0, vector);
+    }
     bool wide = vector && step(*factor.storage, factor.subscripts, vectorAxis) == 1;
     return load(*factor.storage, position(*factor.storage, factor.subscripts, symbols), wide);
   };

@@ -52,6 +52,7 @@ std::string symbolOf(const Extent &);
 struct Factor {
   const Storage *storage;
   std::vector<subscript::Expr> subscripts;
+  mlir::Value computed = {}; // the tensor, if it is in no memory: its elements are computed where they are multiplied
 };
 
 /// target[subscripts] = finish(Σ over `contracted` of Π factors, where the guard holds), over the `parallel` axes.

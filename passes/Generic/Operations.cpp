@@ -39,12 +39,17 @@ bool Kernel::emitEinsum(attn::EinsumOp op) {
   if (!resolved.spec.result || !extents)
     return fail(op, "a run-time size is no operand's dimension");
   Contraction contraction = contractionOf(resolved, *extents);
+  domain.clear();
+  for (const auto &[axis, size] : *extents)
+    if (auto most = plan.boundOf(size))
+      domain[axis] = {0, *most - 1};
   for (auto [operand, subscripts] : llvm::zip(op.getInputs(), resolved.subscripts))
-    contraction.factors.push_back({&storage[operand], subscripts});
+    contraction.factors.push_back({&storage[operand], subscripts, isStored(operand) ? Value() : operand});
   contraction.guard = resolved.guard;
   contraction.target = &storage[op.getResult()];
   Symbols symbols;
   addRuntimeSizes(*extents, symbols);
+  addRuntimeSymbols(symbols);
   if (auto sum = prefixSumOf(op)) {
     emitPrefixSum(std::move(contraction), *sum, symbols);
     return true;

@@ -9,6 +9,7 @@
 #include "passes/Analysis/Elementwise.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/PackedOperands.h"
+#include "passes/Stages/PrefixSum.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -203,11 +204,14 @@ int64_t elements(Value value) {
   return product;
 }
 
+// So many elements are added up at least where they are in no memory: a vector of them, by the generic path's loops.
+constexpr int64_t kSummedUp = 8;
+
 /// Where an operation's result is wanted.
 struct Readers {
   llvm::SmallSetVector<Operation *, 2> stages; // those whose loops compute it on the way
   bool stored = false;                         // some stage reads it from memory
-  bool packed = false;                         // a matrix product computes it while it packs its rows
+  bool packed = false;                         // a product or a sum computes it while it reads it, each element once
   bool expanded = false;                       // an index map on the way repeats its elements
   unsigned maps = 0, direct = 0;               // index maps and arithmetic that read it
 };
@@ -240,7 +244,7 @@ private:
       if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0))) {
         if (own.stages.insert(user))
           ++own.direct;
-      } else if (isRowsOf(op, user)) {
+      } else if (isRowsOf(op, user) || isSummedUp(op, user)) {
         own.packed = true;
         ++own.direct;
         own.stages.insert(user);
@@ -324,6 +328,19 @@ private:
     for (const std::string &axis : llvm::concat<const std::string>(matmul->batch, matmul->outer))
       reads *= std::max<int64_t>(1, resolved.sizes.at(axis));
     return reads == elements(rows);
+  }
+
+  /// Whether a sum that is no matrix product reads each element of arithmetic once, and makes so much fewer of them
+  /// that they are computed where they are multiplied: a buffer of theirs would be all that the sum's time goes to.
+  bool isSummedUp(Operation *op, Operation *user) {
+    auto einsum = dyn_cast<attn::EinsumOp>(user);
+    if (!einsum || !isArithmetic(op) || isProduct(einsum) || (isMatmul && isMatmul(einsum)) || prefixSumOf(einsum) ||
+        llvm::count(einsum.getInputs(), op->getResult(0)) != 1)
+      return false;
+    int64_t reads = 1; // run-time sizes count as 1 on both sides
+    for (const auto &[axis, size] : resolve(einsum).sizes)
+      reads *= std::max<int64_t>(1, size);
+    return reads == elements(op->getResult(0)) && reads >= kSummedUp * elements(einsum.getResult());
   }
 
   /// Whether a stage that an operation begins may end with arithmetic.

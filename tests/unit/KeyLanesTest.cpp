@@ -51,8 +51,8 @@ TEST(KeyLanes, BehindTheLastKeyItIsRepeated) {
   auto shape = attention.shape();
   ASSERT_TRUE(shape);
   auto got = runEmitted(2 * kLanes, [&](VectorBuilder &b, Value out) {
-    b.store(asFloat(b, keyLanes(b, *shape, b.index(7), /*inside=*/true).at("j")), out, b.index(0));
-    b.store(asFloat(b, keyLanes(b, *shape, b.index(4), /*inside=*/true).at("j")), out, b.index(kLanes));
+    b.store(asFloat(b, keyLanes(b, *shape, b.index(7), b.index(9)).at("j")), out, b.index(0));
+    b.store(asFloat(b, keyLanes(b, *shape, b.index(4), b.index(9)).at("j")), out, b.index(kLanes));
   });
   const int32_t expected[] = {7, 8, 8, 8, 4, 5, 6, 7};
   for (int n = 0; n < 2 * kLanes; ++n)

@@ -393,6 +393,37 @@ kernel f(x : f32[batch, N, c], m : f32[batch, heads, N, dim], w : f32[heads*dim,
   EXPECT_LT(moved.error, 2e-6);
 }
 
+/// A table that is interpolated at run-time positions: hats, of which each is multiplied once.
+std::string interpolation(const std::string &hat, const std::string &sum = "b i j r, r j -> b i j",
+                          const std::string &result = "6, N") {
+  return "size batch\nparam N = 37, R = 21\n"
+         "kernel f(pos : f32[batch, 6, N] ~ 10 + 4, table : f32[R, N]) -> f32[batch, " +
+         result +
+         "] {\n"
+         "  at = einsum(\"b i j -> b i j r\", pos, r = R)\n"
+         "  hat = " +
+         hat + "\n  return einsum(\"" + sum + "\", hat, table)\n}\n";
+}
+
+TEST(Stages, WhatASumReadsOnceIsComputedOnTheWay) {
+  const std::string hat = "max(1 - abs(at - tabulate(r, r = R)), 0)";
+  auto check = [](const std::string &text, const std::vector<std::string> &stages) {
+    Outcome outcome = compileAndCompare(text, 3);
+    EXPECT_EQ(outcome.stages, stages) << text;
+    EXPECT_LT(outcome.error, 2e-6) << text;
+  };
+  check(interpolation(hat), {"einsum"});
+  // A choice by the axis that vectors would go along is made element by element.
+  check(interpolation(hat + " if j < i + 9 else 0.5"), {"einsum"});
+  // What a condition hides is an index map, which is moved before.
+  check(interpolation(hat + " * (r >= 2)"), {"elementwise", "einsum"});
+  // Where the result's last axis is no vector.
+  check(interpolation(hat, "b i j r, r j -> b j i", "N, 6"), {"einsum"});
+  check(interpolation(hat, "b i j r, r j -> b i r", "6, R"), {"einsum"});
+  // Once for each m: they have a buffer.
+  check(interpolation("sigmoid(at)", "b i j r, r m -> b i m"), {"elementwise", "einsum"});
+}
+
 TEST(Stages, WhatIsReadTwiceHasABuffer) {
   // The sum is the rows of two products; the first product is added to and multiplied by the second one; columns are
   // read by every item and are not computed again.
