@@ -83,7 +83,10 @@ def key_of(name: str, text: str, parameters: Sequence[str], target: str) -> str:
     # A machine file may be about this processor too.
     processor = _processor() if machines or "host" in target else ""
     for part in (library_build(), name, text, *parameters, "", target, processor, *machines):
-        encoded = part.encode("utf-8", "surrogateescape")
+        try:
+            encoded = part.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            encoded = part.encode("utf-8", "surrogatepass")
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
     return digest.hexdigest()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _cache, _core
-from ._errors import CompileError, Diagnostic, LoadError
+from ._errors import ArgumentError, CompileError, Diagnostic, LoadError
 from ._layer import Layer, Source
 
 ABI_VERSION = 1  # of docs/abi.md
@@ -17,8 +17,15 @@ def ask(what: str, source: Source, target: str = "host", kernel: str = "", sizes
         emit: str = "", head: int = 0) -> Tuple[str, Dict[str, bytes], List[Diagnostic]]:
     """One question to the compiler: its text, files and warnings. Raises CompileError."""
     numbers = [f"{name}={value}" for name, value in sizes.items()]
-    status, messages, diagnostics, text, files = _core.ask(what, source.name, source.text, source.parameters, target,
-                                                           kernel, numbers, emit, head)
+    if not hasattr(head, "__index__") or head < 0:
+        raise ArgumentError(kernel, "head", None, "a whole number from 0 on", repr(head))
+    # Bytes that are no text came from a file (_source_of), and go to the compiler as they were there.
+    try:
+        spec = source.text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # halves of a pair, which no file holds
+        spec = source.text.encode("utf-8", "surrogatepass")
+    status, messages, diagnostics, text, files = _core.ask(what, source.name, spec, source.parameters, target, kernel,
+                                                           numbers, emit, head)
     found = [Diagnostic(*diagnostic) for diagnostic in diagnostics]
     if status:
         raise CompileError(messages, found)

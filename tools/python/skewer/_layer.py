@@ -157,6 +157,10 @@ class Layer:
             arrays = self._in_order(arrays, named)
         if sizes:
             self._known(sizes)
+        if q0 or k0 or head0:
+            for name, value in zip(("q0", "k0", "head0"), (q0, k0, head0)):
+                if not hasattr(value, "__index__") or not -1 << 63 <= value < 1 << 63:
+                    raise ArgumentError(self.name, name, None, "a whole number", repr(value))
         if "torch" in sys.modules:
             refuse_tangents(self.name, self._names, arrays)
         outputs = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
@@ -214,8 +218,8 @@ class Layer:
             if name not in self.sizes:
                 raise ArgumentError(self.name, "sizes", name, "a run-time size: " + (", ".join(self.sizes) or
                                                                                     "there is none"), f"'{name}'")
-            if not hasattr(value, "__index__"):
-                raise ArgumentError(self.name, "sizes", name, "a whole number", repr(value))
+            if not hasattr(value, "__index__") or not 0 < value < 1 << 63:
+                raise ArgumentError(self.name, "sizes", name, "a whole number from 1 on", repr(value))
 
     def _new_numpy(self, number: int, shape: Tuple[int, ...]) -> np.ndarray:
         return np.empty(shape, _NUMPY_TYPES[self.results[number].type])

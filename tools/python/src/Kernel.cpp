@@ -244,6 +244,9 @@ void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
     if (tensor.element != results[n].element)
       refuse(role, nb::none(), "elements of type " + results[n].typeName, tensor.typeName);
     checkShape(call, results[n], tensor, role.c_str());
+    for (size_t k = 0; k < tensor.shape.size(); ++k)
+      if (tensor.shape[k] > 1 && tensor.strides[k] == 0)
+        refuse(role, nb::int_(k), "elements that lie apart", "a stride of 0");
     void *data = tensor.data;
     if (!tensor.isReadable()) {
       data = call.copyOf(tensor);

@@ -2,6 +2,7 @@
 #include "Kernel.h"
 #include "OpenMp.h"
 #include "Xla.h"
+#include <cstring>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,16 +13,22 @@ namespace {
 
 struct Request {
   std::string path, target, kernel, emit;
-  nb::object text; // None: the file at `path`
+  nb::object text; // bytes; None: the file at `path`
   std::vector<std::string> parameters, sizes;
 };
+
+/// A text of the compiler's. What it quotes of a file may be no text: such bytes are shown as \xff.
+nb::object textOf(const char *text) {
+  return nb::steal(PyUnicode_DecodeUTF8(text, Py_ssize_t(std::strlen(text)), "backslashreplace"));
+}
 
 nb::list diagnosticsOf(const skewer_answer *answer) {
   constexpr const char *kSeverities[] = {"error", "warning", "note", "remark"};
   nb::list all;
   for (size_t k = 0; k < skewer_answer_diagnostic_count(answer); ++k) {
     skewer_diagnostic d = skewer_answer_diagnostic(answer, k);
-    all.append(nb::make_tuple(d.file, d.line, d.column, kSeverities[d.severity], d.text, d.source, d.length));
+    all.append(nb::make_tuple(textOf(d.file), d.line, d.column, kSeverities[d.severity], textOf(d.text),
+                              textOf(d.source), d.length));
   }
   return all;
 }
@@ -31,7 +38,9 @@ nb::tuple ask(const std::string &what, const std::string &path, nb::object text,
               const std::string &target, const std::string &kernel, std::vector<std::string> sizes,
               const std::string &emit, int64_t head) {
   skewer_request request = skewer_request_init();
-  std::string held = text.is_none() ? "" : nb::cast<std::string>(text);
+  std::string held; // bytes: what is no text the compiler refuses, at its place
+  if (!text.is_none())
+    held = std::string(nb::cast<nb::bytes>(text).c_str(), nb::len(text));
   std::vector<const char *> parameterTexts, sizeTexts;
   for (const std::string &parameter : parameters)
     parameterTexts.push_back(parameter.c_str());
@@ -62,8 +71,8 @@ nb::tuple ask(const std::string &what, const std::string &path, nb::object text,
     const void *data = skewer_answer_file(answer, k, &bytes);
     files[skewer_answer_file_name(answer, k)] = nb::bytes(data, bytes);
   }
-  nb::tuple result = nb::make_tuple(skewer_answer_status(answer), skewer_answer_messages(answer), diagnosticsOf(answer),
-                                    skewer_answer_text(answer), files);
+  nb::tuple result = nb::make_tuple(skewer_answer_status(answer), textOf(skewer_answer_messages(answer)),
+                                    diagnosticsOf(answer), textOf(skewer_answer_text(answer)), files);
   skewer_answer_free(answer);
   return result;
 }

@@ -52,10 +52,22 @@ static Element elementOf(const char *format, int64_t bytes, std::string &name) {
     return name = "bfloat16 (as uint16)", Element::BF16;
   case 'b':
     return name = "int8", Element::I8;
+  case 'g':
+    return name = "longdouble", Element::Other;
+  case 'O':
+    return name = "object", Element::Other;
+  case 'B':
+  case 'I':
+  case 'L':
+  case 'Q':
+    return name = "uint" + std::to_string(bytes * 8), Element::Other;
+  case 'h':
+    return name = "int16", Element::Other;
   case 'd':
     return name = "float64", Element::Other;
   case '?':
-    return name = *name.c_str() == '?' ? "bool" : "type '" + name + "'", Element::Other;
+    name = name == "?" ? "bool" : name == "Zf" ? "complex64" : name == "Zd" ? "complex128" : "type '" + name + "'";
+    return Element::Other;
   case 'i':
   case 'l':
   case 'q':

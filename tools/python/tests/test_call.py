@@ -239,9 +239,12 @@ class BadArrays(unittest.TestCase):
         self.refused("v", None, "float32", "int64", v=np.zeros((2, 8, 4), np.int64))
         self.refused("k", None, "float32", "bool", k=np.zeros((2, 8, 4), bool))
         self.refused("k", None, "float32", "type", k=np.zeros((2, 8, 4), ">f4"))
+        for dtype, name in ((np.uint8, "uint8"), (np.int16, "int16"), (np.uint32, "uint32"), (np.longdouble, "longdouble"),
+                            (np.complex64, "complex64"), (object, "object")):
+            self.refused("k", None, "float32", name, k=np.zeros((2, 8, 4), dtype))
         self.refused("k", None, "array", "int", k=3)
         self.refused("k", None, "array", "list", k=[1.0])
-        self.refused("q", None, "float32", "type", q=b"bytes")
+        self.refused("q", None, "float32", "uint8", q=b"bytes")
 
     def test_another_device(self):
         class Elsewhere:
@@ -279,6 +282,8 @@ class BadArrays(unittest.TestCase):
         locked = np.zeros((2, 8, 4), np.float32)
         locked.flags.writeable = False
         self.refused("out", None, "can be written", "read-only", out=locked)
+        again = np.lib.stride_tricks.as_strided(np.zeros((2, 8, 4), np.float32), (2, 8, 4), (0, 16, 4))
+        self.refused("out", 0, "elements that lie apart", "a stride of 0", out=again)
 
     def test_overlap(self):
         x = common.operands()

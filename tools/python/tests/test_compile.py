@@ -147,8 +147,24 @@ kernel f(q, k, v : f32[lambda, 4], table : f32[2*lambda - 1]) -> f32[lambda, 4] 
                 call()
             self.assertEqual((wrong.exception.argument, wrong.exception.expected, wrong.exception.found),
                              ("sizes", "a run-time size: batch", "'bach'"))
-        with self.assertRaisesRegex(skewer.ArgumentError, "sizes, dimension batch: expected a whole number, found 2.5"):
-            layer(**common.operands(), sizes={"batch": 2.5})
+        for bad in (2.5, 0, -1, 1 << 70, "2"):
+            for call in (lambda: layer(**common.operands(), sizes={"batch": bad}), lambda: layer.bench(batch=bad)):
+                with self.assertRaisesRegex(skewer.ArgumentError, "sizes, dimension batch: expected a whole number from 1 on, found "):
+                    call()
+        for bad in ("1", 1 << 70):
+            with self.assertRaisesRegex(skewer.ArgumentError, "q0: expected a whole number, found "):
+                layer(**common.operands(), q0=bad)
+        for bad in ("1", -1):
+            with self.assertRaisesRegex(skewer.ArgumentError, "head: expected a whole number from 0 on, found "):
+                layer.plot(head=bad)
+
+    def test_bytes_that_are_no_text(self):
+        spec = self.folder / "bytes.attn"
+        spec.write_bytes(b"kernel f(x : f32[4]) -> f32[4] { return x }\nparam \xff = 3\n")
+        for given in (spec, spec.read_bytes().decode("utf-8", "surrogateescape"), "kernel f(x : f32[4]) -> \ud800 { return x }\n"):
+            with self.assertRaises(skewer.CompileError) as wrong:
+                skewer.compile(given)
+            self.assertTrue(wrong.exception.diagnostics[0].line)
 
     def test_from_process_to_process(self):
         layer = skewer.compile(common.TINY, threads=2)
