@@ -61,6 +61,8 @@ std::string Document::describe(const Symbol &symbol, size_t offset) {
     out += " `" + meaning.type + "`";
   if (!meaning.axes.empty())
     out += ", axes `" + meaning.axes + "`";
+  if (symbol.isConst)
+    out += ", `const`: the same at every call";
   out += "\n";
   for (const std::string &term : meaning.terms)
     out += "- " + term + "\n";

@@ -85,14 +85,20 @@ private:
   /// and in a pattern (H, W).
   void operands(bool isKernel, StringRef scope) {
     int depth = 0;
-    bool inType = false;
+    bool inType = false, isConst = false; // the word holds to the end of its group
     do {
-      if (depth == 1 && is(","))
+      if (depth == 1 && is(",")) {
+        isConst &= !inType;
         inType = false;
-      else if (depth == 1 && (is(":") || is("=")))
+      } else if (depth == 1 && (is(":") || is("="))) {
         inType = is(":") || isKernel;
-      else if (isName() && !is("const") && !inType && (depth == 1 || (!isKernel && depth == 2)))
-        add(SymbolKind::Operand, tokens[at].text, scope);
+      } else if (isName() && !inType && (depth == 1 || (!isKernel && depth == 2))) {
+        isConst |= is("const");
+        if (!is("const")) {
+          add(SymbolKind::Operand, tokens[at].text, scope);
+          found.back().isConst = isConst;
+        }
+      }
       count(depth);
     } while (depth > 0 && at < tokens.size());
   }

@@ -13,6 +13,7 @@ struct Symbol {
   llvm::StringRef name;  // where it is declared
   llvm::StringRef line;  // what declares it, to the end of the line, without a comment
   llvm::StringRef scope; // the kernel or scheme that sees it; null: the whole text
+  bool isConst = false;  // of an operand: the same at every call
 };
 
 std::vector<Symbol> symbolsOf(llvm::StringRef text);

@@ -181,6 +181,14 @@ class LspTest(unittest.TestCase):
         text = self.client.at("hover", broken, "content + ")["contents"]["value"]
         self.assertIn("axes `b h i j`", text)
 
+    def test_hover_says_which_operands_are_const(self):
+        text = "kernel f(a, const b, c : f32[4], d : f32[4], const e : f32[4]) -> f32[4] { return a + b + c + d + e }\n"
+        self.client.open(text)
+        for name, mark in (("a", "a, const"), ("b", "b, c"), ("c", "c : f32"), ("d", "d : f32"), ("e", "e : f32")):
+            said = self.client.at("hover", text, mark)["contents"]["value"]
+            self.assertIn("operand `f32[4]`", said)
+            self.assertEqual("`const`: the same at every call" in said, name in "bce", name)
+
     def test_definitions(self):
         self.client.open(LAYER)
         for mark, step, line, name in (("content + ", 0, 6, "content"), ("position) *", 0, 7, "position"),
