@@ -106,7 +106,8 @@ def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
   let summary = "products with sums of weights, or with several tensors, become products of one with one";
   let description = [{
     Where values meet the difference of two softmaxes (Differential Transformer, arXiv:2410.05258), each has a product of its own; a factor
-    of the weights that does not depend on the query goes to the values, one that does not depend on the key is multiplied afterwards. Of a product with several tensors, those beside the weights
+    of the weights that does not depend on the query goes to the values, one that does not depend on the key is multiplied afterwards,
+    and so is the inverse of what weights are divided by, where that is made of their own sums. Of a product with several tensors, those beside the weights
     become one, and a factor that has a number for each element of the result is multiplied afterwards (Mamba-2's dual form,
     arXiv:2405.21060, section 4: decays between queries and keys).
 
@@ -121,7 +122,7 @@ def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
     %o = arith.subf %0, %1 : tensor<4x8xf32>
     ```
   }];
-  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
   let summary = "softmax of a sum of terms, times values, becomes attn.attention";

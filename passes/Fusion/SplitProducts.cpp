@@ -44,6 +44,18 @@ size_t softmaxesIn(Value tensor, unsigned depth = 0) {
   return right && left + right <= kMostSoftmaxes ? left + right : 0;
 }
 
+/// Whether a tensor is made, by arithmetic and maps alone, of the sums of the rows of others: what weights are divided by.
+bool isMadeOfSums(Value tensor, Value of, unsigned depth = 0) {
+  Operation *op = depth < kMostOperations ? tensor.getDefiningOp() : nullptr;
+  if (!op)
+    return false;
+  if (auto sum = dyn_cast<EinsumOp>(op); sum && sum.getInputs().size() == 1 && !resolve(sum).contracted.empty())
+    return sum.getInputs()[0] == of;
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    return isa<RankedTensorType>(operand.getType()) && isMadeOfSums(operand, of, depth + 1);
+  });
+}
+
 /// What is made of values is not rounded to how they are stored.
 bool isWide(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
 
@@ -104,7 +116,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return llvm::any_of(products, [](EinsumOp op) {
       Product product(op);
       return product.resolved.spec.result && !product.resolved.contracted.empty() && op.getIndices().empty() &&
-             (splitPairs(product) || gatherValues(product) || splitSum(product) || moveScale(product));
+             (splitPairs(product) || gatherValues(product) || splitSum(product) || moveScale(product) ||
+              moveDivisor(product));
     });
   }
 
@@ -212,6 +225,50 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       }
     }
     return false;
+  }
+
+  /// (w / f(Σ w)) · v is (w · v) / f(Σ w): weights are never held, and their sums are made with the product.
+  static bool moveDivisor(Product &product) {
+    EinsumOp op = product.op;
+    if (op.getInputs().size() != 2 || !cast<RankedTensorType>(op.getType()).getElementType().isF32())
+      return false;
+    const Dimensions &result = *product.resolved.spec.result;
+    for (unsigned number : {0u, 1u}) {
+      auto divided = op.getInputs()[number].getDefiningOp<arith::DivFOp>();
+      const Dimensions &weights = product.resolved.spec.operands[number];
+      if (!divided || !arePlain(weights) || !arePlain(result) || !isMadeOfSums(divided.getRhs(), divided.getLhs()) ||
+          !llvm::all_of(divided->getUsers(), [](Operation *user) { return isa<EinsumOp>(user); }))
+        continue;
+      auto factors = factorsOver(product, divided.getRhs(), weights, skewer::subscript::axesOf(result));
+      if (!factors || factors->size() != 1)
+        continue;
+      auto one = cast<EinsumOp>(product.builder.clone(*op));
+      one.getInputsMutable()[number].set(divided.getLhs());
+      Value inverse = inverseOf(product.builder, op.getLoc(), factors->front().first);
+      Value scaled = product.einsum({{one.getResult(), result}, {inverse, factors->front().second}}, result,
+                                    op.getType(), false);
+      if (!scaled)
+        return one.erase(), false;
+      return product.replace(scaled), true;
+    }
+    return false;
+  }
+
+  static Value inverseOf(OpBuilder &builder, Location location, Value tensor) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    FloatAttr number = builder.getFloatAttr(type.getElementType(), 1.0);
+    Value ones;
+    if (type.hasStaticShape()) {
+      ones = arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, number.getValue()));
+    } else {
+      SmallVector<Value> runTime;
+      for (int64_t d = 0; d < type.getRank(); ++d)
+        if (type.isDynamicDim(d))
+          runTime.push_back(tensor::DimOp::create(builder, location, tensor, d));
+      Value one = arith::ConstantOp::create(builder, location, number);
+      ones = tensor::SplatOp::create(builder, location, one, type, runTime);
+    }
+    return arith::DivFOp::create(builder, location, ones, tensor);
   }
 
   static bool moveToValues(Product &product, unsigned number, Value factor, Value rest) {

@@ -83,6 +83,42 @@ func.func @of_both(%s: tensor<4x4xf32>, %gate: tensor<4x4xf32>, %v: tensor<4x8xf
 }
 
 // -----
+// Weights divided by a function of their sums: divided afterwards.
+// CHECK-LABEL: func.func @normalised
+// CHECK: %[[W:.*]] = arith.maximumf
+// CHECK: %[[S:.*]] = attn.einsum "i j -> i"(%[[W]])
+// CHECK: %[[N:.*]] = arith.addf %[[S]]
+// CHECK: %[[O:.*]] = attn.einsum "i j, j c -> i c"(%[[W]], %arg1)
+// CHECK: %[[I:.*]] = arith.divf %{{.*}}, %[[N]] : tensor<4xf32>
+// CHECK: attn.einsum "i c, i -> i c"(%[[O]], %[[I]])
+// FUSED-LABEL: func.func @normalised
+func.func @normalised(%s: tensor<4x4xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %zero = arith.constant dense<0.000000e+00> : tensor<4x4xf32>
+  %least = arith.constant dense<1.000000e-06> : tensor<4xf32>
+  %w = arith.maximumf %s, %zero : tensor<4x4xf32>
+  %sum = attn.einsum "i j -> i"(%w) : (tensor<4x4xf32>) -> tensor<4xf32>
+  %more = arith.addf %sum, %least : tensor<4xf32>
+  %all = attn.rearrange "i -> i j" sizes {j = 4 : i64} %more : tensor<4xf32> to tensor<4x4xf32>
+  %p = arith.divf %w, %all : tensor<4x4xf32>
+  %o = attn.einsum "i j, j c -> i c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+// Divided by the sums of something else they stay as they are.
+// CHECK-LABEL: func.func @divided
+// CHECK: %[[P:.*]] = arith.divf
+// CHECK: attn.einsum "i j, j c -> i c"(%[[P]], %arg2)
+// FUSED-LABEL: func.func @divided
+func.func @divided(%s: tensor<4x4xf32>, %t: tensor<4x4xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %sum = attn.einsum "i j -> i"(%t) : (tensor<4x4xf32>) -> tensor<4xf32>
+  %all = attn.rearrange "i -> i j" sizes {j = 4 : i64} %sum : tensor<4xf32> to tensor<4x4xf32>
+  %p = arith.divf %s, %all : tensor<4x4xf32>
+  %o = attn.einsum "i j, j c -> i c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
 // Mamba-2: decays of pairs are multiplied after the product; step sizes go to the values.
 // CHECK-LABEL: func.func @pairs
 // CHECK: %[[S:.*]] = attn.einsum "i n, j n -> h i j" {{.*}}where "j <= i"{{.*}}(%arg0, %arg1)
