@@ -13,9 +13,9 @@ void CpuStages::prepare(func::FuncOp function) {
 }
 
 bool CpuStages::isMatrixProduct(attn::EinsumOp einsum) {
-  bool single = storage[einsum.getResult()].element.isF32();
+  bool single = storage[einsum.getResult()].element.isF32() && !asksForZeros(einsum);
   for (Value input : einsum.getInputs())
-    single &= storage[input].element.isF32() && !storage[input].masked && !storage[input].number;
+    single &= storage[input].element.isF32() && !storage[input].number;
   return single && matmulOf(einsum);
 }
 

@@ -16,15 +16,26 @@ std::optional<int> Kernel::step(const Storage &tensor, ArrayRef<Expr> subscripts
   return tensor.number ? std::optional(0) : stepAlong(subscripts, axis);
 }
 
+/// Of each factor, whether it is asked which of its elements are 0.
+static SmallVector<bool> hidingFactors(const Contraction &contraction) {
+  SmallVector<const Storage *> operands;
+  SmallVector<bool> hide;
+  for (const Factor &factor : contraction.factors)
+    operands.push_back(factor.storage);
+  for (size_t number = 0; number < operands.size(); ++number)
+    hide.push_back(hidesOthers(operands, number));
+  return hide;
+}
+
 bool Kernel::vectorises(const Contraction &contraction, const Axis &axis) {
   if (elementItems || !axis.extent.name.empty() || axis.extent.fixed < kLanes)
     return false;
   if (contraction.guard && subscript::symbolsOf(*contraction.guard).count(axis.name))
     return false;
   bool moves = false;
-  for (const Factor &factor : contraction.factors) {
+  for (auto [factor, hides] : llvm::zip(contraction.factors, hidingFactors(contraction))) {
     if (factor.computed) {
-      if (factor.storage->masked || !vectorises(factor.computed, factor.subscripts, axis.name))
+      if (hides || !vectorises(factor.computed, factor.subscripts, axis.name))
         return false;
       moves |= llvm::any_of(factor.subscripts,
                             [&](const Expr &e) { return subscript::symbolsOf(e).count(axis.name) > 0; });
@@ -32,7 +43,7 @@ bool Kernel::vectorises(const Contraction &contraction, const Axis &axis) {
     }
     auto by = step(*factor.storage, factor.subscripts, axis.name);
     // Whether a masked factor is 0 is asked of one number at a time.
-    if (!by || (*by && factor.storage->masked))
+    if (!by || (*by && hides))
       return false;
     moves |= *by != 0;
   }
@@ -60,16 +71,17 @@ Value Kernel::addProduct(Value sum, const Contraction &contraction, const Symbol
     product = product ? arith::MulFOp::create(b, product, factor, fast).getResult() : factor;
   };
   Value present;
-  for (const Factor &factor : contraction.factors)
-    if (factor.storage->masked) {
+  SmallVector<bool> hiding = hidingFactors(contraction);
+  for (auto [factor, hides] : llvm::zip(contraction.factors, hiding))
+    if (hides) {
       Value weight = read(factor);
       Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, real(0));
       present = present ? arith::AndIOp::create(b, present, some).getResult() : some;
       multiply(weight);
     }
   auto rest = [&]() -> Value {
-    for (const Factor &factor : contraction.factors)
-      if (!factor.storage->masked)
+    for (auto [factor, hides] : llvm::zip(contraction.factors, hiding))
+      if (!hides)
         multiply(read(factor));
     if (!scalars && !vectors)
       scalars = real(1);

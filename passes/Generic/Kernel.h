@@ -36,7 +36,11 @@ struct Storage {
   mlir::Type element;
   bool masked =
       false; // zeros may stand for weights that a mask took away: what they are multiplied with does not count
+  bool finite = false; // a constant without NaN and infinity, so that 0 times it is 0
 };
+
+/// Whether zeros of one operand of a product say that the others do not count: they may be NaN or infinite.
+bool hidesOthers(llvm::ArrayRef<const Storage *> operands, size_t number);
 
 struct Axis {
   std::string name;
@@ -90,6 +94,8 @@ protected:
   virtual void prepare(mlir::func::FuncOp) {}
   /// Whether an einsum is made as a matrix product.
   virtual bool isMatrixProduct(attn::EinsumOp) { return false; }
+  /// Whether a product asks of an operand which of its elements are 0.
+  bool asksForZeros(attn::EinsumOp);
   /// Called for each stage, in order, before buffers are planned; what earlier stages make is `stored` by then.
   virtual void planStage(const Stage &) {}
   /// Memory that a stage wants besides its result's.

@@ -224,6 +224,24 @@ static bool keepsMask(Operation *op, const llvm::DenseMap<Value, Storage> &stora
       .Default([](Operation *) { return false; });
 }
 
+bool generic::hidesOthers(ArrayRef<const Storage *> operands, size_t number) {
+  return operands[number]->masked && llvm::any_of(llvm::enumerate(operands), [&](const auto &other) {
+           return other.index() != number && !other.value()->finite;
+         });
+}
+
+bool Kernel::asksForZeros(attn::EinsumOp op) {
+  SmallVector<const Storage *> operands;
+  for (Value input : op.getInputs())
+    operands.push_back(&storage[input]);
+  return llvm::any_of(llvm::seq(operands.size()), [&](size_t number) { return hidesOthers(operands, number); });
+}
+
+static bool isFinite(Attribute attribute) {
+  auto dense = dyn_cast_if_present<DenseFPElementsAttr>(attribute);
+  return dense && llvm::all_of(dense.getValues<APFloat>(), [](const APFloat &value) { return value.isFinite(); });
+}
+
 bool Kernel::describe(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   if (!type || !(type.getElementType().isF32() || type.getElementType().isF16() || type.getElementType().isBF16()))
@@ -247,6 +265,7 @@ bool Kernel::describe(Operation *op) {
   };
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     described.number = number(constant.getValue());
+    described.finite = isFinite(constant.getValue());
     if (!described.number && !isa<DenseFPElementsAttr>(constant.getValue()))
       return fail(op, "only dense constants are lowered");
   } else if (auto splat = dyn_cast<tensor::SplatOp>(op)) {

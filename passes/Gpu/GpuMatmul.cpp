@@ -29,8 +29,10 @@ static Type multipliedType(attn::EinsumOp op) {
 
 bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
   for (Value input : op.getInputs())
-    if (storage[input].masked || storage[input].number)
+    if (storage[input].number)
       return false;
+  if (asksForZeros(op))
+    return false;
   auto matmul = matmulOf(op);
   // Offsets within one outer index are of 32 bits.
   constexpr int64_t kMost = int64_t(1) << 30;

@@ -424,6 +424,23 @@ TEST(Stages, WhatASumReadsOnceIsComputedOnTheWay) {
   check(interpolation("sigmoid(at)", "b i j r, r m -> b i m"), {"elementwise", "einsum"});
 }
 
+/// Zeros that a condition leaves say of an operand that it does not count, NaN or not; of a constant there is nothing to
+/// say.
+TEST(Stages, ZerosOfAConditionHideNoConstants) {
+  auto gates = [](const std::string &operand, const std::string &table) {
+    return "param N = 41\nkernel f(x : f32[N, N]" + operand +
+           ") -> f32[N, N] {\n  gates = sigmoid(einsum(\"i k -> i k\", x)) * (k <= i)\n"
+           "  return min(einsum(\"i k, j k -> i j\", gates, " +
+           table + "), 7)\n}\n";
+  };
+  Outcome constant = compileAndCompare(gates("", "tabulate(j <= k, j = N, k = N)"), 1);
+  EXPECT_EQ(constant.stages, (std::vector<std::string>{"matmul"}));
+  EXPECT_LT(constant.error, 2e-6);
+  Outcome given = compileAndCompare(gates(", t : f32[N, N]", "t"), 1);
+  EXPECT_EQ(count(given, "matmul"), 0);
+  EXPECT_LT(given.error, 2e-6);
+}
+
 TEST(Stages, WhatIsReadTwiceHasABuffer) {
   // The sum is the rows of two products; the first product is added to and multiplied by the second one; columns are
   // read by every item and are not computed again.
