@@ -6,7 +6,8 @@ set(generated_pages "")
 # skewer_reference_page(PAGE file.td option…)
 function(skewer_reference_page page source)
   set(output ${CMAKE_BINARY_DIR}/docs/reference/${page})
-  file(GLOB dependencies CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/dialect/IR/*.td ${CMAKE_SOURCE_DIR}/passes/*.td)
+  file(GLOB dependencies CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/dialect/IR/*.td ${CMAKE_SOURCE_DIR}/passes/*.td
+    ${CMAKE_SOURCE_DIR}/passes/Fusion/*.td)
   add_custom_command(OUTPUT ${output}
     COMMAND ${MLIR_TABLEGEN_EXE} ${ARGN} -I ${CMAKE_SOURCE_DIR} -I ${MLIR_INCLUDE_DIR} ${CMAKE_SOURCE_DIR}/${source} -o ${output}
     DEPENDS ${dependencies} COMMENT "Writing docs/reference/${page}" VERBATIM)
