@@ -50,12 +50,15 @@ TEST(KeyLanes, BehindTheLastKeyItIsRepeated) {
   ParsedAttention attention(text);
   auto shape = attention.shape();
   ASSERT_TRUE(shape);
-  auto got = runEmitted(2 * kLanes, [&](VectorBuilder &b, Value out) {
+  AttentionShape ofLength = *shape; // of which six keys are there
+  ofLength.bounds.keyLength = subscript::Expr(6);
+  auto got = runEmitted(3 * kLanes, [&](VectorBuilder &b, Value out) {
     b.store(asFloat(b, keyLanes(b, *shape, b.index(7), b.index(9)).at("j")), out, b.index(0));
     b.store(asFloat(b, keyLanes(b, *shape, b.index(4), b.index(9)).at("j")), out, b.index(kLanes));
+    b.store(asFloat(b, keyLanes(b, ofLength, b.index(4), b.index(6)).at("j")), out, b.index(2 * kLanes));
   });
-  const int32_t expected[] = {7, 8, 8, 8, 4, 5, 6, 7};
-  for (int n = 0; n < 2 * kLanes; ++n)
+  const int32_t expected[] = {7, 8, 8, 8, 4, 5, 6, 7, 4, 5, 5, 5};
+  for (int n = 0; n < 3 * kLanes; ++n)
     EXPECT_EQ(asNumber(got[n]), expected[n]) << n;
 }
 
