@@ -6,7 +6,7 @@
 // CHECK-LABEL: module attributes {attn.plan
 // CHECK-NOT: func.func @layer(
 // CHECK: func.func @layer_pack(%{{.*}}: memref<?xf32>, {{.*}}: memref<?xi8>, %{{.*}}: memref<?xi8>, %{{.*}}: index, %{{.*}}: index)
-// CHECK: vector.transpose %{{.*}}, [1, 0] : vector<8x8xf32> to vector<8x8xf32>
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 8, 1, 9, 4, 12, 5, 13] : vector<8xf32>, vector<8xf32>
 // CHECK: func.func @layer_attend(
 // The tile: products of broadcast queries and packed keys, and the window of the table one element further left a row.
 // CHECK: vector.fma
