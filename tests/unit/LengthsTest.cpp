@@ -157,8 +157,8 @@ kernel rel1d(q, k, v : f32[8, N, 64], const table : f32[2*N - 1, 64]) -> f32[8, 
                        bound);
   };
   int64_t atMost = shortLengthOf(rel1d(1024), "zen4");
-  EXPECT_GE(atMost, 256);
-  EXPECT_LE(atMost, 512);
+  EXPECT_GE(atMost, 128); // measured: the two meet at some 190 queries
+  EXPECT_LE(atMost, 256);
   EXPECT_EQ(shortLengthOf(rel1d(100), "zen4"), 0);
   EXPECT_EQ(shortLengthOf(rel1d(1024), "cascadelake"), 0) << "additions take the pipes of FMAs";
   EXPECT_EQ(shortLengthOf(kPlain, "zen4"), 0) << "no other strategy has won";
