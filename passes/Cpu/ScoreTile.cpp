@@ -8,6 +8,7 @@
 using namespace mlir;
 using namespace skewer;
 
+/// How a tile's content is multiplied: a strategy's way, or rows of queries by panels of keys.
 ProductsOfSteps CpuKernel::contentProducts(const ScoreTile &tile) {
   const Geometry &g = *this;
   ProductsOfSteps products = [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
@@ -49,6 +50,7 @@ SmallVector<Value> CpuKernel::addChunk(const TilePart &part, int64_t first, int6
   return sums;
 }
 
+/// The sums of a tile so far, up to the end of the chunk from `first` on, where its scores will be.
 void CpuKernel::leaveChunk(const KeyBlock &block, Value group, Value vector, int64_t vectors, int64_t first) {
   SmallVector<Value> sums(tileRows * vectors, b.constant(0)), places;
   ScoreTile tile = tileAt(block, group, vector, vectors, false, sums, places);

@@ -289,7 +289,6 @@ private:
       roots.insert(op);
   }
 
-  /// Whether attentions alone read it, a row at a time: a cache with what is new behind it.
   /// The attentions that read a packed concatenation, itself or widened.
   llvm::SmallSetVector<Operation *, 2> attentionsOf(Operation *op) {
     llvm::SmallSetVector<Operation *, 2> found;
@@ -303,6 +302,7 @@ private:
     }
     return found;
   }
+  /// Whether attentions alone read it, a row at a time: a cache with what is new behind it.
   bool isPackedConcat(Operation *op) { return isa<attn::ConcatOp>(op) && isPackedRows(op->getResult(0)); }
   bool isPackedRows(Value read) {
     return !read.use_empty() && llvm::all_of(read.getUsers(), [&](Operation *user) {
