@@ -47,8 +47,28 @@ bool skewer::fitsLanes(const OtherTerm &term, const attn::ScoreSpace &space) {
   if (!term.einsum.contracted.empty() || term.application)
     return false;
   Domain domain = domainOf(space.sizes);
+  domain.insert(space.elements.begin(), space.elements.end());
   for (const Expr &offset : term.offsets)
     if (!fitsLanes(splitPlace(offset, space).second, domain))
       return false;
   return (!term.value || fitsLanes(*term.value, domain)) && (!term.guard || fitsLanes(*term.guard, domain));
+}
+
+static int64_t readsByLane(const Expr &expression, const attn::ScoreSpace &space) {
+  int64_t reads = 0;
+  for (const Expr &operand : expression.operands())
+    reads += readsByLane(operand, space);
+  bool table = expression.kind() == Kind::Table;
+  if ((table || expression.kind() == Kind::Read) && usesAny(expression, space.query) && usesAny(expression, space.key))
+    reads += table || llvm::any_of(llvm::ArrayRef<Expr>(expression.operands()).drop_back(),
+                                   [&](const Expr &subscript) { return usesAny(subscript, space.key); });
+  return reads;
+}
+
+int64_t skewer::readsByLane(const OtherTerm &term, const attn::ScoreSpace &space) {
+  int64_t reads = (term.value ? ::readsByLane(*term.value, space) : 0) +
+                  (term.guard ? ::readsByLane(*term.guard, space) : 0);
+  for (const Expr &offset : term.offsets)
+    reads += ::readsByLane(offset, space);
+  return reads;
 }

@@ -16,5 +16,8 @@ void addends(const subscript::Expr &, std::vector<subscript::Expr> &parts);
 std::pair<subscript::Expr, subscript::Expr> splitPlace(const subscript::Expr &offset, const attn::ScoreSpace &);
 /// Whether the term's elements can be computed with 32-bit indices: no contraction, and no plugin's function.
 bool fitsLanes(const OtherTerm &, const attn::ScoreSpace &);
+/// How many reads of tables and of run-time operands take one lane after the other: such as differ from query to query
+/// and from key to key, and not by the last subscript of an operand alone.
+int64_t readsByLane(const OtherTerm &, const attn::ScoreSpace &);
 
 } // namespace skewer

@@ -86,7 +86,6 @@ void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const st
     memory.lse = op.getLse() ? storage[op.getLse()].memory : Value();
     memory.total = op.getTotal() ? storage[op.getTotal()].memory : Value();
     memory.local = opened.local;
-    IndexEmitter::Read indices = reads();
     memory.shared = memoryAt(opened, tables);
     if (sharedBytes && tables.offset)
       memory.shared = memref::ViewOp::create(b, cast<MemRefType>(memory.shared.getType()), memory.shared,
@@ -99,7 +98,7 @@ void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const st
       memory.parts = memref::ViewOp::create(b, MemRefType::get({ShapedType::kDynamic}, b.getF32Type()), opened.shared,
                                             address(parts), ValueRange{all});
     }
-    return indices;
+    return indexOperands();
   };
   kernel.stage.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
     computeRow(operandsOf(op)[argument], first, target, at, scale, kernel.lanes);

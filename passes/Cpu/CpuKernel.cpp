@@ -19,7 +19,7 @@ int64_t CpuKernel::bytesOf(unsigned argument) const {
 }
 
 void CpuKernel::openPhase(const PhaseFunction &phase) {
-  positions.reads = stage.open(memory, phase);
+  positions.readFrom(stage.open(memory, phase));
   streamsResult = Value(); // what another phase's function decided
   queryLength = shape.bounds.queryLength ? positions.baseOf(*shape.bounds.queryLength) : Value();
   keyLength = shape.bounds.keyLength ? positions.baseOf(*shape.bounds.keyLength) : Value();

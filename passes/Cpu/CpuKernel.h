@@ -53,9 +53,9 @@ struct AttentionStage {
   std::vector<bool> computed;  // operands without memory, by number; empty: none
   std::vector<bool> narrow;    // operands whose memory has fewer bits than what is computed with; empty: none
   std::vector<Extent> leading; // of each leading axis
-  /// Begins a phase: sets the memory's `arguments`, `output`, `lse`, `total`, `shared` and `local`; returns how the
-  /// kernel's run-time index operands are read.
-  std::function<IndexEmitter::Read(KernelMemory &, const PhaseFunction &)> open;
+  /// Begins a phase: sets the memory's `arguments`, `output`, `lse`, `total`, `shared` and `local`; returns where
+  /// the kernel's run-time index operands are.
+  std::function<FindIndices(KernelMemory &, const PhaseFunction &)> open;
   /// Of an operand without memory: target[at + d] = scale × its element `first` + d, for the row that begins there.
   std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)>
       computeRow;

@@ -26,6 +26,13 @@ Positions::Values skewer::keyLanes(VectorBuilder &b, const AttentionShape &shape
   return at;
 }
 
+std::string skewer::keyInOrder(const AttentionShape &shape) {
+  for (auto [axis, name] : llvm::zip(shape.keyAxes, shape.space.key))
+    if (axis.isWhole(shape.keys))
+      return name;
+  return {};
+}
+
 Value skewer::ifFinite(VectorBuilder &b, Value x) {
   Value finite = b.compare(arith::CmpFPredicate::OEQ, b.subf(x, x), b.constantScalar(0));
   return b.select(finite, x, b.constantScalar(0));

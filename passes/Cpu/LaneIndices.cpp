@@ -23,6 +23,38 @@ Value LaneIndices::emit(const Expr &expression) {
   return build(expression);
 }
 
+Value LaneIndices::alike(const Expr &expression) {
+  IndexEmitter::Read read = find ? loadsFrom(b.builder, b.builder.getLoc(), find) : IndexEmitter::Read();
+  return IndexEmitter(b.builder, b.builder.getLoc(), symbols, read).emit(expression);
+}
+
+/// Elements of a run-time operand whose last subscript alone differs from lane to lane: side by side, or gathered.
+/// Null for others. Lanes behind the last element have one that the operand has.
+Value LaneIndices::readLanes(const Expr &expression) {
+  ArrayRef<Expr> subscripts = expression.operands();
+  std::optional<IndexMemory> operand = find ? find(expression.name()) : std::nullopt;
+  if (!operand || operand->extents.size() != subscripts.size() ||
+      llvm::any_of(subscripts.drop_back(), [&](const Expr &e) { return varies(e); }))
+    return {};
+  SmallVector<Value> row;
+  for (const Expr &subscript : subscripts.drop_back())
+    row.push_back(alike(subscript));
+  Value extent = operand->extents.back(), lane = build(subscripts.back());
+  Value behind = arith::SubIOp::create(b.builder, b.broadcastIndex(extent), splat(1));
+  if (!subscripts.back().isSymbol() || subscripts.back().name() != inOrder) {
+    row.push_back(b.index(0));
+    Value inside = arith::MinSIOp::create(b.builder, arith::MaxSIOp::create(b.builder, lane, splat(0)), behind);
+    return b.gatherIntegers(operand->memory, clampedPosition(b.builder, b.builder.getLoc(), *operand, row), inside);
+  }
+  Value first = vector::ExtractOp::create(b.builder, lane, ArrayRef<int64_t>{0});
+  row.push_back(arith::IndexCastOp::create(b.builder, b.builder.getIndexType(), first));
+  Value place = clampedPosition(b.builder, b.builder.getLoc(), *operand, row);
+  Value number = arith::AddIOp::create(b.builder, vector::BroadcastOp::create(b.builder, b.integers, first),
+                                       b.laneNumbers());
+  Value inside = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sle, number, behind);
+  return b.loadIntegers(operand->memory, place, inside);
+}
+
 /// floordiv and mod; only divisions by constants are fast.
 Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
   bool known = divisor.isConstant() && divisor.value() > 0;
@@ -42,7 +74,7 @@ Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
   return b.select(negative, corrected, remainder ? rest : quotient);
 }
 
-/// One lane after the other: reads of tables and of run-time operands.
+/// One lane after the other: reads of tables, and what is read of run-time operands at more than one axis' values.
 Value LaneIndices::eachLane(const Expr &expression) {
   SmallVector<Value> operands;
   std::map<std::string, Value> names;
@@ -58,6 +90,7 @@ Value LaneIndices::eachLane(const Expr &expression) {
       Value element = vector::ExtractOp::create(b.builder, operand, ArrayRef<int64_t>{lane});
       names[place.name()] = arith::IndexCastOp::create(b.builder, b.builder.getIndexType(), element);
     }
+    IndexEmitter::Read read = find ? loadsFrom(b.builder, b.builder.getLoc(), find) : IndexEmitter::Read();
     Value value = IndexEmitter(b.builder, b.builder.getLoc(), names, read).emit(one);
     Value narrow = arith::IndexCastOp::create(b.builder, b.builder.getI32Type(), value);
     result = vector::InsertOp::create(b.builder, narrow, result, ArrayRef<int64_t>{lane});
@@ -74,7 +107,7 @@ Value LaneIndices::build(const Expr &expression) {
   Value value;
   auto operand = [&](size_t which) { return build(expression.operands()[which]); };
   if (!varies(expression)) {
-    value = b.broadcastIndex(IndexEmitter(b.builder, b.builder.getLoc(), symbols, read).emit(expression));
+    value = b.broadcastIndex(alike(expression));
     return emitted[expression.identity()] = value;
   }
   switch (expression.kind()) {
@@ -107,8 +140,12 @@ Value LaneIndices::build(const Expr &expression) {
     value = b.select(condition, operand(1), operand(2));
     break;
   }
-  case Kind::Table:
   case Kind::Read:
+    value = readLanes(expression);
+    if (!value)
+      value = eachLane(expression);
+    break;
+  case Kind::Table:
     value = eachLane(expression);
     break;
   default: // predicates, and constants, which cannot vary

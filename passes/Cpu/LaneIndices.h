@@ -11,10 +11,12 @@ namespace skewer {
 /// emitted once by IndexEmitter, whose promises hold here too.
 class LaneIndices {
 public:
-  /// `symbols`: values of type `index` that all lanes share; `lanes`: vectors of i32, for the others.
+  /// `symbols`: values of type `index` that all lanes share; `lanes`: vectors of i32, for the others, of which that of
+  /// the axis `inOrder`, if any, has one more in each lane but behind the axis' last; `find`: run-time index operands.
   LaneIndices(VectorBuilder &b, std::map<std::string, mlir::Value> symbols, std::map<std::string, mlir::Value> lanes,
-              IndexEmitter::Read read)
-      : b(b), symbols(std::move(symbols)), lanes(std::move(lanes)), read(std::move(read)) {}
+              FindIndices find, std::string inOrder = {})
+      : b(b), symbols(std::move(symbols)), lanes(std::move(lanes)), find(std::move(find)),
+        inOrder(std::move(inOrder)) {}
 
   mlir::Value emit(const subscript::Expr &);          // vector of i32
   mlir::Value emitPredicate(const subscript::Expr &); // vector of i1
@@ -24,11 +26,14 @@ private:
   mlir::Value splat(int64_t);
   mlir::Value divide(mlir::Value, const subscript::Expr &divisor, bool remainder);
   mlir::Value eachLane(const subscript::Expr &);
+  mlir::Value readLanes(const subscript::Expr &);
+  mlir::Value alike(const subscript::Expr &); // in all lanes: of type index
   mlir::Value build(const subscript::Expr &);
 
   VectorBuilder &b;
   std::map<std::string, mlir::Value> symbols, lanes;
-  IndexEmitter::Read read;
+  FindIndices find;
+  std::string inOrder;
   std::map<const void *, mlir::Value> emitted;
 };
 

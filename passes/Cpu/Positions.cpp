@@ -4,9 +4,9 @@
 using namespace mlir;
 using namespace skewer;
 
-void Positions::open(IndexEmitter::Read newReads, SmallVector<Value> sizes) {
-  reads = std::move(newReads);
-  leadingSizes = std::move(sizes);
+void Positions::readFrom(FindIndices find) {
+  indices = std::move(find);
+  reads = loadsFrom(b.builder, b.builder.getLoc(), indices);
 }
 
 void Positions::enterHead(Value head) {

@@ -14,8 +14,8 @@ public:
   using Values = std::map<std::string, mlir::Value>;
   Positions(VectorBuilder &b, const AttentionShape &shape) : b(b), shape(shape) {}
 
-  /// Begins a phase: nothing is known of the leading axes but how many there are of each.
-  void open(IndexEmitter::Read reads, llvm::SmallVector<mlir::Value> leadingSizes);
+  /// Begins a phase, in which the kernel's run-time index operands are found so.
+  void readFrom(FindIndices);
   /// The leading axes at a flat index.
   void enterHead(mlir::Value index);
   /// The number of the copy that belongs to the current leading axes; and back, at the start of a copy's preparation.
@@ -36,11 +36,12 @@ public:
 
   Values axes; // of the leading axes
   llvm::SmallVector<mlir::Value> leadingSizes;
-  IndexEmitter::Read reads; // of the kernel's run-time index operands
+  FindIndices indices; // the kernel's run-time index operands
 
 private:
   VectorBuilder &b;
   const AttentionShape &shape;
+  IndexEmitter::Read reads;
 };
 
 } // namespace skewer

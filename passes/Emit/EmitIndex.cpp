@@ -256,22 +256,27 @@ Value IndexEmitter::buildPredicate(const Expr &expression) {
   return value;
 }
 
-IndexEmitter::Read skewer::loadsFrom(OpBuilder &builder, Location location,
-                                     std::function<std::optional<IndexMemory>(const std::string &)> find) {
+Value skewer::clampedPosition(OpBuilder &builder, Location location, const IndexMemory &operand,
+                              ValueRange subscripts) {
+  Value zero = arith::ConstantIndexOp::create(builder, location, 0);
+  Value one = arith::ConstantIndexOp::create(builder, location, 1);
+  Value flat = zero;
+  for (auto [subscript, extent] : llvm::zip(subscripts, operand.extents)) {
+    Value last = builder.createOrFold<arith::SubIOp>(location, extent, one);
+    Value inside = builder.createOrFold<arith::MaxSIOp>(location, subscript, zero);
+    inside = builder.createOrFold<arith::MinSIOp>(location, inside, last);
+    flat = builder.createOrFold<arith::AddIOp>(location, builder.createOrFold<arith::MulIOp>(location, flat, extent),
+                                               inside);
+  }
+  return flat;
+}
+
+IndexEmitter::Read skewer::loadsFrom(OpBuilder &builder, Location location, FindIndices find) {
   return [&builder, location, find = std::move(find)](const std::string &name, ValueRange subscripts) -> Value {
     std::optional<IndexMemory> operand = find(name);
     if (!operand || operand->extents.size() != subscripts.size())
       return {};
-    Value zero = arith::ConstantIndexOp::create(builder, location, 0);
-    Value one = arith::ConstantIndexOp::create(builder, location, 1);
-    Value flat = zero;
-    for (auto [subscript, extent] : llvm::zip(subscripts, operand->extents)) {
-      Value last = builder.createOrFold<arith::SubIOp>(location, extent, one);
-      Value inside = builder.createOrFold<arith::MaxSIOp>(location, subscript, zero);
-      inside = builder.createOrFold<arith::MinSIOp>(location, inside, last);
-      flat = builder.createOrFold<arith::AddIOp>(location, builder.createOrFold<arith::MulIOp>(location, flat, extent),
-                                                 inside);
-    }
+    Value flat = clampedPosition(builder, location, *operand, subscripts);
     Value element = memref::LoadOp::create(builder, location, operand->memory, flat);
     return arith::IndexCastOp::create(builder, location, builder.getIndexType(), element);
   };

@@ -63,9 +63,12 @@ struct IndexMemory {
   mlir::Value memory;                     // memref<?xi32>, flat, row-major
   llvm::SmallVector<mlir::Value> extents; // of each dimension, of type index
 };
+/// Where the operands are; nothing for a name that is none of them.
+using FindIndices = std::function<std::optional<IndexMemory>(const std::string &operand)>;
 /// Loads of elements of the operands that `find` knows. Subscripts are clamped to the extents: what no select takes, or
 /// an `and` does not need, may be read anywhere, but must be read inside.
-IndexEmitter::Read loadsFrom(mlir::OpBuilder &, mlir::Location,
-                             std::function<std::optional<IndexMemory>(const std::string &operand)> find);
+IndexEmitter::Read loadsFrom(mlir::OpBuilder &, mlir::Location, FindIndices find);
+/// The flat position of an element at subscripts, each clamped to its extent.
+mlir::Value clampedPosition(mlir::OpBuilder &, mlir::Location, const IndexMemory &, mlir::ValueRange subscripts);
 
 } // namespace skewer

@@ -103,6 +103,14 @@ void VectorBuilder::prefetch(Value buffer, Value at) {
 Value VectorBuilder::loadIntegers(Value buffer, Value at) {
   return vector::LoadOp::create(builder, integers, buffer, at);
 }
+Value VectorBuilder::loadIntegers(Value buffer, Value at, Value mask) {
+  Value first = vector::BroadcastOp::create(builder, integers, memref::LoadOp::create(builder, buffer, at));
+  return vector::MaskedLoadOp::create(builder, integers, buffer, at, mask, first);
+}
+Value VectorBuilder::gatherIntegers(Value buffer, Value at, Value indices) {
+  Value none = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(integers)));
+  return vector::GatherOp::create(builder, integers, buffer, ValueRange{at}, indices, firstLanes(lanes), none);
+}
 Value VectorBuilder::gather(Value buffer, Value at, Value indices, Value mask) {
   auto type = cast<ShapedType>(buffer.getType()).getElementType();
   auto result = VectorType::get({lanes}, type);

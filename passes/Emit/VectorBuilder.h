@@ -59,6 +59,9 @@ public:
   void prefetch(mlir::Value buffer, mlir::Value at);
   /// `lanes` elements of a buffer of i32.
   mlir::Value loadIntegers(mlir::Value buffer, mlir::Value at);
+  /// Of the lanes that `mask` has; the others have the element that lane 0 has.
+  mlir::Value loadIntegers(mlir::Value buffer, mlir::Value at, mlir::Value mask);
+  mlir::Value gatherIntegers(mlir::Value buffer, mlir::Value at, mlir::Value indices);
   /// buffer[at + indices[lane]] in each lane; 0, and not read, where `mask` is given and is not set.
   mlir::Value gather(mlir::Value buffer, mlir::Value at, mlir::Value indices, mlir::Value mask = {});
   /// `bytes[offset…]` as floats.

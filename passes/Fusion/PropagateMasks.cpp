@@ -83,6 +83,9 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     Expr guard = simplify(substitute(mask, axes), domain);
     if (guard.isConstant())
       return;
+    // A product that is computed where it is read would become a tensor of its own by what is known at run time alone.
+    if (resolved.contracted.empty() && einsum.getIndices().empty() && !readsOf(guard).empty())
+      return;
     if (resolved.guard)
       guard = simplify(logicalAnd(guard, *resolved.guard), domain);
     einsum.setGuardAttr(StringAttr::get(einsum.getContext(), print(guard)));

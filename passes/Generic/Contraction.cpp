@@ -27,8 +27,8 @@ static SmallVector<bool> hidingFactors(const Contraction &contraction) {
   return hide;
 }
 
-bool Kernel::vectorises(const Contraction &contraction, const Axis &axis) {
-  if (elementItems || !axis.extent.name.empty() || axis.extent.fixed < kLanes)
+bool Kernel::vectorises(const Contraction &contraction, const Axis &axis, int64_t lanes) {
+  if (elementItems || !axis.extent.name.empty() || axis.extent.fixed < lanes)
     return false;
   if (contraction.guard && subscript::symbolsOf(*contraction.guard).count(axis.name))
     return false;
@@ -134,7 +134,59 @@ Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
   return arith::AddFOp::create(b, reduced, both[1]);
 }
 
+// Fewer elements side by side are no vector.
+constexpr int64_t kFewestLanes = 4;
+
+void Kernel::turnToOperands(Contraction &contraction) {
+  std::vector<Axis> &axes = contraction.parallel;
+  auto along = [&](const Axis &axis) {
+    return step(*contraction.target, contraction.targetSubscripts, axis.name) == 1;
+  };
+  if (axes.empty() || (vectorises(contraction, axes.back()) && along(axes.back())) ||
+      (!contraction.contracted.empty() && vectorises(contraction, contraction.contracted.back())))
+    return;
+  for (int64_t lanes : {kLanes, kFewestLanes})
+    for (auto axis = axes.begin(); axis != axes.end(); ++axis)
+      if (vectorises(contraction, *axis, lanes) && !along(*axis)) {
+        std::rotate(axis, axis + 1, axes.end());
+        return;
+      }
+}
+
+/// Vectors along an axis that the target's elements do not lie side by side along: each goes to a place of its own.
+void Kernel::contractAcross(const Contraction &contraction, Symbols &symbols) {
+  const Axis &inner = contraction.parallel.back();
+  auto put = [&](Value sum) {
+    Value finished = contraction.finish ? contraction.finish(sum) : sum;
+    store(finished, *contraction.target, position(*contraction.target, contraction.targetSubscripts, symbols));
+  };
+  auto run = [&](Value first, int64_t lanes) {
+    symbols[inner.name] = first;
+    Value start = lanes > 1 ? spread(real(0)) : real(0);
+    Value total = sums(contraction.contracted, symbols, start, 1, [&](ValueRange sum) -> SmallVector<Value> {
+      return {addProduct(sum[0], contraction, symbols, lanes > 1 ? inner.name : "")};
+    })[0];
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      symbols[inner.name] = b.createOrFold<arith::AddIOp>(first, index(lane));
+      put(lanes > 1 ? vector::ExtractOp::create(b, total, ArrayRef<int64_t>{lane}).getResult() : total);
+    }
+  };
+  loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols, [&] {
+    int64_t done = 0, size = inner.extent.fixed;
+    for (int64_t lanes : {kLanes, kFewestLanes, int64_t(1)}) {
+      int64_t end = done + (size - done) / lanes * lanes, before = std::exchange(vectorLanes, lanes);
+      if (end > done)
+        loop(index(done), index(end), lanes, [&](Value first) { run(first, lanes); });
+      vectorLanes = before;
+      done = end;
+    }
+  });
+}
+
 void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
+  if (!contraction.parallel.empty() && vectorises(contraction, contraction.parallel.back(), kFewestLanes) &&
+      step(*contraction.target, contraction.targetSubscripts, contraction.parallel.back().name) != 1)
+    return contractAcross(contraction, symbols);
   auto finish = [&](Value sum) { return contraction.finish ? contraction.finish(sum) : sum; };
   auto put = [&](Value sum) {
     store(finish(sum), *contraction.target, position(*contraction.target, contraction.targetSubscripts, symbols));

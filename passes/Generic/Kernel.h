@@ -236,7 +236,10 @@ protected:
   mlir::Value addProduct(mlir::Value sum, const Contraction &, const Symbols &, const std::string &vectorAxis);
   /// How a factor's address moves with an axis: 0, 1 (consecutive), or nothing that a vector could use.
   std::optional<int> step(const Storage &, llvm::ArrayRef<subscript::Expr>, const std::string &axis);
-  bool vectorises(const Contraction &, const Axis &);
+  bool vectorises(const Contraction &, const Axis &, int64_t lanes = kLanes);
+  /// Puts the axis that the operands' elements lie side by side along behind the others, where no other gives vectors.
+  void turnToOperands(Contraction &);
+  void contractAcross(const Contraction &, Symbols &);
 
   //===- Along axes (PrefixSums.cpp, Extrema.cpp) ---===//
   void emitPrefixSum(Contraction, const PrefixSum &, Symbols &);
@@ -267,6 +270,7 @@ protected:
                const std::function<llvm::SmallVector<mlir::Value>(mlir::Value at, mlir::ValueRange)> &body);
   mlir::Value flat(const Storage &, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value position(const Storage &, llvm::ArrayRef<subscript::Expr>, const Symbols &);
+  FindIndices indexOperands(); // the kernel's, in the phase that is being emitted
   IndexEmitter::Read reads(); // loads of the kernel's index operands in the phase that is being emitted
   mlir::Value value(const subscript::Expr &, const Symbols &);     // index
   mlir::Value predicate(const subscript::Expr &, const Symbols &); // i1

@@ -111,8 +111,8 @@ Value Kernel::flat(const Storage &tensor, ArrayRef<Value> indices) {
   return sum;
 }
 
-IndexEmitter::Read Kernel::reads() {
-  return loadsFrom(b, b.getLoc(), [&](const std::string &name) -> std::optional<IndexMemory> {
+FindIndices Kernel::indexOperands() {
+  return [&](const std::string &name) -> std::optional<IndexMemory> {
     for (auto [number, input] : llvm::enumerate(plan.inputs))
       if (input.name == name && input.type == ElementType::I32) {
         IndexMemory operand;
@@ -122,8 +122,10 @@ IndexEmitter::Read Kernel::reads() {
         return operand;
       }
     return std::nullopt;
-  });
+  };
 }
+
+IndexEmitter::Read Kernel::reads() { return loadsFrom(b, b.getLoc(), indexOperands()); }
 
 Value Kernel::value(const Expr &expression, const Symbols &symbols) {
   IndexEmitter emitter(b, b.getLoc(), symbols, reads());

@@ -54,6 +54,7 @@ bool Kernel::emitEinsum(attn::EinsumOp op) {
     emitPrefixSum(std::move(contraction), *sum, symbols);
     return true;
   }
+  turnToOperands(contraction);
   std::vector<Axis> axes = std::move(contraction.parallel);
   // The innermost axis stays whole: it is the one that vectors go along.
   items(axes, axes.size() > 1 ? axes.size() - 1 : axes.size(), symbols, [&](ArrayRef<Axis> rest) {

@@ -197,6 +197,12 @@ namespace {
 bool isPointwise(Operation *op) { return isArithmetic(op) || isMap(op) || isa<attn::PositionOp>(op); }
 bool isNumber(Operation *op) { return isa<arith::ConstantOp, tensor::SplatOp, tensor::DimOp>(op); }
 
+/// Numbers made of elements of run-time operands, a load and a conversion each.
+bool readsElements(Operation *op) {
+  auto position = dyn_cast<attn::PositionOp>(op);
+  return position && !position.getIndices().empty();
+}
+
 int64_t elements(Value value) {
   int64_t product = 1; // run-time sizes count as 1 on both sides of a comparison
   for (int64_t size : cast<RankedTensorType>(value.getType()).getShape())
@@ -283,7 +289,7 @@ private:
       return; // never whole in memory
     bool folds = isPointwise(op) && !own.stored && (!own.packed || own.stages.size() == 1);
     // Moved elements cost a load wherever they are read; computed ones are computed once.
-    if (isArithmetic(op))
+    if (isArithmetic(op) || readsElements(op))
       folds &= own.stages.size() <= 1 && !own.expanded && own.maps <= 1 && (own.maps == 0 || own.direct == 0);
     if (!folds && !op->use_empty())
       roots.insert(op);

@@ -31,7 +31,7 @@ TEST(Positions, AxesOfAMapAreDigitsOfThePosition) {
   const std::vector<std::string> names = {"b", "h", "iy", "ix", "jy", "jx"};
   auto got = runEmitted(60 * 6, [&](VectorBuilder &b, Value out) {
     Positions positions(b, *shape);
-    positions.open({}, {b.index(2), b.index(5)});
+    positions.leadingSizes = {b.index(2), b.index(5)};
     b.loop(b.index(0), b.index(60), 1, [&](Value n) {
       positions.enterHead(b.remainder(n, 10));
       Positions::Values at = positions.axesAt(b.remainder(n, 6), b.remainder(n, 12));
@@ -58,7 +58,7 @@ TEST(Positions, CopiesAreTuplesOfTheirAxes) {
   for (const std::vector<std::string> &axes : std::vector<std::vector<std::string>>{{}, {"h"}, {"b"}, {"b", "h"}}) {
     auto got = runEmitted(30, [&](VectorBuilder &b, Value out) {
       Positions positions(b, *shape);
-      positions.open({}, {b.index(3), b.index(5)});
+      positions.leadingSizes = {b.index(3), b.index(5)};
       b.loop(b.index(0), b.index(15), 1, [&](Value head) {
         positions.enterHead(head);
         Value copy = positions.copyOf(axes);
@@ -87,7 +87,7 @@ void expectLive(const std::string &mask, int64_t rows, int64_t rowStep) {
   geometry.rowStep = rowStep;
   auto got = runEmitted(7 * 2 + 7 * 9, [&](VectorBuilder &b, Value out) {
     Positions positions(b, *shape);
-    positions.open({}, {b.index(2)});
+    positions.leadingSizes = {b.index(2)};
     positions.enterHead(b.index(0));
     LiveKeys live(b, *shape, geometry, positions);
     b.loop(b.index(0), b.index(7), 1, [&](Value first) {

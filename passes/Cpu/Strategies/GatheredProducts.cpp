@@ -25,7 +25,7 @@ public:
     Positions::Values at = axesAt(row.position, {});
     b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
       Positions::Values lanesAt = keyLanes(b, shape, key, kernel.keys());
-      LaneIndices indices(b, at, lanesAt, kernel.positions.reads);
+      LaneIndices indices(b, at, lanesAt, kernel.positions.indices, keyInOrder(shape));
       Value guard = term.guard ? indices.emitPredicate(*term.guard) : Value();
       Value x = b.mulf(sum(0, at, lanesAt, guard), b.constant(term.scale * kernel.unit()));
       if (term.value)
@@ -61,7 +61,7 @@ private:
 
   /// The operands' product at one step. Where the guard is not, nothing is read.
   Value product(const Positions::Values &at, const Positions::Values &lanesAt, Value guard) {
-    LaneIndices indices(b, at, lanesAt, kernel.positions.reads);
+    LaneIndices indices(b, at, lanesAt, kernel.positions.indices, keyInOrder(shape));
     Value result;
     for (auto [place, argument] : llvm::zip(places, term.arguments)) {
       Value memoryOf = memory.arguments[argument], base = indexOf(place.first, at), x;
@@ -89,6 +89,7 @@ public:
     if (term.einsum.contracted.empty() || term.application || term.offsets.empty())
       return false;
     subscript::Domain domain = subscript::domainOf(shape.space.sizes);
+    domain.insert(shape.space.elements.begin(), shape.space.elements.end());
     for (const std::string &axis : term.einsum.contracted) {
       int64_t size = term.einsum.sizes.at(axis);
       if (size == subscript::kRuntime)

@@ -117,7 +117,7 @@ public:
       Positions::Values lanesAt = keyLanes(b, shape, key, kernel.keys());
       for (auto [known, integers] : llvm::zip(indexLines, lines))
         lanesAt[known.name] = b.loadIntegers(integers, key);
-      LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.reads);
+      LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.indices, keyInOrder(shape));
       Value where = b.add(row.line, b.sub(key, row.lowKey));
       Value before = b.load(row.memory, where), sum = before;
       for (const LaneTerm &lane : laneTerms) {
@@ -192,6 +192,9 @@ private:
   Buffer liveVectors; // a vector of keys for each of a block: 1 where some row sees the key
 };
 
+// Cycles of a lane that is read by itself: its index out of a vector, a load, and the element into another.
+constexpr double kLaneReadCycles = 3;
+
 class GatheredScalarsStrategy : public BiasStrategy {
 public:
   GatheredScalarsStrategy() : BiasStrategy("gathered_scalars", AddOrder::Lanes, BiasKind::Lanes) {}
@@ -206,11 +209,13 @@ public:
   /// An operand of a vector of keys is gathered, where keys move it.
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &,
                 const Target &target) const override {
-    double gathered = 0;
+    double cycles = 0;
     if (const OtherTerm *term = form.as<OtherTerm>())
-      gathered = double(llvm::count_if(
-          term->offsets, [&](const subscript::Expr &offset) { return usesAny(offset, shape.space.key); }));
-    return {0, gathered * target.gatherCycles * double(shape.queries) * double(shape.keys)};
+      cycles = target.gatherCycles *
+                   double(llvm::count_if(term->offsets,
+                                         [&](const Expr &offset) { return usesAny(offset, shape.space.key); })) +
+               kLaneReadCycles * double(readsByLane(*term, shape.space));
+    return {0, cycles * double(shape.queries) * double(shape.keys)};
   }
   void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
     for (uint64_t sum = 0; sum < uint64_t(kernel.shape.sums); ++sum) {

@@ -57,7 +57,7 @@ Positions::Values PickedRows::lanesFrom(Value key) {
 }
 
 Value PickedRows::pickedRows(const Positions::Values &at, Positions::Values lanesAt, Value &guard) {
-  LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.reads);
+  LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.indices);
   Value row = arith::SubIOp::create(b.builder, indices.emit(term.row), b.integer(firstRow()));
   // Rows of pairs that a guard or a mask hides may be any.
   row = arith::MinUIOp::create(b.builder, row, b.integer(term.endRow - firstRow() - 1));
