@@ -272,6 +272,9 @@ std::optional<AttentionShape> AttentionAnalyzer::run() {
 
   if (!readMask(shape))
     return std::nullopt;
+  SmallVector<Value> operands = operandsOf(attention);
+  for (ContentTerm &term : shape.content)
+    term.key.bits = getElementTypeOrSelf(operands[term.key.argument].getType()).getIntOrFloatBitWidth();
   return shape;
 }
 

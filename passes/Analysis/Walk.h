@@ -15,6 +15,7 @@ struct Walk {
   /// axes. `base` is 0 then, all of it is here.
   std::optional<subscript::Expr> picked;
   int64_t run = 1, runStep = 0; // of picked rows: so many from a multiple of `run` on lie `runStep` elements apart
+  unsigned bits = 32;           // of an element in memory, where a strategy asks (keys of the content)
 
   bool operator==(const Walk &o) const {
     return argument == o.argument && base == o.base && query == o.query && key == o.key && depth == o.depth &&

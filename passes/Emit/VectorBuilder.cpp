@@ -166,6 +166,21 @@ Value VectorBuilder::scaled(Value x, Value whole, Value mask) {
       .getResult(0);
 }
 
+static VectorType pairsOf(Value buffer, int64_t lanes) {
+  return VectorType::get({2 * lanes}, cast<MemRefType>(buffer.getType()).getElementType());
+}
+Value VectorBuilder::loadPairs(Value buffer, Value at) {
+  return vector::LoadOp::create(builder, pairsOf(buffer, lanes), buffer, at);
+}
+void VectorBuilder::storePairs(Value value, Value buffer, Value at) {
+  vector::StoreOp::create(builder, value, buffer, at);
+}
+Value VectorBuilder::addProductsOfPairs(Value x, Value y, Value sum) {
+  return LLVM::CallIntrinsicOp::create(builder, vector, builder.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
+                                       ValueRange{sum, x, y})
+      .getResult(0);
+}
+
 Value VectorBuilder::exp2(Value x) {
   Value low = constant(-126.0f), clamped = x;
   bool scales = lanes == 16; // AVX-512 scales in one instruction, which is 0 where a mask says so

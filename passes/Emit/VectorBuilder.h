@@ -55,6 +55,12 @@ public:
   /// The first `count` lanes; the others are 0 and are not read.
   mlir::Value loadFirst(mlir::Value buffer, mlir::Value at, int64_t count);
   void storeFirst(mlir::Value value, mlir::Value buffer, mlir::Value at, int64_t count);
+  /// Twice as many elements as there are lanes, as they are stored.
+  mlir::Value loadPairs(mlir::Value buffer, mlir::Value at);
+  void storePairs(mlir::Value value, mlir::Value buffer, mlir::Value at);
+  /// sum + x·y of the two bf16 that each lane of f32 has of x and y: 16 lanes, AVX512_BF16. Rounded to nearest after each
+  /// product; denormal numbers count as 0.
+  mlir::Value addProductsOfPairs(mlir::Value x, mlir::Value y, mlir::Value sum);
   /// Asks for the cache line of an element, which need not be inside the buffer, to be brought to L2.
   void prefetch(mlir::Value buffer, mlir::Value at);
   /// `lanes` elements of a buffer of i32.

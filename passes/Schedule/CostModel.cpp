@@ -35,10 +35,11 @@ static constexpr int64_t kRowsPerItem = 512;
 // and read again, may have of what it reads.
 static constexpr int64_t kItems = 128;
 static constexpr double kMergedShare = 0.01;
-// Keys of a block that are read once, page by page: its values come soon behind them, so that two streams take turns.
-// Zen 4, pages of 64 keys 128 deep, 8 rows of 512 to 4096, least ms at 768, 384, 192 and 96 keys: bf16 4.95, 4.99,
-// 3.46, 3.49, f32 8.3, 8.2, 7.8, 7.8; where all keys follow each other bf16 3.6, 3.7, 3.4, 3.3, f32 6.8, 6.8, 7.6, 7.6.
-static constexpr int64_t kPagedKeys = 256;
+// Keys of a block that are read once, page by page or of 16 bits: its values come soon behind them, so that two streams
+// take turns. Zen 4, pages of 64 keys 128 deep, 8 rows of 512 to 4096, least ms at 768, 384, 192 and 96 keys: bf16 4.95,
+// 4.99, 3.46, 3.49, f32 8.3, 8.2, 7.8, 7.8; where all keys follow each other bf16 3.6, 3.7, 3.4, 3.3, f32 6.8, 6.8, 7.6,
+// 7.6, on another day bf16 3.61, 3.74, 3.30, 3.44 (of 128 keys), f32 6.43, 6.76, 7.59, 7.64.
+static constexpr int64_t kTurnKeys = 256;
 
 namespace {
 struct Tile {
@@ -256,8 +257,8 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
     if (asked.keyBlock)
       return consider(rows, asked.keyBlock);
     int64_t most = attn::CpuScheduleAttr::kMostScores / rows;
-    if (sizes.pageKeys && isReadOnce(sizes, rows))
-      most = std::min(most, std::max(kPagedKeys, sizes.pageKeys));
+    if ((sizes.pageKeys || sizes.narrowKeys) && isReadOnce(sizes, rows))
+      most = std::min(most, std::max(kTurnKeys, sizes.pageKeys));
     for (int64_t keys = panel;; keys *= 2) {
       keys = std::min(keys, allKeys);
       if (keys > panel && keys > most)

@@ -31,6 +31,8 @@ struct AttentionSizes {
   int64_t dotDepth = 0;
   /// Of those, keys that lie one behind the other, where a table says where each page of them is; 0: all do.
   int64_t pageKeys = 0;
+  /// Whether those keys are of 16 bits or fewer.
+  bool narrowKeys = false;
   /// Whether the keys of the last vector may be multiplied as dot products (passes/Analysis/DotKeys.h).
   bool mayDot = false;
   int64_t heads = 1; // rows of the leading axes whose number is known

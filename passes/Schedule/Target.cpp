@@ -1,7 +1,9 @@
 // The processors that come with Skewer, and those of machine files.
 #include "passes/Schedule/Target.h"
 #include "passes/Schedule/Machine.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 #include <algorithm>
 
 using namespace skewer;
@@ -67,3 +69,15 @@ std::string skewer::messageOf(llvm::Error error) {
 std::optional<Target> skewer::findTarget(llvm::StringRef name) { return llvm::expectedToOptional(readTarget(name)); }
 
 Target skewer::hostTarget() { return hostMachine().target; }
+
+bool skewer::hasFeature(const Target &target, llvm::StringRef feature) {
+  llvm::SmallVector<llvm::StringRef> said, ofCpu;
+  llvm::StringRef(target.features).split(said, ',', -1, false);
+  for (llvm::StringRef one : llvm::reverse(said)) // the last word counts
+    if (one.drop_front() == feature)
+      return one.starts_with("+");
+  if (llvm::X86::parseArchX86(target.cpu) == llvm::X86::CK_None)
+    return false;
+  llvm::X86::getFeaturesForCPU(target.cpu, ofCpu);
+  return llvm::is_contained(ofCpu, feature);
+}

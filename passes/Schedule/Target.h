@@ -32,6 +32,9 @@ struct Target {
   const std::string &spelling() const { return file.empty() ? name : file; }
 };
 
+/// Whether LLVM may use a feature of x86-64 (its name for it: "avx512bf16") in code for the target.
+bool hasFeature(const Target &, llvm::StringRef feature);
+
 /// The descriptions that come with Skewer; the first is the default where the host is not recognised.
 llvm::ArrayRef<Target> knownTargets();
 /// By name; "host" is the machine this runs on, and what ends in .json a machine file. Nothing if unknown.

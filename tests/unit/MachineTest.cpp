@@ -119,4 +119,17 @@ TEST(JsonPlaces, MalformedTextsEnd) {
   EXPECT_EQ(jsonDeeperThan("[[\"[[[[\"]]", 2), llvm::StringRef::npos);
 }
 
+TEST(Machine, FeaturesAreThoseOfTheProcessorAndWhatIsSaidOfThem) {
+  EXPECT_TRUE(hasFeature(*findTarget("zen4"), "avx512bf16"));
+  EXPECT_TRUE(hasFeature(*findTarget("sapphirerapids"), "avx512bf16"));
+  EXPECT_FALSE(hasFeature(*findTarget("cascadelake"), "avx512bf16"));
+  EXPECT_FALSE(hasFeature(*findTarget("x86-64-v4"), "avx512bf16"));
+  Target target = *findTarget("zen4");
+  target.features = "+avx512bf16,-avx512bf16"; // a hypervisor hides it
+  EXPECT_FALSE(hasFeature(target, "avx512bf16"));
+  target.cpu = "x86-64-v4", target.features = "-sha,+avx512bf16";
+  EXPECT_TRUE(hasFeature(target, "avx512bf16"));
+  target.cpu = "nobody", target.features = "";
+  EXPECT_FALSE(hasFeature(target, "avx512bf16"));
+}
 } // namespace

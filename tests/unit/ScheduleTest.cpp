@@ -82,6 +82,9 @@ TEST(Schedule, KeysInPagesHaveShortBlocks) {
       EXPECT_EQ(b.keyBlock % (b.tileVectors * target.lanes), 0) << target.name;
     }
     EXPECT_EQ(chooseBlocking(sizes, target).keyBlock, inARow) << target.name; // one page has all
+    sizes.pageKeys = 0, sizes.narrowKeys = true;
+    EXPECT_LE(chooseBlocking(sizes, target).keyBlock, 256) << target.name << ", keys of 16 bits";
+    sizes.narrowKeys = false;
     // Keys that are packed are read more than once.
     sizes.depth = 128, sizes.dotDepth = 0, sizes.pageKeys = 0;
     int64_t packed = chooseBlocking(sizes, target).keyBlock;

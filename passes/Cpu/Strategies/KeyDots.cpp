@@ -4,6 +4,7 @@
 //
 // Panels with the lanes along the keys need no such sums, but keys must be brought into them first: with few queries
 // (decoding: one for each head of a group) nobody reads them often enough to make up for that.
+#include "mlir/IR/TypeUtilities.h"
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Schedule/CostModel.h"
@@ -55,8 +56,15 @@ public:
   void open() override {
     queriesMemory = view(memory.local, queries);
     keysMemory = computed ? view(memory.local, keys) : memory.arguments[term.key.argument];
+    pairs = mayMultiplyPairs();
+    if (pairs)
+      queriesMemory = memref::ViewOp::create(
+          b.builder, MemRefType::get({ShapedType::kDynamic}, b.builder.getBF16Type()), memory.local,
+          b.index(queries.offset), ValueRange{b.index(2 * queries.floats)});
   }
   void packQueries(const RowBlock &block) override {
+    if (pairs)
+      return packPairs(block);
     if (stride > term.depth)
       b.loop(b.index(0), b.mul(block.groups, tileRows), 1,
              [&](Value row) { b.store(b.constant(0), queriesMemory, b.add(b.mul(row, stride), stride - lanes)); });
@@ -100,6 +108,36 @@ public:
   }
 
 private:
+  /// Whether queries and keys stand in memory as bf16, in whole vectors of twice the lanes: their products are exact in
+  /// f32, so that the rows are multiplied as they are stored, two elements a lane.
+  bool mayMultiplyPairs() {
+    auto isStored = [&](const Walk &walk) {
+      return walk.depth == 1 && !kernel.isComputed(walk.argument) &&
+             getElementTypeOrSelf(memory.arguments[walk.argument].getType()).isBF16();
+    };
+    return kernel.stage.multipliesPairs && lanes == 16 && term.depth % (2 * lanes) == 0 && isStored(term.query) &&
+           isStored(term.key);
+  }
+  /// Rows of queries as they are stored: what they are scaled with follows their products.
+  void packPairs(const RowBlock &block) {
+    Value source = memory.arguments[term.query.argument], base = kernel.positions.baseOf(term.query.base);
+    auto type = VectorType::get({2 * lanes}, b.builder.getBF16Type());
+    Value none = arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(type)));
+    b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
+      auto put = [&](llvm::function_ref<Value(int64_t)> at) {
+        for (int64_t d = 0; d < term.depth; d += 2 * lanes)
+          b.storePairs(at(d), queriesMemory, b.add(b.mul(row, stride), d));
+      };
+      b.when(
+          b.less(row, block.rows),
+          [&] {
+            Value from = b.add(base, b.mul(kernel.positionOf(block.firstRow, row), term.query.query));
+            put([&](int64_t d) { return b.loadPairs(source, b.add(from, d)); });
+          },
+          [&] { put([&](int64_t) { return none; }); });
+    });
+  }
+
   /// Where a key's row begins. Behind the last one there is none: its score is hidden afterwards.
   Value placeOf(const ScoreTile &tile, Value key) {
     if (computed)
@@ -122,14 +160,15 @@ private:
                                          [&](int64_t c) { return placeAhead(places[c], b.add(firstKey, c)); });
     auto step = [&](Value d, int64_t valid, SmallVector<Value> carried) {
       SmallVector<Value> vectors;
-      for (int64_t r = 0; r < rows; ++r)
-        vectors.push_back(b.load(queriesMemory, b.add(b.add(query, r * stride), d)));
+      for (int64_t r = 0; r < rows; ++r) {
+        Value at = b.add(b.add(query, r * stride), d);
+        vectors.push_back(pairs ? b.loadPairs(queriesMemory, at) : b.load(queriesMemory, at));
+      }
       for (int64_t c = 0; c < count; ++c) {
-        Value at = b.add(places[c], d);
-        Value key = computed ? b.load(keysMemory, at) : b.loadFirst(keysMemory, at, valid);
+        Value key = keyPart(b.add(places[c], d), valid);
         for (int64_t r = 0; r < rows; ++r) {
           Value &sum = carried[r * count + c];
-          sum = b.fma(vectors[r], key, sum);
+          sum = pairs ? b.addProductsOfPairs(vectors[r], key, sum) : b.fma(vectors[r], key, sum);
         }
       }
       return carried;
@@ -142,7 +181,7 @@ private:
     bool inOrder = onePage && term.key.runStep == term.depth && whole == term.depth && turn == lineOfKeys();
     sums = b.loop(b.index(0), b.index(whole), turn, sums, [&](Value d, ValueRange before) {
       SmallVector<Value> carried(before);
-      for (int64_t part = 0; part < turn; part += lanes)
+      for (int64_t part = 0; part < turn; part += pairs ? 2 * lanes : lanes)
         carried = step(b.add(d, part), lanes, std::move(carried));
       for (auto [n, place] : llvm::enumerate(ahead))
         b.prefetch(keysMemory,
@@ -151,7 +190,14 @@ private:
     });
     for (int64_t d = whole; d < term.depth; d += lanes)
       sums = step(b.index(d), std::min(lanes, term.depth - d), std::move(sums));
-    return sumsOfLanes(b, std::move(sums));
+    Value scores = sumsOfLanes(b, std::move(sums));
+    return pairs ? b.mulf(scores, b.constant(term.scale * kernel.unit())) : scores;
+  }
+  /// The elements of a key that one step multiplies.
+  Value keyPart(Value at, int64_t valid) {
+    if (pairs)
+      return b.loadPairs(keysMemory, at);
+    return computed ? b.load(keysMemory, at) : b.loadFirst(keysMemory, at, valid);
   }
   int64_t lineOfKeys() const { return kLineBytes / kernel.bytesOf(term.key.argument); } // in elements
   /// Where the key lies that is asked for while this one is multiplied.
@@ -165,6 +211,7 @@ private:
   const ContentTerm &term;
   const int64_t stride; // floats from a packed row to the next one
   const bool computed;  // keys have no memory
+  bool pairs = false;   // of bf16 are multiplied as they are stored
   Buffer queries, keys;
   Value queriesMemory, keysMemory;
 };
@@ -184,6 +231,7 @@ public:
     sizes.dotDepth += term.depth;
     if (term.key.picked)
       sizes.pageKeys = term.key.run;
+    sizes.narrowKeys |= term.key.bits <= 16;
   }
   bool competes(const AttentionShape &shape) const override { return shape.queries <= kFewQueries; }
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
