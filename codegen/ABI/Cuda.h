@@ -17,6 +17,7 @@ struct CudaImage {
   std::string cubin, ptx; // one of them at least
   std::vector<gpu::GpuLaunch> launches;
   SizeExpression workspaceBytes;
+  int64_t preparedBytes = 0; // what `const` operands alone determine; launches that prepare write there
 };
 
 /// The number in the target's name (90 of "sm_90a"), and whether its code is for GPUs of that number alone.
@@ -29,7 +30,8 @@ Capability capabilityOf(llvm::StringRef target);
 uint32_t firstDriverOf(llvm::StringRef ptx);
 
 /// Adds NAME_cuda, NAME_cuda_workspace_bytes, NAME_cuda_prepare and NAME_cuda_unload to a module that is ready to be
-/// emitted. Errors where the plan has no C interface, or more arguments than a launch can take.
+/// emitted; of a plan with `const` operands NAME_cuda_prepared_bytes, NAME_cuda_prepare_const and NAME_cuda_prepared
+/// too. Errors where the plan has no C interface, or more arguments than a launch can take.
 llvm::Error addCudaEntries(llvm::Module &, const KernelPlan &, llvm::ArrayRef<CudaImage>);
 /// A module with these entries and NAME_info alone, for any x86-64 processor.
 llvm::Expected<std::unique_ptr<llvm::Module>> cudaModule(const KernelPlan &, llvm::ArrayRef<CudaImage>,

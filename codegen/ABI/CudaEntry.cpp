@@ -44,8 +44,8 @@ public:
         factor(StructType::get(context, {pointer, i32, i32})),
         count(StructType::get(context, {i64, i64, pointer, i32, i32})),
         tensor(StructType::get(context, {pointer, count, i32, i32})),
-        launch(StructType::get(context, {pointer, i32, i32, count})),
-        image(StructType::get(context, {pointer, i32, i32, pointer, pointer, i32, i32, pointer, count})) {}
+        launch(StructType::get(context, {pointer, i32, i32, count, i32, i32})),
+        image(StructType::get(context, {pointer, i32, i32, pointer, pointer, i32, i32, pointer, count, i64})) {}
 
   void build(ArrayRef<CudaImage> images) {
     Constant *program = programOf(images);
@@ -65,6 +65,11 @@ public:
     entry("_cuda_workspace_bytes", "skewer_cuda_workspace", i64, 1);
     entry("_cuda_prepare", "skewer_cuda_load", i32, 1);
     entry("_cuda_unload", "skewer_cuda_unload", i32, 1);
+    if (!plan.hasConst())
+      return;
+    entry("_cuda_prepared_bytes", "skewer_cuda_prepared_bytes", i64, 0);
+    entry("_cuda_prepare_const", "skewer_cuda_prepare_const", i32, 3);
+    entry("_cuda_prepared", "skewer_cuda_call_prepared", i32, 3);
   }
   void buildInfo(StringRef info) {
     Function *function = declare(plan.name + "_info", FunctionType::get(pointer, {}, false));
@@ -153,25 +158,28 @@ private:
     return ConstantStruct::get(count, {b.getInt64(size.fixed), b.getInt64(size.scaled),
                                        array(factor, factors, "factors"), b.getInt32(factors.size()), b.getInt32(0)});
   }
-  Constant *tensorOf(const TensorArgument &argument, StringRef field, unsigned word, bool isWritten) {
+  /// `kind`: 0 of an operand, 1 of a result, 2 of a `const` operand.
+  Constant *tensorOf(const TensorArgument &argument, StringRef field, unsigned word, unsigned kind) {
     SizeExpression bytes{0, fixedBytes(argument), {}};
     for (const Extent &extent : argument.shape)
       if (!extent.name.empty())
         bytes.factors.push_back(extent.name);
     return ConstantStruct::get(tensor,
-                               {data(field, "name", true), countOf(bytes), b.getInt32(word), b.getInt32(isWritten)});
+                               {data(field, "name", true), countOf(bytes), b.getInt32(word), b.getInt32(kind)});
   }
   Constant *imageOf(const CudaImage &code) {
     SmallVector<Constant *> launches;
     for (const gpu::GpuLaunch &one : code.launches)
-      launches.push_back(ConstantStruct::get(launch, {data(one.kernel, "name", true), b.getInt32(one.threads),
-                                                      b.getInt32(one.sharedBytes), countOf(one.blocks)}));
+      launches.push_back(ConstantStruct::get(
+          launch, {data(one.kernel, "name", true), b.getInt32(one.threads), b.getInt32(one.sharedBytes),
+                   countOf(one.blocks), b.getInt32(one.prepares), b.getInt32(0)}));
     Capability capability = capabilityOf(code.target);
     return ConstantStruct::get(image, {data(code.target, "name", true), b.getInt32(capability.number),
                                        b.getInt32(capability.isExact), data(code.cubin, code.target + ".cubin", false),
                                        data(code.ptx, code.target + ".ptx", true), b.getInt32(firstDriverOf(code.ptx)),
                                        b.getInt32(launches.size()), array(launch, launches, "launches"),
-                                       countOf(code.workspaceBytes)});
+                                       countOf(code.workspaceBytes),
+                                       b.getInt64(alignTo(code.preparedBytes, 256))});
   }
   Constant *programOf(ArrayRef<CudaImage> codes) {
     SmallVector<Constant *> tensors, images;
@@ -182,12 +190,13 @@ private:
         lastOrigins[*origin] = plan.inputs[k].range->high;
         passed.push_back(*origin);
       } else if (plan.inputs[k].isTensor()) {
-        tensors.push_back(tensorOf(plan.inputs[k], layout.inputs[k], layout.inputWord(k), false));
+        tensors.push_back(
+            tensorOf(plan.inputs[k], layout.inputs[k], layout.inputWord(k), plan.inputs[k].isConst ? 2 : 0));
       }
     uint32_t origins = passed.size();
     passed.resize(std::size(kOrigins));
     for (size_t k = 0; k < plan.outputs.size(); ++k)
-      tensors.push_back(tensorOf(plan.outputs[k], layout.outputs[k], layout.outputWord(k), true));
+      tensors.push_back(tensorOf(plan.outputs[k], layout.outputs[k], layout.outputWord(k), 1));
     for (const CudaImage &code : codes)
       images.push_back(imageOf(code));
     SmallVector<uint32_t> sizes;
@@ -218,7 +227,7 @@ Error check(const KernelPlan &plan) {
     return error;
   if (Error error = checkName(plan))
     return error;
-  size_t arguments = plan.inputs.size() + plan.outputs.size() + plan.sizes.size() + 1;
+  size_t arguments = plan.inputs.size() + plan.outputs.size() + plan.sizes.size() + (plan.hasConst() ? 2 : 1);
   if (arguments > kMaximumArguments)
     return problem(plan,
                    "it has " + Twine(arguments) + " arguments; a launch on a GPU takes " + Twine(kMaximumArguments));

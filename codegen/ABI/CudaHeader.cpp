@@ -51,6 +51,31 @@ void writeCudaExample(raw_ostream &out, StringRef name) {
       << "_status_text(status), skewer_cuda_error()); */\n";
 }
 
+/// Of a kernel with `const` operands.
+static void writePreparedEntries(raw_ostream &out, const KernelPlan &plan) {
+  const std::string &name = plan.name;
+  std::string operands;
+  for (auto [input, field] : zip_equal(plan.inputs, layoutOf(plan).inputs))
+    if (input.isConst)
+      operands += (operands.empty() ? "" : ", ") + field;
+  out << "/* What is made of " << operands << " alone, which are the same at every call, may be made once:\n"
+      << "     cudaMalloc(&prepared, " << name << "_cuda_prepared_bytes());\n"
+      << "     " << name << "_cuda_prepare_const(&args, &exec, prepared);  once, and again where they change\n"
+      << "     " << name << "_cuda_prepared(&args, &exec, prepared);       instead of " << name
+      << "_cuda(&args, &exec): the same bits\n"
+      << "   Prepared memory is memory of the GPU at a multiple of 256, shared with nothing; any number of calls may "
+         "read it at the\n   same time, behind _cuda_prepare_const in their stream or when that is done. It holds for "
+         "the GPU that it was made on.\n"
+      << "   _cuda_prepare_const looks at sizes and these operands, the others may be null; both need the workspace "
+         "of a call.\n"
+      << "   0 bytes: there is nothing to make, and the pointer may be null. */\n"
+      << "size_t " << name << "_cuda_prepared_bytes(void);\n"
+      << "skewer_status " << name << "_cuda_prepare_const(const " << name
+      << "_args *args, const skewer_cuda_exec *exec,\n    void *prepared);\n"
+      << "skewer_status " << name << "_cuda_prepared(const " << name
+      << "_args *args, const skewer_cuda_exec *exec,\n    const void *prepared);\n";
+}
+
 void writeCudaEntries(raw_ostream &out, const KernelPlan &plan, ArrayRef<CudaImage> images) {
   const std::string &name = plan.name;
   std::vector<std::string> cubins, texts;
@@ -82,6 +107,8 @@ void writeCudaEntries(raw_ostream &out, const KernelPlan &plan, ArrayRef<CudaIma
       << "skewer_status " << name << "_cuda_prepare(const skewer_cuda_exec *exec);\n"
       << "/* Unloads it again, before the context is destroyed; no call may run at the same time. */\n"
       << "skewer_status " << name << "_cuda_unload(const skewer_cuda_exec *exec);\n";
+  if (plan.hasConst())
+    writePreparedEntries(out, plan);
 }
 
 } // namespace skewer

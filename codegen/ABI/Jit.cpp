@@ -50,6 +50,9 @@ Error addLauncher(orc::LLJIT &jit) {
   add("skewer_cuda_workspace", &skewer_cuda_workspace);
   add("skewer_cuda_load", &skewer_cuda_load);
   add("skewer_cuda_unload", &skewer_cuda_unload);
+  add("skewer_cuda_prepared_bytes", &skewer_cuda_prepared_bytes);
+  add("skewer_cuda_prepare_const", &skewer_cuda_prepare_const);
+  add("skewer_cuda_call_prepared", &skewer_cuda_call_prepared);
   return jit.getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols)));
 }
 

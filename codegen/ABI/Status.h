@@ -48,7 +48,8 @@ namespace skewer {
   X(CUDA_NO_CODE, CudaNoCode, "the kernel has no cubin for this GPU and no PTX that its driver could compile for it")  \
   X(CUDA_SHARED_MEMORY, CudaSharedMemory, "the GPU has less shared memory a block than the kernel needs")              \
   X(CUDA_HOST_POINTER, CudaHostPointer, "a tensor or the workspace is no memory of the GPU")                           \
-  X(CUDA_MISALIGNED, CudaMisaligned, "a tensor is not a multiple of 16, or the workspace of 256, as GPUs need them")   \
+  X(CUDA_MISALIGNED, CudaMisaligned,                                                                                   \
+    "a tensor is not a multiple of 16, or the workspace or prepared memory of 256, as GPUs need them")                 \
   X(CUDA_GRID, CudaGrid, "the sizes ask for more blocks than a grid of the GPU can have")                              \
   X(CUDA_FAILED, CudaFailed, "a call of CUDA's driver failed; skewer_cuda_error() names it and its error")             \
   X(CUDA_OTHER_DEVICE, CudaOtherDevice, "a tensor or the workspace is memory of another GPU than the context's")

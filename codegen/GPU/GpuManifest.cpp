@@ -19,6 +19,8 @@ static json::Object describe(const GpuLaunch &launch) {
                       {"blocks", describe(launch.blocks)}};
   if (launch.rows)
     object["tile"] = json::Object{{"queries", launch.rows}, {"keys", launch.keys}};
+  if (launch.prepares)
+    object["prepares"] = true;
   if (!launch.note.empty())
     object["note"] = launch.note;
   return object;
@@ -35,6 +37,8 @@ std::string skewer::gpu::addGpuTargets(StringRef manifest, ArrayRef<GpuCode> cod
                        {"ptx", file + ".ptx"},
                        {"workspace_bytes", describe(code.program.workspace)},
                        {"launches", std::move(launches)}};
+    if (code.plan.hasConst())
+      entry["prepared_bytes"] = int64_t(llvm::alignTo(code.plan.preparedBytes, 256));
     if (!code.cubin.empty()) {
       entry["cubin"] = file + ".cubin";
       entry["registers"] = code.resources.registers;

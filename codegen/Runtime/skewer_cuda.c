@@ -50,20 +50,30 @@ static void leave(int is_pushed) {
     driver.cuCtxPopCurrent(&popped);
 }
 
+static int is_queued(const skewer_cuda_launch *launch, skewer_cuda_part part) {
+  return part == SKEWER_CUDA_ALL || (part == SKEWER_CUDA_PREPARING) == (launch->prepares != 0);
+}
+
 static skewer_status launch(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
-                            const loaded_program *entry, uint64_t *values) {
+                            const loaded_program *entry, skewer_cuda_part part, uint64_t *values) {
   const skewer_cuda_image *image = entry->image;
   void *arguments[MAXIMUM_ARGUMENTS];
-  uint32_t k, count = program->tensor_count + 1 + program->size_count + program->origin_count;
+  uint32_t k, workspace = program->tensor_count, passed = 0;
+  uint32_t count = workspace + 2 + program->size_count + program->origin_count;
   int64_t blocks;
   int error;
   for (k = 0; k < image->launch_count; ++k)
-    if (!evaluate(&image->launches[k].blocks, args, &blocks) || blocks < 1 || blocks > INT32_MAX)
+    if (is_queued(&image->launches[k], part) &&
+        (!evaluate(&image->launches[k].blocks, args, &blocks) || blocks < 1 || blocks > INT32_MAX))
       return failed(SKEWER_CUDA_GRID, "%s: these sizes ask for more than 2147483647 blocks of kernel '%s'",
                     program->name, image->launches[k].kernel);
+  values[workspace] += image->prepared_bytes; /* it begins with the memory that a whole call prepares */
   for (k = 0; k < count; ++k)
-    arguments[k] = &values[k];
+    if (k != workspace + 1 || image->prepared_bytes)
+      arguments[passed++] = &values[k];
   for (k = 0; k < image->launch_count; ++k) {
+    if (!is_queued(&image->launches[k], part))
+      continue;
     evaluate(&image->launches[k].blocks, args, &blocks);
     error = driver.cuLaunchKernel(entry->functions[k], (unsigned)blocks, 1, 1, image->launches[k].threads, 1, 1,
                                   image->launches[k].shared_bytes, exec->stream, arguments, NULL);
@@ -74,9 +84,10 @@ static skewer_status launch(const skewer_cuda_program *program, const void *args
   return SKEWER_OK;
 }
 
-skewer_status skewer_cuda_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec) {
-  uint64_t values[MAXIMUM_ARGUMENTS];
-  skewer_status status = check_call(program, args, exec, values);
+static skewer_status queue(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
+                           skewer_cuda_part part, const void *prepared) {
+  uint64_t values[MAXIMUM_ARGUMENTS + 1]; /* one of them is not passed where there is no prepared memory */
+  skewer_status status = check_call(program, args, exec, part, prepared, values);
   loaded_program *entry = NULL;
   void *context = NULL;
   int is_pushed;
@@ -86,11 +97,29 @@ skewer_status skewer_cuda_call(const skewer_cuda_program *program, const void *a
     return status;
   status = ready(program, context, &entry);
   if (status == SKEWER_OK)
-    status = skewer_cuda_check_memory(program, args, exec);
+    status = skewer_cuda_check_memory(program, args, exec, part, prepared);
   if (status == SKEWER_OK)
-    status = launch(program, args, exec, entry, values);
+    status = launch(program, args, exec, entry, part, values);
   leave(is_pushed);
   return status;
+}
+
+skewer_status skewer_cuda_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec) {
+  return queue(program, args, exec, SKEWER_CUDA_ALL, NULL);
+}
+
+size_t skewer_cuda_prepared_bytes(const skewer_cuda_program *program) {
+  return (size_t)skewer_cuda_most_prepared(program);
+}
+
+skewer_status skewer_cuda_prepare_const(const skewer_cuda_program *program, const void *args,
+                                        const skewer_cuda_exec *exec, void *prepared) {
+  return queue(program, args, exec, SKEWER_CUDA_PREPARING, prepared);
+}
+
+skewer_status skewer_cuda_call_prepared(const skewer_cuda_program *program, const void *args,
+                                        const skewer_cuda_exec *exec, const void *prepared) {
+  return queue(program, args, exec, SKEWER_CUDA_OTHERS, prepared);
 }
 
 size_t skewer_cuda_workspace(const skewer_cuda_program *program, const void *args) {

@@ -28,6 +28,7 @@ typedef enum skewer_status {
   SKEWER_NULL_WORKSPACE = 12,
   SKEWER_SMALL_WORKSPACE = 13,
   SKEWER_OVERLAP = 15,
+  SKEWER_NULL_PREPARED = 52,
   SKEWER_CUDA_NO_DRIVER = 64,
   SKEWER_CUDA_NO_GPU = 65,
   SKEWER_CUDA_NO_CONTEXT = 66,
@@ -75,18 +76,23 @@ typedef struct skewer_cuda_count {
   uint32_t factor_count, reserved;
 } skewer_cuda_count;
 
+/* What a tensor is: an operand, a result, an operand that is the same at every call. */
+enum { SKEWER_CUDA_READ = 0, SKEWER_CUDA_WRITTEN = 1, SKEWER_CUDA_CONST = 2 };
+
 typedef struct skewer_cuda_tensor {
   const char *name;
   skewer_cuda_count bytes;
   uint32_t word; /* of the arguments: where its pointer stands */
-  uint32_t is_written;
+  uint32_t kind;
 } skewer_cuda_tensor;
 
-/* One kernel; all of a program take the tensors, the workspace, the sizes and the origins, in this order. */
+/* One kernel; all of a program take the tensors, the workspace, prepared memory (where its image has some), the sizes
+   and the origins, in this order. */
 typedef struct skewer_cuda_launch {
   const char *kernel;
   uint32_t threads, shared_bytes; /* of a block: in x; dynamic */
   skewer_cuda_count blocks;       /* of the grid, in x */
+  uint32_t prepares, reserved;    /* reads const operands and prepared memory alone, and writes to prepared memory */
 } skewer_cuda_launch;
 
 /* The code for one target. */
@@ -99,7 +105,8 @@ typedef struct skewer_cuda_image {
   uint32_t ptx_driver; /* first driver that reads the PTX, as cuDriverGetVersion counts: 12000 is CUDA 12.0 */
   uint32_t launch_count;
   const skewer_cuda_launch *launches; /* in the order in which they run */
-  skewer_cuda_count workspace;        /* bytes */
+  skewer_cuda_count workspace;        /* bytes, prepared memory left out */
+  uint64_t prepared_bytes;            /* a multiple of 256 */
 } skewer_cuda_image;
 
 /* A kernel of a spec. `loaded` points to memory that begins as null: what has been loaded, in which context. */
@@ -120,11 +127,16 @@ typedef struct skewer_cuda_program {
 } skewer_cuda_program;
 
 /* NAME_cuda, NAME_cuda_workspace_bytes, NAME_cuda_prepare and NAME_cuda_unload of docs/abi.md; `args` is a NAME_args.
- */
+   Of programs with const operands also NAME_cuda_prepared_bytes, NAME_cuda_prepare_const and NAME_cuda_prepared. */
 skewer_status skewer_cuda_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec);
 size_t skewer_cuda_workspace(const skewer_cuda_program *program, const void *args);
 skewer_status skewer_cuda_load(const skewer_cuda_program *program, const skewer_cuda_exec *exec);
 skewer_status skewer_cuda_unload(const skewer_cuda_program *program, const skewer_cuda_exec *exec);
+size_t skewer_cuda_prepared_bytes(const skewer_cuda_program *program);
+skewer_status skewer_cuda_prepare_const(const skewer_cuda_program *program, const void *args,
+                                        const skewer_cuda_exec *exec, void *prepared);
+skewer_status skewer_cuda_call_prepared(const skewer_cuda_program *program, const void *args,
+                                        const skewer_cuda_exec *exec, const void *prepared);
 
 #ifdef __cplusplus
 }

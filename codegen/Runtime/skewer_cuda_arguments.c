@@ -74,13 +74,22 @@ skewer_status skewer_cuda_check_sizes(const skewer_cuda_program *program, const 
   return SKEWER_OK;
 }
 
+uint64_t skewer_cuda_most_prepared(const skewer_cuda_program *program) {
+  uint64_t most = 0;
+  uint32_t k;
+  for (k = 0; k < program->image_count; ++k)
+    most = program->images[k].prepared_bytes > most ? program->images[k].prepared_bytes : most;
+  return most;
+}
+
 /* Enough for whichever image is chosen, so that the answer needs no GPU. */
 int skewer_cuda_workspace_needed(const skewer_cuda_program *program, const void *args, int64_t *needed) {
   int64_t bytes;
   uint32_t k;
   *needed = 0;
   for (k = 0; k < program->image_count; ++k) {
-    if (!evaluate(&program->images[k].workspace, args, &bytes))
+    if (!evaluate(&program->images[k].workspace, args, &bytes) ||
+        __builtin_add_overflow(bytes, (int64_t)program->images[k].prepared_bytes, &bytes))
       return 0;
     *needed = bytes > *needed ? bytes : *needed;
   }
@@ -100,30 +109,30 @@ skewer_status skewer_cuda_check_exec(const skewer_cuda_exec *exec) {
 
 static int overlap(uint64_t p, int64_t n, uint64_t q, int64_t m) { return p < q + (uint64_t)m && q < p + (uint64_t)n; }
 
-/* Everything that can be wrong with a call and needs no driver; fills what the kernels take. */
-skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
-                                     uint64_t *values) {
-  skewer_status status = check_sizes(program, args);
-  uint64_t workspace;
-  int64_t needed, bytes, other;
-  uint32_t k, n;
-  if (status != SKEWER_OK)
-    return status;
+/* Whether a call looks at a tensor: what prepares looks at operands that are the same at every call. */
+static int is_used(const skewer_cuda_tensor *tensor, skewer_cuda_part part) {
+  return part != SKEWER_CUDA_PREPARING || tensor->kind == SKEWER_CUDA_CONST;
+}
+
+/* Pointers of tensors, and that what is written shares memory with nothing. */
+static skewer_status check_tensors(const skewer_cuda_program *program, const void *args, skewer_cuda_part part,
+                                   uint64_t *values) {
+  uint32_t k;
   for (k = 0; k < program->tensor_count; ++k) {
     values[k] = (uint64_t)word_of(args, program->tensors[k].word);
-    if (!values[k])
+    if (!values[k] && is_used(&program->tensors[k], part))
       return failed(SKEWER_NULL_TENSOR, "%s: '%s' is null", program->name, program->tensors[k].name);
   }
   for (k = 0; k < program->tensor_count; ++k)
-    if (values[k] % 16 != 0)
+    if (values[k] % 16 != 0 && is_used(&program->tensors[k], part))
       return failed(SKEWER_CUDA_MISALIGNED, "%s: '%s' is at 0x%llx; expected a multiple of 16", program->name,
                     program->tensors[k].name, (unsigned long long)values[k]);
-  status = check_exec(exec);
-  if (status != SKEWER_OK)
-    return status;
-  if (!workspace_needed(program, args, &needed))
-    return failed(SKEWER_BAD_SIZE, "%s: the workspace would exceed 2^63 bytes", program->name);
-  workspace = (uint64_t)(uintptr_t)exec->workspace;
+  return SKEWER_OK;
+}
+
+static skewer_status check_workspace(const skewer_cuda_program *program, const skewer_cuda_exec *exec,
+                                     int64_t needed) {
+  uint64_t workspace = (uint64_t)(uintptr_t)exec->workspace;
   if (needed && !workspace)
     return failed(SKEWER_NULL_WORKSPACE, "%s: exec->workspace is null; expected %lld bytes", program->name,
                   (long long)needed);
@@ -133,19 +142,78 @@ skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const v
   if (needed && workspace % 256 != 0)
     return failed(SKEWER_CUDA_MISALIGNED, "%s: the workspace is at 0x%llx; expected a multiple of 256", program->name,
                   (unsigned long long)workspace);
+  return SKEWER_OK;
+}
+
+static skewer_status check_overlaps(const skewer_cuda_program *program, const void *args, skewer_cuda_part part,
+                                    const uint64_t *values, uint64_t workspace, int64_t needed) {
+  int64_t bytes, other;
+  uint32_t k, n;
   for (k = 0; k < program->tensor_count; ++k) {
+    if (!is_used(&program->tensors[k], part))
+      continue;
     evaluate(&program->tensors[k].bytes, args, &bytes);
     if (needed && overlap(values[k], bytes, workspace, needed))
       return failed(SKEWER_OVERLAP, "%s: '%s' shares memory with the workspace", program->name,
                     program->tensors[k].name);
-    for (n = 0; n < k && program->tensors[k].is_written; ++n) {
+    for (n = 0; n < k && program->tensors[k].kind == SKEWER_CUDA_WRITTEN; ++n) {
       evaluate(&program->tensors[n].bytes, args, &other);
       if (overlap(values[k], bytes, values[n], other))
         return failed(SKEWER_OVERLAP, "%s: '%s' shares memory with '%s'", program->name, program->tensors[k].name,
                       program->tensors[n].name);
     }
   }
+  return SKEWER_OK;
+}
+
+static skewer_status check_prepared(const skewer_cuda_program *program, const void *args, skewer_cuda_part part,
+                                    const uint64_t *values, uint64_t prepared, uint64_t workspace, int64_t needed) {
+  int64_t bytes, own = (int64_t)skewer_cuda_most_prepared(program);
+  uint32_t k;
+  if (!own)
+    return SKEWER_OK;
+  if (!prepared)
+    return failed(SKEWER_NULL_PREPARED, "%s: prepared memory is null; expected %lld bytes", program->name,
+                  (long long)own);
+  if (prepared % 256 != 0)
+    return failed(SKEWER_CUDA_MISALIGNED, "%s: prepared memory is at 0x%llx; expected a multiple of 256",
+                  program->name, (unsigned long long)prepared);
+  if (overlap(prepared, own, workspace, needed))
+    return failed(SKEWER_OVERLAP, "%s: prepared memory shares memory with the workspace", program->name);
+  for (k = 0; k < program->tensor_count; ++k) {
+    evaluate(&program->tensors[k].bytes, args, &bytes);
+    if (is_used(&program->tensors[k], part) && overlap(prepared, own, values[k], bytes))
+      return failed(SKEWER_OVERLAP, "%s: '%s' shares memory with prepared memory", program->name,
+                    program->tensors[k].name);
+  }
+  return SKEWER_OK;
+}
+
+/* Everything that can be wrong with a call and needs no driver; fills what the kernels take. */
+skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
+                                     skewer_cuda_part part, const void *prepared, uint64_t *values) {
+  skewer_status status = check_sizes(program, args);
+  uint64_t workspace;
+  int64_t needed = 0;
+  uint32_t k = program->tensor_count, n;
+  if (status == SKEWER_OK)
+    status = check_tensors(program, args, part, values);
+  if (status == SKEWER_OK)
+    status = check_exec(exec);
+  if (status != SKEWER_OK)
+    return status;
+  if (!workspace_needed(program, args, &needed))
+    return failed(SKEWER_BAD_SIZE, "%s: the workspace would exceed 2^63 bytes", program->name);
+  workspace = (uint64_t)(uintptr_t)exec->workspace;
+  status = check_workspace(program, exec, needed);
+  if (status == SKEWER_OK)
+    status = check_overlaps(program, args, part, values, workspace, needed);
+  if (status == SKEWER_OK && part != SKEWER_CUDA_ALL)
+    status = check_prepared(program, args, part, values, (uint64_t)(uintptr_t)prepared, workspace, needed);
+  if (status != SKEWER_OK)
+    return status;
   values[k++] = needed ? workspace : 0;
+  values[k++] = part == SKEWER_CUDA_ALL ? values[program->tensor_count] : (uint64_t)(uintptr_t)prepared;
   for (n = 0; n < program->size_count; ++n)
     values[k++] = (uint64_t)word_of(args, program->sizes[n]);
   for (n = 0; n < program->origin_count; ++n)
@@ -173,7 +241,7 @@ static skewer_status check_memory(const skewer_cuda_program *program, int device
 }
 
 skewer_status skewer_cuda_check_memory(const skewer_cuda_program *program, const void *args,
-                                       const skewer_cuda_exec *exec) {
+                                       const skewer_cuda_exec *exec, skewer_cuda_part part, const void *prepared) {
   skewer_status status = SKEWER_OK;
   uint32_t k;
   int64_t needed = 0;
@@ -181,8 +249,12 @@ skewer_status skewer_cuda_check_memory(const skewer_cuda_program *program, const
   if (error)
     return failed_call("cuCtxGetDevice", error);
   for (k = 0; k < program->tensor_count && status == SKEWER_OK; ++k)
-    status = check_memory(program, device, program->tensors[k].name, (uint64_t)word_of(args, program->tensors[k].word));
+    if (is_used(&program->tensors[k], part))
+      status =
+          check_memory(program, device, program->tensors[k].name, (uint64_t)word_of(args, program->tensors[k].word));
   if (status == SKEWER_OK && workspace_needed(program, args, &needed) && needed)
     status = check_memory(program, device, "exec->workspace", (uint64_t)(uintptr_t)exec->workspace);
+  if (status == SKEWER_OK && part != SKEWER_CUDA_ALL && skewer_cuda_most_prepared(program))
+    status = check_memory(program, device, "prepared memory", (uint64_t)(uintptr_t)prepared);
   return status;
 }

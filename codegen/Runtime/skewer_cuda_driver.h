@@ -74,12 +74,23 @@ skewer_status skewer_cuda_check_sizes(const skewer_cuda_program *program, const 
 /* Enough for whichever image is chosen, so that the answer needs no GPU. */
 int skewer_cuda_workspace_needed(const skewer_cuda_program *program, const void *args, int64_t *needed);
 skewer_status skewer_cuda_check_exec(const skewer_cuda_exec *exec);
-/* Everything that can be wrong with a call and needs no driver; fills what the kernels take. */
+/* Which kernels a call queues, and where prepared memory is: in the workspace, before what kernels know as that, or
+   the caller's. */
+typedef enum skewer_cuda_part {
+  SKEWER_CUDA_ALL,       /* all kernels; prepared memory is the workspace's */
+  SKEWER_CUDA_PREPARING, /* those that prepare, which look at const operands alone */
+  SKEWER_CUDA_OTHERS     /* those that find it made */
+} skewer_cuda_part;
+
+/* The most that any image asks for. */
+uint64_t skewer_cuda_most_prepared(const skewer_cuda_program *program);
+/* Everything that can be wrong with a call and needs no driver; fills what the kernels take: tensors, workspace,
+   prepared memory, sizes, origins. */
 skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
-                                     uint64_t *values);
-/* Whose memory the tensors and the workspace are, of a good call in the current context. */
+                                     skewer_cuda_part part, const void *prepared, uint64_t *values);
+/* Whose memory the tensors, the workspace and prepared memory are, of a good call in the current context. */
 skewer_status skewer_cuda_check_memory(const skewer_cuda_program *program, const void *args,
-                                       const skewer_cuda_exec *exec);
+                                       const skewer_cuda_exec *exec, skewer_cuda_part part, const void *prepared);
 
 /* Of skewer_cuda_module.c. ----------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,8 @@
 
 namespace skewer::gpu {
 
-/// Where a tensor is that is no argument of its own: an output of the program, or a place in its workspace.
+/// Where a tensor is that is no argument of its own: an output of the program, or a place in its workspace or in
+/// prepared memory.
 struct GpuPlace {
   std::optional<unsigned> output;
   Place place;

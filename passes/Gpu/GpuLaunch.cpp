@@ -39,10 +39,12 @@ std::optional<GpuProgram> skewer::gpu::programOf(mlir::gpu::GPUModuleOp module) 
   if (!attribute)
     return std::nullopt;
   GpuProgram program{attribute.getName().str(), sizeOf(attribute.getWorkspace()), {}};
-  for (attn::LaunchAttr launch : attribute.getLaunches())
+  for (attn::LaunchAttr launch : attribute.getLaunches()) {
+    auto kernel = module.lookupSymbol<LLVM::LLVMFuncOp>(launch.getKernel());
     program.launches.push_back({launch.getKernel().str(), launch.getTitle().str(), launch.getThreads(),
                                 launch.getSharedBytes(), sizeOf(launch.getBlocks()), launch.getRows(), launch.getKeys(),
-                                launch.getNote().str()});
+                                launch.getNote().str(), kernel && kernel->hasAttr(kPrepares)});
+  }
   return program;
 }
 
@@ -50,23 +52,24 @@ LLVM::LLVMFuncOp skewer::gpu::createKernel(OpBuilder &b, Location location, mlir
                                            const KernelPlan &plan, StringRef name, int64_t threads) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(module.getBody());
-  size_t pointers = plan.outputs.size(), origins = 0;
+  size_t tensors = plan.outputs.size(), origins = 0;
   for (const TensorArgument &input : plan.inputs)
     if (input.isTensor())
-      ++pointers;
+      ++tensors;
     else if (input.origin) // a length is one of the sizes
       ++origins;
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
-  SmallVector<Type> types(pointers + 1, pointer);
+  size_t pointers = tensors + (plan.preparedBytes ? 2 : 1);
+  SmallVector<Type> types(pointers, pointer);
   types.append(plan.sizes.size() + origins, b.getI64Type());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types);
   auto function = LLVM::LLVMFuncOp::create(b, location, name, type);
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), b.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
-  for (size_t k = 0; k <= pointers; ++k) {
+  for (size_t k = 0; k < pointers; ++k) {
     function.setArgAttr(unsigned(k), LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     function.setArgAttr(unsigned(k), LLVM::LLVMDialect::getAlignAttrName(),
-                        b.getI64IntegerAttr(k < pointers ? 16 : 256));
+                        b.getI64IntegerAttr(k < tensors ? 16 : 256));
   }
   function.addEntryBlock(b);
   return function;
@@ -81,6 +84,8 @@ KernelArguments skewer::gpu::argumentsOf(LLVM::LLVMFuncOp kernel, const KernelPl
   for (size_t k = 0; k < plan.outputs.size(); ++k)
     result.outputs.push_back(take());
   result.workspace = take();
+  if (plan.preparedBytes)
+    result.prepared = take();
   for (const std::string &size : plan.sizes)
     result.sizes[size] = take();
   for (const TensorArgument &input : plan.inputs)

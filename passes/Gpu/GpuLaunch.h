@@ -16,15 +16,21 @@ struct GpuLaunch {
   SizeExpression blocks;                  // of the grid, one-dimensional
   int64_t rows = 0, keys = 0;             // an attention's tile; 0 where there is none
   std::string note;                       // why an attention is not fused
+  bool prepares = false;                  // reads `const` inputs and prepared memory alone, writes to prepared memory
 };
+
+/// Of a kernel's function: its launch is one that `prepares`. In the order of the program such launches stand among the
+/// others; a caller who has what they make leaves them out.
+constexpr llvm::StringLiteral kPrepares = "attn.prepares";
 
 /// How many blocks of `rows` a run-time extent is, as an expression like its name.
 std::string blocksOf(llvm::StringRef extent, int64_t rows);
 
 /// The kernels of a GPU module in the order in which they run, on one stream. All of them take the same arguments:
 /// pointers to the inputs, then to the outputs (memory of the device, multiples of 16 bytes), the workspace (a multiple
-/// of 256 bytes; null where it has no size), then as i64 each run-time size and each origin of a part, in the order of
-/// the module's `attn.plan`. An input that is an origin or a length is no pointer.
+/// of 256 bytes; null where it has no size), prepared memory (likewise) where the module's `attn.plan` has some, then
+/// as i64 each run-time size and each origin of a part, in the order of the plan. An input that is an origin or a
+/// length is no pointer.
 struct GpuProgram {
   std::string name;
   SizeExpression workspace; // bytes of the device's memory; its contents are lost between runs
@@ -39,7 +45,7 @@ std::optional<GpuProgram> programOf(mlir::gpu::GPUModuleOp);
 /// What a kernel is called with.
 struct KernelArguments {
   std::vector<mlir::Value> inputs, outputs; // pointers; null where an input is an origin or a length
-  mlir::Value workspace;
+  mlir::Value workspace, prepared;        // the latter null where the plan has none
   std::map<std::string, mlir::Value> sizes;   // run-time sizes, i64
   std::map<std::string, mlir::Value> origins; // where a part begins, i64, by the input's name
 

@@ -133,8 +133,10 @@ GpuLaunch skewer::gpu::kernelOfPhase(func::FuncOp function, const Phase &phase, 
     mapping.map(all[next + k], b.toIndex(arguments.sizes.at(size)));
   next += plan.sizes.size();
   givePointer(all[next], arguments.workspace);
-  mapping.map(all[next + 2], begin);
-  mapping.map(all[next + 3], end);
+  if (arguments.prepared)
+    givePointer(all[next + 2], arguments.prepared);
+  mapping.map(all[all.size() - 2], begin);
+  mapping.map(all.back(), end);
   for (Operation &op : body.without_terminator())
     b.clone(op, mapping);
   LLVM::ReturnOp::create(b, ValueRange());

@@ -54,6 +54,18 @@ void GpuStages::takePhases(ItemOf by, const std::string &note, int64_t threads, 
 }
 
 bool GpuStages::emit(const Stage &stage) {
+  size_t first = program.launches.size();
+  if (!emitKernels(stage))
+    return false;
+  if (prepared.contains(memoryOf(stage.result)))
+    for (GpuLaunch &made : llvm::drop_begin(program.launches, first)) {
+      made.prepares = true;
+      gpuModule.lookupSymbol<LLVM::LLVMFuncOp>(made.kernel)->setAttr(kPrepares, UnitAttr::get(module.getContext()));
+    }
+  return true;
+}
+
+bool GpuStages::emitKernels(const Stage &stage) {
   if (stage.kind == StageKind::Rows || stage.kind == StageKind::Attention)
     return emitAttention(stage, cast<attn::AttentionOp>(stage.result.getDefiningOp()));
   if (auto einsum = dyn_cast<attn::EinsumOp>(stage.maker());

@@ -4,7 +4,7 @@
 //   matrix product  64 × 64 of the result a block (GpuMatmul.cpp), with what follows it
 //   anything else   one thread for each element of the result, by the generic path's loops (GpuPhase.h)
 //
-// What stands between stages is in the workspace, as on processors.
+// What stands between stages is in the workspace, or in prepared memory, as on processors.
 #pragma once
 #include "passes/Generic/Kernel.h"
 #include "passes/Gpu/GpuAttention.h"
@@ -22,6 +22,9 @@ public:
 private:
   using Kernel::emit;
   bool emit(const Stage &) override;
+  bool knowsPrepared() const override { return true; }
+  /// The kernels of one stage; false after a diagnostic.
+  bool emitKernels(const Stage &);
   bool isMatrixProduct(attn::EinsumOp) override;
   /// On tensor cores (GpuMatmul.cpp).
   bool emitTensorProduct(const Stage &, attn::EinsumOp);

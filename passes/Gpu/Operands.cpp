@@ -22,6 +22,8 @@ Value Operands::placeOf(const GpuPlace &where) {
   if (where.output)
     return arguments.outputs[*where.output];
   Value bytes = b.i64(where.place.offset);
+  if (where.place.prepared)
+    return b.globalAt(arguments.prepared, bytes, b.getI8Type());
   for (const std::string &factor : shape.workspace.factors)
     bytes = where.place.scaled ? b.mul(bytes, arguments.size(b, factor)) : bytes;
   return b.globalAt(arguments.workspace, b.add(bytes, where.place.scaled ? shape.workspace.fixed : 0), b.getI8Type());

@@ -49,6 +49,7 @@ TEST(CudaEntry, NumbersOfBothSidesAreTheSame) {
   SAME(SKEWER_NULL_WORKSPACE, NullWorkspace);
   SAME(SKEWER_SMALL_WORKSPACE, SmallWorkspace);
   SAME(SKEWER_OVERLAP, Overlap);
+  SAME(SKEWER_NULL_PREPARED, NullPrepared);
   SAME(SKEWER_CUDA_NO_DRIVER, CudaNoDriver);
   SAME(SKEWER_CUDA_NO_GPU, CudaNoGpu);
   SAME(SKEWER_CUDA_NO_CONTEXT, CudaNoContext);
@@ -125,6 +126,37 @@ TEST(CudaEntry, ArgumentsAreCheckedBeforeTheDriver) {
   EXPECT_STREQ(skewer_cuda_error(), "layer: 'out' shares memory with 'q'");
   exec.workspace_bytes = 767;
   EXPECT_EQ(run(memory, memory + 2048), int(Status::SmallWorkspace));
+}
+
+TEST(CudaEntry, PreparedMemoryIsKnownOfConstOperandsAlone) {
+  llvm::LLVMContext context;
+  KernelPlan plan = layer();
+  auto without = cudaModule(plan, images(), "{}", context);
+  ASSERT_TRUE(bool(without)) << llvm::toString(without.takeError());
+  EXPECT_FALSE((*without)->getFunction("layer_cuda_prepared"));
+  plan.inputs.front().isConst = true;
+  std::vector<CudaImage> codes = images();
+  codes.front().preparedBytes = 320;
+  codes.front().launches.front().prepares = true;
+  auto module = cudaModule(plan, codes, "{}", context);
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  for (const char *entry : {"layer_cuda_prepared_bytes", "layer_cuda_prepare_const", "layer_cuda_prepared"})
+    EXPECT_TRUE((*module)->getFunction(entry)) << entry;
+  auto *tensors = llvm::cast<llvm::ConstantArray>((*module)->getNamedGlobal("layer.cuda.tensors")->getInitializer());
+  auto number = [](llvm::Constant *value) { return llvm::cast<llvm::ConstantInt>(value)->getZExtValue(); };
+  EXPECT_EQ(number(tensors->getOperand(0)->getAggregateElement(3u)), unsigned(SKEWER_CUDA_CONST));
+  EXPECT_EQ(number(tensors->getOperand(1)->getAggregateElement(3u)), unsigned(SKEWER_CUDA_READ));
+  EXPECT_EQ(number(tensors->getOperand(2)->getAggregateElement(3u)), unsigned(SKEWER_CUDA_WRITTEN));
+  auto *code = llvm::cast<llvm::ConstantArray>((*module)->getNamedGlobal("layer.cuda.images")->getInitializer());
+  const llvm::DataLayout &layout = (*module)->getDataLayout();
+  auto *image = llvm::cast<llvm::StructType>(code->getType()->getElementType());
+  EXPECT_EQ(layout.getStructLayout(image)->getElementOffset(9), offsetof(skewer_cuda_image, prepared_bytes));
+  EXPECT_EQ(number(code->getOperand(0)->getAggregateElement(9u)), 512u); // what follows it is at a multiple of 256
+  auto *launches = llvm::cast<llvm::ConstantArray>((*module)->getNamedGlobal("layer.cuda.launches")->getInitializer());
+  auto *launch = launches->getOperand(0);
+  EXPECT_EQ(layout.getStructLayout(llvm::cast<llvm::StructType>(launch->getType()))->getElementOffset(4),
+            offsetof(skewer_cuda_launch, prepares));
+  EXPECT_EQ(number(launch->getAggregateElement(4u)), 1u);
 }
 
 TEST(CudaEntry, TooManyArgumentsAreRefused) {

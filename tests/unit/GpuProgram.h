@@ -12,7 +12,11 @@ struct GpuCall {
   std::vector<llvm::ArrayRef<char>> inputs;
   std::vector<llvm::MutableArrayRef<char>> outputs;
   std::vector<int64_t> sizes;
+  llvm::MutableArrayRef<char> prepared = {}; // plan.preparedBytes; empty: memory for this call alone
 };
+
+/// Which kernels of a program are run: all, those that prepare, or the others.
+enum class Launches { All, Preparing, Others };
 
 inline int64_t valueOf(const SizeExpression &size, const KernelPlan &plan, llvm::ArrayRef<int64_t> sizes) {
   int64_t product = size.scaled;
@@ -26,7 +30,8 @@ inline int64_t valueOf(const SizeExpression &size, const KernelPlan &plan, llvm:
 
 /// Runs the program's kernels as a launcher would. Nothing where one of them is not in the module.
 inline std::optional<gpu::Report> runProgram(mlir::gpu::GPUModuleOp gpuModule, const KernelPlan &plan,
-                                             const gpu::GpuProgram &program, const GpuCall &call) {
+                                             const gpu::GpuProgram &program, const GpuCall &call,
+                                             Launches which = Launches::All) {
   std::vector<gpu::LaunchArgument> arguments;
   for (auto [input, bytes] : llvm::zip(plan.inputs, call.inputs))
     if (input.isTensor())
@@ -35,6 +40,14 @@ inline std::optional<gpu::Report> runProgram(mlir::gpu::GPUModuleOp gpuModule, c
     arguments.push_back(gpu::LaunchArgument::output(bytes.data(), bytes.size(), output.name));
   std::vector<char> workspace(size_t(valueOf(program.workspace, plan, call.sizes)));
   arguments.push_back(gpu::LaunchArgument::output(workspace.data(), workspace.size(), "workspace"));
+  std::vector<char> own;
+  if (plan.preparedBytes) {
+    own.resize(call.prepared.empty() ? size_t(plan.preparedBytes) : 0);
+    llvm::MutableArrayRef<char> prepared = call.prepared.empty() ? llvm::MutableArrayRef<char>(own) : call.prepared;
+    arguments.push_back(which == Launches::Others
+                            ? gpu::LaunchArgument::input(prepared.data(), prepared.size(), "prepared")
+                            : gpu::LaunchArgument::output(prepared.data(), prepared.size(), "prepared"));
+  }
   for (int64_t size : call.sizes)
     arguments.push_back(gpu::LaunchArgument::number(size));
   for (auto [input, bytes] : llvm::zip(plan.inputs, call.inputs))
@@ -45,6 +58,8 @@ inline std::optional<gpu::Report> runProgram(mlir::gpu::GPUModuleOp gpuModule, c
     }
   std::vector<gpu::KernelLaunch> launches;
   for (const gpu::GpuLaunch &launch : program.launches) {
+    if (which != Launches::All && launch.prepares != (which == Launches::Preparing))
+      continue;
     auto kernel = gpuModule.lookupSymbol<mlir::LLVM::LLVMFuncOp>(launch.kernel);
     if (!kernel)
       return std::nullopt;

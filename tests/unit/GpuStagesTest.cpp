@@ -317,4 +317,61 @@ TEST(GpuStages, OperandsOfEightBits) {
               kSingle);
 }
 
+/// Zeros that a condition leaves say of an operand that it does not count, NaN or not; of a constant there is nothing
+/// to say, and the sum goes by tensor cores.
+TEST(GpuStages, ZerosOfAConditionHideNoConstants) {
+  auto gates = [](const std::string &operand, const std::string &table) {
+    return "param N = 37\nkernel f(x : f32[N, N]" + operand +
+           ") -> f32[N, N] {\n  gates = sigmoid(einsum(\"i k -> i k\", x)) * (k <= i)\n"
+           "  return min(einsum(\"i k, j k -> i j\", gates, " +
+           table + "), 7)\n}\n";
+  };
+  GpuOutcome constant = expectOnGpu(gates("", "tabulate(j <= k, j = N, k = N)"), kSingle);
+  EXPECT_EQ(titles(constant), (Titles{"elementwise", "matmul"}));
+  EXPECT_GT(constant.report.matrixSteps, 0);
+  GpuOptions hidden; // what the condition takes away is not seen, whatever stands there
+  hidden.change = [](const std::string &name, std::vector<double> &values) {
+    if (name == "t")
+      for (size_t row = 0; row < 37; ++row)
+        values[row * 37 + 36] = NAN; // of key 36, which the last query alone sees
+  };
+  GpuOutcome given = expectOnGpu(gates(", t : f32[N, N]", "t"), kSingle, hidden);
+  EXPECT_EQ(llvm::count(titles(given), "matmul"), 0);
+  EXPECT_EQ(given.report.matrixSteps, 0);
+  EXPECT_EQ(llvm::count_if(given.got, [](double value) { return std::isnan(value); }), 37);
+}
+
+/// What a sum reads once, and makes eight times fewer of, is computed where it is multiplied.
+TEST(GpuStages, WhatASumReadsOnceIsComputedOnTheWay) {
+  auto interpolation = [](const std::string &subscripts) {
+    return "param N = 13, M = 11\nsize batch\n"
+           "kernel f(x : f32[batch, N, N], table : f32[batch, N, M]) -> f32[batch, N, N] {\n"
+           "  at   = 2 + x\n"
+           "  near = max(1 - abs(einsum(\"b i j -> b i j r\", at, r = M) - tabulate(r, r = M)), 0)\n"
+           "  return einsum(\"" +
+           subscripts + "\", near, table)\n}\n";
+  };
+  GpuOutcome outcome = expectOnGpu(interpolation("b i j r, b i r -> b i j"), kSingle);
+  EXPECT_EQ(outcome.program.launches.back().title, "einsum");
+  EXPECT_LT(outcome.program.workspace.scaled, 13 * 13 * 11 * 4) << "the hats are held in memory";
+}
+
+/// Contextual positions (CoPE): a running sum of gates by tensor cores, hats that nobody holds, a fused attention.
+TEST(GpuStages, PositionsThatCountGates) {
+  GpuOutcome outcome = expectOnGpu(
+      "param N = 37, heads = 2, dim = 16, npos = 19\nsize batch\n"
+      "kernel cope(q, k, v : f32[batch, heads, N, dim], const table : f32[npos, dim] ~ 0.3)"
+      " -> f32[batch, heads, N, dim] {\n"
+      "  logits   = einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5\n"
+      "  gates    = sigmoid(logits) * (j <= i)\n"
+      "  pos      = min(einsum(\"b h i k, j k -> b h i j\", gates, tabulate(j <= k, j = N, k = N)), npos - 1)\n"
+      "  rows     = einsum(\"b h i d, r d -> b h i r\", q, table)\n"
+      "  near     = max(1 - abs(einsum(\"b h i j -> b h i j r\", pos, r = npos) - tabulate(r, r = npos)), 0)\n"
+      "  position = einsum(\"b h i j r, b h i r -> b h i j\", near, rows)\n"
+      "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(logits + position where j <= i), v)\n}\n",
+      kSingle);
+  EXPECT_GT(outcome.report.matrixSteps, 0);
+  EXPECT_LT(outcome.program.workspace.scaled, 2 * 37 * 37 * 19 * 4) << "the hats are held in memory";
+}
+
 } // namespace

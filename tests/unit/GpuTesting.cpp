@@ -181,6 +181,31 @@ struct GpuLayer::Operands {
   std::vector<std::vector<char>> results;
 };
 
+/// What `const` operands alone determine, made once, without a byte of the other operands: the same bits, and no fault.
+static void expectPrepared(mlir::gpu::GPUModuleOp gpuModule, const KernelPlan &plan,
+                           const skewer::gpu::GpuProgram &program, const GpuCall &whole) {
+  // What was not written before it is read is a fault of its own, so that this is memory of nobody else.
+  std::vector<char> prepared(static_cast<size_t>(plan.preparedBytes));
+  std::vector<std::vector<char>> results;
+  for (ArrayRef<char> result : whole.outputs)
+    results.emplace_back(result.size());
+  GpuCall call = whole;
+  call.prepared = prepared;
+  call.outputs.assign(results.begin(), results.end());
+  for (auto [input, bytes] : llvm::zip(plan.inputs, call.inputs))
+    if (input.isTensor() && !input.isConst)
+      bytes = {};
+  auto made = runProgram(gpuModule, plan, program, call, Launches::Preparing);
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(made->faults.empty()) << made->text();
+  call.inputs = whole.inputs;
+  auto run = runProgram(gpuModule, plan, program, call, Launches::Others);
+  ASSERT_TRUE(run);
+  EXPECT_TRUE(run->faults.empty()) << run->text();
+  for (auto [one, other] : llvm::zip(results, whole.outputs))
+    EXPECT_TRUE(ArrayRef<char>(one) == ArrayRef<char>(other)) << "from what was prepared come other bits";
+}
+
 void GpuLayer::interpret(const GpuOptions &options, GpuOutcome &outcome) {
   auto plan = planOf(*module);
   mlir::gpu::GPUModuleOp gpuModule = *module->getOps<mlir::gpu::GPUModuleOp>().begin();
@@ -215,6 +240,9 @@ void GpuLayer::interpret(const GpuOptions &options, GpuOutcome &outcome) {
   auto report = runProgram(gpuModule, *plan, *program, call);
   ASSERT_TRUE(report) << "a kernel of the program is not in its module";
   outcome.report = std::move(*report);
+  outcome.preparedBytes = plan->preparedBytes;
+  if (plan->preparedBytes && !options.spoil)
+    expectPrepared(gpuModule, *plan, *program, call);
   compare(*plan, options, operands, outcome);
 }
 

@@ -32,6 +32,7 @@ struct GpuOutcome {
   gpu::Report report;   // its operations live as long as the layer
   gpu::GpuProgram program;
   gpu::GpuLaunch launch;             // of its first kernel
+  int64_t preparedBytes = 0;         // where there are some, what is made of them was compared with a whole call
   std::vector<double> got, expected; // of the first result
   double error = 0;                  // the largest of all results, relative to the result's largest value
   std::string ir;                    // of the NVVM dialect

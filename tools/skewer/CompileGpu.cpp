@@ -106,7 +106,8 @@ bool addFatbin(const std::vector<gpu::GpuCode> &codes, const Kernel &kernel, con
 std::vector<CudaImage> imagesOf(const std::vector<gpu::GpuCode> &codes) {
   std::vector<CudaImage> images;
   for (const gpu::GpuCode &code : codes)
-    images.push_back({code.target.name, code.cubin, code.ptx, code.program.launches, code.program.workspace});
+    images.push_back({code.target.name, code.cubin, code.ptx, code.program.launches, code.program.workspace,
+                      code.plan.preparedBytes});
   return images;
 }
 

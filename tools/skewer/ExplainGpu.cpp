@@ -69,6 +69,7 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
     one.name = launch.kernel;
     one.title = launch.title;
     one.note = launch.note;
+    one.prepares = launch.prepares;
     one.threads = launch.threads;
     one.sharedBytes = launch.sharedBytes;
     const auto &known = (*code)->resources.kernels;

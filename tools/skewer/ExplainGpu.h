@@ -23,6 +23,7 @@ struct DeviceFacts {
 /// One launched kernel.
 struct GpuKernelFacts {
   std::string name, title, note; // note: why an attention goes by rows
+  bool prepares = false;         // what it makes may be made once
   int64_t threads = 0, sharedBytes = 0;
   std::optional<int64_t> registers;             // by ptxas
   gpu::Occupancy occupancy;                     // without ptxas by the model's guess of registers

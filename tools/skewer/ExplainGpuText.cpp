@@ -43,6 +43,8 @@ void printKernel(const GpuKernelFacts &kernel, const gpu::GpuTarget &target, Pag
                         kernel.occupancy.blocks, kernel.occupancy.blocks == 1 ? "" : "s", kernel.occupancy.warps,
                         kernel.occupancy.limit, llvm::StringRef(kernel.occupancy.limit).ends_with("memory") ? "s" : "",
                         kernel.registers ? "" : " (by the model's guess of registers)"));
+  if (kernel.prepares)
+    page.line(4, "of const operands alone: not in a call of what _cuda_prepare_const() made once");
   if (!kernel.note.empty())
     page.line(4, "by rows: " + kernel.note);
   if (kernel.prediction)
@@ -71,6 +73,7 @@ llvm::json::Object toJson(const GpuKernelFacts &kernel) {
   llvm::json::Object object{{"name", kernel.name},
                             {"title", kernel.title},
                             {"note", kernel.note},
+                            {"prepares", kernel.prepares},
                             {"threads", kernel.threads},
                             {"shared_bytes", kernel.sharedBytes},
                             {"registers", nullptr},
