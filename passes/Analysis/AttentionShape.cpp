@@ -257,8 +257,6 @@ std::optional<AttentionShape> AttentionAnalyzer::run() {
 
   if (!readLengths(shape) || !readValues(shape))
     return std::nullopt;
-  if (shape.hasLength() && !picks && !attention.getValues().getOps<TermOp>().empty())
-    return reason = "values that depend on the query are not of a run-time length there so far", std::nullopt;
   for (TermOp term : attention.getValues().getOps<TermOp>()) {
     auto found = valueTermOf(term, term.getInputs().empty() ? 0 : argumentOf(term.getInputs().front()), space, reason);
     if (!found)

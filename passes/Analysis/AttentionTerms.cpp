@@ -96,8 +96,7 @@ bool AttentionAnalyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<Spl
 
 bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> arguments,
                                    const std::optional<Expr> &guard, TermOp term, AttentionShape &shape) {
-  if (term.getValue() || term.getFunction() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1 ||
-      (shape.hasLength() && !picks))
+  if (term.getValue() || term.getFunction() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1)
     return false;
   Domain within = domainOf(einsum.sizes);
   within.insert(space.elements.begin(), space.elements.end());

@@ -175,3 +175,78 @@ kernel cached(q, kn, vn : f16[1, 2, 5, 16], kc, vc : f16[1, 2, N, 16]) -> f16[1,
 })",
               lengthsTo(70), kHalf);
 }
+
+TEST(GpuLengths, OfRowsThatOffsetsPick) {
+  // Shaw et al.: clipped offsets, keys and values; the rows that keys meet go by keys.
+  for (const char *type : {"f16", "f32"}) {
+    std::string t = type;
+    gpu::GpuProgram program = expectRight("size N <= 150\nkernel shaw(q, k, v : " + t + "[2, N, 24], rk, rv : " + t +
+                                              R"attn([11, 24]) -> f32[2, N, 24] {
+  score   = einsum("h i d, h j d -> h i j", q, k) + einsum("h i d, (clamp(j - i, -5, 5) + 5) d -> h i j", q, rk)
+  weights = softmax(score * 24^-0.5)
+  return einsum("h i j, h j d -> h i d", weights, v)
+         + einsum("h i j, (clamp(j - i, -5, 5) + 5) d -> h i d", weights, rv)
+})attn",
+                                          lengthsTo(150), t == "f16" ? kHalf : kWide);
+    EXPECT_TRUE(isFused(program));
+  }
+  EXPECT_TRUE(isFused(expectRight(R"attn(size N <= 100
+kernel buckets(q, k, v : f16[2, N, 16], t, s, u : f16[32, 16]) -> f16[2, N, 16] {
+  score   = einsum("h i d, h j d -> h i j", q, k) + einsum("h i d, (t5_bucket(j - i, 32)) d -> h i j", q, t)
+            + einsum("h j d, (t5_bucket(i - j, 32)) d -> h i j", k, s)
+  weights = softmax(score * 0.25 where j <= i + 7)
+  return einsum("h i j, h j d -> h i d", weights, v) + einsum("h i j, (t5_bucket(j - i, 32)) d -> h i d", weights, u)
+})attn",
+                                  lengthsTo(100), kHalf)));
+  // VITS: a window of offsets, nothing outside of it; DeBERTa's many clipped rows.
+  EXPECT_TRUE(isFused(expectRight(R"attn(size N <= 100
+kernel window(q, k, v : f16[2, N, 16], rk, rv : f16[9, 16]) -> f16[2, N, 16] {
+  score   = einsum("h i d, h j d -> h i j", q, k)
+            + einsum("h i d, (j - i + 4) d -> h i j", q, rk, where = abs(j - i) <= 4)
+  weights = softmax(score * 0.25)
+  return einsum("h i j, h j d -> h i d", weights, v)
+         + einsum("h i j, (j - i + 4) d -> h i d", weights, rv, where = abs(j - i) <= 4)
+})attn",
+                                  lengthsTo(100), kHalf)));
+  EXPECT_TRUE(isFused(expectRight(R"attn(size N <= 100
+kernel wide(q, k, v : f16[2, N, 16], rk : f16[161, 16], rv : f16[2, N, 16]) -> f16[2, N, 16] {
+  score   = einsum("h i d, h j d -> h i j", q, k) + einsum("h i d, (clamp(j - i, -80, 80) + 80) d -> h i j", q, rk)
+  weights = softmax(score * 0.25)
+  return einsum("h i j, h j d -> h i d", weights, v) + einsum("h i j, h j d -> h i d", weights, rv)
+})attn",
+                                  lengthsTo(100), kHalf)));
+}
+
+/// Rows that are added to values by the length itself are read for each pair: right, and not by rows.
+TEST(GpuLengths, OfRowsOfAWholeTableInTheValues) {
+  EXPECT_TRUE(isFused(expectRight(R"attn(size N <= 70
+kernel whole(q, k, v : f16[2, N, 16], t, u : f16[2*N - 1, 16]) -> f16[2, N, 16] {
+  score   = einsum("h i d, h j d -> h i j", q, k) + einsum("h i d, (j - i + N - 1) d -> h i j", q, t)
+  weights = softmax(score * 0.25)
+  return einsum("h i j, h j d -> h i d", weights, v) + einsum("h i j, (j - i + N - 1) d -> h i d", weights, u)
+})attn",
+                                  lengthsTo(70), kHalf)));
+}
+
+/// Rows of the axes of a map whose height is the length: looked up for each score, or where a tile is in one of the
+/// map's rows, or whole rows of it.
+TEST(GpuLengths, OfRowsOfMapsInScoresAndValues) {
+  for (auto [width, keys] : {std::pair(7, 64), std::pair(8, 32), std::pair(16, 16)}) {
+    std::vector<Lengths> all;
+    for (int64_t height : {1, 2, 5, 8, 9})
+      all.push_back({{"H", height}});
+    GpuOptions options;
+    options.keys = keys;
+    EXPECT_TRUE(isFused(expectRight("param W = " + std::to_string(width) + R"attn(
+size H <= 9
+kernel map(q, k, v : f16[2, H*W, 16], rh, rw : f16[9, 16], u : f16[9, 16]) -> f16[2, H*W, 16] {
+  score   = einsum("h i d, h j d -> h i j", q, k)
+            + einsum("h (iy ix) d, (clamp(jy - iy, -4, 4) + 4) d -> h (iy ix) (jy jx)", q, rh, ix = W, jx = W, jy = H)
+            + einsum("h (iy ix) d, (clamp(jx - ix, -4, 4) + 4) d -> h (iy ix) (jy jx)", q, rw, ix = W, jx = W, jy = H)
+  weights = softmax(score * 0.25)
+  return einsum("h i j, h j d -> h i d", weights, v)
+         + einsum("h (iy ix) (jy jx), (clamp(jy - iy, -4, 4) + 4) d -> h (iy ix) d", weights, u, ix = W, jx = W)
+})attn",
+                                    all, kHalf, options)));
+  }
+}
