@@ -9,7 +9,16 @@ namespace skewer::subscript {
 namespace {
 constexpr int kFactDepth = 2; // assumptions added up for one bound
 constexpr size_t kMaximumFacts = 24;
+constexpr int kPartsDepth = 8; // products, extrema and remainders replaced one after another for one bound
 constexpr int64_t kEnumerationPoints = 2048; // for one question
+
+/// Products of two numbers that are not known, and divisions by one: positions of a map whose sizes are lengths.
+bool isOfOpenSizes(const Expr &e) {
+  const auto &o = e.operands();
+  bool isDivision = e.kind() == Kind::FloorDiv || e.kind() == Kind::Mod;
+  return (isDivision && !o[1].isConstant()) || (e.kind() == Kind::Mul && !o[0].isConstant() && !o[1].isConstant()) ||
+         std::any_of(o.begin(), o.end(), isOfOpenSizes);
+}
 
 bool shareSymbols(const Linear &l) {
   std::set<std::string> seen;
@@ -90,6 +99,22 @@ void Simplifier::addFact(const Linear &atMostZero, int depth) {
       instead(t.atom.operands()[0], t.coefficient);
       instead(t.atom.operands()[0], -t.coefficient);
     }
+    if (kind == Kind::Mul && t.coefficient == -1)
+      addQuotients(rest, t.atom, depth);
+  }
+}
+
+/// x <= a*b - 1 is x floordiv a <= b - 1, and the same with a and b in each other's place: rows of a map whose sizes are
+/// known at run time.
+void Simplifier::addQuotients(const Linear &afterLast, const Expr &product, int depth) {
+  auto last = combine(afterLast, Linear(1), -1);
+  for (size_t k = 0; last && k < 2; ++k) {
+    const Expr &divisor = product.operands()[k], &other = product.operands()[1 - k];
+    if (divisor.isConstant() || rangeOf(divisor).low < 1)
+      continue;
+    auto below = combine(linear(floorDiv(toExpr(*last), divisor)), linear(other), -1);
+    if (auto fact = below ? combine(*below, Linear(1)) : std::nullopt)
+      addFact(*fact, depth + 1);
   }
 }
 
@@ -239,6 +264,13 @@ int64_t Simplifier::upper(const Linear &l, int depth) {
   int64_t best = sum.high;
   if (depth == 0 || l.terms.empty())
     return best;
+  if (partsNesting < kPartsDepth && budget->parts > 0 &&
+      std::any_of(l.terms.begin(), l.terms.end(), [](const Term &t) { return isOfOpenSizes(t.atom); })) {
+    ++partsNesting;
+    --budget->parts;
+    best = std::min(best, upperByParts(l, depth));
+    --partsNesting;
+  }
   for (const Linear &fact : facts)
     for (const Term &t : fact.terms) {
       int64_t mine = l.coefficientOf(t.atom);
@@ -255,6 +287,82 @@ int64_t Simplifier::upper(const Linear &l, int depth) {
       if (bound != INT64_MAX && bound != INT64_MIN)
         best = std::min(best, floorDivide(bound, scale));
     }
+  return best;
+}
+
+/// What `factor` is multiplied with: 2*(h*w) - h has 2*w - 1 of h; nothing where no product has it.
+static std::optional<Linear> factorOf(const Linear &l, const Expr &factor, Linear &rest) {
+  std::optional<Linear> others = Linear();
+  bool any = false;
+  rest = Linear(l.constant);
+  for (const Term &t : l.terms) {
+    const auto &o = t.atom.operands();
+    bool isProduct = t.atom.kind() == Kind::Mul && o[0] != o[1] && (o[0] == factor || o[1] == factor);
+    any |= isProduct;
+    if (isProduct)
+      others = others ? combine(*others, Linear::of(o[0] == factor ? o[1] : o[0]), t.coefficient) : others;
+    else if (t.atom == factor)
+      others = others ? combine(*others, Linear(t.coefficient)) : others;
+    else
+      rest.terms.push_back(t);
+  }
+  return any ? others : std::nullopt;
+}
+
+/// Upper bounds of what is no sum of multiples of single atoms: products of two, extrema, absolute values, remainders.
+int64_t Simplifier::upperByParts(const Linear &l, int depth) {
+  int64_t best = INT64_MAX;
+  auto improve = [&](const std::optional<Linear> &larger, int left) {
+    if (larger)
+      best = std::min(best, upper(*larger, left));
+  };
+  auto times = [&](const Linear &a, const Linear &b) { return linear(toExpr(a) * toExpr(b)); };
+  for (const Term &t : l.terms) {
+    const auto &o = t.atom.operands();
+    // A remainder is at most its divisor less one.
+    if (t.coefficient > 0 && t.atom.kind() == Kind::Mod && !o[1].isConstant())
+      if (auto rest = combine(without(l, t.atom), linear(o[1]), t.coefficient))
+        improve(combine(*rest, Linear(-t.coefficient)), depth - 1);
+    bool isAbs = t.atom.kind() == Kind::Abs, isMin = t.atom.kind() == Kind::Min, isMax = t.atom.kind() == Kind::Max;
+    if ((isAbs && t.coefficient > 0) || isMin || isMax) {
+      auto negated = isAbs ? scaled(linear(o[0]), -1) : std::nullopt;
+      auto one = combine(without(l, t.atom), linear(o[0]), t.coefficient);
+      auto other = isAbs ? (negated ? combine(without(l, t.atom), *negated, t.coefficient) : std::nullopt)
+                         : combine(without(l, t.atom), linear(o[1]), t.coefficient);
+      bool isEither = (isMin && t.coefficient > 0) || (isMax && t.coefficient < 0); // bounds it, whichever it is
+      if (one && other && isEither)
+        best = std::min({best, upper(*one, depth), upper(*other, depth)});
+      else if (one && other)
+        best = std::min(best, std::max(upper(*one, depth), upper(*other, depth)));
+    }
+    if (t.atom.kind() != Kind::Mul)
+      continue;
+    for (const Expr &factor : o) {
+      Linear rest;
+      auto others = factorOf(l, factor, rest);
+      if (!others)
+        continue;
+      Interval range = boundsOf(*others);
+      auto instead = [&](const Linear &bound) { return combine(rest, times(bound, *others)); };
+      if (range.low >= 0) {
+        if (factor.kind() == Kind::Abs) {
+          Linear x = linear(factor.operands()[0]);
+          auto negated = scaled(x, -1);
+          auto one = instead(x), other = negated ? instead(*negated) : std::nullopt;
+          if (one && other)
+            best = std::min(best, std::max(upper(*one, depth), upper(*other, depth)));
+        }
+        if (rangeOf(factor).high != INT64_MAX)
+          improve(instead(Linear(rangeOf(factor).high)), depth);
+        for (size_t k = 0; k < facts.size(); ++k)
+          if (facts[k].coefficientOf(factor) == 1)
+            if (auto most = scaled(without(facts[k], factor), -1))
+              improve(instead(*most), depth - 1);
+      } else if (range.high <= 0 && rangeOf(factor).low != INT64_MIN) {
+        improve(instead(Linear(rangeOf(factor).low)), depth);
+      }
+    }
+  }
   return best;
 }
 

@@ -71,8 +71,10 @@ private:
   std::optional<Linear> recombineModulo(const Linear &, int64_t n);
   // Facts.cpp
   int64_t upper(const Linear &, int depth);
+  int64_t upperByParts(const Linear &, int depth);
   Interval computeRange(const Expr &);
   void addFact(const Linear &atMostZero, int depth = 0);
+  void addQuotients(const Linear &afterLast, const Expr &product, int depth);
   void propagate();
   std::optional<Interval> enumerate(const Linear &);
 
@@ -90,9 +92,10 @@ private:
   struct Budget {
     int64_t points = 1 << 15;
     int contexts = 64;
+    int parts = 1 << 16;
   };
   std::shared_ptr<Budget> budget = std::make_shared<Budget>();
-  int nesting = 0;
+  int nesting = 0, partsNesting = 0;
   bool separating = false;
   bool contradiction = false;
 };

@@ -23,12 +23,27 @@ static bool isWindow(const std::vector<int64_t> &part, const std::vector<int64_t
   return true;
 }
 
-/// A table over positions grows with the lengths, and says the same of the same positions: the longest serves.
-static bool isFirstOfAll(llvm::ArrayRef<Expr> tables) {
-  return llvm::all_of(tables, [&](const Expr &table) {
-    Expr less = simplify(table.operands()[0] - tables[0].operands()[0]);
-    return less.isConstant() && isWindow(table.table(), tables[0].table(), less.value());
-  });
+/// The number that a sum has in it.
+static int64_t constantIn(const Expr &e) {
+  if (e.kind() == Kind::Add)
+    return constantIn(e.operands()[0]) + constantIn(e.operands()[1]);
+  return e.isConstant() ? e.value() : 0;
+}
+
+/// A table over positions grows with the lengths, and says the same of the same positions: the longest serves, at rows
+/// that differ by a number from those of the others.
+static std::optional<Expr> fitTables(llvm::ArrayRef<Expr> tables, const Lengths &bounds) {
+  int64_t longest = constantIn(tables[0].operands()[0]);
+  std::vector<Expr> rows;
+  for (const Expr &table : tables) {
+    const Expr &row = table.operands()[0];
+    int64_t constant = constantIn(row);
+    if (!isWindow(table.table(), tables[0].table(), constant - longest))
+      return std::nullopt;
+    rows.push_back(simplify(row - Expr(constant)));
+  }
+  auto row = fitExpressions(rows, bounds);
+  return row ? std::optional(tables[0].withOperands({simplify(*row + Expr(longest))})) : std::nullopt;
 }
 
 std::optional<Expr> skewer::fitExpressions(llvm::ArrayRef<Expr> expressions, const Lengths &bounds) {
@@ -50,8 +65,8 @@ std::optional<Expr> skewer::fitExpressions(llvm::ArrayRef<Expr> expressions, con
     return polynomial ? std::optional(polynomial->expression(readsOfLengths(bounds))) : std::nullopt;
   }
   if (first.kind() == Kind::Table) {
-    if (isFirstOfAll(expressions))
-      return first;
+    if (auto fitted = fitTables(expressions, bounds))
+      return fitted;
     if (llvm::any_of(expressions, [&](const Expr &e) { return e.table() != first.table(); }))
       return std::nullopt;
   }

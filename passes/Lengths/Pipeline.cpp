@@ -1,6 +1,7 @@
 // What changes operations by themselves, before layers of several lengths are compared operation by operation.
 #include "mlir/Pass/PassManager.h"
 #include "passes/Analysis/GpuShape.h"
+#include "passes/Lengths/FlatPositions.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include "passes/Stages/NarrowOperands.h"
@@ -11,6 +12,25 @@ using namespace mlir;
 using namespace skewer;
 
 namespace {
+/// Products of axes as one, of layers that ask for it.
+struct FlattenPositions : PassWrapper<FlattenPositions, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FlattenPositions)
+  StringRef getArgument() const override { return "attn-flatten-positions"; }
+  StringRef getDescription() const override { return "products of axes become one axis each"; }
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr(kFlatPositions))
+      return;
+    getOperation().walk([](Operation *op) {
+      if (auto attention = dyn_cast<attn::AttentionOp>(op))
+        flattenPositions(attention);
+      else if (auto einsum = dyn_cast<attn::EinsumOp>(op))
+        flattenPositions(einsum);
+      else if (auto rearrange = dyn_cast<attn::RearrangeOp>(op))
+        flattenPositions(rearrange);
+    });
+  }
+};
+
 /// What a processor's stages would change otherwise when they are made, when no extent could be added any more.
 struct PrepareStages : PassWrapper<PrepareStages, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareStages)
@@ -37,6 +57,7 @@ struct PrepareGpuStages : PassWrapper<PrepareGpuStages, OperationPass<func::Func
 
 void skewer::addLengthPipeline(OpPassManager &manager, bool forGpu) {
   addOperandPipeline(manager);
+  manager.addNestedPass<func::FuncOp>(std::make_unique<FlattenPositions>());
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   if (forGpu)
     manager.addNestedPass<func::FuncOp>(std::make_unique<PrepareGpuStages>());

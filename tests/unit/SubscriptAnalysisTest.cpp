@@ -346,4 +346,28 @@ TEST(SubscriptProof, StrongerGuardsProveNoLess) {
   for (const char *guard : {"abs(jy - iy) <= 2", "abs(jy - iy) <= 2 and 200*jy + jx <= 200*iy + ix"})
     EXPECT_EQ(proveWithin(index, {1, 5}, domain, read(guard)).outcome, Proof::Proven) << guard;
 }
+
+// Positions of a map whose height and width are not known: quotients, remainders and products of them.
+TEST(SubscriptProof, MapsOfUnknownSizes) {
+  Domain domain{{"i", {0, 9999}}, {"j", {0, 9999}}, {"y", {0, 99}}, {"x", {0, 99}}};
+  for (const char *size : {"H", "W"})
+    domain[size] = {1, 100};
+  const char *inside = "i < H*W and j < H*W and y < H and x < W";
+  struct {
+    const char *index, *size;
+  } cases[] = {
+      {"j floordiv W - i floordiv W + H - 1", "2*H - 1"},
+      {"i mod W - j mod W + W - 1", "2*W - 1"},
+      {"y*W + x", "H*W"},
+      {"W*abs(i floordiv W - j floordiv W) + abs(i mod W - j mod W)", "H*W"},
+      {"(y + H - 1)*(2*W - 1) + x + W - 1", "(2*H - 1)*(2*W - 1)"},
+  };
+  for (auto [index, size] : cases) {
+    std::string last = std::string(size) + " - 1 - (" + index + ")";
+    EXPECT_EQ(proveWithin(read(index), {0, 1 << 30}, domain, read(inside)).outcome, Proof::Proven) << index;
+    EXPECT_EQ(proveWithin(read(last.c_str()), {0, 1 << 30}, domain, read(inside)).outcome, Proof::Proven) << index;
+    EXPECT_NE(proveWithin(read((last + " - 1").c_str()), {0, 1 << 30}, domain, read(inside)).outcome, Proof::Proven)
+        << index;
+  }
+}
 } // namespace

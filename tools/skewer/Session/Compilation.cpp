@@ -11,6 +11,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Lengths/FitLengths.h"
+#include "passes/Lengths/FlatPositions.h"
 #include "passes/Pipelines.h"
 #include "tools/skewer/Session/Collected.h"
 #include "tools/skewer/Session/Dialects.h"
@@ -243,11 +244,13 @@ OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *wh
 }
 
 /// One layer for all lengths. Chunks that divide some of the lengths that are looked at, the bound mostly, are taken
-/// apart there alone: then positions stay whole at all of them.
+/// apart there alone: then positions stay whole at all of them. Where the inner axes of a map have lengths, so have the
+/// strides between its lines: then positions are one number, which is taken apart where that matters.
 OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char *what,
                                                 llvm::function_ref<void(OpPassManager &)> add) {
   size_t known = remarks.size();
-  auto attempt = [&](bool whole) -> OwningOpRef<ModuleOp> {
+  enum Attempt { AsTheyAre, Whole, Flat, WholeThenFlat }; // positions
+  auto attempt = [&](Attempt positions) -> OwningOpRef<ModuleOp> {
     remarks.resize(known);
     std::vector<OwningOpRef<ModuleOp>> all;
     all.push_back(cloneOf(kernel));
@@ -256,12 +259,16 @@ OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char
     SmallVector<func::FuncOp> layers;
     size_t ofLongest = known;
     for (auto &module : all) {
-      if (whole)
-        (*module->getOps<func::FuncOp>().begin())->setAttr(kWholePositions, UnitAttr::get(mlirContext.get()));
+      func::FuncOp layer = *module->getOps<func::FuncOp>().begin();
+      if (positions == Whole || positions == WholeThenFlat)
+        layer->setAttr(kWholePositions, UnitAttr::get(mlirContext.get()));
+      if (positions == Flat || positions == WholeThenFlat)
+        layer->setAttr(kFlatPositions, UnitAttr::get(mlirContext.get()));
       if (!runPasses(*module, kernel.name, what, add))
         return {};
       layers.push_back(*module->getOps<func::FuncOp>().begin());
       layers.back()->removeAttr(kWholePositions);
+      layers.back()->removeAttr(kFlatPositions);
       ofLongest = layers.size() == 1 ? remarks.size() : ofLongest;
     }
     remarks.resize(ofLongest);
@@ -271,12 +278,12 @@ OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char
   };
   {
     ScopedDiagnosticHandler quiet(mlirContext.get(), [](mlir::Diagnostic &) { return success(); });
-    for (bool whole : {false, true})
-      if (OwningOpRef<ModuleOp> module = attempt(whole))
+    for (Attempt positions : {AsTheyAre, Whole, Flat, WholeThenFlat})
+      if (OwningOpRef<ModuleOp> module = attempt(positions))
         return module;
   }
   MlirDiagnostics said(sources, mlirContext.get());
-  return attempt(false);
+  return attempt(Flat);
 }
 
 OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {
