@@ -11,9 +11,11 @@ namespace skewer::language {
 struct Decision {
   enum Kind {
     Choice,    // `number`: 1 or 0 of a comparison, or which of several numbers is taken
+    Whole,     // `number`: 1 where a quotient of whole numbers is one; where it is none, nothing hangs on it
     Quantity,  // `number`: a whole number that is no sum or product of others: min(N, 8), N // 2
     Rewritten, // `written`, over positions in `domain`, has become `kept`
-    Table      // `values` of a function of positions, row-major over `ranges`
+    Table,     // `values` of a function of positions, row-major over `ranges`
+    Factor     // `values[0]`: a number that meets a tensor; it may be another one at another length
   };
   Kind kind = Choice;
   llvm::StringRef place; // of the text that is evaluated

@@ -119,7 +119,7 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
     noteFiniteMask(node, "+", left, *node.operands[0]);
   }
   if (op == "-" && right.is(ValueKind::Number) && std::isinf(right.number))
-    op = "+", right.number = -right.number;
+    op = "+", right = Value::real(-right.number);
   if (op == "-" && right.is(ValueKind::Real) && splitLowest(makeReal(RealKind::Negate, {right.function}, &node)))
     op = "+", right.function = makeReal(RealKind::Negate, {right.function}, &node);
   if (op == "+" || op == "-")
@@ -151,12 +151,12 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
   }
   bool square = op == "^" && right.is(ValueKind::Number) && right.number == 2;
   if (left.is(ValueKind::Number))
-    left.tensor = splat(node, left.number, right.dimensions), left.dimensions = right.dimensions,
+    left.tensor = beside(node, left, right.dimensions), left.dimensions = right.dimensions,
     left.byName = right.byName;
   else if (square)
     right.tensor = left.tensor, right.dimensions = left.dimensions;
   else if (right.is(ValueKind::Number))
-    right.tensor = splat(node, right.number, left.dimensions), right.dimensions = left.dimensions;
+    right.tensor = beside(node, right, left.dimensions), right.dimensions = left.dimensions;
   else if (left.present.empty() != right.present.empty())
     return refuseMixture(node, op, left.present.empty() ? right : left), Value();
   else if (!align(node, left, right) || !joinConditions(node, op, left, right))

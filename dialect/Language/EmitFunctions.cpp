@@ -69,7 +69,8 @@ Value Emitter::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
     return first;
   if (name == "f32") {
     float rounded = static_cast<float>(first.number);
-    return first.isWhole() && rounded == first.number ? first : Value::real(rounded);
+    return first.isWhole() && rounded == first.number ? first
+                                                      : made(node, RealKind::Single, first, Value::real(rounded));
   }
   if (name == "abs" && first.isWhole() && first.integer != INT64_MIN)
     return decided(node, Value::whole(std::abs(first.integer)));
@@ -92,6 +93,9 @@ Value Emitter::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
   if (name == "clamp") // the upper end last, as for positions and tensors
     return chosen(less(2, 0) || less(2, 1) ? 2 : less(0, 1) ? 1 : 0);
   double result = elementwise().at(name).number(first.number);
+  if (std::isfinite(result))
+    if (auto kind = realFunction(name.str()))
+      return made(node, *kind, first, Value::real(result));
   return std::isfinite(result) ? Value::real(result) : error(node.text, "the result is not a finite number");
 }
 

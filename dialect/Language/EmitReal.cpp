@@ -35,6 +35,21 @@ template <typename Visit> bool forEachPoint(ArrayRef<subscript::Range> box, Visi
   }
   return false;
 }
+/// A number in a function, which goes on to remember what it is made of.
+RealPtr numberLeaf(const Value &number, const Node &node) {
+  RealPtr leaf = makeReal(number.number, number.isPosition(), &node);
+  if (!number.function)
+    return leaf;
+  RealFunction own = *leaf;
+  own.made = number.function;
+  return std::make_shared<const RealFunction>(std::move(own));
+}
+
+Value realNumber(double number, RealPtr made) {
+  Value value = Value::real(number);
+  value.function = std::move(made);
+  return value;
+}
 } // namespace
 
 bool Emitter::isFunctionOfPositions(const Value &value) {
@@ -47,7 +62,7 @@ Value Emitter::realValue(const Node &node, RealKind kind, ArrayRef<Value> operan
   result.kind = ValueKind::Real;
   std::vector<RealPtr> functions;
   for (const Value &operand : operands) {
-    functions.push_back(operand.is(ValueKind::Number)  ? makeReal(operand.number, operand.isPosition(), &node)
+    functions.push_back(operand.is(ValueKind::Number)  ? numberLeaf(operand, node)
                         : operand.is(ValueKind::Index) ? makeReal(operand.index, &node)
                                                        : operand.function);
     result.axes.insert(operand.axes.begin(), operand.axes.end());
@@ -322,7 +337,7 @@ Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &va
   const Node &place = f.node ? *f.node : node;
   switch (f.kind) {
   case RealKind::Number:
-    return f.whole ? Value::whole(static_cast<int64_t>(f.number)) : Value::real(f.number); // whole: of 53 bits
+    return f.whole ? Value::whole(static_cast<int64_t>(f.number)) : realNumber(f.number, f.made); // whole: of 53 bits
   case RealKind::Index: {
     Value index;
     index.kind = ValueKind::Index;

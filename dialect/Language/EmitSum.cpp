@@ -160,7 +160,7 @@ Value Emitter::emitMean(const Node &node) {
   if (!along)
     return {};
   WithoutAxes left = withoutAxes(*along);
-  Value total = sumAlong(node, *along, left, along->operand), count = Value::real(left.count);
+  Value total = sumAlong(node, *along, left, along->operand), count = Value::whole(static_cast<int64_t>(left.count));
   if (!left.isStatic) { // counted when the kernel runs
     Value ones = along->operand;
     ones.tensor = splat(node, 1, ones.dimensions);

@@ -93,6 +93,7 @@ private:
   // RecordDecisions.cpp: what is decided by numbers, for who asks.
   Value decided(const Node &, Value number);
   bool decided(const Node &, bool truth);
+  bool decidedWhole(const Node &, bool isWhole);
   void decidedTable(const Node &, std::vector<double> values, llvm::ArrayRef<subscript::Range>);
   subscript::Expr simplified(const subscript::Expr &, const subscript::Domain &) const;
 
@@ -249,6 +250,11 @@ private:
   Value positionTensor(const Node &, const subscript::Expr &, Dimensions);
   Value widen(const Node &, Value);
   mlir::Value splat(const Node &, double number, const Dimensions &);
+
+  // EmitNumbers.cpp: numbers beside tensors, which lengths may decide when the kernel runs.
+  Value made(const Node &, RealKind, llvm::ArrayRef<Value> operands, Value number);
+  mlir::Value beside(const Node &, const Value &number, const Dimensions &);
+  Value atRunTime(const Node &, const RealFunction &);
   void noteFiniteMask(const Node &, llvm::StringRef op, const Value &operand, const Node &place);
 
   // EmitSoftmax.cpp: softmax, logsumexp, conditions.
@@ -380,6 +386,7 @@ private:
   std::vector<const Scheme *> openSchemes;                     // whose bodies are being evaluated, the outermost first
   unsigned schemeDepth = 0, evaluationDepth = 0;
   llvm::StringRef placeAtHand; // of the innermost expression that is being evaluated
+  size_t factors = 0;          // numbers that have met a tensor so far
   unsigned tabulating = 0;     // calls of tabulate that are open: lists of numbers are functions there
 };
 

@@ -170,7 +170,7 @@ Value Emitter::evaluateUnary(const Node &node) {
   }
   if (operand.is(ValueKind::Number)) {
     if (!operand.isInteger)
-      return Value::real(-operand.number);
+      return made(node, RealKind::Negate, operand, Value::real(-operand.number));
     if (auto negated = subscript::checkedSubtract(0, operand.integer))
       return Value::whole(*negated);
     return error(node.text, "this integer does not fit 64 bits");
@@ -259,7 +259,7 @@ Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, c
     exact = subscript::checkedSubtract(a.integer, b.integer);
   else if (whole && op == "*")
     exact = subscript::checkedMultiply(a.integer, b.integer);
-  else if (whole && op == "/" && b.integer != 0 && b.integer != -1 && decided(node, a.integer % b.integer == 0))
+  else if (whole && op == "/" && b.integer != 0 && b.integer != -1 && decidedWhole(node, a.integer % b.integer == 0))
     exact = a.integer / b.integer;
   else if (whole && op == "^" && b.integer >= 0 && b.integer < 64) {
     exact = 1;
@@ -278,7 +278,7 @@ Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, c
   bool infinite = (std::isinf(a.number) || std::isinf(b.number)) && !std::isnan(result);
   if (!std::isfinite(result) && !infinite)
     return error(node.text, "the result is not a finite number");
-  return Value::real(result);
+  return made(node, *realOperator(op.str()), {a, b}, Value::real(result));
 }
 
 Value Emitter::evaluateIndices(const Node &node, StringRef op, const Value &a, const Value &b) {

@@ -7,6 +7,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/SourceMgr.h"
+#include <set>
 
 namespace skewer::language {
 
@@ -15,6 +16,9 @@ struct Options {
   Parameters parameters;
   /// The lengths (`size N <= 4096`) at which the layer is wanted; at its bound where there is none.
   std::map<std::string, int64_t> lengths;
+  /// Which of the numbers that meet tensors, in their order (Decision::Factor), are computed when the kernel runs: they
+  /// depend on a length. All others are constants.
+  std::set<size_t> atRunTime;
   /// Receives what the text's numbers decide, where it is given.
   Decisions *decisions = nullptr;
 };

@@ -56,6 +56,7 @@ struct RealFunction {
   subscript::Expr index;
   std::vector<RealPtr> operands;
   bool whole = false;         // takes whole numbers only
+  RealPtr made;               // Number: how it is made of whole numbers, where lengths are among them
   const Node *node = nullptr; // where it is written
   size_t depth = 1, size = 1; // of the tree that it is written out as; the size saturates
 };

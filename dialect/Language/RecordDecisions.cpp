@@ -19,6 +19,12 @@ bool Emitter::decided(const Node &node, bool truth) {
   return truth;
 }
 
+bool Emitter::decidedWhole(const Node &node, bool isWhole) {
+  if (options.decisions)
+    options.decisions->push_back({Decision::Whole, node.text, isWhole, {}, {}, {}, {}, {}});
+  return isWhole;
+}
+
 /// A function of positions, evaluated at each of them.
 void Emitter::decidedTable(const Node &node, std::vector<double> values, ArrayRef<subscript::Range> ranges) {
   if (options.decisions)

@@ -49,7 +49,8 @@ struct Value {
   int64_t integer = 0; // Number, where isInteger
   bool isInteger = false;
   subscript::Expr index;            // Index: a function of positions; a predicate is 1 or 0
-  RealPtr function;                 // Real: a function of positions beyond the algebra of index expressions
+  RealPtr function;                 // Real: a function of positions beyond the algebra of index expressions; of a
+                                    // Number, how it is made of whole numbers, where lengths are among them
   std::map<std::string, Axis> axes; // Index and Real: the axes it depends on
   mlir::Value tensor;               // Tensor, Indices
   Dimensions dimensions;

@@ -94,7 +94,7 @@ std::optional<Summand> Expansion::expandApplication(ApplyOp op, const std::vecto
 std::optional<Summand> Expansion::expandPosition(PositionOp op, const std::vector<Expr> &at) const {
   auto dimensions = parseDimensions(std::string_view(op.getAxes()));
   auto expression = parse(std::string_view(op.getExpression()));
-  if (!dimensions || !expression || dimensions->size() != at.size())
+  if (!dimensions || !expression || dimensions->size() != at.size() || isNumberOfCall(op))
     return std::nullopt;
   Einsum spec;
   spec.operands = {*dimensions};

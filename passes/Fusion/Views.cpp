@@ -48,6 +48,12 @@ std::optional<skewer::attn::IndexMap> skewer::mapOf(Operation *op) {
   return map;
 }
 
+bool skewer::isNumberOfCall(PositionOp op) {
+  auto expression = parse(std::string_view(op.getExpression()));
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  return expression && expression->isConstant() && type.getRank() == 1 && type.getDimSize(0) == 1;
+}
+
 using Numbers = llvm::DenseMap<Value, double>;
 
 /// `known`: sums and products that are numbers. One that several read is looked at once, and nothing of what is no
@@ -64,7 +70,7 @@ static std::optional<double> splatValue(Value tensor, Numbers &known) {
     return number.getValueAsDouble();
   if (auto splat = dyn_cast<tensor::SplatOp>(op))
     return splatValue(splat.getInput(), known);
-  if (auto position = dyn_cast<PositionOp>(op))
+  if (auto position = dyn_cast<PositionOp>(op); position && !isNumberOfCall(position))
     if (auto expression = parse(std::string_view(position.getExpression())))
       if (Expr simple = simplify(*expression); simple.isConstant())
         return double(simple.value());

@@ -5,6 +5,10 @@
 
 namespace skewer {
 
+/// One element that is a whole number: a length, or what is made of lengths, at which a layer is looked at. It is no
+/// number of the layer, such as a scale, since it is another one at other lengths.
+bool isNumberOfCall(attn::PositionOp);
+
 /// An einsum that only moves elements: one operand, nothing contracted.
 bool isView(attn::EinsumOp);
 /// The view as a map from result indices d0, d1, … (padding 0 where its guard does not hold).

@@ -84,7 +84,7 @@ public:
         if (isWhole(ArrayRef(before).drop_front(d), type.getShape().drop_front(d), axes))
           count = axes.size(), name = whole;
       if (!count) {
-        std::string own = numbered("x", d);
+        std::string own = "d" + std::to_string(d);
         read.push_back({{own}, Expr::symbol(own)});
         after.push_back(before[d]);
         left.push_back(subscripts[d]);

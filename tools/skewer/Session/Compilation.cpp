@@ -89,6 +89,11 @@ bool Compilation::import(SpecKind kind, const language::Parameters &given) {
   isText = kind == SpecKind::Attn;
   if (isText) {
     module = importAt({}, say, &decisions);
+    if (module && findFactors(*module, decisions)) {
+      decisions.clear();
+      Collected said;
+      module = importAt({}, said.sink(), &decisions);
+    }
   } else {
     if (!parameters.empty()) {
       sayErrorOf(specPath,
@@ -109,6 +114,7 @@ OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, language::Di
   language::Options options;
   options.parameters = parameters;
   options.lengths = lengths;
+  options.atRunTime = factorsAtRunTime;
   options.decisions = decisions;
   return language::importSource(sources, options, mlirContext.get(), std::move(said));
 }

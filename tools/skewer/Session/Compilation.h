@@ -115,6 +115,7 @@ private:
   /// The spec's module with these lengths; `said` gets what is wrong with it.
   mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &, language::DiagnosticSink said,
                                              language::Decisions *decisions = nullptr);
+  bool findFactors(mlir::ModuleOp atBounds, const language::Decisions &);
   /// Whether the text's numbers decide the same at all lengths; false after an error at the one that does not.
   bool decidesAlike(const Lengths &bounds, std::vector<language::Decisions> atFittingPoints);
   /// Adds the layers of other lengths to each kernel that has some.
@@ -132,6 +133,7 @@ private:
   /// to try. `about` is what a verifier said, without operations and constraints.
   void reportOwnFault(mlir::Location, const std::string &name, const char *what, const std::string &about);
 
+  std::set<size_t> factorsAtRunTime; // of the text's numbers: those that depend on a length
   Target machine;
   bool isText = false; // an .attn spec, whose author wrote no operations
   language::Parameters parameters;

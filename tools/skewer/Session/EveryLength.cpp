@@ -122,7 +122,8 @@ std::optional<UnlikeDecision> EveryLength::amongFitted() const {
   for (size_t k = 0; k < least; ++k)
     for (const Decisions &decisions : fitted)
       if (decisions[k].kind != fitted[0][k].kind ||
-          (decisions[k].kind == Decision::Choice && decisions[k].number != fitted[0][k].number))
+          ((decisions[k].kind == Decision::Choice || decisions[k].kind == Decision::Whole) &&
+           decisions[k].number != fitted[0][k].number))
         return UnlikeDecision{fitted[0][k].place,
                               "it decides otherwise at other lengths than at " + sayLengths(bounds)};
   return std::nullopt;
@@ -153,6 +154,10 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
       if (one.number != first.number)
         return unlike(first, "this is " + std::string(one.number ? "so" : "not so") + ", unlike");
       break;
+    case Decision::Whole: // a number that is whole by chance, 6 / N at N = 3, is one as any other
+      if (first.number && !one.number)
+        return unlike(first, "this is no whole number, unlike");
+      break;
     case Decision::Quantity:
       if (auto polynomial = LengthPolynomial::through(numbers, bounds)) {
         auto expected = subscript::evaluate(polynomial->expression(), subscript::Assignment(lengths));
@@ -166,6 +171,8 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
           return unlike(first, "'" + subscript::abbreviateTables(subscript::print(one.kept)) +
                                    "' is left of a condition or an index here, which does not go with '" +
                                    subscript::abbreviateTables(subscript::print(first.kept)) + "'");
+      break;
+    case Decision::Factor: // computed by the kernel where it depends on a length
       break;
     case Decision::Table:
       if (isWhole && !isPartOf(one, first))

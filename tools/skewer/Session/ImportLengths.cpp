@@ -32,6 +32,34 @@ bool Compilation::decidesAlike(const Lengths &bounds, std::vector<language::Deci
   return false;
 }
 
+/// The numbers beside tensors that are not the same at all lengths. False where there are none.
+bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &decisions) {
+  auto factorsOf = [](const language::Decisions &all) {
+    std::vector<double> factors;
+    for (const language::Decision &decision : all)
+      if (decision.kind == language::Decision::Factor)
+        factors.push_back(decision.values[0]);
+    return factors;
+  };
+  auto kernel = llvm::find_if(atBounds.getOps<func::FuncOp>(), [](func::FuncOp f) { return !boundsOf(f).empty(); });
+  if (kernel == atBounds.getOps<func::FuncOp>().end())
+    return false;
+  std::vector<double> longest = factorsOf(decisions);
+  std::vector<Lengths> points = fittingPoints(boundsOf(*kernel));
+  for (const Lengths &point : llvm::drop_begin(points)) {
+    Collected collected;
+    language::Decisions there;
+    importAt(point, collected.sink(), &there);
+    std::vector<double> factors = factorsOf(there);
+    if (factors.size() != longest.size())
+      return factorsAtRunTime.clear(), false; // the layers are not alike: who compares them says so
+    for (size_t k = 0; k < factors.size(); ++k)
+      if (factors[k] != longest[k])
+        factorsAtRunTime.insert(k);
+  }
+  return !factorsAtRunTime.empty();
+}
+
 bool Compilation::importShorter(language::Decisions atBounds) {
   Lengths bounds = kernels.empty() ? Lengths() : boundsOf(kernels.front().einsumFunction());
   if (bounds.empty())

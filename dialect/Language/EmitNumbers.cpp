@@ -1,0 +1,89 @@
+// Numbers beside tensors: constants, or, where the number depends on a run-time length, arithmetic when the kernel runs.
+#include "dialect/Language/Emitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace skewer::language {
+
+/// How a number is made of whole numbers, which lengths are.
+static RealPtr madeOf(const Value &number, const Node &node) {
+  return number.function ? number.function : makeReal(number.number, number.isPosition(), &node);
+}
+
+/// The number remembers what it is made of, in a text that has lengths.
+Value Emitter::made(const Node &node, RealKind kind, ArrayRef<Value> operands, Value number) {
+  constexpr size_t kMostOperations = 64;
+  if (lengths.empty() || !number.is(ValueKind::Number) || number.isInteger)
+    return number;
+  std::vector<RealPtr> functions;
+  for (const Value &operand : operands)
+    functions.push_back(madeOf(operand, node));
+  RealPtr function = makeReal(kind, std::move(functions), &node);
+  if (function->size <= kMostOperations)
+    number.function = std::move(function);
+  return number;
+}
+
+/// A number that meets a tensor of these dimensions. Which of them depend on a length is found by who reads the text at
+/// several lengths (Decision::Factor); it is told by `Options::atRunTime`.
+mlir::Value Emitter::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
+  size_t place = factors++;
+  if (options.decisions)
+    options.decisions->push_back({Decision::Factor, node.text, 0, {}, {}, {}, {number.number}, {}});
+  if (!options.atRunTime.count(place) || !std::isfinite(number.number))
+    return splat(node, number.number, dimensions);
+  Value one = atRunTime(node, *madeOf(number, node)), large;
+  large.dimensions = dimensions;
+  return one.good() && alignByPosition(node, one, large) ? one.tensor : splat(node, number.number, dimensions);
+}
+
+/// The number as a tensor of one element: whole numbers as positions are, so that they are compared between lengths,
+/// and what is made of them by operations.
+Value Emitter::atRunTime(const Node &node, const RealFunction &f) {
+  Location at = location(node);
+  if (f.kind == RealKind::Number && f.whole) {
+    Axis axis{"u", 1, ""};
+    Value whole = positionTensor(node, subscript::Expr(static_cast<int64_t>(f.number)), {{1, "", {{axis}}}});
+    whole.dimensions = {{1}};
+    whole.byName = false;
+    return whole;
+  }
+  if (f.kind == RealKind::Number)
+    return tensorValue(splat(node, f.number, {{1}}), {{1}});
+  std::vector<Value> operands;
+  for (const RealPtr &operand : f.operands) {
+    operands.push_back(atRunTime(node, *operand));
+    if (!operands.back().good())
+      return {};
+  }
+  mlir::Value a = operands[0].tensor, b = operands.back().tensor;
+  auto made = [&](mlir::Value result) { return tensorValue(result, {{1}}); };
+  switch (f.kind) {
+  case RealKind::Add:
+    return made(arith::AddFOp::create(builder, at, a, b));
+  case RealKind::Subtract:
+    return made(arith::SubFOp::create(builder, at, a, b));
+  case RealKind::Multiply:
+    return made(arith::MulFOp::create(builder, at, a, b));
+  case RealKind::Divide:
+    return made(arith::DivFOp::create(builder, at, a, b));
+  case RealKind::Power:
+    return made(math::PowFOp::create(builder, at, a, b));
+  case RealKind::Negate:
+    return made(arith::NegFOp::create(builder, at, a));
+  case RealKind::Single:
+    return operands[0];
+  default:
+    break;
+  }
+  for (StringRef name :
+       {"abs", "floor", "ceil", "round", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "relu", "sigmoid"})
+    if (realFunction(name) == f.kind)
+      return elementwiseFunction(node, name, operands[0]);
+  return {};
+}
+
+} // namespace skewer::language
