@@ -116,9 +116,11 @@ bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsign
     if (!vector || picked.empty() || picked.back() - picked.front() + 1 != picked.size())
       continue;
     auto shapeOfTable = shapeOf(term.getInputs()[table]);
-    // Rows lie evenly in a table of known size: one of a run-time length has no more of them than that.
+    // Rows lie evenly where what is within them is of known size; of several dimensions that are picked, all but the
+    // first are.
     std::vector<Expr> extents = extentsOf(term.getInputs()[table]);
-    if (!llvm::all_of(ArrayRef<Expr>(extents).drop_front(picked.front()), [](const Expr &e) { return e.isConstant(); }))
+    auto isKnown = [](const Expr &e) { return e.isConstant(); };
+    if (!llvm::all_of(ArrayRef<Expr>(extents).drop_front(picked.front() + 1), isKnown))
       continue;
     RowTerm result;
     result.keySide = usesAny(*parts, space.key);
@@ -131,6 +133,11 @@ bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsign
       result.row = result.row * Expr(shapeOfTable[dimension]) + subscripts[dimension];
       result.rows *= shapeOfTable[dimension];
       rest[dimension] = 0;
+    }
+    if (const Expr &length = extents[picked.front()]; !length.isConstant()) {
+      result.rowLength = length;
+      for (size_t dimension : ArrayRef<size_t>(picked).drop_front())
+        result.rowLength = *result.rowLength * Expr(shapeOfTable[dimension]);
     }
     result.row = simplify(result.row, within, guard);
     for (size_t later = picked.back() + 1; later < shapeOfTable.size(); ++later)

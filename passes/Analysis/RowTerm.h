@@ -31,6 +31,7 @@ struct RowTerm {
   unsigned table = 0;        // argument
   subscript::Expr tableBase; // over the leading axes
   int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
+  std::optional<subscript::Expr> rowLength; // so many of the rows are there, where that is known at run time
   std::vector<std::string> tableAxes; // leading axes on which the table's base depends
   subscript::Expr row;                // over all axes
   std::optional<subscript::Expr> guard;

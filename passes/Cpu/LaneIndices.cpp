@@ -55,7 +55,20 @@ Value LaneIndices::readLanes(const Expr &expression) {
   return b.loadIntegers(operand->memory, place, inside);
 }
 
-/// floordiv and mod; only divisions by constants are fast.
+/// The quotient of numbers of at most 2^30, or one less, or up to two more. There is no division of vectors of whole
+/// numbers: two products with the inverse in f32, each of which is right to 2^-22 of itself.
+Value LaneIndices::quotient(Value dividend, Value divisor) {
+  auto real = [&](Value x) { return arith::SIToFPOp::create(b.builder, b.vector, x).getResult(); };
+  Value inverse = arith::DivFOp::create(b.builder, b.constant(1), real(divisor));
+  auto estimate = [&](Value x) {
+    return arith::FPToSIOp::create(b.builder, b.integers, b.mulf(real(x), inverse)).getResult();
+  };
+  Value first = estimate(dividend);
+  Value rest = arith::SubIOp::create(b.builder, dividend, arith::MulIOp::create(b.builder, first, divisor));
+  return arith::AddIOp::create(b.builder, first, estimate(rest));
+}
+
+/// floordiv and mod. Those by constants are products.
 Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
   bool known = divisor.isConstant() && divisor.value() > 0;
   if (known && llvm::isPowerOf2_64(divisor.value())) {
@@ -66,8 +79,18 @@ Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
   Value by = build(divisor);
   if (!known)
     by = arith::MaxSIOp::create(b.builder, by, splat(1));
-  Value quotient = arith::DivSIOp::create(b.builder, dividend, by);
+  Value quotient =
+      known ? arith::DivSIOp::create(b.builder, dividend, by).getResult() : this->quotient(dividend, by);
   Value rest = arith::SubIOp::create(b.builder, dividend, arith::MulIOp::create(b.builder, quotient, by));
+  if (!known) {
+    Value above = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sge, rest, by);
+    quotient = b.select(above, arith::AddIOp::create(b.builder, quotient, splat(1)), quotient);
+    rest = b.select(above, arith::SubIOp::create(b.builder, rest, by), rest);
+    // Below 0 it is cut off towards 0, and may be two too much: once more than a division needs.
+    Value below = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, rest, splat(0));
+    quotient = b.select(below, arith::SubIOp::create(b.builder, quotient, splat(1)), quotient);
+    rest = b.select(below, arith::AddIOp::create(b.builder, rest, by), rest);
+  }
   Value negative = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, rest, splat(0));
   Value corrected = remainder ? arith::AddIOp::create(b.builder, rest, by).getResult()
                               : arith::SubIOp::create(b.builder, quotient, splat(1)).getResult();

@@ -24,6 +24,7 @@ public:
 private:
   bool varies(const subscript::Expr &) const;
   mlir::Value splat(int64_t);
+  mlir::Value quotient(mlir::Value, mlir::Value divisor);
   mlir::Value divide(mlir::Value, const subscript::Expr &divisor, bool remainder);
   mlir::Value eachLane(const subscript::Expr &);
   mlir::Value readLanes(const subscript::Expr &);

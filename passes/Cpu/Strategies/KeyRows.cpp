@@ -43,6 +43,8 @@ void KeyRows::packItem(Value target, Value copy, Value item) {
 
 void KeyRows::copyRow(Value target, Value to, Value row) {
   Value source = memory.arguments[term.table];
+  if (term.rowLength) // those behind the last are picked by nobody
+    row = b.minimum(row, b.add(rowLength(), -1));
   Value from = b.add(baseOf(term.tableBase), b.mul(row, term.rowStride));
   b.loop(b.index(0), b.index(term.depth), 1, [&](Value d) {
     Value x = b.mulf(b.scalar(source, b.add(from, b.mul(d, term.depthStride))), b.constantScalar(factor));

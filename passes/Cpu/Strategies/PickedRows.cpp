@@ -31,7 +31,7 @@ PickedRows::PickedRows(CpuKernel &kernel, const RowTerm &term) : CpuStrategy(ker
 }
 
 std::optional<SmallVector<unsigned>> PickedRows::packedArguments() const {
-  if (!subscript::readsOf(term.tableBase).empty())
+  if (term.rowLength || !subscript::readsOf(term.tableBase).empty())
     return std::nullopt;
   return {{term.table}};
 }

@@ -31,6 +31,9 @@ protected:
   /// Adds to a row's line of biases in `lines`; where it says that a key is masked it goes on to say so.
   void addToLineAt(mlir::Value lines, mlir::Value x, mlir::Value at);
 
+  /// How many rows the table has in this call; null where that is known.
+  mlir::Value rowLength() { return term.rowLength ? baseOf(*term.rowLength) : mlir::Value(); }
+
   const RowTerm &term;
   // The table in the shared workspace, one copy for each tuple of RowTerm::tableAxes.
   Buffer table;
@@ -62,7 +65,7 @@ protected:
   /// The logits of picked rows for a vector of keys, from products that begin at `at`.
   mlir::Value pick(mlir::Value at, mlir::Value rows, mlir::Value guard);
   mlir::Value firstPanel() { return b.index(term.firstRow / lanes); }
-  mlir::Value endPanel() { return b.index((term.endRow - 1) / lanes + 1); }
+  mlir::Value endPanel();
 };
 
 /// Key side. The table is packed as rows × depth, with the scale in them; products have the keys in their lanes.

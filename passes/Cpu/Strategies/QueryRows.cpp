@@ -23,8 +23,15 @@ void QueryRows::planRows(Layout &layout, int64_t productRows) {
 
 void QueryRows::packItem(Value target, Value copy, Value item) {
   Value base = baseOf(term.tableBase), targetBase = b.mul(copy, copyFloats);
-  packPanel(b, {memory.arguments[term.table], base, term.rowStride, term.depthStride, term.rows, term.depth, factor},
+  packPanel(b, {memory.arguments[term.table], base, term.rowStride, term.depthStride, term.rows, term.depth, factor,
+                /*reversed=*/false, rowLength()},
             {target, targetBase, (term.depth + 1) * lanes}, item);
+}
+
+/// Rows that the table lacks in this call are picked by nobody.
+Value QueryRows::endPanel() {
+  Value end = b.index((term.endRow - 1) / lanes + 1);
+  return term.rowLength ? b.minimum(end, b.divide(b.add(rowLength(), lanes - 1), lanes)) : end;
 }
 
 void QueryRows::packQueries(const RowBlock &block) {
