@@ -34,7 +34,8 @@ void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<boo
   bool multipliesPairs = hasFeature(target, "avx512f") && hasFeature(target, "avx512bf16");
   auto add = [&](attn::CpuScheduleAttr schedule, int64_t above, int64_t atMost) {
     attended->ways.push_back(std::make_unique<ScheduledAttention>(
-        b, asScheduled(schedule, shape), AttentionStage{schedule, computed, narrow, {}, {}, {}, {}, above, atMost, multipliesPairs}));
+        b, asScheduled(schedule, shape),
+        AttentionStage{schedule, computed, narrow, {}, {}, {}, {}, above, atMost, multipliesPairs}));
   };
   auto forShort = shortScheduleOf(attention);
   add(cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), forShort ? forShort->atMost : 0, 0);
