@@ -23,9 +23,12 @@ Value LaneIndices::emit(const Expr &expression) {
   return build(expression);
 }
 
+IndexEmitter::Read LaneIndices::reads() {
+  return find ? loadsFrom(b.builder, b.builder.getLoc(), find) : IndexEmitter::Read();
+}
+
 Value LaneIndices::alike(const Expr &expression) {
-  IndexEmitter::Read read = find ? loadsFrom(b.builder, b.builder.getLoc(), find) : IndexEmitter::Read();
-  return IndexEmitter(b.builder, b.builder.getLoc(), symbols, read).emit(expression);
+  return IndexEmitter(b.builder, b.builder.getLoc(), symbols, reads()).emit(expression);
 }
 
 /// Elements of a run-time operand whose last subscript alone differs from lane to lane: side by side, or gathered.
@@ -113,8 +116,7 @@ Value LaneIndices::eachLane(const Expr &expression) {
       Value element = vector::ExtractOp::create(b.builder, operand, ArrayRef<int64_t>{lane});
       names[place.name()] = arith::IndexCastOp::create(b.builder, b.builder.getIndexType(), element);
     }
-    IndexEmitter::Read read = find ? loadsFrom(b.builder, b.builder.getLoc(), find) : IndexEmitter::Read();
-    Value value = IndexEmitter(b.builder, b.builder.getLoc(), names, read).emit(one);
+    Value value = IndexEmitter(b.builder, b.builder.getLoc(), names, reads()).emit(one);
     Value narrow = arith::IndexCastOp::create(b.builder, b.builder.getI32Type(), value);
     result = vector::InsertOp::create(b.builder, narrow, result, ArrayRef<int64_t>{lane});
   }

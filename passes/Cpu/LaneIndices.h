@@ -28,6 +28,7 @@ private:
   mlir::Value divide(mlir::Value, const subscript::Expr &divisor, bool remainder);
   mlir::Value eachLane(const subscript::Expr &);
   mlir::Value readLanes(const subscript::Expr &);
+  IndexEmitter::Read reads();
   mlir::Value alike(const subscript::Expr &); // in all lanes: of type index
   mlir::Value build(const subscript::Expr &);
 
