@@ -1,4 +1,5 @@
 // Derives strides and classes from the subscripts of an attention. Knows index expressions, never schemes.
+#include "mlir/IR/TypeUtilities.h"
 #include "passes/Analysis/AttentionAnalyzer.h"
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Analysis/Strides.h"

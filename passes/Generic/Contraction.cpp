@@ -6,6 +6,7 @@
 #include "passes/Analysis/Strides.h"
 #include "passes/Analysis/Summation.h"
 #include "passes/Generic/Kernel.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace skewer;

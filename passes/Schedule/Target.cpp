@@ -1,7 +1,6 @@
 // The processors that come with Skewer, and those of machine files.
 #include "passes/Schedule/Target.h"
 #include "passes/Schedule/Machine.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include <algorithm>
