@@ -204,6 +204,8 @@ LogicalResult AttentionOp::verify() {
   for (auto [result, constraint] : {std::pair(getLse(), "attention_c10"), std::pair(getTotal(), "attention_c14")})
     if (result && failed(verifyResult(*this, rows, *sizes, result.getType(), constraint)))
       return failure();
+  if (getWeights() && failed(verifyResult(*this, *space, *sizes, getWeights().getType(), "attention_c16")))
+    return failure();
 
   std::optional<Expr> mask;
   if (getMask()) {

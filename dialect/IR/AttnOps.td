@@ -301,7 +301,8 @@ def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, AttrSiz
     product of axes: "b h (iy ix) (jy jx)". The score is the sum of the `attn.term`s of the region. `mask`, a predicate
     of the axes, says which keys a query sees. `value_spec` reads the values, "b h (jy jx) e -> b h (iy ix) e": its
     result is the operation's. Sizes of axes come from the types of the values and of the result; those that neither
-    has alone are in `sizes`. Nothing of the size of the score is ever held. Constraints attention_c1 to attention_c14.
+    has alone are in `sizes`. Nothing of the size of the score is held, unless `weights` are asked for. Constraints
+    attention_c1 to attention_c16.
 
     `through`, where it is there, is a function of the score before the softmax: element by element, on numbers of f32,
     such as the cap `c × tanh(score / c)` of Gemma 2 (2024, arXiv:2408.00118, section 2). Its block has an argument for
@@ -319,6 +320,9 @@ def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, AttrSiz
     dimensions but the last. It is of the terms as they stand: a term that depends on the query alone changes no weight,
     but it changes the lse. A row without a visible key gives -inf. `total`, which direct weights may have instead, is the
     sum of a row's weights.
+
+    `weights`, where they are asked for, are what the values were multiplied by, f32, with the space's dimensions; 0
+    where the mask hides a key, and in a row without a visible key.
 
     Created by `attn-form-attention`; `attn-schedule` adds the schedule; removed by `attn-lower-to-cpu`.
 
@@ -343,17 +347,20 @@ def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, AttrSiz
   let arguments = (ins StrAttr:$space, OptionalAttr<DictionaryAttr>:$sizes, OptionalAttr<StrAttr>:$mask,
                        StrAttr:$value_spec, UnitAttr:$direct, OptionalAttr<ScheduleInterface>:$schedule,
                        OptionalAttr<StrArrayAttr>:$index_names, Attn_FloatTensor:$value, Variadic<Attn_IndexTensor>:$indices);
-  let results = (outs Attn_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$lse, Optional<RankedTensorOf<[F32]>>:$total);
+  let results = (outs Attn_FloatTensor:$result, Optional<RankedTensorOf<[F32]>>:$lse, Optional<RankedTensorOf<[F32]>>:$total,
+                      Optional<RankedTensorOf<[F32]>>:$weights);
   let regions = (region SizedRegion<1>:$score, AnyRegion:$through, AnyRegion:$values);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::StringAttr":$space, "::mlir::DictionaryAttr":$sizes,
                                  "::mlir::StringAttr":$mask, "::mlir::StringAttr":$value_spec, "::mlir::Value":$value,
                                  "::skewer::attn::ScheduleInterface":$schedule, CArg<"::mlir::Type", "{}">:$lse,
-                                 CArg<"::mlir::Type", "{}">:$total, CArg<"bool", "false">:$direct),
-    "build($_builder, $_state, result, lse, total, space, sizes, mask, value_spec, direct ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), schedule, {}, value, ::mlir::ValueRange());">];
+                                 CArg<"::mlir::Type", "{}">:$total, CArg<"bool", "false">:$direct,
+                                 CArg<"::mlir::Type", "{}">:$weights),
+    "build($_builder, $_state, result, lse, total, weights, space, sizes, mask, value_spec, direct ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), schedule, {}, value, ::mlir::ValueRange());">];
   let assemblyFormat = [{
     $space (`where` $mask^)? (`sizes` $sizes^)? (`indices` `` custom<Indices>($index_names, $indices, type($indices))^)?
     `value` $value_spec `(` $value `)` `score` $score (`through` $through^)? (`direct` $direct^)? (`values` $values^)?
-    attr-dict `:` type($value) `->` type($result) (`lse` type($lse)^)? (`total` type($total)^)? (`schedule` $schedule^)?
+    attr-dict `:` type($value) `->` type($result) (`lse` type($lse)^)? (`total` type($total)^)? (`weights` type($weights)^)?
+    (`schedule` $schedule^)?
   }];
   let extraClassDeclaration = [{
     /// How many sums of terms there are: what `through` takes, or one.

@@ -117,6 +117,9 @@ LogicalResult CpuScheduleAttr::verifyKeysPerItem(Operation *attention, int64_t q
     return attention->emitOpError() << "keys_per_item is " << number << ", but items have parts of the keys only where "
                                     << "one block has all " << queries << " queries; row_block is " << getRowBlock()
                                     << (addsStrided() ? ", of every vector's lane" : "") << " (attention_c15)";
+  if (auto fused = dyn_cast<AttentionOp>(attention); fused && fused.getWeights())
+    return attention->emitOpError() << "keys_per_item is " << number << ", but the weights are a result: they are "
+                                    << "written by the item that has all keys of a row (attention_c15)";
   return success();
 }
 

@@ -152,8 +152,9 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
     return reason = "values of masked keys are read outside their tensor", false;
   shape.value = *valueWalk;
   shape.result = *resultWalk;
-  shape.hasLse = static_cast<bool>(attention.getLse());
-  shape.hasTotal = static_cast<bool>(attention.getTotal());
+  shape.further.lse = static_cast<bool>(attention.getLse());
+  shape.further.total = static_cast<bool>(attention.getTotal());
+  shape.further.weights = static_cast<bool>(attention.getWeights());
   shape.direct = attention.getDirect();
   shape.through = attention.getThrough().empty() ? nullptr : &attention.getThrough();
   shape.sums = attention.getSums();

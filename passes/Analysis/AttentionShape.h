@@ -73,6 +73,12 @@ struct KeyBounds {
   std::optional<subscript::Expr> queryLength, keyLength;
 };
 
+/// What an attention is asked for besides its result, contiguous: of rows, [leading…, queries], the log-sum-exp or, of
+/// direct weights, their sum; and the weights themselves, [leading…, queries, keys].
+struct FurtherResults {
+  bool lse = false, total = false, weights = false;
+};
+
 enum class TermRole { Content, Offset, Row, Other };
 
 struct AttentionShape {
@@ -86,12 +92,12 @@ struct AttentionShape {
   std::vector<TermRole> roles;       // of each term of the score, in its order
   std::vector<ValueTerm> valueTerms; // in their order
   Walk value, result;                // depth: along the value width
-  bool hasLse = false;               // the log-sum-exp of the rows is asked for: [leading…, queries], contiguous
+  FurtherResults further;
   /// The function that scores go through: the attention's region, null where there is none; of so many sums of terms.
   mlir::Region *through = nullptr;
   int64_t sums = 1;
-  /// Weights are that function's value, and no softmax follows; the sum of each row of them may be asked for.
-  bool direct = false, hasTotal = false;
+  /// Weights are that function's value, and no softmax follows.
+  bool direct = false;
   /// Whether weights are the softmax of the terms' sum: what depends on the query alone changes none of them.
   bool isPlainSoftmax() const { return !direct && !through; }
   /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.

@@ -277,6 +277,8 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   auto shape = shapeOfAttention(attention, reason, /*picks=*/false);
   if (!shape)
     return std::nullopt;
+  if (shape->further.weights)
+    return reason = "its weights are a result too, which tiles of GPUs do not store", std::nullopt;
   if (shape->sums > 1)
     return reason =
                "its score is a function of " + std::to_string(shape->sums) + " sums of terms; tiles of GPUs hold one",

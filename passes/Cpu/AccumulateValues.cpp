@@ -202,6 +202,7 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
     }
     Value from = b.mul(row, widthVectors * lanes);
     Value position = positionOf(firstRow, row);
+    finishWeights(row, position, factor);
     if (stage.finishRow)
       return finishRow(position, from, factor);
     Value to = shape.result.picked ? positions.indexOf(*shape.result.picked, positions.axesAt(position, {}))

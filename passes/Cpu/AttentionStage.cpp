@@ -85,6 +85,7 @@ void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const st
     memory.output = stage.finishes ? Value() : storage[op.getResult()].memory;
     memory.lse = op.getLse() ? storage[op.getLse()].memory : Value();
     memory.total = op.getTotal() ? storage[op.getTotal()].memory : Value();
+    memory.weights = op.getWeights() ? storage[op.getWeights()].memory : Value();
     memory.local = opened.local;
     memory.shared = memoryAt(opened, tables);
     if (sharedBytes && tables.offset)

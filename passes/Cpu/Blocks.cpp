@@ -17,7 +17,7 @@ void CpuKernel::beginRows(const RowBlock &block) {
     b.storeScalar(b.constantScalar(0), memory.sums, row);
     if (g.manyKeyBlocks && !shape.direct)
       b.storeScalar(b.constantScalar(-kInfinity), memory.scales, b.add(row, g.rowBlock));
-    if (shape.hasLse)
+    if (shape.further.lse)
       b.storeScalar(b.constantScalar(0), memory.shifts, row);
     for (int64_t v = 0; v < g.widthVectors; ++v)
       b.store(b.constant(0), memory.accumulators, b.add(b.mul(row, g.widthVectors * g.lanes), v * g.lanes));
@@ -38,6 +38,8 @@ void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
   b.loop(zero, rows, 1, [&](Value row) { forEach([&](CpuStrategy &strategy) { strategy.centreRow(block, row); }); });
   forEach([&](CpuStrategy &strategy) { strategy.centre(block); });
   forEach([&](CpuStrategy &strategy) { strategy.computeRows(block); });
+
+  hideStoredWeights(block);
 
   int64_t blockVectors = g.keyBlock / g.lanes;
   Value low = zero, high = b.index(shape.keys);
@@ -198,6 +200,7 @@ void CpuKernel::weighValues(const KeyBlock &block) {
       }
       Value firstOfGroup = b.mul(group, g.tileRows);
       b.loop(firstOfGroup, b.add(firstOfGroup, g.tileRows), 1, [&](Value row) {
+        leaveScores(block, row, block.lowKey, runs);
         if (shape.direct)
           rowTotal(row, block.lowKey, runs);
         else

@@ -34,7 +34,7 @@ struct ScoreTile;
 /// read.
 struct KernelMemory {
   llvm::SmallVector<mlir::Value> arguments; // of each of operandsOf(attention); null: computed as it is packed
-  mlir::Value output, lse, total;           // the last two: null where they are not asked for
+  mlir::Value output, lse, total, weights;  // all but the first: null where they are not asked for
   mlir::Value shared, local;                // the workspaces, bytes
   mlir::Value parts;                        // what items with parts of the keys leave; null: keys are not divided
   // Buffers in the worker's.
@@ -53,7 +53,7 @@ struct AttentionStage {
   std::vector<bool> computed;  // operands without memory, by number; empty: none
   std::vector<bool> narrow;    // operands whose memory has fewer bits than what is computed with; empty: none
   std::vector<Extent> leading; // of each leading axis
-  /// Begins a phase: sets the memory's `arguments`, `output`, `lse`, `total`, `shared` and `local`; returns where
+  /// Begins a phase: sets the memory's `arguments`, `output` and the other results, `shared` and `local`; returns where
   /// the kernel's run-time index operands are.
   std::function<FindIndices(KernelMemory &, const PhaseFunction &)> open;
   /// Of an operand without memory: target[at + d] = scale × its element `first` + d, for the row that begins there.
@@ -263,6 +263,15 @@ private:
   void fetchValuesAhead(mlir::Value key, int64_t keysOfTurn);
   void writeRows(mlir::Value firstRow, mlir::Value rows);
   void finishRow(mlir::Value position, mlir::Value from, mlir::Value factor);
+
+  // Weights that are a result (StoredWeights.cpp).
+  using VectorRuns = llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>>; // first vector of keys, and behind the last
+  mlir::Value placeOfWeights(mlir::Value position);
+  void forVectorsOfKeys(mlir::Value low, mlir::Value high, mlir::Value place,
+                        llvm::function_ref<mlir::Value(mlir::Value key, mlir::Value mask)> vector);
+  void hideStoredWeights(const RowBlock &);
+  void leaveScores(const RowBlock &, mlir::Value row, mlir::Value lowKey, VectorRuns);
+  void finishWeights(mlir::Value row, mlir::Value position, mlir::Value inverse);
 
   // Results that the caches do not hold (StreamedResult.cpp).
   bool rowsAreVectors() const;

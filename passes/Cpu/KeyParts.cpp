@@ -89,7 +89,7 @@ void CpuKernel::leavePart(Value some) {
       if (!shape.direct)
         leave(b.scalar(memory.scales, b.add(row, rowBlock)), row, record.maximum());
       leave(b.scalar(memory.sums, row), row, record.sum());
-      if (shape.hasLse)
+      if (shape.further.lse)
         leave(b.scalar(memory.shifts, row), row, record.shift());
       Value from = b.mul(row, record.width), to = b.add(b.add(place, record.values()), from);
       for (int64_t v = 0; v < record.width; v += lanes)
@@ -120,7 +120,7 @@ void CpuKernel::joinRow(Value row) {
       // A maximum that is no number is none, but its part's factor becomes NaN below.
       Value larger = b.compare(arith::CmpFPredicate::OGT, own, most);
       b.storeScalar(b.select(larger, own, most), memory.scales, maximumPlace);
-      if (shape.hasLse)
+      if (shape.further.lse)
         b.storeScalar(of(place, record.shift()), memory.shifts, row); // the same in every part
     });
   }

@@ -123,7 +123,7 @@ void CpuKernel::planBuffers() {
   reserve(buffers.maxima, g.rowBlock * g.lanes);
   reserve(buffers.sums, g.rowBlock);
   reserve(buffers.scales, 2 * g.rowBlock);
-  reserve(buffers.shifts, shape.hasLse ? g.rowBlock : 0);
+  reserve(buffers.shifts, shape.further.lse ? g.rowBlock : 0);
   for (auto [line, used] : llvm::zip(buffers.lines, hasLine))
     reserve(line, used ? llvm::alignTo(g.rowBlock, g.lanes) * g.lineStride : 0, Layout::Zone::Line);
   layout.place();
@@ -154,7 +154,7 @@ void CpuKernel::openBuffers() {
   memory.maxima = open(buffers.maxima);
   memory.sums = open(buffers.sums);
   memory.scales = open(buffers.scales);
-  if (shape.hasLse)
+  if (shape.further.lse)
     memory.shifts = open(buffers.shifts);
   if (shape.sums == 1 && hasLine[0])
     memory.line = open(buffers.lines[0]);

@@ -10,13 +10,13 @@ using namespace mlir;
 using namespace skewer;
 
 void CpuKernel::noteShift(Value row, Value shift) {
-  if (shape.hasLse)
+  if (shape.further.lse)
     b.storeScalar(b.addf(b.scalar(memory.shifts, row), shift), memory.shifts, row);
 }
 
 /// The natural logarithm of the sum of a row's exponentials: what is in base 2 is brought to e.
 void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
-  if (!shape.hasLse)
+  if (!shape.further.lse)
     return;
   Value reference = b.addf(b.scalar(memory.scales, b.add(row, rowBlock)), b.scalar(memory.shifts, row));
   Value logarithm = math::LogOp::create(b.builder, sum);
@@ -28,13 +28,13 @@ void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
 }
 
 void CpuKernel::writeTotal(Value row, Value firstRow, Value sum) {
-  if (shape.hasTotal)
+  if (shape.further.total)
     b.storeScalar(sum, memory.total, b.add(b.mul(leadingIndex, queries()), positionOf(firstRow, row)));
 }
 
 /// Adds the weights of a row in a block of keys to their sum, where somebody asks for it.
 void CpuKernel::rowTotal(Value row, Value lowKey, ArrayRef<std::pair<Value, Value>> runsOfVectors) {
-  if (!shape.hasTotal)
+  if (!shape.further.total)
     return;
   Value total = b.constant(0);
   for (auto [lowVector, highVector] : runsOfVectors) {
@@ -71,7 +71,7 @@ void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Va
   // memory.scales: first half the factor for what is there, second half the maximum it refers to.
   Value before = b.add(row, rowBlock);
   if (!manyKeyBlocks) {
-    if (shape.hasLse)
+    if (shape.further.lse)
       b.storeScalar(maximum, memory.scales, before);
     return b.storeScalar(sum, memory.sums, row);
   }

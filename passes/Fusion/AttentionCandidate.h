@@ -21,7 +21,7 @@ public:
 
   /// Nothing is changed unless all of it succeeds; otherwise `why` says what kept it from fusing.
   bool form(std::string &why) {
-    if (!findRoles(why) || !findFunction(why) || !expandScore(why) || !expandValues(why))
+    if (!findRoles(why) || !findFunction(why) || !expandScore(why) || !expandValues(why) || readsItsWeights(why))
       return false;
     if (dependsOnLse())
       logSumExps.clear();
@@ -48,7 +48,9 @@ private:
   Summand nothingIn(int64_t sum) const;
   bool isAddedAfterwards(const Summand &);
   mlir::Value withQueryOnly(mlir::OpBuilder &, mlir::Value lse) const;
+  bool readsWhatFollows(llvm::function_ref<bool(mlir::Operation *)>) const;
   bool dependsOnLse() const;
+  bool readsItsWeights(std::string &why) const;
   std::optional<subscript::Einsum> arrangementOf(const subscript::Dimensions &has,
                                                  llvm::ArrayRef<subscript::Expr> wanted, llvm::ArrayRef<int64_t> shape,
                                                  bool &same) const;
@@ -57,6 +59,7 @@ private:
   bool build(std::string &why);
   struct FusedForm;
   bool hasRows() const;
+  int64_t positions(const std::vector<std::string> &axes) const;
   std::optional<FusedForm> fusedForm();
   subscript::AxisSizes untoldSizes(const FusedForm &);
   attn::AttentionOp create(mlir::OpBuilder &, const FusedForm &);

@@ -100,13 +100,21 @@ struct AttentionCandidate::FusedForm {
   Dimensions space, rows, result;    // of the scores, of one number a row, of the result
   SmallVector<int64_t> shape;        // of the result
   Einsum values;                     // how they are read
-  Einsum reorder, reorderRows;       // to the result and the rows' numbers as the program has them:
-  bool same = true, sameRows = true; // in the same, or in another order or grouping of axes
+  Einsum reorder, reorderRows, reorderWeights; // to the results and the rows' numbers as the program has them:
+  bool same = true, sameRows = true, sameWeights = true; // in the same, or another order or grouping of axes
   std::vector<int64_t> rowShape;
 };
 
 /// One number a row, besides: the logarithm of a softmax's sum, or the sum of direct weights.
 bool AttentionCandidate::hasRows() const { return !logSumExps.empty() || !source.totals.empty(); }
+
+/// How many elements a dimension of these axes has.
+int64_t AttentionCandidate::positions(const std::vector<std::string> &axes) const {
+  int64_t count = 1;
+  for (const std::string &name : axes)
+    count = sizes.at(name) == kRuntime ? ShapedType::kDynamic : count * sizes.at(name);
+  return count;
+}
 
 /// Nothing where the program's result is no order or grouping of the axes.
 std::optional<AttentionCandidate::FusedForm> AttentionCandidate::fusedForm() {
@@ -123,12 +131,8 @@ std::optional<AttentionCandidate::FusedForm> AttentionCandidate::fusedForm() {
   form.space.push_back(axis(key));
   for (const std::string &name : valueAxes)
     form.result.push_back(axis({name}));
-  for (const Dimension &dimension : form.result) {
-    int64_t size = 1;
-    for (const std::string &name : dimension.axes)
-      size = sizes[name] == kRuntime ? ShapedType::kDynamic : size * sizes[name];
-    form.shape.push_back(size);
-  }
+  for (const Dimension &dimension : form.result)
+    form.shape.push_back(positions(dimension.axes));
 
   AxisSizes all;
   Substitution none;
@@ -149,9 +153,12 @@ std::optional<AttentionCandidate::FusedForm> AttentionCandidate::fusedForm() {
     rowIndices.erase(rowIndices.begin() + keyDimension);
     reorderRows = arrangementOf(form.rows, rowIndices, form.rowShape, form.sameRows);
   }
-  if (!reorder || !reorderRows)
+  std::optional<Einsum> reorderWeights = Einsum();
+  if (!source.stored.empty())
+    reorderWeights = arrangementOf(form.space, at, shapeOf(source.weights), form.sameWeights);
+  if (!reorder || !reorderRows || !reorderWeights)
     return std::nullopt;
-  form.reorder = *reorder, form.reorderRows = *reorderRows;
+  form.reorder = *reorder, form.reorderRows = *reorderRows, form.reorderWeights = *reorderWeights;
   return form;
 }
 
@@ -179,12 +186,18 @@ AttentionOp AttentionCandidate::create(OpBuilder &builder, const FusedForm &form
   Type rowType;
   if (hasRows())
     rowType = RankedTensorType::get(ArrayRef<int64_t>(form.shape).take_front(form.rows.size()), builder.getF32Type());
+  Type weightType;
+  if (!source.stored.empty()) {
+    auto shape = llvm::to_vector(ArrayRef<int64_t>(form.shape).take_front(form.rows.size()));
+    shape.push_back(positions(key));
+    weightType = RankedTensorType::get(shape, builder.getF32Type());
+  }
   AxisSizes given = untoldSizes(form);
   auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(form.space)),
                                        given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
                                        mask ? text(print(*mask)) : StringAttr(), text(print(form.values)),
                                        value.factors[0].operand, ScheduleInterface(), source.direct ? Type() : rowType,
-                                       source.direct ? rowType : Type(), source.direct);
+                                       source.direct ? rowType : Type(), source.direct, weightType);
   bindIndices(attention);
   Block *body = builder.createBlock(&attention.getScore());
   builder.setInsertionPointToStart(body);
@@ -202,14 +215,17 @@ AttentionOp AttentionCandidate::create(OpBuilder &builder, const FusedForm &form
 /// Puts the attention's results in place of what the program makes of the weights.
 void AttentionCandidate::replaceProgram(OpBuilder &builder, AttentionOp attention, const FusedForm &form) {
   builder.setInsertionPoint(uses.root.getDefiningOp());
-  AxisSizes querySizes;
-  for (const std::string &name : query)
-    if (query.size() > 1)
-      querySizes[name] = sizes[name];
+  AxisSizes positionSizes;
   auto rearranged = [&](Value tensor, Type type, const Einsum &spec) -> Value {
-    auto sizesAttr = querySizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), querySizes);
+    auto sizesAttr = positionSizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), positionSizes);
     return RearrangeOp::create(builder, tensor.getLoc(), type, builder.getStringAttr(print(spec)), sizesAttr, tensor);
   };
+  auto addSizes = [&](const std::vector<std::string> &axes) {
+    for (const std::string &name : axes)
+      if (axes.size() > 1)
+        positionSizes[name] = sizes[name];
+  };
+  addSizes(query);
   Value output = attention.getResult();
   if (!form.same)
     output = rearranged(output, product.getType(), form.reorder);
@@ -224,12 +240,20 @@ void AttentionCandidate::replaceProgram(OpBuilder &builder, AttentionOp attentio
     replaceTotals(builder, numbers);
   }
   Block *block = attention->getBlock();
+  if (!source.stored.empty()) {
+    addSizes(key);
+    Value weights = attention.getWeights();
+    if (!form.sameWeights)
+      weights = rearranged(weights, source.weights.getType(), form.reorderWeights);
+    for (OpOperand *use : source.stored)
+      use->set(weights);
+  }
   replaceSum(builder, uses, output, valueScale == 1 ? Value() : valueFactor);
   for (LogSumExpOp op : logSumExps)
     op.erase();
   for (EinsumOp op : source.totals)
     op.erase();
-  if (rows) // it may have been read before the product with the values
+  if (rows || !source.stored.empty()) // they may have been read before the product with the values
     sortTopologically(block);
 }
 
@@ -345,18 +369,31 @@ Value AttentionCandidate::withQueryOnly(OpBuilder &builder, Value lse) const {
   return lse;
 }
 
-/// Whether what the attention reads is made from its own lse: then they cannot be one.
-bool AttentionCandidate::dependsOnLse() const {
+/// Whether something that the attention reads follows from an operation that `isSought`.
+bool AttentionCandidate::readsWhatFollows(llvm::function_ref<bool(Operation *)> isSought) const {
   llvm::DenseSet<Operation *> seen;
   std::function<bool(Value)> reaches = [&](Value value) {
     Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert(op).second)
-      return false;
-    auto own = dyn_cast<LogSumExpOp>(op);
-    return (own && llvm::is_contained(logSumExps, own)) || llvm::any_of(op->getOperands(), reaches);
+    return op && seen.insert(op).second && (isSought(op) || llvm::any_of(op->getOperands(), reaches));
   };
   auto reads = [&](const Summand &summand) {
     return llvm::any_of(summand.factors, [&](const Factor &factor) { return reaches(factor.operand); });
   };
   return reads(value) || llvm::any_of(terms, reads) || llvm::any_of(valueTerms, reads);
+}
+
+/// Whether what the attention reads is made from its own lse: then they cannot be one.
+bool AttentionCandidate::dependsOnLse() const {
+  return readsWhatFollows([&](Operation *op) {
+    auto own = dyn_cast<LogSumExpOp>(op);
+    return own && llvm::is_contained(logSumExps, own);
+  });
+}
+
+/// Whether it reads what is made of the weights that it is to store.
+bool AttentionCandidate::readsItsWeights(std::string &why) const {
+  if (source.stored.empty() || !readsWhatFollows([&](Operation *op) { return op == source.operation; }))
+    return false;
+  why = "what the weights meet is made of them";
+  return true;
 }

@@ -7,6 +7,7 @@
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/AttentionCandidate.h"
 #include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/JoinProducts.h"
 #include "passes/Fusion/ScaleVectors.h"
 #include "passes/Fusion/ValueSide.h"
 #include "passes/Passes.h"
@@ -221,7 +222,11 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
     };
     for (SoftmaxOp softmax : softmaxes) {
       std::string why;
-      if (!formFrom(sourceOf(softmax), why))
+      WeightSource source = sourceOf(softmax);
+      source.stored = storedUses(source);
+      if (joinsProducts(source))
+        eraseDead(function);
+      if (!formFrom(source, why))
         note(softmax, "scores of " + shapeText(softmax.getInput()), why);
     }
     formDirect(function, note);
@@ -240,6 +245,9 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
         auto source = refused.contains(product) ? std::nullopt : directSourceOf(product);
         if (!source)
           continue;
+        source->stored = storedUses(*source);
+        if (joinsProducts(*source))
+          return true; // there are fewer products now
         std::string why, memory = "weights of " + shapeText(source->weights);
         if (formFrom(*source, why))
           return true;
@@ -258,6 +266,12 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
     for (int64_t size : shapeOf(tensor))
       text += (text.size() > 1 ? "," : "") + (size == kRuntime ? std::string("?") : std::to_string(size));
     return text + "]";
+  }
+
+  /// Makes one product of several with the same weights where nothing sums them up.
+  static bool joinsProducts(const WeightSource &source) {
+    std::string ignored;
+    return !findWeightUses(source, ignored) && joinProducts(source);
   }
 
   static bool formFrom(const WeightSource &source, std::string &why) {

@@ -35,7 +35,8 @@ void keepSoftmax(skewer::attn::AttentionOp attention) {
   auto plain = skewer::attn::AttentionOp::create(
       builder, attention.getLoc(), attention.getResult().getType(), attention.getSpaceAttr(), attention.getSizesAttr(),
       attention.getMaskAttr(), attention.getValueSpecAttr(), attention.getValue(), attention.getScheduleAttr(),
-      rows ? rows.getType() : Type());
+      rows ? rows.getType() : Type(), Type(), false,
+      attention.getWeights() ? attention.getWeights().getType() : Type());
   plain.getScore().takeBody(attention.getScore());
   plain.getValues().takeBody(attention.getValues());
   plain.walk([](skewer::attn::TermOp term) { term.setSum(0); });
@@ -43,6 +44,8 @@ void keepSoftmax(skewer::attn::AttentionOp attention) {
   attention.getResult().replaceAllUsesWith(plain.getResult());
   if (rows)
     rows.replaceAllUsesWith(plain.getLse());
+  if (Value weights = attention.getWeights())
+    weights.replaceAllUsesWith(plain.getWeights());
   attention.erase();
 }
 

@@ -407,7 +407,8 @@ struct SplitBlocks : PassWrapper<SplitBlocks, OperationPass<func::FuncOp>> {
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions(getOperation().getOps<AttentionOp>());
     for (AttentionOp attention : attentions)
-      BlockSplitting(attention).rewrite();
+      if (!attention.getWeights()) // else of all queries and keys, in their order
+        BlockSplitting(attention).rewrite();
   }
 };
 } // namespace

@@ -85,6 +85,8 @@ std::optional<Split> findSplit(const Expr &conjunct, const ScoreSpace &space) {
 }
 
 bool splitOnce(AttentionOp attention) {
+  if (attention.getWeights()) // of all queries and keys, in their order
+    return false;
   ScoreSpace space = scoreSpace(attention);
   if (!attention.getMask() || space.query.size() != space.key.size() || space.queries() != space.keys() ||
       llvm::any_of(termsOf(attention), [](TermOp term) { return bool(term.getFunction()); }))

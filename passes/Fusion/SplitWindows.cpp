@@ -59,6 +59,8 @@ bool splitWindows(AttentionOp attention) {
   ScoreSpace space = scoreSpace(attention);
   if (attention->hasAttr(kAxisExtents)) // how long lines are is known at run time only
     return false;
+  if (attention.getWeights()) // of all queries and keys, in their order
+    return false;
   if (!attention.getMask() || space.query.size() < 2 || space.query.size() != space.key.size() ||
       space.queries() != space.keys() || attention.getScheduleAttr() ||
       llvm::any_of(termsOf(attention), [](TermOp term) { return bool(term.getFunction()); }))

@@ -29,7 +29,8 @@ std::optional<double> multiplierOf(Operation *op, unsigned operand) {
 class Follower {
 public:
   explicit Follower(const WeightSource &source) : source(source) {
-    carriers[source.weights] = {false, uses(source.operation) - static_cast<int64_t>(source.totals.size())};
+    carriers[source.weights] = {false, uses(source.operation) -
+                                           static_cast<int64_t>(source.totals.size() + source.stored.size())};
   }
 
   std::optional<Value> root(std::string &why) {
@@ -40,7 +41,7 @@ public:
         continue;
       SmallVector<unsigned> carried;
       for (OpOperand &operand : op->getOpOperands())
-        if (carriers.count(operand.get()))
+        if (carriers.count(operand.get()) && !llvm::is_contained(source.stored, &operand))
           carried.push_back(operand.getOperandNumber());
       if (carried.empty())
         continue;

@@ -2,6 +2,7 @@
 #include "passes/Fusion/WeightSource.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/ScoreFunction.h"
+#include "passes/Fusion/Views.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -19,6 +20,36 @@ WeightSource skewer::sourceOf(SoftmaxOp op) {
     source.mask = op.getMask()->str();
   source.sizes = op.getSizesAttr();
   return source;
+}
+
+/// Whether all that is made of a use of the weights are sums over keys: index maps on the way move weights, and numbers
+/// multiply them.
+static bool leadsToSums(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (auto einsum = dyn_cast<EinsumOp>(op); einsum && einsum.getInputs().size() > 1)
+    return !resolve(einsum).contracted.empty();
+  bool moves = mapOf(op).has_value();
+  bool scales = isa<arith::NegFOp>(op) || (isa<arith::MulFOp, arith::DivFOp>(op) && use.getOperandNumber() == 0 &&
+                                           splatValue(op->getOperand(1)));
+  return (moves || scales) && !op->use_empty() && llvm::all_of(op->getUses(), leadsToSums);
+}
+
+SmallVector<OpOperand *> skewer::storedUses(const WeightSource &source) {
+  SmallVector<OpOperand *> stored;
+  bool multiplied = false;
+  if (!cast<RankedTensorType>(source.weights.getType()).getElementType().isF32())
+    return stored;
+  for (OpOperand &use : source.weights.getUses()) {
+    if (llvm::is_contained(source.totals, dyn_cast<EinsumOp>(use.getOwner())))
+      continue;
+    if (leadsToSums(use))
+      multiplied = true;
+    else
+      stored.push_back(&use);
+  }
+  if (!multiplied)
+    stored.clear();
+  return stored;
 }
 
 /// A sum of the weights over their keys alone, where `guard` holds.

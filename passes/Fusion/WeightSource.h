@@ -14,11 +14,15 @@ struct WeightSource {
   mlir::DictionaryAttr sizes;
   bool direct = false;
   std::vector<attn::EinsumOp> totals; // of direct weights: sums over their keys, in any order of the other axes
+  /// Uses of the weights that are no products with values, beside some that are: they read what the attention stores.
+  llvm::SmallVector<mlir::OpOperand *> stored;
 
   mlir::Location location() const { return operation->getLoc(); }
 };
 
 WeightSource sourceOf(attn::SoftmaxOp);
+/// The uses of weights that lead to no sum over keys, where others do: `WeightSource::stored`.
+llvm::SmallVector<mlir::OpOperand *> storedUses(const WeightSource &);
 /// What an einsum sums over keys without a softmax, where it is made of scores: a product of a tensor of queries and
 /// one of keys, from which arithmetic made the weights. Nothing where it is none, or where values do not differ from
 /// head to head (or row to row of the batch): x · W₁ through a function times W₂ is a layer of another kind.

@@ -43,8 +43,22 @@ struct Kernel::ScoreRow {
     kernel.store(number, target, kernel.position(target, planned.lse, symbols));
   }
 
+  /// The row's weights where they are a result: what stands in the row, times `inverse`.
+  void storeWeights(Value inverse) {
+    if (!op.getWeights())
+      return;
+    kernel.loops(keys, symbols, [&] {
+      Value weight = visible(kernel.real(0), [&]() -> Value {
+        return arith::MulFOp::create(b, kernel.load(row, place()), inverse);
+      });
+      const Storage &target = kernel.storage[op.getWeights()];
+      kernel.store(weight, target, kernel.position(target, planned.weights, symbols));
+    });
+  }
+
   /// The sum of the values by the row's weights, times `inverse`.
   void weigh(Value inverse) {
+    storeWeights(inverse);
     // Values that differ from query to query leave no product to make. A direct weight of 0 is no hidden key's.
     if (!planned.valueTerms.empty() || (op.getDirect() && planned.mask))
       return weighOneByOne(inverse);

@@ -181,7 +181,7 @@ protected:
     std::vector<Axis> outer, keys, width; // leading axes and queries; the values' columns
     std::optional<subscript::Expr> mask;
     std::vector<ScoreTerm> terms, valueTerms;
-    std::vector<subscript::Expr> value, result, lse; // subscripts
+    std::vector<subscript::Expr> value, result, lse, weights; // subscripts
     Symbols symbols;
   };
   std::optional<AttentionPlan> planAttention(attn::AttentionOp);

@@ -287,5 +287,15 @@ bool Kernel::describe(Operation *op) {
     ofRows.shape = std::move(*rows);
     ofRows.element = b.getF32Type();
   }
+  if (Value weights = attention ? attention.getWeights() : Value()) {
+    auto space = subscript::parseDimensions(std::string_view(attention.getSpace()));
+    auto extents = extentsOf(attention);
+    auto pairs = extents ? extentsOf(*space, *extents) : std::nullopt;
+    if (!pairs)
+      return fail(op, "a run-time size of the score is no operand's dimension");
+    Storage &ofPairs = storage[weights];
+    ofPairs.shape = std::move(*pairs);
+    ofPairs.element = b.getF32Type();
+  }
   return true;
 }

@@ -38,10 +38,11 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
   result.value = value->subscripts[0];
   for (const subscript::Dimension &dimension : *value->spec.result)
     result.result.push_back(subscript::flatIndex(dimension, value->sizes));
-  auto rows = subscript::parseDimensions(std::string_view(op.getSpace()));
-  rows->pop_back(); // the keys
-  for (const subscript::Dimension &dimension : *rows)
-    result.lse.push_back(subscript::flatIndex(dimension, space.sizes));
+  auto pairs = subscript::parseDimensions(std::string_view(op.getSpace()));
+  for (const subscript::Dimension &dimension : *pairs)
+    result.weights.push_back(subscript::flatIndex(dimension, space.sizes));
+  result.lse = result.weights;
+  result.lse.pop_back(); // the keys
   for (attn::TermOp term : attn::termsOf(op)) {
     attn::ResolvedEinsum resolved = resolve(term);
     ScoreTerm described;

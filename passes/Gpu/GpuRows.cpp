@@ -72,6 +72,7 @@ private:
   SmallVector<Value> addKeys(Value base, Value weight, ArrayRef<Value> shrunk);
   SmallVector<Value> addValues(Value weight, ValueRange before);
   void finish(ValueRange results);
+  void storeWeights(Value reference, Value inverse);
 
   GpuStages &s;
   ImplicitLocOpBuilder &b;
@@ -176,6 +177,29 @@ SmallVector<Value> GpuStages::WarpRow::step(Value base, ValueRange before) {
   return next;
 }
 
+/// The row's weights, where they are a result: its scores are made once more, now that their maximum is known. Of the
+/// blocks of columns one does it.
+void GpuStages::WarpRow::storeWeights(Value largest, Value inverse) {
+  Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
+  Value reference = arith::SelectOp::create(b, unseen, zero, largest);
+  when(less(firstColumn, s.index(1)), [&] {
+    auto loop = scf::ForOp::create(b, s.index(0), keys, s.index(kWarp));
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value own = add(loop.getInductionVar(), lane);
+    when(less(own, keys), [&] {
+      decompose(b, own, planned.keys, symbols);
+      auto weight = [&]() -> Value {
+        Value score = s.scoreOf(op, planned, symbols);
+        return op.getDirect() ? score : arith::MulFOp::create(b, power(score, reference), inverse).getResult();
+      };
+      const Storage &target = s.storage[op.getWeights()];
+      Value made = planned.mask ? s.guarded(s.predicate(*planned.mask, symbols), zero, weight) : weight();
+      s.store(made, target, s.position(target, planned.weights, symbols));
+    });
+  });
+}
+
 /// Stores the row: `results` are the maximum, the lane's part of the sum, and its columns' sums.
 void GpuStages::WarpRow::finish(ValueRange results) {
   Value sum = overWarp(b, results[1], [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); });
@@ -199,6 +223,8 @@ void GpuStages::WarpRow::finish(ValueRange results) {
     Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
     inverse = arith::DivFOp::create(b, s.real(1), arith::SelectOp::create(b, unseen, s.real(1), sum));
   }
+  if (op.getWeights())
+    storeWeights(largest, inverse);
   const Storage &target = s.storage[op.getResult()];
   for (size_t number = 0; number < sums; ++number) {
     Value column = columnOf(number);

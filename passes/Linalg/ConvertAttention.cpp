@@ -77,6 +77,13 @@ struct Contribution {
   }
 };
 
+/// part / sum; 0 where the sum of a row without a visible key is.
+Value meanOf(ImplicitLocOpBuilder &body, Value part, Value sum) {
+  Value zero = realConstant(body, sum.getType(), 0);
+  Value empty = arith::CmpFOp::create(body, arith::CmpFPredicate::OEQ, sum, zero);
+  return arith::SelectOp::create(body, empty, zero, arith::DivFOp::create(body, part, sum));
+}
+
 /// An attention while it is taken apart.
 struct Parts {
   attn::AttentionOp op;
@@ -93,6 +100,7 @@ struct Parts {
   Value directWeights();
   Value totalOf(Value weights);
   Value addValues(Value weights);
+  Value returned(Value weights, Value sum);
 };
 
 bool Parts::prepare() {
@@ -234,6 +242,19 @@ Value Parts::addValues(Value weights) {
   }
   return sum;
 }
+
+/// Weights as they are a result, of f32: over their sum where a softmax has one; without a visible key 0.
+Value Parts::returned(Value weights, Value sum) {
+  LoopNest nest(rows.dimensions, {}, rows.sizes, rows.extents);
+  std::vector<Reading> read{{weights, subscriptsOf(rows.dimensions, rows.sizes)}};
+  if (sum)
+    read.push_back({sum, subscriptsOf(rowDimensions(rows), rows.sizes)});
+  return linalg.make(nest, b.getF32Type(), std::nullopt, read, false,
+                     [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) -> Value {
+                       return castReal(body, sum ? meanOf(body, elements[0], elements[1]) : elements[0],
+                                       body.getF32Type());
+                     });
+}
 } // namespace
 
 Converted skewer::convertAttention(attn::AttentionOp op, ImplicitLocOpBuilder &b, Structured &linalg) {
@@ -252,6 +273,8 @@ Converted skewer::convertAttention(attn::AttentionOp op, ImplicitLocOpBuilder &b
         [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) { return elements[0]; })};
     if (op.getTotal())
       results.push_back(parts.totalOf(weights));
+    if (op.getWeights())
+      results.push_back(parts.returned(weights, {}));
     return results;
   }
   Exponentials exponentials = exponentialsOf(parts.rows, b, linalg);
@@ -259,14 +282,12 @@ Converted skewer::convertAttention(attn::AttentionOp op, ImplicitLocOpBuilder &b
   std::vector<Expr> row = subscriptsOf(rowDimensions(parts.rows), parts.rows.sizes);
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   Converted results{linalg.make(nest, element, std::nullopt, {{sum, point}, {exponentials.sum, row}}, false,
-                                [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) -> Value {
-                                  Value zero = realConstant(body, elements[1].getType(), 0);
-                                  Value empty =
-                                      arith::CmpFOp::create(body, arith::CmpFPredicate::OEQ, elements[1], zero);
-                                  Value mean = arith::DivFOp::create(body, elements[0], elements[1]);
-                                  return arith::SelectOp::create(body, empty, zero, mean);
+                                [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) {
+                                  return meanOf(body, elements[0], elements[1]);
                                 })};
   if (op.getLse())
     results.push_back(logSumOf(parts.rows, exponentials, b, linalg));
+  if (op.getWeights())
+    results.push_back(parts.returned(exponentials.powers, exponentials.sum));
   return results;
 }

@@ -198,7 +198,7 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   double exponentials = target.separateAdd()
                             ? std::max(kExpMultiplies / target.fmaPerCycle, kExpAdds / target.addPerCycle)
                             : (kExpMultiplies + kExpAdds) / target.fmaPerCycle;
-  compute += exponentials * llvm::divideCeil(sizes.keys, target.lanes);
+  compute += (1 + sizes.storesWeights) * exponentials * llvm::divideCeil(sizes.keys, target.lanes);
   double bytesOfHead = kFloatBytes * sizes.keys * (sizes.depth + sizes.dotDepth + sizes.width);
   double blockBytes =
       kFloatBytes * rows *
@@ -223,7 +223,7 @@ static bool isReadOnce(const AttentionSizes &sizes, int64_t rowBlock) {
 
 /// Keys of an item where keys are read once and few heads would leave workers without work; 0: all.
 static int64_t chooseKeysPerItem(const AttentionSizes &sizes, const Blocking &blocking) {
-  if (!isReadOnce(sizes, blocking.rowBlock))
+  if (!isReadOnce(sizes, blocking.rowBlock) || sizes.storesWeights)
     return 0;
   double read = double(sizes.dotDepth + sizes.width), merged = 2 * double(sizes.queries * sizes.width);
   auto least = static_cast<int64_t>(merged / (kMergedShare * read));

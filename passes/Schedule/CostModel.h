@@ -35,6 +35,8 @@ struct AttentionSizes {
   bool narrowKeys = false;
   /// Whether the keys of the last vector may be multiplied as dot products (passes/Analysis/DotKeys.h).
   bool mayDot = false;
+  /// Whether the weights are a result, so that a row's exponentials are made once more.
+  bool storesWeights = false;
   int64_t heads = 1; // rows of the leading axes whose number is known
   /// Of a mask: keys that a query sees, where those are an interval with two ends; and what is known pair by pair.
   int64_t seenKeys = 0;

@@ -35,6 +35,7 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategi
   sizes.extraPerKey += sizes.hasLine + sizes.hasRowLine;
   sizes.tiles = shape.bounds.tiles;
   sizes.mayDot = mayMultiplyAsDots(shape) && !sizes.stridedAdd && !sizes.dotDepth && !sizes.keyRowSteps;
+  sizes.storesWeights = shape.further.weights;
   if (shape.visible && shape.visible->low != INT64_MIN && shape.visible->high != INT64_MAX && !shape.prefix)
     sizes.seenKeys = shape.visible->high - shape.visible->low + 1;
   return sizes;

@@ -103,3 +103,13 @@ func.func @f(%v: tensor<4x8xf32>, %t: tensor<4x8xf32>) {
   } : tensor<4x8xf32> -> tensor<4x8xf32>
   return
 }
+
+// -----
+
+// attention_c16: weights of all queries and keys
+func.func @f(%v: tensor<4x8xf32>) {
+  // expected-error-re @below {{{{.+}} (attention_c16)}}
+  %0, %1 = attn.attention "i j" value "j e -> i e" (%v) score { attn.term "" () times "j" scale 1.0 }
+    : tensor<4x8xf32> -> tensor<4x8xf32> weights tensor<4x5xf32>
+  return
+}

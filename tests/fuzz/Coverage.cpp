@@ -21,6 +21,7 @@ static const std::set<std::string> &neverInKernels() {
 static const std::vector<std::pair<std::string, bool (*)(const Spec &)>> &allFeatures() {
   static const std::vector<std::pair<std::string, bool (*)(const Spec &)>> features = {
       {"lse", [](const Spec &s) { return s.lse; }},
+      {"weights returned", [](const Spec &s) { return s.stored; }},
       {"result of another order", [](const Spec &s) { return s.result != ResultOrder::Same; }},
       {"heads merged in the result", [](const Spec &s) { return s.result == ResultOrder::Merged; }},
       {"keys and values in one operand", [](const Spec &s) { return s.packing == Packing::KeysValues; }},

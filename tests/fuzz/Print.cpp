@@ -122,6 +122,26 @@ static std::string directWeights(const Spec &spec, const Names &names, const std
   return fmt::format(spec.maskArgument ? "({}) * ({})" : "({}) if {} else 0", weights, mask);
 }
 
+/// What is returned besides.
+static void addResults(const Spec &spec, const std::string &score, std::string &type, std::string &result) {
+  if (!spec.lse && !spec.stored)
+    return;
+  type = "(out : " + type;
+  if (spec.lse) {
+    bool tokensFirst = hasTokensFirst(spec);
+    type += fmt::format(", lse : f32[{}{}]", batchSize(spec), tokensFirst ? "N, heads" : "heads, N");
+    std::string lse = "logsumexp(" + score + ")";
+    if (tokensFirst)
+      lse = fmt::format("rearrange({}, \"{} -> {}\")", lse, withBatch(spec, "h i"), withBatch(spec, "i h"));
+    result += ", " + lse;
+  }
+  if (spec.stored) {
+    type += fmt::format(", weights : {}[{}heads, N, M]", spec.type, batchSize(spec));
+    result += ", weights";
+  }
+  type += ")";
+}
+
 std::string print(const Spec &spec) {
   Names names(spec, spec.mapNames);
   Text text;
@@ -200,14 +220,7 @@ std::string print(const Spec &spec) {
   if (spec.residual)
     result += " + q";
   std::string type = resultType(spec);
-  if (spec.lse) {
-    bool tokensFirst = hasTokensFirst(spec);
-    type = fmt::format("(out : {}, lse : f32[{}{}])", type, batchSize(spec), tokensFirst ? "N, heads" : "heads, N");
-    std::string lse = "logsumexp(" + score + ")";
-    if (tokensFirst)
-      lse = fmt::format("rearrange({}, \"{} -> {}\")", lse, withBatch(spec, "h i"), withBatch(spec, "i h"));
-    result += ", " + lse;
-  }
+  addResults(spec, score, type, result);
   return fmt::format("{}{}kernel layer({})\n    -> {} {{\n{}  return {}\n}}\n", originsText(spec), parameters(spec),
                      text.operands, type, text.statements, result);
 }

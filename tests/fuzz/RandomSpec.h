@@ -164,7 +164,8 @@ struct Spec {
   Weights weights = Weights::Softmax;
   bool divided = false;  // by the sum of a row's weights, where that is at least 1
   bool residual = false; // q is added to the result (width = dim)
-  bool lse = false;      // a second result, logsumexp of the scores
+  bool lse = false;      // a further result, logsumexp of the scores
+  bool stored = false;   // a further result, the weights
   ResultOrder result = ResultOrder::Same;
   Packing packing = Packing::None;
   PackingOrder packingOrder = PackingOrder::Tokens;

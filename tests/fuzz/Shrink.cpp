@@ -52,6 +52,7 @@ private:
     set(&Spec::contentLast, false);
     set(&Spec::maskArgument, false);
     set(&Spec::lse, false);
+    set(&Spec::stored, false);
     set(&Spec::result, ResultOrder::Same);
     set(&Spec::packing, Packing::None);
     if (spec.packing != Packing::None)

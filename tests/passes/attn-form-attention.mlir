@@ -71,11 +71,12 @@ func.func @merged_heads(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor
 // CHECK-LABEL: func.func @unfused
 // CHECK-SAME: attributes {attn.unfused = "the weights are used more than once, and not in a sum of products; scores of [4,4] are held in memory"}
 // CHECK: attn.softmax
-func.func @unfused(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x4xf32>) {
+func.func @unfused(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
   %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
   %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
   %o = attn.einsum "i j, j c -> i c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  return %o, %p : tensor<4x8xf32>, tensor<4x4xf32>
+  %t = attn.einsum "i j, j d, i d -> i"(%p, %k, %q) : (tensor<4x4xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4xf32>
+  return %o, %t : tensor<4x8xf32>, tensor<4xf32>
 }
 
 // -----

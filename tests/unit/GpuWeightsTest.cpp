@@ -64,4 +64,22 @@ TEST(GpuWeights, NumbersOfHiddenKeysDoNotCount) {
   }
 }
 
+/// Weights as a result; wide values are several blocks of columns, of which one stores them.
+std::string returned(int64_t n, int64_t dim, const std::string &weights, const std::string &type = "f32") {
+  return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
+         "\nsize batch\nkernel layer(q, k, v : " + type + "[batch, heads, N, dim]) -> (weights : f32[batch, heads, N, N], " +
+         "out : " + type + "[batch, heads, N, dim]) {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5\n" +
+         "  w = " + weights + "\n  return w, einsum(\"b h i j, b h j d -> b h i d\", w, v)\n}\n";
+}
+
+TEST(GpuWeights, ReturnedOnesAreStoredByRows) {
+  const std::string texts[] = {returned(37, 12, "softmax(s)"), returned(70, 16, "softmax(s where j + 3 < i)"),
+                               returned(33, 8, "sigmoid(s) if j <= i else 0"), returned(40, 300, "softmax(s)"),
+                               returned(40, 16, "softmax(s where j <= i)", "f16")};
+  for (const std::string &text : texts) {
+    GpuOutcome outcome = expectOnGpu(text, text.find("f16") == std::string::npos ? kWide : kHalf, tileOf(32, 32));
+    EXPECT_EQ(outcome.program.launches.size(), 1u) << text; // the attention makes both
+  }
+}
+
 } // namespace

@@ -4,6 +4,7 @@
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Peak.h"
+#include "tools/skewer/PlainRead.h"
 #include "tools/skewer/Predict.h"
 #include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/Session/Targets.h"
@@ -24,8 +25,38 @@ struct Timing {
   int64_t calls = 0;
 };
 
+/// Plain reads of the operands: their bytes, the seconds of one, and its share of the time of a call beside it.
+struct PlainReads {
+  double bytes = 0, seconds = 0, share = 0;
+};
+
+/// A plain read of the operands beside each call: the machine's bandwidth moves within seconds.
+class ReadsBeside {
+public:
+  ReadsBeside(const Execution &execution, ThreadPool &pool) : pool(pool) {
+    for (const Buffer &operand : execution.operands()) {
+      memory.push_back({operand.data(), operand.size()});
+      total += double(operand.size());
+    }
+    before = secondsOfPlainRead(memory, pool);
+  }
+  void noteCall(double seconds) {
+    double after = secondsOfPlainRead(memory, pool), least = std::min(before, after);
+    shares.push_back(least / seconds);
+    reads.push_back(least);
+    before = after;
+  }
+  PlainReads figures() const { return {total, medianOf(reads), medianOf(shares)}; }
+
+private:
+  ThreadPool &pool;
+  std::vector<std::pair<const void *, size_t>> memory;
+  double total = 0, before = 0;
+  std::vector<double> shares, reads;
+};
+
 /// Calls for about `seconds` after a first call that warms caches and pages; at least three times.
-std::optional<Timing> measure(Execution &execution, double seconds) {
+std::optional<Timing> measure(Execution &execution, double seconds, ReadsBeside *reads = nullptr) {
   if (!execution.run())
     return std::nullopt;
   std::vector<double> times;
@@ -35,6 +66,8 @@ std::optional<Timing> measure(Execution &execution, double seconds) {
     if (!execution.run())
       return std::nullopt;
     times.push_back(now() - start);
+    if (reads)
+      reads->noteCall(times.back());
   }
   return Timing{medianOf(times), *std::min_element(times.begin(), times.end()), static_cast<int64_t>(times.size())};
 }
@@ -43,6 +76,7 @@ struct Row : CheckedRow {
   Timing timing;
   double peak = 0;
   std::optional<double> unfused, plain, predicted;
+  std::optional<PlainReads> reads;
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
   double percent() const { return peak > 0 ? 100 * gflops() / peak : 0; }
 };
@@ -76,9 +110,12 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   // The clock of a processor wanders: the peak is measured around each part of the timing, and medians are compared.
   std::vector<double> local{measurePeak(pool)};
   std::vector<Timing> parts;
+  std::optional<ReadsBeside> reads;
+  if (options.besideRead)
+    reads.emplace(*execution, pool);
   std::vector<double> plainMedians; // in turns with the layer, under the same clock
   for (int part = 0; part < 3; ++part) {
-    auto timing = measure(*execution, options.seconds / 3);
+    auto timing = measure(*execution, options.seconds / 3, reads ? &*reads : nullptr);
     if (!timing)
       return false;
     parts.push_back(*timing);
@@ -98,6 +135,8 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     row.timing.calls += part.calls;
   }
   row.timing.median = medianOf(medians);
+  if (reads)
+    row.reads = reads->figures();
   row.peak = medianOf(local);
   peaks.insert(peaks.end(), local.begin(), local.end());
 
@@ -128,6 +167,8 @@ void printJson(const std::vector<Row> &rows, double peak) {
                            {"percent_of_peak", row.percent()},
                            {"unfused_median_seconds", row.unfused ? llvm::json::Value(*row.unfused) : nullptr},
                            {"plain_median_seconds", row.plain ? llvm::json::Value(*row.plain) : nullptr},
+                           {"read_median_seconds", row.reads ? llvm::json::Value(row.reads->seconds) : nullptr},
+                           {"share_of_read", row.reads ? llvm::json::Value(row.reads->share) : nullptr},
                            {"predicted_seconds", row.predicted ? llvm::json::Value(*row.predicted) : nullptr},
                            {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
                            {"max_error", row.error},
@@ -152,6 +193,10 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
                                *row.unfused / row.timing.median);
     if (row.plain)
       printed() << fmt::format("  {:.2f} times plain ({:.4f} ms)", row.timing.median / *row.plain, *row.plain * 1e3);
+    if (row.reads)
+      printed() << fmt::format("  {:.2f} of a plain read of its operands ({:.1f} MB in {:.4f} ms, {:.1f} GB/s)",
+                               row.reads->share, row.reads->bytes * 1e-6, row.reads->seconds * 1e3,
+                               row.reads->bytes / row.reads->seconds * 1e-9);
     printed() << fmt::format("  workspace {} B  error {:.2g} (tolerance {:.2g})\n", row.workspaceBytes, row.error,
                              row.tolerance);
   }

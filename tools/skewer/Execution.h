@@ -44,6 +44,8 @@ public:
   const void *result(size_t number = 0) const { return outputs[number].data(); }
   /// Its values in float64.
   Array resultArray(size_t number = 0) const;
+  /// What the kernel reads, operand by operand, in the plan's order; empty before `bind`.
+  llvm::ArrayRef<Buffer> operands() const { return inputs; }
   uint64_t workspaceBytes() const { return device ? cudaExec.workspace_bytes : exec.workspaceBytes; }
   /// Useful FLOPs of one call with these sizes.
   double flops() const { return usefulWork; }

@@ -115,6 +115,9 @@ cl::opt<bool> prepared("prepared",
                        cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<bool> plain("plain", cl::desc("Time attention of the same sizes without positions too, in turns"),
                     cl::cat(category), cl::sub(benchCommand));
+cl::opt<bool> besideRead("read",
+                         cl::desc("Time a plain read of all operands beside each call: what memory allows"),
+                         cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> json("json", cl::desc("Print JSON"), cl::cat(category), cl::sub(benchCommand), cl::sub(explainCommand));
 
 cl::opt<bool> inPlace("i", cl::desc("Write each file anew where that changes it"), cl::cat(category),
@@ -221,11 +224,12 @@ bool readSpecsAndTarget(Options &options, int &exitCode) {
                              "MY.json, gpu or one of the GPUs "
                              "{}, found '{}'",
                              knownProcessors(), knownGpus(), options.target));
-  if (options.command != Command::Compile && options.isForGpu() && (unfused || plain || prepared))
+  if (options.command != Command::Compile && options.isForGpu() && (unfused || plain || prepared || besideRead))
     return usage(fmt::format("{} is for processors; leave --target={} out",
                              unfused ? "--unfused"
-                             : plain ? "--plain"
-                                     : "--prepared",
+                             : plain      ? "--plain"
+                             : besideRead ? "--read"
+                                          : "--prepared",
                              options.target));
   return true;
 }
@@ -327,6 +331,7 @@ bool fill(Options &options, int &exitCode) {
   options.unfused = unfused;
   options.prepared = prepared;
   options.plain = plain;
+  options.besideRead = besideRead;
   options.json = json;
   return true;
 }

@@ -43,7 +43,7 @@ struct RunOptions {
   int64_t rows = 0;             // 0: as many as are cheap
   int32_t threads = 1;
   double seconds = 1;
-  bool unfused = false, plain = false, prepared = false, json = false;
+  bool unfused = false, plain = false, besideRead = false, prepared = false, json = false;
 };
 
 /// What target is told.

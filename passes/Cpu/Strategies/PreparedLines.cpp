@@ -274,7 +274,7 @@ void PreparedLine::centre(const RowBlock &block) {
     Value centred = b.subf(b.load(bufferMemory, x), shifts);
     b.store(b.addf(centred, b.load(lowsMemory, x)), centredMemory, x);
   });
-  if (shape.hasLse)
+  if (shape.further.lse)
     b.loop(b.index(0), rows, 1, [&](Value row) { kernel.noteShift(row, shift); });
 }
 

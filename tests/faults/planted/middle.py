@@ -151,4 +151,12 @@ FAULTS = [
           "the keys of a block of queries may end one before the last that its windows reach",
           "windows[query].high < low + keys;",
           "windows[query].high <= low + keys;"),
+    Fault("weights-made-of-themselves", "passes/Fusion/AttentionCandidate.h",
+          "an attention may read what is made of the weights that it is to store",
+          "!expandValues(why) || readsItsWeights(why))",
+          "!expandValues(why))"),
+    Fault("columns-of-other-products", "passes/Fusion/JoinProducts.cpp",
+          "products of the same weights that read keys differently are columns of one",
+          "return formOf(one) == formOf(other) && typeOf",
+          "return typeOf"),
 ]

@@ -244,4 +244,12 @@ FAULTS = [
           "operands of 8 bits are widened as numbers from 0 to 255",
           "arith::ExtSIOp::create(b, likewise(type, b.getI32Type()), value)",
           "arith::ExtUIOp::create(b, likewise(type, b.getI32Type()), value)"),
+    Fault("weights-behind-the-last-key", "passes/Cpu/StoredWeights.cpp",
+          "the vector of a row's last weights writes one more, the next row's first",
+          "arith::CmpIPredicate::slt, b.laneNumbers(), count);",
+          "arith::CmpIPredicate::sle, b.laneNumbers(), count);"),
+    Fault("weights-left-out", "passes/Cpu/StoredWeights.cpp",
+          "weights of keys that no block computes stay what the memory held",
+          "if (!shape.further.weights || (!live.isLimited() && !runs && shape.masks.empty()))",
+          "if (!shape.further.weights || shape.masks.empty())"),
 ]

@@ -74,16 +74,16 @@ func.func @residual(%q: tensor<4x8xf32>, %x: tensor<4x8xf32>) -> tensor<4x8xf32>
 }
 
 // -----
-// Two sums of the same weights that go different ways: the weights are held.
+// Two sums of the same weights that go different ways and read their keys differently: the weights are held.
 // CHECK-LABEL: func.func @two_ways
 // CHECK: %[[V0:.*]] = attn.einsum "i d, j d -> i j"(%arg0, %arg0)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j"(%[[V0]])
 // CHECK-NEXT: %[[V2:.*]] = attn.einsum "i j, j d -> i d"(%[[V1]], %arg0)
-// CHECK-NEXT: %[[V3:.*]] = attn.einsum "i j, j d -> i d"(%[[V1]], %arg1)
+// CHECK-NEXT: %[[V3:.*]] = attn.einsum "i j, (3 - j) d -> i d"(%[[V1]], %arg1)
 func.func @two_ways(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %s = attn.einsum "i d, j d -> i j"(%q, %q) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
   %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
   %o = attn.einsum "i j, j d -> i d"(%p, %q) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %r = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %r = attn.einsum "i j, (3 - j) d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %o, %r : tensor<4x8xf32>, tensor<4x8xf32>
 }

@@ -15,3 +15,18 @@ func.func @direct(%q: tensor<6x8xf32>, %t: tensor<11xf32>) -> (tensor<6x8xf32>, 
   } direct : tensor<6x8xf32> -> tensor<6x8xf32> total tensor<6xf32>
   return %o, %s : tensor<6x8xf32>, tensor<6xf32>
 }
+
+// -----
+// Weights that are a result stay one.
+// CHECK-LABEL: func.func @stored
+// CHECK: %{{.*}}, %[[W:.*]] = attn.attention "i j" value "j e -> i e"(%arg0) score {
+// CHECK-NEXT: attn.term "i d, j d"
+// CHECK-NEXT: } : tensor<6x8xf32> -> tensor<6x8xf32> weights tensor<6x6xf32>
+// CHECK: return %{{.*}}, %[[W]]
+func.func @stored(%q: tensor<6x8xf32>, %t: tensor<11xf32>) -> (tensor<6x8xf32>, tensor<6x6xf32>) {
+  %o, %w = attn.attention "i j" value "j e -> i e"(%q) score {
+    attn.term "(j - i + 5)"(%t) scale 1.000000e+00 : tensor<11xf32>
+    attn.term "i d, j d"(%q, %q) scale 1.000000e+00 : tensor<6x8xf32>, tensor<6x8xf32>
+  } direct : tensor<6x8xf32> -> tensor<6x8xf32> weights tensor<6x6xf32>
+  return %o, %w : tensor<6x8xf32>, tensor<6x6xf32>
+}

@@ -32,3 +32,21 @@ func.func @squared(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>
   } direct : tensor<4x8xf32> -> tensor<4x8xf32> total tensor<4xf32>
   return %o, %t : tensor<4x8xf32>, tensor<4xf32>
 }
+
+// Weights that are a result: over their sum, which is 0 where no key is seen.
+// CHECK-LABEL: func.func @stored
+// CHECK: math.exp
+// CHECK: %[[MEAN:.*]] = arith.divf
+// CHECK: linalg.generic
+// CHECK: %[[WEIGHT:.*]] = arith.divf
+// CHECK-NEXT: arith.select %{{.*}}, %{{.*}}, %[[WEIGHT]] : f32
+// CHECK: return %{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<4x4xf32>
+// OUTLINED-LABEL: func.func @stored
+// OUTLINED: call @stored_attention({{.*}}) : ({{.*}}) -> (tensor<4x8xf32>, tensor<4x4xf32>)
+func.func @stored(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x4xf32>) {
+  %w = call @other(%v) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %o, %t = attn.attention "i j" where "j < i" value "j e -> i e" (%w) score {
+    attn.term "i d, j d" (%q, %q) scale 0.5 : tensor<4x8xf32>, tensor<4x8xf32>
+  } : tensor<4x8xf32> -> tensor<4x8xf32> weights tensor<4x4xf32>
+  return %o, %t : tensor<4x8xf32>, tensor<4x4xf32>
+}

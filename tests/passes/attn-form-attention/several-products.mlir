@@ -1,0 +1,101 @@
+// RUN: skewer-opt %s -attn-form-attention -split-input-file | FileCheck %s
+// Several products of the same weights that nothing sums up are columns of one.
+
+// CHECK-LABEL: func.func @two
+// CHECK-NEXT: %[[V:.*]] = attn.concat %arg1, %arg2 dimension 2 : (tensor<2x4x8xf32>, tensor<2x4x3xf32>) -> tensor<2x4x11xf32>
+// CHECK-NEXT: %[[O:.*]] = attn.attention "h i j" value "h j e -> h i e"(%[[V]]) score {
+// CHECK: } : tensor<2x4x11xf32> -> tensor<2x4x11xf32>
+// CHECK-NEXT: %[[A:.*]] = attn.slice %[[O]] offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x11xf32> to tensor<2x4x8xf32>
+// CHECK-NEXT: %[[B:.*]] = attn.slice %[[O]] offsets [0, 0, 8] strides [1, 1, 1] : tensor<2x4x11xf32> to tensor<2x4x3xf32>
+// CHECK-NEXT: return %[[A]], %[[B]]
+func.func @two(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %u: tensor<2x4x3xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x3xf32>) {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %q) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %t = attn.einsum "a b c, a c e -> a b e"(%p, %u) : (tensor<2x4x4xf32>, tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
+  return %o, %t : tensor<2x4x8xf32>, tensor<2x4x3xf32>
+}
+
+// -----
+// Weights without a softmax, which are stored as well; values that are made behind the first product.
+// CHECK-LABEL: func.func @direct
+// CHECK: math.absf %arg1
+// CHECK: attn.concat
+// CHECK: %result, %weights = attn.attention
+// CHECK: attn.slice
+// CHECK: attn.slice
+// CHECK-NOT: attn.einsum
+func.func @direct(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x4xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<2x4x4xf32>
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %q) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %p = arith.maximumf %s, %zero : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %u = math.absf %v : tensor<2x4x8xf32>
+  %t = attn.einsum "h i j, h j d -> h i d"(%p, %u) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %o, %t, %p : tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x4xf32>
+}
+
+// -----
+// What is summed needs no columns of its own.
+// CHECK-LABEL: func.func @summed
+// CHECK-NOT: attn.concat
+func.func @summed(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>, %t: tensor<7x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.einsum "i d, j d -> i j"(%q, %q) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
+  %o = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %r = attn.einsum "i j, (j - i + 3) d -> i d"(%p, %t) : (tensor<4x4xf32>, tensor<7x8xf32>) -> tensor<4x8xf32>
+  %x = arith.addf %o, %r : tensor<4x8xf32>
+  return %x : tensor<4x8xf32>
+}
+
+// -----
+// Values that are made from another of the products cannot stand beside that one's.
+// CHECK-LABEL: func.func @twice
+// CHECK-NOT: attn.concat
+func.func @twice(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %s = attn.einsum "i d, j d -> i j"(%q, %q) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
+  %o = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %n = math.absf %o : tensor<4x8xf32>
+  %t = attn.einsum "i j, j d -> i d"(%p, %n) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %o, %t : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+// Nor do products that read other keys.
+// CHECK-LABEL: func.func @other_keys
+// CHECK-NOT: attn.concat
+func.func @other_keys(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %s = attn.einsum "i d, j d -> i j"(%q, %q) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
+  %o = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %t = attn.einsum "i j, (3 - j) d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %o, %t : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+// Heads that are merged with the columns stand apart meanwhile; heads of keys may be read at an index.
+// CHECK-LABEL: func.func @merged_heads
+// CHECK-NEXT: %[[V:.*]] = attn.rearrange "o0 (h d) -> o0 h d" sizes {h = 2 : i64} %arg1 : tensor<4x8xf32> to tensor<4x2x4xf32>
+// CHECK-NEXT: %[[U:.*]] = attn.rearrange "o0 (h d) -> o0 h d" sizes {h = 2 : i64} %arg2 : tensor<4x8xf32> to tensor<4x2x4xf32>
+// CHECK-NEXT: %[[W:.*]] = attn.concat %[[V]], %[[U]] dimension 2 : (tensor<4x2x4xf32>, tensor<4x2x4xf32>) -> tensor<4x2x8xf32>
+// CHECK: attn.attention
+// CHECK: attn.rearrange "o0 h d -> o0 (h d)"
+func.func @merged_heads(%q: tensor<2x4x8xf32>, %v: tensor<4x8xf32>, %u: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %q) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, j (h d) -> i (h d)"(%p, %v) : (tensor<2x4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %t = attn.einsum "h i j, j (h d) -> i (h d)"(%p, %u) : (tensor<2x4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %o, %t : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// CHECK-LABEL: func.func @shared_keys
+// CHECK: attn.concat %arg1, %arg2 dimension 2
+// CHECK: attn.attention "h i j" value "1 j e -> h i e"
+func.func @shared_keys(%q: tensor<2x4x8xf32>, %v: tensor<1x4x8xf32>, %u: tensor<1x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x8xf32>) {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %q) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, (h floordiv 2) j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<1x4x8xf32>) -> tensor<2x4x8xf32>
+  %t = attn.einsum "h i j, (h floordiv 2) j d -> h i d"(%p, %u) : (tensor<2x4x4xf32>, tensor<1x4x8xf32>) -> tensor<2x4x8xf32>
+  return %o, %t : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+}
