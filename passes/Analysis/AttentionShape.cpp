@@ -155,6 +155,8 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   shape.further.lse = static_cast<bool>(attention.getLse());
   shape.further.total = static_cast<bool>(attention.getTotal());
   shape.further.weights = static_cast<bool>(attention.getWeights());
+  if (shape.further.weights && attention.getMask())
+    shape.further.seen = parse(std::string_view(*attention.getMask()));
   shape.direct = attention.getDirect();
   shape.through = attention.getThrough().empty() ? nullptr : &attention.getThrough();
   shape.sums = attention.getSums();

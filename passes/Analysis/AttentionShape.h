@@ -77,6 +77,8 @@ struct KeyBounds {
 /// direct weights, their sum; and the weights themselves, [leading…, queries, keys].
 struct FurtherResults {
   bool lse = false, total = false, weights = false;
+  /// Which of the weights are those of keys that are seen, where not all are.
+  std::optional<subscript::Expr> seen;
 };
 
 enum class TermRole { Content, Offset, Row, Other };

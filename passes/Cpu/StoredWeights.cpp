@@ -51,19 +51,33 @@ void CpuKernel::leaveScores(const RowBlock &block, Value row, Value lowKey, Vect
   });
 }
 
-/// 2^(score - maximum) / sum of a row.
+/// 2^(score - maximum) / sum of a row. Where that is NaN, so are the weights of all keys that are seen, and the scores
+/// do not tell which those are: -inf is a score too.
 void CpuKernel::finishWeights(Value row, Value position, Value inverse) {
   if (!shape.further.weights || shape.direct)
     return;
-  Value maximum = b.reduceMax(b.load(memory.maxima, b.mul(row, lanes)));
-  Value none = b.compare(arith::CmpFPredicate::OEQ, maximum, b.constantScalar(-std::numeric_limits<float>::infinity()));
-  Value reference = b.broadcast(b.select(none, b.constantScalar(0), maximum)), place = placeOfWeights(position);
-  forVectorsOfKeys(b.index(0), keys(), place, [&](Value key, Value mask) {
-    Value at = b.add(place, key), score;
-    if (mask)
-      score = vector::MaskedLoadOp::create(b.builder, reference.getType(), memory.weights, at, mask, reference);
-    else
-      score = b.load(memory.weights, at);
-    return b.mulf(b.exp2(b.subf(score, reference)), inverse);
+  Value place = placeOfWeights(position);
+  auto finish = [&] {
+    Value lowest = b.constantScalar(-std::numeric_limits<float>::infinity());
+    Value maximum = b.reduceMax(b.load(memory.maxima, b.mul(row, lanes)));
+    Value none = b.compare(arith::CmpFPredicate::OEQ, maximum, lowest);
+    Value reference = b.broadcast(b.select(none, b.constantScalar(0), maximum));
+    forVectorsOfKeys(b.index(0), keys(), place, [&](Value key, Value mask) {
+      Value at = b.add(place, key), score;
+      if (mask)
+        score = vector::MaskedLoadOp::create(b.builder, reference.getType(), memory.weights, at, mask, reference);
+      else
+        score = b.load(memory.weights, at);
+      return b.mulf(b.exp2(b.subf(score, reference)), inverse);
+    });
+  };
+  if (!shape.further.seen)
+    return finish();
+  Value one = vector::ExtractOp::create(b.builder, inverse, ArrayRef<int64_t>{0});
+  b.when(b.compare(arith::CmpFPredicate::ORD, one, one), finish, [&] {
+    b.loop(b.index(0), keys(), 1, [&](Value key) {
+      Value seen = positions.predicate(*shape.further.seen, positions.axesAt(position, key));
+      b.storeScalar(b.select(seen, one, b.constantScalar(0)), memory.weights, b.add(place, key));
+    });
   });
 }

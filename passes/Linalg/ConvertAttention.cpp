@@ -250,9 +250,14 @@ Value Parts::returned(Value weights, Value sum) {
   if (sum)
     read.push_back({sum, subscriptsOf(rowDimensions(rows), rows.sizes)});
   return linalg.make(nest, b.getF32Type(), std::nullopt, read, false,
-                     [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) -> Value {
-                       return castReal(body, sum ? meanOf(body, elements[0], elements[1]) : elements[0],
-                                       body.getF32Type());
+                     [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &index) -> Value {
+                       Value weight = sum ? meanOf(body, elements[0], elements[1]) : elements[0];
+                       weight = castReal(body, weight, body.getF32Type());
+                       if (!rows.mask)
+                         return weight;
+                       Value seen = index.emitPredicate(nest.over(*rows.mask)); // also where the sum is NaN
+                       Value zero = realConstant(body, body.getF32Type(), 0);
+                       return seen ? arith::SelectOp::create(body, seen, weight, zero).getResult() : Value();
                      });
 }
 } // namespace
