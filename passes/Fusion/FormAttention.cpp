@@ -229,6 +229,7 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
       if (!formFrom(source, why))
         note(softmax, "scores of " + shapeText(softmax.getInput()), why);
     }
+    eraseDead(function); // terms have taken the place of products, which are no longer made
     formDirect(function, note);
     if (!reasons.empty())
       function->setAttr("attn.unfused", StringAttr::get(&getContext(), reasons));

@@ -38,8 +38,9 @@ struct AttentionSizes {
   /// Whether the weights are a result, so that a row's exponentials are made once more.
   bool storesWeights = false;
   int64_t heads = 1; // rows of the leading axes whose number is known
-  /// Of a mask: keys that a query sees, where those are an interval with two ends; and what is known pair by pair.
-  int64_t seenKeys = 0;
+  /// Of a mask: key - query of what is seen, where that is an interval, whose ends may be open; and what is known pair
+  /// by pair.
+  std::optional<subscript::Range> seen = std::nullopt;
   std::shared_ptr<const LiveTiles> tiles = nullptr;
 };
 

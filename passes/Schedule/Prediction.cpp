@@ -36,8 +36,10 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategi
   sizes.tiles = shape.bounds.tiles;
   sizes.mayDot = mayMultiplyAsDots(shape) && !sizes.stridedAdd && !sizes.dotDepth && !sizes.keyRowSteps;
   sizes.storesWeights = shape.further.weights;
-  if (shape.visible && shape.visible->low != INT64_MIN && shape.visible->high != INT64_MAX && !shape.prefix)
-    sizes.seenKeys = shape.visible->high - shape.visible->low + 1;
+  // Where the first query stands may be known at run time only.
+  bool isFixed = shape.visibleShift.isConstant(0);
+  if (shape.visible && !shape.prefix && (isFixed || (shape.visible->low != INT64_MIN && shape.visible->high != INT64_MAX)))
+    sizes.seen = shape.visible;
   return sizes;
 }
 

@@ -61,9 +61,10 @@ std::string formulaOf(AttentionOp attention, const AttentionFacts &facts, const 
       where += fmt::format("{} {} = {}", where.empty() ? ", with" : " and", name, text);
   }
   std::string mask = facts.mask.empty() ? "" : " where " + facts.mask;
+  std::string stored = attention.getWeights() ? "; what the values are multiplied by is stored too" : "";
   if (attention.getDirect())
-    return fmt::format("sum over {} of {}{}, times {}{}", keys, score, mask, values, where);
-  return fmt::format("softmax over {} of {}{}, times {}{}", keys, score, mask, values, where);
+    return fmt::format("sum over {} of {}{}, times {}{}{}", keys, score, mask, values, where, stored);
+  return fmt::format("softmax over {} of {}{}, times {}{}{}", keys, score, mask, values, where, stored);
 }
 
 /// The file of the line that `lineOf` finds.
