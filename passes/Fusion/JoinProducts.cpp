@@ -10,37 +10,108 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// A product of weights and values that an axis of the values' own comes through.
+/// A tensor's dimensions where the values' own axes are one dimension and nothing else: "j (h d)" is "j h d", and
+/// "j h p x" is "j h (p x)".
+struct Apart {
+  Dimensions dimensions;
+  SmallVector<int64_t> shape;
+  size_t place = 0; // of that dimension
+  /// From what the tensor is to that, all other dimensions by names of their own: they may be read at an index.
+  Einsum moves;
+
+  bool movesNothing() const { return print(moves.operands[0]) == print(*moves.result); }
+  RankedTensorType typeWith(int64_t columns, Type element) const {
+    SmallVector<int64_t> sizes = shape;
+    sizes[place] = columns;
+    return RankedTensorType::get(sizes, element);
+  }
+};
+
+/// Nothing where these axes do not follow each other, in this order.
+std::optional<Apart> apart(const Dimensions &dimensions, Value tensor, const std::vector<std::string> &own,
+                           const AxisSizes &sizes) {
+  Apart result;
+  result.moves.operands.emplace_back();
+  result.moves.result.emplace();
+  auto extents = cast<RankedTensorType>(tensor.getType()).getShape();
+  bool within = false, found = false; // the dimension of the own axes is still open; there is one
+  for (auto [number, dimension] : llvm::enumerate(dimensions)) {
+    if (llvm::none_of(dimension.axes, [&](const std::string &axis) { return llvm::is_contained(own, axis); })) {
+      Dimension name;
+      name.axes = {"o" + std::to_string(number)};
+      for (Dimensions *side : {&result.moves.operands[0], &*result.moves.result})
+        side->push_back(name);
+      result.dimensions.push_back(dimension);
+      result.shape.push_back(extents[number]);
+      within = false;
+      continue;
+    }
+    result.moves.operands[0].push_back(dimension);
+    for (const std::string &axis : dimension.axes) {
+      bool isOwn = llvm::is_contained(own, axis);
+      if (isOwn && within) {
+        result.dimensions.back().axes.push_back(axis);
+        result.moves.result->back().axes.push_back(axis);
+        result.shape.back() *= sizes.at(axis);
+        continue;
+      }
+      if (isOwn && found)
+        return std::nullopt;
+      within = isOwn, found |= isOwn;
+      if (isOwn)
+        result.place = result.dimensions.size();
+      for (Dimensions *side : {&result.dimensions, &*result.moves.result})
+        side->emplace_back().axes = {axis};
+      result.shape.push_back(sizes.at(axis) == kRuntime ? ShapedType::kDynamic : sizes.at(axis));
+    }
+  }
+  if (!found || result.dimensions[result.place].axes != own)
+    return std::nullopt;
+  return result;
+}
+
+/// A product of weights and values, and what the values have of their own.
 struct Product {
   EinsumOp op;
   unsigned valueOperand = 0;
   ResolvedEinsum resolved;
-  std::string axis; // along which values are put side by side
+  std::vector<std::string> own; // axes that values and result have and the weights do not
+  Apart read, written;          // values and result
 
   Value value() const { return EinsumOp(op).getInputs()[valueOperand]; }
   Value result() const { return EinsumOp(op).getResult(); }
-  const Dimensions &values() const { return resolved.spec.operands[valueOperand]; }
-  int64_t width() const { return resolved.sizes.at(axis); }
+  int64_t width() const { return read.shape[read.place]; }
 };
 
-/// The dimensions where the one that has the axis is one for each of its axes: "j (h d)" is "j h d".
-Dimensions apart(const Dimensions &dimensions, const std::string &axis) {
-  Dimensions result;
-  for (const Dimension &dimension : dimensions) {
-    if (!llvm::is_contained(dimension.axes, axis)) {
-      result.push_back(dimension);
-      continue;
-    }
-    for (const std::string &one : dimension.axes)
-      result.emplace_back().axes = {one};
-  }
-  return result;
-}
-
-size_t placeOf(const Dimensions &dimensions, const std::string &axis) {
-  return llvm::find_if(dimensions,
-                       [&](const Dimension &dimension) { return dimension.axes == std::vector<std::string>{axis}; }) -
-         dimensions.begin();
+std::optional<Product> productOf(EinsumOp op, Value weights) {
+  if (op.getInputs().size() != 2 || op.getGuard() || !op.getIndices().empty() ||
+      (op.getInputs()[0] == weights) == (op.getInputs()[1] == weights))
+    return std::nullopt;
+  Product product{op, op.getInputs()[0] == weights ? 1u : 0u, resolve(op), {}, {}, {}};
+  const Einsum &spec = product.resolved.spec;
+  if (!spec.result)
+    return std::nullopt;
+  const Dimensions &values = spec.operands[product.valueOperand];
+  std::set<std::string> shared = axesOf(spec.operands[1 - product.valueOperand]), kept = axesOf(*spec.result);
+  for (const Dimension &dimension : values)
+    for (const std::string &axis : dimension.axes)
+      if (!shared.count(axis) && kept.count(axis))
+        product.own.push_back(axis);
+  auto isIndexed = [&](const Dimension &dimension) {
+    return !dimension.isProduct() && llvm::any_of(product.own, [&](const std::string &axis) {
+      return symbolsOf(dimension.index).count(axis) > 0;
+    });
+  };
+  auto isRuntime = [&](const std::string &axis) { return product.resolved.sizes.at(axis) == kRuntime; };
+  if (product.own.empty() || llvm::any_of(product.own, isRuntime) || llvm::any_of(values, isIndexed) ||
+      llvm::any_of(*spec.result, isIndexed))
+    return std::nullopt;
+  auto read = apart(values, product.value(), product.own, product.resolved.sizes);
+  auto written = apart(*spec.result, product.result(), product.own, product.resolved.sizes);
+  if (!read || !written)
+    return std::nullopt;
+  product.read = std::move(*read), product.written = std::move(*written);
+  return product;
 }
 
 /// Gives axes the names that `names` has, and new ones to those that it lacks.
@@ -60,52 +131,33 @@ void rename(Dimensions &dimensions, std::map<std::string, std::string> &names) {
   }
 }
 
-std::optional<Product> productOf(EinsumOp op, Value weights) {
-  if (op.getInputs().size() != 2 || op.getGuard() || !op.getIndices().empty() ||
-      (op.getInputs()[0] == weights) == (op.getInputs()[1] == weights))
-    return std::nullopt;
-  Product product{op, op.getInputs()[0] == weights ? 1u : 0u, resolve(op), ""};
-  if (!product.resolved.spec.result)
-    return std::nullopt;
-  // The last axis that values and result have and the weights do not.
-  std::set<std::string> shared = axesOf(product.resolved.spec.operands[1 - product.valueOperand]),
-                        kept = axesOf(*product.resolved.spec.result);
-  for (const Dimension &dimension : product.values())
-    for (const std::string &axis : dimension.axes)
-      if (!shared.count(axis) && kept.count(axis))
-        product.axis = axis;
-  if (product.axis.empty() || product.width() == kRuntime)
-    return std::nullopt;
-  auto isIndexed = [&](const Dimension &dimension) {
-    return !dimension.isProduct() && symbolsOf(dimension.index).count(product.axis);
-  };
-  if (llvm::any_of(product.values(), isIndexed) || llvm::any_of(*product.resolved.spec.result, isIndexed))
-    return std::nullopt;
-  return product;
-}
+/// The axis that stands for the own ones of any width.
+constexpr const char *kColumns = "columns";
 
-/// What it reads and where it puts it, by names that do not depend on what the program called its axes; and the sizes
-/// of those, but for the width.
+/// What a product reads and where it puts it, by names that do not depend on what the program called its axes, and the
+/// sizes of those.
 std::pair<std::string, std::vector<int64_t>> formOf(const Product &product) {
-  Einsum spec = product.resolved.spec;
+  Dimensions weights = product.resolved.spec.operands[1 - product.valueOperand], values = product.read.dimensions,
+             result = product.written.dimensions;
+  values[product.read.place].axes = result[product.written.place].axes = {kColumns};
   std::map<std::string, std::string> names;
-  Dimensions weights = spec.operands[1 - product.valueOperand], values = product.values(), result = *spec.result;
   for (Dimensions *dimensions : {&weights, &values, &result})
     rename(*dimensions, names);
   std::map<std::string, int64_t> sizes;
   for (const auto &[axis, name] : names)
-    sizes[name] = axis == product.axis ? 0 : product.resolved.sizes.at(axis);
+    sizes[name] = axis == kColumns ? 0 : product.resolved.sizes.at(axis);
   std::vector<int64_t> inOrder;
   for (const auto &entry : sizes)
     inOrder.push_back(entry.second);
   return {print(weights) + ", " + print(values) + " -> " + print(result), inOrder};
 }
 
-/// Whether two products differ in the width of their values at most.
+Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+/// Whether two products differ in what their values have of their own at most.
 bool areAlike(const Product &one, const Product &other) {
-  auto typeOf = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); };
-  return formOf(one) == formOf(other) && typeOf(one.value()) == typeOf(other.value()) &&
-         typeOf(one.result()) == typeOf(other.result());
+  return formOf(one) == formOf(other) && elementOf(one.value()) == elementOf(other.value()) &&
+         elementOf(one.result()) == elementOf(other.result());
 }
 
 bool isMadeFrom(Value tensor, ArrayRef<Product> products) {
@@ -120,74 +172,48 @@ bool isMadeFrom(Value tensor, ArrayRef<Product> products) {
 /// Writes one product in place of several of one form.
 class Joining {
 public:
-  explicit Joining(ArrayRef<Product> products) : products(products), first(products.front()), builder(first.op) {}
+  explicit Joining(ArrayRef<Product> products)
+      : products(products), first(products.front()), builder(EinsumOp(first.op)) {}
 
   void write() {
-    Dimensions read = apart(first.values(), first.axis), written = apart(results(), first.axis);
-    size_t valuePlace = placeOf(read, first.axis), resultPlace = placeOf(written, first.axis);
+    Location location = EinsumOp(first.op).getLoc();
     SmallVector<Value> values;
     int64_t width = 0;
     for (const Product &product : products) {
-      values.push_back(
-          arranged(product.value(), first.values(), false, typeApart(product.value(), first.values(), product.width())));
+      values.push_back(arranged(product, product.value(), product.read,
+                                product.read.typeWith(product.width(), elementOf(product.value())), false));
       width += product.width();
     }
-    Location location = EinsumOp(first.op).getLoc();
-    Value together = ConcatOp::create(builder, location, typeApart(first.value(), first.values(), width), values,
-                                      builder.getI64IntegerAttr(int64_t(valuePlace)));
-    Value joined = product(together, read, written, typeApart(first.result(), results(), width));
-    SmallVector<int64_t> offsets(written.size(), 0), strides(written.size(), 1);
+    Value together =
+        ConcatOp::create(builder, location, first.read.typeWith(width, elementOf(first.value())), values,
+                         builder.getI64IntegerAttr(static_cast<int64_t>(first.read.place)));
+    Value joined = product(together, first.written.typeWith(width, elementOf(first.result())));
+    SmallVector<int64_t> offsets(first.written.shape.size(), 0), strides(offsets.size(), 1);
     for (const Product &product : products) {
       Value before = product.result();
       Value part =
-          SliceOp::create(builder, before.getLoc(), typeApart(first.result(), results(), product.width()), joined,
+          SliceOp::create(builder, before.getLoc(), first.written.typeWith(product.width(), elementOf(before)), joined,
                           builder.getDenseI64ArrayAttr(offsets), builder.getDenseI64ArrayAttr(strides));
-      before.replaceAllUsesWith(arranged(part, results(), true, before.getType()));
-      offsets[resultPlace] += product.width();
+      before.replaceAllUsesWith(arranged(product, part, product.written, before.getType(), true));
+      offsets[first.written.place] += product.width();
     }
     sortTopologically(EinsumOp(first.op)->getBlock()); // values may be made behind the first product
   }
 
 private:
-  const Dimensions &results() const { return *first.resolved.spec.result; }
-  int64_t sizeOf(const std::string &axis) const { return first.resolved.sizes.at(axis); }
-
-  /// Of a tensor of these dimensions when the axis, so many columns, has one of its own.
-  RankedTensorType typeApart(Value tensor, const Dimensions &dimensions, int64_t columns) const {
-    auto type = cast<RankedTensorType>(tensor.getType());
-    SmallVector<int64_t> shape;
-    for (auto [dimension, extent] : llvm::zip(dimensions, type.getShape())) {
-      if (!llvm::is_contained(dimension.axes, first.axis)) {
-        shape.push_back(extent);
-        continue;
-      }
-      for (const std::string &axis : dimension.axes)
-        shape.push_back(axis == first.axis ? columns : sizeOf(axis));
-    }
-    return RankedTensorType::get(shape, type.getElementType());
-  }
-
-  /// The tensor with the axis in a dimension of its own, or back in that of several axes, as `type` says.
-  Value arranged(Value tensor, const Dimensions &together, bool isApart, Type type) {
-    Dimensions merged; // others by names of their own: they may be read at an index
-    AxisSizes sizes;
-    for (auto [number, dimension] : llvm::enumerate(together)) {
-      Dimension &one = merged.emplace_back();
-      one.axes = {"o" + std::to_string(number)};
-      if (!llvm::is_contained(dimension.axes, first.axis))
-        continue;
-      if (dimension.isAxis())
-        return tensor;
-      one.axes = dimension.axes;
-      for (const std::string &axis : dimension.axes)
-        if (axis != first.axis)
-          sizes[axis] = sizeOf(axis);
-    }
-    Einsum spec;
-    spec.operands = {isApart ? apart(merged, first.axis) : merged};
-    spec.result = isApart ? merged : apart(merged, first.axis);
+  /// The tensor with the own axes apart, or, `back`, as it was.
+  Value arranged(const Product &product, Value tensor, const Apart &apart, Type type, bool back) {
+    if (apart.movesNothing())
+      return tensor;
+    Einsum spec = apart.moves;
+    if (back)
+      std::swap(spec.operands[0], *spec.result);
+    AxisSizes sizes; // of all but one of what a dimension is divided into
+    for (const Dimension &dimension : spec.operands[0])
+      for (const std::string &axis : ArrayRef<std::string>(dimension.axes).drop_back())
+        sizes[axis] = product.resolved.sizes.at(axis);
     return RearrangeOp::create(builder, tensor.getLoc(), type, builder.getStringAttr(print(spec)),
-                               isApart ? DictionaryAttr() : sizesTo(builder.getContext(), sizes), tensor);
+                               sizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), sizes), tensor);
   }
 
   /// Sizes of axes that stand in no dimension of the operands alone.
@@ -200,16 +226,19 @@ private:
             if (dimension.isAxis() == alone) {
               if (alone)
                 sizes.erase(axis);
-              else if (sizeOf(axis) != kRuntime)
-                sizes[axis] = sizeOf(axis);
+              else if (int64_t size = first.resolved.sizes.at(axis); size != kRuntime)
+                sizes[axis] = size;
             }
     return sizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), sizes);
   }
 
-  Value product(Value values, const Dimensions &read, const Dimensions &written, Type type) {
+  Value product(Value values, Type type) {
     Einsum spec = first.resolved.spec;
-    spec.operands[first.valueOperand] = read;
-    spec.result = written;
+    spec.operands[first.valueOperand] = first.read.dimensions;
+    spec.result = first.written.dimensions;
+    for (Dimension *columns :
+         {&spec.operands[first.valueOperand][first.read.place], &(*spec.result)[first.written.place]})
+      columns->axes = {first.own.front()};
     SmallVector<Value> inputs(EinsumOp(first.op).getInputs());
     inputs[first.valueOperand] = values;
     return EinsumOp::create(builder, EinsumOp(first.op).getLoc(), type, builder.getStringAttr(print(spec)),
@@ -223,7 +252,7 @@ private:
 } // namespace
 
 bool skewer::joinProducts(const WeightSource &source) {
-  SmallVector<Product> products;
+  std::vector<Product> products;
   for (OpOperand &use : source.weights.getUses()) {
     auto einsum = dyn_cast<EinsumOp>(use.getOwner());
     if (llvm::is_contained(source.stored, &use) || llvm::is_contained(source.totals, einsum))

@@ -99,3 +99,18 @@ func.func @shared_keys(%q: tensor<2x4x8xf32>, %v: tensor<1x4x8xf32>, %u: tensor<
   %t = attn.einsum "h i j, (h floordiv 2) j d -> h i d"(%p, %u) : (tensor<2x4x4xf32>, tensor<1x4x8xf32>) -> tensor<2x4x8xf32>
   return %o, %t : tensor<2x4x8xf32>, tensor<2x4x8xf32>
 }
+
+// -----
+// Values and points: what they have of their own may be several axes (invariant point attention, Jumper et al. 2021).
+// CHECK-LABEL: func.func @points
+// CHECK-NEXT: %[[P:.*]] = attn.rearrange "o0 o1 p x -> o0 o1 (p x)" %arg2 : tensor<4x2x5x3xf32> to tensor<4x2x15xf32>
+// CHECK-NEXT: %[[V:.*]] = attn.concat %arg1, %[[P]] dimension 2 : (tensor<4x2x8xf32>, tensor<4x2x15xf32>) -> tensor<4x2x23xf32>
+// CHECK-NEXT: attn.attention
+// CHECK: attn.rearrange "o0 o1 (p x) -> o0 o1 p x" sizes {p = 5 : i64}
+func.func @points(%q: tensor<4x2x8xf32>, %v: tensor<4x2x8xf32>, %u: tensor<4x2x5x3xf32>) -> (tensor<4x2x8xf32>, tensor<4x2x5x3xf32>) {
+  %s = attn.einsum "i h d, j h d -> h i j"(%q, %q) : (tensor<4x2x8xf32>, tensor<4x2x8xf32>) -> tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, j h d -> i h d"(%p, %v) : (tensor<2x4x4xf32>, tensor<4x2x8xf32>) -> tensor<4x2x8xf32>
+  %t = attn.einsum "h i j, j h p x -> i h p x"(%p, %u) : (tensor<2x4x4xf32>, tensor<4x2x5x3xf32>) -> tensor<4x2x5x3xf32>
+  return %o, %t : tensor<4x2x8xf32>, tensor<4x2x5x3xf32>
+}
