@@ -157,6 +157,6 @@ FAULTS = [
           "!expandValues(why))"),
     Fault("columns-of-other-products", "passes/Fusion/JoinProducts.cpp",
           "products of the same weights that read keys differently are columns of one",
-          "return formOf(one) == formOf(other) && typeOf",
-          "return typeOf"),
+          "return formOf(one) == formOf(other) && elementOf",
+          "return elementOf"),
 ]
