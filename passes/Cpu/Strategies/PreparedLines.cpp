@@ -284,12 +284,15 @@ std::optional<AlongOuter> PreparedLine::mapPart(const BiasRow &row) {
   Value start = b.index(origin);
   for (auto [axis, stride] : llvm::zip(shape.queryAxes, strides))
     start = b.sub(start, b.mul(axisOf(axis, row.position), stride));
-  return AlongOuter([this, start](Value firstKey, Value &) -> AlongInner {
+  Value gate = gated ? b.loadBroadcast(gatesMemory, row.row) : Value();
+  return AlongOuter([this, start, gate](Value firstKey, Value &) -> AlongInner {
     Value at = start;
     for (size_t pair = 0; pair + 1 < shape.keyAxes.size(); ++pair)
       at = b.add(at, b.mul(axisOf(shape.keyAxes[pair], firstKey), strides[pair]));
-    return [this, at](Value x, Value sum) {
+    return [this, at, gate](Value x, Value sum) {
       Value term = b.load(bufferMemory, b.add(at, x)), nothing = b.constant(-kInfinity);
+      if (gate)
+        return b.fma(gate, term, sum);
       return isMask() ? b.select(b.compare(arith::CmpFPredicate::OEQ, term, nothing), nothing, sum) : b.addf(sum, term);
     };
   });
