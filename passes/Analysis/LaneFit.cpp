@@ -15,6 +15,12 @@ bool skewer::fitsLanes(const Expr &expression, const Domain &domain) {
     if (!bounds || bounds->range.low < -kMostValue || bounds->range.high > kMostValue)
       return false;
   }
+  bool divides = expression.kind() == Kind::FloorDiv || expression.kind() == Kind::Mod;
+  if (divides && !expression.operands()[1].isConstant()) {
+    auto divisor = bound(expression.operands()[1], domain, std::nullopt, 0);
+    if (!divisor || divisor->range.high > kMostDivisor)
+      return false;
+  }
   return llvm::all_of(expression.operands(), [&](const Expr &operand) { return fitsLanes(operand, domain); });
 }
 

@@ -6,7 +6,10 @@
 namespace skewer {
 struct OtherTerm;
 
-/// Whether the values of the expression and of everything in it stay within 30 bits over the domain.
+/// The largest number, not known before the call, that lanes are divided by: see LaneIndices::quotient.
+constexpr int64_t kMostDivisor = (1 << 22) - (1 << 8) - 1;
+/// Whether the values of the expression and of everything in it stay within 30 bits over the domain, and what is divided
+/// by below kMostDivisor.
 bool fitsLanes(const subscript::Expr &, const subscript::Domain &);
 /// Whether one of the axes occurs.
 bool usesAny(const subscript::Expr &, const std::vector<std::string> &axes);

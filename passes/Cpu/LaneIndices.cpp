@@ -58,8 +58,12 @@ Value LaneIndices::readLanes(const Expr &expression) {
   return b.loadIntegers(operand->memory, place, inside);
 }
 
-/// The quotient of numbers of at most 2^30, or one less, or up to two more. There is no division of vectors of whole
-/// numbers: two products with the inverse in f32, each of which is right to 2^-22 of itself.
+/// The quotient of x, at most 2^30 of either sign, by d, from 1 to kMostDivisor; such that x - quotient * d is from -d to
+/// d. There is no division of vectors of whole numbers: two products with the inverse in f32, each of which is right to
+/// e = 2^-22 of itself (four roundings: of d, of its inverse, of x, of the product) before it is cut off towards 0.
+/// The first leaves a rest of less than d + e*x, which is d + 2^8, of the sign of x, or one of at most 2^8 of the other
+/// sign. The second leaves likewise, of that rest, less than d + e*(d + 2^8) and at most e*(d + 2^8): as e*(d + 2^8) is
+/// less than 1 and rests are whole, at most d, and nothing.
 Value LaneIndices::quotient(Value dividend, Value divisor) {
   auto real = [&](Value x) { return arith::SIToFPOp::create(b.builder, b.vector, x).getResult(); };
   Value inverse = arith::DivFOp::create(b.builder, b.constant(1), real(divisor));
@@ -85,14 +89,10 @@ Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
   Value quotient =
       known ? arith::DivSIOp::create(b.builder, dividend, by).getResult() : this->quotient(dividend, by);
   Value rest = arith::SubIOp::create(b.builder, dividend, arith::MulIOp::create(b.builder, quotient, by));
-  if (!known) {
+  if (!known) { // the rest may be the divisor, above 0 or below
     Value above = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sge, rest, by);
     quotient = b.select(above, arith::AddIOp::create(b.builder, quotient, splat(1)), quotient);
     rest = b.select(above, arith::SubIOp::create(b.builder, rest, by), rest);
-    // Below 0 it is cut off towards 0, and may be two too much: once more than a division needs.
-    Value below = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, rest, splat(0));
-    quotient = b.select(below, arith::SubIOp::create(b.builder, quotient, splat(1)), quotient);
-    rest = b.select(below, arith::AddIOp::create(b.builder, rest, by), rest);
   }
   Value negative = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, rest, splat(0));
   Value corrected = remainder ? arith::AddIOp::create(b.builder, rest, by).getResult()

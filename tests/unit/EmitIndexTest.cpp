@@ -127,12 +127,52 @@ TEST(LaneIndices, EveryValueAtEveryPoint) {
     }
 }
 
+// Around multiples of divisors of every size, up to the ends of what lanes hold: where a quotient of floats that is cut
+// off is one too many or too few, before or behind 0.
+TEST(LaneIndices, DividesByANumberOfTheCall) {
+  constexpr int64_t kMost = 1 << 30;
+  std::vector<int32_t> divisors = {int32_t(kMostDivisor), int32_t(kMostDivisor - 1), 1 << 21, (1 << 21) - 1}, numbers;
+  for (int32_t d = 1; d < kMostDivisor; d = d < 40 ? d + 1 : d + d / 5 + 1)
+    divisors.push_back(d);
+  std::mt19937 random(7);
+  constexpr size_t kEach = 480; // dividends of a divisor
+  for (int32_t d : divisors) {
+    std::vector<int64_t> multiples = {0, 1, -1, 2, -2, kMost / d, -kMost / d, kMost / d - 1, 1 - kMost / d};
+    while (multiples.size() < kEach / 3)
+      multiples.push_back(int64_t(random() % (2 * uint64_t(kMost / d) + 1)) - kMost / d);
+    for (int64_t multiple : multiples)
+      for (int64_t beside : {-1, 0, 1})
+        numbers.push_back(int32_t(std::clamp(multiple * d + beside, -kMost, kMost)));
+  }
+  auto count = int64_t(numbers.size());
+  for (bool remainder : {false, true}) {
+    std::vector<float> got = runEmitted(count, [&](VectorBuilder &b, mlir::Value out) {
+      mlir::Value byTable = b.integerTable(divisors), ofTable = b.integerTable(numbers);
+      b.loop(b.index(0), b.index(int64_t(divisors.size())), 1, [&](mlir::Value number) {
+        mlir::Value by = b.tableElement(byTable, number);
+        b.loop(b.index(0), b.index(kEach), b.lanes, [&](mlir::Value place) {
+          mlir::Value at = b.add(b.mul(number, kEach), place);
+          LaneIndices emitter(b, {{"by", by}}, {{"x", b.loadIntegers(ofTable, at)}}, {});
+          b.store(asFloat(b, emitter.emit(read(remainder ? "x mod by" : "x floordiv by"))), out, at);
+        });
+      });
+    });
+    for (int64_t k = 0; k < count; ++k) {
+      int64_t x = numbers[k], d = divisors[k / kEach], rest = ((x % d) + d) % d;
+      ASSERT_EQ(asNumber(got[k]), remainder ? rest : (x - rest) / d) << x << (remainder ? " mod " : " floordiv ") << d;
+    }
+  }
+}
+
 TEST(LaneIndices, RefusesWhatLeaves30Bits) {
   EXPECT_TRUE(fitsLanes(read("1000*i + j"), kBox));
   EXPECT_FALSE(fitsLanes(read("1000000000*i"), kBox));
   EXPECT_FALSE(fitsLanes(read("(1000000000*i) floordiv 1000000000"), kBox)) << "small itself, made of what is not";
   EXPECT_TRUE(fitsLanes(read("n"), {{"i", {0, 3}}})) << "a position along an axis of run-time size";
   EXPECT_FALSE(fitsLanes(read("i + n"), {{"i", {0, 3}}})) << "nothing bounds the sum";
+  EXPECT_TRUE(fitsLanes(read("i floordiv W[0]"), {{"i", {0, 3}}, {elementsOf("W"), {1, kMostDivisor}}}));
+  EXPECT_FALSE(fitsLanes(read("i floordiv W[0]"), {{"i", {0, 3}}, {elementsOf("W"), {1, kMostDivisor + 1}}}));
+  EXPECT_FALSE(fitsLanes(read("i mod n"), {{"i", {0, 3}}})) << "nothing bounds the divisor";
   EXPECT_TRUE(fitsLanes(read("bucket[i] + 1"), {{"i", {0, 3}}, {elementsOf("bucket"), {0, 31}}}));
 }
 } // namespace
