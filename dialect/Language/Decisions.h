@@ -14,7 +14,8 @@ struct Decision {
     Whole,     // `number`: 1 where a quotient of whole numbers is one; where it is none, nothing hangs on it
     Quantity,  // `number`: a whole number that is no sum or product of others: min(N, 8), N // 2
     Rewritten, // `written`, over positions in `domain`, has become `kept`
-    Table,     // `values` of a function of positions, row-major over `ranges`
+    Table,     // `values` of a function of positions, row-major over `ranges`; `number`: 1 where they are a tensor's, which
+               // may be computed when the kernel runs, else rows of an index
     Factor     // `values[0]`: a number that meets a tensor; it may be another one at another length
   };
   Kind kind = Choice;

@@ -30,10 +30,10 @@ Value Emitter::made(const Node &node, RealKind kind, ArrayRef<Value> operands, V
 /// A number that meets a tensor of these dimensions. Which of them depend on a length is found by who reads the text at
 /// several lengths (Decision::Factor); it is told by `Options::atRunTime`.
 mlir::Value Emitter::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
-  size_t place = factors++;
-  if (options.decisions)
+  size_t place = computing ? 0 : factors++;
+  if (options.decisions && !computing)
     options.decisions->push_back({Decision::Factor, node.text, 0, {}, {}, {}, {number.number}, {}});
-  if (!options.atRunTime.count(place) || !std::isfinite(number.number))
+  if (!(computing || options.atRunTime.count(place)) || !std::isfinite(number.number))
     return splat(node, number.number, dimensions);
   Value one = atRunTime(node, *madeOf(number, node)), large;
   large.dimensions = dimensions;
@@ -84,6 +84,53 @@ Value Emitter::atRunTime(const Node &node, const RealFunction &f) {
     if (realFunction(name) == f.kind)
       return elementwiseFunction(node, name, operands[0]);
   return {};
+}
+
+/// Whether the function is made of what tensors are computed with.
+static bool isOfTensors(const RealFunction &f) {
+  switch (f.kind) {
+  case RealKind::Double: // computed at compile time
+  case RealKind::FloorDivide:
+  case RealKind::Modulo:
+  case RealKind::Select:
+  case RealKind::Less:
+  case RealKind::LessEqual:
+  case RealKind::Equal:
+  case RealKind::NotEqual:
+  case RealKind::And:
+  case RealKind::Or:
+  case RealKind::Not:
+    return false;
+  default:
+    return all_of(f.operands, [](const RealPtr &operand) { return isOfTensors(*operand); });
+  }
+}
+
+/// The function over symbols that begin at 0.
+static RealPtr counted(const RealPtr &f, const subscript::Substitution &from) {
+  if (f->kind == RealKind::Index)
+    return makeReal(subscript::substitute(f->index, from), f->node);
+  std::vector<RealPtr> operands;
+  for (const RealPtr &operand : f->operands)
+    operands.push_back(counted(operand, from));
+  return operands.empty() ? f : makeReal(f->kind, std::move(operands), f->node);
+}
+
+/// The numbers of a function of one offset, over its range, where they depend on a length; null for others. Positions
+/// along a table are whole numbers as lengths are, which are compared.
+mlir::Value Emitter::tableAtRunTime(const Node &node, const RealForms &forms) {
+  if (forms.forms.size() != 1 || !isOfTensors(*forms.function))
+    return {};
+  Axis axis{forms.symbols[0], forms.ranges[0].high - forms.ranges[0].low + 1, ""};
+  Value over;
+  over.kind = ValueKind::Real;
+  over.axes.insert({axis.name, axis});
+  over.function =
+      counted(forms.function, {{axis.name, subscript::Expr::symbol(axis.name) + subscript::Expr(forms.ranges[0].low)}});
+  computing = true;
+  Value table = toTensor(node, emitReal(node, *over.function, over));
+  computing = false;
+  return table.good() ? table.tensor : mlir::Value();
 }
 
 } // namespace skewer::language

@@ -242,7 +242,7 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
 Value Emitter::realTensor(const Node &node, const Value &value) {
   subscript::Domain ofOrigins;
   subscript::Substitution back;
-  auto forms = isArithmetic(*value.function) || readOperand(*withoutOrigins(value.function, ofOrigins, back))
+  auto forms = computing || isArithmetic(*value.function) || readOperand(*withoutOrigins(value.function, ofOrigins, back))
                    ? std::nullopt
                    : smallForms(node, value, false);
   if (!forms)
@@ -258,7 +258,11 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
   if (missing) // of a logarithm, it may be hidden by a mask; of a list, it is read outside
     if (auto bad = tableOutsideIn(*value.function, domainOf(value)))
       return sayTableOutside(node.text, *bad), Value();
-  decidedTable(node, {numbers.begin(), numbers.end()}, forms->ranges);
+  mlir::Value table = options.atRunTime.count(factors++) ? tableAtRunTime(node, *forms) : mlir::Value();
+  if (diagnostics.hasErrors())
+    return {};
+  if (!table)
+    decidedTable(node, {numbers.begin(), numbers.end()}, forms->ranges, /*isTensor=*/true);
   if (forms->forms.empty())
     return Value::real(numbers[0]);
   SmallVector<int64_t> shape;
@@ -295,9 +299,10 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
       add(own->second);
   for (const auto &[name, axis] : value.axes)
     add(axis);
-  mlir::Value table = arith::ConstantOp::create(
-      builder, location(node),
-      DenseElementsAttr::get(RankedTensorType::get(shape, builder.getF32Type()), ArrayRef<float>(numbers)));
+  if (!table)
+    table = arith::ConstantOp::create(
+        builder, location(node),
+        DenseElementsAttr::get(RankedTensorType::get(shape, builder.getF32Type()), ArrayRef<float>(numbers)));
   auto op = attn::EinsumOp::create(
       builder, location(node), typeOf(dimensions, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
       sizes.empty() ? DictionaryAttr() : attn::sizesTo(context, sizes), StringAttr(), ValueRange{table});

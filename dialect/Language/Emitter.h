@@ -94,7 +94,8 @@ private:
   Value decided(const Node &, Value number);
   bool decided(const Node &, bool truth);
   bool decidedWhole(const Node &, bool isWhole);
-  void decidedTable(const Node &, std::vector<double> values, llvm::ArrayRef<subscript::Range>);
+  void decidedTable(const Node &, std::vector<double> values, llvm::ArrayRef<subscript::Range>,
+                    bool isTensor = false);
   subscript::Expr simplified(const subscript::Expr &, const subscript::Domain &) const;
 
   llvm::StringRef wholeText() const;
@@ -255,6 +256,7 @@ private:
   Value made(const Node &, RealKind, llvm::ArrayRef<Value> operands, Value number);
   mlir::Value beside(const Node &, const Value &number, const Dimensions &);
   Value atRunTime(const Node &, const RealFunction &);
+  mlir::Value tableAtRunTime(const Node &, const RealForms &);
   void noteFiniteMask(const Node &, llvm::StringRef op, const Value &operand, const Node &place);
 
   // EmitSoftmax.cpp: softmax, logsumexp, conditions.
@@ -386,7 +388,8 @@ private:
   std::vector<const Scheme *> openSchemes;                     // whose bodies are being evaluated, the outermost first
   unsigned schemeDepth = 0, evaluationDepth = 0;
   llvm::StringRef placeAtHand; // of the innermost expression that is being evaluated
-  size_t factors = 0;          // numbers that have met a tensor so far
+  size_t factors = 0;          // numbers that have met a tensor, and tables of numbers, so far
+  bool computing = false;      // a table of such numbers, when the kernel runs
   unsigned tabulating = 0;     // calls of tabulate that are open: lists of numbers are functions there
 };
 

@@ -16,8 +16,9 @@ struct Options {
   Parameters parameters;
   /// The lengths (`size N <= 4096`) at which the layer is wanted; at its bound where there is none.
   std::map<std::string, int64_t> lengths;
-  /// Which of the numbers that meet tensors, in their order (Decision::Factor), are computed when the kernel runs: they
-  /// depend on a length. All others are constants.
+  /// Which of the numbers that meet tensors, and of the tables of numbers over positions, in their order
+  /// (Decision::Factor, Decision::Table), are computed when the kernel runs: they depend on a length. All others are
+  /// constants.
   std::set<size_t> atRunTime;
   /// Receives what the text's numbers decide, where it is given.
   Decisions *decisions = nullptr;

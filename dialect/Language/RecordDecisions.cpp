@@ -26,9 +26,10 @@ bool Emitter::decidedWhole(const Node &node, bool isWhole) {
 }
 
 /// A function of positions, evaluated at each of them.
-void Emitter::decidedTable(const Node &node, std::vector<double> values, ArrayRef<subscript::Range> ranges) {
+void Emitter::decidedTable(const Node &node, std::vector<double> values, ArrayRef<subscript::Range> ranges,
+                           bool isTensor) {
   if (options.decisions)
-    options.decisions->push_back({Decision::Table, node.text, 0, {}, {}, {}, std::move(values), ranges.vec()});
+    options.decisions->push_back({Decision::Table, node.text, isTensor, {}, {}, {}, std::move(values), ranges.vec()});
 }
 
 /// The expression without what the ranges decide.

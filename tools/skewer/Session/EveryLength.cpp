@@ -94,8 +94,7 @@ static bool areSame(const Expr &written, const Expr &kept, const subscript::Doma
   return true;
 }
 
-/// Whether a function of positions has there the values that it has at the bounds.
-static bool isPartOf(const Decision &part, const Decision &whole) {
+bool isPartOf(const Decision &part, const Decision &whole) {
   if (part.ranges.size() != whole.ranges.size())
     return true; // over other forms: it is compared where it is used
   for (size_t d = 0; d < part.ranges.size(); ++d)

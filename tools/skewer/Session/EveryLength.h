@@ -19,6 +19,10 @@ struct UnlikeDecision {
   std::string what;
 };
 
+/// Whether a table of a function of positions (Decision::Table) has the values that a larger one has at the same places;
+/// true where they have no such places.
+bool isPartOf(const language::Decision &part, const language::Decision &whole);
+
 /// What a kernel for all lengths takes for decided, from the decisions at fittingPoints(bounds).
 class EveryLength {
 public:

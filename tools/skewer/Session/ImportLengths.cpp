@@ -32,31 +32,46 @@ bool Compilation::decidesAlike(const Lengths &bounds, std::vector<language::Deci
   return false;
 }
 
-/// The numbers beside tensors that are not the same at all lengths. False where there are none.
+/// The numbers beside tensors, and the tables of numbers, that are not the same at all lengths. False where there are
+/// none.
 bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &decisions) {
+  using language::Decision;
   auto factorsOf = [](const language::Decisions &all) {
-    std::vector<double> factors;
-    for (const language::Decision &decision : all)
-      if (decision.kind == language::Decision::Factor)
-        factors.push_back(decision.values[0]);
+    std::vector<Decision> factors;
+    for (const Decision &decision : all)
+      if (decision.kind == Decision::Factor || (decision.kind == Decision::Table && decision.number))
+        factors.push_back(decision);
     return factors;
+  };
+  // A constant table may be longer at another length, at its end alone.
+  auto beginAlike = [](const Decision &there, const Decision &atBounds) {
+    return llvm::equal(there.ranges, atBounds.ranges,
+                       [](const subscript::Range &a, const subscript::Range &b) { return a.low == b.low; });
+  };
+  auto areSame = [&](const Decision &there, const Decision &atBounds) {
+    return there.kind == Decision::Table ? beginAlike(there, atBounds) && isPartOf(there, atBounds)
+                                         : there.values == atBounds.values;
   };
   auto kernel = llvm::find_if(atBounds.getOps<func::FuncOp>(), [](func::FuncOp f) { return !boundsOf(f).empty(); });
   if (kernel == atBounds.getOps<func::FuncOp>().end())
     return false;
-  std::vector<double> longest = factorsOf(decisions);
+  std::vector<Decision> longest = factorsOf(decisions);
   std::vector<Lengths> points = fittingPoints(boundsOf(*kernel));
+  std::set<size_t> found; // all texts are read as the first one was
   for (const Lengths &point : llvm::drop_begin(points)) {
     Collected collected;
     language::Decisions there;
     importAt(point, collected.sink(), &there);
-    std::vector<double> factors = factorsOf(there);
+    std::vector<Decision> factors = factorsOf(there);
     if (factors.size() != longest.size())
-      return factorsAtRunTime.clear(), false; // the layers are not alike: who compares them says so
+      return false; // the layers are not alike: who compares them says so
     for (size_t k = 0; k < factors.size(); ++k)
-      if (factors[k] != longest[k])
-        factorsAtRunTime.insert(k);
+      if (factors[k].kind != longest[k].kind)
+        return false;
+      else if (!areSame(factors[k], longest[k]))
+        found.insert(k);
   }
+  factorsAtRunTime = std::move(found);
   return !factorsAtRunTime.empty();
 }
 
