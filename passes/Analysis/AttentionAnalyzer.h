@@ -43,6 +43,10 @@ private:
                         bool ofMany, AttentionShape &);
   OtherTerm otherTerm(attn::TermOp, const attn::ResolvedEinsum &, OtherTerm, llvm::ArrayRef<SplitOffset> parts,
                       bool affine, const std::optional<subscript::Expr> &guard);
+  /// Offsets of a term that a mask keeps inside its operands, kept inside by themselves: `insideOffsets`.
+  void keepInside(OtherTerm &, attn::TermOp, const std::optional<subscript::Expr> &guard, const subscript::Domain &);
+  /// Rows of keys side by side, a number of the call apart: BiasKind::Row. False where the term is none.
+  bool findRowsOfCall(OtherTerm &, attn::TermOp, const subscript::Domain &);
   void readAnyWhereHidden(OtherTerm &, attn::TermOp, const std::optional<subscript::Expr> &guard,
                           const subscript::Domain &);
   bool addTerm(attn::TermOp term, AttentionShape &shape);

@@ -274,6 +274,8 @@ std::optional<AttentionShape> AttentionAnalyzer::run() {
 
   if (!readMask(shape))
     return std::nullopt;
+  if (picks)
+    findLengthMap(shape);
   SmallVector<Value> operands = operandsOf(attention);
   for (ContentTerm &term : shape.content)
     term.key.bits = getElementTypeOrSelf(operands[term.key.argument].getType()).getIntOrFloatBitWidth();

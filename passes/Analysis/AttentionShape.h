@@ -3,6 +3,7 @@
 #pragma once
 #include "dialect/IR/ElementFunction.h"
 #include "passes/Analysis/BiasKind.h"
+#include "passes/Analysis/LengthMap.h"
 #include "passes/Analysis/LiveTiles.h"
 #include "passes/Analysis/RowTerm.h"
 #include "passes/Analysis/ValueTerm.h"
@@ -47,8 +48,15 @@ struct OtherTerm {
   uint64_t sum = 0;
   BiasKind bias = BiasKind::Element;
   const TermStrategy *own = nullptr; // computes it, instead of element by element (TermStrategy.h)
+  bool onMap = false;                // BiasKind::Difference: along each axis of KeyBounds::map
   std::vector<unsigned> gates;       // places in `arguments`
   Walk row;                          // BiasKind::Row: of the operand that is no gate
+  /// … from one query to the next, where that is a number of the call: `row.query` says nothing then.
+  std::optional<subscript::Expr> rowStride;
+  /// Offsets that stay inside their operands for hidden pairs too, where `offsets` do not (the mask is in `guard` then),
+  /// and the guard beside them; of layers of run-time length. Empty: not asked.
+  std::vector<subscript::Expr> insideOffsets;
+  std::optional<subscript::Expr> insideGuard;
 
   bool isGate(unsigned place) const { return llvm::is_contained(gates, place); }
   /// An argument of the function rather than a factor.
@@ -71,6 +79,7 @@ struct KeyBounds {
   /// How many queries and keys there are, where that is known at run time only, over reads of the kernel's lengths: the
   /// shape's `queries` and `keys` are the most then.
   std::optional<subscript::Expr> queryLength, keyLength;
+  std::optional<LengthMap> map = std::nullopt; // that the one axis of the keys is, of run-time width
 };
 
 /// What an attention is asked for besides its result, contiguous: of rows, [leading…, queries], the log-sum-exp or, of

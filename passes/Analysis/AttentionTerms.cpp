@@ -189,7 +189,12 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
     if (ofQuery && !ofElse && !term.isArgument(place))
       gates.push_back(place);
   }
-  term.bias = biasKindOf(without({}), space);
+  // A table of scores is made once a call, before anybody knows how many there are.
+  auto kindOf = [&](const std::vector<Expr> &expressions) {
+    BiasKind kind = biasKindOf(expressions, space);
+    return kind == BiasKind::Table && !lengths.empty() ? BiasKind::Element : kind;
+  };
+  term.bias = kindOf(without({}));
   if (term.bias == BiasKind::Difference || term.bias == BiasKind::Key)
     return;
   // An operand's own rows are loaded rather than copied to a table.
@@ -208,7 +213,7 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
   }
   if (gates.empty())
     return;
-  BiasKind inner = biasKindOf(without(gates), space);
+  BiasKind inner = kindOf(without(gates));
   if (inner != BiasKind::Element) {
     term.bias = inner;
     term.gates = gates;
@@ -233,6 +238,63 @@ void AttentionAnalyzer::readAnyWhereHidden(OtherTerm &term, TermOp op, const std
     term = std::move(inside);
 }
 
+void AttentionAnalyzer::keepInside(OtherTerm &term, TermOp op, const std::optional<Expr> &guard, const Domain &within) {
+  term.insideGuard = guard;
+  for (auto [place, operand] : llvm::enumerate(op.getInputs())) {
+    std::vector<Expr> subscripts = term.einsum.subscripts[place];
+    for (auto [subscript, extent] : llvm::zip(subscripts, extentsOf(operand)))
+      if (!extent.isConstant() ||
+          (extent.value() != kRuntime &&
+           proveWithin(subscript, {0, extent.value() - 1}, within, guard).outcome != Proof::Proven))
+        subscript = min(max(subscript, Expr(0)), extent - 1);
+    term.insideOffsets.push_back(flatten(subscripts, operand));
+  }
+}
+
+bool AttentionAnalyzer::findRowsOfCall(OtherTerm &term, TermOp op, const Domain &within) {
+  if (term.value || term.application || term.guard || !term.einsum.contracted.empty() || space.query.size() != 1 ||
+      space.key.size() != 1)
+    return false;
+  const std::string &i = space.query[0], &j = space.key[0];
+  std::vector<unsigned> gates;
+  std::optional<size_t> rows;
+  for (auto [place, offset] : llvm::enumerate(term.offsets)) {
+    if (!symbolsOf(offset).count(j))
+      gates.push_back(place);
+    else if (!std::exchange(rows, place))
+      continue;
+    else
+      return false;
+  }
+  if (!rows)
+    return false;
+  auto at = [&](const Expr &e, const std::string &axis, int64_t value) {
+    return simplify(substitute(e, {{axis, Expr(value)}}), within);
+  };
+  const Expr &offset = term.offsets[*rows];
+  Expr ofQuery = at(offset, j, 0), base = at(ofQuery, i, 0), stride = simplify(at(ofQuery, i, 1) - base, within);
+  if (!simplify(offset - ofQuery - Expr::symbol(j), within).isConstant(0) || !symbolsOf(stride).empty() ||
+      !simplify(ofQuery - base - stride * Expr::symbol(i), within).isConstant(0))
+    return false;
+  // All pairs that there are are read, hidden ones too.
+  Expr inLayer = 1;
+  for (const auto &[axis, length] : lengths)
+    inLayer = logicalAnd(inLayer, less(Expr::symbol(axis), length));
+  for (auto [subscript, extent] : llvm::zip(term.einsum.subscripts[*rows], extentsOf(op.getInputs()[*rows])))
+    if (!extent.isConstant())
+      for (const Expr &room : {subscript, extent - 1 - subscript})
+        if (proveWithin(room, {0, INT64_MAX}, within, inLayer).outcome != Proof::Proven)
+          return false;
+  term.bias = BiasKind::Row;
+  term.gates = gates;
+  term.row = Walk();
+  term.row.argument = term.arguments[*rows];
+  term.row.base = base;
+  term.row.key = 1;
+  term.rowStride = stride;
+  return true;
+}
+
 /// A term as one that has no class: what of it can be prepared.
 OtherTerm AttentionAnalyzer::otherTerm(TermOp op, const ResolvedEinsum &einsum, OtherTerm term,
                                        ArrayRef<SplitOffset> parts, bool affine, const std::optional<Expr> &guard) {
@@ -252,6 +314,10 @@ OtherTerm AttentionAnalyzer::otherTerm(TermOp op, const ResolvedEinsum &einsum, 
   findKind(term, parts, affine);
   if (leaves && picks && term.bias == BiasKind::Element)
     readAnyWhereHidden(term, op, guard, within);
+  if (leaves && picks && !lengths.empty() && term.bias == BiasKind::Element)
+    keepInside(term, op, guard, within);
+  if (picks && !lengths.empty() && term.bias == BiasKind::Element && findRowsOfCall(term, op, within))
+    return term;
   if (term.bias == BiasKind::Element && fitsLanes(term, space))
     term.bias = BiasKind::Lanes;
   return term;

@@ -1,5 +1,6 @@
 // Derives the kind from the symbols of simplified expressions.
 #include "passes/Analysis/BiasKind.h"
+#include "passes/Analysis/LaneFit.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace skewer;
@@ -10,12 +11,25 @@ using namespace skewer::subscript;
 // of all heads' tables together.
 static constexpr int64_t kTableBytes = 64 << 10, kTablesBytes = 4 << 20;
 
-static bool usesAny(const std::vector<Expr> &expressions, const std::vector<std::string> &axes) {
-  for (const Expr &expression : expressions)
-    for (const std::string &symbol : symbolsOf(expression))
-      if (llvm::is_contained(axes, symbol))
-        return true;
-  return false;
+static bool anyUses(const std::vector<Expr> &expressions, const std::vector<std::string> &axes) {
+  return llvm::any_of(expressions, [&](const Expr &expression) { return usesAny(expression, axes); });
+}
+
+/// Without products of sums: what is added up there may cancel.
+static Expr expanded(const Expr &e) {
+  std::vector<Expr> operands;
+  for (const Expr &operand : e.operands())
+    operands.push_back(expanded(operand));
+  if (e.kind() != Kind::Mul)
+    return operands.empty() ? e : e.withOperands(operands);
+  std::vector<Expr> left, right;
+  addends(operands[0], left);
+  addends(operands[1], right);
+  Expr sum = 0;
+  for (const Expr &one : left)
+    for (const Expr &other : right)
+      sum = sum + one * other;
+  return sum;
 }
 
 bool skewer::isOfDifferences(const std::vector<Expr> &expressions, const ScoreSpace &space) {
@@ -29,7 +43,7 @@ bool skewer::isOfDifferences(const std::vector<Expr> &expressions, const ScoreSp
     domain[difference] = {domain[key].low - domain[query].high, domain[key].high - domain[query].low};
   }
   for (const Expr &expression : expressions)
-    if (usesAny({simplify(substitute(expression, moved), domain)}, space.key))
+    if (anyUses({simplify(expanded(substitute(expression, moved)), domain)}, space.key))
       return false;
   return true;
 }
@@ -41,7 +55,7 @@ static bool fitsTable(const std::vector<Expr> &expressions, const ScoreSpace &sp
 }
 
 BiasKind skewer::biasKindOf(const std::vector<Expr> &expressions, const ScoreSpace &space) {
-  if (!usesAny(expressions, space.query))
+  if (!anyUses(expressions, space.query))
     return BiasKind::Key;
   bool line = space.query.size() == 1 && space.key.size() == 1;
   if (line && isOfDifferences(expressions, space))
@@ -56,7 +70,7 @@ BiasKind skewer::biasKindOf(const std::vector<Expr> &expressions, const ScoreSpa
 std::vector<std::string> skewer::leadingAxesIn(const std::vector<Expr> &expressions, const ScoreSpace &space) {
   std::vector<std::string> found;
   for (const std::string &axis : space.leading)
-    if (usesAny(expressions, {axis}))
+    if (anyUses(expressions, {axis}))
       found.push_back(axis);
   return found;
 }

@@ -24,6 +24,13 @@ enum class RowKind {
   Any     // anything else: the row is found for each query and key
 };
 
+/// The row as a function of the query and one axis of a map of run-time width (LengthMap.h), over the map's axes.
+struct RowOnMap {
+  subscript::Expr row;
+  std::optional<subscript::Expr> guard;
+  bool ofRow = false; // of the key's row, else of its column
+};
+
 /// q_i · R[row] or k_j · R[row]; 0 where the guard is not.
 struct RowTerm {
   bool keySide = false;
@@ -40,6 +47,7 @@ struct RowTerm {
 
   RowKind kind = RowKind::Any;
   OffsetRows offsets;               // Offset
+  std::optional<RowOnMap> onMap;    // Any: where one axis of the keys' map picks the row
   size_t axis = 0;                  // Axis: its place in the space's key (query side) or query axes
   int64_t firstRow = 0, endRow = 0; // rows outside are never picked
 };

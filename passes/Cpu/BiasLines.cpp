@@ -5,19 +5,24 @@
 using namespace mlir;
 using namespace skewer;
 
+namespace {
+/// The innermost rows of a map of keys that a block has keys of.
+struct MapRows {
+  Value width, first, end;
+};
+} // namespace
+
 /// Terms over a map: for each index of the outer key axes, a sum of scalars plus vectors over the innermost axis.
-static void mapTerms(CpuKernel &kernel, const BiasRow &row, ArrayRef<AlongOuter> parts) {
+static void mapTerms(CpuKernel &kernel, const BiasRow &row, const MapRows &rows, ArrayRef<AlongOuter> parts) {
   VectorBuilder &b = kernel.b;
-  int64_t width = kernel.shape.keyAxes.back().extent;
-  Value firstOuter = b.divide(row.lowKey, width), endOuter = b.divide(b.add(row.highKey, width - 1), width);
-  b.loop(firstOuter, endOuter, 1, [&](Value outer) {
-    Value firstKey = b.mul(outer, width), base = b.constant(0);
+  b.loop(rows.first, rows.end, 1, [&](Value outer) {
+    Value firstKey = b.mul(outer, rows.width), base = b.constant(0);
     SmallVector<AlongInner> inner;
     for (const AlongOuter &part : parts)
-      if (AlongInner along = part(firstKey, base))
+      if (AlongInner along = part(outer, firstKey, base))
         inner.push_back(std::move(along));
     Value target = b.add(row.line, b.sub(firstKey, row.lowKey));
-    b.loop(b.index(0), b.index(width), b.lanes, [&](Value x) {
+    b.loop(b.index(0), rows.width, b.lanes, [&](Value x) {
       Value sum = base;
       for (const AlongInner &along : inner)
         sum = along(x, sum);
@@ -40,6 +45,14 @@ void CpuKernel::biasLines(const KeyBlock &block) {
 
 void CpuKernel::biasLinesOf(const KeyBlock &block, uint64_t sum) {
   Value lines = lineOf(sum);
+  bool isMap = shape.keyAxes.size() > 1 || shape.bounds.map;
+  MapRows rows;
+  if (isMap) {
+    rows.width = shape.bounds.map ? positions.mapWidth : b.index(shape.keyAxes.back().extent);
+    Value last = b.add(b.add(block.highKey, rows.width), -1);
+    rows.first = arith::DivUIOp::create(b.builder, block.lowKey, rows.width);
+    rows.end = arith::DivUIOp::create(b.builder, last, rows.width);
+  }
   b.loop(b.index(0), block.rows, 1, [&](Value row) {
     Value position = b.add(block.firstRow, row);
     Value line = b.add(b.mul(row, lineStride), lineMargin);
@@ -50,8 +63,8 @@ void CpuKernel::biasLinesOf(const KeyBlock &block, uint64_t sum) {
         if (auto part = strategy.mapPart(biases))
           parts.push_back(std::move(*part));
     });
-    if (shape.keyAxes.size() > 1)
-      mapTerms(*this, biases, parts);
+    if (isMap && (shape.keyAxes.size() > 1 || !parts.empty()))
+      mapTerms(*this, biases, rows, parts);
     else
       b.loop(block.lowKey, block.highKey, b.lanes,
              [&](Value key) { b.store(b.constant(0), lines, b.add(line, b.sub(key, block.lowKey))); });

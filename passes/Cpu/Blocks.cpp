@@ -173,11 +173,19 @@ void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVe
           });
         });
   };
+  Value end = b.minimum(b.add(firstVector, g.keyBlock / g.lanes), endVector);
+  // Of a run-time length the last keys go by single vectors: a whole tile would have up to three too many.
+  if (shape.bounds.keyLength && !runs) {
+    Value whole = b.mul(b.divide(b.sub(end, firstVector), g.tileVectors), g.tileVectors);
+    whole = b.add(firstVector, whole);
+    b.loop(firstVector, whole, g.tileVectors, [&](Value vector) { tileAllGroups(vector, g.tileVectors, false); });
+    b.loop(whole, end, 1, [&](Value vector) { tileAllGroups(vector, 1, false); });
+    return;
+  }
   int64_t inTiles = g.keyVectors - (dotKeys > 0), rest = inTiles % g.tileVectors;
   if (rest == 0 && shape.keys % g.lanes && !dotKeys)
     rest = g.tileVectors;
   Value lastWhole = b.index(inTiles - rest);
-  Value end = b.minimum(b.add(firstVector, g.keyBlock / g.lanes), endVector);
   b.loop(firstVector, b.minimum(end, lastWhole), g.tileVectors,
          [&](Value vector) { tileAllGroups(vector, g.tileVectors, false); });
   if (rest)

@@ -40,7 +40,7 @@ void CpuKernel::planGeometry() {
     runs.emplace(b, shape, *this, positions);
     g.manyKeyBlocks = runs->areMany();
   }
-  int64_t innermost = shape.keyAxes.back().extent;
+  int64_t innermost = shape.bounds.map ? shape.bounds.map->mostWidth : shape.keyAxes.back().extent;
   g.lineMargin = llvm::alignTo(innermost + g.lanes, g.lanes);
   g.lineStride = g.keyBlock + 2 * g.lineMargin;
   g.scoreStride = g.keyBlock + g.lanes;

@@ -7,6 +7,8 @@ using namespace skewer;
 void Positions::readFrom(FindIndices find) {
   indices = std::move(find);
   reads = loadsFrom(b.builder, b.builder.getLoc(), indices);
+  mapWidth = shape.bounds.map ? indexOf(shape.bounds.map->width, {}) : Value();
+  queryMapWidth = shape.bounds.map && shape.bounds.map->ofQueries ? indexOf(shape.bounds.map->queryWidth, {}) : Value();
 }
 
 void Positions::enterHead(Value head) {
@@ -60,6 +62,16 @@ SmallVector<Value> Positions::keyPlaces(const Walk &walk, int64_t count, bool on
 
 Value Positions::axisOf(const MapAxis &axis, Value position) {
   return b.remainder(b.divide(position, axis.inner), axis.extent);
+}
+
+Positions::Values Positions::onMapAt(Value query) {
+  Values at = axes;
+  at[shape.bounds.map->query] = query;
+  if (queryMapWidth) {
+    at[LengthMap::kQueryRow] = arith::DivUIOp::create(b.builder, query, queryMapWidth);
+    at[LengthMap::kQueryColumn] = arith::RemUIOp::create(b.builder, query, queryMapWidth);
+  }
+  return at;
 }
 
 Positions::Values Positions::axesAt(Value query, Value key) {

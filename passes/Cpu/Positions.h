@@ -24,6 +24,8 @@ public:
 
   /// The leading axes', and of a query and a key (null: not theirs).
   Values axesAt(mlir::Value query, mlir::Value key);
+  /// The leading axes', and of a query on a map of run-time width (KeyBounds::map).
+  Values onMapAt(mlir::Value query);
   mlir::Value axisOf(const MapAxis &, mlir::Value position);
   mlir::Value indexOf(const subscript::Expr &, const Values &at);   // index
   mlir::Value predicate(const subscript::Expr &, const Values &at); // i1
@@ -37,6 +39,7 @@ public:
   Values axes; // of the leading axes
   llvm::SmallVector<mlir::Value> leadingSizes;
   FindIndices indices; // the kernel's run-time index operands
+  mlir::Value mapWidth, queryMapWidth; // of KeyBounds::map, where there is one
 
 private:
   VectorBuilder &b;

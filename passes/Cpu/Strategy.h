@@ -40,9 +40,9 @@ struct WeightedRows {
   mlir::Value group, firstRow, lowKey, low, high;
 };
 /// What a term adds to a row's line where keys are a map: a number for each index of the outer axes, which is added to
-/// `base`, and vectors along the innermost axis.
+/// `base`, and vectors along the innermost axis. `outer` counts the map's innermost rows.
 using AlongInner = std::function<mlir::Value(mlir::Value x, mlir::Value sum)>;
-using AlongOuter = std::function<AlongInner(mlir::Value firstKey, mlir::Value &base)>;
+using AlongOuter = std::function<AlongInner(mlir::Value outer, mlir::Value firstKey, mlir::Value &base)>;
 
 class CpuStrategy : protected Geometry {
 public:

@@ -86,11 +86,12 @@ Value VectorBuilder::firstLanes(int64_t count) {
   return arith::ConstantOp::create(builder, DenseElementsAttr::get(type, ArrayRef<bool>(bits)));
 }
 Value VectorBuilder::loadFirst(Value buffer, Value at, int64_t count) {
-  if (count >= lanes)
-    return load(buffer, at);
+  return count >= lanes ? load(buffer, at) : loadMasked(buffer, at, firstLanes(count));
+}
+Value VectorBuilder::loadMasked(Value buffer, Value at, Value mask) {
   VectorType type = vectorOf(buffer);
   Value none = arith::ConstantOp::create(builder, cast<TypedAttr>(builder.getZeroAttr(type)));
-  return widened(builder, vector::MaskedLoadOp::create(builder, type, buffer, at, firstLanes(count), none));
+  return widened(builder, vector::MaskedLoadOp::create(builder, type, buffer, at, mask, none));
 }
 void VectorBuilder::storeFirst(Value value, Value buffer, Value at, int64_t count) {
   if (count >= lanes)

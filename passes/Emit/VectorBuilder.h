@@ -54,6 +54,8 @@ public:
   mlir::Value firstLanes(int64_t count);
   /// The first `count` lanes; the others are 0 and are not read.
   mlir::Value loadFirst(mlir::Value buffer, mlir::Value at, int64_t count);
+  /// The lanes that `mask` has; the others are 0 and are not read.
+  mlir::Value loadMasked(mlir::Value buffer, mlir::Value at, mlir::Value mask);
   void storeFirst(mlir::Value value, mlir::Value buffer, mlir::Value at, int64_t count);
   /// Twice as many elements as there are lanes, as they are stored.
   mlir::Value loadPairs(mlir::Value buffer, mlir::Value at);

@@ -83,6 +83,65 @@ kernel map(q, k, v : f32[1, 2, H*W, 16], y : f32[2*H - 1, 16], x : f32[2*W - 1, 
               {"x86-64-v3", "host"});
 }
 
+// A map of which both sides are lengths: rows of tables along its axes, numbers of offsets on it, in one block of keys
+// and in blocks that begin anywhere in a row of it.
+TEST(LengthTerms, MapsOfAnyHeightAndWidth) {
+  std::vector<Sizes> all;
+  for (auto [height, width] : {std::pair(1, 1), {1, 24}, {20, 1}, {3, 5}, {2, 16}, {7, 17}, {11, 8}, {20, 24}})
+    all.push_back({{"H", height}, {"W", width}});
+  const std::vector<Sizes> few = {{{"H", 1}, {"W", 24}}, {{"H", 7}, {"W", 17}}, {{"H", 20}, {"W", 1}}};
+  auto expectRightOnMaps = [&](const std::string &operands, const std::string &scores, const std::string &strategy,
+                               bool everywhere = false) {
+    std::string text = "size H <= 20, W <= 24\nkernel map(q, k, v : f32[1, 2, H*W, 16]" + operands +
+                       R"text() -> f32[1, 2, H*W, 16] {
+  s = einsum("b h (iy ix) d, b h (jy jx) d -> b h (iy ix) (jy jx)", q, k, iy = H, jy = H) + )text" +
+                       scores + R"text(
+  return einsum("b h i j, b h j d -> b h i d", softmax(s * 0.25), v)
+})text";
+    CpuRequest here;
+    here.strategies[2] = strategy; // the one that is chosen: else other lines are tested here
+    expectRight(text, everywhere ? all : few, {"host"}, false, here);
+    if (!everywhere)
+      return;
+    expectRight(text, few, {"x86-64-v2"}, false, here);
+    here.keyBlock = 96;
+    expectRight(text, few, {"x86-64-v3"}, false, here);
+  };
+  const std::string tables = ", y : f32[2*H - 1, 16], x : f32[2*W - 1, 16]";
+  expectRightOnMaps(tables, "rel2d(q, y, x, map = (H, W))", "axis_lines", true);
+  expectRightOnMaps(", y : f32[7, 16]", "einsum(\"b h (iy ix) d, (clamp(iy - jy, -3, 3) + 3) d -> b h (iy ix) (jy jx)\", q, y, iy = H, jy = H, jx = W)",
+                    "axis_lines");
+  expectRightOnMaps(", t : f32[(2*H - 1)*(2*W - 1), 2]", "t[(iy - jy + H - 1)*(2*W - 1) + ix - jx + W - 1, h]",
+                    "difference_line", true);
+  expectRightOnMaps(", t : f32[2, H*W]", "t[h, abs(iy - jy)*W + abs(ix - jx)]", "difference_line");
+  expectRightOnMaps(", y : f32[2, 2*H - 1], x : f32[2, 2*W - 1]",
+                    "y[h, jy - iy + H - 1] + x[h, jx - ix + W - 1]", "difference_line");
+  expectRightOnMaps(", g : f32[1, 2, H*W], t : f32[2, 2*H - 1, 2*W - 1]",
+                    "g[b, h, iy*W + ix] * t[h, jy - iy + H - 1, jx - ix + W - 1]", "difference_line");
+}
+
+// Numbers of any pair, side by side for the keys of a query: read as they lie, and never behind the last one.
+TEST(LengthTerms, RowsOfNumbersThatLieALengthApart) {
+  for (const char *type : {"f32", "bf16"})
+    for (auto [shape, index] : {std::pair("2, N, N", "h, i, j"), {"1, 2, N, N", "b, h, i, j"}, {"N + 3, N + 1", "i + 3, j + 1"}})
+      for (const char *mask : {"", " where j <= i"}) {
+        std::string operand = std::string(", t : ") + type + "[" + shape + "]";
+        expectRightHere(layer(operand, std::string("s * 0.25 + t[") + index + "]" + mask));
+      }
+  expectRightHere(layer(", t : f32[2, N, N], g : f32[1, 2, N]", "s * 0.25 + g[b, h, i] * t[h, i, j]"));
+  std::vector<Sizes> all;
+  for (int64_t queries : {1, 2, 17, 50})
+    for (int64_t keys : {1, 15, 33, 64, 79, 80})
+      all.push_back({{"M", queries}, {"N", keys}});
+  for (auto [shape, index] : {std::pair("2, M, N", "h, i, j"), {"2, M + N, N", "h, i + N, j"}})
+    expectRight(std::string(R"text(size M <= 50, N <= 80
+kernel cross(q : f32[2, M, 16], k, v : f32[2, N, 16], t : f32[)text") + shape + R"text(]) -> f32[2, M, 16] {
+  s = einsum("h i d, h j d -> h i j", q, k) * 0.25 + t[)text" + index + R"text(]
+  return einsum("h i j, h j d -> h i d", softmax(s), v)
+})text",
+                all, {"x86-64-v3", "host"});
+}
+
 // A cache and what is new, tokens before and behind, two lengths in one dimension; stored, packed and returned.
 TEST(LengthTerms, PartsOneBehindTheOther) {
   std::vector<Sizes> all;

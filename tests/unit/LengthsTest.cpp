@@ -18,6 +18,31 @@ TEST(Lengths, EveryOneOfAPlainLayer) {
   expectRight(kPlain, lengthsOf(257), {"x86-64-v2", "x86-64-v3"});
 }
 
+// What lies at a length between those that other tests take: one by one, and pairs of them on a map.
+TEST(Lengths, EveryOneOfAFewLayers) {
+  const std::string begin = "size N <= 70\nkernel layer(q, k, v : f32[1, 2, N, 16]";
+  for (auto [operands, scores] :
+       {std::pair(", table : f32[2*N - 1, 16]",
+                  "(s + einsum(\"b h i d, (j - i + N - 1) d -> b h i j\", q, table)) * 0.25 where j <= i"),
+        {"", "s * (log(N + 1) / log(70) * 0.25) + exp(-abs(j - i) / N)"},
+        {", t : f32[2, N, N]", "s * 0.25 + t[h, i, j]"}})
+    expectRight(begin + operands + ") -> f32[1, 2, N, 16] {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n" +
+                    "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(" + scores + "), v)\n}",
+                everyLengthTo(70), {"host"});
+  std::vector<Sizes> all;
+  for (int64_t height = 1; height <= 5; ++height)
+    for (int64_t width = 1; width <= 17; ++width)
+      all.push_back({{"H", height}, {"W", width}});
+  expectRight(R"text(size H <= 16, W <= 17
+kernel map(q, k, v : f32[1, 2, H*W, 16], y : f32[2*H - 1, 16], x : f32[2*W - 1, 16], t : f32[2, 2*H - 1, 2*W - 1])
+    -> f32[1, 2, H*W, 16] {
+  s = einsum("b h (iy ix) d, b h (jy jx) d -> b h (iy ix) (jy jx)", q, k, iy = H, jy = H) + rel2d(q, y, x, map = (H, W))
+  w = softmax(s * 0.25 + t[h, jy - iy + H - 1, jx - ix + W - 1])
+  return einsum("b h i j, b h j d -> b h i d", w, v)
+})text",
+              all, {"host"});
+}
+
 TEST(Lengths, OfTablesByTheOffset) {
   expectRight(R"(size N <= 150
 kernel rel1d(q, k, v : f32[1, 2, N, 16], const table : f32[2*N - 1, 16]) -> f32[1, 2, N, 16] {

@@ -1,5 +1,5 @@
 // "axis_lines": rows picked by one axis of a key map and any of the query's: for each query a line of logits over that
-// axis, added up in the lines of biases.
+// axis, added up in the lines of biases. The map's width may be a number of the call (LengthMap.h).
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "llvm/Support/MathExtras.h"
@@ -11,13 +11,18 @@ using namespace skewer;
 namespace {
 class AxisLines : public QueryRows {
 public:
-  using QueryRows::QueryRows;
+  AxisLines(CpuKernel &kernel, const RowTerm &term) : QueryRows(kernel, term) {
+    if (!term.onMap)
+      return;
+    row = term.onMap->row;
+    rowGuard = term.onMap->guard;
+  }
   double variance() const override { return 0; } // centred
   LineUse lineUse() const override { return LineUse::Adds; }
 
   void plan(Layout &layout) override {
     planRows(layout, tileRows);
-    lineStride = llvm::alignTo(axis().extent, lanes) + lanes;
+    lineStride = llvm::alignTo(mostOnAxis(term, shape), lanes) + lanes;
     layout.reserve(lines, rowBlock * lineStride, Layout::Zone::PickedRows);
   }
   void open() override {
@@ -36,12 +41,12 @@ public:
   }
 
   std::optional<AlongOuter> mapPart(const BiasRow &row) override {
-    return AlongOuter([this, row = row.row](Value firstKey, Value &base) -> AlongInner {
-      if (axis().inner == 1)
+    return AlongOuter([this, row = row.row](Value outer, Value firstKey, Value &base) -> AlongInner {
+      if (term.onMap ? !term.onMap->ofRow : axis().inner == 1)
         return [this, row](Value x, Value sum) {
           return b.addf(sum, b.load(linesMemory, b.add(b.mul(row, lineStride), x)));
         };
-      Value at = b.add(b.mul(row, lineStride), axisOf(axis(), firstKey));
+      Value at = b.add(b.mul(row, lineStride), term.onMap ? outer : axisOf(axis(), firstKey));
       base = b.addf(base, b.loadBroadcast(linesMemory, at));
       return {};
     });
@@ -49,38 +54,58 @@ public:
 
 private:
   const MapAxis &axis() const { return shape.keyAxes[term.axis]; }
+  const char *nameOnMap() const { return term.onMap->ofRow ? LengthMap::kKeyRow : LengthMap::kKeyColumn; }
+  /// How many values the axis has.
+  Value extent() {
+    if (!term.onMap)
+      return b.index(axis().extent);
+    Value width = kernel.positions.mapWidth;
+    if (!term.onMap->ofRow)
+      return width;
+    return arith::DivUIOp::create(b.builder, b.add(b.add(kernel.keys(), width), -1), width);
+  }
 
   /// One query's logits over the axis, less their maximum: see AxisLogits.cpp.
   void axisLine(Value row, Value position, Value products) {
-    int64_t extent = axis().extent, whole = extent / lanes * lanes;
+    Value extent = this->extent(), whole = b.mul(b.divide(extent, lanes), lanes);
     float none = -std::numeric_limits<float>::infinity();
-    Positions::Values at = axesAt(position, {});
+    Positions::Values at = term.onMap ? kernel.positions.onMapAt(position) : axesAt(position, {});
+    std::string name = term.onMap ? nameOnMap() : shape.space.key[term.axis];
     Value line = b.mul(row, lineStride);
     auto vectorAt = [&](Value x) {
       Value guard, keys = arith::AddIOp::create(b.builder, b.broadcastIndex(x), b.laneNumbers());
-      Value rows = pickedRows(at, {{shape.space.key[term.axis], keys}}, guard);
+      Value rows = pickedRows(at, {{name, keys}}, guard);
       Value logits = pick(products, rows, guard);
       b.store(logits, linesMemory, b.add(line, x));
       return logits;
     };
     Value largest =
-        b.loop(b.index(0), b.index(whole), lanes, ValueRange{b.constant(none)},
+        b.loop(b.index(0), whole, lanes, ValueRange{b.constant(none)},
                [&](Value x, ValueRange carried) { return SmallVector<Value>{b.larger(vectorAt(x), carried[0])}; })[0];
-    if (whole < extent) {
-      Value inside =
-          arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(), b.integer(extent - whole));
-      largest = b.larger(b.select(inside, vectorAt(b.index(whole)), b.constant(none)), largest);
-    }
+    Value rest = b.broadcastIndex(b.sub(extent, whole));
+    largest = b.loop(whole, extent, lanes, ValueRange{largest}, [&](Value x, ValueRange carried) {
+      Value inside = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(), rest);
+      return SmallVector<Value>{b.larger(b.select(inside, vectorAt(x), b.constant(none)), carried[0])};
+    })[0];
     if (!kernel.mayShift())
       return;
     Value centre = ifFinite(b, b.reduceMax(largest)), shift = b.broadcast(centre);
     kernel.noteShift(row, centre);
-    b.loop(b.index(0), b.index(extent), lanes, [&](Value x) {
+    b.loop(b.index(0), extent, lanes, [&](Value x) {
       Value place = b.add(line, x);
       b.store(b.subf(b.load(linesMemory, place), shift), linesMemory, place);
     });
   }
 
+public:
+  /// The most values that the axis has.
+  static int64_t mostOnAxis(const RowTerm &term, const AttentionShape &shape) {
+    if (term.onMap)
+      return term.onMap->ofRow ? shape.bounds.map->mostRows : shape.bounds.map->mostWidth;
+    return shape.keyAxes[term.axis].extent;
+  }
+
+private:
   Buffer lines; // one for each query of a block
   int64_t lineStride = 0;
   Value linesMemory;
@@ -90,9 +115,20 @@ class AxisLinesStrategy : public RowStrategy {
 public:
   AxisLinesStrategy() : RowStrategy(RowKind::Axis, /*keySide=*/false) {}
   StringRef name() const override { return "axis_lines"; }
+  bool fits(const TermForm &form, const AttentionShape &shape) const override {
+    const RowTerm *term = form.as<RowTerm>();
+    if (!term || term->keySide)
+      return false;
+    return shape.hasLength() ? shape.bounds.map && term->onMap : term->kind == RowKind::Axis;
+  }
+  bool takesLengths() const override { return true; }
+  void take(const TermForm &form, AttentionShape &shape) const override {
+    if (!form.as<RowTerm>()->onMap)
+      RowStrategy::take(form, shape);
+  }
   void addSizes(const TermForm &form, const AttentionShape &shape, AttentionSizes &sizes) const override {
     sizes.hasRowLine = true;
-    sizes.extraPerRow += shape.keyAxes[form.as<RowTerm>()->axis].extent;
+    sizes.extraPerRow += AxisLines::mostOnAxis(*form.as<RowTerm>(), shape);
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<AxisLines>(kernel, *form.as<RowTerm>());
@@ -103,7 +139,7 @@ private:
                 const Target &target) const override {
     double queries = double(shape.queries);
     return {queries * double(rowsPicked(term)),
-            target.gatherCycles * queries * double(shape.keyAxes[term.axis].extent)};
+            target.gatherCycles * queries * double(AxisLines::mostOnAxis(term, shape))};
   }
 };
 } // namespace

@@ -37,7 +37,7 @@ public:
 
   std::optional<AlongOuter> mapPart(const BiasRow &row) override {
     Value origin = originOf(row.row, row.position, row.firstRow, row.lowKey);
-    return AlongOuter([this, origin](Value firstKey, Value &base) -> AlongInner {
+    return AlongOuter([this, origin](Value, Value firstKey, Value &base) -> AlongInner {
       if (term.keyAxis.inner == 1)
         return [this, origin](Value x, Value sum) { return b.addf(sum, b.load(logitsMemory, b.add(origin, x))); };
       Value at = b.add(origin, axisOf(term.keyAxis, firstKey));

@@ -38,6 +38,8 @@ private:
 std::unique_ptr<TermStrategy> makeDifferenceLine();
 std::unique_ptr<TermStrategy> makeKeyLine();
 std::unique_ptr<TermStrategy> makeScoreTable();
+/// Those of differences on a map of run-time width (MapLines.cpp), which "difference_line" makes beside others.
+void addMapLines(CpuKernel &, std::vector<std::unique_ptr<CpuStrategy>> &);
 /// Rows of operands, loaded where they are needed (RowLoads.cpp).
 std::unique_ptr<TermStrategy> makeRowLoad();
 /// What nothing better is known for: one element at a time (Elements.cpp).

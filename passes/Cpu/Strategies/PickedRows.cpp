@@ -10,7 +10,8 @@
 using namespace mlir;
 using namespace skewer;
 
-PickedRows::PickedRows(CpuKernel &kernel, const RowTerm &term) : CpuStrategy(kernel), term(term) {
+PickedRows::PickedRows(CpuKernel &kernel, const RowTerm &term)
+    : CpuStrategy(kernel), term(term), row(term.row), rowGuard(term.guard) {
   copies = countOf(term.tableAxes, shape.space);
   // Packed vectors of the content serve if they are the same: a different scale of the queries moves into the table,
   // keys are packed without one.
@@ -58,11 +59,11 @@ Positions::Values PickedRows::lanesFrom(Value key) {
 
 Value PickedRows::pickedRows(const Positions::Values &at, Positions::Values lanesAt, Value &guard) {
   LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.indices);
-  Value row = arith::SubIOp::create(b.builder, indices.emit(term.row), b.integer(firstRow()));
+  Value row = arith::SubIOp::create(b.builder, indices.emit(this->row), b.integer(firstRow()));
   // Rows of pairs that a guard or a mask hides may be any.
   row = arith::MinUIOp::create(b.builder, row, b.integer(term.endRow - firstRow() - 1));
-  if (term.guard)
-    guard = indices.emitPredicate(*term.guard);
+  if (rowGuard)
+    guard = indices.emitPredicate(*rowGuard);
   return row;
 }
 

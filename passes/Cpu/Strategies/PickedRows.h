@@ -35,6 +35,8 @@ protected:
   mlir::Value rowLength() { return term.rowLength ? baseOf(*term.rowLength) : mlir::Value(); }
 
   const RowTerm &term;
+  subscript::Expr row; // as a strategy finds it: over all axes, or over those of a map
+  std::optional<subscript::Expr> rowGuard;
   // The table in the shared workspace, one copy for each tuple of RowTerm::tableAxes.
   Buffer table;
   int64_t copies = 1, copyFloats = 0, items = 0; // items: panels or rows of a copy

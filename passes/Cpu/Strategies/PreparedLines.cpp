@@ -285,7 +285,7 @@ std::optional<AlongOuter> PreparedLine::mapPart(const BiasRow &row) {
   for (auto [axis, stride] : llvm::zip(shape.queryAxes, strides))
     start = b.sub(start, b.mul(axisOf(axis, row.position), stride));
   Value gate = gated ? b.loadBroadcast(gatesMemory, row.row) : Value();
-  return AlongOuter([this, start, gate](Value firstKey, Value &) -> AlongInner {
+  return AlongOuter([this, start, gate](Value, Value firstKey, Value &) -> AlongInner {
     Value at = start;
     for (size_t pair = 0; pair + 1 < shape.keyAxes.size(); ++pair)
       at = b.add(at, b.mul(axisOf(shape.keyAxes[pair], firstKey), strides[pair]));
@@ -368,7 +368,7 @@ static std::vector<std::unique_ptr<CpuStrategy>> makePreparedLines(CpuKernel &ke
     return kind == BiasKind::Difference || kind == BiasKind::Key || kind == BiasKind::Table;
   };
   for (auto [number, term] : llvm::enumerate(shape.others))
-    if (!term.own && isPrepared(term.bias))
+    if (!term.own && isPrepared(term.bias) && !term.onMap)
       lineFor(term.bias, expressionsOf(term), !term.gates.empty(), false, term.sum).addTerm(number);
   for (auto [number, part] : llvm::enumerate(shape.masks))
     if (isPrepared(part.kind))
@@ -396,12 +396,14 @@ public:
   DifferenceLineStrategy() : PreparedStrategy("difference_line", BiasKind::Difference) {}
   /// Over maps it is added up in the lines of biases.
   void addSizes(const TermForm &form, const AttentionShape &shape, AttentionSizes &sizes) const override {
-    sizes.hasLine |= form.as<OtherTerm>() && shape.keyAxes.size() > 1;
+    const OtherTerm *term = form.as<OtherTerm>();
+    sizes.hasLine |= term && (shape.keyAxes.size() > 1 || term->onMap);
   }
   /// Of all three: they share buffers.
   void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
     for (auto &line : makePreparedLines(kernel))
       strategies.push_back(std::move(line));
+    addMapLines(kernel, strategies);
   }
 };
 } // namespace

@@ -1,5 +1,5 @@
 // "row load": rows of an operand whose keys lie side by side in memory, read in place: not beside the last key, nor
-// below the last query.
+// below the last query, of which both there may be a number of the call.
 #include "passes/Cpu/ElementTerms.h"
 #include "passes/Cpu/Strategies/Others.h"
 
@@ -16,17 +16,24 @@ public:
 
   void addToScores(ScoreTile &tile) override {
     Value base = b.add(baseOf(term.row.base), tile.key);
+    Value stride = term.rowStride ? baseOf(*term.rowStride) : b.index(term.row.query);
+    SmallVector<Value> inside; // of each vector, where how many keys there are is known in the call
+    for (int64_t v = 0; shape.bounds.keyLength && v < tile.vectors; ++v) {
+      Value rest = b.broadcastIndex(b.sub(kernel.keys(), b.add(tile.key, v * lanes)));
+      inside.push_back(arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(), rest));
+    }
     for (int64_t r = 0; r < tileRows; ++r) {
-      Value query = b.minimum(b.add(tile.position, r), b.index(shape.queries - 1));
+      Value query = b.minimum(b.add(tile.position, r), b.add(kernel.queries(), -1));
       Value factor = b.constantScalar(term.scale * kernel.unit());
       if (!term.gates.empty())
         factor = timesGates(kernel, term, axesAt(query, {}), factor);
       factor = b.broadcast(factor);
-      Value from = b.add(base, b.mul(query, term.row.query));
+      Value from = b.add(base, b.mul(query, stride));
       for (int64_t v = 0; v < tile.vectors; ++v) {
         int64_t count = tile.last && v + 1 == tile.vectors && shape.keys % lanes ? shape.keys % lanes : lanes;
         Value &sum = tile.sums[r * tile.vectors + v];
-        sum = b.fma(factor, b.loadFirst(memory.arguments[term.arguments[operand]], b.add(from, v * lanes), count), sum);
+        Value source = memory.arguments[term.arguments[operand]], at = b.add(from, v * lanes);
+        sum = b.fma(factor, inside.empty() ? b.loadFirst(source, at, count) : b.loadMasked(source, at, inside[v]), sum);
       }
     }
   }
@@ -39,6 +46,7 @@ private:
 class RowLoadStrategy : public BiasStrategy {
 public:
   RowLoadStrategy() : BiasStrategy("row_load", AddOrder::Loads, BiasKind::Row) {}
+  bool takesLengths() const override { return true; }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<RowLoad>(kernel, *form.as<OtherTerm>());
   }
