@@ -1,5 +1,6 @@
 // Bounds of expressions and proofs that they stay in a range.
 #include "dialect/Subscript/Elements.h"
+#include "dialect/Subscript/Memo.h"
 #include "dialect/Subscript/Project.h"
 #include "dialect/Subscript/Survey.h"
 
@@ -42,7 +43,7 @@ std::optional<Bounds> bound(const Expr &given, const Domain &positions, const st
   return Bounds{{range.low, range.high}, false};
 }
 
-Proof proveWithin(const Expr &given, Range wanted, const Domain &positions, const std::optional<Expr> &condition) {
+static Proof prove(const Expr &given, Range wanted, const Domain &positions, const std::optional<Expr> &condition) {
   Elements elements(positions);
   Expr e = elements.replace(given);
   std::optional<Expr> guard = elements.replace(condition);
@@ -117,6 +118,11 @@ Proof proveWithin(const Expr &given, Range wanted, const Domain &positions, cons
   else
     refute(every);
   return proof;
+}
+
+Proof proveWithin(const Expr &e, Range wanted, const Domain &domain, const std::optional<Expr> &guard) {
+  static thread_local Memo<Proof> known;
+  return known.answer({e, guard, domain, wanted}, [&] { return prove(e, wanted, domain, guard); });
 }
 
 } // namespace skewer::subscript

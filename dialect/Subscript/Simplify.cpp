@@ -1,5 +1,6 @@
 // Canonical forms of sums, products, extrema and tables.
 #include "dialect/Subscript/Checks.h"
+#include "dialect/Subscript/Memo.h"
 #include "dialect/Subscript/Simplifier.h"
 #include <algorithm>
 
@@ -22,9 +23,17 @@ static bool mayLeave64Bits(const Expr &simplified, const Domain &domain) {
          std::all_of(reads.begin(), reads.end(), [&](const std::string &read) { return hasRange(elementsOf(read)); });
 }
 
-Expr simplify(const Expr &e, const Domain &domain, const std::optional<Expr> &guard) {
+static Expr canonical(const Expr &e, const Domain &domain, const std::optional<Expr> &guard) {
   Expr simplified = Simplifier(domain, guard).simplify(e);
   return simplified.identity() != e.identity() && mayLeave64Bits(simplified, domain) ? e : simplified;
+}
+
+Expr simplify(const Expr &e, const Domain &domain, const std::optional<Expr> &guard) {
+  if (!guard && e.operands().empty())
+    return canonical(e, domain, guard);
+  static thread_local Memo<Expr> known;
+  Expr simplified = known.answer({e, guard, domain, {}}, [&] { return canonical(e, domain, guard); });
+  return simplified == e ? e : simplified; // an expression that stays is the one that was given
 }
 
 Linear Simplifier::linear(const Expr &e) {
