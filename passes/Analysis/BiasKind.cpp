@@ -32,20 +32,24 @@ static Expr expanded(const Expr &e) {
   return sum;
 }
 
-bool skewer::isOfDifferences(const std::vector<Expr> &expressions, const ScoreSpace &space) {
-  if (space.query.size() != space.key.size())
+bool skewer::isOfDifferences(const std::vector<Expr> &expressions, const std::vector<std::string> &queries,
+                             const std::vector<std::string> &keys, Domain domain) {
+  if (queries.size() != keys.size())
     return false;
-  Domain domain = domainOf(space.sizes);
   Substitution moved;
-  for (auto [query, key] : llvm::zip(space.query, space.key)) {
+  for (auto [query, key] : llvm::zip(queries, keys)) {
     std::string difference = "_" + key;
     moved[query] = Expr::symbol(key) - Expr::symbol(difference);
     domain[difference] = {domain[key].low - domain[query].high, domain[key].high - domain[query].low};
   }
   for (const Expr &expression : expressions)
-    if (anyUses({simplify(expanded(substitute(expression, moved)), domain)}, space.key))
+    if (anyUses({simplify(expanded(substitute(expression, moved)), domain)}, keys))
       return false;
   return true;
+}
+
+bool skewer::isOfDifferences(const std::vector<Expr> &expressions, const ScoreSpace &space) {
+  return isOfDifferences(expressions, space.query, space.key, domainOf(space.sizes));
 }
 
 static bool fitsTable(const std::vector<Expr> &expressions, const ScoreSpace &space) {

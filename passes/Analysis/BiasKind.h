@@ -20,6 +20,8 @@ BiasKind biasKindOf(const std::vector<subscript::Expr> &expressions, const attn:
 
 /// Whether moving the query and the key by one along the same axis changes nothing, for each pair of axes.
 bool isOfDifferences(const std::vector<subscript::Expr> &expressions, const attn::ScoreSpace &);
+bool isOfDifferences(const std::vector<subscript::Expr> &expressions, const std::vector<std::string> &queries,
+                     const std::vector<std::string> &keys, subscript::Domain);
 
 /// The leading axes that occur in the expressions, in the space's order. One prepared copy is held for each tuple of
 /// them.

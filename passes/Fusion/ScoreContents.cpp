@@ -1,6 +1,8 @@
 // Looking at the summands of elements of a score.
 #include "passes/Fusion/ScoreContents.h"
+#include "passes/Analysis/BiasKind.h"
 #include "passes/Analysis/Elementwise.h"
+#include "passes/Fusion/Dependences.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -55,9 +57,16 @@ bool ScoreContents::hasKeyProduct(const ElementOf &element) {
 bool ScoreContents::isSmall(const ElementOf &element) {
   return llvm::none_of(summandsOf(element), [&](const Summand &summand) {
     return llvm::any_of(summand.factors, [&](const Factor &factor) {
-      return isArithmeticOnNumbers(factor.operand.getDefiningOp()) && depends(factor, query) && depends(factor, key);
+      return isArithmeticOnNumbers(factor.operand.getDefiningOp()) && depends(factor, query) && depends(factor, key) &&
+             !(tables && isOfOffset(factor));
     });
   });
+}
+
+bool ScoreContents::isOfOffset(const Factor &factor) const {
+  Dependences dependences(domain);
+  return domain.count(query) && domain.count(key) && dependences.collect(factor.operand, factor.subscripts) &&
+         isOfDifferences(dependences.expressions, {query}, {key}, domain);
 }
 
 bool ScoreContents::depends(const Factor &factor, const std::string &axis) const {

@@ -24,10 +24,13 @@ public:
   bool isSum(const ElementOf &);
   /// Whether it has a product of a query's vector with a key's.
   bool hasKeyProduct(const ElementOf &);
-  /// Whether all that its terms read is smaller than the score.
+  /// Whether all that its terms read is smaller than the score: what is computed for each query and key is not, unless
+  /// `tables` are taken and it is a function of their offset, of which a table will be made (attn-tabulate-offsets).
   bool isSmall(const ElementOf &);
+  bool tables = false;
 
 private:
+  bool isOfOffset(const Factor &factor) const;
   const std::vector<Summand> &summandsOf(const ElementOf &);
   bool depends(const Factor &factor, const std::string &axis) const;
   /// Whether a factor of a term is made of a content by arithmetic: it would be held in memory, a number for each pair.

@@ -111,6 +111,12 @@ public:
     return two;
   }
 
+  /// Where all else fails, what arithmetic makes of offsets alone is not taken apart: a power whose base a head has.
+  std::optional<std::vector<ElementOf>> cutAtTables(const ElementOf &root) {
+    contents.tables = true;
+    return cut(root);
+  }
+
   /// The summands of an element that is a sum as it is written; not many more than are of use.
   void flatten(const ScaledElement &element, std::vector<ScaledElement> &parts) const {
     if (parts.size() > kMostParts)
@@ -208,6 +214,8 @@ std::optional<ScoreFunction> ScoreFunction::find(const ElementOf &root, const st
     }
   if (!cut)
     cut = finder.cut(root, true);
+  if (!cut)
+    cut = finder.cutAtTables(root);
   if (!cut)
     return std::nullopt;
   for (const ElementOf &element : *cut)

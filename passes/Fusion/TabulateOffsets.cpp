@@ -1,10 +1,9 @@
 // attn-tabulate-offsets: what is computed for each query and key, and depends on their offsets alone, is computed for
 // each offset.
 #include "mlir/IR/Builders.h"
-#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/BiasKind.h"
-#include "passes/Analysis/Elementwise.h"
 #include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Dependences.h"
 #include "passes/Fusion/Provenance.h"
 #include "passes/Fusion/Views.h"
 #include "passes/Passes.h"
@@ -20,96 +19,6 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-
-/// The axes of a spec's dimensions at a point; false where a size that is needed is not known.
-bool axesAt(const Dimensions &dimensions, const AxisSizes &sizes, const std::vector<Expr> &at, Substitution &axes) {
-  if (dimensions.size() != at.size())
-    return false;
-  for (auto [dimension, index] : llvm::zip(dimensions, at)) {
-    auto parts = splitProduct(index, dimension.axes, sizes);
-    if (!parts)
-      return false;
-    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
-      axes[axis] = part;
-  }
-  return true;
-}
-
-/// Everything that an element of a tensor depends on: the indices at which tensors in memory are read, positions and
-/// guards. False where it is not computed on the way from such reads, or reads so many that a table would cost more.
-class Dependences {
-public:
-  explicit Dependences(const Domain &domain) : domain(domain) {}
-  bool collect(Value tensor, const std::vector<Expr> &at);
-  std::vector<Expr> expressions;
-  std::vector<Operation *> computed; // whose result is not needed once all is tabulated
-
-private:
-  bool collectMoved(ValueRange operands, ArrayRef<std::vector<Expr>> subscripts, const Substitution &);
-  // A sum that is read several times is looked at as often; a bucket function of published code is 30 operations.
-  static constexpr unsigned kMostVisits = 1024;
-  unsigned visits = 0;
-  const Domain &domain;
-};
-
-bool Dependences::collectMoved(ValueRange operands, ArrayRef<std::vector<Expr>> subscripts, const Substitution &here) {
-  for (auto [operand, own] : llvm::zip(operands, subscripts)) {
-    std::vector<Expr> below;
-    for (const Expr &subscript : own)
-      below.push_back(simplify(substitute(subscript, here), domain));
-    if (!collect(operand, below))
-      return false;
-  }
-  return true;
-}
-
-bool Dependences::collect(Value tensor, const std::vector<Expr> &at) {
-  Operation *op = tensor.getDefiningOp();
-  if (++visits > kMostVisits)
-    return false;
-  if (splatValue(tensor))
-    return true;
-  if (op && isElementwise(op)) {
-    computed.push_back(op);
-    return llvm::all_of(op->getOperands(), [&](Value operand) { return collect(operand, at); });
-  }
-  if (auto position = dyn_cast_if_present<PositionOp>(op)) {
-    auto dimensions = parseDimensions(std::string_view(position.getAxes()));
-    auto expression = parse(std::string_view(position.getExpression()));
-    if (!dimensions || !expression)
-      return false;
-    Einsum spec;
-    spec.operands = {*dimensions};
-    auto sizes = resolveSizes(spec, {shapeOf(tensor)}, sizesFrom(position.getSizesAttr()));
-    Substitution axes;
-    if (!sizes || !axesAt(*dimensions, *sizes, at, axes))
-      return false;
-    expressions.push_back(simplify(substitute(*expression, axes), domain));
-    return true;
-  }
-  if (auto map = mapOf(op)) {
-    Substitution here;
-    for (auto [k, index] : llvm::enumerate(at))
-      here["d" + std::to_string(k)] = index;
-    if (!map->inside.isConstant(1))
-      expressions.push_back(simplify(substitute(map->inside, here), domain));
-    if (isa<IndexMapOpInterface, EinsumOp>(op))
-      return collectMoved(op->getOperand(0), {map->subscripts}, here);
-    return false;
-  }
-  if (auto einsum = dyn_cast_if_present<EinsumOp>(op)) {
-    ResolvedEinsum resolved = resolve(einsum);
-    Substitution here;
-    if (resolved.contracted.empty() && resolved.spec.result &&
-        axesAt(*resolved.spec.result, resolved.sizes, at, here)) {
-      if (resolved.guard)
-        expressions.push_back(simplify(substitute(*resolved.guard, here), domain));
-      return collectMoved(einsum.getInputs(), resolved.subscripts, here);
-    }
-  }
-  expressions.insert(expressions.end(), at.begin(), at.end());
-  return true;
-}
 
 /// One operand of a term, tabulated.
 struct Table {

@@ -77,3 +77,39 @@ func.func @two_contents(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor
   %o = attn.einsum "h i j, h j d -> h i d"(%w, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
   return %o : tensor<2x4x8xf32>
 }
+
+// -----
+// A power whose base a head has, and whose exponent is an offset (RetNet's decay), is a term of its own: a table of
+// offsets is made of it, since the sums below it are three.
+// CHECK-LABEL: func.func @power
+// CHECK: %[[P:.*]] = math.powf
+// CHECK: attn.attention "h i j" where "j <= i"
+// CHECK: attn.term "h i d, h j d"(%arg0, %arg1)
+// CHECK-NEXT: attn.term "h i j"(%[[P]]) {{.*}}sum 1
+// CHECK: ^bb0(%[[S:.*]]: f32, %[[W:.*]]: f32):
+// CHECK-NEXT: arith.mulf %[[S]], %[[W]] : f32
+func.func @power(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>, %decay: tensor<2xf32>) -> tensor<2x64x8xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
+  %base = attn.rearrange "h -> h i j" sizes {i = 64 : i64, j = 64 : i64} %decay : tensor<2xf32> to tensor<2x64x64xf32>
+  %offset = attn.position "h i j" = "i - j" : tensor<2x64x64xf32>
+  %power = math.powf %base, %offset : tensor<2x64x64xf32>
+  %x = arith.mulf %s, %power : tensor<2x64x64xf32>
+  %w = attn.einsum "h i j -> h i j" where "j <= i"(%x) : (tensor<2x64x64xf32>) -> tensor<2x64x64xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%w, %v) : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
+  return %o : tensor<2x64x8xf32>
+}
+
+// -----
+// What positions of queries and keys decide each by itself is no function of the offset: weights stay in memory.
+// CHECK-LABEL: func.func @power_of_places
+// CHECK-NOT: attn.attention
+// CHECK: return
+func.func @power_of_places(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>, %decay: tensor<2xf32>) -> tensor<2x64x8xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
+  %base = attn.rearrange "h -> h i j" sizes {i = 64 : i64, j = 64 : i64} %decay : tensor<2xf32> to tensor<2x64x64xf32>
+  %both = attn.position "h i j" = "i + j" : tensor<2x64x64xf32>
+  %power = math.powf %base, %both : tensor<2x64x64xf32>
+  %x = arith.mulf %s, %power : tensor<2x64x64xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%x, %v) : (tensor<2x64x64xf32>, tensor<2x64x8xf32>) -> tensor<2x64x8xf32>
+  return %o : tensor<2x64x8xf32>
+}
