@@ -56,8 +56,13 @@ bool isMadeOfSums(Value tensor, Value of, unsigned depth = 0) {
   });
 }
 
-/// What is made of values is not rounded to how they are stored.
 bool isWide(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
+
+/// The type of what is made of values: it is not rounded to how they are stored.
+Type widened(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  return RankedTensorType::get(type.getShape(), Float32Type::get(type.getContext()));
+}
 
 bool arePlain(const Dimensions &dimensions) {
   return llvm::all_of(dimensions, [](const Dimension &dimension) { return dimension.isProduct(); });
@@ -116,9 +121,25 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return llvm::any_of(products, [](EinsumOp op) {
       Product product(op);
       return product.resolved.spec.result && !product.resolved.contracted.empty() && op.getIndices().empty() &&
-             (splitPairs(product) || gatherValues(product) || splitSum(product) || moveScale(product) ||
-              moveDivisor(product));
+             (widenResult(product) || splitPairs(product) || gatherValues(product) || splitSum(product) ||
+              moveScale(product) || moveDivisor(product));
     });
+  }
+
+  /// A result of 16 bits is rounded once, behind what becomes of its product.
+  static bool widenResult(Product &product) {
+    EinsumOp op = product.op;
+    auto isSplit = [](Value input) {
+      Operation *made = input.getDefiningOp();
+      return isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp>(made) &&
+             (softmaxesIn(input) ||
+              (isa<arith::DivFOp>(made) && isMadeOfSums(made->getOperand(1), made->getOperand(0))));
+    };
+    if (isWide(op) || llvm::none_of(op.getInputs(), isSplit))
+      return false;
+    auto wide = cast<EinsumOp>(product.builder.clone(*op));
+    wide.getResult().setType(cast<RankedTensorType>(widened(op)));
+    return product.replace(arith::TruncFOp::create(product.builder, op.getLoc(), op.getType(), wide)), true;
   }
 
   /// Σ over d of q·k·e, where e has a number for each element of the result, is e times the rest.
@@ -168,10 +189,10 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       bool isQuery = llvm::any_of(own, [&](auto &axis) { return kept.count(axis) && !others.count(axis); });
       bool areValues = llvm::all_of(rest, [](auto &one) { return arePlain(one.second); }) &&
                        skewer::subscript::axesOf(rest[base].second) == others;
-      if (!isWeights || !isQuery || !areValues || !isWide(rest[base].first))
+      if (!isWeights || !isQuery || !areValues)
         continue;
       Dimensions dimensions = rest[base].second;
-      Value values = product.einsum(rest, dimensions, rest[base].first.getType(), false);
+      Value values = product.einsum(rest, dimensions, widened(rest[base].first), false);
       if (!values)
         continue;
       Value whole = product.einsum({{input, operands[weights]}, {values, dimensions}}, *product.resolved.spec.result,
@@ -218,9 +239,11 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
         continue;
       for (unsigned side : {0u, 1u}) {
         Value factor = scaled->getOperand(side), rest = scaled->getOperand(1 - side);
-        if (splatValue(factor) || softmaxesIn(rest) != 1 || !isWide(op.getInputs()[1 - number]))
+        if (splatValue(factor) || softmaxesIn(rest) != 1)
           continue;
-        if (moveToValues(product, number, factor, rest) || moveToResult(product, number, factor, rest))
+        // Values of 16 bits stay what they are where the factor can wait for the result.
+        bool isLater = !isWide(op.getInputs()[1 - number]) && moveToResult(product, number, factor, rest);
+        if (isLater || moveToValues(product, number, factor, rest) || moveToResult(product, number, factor, rest))
           return true;
       }
     }
@@ -280,7 +303,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       return false;
     Value value = op.getInputs()[1 - number];
     factors->insert(factors->begin(), {value, values});
-    Value moved = product.einsum(*factors, values, value.getType(), false);
+    Value moved = product.einsum(*factors, values, widened(value), false);
     if (!moved)
       return false;
     auto one = cast<EinsumOp>(product.builder.clone(*op));
