@@ -168,10 +168,14 @@ Value Emitter::emitFunction(const Node &node) {
     positions &= isFunctionOfPositions(value);
     indices &= value.is(ValueKind::Index) || value.isPosition();
   }
-  if ((name == "f32" || name == "f64") && !positions)
-    return error(node.operands[0]->text,
-                 "'" + name.str() + "' takes a function of positions, which is computed at compile time, found " +
-                     describe(arguments[0]));
+  if (name == "f32" && !positions) // arithmetic on tensors is in f32, whatever they are stored as
+    return widen(node, std::move(arguments[0]));
+  if (name == "f64" && !positions) {
+    error(node.operands[0]->text, "'f64' takes a function of positions, which is computed at compile time, found " +
+                                      describe(arguments[0]));
+    diagnostics.note("arithmetic on tensors is in f32: leave 'f64' out");
+    return {};
+  }
   if (numbers)
     return functionOfNumbers(node, arguments);
   if (indices && (wanted > 1 || name == "abs"))

@@ -143,9 +143,11 @@ def apply(op, values, line=None, parts=None):
             return truth_of(op, values, line, parts)
         if op == "*" and any(map(is_truth, values)) and all(is_truth(v) or reads(v) for v in values):
             return chosen(*sorted(values, key=lambda v: not is_truth(v)), 0, parts)
+        if op == "f32":  # arithmetic on tensors is in f32, whatever they are stored as
+            return values[0]
         if op == "clamp":
             function = (lambda x, low, high: np.minimum(np.maximum(x, low), high))
-        elif op in ("//", "%", "f32", "f64"):
+        elif op in ("//", "%", "f64"):
             raise AttnError(f"'{op}' is of numbers and positions", line)
         elif op == "*" and keeps(values):
             return taken_away(values, parts)
