@@ -2,6 +2,7 @@
 #include "passes/Pipelines.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Fusion/MergeFeatures.h"
+#include "passes/Fusion/RunningSums.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
 
@@ -11,6 +12,7 @@ void skewer::addFusionPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   manager.addNestedPass<func::FuncOp>(createAttnComposeConcat());
   manager.addNestedPass<func::FuncOp>(createAttnRaiseSkew());
+  manager.addNestedPass<func::FuncOp>(createRaiseRunningSums());
   manager.addNestedPass<func::FuncOp>(createAttnPropagateMasks());
   manager.addNestedPass<func::FuncOp>(createAttnComposeSkew());
   manager.addNestedPass<func::FuncOp>(createAttnSplitProducts());
@@ -26,6 +28,7 @@ void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<fu
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
   registerPass(createMergeFeatures);
+  registerPass(createRaiseRunningSums);
   registerPass(createSplitBlocks);
   registerPass(createSplitWindows);
   PassPipelineRegistration<>(
