@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -52,6 +53,35 @@ template <typename Function, bool isSine> struct ReduceAngle : OpRewritePattern<
   }
 };
 
+/// A power as exp and log of the base's magnitude, with what those leave out: of whole exponents bases below 0 have powers
+/// too, whose sign is that of odd ones, and 0 to the power of 0 is 1.
+struct ExpandPower : OpRewritePattern<math::PowFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rewriter) const override {
+    auto type = dyn_cast<FloatType>(op.getType());
+    if (!type)
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto real = [&](double x) -> Value { return arith::ConstantOp::create(b, b.getFloatAttr(type, x)); };
+    auto is = [&](arith::CmpFPredicate how, Value x, Value y) -> Value {
+      return arith::CmpFOp::create(b, how, x, y);
+    };
+    Value base = op.getLhs(), exponent = op.getRhs();
+    Value size = math::AbsFOp::create(b, base);
+    Value power = math::ExpOp::create(b, arith::MulFOp::create(b, exponent, math::LogOp::create(b, size)));
+    Value half = arith::MulFOp::create(b, exponent, real(0.5));
+    Value isOdd = is(arith::CmpFPredicate::ONE, math::FloorOp::create(b, half), half);
+    Value isWhole = is(arith::CmpFPredicate::OEQ, math::FloorOp::create(b, exponent), exponent);
+    Value turned = arith::SelectOp::create(b, isOdd, arith::NegFOp::create(b, power), power);
+    Value none = real(std::numeric_limits<double>::quiet_NaN());
+    Value ofNegative = arith::SelectOp::create(b, isWhole, turned, none);
+    Value value = arith::SelectOp::create(b, is(arith::CmpFPredicate::OLT, base, real(0)), ofNegative, power);
+    Value isOne = is(arith::CmpFPredicate::OEQ, exponent, real(0));
+    rewriter.replaceOp(op, arith::SelectOp::create(b, isOne, real(1), value).getResult());
+    return success();
+  }
+};
+
 /// Any other function of f64 is that of f32, rounded before and after: there are no polynomials for it.
 struct NarrowFunction : RewritePattern {
   explicit NarrowFunction(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -63,7 +93,7 @@ struct NarrowFunction : RewritePattern {
 constexpr StringLiteral kPolynomials[] = {"math.acos", "math.asin", "math.atan",  "math.atan2", "math.cos",
                                           "math.erf",  "math.exp",  "math.expm1", "math.log",   "math.log1p",
                                           "math.log2", "math.sin",  "math.tanh"};
-constexpr StringLiteral kExpansions[] = {"cosh", "powf", "sinh", "tan"};
+constexpr StringLiteral kExpansions[] = {"cosh", "sinh", "tan"};
 constexpr StringLiteral kInstructions[] = {"math.absf",  "math.ceil",      "math.copysign", "math.floor", "math.fma",
                                            "math.round", "math.roundeven", "math.rsqrt",    "math.sqrt",  "math.trunc"};
 
@@ -89,7 +119,8 @@ struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
   }
   void runOnOperation() override {
     RewritePatternSet angles(&getContext());
-    angles.add<ReduceAngle<math::SinOp, true>, ReduceAngle<math::CosOp, false>, NarrowFunction>(&getContext());
+    angles.add<ReduceAngle<math::SinOp, true>, ReduceAngle<math::CosOp, false>, NarrowFunction, ExpandPower>(
+        &getContext());
     math::populateExpansionPatterns(angles, SmallVector<StringRef>(ArrayRef<StringLiteral>(kExpansions)));
     if (failed(applyPatternsGreedily(getOperation(), std::move(angles))))
       return signalPassFailure();

@@ -48,6 +48,15 @@ TEST(GpuWeights, DirectOnesOfHalvesGoByRows) {
   EXPECT_EQ(outcome.ir.find("nvvm.mma.sync"), std::string::npos);
 }
 TEST(GpuWeights, TwoSumsGoByRows) { expectOnGpu(weighted(40, 16, "s * exp(-abs(i - j) / 8)"), kWide, tileOf(32, 32)); }
+/// A base of 0, whose power of 0 is 1, and one below 0, whose odd powers are.
+TEST(GpuWeights, PowersOfOffsets) {
+  for (bool fuse : {true, false}) {
+    GpuOptions options = tileOf(32, 32);
+    options.fuse = fuse;
+    expectOnGpu(weighted(40, 16, "s * ((-0.8 - abs(rate[h])) * (h % 2))^(i - j) * (j <= i)"), kWide, options);
+    expectOnGpu(weighted(40, 16, "s * (0.8 + abs(rate[h]))^(i - j) * (j <= i)"), kWide, options);
+  }
+}
 TEST(GpuWeights, NumbersOfHiddenKeysDoNotCount) {
   GpuOptions options = tileOf(32, 16);
   options.change = [](const std::string &name, std::vector<double> &values) {
