@@ -139,7 +139,6 @@ private:
   }
 
   AttentionOp make(const Einsum &valueSpec) {
-    OpBuilder builder(attention);
     Dimensions dimensions;
     SmallVector<int64_t> rows;
     std::vector<std::string> leading = space.leading;
@@ -154,23 +153,10 @@ private:
       given.erase(axis);
     for (const std::string &axis : space.value)
       given.erase(axis);
-    Value numbers = attention.getTotal() ? attention.getTotal() : attention.getLse();
-    Type rowType = numbers ? RankedTensorType::get(rows, builder.getF32Type()) : Type();
-    auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
-    auto result = AttentionOp::create(
-        builder, attention.getLoc(), attention.getResult().getType(), text(print(dimensions)),
-        sizesTo(builder.getContext(), given), mask.isConstant(1) ? StringAttr() : text(print(mask)),
-        text(print(valueSpec)), attention.getValue(), ScheduleInterface(), attention.getDirect() ? Type() : rowType,
-        attention.getDirect() ? rowType : Type(), attention.getDirect());
-    result.getScore().takeBody(attention.getScore());
-    result.getThrough().takeBody(attention.getThrough());
-    result.getValues().takeBody(attention.getValues());
-    attention.getResult().replaceAllUsesWith(result.getResult());
-    if (numbers)
-      numbers.replaceAllUsesWith(together(builder, dimensions, numbers.getType(),
-                                          attention.getDirect() ? result.getTotal() : result.getLse()));
-    attention.erase();
-    return result;
+    return replaceByDivided(attention, {dimensions, rows, given, mask, valueSpec, attention.getValue()},
+                            [&](OpBuilder &builder, Type type, Value numbers) {
+                              return together(builder, dimensions, type, numbers);
+                            });
   }
 
   /// A dimension of those of the axes that there still are.
@@ -211,6 +197,29 @@ private:
   Expr mask = 1;
 };
 } // namespace
+
+AttentionOp skewer::replaceByDivided(AttentionOp attention, const DividedAttention &divided,
+                                     function_ref<Value(OpBuilder &, Type, Value)> together) {
+  OpBuilder builder(attention);
+  Value numbers = attention.getTotal() ? attention.getTotal() : attention.getLse();
+  Type rowType = numbers ? RankedTensorType::get(divided.rows, builder.getF32Type()) : Type();
+  auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
+  auto result = AttentionOp::create(
+      builder, attention.getLoc(), attention.getResult().getType(), text(print(divided.dimensions)),
+      sizesTo(builder.getContext(), divided.sizes),
+      divided.mask.isConstant(1) ? StringAttr() : text(print(divided.mask)), text(print(divided.valueSpec)),
+      divided.value, ScheduleInterface(), attention.getDirect() ? Type() : rowType,
+      attention.getDirect() ? rowType : Type(), attention.getDirect());
+  result.getScore().takeBody(attention.getScore());
+  result.getThrough().takeBody(attention.getThrough());
+  result.getValues().takeBody(attention.getValues());
+  attention.getResult().replaceAllUsesWith(result.getResult());
+  if (numbers)
+    numbers.replaceAllUsesWith(
+        together(builder, numbers.getType(), attention.getDirect() ? result.getTotal() : result.getLse()));
+  attention.erase();
+  return result;
+}
 
 bool skewer::splitAttention(AttentionOp attention, const ScoreSpace &space, const Split &split, const Expr &mask) {
   return Splitting(attention, space, split, mask).rewrite();

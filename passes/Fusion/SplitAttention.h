@@ -2,6 +2,7 @@
 // left of them.
 #pragma once
 #include "dialect/IR/Attn.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/Pass/Pass.h"
 #include <optional>
 
@@ -28,6 +29,21 @@ struct Split {
 /// Divides the attention, whose mask is `mask`. False, and nothing is changed, where the result cannot be written, or
 /// the mask hides everything.
 bool splitAttention(attn::AttentionOp, const attn::ScoreSpace &, const Split &, const subscript::Expr &mask);
+
+/// What an attention is once its positions are divided.
+struct DividedAttention {
+  subscript::Dimensions dimensions; // leading axes, queries, keys
+  llvm::SmallVector<int64_t> rows;  // the shape of a number for each query
+  subscript::AxisSizes sizes;
+  subscript::Expr mask;
+  subscript::Einsum valueSpec;
+  mlir::Value value;
+};
+/// Puts the divided attention, with the terms that there were, in its place. Its numbers of rows are brought back to the
+/// type of those that there were by `together`. Terms say what they said, until the caller writes them anew.
+attn::AttentionOp
+replaceByDivided(attn::AttentionOp, const DividedAttention &,
+                 llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Type, mlir::Value rows)> together);
 
 /// attn-split-blocks: where a mask leaves blocks of a map the keys in and around them, the number of the block becomes
 /// a leading axis, and keys those that the block sees; what lies outside the map is read as 0, and masked. Of

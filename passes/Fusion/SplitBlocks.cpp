@@ -303,7 +303,6 @@ private:
   }
 
   bool finish() {
-    OpBuilder builder(attention);
     Dimensions dimensions;
     SmallVector<int64_t> rows;
     AxisSizes given;
@@ -329,24 +328,13 @@ private:
     Dimension keys;
     keys.axes = space.key;
     dimensions.push_back(keys);
-    Value numbers = attention.getTotal() ? attention.getTotal() : attention.getLse();
-    Type rowType = numbers ? RankedTensorType::get(rows, builder.getF32Type()) : Type();
-    auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
-    auto result = AttentionOp::create(
-        builder, attention.getLoc(), attention.getResult().getType(), text(print(dimensions)),
-        sizesTo(builder.getContext(), given), mask.isConstant(1) ? StringAttr() : text(print(mask)),
-        text(print(valueSpec)), value, ScheduleInterface(), attention.getDirect() ? Type() : rowType,
-        attention.getDirect() ? rowType : Type(), attention.getDirect());
-    result.getScore().takeBody(attention.getScore());
-    result.getThrough().takeBody(attention.getThrough());
-    result.getValues().takeBody(attention.getValues());
-    attention.getResult().replaceAllUsesWith(result.getResult());
-    if (numbers)
-      numbers.replaceAllUsesWith(together(builder, ofRows, numbers.getType(),
-                                          attention.getDirect() ? result.getTotal() : result.getLse()));
-    attention.erase();
+    AttentionOp result = replaceByDivided(attention, {dimensions, rows, given, mask, valueSpec, value},
+                                          [&](OpBuilder &builder, Type type, Value numbers) {
+                                            return together(builder, ofRows, type, numbers);
+                                          });
     auto there = [&](std::optional<StringRef> e) {
-      return text(print(simplify(substitute(*parse(std::string_view(*e)), moved), domain)));
+      return StringAttr::get(result.getContext(),
+                             print(simplify(substitute(*parse(std::string_view(*e)), moved), domain)));
     };
     for (Written &written : terms) {
       TermOp term = written.term;
