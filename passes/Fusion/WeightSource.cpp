@@ -39,6 +39,8 @@ SmallVector<OpOperand *> skewer::storedUses(const WeightSource &source) {
   bool multiplied = false;
   if (!cast<RankedTensorType>(source.weights.getType()).getElementType().isF32())
     return stored;
+  if (source.direct && source.mask) // the product's condition hides weights that others may see
+    return stored;
   for (OpOperand &use : source.weights.getUses()) {
     if (llvm::is_contained(source.totals, dyn_cast<EinsumOp>(use.getOwner())))
       continue;

@@ -160,10 +160,23 @@ TEST(ScoreFunction, TheLogarithmOfCappedScoresIsOfTheCap) {
 
 // What is no attention without a softmax.
 TEST(ScoreFunction, ProductsInARowAreNoWeights) { EXPECT_FALSE(Formed("  w = s\n" + kProduct).attention); }
-TEST(ScoreFunction, WeightsThatAreReturnedAreHeld) {
-  EXPECT_FALSE(Formed("  w = sigmoid(s)\n  return einsum(\"h i j, h j d -> h i d\", w, v) + sum(w, -1)[..., None] * "
-                      "einsum(\"h i j, h j d, h i d -> h i d\", w, k, q)\n")
+TEST(ScoreFunction, WeightsThatOthersReadAreAResult) {
+  Formed formed("  w = sigmoid(s)\n  return einsum(\"h i j, h j d -> h i d\", w, v) + sum(w * w, -1)[..., None]\n");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.getWeights());
+  EXPECT_FALSE(formed.attention.getTotal());
+}
+TEST(ScoreFunction, WeightsThatAConditionHidesFromTheProductAloneAreHeld) {
+  EXPECT_FALSE(Formed("  w = exp(s)\n  return einsum(\"h i j, h j d -> h i d\", w, v, where = j <= i) + "
+                      "sum(w * w, -1)[..., None]\n")
                    .attention);
+}
+TEST(ScoreFunction, ProductsWithTheSameWeightsAreColumns) {
+  Formed formed("  w = sigmoid(s)\n  return einsum(\"h i j, h j d -> h i d\", w, v) + sum(w, -1)[..., None] * "
+                "einsum(\"h i j, h j d, h i d -> h i d\", w, k, q)\n");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_FALSE(formed.attention.getWeights());
+  EXPECT_EQ(cast<RankedTensorType>(formed.attention.getValue().getType()).getShape().back(), 16);
 }
 TEST(ScoreFunction, TwoContentsAreNoFunctionOfOne) {
   EXPECT_FALSE(Formed("  t = einsum(\"h i d, h j d -> h i j\", k, q)\n  w = tanh(s) * tanh(t)\n" + kProduct).attention);
