@@ -116,7 +116,7 @@ private:
 
   void chooseResults() {
     spec.lse = has(Feature::Lse, 20);
-    spec.stored = Dice(~seed).chance(8); // of its own, so that what else a seed has stays
+    spec.stored = Dice(~seed).chance(12); // of its own, so that what else a seed has stays
     if (has(Feature::ResultOrder, 20))
       spec.result = static_cast<ResultOrder>(1 + dice.below(kResultOrders - 1));
     if (has(Feature::MergedHeads, 5))
