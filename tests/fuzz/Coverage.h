@@ -12,9 +12,9 @@ public:
   std::string report() const;
   /// What 500 seeds must have met and have not, a line each: every class of the registry; every kind of term under
   /// every mask, and beside each feature of a layer; every class, kind, mask and feature in a fused kernel, but for
-  /// those that the compiler does not fuse; every class under every mask that it has met. With `ofAllTypes` every class
-  /// in each type too.
-  std::vector<std::string> gaps(bool ofAllTypes) const;
+  /// those that the compiler does not fuse; every class under every mask that it has met. With `isForGpus` every class
+  /// in each type too, and no feature that makes a layer go by rows there.
+  std::vector<std::string> gaps(bool isForGpus) const;
 
 private:
   struct Count {

@@ -12,6 +12,7 @@ using namespace driver;
 
 Spec specForGpu(uint64_t seed) {
   Spec spec = randomSpec(seed);
+  spec.stored = false; // by rows: GpuWeights has such layers
   Dice dice(seed ^ 0x74797065);
   static const std::vector<std::string> types = {"f16", "bf16", "f32"};
   spec.type = dice.pick(types);
