@@ -10,8 +10,8 @@ namespace {
 constexpr double kMostCost = 1.5e6;
 constexpr uint64_t kFirstOfWeights = 500, kFirstOfValues = 600;
 
-/// What may stand around the terms, one after the other for each kind of term. There are 17 turns, of which the last
-/// has none, and 14 masks: after so many rounds a kind has met every feature under every mask.
+/// What may stand around the terms, one after the other for each kind of term. There are 17 turns and 14
+/// masks: after so many rounds a kind has met every feature under every mask.
 enum class Feature {
   Lse,
   ResultOrder,
@@ -29,9 +29,9 @@ enum class Feature {
   QueryPart,
   KeyPart,
   HeadPart,
-  None,
+  Stored,
 };
-constexpr uint64_t kTurnsOfFeatures = static_cast<uint64_t>(Feature::None) + 1;
+constexpr uint64_t kTurnsOfFeatures = static_cast<uint64_t>(Feature::Stored) + 1;
 
 class Generator {
 public:
@@ -116,7 +116,8 @@ private:
 
   void chooseResults() {
     spec.lse = has(Feature::Lse, 20);
-    spec.stored = Dice(~seed).chance(12); // of its own, so that what else a seed has stays
+    // By dice of its own, so that what else a seed has stays.
+    spec.stored = turn == Feature::Stored || Dice(~seed).chance(5);
     if (has(Feature::ResultOrder, 20))
       spec.result = static_cast<ResultOrder>(1 + dice.below(kResultOrders - 1));
     if (has(Feature::MergedHeads, 5))
