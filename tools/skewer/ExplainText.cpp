@@ -197,10 +197,11 @@ void printWork(const Explanation &explanation, Page &page) {
   page.line(
       2, fmt::format("memory: {} if every argument is read and the result written once", bytesText(work.bytesMoved)));
   page.line(2,
-            fmt::format("roofline: at least {}, bound by {}: arithmetic {} at {:.1f} GFLOP/s, memory {} at {:.1f} GB/s",
+            fmt::format("roofline: at least {}, bound by {}: arithmetic {} at {:.1f} GFLOP/s, memory {} at {:.1f} "
+                        "GB/s{}",
                         timeText(work.boundSeconds()), work.isMemoryBound() ? "memory" : "arithmetic",
                         timeText(work.computeSeconds), work.peak * 1e-9, timeText(work.memorySeconds),
-                        work.memoryRate * 1e-9));
+                        work.memoryRate * 1e-9, work.isMemoryBound() ? " a core" : ""));
   if (work.predictedSeconds > 0)
     page.line(2, fmt::format("predicted: {} on one core of {}, {:.0f} % of its peak", timeText(work.predictedSeconds),
                              explanation.target, 100 * work.shareOfPeak()));
