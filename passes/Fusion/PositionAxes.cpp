@@ -46,6 +46,8 @@ bool AttentionCandidate::factorise() {
     std::vector<int64_t> factors = factorsOf(symbol, sizes[symbol], plain);
     if (factors.size() == 1)
       continue;
+    for (Expr *e : all)
+      *e = byLines(*e, symbol, factors);
     *side = axisNames(symbol, factors.size());
     sizes.erase(symbol);
     for (size_t k = 0; k < factors.size(); ++k)

@@ -153,10 +153,11 @@ private:
       given.erase(axis);
     for (const std::string &axis : space.value)
       given.erase(axis);
-    return replaceByDivided(attention, {dimensions, rows, given, mask, valueSpec, attention.getValue()},
-                            [&](OpBuilder &builder, Type type, Value numbers) {
-                              return together(builder, dimensions, type, numbers);
-                            });
+    auto type = cast<RankedTensorType>(attention.getResult().getType());
+    return replaceByDivided(
+        attention, {dimensions, rows, given, mask, valueSpec, attention.getValue(), type},
+        [](OpBuilder &, Type, Value result) { return result; },
+        [&](OpBuilder &builder, Type type, Value numbers) { return together(builder, dimensions, type, numbers); });
   }
 
   /// A dimension of those of the axes that there still are.
@@ -199,13 +200,13 @@ private:
 } // namespace
 
 AttentionOp skewer::replaceByDivided(AttentionOp attention, const DividedAttention &divided,
-                                     function_ref<Value(OpBuilder &, Type, Value)> together) {
+                                     BroughtBack whole, BroughtBack together) {
   OpBuilder builder(attention);
   Value numbers = attention.getTotal() ? attention.getTotal() : attention.getLse();
   Type rowType = numbers ? RankedTensorType::get(divided.rows, builder.getF32Type()) : Type();
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
   auto result = AttentionOp::create(
-      builder, attention.getLoc(), attention.getResult().getType(), text(print(divided.dimensions)),
+      builder, attention.getLoc(), divided.type, text(print(divided.dimensions)),
       sizesTo(builder.getContext(), divided.sizes),
       divided.mask.isConstant(1) ? StringAttr() : text(print(divided.mask)), text(print(divided.valueSpec)),
       divided.value, ScheduleInterface(), attention.getDirect() ? Type() : rowType,
@@ -213,7 +214,7 @@ AttentionOp skewer::replaceByDivided(AttentionOp attention, const DividedAttenti
   result.getScore().takeBody(attention.getScore());
   result.getThrough().takeBody(attention.getThrough());
   result.getValues().takeBody(attention.getValues());
-  attention.getResult().replaceAllUsesWith(result.getResult());
+  attention.getResult().replaceAllUsesWith(whole(builder, attention.getResult().getType(), result.getResult()));
   if (numbers)
     numbers.replaceAllUsesWith(
         together(builder, numbers.getType(), attention.getDirect() ? result.getTotal() : result.getLse()));

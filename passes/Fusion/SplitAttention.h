@@ -38,16 +38,20 @@ struct DividedAttention {
   subscript::Expr mask;
   subscript::Einsum valueSpec;
   mlir::Value value;
+  mlir::RankedTensorType type; // of the result
 };
-/// Puts the divided attention, with the terms that there were, in its place. Its numbers of rows are brought back to the
-/// type of those that there were by `together`. Terms say what they said, until the caller writes them anew.
-attn::AttentionOp
-replaceByDivided(attn::AttentionOp, const DividedAttention &,
-                 llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Type, mlir::Value rows)> together);
+/// From what a divided attention makes to what there was, which has the type.
+using BroughtBack = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Type, mlir::Value)>;
+/// Puts the divided attention, with the terms that there were, in its place. Its result is brought back to the type of
+/// the one that there was by `whole`, its numbers of rows by `together`. Terms say what they said, until the caller
+/// writes them anew.
+attn::AttentionOp replaceByDivided(attn::AttentionOp, const DividedAttention &, BroughtBack whole,
+                                   BroughtBack together);
 
 /// attn-split-blocks: where a mask leaves blocks of a map the keys in and around them, the number of the block becomes
-/// a leading axis, and keys those that the block sees; what lies outside the map is read as 0, and masked. Of
-/// functions, before a schedule is chosen for a processor.
+/// a leading axis, and keys those that the block sees; what lies outside the map is read as 0, and masked. Last blocks
+/// that the map cuts short are filled up with queries that are 0, and what comes of those is cut off. Of functions,
+/// before a schedule is chosen for a processor.
 std::unique_ptr<mlir::Pass> createSplitBlocks();
 
 /// attn-split-windows: where a mask leaves a window of each line of a map, blocks of the line's queries become a

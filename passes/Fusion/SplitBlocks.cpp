@@ -2,11 +2,13 @@
 // maps): which block a query is in becomes a leading axis, and the keys are those of the block and its halo.
 //
 // Keys of a halo that are outside the map are masked; they are read through views that have 0 there, so that tables by
-// key - query stay what they are at the borders.
+// key - query stay what they are at the borders. Where blocks do not divide the map, the last ones are filled up with
+// queries that are 0, and what comes of those is cut off behind the attention.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisNames.h"
 #include "passes/Analysis/AxisProducts.h"
+#include "passes/Fusion/MaskBlocks.h"
 #include "passes/Fusion/SplitAttention.h"
 
 using namespace mlir;
@@ -14,59 +16,11 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// Blocks see at most this share of the map. On an EPYC core with AVX-512, 8 heads of depth 32, blocks took of the time
-// of tiles that a mask leaves out: 64x64 in blocks of 8 with a halo of 3 0.63, 24x24 0.84, 21x21 in blocks of 7 (0.38
-// of the map) 0.87.
-static constexpr double kMostShare = 0.4;
-
 namespace {
-/// An axis of the queries that is the number of a block along a key's axis: block n sees keys only from step*n + first
-/// on, `keys` of them.
-struct BlockAxis {
-  std::string query, key;
-  int64_t step, first, keys;
-  std::string leading; // what the query's axis is called from now on
+struct Block {
+  BlockAxis axis;
+  std::string leading; // what its number is called from now on
 };
-
-/// The keys that each block sees by the conjuncts of the two axes alone; nothing where one sees none.
-std::vector<subscript::Range> keysOfBlocks(ArrayRef<Expr> conjuncts, const std::string &query, const std::string &key,
-                                           const AxisSizes &sizes) {
-  std::vector<Expr> own;
-  for (const Expr &conjunct : conjuncts)
-    if (symbolsOf(conjunct) == std::set<std::string>{query, key} && readNodes(conjunct).empty())
-      own.push_back(conjunct);
-  std::vector<subscript::Range> seen;
-  for (int64_t n = 0; n < sizes.at(query) && !own.empty(); ++n) {
-    subscript::Range range{sizes.at(key), -1};
-    for (int64_t j = 0; j < sizes.at(key); ++j)
-      if (llvm::all_of(own, [&](const Expr &e) { return evaluate(e, {{query, n}, {key, j}}).value_or(1) != 0; }))
-        range = {std::min(range.low, j), j};
-    if (range.low > range.high)
-      return {};
-    seen.push_back(range);
-  }
-  return seen;
-}
-
-/// The fewest keys that move evenly with the blocks and hold what each of them sees.
-std::optional<BlockAxis> narrowest(ArrayRef<subscript::Range> seen, BlockAxis axis) {
-  std::optional<BlockAxis> best;
-  for (size_t n = 0; n + 1 < seen.size(); ++n) {
-    axis.step = seen[n + 1].low - seen[n].low;
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    for (auto [number, range] : llvm::enumerate(seen)) {
-      low = std::min(low, range.low - axis.step * static_cast<int64_t>(number));
-      high = std::max(high, range.high - axis.step * static_cast<int64_t>(number));
-    }
-    axis.first = low;
-    axis.keys = high - low + 1;
-    // At borders blocks see less, and move by less: of two that hold as many keys the longer one is the blocks' own.
-    bool better = !best || axis.keys < best->keys || (axis.keys == best->keys && axis.step > best->step);
-    if (axis.step > 0 && better)
-      best = axis;
-  }
-  return best;
-}
 
 class BlockSplitting {
 public:
@@ -76,7 +30,7 @@ public:
 
   bool rewrite() {
     if (attention->hasAttr(kAxisExtents) || !attention.getMask() || attention.getScheduleAttr() ||
-        space.key.size() < 2 || space.query.size() <= space.key.size() ||
+        space.key.size() < 2 ||
         llvm::any_of(termsOf(attention), [](TermOp term) { return bool(term.getFunction()); }))
       return false;
     auto mask = parse(std::string_view(*attention.getMask()));
@@ -90,18 +44,9 @@ private:
   bool findBlocks(const Expr &mask) {
     Domain domain = domainOf(space.sizes);
     domain.insert(elements.begin(), elements.end());
-    std::vector<Expr> conjuncts = conjunctsOf(simplify(mask, domain));
-    for (const std::string &key : space.key)
-      for (const std::string &query : space.query) {
-        auto axis = narrowest(keysOfBlocks(conjuncts, query, key, space.sizes), {query, key, 0, 0, 0, ""});
-        bool taken = llvm::any_of(blocks, [&](const BlockAxis &b) { return b.key == key || b.query == query; });
-        if (axis && !taken && axis->keys < space.sizes.at(key))
-          blocks.push_back(*axis);
-      }
-    double share = 1;
-    for (const BlockAxis &block : blocks)
-      share *= double(block.keys) / double(space.sizes.at(block.key));
-    return !blocks.empty() && blocks.size() < space.query.size() && share <= kMostShare;
+    for (BlockAxis &axis : blocksOf(simplify(mask, domain), space))
+      blocks.push_back({std::move(axis), {}});
+    return !blocks.empty();
   }
 
   /// The axes as they will be, what stands for those that there were, and the mask.
@@ -112,30 +57,36 @@ private:
         taken.push_back(axis);
     taken.insert(taken.end(), space.value.begin(), space.value.end());
     sizes = space.sizes;
-    for (BlockAxis &block : blocks) {
+    std::map<std::string, const Block *> ofAxis;
+    for (Block &block : blocks) {
+      const BlockAxis &axis = block.axis;
       block.leading = nextLeadingName(taken);
       taken.push_back(block.leading);
-      sizes.erase(block.query);
-      sizes[block.leading] = space.sizes.at(block.query);
-      sizes[block.key] = block.keys;
-      names[block.query] = block.leading;
+      ofAxis[axis.query] = &block;
+      sizes.erase(axis.query);
+      sizes[block.leading] = axis.count;
+      sizes[axis.key] = axis.keys;
       Expr number = Expr::symbol(block.leading);
-      Expr at = Expr(block.step) * number + Expr::symbol(block.key) + Expr(block.first);
-      moved[block.query] = number;
-      moved[block.key] = at;
-      inside = logicalAnd(inside, logicalAnd(lessEqual(Expr(0), at), less(at, Expr(space.sizes.at(block.key)))));
+      Expr at = Expr(axis.step) * number + Expr::symbol(axis.key) + Expr(axis.first);
+      names[axis.query] = {block.leading};
+      moved[axis.query] = number;
+      moved[axis.key] = at;
+      inside = logicalAnd(inside, logicalAnd(lessEqual(Expr(0), at), less(at, Expr(space.sizes.at(axis.key)))));
     }
     std::vector<std::string> left;
     for (const std::string &axis : space.query)
-      if (!names.count(axis))
+      if (!ofAxis.count(axis) || ofAxis[axis]->axis.countsQueries())
         left.push_back(axis);
     for (auto [axis, name] : llvm::zip(left, axisNames(kQueryAxis, left.size()))) {
-      int64_t size = sizes.at(axis);
-      sizes.erase(axis);
+      const Block *block = ofAxis.count(axis) ? ofAxis[axis] : nullptr;
       queryAxes.push_back(name);
-      querySizes[name] = size;
-      names[axis] = name;
-      moved[axis] = Expr::symbol(name);
+      querySizes[name] = block ? block->axis.rows : space.sizes.at(axis);
+      sizes.erase(axis);
+      names[axis].push_back(name);
+      Expr within = Expr::symbol(name);
+      moved[axis] = block ? Expr(block->axis.rows) * Expr::symbol(block->leading) + within : within;
+      if (block)
+        there[axis] = less(moved[axis], Expr(space.sizes.at(axis)));
     }
     sizes.insert(querySizes.begin(), querySizes.end());
     domain = domainOf(sizes);
@@ -144,15 +95,16 @@ private:
     this->mask = simplify(logicalAnd(substitute(mask, moved), inside), domain);
   }
 
-  /// A key's operand through a view of the blocks' keys, 0 outside the map; null where it cannot be read so.
-  Value viewOf(Value operand, ArrayRef<Expr> subscripts, const std::vector<std::string> &rest, const AxisSizes &all,
-               Dimensions &dimensions) {
+  /// An operand through a view of the blocks' keys, or queries, 0 outside the map, which `guard` says; null where it
+  /// cannot be read so.
+  Value viewOf(Value operand, ArrayRef<Expr> subscripts, const std::vector<std::string> &positions, const Expr &guard,
+               const std::vector<std::string> &rest, const AxisSizes &all, Dimensions &dimensions) {
     Einsum spec;
     Dimensions read;
     std::set<std::string> used;
     Domain within = domainOf(all);
     for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand))) {
-      Expr at = simplify(substitute(subscript, moved), within, inside);
+      Expr at = simplify(substitute(subscript, moved), within, guard);
       used.merge(symbolsOf(at));
       read.push_back(dimensionFor(at, all, extent));
     }
@@ -174,23 +126,23 @@ private:
     for (const std::string &axis : leading)
       if (used.count(axis))
         add({axis});
-    add(space.key);
+    add(positions);
     for (const std::string &axis : rest)
       add({axis});
     spec.operands = {read};
     spec.result = dimensions;
     OpBuilder builder(attention);
-    StringAttr text = builder.getStringAttr(print(spec)), guard = builder.getStringAttr(print(inside));
+    StringAttr text = builder.getStringAttr(print(spec)), where = builder.getStringAttr(print(guard));
     DictionaryAttr sizesAttr = sizesTo(builder.getContext(), given);
-    std::optional<Expr> condition = inside;
-    if (!resolve(text.getValue(), operand, sizesAttr, guard.getValue()))
+    std::optional<Expr> condition = guard;
+    if (!resolve(text.getValue(), operand, sizesAttr, where.getValue()))
       return {};
     for (auto [dimension, extent] : llvm::zip(read, shapeOf(operand)))
       if (extent != kRuntime && !dimension.isProduct() &&
           proveWithin(dimension.index, {0, extent - 1}, within, condition).outcome != Proof::Proven)
         return {};
     auto type = RankedTensorType::get(shape, cast<RankedTensorType>(operand.getType()).getElementType());
-    auto view = EinsumOp::create(builder, attention.getLoc(), type, text, sizesAttr, guard, operand);
+    auto view = EinsumOp::create(builder, attention.getLoc(), type, text, sizesAttr, where, operand);
     views.push_back(view);
     return view;
   }
@@ -203,15 +155,32 @@ private:
   }
   std::vector<std::string> keysMoved() const {
     std::vector<std::string> keys;
-    for (const BlockAxis &block : blocks)
-      keys.push_back(block.key);
+    for (const Block &block : blocks)
+      keys.push_back(block.axis.key);
     return keys;
   }
   std::vector<std::string> leadingAxes() const {
     std::vector<std::string> leading = space.leading;
-    for (const BlockAxis &block : blocks)
+    for (const Block &block : blocks)
       leading.push_back(block.leading);
     return leading;
+  }
+
+  /// The axes of queries, as they were, along which the last block is filled up.
+  std::vector<std::string> axesFilledUp() const {
+    std::vector<std::string> axes;
+    for (const auto &[axis, condition] : there)
+      axes.push_back(axis);
+    return axes;
+  }
+  /// Whether queries that are not there read something too.
+  bool isWithin(ArrayRef<Expr> subscripts, Value operand, const AxisSizes &all) const {
+    Domain within = domainOf(all);
+    return llvm::all_of(llvm::zip(subscripts, shapeOf(operand)), [&](const auto &pair) {
+      const auto &[subscript, extent] = pair;
+      return extent == kRuntime || proveWithin(simplify(substitute(subscript, moved), within), {0, extent - 1}, within)
+                                           .outcome == Proof::Proven;
+    });
   }
 
   /// Where one operand is read from now on. False where it would be read outside.
@@ -222,23 +191,34 @@ private:
     bool movedKeys = usesAny(subscripts, keysMoved());
     if (llvm::any_of(subscripts, [](const Expr &e) { return !readNodes(e).empty(); }))
       return false;
+    bool filledUp = usesAny(subscripts, axesFilledUp()), ofKeys = movedKeys && !usesAny(subscripts, space.query);
     read = operand;
-    if (movedKeys && !usesAny(subscripts, space.query)) {
-      Dimensions dimensions;
-      std::vector<std::string> own;
+    Dimensions dimensions;
+    if (ofKeys || (filledUp && !usesAny(subscripts, space.key) && !isWithin(subscripts, operand, all))) {
+      std::vector<std::string> own, positions;
       for (const std::string &axis : rest)
         if (usesAny(subscripts, {axis}))
           own.push_back(axis);
-      read = viewOf(operand, subscripts, own, all, dimensions);
+      Expr guard = inside;
+      if (!ofKeys) {
+        guard = 1;
+        for (const auto &[axis, condition] : there)
+          if (usesAny(subscripts, {axis}))
+            guard = logicalAnd(guard, condition);
+        for (const std::string &axis : space.query)
+          if (const std::vector<std::string> &now = names.at(axis);
+              usesAny(subscripts, {axis}) && llvm::is_contained(queryAxes, now.back()))
+            positions.push_back(now.back());
+      }
+      read = viewOf(operand, subscripts, ofKeys ? space.key : positions, simplify(guard, domain), own, all, dimensions);
       spec.operands.push_back(std::move(dimensions));
       return static_cast<bool>(read);
     }
-    Dimensions dimensions;
     Domain within = domainOf(all);
     std::optional<Expr> condition = guard ? logicalAnd(mask, *guard) : mask;
     for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand))) {
       Expr at = simplify(substitute(subscript, moved), within);
-      if (movedKeys && extent != kRuntime &&
+      if ((movedKeys || filledUp) && extent != kRuntime &&
           proveWithin(at, {0, extent - 1}, within, condition).outcome != Proof::Proven)
         return false;
       dimensions.push_back(dimensionFor(at, all, extent));
@@ -287,6 +267,8 @@ private:
                       value))
       return giveUp();
     valueSpec.result = values->spec.result;
+    ofResult = *valueSpec.result;
+    valueSizes = values->sizes;
     for (Dimension &dimension : *valueSpec.result)
       rename(dimension);
     return true;
@@ -297,9 +279,13 @@ private:
     return false;
   }
   void rename(Dimension &dimension) const {
-    for (std::string &axis : dimension.axes)
+    std::vector<std::string> axes;
+    for (const std::string &axis : dimension.axes)
       if (auto name = names.find(axis); name != names.end())
-        axis = name->second;
+        axes.insert(axes.end(), name->second.begin(), name->second.end());
+      else
+        axes.push_back(axis);
+    dimension.axes = std::move(axes);
   }
 
   bool finish() {
@@ -322,28 +308,29 @@ private:
     for (const std::vector<std::string> *axes : {&std::as_const(queryAxes), &space.key})
       for (const std::string &axis : *axes)
         given[axis] = sizes.at(axis);
-    for (const BlockAxis &block : blocks)
+    for (const Block &block : blocks)
       given[block.leading] = sizes.at(block.leading);
     Dimensions ofRows = dimensions;
     Dimension keys;
     keys.axes = space.key;
     dimensions.push_back(keys);
-    AttentionOp result = replaceByDivided(attention, {dimensions, rows, given, mask, valueSpec, value},
-                                          [&](OpBuilder &builder, Type type, Value numbers) {
-                                            return together(builder, ofRows, type, numbers);
-                                          });
-    auto there = [&](std::optional<StringRef> e) {
+    auto type = cast<RankedTensorType>(attention.getResult().getType());
+    AttentionOp result = replaceByDivided(
+        attention, {dimensions, rows, given, mask, valueSpec, value, shapeFilledUp(ofResult, type)},
+        [&](OpBuilder &builder, Type, Value whole) { return cutOff(builder, ofResult, type, whole); },
+        [&](OpBuilder &builder, Type type, Value numbers) { return together(builder, ofRows, type, numbers); });
+    auto written = [&](std::optional<StringRef> e) {
       return StringAttr::get(result.getContext(),
                              print(simplify(substitute(*parse(std::string_view(*e)), moved), domain)));
     };
-    for (Written &written : terms) {
-      TermOp term = written.term;
-      term.setSubscripts(print(written.spec));
-      term.getInputsMutable().assign(written.inputs);
+    for (Written &rewritten : terms) {
+      TermOp term = rewritten.term;
+      term.setSubscripts(print(rewritten.spec));
+      term.getInputsMutable().assign(rewritten.inputs);
       if (term.getGuard())
-        term.setGuardAttr(there(term.getGuard()));
+        term.setGuardAttr(written(term.getGuard()));
       if (term.getValue())
-        term.setValueAttr(there(term.getValue()));
+        term.setValueAttr(written(term.getValue()));
       bindIndices(term);
     }
     bindIndices(result);
@@ -360,9 +347,51 @@ private:
     rename(positions);
     dimensions.push_back(positions);
     spec.result = dimensions;
-    return RearrangeOp::create(builder, rows.getLoc(), type, builder.getStringAttr(print(spec)),
-                               querySizes.size() > 1 ? sizesTo(builder.getContext(), querySizes) : DictionaryAttr(),
-                               rows);
+    dimensions.back().axes = space.query;
+    auto whole = cast<RankedTensorType>(type);
+    Value all = RearrangeOp::create(
+        builder, rows.getLoc(), shapeFilledUp(dimensions, whole), builder.getStringAttr(print(spec)),
+        querySizes.size() > 1 ? sizesTo(builder.getContext(), querySizes) : DictionaryAttr(), rows);
+    return cutOff(builder, dimensions, whole, all);
+  }
+
+  /// The type of what has rows for the queries that fill up blocks too.
+  RankedTensorType shapeFilledUp(const Dimensions &dimensions, RankedTensorType type) const {
+    SmallVector<int64_t> shape(type.getShape());
+    for (auto [dimension, extent] : llvm::zip(dimensions, shape))
+      for (const Block &block : blocks)
+        if (llvm::is_contained(dimension.axes, block.axis.query))
+          extent = extent / space.sizes.at(block.axis.query) * block.axis.padded();
+    return type.clone(shape);
+  }
+
+  /// What there is of the rows of queries: `dimensions` are those of the result, by axes as they were.
+  Value cutOff(OpBuilder &builder, const Dimensions &dimensions, RankedTensorType type, Value all) const {
+    if (there.empty())
+      return all;
+    AxisSizes wide = valueSizes;
+    wide.insert(space.sizes.begin(), space.sizes.end());
+    for (const Block &block : blocks)
+      wide[block.axis.query] = block.axis.padded();
+    Einsum spec;
+    Dimensions &read = spec.operands.emplace_back();
+    AxisSizes given;
+    for (const Dimension &dimension : dimensions) {
+      bool isCut = false;
+      for (const std::string &axis : dimension.axes) {
+        isCut |= there.count(axis) > 0;
+        if (space.sizes.count(axis) ? space.sizes.at(axis) != kRuntime : wide.at(axis) != kRuntime)
+          given[axis] = space.sizes.count(axis) ? space.sizes.at(axis) : wide.at(axis);
+      }
+      read.push_back(dimension);
+      if (isCut) {
+        read.back() = {};
+        read.back().index = simplify(flatIndex(dimension, wide));
+      }
+    }
+    spec.result = dimensions;
+    return EinsumOp::create(builder, all.getLoc(), type, builder.getStringAttr(print(spec)),
+                            sizesTo(builder.getContext(), given), StringAttr(), all);
   }
 
   struct Written {
@@ -374,10 +403,13 @@ private:
   AttentionOp attention;
   const ScoreSpace space;
   Domain elements, domain; // of the axes as they will be
-  std::vector<BlockAxis> blocks;
+  std::vector<Block> blocks;
   AxisSizes sizes, querySizes;
   std::vector<std::string> queryAxes;
-  std::map<std::string, std::string> names; // of the query's axes
+  std::map<std::string, std::vector<std::string>> names; // of the query's axes
+  std::map<std::string, Expr> there; // of axes that are filled up: which queries there are
+  Dimensions ofResult;               // by axes as they were
+  AxisSizes valueSizes;
   Substitution moved;
   Expr inside = 1, mask = 1;
   std::vector<Written> terms;

@@ -125,6 +125,8 @@ TEST(Factorise, MapsThatAllExpressionsAgreeOn) {
   EXPECT_EQ(factors(24, {"i floordiv 12", "(i floordiv 4) mod 3", "i mod 4"}), (Factors{2, 3, 4}));
   EXPECT_EQ(factors(12, {"i floordiv 4", "i mod 6"}), (Factors{12})) << "rows of 4 and of 6";
   EXPECT_EQ(factors(12, {"i floordiv 5"}), (Factors{12})) << "5 does not divide 12";
+  EXPECT_EQ(factors(30, {"i floordiv 5", "i mod 5", "i floordiv 20"}), (Factors{6, 5})) << "blocks of 4 of 6 lines";
+  EXPECT_EQ(factors(30, {"i floordiv 20"}), (Factors{30})) << "nothing says how long lines are";
   EXPECT_EQ(factors(12, {"(i + 1) floordiv 4"}), (Factors{12})) << "a class token in front is no map";
   EXPECT_EQ(factors(12, {"j floordiv 4"}), (Factors{12})) << "of another symbol";
   EXPECT_EQ(factors(12, {"i floordiv 12", "i mod 12", "i mod 1"}), (Factors{12})) << "divisions that decide nothing";
@@ -144,6 +146,16 @@ TEST(Factorise, ThePartsOfAPositionMakeIt) {
       product *= factor;
     EXPECT_EQ(product, size);
   }
+}
+
+TEST(Factorise, BlocksOfLinesAreOfTheirNumber) {
+  const std::vector<int64_t> factors = {7, 2, 3}; // 7 lines of 2 x 3
+  auto lines = [&](const char *text) { return byLines(read(text), "i", factors); };
+  EXPECT_EQ(print(lines("i floordiv 24")), "(i floordiv 6) floordiv 4");
+  EXPECT_EQ(print(lines("i floordiv 6 + j floordiv 24")), print(read("i floordiv 6 + j floordiv 24")));
+  for (const char *text : {"i floordiv 24", "i mod 24", "i floordiv 12 + i mod 9", "i mod 15 - i floordiv 3", "i mod 5"})
+    for (int64_t i = 0; i < 42; ++i)
+      EXPECT_EQ(evaluate(lines(text), {{"i", i}}), evaluate(read(text), {{"i", i}})) << text << " at " << i;
 }
 
 TEST(Factorise, NamesOfAxes) {
