@@ -19,24 +19,24 @@ func.func @halo(%q: tensor<192x8xf32>, %k: tensor<192x8xf32>, %v: tensor<192x8xf
 }
 
 // -----
-// Blocks of 4 on a map of 18 x 12: of the last blocks two lines are there. Queries of those that are not are 0, and what
-// comes of them, as of a map of 20 lines, is cut off, numbers of rows too.
+// Blocks of 4 on a map of 18 x 11: of the last blocks two lines are there, or three columns. Queries of those that are
+// not are 0, and what comes of them, as of a map of 20 x 12, is cut off, numbers of rows too.
 // CHECK-LABEL: func.func @ragged
-// CHECK: %[[Q:.*]] = attn.einsum "(48*h + 12*iy + 4*g + ix) d -> h g (iy ix) d" where "4*h + iy <= 17" {{.*}}(%arg0)
-// CHECK: %[[K:.*]] = attn.einsum "(48*h + 12*jy + 4*g + jx - 13) d -> h g (jy jx) d" where "0 < 4*g + jx and 0 < 4*h + jy and 4*g + jx <= 12 and 4*h + jy <= 18" {{.*}}(%arg1)
+// CHECK: %[[Q:.*]] = attn.einsum "(44*h + 11*iy + 4*g + ix) d -> h g (iy ix) d" where "4*g + ix <= 10 and 4*h + iy <= 17" {{.*}}(%arg0)
+// CHECK: %[[K:.*]] = attn.einsum "(44*h + 11*jy + 4*g + jx - 12) d -> h g (jy jx) d" where "0 < 4*g + jx and 0 < 4*h + jy and 4*g + jx <= 11 and 4*h + jy <= 18" {{.*}}(%arg1)
 // CHECK: %[[O:.*]], %[[L:.*]] = attn.attention "h g (iy ix) (jy jx)"
 // CHECK-SAME: e -> (h iy g ix) e"
 // CHECK: attn.term "h g (iy ix) d, h g (jy jx) d"(%[[Q]], %[[K]])
 // CHECK: tensor<240x8xf32> lse tensor<5x3x16xf32>
-// CHECK: %[[R:.*]] = attn.einsum "(12*i0 + 4*i1 + i2) e -> (i0 i1 i2) e" sizes {e = 8 : i64, i0 = 18 : i64, i1 = 3 : i64, i2 = 4 : i64}(%[[O]]) : (tensor<240x8xf32>) -> tensor<216x8xf32>
+// CHECK: %[[R:.*]] = attn.einsum "(12*iy + ix) e -> (iy ix) e" sizes {e = 8 : i64, ix = 11 : i64, iy = 18 : i64}(%[[O]]) : (tensor<240x8xf32>) -> tensor<198x8xf32>
 // CHECK: %[[ROWS:.*]] = attn.rearrange "h g (iy ix) -> (h iy g ix)" {{.*}}%[[L]] : tensor<5x3x16xf32> to tensor<240xf32>
-// CHECK: %[[M:.*]] = attn.einsum "(12*i0 + 4*i1 + i2) -> (i0 i1 i2)" {{.*}}(%[[ROWS]]) : (tensor<240xf32>) -> tensor<216xf32>
+// CHECK: %[[M:.*]] = attn.einsum "(12*iy + ix) -> (iy ix)" {{.*}}(%[[ROWS]]) : (tensor<240xf32>) -> tensor<198xf32>
 // CHECK: return %[[R]], %[[M]]
-func.func @ragged(%q: tensor<216x8xf32>, %k: tensor<216x8xf32>, %v: tensor<216x8xf32>) -> (tensor<216x8xf32>, tensor<216xf32>) {
-  %o, %lse = attn.attention "(i0 i1 i2) (jy jx)" where "jy <= 4*(i0 floordiv 4) + 4 and 4*(i0 floordiv 4) <= jy + 1 and jx <= 4*i1 + 4 and 4*i1 <= jx + 1" sizes {i0 = 18 : i64, i1 = 3 : i64, i2 = 4 : i64, jy = 18 : i64, jx = 12 : i64} value "(jy jx) e -> (i0 i1 i2) e"(%v) score {
-    attn.term "(i0 i1 i2) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<216x8xf32>, tensor<216x8xf32>
-  } : tensor<216x8xf32> -> tensor<216x8xf32> lse tensor<216xf32>
-  return %o, %lse : tensor<216x8xf32>, tensor<216xf32>
+func.func @ragged(%q: tensor<198x8xf32>, %k: tensor<198x8xf32>, %v: tensor<198x8xf32>) -> (tensor<198x8xf32>, tensor<198xf32>) {
+  %o, %lse = attn.attention "(iy ix) (jy jx)" where "jy <= 4*(iy floordiv 4) + 4 and 4*(iy floordiv 4) <= jy + 1 and jx <= 4*(ix floordiv 4) + 4 and 4*(ix floordiv 4) <= jx + 1" sizes {iy = 18 : i64, ix = 11 : i64, jy = 18 : i64, jx = 11 : i64} value "(jy jx) e -> (iy ix) e"(%v) score {
+    attn.term "(iy ix) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<198x8xf32>, tensor<198x8xf32>
+  } : tensor<198x8xf32> -> tensor<198x8xf32> lse tensor<198xf32>
+  return %o, %lse : tensor<198x8xf32>, tensor<198xf32>
 }
 
 // -----
