@@ -81,6 +81,8 @@ struct Product {
   Value value() const { return EinsumOp(op).getInputs()[valueOperand]; }
   Value result() const { return EinsumOp(op).getResult(); }
   int64_t width() const { return read.shape[read.place]; }
+  /// Whether the columns of a query follow each other in the result.
+  bool hasRows() const { return written.place + 1 == written.shape.size(); }
 };
 
 std::optional<Product> productOf(EinsumOp op, Value weights) {
@@ -134,30 +136,70 @@ void rename(Dimensions &dimensions, std::map<std::string, std::string> &names) {
 /// The axis that stands for the own ones of any width.
 constexpr const char *kColumns = "columns";
 
-/// What a product reads and where it puts it, by names that do not depend on what the program called its axes, and the
-/// sizes of those.
-std::pair<std::string, std::vector<int64_t>> formOf(const Product &product) {
+/// What a product reads and where it puts it, each dimension by names that do not depend on what the program called its
+/// axes, and the sizes of those.
+struct Form {
+  std::vector<std::string> weights, values, result;
+  std::map<std::string, int64_t> sizes;
+};
+
+Form formOf(const Product &product) {
   Dimensions weights = product.resolved.spec.operands[1 - product.valueOperand], values = product.read.dimensions,
              result = product.written.dimensions;
   values[product.read.place].axes = result[product.written.place].axes = {kColumns};
   std::map<std::string, std::string> names;
-  for (Dimensions *dimensions : {&weights, &values, &result})
+  Form form;
+  for (auto [dimensions, texts] : {std::pair(&weights, &form.weights), std::pair(&values, &form.values),
+                                   std::pair(&result, &form.result)}) {
     rename(*dimensions, names);
-  std::map<std::string, int64_t> sizes;
+    for (const Dimension &dimension : *dimensions)
+      texts->push_back(print(Dimensions{dimension}));
+  }
   for (const auto &[axis, name] : names)
-    sizes[name] = axis == kColumns ? 0 : product.resolved.sizes.at(axis);
-  std::vector<int64_t> inOrder;
-  for (const auto &entry : sizes)
-    inOrder.push_back(entry.second);
-  return {print(weights) + ", " + print(values) + " -> " + print(result), inOrder};
+    form.sizes[name] = axis == kColumns ? 0 : product.resolved.sizes.at(axis);
+  return form;
+}
+
+/// For each dimension of `model` which one of `dimensions` it is; nothing where they are not the same in some order.
+std::optional<SmallVector<size_t>> orderOf(ArrayRef<std::string> dimensions, ArrayRef<std::string> model) {
+  SmallVector<size_t> order;
+  for (const std::string &wanted : model)
+    for (size_t k = 0; k < dimensions.size(); ++k)
+      if (dimensions[k] == wanted && !llvm::is_contained(order, k)) {
+        order.push_back(k);
+        break;
+      }
+  if (order.size() != model.size() || order.size() != dimensions.size())
+    return std::nullopt;
+  return order;
+}
+
+/// The dimensions in another order.
+void putInOrder(Apart &apart, ArrayRef<size_t> order) {
+  Apart before = apart;
+  for (auto [place, from] : llvm::enumerate(order)) {
+    apart.dimensions[place] = before.dimensions[from];
+    apart.shape[place] = before.shape[from];
+    (*apart.moves.result)[place] = (*before.moves.result)[from];
+    if (from == before.place)
+      apart.place = place;
+  }
 }
 
 Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
-/// Whether two products differ in what their values have of their own at most.
+/// Whether two products differ in what their values have of their own, and in the order of dimensions, at most.
 bool areAlike(const Product &one, const Product &other) {
-  return formOf(one) == formOf(other) && elementOf(one.value()) == elementOf(other.value()) &&
-         elementOf(one.result()) == elementOf(other.result());
+  Form a = formOf(one), b = formOf(other);
+  return a.weights == b.weights && a.sizes == b.sizes && orderOf(a.values, b.values) && orderOf(a.result, b.result) &&
+         elementOf(one.value()) == elementOf(other.value()) && elementOf(one.result()) == elementOf(other.result());
+}
+
+/// Gives the dimensions of a product that is like another the order that they have there.
+void follow(Product &product, const Product &model) {
+  Form own = formOf(product), wanted = formOf(model);
+  putInOrder(product.read, *orderOf(own.values, wanted.values));
+  putInOrder(product.written, *orderOf(own.result, wanted.result));
 }
 
 bool isMadeFrom(Value tensor, ArrayRef<Product> products) {
@@ -201,7 +243,7 @@ public:
   }
 
 private:
-  /// The tensor with the own axes apart, or, `back`, as it was.
+  /// The tensor with the own axes apart, in the order of the first product's dimensions, or, `back`, as it was.
   Value arranged(const Product &product, Value tensor, const Apart &apart, Type type, bool back) {
     if (apart.movesNothing())
       return tensor;
@@ -265,7 +307,13 @@ bool skewer::joinProducts(const WeightSource &source) {
   if (products.size() < 2 ||
       llvm::any_of(products, [&](const Product &product) { return isMadeFrom(product.value(), products); }))
     return false;
-  llvm::sort(products, [](const Product &a, const Product &b) { return EinsumOp(a.op)->isBeforeInBlock(b.op); });
+  // The first one, but for those whose columns are no rows of the result.
+  llvm::sort(products, [](const Product &a, const Product &b) {
+    bool ofRows = a.hasRows(), otherOfRows = b.hasRows();
+    return ofRows != otherOfRows ? ofRows : EinsumOp(a.op)->isBeforeInBlock(b.op);
+  });
+  for (Product &product : llvm::drop_begin(products))
+    follow(product, products.front());
   Joining(products).write();
   return true;
 }

@@ -181,6 +181,10 @@ FAULTS = [
           "!expandValues(why))"),
     Fault("columns-of-other-products", "passes/Fusion/JoinProducts.cpp",
           "products of the same weights that read keys differently are columns of one",
-          "return formOf(one) == formOf(other) && elementOf",
-          "return elementOf"),
+          "if (dimensions[k] == wanted && ",
+          "if ((dimensions[k] == wanted || dimensions[k].size() > 3) && "),
+    Fault("columns-where-they-were", "passes/Fusion/JoinProducts.cpp",
+          "parts of a result in another order are taken where the columns of that were",
+          "      apart.place = place;",
+          "      apart.place = from;"),
 ]

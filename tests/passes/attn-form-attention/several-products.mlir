@@ -114,3 +114,33 @@ func.func @points(%q: tensor<4x2x8xf32>, %v: tensor<4x2x8xf32>, %u: tensor<4x2x5
   %t = attn.einsum "h i j, j h p x -> i h p x"(%p, %u) : (tensor<2x4x4xf32>, tensor<4x2x5x3xf32>) -> tensor<4x2x5x3xf32>
   return %o, %t : tensor<4x2x8xf32>, tensor<4x2x5x3xf32>
 }
+
+// -----
+// Results in other orders: columns are rows of the first one of which they are, and the others are transposed behind.
+// CHECK-LABEL: func.func @transposed
+// CHECK-NEXT: %[[U:.*]] = attn.rearrange "o0 d o2 -> o0 o2 d" %arg2 : tensor<2x3x4xf32> to tensor<2x4x3xf32>
+// CHECK-NEXT: %[[V:.*]] = attn.concat %arg1, %[[U]] dimension 2 : (tensor<2x4x8xf32>, tensor<2x4x3xf32>) -> tensor<2x4x11xf32>
+// CHECK-NEXT: %[[O:.*]] = attn.attention "h i j" value "h j e -> h i e"(%[[V]]) score {
+// CHECK: %[[A:.*]] = attn.slice %[[O]] offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x11xf32> to tensor<2x4x8xf32>
+// CHECK: %[[B:.*]] = attn.slice %[[O]] offsets [0, 0, 8] strides [1, 1, 1] : tensor<2x4x11xf32> to tensor<2x4x3xf32>
+// CHECK-NEXT: %[[T:.*]] = attn.rearrange "o0 o2 d -> o0 d o2" %[[B]] : tensor<2x4x3xf32> to tensor<2x3x4xf32>
+// CHECK-NEXT: return %[[T]], %[[A]]
+func.func @transposed(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %u: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x4x8xf32>) {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %q) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<2x4x4xf32>
+  %t = attn.einsum "h i j, h d j -> h d i"(%p, %u) : (tensor<2x4x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%p, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %t, %o : tensor<2x3x4xf32>, tensor<2x4x8xf32>
+}
+
+// -----
+// Queries and keys are not each other's: what is summed over has no place in the result.
+// CHECK-LABEL: func.func @other_side
+// CHECK-NOT: attn.concat
+func.func @other_side(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<8x4xf32>) {
+  %s = attn.einsum "i d, j d -> i j"(%q, %q) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
+  %o = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %t = attn.einsum "i j, i d -> d j"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<8x4xf32>
+  return %o, %t : tensor<4x8xf32>, tensor<8x4xf32>
+}
