@@ -11,6 +11,8 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 static constexpr size_t kMostProducts = 8; // a product of sums is written out up to this many terms
+// A number beside a tensor that is a term of its own, or dropped, costs the digits below it: scores of this size have them.
+static constexpr double kLargeNumber = 16;
 
 std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<Expr> &at) {
   std::vector<Summand> left = expandBelow(op->getOperand(0), at), right = expandBelow(op->getOperand(1), at), products;
@@ -153,4 +155,36 @@ std::optional<std::vector<Summand>> Expansion::expandArithmetic(Operation *op, c
   if (one)
     return std::vector<Summand>{*one};
   return std::nullopt;
+}
+
+static bool isNumber(const Summand &summand) {
+  return summand.factors.empty() && !summand.value && !summand.application && summand.contracted.empty() &&
+         summand.guard.isConstant(1);
+}
+
+/// Whether a sum may be written out: (mask - 1) * 1e9 is 0 where the mask is 1, and as two terms it is 1e9 there, in
+/// whose f32 no score is left. A number goes to what positions decide, where it is whole in its steps.
+bool Expansion::keepsDigits(std::vector<Summand> &summands) const {
+  double number = 0;
+  bool isLarge = false;
+  std::vector<Summand> others;
+  for (const Summand &summand : summands) {
+    if (!isNumber(summand)) {
+      others.push_back(summand);
+      continue;
+    }
+    number += summand.scale;
+    isLarge |= std::fabs(summand.scale) > kLargeNumber;
+  }
+  // Beside a product of queries and keys a number is what it says.
+  if (!isLarge || others.empty() || llvm::any_of(others, [](const Summand &one) { return !one.contracted.empty(); }))
+    return true;
+  Summand &only = others.front();
+  double steps = number / only.scale;
+  if (others.size() != 1 || !only.value || !only.factors.empty() || only.application || !only.guard.isConstant(1) ||
+      steps != std::floor(steps) || std::fabs(steps) >= (1 << 24))
+    return false;
+  only.value = simplified(*only.value + Expr(static_cast<int64_t>(steps)));
+  summands = std::move(others);
+  return true;
 }

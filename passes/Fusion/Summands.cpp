@@ -35,11 +35,15 @@ bool readsEvenly(const std::vector<Expr> &subscripts, const std::vector<int64_t>
   }
   return true;
 }
-/// The scale of a term is a number: what is multiplied by an infinity stays a tensor.
+/// What is multiplied by an infinity stays a tensor.
 bool areNumbers(const std::vector<Summand> &summands) {
-  return llvm::all_of(summands, [](const Summand &summand) { return std::isfinite(summand.scale); });
+  return llvm::all_of(summands, [](const Summand &summand) {
+    return summand.factors.empty() ? std::isfinite(summand.scale) : isScale(summand.scale);
+  });
 }
 } // namespace
+
+bool skewer::isScale(double number) { return std::fabs(number) <= 0x1p126; }
 
 Expr Expansion::simplified(const Expr &e, const Expr &guard) const {
   std::optional<Expr> known = assumed;
@@ -86,7 +90,6 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
     if (factor.operand == options.whole)
       return;
     if (options.scaledOperands && isa<arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
-      auto isNumber = [](double scale) { return std::isfinite(scale); };
       if (isa<arith::NegFOp>(op)) {
         summand.location = withComposed(summand.location, op);
         summand.scale = -summand.scale;
@@ -95,7 +98,7 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
       }
       auto right = splatValue(op->getOperand(1)), left = splatValue(op->getOperand(0));
       double scale = right ? (isa<arith::MulFOp>(op) ? summand.scale * *right : summand.scale / *right) : 1;
-      if (!isNumber(scale) || (left && !isNumber(summand.scale * *left)))
+      if (!isScale(scale) || (left && !isScale(summand.scale * *left)))
         return;
       if (right) {
         summand.location = withComposed(summand.location, op);
@@ -259,8 +262,10 @@ std::vector<Summand> Expansion::expandBelow(Value tensor, const std::vector<Expr
   if (!op || tensor == options.whole || shared.contains(tensor))
     return {leaf(tensor, at)};
   if (options.arithmetic)
-    if (auto summands = expandArithmetic(op, at))
-      return areNumbers(*summands) || splatValue(tensor) ? *summands : std::vector<Summand>{leaf(tensor, at)};
+    if (auto summands = expandArithmetic(op, at)) {
+      bool isSum = splatValue(tensor) || (areNumbers(*summands) && keepsDigits(*summands));
+      return isSum ? *summands : std::vector<Summand>{leaf(tensor, at)};
+    }
   if (auto einsum = dyn_cast<EinsumOp>(op); einsum && !isView(einsum))
     return expandEinsum(einsum, at);
   if (auto map = mapOf(op))

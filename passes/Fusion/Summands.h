@@ -31,6 +31,9 @@ struct Summand {
   explicit Summand(mlir::Location location) : location(location) {}
 };
 
+/// Whether a term may be multiplied by it: the scale of a term is a number in f32, and kernels multiply it by log2(e).
+bool isScale(double number);
+
 /// What an expansion may look through.
 struct ExpansionOptions {
   bool arithmetic = true;     // sums, differences and products by numbers
@@ -79,6 +82,7 @@ private:
   std::optional<std::vector<Summand>> expandQuotient(mlir::Operation *, const std::vector<subscript::Expr> &at);
   std::optional<Summand> expandApplication(attn::ApplyOp, const std::vector<subscript::Expr> &at);
   std::optional<Summand> expandPosition(attn::PositionOp, const std::vector<subscript::Expr> &at) const;
+  bool keepsDigits(std::vector<Summand> &summands) const;
   std::optional<Summand> composeEinsum(attn::EinsumOp, const std::vector<subscript::Expr> &at);
   Summand leaf(mlir::Value, const std::vector<subscript::Expr> &at) const;
 

@@ -7,6 +7,7 @@
 #include "passes/Import/FitTable.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace skewer {
 #define GEN_PASS_DEF_ATTNRAISESKEW
@@ -122,14 +123,38 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     }
   }
 
+  /// Whether an einsum that sums stands below a tensor.
+  static bool holdsProduct(Value tensor, llvm::SmallPtrSetImpl<Operation *> &seen) {
+    Operation *op = tensor.getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      return false;
+    auto einsum = dyn_cast<EinsumOp>(op);
+    return (einsum && !isView(einsum)) ||
+           llvm::any_of(op->getOperands(), [&](Value operand) { return holdsProduct(operand, seen); });
+  }
+
+  /// A sum of a number and what holds no product, (mask - 1) * 1e9, is computed before it is added to scores, of which
+  /// it leaves nothing otherwise; and above the map that repeats it, where it is smaller. So is a multiple by what no
+  /// term's scale is.
+  static bool isNumberBeside(Operation *sum) {
+    if (isa<arith::MulFOp>(sum))
+      return llvm::any_of(sum->getOperands(), [](Value side) { return !isScale(splatValue(side).value_or(1)); });
+    if (!isa<arith::AddFOp, arith::SubFOp>(sum))
+      return false;
+    llvm::SmallPtrSet<Operation *, 16> seen;
+    return (splatValue(sum->getOperand(0)) && !holdsProduct(sum->getOperand(1), seen)) ||
+           (splatValue(sum->getOperand(1)) && !holdsProduct(sum->getOperand(0), seen));
+  }
+
   /// Moves the map below sums and multiples, where it meets einsums; not below a sum that many read, which would be
   /// written out for each of them.
   static Value sink(OpBuilder &builder, Operation *mover, Value source, const attn::IndexMap &map,
                     RankedTensorType type) {
     Operation *below = source.getDefiningOp();
     bool padded = !map.inside.isConstant(1);
-    bool sinks = below && (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(below) ||
-                           (isa<arith::DivFOp>(below) && !padded && splatValue(below->getOperand(1))));
+    bool sinks = below && !isNumberBeside(below) &&
+                 (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(below) ||
+                  (isa<arith::DivFOp>(below) && !padded && splatValue(below->getOperand(1))));
     if (!sinks || splatValue(source) || isCopiedTooOften(source))
       return raiseOnto(builder, mover, source, map, type);
     SmallVector<Value> operands;

@@ -92,3 +92,43 @@ func.func @elsewhere(%a: tensor<4x7xf32>, %b: tensor<4x4xf32>) -> (tensor<4x4xf3
   %p = attn.softmax "i j" over "j"(%b) : tensor<4x4xf32>
   return %s, %p : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+// (mask - 1) * 1e9 is computed before it is repeated, and before anything is added to it.
+// CHECK-LABEL: func.func @number_beside_a_mask
+// CHECK: %[[M:.*]] = arith.subf %arg0, %{{.*}} : tensor<4xf32>
+// CHECK: %[[V:.*]] = attn.einsum "j -> i j" sizes {i = 3 : i64}(%[[M]]) : (tensor<4xf32>) -> tensor<3x4xf32>
+// CHECK: arith.mulf %[[V]], %{{.*}} : tensor<3x4xf32>
+func.func @number_beside_a_mask(%mask: tensor<4xf32>) -> tensor<3x4xf32> {
+  %one = arith.constant dense<1.0> : tensor<4xf32>
+  %large = arith.constant dense<1.0e9> : tensor<4xf32>
+  %m = arith.subf %mask, %one : tensor<4xf32>
+  %h = arith.mulf %m, %large : tensor<4xf32>
+  %r = attn.rearrange "j -> i j" sizes {i = 3 : i64} %h : tensor<4xf32> to tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}
+
+// -----
+// What no scale of a term can be stays below the map too.
+// CHECK-LABEL: func.func @least_number
+// CHECK: %[[M:.*]] = arith.mulf %arg0, %{{.*}} : tensor<4xf32>
+// CHECK: attn.einsum "j -> i j" sizes {i = 3 : i64}(%[[M]]) : (tensor<4xf32>) -> tensor<3x4xf32>
+func.func @least_number(%mask: tensor<4xf32>) -> tensor<3x4xf32> {
+  %least = arith.constant dense<-3.4e38> : tensor<4xf32>
+  %h = arith.mulf %mask, %least : tensor<4xf32>
+  %r = attn.rearrange "j -> i j" sizes {i = 3 : i64} %h : tensor<4xf32> to tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}
+
+// -----
+// A sum with a product of vectors is taken apart all the same.
+// CHECK-LABEL: func.func @number_beside_a_product
+// CHECK: attn.einsum "i (j - i + 3) -> i j"
+// CHECK: arith.addf %{{.*}} : tensor<4x4xf32>
+func.func @number_beside_a_product(%q: tensor<4x2xf32>, %t: tensor<7x2xf32>) -> tensor<4x4xf32> {
+  %l = attn.einsum "i d, r d -> i r"(%q, %t) : (tensor<4x2xf32>, tensor<7x2xf32>) -> tensor<4x7xf32>
+  %one = arith.constant dense<1.0> : tensor<4x7xf32>
+  %c = arith.addf %l, %one : tensor<4x7xf32>
+  %s = attn.skew %c : tensor<4x7xf32> to tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
