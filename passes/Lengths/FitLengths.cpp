@@ -239,6 +239,9 @@ LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<At
     return refuse(same[0], "its " + name + " is there at some lengths alone");
   if (name == "sizes")
     return success(); // axisExtents says them
+  // Of what positions are made of, for its sizes without a bound; the others are those of the result (fitResults).
+  if (name == "attn.shape" && llvm::all_of(values, llvm::IsaPred<ArrayAttr>))
+    return success();
   if (llvm::all_of(values, llvm::IsaPred<StringAttr>))
     return fitTexts(same, name, values);
   if (llvm::all_of(values, llvm::IsaPred<DenseFPElementsAttr>)) {
