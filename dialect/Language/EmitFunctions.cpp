@@ -41,6 +41,13 @@ const std::map<StringRef, Elementwise> &elementwise() {
 }
 } // namespace
 
+StringRef Emitter::elementwiseName(RealKind kind) {
+  for (const auto &entry : elementwise())
+    if (realFunction(entry.first) == kind)
+      return entry.first;
+  return {};
+}
+
 bool Emitter::isFunction(StringRef name) const {
   return elementwise().count(name) || name == "min" || name == "max" || name == "clamp" || name == "select" ||
          name == "len" || name == "f32" || name == "f64";

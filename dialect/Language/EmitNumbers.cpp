@@ -79,10 +79,8 @@ Value Emitter::atRunTime(const Node &node, const RealFunction &f) {
   default:
     break;
   }
-  for (StringRef name :
-       {"abs", "floor", "ceil", "round", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "relu", "sigmoid"})
-    if (realFunction(name) == f.kind)
-      return elementwiseFunction(node, name, operands[0]);
+  if (StringRef name = elementwiseName(f.kind); !name.empty())
+    return elementwiseFunction(node, name, operands[0]);
   return {};
 }
 

@@ -369,10 +369,8 @@ Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &va
   for (StringRef name : {"min", "max"})
     if (realFunction(name) == f.kind)
       return arithmetic(place, name, operands[0], operands[1]);
-  for (StringRef name :
-       {"abs", "floor", "ceil", "round", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "relu", "sigmoid"})
-    if (realFunction(name) == f.kind)
-      return elementwiseFunction(place, name, toTensor(place, operands[0]));
+  if (StringRef name = elementwiseName(f.kind); !name.empty())
+    return elementwiseFunction(place, name, toTensor(place, operands[0]));
   smallForms(node, value, true); // says why no table is possible
   return {};
 }

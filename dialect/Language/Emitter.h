@@ -128,6 +128,8 @@ private:
   Value functionOfPositions(const Node &, llvm::ArrayRef<Value> arguments);
   Value functionOfTensors(const Node &, llvm::ArrayRef<Value> arguments);
   Value elementwiseFunction(const Node &, llvm::StringRef name, Value tensor);
+  /// What a function of one argument is called, of tensors too; empty where the kind is none.
+  static llvm::StringRef elementwiseName(RealKind);
 
   // EmitApplied.cpp: functions of single numbers, those that plugins bring among them.
   Value emitApplied(const Node &, const attn::ElementFunction &);
