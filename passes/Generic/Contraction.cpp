@@ -154,13 +154,14 @@ void Kernel::turnToOperands(Contraction &contraction) {
       }
 }
 
+void Kernel::put(Value sum, const Contraction &contraction, const Symbols &symbols) {
+  store(contraction.finish ? contraction.finish(sum) : sum, *contraction.target,
+        position(*contraction.target, contraction.targetSubscripts, symbols));
+}
+
 /// Vectors along an axis that the target's elements do not lie side by side along: each goes to a place of its own.
 void Kernel::contractAcross(const Contraction &contraction, Symbols &symbols) {
   const Axis &inner = contraction.parallel.back();
-  auto put = [&](Value sum) {
-    Value finished = contraction.finish ? contraction.finish(sum) : sum;
-    store(finished, *contraction.target, position(*contraction.target, contraction.targetSubscripts, symbols));
-  };
   auto run = [&](Value first, int64_t lanes) {
     symbols[inner.name] = first;
     Value start = lanes > 1 ? spread(real(0)) : real(0);
@@ -169,7 +170,8 @@ void Kernel::contractAcross(const Contraction &contraction, Symbols &symbols) {
     })[0];
     for (int64_t lane = 0; lane < lanes; ++lane) {
       symbols[inner.name] = b.createOrFold<arith::AddIOp>(first, index(lane));
-      put(lanes > 1 ? vector::ExtractOp::create(b, total, ArrayRef<int64_t>{lane}).getResult() : total);
+      Value sum = lanes > 1 ? vector::ExtractOp::create(b, total, ArrayRef<int64_t>{lane}).getResult() : total;
+      put(sum, contraction, symbols);
     }
   };
   loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols, [&] {
@@ -188,13 +190,9 @@ void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
   if (!contraction.parallel.empty() && vectorises(contraction, contraction.parallel.back(), kFewestLanes) &&
       step(*contraction.target, contraction.targetSubscripts, contraction.parallel.back().name) != 1)
     return contractAcross(contraction, symbols);
-  auto finish = [&](Value sum) { return contraction.finish ? contraction.finish(sum) : sum; };
-  auto put = [&](Value sum) {
-    store(finish(sum), *contraction.target, position(*contraction.target, contraction.targetSubscripts, symbols));
-  };
   if (contraction.parallel.empty() || !vectorises(contraction, contraction.parallel.back()) ||
       step(*contraction.target, contraction.targetSubscripts, contraction.parallel.back().name) != 1)
-    return loops(contraction.parallel, symbols, [&] { put(dot(contraction, symbols)); });
+    return loops(contraction.parallel, symbols, [&] { put(dot(contraction, symbols), contraction, symbols); });
   // Several vectors of the last axis at once share the scalars and hide the latency of the additions.
   const Axis &inner = contraction.parallel.back();
   int64_t size = inner.extent.fixed;
@@ -218,7 +216,7 @@ void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
         });
         for (int64_t v = 0; v < vectors; ++v) {
           symbols[inner.name] = places[v];
-          put(totals[v]);
+          put(totals[v], contraction, symbols);
         }
       });
       done = end;
@@ -226,9 +224,10 @@ void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
     if (done < size)
       loop(index(done), index(size), 1, [&](Value at) {
         symbols[inner.name] = at;
-        put(sums(contraction.contracted, symbols, real(0), 1, [&](ValueRange sum) -> SmallVector<Value> {
+        Value total = sums(contraction.contracted, symbols, real(0), 1, [&](ValueRange sum) -> SmallVector<Value> {
           return {addProduct(sum[0], contraction, symbols, "")};
-        })[0]);
+        })[0];
+        put(total, contraction, symbols);
       });
   });
 }

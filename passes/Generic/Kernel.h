@@ -240,6 +240,8 @@ protected:
   /// Puts the axis that the operands' elements lie side by side along behind the others, where no other gives vectors.
   void turnToOperands(Contraction &);
   void contractAcross(const Contraction &, Symbols &);
+  /// Finishes a sum, and stores it where the target's element at these symbols is.
+  void put(mlir::Value sum, const Contraction &, const Symbols &);
 
   //===- Along axes (PrefixSums.cpp, Extrema.cpp) ---===//
   void emitPrefixSum(Contraction, const PrefixSum &, Symbols &);
