@@ -50,15 +50,15 @@ struct KernelMemory {
 /// What the stage that an attention is says of it.
 struct AttentionStage {
   attn::CpuScheduleAttr schedule;
-  std::vector<bool> computed;  // operands without memory, by number; empty: none
-  std::vector<bool> narrow;    // operands whose memory has fewer bits than what is computed with; empty: none
-  std::vector<Extent> leading; // of each leading axis
+  std::vector<bool> computed = {};  // operands without memory, by number; empty: none
+  std::vector<bool> narrow = {};    // operands whose memory has fewer bits than what is computed with; empty: none
+  std::vector<Extent> leading = {}; // of each leading axis
   /// Begins a phase: sets the memory's `arguments`, `output` and the other results, `shared` and `local`; returns where
   /// the kernel's run-time index operands are.
-  std::function<FindIndices(KernelMemory &, const PhaseFunction &)> open;
+  std::function<FindIndices(KernelMemory &, const PhaseFunction &)> open = {};
   /// Of an operand without memory: target[at + d] = scale × its element `first` + d, for the row that begins there.
   std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)>
-      computeRow;
+      computeRow = {};
   /// Where arithmetic finishes the result: of the query at `query`, whose row stands in `rows` from `at` on; it stores
   /// what it makes of that. Null: rows are stored as they are.
   std::function<void(mlir::Value query, mlir::Value rows, mlir::Value at)> finishRow = {};

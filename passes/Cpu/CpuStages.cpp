@@ -35,7 +35,12 @@ void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<boo
   auto add = [&](attn::CpuScheduleAttr schedule, int64_t above, int64_t atMost) {
     attended->ways.push_back(std::make_unique<ScheduledAttention>(
         b, asScheduled(schedule, shape),
-        AttentionStage{schedule, computed, narrow, {}, {}, {}, {}, above, atMost, multipliesPairs}));
+        AttentionStage{.schedule = schedule,
+                       .computed = computed,
+                       .narrow = narrow,
+                       .above = above,
+                       .atMost = atMost,
+                       .multipliesPairs = multipliesPairs}));
   };
   auto forShort = shortScheduleOf(attention);
   add(cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), forShort ? forShort->atMost : 0, 0);
