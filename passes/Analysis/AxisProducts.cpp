@@ -1,6 +1,7 @@
 // Products of axes, row-major.
 #include "passes/Analysis/AxisProducts.h"
 #include "dialect/Subscript/Analysis.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
@@ -65,4 +66,22 @@ Dimension skewer::dimensionFor(const Expr &index, const AxisSizes &sizes, int64_
     dimension.axes.push_back(entry.second);
   dimension.index = Expr();
   return dimension;
+}
+
+void skewer::addProduct(const std::vector<std::string> &axes, const AxisSizes &sizes, Dimensions &dimensions,
+                        llvm::SmallVectorImpl<int64_t> &shape) {
+  dimensions.emplace_back().axes = axes;
+  int64_t size = 1;
+  for (const std::string &axis : axes)
+    size = sizes.at(axis) == kRuntime ? mlir::ShapedType::kDynamic : size * sizes.at(axis);
+  shape.push_back(size);
+}
+
+AxisSizes skewer::knownSizes(const Dimensions &dimensions, const AxisSizes &sizes) {
+  AxisSizes known;
+  for (const Dimension &dimension : dimensions)
+    for (const std::string &axis : dimension.axes)
+      if (int64_t size = sizes.at(axis); size != kRuntime)
+        known[axis] = size;
+  return known;
 }

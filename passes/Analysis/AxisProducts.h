@@ -2,6 +2,7 @@
 // is made of.
 #pragma once
 #include "dialect/Subscript/Einsum.h"
+#include "llvm/ADT/SmallVector.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,5 +17,11 @@ splitProduct(const subscript::Expr &index, const std::vector<std::string> &axes,
 /// otherwise.
 subscript::Dimension dimensionFor(const subscript::Expr &index, const subscript::AxisSizes &,
                                   int64_t extent = subscript::kRuntime);
+/// Adds the dimension that is the product of the axes to a tensor's: its size is dynamic where one of them has a run-time
+/// size.
+void addProduct(const std::vector<std::string> &axes, const subscript::AxisSizes &, subscript::Dimensions &,
+                llvm::SmallVectorImpl<int64_t> &shape);
+/// The sizes of the dimensions' axes that are known when the layer is compiled.
+subscript::AxisSizes knownSizes(const subscript::Dimensions &, const subscript::AxisSizes &);
 
 } // namespace skewer

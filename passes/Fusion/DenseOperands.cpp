@@ -48,20 +48,8 @@ Value denseView(OpBuilder &builder, Location location, Value operand, const std:
       return {};
     read.push_back(dimensionFor(subscript, sizes, extent));
   }
-  std::vector<int64_t> shape;
-  AxisSizes given;
-  auto add = [&](const std::vector<std::string> &names) {
-    Dimension dimension;
-    dimension.axes = names;
-    int64_t size = 1;
-    for (const std::string &name : names) {
-      size = sizes.at(name) == kRuntime ? ShapedType::kDynamic : size * sizes.at(name);
-      if (sizes.at(name) != kRuntime)
-        given[name] = sizes.at(name);
-    }
-    shape.push_back(size);
-    result.push_back(std::move(dimension));
-  };
+  SmallVector<int64_t> shape;
+  auto add = [&](const std::vector<std::string> &names) { addProduct(names, sizes, result, shape); };
   for (const std::string &axis : leading)
     if (used.count(axis))
       add({axis});
@@ -71,7 +59,7 @@ Value denseView(OpBuilder &builder, Location location, Value operand, const std:
   spec.operands = {read};
   spec.result = result;
   auto text = builder.getStringAttr(print(spec));
-  DictionaryAttr sizesAttr = sizesTo(builder.getContext(), given);
+  DictionaryAttr sizesAttr = sizesTo(builder.getContext(), knownSizes(result, sizes));
   if (!resolve(text.getValue(), operand, sizesAttr, std::nullopt))
     return {};
   auto type = RankedTensorType::get(shape, cast<RankedTensorType>(operand.getType()).getElementType());

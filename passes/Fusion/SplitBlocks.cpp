@@ -108,20 +108,8 @@ private:
       used.merge(symbolsOf(at));
       read.push_back(dimensionFor(at, all, extent));
     }
-    AxisSizes given;
     SmallVector<int64_t> shape;
-    auto add = [&](const std::vector<std::string> &axes) {
-      Dimension dimension;
-      dimension.axes = axes;
-      int64_t size = 1;
-      for (const std::string &axis : axes) {
-        size = all.at(axis) == kRuntime ? ShapedType::kDynamic : size * all.at(axis);
-        if (all.at(axis) != kRuntime)
-          given[axis] = all.at(axis);
-      }
-      shape.push_back(size);
-      dimensions.push_back(std::move(dimension));
-    };
+    auto add = [&](const std::vector<std::string> &axes) { addProduct(axes, all, dimensions, shape); };
     std::vector<std::string> leading = leadingAxes();
     for (const std::string &axis : leading)
       if (used.count(axis))
@@ -133,7 +121,7 @@ private:
     spec.result = dimensions;
     OpBuilder builder(attention);
     StringAttr text = builder.getStringAttr(print(spec)), where = builder.getStringAttr(print(guard));
-    DictionaryAttr sizesAttr = sizesTo(builder.getContext(), given);
+    DictionaryAttr sizesAttr = sizesTo(builder.getContext(), knownSizes(dimensions, all));
     std::optional<Expr> condition = guard;
     if (!resolve(text.getValue(), operand, sizesAttr, where.getValue()))
       return {};
@@ -292,15 +280,7 @@ private:
     Dimensions dimensions;
     SmallVector<int64_t> rows;
     AxisSizes given;
-    auto add = [&](const std::vector<std::string> &axes) {
-      Dimension dimension;
-      dimension.axes = axes;
-      int64_t size = 1;
-      for (const std::string &axis : axes)
-        size = sizes.at(axis) == kRuntime ? ShapedType::kDynamic : size * sizes.at(axis);
-      dimensions.push_back(std::move(dimension));
-      rows.push_back(size);
-    };
+    auto add = [&](const std::vector<std::string> &axes) { addProduct(axes, sizes, dimensions, rows); };
     std::vector<std::string> leading = leadingAxes();
     for (const std::string &axis : leading)
       add({axis});
@@ -369,29 +349,23 @@ private:
   Value cutOff(OpBuilder &builder, const Dimensions &dimensions, RankedTensorType type, Value all) const {
     if (there.empty())
       return all;
-    AxisSizes wide = valueSizes;
-    wide.insert(space.sizes.begin(), space.sizes.end());
+    AxisSizes before = valueSizes;
+    for (const auto &[axis, size] : space.sizes)
+      before[axis] = size;
+    AxisSizes wide = before;
     for (const Block &block : blocks)
       wide[block.axis.query] = block.axis.padded();
     Einsum spec;
     Dimensions &read = spec.operands.emplace_back();
-    AxisSizes given;
     for (const Dimension &dimension : dimensions) {
-      bool isCut = false;
-      for (const std::string &axis : dimension.axes) {
-        isCut |= there.count(axis) > 0;
-        if (space.sizes.count(axis) ? space.sizes.at(axis) != kRuntime : wide.at(axis) != kRuntime)
-          given[axis] = space.sizes.count(axis) ? space.sizes.at(axis) : wide.at(axis);
-      }
-      read.push_back(dimension);
-      if (isCut) {
-        read.back() = {};
+      bool isCut = llvm::any_of(dimension.axes, [&](const std::string &axis) { return there.count(axis) > 0; });
+      read.push_back(isCut ? Dimension() : dimension);
+      if (isCut)
         read.back().index = simplify(flatIndex(dimension, wide));
-      }
     }
     spec.result = dimensions;
     return EinsumOp::create(builder, all.getLoc(), type, builder.getStringAttr(print(spec)),
-                            sizesTo(builder.getContext(), given), StringAttr(), all);
+                            sizesTo(builder.getContext(), knownSizes(dimensions, before)), StringAttr(), all);
   }
 
   struct Written {
