@@ -18,8 +18,10 @@ std::vector<gpu::GpuShape> shapesOf(mlir::ModuleOp scheduled) {
   return shapes;
 }
 
-/// ptxas, or "" and why not.
+/// ptxas, or "" and why not; it is not missed where PTX is all that is asked for.
 std::string assemblerFor(const Options &options, std::vector<std::string> &missing) {
+  if (options.ptxOnly)
+    return "";
   auto ptxas = gpu::findPtxas(options.cudaPath);
   if (ptxas)
     return *ptxas;

@@ -52,7 +52,8 @@ cl::opt<std::string> cudaPath("cuda-path", cl::desc("CUDA toolkit whose bin/ptxa
                               cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
                               cl::sub(benchCommand), cl::sub(explainCommand));
 cl::opt<bool> ptxOnly("ptx-only", cl::desc("GPU targets: PTX, no cubins; needs no ptxas, the GPU's driver compiles it"),
-                      cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand), cl::sub(benchCommand));
+                      cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand), cl::sub(benchCommand),
+                      cl::sub(explainCommand));
 cl::opt<bool> fatbin("fatbin", cl::desc("GPU targets: NAME.fatbin too, with all cubins and PTX; needs fatbinary"),
                      cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string> schedule(
