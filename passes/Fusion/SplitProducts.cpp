@@ -120,7 +120,11 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     getOperation().walk([&](EinsumOp op) { products.push_back(op); });
     return llvm::any_of(products, [](EinsumOp op) {
       Product product(op);
-      return product.resolved.spec.result && !product.resolved.contracted.empty() && op.getIndices().empty() &&
+      if (!product.resolved.spec.result || product.resolved.contracted.empty())
+        return false;
+      if (gatherRows(product))
+        return true;
+      return op.getIndices().empty() &&
              (widenResult(product) || splitPairs(product) || gatherValues(product) || splitSum(product) ||
               moveScale(product) || moveDivisor(product));
     });
@@ -200,6 +204,52 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       return product.replace(whole), true;
     }
     return false;
+  }
+
+  /// Of two tensors that are read at the same rows, one of which has all dimensions of the other (a page and its scale),
+  /// the product is read there.
+  static bool gatherRows(Product &product) {
+    EinsumOp op = product.op;
+    const std::vector<Dimensions> &operands = product.resolved.spec.operands;
+    if (operands.size() < 3)
+      return false;
+    for (size_t whole = 0; whole < operands.size(); ++whole)
+      for (size_t part = 0; part < operands.size(); ++part) {
+        if (part == whole || arePlain(operands[part]) || operands[part].size() > operands[whole].size())
+          continue;
+        auto read = readAlike(operands[whole], operands[part]);
+        if (!read)
+          continue;
+        Value rows = product.einsum({{op.getInputs()[whole], read->first}, {op.getInputs()[part], read->second}},
+                                    read->first, widened(op.getInputs()[whole]), false);
+        std::vector<std::pair<Value, Dimensions>> rest;
+        for (auto [number, input] : llvm::enumerate(op.getInputs()))
+          if (number != part)
+            rest.push_back({number == whole ? rows : input, operands[number]});
+        Value result = rows ? product.einsum(rest, *product.resolved.spec.result, op.getType(), true) : Value();
+        if (result)
+          return product.replace(result), true;
+      }
+    return false;
+  }
+
+  /// The dimensions by names of their own, the same ones where both are read at the same place; nothing where the part
+  /// is read at another place.
+  static std::optional<std::pair<Dimensions, Dimensions>> readAlike(const Dimensions &whole, const Dimensions &part) {
+    std::pair<Dimensions, Dimensions> named;
+    std::vector<std::string> places;
+    for (auto [number, dimension] : llvm::enumerate(whole)) {
+      places.push_back(print({dimension}));
+      named.first.emplace_back().axes = {"o" + std::to_string(number)};
+    }
+    for (const Dimension &dimension : part) {
+      auto place = llvm::find(places, print({dimension}));
+      if (place == places.end())
+        return std::nullopt;
+      named.second.push_back(named.first[place - places.begin()]);
+      place->clear(); // a diagonal is read by two dimensions
+    }
+    return named;
   }
 
   /// (p - q) · v is p · v - q · v: two attentions, none of whose weights are held.
