@@ -137,8 +137,15 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
   /// it leaves nothing otherwise; and above the map that repeats it, where it is smaller. So is a multiple by what no
   /// term's scale is.
   static bool isNumberBeside(Operation *sum) {
+    auto isMultiple = [&](unsigned side) {
+      Operation *other = sum->getOperand(1 - side).getDefiningOp();
+      auto number = splatValue(sum->getOperand(side));
+      return number && (!isScale(*number) || (other && isNumberBeside(other)));
+    };
     if (isa<arith::MulFOp>(sum))
-      return llvm::any_of(sum->getOperands(), [](Value side) { return !isScale(splatValue(side).value_or(1)); });
+      return isMultiple(0) || isMultiple(1);
+    if (isa<arith::DivFOp>(sum))
+      return isMultiple(1);
     if (!isa<arith::AddFOp, arith::SubFOp>(sum))
       return false;
     llvm::SmallPtrSet<Operation *, 16> seen;

@@ -97,8 +97,8 @@ func.func @elsewhere(%a: tensor<4x7xf32>, %b: tensor<4x4xf32>) -> (tensor<4x4xf3
 // (mask - 1) * 1e9 is computed before it is repeated, and before anything is added to it.
 // CHECK-LABEL: func.func @number_beside_a_mask
 // CHECK: %[[M:.*]] = arith.subf %arg0, %{{.*}} : tensor<4xf32>
-// CHECK: %[[V:.*]] = attn.einsum "j -> i j" sizes {i = 3 : i64}(%[[M]]) : (tensor<4xf32>) -> tensor<3x4xf32>
-// CHECK: arith.mulf %[[V]], %{{.*}} : tensor<3x4xf32>
+// CHECK: %[[H:.*]] = arith.mulf %[[M]], %{{.*}} : tensor<4xf32>
+// CHECK: attn.einsum "j -> i j" sizes {i = 3 : i64}(%[[H]]) : (tensor<4xf32>) -> tensor<3x4xf32>
 func.func @number_beside_a_mask(%mask: tensor<4xf32>) -> tensor<3x4xf32> {
   %one = arith.constant dense<1.0> : tensor<4xf32>
   %large = arith.constant dense<1.0e9> : tensor<4xf32>
