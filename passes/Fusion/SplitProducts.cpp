@@ -191,8 +191,14 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
         }
       std::set<std::string> own = skewer::subscript::axesOf(operands[weights]);
       bool isQuery = llvm::any_of(own, [&](auto &axis) { return kept.count(axis) && !others.count(axis); });
-      bool areValues = llvm::all_of(rest, [](auto &one) { return arePlain(one.second); }) &&
-                       skewer::subscript::axesOf(rest[base].second) == others;
+      // A scale for each block of keys is read at one of the values' positions, (j // 8).
+      auto isOfAxes = [&](const Dimension &dimension) {
+        return dimension.isProduct() || llvm::all_of(symbolsOf(dimension.index), [&](auto &axis) {
+                 return others.count(axis) > 0;
+               });
+      };
+      bool areValues = arePlain(rest[base].second) && skewer::subscript::axesOf(rest[base].second) == others &&
+                       llvm::all_of(rest, [&](auto &one) { return llvm::all_of(one.second, isOfAxes); });
       if (!isWeights || !isQuery || !areValues)
         continue;
       Dimensions dimensions = rest[base].second;

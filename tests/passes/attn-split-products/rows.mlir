@@ -32,3 +32,16 @@ func.func @apart(%q: tensor<4x2xf32>, %gain: tensor<7xf32>, %table: tensor<7x2xf
       : (tensor<4x2xf32>, tensor<7x2xf32>, tensor<7xf32>) -> tensor<4x4xf32>
   return %l : tensor<4x4xf32>
 }
+
+// -----
+// A scale for each block of keys is read at one of the values' positions: it goes to them.
+// CHECK-LABEL: func.func @blocks
+// CHECK: %[[P:.*]] = attn.softmax
+// CHECK: %[[V:.*]] = attn.einsum "j c, (j floordiv 4) -> j c"(%arg1, %arg2) : {{.*}} -> tensor<8x6xf32>
+// CHECK: attn.einsum "i j, j c -> i c"(%[[P]], %[[V]])
+func.func @blocks(%s: tensor<4x8xf32>, %v: tensor<8x6xbf16>, %scale: tensor<2xf32>) -> tensor<4x6xf32> {
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x8xf32>
+  %o = attn.einsum "i j, j c, (j floordiv 4) -> i c"(%p, %v, %scale)
+      : (tensor<4x8xf32>, tensor<8x6xbf16>, tensor<2xf32>) -> tensor<4x6xf32>
+  return %o : tensor<4x6xf32>
+}
