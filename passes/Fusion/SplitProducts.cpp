@@ -318,7 +318,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       if (!divided || !arePlain(weights) || !arePlain(result) || !isMadeOfSums(divided.getRhs(), divided.getLhs()) ||
           !llvm::all_of(divided->getUsers(), [](Operation *user) { return isa<EinsumOp>(user); }))
         continue;
-      auto factors = factorsOver(product, divided.getRhs(), weights, skewer::subscript::axesOf(result));
+      auto factors = factorsOver(product, divided.getRhs(), weights, skewer::subscript::axesOf(result),
+                                 movedFrom(divided.getRhs()));
       if (!factors || factors->size() != 1)
         continue;
       auto one = cast<EinsumOp>(product.builder.clone(*op));
@@ -331,6 +332,16 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       return product.replace(scaled), true;
     }
     return false;
+  }
+
+  /// What maps alone make a tensor of: a sum of weights is one tensor, not what it sums.
+  static Value movedFrom(Value tensor) {
+    while (Operation *op = tensor.getDefiningOp()) {
+      if (!mapOf(op))
+        break;
+      tensor = op->getOperand(0);
+    }
+    return tensor;
   }
 
   static Value inverseOf(OpBuilder &builder, Location location, Value tensor) {
@@ -387,12 +398,14 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
 
   /// What a tensor of the weights' shape is a view of, by these axes; nothing where it is more.
   static std::optional<std::vector<std::pair<Value, Dimensions>>>
-  factorsOver(const Product &product, Value tensor, const Dimensions &weights, const std::set<std::string> &known) {
+  factorsOver(const Product &product, Value tensor, const Dimensions &weights, const std::set<std::string> &known,
+              Value whole = {}) {
     std::vector<Expr> at;
     for (const Dimension &dimension : weights)
       at.push_back(flatIndex(dimension, product.resolved.sizes));
     ExpansionOptions options;
     options.products = true;
+    options.whole = whole;
     options.arithmetic = false; // a sum of numbers (a learned difference) is computed once, where there are few
     std::vector<Summand> summands =
         Expansion(domainOf(product.resolved.sizes), std::nullopt, options).expand(tensor, at);
