@@ -46,8 +46,8 @@ std::vector<subscript::Range> windowsOf(ArrayRef<Expr> conjuncts, const std::str
   return windows;
 }
 
-/// The narrowest window, of a multiple of kLanes keys, that moves evenly with blocks of `step` queries and holds what
-/// a block's queries see.
+/// The narrowest window, of a multiple of kLanes keys, that moves evenly with such blocks of queries and holds what
+/// they see; nothing where lines are too short for it.
 std::optional<Split::Window> windowOf(ArrayRef<subscript::Range> windows, BlockOfQueries block) {
   int64_t step = block.queries;
   auto size = static_cast<int64_t>(windows.size());
