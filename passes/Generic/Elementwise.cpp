@@ -213,13 +213,24 @@ Value Kernel::precise(Value tensor, const Point &point, const Symbols &symbols, 
       type = VectorType::get(vector.getShape(), type);
     return arith::ExtFOp::create(b, type, value);
   };
-  if (!dependsOnPosition(tensor))
+  if (!op || isStored(tensor))
     return widened();
   if (isMap(op)) {
     auto move = moved(op, point);
-    if (move && move->inside.isConstant(1) && move->reads.size() == 1)
-      return precise(move->reads[0].first, move->reads[0].second, symbols, vectorAxis);
-  } else if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
+    if (!move || !move->inside.isConstant(1))
+      return widened();
+    Value product;
+    for (const auto &[operand, from] : move->reads) {
+      if (storage[operand].number == 1.0 && move->reads.size() > 1)
+        continue;
+      Value factor = precise(operand, from, symbols, vectorAxis);
+      if (!factor)
+        return {};
+      product = product ? arith::MulFOp::create(b, product, factor).getResult() : factor;
+    }
+    return product ? product : widened();
+  }
+  if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
       operands.push_back(precise(operand, point, symbols, vectorAxis));

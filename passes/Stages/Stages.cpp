@@ -228,6 +228,11 @@ public:
       : block(function.getBody().front()), isMatmul(isMatmul), packsRows(packsRows) {}
 
   std::vector<Stage> run() {
+    for (Operation &op : block)
+      if (isa<attn::PositionOp>(op) || (isPointwise(&op) && llvm::any_of(op.getOperands(), [&](Value operand) {
+                                          return ofPositions.contains(operand.getDefiningOp());
+                                        })))
+        ofPositions.insert(&op);
     for (Operation &op : llvm::reverse(block))
       if (op.getNumResults() > 0 && isa<RankedTensorType>(op.getResult(0).getType()) && !isNumber(&op))
         place(&op);
@@ -288,13 +293,26 @@ private:
     if (isPackedConcat(op))
       return; // never whole in memory
     bool folds = isPointwise(op) && !own.stored && (!own.packed || own.stages.size() == 1);
+    if (isPartOfAngle(op))
+      partsOfAngles.insert(op);
     // Moved elements cost a load wherever they are read; computed ones are computed once.
-    if (isArithmetic(op) || readsElements(op))
+    else if (isArithmetic(op) || readsElements(op))
       folds &= own.stages.size() <= 1 && !own.expanded && own.maps <= 1 && (own.maps == 0 || own.direct == 0);
     if (!folds && !op->use_empty())
       roots.insert(op);
   }
 
+  /// Whether nobody but sines and cosines of what positions decide asks for it. An angle of many turns, rounded to f32
+  /// in a buffer, has lost what they are about; they compute it themselves, in f64.
+  bool isPartOfAngle(Operation *op) {
+    if (op->use_empty() || !(isMap(op) || isa<attn::PositionOp, arith::AddFOp, arith::SubFOp, arith::MulFOp,
+                                              arith::DivFOp, arith::NegFOp>(op)))
+      return false;
+    return llvm::all_of(op->getUsers(), [&](Operation *user) {
+      return isNumber(user) || partsOfAngles.contains(user) ||
+             (isa<math::SinOp, math::CosOp>(user) && ofPositions.contains(user));
+    });
+  }
   /// The attentions that read a packed concatenation, itself or widened.
   llvm::SmallSetVector<Operation *, 2> attentionsOf(Operation *op) {
     llvm::SmallSetVector<Operation *, 2> found;
@@ -410,6 +428,8 @@ private:
   llvm::DenseMap<Operation *, Operation *> finished; // what a stage begins with, by its last operation
   llvm::DenseMap<Operation *, Readers> readers;
   llvm::DenseSet<Operation *> roots;
+  llvm::DenseSet<Operation *> ofPositions; // what positions decide, and no stage in between
+  llvm::DenseSet<Operation *> partsOfAngles;
 };
 
 } // namespace
