@@ -240,11 +240,8 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
   template <typename Note> static void formDirect(func::FuncOp function, const Note &note) {
     llvm::DenseSet<Operation *> refused;
     auto formOne = [&] {
-      SmallVector<EinsumOp> products;
-      function.walk([&](EinsumOp op) { products.push_back(op); });
-      for (EinsumOp product : products) {
-        auto source = refused.contains(product) ? std::nullopt : directSourceOf(product);
-        if (!source)
+      for (auto &[product, source] : directSources(function)) {
+        if (refused.contains(product))
           continue;
         source->stored = storedUses(*source);
         if (joinsProducts(*source))
@@ -260,6 +257,26 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
     };
     while (formOne())
       eraseDead(function);
+  }
+
+  using DirectSource = std::pair<EinsumOp, std::optional<WeightSource>>;
+
+  /// Those of the function, but scores behind the product with the weights that are made of them: the queries of those
+  /// may be a product through a function too, and only one of the two is an attention.
+  static SmallVector<DirectSource> directSources(func::FuncOp function) {
+    SmallVector<DirectSource> sources;
+    function.walk([&](EinsumOp op) {
+      if (auto source = directSourceOf(op))
+        sources.emplace_back(op, std::move(source));
+    });
+    // What a product becomes weights of stands behind it.
+    for (size_t n = sources.size(); n-- > 0;)
+      for (size_t other = sources.size(); --other > n;)
+        if (becomesWeights(sources[n].first, *sources[other].second)) {
+          std::rotate(sources.begin() + n, sources.begin() + n + 1, sources.begin() + other + 1);
+          break;
+        }
+    return sources;
   }
 
   static std::string shapeText(Value tensor) {

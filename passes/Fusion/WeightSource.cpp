@@ -153,3 +153,28 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
   }
   return std::nullopt;
 }
+
+bool skewer::becomesWeights(EinsumOp product, const WeightSource &source) {
+  auto elements = [](Value tensor) {
+    double count = 1;
+    for (int64_t size : shapeOf(tensor))
+      count *= size == kRuntime ? 1 : double(size);
+    return count;
+  };
+  if (elements(product.getResult()) < elements(source.weights))
+    return false; // a gate, or another number of each row
+  SmallVector<Value> left{source.weights};
+  llvm::DenseSet<Value> seen;
+  while (!left.empty()) {
+    Value tensor = left.pop_back_val();
+    if (tensor == product.getResult())
+      return true;
+    Operation *made = tensor.getDefiningOp();
+    if (!made || !seen.insert(tensor).second)
+      continue;
+    auto einsum = dyn_cast<EinsumOp>(made);
+    if (!einsum || resolve(einsum).contracted.empty())
+      left.append(made->operand_begin(), made->operand_end());
+  }
+  return false;
+}

@@ -160,6 +160,19 @@ TEST(ScoreFunction, TheLogarithmOfCappedScoresIsOfTheCap) {
 
 // What is no attention without a softmax.
 TEST(ScoreFunction, ProductsInARowAreNoWeights) { EXPECT_FALSE(Formed("  w = s\n" + kProduct).attention); }
+/// Queries are a product through a function as weights are: the attention is what weighs values, not what makes queries.
+TEST(ScoreFunction, QueriesThroughAFunctionAreNoWeights) {
+  for (const char *between : {"max(t, 0)", "max(t, 0) * exp((j - i) * rate[h]) * (j <= i)"}) {
+    Formed formed("  x = max(einsum(\"h i c, h d c -> h i d\", q, project), 0)\n"
+                  "  t = einsum(\"h i d, h j d -> h i j\", x, k)\n  w = " +
+                      std::string(between) + "\n" + kProduct,
+                  kRate + ", project : f32[heads, dim, dim]");
+    ASSERT_TRUE(formed.attention) << between;
+    formed.module->walk([&](EinsumOp op) {
+      EXPECT_NE(cast<RankedTensorType>(op.getType()).getShape(), ArrayRef<int64_t>({2, 12, 12})) << between;
+    });
+  }
+}
 TEST(ScoreFunction, WeightsThatOthersReadAreAResult) {
   Formed formed("  w = sigmoid(s)\n  return einsum(\"h i j, h j d -> h i d\", w, v) + sum(w * w, -1)[..., None]\n");
   ASSERT_TRUE(formed.attention);
