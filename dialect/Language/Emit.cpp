@@ -166,10 +166,13 @@ bool Emitter::shape(const TypeExpression &type, Dimensions &dimensions) {
       return false;
     Dimension dimension;
     if (value.is(ValueKind::Size)) {
-      if (fixedSeen)
-        return error(node->text,
-                     "the run-time size '" + value.name + "' must come before the sizes known at compile time"),
-               false;
+      if (fixedSeen) {
+        error(node->text,
+              "the run-time size '" + value.name + "' must come before the sizes known at compile time");
+        diagnostics.note("a run-time size that may stand anywhere is a length, which has a bound: size " + value.name +
+                         " <= 4096");
+        return false;
+      }
       dimension.size = subscript::kRuntime;
       dimension.runtime = value.name;
     } else if (!value.isWhole()) {

@@ -85,14 +85,18 @@ static StringRef insteadOfLayers(StringRef name) {
              "a mask is a condition on positions: softmax(scores where j <= i)")
       .Case("swish", "write silu(x)")
       .Cases({"soft_cap", "soft_capping", "logit_cap"}, "write softcap(x, 50)")
+      .Cases({"logsigmoid", "log_sigmoid"}, "write -softplus(-x)")
       .Case("mish", "write x * tanh(softplus(x))")
       .Cases({"log_softmax"}, "write x - logsumexp(x)[..., None]")
       .Cases({"softmax_", "Softmax"}, "write softmax(x)")
       .Case("where", "a choice is written x if P else 0, and a mask scores where j <= i")
       .Case("dropout", "a layer computes what it does in use, without dropout")
-      .Cases(
-          {"layer_norm", "LayerNorm", "rms_norm", "RMSNorm", "normalize", "norm", "l2norm", "l2_norm"},
-          "a norm is written out: x * rsqrt(einsum(\"b h i d, b h i d -> b h i\", x, x)[..., None] * (1 / dim) + 1e-6)")
+      .Cases({"rms_norm", "RMSNorm", "rmsnorm"}, "write x * rsqrt(mean(x * x, -1)[..., None] + 1e-6)")
+      .Cases({"layer_norm", "LayerNorm", "layernorm"},
+             "write (x - mean(x, -1)[..., None]) * rsqrt(mean((x - mean(x, -1)[..., None])^2, -1)[..., None] + 1e-5)")
+      .Cases({"normalize", "l2norm", "l2_norm", "l2normalize", "l2_normalize"},
+             "write x * rsqrt(max(sum(x * x, -1)[..., None], 1e-24))")
+      .Case("norm", "write sqrt(sum(x * x, -1))")
       .Cases({"scaled_dot_product_attention", "attention", "MultiheadAttention", "flash_attention", "sdpa",
               "multi_head_attention"},
              "attention is written out: einsum(\"b h i j, b h j d -> b h i d\", softmax(einsum(\"b h i d, b h j d -> b "
