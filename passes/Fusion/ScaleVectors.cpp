@@ -56,17 +56,17 @@ Value VectorScaling::product(const std::vector<Factor> &factors, const std::vect
     int64_t size = contracted == term.contracted.end() ? sizes.at(axis) : contracted->second;
     shape.push_back(size == kRuntime ? ShapedType::kDynamic : size);
   }
-  Type element;
   for (Factor factor : factors) {
-    element = cast<RankedTensorType>(factor.operand.getType()).getElementType();
-    if (!element.isF32())
+    // What is stored in fewer bits is widened by the product; a reciprocal has the type of what it is of.
+    Type element = cast<RankedTensorType>(factor.operand.getType()).getElementType();
+    if (!element.isF32() && (factor.inverse || !(element.isF16() || element.isBF16())))
       return {};
     if (factor.inverse)
       factor.operand = reciprocal(factor.operand, term.location);
     factor.inverse = false;
     summand.factors.push_back(std::move(factor));
   }
-  Value result = buildEinsum(builder, summand, axes, RankedTensorType::get(shape, element));
+  Value result = buildEinsum(builder, summand, axes, RankedTensorType::get(shape, builder.getF32Type()));
   if (result)
     made.push_back({factors, result});
   return result;

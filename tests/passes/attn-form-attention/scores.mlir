@@ -156,3 +156,17 @@ func.func @padded_table(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8
   %o = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %o : tensor<4x8xf32>
 }
+
+// -----
+// A scale of each head goes to the queries, which may be stored in 16 bits: their product is of f32.
+// CHECK-LABEL: func.func @scaled_halves
+// CHECK: %[[Q:.*]] = attn.einsum "{{.*}}"(%arg0, %arg2) : (tensor<2x4x8xf16>, tensor<2xf32>) -> tensor<2x4x8xf32>
+// CHECK: attn.term "{{.*}}"(%[[Q]], %arg1) scale {{.*}} : tensor<2x4x8xf32>, tensor<2x4x8xf16>
+func.func @scaled_halves(%q: tensor<2x4x8xf16>, %k: tensor<2x4x8xf16>, %a: tensor<2xf32>) -> tensor<2x4x8xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x8xf16>, tensor<2x4x8xf16>) -> tensor<2x4x4xf32>
+  %b = attn.einsum "h -> h i j" sizes {i = 4 : i64, j = 4 : i64}(%a) : (tensor<2xf32>) -> tensor<2x4x4xf32>
+  %x = arith.mulf %s, %b : tensor<2x4x4xf32>
+  %p = attn.softmax "h i j" over "j"(%x) : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, h j d -> h i d"(%p, %k) : (tensor<2x4x4xf32>, tensor<2x4x8xf16>) -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
