@@ -69,7 +69,8 @@ def AttnPropagateMasks : Pass<"attn-propagate-masks", "::mlir::func::FuncOp"> {
   let summary = "a softmax's mask becomes known to the terms that feed it";
   let description = [{
     Off its mask a softmax does not look at its input, so an einsum that nothing else reads may as well be 0 there: the
-    mask becomes its guard. What follows (composing, bounds of tables) may assume it.
+    mask becomes its guard. What follows (composing, bounds of tables) may assume it. So is exp of what a condition leaves, -inf
+    elsewhere: exp of all of it, under that condition (decays between positions, arXiv:2405.04517, equation 27).
 
     ```mlir
     %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
@@ -106,7 +107,8 @@ def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
   let summary = "products with sums of weights, or with several tensors, become products of one with one";
   let description = [{
     Where values meet the difference of two softmaxes (Differential Transformer, arXiv:2410.05258), each has a product of its own; a factor
-    of the weights that does not depend on the query goes to the values, one that does not depend on the key is multiplied afterwards,
+    of the weights that does not depend on the query goes to the values, one that does not depend on the key is multiplied afterwards
+    (where weights without a softmax are summed up too: both go to the product of queries and keys, unless the weights are a function of two sums already),
     and so is the inverse of what weights are divided by, where that is made of their own sums. Of a product with several tensors, those beside the weights
     become one, and a factor that has a number for each element of the result is multiplied afterwards (Mamba-2's dual form,
     arXiv:2405.21060, section 4: decays between queries and keys).

@@ -7,6 +7,7 @@
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Fusion/Views.h"
+#include "passes/Fusion/WeightFactors.h"
 #include "passes/Passes.h"
 
 namespace skewer {
@@ -67,6 +68,12 @@ Type widened(Value tensor) {
 bool arePlain(const Dimensions &dimensions) {
   return llvm::all_of(dimensions, [](const Dimension &dimension) { return dimension.isProduct(); });
 }
+
+/// What a tensor is a product of, each by axes of an einsum, where a condition on those holds; 0 elsewhere.
+struct Factors {
+  std::vector<std::pair<Value, Dimensions>> tensors;
+  Expr guard = 1;
+};
 
 /// An einsum on its way to several: its parts, to write others down like it.
 struct Product {
@@ -281,27 +288,42 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
   }
 
   /// (p ∘ t) · v is p · (t ∘ v), where t does not depend on the query, and else t ∘ (p · v), where it does not depend on
-  /// the key.
+  /// the key. So it is where p is divided by t.
   static bool moveScale(Product &product) {
     EinsumOp op = product.op;
     if (op.getInputs().size() != 2)
       return false;
     for (unsigned number : {0u, 1u}) {
-      Operation *scaled = op.getInputs()[number].getDefiningOp();
-      const Dimensions &weights = product.resolved.spec.operands[number];
+      Value weights = op.getInputs()[number];
+      const Dimensions &named = product.resolved.spec.operands[number];
       const Dimensions &values = product.resolved.spec.operands[1 - number];
-      if (!isa_and_nonnull<arith::MulFOp>(scaled) || !arePlain(weights) || !arePlain(values) ||
-          !llvm::all_of(scaled->getUsers(), [](Operation *user) { return isa<EinsumOp>(user); }))
+      if (!mayHaveFactors(weights) || !arePlain(named) || !arePlain(values) ||
+          !arePlain(*product.resolved.spec.result))
         continue;
-      for (unsigned side : {0u, 1u}) {
-        Value factor = scaled->getOperand(side), rest = scaled->getOperand(1 - side);
-        if (splatValue(factor) || softmaxesIn(rest) != 1)
-          continue;
-        // Values of 16 bits stay what they are where the factor can wait for the result.
-        bool isLater = !isWide(op.getInputs()[1 - number]) && moveToResult(product, number, factor, rest);
-        if (isLater || moveToValues(product, number, factor, rest) || moveToResult(product, number, factor, rest))
-          return true;
+      FactorPlace place = softmaxesIn(weights) == 1 ? FactorPlace::outside : placeOfFactors(op, number);
+      std::set<std::string> ofValues = skewer::subscript::axesOf(values),
+                            ofResult = skewer::subscript::axesOf(*product.resolved.spec.result);
+      auto isOver = [&](const std::set<std::string> &known) {
+        return [&, known](Value factor) { return factorsOver(product, factor, named, known).has_value(); };
+      };
+      if (place == FactorPlace::content) {
+        OpBuilder builder(weights.getDefiningOp());
+        for (const auto &known : {ofValues, ofResult})
+          if (Value moved = factorsAtContent(builder, weights, isOver(known)))
+            return weights.replaceAllUsesWith(moved), true;
+        continue;
       }
+      if (place == FactorPlace::stays ||
+          !llvm::all_of(weights.getUsers(), [](Operation *user) { return isa<EinsumOp>(user); }))
+        continue;
+      if (softmaxesIn(weights) == 1 && moveNumber(op, number))
+        return true;
+      // Values of 16 bits stay what they are where the factor can wait for the result.
+      bool isLater = !isWide(op.getInputs()[1 - number]);
+      for (bool later : {isLater, !isLater})
+        if (auto apart = takeFactor(product.builder, weights, isOver(later ? ofResult : ofValues)))
+          if (later ? moveToResult(product, number, *apart) : moveToValues(product, number, *apart))
+            return true;
     }
     return false;
   }
@@ -320,12 +342,12 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
         continue;
       auto factors = factorsOver(product, divided.getRhs(), weights, skewer::subscript::axesOf(result),
                                  movedFrom(divided.getRhs()));
-      if (!factors || factors->size() != 1)
+      if (!factors || factors->tensors.size() != 1 || !factors->guard.isConstant(1))
         continue;
       auto one = cast<EinsumOp>(product.builder.clone(*op));
       one.getInputsMutable()[number].set(divided.getLhs());
-      Value inverse = inverseOf(product.builder, op.getLoc(), factors->front().first);
-      Value scaled = product.einsum({{one.getResult(), result}, {inverse, factors->front().second}}, result,
+      Value inverse = inverseOf(product.builder, op.getLoc(), factors->tensors.front().first);
+      Value scaled = product.einsum({{one.getResult(), result}, {inverse, factors->tensors.front().second}}, result,
                                     op.getType(), false);
       if (!scaled)
         return one.erase(), false;
@@ -345,78 +367,107 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
   }
 
   static Value inverseOf(OpBuilder &builder, Location location, Value tensor) {
-    auto type = cast<RankedTensorType>(tensor.getType());
-    FloatAttr number = builder.getFloatAttr(type.getElementType(), 1.0);
-    Value ones;
-    if (type.hasStaticShape()) {
-      ones = arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, number.getValue()));
-    } else {
-      SmallVector<Value> runTime;
-      for (int64_t d = 0; d < type.getRank(); ++d)
-        if (type.isDynamicDim(d))
-          runTime.push_back(tensor::DimOp::create(builder, location, tensor, d));
-      Value one = arith::ConstantOp::create(builder, location, number);
-      ones = tensor::SplatOp::create(builder, location, one, type, runTime);
-    }
+    Value ones = numberLike(builder, location, tensor, 1);
     return arith::DivFOp::create(builder, location, ones, tensor);
   }
 
-  static bool moveToValues(Product &product, unsigned number, Value factor, Value rest) {
+  /// Factors that divide are inverted, each where it has fewest elements.
+  static std::vector<std::pair<Value, Dimensions>> multiplying(Product &product, const Factors &factors, bool divides) {
+    std::vector<std::pair<Value, Dimensions>> result = factors.tensors;
+    for (auto &[tensor, dimensions] : result)
+      if (divides)
+        tensor = inverseOf(product.builder, product.op.getLoc(), tensor);
+    return result;
+  }
+
+  /// The product of other weights, where the factor's own condition holds too.
+  static EinsumOp withWeights(Product &product, unsigned number, Value weights, const Expr &guard) {
+    auto one = cast<EinsumOp>(product.builder.clone(*product.op));
+    one.getInputsMutable()[number].set(weights);
+    if (!guard.isConstant(1)) {
+      Expr both = product.resolved.guard ? logicalAnd(*product.resolved.guard, guard) : guard;
+      both = simplify(both, domainOf(product.resolved.sizes));
+      one.setGuardAttr(StringAttr::get(one.getContext(), print(both)));
+    }
+    return one;
+  }
+
+  static bool moveToValues(Product &product, unsigned number, const WeightsApart &apart) {
     EinsumOp op = product.op;
     const Dimensions &weights = product.resolved.spec.operands[number];
     const Dimensions &values = product.resolved.spec.operands[1 - number];
-    auto factors = factorsOver(product, factor, weights, skewer::subscript::axesOf(values));
-    if (!factors)
+    auto factors = factorsOver(product, apart.factor, weights, skewer::subscript::axesOf(values));
+    if (!factors || (apart.divides && !factors->guard.isConstant(1)))
       return false;
     Value value = op.getInputs()[1 - number];
-    factors->insert(factors->begin(), {value, values});
-    Value moved = product.einsum(*factors, values, widened(value), false);
+    auto operands = multiplying(product, *factors, apart.divides);
+    operands.insert(operands.begin(), {value, values});
+    Value moved = operands.size() == 1 ? value : product.einsum(operands, values, widened(value), false);
     if (!moved)
       return false;
-    auto one = cast<EinsumOp>(product.builder.clone(*op));
-    one.getInputsMutable()[number].set(rest);
+    EinsumOp one = withWeights(product, number, apart.rest, factors->guard);
     one.getInputsMutable()[1 - number].set(moved);
     return product.replace(one), true;
   }
 
-  static bool moveToResult(Product &product, unsigned number, Value factor, Value rest) {
+  static bool moveToResult(Product &product, unsigned number, const WeightsApart &apart) {
     EinsumOp op = product.op;
     const Dimensions &weights = product.resolved.spec.operands[number], &result = *product.resolved.spec.result;
-    if (!arePlain(result) || !cast<RankedTensorType>(op.getType()).getElementType().isF32())
+    auto factors = factorsOver(product, apart.factor, weights, skewer::subscript::axesOf(result));
+    if (!factors || (apart.divides && !factors->guard.isConstant(1)))
       return false;
-    auto factors = factorsOver(product, factor, weights, skewer::subscript::axesOf(result));
-    if (!factors)
-      return false;
-    auto one = cast<EinsumOp>(product.builder.clone(*op));
-    one.getInputsMutable()[number].set(rest);
-    factors->insert(factors->begin(), {one.getResult(), result});
-    Value scaled = product.einsum(*factors, result, op.getType(), false);
+    EinsumOp one = withWeights(product, number, apart.rest, factors->guard);
+    one.getResult().setType(cast<RankedTensorType>(widened(op)));
+    auto operands = multiplying(product, *factors, apart.divides);
+    operands.insert(operands.begin(), {one.getResult(), result});
+    Value scaled = operands.size() == 1 ? one.getResult() : product.einsum(operands, result, widened(op), false);
     if (!scaled)
       return one.erase(), false;
+    if (!isWide(op)) // rounded once
+      scaled = arith::TruncFOp::create(product.builder, op.getLoc(), op.getType(), scaled);
     return product.replace(scaled), true;
   }
 
+  /// What positions decide, as 0 and 1: a condition of the product's.
+  static std::optional<Expr> conditionOf(const Factor &factor, const AxisSizes &sizes) {
+    if (!factor.operand.getDefiningOp<PositionOp>())
+      return std::nullopt;
+    Domain domain = domainOf(sizes);
+    std::vector<Summand> summands = Expansion(domain, std::nullopt).expand(factor.operand, factor.subscripts);
+    auto range = summands.size() == 1 && summands[0].value ? bound(*summands[0].value, domain) : std::nullopt;
+    if (!range || range->range.low < 0 || range->range.high > 1)
+      return std::nullopt;
+    return summands[0].value;
+  }
+
   /// What a tensor of the weights' shape is a view of, by these axes; nothing where it is more.
-  static std::optional<std::vector<std::pair<Value, Dimensions>>>
-  factorsOver(const Product &product, Value tensor, const Dimensions &weights, const std::set<std::string> &known,
-              Value whole = {}) {
+  static std::optional<Factors> factorsOver(const Product &product, Value tensor, const Dimensions &weights,
+                                            const std::set<std::string> &known, Value whole = {}) {
     std::vector<Expr> at;
     for (const Dimension &dimension : weights)
       at.push_back(flatIndex(dimension, product.resolved.sizes));
     ExpansionOptions options;
     options.products = true;
     options.whole = whole;
+    options.guards = [](const Expr &) { return true; };
     options.arithmetic = false; // a sum of numbers (a learned difference) is computed once, where there are few
     std::vector<Summand> summands =
         Expansion(domainOf(product.resolved.sizes), std::nullopt, options).expand(tensor, at);
     if (summands.size() != 1)
       return std::nullopt;
     const Summand &summand = summands[0];
-    if (summand.scale != 1 || summand.value || summand.application || !summand.contracted.empty() ||
-        !summand.guard.isConstant(1))
+    Factors factors;
+    factors.guard = summand.guard;
+    if (summand.value || summand.scale != 1 || summand.application || !summand.contracted.empty() ||
+        !readsOf(factors.guard).empty())
       return std::nullopt;
-    std::vector<std::pair<Value, Dimensions>> factors;
     for (const Factor &factor : summand.factors) {
+      if (splatValue(factor.operand) == 1.0) // what is repeated along a run-time size is an einsum with ones
+        continue;
+      if (auto condition = conditionOf(factor, product.resolved.sizes)) {
+        factors.guard = logicalAnd(factors.guard, *condition);
+        continue;
+      }
       Dimensions dimensions;
       std::vector<int64_t> extents = shapeOf(factor.operand);
       for (auto [subscript, extent] : llvm::zip(factor.subscripts, extents)) {
@@ -425,8 +476,10 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
             return std::nullopt;
         dimensions.push_back(dimensionFor(subscript, product.resolved.sizes, extent));
       }
-      factors.push_back({factor.operand, std::move(dimensions)});
+      factors.tensors.push_back({factor.operand, std::move(dimensions)});
     }
+    if (factors.tensors.empty() && factors.guard.isConstant())
+      return std::nullopt;
     return factors;
   }
 };

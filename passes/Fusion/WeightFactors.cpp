@@ -1,0 +1,176 @@
+// From weights back through products and quotients to a factor that is not the score's.
+#include "passes/Fusion/WeightFactors.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Fusion/ScoreFunction.h"
+#include "passes/Fusion/Views.h"
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+// Published layers multiply weights with up to five things, two of them numbers.
+static constexpr unsigned kMostFactors = 12;
+
+/// A condition that leaves each element in its place.
+static bool isCondition(Operation *op) {
+  auto einsum = dyn_cast_or_null<EinsumOp>(op);
+  if (!einsum || !isView(einsum) || !einsum.getIndices().empty())
+    return false;
+  Einsum spec = resolve(einsum).spec;
+  return print(spec.operands[0]) == print(*spec.result);
+}
+
+bool skewer::mayHaveFactors(Value weights) {
+  Operation *op = weights.getDefiningOp();
+  return isa_and_nonnull<arith::MulFOp, arith::DivFOp, arith::NegFOp>(op) || isCondition(op);
+}
+
+/// How many operands of theirs, from the first, the weights are a multiple of.
+static unsigned multipliedOperands(Operation *op) { return isa<arith::MulFOp>(op) ? 2 : 1; }
+
+static std::optional<WeightsApart> takeFactor(OpBuilder &builder, Value weights,
+                                              llvm::function_ref<bool(Value)> moves, unsigned depth) {
+  Operation *op = depth < kMostFactors ? weights.getDefiningOp() : nullptr;
+  if (!op || !mayHaveFactors(weights) || (depth > 0 && !weights.hasOneUse()))
+    return std::nullopt;
+  bool isQuotient = isa<arith::DivFOp>(op);
+  if (op->getNumOperands() == 2)
+    for (unsigned side : {1u, 0u}) {
+      Value factor = op->getOperand(side);
+      if (!(isQuotient && side == 0) && moves(factor))
+        return WeightsApart{factor, isQuotient, op->getOperand(1 - side)};
+    }
+  for (unsigned side = 0; side < multipliedOperands(op); ++side) {
+    auto below = takeFactor(builder, op->getOperand(side), moves, depth + 1);
+    if (!below)
+      continue;
+    Operation *one = builder.clone(*op);
+    one->setOperand(side, below->rest);
+    below->rest = one->getResult(0);
+    return below;
+  }
+  return std::nullopt;
+}
+
+std::optional<WeightsApart> skewer::takeFactor(OpBuilder &builder, Value weights,
+                                               llvm::function_ref<bool(Value)> moves) {
+  return ::takeFactor(builder, weights, moves, 0);
+}
+
+/// The weights with the product of queries and keys, which is a factor of them, multiplied or divided; null where it is
+/// no factor.
+static Value withContent(OpBuilder &builder, Value weights, const WeightsApart &apart, unsigned depth = 0) {
+  Operation *op = depth < kMostFactors ? weights.getDefiningOp() : nullptr;
+  if (auto content = dyn_cast_or_null<EinsumOp>(op); content && !isView(content)) {
+    if (content.getInputs().size() < 2 || resolve(content).contracted.empty())
+      return {};
+    if (apart.divides)
+      return arith::DivFOp::create(builder, op->getLoc(), weights, apart.factor);
+    return arith::MulFOp::create(builder, op->getLoc(), weights, apart.factor);
+  }
+  if (!op || !mayHaveFactors(weights))
+    return {};
+  for (unsigned side = 0; side < multipliedOperands(op); ++side) {
+    Value below = withContent(builder, op->getOperand(side), apart, depth + 1);
+    if (!below)
+      continue;
+    Operation *one = builder.clone(*op);
+    one->setOperand(side, below);
+    return one->getResult(0);
+  }
+  return {};
+}
+
+/// Whether a tensor is the product of queries and keys, times such factors alone: what meets it there is moved no more.
+static bool isContent(Value tensor, llvm::function_ref<bool(Value)> moves) {
+  Operation *op = tensor.getDefiningOp();
+  if (auto einsum = dyn_cast_or_null<EinsumOp>(op))
+    return einsum.getInputs().size() > 1 && !resolve(einsum).contracted.empty();
+  return isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op) && isContent(op->getOperand(0), moves) &&
+         moves(op->getOperand(1));
+}
+
+Value skewer::factorsAtContent(OpBuilder &builder, Value weights, llvm::function_ref<bool(Value)> moves) {
+  auto isApart = [&](Value factor) {
+    return moves(factor) && llvm::none_of(factor.getUsers(), [&](Operation *user) {
+             return isa<arith::MulFOp, arith::DivFOp>(user) && isContent(user->getOperand(0), moves);
+           });
+  };
+  auto apart = takeFactor(builder, weights, isApart);
+  return apart ? withContent(builder, apart->rest, *apart) : Value();
+}
+
+Value skewer::numberLike(OpBuilder &builder, Location location, Value tensor, double number) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  FloatAttr value = builder.getFloatAttr(type.getElementType(), number);
+  if (type.hasStaticShape())
+    return arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, value.getValue()));
+  SmallVector<Value> runTime;
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    if (type.isDynamicDim(d))
+      runTime.push_back(tensor::DimOp::create(builder, location, tensor, d));
+  Value one = arith::ConstantOp::create(builder, location, value);
+  return tensor::SplatOp::create(builder, location, one, type, runTime);
+}
+
+bool skewer::moveNumber(EinsumOp product, unsigned operand) {
+  if (!cast<RankedTensorType>(product.getType()).getElementType().isF32())
+    return false;
+  OpBuilder builder(product);
+  auto apart = takeFactor(builder, product.getInputs()[operand],
+                          [](Value factor) { return splatValue(factor).has_value(); });
+  if (!apart)
+    return false;
+  auto one = cast<EinsumOp>(builder.clone(*product));
+  one.getInputsMutable()[operand].set(apart->rest);
+  Value number = numberLike(builder, product.getLoc(), one, *splatValue(apart->factor));
+  Value scaled = apart->divides ? arith::DivFOp::create(builder, product.getLoc(), one, number).getResult()
+                                : arith::MulFOp::create(builder, product.getLoc(), one, number).getResult();
+  product.getResult().replaceAllUsesWith(scaled);
+  product.erase();
+  return true;
+}
+
+FactorPlace skewer::placeOfFactors(EinsumOp product, unsigned operand) {
+  ResolvedEinsum resolved = resolve(product);
+  Value weights = product.getInputs()[operand];
+  const Dimensions &named = resolved.spec.operands[operand];
+  std::set<std::string> kept = axesOf(*resolved.spec.result), shared = axesOf(resolved.spec.operands[1 - operand]);
+  // A dimension that the values have not is the queries', one that the result has not the keys'.
+  std::optional<size_t> query, key;
+  std::vector<Expr> at;
+  Domain domain;
+  std::vector<int64_t> shape = shapeOf(weights);
+  for (auto [k, dimension] : llvm::enumerate(named)) {
+    const std::vector<std::string> &axes = dimension.axes;
+    auto isIn = [&axes](const std::set<std::string> &others) {
+      return llvm::any_of(axes, [&](const std::string &axis) { return others.count(axis) > 0; });
+    };
+    if (!axes.empty() && !isIn(kept))
+      key = k;
+    else if (!axes.empty() && !isIn(shared) && !(query && shape[k] == 1))
+      query = k;
+    std::string name = "w" + std::to_string(k);
+    at.push_back(Expr::symbol(name));
+    if (shape[k] != kRuntime)
+      domain[name] = {0, shape[k] - 1};
+  }
+  if (!key || !query)
+    return FactorPlace::stays;
+  std::string queryAxis = "w" + std::to_string(*query), keyAxis = "w" + std::to_string(*key);
+  for (const std::string &axis : {queryAxis, keyAxis})
+    if (auto range = domain.find(axis); range != domain.end() && range->second.high == 0)
+      domain.erase(range); // a single query is one all the same
+  if (!holdsContent({weights, at}, queryAxis, keyAxis, domain))
+    return FactorPlace::stays;
+  bool isAlone = llvm::all_of(weights.getUsers(), [](Operation *user) {
+    auto einsum = dyn_cast<EinsumOp>(user);
+    return einsum && einsum.getInputs().size() == 2;
+  });
+  auto function = ScoreFunction::find({weights, at}, queryAxis, keyAxis, domain, std::nullopt, true);
+  if (function && (!isAlone || function->isIdentity()))
+    return FactorPlace::stays;
+  return isAlone ? FactorPlace::outside : FactorPlace::content;
+}
