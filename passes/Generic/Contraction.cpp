@@ -51,20 +51,24 @@ bool Kernel::vectorises(const Contraction &contraction, const Axis &axis, int64_
   return moves;
 }
 
+/// A factor's element; along `vectorAxis` (if not empty) `kLanes` of them, or one where they are all the same.
+Value Kernel::elementOf(const Factor &factor, const Symbols &symbols, const std::string &vectorAxis) {
+  bool vector = !vectorAxis.empty();
+  if (factor.computed) {
+    computed.clear(); // what is at hand is of another point, or of a branch
+    Value element = this->element(factor.computed, factor.subscripts, symbols, vectorAxis);
+    return element ? element : real(0, vector);
+  }
+  bool wide = vector && step(*factor.storage, factor.subscripts, vectorAxis) == 1;
+  return load(*factor.storage, position(*factor.storage, factor.subscripts, symbols), wide);
+}
+
 /// sum + Π factors at the point that `symbols` say; along `vectorAxis` (if not empty) `kLanes` points at once.
 Value Kernel::addProduct(Value sum, const Contraction &contraction, const Symbols &symbols,
                          const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
   auto fast = arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::contract);
-  auto read = [&](const Factor &factor) -> Value {
-    if (factor.computed) {
-      computed.clear(); // what is at hand is of another point, or of a branch
-      Value element = this->element(factor.computed, factor.subscripts, symbols, vectorAxis);
-      return element ? element : real(0, vector);
-    }
-    bool wide = vector && step(*factor.storage, factor.subscripts, vectorAxis) == 1;
-    return load(*factor.storage, position(*factor.storage, factor.subscripts, symbols), wide);
-  };
+  auto read = [&](const Factor &factor) { return elementOf(factor, symbols, vectorAxis); };
   // Scalars are multiplied as scalars first.
   Value scalars, vectors;
   auto multiply = [&](Value factor) {

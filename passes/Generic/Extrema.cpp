@@ -21,9 +21,8 @@ static Value better(ImplicitLocOpBuilder &b, bool least, Value x, Value y) {
 /// Along all contracted axes, at one point of the others.
 Value Kernel::extremeOf(const Contraction &contraction, bool least, Symbols &symbols) {
   Value worst = real(least ? INFINITY : -INFINITY);
-  const Factor &input = contraction.factors[0];
   auto read = [&](bool vector) {
-    return load(*input.storage, position(*input.storage, input.subscripts, symbols), vector);
+    return elementOf(contraction.factors[0], symbols, vector ? contraction.contracted.back().name : "");
   };
   auto scalar = [&](ArrayRef<Axis> axes, Value start) {
     return carry(axes, symbols, start,
@@ -71,13 +70,16 @@ bool Kernel::emitExtremum(attn::ExtremumOp op) {
   if (!resolved.spec.result || !found)
     return fail(op, "a run-time size is no operand's dimension");
   Contraction contraction = contractionOf(resolved, *found);
-  contraction.factors.push_back({&storage[op.getInput()], resolved.subscripts[0]});
+  setDomain(*found);
+  contraction.factors.push_back(
+      {&storage[op.getInput()], resolved.subscripts[0], isStored(op.getInput()) ? Value() : op.getInput()});
   contraction.target = &storage[op.getResult()];
   Symbols symbols;
   addRuntimeSizes(*found, symbols);
+  addRuntimeSymbols(symbols);
   bool least = op.getLeast();
   const std::vector<Axis> axes = contraction.parallel;
-  const Storage &target = *contraction.target, &input = *contraction.factors[0].storage;
+  const Storage &target = *contraction.target;
   auto place = [&] { return position(target, contraction.targetSubscripts, symbols); };
   bool isVector = !axes.empty() && vectorises(contraction, axes.back()) &&
                   step(target, contraction.targetSubscripts, axes.back().name) == 1;
@@ -97,8 +99,7 @@ bool Kernel::emitExtremum(attn::ExtremumOp op) {
               SmallVector<Value> next;
               for (int64_t v = 0; v < vectors; ++v) {
                 at(v);
-                next.push_back(better(b, least, so[v],
-                                      load(input, position(input, resolved.subscripts[0], symbols), /*vector=*/true)));
+                next.push_back(better(b, least, so[v], elementOf(contraction.factors[0], symbols, inner.name)));
               }
               return next;
             });

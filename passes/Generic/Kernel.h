@@ -145,6 +145,7 @@ protected:
   /// The size of each axis, run-time sizes by name. Nothing where a run-time size has no name.
   std::optional<std::map<std::string, Extent>> extentsOf(mlir::Operation *, const attn::ResolvedEinsum &);
   std::optional<std::vector<Extent>> extentsOf(const subscript::Dimensions &, const std::map<std::string, Extent> &);
+  void setDomain(const std::map<std::string, Extent> &); // to what the axes of an operation run over
   void collectExtents(const attn::ResolvedEinsum &, mlir::ValueRange operands, std::map<std::string, Extent> &);
   /// Of the axes of an attention's score and values.
   std::optional<std::map<std::string, Extent>> extentsOf(attn::AttentionOp);
@@ -233,6 +234,7 @@ protected:
   void contract(const Contraction &, Symbols &);
   /// Σ over `contracted` alone, as one f32.
   mlir::Value dot(const Contraction &, Symbols &);
+  mlir::Value elementOf(const Factor &, const Symbols &, const std::string &vectorAxis);
   mlir::Value addProduct(mlir::Value sum, const Contraction &, const Symbols &, const std::string &vectorAxis);
   /// How a factor's address moves with an axis: 0, 1 (consecutive), or nothing that a vector could use.
   std::optional<int> step(const Storage &, llvm::ArrayRef<subscript::Expr>, const std::string &axis);

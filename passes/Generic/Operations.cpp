@@ -33,16 +33,20 @@ Contraction Kernel::contractionOf(const attn::ResolvedEinsum &resolved, const st
   return contraction;
 }
 
+void Kernel::setDomain(const std::map<std::string, Extent> &extents) {
+  domain.clear();
+  for (const auto &[axis, size] : extents)
+    if (auto most = plan.boundOf(size))
+      domain[axis] = {0, *most - 1};
+}
+
 bool Kernel::emitEinsum(attn::EinsumOp op) {
   attn::ResolvedEinsum resolved = resolve(op);
   auto extents = extentsOf(op, resolved);
   if (!resolved.spec.result || !extents)
     return fail(op, "a run-time size is no operand's dimension");
   Contraction contraction = contractionOf(resolved, *extents);
-  domain.clear();
-  for (const auto &[axis, size] : *extents)
-    if (auto most = plan.boundOf(size))
-      domain[axis] = {0, *most - 1};
+  setDomain(*extents);
   for (auto [operand, subscripts] : llvm::zip(op.getInputs(), resolved.subscripts))
     contraction.factors.push_back({&storage[operand], subscripts, isStored(operand) ? Value() : operand});
   contraction.guard = resolved.guard;

@@ -354,17 +354,18 @@ private:
     return reads == elements(rows);
   }
 
-  /// Whether a sum that is no matrix product reads each element of arithmetic once, and makes so much fewer of them
-  /// that they are computed where they are multiplied: a buffer of theirs would be all that the sum's time goes to.
+  /// Whether a sum that is no matrix product, or an extremum, reads each element of arithmetic once, and makes so much
+  /// fewer of them that they are computed where they are read: a buffer of theirs would be all that its time goes to.
   bool isSummedUp(Operation *op, Operation *user) {
     auto einsum = dyn_cast<attn::EinsumOp>(user);
-    if (!einsum || !isArithmetic(op) || isProduct(einsum) || (isMatmul && isMatmul(einsum)) || prefixSumOf(einsum) ||
-        llvm::count(einsum.getInputs(), op->getResult(0)) != 1)
+    auto extremum = dyn_cast<attn::ExtremumOp>(user);
+    if (!isArithmetic(op) || !(einsum || extremum) || llvm::count(user->getOperands(), op->getResult(0)) != 1 ||
+        (einsum && (isProduct(einsum) || (isMatmul && isMatmul(einsum)) || prefixSumOf(einsum))))
       return false;
     int64_t reads = 1; // run-time sizes count as 1 on both sides
-    for (const auto &[axis, size] : resolve(einsum).sizes)
+    for (const auto &[axis, size] : (einsum ? resolve(einsum) : resolve(extremum)).sizes)
       reads *= std::max<int64_t>(1, size);
-    return reads == elements(op->getResult(0)) && reads >= kSummedUp * elements(einsum.getResult());
+    return reads == elements(op->getResult(0)) && reads >= kSummedUp * elements(user->getResult(0));
   }
 
   /// Whether a stage that an operation begins may end with arithmetic.
