@@ -181,6 +181,18 @@ TEST(GpuStages, AnglesOfPositionsInF64) {
                      kAttend;
   expectOnGpu(text, 1e-5);
 }
+/// Angles of positions at run time and of frequencies of the caller's: no buffer of f32 stands between them and their
+/// cosines.
+TEST(GpuStages, AnglesOfGivenFrequencies) {
+  GpuOutcome outcome = expectOnGpu(
+      "param N = 40, P = 9\nsize batch\n"
+      "scheme angles(f : [p], i : [b, n]) = einsum(\"p b n -> b n p\", f[p] * i[b, n])\n"
+      "kernel turns(ids : i32[batch, N] in 0..131071, freq : f32[P])"
+      " -> (c : f32[batch, N, P], s : f32[batch, N, P]) {\n"
+      "  return cos(angles(freq, ids)), sin(angles(freq, ids))\n}\n",
+      kSingle);
+  EXPECT_EQ(outcome.program.launches.size(), 2u);
+}
 TEST(GpuStages, MapsOfElements) {
   for (const char *body :
        {"concat(x, y, dim = 1)", "pad(x, (1, 2), (0, 3))", "x[1:, 2:30]", "rearrange(x, \"a (b c) -> c (a b)\", b = 4)",
@@ -354,6 +366,16 @@ TEST(GpuStages, WhatASumReadsOnceIsComputedOnTheWay) {
   GpuOutcome outcome = expectOnGpu(interpolation("b i j r, b i r -> b i j"), kSingle);
   EXPECT_EQ(outcome.program.launches.back().title, "einsum");
   EXPECT_LT(outcome.program.workspace.scaled, 13 * 13 * 11 * 4) << "the hats are held in memory";
+}
+
+/// So is what an extremum reads: the largest of a row's sums.
+TEST(GpuStages, WhatAnExtremumReadsIsComputedOnTheWay) {
+  GpuOutcome outcome = expectOnGpu("param M = 37, N = 70\nsize batch\n"
+                                   "kernel f(x : f32[batch, M], y : f32[batch, N]) -> f32[batch, M] {\n"
+                                   "  return max(x[:, :, None] * y[:, None, :] - y[:, None, :], axis = -1)\n}\n",
+                                   kSingle);
+  EXPECT_EQ(outcome.program.launches.size(), 1u);
+  EXPECT_LT(outcome.program.workspace.scaled, 37 * 70 * 4) << "the sums are held in memory";
 }
 
 /// Contextual positions (CoPE): a running sum of gates by tensor cores, hats that nobody holds, a fused attention.
