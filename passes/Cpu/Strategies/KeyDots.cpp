@@ -21,6 +21,11 @@ static constexpr int64_t kFewQueries = 32;
 // Cycles for each of the two movements and the addition of two vectors of the tree that sums up lanes.
 static constexpr double kCyclesOfSum = 1.5;
 
+// Several keys at a time share loads of queries, which counts where keys are at hand: 256 keys of 8 heads (2 MiB with
+// their values) take 1.14 times as long one after the other. From memory (Zen 4, 4096 keys of 8 heads, 8 rows) that is
+// 0.91 of the time: see tests/bench/RESULTS.md, "Decoding".
+static constexpr int64_t kBytesOfCaches = 4 << 20;
+
 /// One vector whose lane l is the sum of all lanes of vectors[l]; as many vectors as lanes. A pair that is `apart` in
 /// the list is halved together, so that the bit of their number that tells them apart becomes that of the lane.
 static Value sumsOfLanes(VectorBuilder &b, SmallVector<Value> vectors) {
@@ -158,16 +163,17 @@ private:
     if (!computed)
       ahead = kernel.positions.keyPlaces(term.key, count, onePage,
                                          [&](int64_t c) { return placeAhead(places[c], b.add(firstKey, c)); });
-    auto step = [&](Value d, int64_t valid, SmallVector<Value> carried) {
+    // Keys from `first` to `end` times all rows, from their element d on.
+    auto step = [&](Value d, int64_t valid, int64_t first, int64_t end, SmallVector<Value> carried) {
       SmallVector<Value> vectors;
       for (int64_t r = 0; r < rows; ++r) {
         Value at = b.add(b.add(query, r * stride), d);
         vectors.push_back(pairs ? b.loadPairs(queriesMemory, at) : b.load(queriesMemory, at));
       }
-      for (int64_t c = 0; c < count; ++c) {
+      for (int64_t c = first; c < end; ++c) {
         Value key = keyPart(b.add(places[c], d), valid);
         for (int64_t r = 0; r < rows; ++r) {
-          Value &sum = carried[r * count + c];
+          Value &sum = carried[r * (end - first) + c - first];
           sum = pairs ? b.addProductsOfPairs(vectors[r], key, sum) : b.fma(vectors[r], key, sum);
         }
       }
@@ -176,20 +182,29 @@ private:
     int64_t turn = std::max(lanes, kLineFloats), whole = term.depth / turn * turn;
     if (!computed && term.depth % lineOfKeys() == 0) // each line is asked for once
       turn = std::max(turn, lineOfKeys());
+    int64_t together = comesFromMemory() ? 1 : count;
     // Rows of a page are asked for in the order in which they lie, as many lines in a turn as there are keys: nothing
     // else tells the processor early enough that it goes on from one page to the next.
-    bool inOrder = onePage && term.key.runStep == term.depth && whole == term.depth && turn == lineOfKeys();
-    sums = b.loop(b.index(0), b.index(whole), turn, sums, [&](Value d, ValueRange before) {
-      SmallVector<Value> carried(before);
-      for (int64_t part = 0; part < turn; part += pairs ? 2 * lanes : lanes)
-        carried = step(b.add(d, part), lanes, std::move(carried));
-      for (auto [n, place] : llvm::enumerate(ahead))
-        b.prefetch(keysMemory,
-                   inOrder ? b.add(ahead.front(), b.add(b.mul(d, count), int64_t(n) * turn)) : b.add(place, d));
-      return carried;
-    });
-    for (int64_t d = whole; d < term.depth; d += lanes)
-      sums = step(b.index(d), std::min(lanes, term.depth - d), std::move(sums));
+    bool inOrder = together == count && onePage && term.key.runStep == term.depth && whole == term.depth &&
+                   turn == lineOfKeys();
+    auto products = [&](int64_t first, int64_t end) {
+      SmallVector<Value> own(rows * (end - first), b.constant(0));
+      own = b.loop(b.index(0), b.index(whole), turn, own, [&](Value d, ValueRange before) {
+        SmallVector<Value> carried(before);
+        for (int64_t part = 0; part < turn; part += pairs ? 2 * lanes : lanes)
+          carried = step(b.add(d, part), lanes, first, end, std::move(carried));
+        for (int64_t c = first; c < end && !computed; ++c)
+          b.prefetch(keysMemory,
+                     inOrder ? b.add(ahead.front(), b.add(b.mul(d, count), c * turn)) : b.add(ahead[c], d));
+        return carried;
+      });
+      for (int64_t d = whole; d < term.depth; d += lanes)
+        own = step(b.index(d), std::min(lanes, term.depth - d), first, end, std::move(own));
+      return own;
+    };
+    for (int64_t first = 0; first < count; first += together)
+      for (auto [n, sum] : llvm::enumerate(products(first, first + together)))
+        sums[n / together * count + first + n % together] = sum;
     Value scores = sumsOfLanes(b, std::move(sums));
     return pairs ? b.mulf(scores, b.constant(term.scale * kernel.unit())) : scores;
   }
@@ -198,6 +213,14 @@ private:
     if (pairs)
       return b.loadPairs(keysMemory, at);
     return computed ? b.load(keysMemory, at) : b.loadFirst(keysMemory, at, valid);
+  }
+  /// Whether the cache of one batch row alone is more than a processor's own caches hold. It is read as it lies then,
+  /// a key after the other, which the processor foresees.
+  bool comesFromMemory() const {
+    int64_t bytes = 2 * shape.keys * term.depth * kernel.bytesOf(term.key.argument); // with as many values
+    for (const Extent &extent : kernel.stage.leading)
+      bytes *= extent.name.empty() ? extent.fixed : 1;
+    return kernel.streaming && !computed && bytes >= kBytesOfCaches;
   }
   int64_t lineOfKeys() const { return kLineBytes / kernel.bytesOf(term.key.argument); } // in elements
   /// Where the key lies that is asked for while this one is multiplied.
