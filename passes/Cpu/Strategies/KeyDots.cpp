@@ -217,10 +217,12 @@ private:
   /// Whether the cache of one batch row alone is more than a processor's own caches hold. It is read as it lies then,
   /// a key after the other, which the processor foresees.
   bool comesFromMemory() const {
+    if (computed || !kernel.streaming)
+      return false;
     int64_t bytes = 2 * shape.keys * term.depth * kernel.bytesOf(term.key.argument); // with as many values
     for (const Extent &extent : kernel.stage.leading)
       bytes *= extent.name.empty() ? extent.fixed : 1;
-    return kernel.streaming && !computed && bytes >= kBytesOfCaches;
+    return bytes >= kBytesOfCaches;
   }
   int64_t lineOfKeys() const { return kLineBytes / kernel.bytesOf(term.key.argument); } // in elements
   /// Where the key lies that is asked for while this one is multiplied.
