@@ -429,7 +429,7 @@ private:
   llvm::DenseMap<Operation *, Operation *> finished; // what a stage begins with, by its last operation
   llvm::DenseMap<Operation *, Readers> readers;
   llvm::DenseSet<Operation *> roots;
-  llvm::DenseSet<Operation *> ofPositions; // what positions decide, and no stage in between
+  llvm::DenseSet<Operation *> ofPositions; // what positions decide, by arithmetic and maps alone
   llvm::DenseSet<Operation *> partsOfAngles;
 };
 
