@@ -1,5 +1,6 @@
 // Checks that a kernel is one fused attention of inputs, and sorts its terms for the GPU.
 #include "passes/Analysis/GpuShape.h"
+#include "passes/Analysis/FunctionRange.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Analysis/Strides.h"
 #include "llvm/ADT/STLExtras.h"
@@ -49,6 +50,19 @@ ElementTerm elementTermOf(attn::TermOp term, ArrayRef<Value> operands, const std
 // Logits of so many rows are computed once a block rather than in a band for each tile; of more than the second number
 // they do not fit into shared memory.
 constexpr int64_t kRowsBeforeBand = 64, kMostLookupRows = 512;
+// … and of so many, where most offsets share a row. Bands would bring that one row again and again, for all blocks from
+// one place of the second-level cache: with 73, 129 and 257 rows for 1000 keys they took 6.0, 4.0 and 3.4 times as long
+// (H200). More logits would leave no room for a block of 128 queries.
+constexpr int64_t kSharedRowsBeforeBand = 288;
+
+constexpr double kLargestF16 = 65504;
+
+/// Whether logits of the row's table are computed before.
+bool isBeforeBand(const RowTerm &row, const AttentionShape &shape) {
+  int64_t rows = row.endRow - row.firstRow;
+  bool shares = 2 * rows < shape.queries + shape.keys;
+  return rows <= (shares ? kSharedRowsBeforeBand : kRowsBeforeBand);
+}
 
 /// A term of the queries with an offset on one axis each of a map.
 std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShape &shape) {
@@ -179,8 +193,8 @@ bool skewer::gpu::saysOnly(Operation *op, ArrayRef<StringRef> known, std::string
 }
 
 ArrayRef<StringRef> skewer::gpu::knownOfTerms() {
-  static const StringRef known[] = {
-      "subscripts", "guard", "value", "scale", "function", "arguments", "sum", "index_names", "operandSegmentSizes"};
+  static const StringRef known[] = {"subscripts", "sizes",     "guard", "value",       "scale",
+                                    "function",   "arguments", "sum",   "index_names", "operandSegmentSizes"};
   return known;
 }
 
@@ -234,7 +248,7 @@ private:
   }
   StringRef addRow(const RowTerm &row) {
     int64_t count = row.endRow - row.firstRow;
-    if (row.kind == RowKind::Offset && (row.keySide || count > kRowsBeforeBand)) {
+    if (row.kind == RowKind::Offset && (row.keySide || !isBeforeBand(row, shape))) {
       result.bands.push_back(bandOf(row));
       return row.keySide ? strategy::kKeyBand : strategy::kBand;
     }
@@ -310,7 +324,8 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   auto narrow = llvm::find_if(candidates, isNarrow);
   result.element = narrow == candidates.end() ? Type(Float32Type::get(attention.getContext())) : *narrow;
   // Weights are rounded to the operands' type before they meet the values; those of a softmax are at most 1.
-  if (shape->direct && result.element.isF16())
+  bool isBounded = shape->through && rangeOf(*shape->through).isWithin(kLargestF16);
+  if (shape->direct && result.element.isF16() && !isBounded)
     return reason = "weights that no softmax makes may be larger than f16 holds", std::nullopt;
 
   std::optional<Expr> mask;

@@ -1,6 +1,7 @@
 // The block's number taken apart, and positions as axes.
 #include "passes/Gpu/BlockPlace.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include <limits>
 
 using namespace mlir;
 using namespace skewer;
@@ -24,18 +25,29 @@ BlockPlace::BlockPlace(GpuBuilder &b, const GpuAttention &shape, Operands &opera
   leading = leadingAxes(b, operands, shape, b.toIndex(rest));
 }
 
+/// Where later queries see more keys, as under a causal mask, blocks of the last queries begin first: what is left when
+/// multiprocessors run out of blocks are short ones.
+static bool beginsWithLast(const AttentionShape &attention) {
+  return attention.visible && attention.visible->low == std::numeric_limits<int64_t>::min() &&
+         attention.visible->high != std::numeric_limits<int64_t>::max();
+}
+
 void BlockPlace::readRows(Value &rest) {
   int64_t rows = shape.tile.rows;
+  Value rowBlocks, number, block = rest;
   if (queryCount) {
-    Value rowBlocks = b.divide(b.add(queryCount, rows - 1), rows), block = rest;
+    rowBlocks = b.divide(b.add(queryCount, rows - 1), rows);
     rest = b.createOrFold<arith::DivUIOp>(block, rowBlocks);
-    row = b.mul(b.createOrFold<arith::RemUIOp>(block, rowBlocks), rows);
+    number = b.createOrFold<arith::RemUIOp>(block, rowBlocks);
   } else {
-    int64_t rowBlocks = (shape.attention.queries + rows - 1) / rows;
-    Value block = rest;
-    rest = b.divide(block, rowBlocks);
-    row = b.mul(b.remainder(block, rowBlocks), rows);
+    int64_t count = (shape.attention.queries + rows - 1) / rows;
+    rowBlocks = b.i32(count);
+    rest = b.divide(block, count);
+    number = b.remainder(block, count);
   }
+  if (beginsWithLast(shape.attention))
+    number = b.sub(b.add(rowBlocks, -1), number);
+  row = b.mul(number, rows);
   threadRow = scores.firstRow(b.add(row, scores.warpRow()));
 }
 

@@ -5,6 +5,7 @@
 #include "passes/Gpu/Engines/Engines.h"
 #include "passes/Gpu/Masks.h"
 #include "passes/Gpu/ResultRows.h"
+#include "passes/Gpu/ShortMath.h"
 #include "passes/Gpu/Strategies/Strategies.h"
 #include <limits>
 
@@ -154,14 +155,17 @@ private:
     const AttentionShape &attention = in.shape.attention;
     if (attention.isPlainSoftmax())
       return;
-    Value before = b.f32(1 / kLog2E), after = b.f32(kLog2E);
+    // What follows is rounded to the operands' type where that is narrow.
+    auto flags = in.shape.element.isF32() ? arith::FastMathFlags::none : arith::FastMathFlags::afn;
+    auto times = [&](Value x, double y) -> Value { return arith::MulFOp::create(b, x, b.f32(y), flags); };
     for (const HeldNumber &number : in.place.scores.numbers()) {
       Value &score = scores[number.tile][number.part];
-      score = b.mulf(score, before);
+      score = times(score, 1 / kLog2E);
       if (attention.through)
-        score = emitThrough(b, *attention.through, score);
+        score = emitThrough(b, *attention.through, score,
+                            [&](Operation *op, ValueRange operands) { return emitWithFlags(b, op, operands, flags); });
       // -0 says that a key is hidden: a weight of -0 becomes 0.
-      score = attention.direct ? b.addf(score, b.f32(0)) : b.mulf(score, after);
+      score = attention.direct ? b.addf(score, b.f32(0)) : times(score, kLog2E);
     }
   }
 

@@ -1,11 +1,14 @@
-// Functions of single numbers on a GPU, where there is no library: polynomials, by MLIR, and angles reduced first.
+// Functions of single numbers on a GPU, where there is no library: what is short there (ShortMath), polynomials by
+// MLIR, and angles reduced first.
 #include "passes/Gpu/GpuMath.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/Gpu/ShortMath.h"
 #include <limits>
 
 using namespace mlir;
@@ -53,8 +56,8 @@ template <typename Function, bool isSine> struct ReduceAngle : OpRewritePattern<
   }
 };
 
-/// A power as exp and log of the base's magnitude, with what those leave out: of whole exponents bases below 0 have powers
-/// too, whose sign is that of odd ones, and 0 to the power of 0 is 1.
+/// A power as exp and log of the base's magnitude, with what those leave out: of whole exponents bases below 0 have
+/// powers too, whose sign is that of odd ones, and 0 to the power of 0 is 1.
 struct ExpandPower : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rewriter) const override {
@@ -63,9 +66,7 @@ struct ExpandPower : OpRewritePattern<math::PowFOp> {
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto real = [&](double x) -> Value { return arith::ConstantOp::create(b, b.getFloatAttr(type, x)); };
-    auto is = [&](arith::CmpFPredicate how, Value x, Value y) -> Value {
-      return arith::CmpFOp::create(b, how, x, y);
-    };
+    auto is = [&](arith::CmpFPredicate how, Value x, Value y) -> Value { return arith::CmpFOp::create(b, how, x, y); };
     Value base = op.getLhs(), exponent = op.getRhs();
     Value size = math::AbsFOp::create(b, base);
     Value power = math::ExpOp::create(b, arith::MulFOp::create(b, exponent, math::LogOp::create(b, size)));
@@ -115,7 +116,8 @@ struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
   StringRef getArgument() const override { return "attn-gpu-math"; }
   StringRef getDescription() const override { return "functions of single numbers as arithmetic"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
+    registry
+        .insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
   }
   void runOnOperation() override {
     RewritePatternSet angles(&getContext());
@@ -125,6 +127,7 @@ struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
     if (failed(applyPatternsGreedily(getOperation(), std::move(angles))))
       return signalPassFailure();
     RewritePatternSet polynomials(&getContext());
+    skewer::addShortMath(polynomials);
     populateMathPolynomialApproximationPatterns(polynomials,
                                                 [](StringRef name) { return llvm::is_contained(kPolynomials, name); });
     if (failed(applyPatternsGreedily(getOperation(), std::move(polynomials))) || !check())

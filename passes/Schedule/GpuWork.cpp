@@ -1,11 +1,16 @@
 // Counting a step's instructions and bytes. Counts of instructions are those of the kernel's main loop as ptxas makes
 // it (SASS for sm_80, CUDA 13.0; `skewer explain` prints them beside what is counted here); none is fitted to a time.
 #include "passes/Schedule/GpuWork.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "passes/Analysis/GpuLayout.h"
 #include "passes/Schedule/GpuEngine.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <algorithm>
 
+using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
@@ -22,6 +27,8 @@ static constexpr double kFloatsOfSkew = 1, kIntegersOfSkew = 3;
 static constexpr double kIntegersOfKeySkew = 6;
 static constexpr double kIntegersOfLookup = 5, kIntegersOfLine = 2;
 static constexpr double kIntegersOfMask = 10, kIntegersOfElement = 20, kIntegersOfContracted = 10;
+// Of functions in f32, whose polynomials and divisions hold all digits.
+static constexpr double kFloatsOfExp = 6, kFloatsOfQuotient = 9, kFloatsOfFunction = 26;
 
 GpuPipes &GpuPipes::operator+=(const GpuPipes &other) {
   matrixFlops += other.matrixFlops;
@@ -57,6 +64,7 @@ public:
     }
     for (auto [term, part] : llvm::zip_equal(shape.bands, layout.bands))
       term.ofKey ? addKeyBand(part) : addBand(part);
+    addFunction();
     addSoftmax();
     addScoreTerms();
     addValues();
@@ -120,7 +128,47 @@ private:
     work.scores.addIntegers(kIntegersOfKeySkew * scores);
   }
 
+  void addFunctionOf(double specials, double floats) {
+    work.scores.addSpecials(specials * scores);
+    work.scores.addFloats(floats * scores);
+  }
+
+  /// An operation on each score; in a narrow type as ShortMath.cpp makes it.
+  void addOperation(Operation &op) {
+    if (op.hasTrait<OpTrait::ConstantLike>() || op.hasTrait<OpTrait::IsTerminator>())
+      return;
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case<arith::CmpFOp, arith::SelectOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(
+            [&](auto) { work.scores.addIntegers(scores); })
+        .Case([&](math::ExpOp) { addFunctionOf(1, isF32 ? kFloatsOfExp : 1); })
+        .Case([&](math::TanhOp) { isF32 ? addFunctionOf(0, kFloatsOfFunction) : addFunctionOf(2, 3); })
+        .Case([&](arith::DivFOp quotient) {
+          bool isKnown = matchPattern(quotient.getRhs(), m_Constant());
+          isF32 ? addFunctionOf(1, kFloatsOfQuotient) : addFunctionOf(isKnown ? 0 : 1, 1);
+        })
+        .Case<math::AbsFOp, math::FmaOp>([&](auto) { addFunctionOf(0, 1); })
+        .Default([&](Operation *other) {
+          addFunctionOf(0, isa_and_present<math::MathDialect>(other->getDialect()) ? kFloatsOfFunction : 1);
+        });
+  }
+
+  void addFunction() {
+    const AttentionShape &attention = shape.attention;
+    if (attention.isPlainSoftmax())
+      return;
+    work.scores.addFloats(2 * scores); // to the function's base, and back
+    if (attention.through)
+      for (Operation &op : attention.through->front())
+        addOperation(op);
+  }
+
   void addSoftmax() {
+    if (shape.attention.direct) {
+      work.scores.addFloats(scores); // the sum
+      if (!isF32)
+        work.scores.addIntegers(scores / 2); // two weights to a register
+      return;
+    }
     work.scores.addIntegers(scores);   // maximum
     work.scores.addFloats(2 * scores); // its subtraction, the sum
     work.scores.addSpecials(scores);

@@ -91,6 +91,19 @@ static bool renameAxes(subscript::Einsum &move, const subscript::Dimensions &nam
   return true;
 }
 
+/// What the attention says of sizes, and those of axes that stand merged in its result: where its operands have them in
+/// sums alone, as columns of a projection that holds all heads, nothing else tells them.
+static DictionaryAttr sizesOfMerged(attn::AttentionOp attention, const subscript::Dimensions &result,
+                                    const subscript::AxisSizes &known) {
+  subscript::AxisSizes sizes = attn::sizesFrom(attention.getSizesAttr());
+  for (const subscript::Dimension &dimension : result)
+    for (const std::string &axis : dimension.axes)
+      if (auto size = known.find(axis);
+          dimension.axes.size() > 1 && size != known.end() && size->second != subscript::kRuntime)
+        sizes.insert(*size);
+  return attn::sizesTo(attention.getContext(), sizes);
+}
+
 /// One rearrangement; false where there is none that can be.
 static bool absorbRearrangement(attn::AttentionOp attention, ShapeOfFused shapeOf) {
   Value own = attention.getResult();
@@ -112,13 +125,19 @@ static bool absorbRearrangement(attn::AttentionOp attention, ShapeOfFused shapeO
     return false;
   std::string before = attention.getValueSpec().str();
   Type type = attention.getResult().getType();
+  DictionaryAttr sizes = attention.getSizesAttr();
+  subscript::AxisSizes known = attn::scoreSpace(attention).sizes;
   value->result = moved->result;
   attention.setValueSpec(subscript::print(*value));
   attention.getResult().setType(move.getResult().getType());
   if (!shapeOf(attention, reason)) {
-    attention.setValueSpec(before);
-    attention.getResult().setType(cast<RankedTensorType>(type));
-    return false;
+    attention.setSizesAttr(sizesOfMerged(attention, *value->result, known));
+    if (!shapeOf(attention, reason)) {
+      attention.setSizesAttr(sizes);
+      attention.setValueSpec(before);
+      attention.getResult().setType(cast<RankedTensorType>(type));
+      return false;
+    }
   }
   move.getResult().replaceAllUsesWith(attention.getResult());
   move.erase();

@@ -54,7 +54,7 @@ void expectPublishedLayers(const char *type, double tolerance, const std::string
   }
   EXPECT_GE(all, 50u);
   EXPECT_EQ(taken, all);
-  EXPECT_GE(fused, fuse ? 40u : 0u);
+  EXPECT_GE(fused, fuse ? 48u : 0u);
   llvm::outs() << fused << " of " << all << " layers on tensor cores\n";
 }
 TEST(GpuConformance, PublishedLayersInHalf) { expectPublishedLayers("f16", 2e-3); }

@@ -143,6 +143,27 @@ TEST(GpuFunction, ElementByElement) {
   EXPECT_LE(outcome.error, kWide);
 }
 
+/// To 3 units in the last place wherever the result is a normal number, and what is none.
+TEST(GpuFunction, ExponentialsOfAnyNumber) {
+  GpuOptions options;
+  options.change = [](const std::string &, std::vector<double> &values) {
+    for (size_t k = 0; k < values.size(); ++k)
+      values[k] = float(-87.0 + 175.5 * double(k) / double(values.size()));
+    values[0] = INFINITY, values[1] = -INFINITY, values[2] = NAN, values[3] = 0, values[4] = 1000, values[5] = -1000;
+  };
+  GpuLayer compiled("kernel layer(x : f32[40, 100]) -> f32[40, 100] {\n  return exp(x)\n}\n");
+  GpuOutcome outcome = compiled.run(options);
+  ASSERT_TRUE(outcome.lowered) << outcome.messages;
+  EXPECT_EQ(outcome.got[0], INFINITY);
+  EXPECT_EQ(outcome.got[1], 0);
+  EXPECT_TRUE(std::isnan(outcome.got[2]));
+  EXPECT_EQ(outcome.got[3], 1);
+  EXPECT_EQ(outcome.got[4], INFINITY);
+  EXPECT_EQ(outcome.got[5], 0);
+  for (size_t k = 6; k < outcome.got.size(); ++k)
+    EXPECT_NEAR(outcome.got[k] / outcome.expected[k], 1, 3 * 0x1p-24 * 2) << outcome.expected[k];
+}
+
 /// What has neither an instruction nor a polynomial is refused where it is called, with what a GPU takes.
 TEST(GpuFunction, OperationsThatAreNotThere) {
   std::string text =

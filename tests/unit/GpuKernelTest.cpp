@@ -37,6 +37,23 @@ TEST(GpuKernel, AnyWidth) {
   narrow.rows = 32;
   expectOnGpu(layer(sizes(40, 40, 192, 136, 1), "", kPlain), kHalf, narrow);
 }
+/// Queries, keys and values that stand in columns of one projection are read there.
+TEST(GpuKernel, HeadsInPackedColumns) {
+  const std::string head = "param N = 45, heads = 3, dim = 24, c = heads*dim\nsize batch\nkernel layer(x : ",
+                    body =
+                        "[batch, N, c] {\n  (q, k, v) = (rearrange(x[:, :, :c], \"b n (h d) -> b h n d\", h = heads),"
+                        " rearrange(x[:, :, c:2*c], \"b n (h d) -> b h n d\", h = heads),"
+                        " rearrange(x[:, :, 2*c:], \"b n (h d) -> b h n d\", h = heads))\n"
+                        "  scores = einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5\n"
+                        "  out = einsum(\"b h i j, b h j d -> b h i d\", softmax(scores where j <= i), v)\n"
+                        "  return rearrange(out, \"b h n d -> b n (h d)\")\n}\n";
+  for (const char *type : {"f16", "f32"}) {
+    GpuOutcome outcome =
+        expectOnGpu(head + type + "[batch, N, 3*c]) -> " + type + body, type[1] == '1' ? kHalf : kWide);
+    EXPECT_GT(outcome.report.matrixSteps, 0u);
+    EXPECT_EQ(outcome.program.launches.size(), 1u);
+  }
+}
 TEST(GpuKernel, Masks) {
   for (const char *mask : {" where j <= i", " where abs(j - i) <= 5", " where j <= i + 30", " where j >= i + 40",
                            " where j <= i and i - j < 20", " where j <= i or j < 7", " where (i + j) % 3 == 0"})

@@ -57,6 +57,11 @@ TEST(GpuKeyParts, OfEveryTypeAndNumber) {
   EXPECT_EQ(joins(expectOnGpu(decode("f16", 1, 200), kHalf, inParts(1))), 0u);
 }
 
+/// More parts than are read at once.
+TEST(GpuKeyParts, OfManyParts) {
+  for (int64_t parts : {32, 34, 37, 48})
+    EXPECT_EQ(joins(expectOnGpu(decode("f16", 1, 800), kHalf, inParts(parts))), 1u) << parts;
+}
 TEST(GpuKeyParts, OfShortAndEmptyRows) {
   for (double length : {0, 1, 15, 16, 17, 33, 199, 200}) {
     GpuOptions options = inParts(4);

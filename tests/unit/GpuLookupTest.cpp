@@ -122,5 +122,23 @@ TEST(GpuLookup, PickedRowsThatRepeat) {
       expectOnGpu(layer(sizes(40, 80, 16, 16), std::string(", t : ") + type + "[20, dim]", each + guard, type),
                   type[1] == '1' ? kHalf : kWide, tiles(32, 16));
 }
+/// Rows that most offsets share are looked up: a band would bring them for every tile.
+TEST(GpuLookup, RowsThatMostOffsetsShare) {
+  auto text = [](const char *rows, const std::string &row, const char *type) {
+    return layer(sizes(150, 170, 16, 16), std::string(", t : ") + type + "[" + rows + ", dim]",
+                 "(content + einsum(\"b h i d, (" + row + ") d -> b h i j\", q, t, j = M)) * dim^-0.5", type);
+  };
+  auto strategyOf = [](const std::string &text) {
+    GpuLayer compiled(text);
+    auto shape = compiled.shape();
+    return shape ? shape->strategies.back().str() : "none";
+  };
+  std::string clamped = text("129", "clamp(j - i, -64, 64) + 64", "f16");
+  EXPECT_EQ(strategyOf(clamped), "lookup");
+  EXPECT_EQ(strategyOf(text("241", "clamp(j - i, -120, 120) + 120", "f16")), "band"); // most offsets have their own
+  EXPECT_EQ(strategyOf(text("319", "j - i + 149", "f16")), "band");
+  expectOnGpu(clamped, kHalf, tiles(64, 32));
+  expectOnGpu(text("129", "clamp(j - i, -64, 64) + 64", "f32"), kWide, tiles(32, 16));
+}
 
 } // namespace

@@ -25,6 +25,13 @@ TEST(GpuWeights, CappedScores) {
                                  : kWide,
                 tileOf(32, 16));
 }
+/// Short functions are right where scores are large, too: a cap that all reach, and weights of 0 and 1.
+TEST(GpuWeights, FunctionsOfLargeScores) {
+  for (const char *weights :
+       {"softmax(3 * tanh(40 * s))", "sigmoid(60 * s)", "tanh(100 * s) * 0.5", "exp(-abs(30 * s))"})
+    for (const char *type : {"f32", "bf16"})
+      expectOnGpu(weighted(50, 24, weights, type), type[0] == 'b' ? kBrain : kWide, tileOf(32, 16));
+}
 TEST(GpuWeights, Sigmoid) { expectOnGpu(weighted(70, 16, "sigmoid(s - log(N)) * (j <= i)"), kWide, tileOf(64, 32)); }
 TEST(GpuWeights, SquaredReluDividedByItsSum) {
   expectOnGpu(weighted(45, 16, "max(s + 4, 0)^2", "f32", true), kWide, tileOf(32, 16, 1, false));
@@ -41,11 +48,19 @@ TEST(GpuWeights, ByRows) {
   expectOnGpu(weighted(37, 12, "sigmoid(s) * (j <= i)", "f32", true), kWide, rows);
 }
 /// A weight of a softmax is at most 1; others may leave the range in which f16 meets the values.
-TEST(GpuWeights, DirectOnesOfHalvesGoByRows) {
-  GpuLayer compiled(weighted(40, 16, "max(100 * s, 0)^2", "f16"));
-  GpuOutcome outcome = compiled.run(tileOf(32, 32));
-  ASSERT_TRUE(outcome.lowered) << outcome.messages;
-  EXPECT_EQ(outcome.ir.find("nvvm.mma.sync"), std::string::npos);
+TEST(GpuWeights, DirectOnesOfHalvesGoByRowsUnlessTheyAreBounded) {
+  for (const char *weights :
+       {"max(100 * s, 0)^2", "s", "exp(s)", "s * sigmoid(s)", "1 / tanh(s)", "70000 * sigmoid(s)"}) {
+    GpuLayer compiled(weighted(40, 16, weights, "f16"));
+    GpuOutcome outcome = compiled.run(tileOf(32, 32));
+    ASSERT_TRUE(outcome.lowered) << outcome.messages;
+    EXPECT_EQ(outcome.ir.find("nvvm.mma.sync"), std::string::npos) << weights;
+  }
+  for (const char *weights : {"sigmoid(s)", "sigmoid(-3 * s) if j <= i else 0", "(1 - tanh(s)) / 2 * sigmoid(s)",
+                              "min(max(s, 0), 6)^2", "exp(min(s, 1))", "erf(s) - 3"}) {
+    GpuOutcome outcome = expectOnGpu(weighted(40, 16, weights, "f16"), kHalf, tileOf(32, 32));
+    EXPECT_NE(outcome.ir.find("nvvm.mma.sync"), std::string::npos) << weights;
+  }
 }
 TEST(GpuWeights, TwoSumsGoByRows) { expectOnGpu(weighted(40, 16, "s * exp(-abs(i - j) / 8)"), kWide, tileOf(32, 32)); }
 /// A base of 0, whose power of 0 is 1, and one below 0, whose odd powers are.
@@ -76,8 +91,9 @@ TEST(GpuWeights, NumbersOfHiddenKeysDoNotCount) {
 /// Weights as a result; wide values are several blocks of columns, of which one stores them.
 std::string returned(int64_t n, int64_t dim, const std::string &weights, const std::string &type = "f32") {
   return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
-         "\nsize batch\nkernel layer(q, k, v : " + type + "[batch, heads, N, dim]) -> (weights : f32[batch, heads, N, N], " +
-         "out : " + type + "[batch, heads, N, dim]) {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5\n" +
+         "\nsize batch\nkernel layer(q, k, v : " + type +
+         "[batch, heads, N, dim]) -> (weights : f32[batch, heads, N, N], " + "out : " + type +
+         "[batch, heads, N, dim]) {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5\n" +
          "  w = " + weights + "\n  return w, einsum(\"b h i j, b h j d -> b h i d\", w, v)\n}\n";
 }
 

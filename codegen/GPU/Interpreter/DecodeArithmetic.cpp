@@ -220,6 +220,7 @@ bool decodeFunctions(Decoder &decoder, Operation &op, Step &step) {
         return call.getIntrin() == "llvm.nvvm.lg2.approx.f" &&
                function([](double a, double, double) { return std::log2(a); });
       })
+      .Case([&](NVVM::RcpApproxFtzF32Op) { return function([](double a, double, double) { return 1 / a; }); })
       .Case([&](LLVM::SqrtOp) { return function([](double a, double, double) { return std::sqrt(a); }); })
       .Case([&](LLVM::RoundEvenOp) { return function([](double a, double, double) { return std::nearbyint(a); }); })
       .Case([&](LLVM::CopySignOp) { return function([](double a, double b, double) { return std::copysign(a, b); }); })

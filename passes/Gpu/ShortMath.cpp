@@ -1,0 +1,120 @@
+// ex2.approx.ftz is right to 2 units in the last place, rcp.approx.ftz to 1 (PTX manual, Floating Point Instructions).
+#include "passes/Gpu/ShortMath.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace {
+
+constexpr unsigned short kBeforePolynomials = 2;
+// log2(e), its nearest f32 and what that leaves.
+constexpr double kLog2E = 1.4426950408889634, kLog2EHigh = 1.44269502162933349609375, kLog2ELow = kLog2E - kLog2EHigh;
+
+bool isApproximate(arith::ArithFastMathInterface op) {
+  return arith::bitEnumContainsAll(op.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::afn);
+}
+
+class Numbers {
+public:
+  Numbers(Operation *op, PatternRewriter &rewriter) : b(op->getLoc(), rewriter) {}
+  Value real(double x) { return arith::ConstantOp::create(b, b.getF32FloatAttr(float(x))); }
+  Value times(Value x, Value y) { return arith::MulFOp::create(b, x, y, arith::FastMathFlags::afn); }
+  Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
+  Value exp2(Value x) { return LLVM::Exp2Op::create(b, b.getF32Type(), x, LLVM::FastmathFlags::afn); }
+  Value reciprocal(Value x) { return NVVM::RcpApproxFtzF32Op::create(b, b.getF32Type(), x); }
+
+  ImplicitLocOpBuilder b;
+};
+
+/// 2^(x·log2(e)). What the product is rounded by (for |x| = 80 that would be 70 units) is made good behind it.
+struct Exponential : OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return failure();
+    Numbers n(op, rewriter);
+    Value x = op.getOperand();
+    if (isApproximate(op)) {
+      rewriter.replaceOp(op, n.exp2(n.times(x, n.real(kLog2E))));
+      return success();
+    }
+    // Of an infinity the rest would be no number. A NaN stays one in these.
+    Value inside = arith::MaximumFOp::create(n.b, arith::MinimumFOp::create(n.b, x, n.real(128)), n.real(-128));
+    Value power = arith::MulFOp::create(n.b, inside, n.real(kLog2EHigh));
+    Value rest = n.fma(inside, n.real(kLog2EHigh), arith::NegFOp::create(n.b, power));
+    rest = n.fma(inside, n.real(kLog2ELow), rest);
+    Value factor = n.fma(rest, n.real(1 / kLog2E), n.real(1)); // 2^rest
+    rewriter.replaceOp(op, arith::MulFOp::create(n.b, n.exp2(power), factor).getResult());
+    return success();
+  }
+};
+
+/// 1 - 2 / (exp(2x) + 1): near 0 to 2^-23 of 1, not of itself.
+struct HyperbolicTangent : OpRewritePattern<math::TanhOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32() || !isApproximate(op))
+      return failure();
+    Numbers n(op, rewriter);
+    Value power = n.exp2(n.times(op.getOperand(), n.real(2 * kLog2E)));
+    Value part = n.reciprocal(arith::AddFOp::create(n.b, power, n.real(1)));
+    rewriter.replaceOp(op, n.fma(part, n.real(-2), n.real(1)));
+    return success();
+  }
+};
+
+/// x times the reciprocal; of a known one, times that number.
+struct Quotient : OpRewritePattern<arith::DivFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::DivFOp op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32() || !isApproximate(op))
+      return failure();
+    Numbers n(op, rewriter);
+    FloatAttr known;
+    Value divisor;
+    if (matchPattern(op.getRhs(), m_Constant(&known)) && std::isnormal(1 / known.getValueAsDouble()))
+      divisor = n.real(1 / known.getValueAsDouble());
+    else
+      divisor = n.reciprocal(op.getRhs());
+    rewriter.replaceOp(op, matchPattern(op.getLhs(), m_OneFloat()) ? divisor : n.times(op.getLhs(), divisor));
+    return success();
+  }
+};
+
+/// One factor for two: x·c·d, the outer of which may be approximate.
+struct Factors : OpRewritePattern<arith::MulFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::MulFOp op, PatternRewriter &rewriter) const override {
+    auto inner = op.getLhs().getDefiningOp<arith::MulFOp>();
+    FloatAttr first, second;
+    if (!op.getType().isF32() || !isApproximate(op) || !inner || !matchPattern(inner.getRhs(), m_Constant(&first)) ||
+        !matchPattern(op.getRhs(), m_Constant(&second)))
+      return failure();
+    double factor = first.getValueAsDouble() * second.getValueAsDouble();
+    if (!std::isnormal(float(factor)))
+      return failure();
+    Numbers n(op, rewriter);
+    rewriter.replaceOp(op, n.times(inner.getLhs(), n.real(factor)));
+    return success();
+  }
+};
+
+} // namespace
+
+void skewer::addShortMath(RewritePatternSet &patterns) {
+  patterns.add<Exponential, HyperbolicTangent, Quotient, Factors>(patterns.getContext(), kBeforePolynomials);
+}
+
+Value skewer::emitWithFlags(OpBuilder &b, Operation *op, ValueRange operands, arith::FastMathFlags flags) {
+  auto flagged = dyn_cast<arith::ArithFastMathInterface>(op);
+  if (!flagged)
+    return {};
+  Operation *copy = b.clone(*op);
+  copy->setOperands(operands);
+  copy->setAttr(flagged.getFastMathAttrName(), arith::FastMathFlagsAttr::get(op->getContext(), flags));
+  return copy->getResult(0);
+}
