@@ -10,6 +10,7 @@ using namespace mlir;
 
 void skewer::addFusionPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
+  manager.addNestedPass<func::FuncOp>(createAttnSplitSoftmax());
   manager.addNestedPass<func::FuncOp>(createAttnComposeConcat());
   manager.addNestedPass<func::FuncOp>(createAttnRaiseSkew());
   manager.addNestedPass<func::FuncOp>(createRaiseRunningSums());

@@ -6,6 +6,27 @@ using namespace llvm;
 using namespace mlir;
 
 namespace skewer::language {
+using subscript::Expr;
+
+/// The conditions of a part that stands from `start` on, about the whole: what stands elsewhere is not asked.
+void Emitter::joinPart(Value &whole, const Value &part, size_t along, int64_t start) const {
+  if (part.present.empty() && part.finite.empty())
+    return;
+  std::string name = "d" + std::to_string(along);
+  Expr index = Expr::symbol(name);
+  Value moved;
+  moved.dimensions = whole.dimensions;
+  moveConditions(moved, part, {{name, index - Expr(start)}});
+  Expr before = less(index, Expr(start)), behind = lessEqual(Expr(start + part.dimensions[along].size), index);
+  auto add = [&](Conditions &all, Conditions own) {
+    for (Condition &condition : own) {
+      condition.holds = logicalOr(logicalOr(before, behind), condition.holds);
+      all.push_back(std::move(condition));
+    }
+  };
+  add(whole.present, std::move(moved.present));
+  add(whole.finite, std::move(moved.finite));
+}
 
 /// concat(a, b, …, dim = k). In the other dimensions a size of 1 is repeated, and missing ones are put in front.
 Value Emitter::emitConcat(const Node &node) {
@@ -16,7 +37,7 @@ Value Emitter::emitConcat(const Node &node) {
   size_t rank = 0;
   bool sameType = true;
   for (size_t k = 0; k < node.operands.size(); ++k) {
-    auto part = tensorArgument(node, k);
+    auto part = tensorArgument(node, k, /*movesElements=*/true);
     if (!part)
       return {};
     rank = std::max(rank, part->dimensions.size());
@@ -85,7 +106,13 @@ Value Emitter::emitConcat(const Node &node) {
   auto type = cast<RankedTensorType>(inputs[0].getType());
   auto op = attn::ConcatOp::create(builder, location(node), typeOf(common, type.getElementType()), inputs,
                                    static_cast<uint64_t>(along));
-  return tensorValue(op.getResult(), std::move(common));
+  Value result = tensorValue(op.getResult(), std::move(common));
+  int64_t start = 0;
+  for (const Value &part : parts) {
+    joinPart(result, part, size_t(along), start);
+    start += part.dimensions[along].size;
+  }
+  return result;
 }
 
 } // namespace skewer::language

@@ -191,10 +191,15 @@ Value Emitter::emitFunction(const Node &node) {
 }
 
 Value Emitter::elementwiseFunction(const Node &node, StringRef name, Value tensor) {
-  Value value = written(node, widen(node, std::move(tensor)));
+  Value value = widen(node, std::move(tensor));
+  Location at = location(node);
+  if (name == "exp" && !value.finite.empty()) { // exp(-inf) is 0, as of what is hidden
+    value.tensor = math::ExpOp::create(builder, at, value.tensor);
+    return shown(node, value);
+  }
+  value = written(node, std::move(value));
   if (!value.good())
     return {};
-  Location at = location(node);
   if (name == "relu") {
     mlir::Value zero = splat(node, 0, value.dimensions);
     value.tensor = arith::MaximumFOp::create(builder, at, value.tensor, zero);

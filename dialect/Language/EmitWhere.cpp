@@ -147,25 +147,35 @@ Value Emitter::carried(Value result, const Value &operand) const {
   return result;
 }
 
+/// The tensor where it is not -inf, and 0 elsewhere; `predicate`, where it is given, gets the condition, and `named`
+/// the tensor by the names of places, which that is about.
+Value Emitter::shown(const Node &node, Value value, Value *predicate, Value *named) {
+  std::vector<Naming> places = placeNamings(value.dimensions);
+  Value condition;
+  condition.kind = ValueKind::Index;
+  condition.index = conjunction(value.finite);
+  value.finite.clear();
+  Value byPlace = value;
+  for (size_t d = 0; d < places.size(); ++d)
+    byPlace.dimensions[d].namings = {places[d]};
+  Value numbers = guarded(node, node, widen(node, byPlace), condition);
+  if (predicate)
+    *predicate = condition, *named = byPlace;
+  value.tensor = numbers.tensor;
+  return numbers.good() ? value : Value();
+}
+
 /// The tensor with -inf where it stands for that.
 Value Emitter::written(const Node &node, Value value) {
   if (value.finite.empty())
     return value;
-  std::vector<Naming> places = placeNamings(value.dimensions);
-  Value predicate;
-  predicate.kind = ValueKind::Index;
-  predicate.index = conjunction(value.finite);
-  value.finite.clear();
-  Value named = value; // by the names of the places, which the condition is about
-  for (size_t d = 0; d < places.size(); ++d)
-    named.dimensions[d].namings = {places[d]};
-  Value numbers = guarded(node, node, widen(node, named), predicate);
+  Value predicate, named, numbers = shown(node, value, &predicate, &named);
   predicate.index = logicalNot(predicate.index);
   Value lowest = constantWhere(node, node, -INFINITY, predicate, named.dimensions);
   if (!numbers.good() || !lowest.good())
     return {};
-  value.tensor = arith::AddFOp::create(builder, location(node), numbers.tensor, lowest.tensor);
-  return value;
+  numbers.tensor = arith::AddFOp::create(builder, location(node), numbers.tensor, lowest.tensor);
+  return numbers;
 }
 
 /// A condition in a function of positions as an index expression.

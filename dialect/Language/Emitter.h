@@ -285,6 +285,7 @@ private:
   bool joinConditions(const Node &, llvm::StringRef op, Value &left, const Value &right);
   Value carried(Value result, const Value &operand) const;
   void moveConditions(Value &, const Value &operand, const subscript::Substitution &places) const;
+  Value shown(const Node &, Value, Value *predicate = nullptr, Value *named = nullptr);
   Value written(const Node &, Value);
   Value lowestTensor(const Node &, const Value &real, const LowestSplit &);
   std::optional<subscript::Expr> conditionOf(const Node &, const RealPtr &, const Value &axes);
@@ -312,6 +313,7 @@ private:
   std::optional<subscript::Expr> gatherIndex(const Node &, const std::vector<Axis> &);
   std::optional<std::vector<int64_t>> gatheredRows(const Node &, const subscript::Expr &index,
                                                    const std::vector<Axis> &, int64_t rows);
+  void joinPart(Value &whole, const Value &part, size_t along, int64_t start) const;
   Value emitConcat(const Node &);
   Value emitSlice(const Node &, Value base);
   std::optional<int64_t> placeIn(const Node &subscript, int64_t size, llvm::StringRef what);

@@ -200,3 +200,16 @@ void skewer::eraseDead(func::FuncOp function) {
       op->erase(), changed = true;
   }
 }
+
+Value skewer::numberLike(OpBuilder &builder, Location location, Value tensor, double number) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  FloatAttr value = builder.getFloatAttr(type.getElementType(), number);
+  if (type.hasStaticShape())
+    return arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, value.getValue()));
+  SmallVector<Value> runTime;
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    if (type.isDynamicDim(d))
+      runTime.push_back(tensor::DimOp::create(builder, location, tensor, d));
+  Value one = arith::ConstantOp::create(builder, location, value);
+  return tensor::SplatOp::create(builder, location, one, type, runTime);
+}

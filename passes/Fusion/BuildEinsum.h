@@ -26,4 +26,7 @@ void eraseDead(mlir::func::FuncOp);
 /// place, else as a factor of a product. Which of several such places an axis gets makes no difference.
 void restoreSingles(subscript::Dimensions &, const std::vector<int64_t> &extents, std::vector<std::string> axes);
 
+/// A tensor of this one's type, each element of it this number.
+mlir::Value numberLike(mlir::OpBuilder &, mlir::Location, mlir::Value tensor, double number);
+
 } // namespace skewer

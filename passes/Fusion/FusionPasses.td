@@ -22,6 +22,31 @@ def AttnNameAxes : Pass<"attn-name-axes", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
+def AttnSplitSoftmax : Pass<"attn-split-softmax", "::mlir::func::FuncOp"> {
+  let summary = "weights of scores that stand one behind another are those of each part, times the part's share";
+  let description = [{
+    A softmax over a concatenation of scores, of whose weights each reader takes those of one part (a learned sink's column that is
+    cut off again, prefixes with values of their own), becomes a softmax of that part, times the part's share of the sum of
+    exponentials: that of its lse over those of all. What reads weights of two parts together leaves it as it is. A row's greatest
+    score that is taken off before changes nothing.
+
+    ```mlir
+    %c = attn.concat %scores, %sink dimension 1 : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x9xf32>
+    %w = attn.softmax "i j" over "j"(%c) : tensor<4x9xf32>
+    %r = attn.slice %w offsets [0, 0] strides [1, 1] : tensor<4x9xf32> to tensor<4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %own = attn.softmax "i j" over "j"(%scores) : tensor<4x8xf32>
+    %lse = attn.logsumexp "i j" over "j"(%scores) : tensor<4x8xf32> -> tensor<4xf32>
+    // … %share: exp(%lse - m) / (exp(%lse - m) + exp(%sink - m)), m the greater of both
+    %rows = attn.rearrange "x0 -> x0 x1" sizes {x1 = 8 : i64} %share : tensor<4xf32> to tensor<4x8xf32>
+    %r = arith.mulf %own, %rows : tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
 def AttnComposeConcat : Pass<"attn-compose-concat", "::mlir::func::FuncOp"> {
   let summary = "parts of one tensor, put together in another order, are that tensor through an index map";
   let description = [{
@@ -69,8 +94,7 @@ def AttnPropagateMasks : Pass<"attn-propagate-masks", "::mlir::func::FuncOp"> {
   let summary = "a softmax's mask becomes known to the terms that feed it";
   let description = [{
     Off its mask a softmax does not look at its input, so an einsum that nothing else reads may as well be 0 there: the
-    mask becomes its guard. What follows (composing, bounds of tables) may assume it. So is exp of what a condition leaves, -inf
-    elsewhere: exp of all of it, under that condition (decays between positions, arXiv:2405.04517, equation 27).
+    mask becomes its guard. What follows (composing, bounds of tables) may assume it.
 
     ```mlir
     %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>

@@ -3,10 +3,8 @@
 // Elements off the mask are don't-care, and 0 is as good as any: so the mask is an ordinary guard, which the verifier
 // and the algebra know about, and the program still means what it says.
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisProducts.h"
-#include "passes/Fusion/Summands.h"
 #include "passes/Fusion/Views.h"
 #include "passes/Passes.h"
 
@@ -23,10 +21,6 @@ using namespace skewer::subscript;
 namespace {
 struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
   void runOnOperation() override {
-    SmallVector<math::ExpOp> powers;
-    getOperation().walk([&](math::ExpOp op) { powers.push_back(op); });
-    for (math::ExpOp op : powers)
-      hidePowers(op);
     llvm::DenseSet<Value> done;
     getOperation().walk([&](Operation *op) {
       auto rows = rowReductionOf(op);
@@ -40,34 +34,6 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
       if (auto mask = maskByDimension(*rows))
         propagate(rows->input, *mask);
     });
-  }
-
-  /// exp(x if P else -inf) is nothing where P does not hold: the condition becomes one of the weights that it decays.
-  static void hidePowers(math::ExpOp op) {
-    auto sum = op.getOperand().getDefiningOp<arith::AddFOp>();
-    if (!sum)
-      return;
-    for (unsigned side : {0u, 1u}) {
-      auto shown = sum->getOperand(side).getDefiningOp<EinsumOp>();
-      auto hidden = sum->getOperand(1 - side).getDefiningOp<EinsumOp>();
-      if (!shown || !hidden || !isView(shown) || !isView(hidden) ||
-          splatValue(hidden.getInputs()[0]) != -std::numeric_limits<double>::infinity())
-        continue;
-      auto here = mapOf(shown), there = mapOf(hidden);
-      Domain domain;
-      for (auto [k, size] : llvm::enumerate(shapeOf(op.getResult())))
-        if (size != kRuntime)
-          domain["d" + std::to_string(k)] = {0, size - 1};
-      if (!here || !there || !(simplify(logicalNot(here->inside), domain) == simplify(there->inside, domain)))
-        continue;
-      OpBuilder builder(op);
-      Value power = math::ExpOp::create(builder, op.getLoc(), shown.getInputs()[0]);
-      auto weights = cast<EinsumOp>(builder.clone(*shown));
-      weights->setOperand(0, power);
-      op.getResult().replaceAllUsesWith(weights);
-      op.erase();
-      return;
-    }
   }
 
   /// The mask over d0, d1, …, the dimensions of the score.

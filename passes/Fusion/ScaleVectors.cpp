@@ -24,19 +24,7 @@ Value VectorScaling::reciprocal(Value tensor, Location location) {
   for (const Made &known : made)
     if (known.factors.size() == 1 && known.factors[0].operand == tensor && known.factors[0].subscripts.empty())
       return known.tensor;
-  auto type = cast<RankedTensorType>(tensor.getType());
-  FloatAttr number = builder.getFloatAttr(type.getElementType(), 1);
-  Value one;
-  if (type.hasStaticShape()) {
-    one = arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, number.getValue()));
-  } else {
-    SmallVector<Value> runTime;
-    for (int64_t d = 0; d < type.getRank(); ++d)
-      if (type.isDynamicDim(d))
-        runTime.push_back(tensor::DimOp::create(builder, location, tensor, d));
-    Value scalar = arith::ConstantOp::create(builder, location, number);
-    one = tensor::SplatOp::create(builder, location, scalar, type, runTime);
-  }
+  Value one = numberLike(builder, location, tensor, 1);
   Value result = arith::DivFOp::create(builder, location, one, tensor);
   made.push_back({{Factor{tensor, {}, true}}, result});
   return result;

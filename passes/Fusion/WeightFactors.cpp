@@ -1,5 +1,6 @@
 // From weights back through products and quotients to a factor that is not the score's.
 #include "passes/Fusion/WeightFactors.h"
+#include "passes/Fusion/BuildEinsum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Fusion/ScoreFunction.h"
@@ -100,19 +101,6 @@ Value skewer::factorsAtContent(OpBuilder &builder, Value weights, llvm::function
   };
   auto apart = takeFactor(builder, weights, isApart);
   return apart ? withContent(builder, apart->rest, *apart) : Value();
-}
-
-Value skewer::numberLike(OpBuilder &builder, Location location, Value tensor, double number) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  FloatAttr value = builder.getFloatAttr(type.getElementType(), number);
-  if (type.hasStaticShape())
-    return arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, value.getValue()));
-  SmallVector<Value> runTime;
-  for (int64_t d = 0; d < type.getRank(); ++d)
-    if (type.isDynamicDim(d))
-      runTime.push_back(tensor::DimOp::create(builder, location, tensor, d));
-  Value one = arith::ConstantOp::create(builder, location, value);
-  return tensor::SplatOp::create(builder, location, one, type, runTime);
 }
 
 bool skewer::moveNumber(EinsumOp product, unsigned operand) {

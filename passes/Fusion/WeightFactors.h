@@ -25,8 +25,6 @@ std::optional<WeightsApart> takeFactor(mlir::OpBuilder &, mlir::Value weights,
 /// queries' then. Null where there is none, or it does already.
 mlir::Value factorsAtContent(mlir::OpBuilder &, mlir::Value weights, llvm::function_ref<bool(mlir::Value factor)> moves);
 
-/// A tensor of this one's type, each element of it this number.
-mlir::Value numberLike(mlir::OpBuilder &, mlir::Location, mlir::Value tensor, double number);
 
 /// (p × a) · v is (p · v) × a, of a number. Whether there was one.
 bool moveNumber(attn::EinsumOp product, unsigned operand);
