@@ -126,18 +126,20 @@ def concat(tensors, dim, line):
     dim = dim + rank if dim < 0 else dim
     if not 0 <= dim < rank:
         raise AttnError(f"concat: there is no dimension {dim}", line)
-    lifted = [Tensor(t.present("a concat").data.reshape((1,) * (rank - t.data.ndim) + t.shape),
-                     [[]] * (rank - t.data.ndim) + t.names) for t in tensors]
+    lifted = [both(t, lambda array, _, to=(1,) * (rank - t.data.ndim) + t.shape: array.reshape(to),
+                   [[]] * (rank - t.data.ndim) + t.names) for t in tensors]
     shape = [max(t.shape[k] for t in lifted) for k in range(rank)]
     grow = (lambda t, array: np.broadcast_to(array, [t.shape[k] if k == dim else shape[k] for k in range(rank)]))
+    joined = (lambda parts: None if all(part is None for part in parts) else np.concatenate(
+        [grow(t, np.False_ if part is None else part) for t, part in zip(lifted, parts)], dim))
     try:
-        data = np.concatenate([grow(t, t.data) for t in lifted], dim)
+        data = joined([t.data for t in lifted])
     except ValueError:
         raise AttnError("concat: shapes do not agree", line) from None
     full = [Tensor(grow(t, t.data), t.names) for t in lifted]
     names = names_of_result(data.shape, full)
     names[dim] = []
-    return Tensor(data, names)
+    return Tensor(data, names, *(joined([getattr(t, each) for t in lifted]) for each in ("absent", "hidden", "minus")))
 
 
 def gather(tensor, field, sizes, dim, line):

@@ -253,6 +253,8 @@ def combine(function, values, what="arithmetic", parts=None):
         minus.append(np.isneginf(out))
     keeps = what in ("+", "-", "*", "/", "a choice") and minus
     hidden = left_out(what, values, tensors, shape)
+    if what == "exp" and minus:  # of what is hidden by -inf
+        hidden = either(hidden, np.broadcast_to(minus[0], shape))
     if hidden is not None:
         out = np.where(hidden, 0, out)
     return Tensor(out, frame.names, absent, hidden,
