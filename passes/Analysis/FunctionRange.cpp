@@ -31,7 +31,10 @@ static RealRange product(RealRange x, RealRange y) {
   return hull(x, y, [](double a, double b) { return a == 0 || b == 0 ? 0 : a * b; });
 }
 
-static RealRange sum(RealRange x, RealRange y) { return {x.low + y.low, x.high + y.high}; }
+static RealRange sum(RealRange x, RealRange y) {
+  double low = x.low + y.low, high = x.high + y.high; // of opposite infinities no number
+  return {std::isnan(low) ? -kInfinity : low, std::isnan(high) ? kInfinity : high};
+}
 
 static RealRange quotient(RealRange x, RealRange y) {
   if (y.low <= 0 && y.high >= 0)

@@ -1,7 +1,6 @@
 // Finds the vector that each factor of a contraction belongs to.
 #include "passes/Fusion/ScaleVectors.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Fusion/BuildEinsum.h"
 
 using namespace mlir;

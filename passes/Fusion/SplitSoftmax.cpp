@@ -103,7 +103,7 @@ public:
       read(slice, weights[part], starts[part]);
     }
     Operation *dead = softmax;
-    while (dead && isOpTriviallyDead(dead)) { // up to the parts, which are read
+    while (dead && dead->getNumOperands() && isOpTriviallyDead(dead)) { // up to the parts, which are read
       Operation *above = dead->getOperand(0).getDefiningOp();
       dead->erase();
       dead = above;

@@ -1,8 +1,7 @@
 // From weights back through products and quotients to a factor that is not the score's.
 #include "passes/Fusion/WeightFactors.h"
-#include "passes/Fusion/BuildEinsum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/ScoreFunction.h"
 #include "passes/Fusion/Views.h"
 

@@ -25,7 +25,6 @@ std::optional<WeightsApart> takeFactor(mlir::OpBuilder &, mlir::Value weights,
 /// queries' then. Null where there is none, or it does already.
 mlir::Value factorsAtContent(mlir::OpBuilder &, mlir::Value weights, llvm::function_ref<bool(mlir::Value factor)> moves);
 
-
 /// (p × a) · v is (p · v) × a, of a number. Whether there was one.
 bool moveNumber(attn::EinsumOp product, unsigned operand);
 
