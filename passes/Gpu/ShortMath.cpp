@@ -67,7 +67,8 @@ struct HyperbolicTangent : OpRewritePattern<math::TanhOp> {
   }
 };
 
-/// x times the reciprocal; of a known one, times that number.
+/// By a known number: times its reciprocal. Of a known one, 1 / x: that times the reciprocal, which is 0 where x is
+/// above 2^126. Any other stays a division: of two such numbers it is not 0.
 struct Quotient : OpRewritePattern<arith::DivFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::DivFOp op, PatternRewriter &rewriter) const override {
@@ -75,12 +76,18 @@ struct Quotient : OpRewritePattern<arith::DivFOp> {
       return failure();
     Numbers n(op, rewriter);
     FloatAttr known;
-    Value divisor;
-    if (matchPattern(op.getRhs(), m_Constant(&known)) && std::isnormal(1 / known.getValueAsDouble()))
-      divisor = n.real(1 / known.getValueAsDouble());
-    else
-      divisor = n.reciprocal(op.getRhs());
-    rewriter.replaceOp(op, matchPattern(op.getLhs(), m_OneFloat()) ? divisor : n.times(op.getLhs(), divisor));
+    if (matchPattern(op.getRhs(), m_Constant(&known))) {
+      double factor = 1 / known.getValueAsDouble();
+      if (!std::isnormal(float(factor)))
+        return failure();
+      rewriter.replaceOp(op, n.times(op.getLhs(), n.real(factor)));
+      return success();
+    }
+    constexpr double kLargest = 0x1p20;
+    if (!matchPattern(op.getLhs(), m_Constant(&known)) || !(std::abs(known.getValueAsDouble()) <= kLargest))
+      return failure();
+    Value reciprocal = n.reciprocal(op.getRhs());
+    rewriter.replaceOp(op, matchPattern(op.getLhs(), m_OneFloat()) ? reciprocal : n.times(op.getLhs(), reciprocal));
     return success();
   }
 };

@@ -32,6 +32,13 @@ TEST(GpuWeights, FunctionsOfLargeScores) {
     for (const char *type : {"f32", "bf16"})
       expectOnGpu(weighted(50, 24, weights, type), type[0] == 'b' ? kBrain : kWide, tileOf(32, 16));
 }
+/// Quotients of numbers above 2^126, whose reciprocals are none.
+TEST(GpuWeights, QuotientsOfLargeAndSmallNumbers) {
+  for (const char *weights : {"exp(min(s, 2) + 86) / (1 + exp(min(s, 2) + 86))", "s / 3e-37 * 2e-37",
+                              "1 / (1 + exp(-s)) - 3 / (2 + exp(s + 84))"})
+    for (const char *type : {"f32", "bf16"})
+      expectOnGpu(weighted(50, 24, weights, type), type[0] == 'b' ? kBrain : kWide, tileOf(32, 16));
+}
 TEST(GpuWeights, Sigmoid) { expectOnGpu(weighted(70, 16, "sigmoid(s - log(N)) * (j <= i)"), kWide, tileOf(64, 32)); }
 TEST(GpuWeights, SquaredReluDividedByItsSum) {
   expectOnGpu(weighted(45, 16, "max(s + 4, 0)^2", "f32", true), kWide, tileOf(32, 16, 1, false));

@@ -220,7 +220,12 @@ bool decodeFunctions(Decoder &decoder, Operation &op, Step &step) {
         return call.getIntrin() == "llvm.nvvm.lg2.approx.f" &&
                function([](double a, double, double) { return std::log2(a); });
       })
-      .Case([&](NVVM::RcpApproxFtzF32Op) { return function([](double a, double, double) { return 1 / a; }); })
+      .Case([&](NVVM::RcpApproxFtzF32Op) { // numbers below 2^-126 are 0, before and behind
+        return function([](double a, double, double) {
+          auto flushed = [](double x) { return std::abs(x) < 0x1p-126 ? std::copysign(0.0, x) : x; };
+          return flushed(1 / flushed(a));
+        });
+      })
       .Case([&](LLVM::SqrtOp) { return function([](double a, double, double) { return std::sqrt(a); }); })
       .Case([&](LLVM::RoundEvenOp) { return function([](double a, double, double) { return std::nearbyint(a); }); })
       .Case([&](LLVM::CopySignOp) { return function([](double a, double b, double) { return std::copysign(a, b); }); })
