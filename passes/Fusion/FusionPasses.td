@@ -27,8 +27,8 @@ def AttnSplitSoftmax : Pass<"attn-split-softmax", "::mlir::func::FuncOp"> {
   let description = [{
     A softmax over a concatenation of scores, of whose weights each reader takes those of one part (a learned sink's column that is
     cut off again, prefixes with values of their own), becomes a softmax of that part, times the part's share of the sum of
-    exponentials: that of its lse over those of all. What reads weights of two parts together leaves it as it is. A row's greatest
-    score that is taken off before changes nothing.
+    exponentials: that of its lse over those of all. What reads weights of two parts together leaves it as it is. A number of
+    each row that is taken off before, such as its greatest score, changes nothing.
 
     ```mlir
     %c = attn.concat %scores, %sink dimension 1 : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x9xf32>

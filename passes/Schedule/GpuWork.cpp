@@ -143,8 +143,9 @@ private:
         .Case([&](math::ExpOp) { addFunctionOf(1, isF32 ? kFloatsOfExp : 1); })
         .Case([&](math::TanhOp) { isF32 ? addFunctionOf(0, kFloatsOfFunction) : addFunctionOf(2, 3); })
         .Case([&](arith::DivFOp quotient) {
-          bool isKnown = matchPattern(quotient.getRhs(), m_Constant());
-          isF32 ? addFunctionOf(1, kFloatsOfQuotient) : addFunctionOf(isKnown ? 0 : 1, 1);
+          bool byKnown = matchPattern(quotient.getRhs(), m_Constant());
+          bool isShort = !isF32 && (byKnown || matchPattern(quotient.getLhs(), m_Constant()));
+          isShort ? addFunctionOf(byKnown ? 0 : 1, 1) : addFunctionOf(1, kFloatsOfQuotient);
         })
         .Case<math::AbsFOp, math::FmaOp>([&](auto) { addFunctionOf(0, 1); })
         .Default([&](Operation *other) {
