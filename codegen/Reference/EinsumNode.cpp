@@ -23,24 +23,63 @@ EinsumNode::EinsumNode(Reading read, std::vector<Node *> inputs, bool moves, std
     if (node.operation == Expression::Operation::Axis && node.value >= static_cast<int64_t>(reading.kept))
       guardIsOuter = false;
   mayBeAbsent |= !reading.guard.empty() && guardIsOuter;
-  if (moves || reading.kept == reading.names.size() || !guardIsOuter)
-    return;
+  if (!moves && reading.kept < reading.names.size() && guardIsOuter && operands.size() == 2)
+    planInner();
+}
+
+/// Decides how a dot product of two lines reads them: in place where the elements of a line are neighbours in memory,
+/// else from a copy.
+void EinsumNode::planInner() {
   size_t inner = reading.names.size() - 1;
-  hasFast = operands.size() == 2; // a dot product of two lines in memory
+  constexpr int64_t kShortest = 8; // of a shorter line the search for its copy would cost more than the copy saves
+  hasFast = true;
+  inners.resize(operands.size());
   for (size_t k = 0; k < operands.size() && hasFast; ++k) {
-    int64_t stride = 0;
-    hasFast = operands[k]->hasLines();
-    for (size_t d = 0; d < reading.operands[k].size() && hasFast; ++d) {
-      const Subscript &subscript = reading.operands[k][d];
-      hasFast = subscript.isLinear;
-      if (!subscript.isLinear || subscript.coefficients[inner] == 0)
-        continue;
-      int64_t step = operands[k]->lineStride(d);
-      hasFast = step != 0;
-      stride += step * subscript.coefficients[inner];
+    Inner &own = inners[k];
+    bool hasLine = operands[k]->hasLines();
+    for (const Subscript &subscript : reading.operands[k]) {
+      hasFast &= subscript.isLinear;
+      own.steps.push_back(subscript.isLinear ? subscript.coefficients[inner] : 0);
+      int64_t step = operands[k]->lineStride(own.steps.size() - 1);
+      hasLine &= own.steps.back() == 0 || step != 0;
+      own.stride += step * own.steps.back();
     }
-    innerStrides.push_back(stride);
+    own.isPacked = !hasLine || own.stride < 0 || own.stride > 1;
+    // What is computed is computed along all of the line, also where the other factor is absent: there it may be read
+    // outside of what it is made of.
+    hasFast &= !own.isPacked || (reading.sizes[inner] >= kShortest && (hasLine || !mayBeAbsent));
   }
+}
+
+void EinsumNode::forget() {
+  Node::forget();
+  for (Inner &own : inners)
+    own.packed.clear();
+}
+
+const double *PackedLines::line(Node &operand, const int64_t *start, const std::vector<int64_t> &steps,
+                                int64_t length) {
+  constexpr int64_t kKeptElements = int64_t(1) << 24; // 128 MiB, then all are dropped
+  int64_t key = operand.flat(start);
+  if (auto found = lines.find(key); found != lines.end())
+    return found->second.get();
+  auto copy = std::make_unique<double[]>(static_cast<size_t>(length));
+  int64_t index[kMaximumRank];
+  std::copy_n(start, steps.size(), index);
+  for (int64_t n = 0; n < length; ++n) {
+    copy[n] = operand.at(index);
+    for (size_t d = 0; d < steps.size(); ++d)
+      index[d] += steps[d];
+  }
+  if (static_cast<int64_t>(lines.size() + 1) * length > kKeptElements)
+    lines.clear();
+  return lines.emplace(key, std::move(copy)).first->second.get();
+}
+
+const double *EinsumNode::lineOf(size_t operand, const int64_t *start) {
+  Inner &own = inners[operand];
+  return own.isPacked ? own.packed.line(*operands[operand], start, own.steps, reading.sizes.back())
+                      : operands[operand]->line(start);
 }
 
 double EinsumNode::element(size_t operand, const int64_t *axes) {
@@ -60,7 +99,7 @@ double EinsumNode::element(size_t operand, const int64_t *axes) {
   return node.at(index);
 }
 
-/// One run along the last contracted axis where both factors are lines in memory; false if a line leaves its operand.
+/// One run along the last contracted axis where both factors are lines; false if a line leaves its operand.
 bool EinsumNode::fast(int64_t *axes, double &sum, bool &any) {
   size_t inner = reading.names.size() - 1;
   int64_t length = reading.sizes[inner];
@@ -78,10 +117,10 @@ bool EinsumNode::fast(int64_t *axes, double &sum, bool &any) {
     }
     std::copy_n(index, subscripts.size(), starts[k]);
   }
-  lines[0] = operands[0]->line(starts[0]);
-  lines[1] = operands[1]->line(starts[1]);
-  lines[0] = operands[0]->line(starts[0]); // computing the second line may have pushed the first one out of its memory
-  int64_t strideA = innerStrides[0], strideB = innerStrides[1];
+  lines[0] = lineOf(0, starts[0]);
+  lines[1] = lineOf(1, starts[1]);
+  lines[0] = lineOf(0, starts[0]); // computing the second line may have pushed the first one out of its memory
+  int64_t strideA = inners[0].isPacked ? 1 : inners[0].stride, strideB = inners[1].isPacked ? 1 : inners[1].stride;
   const double *a = lines[0], *b = lines[1];
   if (mayBeAbsent) {
     for (int64_t n = 0; n < length; ++n) {

@@ -37,10 +37,24 @@ public:
   Expression guard;
 };
 
+/// Lines of an operand as contiguous copies, by where they begin. A sum over keys or channels reads the same line for
+/// every row of its result, so that a line is computed, and brought together from its stride, once.
+class PackedLines {
+public:
+  /// `length` elements from `start` on; each is `steps[d]` further in dimension d than the one before it. The pointer is valid
+  /// until the next call.
+  const double *line(Node &operand, const int64_t *start, const std::vector<int64_t> &steps, int64_t length);
+  void clear() { lines.clear(); }
+
+private:
+  std::unordered_map<int64_t, std::unique_ptr<double[]>> lines; // by the flat index of their first element
+};
+
 /// Σ over contracted axes of Π operands, where the guard holds. With `moves` the one operand's element itself.
 class EinsumNode : public Node {
 public:
   EinsumNode(Reading reading, std::vector<Node *> operands, bool moves, std::string title, Failure &failure);
+  void forget() override;
 
 protected:
   double compute(const int64_t *index) override;
@@ -54,7 +68,16 @@ private:
   Reading reading;
   std::vector<Node *> operands;
   std::vector<size_t> order;         // operands whose elements may be absent first
-  std::vector<int64_t> innerStrides; // of each operand in memory, along the last contracted axis
+  /// How the last contracted axis goes through an operand.
+  struct Inner {
+    std::vector<int64_t> steps; // in each of its dimensions
+    int64_t stride = 0;         // in memory, where the operand is read in place
+    bool isPacked = false;      // read from a copy of the line
+    PackedLines packed;
+  };
+  void planInner();
+  const double *lineOf(size_t operand, const int64_t *start);
+  std::vector<Inner> inners; // of each operand
   bool hasFast = false, moves;
   bool guardIsOuter = false; // the guard does not ask for contracted axes
   PartialSums partialSums;   // of the sum at hand, where it is to be rounded

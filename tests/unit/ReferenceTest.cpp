@@ -183,6 +183,50 @@ TEST_F(ReferenceTest, AReadBehindTheMaskMayLeaveTheTable) {
   expectNear(all(text, {{{2, 1}, {5, 1}}, {{2, 1}, {0, std::log(3)}}}), {std::log(3), 0.75 * std::log(3)});
 }
 
+TEST_F(ReferenceTest, LinesThatLieApartAreReadFromCopies) {
+  // x + x is computed and read along its first dimension, w along its columns backwards, m along its diagonal.
+  constexpr int64_t kLong = 12, kRows = 3;
+  const char *text =
+      R"ir(func.func @f(%x: tensor<12x3xf32>, %w: tensor<12x2xf32>, %m: tensor<12x12xf32>) -> tensor<3x2xf32> {
+    %y = arith.addf %x, %x : tensor<12x3xf32>
+    %p = attn.einsum "c i, (11 - c) e -> i e" (%y, %w) : (tensor<12x3xf32>, tensor<12x2xf32>) -> tensor<3x2xf32>
+    %d = attn.einsum "c i, c c -> i" (%y, %m) : (tensor<12x3xf32>, tensor<12x12xf32>) -> tensor<3xf32>
+    %r = attn.rearrange "i -> i e" sizes {e = 2 : i64} %d : tensor<3xf32> to tensor<3x2xf32>
+    %s = arith.addf %p, %r : tensor<3x2xf32>
+    return %s : tensor<3x2xf32> })ir";
+  Tensor x = filled({kLong, kRows}, [](int64_t n) { return double(n % 7) - 2; });
+  Tensor w = filled({kLong, 2}, [](int64_t n) { return double(n % 5) - 1; });
+  Tensor m = filled({kLong, kLong}, [](int64_t n) { return double(n % 11) - 3; });
+  std::vector<double> expected;
+  for (int64_t i = 0; i < kRows; ++i)
+    for (int64_t e = 0; e < 2; ++e) {
+      double sum = 0;
+      for (int64_t c = 0; c < kLong; ++c)
+        sum += 2 * x.values[c * kRows + i] * (w.values[(kLong - 1 - c) * 2 + e] + m.values[c * kLong + c]);
+      expected.push_back(sum);
+    }
+  expectNear(all(text, {x, w, m}), expected);
+}
+
+TEST_F(ReferenceTest, ComputedFactorsOfHiddenKeysAreNotRead) {
+  // Of 10 keys the mask leaves those up to the query. What is behind it would be read outside of the two rows of the table.
+  const char *text = R"ir(func.func @f(%s: tensor<10x10xf32>, %t: tensor<10x1xf32>) -> tensor<10x1xf32> {
+    %p = attn.softmax "i j" over "j" where "j <= i" (%s) : tensor<10x10xf32>
+    %v = attn.einsum "(9 - 9 * (i < j) - (i - j)) e -> i j e" sizes {i = 10 : i64, j = 10 : i64} (%t)
+      : (tensor<10x1xf32>) -> tensor<10x10x1xf32>
+    %o = attn.einsum "i j, i j e -> i e" (%p, %v) : (tensor<10x10xf32>, tensor<10x10x1xf32>) -> tensor<10x1xf32>
+    return %o : tensor<10x1xf32> })ir";
+  std::vector<double> expected;
+  for (int i = 0; i < 10; ++i) { // the mean of rows 9 - i … 9
+    double sum = 0;
+    for (int row = 9 - i; row <= 9; ++row)
+      sum += row;
+    expected.push_back(sum / (i + 1));
+  }
+  expectNear(all(text, {filled({10, 10}, [](int64_t) { return 0.0; }), filled({10, 1}, [](int64_t n) { return double(n); })}),
+             expected);
+}
+
 TEST_F(ReferenceTest, PositionsAndFunctions) {
   expectNear(all(R"ir(func.func @f() -> tensor<2x3xf32> {
     %a = attn.position "i j" = "abs(i - j)" : tensor<2x3xf32>
