@@ -16,6 +16,7 @@ void skewer::addFusionPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createRaiseRunningSums());
   manager.addNestedPass<func::FuncOp>(createAttnPropagateMasks());
   manager.addNestedPass<func::FuncOp>(createAttnComposeSkew());
+  manager.addNestedPass<func::FuncOp>(createAttnSumLoneAxes());
   manager.addNestedPass<func::FuncOp>(createAttnSplitProducts());
   manager.addNestedPass<func::FuncOp>(createAttnFormAttention());
   manager.addNestedPass<func::FuncOp>(createMergeFeatures());
@@ -34,7 +35,7 @@ void skewer::registerSkewerPasses() {
   registerPass(createSplitWindows);
   PassPipelineRegistration<>(
       "attn-fuse",
-      "level 1 to level 2: name axes, raise, propagate masks, compose, split products, form attention, hoist",
+      "level 1 to level 2: name axes, raise, propagate masks, compose, sum lone axes, split products, form attention, hoist",
       [](OpPassManager &manager) { addFusionPipeline(manager); });
   PassPipelineRegistration<>("attn-to-llvm",
                              "level 4 to the LLVM dialect: loops over memory, vectors, linalg on memrefs and func",

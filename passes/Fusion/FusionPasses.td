@@ -127,6 +127,25 @@ def AttnComposeSkew : Pass<"attn-compose-skew", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
+def AttnSumLoneAxes : Pass<"attn-sum-lone-axes", "::mlir::func::FuncOp"> {
+  let summary = "a sum over an axis that one operand alone has is made before the product";
+  let description = [{
+    `Σ_a Σ_c x[a] · y[a, c]` is `Σ_a x[a] · (Σ_c y[a, c])`. The product then runs over fewer elements: the gate of WavLM
+    (arXiv:2110.13900, section 2.2) sums four columns of a weight for each token and head. Axes of the guard, of index
+    expressions, of a diagonal and of run-time size stay where they are.
+
+    ```mlir
+    %o = attn.einsum "i d, (a c) d -> i a" sizes {a = 2 : i64, c = 4 : i64}(%x, %w)
+        : (tensor<6x16xf32>, tensor<8x16xf32>) -> tensor<6x2xf32>
+    ```
+    becomes
+    ```mlir
+    %s = attn.einsum "(o0_0 o0_1) o1 -> o0_0 o1" sizes {o0_0 = 2 : i64, o0_1 = 4 : i64}(%w) : (tensor<8x16xf32>) -> tensor<2x16xf32>
+    %o = attn.einsum "i d, a d -> i a"(%x, %s) : (tensor<6x16xf32>, tensor<2x16xf32>) -> tensor<6x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
 def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
   let summary = "products with sums of weights, or with several tensors, become products of one with one";
   let description = [{

@@ -1,0 +1,137 @@
+// attn-sum-lone-axes: a sum over an axis that one operand alone has is made before the product.
+#include "mlir/IR/Builders.h"
+#include "passes/Fusion/BuildEinsum.h"
+#include "passes/Passes.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNSUMLONEAXES
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace {
+/// The axes that are summed over and stand in this operand alone, in dimensions that are products of axes; not those of the guard, and
+/// none of one element or of a size that is known at run time only.
+std::set<std::string> loneAxes(const ResolvedEinsum &resolved, size_t operand) {
+  std::set<std::string> lone(resolved.contracted.begin(), resolved.contracted.end());
+  auto remove = [&](const std::set<std::string> &axes) {
+    for (const std::string &axis : axes)
+      lone.erase(axis);
+  };
+  if (resolved.guard)
+    remove(symbolsOf(*resolved.guard));
+  std::map<std::string, int> places;
+  for (auto [number, dimensions] : llvm::enumerate(resolved.spec.operands)) {
+    if (number != operand)
+      remove(skewer::subscript::axesOf(dimensions));
+    for (const Dimension &dimension : dimensions) {
+      if (!dimension.isProduct())
+        remove(symbolsOf(dimension.index));
+      else if (number == operand)
+        for (const std::string &axis : dimension.axes)
+          ++places[axis];
+    }
+  }
+  for (auto axis = lone.begin(); axis != lone.end();) // kRuntime is less than any size
+    axis = places[*axis] == 1 && resolved.sizes.at(*axis) > 1 ? std::next(axis) : lone.erase(axis);
+  return lone;
+}
+
+/// An operand of a product, and how the sum over some of its axes is written.
+struct Summed {
+  Einsum sum;               // of the operand alone; a dimension without such axes is read whole
+  Dimensions left;          // how the product reads the sum
+  AxisSizes sizes;          // of the sum's axes
+  SmallVector<int64_t> shape; // of the sum
+};
+
+Summed summed(const ResolvedEinsum &resolved, size_t operand, RankedTensorType type, const std::set<std::string> &lone) {
+  Summed made;
+  made.sum.operands.emplace_back();
+  made.sum.result.emplace();
+  for (auto [number, dimension] : llvm::enumerate(resolved.spec.operands[operand])) {
+    auto isLone = [&](const std::string &axis) { return lone.count(axis) > 0; };
+    if (!dimension.isProduct() || llvm::none_of(dimension.axes, isLone)) {
+      Dimension whole;
+      whole.axes = {"o" + std::to_string(number)};
+      made.sum.operands[0].push_back(whole);
+      made.sum.result->push_back(whole);
+      made.left.push_back(dimension);
+      made.shape.push_back(type.getDimSize(number));
+      continue;
+    }
+    Dimension read, rest;
+    int64_t size = 1;
+    for (auto [place, axis] : llvm::enumerate(dimension.axes)) { // by names that none of the others has
+      std::string name = "o" + std::to_string(number) + "_" + std::to_string(place);
+      read.axes.push_back(name);
+      made.sizes[name] = resolved.sizes.at(axis);
+      if (isLone(axis))
+        continue;
+      rest.axes.push_back(name);
+      size *= resolved.sizes.at(axis);
+    }
+    made.sum.operands[0].push_back(read);
+    if (rest.axes.empty())
+      continue;
+    made.sum.result->push_back(rest);
+    Dimension left;
+    llvm::copy_if(dimension.axes, std::back_inserter(left.axes), [&](auto &axis) { return !isLone(axis); });
+    made.left.push_back(std::move(left));
+    made.shape.push_back(size);
+  }
+  return made;
+}
+
+/// The sizes that the operands' shapes do not tell.
+AxisSizes untoldSizes(const Einsum &spec, const AxisSizes &all) {
+  AxisSizes sizes;
+  for (const std::string &axis : spec.axes())
+    if (all.at(axis) != kRuntime)
+      sizes[axis] = all.at(axis);
+  for (const Dimensions &operand : spec.operands)
+    for (const Dimension &dimension : operand)
+      if (dimension.isAxis())
+        sizes.erase(dimension.axes.front());
+  return sizes;
+}
+
+struct SumLoneAxes : skewer::impl::AttnSumLoneAxesBase<SumLoneAxes> {
+  void runOnOperation() override {
+    SmallVector<EinsumOp> products;
+    getOperation().walk([&](EinsumOp op) { products.push_back(op); });
+    for (EinsumOp op : products)
+      sumOperands(op);
+  }
+
+  /// Σ over a and c of x_a · y_ac is Σ over a of x_a · (Σ over c of y_ac).
+  static void sumOperands(EinsumOp op) {
+    if (op.getInputs().size() < 2 || !op.getIndices().empty())
+      return;
+    for (unsigned number = 0; number < op.getInputs().size(); ++number) {
+      ResolvedEinsum resolved = resolve(op);
+      std::set<std::string> lone = loneAxes(resolved, number);
+      auto type = cast<RankedTensorType>(op.getInputs()[number].getType());
+      if (lone.empty())
+        continue;
+      Summed made = summed(resolved, number, type, lone);
+      if (made.left.empty()) // a number, which no text of an einsum can name
+        continue;
+      OpBuilder builder(op);
+      auto sumType = RankedTensorType::get(made.shape, builder.getF32Type());
+      Value sum = EinsumOp::create(builder, op.getLoc(), sumType, builder.getStringAttr(print(made.sum)),
+                                   sizesTo(op.getContext(), made.sizes), StringAttr(), op.getInputs()[number]);
+      op.getInputsMutable()[number].set(sum);
+      Einsum spec = resolved.spec;
+      spec.operands[number] = made.left;
+      op.setSpec(print(spec));
+      AxisSizes sizes = untoldSizes(spec, resolved.sizes);
+      op.setSizesAttr(sizes.empty() ? DictionaryAttr() : sizesTo(op.getContext(), sizes));
+    }
+  }
+};
+} // namespace
