@@ -99,6 +99,8 @@ struct SchemeOperand {
 struct Scheme {
   llvm::StringRef name;
   std::vector<SchemeOperand> operands;
+  std::vector<llvm::StringRef> resultAxes; // -> [b, h, i, j]
+  llvm::StringRef resultText;              // of all of that; empty where the signature says nothing of the result
   std::vector<Statement> body;
   llvm::StringRef end;
 };

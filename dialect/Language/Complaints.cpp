@@ -81,7 +81,7 @@ Value Emitter::unknownName(const Node &node) {
     diagnostics.note("a comment begins with '#'; '//' divides rounding down");
   else if (!constant.empty())
     diagnostics.note(constant.str());
-  else if (schemes.count(name))
+  else if (resolver.schemesFor(scope->isBuiltin).count(name))
     diagnostics.note("it is a scheme, which is called with its operands: " + name + "(…)");
   else if (isFunction(name))
     diagnostics.note("it is a function, which is called with its argument: " + name + "(x)");

@@ -1,7 +1,6 @@
 // Calls of schemes and of real-valued functions, and divisions, inside the index expressions of an einsum's text.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
-#include "dialect/Language/Parser.h"
 
 using namespace llvm;
 
@@ -10,24 +9,6 @@ using subscript::Expr;
 
 namespace {
 bool isWord(char c) { return isAlnum(c) || c == '_'; }
-
-/// Names of the text that are not called, in order.
-std::vector<StringRef> namesIn(StringRef text) {
-  std::vector<StringRef> names;
-  for (size_t at = 0; at < text.size();) {
-    if (!isWord(text[at])) {
-      ++at;
-      continue;
-    }
-    StringRef word = text.drop_front(at).take_while(isWord);
-    at += word.size();
-    StringRef rest = text.drop_front(at).ltrim();
-    bool isKeyword = rest.starts_with("=") && !rest.starts_with("==");
-    if (!isDigit(word[0]) && !rest.starts_with("(") && !isKeyword)
-      names.push_back(word);
-  }
-  return names;
-}
 } // namespace
 
 /// Where the bracket that opens at `at` closes; npos where it does not.
@@ -64,13 +45,14 @@ static std::optional<std::string> symbolFor(StringRef call, std::map<std::string
     if (digits.size() + 3 > call.size() || (digits.empty() && number > 0))
       return std::nullopt;
     ++number;
-    symbol = "_" + std::string(call.size() - 3 - digits.size(), '0') + digits;
+    symbol = "'" + std::string(call.size() - 3 - digits.size(), '0') + digits;
   } while (calls.count(symbol) && calls[symbol] != call);
   calls[symbol] = call;
   return symbol;
 }
 
-std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &calls) {
+std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &calls,
+                            function_ref<bool(StringRef)> isDefined) {
   static const StringRef known[] = {"len", "abs", "min",      "max", "clamp", "select",
                                     "and", "or",  "floordiv", "mod", "not"};
   std::string result = text.str();
@@ -88,7 +70,7 @@ std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &ca
         continue;
       StringRef name = text.drop_front(at).take_while(isWord);
       size_t open = at + name.size();
-      if (isDigit(name[0]) || is_contained(known, name) || !text.drop_front(open).starts_with("("))
+      if (isDigit(name[0]) || (is_contained(known, name) && !isDefined(name)) || !text.drop_front(open).starts_with("("))
         continue;
       end = closeOf(text, open);
       if (end == StringRef::npos)
@@ -105,22 +87,45 @@ std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &ca
   return result;
 }
 
+/// The names of an expression, but for those that are called.
+static void namesIn(const Node &node, function_ref<void(const Node &)> visit) {
+  if (node.kind == NodeKind::Name)
+    visit(node);
+  for (const NodePtr &operand : node.operands)
+    if (operand)
+      namesIn(*operand, visit);
+  for (const Keyword &k : node.keywords)
+    namesIn(*k.value, visit);
+}
+
 /// Until the sizes of the axes are known, a call stands as a read at the axes that it names. Nothing after an error.
 std::optional<Expr> Emitter::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
+  const Node *node = resolver.callInText(call);
+  if (!node)
+    return std::nullopt;
   std::set<std::string> named;
-  for (StringRef word : namesIn(call)) {
-    std::string name = word.str();
-    const Value *value = lookup(name);
-    if (value && isFunctionOfPositions(*value) && (axes.count(name) || findAxis(name)))
-      return ambiguous(word, name, *value), std::nullopt;
-    if (axes.count(name))
+  bool good = true;
+  namesIn(*node, [&](const Node &word) {
+    std::string name = word.name.str();
+    const Symbol *resolved = resolver.symbolOf(word);
+    SymbolKind kind = resolved ? resolved->kind : SymbolKind::Unknown;
+    good &= kind != SymbolKind::Contested; // said where it was resolved
+    const Value *value = kind == SymbolKind::Axis ? nullptr : lookup(name);
+    bool isAxis = axes.count(name) || findAxis(name);
+    if (good && value && kind == SymbolKind::Either && isFunctionOfPositions(*value) && isAxis) {
+      ambiguous(word.text, name, *value);
+      good = false;
+    }
+    if (axes.count(name) && !(resolved && resolved->isNumber()))
       value = nullptr;
     if (value && (value->is(ValueKind::Index) || value->is(ValueKind::Real)))
       for (const auto &[axis, size] : value->axes)
         named.insert(axis);
-    else if (axes.count(name) || (!value && findAxis(name)))
+    else if (!value && isAxis)
       named.insert(name);
-  }
+  });
+  if (!good)
+    return std::nullopt;
   std::vector<Expr> symbols;
   for (const std::string &name : named)
     symbols.push_back(Expr::symbol(name));
@@ -139,17 +144,14 @@ std::optional<Expr> Emitter::evaluateCallsIn(const Expr &e, const subscript::Axi
     }
     return operands.empty() ? e : e.withOperands(std::move(operands));
   }
-  NodePtr node = Parser(call->second, diagnostics).onlyExpression();
+  const Node *node = resolver.callInText(call->second);
   if (!node)
     return std::nullopt;
-  parsedCalls.push_back(std::move(node));
-  const Node &parsed = *parsedCalls.back();
+  const Node &parsed = *node;
   Scope inner = *scope;
   for (const auto &[axis, size] : all) {
     const Axis *outer = findAxis(axis);
     Axis own{axis, size, size == subscript::kRuntime ? (outer ? outer->runtime : axis) : ""};
-    inner.values.erase(axis);
-    inner.hidden.insert(axis);
     llvm::erase_if(inner.axes, [&, &name = axis](const Axis &other) { return other.name == name; });
     inner.axes.push_back(own);
   }

@@ -13,7 +13,7 @@ using subscript::kRuntime;
 
 namespace {
 StringRef lengthOf(StringRef symbol) {
-  return symbol.starts_with("len_") && symbol.ends_with("_") ? symbol.drop_front(3).trim('_') : StringRef();
+  return symbol.starts_with("len'") ? symbol.drop_front(3).trim('\'') : StringRef();
 }
 
 /// iy and jy, i and j: positions of the query and the key along one direction.
@@ -45,6 +45,9 @@ std::string withLengthSymbols(StringRef text) {
   for (size_t at = 0; (at = result.find("len", at)) != std::string::npos; at += 3) {
     if (at > 0 && (isAlnum(result[at - 1]) || result[at - 1] == '_'))
       continue;
+    StringRef before = StringRef(result).take_front(at);
+    if (before.count('(') <= before.count(')')) // beside a product it is an axis: "len (a b)"
+      continue;
     size_t open = result.find_first_not_of(' ', at + 3);
     if (open == std::string::npos || result[open] != '(')
       continue;
@@ -53,7 +56,7 @@ std::string withLengthSymbols(StringRef text) {
       continue;
     for (size_t k = at + 3; k <= close; ++k)
       if (!isAlnum(result[k]))
-        result[k] = '_';
+        result[k] = '\'';
   }
   return result;
 }

@@ -7,15 +7,17 @@
 namespace skewer::language {
 
 /// Calls in index expressions, other than of their own functions, become symbols of the same length; `calls` has their
-/// texts.
-std::string withCallSymbols(llvm::StringRef text, std::map<std::string, llvm::StringRef> &calls);
-/// `len(i)` becomes the symbol `len_i_` of the same length, so that places in the text stay what they are.
+/// texts. `isDefined` says which of these functions the file has a definition of. The names that are made here have a
+/// quotation mark, which no name of a text has.
+std::string withCallSymbols(llvm::StringRef text, std::map<std::string, llvm::StringRef> &calls,
+                            llvm::function_ref<bool(llvm::StringRef)> isDefined);
+/// `len(i)` becomes the symbol `len'i'` of the same length, so that places in the text stay what they are.
 std::string withLengthSymbols(llvm::StringRef text);
 
 /// Numbers that stand for axes, "b n (3 h d) -> 3 b h n d", become names of the same length; `numbers` are their
 /// values. A number that is all of its parentheses is an index, and 1 by itself a dimension of size 1.
 std::string withNumberAxes(std::string text, std::map<std::string, int64_t> &numbers);
-/// Calls them "_3" from here on; the first that stands twice in a list is returned.
+/// Calls them "'3" from here on; the first that stands twice in a list is returned.
 const subscript::Dimension *renameNumberAxes(subscript::Einsum &, const std::map<std::string, int64_t> &numbers,
                                              subscript::AxisSizes &sizes);
 

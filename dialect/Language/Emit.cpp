@@ -15,7 +15,7 @@ const Axis *Scope::axis(const std::string &name) const {
 }
 
 Emitter::Emitter(Diagnostics &diagnostics, const Options &options, MLIRContext *context)
-    : diagnostics(diagnostics), options(options), context(context), builder(context) {}
+    : diagnostics(diagnostics), options(options), context(context), builder(context), resolver(diagnostics) {}
 
 Location Emitter::location(StringRef place) {
   SMLoc at = SMLoc::getFromPointer(place.data());
@@ -34,16 +34,12 @@ Value Emitter::tensorValue(mlir::Value tensor, Dimensions dimensions) {
   return value;
 }
 
-void Emitter::addBuiltins(const Program &builtin) {
-  for (const Scheme &scheme : builtin.schemes) {
-    schemes.insert({scheme.name.str(), &scheme});
-    builtinSchemes.insert(&scheme);
-  }
-}
+void Emitter::addBuiltins(const Program &builtin) { resolver.addBuiltins(builtin); }
 
 OwningOpRef<ModuleOp> Emitter::emit(const Program &program) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
   this->program = &program;
+  resolver.resolve(program);
   declare(program);
   for (const Kernel &kernel : program.kernels) {
     if (diagnostics.exhausted())
@@ -117,7 +113,6 @@ void Emitter::declare(const Program &program) {
       diagnostics.error(scheme.name, "scheme '" + scheme.name.str() + "' is defined twice");
       diagnostics.note(entry->second, "the first time here");
     }
-    schemes[scheme.name.str()] = &scheme;
   }
   std::map<std::string, StringRef> kernels;
   for (const Kernel &kernel : program.kernels) {

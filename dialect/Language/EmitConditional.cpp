@@ -209,6 +209,12 @@ Value Emitter::guarded(const Node &node, const Node &condition, const Value &ten
   Expr guard;
   if (auto own = ownNamings(tensor))
     return expressIn(condition, predicate, tensor, *own, guard, takerOf(node)) ? guardEinsum(tensor, guard) : Value();
+  if (isa_and_nonnull<attn::EinsumOp>(tensor.tensor.getDefiningOp())) {
+    if (!placed(condition, predicate, tensor, placeNamings(tensor.dimensions), guard, takerOf(node)))
+      return {};
+    if (auto over = overOwnAxes(guard, tensor))
+      return guardEinsum(tensor, *over);
+  }
   std::vector<Naming> names = loneNamings(tensor.dimensions);
   if (!expressIn(condition, predicate, tensor, names, guard, takerOf(node)))
     return {};
@@ -288,6 +294,26 @@ std::optional<std::vector<Naming>> Emitter::ownNamings(const Value &value) const
       if (own.size() == d && print(naming) == subscript::print({(*spec->result)[d]}))
         own.push_back(naming);
   return own.size() == value.dimensions.size() ? std::optional(own) : std::nullopt;
+}
+
+/// A condition on the places d0, d1, … of an einsum's result over the axes of its text: of one that has come out of a
+/// scheme, whose names are not the caller's. Nothing where they do not say each place.
+std::optional<Expr> Emitter::overOwnAxes(const Expr &holds, const Value &value) const {
+  attn::ResolvedEinsum einsum = attn::resolve(value.tensor.getDefiningOp<attn::EinsumOp>());
+  const subscript::Dimensions &result = *einsum.spec.result;
+  if (result.size() != value.dimensions.size())
+    return std::nullopt;
+  subscript::Substitution places;
+  std::vector<Naming> own;
+  for (size_t d = 0; d < result.size(); ++d) {
+    if (!result[d].isProduct())
+      return std::nullopt;
+    Naming &naming = own.emplace_back();
+    for (const std::string &axis : result[d].axes)
+      naming.push_back({axis, einsum.sizes.at(axis), value.dimensions[d].runtime});
+    places["d" + std::to_string(d)] = subscript::flatIndex(result[d], einsum.sizes);
+  }
+  return canonical(subscript::substitute(holds, places), own);
 }
 
 /// A copy of the einsum under one more guard: the value without it may be used elsewhere.

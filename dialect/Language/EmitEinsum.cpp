@@ -96,12 +96,14 @@ Value Emitter::emitEinsum(const Node &node) {
   StringRef text = node.operands[0]->name;
   // One that is wrong leaves its axes without a size, but what uses them further down is no second mistake.
   llvm::scope_exit known([&] { scope->unknown.merge(namesIn(text)); });
-  subscript::ParseError why;
-  std::map<std::string, StringRef> calls;
-  std::map<std::string, int64_t> numbers;
-  auto spec = subscript::parseEinsum(withNumberAxes(withLengthSymbols(withCallSymbols(text, calls)), numbers), &why);
+  ParsedText parsed = resolver.textOf(text);
+  if (parsed.isRefused)
+    return {};
+  std::optional<subscript::Einsum> &spec = parsed.spec;
+  std::map<std::string, StringRef> &calls = parsed.calls;
+  const std::map<std::string, int64_t> &numbers = parsed.numbers;
   if (!spec)
-    return error(text.drop_front(std::min(why.position, text.size())).take_front(1), why.message);
+    return error(text.drop_front(std::min(parsed.why.position, text.size())).take_front(1), parsed.why.message);
   if (!spec->result)
     return error(text, "an einsum says its result: \"… -> b h i j\"");
   std::vector<Value> operands;
@@ -337,7 +339,7 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
   spec.operands.emplace_back();
   std::map<std::string, Axis> axes;
   for (size_t k = 1; k < node.operands.size(); ++k) {
-    Value index = evaluatePosition(*node.operands[k]);
+    Value index = evaluate(*node.operands[k]);
     if (!index.good())
       return {};
     auto expression = asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");

@@ -48,6 +48,12 @@ Value Emitter::emitPad(const Node &node) {
       llvm::copy(*wholes, list->end() - wholes->size());
     }
   size_t pairs = node.operands.size() - 1;
+  for (StringRef name : {"low", "high"})
+    if (const Node *given = keyword(node, name); given && pairs > 0) {
+      error(given->text, "the borders are given twice: by pairs, and by '" + name.str() + "'");
+      diagnostics.note("usage: " + usage.str());
+      return {};
+    }
   if (pairs > rank)
     return error(node.text, "there are " + std::to_string(pairs) + " pairs, but the tensor has " +
                                 std::to_string(rank) + " dimensions");
@@ -362,10 +368,8 @@ bool Emitter::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes
 /// The index expression of a gather, among its axes alone.
 std::optional<subscript::Expr> Emitter::gatherIndex(const Node &node, const std::vector<Axis> &axes) {
   Scope inner = *scope;
-  for (const Axis &axis : axes) {
-    inner.contested.insert(axis.name);
+  for (const Axis &axis : axes)
     inner.parts.erase(axis.name);
-  }
   inner.axes = axes;
   Scope *outer = scope;
   scope = &inner;

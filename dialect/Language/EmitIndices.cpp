@@ -142,7 +142,7 @@ Value Emitter::emitIndexRead(const Node &node, const Value &operand) {
     if (node.operands[k]->kind == NodeKind::Slice || node.operands[k]->kind == NodeKind::Ellipsis)
       return error(node.operands[k]->text, "index operand '" + operand.name + "' is read element by element: " +
                                                operand.name + "[i]; it has no slices");
-    Value index = evaluatePosition(*node.operands[k]);
+    Value index = evaluate(*node.operands[k]);
     auto expression = asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");
     if (!index.good() || !expression)
       return {};

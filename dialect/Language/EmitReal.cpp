@@ -405,7 +405,6 @@ Value Emitter::emitTabulate(const Node &node) {
     names.push_back(k.name.str());
     shape.push_back(*size);
     dimensions.push_back({*size, "", {{axes.back()}}});
-    inner.contested.insert(k.name.str());
     inner.parts.erase(k.name.str());
   }
   inner.axes = axes; // the others have a length, and no position

@@ -17,14 +17,17 @@ constexpr int64_t kMostParts = 1024; // of a list
 std::optional<subscript::Einsum> Emitter::parseRearrangement(const Node &node,
                                                              std::map<std::string, int64_t> &numbers) {
   StringRef text = node.operands[1]->name;
-  subscript::ParseError why;
-  auto spec = subscript::parseEinsum(withNumberAxes(text.str(), numbers), &why);
+  const ParsedText &parsed = resolver.textOf(text);
+  if (parsed.isRefused)
+    return std::nullopt;
+  const std::optional<subscript::Einsum> &spec = parsed.spec;
+  numbers = parsed.numbers;
   auto refuse = [&](StringRef place, const std::string &message) {
     error(place, message);
     return std::nullopt;
   };
   if (!spec)
-    return refuse(text.drop_front(std::min(why.position, text.size())).take_front(1), why.message);
+    return refuse(text.drop_front(std::min(parsed.why.position, text.size())).take_front(1), parsed.why.message);
   if (!spec->result || spec->operands.size() != 1)
     return refuse(text, "'" + node.name.str() + "' takes one list of axes and its result: \"a b -> b a\"");
   return spec;

@@ -15,7 +15,7 @@ Value Emitter::evaluateAmong(const Node &node, const Value &tensor) {
   for (const Dimension &d : tensor.dimensions)
     for (const Naming &naming : d.namings)
       for (const Axis &axis : naming) {
-        inner.contested.insert(axis.name);
+        inner.among.insert(axis.name);
         llvm::erase_if(inner.axes, [&](const Axis &outer) { return outer.name == axis.name; });
         own.push_back(axis);
       }

@@ -4,6 +4,7 @@
 #include "dialect/Language/Ast.h"
 #include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
+#include "dialect/Language/Resolver.h"
 #include "dialect/Language/Values.h"
 #include "dialect/Subscript/Checks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,10 +28,9 @@ struct Scope {
   std::set<std::string> used;
   std::vector<Axis> axes;
   std::map<std::string, Part> parts;    // by axis
-  std::set<std::string> hidden;         // params and sizes behind an axis of the same name
   std::set<std::string> unknown;        // names of which an error has said that they are not known
   const Scope *caller = nullptr;        // of a scheme: what it does not see
-  std::set<std::string> contested;      // axes where positions are meant: a value of the same name leaves it open which
+  std::set<std::string> among;          // axes of the tensor that a condition is about
   std::map<std::string, Clash> clashes; // of the tensor before `where`
   bool isBuiltin = false;               // a built-in scheme, which sees nothing of the file
   const Axis *axis(const std::string &name) const;
@@ -114,7 +114,8 @@ private:
   // Names.cpp: what a name stands for where it could be several things.
   Value ambiguous(llvm::StringRef place, const std::string &name, const Value &);
   Value clashing(llvm::StringRef place, const std::string &name, const Clash &);
-  Value evaluatePosition(const Node &);
+  Value positionAlong(const Node &, const std::string &axis, const Axis &);
+  Value emitPosition(const Node &);
   bool nameIndices(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
   bool checkAxisNames(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &);
   void noteInnerAxes(const Node &, const Value &condition, const Dimensions &);
@@ -174,13 +175,21 @@ private:
   void noteMissingRanges(const subscript::Expr &);
   void checkReads(mlir::func::FuncOp);
 
-  // EmitScheme.cpp: inlining.
+  // EmitScheme.cpp, SchemeAxes.cpp: inlining, and the axes that a scheme and its caller know by different names.
+  struct SchemeCall;
   Value inlineScheme(const Node &, const Scheme &);
   bool checkCall(const Node &, const Scheme &);
-  bool bindArguments(const Node &, const Scheme &, Scope &);
-  bool nameScoreAxes(const Node &, Scope &);
-  bool bindTensor(const SchemeOperand &, const Node &argument, Scope &);
-  bool bindOther(const SchemeOperand &, Value argument, const Node &place, Scope &);
+  bool evaluateArguments(SchemeCall &);
+  bool bindArguments(SchemeCall &);
+  bool bindOther(SchemeCall &, const SchemeOperand &, Value argument, const Node &place);
+  bool bindAxes(SchemeCall &, const SchemeOperand &, const Value &tensor, const Node &place);
+  void settleNames(SchemeCall &);
+  bool nameScoreAxis(SchemeCall &, const std::string &axis);
+  bool takeCallersAxis(SchemeCall &, const std::string &axis, const Axis &callers, llvm::StringRef place);
+  void hideAxes(SchemeCall &);
+  void inheritParts(SchemeCall &);
+  Value withSignature(SchemeCall &, Value result);
+  Value broughtOut(SchemeCall &, Value result);
 
   // EmitEinsum.cpp
   Value emitEinsum(const Node &);
@@ -300,6 +309,7 @@ private:
   Value guarded(const Node &, const Node &condition, const Value &tensor, const Value &predicate);
   Value constantWhere(const Node &, const Node &condition, double number, const Value &predicate, const Dimensions &);
   std::optional<std::vector<Naming>> ownNamings(const Value &tensor) const;
+  std::optional<subscript::Expr> overOwnAxes(const subscript::Expr &holds, const Value &tensor) const;
   Value guardEinsum(Value einsum, const subscript::Expr &guard);
   Value onlyWhere(const Node &condition, const Value &einsum, const std::map<std::string, Axis> &axes);
 
@@ -373,8 +383,7 @@ private:
   std::vector<std::string> runtimeSizes;
   llvm::SmallVector<mlir::NamedAttribute> lengths; // and their bounds
   const Program *program = nullptr;                // of the file
-  std::map<std::string, const Scheme *> schemes;
-  std::set<const Scheme *> builtinSchemes;
+  Resolver resolver;
   std::map<std::string, std::pair<mlir::Value, int64_t>> runtimeSources; // a size: where it is read from
   struct SpecText {
     llvm::StringRef text;                                 // between the quotes
@@ -384,7 +393,6 @@ private:
   };
   std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages
   std::map<std::string, llvm::StringRef> textCalls;  // of the einsum at hand: functions in its index expressions
-  std::deque<NodePtr> parsedCalls;
   std::map<std::string, Value> indexOperands;        // of the kernel, by name
   std::map<std::string, llvm::StringRef> readPlaces; // of their reads: where one is not certain to stay inside
   std::map<std::vector<int64_t>, llvm::StringRef> tablePlaces; // likewise of constant tables, by their rows

@@ -25,7 +25,7 @@ const Value *Emitter::lookup(const std::string &name) {
       return &own->second;
     }
   }
-  if (scope && (scope->isBuiltin || scope->hidden.count(name)))
+  if (scope && scope->isBuiltin)
     return nullptr;
   auto global = globals.values.find(name);
   return global == globals.values.end() ? nullptr : &global->second;
@@ -91,6 +91,8 @@ Value Emitter::evaluateNode(const Node &node) {
     Value base = known ? *known : evaluate(named);
     if (!base.good())
       return {};
+    if (node.operands.size() == 2 && node.operands[1]->kind == NodeKind::Ellipsis && !base.is(ValueKind::Indices))
+      return base; // k[...]: the value, where an axis has its name too
     // mask[None, None]: a function of positions as the tensor that it would be.
     if ((base.is(ValueKind::Index) || base.is(ValueKind::Real)) &&
         llvm::any_of(llvm::drop_begin(node.operands), [](const NodePtr &index) {
@@ -129,27 +131,54 @@ StringRef Emitter::wholeText() const {
 
 Value Emitter::evaluateName(const Node &node) {
   std::string name = node.name.str();
+  const Symbol *symbol = resolver.symbolOf(node);
+  SymbolKind kind = symbol ? symbol->kind : SymbolKind::Unknown;
+  if (kind == SymbolKind::Contested)
+    return {}; // said where it was resolved
+  const Axis *axis = findAxis(name);
+  const Value *value = kind == SymbolKind::Axis && axis ? nullptr : lookup(name);
+  if (value && kind == SymbolKind::Either && axis) {
+    if (isFunctionOfPositions(*value))
+      return ambiguous(node.text, name, *value);
+    value = nullptr; // where positions are meant, a tensor of the name is no rival
+  }
+  if (value && axis && !(symbol && symbol->isSettled) && scope->among.count(name))
+    return ambiguous(node.text, name, *value);
+  if (value)
+    return *value;
   if (scope)
     if (auto clash = scope->clashes.find(name); clash != scope->clashes.end())
       return clashing(node.text, name, clash->second);
-  const Axis *axis = findAxis(name);
-  bool contested = axis && scope->contested.count(name);
-  if (const Value *value = lookup(name)) {
-    if (contested && isFunctionOfPositions(*value))
-      return ambiguous(node.text, name, *value);
-    if (!contested)
-      return *value; // where positions are meant, a tensor of the name is no rival
-  }
-  if (axis) {
-    Value value;
-    value.kind = ValueKind::Index;
-    value.index = globalPosition(name);
-    value.axes[name] = *axis;
-    return value;
-  }
+  if (axis)
+    return positionAlong(node, name, *axis);
   if (name == "inf")
     return Value::real(INFINITY);
   return unknownName(node);
+}
+
+Value Emitter::positionAlong(const Node &node, const std::string &name, const Axis &axis) {
+  Value value;
+  value.kind = ValueKind::Index;
+  value.index = globalPosition(name);
+  value.axes[name] = axis;
+  return value;
+}
+
+/// position(k): the position along the axis k, whatever else has the name.
+Value Emitter::emitPosition(const Node &node) {
+  if (!checkArguments(node, 1, 1, {}, "position(axis)"))
+    return {};
+  const Node &named = *node.operands[0];
+  std::string name = named.name.str();
+  const Axis *axis = named.kind == NodeKind::Name ? findAxis(name) : nullptr;
+  if (!axis && scope->unknown.count(name))
+    return {};
+  if (!axis)
+    return error(named.text, "'position' takes the name of an axis that an operand or an einsum before has named" +
+                                 suggestion(named.name, visibleNames()));
+  if (auto clash = scope->clashes.find(name); clash != scope->clashes.end())
+    return clashing(named.text, name, clash->second);
+  return positionAlong(node, name, *axis);
 }
 
 Value Emitter::evaluateUnary(const Node &node) {
@@ -408,8 +437,10 @@ Value Emitter::evaluateCall(const Node &node) {
       {"gather", &Emitter::emitGather},
       {"rearrange", &Emitter::emitRearrange},
       {"broadcast", &Emitter::emitRearrange},
+      {"position", &Emitter::emitPosition},
   };
-  // A scheme that the user has defined comes before anything that is built in.
+  // A scheme that the file defines comes before anything that is built in; a built-in scheme sees none of these.
+  const Resolver::Schemes &schemes = resolver.schemesFor(scope && scope->isBuiltin);
   auto scheme = schemes.find(node.name.str());
   if (scheme != schemes.end())
     return inlineScheme(node, *scheme->second);

@@ -25,16 +25,6 @@ Value Emitter::clashing(StringRef place, const std::string &name, const Clash &c
   return {};
 }
 
-/// What stands between brackets, where positions are meant: no axis may share its name with a number.
-Value Emitter::evaluatePosition(const Node &node) {
-  std::set<std::string> before = scope->contested;
-  for (const Axis &axis : scope->axes)
-    scope->contested.insert(axis.name);
-  Value value = evaluate(node);
-  scope->contested = std::move(before);
-  return value;
-}
-
 /// "(row)": one name in parentheses that is a number or a function of positions is an index expression.
 bool Emitter::nameIndices(subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &given) {
   auto isParenthesised = [&](const subscript::Dimension &d) { return d.isAxis() && text.substr(d.begin, 1) == "("; };

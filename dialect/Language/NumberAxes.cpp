@@ -8,7 +8,7 @@ using namespace llvm;
 namespace skewer::language {
 
 namespace {
-bool isWord(char c) { return isAlnum(c) || c == '_'; }
+bool isWord(char c) { return isAlnum(c) || c == '_' || c == '\''; }
 
 /// A name as long as the number that the text does not hold: places in it stay what they are.
 std::string nameFor(StringRef digits, StringRef text, const std::map<std::string, int64_t> &taken) {
@@ -26,7 +26,7 @@ bool isProduct(StringRef inner) {
   size_t words = 0;
   while (!(inner = inner.ltrim()).empty()) {
     StringRef word = inner.take_while(isWord);
-    if (word.empty() || is_contained(operators, word) || word.starts_with("len_"))
+    if (word.empty() || is_contained(operators, word) || word.starts_with("len'"))
       return false;
     inner = inner.drop_front(word.size());
     ++words;
@@ -77,12 +77,9 @@ std::string withNumberAxes(std::string text, std::map<std::string, int64_t> &num
 
 const subscript::Dimension *renameNumberAxes(subscript::Einsum &spec, const std::map<std::string, int64_t> &numbers,
                                              subscript::AxisSizes &sizes) {
-  std::vector<std::string> axes = spec.axes();
   std::map<std::string, std::string> names;
   for (const auto &[name, value] : numbers) {
-    std::string own = "_" + std::to_string(value);
-    while (is_contained(axes, own))
-      own += "_";
+    std::string own = "'" + std::to_string(value); // no axis of a text has a quotation mark
     names[name] = own;
     sizes[own] = value;
   }

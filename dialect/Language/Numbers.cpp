@@ -80,7 +80,7 @@ static RealPtr pickedFrom(ArrayRef<Value> items, const RealPtr &place, int64_t f
 
 Value Emitter::elementOf(const Node &node, const Value &list) {
   const Node &place = *node.operands[1];
-  Value index = evaluatePosition(place);
+  Value index = evaluate(place);
   if (!index.good())
     return {};
   int64_t size = list.items.size();

@@ -289,24 +289,29 @@ bool Parser::kernel(Program &program) {
   return true;
 }
 
+/// [b, h, i, d]
+bool Parser::axisNames(std::vector<StringRef> &axes, StringRef after, const std::string &what) {
+  if (!expect("[", after))
+    return false;
+  while (!at("]")) {
+    StringRef axis;
+    if (!expectName(axis, "the name of an axis"))
+      return false;
+    if (is_contained(axes, axis))
+      return diagnostics.error(axis, "axis '" + axis.str() + "' is named twice"), false;
+    axes.push_back(axis);
+    if (!take(","))
+      break;
+  }
+  return expect("]", what);
+}
+
 bool Parser::schemeOperand(SchemeOperand &operand) {
   if (!expectName(operand.name, "the name of an operand"))
     return false;
   if (take(":")) {
     operand.isTensor = true;
-    if (!expect("[", "':'"))
-      return false;
-    while (!at("]")) {
-      StringRef axis;
-      if (!expectName(axis, "the name of an axis"))
-        return false;
-      if (is_contained(operand.axes, axis))
-        return diagnostics.error(axis, "axis '" + axis.str() + "' is named twice"), false;
-      operand.axes.push_back(axis);
-      if (!take(","))
-        break;
-    }
-    return expect("]", "the axes of '" + operand.name.str() + "'");
+    return axisNames(operand.axes, "':'", "the axes of '" + operand.name.str() + "'");
   }
   if (!take("="))
     return true;
@@ -352,6 +357,12 @@ bool Parser::schemeAfterName(Scheme &scheme) {
   }
   if (!expect(")", "the scheme's operands"))
     return false;
+  StringRef from = current.text;
+  if (take("->")) {
+    if (!axisNames(scheme.resultAxes, "'->'", "the axes of the result"))
+      return false;
+    scheme.resultText = upToHere(from);
+  }
   if (take("=")) {
     Statement statement;
     if (!(statement.value = expression()))
@@ -361,7 +372,7 @@ bool Parser::schemeAfterName(Scheme &scheme) {
   } else if (take("{")) {
     block(scheme.body, scheme.end);
   } else {
-    return fail("'=' or '{' after the scheme's operands");
+    return fail(std::string("'=' or '{' after the scheme's ") + (scheme.resultText.empty() ? "operands" : "result"));
   }
   return true;
 }

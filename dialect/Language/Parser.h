@@ -36,6 +36,7 @@ private:
   bool scheme(Program &);
   bool schemeAfterName(Scheme &);
   bool schemeOperand(SchemeOperand &);
+  bool axisNames(std::vector<llvm::StringRef> &, llvm::StringRef after, const std::string &what);
   bool type(TypeExpression &);
   bool spread(TypeExpression &);
   void block(std::vector<Statement> &, llvm::StringRef &end);

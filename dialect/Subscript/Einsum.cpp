@@ -8,8 +8,8 @@ namespace skewer::subscript {
 
 namespace {
 bool isSpace(char c) { return std::isspace(static_cast<unsigned char>(c)); }
-bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '\''; }
+bool isWord(char c) { return isWordStart(c) || std::isdigit(static_cast<unsigned char>(c)); }
 
 /// Whether a word could be axes of one letter each: "bhij".
 bool isWordOfLetters(const std::string &word) {

@@ -43,8 +43,8 @@ private:
     while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))
       ++at;
   }
-  static bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-  static bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+  static bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '\''; }
+  static bool isWord(char c) { return isWordStart(c) || std::isdigit(static_cast<unsigned char>(c)); }
 
   std::string_view peekWord() {
     size_t end = at;

@@ -119,7 +119,8 @@ cl::opt<bool> plain("plain", cl::desc("Time attention of the same sizes without 
 cl::opt<bool> besideRead("read",
                          cl::desc("Time a plain read of all operands beside each call: what memory allows"),
                          cl::cat(category), cl::sub(benchCommand));
-cl::opt<bool> json("json", cl::desc("Print JSON"), cl::cat(category), cl::sub(benchCommand), cl::sub(explainCommand));
+cl::opt<bool> json("json", cl::desc("Print JSON"), cl::cat(category), cl::sub(benchCommand), cl::sub(explainCommand),
+                   cl::sub(schemesCommand));
 
 cl::opt<bool> inPlace("i", cl::desc("Write each file anew where that changes it"), cl::cat(category),
                       cl::sub(formatCommand));

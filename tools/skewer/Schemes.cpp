@@ -1,11 +1,12 @@
-// `skewer schemes`: the built-in scheme files: what to call and with what, and the comments that say why; of one, its
-// source.
+// `skewer schemes`: the built-in schemes that users call: with what, and what they are; of one, its source.
 #include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
 #include "dialect/Language/Parser.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <list>
 #include <set>
@@ -13,32 +14,63 @@
 namespace skewer::driver {
 namespace {
 
-/// A definition up to the parenthesis that closes its arguments.
-std::string headOf(llvm::StringRef text) {
-  int depth = 0;
-  std::string head;
-  for (char c : text) {
-    bool space = c == ' ' || c == '\n';
-    if (!space || (!head.empty() && head.back() != ' '))
-      head += space ? ' ' : c;
-    depth += (c == '(') - (c == ')');
-    if (c == ')' && depth == 0)
-      break;
+/// A built-in scheme that users call: it has a line "#: …" above it, which says what it is. The others are their parts.
+struct Listed {
+  llvm::StringRef file, name, about;
+  std::string signature;
+};
+
+/// What stands between the word `scheme` and the definition: "rel1d(q : [b, h, i, d], table : [r, d]) -> [b, h, i, j]".
+std::string signatureOf(const language::Scheme &scheme) {
+  std::string signature = scheme.name.str() + "(";
+  for (const language::SchemeOperand &operand : scheme.operands) {
+    signature += (&operand == &scheme.operands[0] ? "" : ", ") + operand.name.str();
+    if (operand.isTensor)
+      signature += " : [" + llvm::join(operand.axes, ", ") + "]";
+    else if (!operand.pattern.empty())
+      signature += " = (" + llvm::join(operand.pattern, ", ") + ")";
+    else if (operand.defaultValue)
+      signature += " = " + operand.defaultValue->text.str();
   }
-  return head;
+  signature += ")";
+  return scheme.resultText.empty() ? signature : signature + " " + scheme.resultText.str();
+}
+
+std::vector<Listed> listed() {
+  std::vector<Listed> all;
+  for (const language::SchemeFile &file : language::builtinSchemes()) {
+    llvm::SourceMgr buffers;
+    language::Diagnostics diagnostics(buffers, say); // built-in files have been compiled before
+    language::Program program;
+    language::Parser(file.text, diagnostics).program(program);
+    for (const language::Scheme &scheme : program.schemes) {
+      llvm::StringRef before = file.text.take_front(scheme.name.data() - file.text.data()).rtrim();
+      before.consume_back("scheme");
+      before = before.rtrim();
+      llvm::StringRef line = before.take_back(before.size() - (before.rfind('\n') + 1));
+      if (line.consume_front("#: "))
+        all.push_back({file.name, scheme.name, line, signatureOf(scheme)});
+    }
+  }
+  return all;
 }
 
 void listAll() {
-  for (const language::SchemeFile &file : language::builtinSchemes()) {
-    printed() << file.name << "\n";
-    for (llvm::StringRef rest = file.text; !rest.empty(); rest = rest.split('\n').second) {
-      if (rest.starts_with("#"))
-        printed() << "    " << rest.split('\n').first.drop_front(1).trim() << "\n";
-      else if (rest.starts_with("scheme "))
-        printed() << "  " << headOf(rest) << "\n";
-    }
-    printed() << "\n";
+  llvm::StringRef file;
+  for (const Listed &scheme : listed()) {
+    if (scheme.file != file)
+      printed() << (file.empty() ? "" : "\n") << scheme.file << "\n";
+    file = scheme.file;
+    printed() << "  " << scheme.signature << "\n      " << scheme.about << "\n";
   }
+}
+
+void listJson() {
+  llvm::json::Array all;
+  for (const Listed &scheme : listed())
+    all.push_back(llvm::json::Object{
+        {"name", scheme.name}, {"signature", scheme.signature}, {"about", scheme.about}, {"file", scheme.file}});
+  printed() << llvm::formatv("{0:2}", llvm::json::Value(std::move(all))) << "\n";
 }
 
 /// Where a built-in scheme stands: its text from the word `scheme` to its end, and the comment above it.
@@ -122,7 +154,7 @@ void printScheme(const std::string &name, const std::map<std::string, Source> &s
 
 int schemes(const Options &options) {
   if (options.scheme.empty())
-    return listAll(), kDone;
+    return options.json ? listJson() : listAll(), kDone;
   llvm::ArrayRef<language::SchemeFile> files = language::builtinSchemes();
   std::map<std::string, Source> sources = sourcesOf(files);
   if (sources.count(options.scheme))

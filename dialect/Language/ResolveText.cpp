@@ -1,0 +1,72 @@
+// The texts of einsums and rearrangements: taken apart once, their words checked, the calls in their index expressions
+// resolved like any other.
+#include "dialect/Language/EinsumText.h"
+#include "dialect/Language/Parser.h"
+#include "dialect/Language/Resolver.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+static bool isWord(char c) { return isAlnum(c) || c == '_'; }
+
+ParsedText Resolver::parseText(StringRef text) const {
+  ParsedText parsed;
+  const Schemes &file = schemesFor(names && names->isBuiltin);
+  auto isOwn = [&](StringRef name) {
+    auto found = file.find(name.str());
+    return found != file.end() && !isBuiltin(*found->second);
+  };
+  parsed.spec = subscript::parseEinsum(
+      withNumberAxes(withLengthSymbols(withCallSymbols(text, parsed.calls, isOwn)), parsed.numbers), &parsed.why);
+  return parsed;
+}
+
+const ParsedText &Resolver::textOf(StringRef text) {
+  auto found = texts.find(text.data());
+  if (found == texts.end())
+    found = texts.insert({text.data(), parseText(text)}).first;
+  return found->second;
+}
+
+/// Whether no axis of the text has a name that means something else, or that only the compiler gives.
+bool Resolver::checkText(StringRef text) {
+  textOf(text);
+  ParsedText &parsed = texts.at(text.data());
+  static const StringRef operators[] = {"and", "or", "not", "mod", "floordiv"};
+  int depth = 0;
+  for (size_t at = 0; at < text.size() && !parsed.isRefused;) {
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (text[at] == '\'') {
+      diagnostics.error(text.substr(at, 1), "expected a name; names are made of a to z, digits and '_'");
+      parsed.isRefused = true;
+    }
+    StringRef word = text.drop_front(at).take_while(isWord);
+    at += std::max<size_t>(word.size(), 1);
+    if (!isReserved(word) || (depth > 0 && is_contained(operators, word)))
+      continue;
+    checkWord(word);
+    parsed.isRefused = true;
+  }
+  return !parsed.isRefused;
+}
+
+/// The calls in index expressions, among the axes of the text.
+void Resolver::resolveCalls(const ParsedText &parsed) {
+  for (const auto &[symbol, call] : parsed.calls) {
+    if (calls.count(call.data()))
+      continue;
+    NodePtr node = Parser(call, diagnostics).onlyExpression();
+    if (node)
+      visit(*node, Place::Position);
+    calls[call.data()] = std::move(node);
+  }
+}
+
+const Node *Resolver::callInText(StringRef call) const {
+  auto found = calls.find(call.data());
+  return found == calls.end() ? nullptr : found->second.get();
+}
+
+} // namespace skewer::language

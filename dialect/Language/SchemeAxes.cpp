@@ -1,0 +1,237 @@
+// The axes of a scheme and of its caller. Each has names of its own: those of arguments are renamed on the way in, and
+// back on the way out. What the scheme cannot name keeps its name, or gets one that no text has.
+#include "dialect/Language/SchemeCall.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+static std::string sizeOf(int64_t size, const std::string &runtime) {
+  return runtime.empty() ? std::to_string(size) : runtime;
+}
+
+static bool haveSameName(ArrayRef<Naming> some, ArrayRef<Naming> others) {
+  return any_of(some, [&](const Naming &one) {
+    return any_of(others, [&](const Naming &other) { return print(one) == print(other); });
+  });
+}
+
+/// `x : [b, h, n, d]`: the argument's dimensions are these axes.
+bool Emitter::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value &value, const Node &argument) {
+  std::string axes;
+  for (StringRef axis : operand.axes)
+    axes += (axes.empty() ? "" : ", ") + axis.str();
+  if ((!value.is(ValueKind::Tensor) && !value.is(ValueKind::Indices)) ||
+      value.dimensions.size() != operand.axes.size()) {
+    error(argument.text, "argument '" + operand.name.str() + "' is a tensor [" + axes + "], found " + describe(value));
+    diagnostics.note(operand.name, "declared here");
+    return false;
+  }
+  for (size_t d = 0; d < operand.axes.size(); ++d) {
+    const Dimension &dimension = value.dimensions[d];
+    std::string name = operand.axes[d].str();
+    const Axis *known = call.own.axis(name);
+    if (known && (known->size != dimension.size || known->runtime != dimension.runtime)) {
+      error(argument.text, "axis '" + name + "' of argument '" + operand.name.str() + "' has size " +
+                               sizeOf(dimension.size, dimension.runtime) + ", but " +
+                               sizeOf(known->size, known->runtime) + " in an argument before");
+      diagnostics.note(operand.axes[d], "declared here");
+      return false;
+    }
+    std::vector<Naming> &back = call.back[name];
+    if (!known) {
+      call.own.axes.push_back({name, dimension.size, dimension.runtime});
+      back = dimension.namings;
+    } else if (back.empty()) {
+      back = dimension.namings;
+    } else if (!dimension.namings.empty()) { // what two arguments call differently has neither name
+      erase_if(back, [&](const Naming &naming) { return !haveSameName({naming}, dimension.namings); });
+      for (const Naming &naming : dimension.namings)
+        if (naming.size() == 1 && !haveSameName({naming}, back))
+          call.inside[naming[0].name].insert({name, name + "'"}); // it is not this axis alone
+    }
+    for (const Naming &naming : dimension.namings)
+      if (naming.size() == 1)
+        call.inside[naming[0].name].insert(name);
+  }
+  return true;
+}
+
+/// An axis of the caller's that is two of the scheme's, of the queries and of the keys for instance, comes back as
+/// neither.
+void Emitter::settleNames(SchemeCall &call) {
+  for (auto &[axis, namings] : call.back)
+    erase_if(namings, [&](const Naming &naming) {
+      return naming.size() == 1 && call.inside[naming[0].name].size() > 1;
+    });
+}
+
+/// The scheme's axis is this one of the caller's.
+bool Emitter::takeCallersAxis(SchemeCall &call, const std::string &axis, const Axis &callers, StringRef place) {
+  const Axis *known = call.own.axis(axis);
+  if (known && (known->size != callers.size || known->runtime != callers.runtime))
+    return error(place, "axis '" + axis + "' has size " + sizeOf(known->size, known->runtime) +
+                            " in the operands, but " + sizeOf(callers.size, callers.runtime) + " here"),
+           false;
+  std::vector<Naming> own{{callers}};
+  if (known && !call.back[axis].empty() && !haveSameName(own, call.back[axis]))
+    return error(place, "axis '" + axis + "' is '" + print(call.back[axis][0]) + "' in the operands, but '" +
+                            callers.name + "' here"),
+           false;
+  if (!known)
+    call.own.axes.push_back({axis, callers.size, callers.runtime});
+  call.back[axis] = std::move(own);
+  call.inside[callers.name].insert(axis);
+  return true;
+}
+
+/// An axis of the score: given at the call, by its size or as an axis of the caller's; else an operand's; else the
+/// caller's of that name. The keys are as many as the queries if nobody says otherwise.
+bool Emitter::nameScoreAxis(SchemeCall &call, const std::string &name) {
+  if (!Resolver::takesFromCaller(call.scheme, name))
+    return true;
+  const Axis *known = call.own.axis(name);
+  if (const Node *given = keyword(call.node, name)) {
+    const Axis *axis = given->kind == NodeKind::Name ? findAxis(given->name.str()) : nullptr;
+    const Value *value = given->kind == NodeKind::Name ? lookup(given->name.str()) : nullptr;
+    if (axis && !(value && value->is(ValueKind::Number)))
+      return takeCallersAxis(call, name, *axis, given->text);
+    auto size = evaluateWhole(*given, "the size of axis '" + name + "'");
+    if (!size)
+      return false;
+    if (*size < 1)
+      return error(given->text, "axis '" + name + "' has a size of at least 1, found " + std::to_string(*size)), false;
+    if (known && known->size != *size)
+      return error(given->text, "axis '" + name + "' has size " + std::to_string(known->size) +
+                                    " in the operands, but " + std::to_string(*size) + " here"),
+             false;
+    if (!known)
+      call.own.axes.push_back({name, *size, ""});
+  } else if (const Axis *callers = findAxis(name); callers && !call.inside.count(name) && call.back[name].empty() &&
+             (!known || (known->size == callers->size && known->runtime == callers->runtime))) {
+    return takeCallersAxis(call, name, *callers, call.node.text);
+  } else if (const Axis *query = call.own.axis("i"); !known && query && name == "j") {
+    call.own.axes.push_back({"j", query->size, query->runtime});
+  }
+  return true;
+}
+
+/// What the other arguments depend on: axes of the scheme's where they are one of them; else ones that it cannot name.
+void Emitter::hideAxes(SchemeCall &call) {
+  std::map<std::string, Axis> axes;
+  for (size_t k = 0; k < call.arguments.size(); ++k)
+    if (call.places[k] && !call.scheme.operands[k].isTensor)
+      forEachAxis(call.arguments[k], [&](const Axis &axis) { axes.insert({axis.name, axis}); });
+  for (const auto &[name, axis] : axes) {
+    auto inside = call.inside.find(name);
+    if (inside != call.inside.end() && inside->second.size() == 1) {
+      if (*inside->second.begin() != name)
+        call.in.rename(name, *inside->second.begin());
+      continue;
+    }
+    std::string hidden = name;
+    while (resolver.mentions(call.scheme, hidden) || (hidden != name && axes.count(hidden)))
+      hidden += "'";
+    if (hidden != name)
+      call.in.rename(name, hidden);
+    call.hidden[hidden] = name;
+    call.own.axes.push_back({hidden, axis.size, axis.runtime});
+  }
+}
+
+/// Parts are those of the caller's axes that the scheme's are, not of others that are as long.
+void Emitter::inheritParts(SchemeCall &call) {
+  auto inherit = [&](const std::string &axis, const std::string &callers) {
+    const Axis *own = call.own.axis(axis);
+    if (const Part *part = partOf(callers); part && own && own->size == part->extent)
+      call.own.parts.insert({axis, *part});
+  };
+  for (const auto &[axis, namings] : call.back)
+    for (const Naming &naming : namings)
+      if (naming.size() == 1)
+        inherit(axis, naming[0].name);
+  for (const auto &[axis, callers] : call.hidden)
+    inherit(axis, callers);
+}
+
+/// The result as the signature says: `-> [b, h, i, j]` names dimensions that have no name or are products of axes, and
+/// puts those of a tensor that is joined by name in this order.
+Value Emitter::withSignature(SchemeCall &call, Value result) {
+  const Scheme &scheme = call.scheme;
+  if (scheme.resultText.empty() || !result.good())
+    return result;
+  Node place{NodeKind::Name, scheme.resultText, scheme.resultText, 0, 0, false, {}, {}};
+  result = toTensor(place, result);
+  if (!result.good())
+    return {};
+  auto refuse = [&](const std::string &found) {
+    return error(scheme.resultText, "the result of scheme '" + scheme.name.str() + "' is " + found);
+  };
+  if (!result.is(ValueKind::Tensor) || result.dimensions.size() != scheme.resultAxes.size())
+    return refuse(describe(result));
+  Value target;
+  for (StringRef name : scheme.resultAxes)
+    for (const Dimension &dimension : result.dimensions)
+      if (haveSameName(dimension.namings, {Naming{Axis{name.str(), 0, ""}}}))
+        target.dimensions.push_back(dimension);
+  if (result.byName && target.dimensions.size() == result.dimensions.size()) {
+    if (!alignByName(place, result, target))
+      return {};
+    result.byName = true;
+  }
+  for (size_t d = 0; d < scheme.resultAxes.size(); ++d) {
+    Dimension &dimension = result.dimensions[d];
+    Axis axis{scheme.resultAxes[d].str(), dimension.size, dimension.runtime};
+    if (haveSameName(dimension.namings, {Naming{axis}}))
+      continue;
+    const Axis *known = call.own.axis(axis.name);
+    bool isAnother = known && (known->size != axis.size || known->runtime != axis.runtime);
+    if (isAnother || any_of(dimension.namings, [](const Naming &naming) { return naming.size() == 1; }))
+      return refuse("[" + describeAxes(result.dimensions) + "], " + describe(result.dimensions));
+    dimension.namings = {{axis}};
+  }
+  return result;
+}
+
+/// The result under the caller's names. What the scheme has made anew has the names of its signature, or none.
+Value Emitter::broughtOut(SchemeCall &call, Value result) {
+  if (!result.good())
+    return result;
+  const Scheme &scheme = call.scheme;
+  AxisRenaming out;
+  forEachAxis(result, [&](const Axis &axis) {
+    if (auto hidden = call.hidden.find(axis.name); hidden != call.hidden.end())
+      return out.rename(axis.name, hidden->second);
+    auto own = call.back.find(axis.name);
+    bool isOperands = any_of(scheme.operands, [&](const SchemeOperand &operand) {
+      return is_contained(operand.axes, axis.name);
+    });
+    bool isScore = axis.name == "i" || axis.name == "j";
+    if (own != call.back.end() && !own->second.empty())
+      out.replace(axis.name, own->second);
+    else if (resolver.mentions(scheme, axis.name) &&
+             (!is_contained(scheme.resultAxes, axis.name) || (isOperands && !isScore)))
+      out.replace(axis.name, {});
+  });
+  std::set<std::string> lost;
+  result = out(std::move(result), &lost);
+  if (!lost.empty()) {
+    error(call.node.text, "the result of scheme '" + scheme.name.str() + "' depends on the position along its axis '" +
+                              *lost.begin() + "', which has no name here");
+    diagnostics.note("name the dimensions of the arguments, x[b, n, d], or let the scheme give a tensor with named axes: "
+                     "scheme " +
+                     scheme.name.str() + "(…) -> [" + *lost.begin() + ", …]");
+    return {};
+  }
+  // A caller's axis that would come out twice is neither of the two dimensions.
+  std::map<std::string, size_t> count;
+  for (const Dimension &dimension : result.dimensions)
+    for (const Naming &naming : dimension.namings)
+      ++count[print(naming)];
+  for (Dimension &dimension : result.dimensions)
+    erase_if(dimension.namings, [&](const Naming &naming) { return count[print(naming)] > 1; });
+  result.byName &= isNamed(result.dimensions);
+  return result;
+}
+
+} // namespace skewer::language
