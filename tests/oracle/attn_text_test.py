@@ -52,8 +52,9 @@ class AttnTextTest(unittest.TestCase):
         self.check(value("y = x\n  + 1; (a, b) = (2, 3)\n(c, d) = (b, a)\nreturn y * c", (4, 5), x=self.x), (self.x + 1) * 3)
 
     def test_a_bare_name_is_no_other_number_than_its_axis_has(self):
-        for body in ('return einsum("n c -> n c", x)', 'return rearrange(x, "n c -> n c")', 'p = c + 1\nreturn einsum("r p -> r p", x)'):
+        for body in ('return einsum("n c -> n c", x)', 'return rearrange(x, "n c -> n c")'):
             self.refused("is an axis of size", "param n = 3;;" + 's = einsum("r c -> r c", x)\n' + body, (4, 5), x=self.x)
+        self.refused("a function of positions too", 's = einsum("r c -> r c", x)\np = c + 1\nreturn einsum("r p -> r p", x)', (4, 5), x=self.x)
         self.check(value('param n = 4;;return einsum("n c -> n c", x)', (4, 5), x=self.x), self.x)
 
     def test_what_nests_too_deep_or_is_no_number_is_refused(self):
@@ -73,11 +74,6 @@ class AttnTextTest(unittest.TestCase):
                    self.x.reshape(2, 2, 5).transpose(1, 2, 0).reshape(2, 10))
         self.check(value('return einsum("(2*i + 1) (c // 2) -> i c", x, i = 2, c = 6)', (2, 6), x=self.x),
                    self.x[1::2][:, np.arange(6) // 2])
-
-    def test_an_axis_takes_its_partners_size(self):
-        table = RNG.standard_normal(7)
-        self.check(value('return einsum("i d, (j - i + 3) -> i j", q, t)', (4, 4), q=self.q, t=table),
-                   self.q.sum(1)[:, None] * table[np.arange(4)[None] - np.arange(4)[:, None] + 3])
 
     def test_a_sum_where(self):
         self.check(value('return einsum("i d -> i", q, where = d < i)', (4,), q=self.q),
@@ -116,7 +112,7 @@ class AttnTextTest(unittest.TestCase):
         self.assertTrue(np.all(np.isfinite(got)))
 
     def test_a_choice_extends_over_the_axes_of_its_condition(self):
-        self.check(value(self.scores + 'g = einsum("i d -> i", q)\nreturn g if j <= i else 0', (4, 5), q=self.q, k=self.k),
+        self.check(value(self.scores + 'g = einsum("i d -> i", q)\nreturn rearrange(g if j <= i else 0, "i j -> i j")', (4, 5), q=self.q, k=self.k),
                    np.where(self.j <= self.i, self.q.sum(1)[:, None], 0))
 
     # Names.
@@ -131,11 +127,138 @@ class AttnTextTest(unittest.TestCase):
         self.check(value(rows + "return softmax(m where i <= a)", (2, 2), x=self.x)[0], [1, 0])
         self.refused("no axis", 's = einsum("i c -> i c", x)\nreturn softmax(s[:, 1:] where c <= i)', (4, 4), x=self.x)
 
-    def test_what_is_made_of_positions_has_the_order_of_the_axes(self):
-        t = RNG.standard_normal((8, 2))
-        text = 's = einsum("h i d, h j d -> h i j", a, b)\nreturn t[j - i + 3, h]'
+    # Which meaning a name has.
+    def test_a_name_of_two_meanings_is_refused_wherever_it_stands_bare(self):
+        named = 'y = einsum("n d -> n d", x)\n'
+        for rest in ("y * (d < 4)", "y if d < 4 else 0", "softmax(y where d < n)", "y + t[d]", "y * d^-0.5", "abs(d) * y", "sum(y, d)", "y * f(d)",
+                     'einsum("n d, (d + 1) -> n d", y, t)'):
+            self.refused("'d' is an axis", "param d = 5\nscheme f(x) = x;;" + named + "return " + rest, (4, 5), x=self.x, t=np.arange(9.0))
+        for rest in ("m + 1", "y * (m > 0)", "sigmoid(m)", "m if m > 0 else 0", "-m"):
+            self.refused("'m' is an axis", 'm = einsum("n m -> n m", x)\ny = einsum("n m -> n m", x)\nreturn ' + rest, (4, 5), x=self.x)
+
+    def test_the_place_says_which_of_two_meanings_is_meant(self):
+        body = 'm = einsum("n m -> n m", x)\n'
+        for rest in ("m", 'einsum("n m -> n m", m)', "m[...] * 1", "softmax(m) * 0 + m[...]", "m[n, position(m)]", "pad(m, (0, 0))", "f(m)"):
+            self.check(value("scheme f(x : [n, c]) = x;;" + body + "return " + rest, (4, 5), x=self.x), self.x)
+        self.check(value(body + "return m[...] * position(m)", (4, 5), x=self.x), self.x * np.arange(5))
+        self.check(value("param m = 5;;" + 'y = einsum("n m -> n m", x)\nreturn y[:, :m] * position(m) + len(m)', (4, 5), x=self.x),
+                   self.x * np.arange(5) + 5)
+
+    def test_an_axis_is_in_scope_above_the_text_that_names_it(self):
+        self.refused("'d' is an axis", 'param d = 5;;y = x * d\nz = einsum("n d -> n d", x)\nreturn y + z', (4, 5), x=self.x)
+        self.check(value('keep = d < 2\nz = einsum("n d -> n d", x)\nreturn z if keep else 0', (4, 5), x=self.x), np.where(np.arange(5) < 2, self.x, 0))
+
+    def test_words_name_nothing(self):
+        for word in ("inf", "where", "floordiv", "return"):
+            with self.assertRaises(AttnError):
+                value(f'y = einsum("n {word} -> n {word}", x)\nreturn y', (4, 5), x=self.x)
+        self.check(value('return einsum("len (a b) -> len b a", x, a = 1)', (4, 5, 1), x=self.x), self.x[..., None])
+
+    # Order.
+    def test_a_read_stands_as_it_is_written(self):
+        square = RNG.standard_normal((4, 4))
+        self.check(value('a = einsum("j i -> j i", z)\nreturn y[i, j]', (4, 4), y=square, z=square), square)
+        self.check(value('a = einsum("j i -> j i", z)\nreturn sum(y[i, j], -1)', (4,), y=square, z=square), square.sum(1))
+
+    def test_an_open_order_is_refused_where_places_matter(self):
+        s = 's = einsum("h i d, h j d -> h i j", a, b)\n'
+        a, b, t = RNG.standard_normal((2, 4, 3)), RNG.standard_normal((2, 5, 3)), RNG.standard_normal((8, 2))
+        want = t[self.j - self.i + 3].transpose(2, 0, 1)
+        for rest in ("t[j - i + 3, h]", "t[j - i + 3, h][None][0]", "reshape(t[j - i + 3, h], [2, 4, 5])",
+                     'einsum("p q r -> p q r", t[j - i + 3, h])'):
+            self.refused("no order", s + "return " + rest, (2, 4, 5), a=a, b=b, t=t)
+        for rest in ("s * 0 + t[j - i + 3, h]", "t[j - i + 3, h] + s * 0", 'rearrange(t[j - i + 3, h], "h i j -> h i j")',
+                     'einsum("h j i -> h i j", t[j - i + 3, h])'):
+            self.check(value(s + "return " + rest, (2, 4, 5), a=a, b=b, t=t), want)
+        self.refused("no order", s + "return s * softmax(0.1 * (i - j))", (2, 4, 5), a=a, b=b)
+        shown = np.exp(0.1 * (self.i - self.j))
+        self.check(value(s + "return s * 0 + softmax(0.1 * (i - j), axis = j)", (2, 4, 5), a=a, b=b),
+                   np.broadcast_to(shown / shown.sum(1, keepdims=True), (2, 4, 5)))
+
+    # Joins.
+    def test_joins_by_name_take_no_notice_of_ranks_and_places(self):
+        v, w = RNG.standard_normal(4), RNG.standard_normal(5)
+        body = 'c = einsum("i j -> i j", x)\np = einsum("i -> i", v)\nr = einsum("j -> j", w)\n'
+        for rest in ("c + p + r", "c + (p + r)", "c + (r + p)", "(r + c) + p", 'rearrange(r + p, "i j -> i j") + c'):
+            self.check(value(body + "return " + rest, (4, 5), x=self.x, v=v, w=w), self.x + v[:, None] + w)
+        self.refused("no order", body + "return p + r", (4, 5), x=self.x, v=v, w=w)
+        self.refused("no order", body + "return c * 0 + softmax(p + r)", (4, 5), x=self.x, v=v, w=w)
+        self.refused("meets", body + "return c + p[None, :]", (4, 5), x=self.x[:, :4], v=v, w=w)
+        self.refused("two orders", 'a = einsum("i j -> i j", y)\nb = einsum("j i -> j i", y)\nreturn a + b', (4, 4), y=self.x[:, :4])
+
+    def test_sizes_of_one_name_are_equal(self):
+        self.refused("1 long and 5 long", 'a = einsum("n c -> n c", x)\nb = einsum("n c -> n c", x[:, :1])\nreturn b + a', (4, 5), x=self.x)
+
+    def test_a_product_is_another_name_of_a_dimension(self):
+        y = RNG.standard_normal((2, 6))
+        body = 'a = einsum("h (u v) -> h (u v)", y, u = 2)\nb = einsum("h n -> h n", y)\n'
+        for rest in ("a + b", "b + a"):
+            self.check(value(body + f"return ({rest}) * (n + u)", (2, 6), y=y), 2 * y * (np.arange(6) + np.arange(6) // 3))
+
+    # Axes and sizes.
+    def test_an_axis_is_there_whatever_becomes_of_its_expression(self):
+        k = RNG.standard_normal((1, 5))
+        self.check(value('return einsum("(h // 4) j -> j", k, h = 4)', (5,), k=k), 4 * k[0])
+        self.check(value('y = einsum("n c -> n c", x)\nreturn sum(y, n) + mean(x[n // 4, c], n)', (5,), x=self.x), self.x.sum(0) + self.x[0])
+        for rate in ("0", "0.0"):
+            self.check(value(f"param rate = {rate};;" + 'y = einsum("n c -> n c", x)\nreturn y * 0 + sum(n + rate * c, c)[:, None]',
+                             (4, 5), x=self.x), 5 * self.i)
+        for causal in (0, 1):
+            want = self.x + (np.arange(4)[:, None] if causal else np.arange(5))
+            self.check(value(f"param causal = {causal};;" + 'y = einsum("n c -> n c", x)\nreturn y + (n if causal == 1 else c)', (4, 5), x=self.x), want)
+
+    def test_a_size_is_told_below_too(self):
+        table = RNG.standard_normal((9, 3))
+        want = np.einsum("id,ijd->ij", self.q, table[self.j - self.i + 3])
+        rows = 'p = einsum("i d, (j - i + 3) d -> i j", q, t)\n'
+        self.check(value(rows + self.scores + "return p + 0 * s", (4, 5), q=self.q, k=self.k, t=table), want)
+        self.check(value(rows + "return p", (4, 5), q=self.q, t=table), want)
+        self.refused("nothing tells the size of 'j'", rows + "return sum(p, j)", (4,), q=self.q, t=table)
+
+    def test_a_name_of_two_sizes_is_used_where_a_tensor_decides(self):
+        both = 'a = einsum("n d -> n d", q)\nb = einsum("n d -> n d", k)\n'
+        self.refused("4 and 5 long", both + "return sum(b, n) / len(n) + 0 * sum(a, n)", (3,), q=self.q, k=self.k)
+        self.check(value(both + "return b if n > 3 else 0", (5, 3), q=self.q, k=self.k), np.where(np.arange(5)[:, None] > 3, self.k, 0))
+
+    def test_one_is_a_size_that_is_checked(self):
+        for text in ("a 1 -> a", "a () -> a"):
+            for move in ("einsum(\"%s\", x)", "rearrange(x, \"%s\")"):
+                self.refused("says 1", "return " + move % text, (4,), x=self.x)
+        self.check(value('return einsum("a 1 -> a", x)', (4,), x=self.x[:, :1]), self.x[:, 0])
+
+    # Schemes are closed.
+    def test_no_name_of_a_caller_changes_a_scheme(self):
+        y = 't = einsum("n d -> n d", x)\n'
+        for scheme, call, want in (("scheme f(d) = d if d > 0 else 0", "f(t)", np.maximum(self.x, 0)),
+                                   ("scheme f(x, d) = x if x > d else 0", "f(t, 1)", np.where(self.x > 1, self.x, 0)),
+                                   ("scheme f(x) {\nd = x * 2\nreturn d if d > 1 else 0\n}", "f(t)", np.where(self.x > 0.5, 2 * self.x, 0))):
+            self.check(value(scheme + ";;" + y + "return " + call, (4, 5), x=self.x), want)
+        self.check(value('t = einsum("b x -> b x", x)\nreturn sign(t)', (4, 5), x=self.x), np.sign(self.x))
+        self.check(value("scheme max(a, b) = a;;return softplus(x)", (4, 5), x=self.x), value("return softplus(x)", (4, 5), x=self.x))
+
+    def test_no_name_of_a_scheme_reaches_its_caller(self):
+        y, w = RNG.standard_normal((4, 4)), RNG.standard_normal(4)
+        self.check(value('scheme f(x : [n, d]) = x * 2;;t = einsum("d n -> d n", y)\nreturn f(t) * w[n]', (4, 4), y=y, w=w), 2 * y * w)
+        got = value('scheme f(x : [j, i]) = x * 2;;t = einsum("i j -> i j", y)\nreturn softmax(f(t) where j <= i)', (4, 4), y=y)
+        self.check(got[0], [1, 0, 0, 0])
+        self.check(value("scheme f(u : [a], v : [b]) -> [a, b] = u[a] * v[b];;" + 't = einsum("n -> n", w)\nreturn f(t, t)', (4, 4), w=w), np.outer(w, w))
+
+    def test_a_signature_orders_and_names_a_result(self):
+        slope, s = RNG.standard_normal(2), 's = einsum("g i d, g j d -> g i j", a, b)\n'
         a, b = RNG.standard_normal((2, 4, 3)), RNG.standard_normal((2, 5, 3))
-        self.check(value(text, (2, 4, 5), a=a, b=b, t=t), t[self.j - self.i + 3].transpose(2, 0, 1))
+        text = "scheme f(slope : [h])%s = slope[h] * abs(i - j);;" + s
+        self.check(value(text % " -> [h, i, j]" + "return f(slope) + 0 * s", (2, 4, 5), slope=slope, a=a, b=b), slope[:, None, None] * abs(self.i - self.j))
+        self.check(value(text % "" + "return f(slope[g]) + 0 * s", (2, 4, 5), slope=slope, a=a, b=b), slope[:, None, None] * abs(self.i - self.j))
+        self.refused("no order", text % "" + "return f(slope) + 0 * s", (2, 4, 5), slope=slope, a=a, b=b)
+        self.check(value("scheme f(x : [a]) -> [a, r] = einsum(\"a -> a r\", x, r = 3);;" + 'return f(w) * (r + 1)', (4, 3), w=self.x[:, 0]),
+                   self.x[:, :1] * [1, 2, 3])
+
+    def test_the_axes_i_and_j_of_a_scheme(self):
+        text = 'scheme f(x : [i]) = x * i;;t = einsum("c -> c", w)\nu = einsum("i -> i", w)\n'
+        w = self.x[:, 0]
+        self.check(value(text + "return f(t)", (4,), w=w), w * np.arange(4))
+        self.refused("4 long in the caller and 3 here", text + "return pad(f(w[1:]), (1, 0)) + 0 * u", (4,), w=w)
+        self.check(value("scheme f() = j - i;;" + self.scores + "return s * 0 + f(i = j, j = i)", (4, 5), q=self.q, k=self.k), self.i - self.j)
 
     # Functions of positions.
     def test_an_index_is_computed_in_f32_and_a_table_in_f64(self):

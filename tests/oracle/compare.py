@@ -161,7 +161,7 @@ class Comparison:
             yield None, *(("refused", f"compiler: {theirs} | evaluator: {error}") if theirs else
                           ("REFUSED", f"by the evaluator: {error}"))
             return
-        names = {name: given.get(name, 2) for name in program.file.sizes}
+        names = {name: given.get(name, 2) for name, _ in program.file.sizes}
         for kernel in program.file.kernels.values():
             rng, inputs, begins = np.random.default_rng(self.seed), {}, {}
             try:

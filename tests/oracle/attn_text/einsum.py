@@ -2,8 +2,10 @@
 import numpy as np
 
 from . import syntax as s
+from .axes import Known, is_total
 from .errors import AttnError, outside
 from .positions import Evaluation, Field, axes_of, either, whole_of
+from .scope import TextAxes
 from .tensors import Tensor, grid_of, materialised
 from .text import Sizes, check_names, named_dimension, names_in, parse_text, subscripts_in
 
@@ -15,36 +17,44 @@ def einsum(call, scope):
     if len(subscripts) != len(operands):
         raise AttnError(f"the text has {len(subscripts)} operands, the call {len(operands)}", line)
     everything = [d for dimensions in subscripts for d in dimensions] + result
-    bare, names = [name for d in everything for name in d.axes], {}
-    for dimension in result + everything:
-        names.update(dict.fromkeys(dimension.axes))
-        for name in names_in(dimension.expression) if dimension.expression else []:
-            if name not in bare and name not in given and not scope.is_value(name):
-                raise AttnError(f"unknown name '{name}' in an index expression", line)
-            if name in bare or name in given:
-                names[name] = None
-                if scope.is_position_value(name):
-                    raise AttnError(f"'{name}' is an axis of this einsum and a value", line)
-    names = list(names)
-    operands = [as_operand(operand, dimensions, line) for operand, dimensions in zip(operands, subscripts)]
+    bare = {name for d in everything for name in d.axes}
+    names = axes_of_text(everything, result, bare, given, scope, line)
+    operands = [as_operand(operand, dimensions, scope, line) for operand, dimensions in zip(operands, subscripts)]
     sizes = sizes_of(names, subscripts, result, operands, given, scope, line)
-    for name in names:
-        if name not in sizes.known:
-            raise AttnError(f"the axis '{name}' has no size", line)
     check_names(everything, sizes, scope, line)
-    inner = scope.inside_einsum({name: sizes.known[name] for name in names})
+    known = {name: Known(scope.symbol(name, line), sizes.known[name]) for name in names if not name.isdigit()}
+    for name in given:
+        known[name].symbol.tell(sizes.known[name])
+    inner = TextAxes(scope, known, line)
 
     prepared = [operand_on_axes(operand, dimensions, inner, names, sizes, line)
                 for operand, dimensions in zip(operands, subscripts)]
     guard = None
     if condition is not None:
-        guard = guard_on_axes(inner.position(condition), sizes, line)
-    data = contract(prepared, guard, result, sizes)
-    scope.know_axes({name: sizes.known[name] for name in names if not name.isdigit()})
+        guard = guard_on_axes(inner.position(condition), inner, sizes, line)
+    data = contract(prepared, guard, result, names, sizes)
     shape = [int(np.prod([sizes.known[name] for name in d.axes], dtype=np.int64)) for d in result]
     hidden = not_there(prepared, guard, [name for d in result for name in d.axes], names, sizes)
-    return Tensor(data.reshape(shape), [named_dimension(d, sizes) for d in result],
+    return Tensor(data.reshape(shape), [named_dimension(d, sizes, scope, line) for d in result],
                   hidden=None if hidden is None else hidden.reshape(shape))
+
+
+def axes_of_text(everything, result, bare, given, scope, line):
+    """Names of all axes: those that stand by themselves, and those of index expressions that do elsewhere or have a size at the call."""
+    names = {}
+    for dimension in result + everything:
+        names.update(dict.fromkeys(dimension.axes))
+        for name, stands_bare in names_in(dimension.expression) if dimension.expression else []:
+            if stands_bare:
+                scope.contested(name, line)
+            if name in bare or name in given:
+                names[name] = None
+            elif not scope.has_value(name) and name != "inf" and name not in scope.program.sizes:
+                raise AttnError(f"no axis '{name}' in this text: give its size", line)
+    for name in given:
+        if name not in names:
+            raise AttnError(f"the text has no axis '{name}'", line)
+    return list(names)
 
 
 def not_there(prepared, guard, out, names, sizes):
@@ -60,7 +70,7 @@ def not_there(prepared, guard, out, names, sizes):
     return found
 
 
-def as_operand(operand, dimensions, line):
+def as_operand(operand, dimensions, scope, line):
     if isinstance(operand, Field):
         operand = materialised(operand)
     if not isinstance(operand, Tensor):
@@ -68,44 +78,49 @@ def as_operand(operand, dimensions, line):
     operand.present("an einsum")
     if len(dimensions) != operand.data.ndim:
         raise AttnError(f"the text has {len(dimensions)} dimensions for an operand of {operand.data.ndim}", line)
-    return operand
+    return matched(operand, dimensions, scope, line)
+
+
+def matched(operand, dimensions, scope, line):
+    """An operand whose dimensions stand in no order, in that of a text that names exactly its axes."""
+    if operand.before is None or is_total(list(range(operand.data.ndim)), operand.before):
+        return operand
+    wanted = [scope.symbol(d.axes[0], line) if len(d.axes) == 1 and not d.axes[0].isdigit() else None for d in dimensions]
+    own = [names[0][0][0] if names and len(names[0]) == 1 else None for names in operand.names]
+    if None in wanted or sorted(map(id, wanted)) != sorted(map(id, own)):
+        operand.ordered("a text")
+    out = operand.moved([own.index(symbol) for symbol in wanted])
+    out.before = None
+    return out
 
 
 def sizes_of(names, subscripts, result, operands, given, scope, line):
-    sizes = Sizes(line, names)
-    for name in names:
-        if name in scope.parts:
-            sizes.tell(name, scope.parts[name].length)
-    products = []
+    sizes, products = Sizes(line, names), []
+    stretches = {name: scope.axes[name].symbol.stretch for name in names if name in scope.axes and scope.axes[name].symbol.stretch}
+    for name, part in stretches.items():
+        sizes.tell(name, part.length)
     for operand, dimensions in zip(operands, subscripts):
         for dimension, size in zip(dimensions, operand.shape):
             if len(dimension.axes) == 1:
-                part = scope.parts.get(dimension.axes[0])
+                part = stretches.get(dimension.axes[0])
                 if part is None or size != part.whole:
                     sizes.tell(dimension.axes[0], size)
             elif dimension.axes:
                 products.append((dimension.axes, size))
             elif dimension.expression is None and size != 1:
-                raise AttnError(f"the text says 1, the operand has {size}", line)
+                raise AttnError(f"the text says 1, the dimension has size {size}", line)
     for name, size in given.items():
-        if name not in names:
-            raise AttnError(f"the text has no axis '{name}'", line)
         sizes.tell(name, size)
     sizes.products(products)
-    bare = {name for dimensions in subscripts for d in dimensions for name in d.axes}
-    read = {name for dimensions in subscripts for d in dimensions if d.expression for name in names_in(d.expression)}
-    for name in names:
-        if name not in bare | read and name not in sizes.known:
-            raise AttnError(f"no operand names the axis '{name}' of the result: give its size", line)
-        if name not in sizes.known and name not in bare and name in scope.known_axes():
-            sizes.tell(name, scope.known_axes()[name])
     for name, size in sizes_by_reads(subscripts, scope):
         if name in names and name not in sizes.known:
             sizes.tell(name, size)
     sizes.products(products)
-    while sizes.partners(names):
-        sizes.products(products)
-    sizes.products(products)
+    # The size that other statements, or the argument of a scheme's parameter, have of a name.
+    for name in names:
+        if name not in sizes.known:
+            sizes.tell(name, scope.axes[name].size())
+            sizes.products(products)
     return sizes
 
 
@@ -114,34 +129,36 @@ def sizes_by_reads(subscripts, scope):
     for dimensions in subscripts:
         for dimension in dimensions:
             for node in subscripts_in(dimension.expression) if dimension.expression else ():
-                value = scope.value_of(node.base.name) if isinstance(node.base, s.Name) else None
+                value = scope.value_of(node.base.name) if isinstance(node.base, s.Name) and scope.has_value(node.base.name) else None
                 for subscript, size in zip(node.subscripts, getattr(getattr(value, "array", None), "shape", ())):
-                    if isinstance(subscript, s.Name) and not scope.is_value(subscript.name):
+                    if isinstance(subscript, s.Name) and not scope.has_value(subscript.name):
                         yield subscript.name, size
 
 
 def operand_on_axes(operand, dimensions, inner, names, sizes, line):
     """(array, axes, where it does not exist, where it is hidden) with one dimension an axis."""
-    fields = []
+    fields, local = [], {inner.symbol(name, line): name for name in names if not name.isdigit()}
     for dimension, size in zip(dimensions, operand.shape):
         if dimension.expression is not None:
             fields.append(inner.position(dimension.expression))
         else:
-            part = inner.parts.get(dimension.axes[0]) if len(dimension.axes) == 1 else None
-            fields.append(inner.axis(dimension.axes[0]) if part and size == part.whole != part.length else None)
-    if not any(fields):
+            only = dimension.axes[0] if len(dimension.axes) == 1 and not dimension.axes[0].isdigit() else None
+            part = inner.symbol(only, line).stretch if only else None
+            fields.append(inner.axis(only) if part and size == part.whole != part.length else None)
+    if not any(field is not None for field in fields):
         axes = [name for d in dimensions for name in d.axes]
         shape = [sizes.known[name] for name in axes]
         return operand.data.reshape(shape), axes, None, None if operand.hidden is None else operand.hidden.reshape(shape)
     axes = list(dict.fromkeys(name for d, f in zip(dimensions, fields)
-                              for name in (axes_of(f) if f is not None else d.axes)))
-    coordinates = grid_of([(name, sizes.known[name]) for name in axes])
+                              for name in (in_text(axes_of(f), local, line) if f is not None else d.axes)))
+    grid = grid_of([(name, sizes.known[name]) for name in axes])
+    coordinates = {symbol: grid[name] for symbol, name in local.items() if name in grid}
     index, bad = [], None
     for dimension, field, size in zip(dimensions, fields, operand.shape):
         if field is None:
             at = 0
             for name in dimension.axes:
-                at = at * sizes.known[name] + coordinates[name]
+                at = at * sizes.known[name] + grid[name]
         else:
             at, strange = whole_of(*Evaluation(coordinates, True)(field), "an operand")
             strange = either(strange, (at < 0) | (at >= size))
@@ -156,22 +173,34 @@ def operand_on_axes(operand, dimensions, inner, names, sizes, line):
         None if operand.hidden is None else operand.hidden[index]
 
 
-def guard_on_axes(field, sizes, line):
-    axes = list(axes_of(field))
-    value, bad = Evaluation(grid_of([(name, sizes.known[name]) for name in axes]), True)(field)
+def in_text(symbols, local, line):
+    """The names that a text has for axes of a function of positions."""
+    for symbol in symbols:
+        if symbol not in local:
+            raise AttnError(f"no axis '{symbol}' in this text: give its size", line)
+    return [local[symbol] for symbol in symbols]
+
+
+def guard_on_axes(field, inner, sizes, line):
+    symbols = axes_of(field)
+    local = {inner.symbol(name, line): name for name in inner.here}
+    axes = in_text(symbols, local, line)
+    grid = grid_of([(symbol, sizes.known[local[symbol]]) for symbol in symbols])
+    value, bad = Evaluation(grid, True)(field)
     if bad is not None:
         raise AttnError("the condition of an einsum reads outside", line)
     return np.broadcast_to(np.asarray(value) != 0, [sizes.known[name] for name in axes]), axes
 
 
-def contract(prepared, guard, result, sizes):
-    """prepared: (array, axes, where it does not exist, where it is hidden); guard: (where the condition holds, axes) or None."""
+def contract(prepared, guard, result, everything, sizes):
+    """prepared: (array, axes, where it does not exist, where it is hidden); guard: (where the condition holds, axes) or None.
+    `everything`: all axes of the text; one that nothing has is summed over, or repeated along, all the same."""
     letters = {name: at for at, name in enumerate(sizes.known)}
     out = [name for d in result for name in d.axes]
 
     def product(terms):
         covered = {name for _, axes in terms for name in axes}
-        ones = [(np.ones(sizes.known[name]), [name]) for name in out if name not in covered]
+        ones = [(np.ones(sizes.known[name]), [name]) for name in dict.fromkeys(out + everything) if name not in covered]
         arguments = []
         for array, axes in terms + ones:
             arguments += [np.asarray(array, np.float64), [letters[name] for name in axes]]

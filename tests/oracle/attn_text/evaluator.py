@@ -4,12 +4,14 @@ import re
 import numpy as np
 
 from . import syntax as s
+from .axes import Known, closure
 from .einsum import einsum
-from .errors import AttnError
-from .functions import ONE, apply, logsumexp, select, softmax
+from .errors import AttnError, UnknownSize
+from .functions import ONE, apply, decided, logsumexp, select, softmax
 from .moves import concat, gather, pad, rearrange, reshape, skew, sliced
-from .positions import Constant, Field, Operation, Read, as_field, reads_tensors
-from .scope import IndexOperand, Scope, bind_formals, run_part
+from .positions import Axis, Constant, Field, Operation, Read, as_field, reads_tensors
+from .schemes import call_scheme
+from .scope import IndexOperand, NumbersOnly, OnTensor, Positions
 from .tensors import Tensor, materialised, place
 
 
@@ -34,16 +36,16 @@ def of_items(node, scope):
 
 
 def of_unary(node, scope):
-    return apply("neg" if node.op == "-" else node.op, [evaluate(node.value, scope)], node.line, scope.parts)
+    return apply("neg" if node.op == "-" else node.op, [evaluate(node.value, scope)], node.line)
 
 
 def of_binary(node, scope):
-    return apply(node.op, [evaluate(node.left, scope), evaluate(node.right, scope)], node.line, scope.parts)
+    return apply(node.op, [evaluate(node.left, scope), evaluate(node.right, scope)], node.line)
 
 
 def condition_on(tensor, node, scope):
     """Where a condition holds at the elements of a tensor; names are its axes."""
-    condition = scope.inside_condition(tensor).evaluate(node)
+    condition = OnTensor(scope, tensor).evaluate(node)
     if isinstance(condition, (int, float)):
         return np.broadcast_to(np.bool_(condition != 0), tensor.shape)
     if not isinstance(condition, Field):
@@ -65,40 +67,59 @@ def as_tensor(value, what, line):
 
 
 def of_where(node, scope):
-    value = as_tensor(evaluate(node.value, scope), "where", node.line)
+    value = as_tensor(scope.whole_value(node.value), "where", node.line)
     hidden = ~condition_on(value, node.condition, scope)
     if value.absent is not None:
         hidden = hidden | value.absent
-    return Tensor(value.data, value.names, hidden)
+    out = value.like(value.data)
+    out.absent, out.hidden, out.minus = hidden, None, None
+    return out
 
 
 def of_conditional(node, scope):
-    then, otherwise = evaluate(node.then, scope), evaluate(node.otherwise, scope)
-    return choice(node.condition, then, otherwise, scope, node.line)
+    return choice(node.condition, node.then, node.otherwise, scope, node.line)
 
 
 def choice(condition, a, b, scope, line):
-    inner = scope
-    for tensor in (a, b):
-        if isinstance(tensor, Tensor):
-            inner = inner.inside_condition(tensor)
-    return select(inner.evaluate(condition), a, b, scope, line)
+    condition = evaluate(condition, scope)
+    if isinstance(condition, (int, float)):
+        taken, other = (a, b) if condition else (b, a)
+        value = evaluate(taken, scope)
+        try:
+            return decided(value, evaluate(other, scope))
+        except UnknownSize:
+            raise
+        except AttnError:   # what is not taken need not exist
+            return value
+    return select(condition, evaluate(a, scope), evaluate(b, scope), line)
 
 
 def of_subscript(node, scope):
-    base = evaluate(node.base, scope)
+    base = scope.whole_value(node.base)
+    if len(node.subscripts) == 1 and isinstance(node.subscripts[0], s.Dots):
+        return base                                   # k[...]: the value, whatever else has its name
     if any(isinstance(each, (s.Slice, s.Dots, s.New)) for each in node.subscripts):
         return moved(slice_of(as_tensor(base, "a slice", node.line), node, scope), base)
     subscripts = [evaluate(each, scope) for each in node.subscripts]
     if isinstance(base, list):
         return element(base, subscripts, node.line)
+    if isinstance(base, Field):
+        base = materialised(base)
     if not isinstance(base, (Tensor, IndexOperand)):
         raise AttnError("subscripts are of tensors, index operands and lists", node.line)
-    array = base.array if isinstance(base, IndexOperand) else base.present("a subscript").data
+    array = base.array if isinstance(base, IndexOperand) else base.present("a subscript").ordered("a subscript").data
     if isinstance(base, Tensor) and len(subscripts) < array.ndim and all(isinstance(each, int) for each in subscripts):
         return moved(slice_of(base, node, scope), base)
     if len(subscripts) != array.ndim:
         raise AttnError(f"{len(subscripts)} subscripts for {array.ndim} dimensions", node.line)
+    for subscript, size in zip(subscripts, array.shape):
+        if isinstance(subscript, Axis) and not subscript.stretch:
+            if subscript.fixed is None:
+                subscript.symbol.read.add(size)
+                if not subscript.symbol.told:
+                    continue
+            elif subscript.fixed < size and not subscript.absolute:
+                raise AttnError(f"'{subscript.symbol}' is {subscript.fixed} long, this dimension {size}: cut it", node.line)
     return moved(read(array, subscripts, getattr(base, "name", "a tensor"), node.line), base)
 
 
@@ -124,9 +145,15 @@ def slice_of(tensor, node, scope):
         if isinstance(each, s.Slice):
             subscripts.append(slice(end(each.low), end(each.high), end(each.step)))
         else:
-            subscripts.append(Ellipsis if isinstance(each, s.Dots) else None if isinstance(each, s.New)
-                              else scope.whole(each, "an index"))
+            subscripts.append(Ellipsis if isinstance(each, s.Dots) else None if isinstance(each, s.New) else index(each, scope))
     return sliced(tensor, subscripts, node.line)
+
+
+def index(node, scope):
+    value = scope.evaluate(node)
+    if not isinstance(value, int):
+        raise AttnError("an index beside slices is a whole number", node.line)
+    return value
 
 
 def element(items, subscripts, line):
@@ -161,42 +188,8 @@ def of_call(node, scope):
             raise AttnError(f"'{node.name}' takes no names", node.line)
         if len(values) != (2 if node.name in ("min", "max") else 3 if node.name == "clamp" else 1):
             raise AttnError(f"'{node.name}' of {len(values)} arguments", node.line)
-        return apply(node.name, values, node.line, scope.parts)
+        return apply(node.name, values, node.line)
     raise AttnError(f"unknown function '{node.name}'", node.line)
-
-
-def call_scheme(scheme, node, scope, program):
-    if scope.program.depth > 100:
-        raise AttnError("schemes call each other without end", node.line)
-    inner = bind_formals(scheme, node, scope, program)
-    scope.program.depth += 1
-    try:
-        return run_body(scheme.body, inner)[0]
-    finally:
-        scope.program.depth -= 1
-
-
-def run_body(body, scope):
-    for statement in body:
-        if isinstance(statement, s.Assign):
-            value = evaluate(statement.value, scope)
-            if statement.apart:
-                if isinstance(value, Tensor) and len(value.shape) > 1:
-                    value = [sliced(value, [at], statement.line) for at in range(value.shape[0])]
-                if not isinstance(value, list) or len(value) != len(statement.names):
-                    raise AttnError(f"expected a list of {len(statement.names)}", statement.line)
-                for name, item in zip(statement.names, value):
-                    scope.assign(name, item, statement.line)
-            else:
-                scope.assign(statement.names[0], value, statement.line)
-        elif isinstance(statement, s.Require):
-            if not scope.number(statement.condition, "what is required"):
-                raise AttnError(statement.message, statement.line)
-        elif isinstance(statement, s.Part):
-            run_part(statement, scope)
-        else:
-            return [evaluate(value, scope) for value in statement.values]
-    raise AttnError("a body ends with return")
 
 
 def arguments(node, names, scope, required):
@@ -212,18 +205,21 @@ def arguments(node, names, scope, required):
 
 
 def numbers(node, scope):
-    value = scope.evaluate(node)
-    value = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, int) for each in value):
+    items = node.items if isinstance(node, s.Items) else [node]
+    out = []
+    for each in items:
+        value = NumbersOnly(scope).evaluate(each)
+        out += value if isinstance(value, list) else [value]
+    if not all(isinstance(each, int) for each in out):
         raise AttnError("expected whole numbers", node.line)
-    return value
+    return out
 
 
 def call_einsum(node, scope):
-    text = evaluate(node.positional[0], scope)
+    text = evaluate(node.positional[0], scope) if node.positional else None
     if not isinstance(text, str):
         raise AttnError("an einsum begins with its text", node.line)
-    operands = [evaluate(each, scope) for each in node.positional[1:]]
+    operands = [scope.whole_value(each) for each in node.positional[1:]]
     condition = node.named.get("where")
     given = {name: scope.whole(value) for name, value in node.named.items() if name not in ("where", "sum")}
     out = einsum((text, operands, given, condition, node.line), scope)
@@ -241,48 +237,68 @@ def names_of_axes(node):
     return [each.name for each in items if isinstance(each, s.Name)]
 
 
-def along_axes(node, scope, names=("x", "axis")):
-    """The tensor of sum(x, d), sum(x, (i, d)), sum(x, -1), and the dimensions meant: those of an axis that is a part of one are taken
-    apart first. Also how to put dimensions together again where nothing of them went."""
-    given = arguments(node, list(names), scope, ["x"])
-    tensor = as_tensor(evaluate(given["x"], scope), node.name, node.line).present(f"'{node.name}'")
+def along_axes(node, scope, most=2):
+    """The tensor of sum(x, d), sum(x, (i, d)), sum(x, -1), and the dimensions meant, [(dimension, factor or None)]."""
+    given = arguments(node, ["x", "axis"], scope, ["x"])
+    tensor = as_tensor(scope.whole_value(given["x"]), node.name, node.line)
     what = given.get("axis", node.named.get("axis", node.named.get("dim")))
-    if what is None or len(node.positional) + len(node.named) > 2:
-        raise AttnError(f"'{node.name}' lacks an axis", node.line)
-    whole, parts = set(), {}
-    for each in what.items if isinstance(what, s.Items) else [what]:
-        if isinstance(each, s.Name) and each.name in tensor.axes():
-            if isinstance(scope.value_of(each.name), (int, float)):
-                raise AttnError(f"'{each.name}' is an axis and a value", node.line)
-            at, inner, size = tensor.axes()[each.name]
-            factors = next(f for f in tensor.names[at] if any(name == each.name for name, _ in f))
-            if (each.name, size) in parts.get(at, (None, []))[1] or parts.get(at, (factors,))[0] != factors or at in whole:
-                raise AttnError(f"'{each.name}' is named already", node.line)
-            parts.setdefault(at, (factors, []))[1].append((each.name, size))
-            continue
-        if isinstance(each, s.Name) and scope.value_of(each.name) is None:
-            raise AttnError(f"the tensor has no axis '{each.name}'", node.line)
-        at = scope.whole(each, "a dimension")
-        if not -len(tensor.shape) <= at < len(tensor.shape) or at % len(tensor.shape) in whole | set(parts):
-            raise AttnError(f"there is no other dimension {at}", node.line)
-        whole.add(at % len(tensor.shape))
-    shape, names, chosen = [], [], []
+    if len(node.positional) + len(node.named) > most:
+        raise AttnError(f"'{node.name}' of more than an axis", node.line)
+    chosen = []
+    for each in [] if what is None else what.items if isinstance(what, s.Items) else [what]:
+        if isinstance(each, s.Name) and each.name in scope.axes:
+            if scope.has_number(each.name) or isinstance(scope.value_of(each.name) if scope.has_value(each.name) else None, (int, float)):
+                scope.contested(each.name, node.line)
+            symbol, own = scope.symbol(each.name, node.line), tensor.axes()
+            if symbol not in own:
+                raise AttnError(f"no axis '{each.name}': the tensor's axes are {tensor.spoken()}", node.line)
+            at, _, size = own[symbol]
+            factors = next(f for f in tensor.names[at] if any(other is symbol for other, _ in f))
+            chosen.append((at, factors, (symbol, size)) if len(factors) > 1 else (at, None, None))
+        else:
+            at = scope.whole(each, "a dimension")
+            if not -len(tensor.shape) <= at < len(tensor.shape):
+                raise AttnError(f"there is no dimension {at}", node.line)
+            chosen.append((stands(tensor, at % len(tensor.shape), node), None, None))
+    for k, one in enumerate(chosen):
+        for other in chosen[:k]:
+            if one[0] == other[0] and (one[1] != other[1] or one[2] == other[2]):
+                raise AttnError("an axis is named already", node.line)
+    return tensor, chosen
+
+
+def stands(tensor, at, node):
+    """A dimension by its place, where that is said."""
+    pairs = closure(tensor.pairs())
+    if not all((k, at) in pairs if k < at else (at, k) in pairs for k in range(len(tensor.shape)) if k != at):
+        raise AttnError(f"'{node.name}': {tensor.spoken()} stand in no order here: name the axis", node.line)
+    return at
+
+
+def apart(tensor, data, chosen):
+    """(data with the named factors of products apart, dimensions of it that are meant, [(dimension, label)])"""
+    shape, labels, meant = [], [], []
     for at, size in enumerate(tensor.shape):
-        for factor in parts[at][0] if at in parts else [(None, size)]:
-            if at in whole or (at in parts and factor in parts[at][1]):
-                chosen.append(len(shape))
+        here = [(factors, factor) for k, factors, factor in chosen if k == at]
+        split = here[0][0] if here and here[0][0] else None
+        for factor in split or [(None, size)]:
+            if here and (split is None or any(factor == other for _, other in here)):
+                meant.append(len(shape))
             shape.append(factor[1])
-            names.append((at, [(factor,)] if at in parts else tensor.names[at]))
-    data = tensor.data if tensor.hidden is None else np.where(tensor.hidden, 0, tensor.data)
-    return tensor, data.reshape(shape), chosen, names
+            labels.append((at, [(factor,)] if split else tensor.names[at]))
+    return data.reshape(shape), meant, labels
 
 
 def reduced(function):
     def call(node, scope):
-        _, data, chosen, names = along_axes(node, scope)
+        tensor, chosen = along_axes(node, scope)
+        if not chosen:
+            raise AttnError(f"'{node.name}' lacks an axis", node.line)
+        tensor.present(f"'{node.name}'")
+        data, meant, names = apart(tensor, tensor.data if tensor.hidden is None else np.where(tensor.hidden, 0, tensor.data), chosen)
         with np.errstate(all="ignore"):
-            out = function(data, tuple(chosen))
-        kept = [name for k, name in enumerate(names) if k not in chosen]
+            out = function(data, tuple(meant))
+        kept = [name for k, name in enumerate(names) if k not in meant]
         # What is left of one dimension is one dimension.
         dimensions = sorted({at for at, _ in kept})
         shape, labels = [], []
@@ -291,27 +307,41 @@ def reduced(function):
             own = [label for of, label in kept if of == at]
             shape.append(int(np.prod(sizes)))
             labels.append(own[0] if len(own) == 1 else [tuple(factor for label in own for factor in label[0])])
-        return Tensor(out.reshape(shape), labels)
+        result = Tensor(out.reshape(shape), labels)
+        if tensor.before is not None:
+            result.before = {(dimensions.index(a), dimensions.index(b)) for a, b in closure(tensor.before) if a in dimensions and b in dimensions}
+        result.soft = tensor.soft
+        return result
     return call
 
 
 def call_cumsum(node, scope):
-    tensor, data, chosen, _ = along_axes(node, scope)
+    tensor, chosen = along_axes(node, scope)
     if len(chosen) != 1:
         raise AttnError("'cumsum' runs along one axis", node.line)
+    tensor.present("'cumsum'")
+    data, meant, _ = apart(tensor, tensor.data if tensor.hidden is None else np.where(tensor.hidden, 0, tensor.data), chosen)
     with np.errstate(all="ignore"):
-        out = np.cumsum(data, chosen[0]).reshape(tensor.shape)
+        out = np.cumsum(data, meant[0]).reshape(tensor.shape)
     hidden = tensor.hidden
     if hidden is not None:
-        hidden = np.logical_and.accumulate(np.broadcast_to(hidden, tensor.shape).reshape(data.shape), chosen[0]).reshape(tensor.shape)
-    return Tensor(np.where(False if hidden is None else hidden, 0, out), tensor.names, None, hidden)
+        hidden = np.logical_and.accumulate(np.broadcast_to(hidden, tensor.shape).reshape(data.shape), meant[0]).reshape(tensor.shape)
+    result = tensor.like(np.where(False if hidden is None else hidden, 0, out))
+    result.hidden, result.minus = hidden, None
+    return result
 
 
 def over_keys(function):
     def call(node, scope):
-        given = arguments(node, ["x", "where"], scope, ["x"])
-        x = as_tensor(evaluate(given["x"], scope), node.name, node.line)
-        return function(x, condition_on(x, given["where"], scope) if "where" in given else None)
+        given = s.Call(node.line, node.name, node.positional[:1], {k: v for k, v in node.named.items() if k != "where"})
+        x, chosen = along_axes(given, scope)
+        if len(node.positional) > 2 or len(chosen) > 1 or (chosen and chosen[0][1]) or set(node.named) - {"where", "axis", "dim", "x"}:
+            raise AttnError(f"'{node.name}' runs over one dimension", node.line)
+        if not x.shape:
+            raise AttnError(f"'{node.name}' of a tensor without dimensions", node.line)
+        at = chosen[0][0] if chosen else stands(x, len(x.shape) - 1, node)
+        condition = node.named.get("where", node.positional[1] if len(node.positional) > 1 else None)
+        return function(x, condition_on(x, condition, scope) if condition is not None else None, at)
     return call
 
 
@@ -319,22 +349,24 @@ def call_tabulate(node, scope):
     sizes = {name: scope.whole(value) for name, value in node.named.items()}
     if len(node.positional) != 1 or not sizes:
         raise AttnError("tabulate(function, axis = size, …)", node.line)
-    inner = scope.without_positions(sizes)
-    value = inner.position(node.positional[0])
-    # In this order, and over axes that it does not depend on, too.
-    for name in sizes:
-        value = Operation("+", [value, Operation("*", [Constant(0), inner.axis(name)])])
-    tensor = materialised(value, sizes)
+    known = {name: Known(scope.symbol(name, node.line), size) for name, size in sizes.items()}
+    for name, size in sizes.items():
+        known[name].symbol.tell(size)
+    value = Positions(scope, known, node.line).position(node.positional[0])
+    if reads_tensors(value):
+        raise AttnError("tabulate is of positions and numbers", node.line)
+    tensor = materialised(value, [(known[name].symbol, size) for name, size in sizes.items()])
     with np.errstate(over="ignore"):
         return tensor.like(tensor.data.astype(np.float32).astype(np.float64))
 
 
 def call_pad(node, scope):
-    tensor = as_tensor(evaluate(node.positional[0], scope), "pad", node.line)
+    tensor = as_tensor(scope.whole_value(node.positional[0]), "pad", node.line)
     value = scope.number(node.named["value"]) if "value" in node.named else 0
     if "low" in node.named or "high" in node.named:
-        low = numbers(node.named["low"], scope) if "low" in node.named else []
-        high = numbers(node.named["high"], scope) if "high" in node.named else []
+        if len(node.positional) > 1:
+            raise AttnError("pad: pairs or lists, not both", node.line)
+        low, high = (numbers(node.named[each], scope) if each in node.named else [] for each in ("low", "high"))
     else:
         pairs = [numbers(each, scope) for each in node.positional[1:]]
         if any(len(pair) != 2 for pair in pairs):
@@ -344,30 +376,33 @@ def call_pad(node, scope):
 
 
 def call_reshape(node, scope):
-    tensor = as_tensor(evaluate(node.positional[0], scope), "reshape", node.line)
+    tensor = as_tensor(scope.whole_value(node.positional[0]), "reshape", node.line)
     if len(node.positional) == 2:
         return moved(reshape(tensor, numbers(node.positional[1], scope)), tensor)
     return moved(reshape(tensor, [scope.whole(size) for size in node.positional[1:]]), tensor)
 
 
 def call_rearrange(node, scope):
-    tensor = as_tensor(evaluate(node.positional[0], scope), node.name, node.line)
+    tensor = as_tensor(scope.whole_value(node.positional[0]), node.name, node.line)
     text = evaluate(node.positional[1], scope)
     return moved(rearrange(tensor, text, {name: scope.whole(value) for name, value in node.named.items()}, scope, node.line), tensor)
 
 
 def call_concat(node, scope):
-    tensors = [as_tensor(evaluate(each, scope), "concat", node.line) for each in node.positional]
+    tensors = [as_tensor(scope.whole_value(each), "concat", node.line).ordered("concat") for each in node.positional]
     if "dim" not in node.named:
         raise AttnError("concat lacks 'dim'", node.line)
     return concat(tensors, scope.whole(node.named["dim"]), node.line)
 
 
 def call_gather(node, scope):
-    tensor = as_tensor(evaluate(node.positional[0], scope), "gather", node.line)
+    tensor = as_tensor(scope.whole_value(node.positional[0]), "gather", node.line)
     sizes = {name: scope.whole(value) for name, value in node.named.items() if name != "dim"}
-    field = scope.without_positions(sizes).position(node.positional[1])
-    return gather(tensor, field, sizes, scope.whole(node.named["dim"]), node.line)
+    known = {name: Known(scope.symbol(name, node.line), size) for name, size in sizes.items()}
+    for name, size in sizes.items():
+        known[name].symbol.tell(size)
+    field = Positions(scope, known, node.line).position(node.positional[1])
+    return gather(tensor, field, [(known[name].symbol, size) for name, size in sizes.items()], scope.whole(node.named["dim"]), node.line)
 
 
 def call_len(node, scope):
@@ -376,19 +411,24 @@ def call_len(node, scope):
     return scope.length(node.positional[0].name, node.line)
 
 
+def call_position(node, scope):
+    if len(node.positional) != 1 or not isinstance(node.positional[0], s.Name) or node.named:
+        raise AttnError("position of an axis", node.line)
+    return scope.position_along(node.positional[0].name, node.line)
+
+
 def call_select(node, scope):
     if len(node.positional) != 3:
         raise AttnError("select(condition, a, b)", node.line)
-    a, b = (evaluate(each, scope) for each in node.positional[1:])
-    return choice(node.positional[0], a, b, scope, node.line)
+    return choice(*node.positional, scope, node.line)
 
 
 def call_skew(node, scope):
-    return skew(as_tensor(evaluate(node.positional[0], scope), "skew", node.line))
+    return skew(as_tensor(scope.whole_value(node.positional[0]), "skew", node.line))
 
 
 CALLS = {"einsum": call_einsum, "softmax": over_keys(softmax), "logsumexp": over_keys(logsumexp),
          "tabulate": call_tabulate, "pad": call_pad, "reshape": call_reshape, "rearrange": call_rearrange,
          "broadcast": call_rearrange, "concat": call_concat, "gather": call_gather, "len": call_len,
-         "select": call_select, "skew": call_skew, "sum": reduced(np.sum), "mean": reduced(np.mean), "cumsum": call_cumsum}
+         "select": call_select, "skew": call_skew, "position": call_position, "sum": reduced(np.sum), "mean": reduced(np.mean), "cumsum": call_cumsum}
 EXTREMA = {"max": reduced(lambda x, axes: np.max(x, axes, initial=-np.inf)), "min": reduced(lambda x, axes: np.min(x, axes, initial=np.inf))}

@@ -3,9 +3,11 @@ import math
 
 import numpy as np
 
+from .axes import closure
 from .errors import AttnError
+from .joining import combine
 from .positions import COMPARE, FLOAT, Constant, Field, Operation, Read, as_field, axes_of, either, is_real, reads_tensors
-from .tensors import Tensor, combine
+from .tensors import Tensor
 
 ONE = {"exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "abs", "sin", "cos", "erf", "floor", "ceil", "round"}
 
@@ -88,7 +90,7 @@ def is_bit(value):
     return getattr(value, "value", value) in (0, 1) if isinstance(value, (int, Constant)) else False
 
 
-def truth_of(op, values, line, parts):
+def truth_of(op, values, line):
     """A comparison of tensors, or conditions on values joined: a tensor of 1 and 0."""
     if op in COMPARE:
         for value in values:
@@ -100,14 +102,14 @@ def truth_of(op, values, line, parts):
             if not (is_truth(value) or is_bit(value) or (isinstance(value, Field) and is_condition(value))):
                 raise AttnError(f"'{op}' is of conditions", line)
         function = {"and": np.logical_and, "or": np.logical_or, "not": np.logical_not}[op]
-    out = combine(lambda *arrays: function(*arrays).astype(np.float64), values, "a comparison", parts)
+    out = combine(lambda *arrays: function(*arrays).astype(np.float64), values, "a comparison")
     out.truth, out.minus = True, None
     return out
 
 
-def chosen(condition, a, b, parts):
+def chosen(condition, a, b):
     """One or the other by a condition on values: numbers, whatever stands in the other place."""
-    return combine(lambda c, x, y: np.where(c != 0, x, y), [condition, a, b], "a choice by values", parts)
+    return combine(lambda c, x, y: np.where(c != 0, x, y), [condition, a, b], "a choice by values")
 
 
 def keeps(values):
@@ -119,30 +121,30 @@ def keeps(values):
     return all(isinstance(v, Tensor) or (is_condition(v) and set(axes_of(v)) <= names) for v in values)
 
 
-def taken_away(values, parts):
+def taken_away(values):
     """A tensor times a condition: nothing is left where that does not hold."""
     tensor, condition = values if isinstance(values[0], Tensor) else values[::-1]
-    return without(combine(lambda x, c: np.where(c != 0, x, 0.0), [tensor, condition], "a product", parts), condition, 0, parts)
+    return without(combine(lambda x, c: np.where(c != 0, x, 0.0), [tensor, condition], "a product"), condition, 0)
 
 
-def without(tensor, condition, value, parts):
+def without(tensor, condition, value):
     """The tensor, of which nothing is left where the condition has this value."""
     shape = Tensor(np.zeros(tensor.shape), tensor.names)
-    gone = combine(lambda _, c: (c != 0) == bool(value), [shape, condition], "a product", parts)
+    gone = combine(lambda _, c: (c != 0) == bool(value), [shape, condition], "a product")
     tensor.hidden = either(tensor.hidden, gone.data != 0)
     return tensor
 
 
-def apply(op, values, line=None, parts=None):
+def apply(op, values, line=None):
     """One operation, on whatever its arguments are."""
     for value in values:
         if not isinstance(value, (int, float, Field, Tensor)):
             raise AttnError(f"'{op}' of {getattr(value, 'what', type(value).__name__)}", line)
     if any(isinstance(v, Tensor) for v in values):
         if op in ("and", "or", "not") or op in COMPARE:
-            return truth_of(op, values, line, parts)
+            return truth_of(op, values, line)
         if op == "*" and any(map(is_truth, values)) and all(is_truth(v) or reads(v) for v in values):
-            return chosen(*sorted(values, key=lambda v: not is_truth(v)), 0, parts)
+            return chosen(*sorted(values, key=lambda v: not is_truth(v)), 0)
         if op == "f32":  # arithmetic on tensors is in f32, whatever they are stored as
             return values[0]
         if op == "clamp":
@@ -150,10 +152,10 @@ def apply(op, values, line=None, parts=None):
         elif op in ("//", "%", "f64"):
             raise AttnError(f"'{op}' is of numbers and positions", line)
         elif op == "*" and keeps(values):
-            return taken_away(values, parts)
+            return taken_away(values)
         else:
             function = FLOAT[op]
-        return combine(function, values, op, parts)
+        return combine(function, values, op)
     if any(isinstance(v, Field) for v in values):
         if op in ("//", "%") and isinstance(values[1], float):
             raise AttnError(f"'{op}' divides positions by whole numbers", line)
@@ -167,41 +169,40 @@ def reads(value):
     return isinstance(value, Tensor) or (isinstance(value, Field) and reads_tensors(value))
 
 
-def select(condition, a, b, scope, line):
-    """`x if P else y`, select(P, x, y): over the axes of x and y and those that P names."""
-    if isinstance(condition, (int, float)):
-        return a if condition else b
-    if is_truth(condition) and (isinstance(condition, Tensor) or isinstance(a, Tensor) or isinstance(b, Tensor)):
-        if not isinstance(a, (int, float, Field, Tensor)) or not isinstance(b, (int, float, Field, Tensor)):
-            raise AttnError("a choice is between numbers, positions and tensors", line)
-        return chosen(condition, a, b, scope.parts)
+def select(condition, a, b, line):
+    """`x if P else y`, select(P, x, y): over the axes of x and y and those that P names. P is no number."""
+    if not all(isinstance(each, (int, float, Field, Tensor)) for each in (a, b)):
+        raise AttnError("a choice is between numbers, positions and tensors", line)
+    if is_truth(condition) and any(isinstance(each, Tensor) for each in (condition, a, b)):
+        return chosen(condition, a, b)
     if not isinstance(condition, Field) or (reads_tensors(condition) and not is_truth(condition)):
         raise AttnError("what decides is no condition", line)
-    if not isinstance(a, (int, float, Field, Tensor)) or not isinstance(b, (int, float, Field, Tensor)):
-        raise AttnError("a choice is between numbers, positions and tensors", line)
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         return Operation("select", [condition, as_field(a), as_field(b)])
-    frame = extended([v for v in (a, b) if isinstance(v, Tensor)], condition, scope)
-    out = combine(lambda c, x, y, _: np.where(c != 0, x, y), [condition, a, b, frame], "a choice", scope.parts)
+    out = combine(lambda c, x, y: np.where(c != 0, x, y), [condition, a, b], "a choice")
     for value, number in ((0, b), (1, a)):
         if isinstance(number, (int, float)) and number == 0:
-            out = without(out, condition, value, scope.parts)
+            out = without(out, condition, value)
     return out
 
 
-def extended(tensors, condition, scope):
-    """A tensor of zeros over the axes of these and those that a condition names and they lack; 0 where they lack none."""
-    axes, own = axes_of(condition), {}
-    for tensor in tensors:
-        own.update({name: size for name, (_, _, size) in tensor.axes().items()})
-    if all(name in own for name in axes):
-        return 0
-    if any(not any(len(factors) == 1 for factors in names) for tensor in tensors for names in tensor.names):
-        return 0
-    order = list(scope.known_axes())
-    sizes = {**{name: axis.size for name, axis in axes.items()}, **own}
-    names = sorted(sizes, key=lambda name: order.index(name) if name in order else len(order))
-    return Tensor(np.zeros([sizes[name] for name in names]), [[((name, sizes[name]),)] for name in names])
+def decided(taken, other):
+    """What a number has chosen, over the axes of both."""
+    if isinstance(taken, (int, float)) and isinstance(other, (int, float)):
+        return taken
+    if not all(isinstance(each, (int, float, Field, Tensor)) for each in (taken, other)):
+        return taken
+    if not isinstance(taken, Tensor) and not isinstance(other, Tensor):
+        return Operation("select", [Constant(1), as_field(taken), as_field(other)])
+    if isinstance(other, Tensor):
+        other = Tensor(np.zeros(other.shape), other.names)
+        if isinstance(taken, Tensor) and taken.shape == other.shape and taken.names == other.names:
+            return taken
+    elif isinstance(taken, Tensor) and (isinstance(other, (int, float)) or set(axes_of(other)) <= set(taken.axes())):
+        return taken
+    out = combine(lambda x, _: x, [taken, other], "a choice")
+    out.truth = getattr(taken, "truth", False)
+    return out
 
 
 def shown(tensor, keep):
@@ -214,20 +215,32 @@ def shown(tensor, keep):
     return np.where(absent, -np.inf, tensor.data), np.broadcast_to(absent, tensor.shape)
 
 
-def softmax(tensor, keep=None):
+def softmax(tensor, keep, at):
     x, absent = shown(tensor, keep)
     with np.errstate(all="ignore"):
-        top = np.max(x, -1, keepdims=True, initial=-np.inf)
+        top = np.max(x, at, keepdims=True, initial=-np.inf)
         weights = np.where(absent, 0, np.exp(x - np.where(np.isfinite(top) | np.isnan(top), top, 0)))
-        total = weights.sum(-1, keepdims=True)
+        total = weights.sum(at, keepdims=True)
         out = np.where(total == 0, 0, weights / total)
-    return Tensor(np.where(absent, 0, out), tensor.names, hidden=absent if np.any(absent) else None)
+    result = Tensor(np.where(absent, 0, out), tensor.names, hidden=absent if np.any(absent) else None)
+    result.before, result.soft = tensor.before, tensor.soft
+    return result
 
 
-def logsumexp(tensor, keep=None):
+def logsumexp(tensor, keep, at):
     x, absent = shown(tensor, keep)
     with np.errstate(all="ignore"):
-        top = np.max(x, -1, initial=-np.inf)
+        top = np.max(x, at, keepdims=True, initial=-np.inf)
         safe = np.where(np.isfinite(top) | np.isnan(top), top, 0)
-        out = safe + np.log(np.where(absent, 0, np.exp(x - safe[..., None])).sum(-1))
-    return Tensor(out, tensor.names[:-1])
+        out = safe + np.log(np.where(absent, 0, np.exp(x - safe)).sum(at, keepdims=True))
+    return dropped(tensor, np.squeeze(out, at), at)
+
+
+def dropped(tensor, data, at):
+    """A result without one dimension of the tensor."""
+    out = Tensor(data, tensor.names[:at] + tensor.names[at + 1:])
+    if tensor.before is not None:
+        left = (lambda k: k - (k > at))
+        out.before = {(left(a), left(b)) for a, b in closure(tensor.before) if at not in (a, b)}
+    out.soft = tensor.soft
+    return out

@@ -14,6 +14,8 @@ PATTERN = re.compile(
 # Other spellings of one operator.
 SAME = {"&&": "and", "||": "or", "!": "not", "**": "^", "floordiv": "//", "mod": "%"}
 WORDS = {"and", "or", "not", "where", "if", "else", "floordiv", "mod"}
+# What names nothing (LANGUAGE.md, Names); the operators above are no names to the parser either.
+RESERVED = WORDS | {"inf", "None", "return", "require"}
 
 
 @dataclass

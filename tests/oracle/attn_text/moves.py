@@ -1,14 +1,17 @@
 """Moving elements (LANGUAGE.md): slices, pad, reshape, skew, rearrange, broadcast, concat, gather."""
 import numpy as np
 
+from .einsum import matched
 from .errors import AttnError, outside
+from .joining import are_products, same, unique
 from .positions import Evaluation, axes_of, either, whole_of
-from .tensors import Tensor, aligned, grid_of, names_of_result
+from .tensors import Tensor, grid_of
 from .text import Sizes, check_names, named_dimension, parse_text
 
 
 def both(tensor, function, names):
     """The same move of the values and of what is absent."""
+    tensor.ordered("moving elements")
     absent = None if tensor.absent is None else function(np.broadcast_to(tensor.absent, tensor.shape), True)
     hidden, minus = (None if each is None else function(np.broadcast_to(each, tensor.shape), True)
                      for each in (tensor.hidden, tensor.minus))
@@ -84,6 +87,7 @@ def rearrange(tensor, text, given, scope, line):
     operands, result = parse_text(text, lambda name: False, line)
     if len(operands) != 1 or len(operands[0]) != tensor.data.ndim:
         raise AttnError(f"the text '{text}' has other dimensions than the operand", line)
+    tensor = matched(tensor, operands[0], scope, line)
     sizes = Sizes(line, [name for d in operands[0] + result for name in d.axes])
     for name, size in given.items():
         sizes.tell(name, size)
@@ -102,7 +106,8 @@ def rearrange(tensor, text, given, scope, line):
     target = [name for d in result for name in d.axes]
     for name in source + target:
         if name not in sizes.known:
-            raise AttnError(f"the axis '{name}' has no size", line)
+            sizes.tell(name, scope.axes[name].size())
+            sizes.products(products)
     check_names(operands[0] + result, sizes, scope, line)
     if len(set(source)) != len(source) or len(set(target)) != len(target):
         raise AttnError("an axis occurs twice", line)
@@ -118,7 +123,17 @@ def rearrange(tensor, text, given, scope, line):
         array = np.broadcast_to(array, [sizes.known[name] for name in target])
         return array.reshape([int(np.prod([sizes.known[name] for name in d.axes], dtype=np.int64)) for d in result])
 
-    return both(tensor, move, [named_dimension(d, sizes) for d in result])
+    return both(tensor, move, [named_dimension(d, sizes, scope, line) for d in result])
+
+
+def meeting(named, line):
+    """The names of a dimension at one place of several tensors."""
+    out = []
+    for names in named:
+        if out and not same(out, names) and not are_products(out, names):
+            raise AttnError(f"concat: {out[0]} meets {names[0]} by place", line)
+        out += [factors for factors in names if factors not in out]
+    return out
 
 
 def concat(tensors, dim, line):
@@ -136,27 +151,22 @@ def concat(tensors, dim, line):
         data = joined([t.data for t in lifted])
     except ValueError:
         raise AttnError("concat: shapes do not agree", line) from None
-    full = [Tensor(grow(t, t.data), t.names) for t in lifted]
-    names = names_of_result(data.shape, full)
-    names[dim] = []
+    names = unique([[] if k == dim else meeting([t.names[k] for t in lifted if t.shape[k] == shape[k] and t.names[k]], line) for k in range(rank)])
     return Tensor(data, names, *(joined([getattr(t, each) for t in lifted]) for each in ("absent", "hidden", "minus")))
 
 
 def gather(tensor, field, sizes, dim, line):
-    """The rows that a function of positions names, over the axes given."""
-    tensor.present("a gather")
+    """The rows that a function of positions names, over the axes given: (symbol, size) in order."""
+    tensor.present("a gather").ordered("a gather")
     dim = dim + tensor.data.ndim if dim < 0 else dim
     if not 0 <= dim < tensor.data.ndim:
         raise AttnError(f"gather: there is no dimension {dim}", line)
-    if set(axes_of(field)) - set(sizes):
-        raise AttnError("gather: an axis without a size", line)
-    order = list(sizes.items())
-    at, bad = whole_of(*Evaluation(grid_of(order), True)(field), "a gather")
-    at = np.broadcast_to(at, [size for _, size in order])
+    at, bad = whole_of(*Evaluation(grid_of(sizes), True)(field), "a gather")
+    at = np.broadcast_to(at, [size for _, size in sizes])
     strange = either((at < 0) | (at >= tensor.shape[dim]), bad)
     if np.any(strange):
         outside.append("the operand of a gather")
     data = np.take(tensor.data, np.clip(at, 0, tensor.shape[dim] - 1), axis=dim)
     where = strange.reshape((1,) * dim + strange.shape + (1,) * (tensor.data.ndim - dim - 1))
-    names = tensor.names[:dim] + [[((name, size),)] for name, size in order] + tensor.names[dim + 1:]
-    return Tensor(np.where(where, np.nan, data), names)
+    names = tensor.names[:dim] + [[((symbol, size),)] for symbol, size in sizes] + tensor.names[dim + 1:]
+    return Tensor(np.where(where, np.nan, data), unique(names))

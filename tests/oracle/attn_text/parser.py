@@ -1,7 +1,7 @@
 """Tokens to trees: the grammar at the end of LANGUAGE.md, one method a rule."""
 from . import syntax as s
 from .errors import AttnError
-from .lexer import tokens_of
+from .lexer import RESERVED, tokens_of
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 MOST_LEVELS, MOST_OPERATIONS = 200, 400   # LANGUAGE.md, Limits
@@ -41,6 +41,12 @@ class Parser:
             raise AttnError(f"expected a name, found '{self.next.text}'", self.next.line)
         return self.take().text
 
+    def new_name(self):
+        """A name that something is given."""
+        if self.next.text in RESERVED:
+            raise AttnError(f"'{self.next.text}' is a word of the language", self.next.line)
+        return self.name()
+
     # Declarations.
     def file(self):
         out = s.File()
@@ -49,25 +55,31 @@ class Parser:
                 continue
             word, line = self.name(), self.next.line
             if word == "param":
-                out.params += self.separated(lambda: s.Param(self.next.line, self.name(),
+                out.params += self.separated(lambda: s.Param(self.next.line, self.new_name(),
                                                              self.expression() if self.accept("=") else None))
             elif word == "size":
                 out.sizes += self.separated(self.size)
             elif word == "kernel":
                 kernel = self.kernel(line)
+                if kernel.name in out.kernels:
+                    raise AttnError(f"there is a kernel '{kernel.name}' already", line)
                 out.kernels[kernel.name] = kernel
             elif word == "scheme":
                 scheme = self.scheme(line)
+                if scheme.name in out.schemes:
+                    raise AttnError(f"there is a scheme '{scheme.name}' already", line)
                 out.schemes[scheme.name] = scheme
             else:
                 raise AttnError(f"expected a declaration, found '{word}'", line)
         return out
 
     def size(self):
-        name = self.name()
-        if self.accept("<="):  # a length: its bound is the compiler's affair
-            self.expression()
-        return name
+        """(name, whether it is a length)"""
+        name = self.new_name()
+        if not self.accept("<="):
+            return name, False
+        self.sum()  # the bound is the compiler's affair
+        return name, True
 
     def separated(self, item):
         items = [item()]
@@ -76,13 +88,13 @@ class Parser:
         return items
 
     def kernel(self, line):
-        name, operands = self.name(), []
+        name, operands = self.new_name(), []
         self.expect("(")
         while not self.accept(")"):
             group = []
             while True:
                 self.accept("const")
-                group.append(self.name())
+                group.append(self.new_name())
                 if not self.accept(","):
                     break
             self.expect(":")
@@ -118,21 +130,30 @@ class Parser:
                 out.between, out.deviation = (out.deviation, self.product()), None
         return out
 
+    def dimensions(self):
+        self.expect("[")
+        names = [] if self.sees("]") else self.separated(self.new_name)
+        self.expect("]")
+        return names
+
     def scheme(self, line):
-        name = self.name()
+        name = self.new_name()
         self.expect("(")
         formals = [] if self.sees(")") else self.separated(self.formal)
         self.expect(")")
+        named = [each for formal in formals for each in [formal.name] + (formal.parts or [])]
+        for each in named:
+            if named.count(each) > 1:
+                raise AttnError(f"'{each}' is a parameter already", line)
+        result = self.dimensions() if self.accept("->") else None
         if self.accept("="):
-            return s.Scheme(line, name, formals, [s.Return(line, [self.expression()])])
-        return s.Scheme(line, name, formals, self.block())
+            return s.Scheme(line, name, formals, [s.Return(line, [self.expression()])], result)
+        return s.Scheme(line, name, formals, self.block(), result)
 
     def formal(self):
-        out = s.Formal(self.next.line, self.name())
+        out = s.Formal(self.next.line, self.new_name())
         if self.accept(":"):
-            self.expect("[")
-            out.dimensions = self.separated(self.name)
-            self.expect("]")
+            out.dimensions = self.dimensions()
         elif self.accept("="):
             value = self.expression()
             if isinstance(value, s.Items) and all(isinstance(item, s.Name) for item in value.items):
@@ -155,7 +176,7 @@ class Parser:
         line = self.next.line
         if self.sees("("):
             self.take()
-            names = self.separated(self.name)
+            names = self.separated(self.new_name)
             self.expect(")")
             self.expect("=")
             return s.Assign(line, names, True, self.expression())
@@ -163,9 +184,11 @@ class Parser:
         if self.sees(","):
             names = [word]
             while self.accept(","):
-                names.append(self.name())
+                names.append(self.new_name())
             self.expect("=")
             return s.Assign(line, names, True, self.expression())
+        if self.sees("=") and word in RESERVED:
+            raise AttnError(f"'{word}' is a word of the language", line)
         if self.accept("="):
             return s.Assign(line, [word], False, self.expression())
         if word == "return":

@@ -1,7 +1,7 @@
 """Functions of positions: trees over axes, numbers and reads of operands, and how they are evaluated.
 
-A field is what positions decide (`j - i`, `bucket(j - i)`, `seg[b, i] != seg[b, j]`, `slope[h] * abs(i - j)`): it has axes, and no
-dimensions before something needs their order: that in which the kernel or scheme came to know them. `evaluate` computes it for arrays of coordinates, one an axis,
+A field is what positions decide (`j - i`, `bucket(j - i)`, `seg[b, i] != seg[b, j]`, `slope[h] * abs(i - j)`): it has axes, whose
+order is that of the places of its reads, as far as they say one. `Evaluation` computes it for arrays of coordinates, one an axis,
 that broadcast against each other. It gives the values and where they do not exist (a read outside, a divisor of 0): only what
 `select` takes and what `and` and `or` still need must exist.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .axes import united
 from .errors import AttnError, outside
 
 LIMIT = 2.0 ** 62                      # whole numbers beyond are an error
@@ -48,10 +49,16 @@ class Stretch:
 
 @dataclass(eq=False)
 class Axis(Field):
-    name: str
-    size: int
-    stretch: Any = None
-    rank: int = 0                      # among the axes that the kernel or scheme knows
+    symbol: Any
+    fixed: Any = None                  # a size that the tensor at hand decides
+    absolute: bool = False             # of tabulate and gather: along the whole, of a part too
+
+    @property
+    def stretch(self):
+        return None if self.absolute else self.symbol.stretch
+
+    def size(self):
+        return self.symbol.size() if self.fixed is None else self.fixed
 
 
 @dataclass(eq=False)
@@ -85,17 +92,38 @@ def as_field(value):
     raise AttnError(f"expected a number or a function of positions, found {type(value).__name__}")
 
 
+def below(field):
+    return getattr(field, "arguments", None) or getattr(field, "subscripts", None) or ()
+
+
 def collect(field, found):
     if isinstance(field, Axis):
-        found.setdefault(field.name, field)
-    for below in getattr(field, "arguments", None) or getattr(field, "subscripts", None) or ():
-        collect(below, found)
+        if field.symbol not in found or field.fixed is not None:
+            found[field.symbol] = field
+    for each in below(field):
+        collect(each, found)
     return found
 
 
 def axes_of(field):
-    """Name to Axis, in order."""
-    return dict(sorted(collect(field, {}).items(), key=lambda item: item[1].rank))
+    """Symbol to Axis, first come, first."""
+    return collect(field, {})
+
+
+def order_of(field):
+    """Which axes stand before which: those of one place of a read before those of the next."""
+    if not isinstance(field, Read):
+        out = set()
+        for each in below(field):
+            out = united(out, order_of(each))
+        return out
+    out, seen = set(), []
+    for subscript in field.subscripts:
+        here = [symbol for symbol in axes_of(subscript) if symbol not in seen]
+        out = united(out, {pair for pair in order_of(subscript) if pair[0] in here and pair[1] in here})
+        out |= {(a, b) for a in seen for b in here}
+        seen += here
+    return out
 
 
 def is_real(field):
@@ -156,7 +184,7 @@ class Evaluation:
                 return np.float64(field.value), None
             return np.int64(field.value), None
         if isinstance(field, Axis):
-            at = self.coordinates[field.name]
+            at = self.coordinates[field.symbol]
             return (at + field.stretch.origin if field.stretch else at), None
         if isinstance(field, Read):
             return self.read(field)
@@ -166,7 +194,7 @@ class Evaluation:
         index, bad = [], None
         for size, subscript in zip(field.array.shape, field.subscripts):
             if isinstance(subscript, Axis) and subscript.stretch and size == subscript.stretch.length:
-                at, strange = self.coordinates[subscript.name], None      # the part is read in place
+                at, strange = self.coordinates[subscript.symbol], None      # the part is read in place
             else:
                 at, strange = whole_of(*Evaluation(self.coordinates, True)(subscript), field.name)
             strange = either(strange, (at < 0) | (at >= size))

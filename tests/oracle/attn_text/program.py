@@ -6,10 +6,10 @@ import os
 import numpy as np
 
 from . import syntax as s
-from .evaluator import run_body
-from .errors import AttnError, outside
+from .errors import AttnError, UnknownSize, outside
 from .parser import parse_expression, parse_file
 from .positions import Field
+from .schemes import run_body
 from .scope import IndexOperand, Scope
 from .tensors import Tensor, materialised
 
@@ -31,7 +31,7 @@ class Program:
 
     def __init__(self, text, defines=None, schemes=SCHEMES):
         self.file = parse_file(text)
-        self.constants, self.origins, self.depth = {}, {}, 0
+        self.constants, self.sizes, self.origins, self.depth = {}, {}, {}, 0
         self.builtin = None if schemes is None else builtin_schemes(schemes)
         scope = Scope(self)
         defines = dict(defines or {})
@@ -43,6 +43,8 @@ class Program:
                 if param.value is None:
                     raise AttnError(f"the param '{param.name}' has no value", param.line)
                 value = scope.number(param.value)
+            if param.name in self.constants or param.name in dict(self.file.sizes):
+                raise AttnError(f"there is a '{param.name}' already", param.line)
             self.constants[param.name] = value
         if defines:
             raise AttnError(f"there is no param '{next(iter(defines))}'")
@@ -54,6 +56,12 @@ class Program:
         if self.builtin is not None and name in self.builtin.file.schemes:
             return self.builtin.file.schemes[name], self.builtin
         return None, None
+
+    def axes_of_results(self, name):
+        """Names of axes that the result of a scheme brings."""
+        scheme, _ = self.scheme(name)
+        given = {axis for formal in scheme.formals for axis in formal.dimensions or ()} if scheme else ()
+        return [axis for axis in (scheme.result or ()) if axis not in given] if scheme else []
 
     def kernel(self, name=None):
         if name is None and len(self.file.kernels) == 1:
@@ -72,30 +80,67 @@ def evaluate(program, inputs, kernel=None, sizes=None, origins=None):
         if name not in inputs:
             raise AttnError(f"the operand '{name}' has no array")
         tell_sizes(program, name, kind, np.shape(inputs[name]), known)
-    saved = dict(program.constants)
-    program.constants.update(known)
-    outside.clear()
+    saved = dict(program.constants), dict(program.sizes)
+    lengths = {name for name, is_length in program.file.sizes if is_length}
+    program.constants.update({name: size for name, size in known.items() if name in lengths})
+    program.sizes = {name: size for name, size in known.items() if name not in lengths}
     finite = not any(np.isnan(array).any() for array in inputs.values() if np.asarray(array).dtype.kind == "f")
     try:
-        scope = Scope(program)
-        for name, kind in kernel.operands:
-            scope.values[name] = operand(name, kind, np.asarray(inputs[name]), scope)
-        values = run_body(kernel.body, scope)
-        if len(values) != len(kernel.results):
-            raise AttnError(f"the kernel has {len(kernel.results)} results, returned are {len(values)}")
-        out = {name: result(value, kind, scope) for (name, kind), value in zip(kernel.results, values)}
-        if outside and finite and any(np.isnan(array).any() for array in out.values()):
-            raise AttnError(f"'{outside[0]}' is read outside, and that is not masked away")
-        return out
+        return solved(program, kernel, inputs, finite, {})
     finally:
-        program.constants = saved
+        program.constants, program.sizes = saved
+
+
+def solved(program, kernel, inputs, finite, assumed):
+    """The results; a size that no statement tells is the only one with which the text means anything."""
+    try:
+        return attempt(program, kernel, inputs, finite, assumed)
+    except UnknownSize as error:
+        name = error.symbol.name
+        if name in assumed or len(assumed) > 1:
+            raise
+        found = []
+        for size in candidates(program, kernel):
+            try:
+                found.append(solved(program, kernel, inputs, finite, {**assumed, name: size}))
+            except AttnError:
+                pass
+        if len(found) != 1:
+            raise
+        return found[0]
+
+
+def candidates(program, kernel):
+    scope = Scope(program)
+    return sorted({size for _, kind in [*kernel.operands, *kernel.results] for size in shape_of(kind, scope)})
+
+
+def attempt(program, kernel, inputs, finite, assumed):
+    outside.clear()
+    scope = Scope(program)
+    for name, kind in kernel.operands:
+        if name in scope.values:
+            raise AttnError(f"there is an operand '{name}' already", kernel.line)
+        scope.values[name] = operand(name, kind, np.asarray(inputs[name]), scope)
+    scope.open_body(kernel.body)
+    for name, size in assumed.items():
+        if name not in scope.axes:
+            raise AttnError(f"nothing tells the size of '{name}'")
+        scope.axes[name].symbol.told.add(size)
+    values = run_body(kernel.body, scope)
+    if len(values) != len(kernel.results):
+        raise AttnError(f"the kernel has {len(kernel.results)} results, returned are {len(values)}")
+    out = {name: result(value, kind, scope) for (name, kind), value in zip(kernel.results, values)}
+    if outside and finite and any(np.isnan(array).any() for array in out.values()):
+        raise AttnError(f"'{outside[0]}' is read outside, and that is not masked away")
+    return out
 
 
 def tell_sizes(program, name, kind, shape, known):
     if len(kind.sizes) != len(shape):
         raise AttnError(f"'{name}' has {len(kind.sizes)} dimensions, its array {len(shape)}")
     for size, found in zip(kind.sizes, shape):
-        if isinstance(size, s.Name) and size.name in program.file.sizes:
+        if isinstance(size, s.Name) and size.name in dict(program.file.sizes):
             if known.setdefault(size.name, found) != found:
                 raise AttnError(f"the size '{size.name}' is {known[size.name]} and {found}")
 
@@ -126,7 +171,7 @@ def result(value, kind, scope):
         value = materialised(value)
     if not isinstance(value, Tensor):
         raise AttnError("a result is a tensor")
-    value.present("a result")
+    value.present("a result").ordered("a result")
     if value.shape != shape:
         raise AttnError(f"a result is {list(value.shape)}, its type {list(shape)}")
     return np.array(value.data)

@@ -1,7 +1,10 @@
-"""What a name stands for: values, params, run-time sizes, axes and their parts."""
+"""What a name stands for: numbers, values and axes; which of them may stand where (LANGUAGE.md, Names)."""
+from . import syntax as s
+from .axes import Known, Symbol
 from .errors import AttnError
-from .positions import Axis, Constant, Field, Stretch
-from .tensors import Tensor, materialised
+from .positions import Axis, Constant, Field
+from .tensors import Tensor
+from .text import bare_axes, walk
 
 
 class IndexOperand:
@@ -12,68 +15,130 @@ class IndexOperand:
         self.name, self.array = name, array
 
 
-class Scope:
-    """A kernel's, or that of one call of a scheme."""
+TEXTS = ("einsum", "rearrange", "broadcast")
+NO_AXES = {"einsum": ("where", "sum"), "gather": ("dim",)}
 
-    def __init__(self, program, values=None, axes=None, parts=None):
-        self.program = program
-        self.values = dict(values or {})
-        self.axes = dict(axes or {})            # name to size, as an operand or an einsum has named it
-        self.parts = dict(parts or {})          # name to Stretch
+
+def axes_named_by(body, is_number, signatures):
+    """Names of axes that a body gives, in the order of the text."""
+    found = {}
+    for statement in body:
+        if isinstance(statement, s.Part):
+            found[statement.axis] = None
+        for node in walk(statement):
+            if not isinstance(node, s.Call):
+                continue
+            if node.name in TEXTS:
+                for each in node.positional:
+                    if isinstance(each, s.Text):
+                        found.update(dict.fromkeys(bare_axes(each.value, is_number, node.line)))
+            if node.name in TEXTS + ("tabulate", "gather"):
+                found.update((name, None) for name in node.named if name not in NO_AXES.get(node.name, ()))
+            found.update(dict.fromkeys(signatures(node.name)))
+    return list(found)
+
+
+def assigned_in(body):
+    return {name for statement in body if isinstance(statement, s.Assign) for name in statement.names}
+
+
+class Scope:
+    """A kernel's, or that of one call of a scheme. `axes`: name to Known."""
+
+    def __init__(self, program, values=None, axes=None):
+        self.program, self.values, self.axes = program, dict(values or {}), dict(axes or {})
+        self.assigned = set()                # names that a statement gives a value, sooner or later
+        self.symbols = set()                 # axes that the body itself names
+
+    def open_body(self, body):
+        """The axes and names of a body are in scope in all of it."""
+        self.assigned = assigned_in(body)
+
+        def is_number(name):
+            return self.has_number(name) or name in self.assigned or isinstance(self.values.get(name), (int, float, Field, list))
+
+        for name in axes_named_by(body, is_number, self.program.axes_of_results):
+            if name not in self.axes:
+                self.axes[name] = Known(Symbol(name))
+                self.symbols.add(self.axes[name].symbol)
 
     # Names.
+    def has_number(self, name):
+        return name in self.program.constants
+
+    def has_value(self, name):
+        return name in self.values or name in self.assigned or self.has_number(name)
+
     def value_of(self, name):
         if name in self.values:
             return self.values[name]
-        return self.program.constants.get(name)
+        return None if name in self.assigned else self.program.constants.get(name)
 
-    def is_value(self, name):
-        return self.value_of(name) is not None or name == "inf"
+    def given(self, name, line):
+        value = self.value_of(name)
+        if value is None:
+            raise AttnError(f"'{name}' has no value yet", line)
+        return value
 
     def is_position_value(self, name):
         """What may stand in an index expression: a number, a function of positions, a list."""
         return isinstance(self.value_of(name), (int, float, Field, list))
 
-    def known_axes(self):
-        return {name: self.parts[name].length if name in self.parts else size for name, size in self.axes.items()}
-
-    def know_axes(self, sizes):
-        for name, size in sizes.items():
-            self.axes.setdefault(name, size)
-
     def axis(self, name):
-        part = self.parts.get(name)
-        known = self.known_axes()
-        return Axis(name, part.length if part else known.get(name), part, list(known).index(name) if name in known else 0)
+        known = self.axes[name]
+        return Axis(known.symbol, known.fixed)
+
+    def contested(self, name, line):
+        if name in self.axes and self.has_value(name):
+            raise AttnError(f"'{name}' is an axis, and a value too: write position({name}) or {name}[...]", line)
 
     def look_up(self, name, line):
-        value = self.value_of(name)
-        if value is not None:
-            return value
-        if name in self.known_axes():
-            return self.axis(name)
+        """A name that stands bare."""
         if name == "inf":
             return float("inf")
+        self.contested(name, line)
+        if self.has_value(name):
+            return self.given(name, line)
+        if name in self.axes:
+            return self.axis(name)
         raise AttnError(f"unknown name '{name}'", line)
 
+    def position_along(self, name, line):
+        if name not in self.axes:
+            raise AttnError(f"position: there is no axis '{name}'", line)
+        return self.axis(name)
+
     def length(self, name, line):
-        if name in self.parts:
-            return self.parts[name].whole
-        if name in self.known_axes():
-            return self.known_axes()[name]
-        value = self.value_of(name)
+        value = self.value_of(name) if self.has_value(name) else None
         if isinstance(value, list):
+            if name in self.axes:
+                self.contested(name, line)
             return len(value)
-        raise AttnError(f"len: there is no axis '{name}'", line)
+        if name not in self.axes:
+            raise AttnError(f"len: there is no axis '{name}'", line)
+        known = self.axes[name]
+        return known.symbol.stretch.whole if known.symbol.stretch else known.size()
+
+    def symbol(self, name, line):
+        if name not in self.axes:
+            raise AttnError(f"there is no axis '{name}'", line)
+        return self.axes[name].symbol
 
     def assign(self, name, value, line):
         if name in self.values:
             raise AttnError(f"'{name}' has a value already", line)
         self.values[name] = value
 
+    # Expressions, by what may stand there.
     def evaluate(self, node):
         from .evaluator import evaluate  # pylint: disable=import-outside-toplevel,cyclic-import
         return evaluate(node, self)
+
+    def whole_value(self, node):
+        """Where only a value can stand: the name of one is that."""
+        if isinstance(node, s.Name) and self.has_value(node.name):
+            return self.given(node.name, node.line)
+        return self.evaluate(node)
 
     def position(self, node):
         """As a function of positions."""
@@ -85,7 +150,8 @@ class Scope:
         return value
 
     def number(self, node, what="a number"):
-        value = self.evaluate(node)
+        """Where only a number can stand."""
+        value = NumbersOnly(self).evaluate(node)
         if not isinstance(value, (int, float)):
             raise AttnError(f"{what} is known from params alone", node.line)
         return value
@@ -96,126 +162,78 @@ class Scope:
             raise AttnError(f"{what} is a whole number, found {value}", node.line)
         return value
 
-    # Scopes inside: the axes of an einsum's text, of the tensor before `where`, of tabulate.
-    def inside_einsum(self, sizes):
-        return AxesFirst(self, sizes)
 
-    def inside_condition(self, tensor):
-        return AxesFirst(self, {name: size for name, (_, _, size) in tensor.axes().items()})
+class Inner(Scope):
+    """A scope inside of another one: with axes of its own, or without any."""
 
-    def without_positions(self, sizes):
-        return AxesFirst(self, sizes, only=True)
+    def __init__(self, outer, axes=None):
+        super().__init__(outer.program, outer.values, {**outer.axes, **(axes or {})})
+        self.outer, self.assigned = outer, outer.assigned
 
 
-class AxesFirst(Scope):
-    """Some names are axes before anything else is looked for; a value of that name would be ambiguous."""
+class NumbersOnly(Inner):
+    """A size: axes have no position here."""
 
-    def __init__(self, outer, sizes, only=False):
-        super().__init__(outer.program, outer.values, outer.axes, outer.parts)
-        self.outer, self.here, self.only = outer, sizes, only
+    def contested(self, name, line):
+        pass
 
     def look_up(self, name, line):
-        if name in self.here:
-            if not self.only and self.is_position_value(name):
-                raise AttnError(f"'{name}' is an axis and a value", line)
+        if name in self.program.sizes:
+            return self.program.sizes[name]
+        if not self.has_value(name) and name in self.axes:
+            raise AttnError(f"'{name}' is an axis, and no number", line)
+        return super().look_up(name, line)
+
+
+class TextAxes(Inner):
+    """The index expressions of a text, the condition of an einsum, the function of tabulate: of these axes alone."""
+
+    def __init__(self, outer, axes, line):
+        super().__init__(outer, axes)
+        self.here = set(axes)
+        self.line = line
+
+    def axis(self, name):
+        if name not in self.here:
+            raise AttnError(f"no axis '{name}' in this text", self.line)
+        return super().axis(name)
+
+
+class Positions(TextAxes):
+    """tabulate and gather: positions along the whole of an axis. A tensor cannot stand here, so that its name may be an axis's."""
+
+    def look_up(self, name, line):
+        if name in self.here and not isinstance(self.value_of(name), (int, float, Field, list)):
             return self.axis(name)
-        if self.only and self.value_of(name) is None and name != "inf":
-            raise AttnError(f"'{name}' has no position here", line)
         return super().look_up(name, line)
 
     def axis(self, name):
-        if self.only and name in self.here:
-            return Axis(name, self.here[name])
-        part = self.parts.get(name)
-        if part and name in self.here and self.here[name] != part.length:
-            part = None
-        return Axis(name, self.here.get(name, super().axis(name).size), part)
-
-    def known_axes(self):
-        return {**super().known_axes(), **self.here}
-
-    def know_axes(self, sizes):
-        self.outer.know_axes(sizes)
-        super().know_axes(sizes)
+        known = super().axis(name)
+        return Axis(known.symbol, known.fixed, absolute=True)
 
 
-def run_part(statement, scope):
-    length = scope.whole(statement.length) if statement.length is not None else scope.known_axes().get(statement.axis)
-    if length is None:
-        raise AttnError(f"part: the length of '{statement.axis}' is not known", statement.line)
-    whole = scope.whole(statement.whole)
-    origin = scope.program.origins.get(statement.origin, 0)
-    if not 0 <= origin <= whole - length:
-        raise AttnError(f"part: {length} from {origin} are not inside {whole}", statement.line)
-    scope.parts[statement.axis] = Stretch(length, whole, origin)
-    scope.axes.setdefault(statement.axis, length)
+class OnTensor(Inner):
+    """A condition behind `where`: names are axes of the tensor."""
+
+    def __init__(self, outer, tensor):
+        super().__init__(outer)
+        self.tensor = tensor
+
+    def axis(self, name):
+        own = self.tensor.axes()
+        symbol = self.axes[name].symbol
+        if symbol not in own:
+            raise AttnError(f"no axis '{name}': the tensor's axes are {self.tensor.spoken()}")
+        size = own[symbol][2]
+        return Axis(symbol, size, absolute=bool(symbol.stretch) and size != symbol.stretch.length)
+
+    def length(self, name, line):
+        symbol = self.axes[name].symbol if name in self.axes else None
+        own = self.tensor.axes()
+        if symbol in own and not symbol.stretch:
+            return own[symbol][2]
+        return super().length(name, line)
 
 
-def bind_formals(scheme, call, caller, program):
-    """The scope of one call: arguments by position or by name, names for their dimensions."""
-    formals = {formal.name: formal for formal in scheme.formals}
-    given = dict(zip(formals, call.positional))
-    if len(call.positional) > len(formals):
-        raise AttnError(f"'{scheme.name}' takes {len(formals)} arguments", call.line)
-    sizes = {}
-    for name, node in call.named.items():
-        if name in formals:
-            if name in given:
-                raise AttnError(f"'{name}' is given twice", call.line)
-            given[name] = node
-        elif name in ("i", "j"):
-            sizes[name] = caller.whole(node)
-        else:
-            raise AttnError(f"'{scheme.name}' has no operand '{name}'", call.line)
-    inner = Scope(program)
-    for name, formal in formals.items():
-        if name in given:
-            value = caller.evaluate(given[name])
-        elif formal.default is not None:
-            value = inner.evaluate(formal.default)
-        else:
-            raise AttnError(f"'{scheme.name}' lacks its operand '{name}'", call.line)
-        if formal.dimensions is not None:
-            value = with_names(value, formal, caller, inner, call.line)
-        if formal.parts is not None:
-            if not isinstance(value, list) or len(value) != len(formal.parts):
-                raise AttnError(f"'{name}' is a list of {len(formal.parts)}", call.line)
-            for part, item in zip(formal.parts, value):
-                inner.values[part] = item
-        inner.values[name] = value
-    for name in ("i", "j"):
-        if name in sizes:
-            if inner.axes.setdefault(name, sizes[name]) != sizes[name]:
-                raise AttnError(f"'{name}' is {inner.axes[name]} and {sizes[name]} long", call.line)
-        elif name in caller.parts:
-            inner.parts[name] = caller.parts[name]
-            inner.axes.setdefault(name, caller.parts[name].length)
-        elif name not in inner.axes and name in caller.known_axes():
-            inner.axes[name] = caller.known_axes()[name]
-    if "j" not in inner.known_axes() and "i" in inner.known_axes():
-        inner.axes["j"] = inner.known_axes()["i"]
-    return inner
-
-
-def with_names(value, formal, caller, inner, line):
-    """An argument whose dimensions have names: q : [b, h, i, d]."""
-    if isinstance(value, Field):
-        value = materialised(value)
-    if not isinstance(value, (Tensor, IndexOperand)):
-        raise AttnError(f"'{formal.name}' is a tensor", line)
-    shape = value.data.shape if isinstance(value, Tensor) else value.array.shape
-    if len(shape) != len(formal.dimensions):
-        raise AttnError(f"'{formal.name}' has {len(formal.dimensions)} dimensions, found {len(shape)}", line)
-    for at, (name, size) in enumerate(zip(formal.dimensions, shape)):
-        # The parts that a scheme sees: those of the axes that the caller knows the dimension by, or that it names itself.
-        called = [f[0][0] for f in value.names[at] if len(f) == 1] if isinstance(value, Tensor) else []
-        part = next((caller.parts[each] for each in called + [name] if each in caller.parts), None)
-        if part and size in (part.length, part.whole):
-            inner.parts[name] = part
-            inner.axes.setdefault(name, part.length)
-        elif inner.axes.setdefault(name, size) != size:
-            raise AttnError(f"'{name}' is {inner.axes[name]} and {size} long", line)
-    if isinstance(value, IndexOperand):
-        return IndexOperand(formal.name, value.array)
-    names = [[((name, size),)] for name, size in zip(formal.dimensions, shape)]
-    return Tensor(value.data, names, value.absent)
+def is_tensor(value):
+    return isinstance(value, Tensor)

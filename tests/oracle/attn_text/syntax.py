@@ -150,6 +150,7 @@ class Scheme(Node):
     name: str
     formals: list
     body: list
+    result: Optional[list] = None    # -> [b, h, i, j]
 
 
 @dataclass

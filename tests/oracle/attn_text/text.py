@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 from . import syntax as s
 from .errors import AttnError
+from .lexer import RESERVED
 from .parser import parse_expression
+from .positions import Field
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
@@ -70,18 +72,29 @@ def parse_text(text, is_value, line):
             elif piece.isdigit():
                 dimensions.append(Dimension([] if piece == "1" else [piece]))
             else:
-                dimensions += [Dimension([name]) for name in ([piece] if apart else piece)]
+                for name in [piece] if apart else piece:
+                    if name in RESERVED:
+                        raise AttnError(f"'{name}' is a word of the language", line)
+                    dimensions.append(Dimension([name]))
         parsed.append(dimensions)
     return parsed[:-1], parsed[-1]
 
 
 def parse_parentheses(inside, is_value, line):
     names = inside.split()
-    if names and all(NAME.fullmatch(name) and name != "not" or name.isdigit() for name in names):
+    if not names:
+        return Dimension()
+    if all(NAME.fullmatch(name) and name not in RESERVED or name.isdigit() for name in names):
         if len(names) == 1 and (is_value(names[0]) or names[0].isdigit()):
             return Dimension(expression=parse_expression(inside, line))
         return Dimension([name for name in names if name != "1"])
     return Dimension(expression=parse_expression(inside, line))
+
+
+def bare_axes(text, is_value, line):
+    """Names of axes that a text gives."""
+    operands, result = parse_text(text, is_value, line)
+    return [name for dimensions in [*operands, result] for d in dimensions for name in d.axes if not name.isdigit()]
 
 
 def walk(node):
@@ -93,8 +106,19 @@ def walk(node):
 
 
 def names_in(node):
-    """Names that an expression reads, but not those of functions."""
-    return [each.name for each in walk(node) if isinstance(each, s.Name)]
+    """(name, whether it stands bare) of what an expression reads at positions: not the base of a subscript, nor an axis whose length
+    is meant."""
+    if isinstance(node, s.Name):
+        yield node.name, True
+    elif isinstance(node, s.Call) and node.name in ("len", "position") and len(node.positional) == 1 and isinstance(node.positional[0], s.Name):
+        if node.name == "position":
+            yield node.positional[0].name, False
+    else:
+        base = node.base if isinstance(node, s.Subscript) and isinstance(node.base, s.Name) else None
+        for value in vars(node).values():
+            for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]:
+                if isinstance(each, s.Node) and each is not base:
+                    yield from names_in(each)
 
 
 def subscripts_in(node):
@@ -129,29 +153,22 @@ class Sizes:
                 elif not unknown and known != size:
                     raise AttnError(f"({' '.join(axes)}) makes {known}, but the dimension has {size}", self.line)
 
-    def partners(self, names):
-        """i and j, iy and jy: the same size unless something says otherwise."""
-        changed = False
-        for name in names:
-            if name not in self.known and name[:1] in "ij":
-                other = ("j" if name[0] == "i" else "i") + name[1:]
-                if other in self.known:
-                    self.tell(name, self.known[other])
-                    changed = True
-        return changed
 
-
-def named_dimension(dimension, sizes):
+def named_dimension(dimension, sizes, scope, line):
     """The names of a dimension of a result: none where an axis has none."""
     if not dimension.axes or any(name.isdigit() for name in dimension.axes):
         return []
-    return [tuple((name, sizes.known[name]) for name in dimension.axes)]
+    return [tuple((scope.symbol(name, line), sizes.known[name]) for name in dimension.axes)]
 
 
 def check_names(dimensions, sizes, scope, line):
-    """A bare name is an axis, and if it is a number too, that is its size."""
+    """A bare name is an axis, and if it is a number too, that is its size; every axis tells its size to the body."""
     for name in dict.fromkeys(name for dimension in dimensions for name in dimension.axes):
-        value = scope.value_of(name)
-        is_its_size = name in scope.program.file.sizes or isinstance(value, int) and value == sizes.known.get(name)
-        if scope.is_position_value(name) and not isinstance(value, list) and not is_its_size:
-            raise AttnError(f"'{name}' is an axis of size {sizes.known.get(name)}, and a value too", line)
+        if name.isdigit():
+            continue
+        value = scope.value_of(name) if scope.has_value(name) else None
+        if isinstance(value, (int, float)) and value != sizes.known.get(name):
+            raise AttnError(f"'{name}' is an axis of size {sizes.known.get(name)}, and the number {value} too", line)
+        if isinstance(value, Field):
+            raise AttnError(f"'{name}' is an axis, and a function of positions too", line)
+        scope.symbol(name, line).tell(sizes.known[name])
