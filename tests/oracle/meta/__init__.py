@@ -1,0 +1,1 @@
+"""Random texts, and changes of a text that leave its meaning as it is."""

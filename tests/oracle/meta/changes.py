@@ -1,0 +1,205 @@
+"""Changes of a text that leave its meaning as it is. Each gives (what it did, printed text, -D of params) or nothing; `same` says that the
+changed text has to be accepted where the text is, and refused where it is refused. A change of names may make an error of a text, another value never."""
+from .tree import E, Printer, Scheme, replaced, walk
+
+# What built-in schemes call their own operands and axes, functions, and letters that texts like to use.
+CLASHES = ["x", "n", "d", "b", "h", "i", "j", "k", "q", "s", "t", "p", "e", "z", "x0", "x1", "_0", "along", "len", "sum", "dim", "axis", "map", "position", "cap",
+           "inf", "where", "mod", "None", "m", "y", "N", "M", "value", "self", "tmp", "size", "param", "f32", "einsum"]
+VALUES = ("value", "param")
+
+
+def written_functions(text):
+    """Names that the text calls."""
+    out = set()
+    for e in text.expressions():
+        for node in walk(e):
+            out.update(part.strip("(").split("(")[0] for part in node.parts if isinstance(part, str) and part.endswith("("))
+    return out
+
+
+def takes_ij(text):
+    return any(scheme.uses_ij for scheme in text.schemes)
+
+
+def may_be_called(each, name, text, names):
+    """Whether a new name keeps the symbols of one kind apart."""
+    kinds = VALUES if each.kind in VALUES else (each.kind,)
+    if each.kind in ("formal", "own local"):
+        kinds = ("formal", "own local")
+    for other in text.ids():
+        if other is not each and other.kind in kinds and other.scheme is each.scheme and names.get(other, other.name) == name:
+            return False
+    if each.kind == "scheme" and name in CLASHES:
+        return False                # a scheme of one's own replaces a built-in one, which is another meaning
+    return name != "main"
+
+
+def renamed(text, dice):
+    """A few names, or all of a kind, that nothing else has."""
+    ids, names = text.ids(), {}
+    chosen = ids if dice.random() < 0.3 else [each for each in ids if dice.random() < 0.4]
+    for number, each in enumerate(chosen):
+        names[each] = dice.choice(("u", "Long_name", "w")) + f"{number}x"
+    return "fresh names", Printer(names).text(text), {}, True
+
+
+def clashing(text, dice):
+    """Some names are those of something else in the text, in built-in schemes, or in the language."""
+    ids, names = text.ids(), {}
+    for each in dice.sample(ids, min(len(ids), dice.randint(1, 4))):
+        pool = [other.name for other in ids if other.kind != each.kind or other.scheme is not each.scheme] + CLASHES
+        for _ in range(5):
+            name = dice.choice(pool)
+            if may_be_called(each, name, text, names):
+                names[each] = name
+                break
+    what = ", ".join(f"{each.kind} {each.name} -> {name}" for each, name in names.items())
+    return f"clashing names: {what}", Printer(names).text(text), {}, False
+
+
+def pick(text, dice, fits):
+    """(a node, its statement's number or None for the result)"""
+    found = []
+    for number, e in enumerate(text.expressions()):
+        found += [(node, number) for node in walk(e) if fits(node)]
+    return dice.choice(found) if found else None
+
+
+def with_node(text, node, new):
+    return text.mapped(lambda e: replaced(e, node, new))
+
+
+def swapped(text, dice):
+    """Operands of + and *, and of max and min, the other way round."""
+    found = pick(text, dice, lambda e: e.op in ("+", "*", "max"))
+    if not found:
+        return None
+    node, _ = found
+    parts = list(node.parts)
+    parts[1], parts[3] = parts[3], parts[1]
+    return "operands swapped", Printer().text(with_node(text, node, node.with_parts(parts))), {}, True
+
+
+def named(text, dice):
+    """An expression gets a name."""
+    from .tree import Id  # pylint: disable=import-outside-toplevel
+    found = pick(text, dice, lambda e: e.op not in ("name", "size", "number"))
+    if not found:
+        return None
+    node, number = found
+    name = Id("value", "named_here")
+    out = with_node(text, node, E("name", [name], node.dims))
+    out.statements.insert(number, (name, node))
+    return "an expression named", Printer().text(out), {}, True
+
+
+def inlined(text, dice):
+    """A name is replaced by what it stands for."""
+    if not text.statements:
+        return None
+    at = dice.randrange(len(text.statements))
+    name, value = text.statements[at]
+    out = text.copy()
+    del out.statements[at]
+
+    def change(e):
+        if e.op == "name" and e.parts == [name]:
+            return E("inlined", ["(", value, ")"], value.dims)
+        return e.with_parts([change(part) if isinstance(part, E) else part for part in e.parts])
+
+    if any(part is name for e in text.expressions() for node in walk(e) if node.op != "name" for part in node.parts):
+        return None                 # the base of a subscript
+    return "a name inlined", Printer().text(out.mapped(change)), {}, True
+
+
+def by_hand(text, dice):
+    """A scheme's body in place of its call."""
+    found = pick(text, dice, lambda e: e.op == "call")
+    if not found:
+        return None
+    node, _ = found
+    scheme, values = node.scheme, {}
+    for (formal, axes), argument in zip(scheme.formals, node.arguments):
+        values[formal] = argument
+        if axes:
+            values.update(zip(axes, argument.dims))
+    for local, e in scheme.statements:
+        values[local] = body(e, values)
+    return "a scheme by hand", Printer().text(with_node(text, node, body(scheme.result, values))), {}, True
+
+
+def body(e, values):
+    """A scheme's expression with its arguments in it, and its axes as the caller calls them."""
+    if e.op == "name" and e.parts[0] in values:
+        return E("argument", ["(", values[e.parts[0]], ")"])
+    parts = []
+    for part in e.parts:
+        parts.append(body(part, values) if isinstance(part, E) else values.get(part, part) if not isinstance(part, str) else part)
+    return e.with_parts(parts)
+
+
+def turned_twice(text, dice):
+    """A tensor there and back by rearrange."""
+    found = pick(text, dice, lambda e: e.dims is not None and len(e.dims) > 1)
+    if not found:
+        return None
+    node, _ = found
+
+    def letters(axes):
+        return [part for axis in axes for part in (axis, " ")][:-1]
+    other = dice.sample(node.dims, len(node.dims))
+    there = E("move", ["rearrange(", node, ', "'] + letters(node.dims) + [" -> "] + letters(other) + ['")'], other)
+    back = E("move", ["rearrange(", there, ', "'] + letters(other) + [" -> "] + letters(node.dims) + ['")'], node.dims)
+    return "there and back", Printer().text(with_node(text, node, back)), {}, True
+
+
+def defined(text, dice):
+    """Params by -D, the text having other values."""
+    chosen = [(each, value) for each, value in text.params if dice.random() < 0.7]
+    values = {each: dice.choice((1, 2, 3, 7)) for each, _ in chosen}
+    return "params by -D", Printer(values=values).text(text), {each.name: value for each, value in chosen}, True
+
+
+def literal(text, dice):
+    """Params written out."""
+    chosen = {each: value for each, value in text.params if dice.random() < 0.7}
+    return "params written out", Printer(literals=chosen).text(text), {}, True
+
+
+def reordered(text, dice):
+    """Statements in another order that their names allow."""
+    left, done, out = list(text.statements), set(), []
+    given = {name for name, _ in left}
+    while left:
+        ready = [(name, e) for name, e in left if all(part in done or part not in given for node in walk(e) for part in node.parts if part is not name)]
+        chosen = dice.choice(ready)
+        out.append(chosen)
+        left.remove(chosen)
+        done.add(chosen[0])
+    changed = text.copy()
+    changed.statements = out
+    return "statements in another order", Printer().text(changed), {}, True
+
+
+def with_none(text, dice):
+    """A join by name, with the dimensions that one operand lacks written out."""
+    def fits(e):
+        return e.op in ("+", "*") and e.dims is not None and all(isinstance(e.parts[k], E) and e.parts[k].dims for k in (1, 3)) and \
+            len(e.parts[1].dims) != len(e.parts[3].dims)
+    found = pick(text, dice, fits)
+    if not found:
+        return None
+    node, _ = found
+    parts = list(node.parts)
+    small, large = sorted((1, 3), key=lambda k: len(parts[k].dims))
+    if [axis for axis in parts[large].dims if axis in parts[small].dims] != parts[small].dims:
+        return None
+    marks = [":" if axis in parts[small].dims else "None" for axis in parts[large].dims]
+    while marks and marks[0] == "None":
+        marks.pop(0)
+    parts[small] = E("move", [parts[small], "[" + ", ".join(marks) + "]"])
+    return "dimensions written out", Printer().text(with_node(text, node, node.with_parts(parts))), {}, True
+
+
+CHANGES = (renamed, clashing, clashing, clashing, swapped, named, inlined, by_hand, turned_twice, defined, literal, reordered, with_none)
+__all__ = ["CHANGES", "Scheme"]
