@@ -89,8 +89,17 @@ private:
       text.statement(whole, fmt::format("rearrange({}, \"{} -> {}\"{})", packed, from, to, sizes));
     }
     const char *const names[] = {"q", "k", "v"};
-    for (int k = 0; k < count; ++k)
-      text.statement(names[3 - count + k], fmt::format("{}[{}{}{}]", whole, before, k, before.empty() ? ", :" : ""));
+    for (int k = 0; k < count; ++k) {
+      const char *name = names[3 - count + k];
+      std::string slice = fmt::format("{}[{}{}{}]", whole, before, k, before.empty() ? ", :" : "");
+      // Lengths of vectors are divided by under the names that queries and keys have in the product.
+      if (whole == "split" && (spec.norm == Norm::Euclid || spec.norm == Norm::RootMeanSquare) && *name != 'v') {
+        std::string side = named(spec.tokenMajor ? "n {0} d" : "{0} n d");
+        side.replace(side.find('n'), 1, *name == 'q' ? "i" : "j");
+        slice = fmt::format("rearrange({0}, \"{1} -> {1}\")", slice, side);
+      }
+      text.statement(name, slice);
+    }
   }
 
   std::string prepared(const Side &side) {

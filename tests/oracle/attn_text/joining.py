@@ -107,7 +107,10 @@ def join_by_place(a, b):
                 both.append(factors)
         names.append(both)
         shape.append(size)
-    return Frame(unique(names), shape, None, False,
+    for name in symbols_of([factors for own in names for factors in own]):
+        if sum(name in symbols_of(own) for own in names) > 1:
+            raise AttnError(f"'{name}' would be two dimensions of the result: {a.spoken()} and {b.spoken()}")
+    return Frame(names, shape, None, False,
                  [[at + rank - len(t.shape) for at in range(len(t.shape))] for t in (a, b)])
 
 
@@ -280,7 +283,7 @@ def with_axes_of(frame, fields):
     own, out = frame.axes(), []
     for field in fields:
         axes, pairs = axes_of(field), order_of(field)
-        if all(symbol in own for symbol in axes):
+        if all(symbol in own for symbol in axes) and (frame.before is None or not pairs):
             continue
         whole = {names[0][0] for each in frame.names for names in each if len(names) == 1}
         if not frame.is_named():

@@ -15,7 +15,7 @@ PATTERN = re.compile(
 SAME = {"&&": "and", "||": "or", "!": "not", "**": "^", "floordiv": "//", "mod": "%"}
 WORDS = {"and", "or", "not", "where", "if", "else", "floordiv", "mod"}
 # What names nothing (LANGUAGE.md, Names); the operators above are no names to the parser either.
-RESERVED = WORDS | {"inf", "None", "return", "require"}
+RESERVED = WORDS | {"inf", "None", "return", "require", "param", "size", "kernel", "scheme"}
 
 
 @dataclass

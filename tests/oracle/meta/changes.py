@@ -1,6 +1,6 @@
 """Changes of a text that leave its meaning as it is. Each gives (what it did, printed text, -D of params) or nothing; `same` says that the
 changed text has to be accepted where the text is, and refused where it is refused. A change of names may make an error of a text, another value never."""
-from .tree import E, Printer, Scheme, replaced, walk
+from .tree import E, Id, Printer, replaced, walk
 
 # What built-in schemes call their own operands and axes, functions, and letters that texts like to use.
 CLASHES = ["x", "n", "d", "b", "h", "i", "j", "k", "q", "s", "t", "p", "e", "z", "x0", "x1", "_0", "along", "len", "sum", "dim", "axis", "map", "position", "cap",
@@ -8,17 +8,13 @@ CLASHES = ["x", "n", "d", "b", "h", "i", "j", "k", "q", "s", "t", "p", "e", "z",
 VALUES = ("value", "param")
 
 
-def written_functions(text):
-    """Names that the text calls."""
-    out = set()
-    for e in text.expressions():
-        for node in walk(e):
-            out.update(part.strip("(").split("(")[0] for part in node.parts if isinstance(part, str) and part.endswith("("))
-    return out
-
-
 def takes_ij(text):
-    return any(scheme.uses_ij for scheme in text.schemes)
+    """Whether a scheme takes the caller's axes i and j: then they keep their names, and no other axis gets them."""
+    return text.ij or any(scheme.uses_ij for scheme in text.schemes)
+
+
+def may_be_renamed(text):
+    return [each for each in text.ids() if each.kind != "axis" or each.name not in ("i", "j") or not takes_ij(text)]
 
 
 def may_be_called(each, name, text, names):
@@ -29,6 +25,8 @@ def may_be_called(each, name, text, names):
     for other in text.ids():
         if other is not each and other.kind in kinds and other.scheme is each.scheme and names.get(other, other.name) == name:
             return False
+    if name in ("i", "j") and takes_ij(text):
+        return False
     if each.kind == "scheme" and name in CLASHES:
         return False                # a scheme of one's own replaces a built-in one, which is another meaning
     return name != "main"
@@ -36,7 +34,7 @@ def may_be_called(each, name, text, names):
 
 def renamed(text, dice):
     """A few names, or all of a kind, that nothing else has."""
-    ids, names = text.ids(), {}
+    ids, names = may_be_renamed(text), {}
     chosen = ids if dice.random() < 0.3 else [each for each in ids if dice.random() < 0.4]
     for number, each in enumerate(chosen):
         names[each] = dice.choice(("u", "Long_name", "w")) + f"{number}x"
@@ -45,9 +43,9 @@ def renamed(text, dice):
 
 def clashing(text, dice):
     """Some names are those of something else in the text, in built-in schemes, or in the language."""
-    ids, names = text.ids(), {}
+    ids, names = may_be_renamed(text), {}
     for each in dice.sample(ids, min(len(ids), dice.randint(1, 4))):
-        pool = [other.name for other in ids if other.kind != each.kind or other.scheme is not each.scheme] + CLASHES
+        pool = [other.name for other in text.ids() if other.kind != each.kind or other.scheme is not each.scheme] + CLASHES
         for _ in range(5):
             name = dice.choice(pool)
             if may_be_called(each, name, text, names):
@@ -82,7 +80,6 @@ def swapped(text, dice):
 
 def named(text, dice):
     """An expression gets a name."""
-    from .tree import Id  # pylint: disable=import-outside-toplevel
     found = pick(text, dice, lambda e: e.op not in ("name", "size", "number"))
     if not found:
         return None
@@ -202,4 +199,3 @@ def with_none(text, dice):
 
 
 CHANGES = (renamed, clashing, clashing, clashing, swapped, named, inlined, by_hand, turned_twice, defined, literal, reordered, with_none)
-__all__ = ["CHANGES", "Scheme"]

@@ -10,6 +10,7 @@ class Generator:
     def __init__(self, seed):
         self.dice, self.text, self.made = random.Random(seed), Text(), 0
         self.axes, self.size, self.pool, self.unnamed = [], {}, [], []
+        self.known = set()                   # axes that a text names
 
     def one(self, items):
         return self.dice.choice(list(items))
@@ -66,13 +67,19 @@ class Generator:
         name = self.operand(axes)
         return self.statement(self.einsum([(axes, E("name", [name]))], self.dice.sample(axes, len(axes))))
 
+    def name_all(self, axes):
+        """An axis is one by a text, not by its reads."""
+        if not set(axes) <= self.known:
+            self.named_operand(list(axes))
+
     # Texts of einsums.
     def einsum(self, operands, result, more=()):
         def letters(axes):
             return [part for axis in axes for part in (axis, " ")][:-1]
         parts = ['einsum("']
         for number, (axes, _) in enumerate(operands):
-            parts += ([", "] if number else []) + (axes if isinstance(axes, tuple) and isinstance(axes[0], str) else letters(axes))
+            self.known.update(axes)
+            parts += ([", "] if number else []) + letters(axes)
         parts += [" -> "] + letters(result) + ['"']
         for _, e in operands:
             parts += [", ", e]
@@ -171,8 +178,10 @@ class Generator:
 
     def softmax(self, depth):
         a = self.tensor(depth)
-        if self.chance(40):
+        if self.chance(30):
             return E("softmax", ["softmax(", a, ")"], a.dims)
+        if self.chance(20):
+            return E("softmax", ["softmax(", self.binary("+", a, E("choice", ["(0 if ", self.condition(a.dims), " else -inf)"]), a.dims), ")"], a.dims)
         if self.chance(30):
             return E("softmax", ["softmax(", a, ", axis = ", self.one(a.dims), ")"], a.dims)
         return E("softmax", ["softmax(", a, " where ", self.condition(a.dims), ")"], a.dims)
@@ -191,10 +200,12 @@ class Generator:
         a, b = self.tensor(depth), self.leaf()
         every = list(dict.fromkeys(a.dims + b.dims))
         result = [axis for axis in every if self.chance(65)] or every[:1]
-        return self.einsum([(a.dims, a), (b.dims, b)], self.dice.sample(result, len(result))) if len(every) < 5 else None
+        more = [", where = ", self.condition(every)] if self.chance(25) else []
+        return self.einsum([(a.dims, a), (b.dims, b)], self.dice.sample(result, len(result)), more) if len(every) < 5 else None
 
     def read(self, depth):
         axes = self.some_axes(2)
+        self.name_all(axes)
         name = self.operand(axes)
         if self.chance(60):
             return E("read", [name, "["] + [part for axis in axes for part in (axis, ", ")][:-1] + ["]"], list(axes))
@@ -262,13 +273,13 @@ class Generator:
     # Schemes.
     def scheme(self):
         number = len(self.text.schemes)
-        name, x, y = Id("scheme", f"f{number}"), Id("formal", self.one("xzdn")), Id("formal", self.one("ymeb"))
+        form = self.dice.randint(0, 9)
+        name, x, y = Id("scheme", f"f{number}"), Id("formal", self.one("xz" if 3 <= form <= 7 else "xzdn")), Id("formal", self.one("ymeb"))
         a, b = Id("own axis", self.one("nrd")), Id("own axis", self.one("cbe"))
         for each in (x, y, a, b):
             each.scheme = name
         m = Id("own local", "m")
         m.scheme = name
-        form = self.dice.randint(0, 8)
         ex, ey = E("name", [x]), E("name", [y])
         two = [(x, [a, b])]
         if form == 0:
@@ -287,15 +298,22 @@ class Generator:
             made = Scheme(name, two, [], E("s", ["(", ex, " / (1 + sum(abs(", ex, "), ", b, "))[:, None])"]), [a, b])
         elif form == 7:
             made = Scheme(name, [(x, [a])], [], E("s", ["(", ex, " * exp(-", a, " / 3))"]), [a])
-        else:
+        elif form == 8 or not all(any(axis.name == name_of for axis in self.axes) for name_of in "ij"):
             made = Scheme(name, [(x, None), (y, None)], [], E("s", ["(", ex, " * ", ey, " + tanh(", ex, "))"]))
+        else:
+            made = Scheme(name, [(x, None)], [], E("s", ["(", ex, " * (j <= i) - 0.1 * abs(i - j))"]), [], uses_ij=True)
         made.form = form
         self.text.schemes.append(made)
 
     def call(self, depth):
         a = self.tensor(depth)
-        fitting = [each for each in self.text.schemes if each.form not in (3, 4, 5, 6, 7) or len(a.dims) == len(each.formals[0][1])]
+        fitting = [each for each in self.text.schemes if not each.uses_ij or {"i", "j"} <= {axis.name for axis in a.dims}]
+        fitting = [each for each in fitting if each.form not in (3, 4, 5, 6, 7) or len(a.dims) == len(each.formals[0][1])]
         if not fitting or self.chance(35):
+            if self.chance(20) and {"i", "j", "h"} <= {axis.name for axis in a.dims}:
+                slope = [axis for axis in self.axes if axis.name == "h"]
+                self.text.ij = True
+                return self.binary("+", a, E("line", ["alibi(", self.operand(slope), "[", slope[0], "])"], None, slope), a.dims)
             return E("function", self.one([["elu(", a, ")"], ["sign(", a, ")"], ["silu(", a, ")"], ["softcap(", a, ", 2)"], ["softplus(", a, ")"], ["gelu(", a, ")"]]), a.dims)
         scheme = self.one(fitting)
         arguments = [a]

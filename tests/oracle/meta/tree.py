@@ -38,12 +38,13 @@ class Text:
 
     def __init__(self):
         self.params, self.operands, self.schemes, self.statements, self.result = [], [], [], [], None
+        self.ij = False                      # a built-in scheme takes the axes i and j
         self.shape = []
 
     def copy(self):
         out = Text()
         out.params, out.operands, out.schemes = list(self.params), list(self.operands), list(self.schemes)
-        out.statements, out.result, out.shape = list(self.statements), self.result, self.shape
+        out.statements, out.result, out.shape, out.ij = list(self.statements), self.result, self.shape, self.ij
         return out
 
     def ids(self):
