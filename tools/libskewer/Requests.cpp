@@ -2,6 +2,7 @@
 #include "codegen/GPU/Assemble.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "tools/libskewer/Answer.h"
+#include "tools/libskewer/Judge.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/OptionTexts.h"
@@ -110,5 +111,50 @@ skewer_answer *skewer_report(const skewer_request *request) {
     if (int32_t status = fill(request, options))
       return status;
     return int32_t(report(options)); // without a file it prints
+  });
+}
+
+skewer_answer *skewer_schemes(const char *name, int32_t json) {
+  return skewer_answer::of([&](skewer_answer &) {
+    Options options;
+    options.scheme = name ? name : "";
+    options.json = json != 0;
+    return int32_t(schemes(options));
+  });
+}
+
+/// The tensors of an array; nothing after a message where a pointer is null.
+static std::optional<std::vector<skewer_tensor>> tensorsOf(const skewer_tensor *tensors, size_t count) {
+  std::vector<skewer_tensor> all;
+  for (size_t k = 0; k < count; ++k) {
+    if (!tensors || !tensors[k].data || (tensors[k].rank && !tensors[k].shape)) {
+      sayError("the request: tensor number " + llvm::Twine(k) + " has a null pointer");
+      return std::nullopt;
+    }
+    all.push_back(tensors[k]);
+  }
+  return all;
+}
+
+skewer_answer *skewer_reference(const skewer_request *request, const skewer_tensor *operands, size_t count,
+                                const int64_t *origins) {
+  return skewer_answer::of([&](skewer_answer &answer) {
+    Options options;
+    if (int32_t status = fill(request, options))
+      return status;
+    auto tensors = tensorsOf(operands, count);
+    return tensors ? int32_t(reference(options, *tensors, origins, answer.files)) : int32_t(SKEWER_ANSWER_BAD_REQUEST);
+  });
+}
+
+skewer_answer *skewer_check(const skewer_request *request, const skewer_tensor *operands, size_t count,
+                            const int64_t *origins, const skewer_tensor *results, size_t resultCount, int64_t rows) {
+  return skewer_answer::of([&](skewer_answer &) {
+    Options options;
+    if (int32_t status = fill(request, options))
+      return status;
+    options.rows = rows;
+    auto tensors = tensorsOf(operands, count), given = tensorsOf(results, resultCount);
+    return tensors && given ? int32_t(check(options, *tensors, origins, *given)) : int32_t(SKEWER_ANSWER_BAD_REQUEST);
   });
 }

@@ -70,6 +70,28 @@ SKEWER_LIBRARY_API skewer_answer *skewer_explain(const skewer_request *, int32_t
 SKEWER_LIBRARY_API skewer_answer *skewer_plot(const skewer_request *);
 /* All of that on one page for a browser, as text in HTML. One target, a processor. */
 SKEWER_LIBRARY_API skewer_answer *skewer_report(const skewer_request *);
+/* Built-in schemes: what users call, or of one `name` its source; as JSON where `json` is not 0: an array of objects with "name",
+ * "signature" and "about". */
+SKEWER_LIBRARY_API skewer_answer *skewer_schemes(const char *name, int32_t json);
+
+/* A tensor in the processor's memory: row-major without gaps, of the type that the spec says. */
+typedef struct skewer_tensor {
+  const void *data;
+  const int64_t *shape;
+  size_t rank;
+} skewer_tensor;
+
+/* What a kernel's results are by the float64 reference: for each a file NAME.npy of float64 ("out.npy" where it has no name).
+ * `operands` in the spec's order; `origins`: q0, k0 and head0, or null for a layer that is no part. It evaluates every
+ * element by the layer's definition: for small layers. */
+SKEWER_LIBRARY_API skewer_answer *skewer_reference(const skewer_request *, const skewer_tensor *operands, size_t count,
+                                                   const int64_t *origins);
+/* How far a kernel's results are from it, as `skewer run` compares them: the text is JSON, an array with an object for each
+ * result ("result", "rows", "all_rows", "error", "tolerance", "largest", "mismatches", "where"). `rows` is how many are
+ * compared; 0: as many as take no more than a second or so. */
+SKEWER_LIBRARY_API skewer_answer *skewer_check(const skewer_request *, const skewer_tensor *operands, size_t count,
+                                               const int64_t *origins, const skewer_tensor *results,
+                                               size_t result_count, int64_t rows);
 /* Null is allowed. Everything that the answer has handed out ends with it. */
 SKEWER_LIBRARY_API void skewer_answer_free(skewer_answer *);
 

@@ -5,6 +5,7 @@
 #include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/ExplainText.h"
+#include "tools/skewer/Flops.h"
 #include "tools/skewer/Inputs.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/OpenSpec.h"
@@ -46,7 +47,11 @@ static bool predictAlone(Compilation &compilation, const Kernel &kernel, const s
   compilation.remarks.resize(known); // they are about another kernel
   if (!scheduled)
     return false;
-  explanation.alone = {lengths, predictedSeconds(*alone, *scheduled, compilation.target(), sizes).value_or(0)};
+  std::map<std::string, int64_t> all = sizes;
+  for (const std::string &size : kernel.signature.sizes)
+    all.emplace(size, 1);
+  explanation.alone = {lengths, predictedSeconds(*alone, *scheduled, compilation.target(), sizes).value_or(0),
+                       usefulFlops(*(*scheduled).getOps<mlir::func::FuncOp>().begin(), all)};
   return true;
 }
 

@@ -105,6 +105,7 @@ llvm::json::Object toJson(const Explanation &explanation) {
     double seconds = explanation.alone->predictedSeconds;
     object["compiled_for_lengths"] = llvm::json::Object{
         {"lengths", std::move(lengths)},
+        {"useful_flops", explanation.alone->usefulFlops},
         {"predicted_seconds", seconds > 0 ? llvm::json::Value(seconds) : llvm::json::Value(nullptr)}};
   }
   return object;

@@ -13,6 +13,7 @@ namespace skewer::driver {
 struct CompiledAlone {
   Lengths lengths;
   double predictedSeconds = 0; // 0 where nothing is predicted
+  double usefulFlops = 0;
 };
 
 struct Explanation {
