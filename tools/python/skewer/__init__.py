@@ -7,15 +7,25 @@
 `layer` takes arrays of NumPy, PyTorch, JAX and whatever else speaks the buffer protocol or DLPack. docs/python.md is the guide.
 """
 
-from ._compile import compile, load
+import importlib
+from typing import Any
+
+from ._compile import Scheme, compile, load, schemes
 from ._core import library_build, library_version
-from ._errors import (ArgumentError, CacheWarning, CompileError, CopyWarning, Diagnostic, GradientError, KernelError,
-                      LoadError, SkewerError)
-from ._layer import Argument, Bench, Layer, Page, Plot, Prepared
+from ._errors import (ArgumentError, CacheWarning, CompileError, CompileWarning, CopyWarning, Diagnostic, GradientError,
+                      KernelError, LoadError, SkewerError)
+from ._layer import Argument, Bench, Check, Compared, Layer, Page, Plot, Prepared, Text
 
 __version__ = library_version()
 __all__ = [
-    "compile", "load", "Layer", "Prepared", "Argument", "Bench", "Plot", "Page", "Diagnostic", "SkewerError", "CompileError",
-    "ArgumentError", "GradientError", "KernelError", "LoadError", "CopyWarning", "CacheWarning", "library_version",
-    "library_build",
+    "compile", "load", "schemes", "Layer", "Prepared", "Argument", "Bench", "Check", "Compared", "Scheme", "Plot", "Page", "Text",
+    "Diagnostic", "SkewerError", "CompileError", "ArgumentError", "GradientError", "KernelError", "LoadError", "CompileWarning",
+    "CopyWarning", "CacheWarning", "library_version", "library_build",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """skewer.torch, skewer.jax, skewer.ring and skewer.jax_ring, which import their frameworks when they are asked for."""
+    if name in ("torch", "jax", "ring", "jax_ring"):
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module 'skewer' has no attribute '{name}'")

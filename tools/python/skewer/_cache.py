@@ -9,20 +9,21 @@ was killed had begun goes once it is an hour old: younger, another process may b
 import hashlib
 import io
 import os
-import tempfile
+import re
+import secrets
 import threading
 import time
-import warnings
 import zipfile
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence
 
 from ._core import library_build
-from ._errors import CacheWarning
+from ._errors import CacheWarning, warn
 
 Files = Dict[str, bytes]
 
 _SUFFIX = ".kernels"
+_FORMAT = "2"  # of an entry: 2 has the compiler's warnings
 _PART = ".part"  # of a file that is being written
 _DEFAULT_BYTES = 256 << 20
 _ABANDONED_SECONDS = 3600  # writing takes milliseconds; an hour covers disks that stall and clocks that differ
@@ -46,12 +47,20 @@ def folder() -> Path:
         raise OSError(f"{error}; set SKEWER_CACHE") from error
 
 
+def is_off() -> bool:
+    """Whether $SKEWER_CACHE says that nothing is to be kept."""
+    return os.environ.get("SKEWER_CACHE") == os.devnull
+
+
 def most_bytes() -> int:
-    """$SKEWER_CACHE_BYTES, or 256 MiB."""
-    try:
-        return max(0, int(os.environ["SKEWER_CACHE_BYTES"]))
-    except (KeyError, ValueError):
-        return _DEFAULT_BYTES
+    """$SKEWER_CACHE_BYTES, as 100000, 64K, 256M, 256MB, 1 GiB; or 256 MiB. Units are powers of 1024."""
+    text = os.environ.get("SKEWER_CACHE_BYTES", "")
+    found = re.fullmatch(r"\s*(\d+)\s*([KMGT]?)(i?B)?\s*", text, re.IGNORECASE)
+    if found:
+        return int(found[1]) << (10 * " KMGT".index(found[2].upper() or " "))
+    if text.strip():
+        _warn(f"SKEWER_CACHE_BYTES: expected a number of bytes such as 100000 or 256M, found {text!r}; the folder may hold 256 MiB")
+    return _DEFAULT_BYTES
 
 
 def _processor() -> str:
@@ -82,7 +91,7 @@ def key_of(name: str, text: str, parameters: Sequence[str], target: str) -> str:
     machines = _machines(target)
     # A machine file may be about this processor too.
     processor = _processor() if machines or "host" in target else ""
-    for part in (library_build(), name, text, *parameters, "", target, processor, *machines):
+    for part in (_FORMAT, library_build(), name, text, *parameters, "", target, processor, *machines):
         try:
             encoded = part.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
@@ -91,11 +100,11 @@ def key_of(name: str, text: str, parameters: Sequence[str], target: str) -> str:
     return digest.hexdigest()
 
 
-def _warn(error: OSError) -> None:
+def _warn(text: str) -> None:
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(f"compiled kernels are kept in memory only: {error}", CacheWarning, stacklevel=4)
+        warn(CacheWarning(text))
 
 
 def _packed(files: Files) -> bytes:
@@ -119,9 +128,14 @@ def find(key: str) -> Optional[Files]:
     with _lock:
         if key in _memory:
             return _memory[key]
+    path = None
     try:
         path = folder() / (key + _SUFFIX)
         files = _unpacked(path.read_bytes())
+    except PermissionError as error:
+        if path is not None and os.path.exists(path):
+            _warn(f"a compiled kernel that is there cannot be read, and is compiled again: {error}")
+        return None
     except OSError:
         return None  # not there, or gone while it was read; what is wrong with the folder is said when writing
     if files is not None:
@@ -139,7 +153,10 @@ def keep(key: str, files: Files) -> None:
         where = folder()
         where.mkdir(parents=True, exist_ok=True)
         data = _packed(files)
-        descriptor, temporary = tempfile.mkstemp(suffix=_PART, dir=where)
+        name = where / (secrets.token_hex(8) + _PART)
+        # Others may read what this user may let them read: the mode is the umask's.
+        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        temporary = name
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
         os.replace(temporary, where / (key + _SUFFIX))
@@ -148,7 +165,7 @@ def keep(key: str, files: Files) -> None:
     except OSError as error:
         with _lock:
             _memory[key] = files
-        _warn(error)
+        _warn(f"compiled kernels are kept in memory only: {error}")
     finally:
         if temporary is not None:
             try:

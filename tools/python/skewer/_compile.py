@@ -4,18 +4,26 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from . import _cache, _core
-from ._errors import ArgumentError, CompileError, Diagnostic, LoadError
-from ._layer import Layer, Source
+from ._errors import ArgumentError, CompileError, CompileWarning, Diagnostic, LoadError, warn
+from ._layer import Layer, Source, Text
 
 ABI_VERSION = 1  # of docs/abi.md
+_DIAGNOSTICS = "diagnostics"  # of an entry of the cache, beside its objects: what the compiler warned of
+_FLOATS = {"f32": "f32", "f16": "f16", "bf16": "bf16", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+_FLOAT_OF_TENSORS = re.compile(r"\b(f32|f16|bf16)(?=\s*\[)")
+# What the command line calls what are keywords here.
+_OPTIONS = ((r"skewer run … --size (\w+)=(\S+)", "by the shapes of the arrays"), (r"^-D (\w+)", r"parameter \1"),
+            (r"-D cannot give", "a parameter cannot give"), (r"^--target\b", "target"), (r"^--size (\w+)", r"size \1"),
+            (r"'skewer schemes' lists them", "skewer.schemes() lists them"))
 
 
 def ask(what: str, source: Source, target: str = "host", kernel: str = "", sizes: Mapping[str, int] = {},
-        emit: str = "", head: int = 0) -> Tuple[str, Dict[str, bytes], List[Diagnostic]]:
-    """One question to the compiler: its text, files and warnings. Raises CompileError."""
+        emit: str = "", head: int = 0) -> Tuple[str, Dict[str, bytes], List[Diagnostic], str]:
+    """One question to the compiler: its text, files and warnings, and these as the command line shows them. Raises
+    CompileError."""
     numbers = [f"{name}={value}" for name, value in sizes.items()]
     if not hasattr(head, "__index__") or head < 0:
         raise ArgumentError(kernel, "head", None, "a whole number from 0 on", repr(head))
@@ -26,39 +34,118 @@ def ask(what: str, source: Source, target: str = "host", kernel: str = "", sizes
         spec = source.text.encode("utf-8", "surrogatepass")
     status, messages, diagnostics, text, files = _core.ask(what, source.name, spec, source.parameters, target, kernel,
                                                            numbers, emit, head)
-    found = [Diagnostic(*diagnostic) for diagnostic in diagnostics]
-    if status:
-        raise CompileError(messages, found)
-    return text, files, found
+    return text, files, _answered(status, messages, diagnostics, kernel), messages
+
+
+def _answered(status: int, messages: str, diagnostics: List[Any], kernel: str) -> List[Diagnostic]:
+    """The diagnostics of an answer, in the words of this package; raises what is wrong."""
+    found = []
+    for one in map(Diagnostic._make, diagnostics):
+        text = one.text
+        for option, keyword in _OPTIONS:
+            text = re.sub(option, keyword, text)
+        messages = messages.replace(one.text, text)
+        found.append(one._replace(text=text))
+    if not status:
+        return found
+    head = re.search(r"--head (-?\d+): expected (.*)$", found[0].text) if found else None
+    if head:
+        raise ArgumentError(kernel, "head", None, head[2], head[1])
+    raise CompileError(messages, found)
 
 
 def compile(spec: Union[str, "os.PathLike[str]"], *, target: str = "host", kernel: Optional[str] = None, threads: int = 1,
-            cache: bool = True, parameters: Optional[Mapping[str, Union[int, float]]] = None,
+            dtype: Any = None, cache: bool = True, parameters: Optional[Mapping[str, Union[int, float]]] = None,
             **more: Union[int, float]) -> Layer:
     """Compiles a layer.
 
     `spec` is the path of an .attn file, the text itself (whatever has more than one line or a brace), or a folder with the
     objects that `skewer compile` wrote. `target` is as in `skewer compile --target`; `kernel` chooses among several in one
-    spec; `threads` is what calls use unless they say otherwise. Further keywords, or `parameters` where a name is taken,
-    are the spec's parameters. With `cache`, kernels are kept on disk (docs/python.md).
+    spec; `threads` is what calls use unless they say otherwise. `dtype` ("bf16", torch.bfloat16, numpy.float16) stands in
+    place of the type of real numbers that the spec names first, wherever it names that for a tensor. Further keywords, or
+    `parameters` where a name is taken, are the spec's parameters. With `cache`, kernels are kept on disk (docs/python.md).
 
-    Raises CompileError with diagnostics, LoadError for a folder without usable objects.
+    Raises CompileError with diagnostics, LoadError for a folder without usable objects. What the compiler warns of is a
+    CompileWarning.
     """
+    if not isinstance(threads, int) or not 1 <= threads <= 1024:
+        raise ArgumentError("compile", "threads", None, "1 to 1024", repr(threads))
+    if isinstance(spec, bytes) or not isinstance(spec, (str, os.PathLike)):
+        raise ArgumentError("compile", "spec", None, "the path of an .attn file, or its text as str", f"an object of type "
+                            f"{type(spec).__name__}" + ("; text.decode() makes it one" if isinstance(spec, bytes) else ""))
     if isinstance(spec, (str, os.PathLike)) and not _is_text(spec) and os.path.isdir(spec):
-        if parameters or more:
-            raise LoadError(f"'{os.fspath(spec)}' is a folder of compiled objects: they take no parameters")
+        if parameters or more or dtype is not None:
+            raise LoadError(f"'{os.fspath(spec)}' is a folder of compiled objects: they take no parameters, and no dtype")
         return load(spec, kernel=kernel, threads=threads)
     source = _source_of(spec, {**(parameters or {}), **more})
+    if dtype is not None:
+        source = source._replace(text=_with_floats(source.text, dtype))
+    return compile_source(source, target, kernel, threads, cache)
+
+
+def compile_source(source: Source, target: str, kernel: Optional[str], threads: int, cache: bool = True) -> Layer:
+    """A layer of a spec that is there, compiled or from the cache."""
+    cache = cache and not _cache.is_off()
     key = _cache.key_of(source.name, source.text, source.parameters, target)
     files = _cache.find(key) if cache else None
-    diagnostics: List[Diagnostic] = []
     if files is None:
-        _, files, diagnostics = ask("compile", source, target)
+        _, files, found, messages = ask("compile", source, target)
+        files[_DIAGNOSTICS] = json.dumps([messages, found]).encode()
         if cache:
             _cache.keep(key, files)
     layer = _layer_from(files, kernel, source.name, threads)
-    layer._source, layer._target, layer.diagnostics = source, target, diagnostics
+    messages, found = json.loads(files[_DIAGNOSTICS])
+    layer.diagnostics = [Diagnostic(*one) for one in found]
+    layer._source, layer._target = source, target
+    if any(one.severity == "warning" for one in layer.diagnostics):
+        warn(CompileWarning(messages, layer.diagnostics))
     return layer
+
+
+def _with_floats(text: str, dtype: Any) -> str:
+    """The text with another type of real numbers: in place of the one that its first kernel names first, for all tensors."""
+    name = getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
+    if name not in _FLOATS:
+        raise ArgumentError("compile", "dtype", None, "f32, f16 or bf16, or what NumPy and PyTorch call them", repr(dtype))
+    first = _FLOAT_OF_TENSORS.search(text, max(text.find("kernel"), 0))
+    return text if first is None else re.sub(rf"\b{first[1]}(?=\s*\[)", _FLOATS[name], text)
+
+
+def float_of(layer: Layer) -> Optional[str]:
+    """The type of real numbers that `dtype` would replace: "f32". None where there is none, or no text."""
+    source = layer._source
+    first = _FLOAT_OF_TENSORS.search(source.text, max(source.text.find("kernel"), 0)) if source else None
+    return first[1] if first else None
+
+
+def with_float(layer: Layer, dtype: Any) -> Layer:
+    """The layer, compiled for another type of real numbers. `float_of` has one."""
+    source = layer._spec()
+    return compile_source(source._replace(text=_with_floats(source.text, dtype)), layer._target, layer.name, layer.threads)
+
+
+class Scheme(NamedTuple):
+    """A built-in scheme: how it is called, and what it is for."""
+
+    name: str
+    signature: str
+    about: str
+
+
+class Schemes(List[Scheme]):
+    """The built-in schemes. Prints as a list of signatures, each with a line about it."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{one.signature}\n    {one.about}" for one in self)
+
+
+def schemes(name: Optional[str] = None) -> Union[Schemes, Text]:
+    """The built-in schemes that a spec may call: `Scheme(name, signature, about)` of each; of one `name` its source, as text."""
+    status, messages, diagnostics, text, _ = _core.schemes(name or "", name is None)
+    _answered(status, messages, diagnostics, "")
+    if name is not None:
+        return Text(text)
+    return Schemes(Scheme(one["name"], one["signature"], one["about"]) for one in json.loads(text))
 
 
 def load(folder: Union[str, "os.PathLike[str]"], *, kernel: Optional[str] = None, threads: int = 1) -> Layer:
@@ -86,6 +173,9 @@ def _source_of(spec: Union[str, "os.PathLike[str]"], parameters: Mapping[str, Un
     if _is_text(spec):
         return Source("layer.attn", str(spec), texts)
     path = os.fspath(spec)
+    if not path:
+        raise CompileError("error: expected the path of a spec, or its text, found an empty string",
+                           [Diagnostic("", 0, 0, "error", "expected the path of a spec, or its text, found an empty string", "")])
     try:
         # What is no text the compiler refuses, with the byte and its place.
         text = Path(path).read_bytes().decode("utf-8", "surrogateescape")

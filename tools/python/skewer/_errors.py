@@ -58,7 +58,8 @@ class ArgumentError(SkewerError, ValueError):
 
 
 class GradientError(ArgumentError):
-    """A tensor that requires a gradient, or one with a tangent: kernels compute forward only."""
+    """A gradient, or a tangent, was asked for: kernels compute forward only. Of PyTorch's tensors that require gradients it
+    is raised by the backward pass, not by the call."""
 
     def __init__(self, kernel: str, argument: str, found: str = "requires_grad=True",
                  way: str = "torch.no_grad(), or tensor.detach()"):
@@ -86,11 +87,23 @@ class CacheWarning(UserWarning):
     """The folder of compiled kernels cannot be used; they are kept in memory. Said once."""
 
 
+class CompileWarning(UserWarning):
+    """The compiler takes the spec, and doubts that it means what it says. The text is the compiler's own, with the line and a
+    caret; `diagnostics` says where. It comes with every `compile` of the spec, from the cache too."""
+
+    def __init__(self, messages: str, diagnostics: List[Diagnostic]):
+        super().__init__(messages.rstrip())
+        self.diagnostics = diagnostics
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (str(self), self.diagnostics)
+
+
 _STATUSES = {
     4: "a run-time size is out of its range, or the sizes together are too large",
     5: "an origin (q0, k0 or head0) is out of its range",
     6: "a tensor's memory is missing",
-    15: "a result shares memory with an input or another result",
+    15: "a result shares memory with an input, or with another result",
     18: "the threads did not do what they were asked to",
     19: "this processor lacks instructions that the kernel was compiled for; compile it with target='host'",
 }
@@ -98,10 +111,22 @@ _STATUSES = {
 
 def kernel_error(kernel: str, status: int, argument: Optional[str] = None, expected: Optional[str] = None,
                  found: Optional[str] = None) -> SkewerError:
-    """The exception for a status of docs/abi.md; `argument` is the operand that has a bad index."""
+    """The exception for a status of docs/abi.md; `argument` is the operand that has a bad index. Without one, `found` says
+    more about what is wrong."""
     if argument is not None:
         return KernelError(kernel, status, f"{argument}: expected {expected}, found {found}", argument, expected, found)
-    return KernelError(kernel, status, _STATUSES.get(status, f"status {status} (docs/abi.md)"))
+    text = _STATUSES.get(status, f"status {status} (docs/abi.md)")
+    return KernelError(kernel, status, text if found is None else f"{text}: {found}")
+
+
+def found_type(found: str, expected: str, is_of_framework: bool) -> str:
+    """What messages say of elements of the wrong type: the way out, where there is a usual one."""
+    floats = ("float32", "float16", "bfloat16")
+    if is_of_framework and found in floats and expected in floats:
+        return f"{found} (convert it, or compile the layer for it: dtype='{found}')"
+    if found == "float64" and expected in floats:
+        return f"float64 (array.astype('{expected}'), tensor.to(torch.{expected}))"
+    return found
 
 
 def wants_gradient(array: Any) -> bool:
@@ -125,6 +150,8 @@ def refuse_tangents(kernel: str, names: Sequence[str], arrays: Sequence[Any]) ->
 def named(array: Any) -> str:
     """What messages call an object that is no array in the processor's memory."""
     text = f"an object of type {type(array).__name__}"
+    if "Tracer" in type(array).__name__ and type(array).__module__.partition(".")[0] in ("jax", "jaxlib"):
+        return text + " (in jax.jit, jax.vmap and their like a layer is skewer.jax.op)"
     device, layout = getattr(array, "device", None), str(getattr(array, "layout", "torch.strided"))
     if device is not None and str(device) not in ("cpu", ""):
         text += f" on device '{device}'"
@@ -147,8 +174,12 @@ def note_copy(kernel: str, argument: str, shape: Tuple[int, ...], strides: Tuple
     else:
         text = f"{argument} cannot be read where it lies ({why}); each call copies it. " \
             "Copy it once (numpy.ascontiguousarray, tensor.contiguous())"
+    warn(CopyWarning(f"kernel '{kernel}': {text}, or say in the spec how memory lies (docs/python.md, Operands)"))
+
+
+def warn(warning: Warning) -> None:
+    """Warns at the line that called this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("skewer", "torch"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(f"kernel '{kernel}': {text}, or say in the spec how memory lies (docs/python.md, Operands)", CopyWarning,
-                  stacklevel=level)
+    warnings.warn(warning, stacklevel=level)

@@ -22,11 +22,18 @@ def _stream(device: Any) -> int:
     return int(torch.cuda.current_stream(device).cuda_stream)
 
 
-def _readable(kernel: str, name: str, array: Any) -> Any:
+def indices(array: Any, wanted: str) -> Any:
+    """An operand of whole numbers that is given as int64 or bool, as the spec's type; any other as it is."""
+    if wanted == "i32" and array.dtype == torch.int64:
+        return array.clamp(-1 << 31, (1 << 31) - 1).to(torch.int32)  # what int32 cannot hold is outside of any range
+    return array.to(_TYPES[wanted]) if wanted in ("i32", "i8") and array.dtype == torch.bool else array
+
+
+def _readable(kernel: str, name: str, wanted: str, array: Any) -> Any:
     """The tensor as kernels read it: a copy, and a note once, where it lies otherwise."""
     if not isinstance(array, torch.Tensor) or not array.is_cuda:
         return array  # refused where all are looked at
-    array = array.resolve_neg()
+    array = indices(array.resolve_neg(), wanted)
     if array.is_contiguous():
         return array
     if (kernel, name) not in _noted:
@@ -35,10 +42,10 @@ def _readable(kernel: str, name: str, array: Any) -> Any:
     return array.contiguous()
 
 
-def call(kernel: _core.Kernel, name: str, names: Sequence[str], results: Sequence[str], arrays: Sequence[Any],
+def call(kernel: _core.Kernel, name: str, operands: Sequence[Tuple[str, str]], results: Sequence[str], arrays: Sequence[Any],
          outputs: Optional[Tuple[Any, ...]], sizes: Optional[Mapping[str, int]], q0: int, k0: int, head0: int) -> Any:
     """Queues the kernel on the current stream of the first operand's GPU; results are new tensors there, or `outputs`.
-    `names` are the operands', `results` the results' types."""
+    `operands` are names and types, `results` types."""
     device = arrays[0].device
     held: List[Any] = []  # memory that is given back is used again by later work of the same stream alone
 
@@ -46,7 +53,7 @@ def call(kernel: _core.Kernel, name: str, names: Sequence[str], results: Sequenc
         held.append(_new((count,), torch.uint8, device))
         return int(held[-1].data_ptr())
 
-    given = tuple(_readable(kernel=name, name=one, array=array) for one, array in zip(names, arrays))
+    given = tuple(_readable(name, one, wanted, array) for (one, wanted), array in zip(operands, arrays))
     with torch.cuda.device(device):
         return kernel.call_on_gpu(given, outputs, lambda number, shape: _new(shape, _TYPES[results[number]], device), sizes,
                                   q0, k0, head0, _stream(device), workspace)

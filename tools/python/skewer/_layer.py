@@ -1,6 +1,8 @@
 """A compiled layer, called with arrays."""
 
+import difflib
 import html
+import io
 import json
 import os
 import re
@@ -11,7 +13,9 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 
 from . import _core
-from ._errors import ArgumentError, Diagnostic, SkewerError, refuse_tangents
+from ._check import Check, Compared
+from ._errors import ArgumentError, CompileError, Diagnostic, GradientError, SkewerError, refuse_tangents
+from ._picture import Page, Plot, Text
 
 # NumPy has no bfloat16: its bits.
 _NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i8": np.int8}
@@ -69,34 +73,19 @@ class Bench(NamedTuple):
 _OF_THE_CALL = ("out", "threads", "sizes", "q0", "k0", "head0")
 
 
-class Plot(str):
-    """A picture as SVG text; notebooks show it."""
-
-    def _repr_svg_(self) -> str:
-        return self[self.find("<svg"):]
-
-    def _repr_html_(self) -> str:
-        return self._repr_svg_()
-
-
-class Page(str):
-    """A whole page as HTML text; notebooks show it in a frame of its own."""
-
-    def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{html.escape(self)}" width="100%" height="800" style="border: 0"></iframe>'
-
-
 def _arguments(entries: Sequence[Mapping[str, Any]]) -> List[Argument]:
     return [Argument(entry["name"], entry["type"], tuple(entry["shape"]),
                      tuple(entry["range"]) if "range" in entry else None) for entry in entries]
 
 
 def _numbers(generator: np.random.Generator, shape: Sequence[int], argument: Argument, entry: Mapping[str, Any],
-             largest: int) -> np.ndarray:
+             largest: int, lengths: Mapping[int, int]) -> np.ndarray:
     """Random values as the spec describes an operand's: indices in a range, numbers in one, or with mean and deviation.
-    Indices without a range go to `largest`; whole numbers of 8 bits stand for scaled ones."""
+    Indices without a range go to `largest`; whole numbers of 8 bits stand for scaled ones. `lengths` has, by their bounds, those
+    that are shorter: a range that ends at a bound is one of the length."""
     if argument.type in ("i32", "i8"):
         low, high = argument.range or ((-127, 127) if argument.type == "i8" else (0, largest))
+        high = max(low, lengths.get(high, high))
         return generator.integers(low, high, shape, endpoint=True)
     if "between" in entry:
         return generator.uniform(*entry["between"], shape).astype(np.float32)
@@ -108,7 +97,7 @@ class Layer:
     """A kernel in this process. Call it with arrays; any number of threads may, each call has a workspace of its own.
 
     `name`, `arguments`, `results` and `sizes` say what it is; `manifest` is the compiler's own description; `threads` is
-    how many a call uses unless it says otherwise; `diagnostics` are the compiler's warnings.
+    how many a call uses unless it says otherwise; `diagnostics` are the compiler's warnings, from the cache too.
     """
 
     def __init__(self, name: str, manifest: Dict[str, Any], objects: List[bytes], shared_object: str, threads: int):
@@ -136,9 +125,10 @@ class Layer:
                 shape.append((names.index(extent), extent))
             else:  # an expression of lengths, as the compiler wrote it; a length may be called `lambda`
                 text = extent.replace(" floordiv ", " // ").replace(" mod ", " % ")
+                used = sorted({names.index(word) for word in re.findall(r"[^\W\d]\w*", text)})
                 text = re.sub(r"[^\W\d]\w*", lambda word: f"_{names.index(word.group())}", text)
                 parameters = ", ".join(f"_{number}" for number in range(len(names)))
-                shape.append((eval(f"lambda {parameters}: {text}", {"__builtins__": {}}), extent))
+                shape.append((eval(f"lambda {parameters}: {text}", {"__builtins__": {}}), extent, used))
         return argument.name, argument.type, shape, argument.range
 
     def __call__(self, /, *arrays: Any, out: Any = None, threads: Optional[int] = None,
@@ -149,9 +139,12 @@ class Layer:
         Operands come in the spec's order or by name. The result is an array of the first operand's library, or is written
         into `out` (a tuple of arrays where there are several results), which is returned. `sizes` gives run-time sizes
         that no array's shape says; `q0`, `k0` and `head0` say where a part of a larger layer begins. PyTorch's tensors in a
-        GPU's memory are taken where the layer was compiled for it; the call is queued on PyTorch's stream.
+        GPU's memory are taken where the layer was compiled for it; the call is queued on PyTorch's stream. Under torch.autocast
+        tensors become what the spec says. An i32 operand may be given as int64 or bool, an i8 one as bool. Where a size of 0
+        leaves no element to compute, as of an empty batch, the result is empty.
 
-        Raises ArgumentError where an array does not fit, KernelError where the kernel refuses the call.
+        Raises ArgumentError where an array does not fit, KernelError where the kernel refuses the call. Where a tensor requires
+        a gradient, the backward pass raises GradientError; with `out` the call does.
         """
         if named or len(arrays) != len(self._names):
             arrays = self._in_order(arrays, named)
@@ -161,8 +154,36 @@ class Layer:
             for name, value in zip(("q0", "k0", "head0"), (q0, k0, head0)):
                 if not hasattr(value, "__index__") or not -1 << 63 <= value < 1 << 63:
                     raise ArgumentError(self.name, name, None, "a whole number", repr(value))
+                if value and name not in self.origins:
+                    raise ArgumentError(self.name, name, None, "0, as the layer is no part: its spec has no 'part … from "
+                                        f"{name}'", repr(value))
         if "torch" in sys.modules:
-            refuse_tangents(self.name, self._names, arrays)
+            return self._call_beside_torch(arrays, out, threads, sizes, q0, k0, head0, _prepared)
+        return self._call(arrays, out, threads, sizes, q0, k0, head0, _prepared)
+
+    def _call_beside_torch(self, arrays: Tuple[Any, ...], out: Any, *rest: Any) -> Any:
+        """What PyTorch may ask of a call beside its result, where an array may be a tensor."""
+        compiler = getattr(sys.modules["torch"], "compiler", None)
+        if compiler is not None and compiler.is_compiling():
+            raise SkewerError(f"kernel '{self.name}': a Layer cannot be traced; in programs of torch.compile and torch.export it is "
+                              "skewer.torch.op(layer), or skewer.torch.Module(layer)")
+        refuse_tangents(self.name, self._names, arrays)
+        try:
+            return self._call(arrays, out, *rest)
+        except GradientError:
+            if out is not None:
+                raise
+            from .torch import without_backward
+            return without_backward(lambda *given: self._call(given, None, *rest), self.name, self._names, arrays)
+        except ArgumentError:
+            from .torch import autocast
+            cast = autocast(self, arrays) if out is None else None
+            if cast is None:
+                raise
+            return self._call(cast, None, *rest)
+
+    def _call(self, arrays: Tuple[Any, ...], out: Any, threads: Optional[int], sizes: Optional[Mapping[str, int]], q0: int,
+              k0: int, head0: int, _prepared: Optional["_core.Prepared"]) -> Any:
         outputs = None if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
         if self._kernel.is_for_gpu and arrays and getattr(arrays[0], "is_cuda", False):
             result = self._call_on_gpu(arrays, outputs, sizes, q0, k0, head0)
@@ -183,22 +204,95 @@ class Layer:
     def _call_on_gpu(self, arrays: Sequence[Any], outputs: Optional[Tuple[Any, ...]], sizes: Optional[Mapping[str, int]],
                      q0: int, k0: int, head0: int) -> Any:
         from ._gpu import call
-        return call(self._kernel, self.name, self._names, [result.type for result in self.results], arrays, outputs, sizes,
-                    q0, k0, head0)
+        return call(self._kernel, self.name, [argument[:2] for argument in self.arguments], [result.type for result in self.results],
+                    arrays, outputs, sizes, q0, k0, head0)
 
     @property
     def constants(self) -> List[str]:
         """The operands that the spec calls `const`: the same at every call."""
         return [entry["name"] for entry in self.manifest["inputs"] if entry.get("const")]
 
-    def prepare(self, /, *, threads: Optional[int] = None, **constants: Any) -> "Prepared":
+    def prepare(self, /, *, threads: Optional[int] = None, sizes: Optional[Mapping[str, int]] = None,
+                **constants: Any) -> "Prepared":
         """The layer with its `const` operands: what they alone determine (packed weights and tables) is made now, and calls
-        take the other operands."""
-        return Prepared(self, constants, self.threads if threads is None else threads)
+        take the other operands. Of an operand whose shape has a run-time length nothing can be made before the call; `sizes` says
+        such lengths, where shapes are to be checked by them now."""
+        if sizes:
+            self._known(sizes)
+        return Prepared(self, constants, self.threads if threads is None else threads, sizes)
+
+    def reference(self, /, *arrays: Any, sizes: Optional[Mapping[str, int]] = None, q0: int = 0, k0: int = 0, head0: int = 0,
+                  **named: Any) -> Any:
+        """The results in float64, by the layer's definition, as NumPy's arrays: what `skewer run` judges by. Operands are those
+        of a call. Every element is computed by itself: for small layers.
+
+        Raises ArgumentError where an array does not fit, SkewerError for a layer whose text is not known.
+        """
+        arrays = self._in_order(arrays, named)
+        _, files = self._judge(arrays, sizes, (q0, k0, head0), None, 0)
+        results = tuple(np.load(io.BytesIO(data)) for data in files.values())
+        return results[0] if len(results) == 1 else results
+
+    def check(self, /, *arrays: Any, rows: int = 0, seed: int = 1, threads: Optional[int] = None,
+              sizes: Optional[Mapping[str, int]] = None, q0: int = 0, k0: int = 0, head0: int = 0, **named: Any) -> Check:
+        """Computes the layer and compares it with the float64 reference, as `skewer run` does: true where the error is within
+        the tolerance that follows from the layer's own roundings. Without operands on those of `example(seed, **sizes)`. `rows`
+        is how many are compared; 0: as many as take about a second.
+
+        >>> assert layer.check(q=q, k=k, v=v, table=table)
+        """
+        if not arrays and not named:
+            arrays = tuple(self.example(seed=seed, **(sizes or {})).values())
+        arrays = self._in_order(arrays, named)
+        given = [self._numpy_of(argument, array) for argument, array in zip(self.arguments, arrays)]
+        made = self._call(tuple(given), None, threads, sizes, q0, k0, head0, None)
+        text, _ = self._judge(given, sizes, (q0, k0, head0), list(made) if isinstance(made, tuple) else [made], rows)
+        return Check(self.name, tuple(Compared(*(one[field] for field in Compared._fields)) for one in json.loads(text)))
+
+    def _judge(self, arrays: Sequence[Any], sizes: Optional[Mapping[str, int]], origins: Tuple[int, int, int],
+               results: Optional[List[np.ndarray]], rows: int) -> Tuple[str, Dict[str, bytes]]:
+        from ._compile import _answered
+        source = self._spec()
+        if sizes:
+            self._known(sizes)
+        operands = [self._numpy_of(argument, array) for argument, array in zip(self.arguments, arrays)]
+        status, messages, diagnostics, text, files = _core.judge(
+            source.name, source.text.encode("utf-8", "surrogateescape"), source.parameters, self.name,
+            [f"{name}={value}" for name, value in (sizes or {}).items()], operands, list(origins), results, rows)
+        try:
+            _answered(status, messages, diagnostics, self.name)
+        except CompileError as error:
+            wrong = re.search(r"'(\w+)': expected (.*), found (.*)$", error.diagnostics[0].text)
+            if wrong is None:
+                raise
+            raise ArgumentError(self.name, wrong[1], None, wrong[2], wrong[3]) from None
+        return text, files
+
+    def _numpy_of(self, argument: Argument, array: Any) -> np.ndarray:
+        """An operand as NumPy's array of the spec's type, row-major; of bf16 the bits."""
+        if hasattr(array, "detach"):
+            array = array.detach().cpu().contiguous()
+            array = (array.view(sys.modules["torch"].int16) if "bfloat16" in str(array.dtype) else array).numpy()
+            if argument.type == "bf16" and array.dtype == np.int16:
+                array = array.view(np.uint16)
+        array = np.asarray(array, order="C")
+        if array.dtype.name == "bfloat16":
+            array = array.view(np.uint16)
+        wanted = np.dtype(_NUMPY_TYPES[argument.type])
+        if array.dtype.name in ("int64", "bool") and argument.type in ("i32", "i8"):
+            array = array.astype(wanted)
+        if array.dtype != wanted:
+            raise ArgumentError(self.name, argument.name, None, f"elements of type {wanted}", str(array.dtype))
+        return array
 
     def _in_order(self, arrays: Tuple[Any, ...], named: Dict[str, Any]) -> Tuple[Any, ...]:
         if len(arrays) > len(self._names):
             raise ArgumentError(self.name, "arrays", None, f"at most {len(self._names)}", str(len(arrays)))
+        for name in named:
+            if name not in self._names:
+                near = difflib.get_close_matches(name, self._names, 1)
+                raise ArgumentError(self.name, name, None, "one array for each operand", "no operand of this name" + (
+                    f" (did you mean '{near[0]}'?)" if near else "") + "; the operands are " + (", ".join(self._names) or "none"))
         ordered = list(arrays)
         for name in self._names[len(arrays):]:
             if name not in named:
@@ -207,10 +301,21 @@ class Layer:
                 raise ArgumentError(self.name, name, None, "an array", why)
             ordered.append(named.pop(name))
         for name in named:
-            taken = "it is given twice" if name in self._names else "no operand of this name; the operands are " + \
-                ", ".join(self._names)
-            raise ArgumentError(self.name, name, None, "one array for each operand", taken)
+            raise ArgumentError(self.name, name, None, "one array for each operand", "it is given twice")
         return tuple(ordered)
+
+    def _leading(self) -> Tuple[List[bool], bool]:
+        """Which operands have the first run-time size as their first axis and nowhere else, and whether all results do: along
+        that axis a layer is the same computation again and again."""
+        names = list(self.sizes)
+
+        def leads(argument: Argument) -> bool:
+            return bool(names and argument.shape and argument.shape[0] == names[0] and
+                        all(names[0] not in str(extent) for extent in argument.shape[1:]))
+
+        bounded = bool(names) and self.sizes[names[0]] is not None
+        return [leads(argument) and not bounded for argument in self.arguments], \
+            all(leads(result) and not bounded for result in self.results)
 
     def _known(self, sizes: Mapping[str, int]) -> None:
         """Refuses run-time sizes that the layer does not have."""
@@ -227,10 +332,10 @@ class Layer:
     def _library_of(self, array: Any) -> Tuple[Callable[[int, Tuple[int, ...]], Any], Callable[[Any], Any]]:
         """How a result of the array's library is made, and what becomes of it after the call."""
         library = type(array).__module__.partition(".")[0]
-        if library == "torch":
-            import torch
-            return (lambda number, shape: torch.empty(
-                shape, dtype=getattr(torch, _FRAMEWORK_TYPES[self.results[number].type]))), lambda result: result
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(array, torch.Tensor):  # of a class of the user's too
+            return (lambda number, shape: torch.empty(  # a default device may be another one
+                shape, dtype=getattr(torch, _FRAMEWORK_TYPES[self.results[number].type]), device="cpu")), lambda result: result
         if library in ("jax", "jaxlib"):
             import jax.numpy
 
@@ -243,11 +348,11 @@ class Layer:
             return self._new_numpy, finish
         return self._new_numpy, lambda result: result
 
-    def explain(self, /, json: bool = False, **sizes: int) -> str:
+    def explain(self, /, json: bool = False, **sizes: int) -> Text:
         """What became of each term, as `skewer explain` prints it, or its JSON. Keywords are run-time sizes."""
         from ._compile import ask
-        return ask("explain-json" if json else "explain", self._spec(), self._target.partition(",")[0], self.name,
-                   sizes)[0]
+        return Text(ask("explain-json" if json else "explain", self._spec(), self._target.partition(",")[0], self.name,
+                        sizes)[0])
 
     def plot(self, /, head: int = 0, **sizes: int) -> Plot:
         """How positions are read, scores of one head, and tables. Notebooks show the picture; it is SVG text. Keywords are
@@ -277,6 +382,7 @@ class Layer:
         self._known(sizes)
         generator = np.random.default_rng(seed)
         known = [sizes.get(name, bound or 1) for name, bound in self.sizes.items()]
+        lengths = {bound: length for bound, length in zip(self.sizes.values(), known) if bound}
         # For indices without a range, as the driver has it: what of a layer is its number of queries.
         largest = max([1] + [extent for extent in self.results[0].shape[:-1] if isinstance(extent, int)])
         arrays = {}
@@ -284,7 +390,7 @@ class Layer:
             extents = self._described(argument)[2]
             shape = [extent if isinstance(extent, int) else
                      known[extent[0]] if isinstance(extent[0], int) else extent[0](*known) for extent in extents]
-            numbers = _numbers(generator, shape, argument, entry, largest)
+            numbers = _numbers(generator, shape, argument, entry, largest, lengths)
             if argument.type == "bf16":
                 numbers = numbers.view(np.uint32) >> 16
             arrays[argument.name] = numbers.astype(_NUMPY_TYPES[argument.type])
@@ -310,7 +416,9 @@ class Layer:
             return self.manifest.get("details", {}).get("useful_flops")
         if self._source is None:
             return None
-        return json.loads(self.explain(json=True, **sizes))["kernels"][0]["useful_flops"]
+        known = json.loads(self.explain(json=True, **sizes))["kernels"][0]
+        # Of a layer of lengths all else that is explained is that of their bounds.
+        return known.get("compiled_for_lengths", known)["useful_flops"]
 
     def __reduce__(self) -> Tuple[Any, ...]:
         # The compiled objects: another process need not compile.
@@ -348,7 +456,7 @@ class Prepared:
     `bytes` is what was made: 0 where nothing is determined by `const` operands alone.
     """
 
-    def __init__(self, layer: Layer, constants: Mapping[str, Any], threads: int):
+    def __init__(self, layer: Layer, constants: Mapping[str, Any], threads: int, sizes: Optional[Mapping[str, int]] = None):
         expected = layer.constants
         for name in [*constants, *expected]:
             if name not in constants or name not in expected:
@@ -356,15 +464,25 @@ class Prepared:
                                     "none" if name in expected else "an operand that is not const"
                                     if name in layer._names else "no operand of this name")
         self.layer = layer
+        self._threads, self._sizes = threads, dict(sizes or {})
         self._constants = dict(constants)
         self._names = [name for name in layer._names if name not in constants]
         self._made = None
         if expected:
-            self._made = layer._kernel.prepare(tuple(constants.get(name) for name in layer._names), threads)
+            self._made = layer._kernel.prepare(tuple(constants.get(name) for name in layer._names), threads, sizes)
 
     @property
     def bytes(self) -> int:
+        """Of what was made."""
         return self._made.bytes if self._made else 0
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Another process, or a copy, makes it anew from its arrays.
+        return Prepared, (self.layer, self._constants, self._threads, self._sizes)
+
+    def __repr__(self) -> str:
+        return f"<skewer layer {self.layer.name}({', '.join(self._names)}), prepared with {', '.join(self._constants) or 'nothing'}: " \
+            f"{self.bytes} bytes>"
 
     def __call__(self, /, *arrays: Any, **named: Any) -> Any:
         """As the layer, without its const operands; `out`, `threads`, `sizes`, `q0`, `k0` and `head0` as there."""

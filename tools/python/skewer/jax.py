@@ -16,8 +16,8 @@ import numpy as np
 
 from . import _core
 from ._compile import compile as compile_layer
-from ._errors import ArgumentError, GradientError, LoadError
-from ._layer import Argument, Layer
+from ._errors import ArgumentError, GradientError, LoadError, found_type
+from ._layer import Layer
 
 __all__ = ["op"]
 
@@ -43,19 +43,18 @@ def _sizes_of(layer: Layer, arrays: Sequence[Any]) -> List[int]:
     """The run-time sizes that the shapes say; checks types and shapes."""
     sizes: List[Any] = [None] * len(layer.sizes)
     described = [layer._described(argument)[2] for argument in layer.arguments]
-    if len(arrays) != len(described):
-        raise ArgumentError(layer.name, "arrays", None, str(len(described)), str(len(arrays)))
     for argument, extents, array in zip(layer.arguments, described, arrays):
         if array.dtype != _TYPES[argument.type]:
-            raise ArgumentError(layer.name, argument.name, None, f"elements of type {np.dtype(_TYPES[argument.type])}",
-                                str(array.dtype))
+            wanted = str(np.dtype(_TYPES[argument.type]))
+            raise ArgumentError(layer.name, argument.name, None, f"elements of type {wanted}",
+                                found_type(str(array.dtype), wanted, True))
         if array.ndim != len(extents):
             raise ArgumentError(layer.name, argument.name, None, f"{len(extents)} dimensions", str(array.ndim))
         for extent, size in zip(extents, array.shape):
             if isinstance(extent, tuple) and isinstance(extent[0], int) and sizes[extent[0]] is None:
                 sizes[extent[0]] = size
     for (name, bound), value in zip(layer.sizes.items(), sizes):
-        if value is None or value < 1 or (bound and value > bound):
+        if value is None or value < (0 if _is_empty(layer, sizes) else 1) or (bound and value > bound):
             raise ArgumentError(layer.name, "sizes", name, f"1 to {bound}" if bound else "at least 1", str(value))
     for argument, extents, array in zip(layer.arguments, described, arrays):
         for axis, (extent, size) in enumerate(zip(extents, array.shape)):
@@ -64,24 +63,25 @@ def _sizes_of(layer: Layer, arrays: Sequence[Any]) -> List[int]:
     return sizes
 
 
+def _is_empty(layer: Layer, sizes: Sequence[Any]) -> bool:
+    """Whether all sizes are known and leave no element to compute."""
+    if None in sizes:
+        return False
+    shapes = [[_value(extent, sizes) for extent in layer._described(result)[2]] for result in layer.results]
+    return all(0 in shape and min(shape) >= 0 for shape in shapes)
+
+
+def _index(array: Any, wanted: str) -> Any:
+    """An operand of whole numbers that is given as int64 or bool, as the spec's type; any other as it is."""
+    if wanted == "i32" and array.dtype == jnp.int64:
+        return jnp.clip(array, -1 << 31, (1 << 31) - 1).astype(jnp.int32)  # what int32 cannot hold is outside of any range
+    return array.astype(_TYPES[wanted]) if wanted in ("i32", "i8") and array.dtype == jnp.bool_ else array
+
+
 def _value(extent: Any, sizes: Sequence[int]) -> int:
     if not isinstance(extent, tuple):
         return int(extent)
     return int(sizes[extent[0]] if isinstance(extent[0], int) else extent[0](*sizes))
-
-
-def _leading(layer: Layer) -> Tuple[List[bool], bool]:
-    """Which operands have the first run-time size as their first axis and nowhere else, and whether all results do: along
-    that axis a layer is the same computation again and again."""
-    names = list(layer.sizes)
-
-    def leads(argument: Argument) -> bool:
-        return bool(names and argument.shape and argument.shape[0] == names[0] and
-                    all(names[0] not in str(extent) for extent in argument.shape[1:]))
-
-    bounded = bool(names) and layer.sizes[names[0]] is not None
-    return [leads(argument) and not bounded for argument in layer.arguments], \
-        all(leads(result) and not bounded for result in layer.results)
 
 
 def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: int = 1, q0: int = 0, k0: int = 0, head0: int = 0,
@@ -107,6 +107,7 @@ def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: int = 1, q0: int
 
     def call(*arrays: Any) -> Any:
         arrays = tuple(map(jnp.asarray, arrays))
+        arrays = tuple(_index(array, argument.type) for array, argument in zip(arrays, layer.arguments)) + arrays[len(layer.arguments):]
         where = arrays[-1] if origins and arrays else None
         if where is not None and (where.dtype != jnp.int32 or where.shape != (3,)):
             raise ArgumentError(layer.name, "origins", None, "int32 of shape (3,): q0, k0, head0",
@@ -114,12 +115,15 @@ def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: int = 1, q0: int
         sizes = _sizes_of(layer, arrays[:-1] if origins else arrays)
         shapes = [jax.ShapeDtypeStruct(tuple(_value(extent, sizes) for extent in extents), _TYPES[result.type],
                                        **_varying(arrays)) for extents, result in zip(results, layer.results)]
+        if _is_empty(layer, sizes):
+            made = [jnp.zeros(shape.shape, shape.dtype) for shape in shapes]
+            return made[0] if len(made) == 1 else tuple(made)
         numbers = np.array([key, threads, q0, k0, head0, *sizes], np.int64)
         made = jax.ffi.ffi_call(_TARGET, shapes, vmap_method="sequential")(*arrays, call=numbers)
         return made[0] if len(made) == 1 else tuple(made)
 
     batched = jax.custom_batching.custom_vmap(call)
-    operands_lead, results_lead = _leading(layer)
+    operands_lead, results_lead = layer._leading()
     operands_lead += [False] * origins
 
     @batched.def_vmap
@@ -170,7 +174,9 @@ def _named(layer: Layer, function: Callable[..., Any], origins: bool) -> Callabl
 
     @functools.wraps(function)
     def attend(*arrays: Any, **named: Any) -> Any:
-        if named:
+        if named or len(arrays) != len(order):
+            if len(arrays) > len(order):
+                raise ArgumentError(layer.name, "arrays", None, f"at most {len(order)}", str(len(arrays)))
             for name in named:
                 if name not in order[len(arrays):]:
                     raise ArgumentError(layer.name, name, None, "one array for each operand", "it is given twice"
@@ -181,12 +187,15 @@ def _named(layer: Layer, function: Callable[..., Any], origins: bool) -> Callabl
             arrays = (*arrays, *(named[name] for name in order[len(arrays):]))
         for argument, array in zip(layer.arguments, arrays):
             # JAX would make it f32 without a word.
-            if isinstance(array, np.ndarray) and array.dtype != _TYPES[argument.type]:
-                raise ArgumentError(layer.name, argument.name, None, f"elements of type {np.dtype(_TYPES[argument.type])}",
-                                    str(array.dtype))
+            if isinstance(array, np.ndarray) and array.dtype != _TYPES[argument.type] and \
+                    not (argument.type in ("i32", "i8") and array.dtype.name in ("int64", "bool")):
+                wanted = str(np.dtype(_TYPES[argument.type]))
+                raise ArgumentError(layer.name, argument.name, None, f"elements of type {wanted}",
+                                    found_type(str(array.dtype), wanted, False))
         return function(*arrays)
 
     attend.__name__ = attend.__qualname__ = layer.name
+    attend.__doc__ = f"{layer!r}\n\nOperands are arrays of JAX's, in this order or by name. It computes forward only, on processors."
     return attend
 
 

@@ -9,25 +9,27 @@ docs/ring.md is the guide. For JAX there is skewer.jax_ring.
 """
 
 import datetime
+import hashlib
 import os
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
 
-from ._errors import ArgumentError, GradientError, SkewerError
+from ._errors import ArgumentError, SkewerError
 from ._placement import Kernels, Pair, Placement, check_names, compile_kernels, cut
 
 __all__ = ["Placement", "Ring", "RingError"]
 
 _ALIGNMENT = 64  # bytes: what kernels read vectors from
+_MOST = 1024  # bytes of what a rank tells the others
 
 
 class RingError(SkewerError):
     """Another process of the ring died, hung, or failed: what it was to send did not come in time.
 
-    `rank` is this process, `step` the number of the exchange (0: what is agreed before the first one), `sender` and
-    `receiver` its neighbours.
+    `rank` is this process, `step` the number of the exchange (0: what all agree on before the first one of a call), `sender`
+    and `receiver` its neighbours.
     """
 
     def __init__(self, rank: int, ranks: int, step: int, text: str):
@@ -100,7 +102,6 @@ class Ring:
         self.kernels = compile_kernels(spec, self.placement, (step, join), lengths, queries, keys, options)
         self.results, self.threads = results, threads
         self.timeout = None if timeout is None else datetime.timedelta(seconds=timeout)
-        self._agreed: Optional[tuple] = None
 
     def share(self, whole: torch.Tensor, axis: int = -2) -> torch.Tensor:
         """What this rank holds of a whole sequence."""
@@ -119,37 +120,46 @@ class Ring:
         """This rank's share of the result, and of its lse. Operands come by name: shares of queries and keys, the others
         whole.
 
-        Raises RingError where another process does not send or take in time, ArgumentError where a tensor does not fit
-        (all processes do where shapes differ between them), and whatever a kernel raises. The group is of no use
-        afterwards where some processes got an error and others did not.
+        Raises RingError where another process does not send or take in time; ArgumentError where a tensor does not fit, or is
+        another on another rank, in every process; and whatever a kernel raises. The group is of no use afterwards where some
+        processes got an error and others did not. A backward pass through the results is a GradientError.
         """
-        kernels, placement = self.kernels, self.placement
-        check_names(kernels, operands, placement)
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in operands.values()):
+            from .torch import without_backward
+            names = list(operands)
+            return without_backward(lambda *tensors: self._compute_all(dict(zip(names, tensors))), self.kernels.step.name, names,
+                                    list(operands.values()))
+        with torch.no_grad():
+            return self._compute_all(operands)
+
+    def _check(self, operands: Mapping[str, torch.Tensor]) -> None:
+        kernels = self.kernels
+        check_names(kernels, operands, self.placement)
         device = next(iter(operands.values())).device
         known = ["cpu"] * kernels.step._kernel.is_for_processor + ["cuda"] * kernels.step._kernel.is_for_gpu
         for name, tensor in operands.items():
-            if tensor.requires_grad and torch.is_grad_enabled():
-                raise GradientError(kernels.step.name, name)
             if tensor.device != device or device.type not in known:
                 raise ArgumentError(kernels.step.name, name, None,
                                     f"memory of one device that the layer was compiled for ({', '.join(known)})",
                                     str(tensor.device))
-        with torch.no_grad():
-            self._agree(operands)
-            count = len(placement.pieces(self.rank))
-            now, coming = (_Parcel(kernels, operands, placement, count) for _ in range(2))
-            now.fill(kernels, operands, placement)
-            queries = [{name: operands[name][cut(axis, operands[name].dim(), placement.size, piece)].contiguous()
-                        for name, axis in kernels.queries.items()} for piece in range(count)]
-            rest = {name: operands[name].contiguous() for name in kernels.rest}
-            parts: List[Any] = [None] * count
-            for step in range(self.ranks):
-                works = self._exchange(now, coming, step + 1) if step + 1 < self.ranks else []
-                for pair in placement.pairs(self.rank, placement.source(self.rank, step)):
-                    self._compute(pair, queries[pair.query], now.views[pair.key], rest, parts)
-                self._wait(works, step + 1)
-                now, coming = coming, now
-            return tuple(torch.cat([part[n] for part in parts], axis) for n, axis in enumerate(self.results))
+
+    def _compute_all(self, operands: Mapping[str, torch.Tensor]) -> Any:
+        kernels, placement = self.kernels, self.placement
+        self._agree(operands)
+        count = len(placement.pieces(self.rank))
+        now, coming = (_Parcel(kernels, operands, placement, count) for _ in range(2))
+        now.fill(kernels, operands, placement)
+        queries = [{name: operands[name][cut(axis, operands[name].dim(), placement.size, piece)].contiguous()
+                    for name, axis in kernels.queries.items()} for piece in range(count)]
+        rest = {name: operands[name].contiguous() for name in kernels.rest}
+        parts: List[Any] = [None] * count
+        for step in range(self.ranks):
+            works = self._exchange(now, coming, step + 1) if step + 1 < self.ranks else []
+            for pair in placement.pairs(self.rank, placement.source(self.rank, step)):
+                self._compute(pair, queries[pair.query], now.views[pair.key], rest, parts)
+            self._wait(works, step + 1)
+            now, coming = coming, now
+        return tuple(torch.cat([part[n] for part in parts], axis) for n, axis in enumerate(self.results))
 
     def _compute(self, pair: Pair, queries: Dict[str, torch.Tensor], keys: Dict[str, torch.Tensor],
                  rest: Dict[str, torch.Tensor], parts: List[Any]) -> None:
@@ -179,19 +189,38 @@ class Ring:
             raise RingError(self.rank, self.ranks, step, str(error).splitlines()[0]) from error
 
     def _agree(self, operands: Mapping[str, torch.Tensor]) -> None:
-        """Messages have no shape: where ranks' keys differ, what came would be read as something else. Asked of all
-        whenever this rank's shapes change."""
-        mine = tuple((name, str(operands[name].dtype), tuple(operands[name].shape)) for name in sorted(operands))
-        if mine == self._agreed or self.ranks == 1:
+        """Messages have no shape: where ranks' keys differ, what came would be read as something else. So every call begins
+        with a number that stands for what a rank was given; where these differ, all ranks tell each other, and raise."""
+        wrong = None
+        try:
+            self._check(operands)
+        except ArgumentError as error:
+            wrong = error
+        if self.ranks == 1:
+            if wrong is not None:
+                raise wrong
             return
-        text = repr((mine, self.placement.length, self.placement.causal)).encode()[:1024]
-        device = next(iter(operands.values())).device
-        sent = torch.frombuffer(bytearray(text.ljust(1024, b"\0")), dtype=torch.uint8).to(device)
+        mine = tuple((name, str(operands[name].dtype), tuple(operands[name].shape)) for name in sorted(operands))
+        text = (str(wrong) if wrong is not None else repr((mine, self.placement.length, self.placement.causal))).encode()[:_MOST]
+        device = self._device(operands)
+        number = int.from_bytes(hashlib.sha256(text).digest()[:7], "little")
+        ends = torch.tensor([number, -number], dtype=torch.int64, device=device)
+        self._wait(self._guarded(0, lambda: [dist.all_reduce(ends, dist.ReduceOp.MAX, group=self.group, async_op=True)]), 0)
+        if wrong is None and ends.tolist() == [number, -number]:
+            return
+        sent = torch.frombuffer(bytearray(text.ljust(_MOST, b"\0")), dtype=torch.uint8).to(device)
         taken = [torch.empty_like(sent) for _ in range(self.ranks)]
-        works = self._guarded(0, lambda: [dist.all_gather(taken, sent, group=self.group, async_op=True)])
-        self._wait(works, 0)
+        self._wait(self._guarded(0, lambda: [dist.all_gather(taken, sent, group=self.group, async_op=True)]), 0)
+        if wrong is not None:
+            raise wrong
         for rank, other in enumerate(taken):
             if not torch.equal(other, sent):
-                raise ArgumentError(self.kernels.step.name, "operands", None, f"on all ranks the same: {text.decode()}",
+                raise ArgumentError(self.kernels.step.name, "operands", None, f"on all ranks the same: {text.decode(errors='replace')}",
                                     f"on rank {rank} {bytes(other.tolist()).rstrip(bytes(1)).decode(errors='replace')}")
-        self._agreed = mine
+
+    def _device(self, operands: Mapping[str, torch.Tensor]) -> torch.device:
+        """Where numbers lie that the group takes: where the operands do, if the layer was compiled for that."""
+        for tensor in operands.values():
+            if tensor.device.type == "cpu" or self.kernels.step._kernel.is_for_gpu:
+                return tensor.device
+        return torch.device("cpu")

@@ -15,10 +15,12 @@ struct Kernel::Call {
   std::vector<int64_t> sizes;                           // -1: not known yet
   std::vector<uint64_t> words;
   bool isOnGpu = false, isResolved = false;
+  bool isEmpty = false; // no result has an element: there is nothing to compute
   int gpu = -1; // whose memory the first operand is
 
-  void *copyOf(const Tensor &tensor) {
-    size_t bytes = (tensor.elements() * bytesOf(tensor.element) + 63) / 64 * 64;
+  void *copyOf(const Tensor &tensor) { return memoryOf(tensor.elements() * bytesOf(tensor.element)); }
+  void *memoryOf(int64_t count) {
+    size_t bytes = (size_t(count) + 63) / 64 * 64;
     copies.emplace_back(std::aligned_alloc(64, bytes ? bytes : 64), &std::free);
     if (!copies.back())
       throw std::bad_alloc();

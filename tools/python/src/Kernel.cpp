@@ -5,7 +5,9 @@
 #include "Indices.h"
 #include "OpenMp.h"
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
+#include <nanobind/stl/vector.h>
 #include <type_traits>
 
 namespace skewer::python {
@@ -55,7 +57,7 @@ Extent Kernel::extentOf(nb::handle extent) const {
   if (nb::isinstance<nb::int_>(extent[0]))
     made.size = nb::cast<int>(extent[0]);
   else
-    made.expression = extent[0];
+    made.expression = extent[0], made.used = nb::cast<std::vector<int>>(extent[2]);
   return made;
 }
 
@@ -133,6 +135,18 @@ void Kernel::checkPlace(Call &call, const std::string &role, const Tensor &tenso
     refuse(role, nb::none(), "row-major memory without gaps", "other strides");
 }
 
+/// Whether an operand's elements may be given by others, without loss: PyTorch's indices are int64, its masks bool.
+static bool converts(Element from, Element to) {
+  return (to == Element::I32 && (from == Element::I64 || from == Element::Bool)) ||
+         (to == Element::I8 && from == Element::Bool);
+}
+
+/// numpy.ma's arrays, whose buffer does not say what is masked.
+static bool isMasked(nb::handle array) {
+  return std::strcmp(Py_TYPE(array.ptr())->tp_name, "numpy.ndarray") && nb::hasattr(array, "mask") &&
+         nb::hasattr(array, "filled");
+}
+
 void Kernel::takeInput(Call &call, size_t number, nb::handle array) {
   Argument &argument = inputs[number];
   Tensor &tensor = call.inputs[number];
@@ -144,9 +158,13 @@ void Kernel::takeInput(Call &call, size_t number, nb::handle array) {
   if (tensor.isOfFramework && nb::hasattr(array, "requires_grad") && nb::cast<bool>(array.attr("requires_grad")) &&
       nb::cast<bool>(errors("wants_gradient")(array)))
     raise(errors("GradientError")(name, argument.name));
+  if (!tensor.isOfFramework && isMasked(array))
+    refuse(argument.name, nb::none(), "an array without a mask, which a kernel would not see (array.filled(0), array.data)",
+           "one of numpy.ma");
   checkPlace(call, argument.name, tensor);
-  if (tensor.element != argument.element)
-    refuse(argument.name, nb::none(), "elements of type " + argument.typeName, tensor.typeName);
+  if (tensor.element != argument.element && (call.isOnGpu || !converts(tensor.element, argument.element)))
+    refuse(argument.name, nb::none(), "elements of type " + argument.typeName,
+           nb::cast<std::string>(errors("found_type")(tensor.typeName, argument.typeName, tensor.isOfFramework)));
   if (tensor.shape.size() != argument.shape.size())
     refuse(argument.name, nb::none(), std::to_string(argument.shape.size()) + " dimensions",
            std::to_string(tensor.shape.size()));
@@ -163,29 +181,63 @@ int64_t Kernel::valueOf(const Extent &extent, const Call &call) const {
   return nb::cast<int64_t>(extent.expression(*values));
 }
 
-void Kernel::inferSizes(Call &call, nb::handle given) {
+/// The sizes that are given, else those that shapes say; `from` becomes who said each.
+void Kernel::findSizes(Call &call, nb::handle given, std::vector<std::string> &from) {
   call.sizes.assign(sizes.size(), -1);
-  std::vector<std::string> from(sizes.size());
+  from.assign(sizes.size(), "");
   if (!given.is_none())
     for (size_t k = 0; k < sizes.size(); ++k)
       if (nb::object value = given.attr("get")(sizes[k].first); !value.is_none())
         call.sizes[k] = nb::cast<int64_t>(value), from[k] = "sizes";
   for (size_t n = 0; n < inputs.size(); ++n)
-    for (size_t k = 0; k < inputs[n].shape.size(); ++k) {
+    for (size_t k = 0; k < inputs[n].shape.size() && k < call.inputs[n].shape.size(); ++k) {
       int size = inputs[n].shape[k].size;
       if (size >= 0 && call.sizes[size] < 0)
         call.sizes[size] = call.inputs[n].shape[k], from[size] = inputs[n].name;
     }
+}
+
+void Kernel::inferSizes(Call &call, nb::handle given) {
+  std::vector<std::string> from;
+  findSizes(call, given, from);
   for (size_t k = 0; k < sizes.size(); ++k) {
     if (call.sizes[k] < 0)
       refuse("sizes", nb::none(),
              "a value of '" + sizes[k].first + "', which no array's shape says: sizes={'" + sizes[k].first + "': …}",
              "none");
     int64_t bound = sizes[k].second;
-    if (call.sizes[k] < 1 || (bound && call.sizes[k] > bound))
+    if (call.sizes[k] < 0 || (bound && call.sizes[k] > bound))
       refuse(from[k], nb::str(sizes[k].first.c_str()), bound ? "1 to " + std::to_string(bound) : "at least 1",
              std::to_string(call.sizes[k]));
   }
+  for (size_t k = 0; k < sizes.size(); ++k)
+    if (call.sizes[k] == 0)
+      allowEmpty(call, from[k], k);
+}
+
+/// A size of 0 is right where it leaves no result with an element, as an empty batch does.
+void Kernel::allowEmpty(Call &call, const std::string &from, size_t size) {
+  for (const Argument &result : results) {
+    bool isEmpty = false, isWhole = true;
+    for (const Extent &extent : result.shape) {
+      int64_t value = valueOf(extent, call);
+      isEmpty |= value == 0;
+      isWhole &= value >= 0;
+    }
+    if (!isEmpty || !isWhole)
+      refuse(from, nb::str(sizes[size].first.c_str()), "at least 1", "0");
+  }
+  call.isEmpty = true;
+}
+
+/// Whether all sizes are known that an extent is made of.
+bool Kernel::isKnown(const Extent &extent, const Call &call) const {
+  if (extent.size >= 0)
+    return call.sizes[extent.size] >= 0;
+  for (int size : extent.used)
+    if (call.sizes[size] < 0)
+      return false;
+  return true;
 }
 
 void Kernel::checkShape(const Call &call, const Argument &argument, const Tensor &tensor, const char *role) {
@@ -193,6 +245,8 @@ void Kernel::checkShape(const Call &call, const Argument &argument, const Tensor
     refuse(role, nb::none(), std::to_string(argument.shape.size()) + " dimensions",
            std::to_string(tensor.shape.size()));
   for (size_t k = 0; k < argument.shape.size(); ++k) {
+    if (!isKnown(argument.shape[k], call))
+      continue; // of what is prepared: each call asks again
     int64_t expected = valueOf(argument.shape[k], call);
     if (tensor.shape[k] == expected)
       continue;
@@ -292,10 +346,39 @@ void Kernel::run(Call &call, int threads, bool ofFramework, const Entry &enter) 
     refuseStatus(call, status);
 }
 
+/// "out and q", where the memory of a result meets that of another argument.
+std::string Kernel::sharedMemory(const Call &call) const {
+  auto meet = [](const Tensor &a, const Tensor &b) {
+    auto *begin = static_cast<const char *>(a.data), *other = static_cast<const char *>(b.data);
+    return begin < other + b.elements() * bytesOf(b.element) && other < begin + a.elements() * bytesOf(a.element);
+  };
+  auto title = [&](size_t n) { return results.size() == 1 ? "out" : "out[" + std::to_string(n) + "]"; };
+  for (size_t n = 0; n < results.size(); ++n) {
+    if (!call.outputs[n].isReadable())
+      continue; // it was computed elsewhere
+    for (size_t k = 0; k < inputs.size(); ++k)
+      if (call.inputs[k].isReadable() && meet(call.outputs[n], call.inputs[k]))
+        return title(n) + " and " + inputs[k].name;
+    for (size_t k = 0; k < n; ++k)
+      if (call.outputs[k].isReadable() && meet(call.outputs[n], call.outputs[k]))
+        return title(k) + " and " + title(n);
+  }
+  return "";
+}
+
 void Kernel::refuseStatus(const Call &call, int32_t status) const {
+  constexpr int32_t kBadOrigin = 5, kOverlap = 15; // of docs/abi.md
   auto bad = badIndexOperand(inputs, status);
-  if (!bad)
-    raise(errors("kernel_error")(name, status));
+  if (!bad) {
+    std::string what;
+    if (status == kOverlap)
+      what = sharedMemory(call);
+    if (status == kBadOrigin)
+      for (size_t k = 0; k < 3; ++k)
+        what += std::string(k ? ", " : "") + (k == 0 ? "q0 = " : k == 1 ? "k0 = " : "head0 = ") +
+                std::to_string(int64_t(call.words[call.words.size() - 3 + k]));
+    raise(errors("kernel_error")(name, status, nb::none(), nb::none(), what.empty() ? nb::none() : nb::object(nb::cast(what))));
+  }
   const std::vector<int64_t> &shape = call.inputs[*bad].shape;
   auto *data = reinterpret_cast<const void *>(call.words[1 + *bad]);
   raise(errors("kernel_error")(name, status, inputs[*bad].name, expectedIndices(inputs[*bad]),
@@ -322,11 +405,30 @@ void Kernel::passInput(Call &call, size_t number) {
   Tensor &tensor = call.inputs[number];
   checkShape(call, inputs[number], tensor, inputs[number].name.c_str());
   void *data = tensor.data;
-  if (!tensor.isReadable()) {
+  if (bytesOf(tensor.element) != bytesOf(inputs[number].element)) {
+    data = converted(call, number);
+  } else if (!tensor.isReadable()) {
     tensor.copyTo(data = call.copyOf(tensor));
     note(inputs[number], inputs[number].name, tensor, /*isResult=*/false);
   }
   call.words[1 + number] = reinterpret_cast<uintptr_t>(data);
+}
+
+/// An operand of int32 that was given as int64 or bool.
+void *Kernel::converted(Call &call, size_t number) {
+  const Tensor &tensor = call.inputs[number];
+  int64_t count = tensor.elements();
+  void *packed = call.copyOf(tensor);
+  tensor.copyTo(packed);
+  auto *made = static_cast<int32_t *>(call.memoryOf(count * int64_t(sizeof(int32_t))));
+  for (int64_t k = 0; k < count; ++k) {
+    int64_t value = tensor.element == Element::Bool ? static_cast<const uint8_t *>(packed)[k] != 0
+                                                    : static_cast<const int64_t *>(packed)[k];
+    if (value != int32_t(value))
+      refuse(inputs[number].name, nb::none(), "numbers that int32 can hold", std::to_string(value));
+    made[k] = int32_t(value);
+  }
+  return made;
 }
 
 void Kernel::passSizes(Call &call, int64_t q0, int64_t k0, int64_t head0) {
@@ -351,6 +453,8 @@ nb::object Kernel::call(nb::tuple arrays, nb::object outputs, nb::handle threadC
     passInput(call, n);
   takeOutputs(call, outputs, allocate);
   passSizes(call, q0, k0, head0);
+  if (call.isEmpty)
+    return resultsOf(call);
   if (prepared)
     run(call, threads, ofFramework,
         [&](const void *args, const void *exec) { return preparedEntry(args, exec, prepared->memory.get()); });
@@ -368,7 +472,7 @@ nb::object Kernel::resultsOf(const Call &call) {
   return nb::tuple(all);
 }
 
-Prepared Kernel::prepare(nb::tuple arrays, nb::handle threadCount) {
+Prepared Kernel::prepare(nb::tuple arrays, nb::handle threadCount, nb::object given) {
   int threads = threadsOf(threadCount);
   Prepared prepared;
   if (!preparedBytes || !prepareEntry || !preparedEntry)
@@ -381,12 +485,15 @@ Prepared Kernel::prepare(nb::tuple arrays, nb::handle threadCount) {
   }
   Call call;
   begin(call, arrays);
-  call.sizes.assign(sizes.size(), 1); // what is made does not depend on them
   for (size_t n = 0; n < inputs.size(); ++n)
-    if (!nb::handle(arrays[n]).is_none()) {
+    if (!nb::handle(arrays[n]).is_none())
       takeInput(call, n, arrays[n]);
+  std::vector<std::string> from;
+  findSizes(call, given, from);
+  for (size_t n = 0; n < inputs.size(); ++n)
+    if (!nb::handle(arrays[n]).is_none())
       passInput(call, n);
-    }
+  call.sizes.assign(sizes.size(), 1); // what is made does not depend on them
   passSizes(call, 0, 0, 0);
   run(call, threads, /*ofFramework=*/false,
       [&](const void *args, const void *exec) { return prepareEntry(args, exec, prepared.memory.get()); });

@@ -17,6 +17,7 @@ struct Extent {
   int64_t fixed = 0;
   int size = -1;
   nb::object expression;
+  std::vector<int> used; // the places of those that it is made of
   std::string text; // "4", "batch", "2*N - 1"
 };
 
@@ -38,7 +39,7 @@ struct Prepared {
 class Kernel {
 public:
   /// `objects`: bytes of object files, or one path of a shared object. `inputs` and `results`: (name, type, shape,
-  /// (low, high) or None), an extent a number, (place, name) of a run-time size or (function, text). `sizes`: (name,
+  /// (low, high) or None), an extent a number, (place, name) of a run-time size or (function, text, places of sizes). `sizes`: (name,
   /// bound or 0).
   Kernel(std::string name, nb::list objects, std::string sharedObject, nb::list inputs, nb::list results,
          nb::list sizes);
@@ -56,8 +57,9 @@ public:
                        int64_t k0, int64_t head0, uintptr_t stream, nb::object newWorkspace);
   bool isForGpu() const { return cudaEntry != nullptr; }
   bool isForProcessor() const { return entry != nullptr; }
-  /// `arrays` in the spec's order, None for operands that are not const.
-  Prepared prepare(nb::tuple arrays, nb::handle threads);
+  /// `arrays` in the spec's order, None for operands that are not const. `given`: run-time sizes by name; shapes are
+  /// checked as far as sizes are known, and by each call in full.
+  Prepared prepare(nb::tuple arrays, nb::handle threads, nb::object given);
   const std::vector<Argument> &operands() const { return inputs; }
   size_t resultCount() const { return results.size(); }
   size_t sizeCount() const { return sizes.size(); }
@@ -74,7 +76,10 @@ private:
   void takeInput(Call &, size_t number, nb::handle array);
   void checkPlace(Call &, const std::string &role, const Tensor &) const;
   static nb::object resultsOf(const Call &);
+  void findSizes(Call &, nb::handle given, std::vector<std::string> &from);
   void inferSizes(Call &, nb::handle given);
+  void allowEmpty(Call &, const std::string &from, size_t size);
+  bool isKnown(const Extent &, const Call &) const;
   int64_t valueOf(const Extent &, const Call &) const;
   void checkShape(const Call &, const Argument &, const Tensor &, const char *role);
   void takeOutputs(Call &, nb::object outputs, nb::object allocate);
@@ -82,9 +87,11 @@ private:
   int threadsOf(nb::handle) const;
   void begin(Call &, nb::tuple arrays);
   void passInput(Call &, size_t number);
+  void *converted(Call &, size_t number);
   void passSizes(Call &, int64_t q0, int64_t k0, int64_t head0);
   using Entry = std::function<int32_t(const void *args, const void *exec)>;
   void run(Call &, int threads, bool ofFramework, const Entry &);
+  std::string sharedMemory(const Call &) const;
   [[noreturn]] void refuseStatus(const Call &, int32_t status) const;
   [[noreturn]] void refuse(const std::string &argument, nb::object dimension, const std::string &expected,
                            const std::string &found) const;

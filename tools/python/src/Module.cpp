@@ -11,12 +11,6 @@ using namespace skewer::python;
 
 namespace {
 
-struct Request {
-  std::string path, target, kernel, emit;
-  nb::object text; // bytes; None: the file at `path`
-  std::vector<std::string> parameters, sizes;
-};
-
 /// A text of the compiler's. What it quotes of a file may be no text: such bytes are shown as \xff.
 nb::object textOf(const char *text) {
   return nb::steal(PyUnicode_DecodeUTF8(text, Py_ssize_t(std::strlen(text)), "backslashreplace"));
@@ -33,36 +27,38 @@ nb::list diagnosticsOf(const skewer_answer *answer) {
   return all;
 }
 
-/// (status, messages, diagnostics, text, files by name)
-nb::tuple ask(const std::string &what, const std::string &path, nb::object text, std::vector<std::string> parameters,
-              const std::string &target, const std::string &kernel, std::vector<std::string> sizes,
-              const std::string &emit, int64_t head) {
-  skewer_request request = skewer_request_init();
-  std::string held; // bytes: what is no text the compiler refuses, at its place
-  if (!text.is_none())
-    held = std::string(nb::cast<nb::bytes>(text).c_str(), nb::len(text));
+/// A question to the compiler, and what its strings lie in.
+struct Request {
+  std::string path, held, target, kernel, emit;
+  std::vector<std::string> parameters, sizes;
   std::vector<const char *> parameterTexts, sizeTexts;
-  for (const std::string &parameter : parameters)
-    parameterTexts.push_back(parameter.c_str());
-  for (const std::string &size : sizes)
-    sizeTexts.push_back(size.c_str());
-  request.path = path.c_str();
-  request.text = text.is_none() ? nullptr : held.c_str();
-  request.parameters = parameterTexts.data(), request.parameter_count = parameterTexts.size();
-  request.sizes = sizeTexts.data(), request.size_count = sizeTexts.size();
-  request.target = target.c_str();
-  request.kernel = kernel.empty() ? nullptr : kernel.c_str();
-  request.emit = emit.c_str();
-  request.head = head;
-  skewer_answer *answer;
-  {
-    nb::gil_scoped_release released;
-    answer = what == "compile"   ? skewer_compile(&request)
-             : what == "plot"    ? skewer_plot(&request)
-             : what == "report"  ? skewer_report(&request)
-             : what == "explain" ? skewer_explain(&request, 0)
-                                 : skewer_explain(&request, 1);
+  skewer_request request = skewer_request_init();
+
+  Request(const std::string &path, nb::object text, std::vector<std::string> parameters, const std::string &target,
+          const std::string &kernel, std::vector<std::string> sizes, const std::string &emit, int64_t head)
+      : path(path), target(target), kernel(kernel), emit(emit), parameters(std::move(parameters)),
+        sizes(std::move(sizes)) {
+    if (!text.is_none()) { // bytes: what is no text the compiler refuses, at its place
+      held = std::string(nb::cast<nb::bytes>(text).c_str(), nb::len(text));
+      request.text = held.c_str();
+    }
+    for (const std::string &parameter : this->parameters)
+      parameterTexts.push_back(parameter.c_str());
+    for (const std::string &size : this->sizes)
+      sizeTexts.push_back(size.c_str());
+    request.path = this->path.c_str();
+    request.parameters = parameterTexts.data(), request.parameter_count = parameterTexts.size();
+    request.sizes = sizeTexts.data(), request.size_count = sizeTexts.size();
+    request.target = this->target.c_str();
+    request.kernel = this->kernel.empty() ? nullptr : this->kernel.c_str();
+    request.emit = this->emit.c_str();
+    request.head = head;
   }
+  Request(const Request &) = delete;
+};
+
+/// (status, messages, diagnostics, text, files by name); frees the answer.
+nb::tuple resultOf(skewer_answer *answer) {
   if (!answer)
     throw std::bad_alloc();
   nb::dict files;
@@ -77,6 +73,60 @@ nb::tuple ask(const std::string &what, const std::string &path, nb::object text,
   return result;
 }
 
+nb::tuple ask(const std::string &what, const std::string &path, nb::object text, std::vector<std::string> parameters,
+              const std::string &target, const std::string &kernel, std::vector<std::string> sizes,
+              const std::string &emit, int64_t head) {
+  Request made(path, text, std::move(parameters), target, kernel, std::move(sizes), emit, head);
+  const skewer_request *request = &made.request;
+  skewer_answer *answer;
+  {
+    nb::gil_scoped_release released;
+    answer = what == "compile"   ? skewer_compile(request)
+             : what == "plot"    ? skewer_plot(request)
+             : what == "report"  ? skewer_report(request)
+             : what == "explain" ? skewer_explain(request, 0)
+                                 : skewer_explain(request, 1);
+  }
+  return resultOf(answer);
+}
+
+/// Arrays of NumPy's as the C API takes them; they must live as long.
+std::vector<skewer_tensor> tensorsOf(nb::list arrays, std::vector<std::unique_ptr<Tensor>> &held) {
+  std::vector<skewer_tensor> all;
+  for (nb::handle array : arrays) {
+    Tensor &tensor = *held.emplace_back(std::make_unique<Tensor>());
+    if (!tensor.take(array, /*isWritten=*/false, /*isResolved=*/true) || !tensor.isContiguous())
+      throw nb::type_error("expected arrays in row-major memory without gaps");
+    all.push_back({tensor.data, tensor.shape.data(), tensor.shape.size()});
+  }
+  return all;
+}
+
+/// The reference's results as files, or, where results are given, how far they are from it as JSON.
+nb::tuple judge(const std::string &path, nb::object text, std::vector<std::string> parameters, const std::string &kernel,
+                std::vector<std::string> sizes, nb::list operands, std::vector<int64_t> origins, nb::object results,
+                int64_t rows) {
+  Request made(path, text, std::move(parameters), "host", kernel, std::move(sizes), "", 0);
+  std::vector<std::unique_ptr<Tensor>> held;
+  std::vector<skewer_tensor> given = tensorsOf(operands, held), found;
+  bool compares = !results.is_none();
+  if (compares)
+    found = tensorsOf(nb::cast<nb::list>(results), held);
+  origins.resize(3);
+  skewer_answer *answer;
+  {
+    nb::gil_scoped_release released;
+    answer = compares ? skewer_check(&made.request, given.data(), given.size(), origins.data(), found.data(),
+                                     found.size(), rows)
+                      : skewer_reference(&made.request, given.data(), given.size(), origins.data());
+  }
+  return resultOf(answer);
+}
+
+nb::tuple schemes(const std::string &name, bool json) {
+  return resultOf(skewer_schemes(name.empty() ? nullptr : name.c_str(), json));
+}
+
 } // namespace
 
 NB_MODULE(_core, module) {
@@ -88,6 +138,10 @@ NB_MODULE(_core, module) {
   module.def("ask", &ask, nb::arg("what"), nb::arg("path"), nb::arg("text").none(), nb::arg("parameters"),
              nb::arg("target"), nb::arg("kernel"), nb::arg("sizes"), nb::arg("emit"),
              nb::arg("head") = 0, "compile, explain, explain-json, plot or report: (status, messages, diagnostics, text, files).");
+  module.def("judge", &judge, nb::arg("path"), nb::arg("text").none(), nb::arg("parameters"), nb::arg("kernel"),
+             nb::arg("sizes"), nb::arg("operands"), nb::arg("origins"), nb::arg("results").none() = nb::none(),
+             nb::arg("rows") = 0, "The float64 reference, or how far results are from it: as ask.");
+  module.def("schemes", &schemes, nb::arg("name"), nb::arg("json"), "Built-in schemes: as ask.");
   module.def("use_openmp", &openmp::use, nb::arg("path"),
              "Calls with of_framework are computed by the threads of this runtime of OpenMP, which is loaded.");
   module.def(
@@ -107,7 +161,7 @@ NB_MODULE(_core, module) {
            nb::arg("new_workspace"), "The same with arrays in a GPU's memory, queued on a stream.")
       .def_prop_ro("is_for_gpu", &Kernel::isForGpu, "Whether it was compiled for a GPU.")
       .def_prop_ro("is_for_processor", &Kernel::isForProcessor, "Whether it was compiled for a processor.")
-      .def("prepare", &Kernel::prepare, nb::arg("arrays"), nb::arg("threads"),
+      .def("prepare", &Kernel::prepare, nb::arg("arrays"), nb::arg("threads"), nb::arg("given").none() = nb::none(),
            "Makes what const operands alone determine; arrays has None for the others.")
       .def_prop_ro("entry_address", &Kernel::entryAddress, "Address of the C entry of docs/abi.md.")
       .def_prop_ro("workspace_address", &Kernel::workspaceAddress, "Address of NAME_workspace_bytes.");

@@ -5,11 +5,22 @@
 namespace skewer::python {
 
 int64_t bytesOf(Element element) {
-  return element == Element::F32 || element == Element::I32 ? 4 : element == Element::I8 ? 1 : 2;
+  switch (element) {
+  case Element::I64:
+    return 8;
+  case Element::F32:
+  case Element::I32:
+    return 4;
+  case Element::I8:
+  case Element::Bool:
+    return 1;
+  default:
+    return 2;
+  }
 }
 
 const char *nameOf(Element element) {
-  constexpr const char *kNames[] = {"float32", "float16", "bfloat16", "int32", "int8", "another type"};
+  constexpr const char *kNames[] = {"float32", "float16", "bfloat16", "int32", "int8", "int64", "bool", "another type"};
   return kNames[int(element)];
 }
 
@@ -26,6 +37,8 @@ int64_t Tensor::elements() const {
 }
 
 bool Tensor::isContiguous() const {
+  if (elements() == 0)
+    return true;
   int64_t expected = 1;
   for (size_t k = shape.size(); k-- > 0;) {
     if (shape[k] != 1 && strides[k] != expected)
@@ -39,6 +52,11 @@ bool Tensor::isReadable() const { return isContiguous() && reinterpret_cast<uint
 
 /// Of a format of the struct module, in the machine's byte order.
 static Element elementOf(const char *format, int64_t bytes, std::string &name) {
+  if (format && (*format == '>' || *format == '!') && bytes > 1) {
+    elementOf(format + 1, bytes, name);
+    name += " whose bytes are in the other order (big-endian)";
+    return Element::Other;
+  }
   if (format && (*format == '@' || *format == '=' || *format == '<'))
     ++format;
   char letter = format && format[0] && !format[1] ? format[0] : '?';
@@ -66,13 +84,15 @@ static Element elementOf(const char *format, int64_t bytes, std::string &name) {
   case 'd':
     return name = "float64", Element::Other;
   case '?':
-    name = name == "?" ? "bool" : name == "Zf" ? "complex64" : name == "Zd" ? "complex128" : "type '" + name + "'";
+    if (name == "?")
+      return name = "bool", Element::Bool;
+    name = name == "Zf" ? "complex64" : name == "Zd" ? "complex128" : "type '" + name + "'";
     return Element::Other;
   case 'i':
   case 'l':
   case 'q':
     name = "int" + std::to_string(bytes * 8);
-    return bytes == 4 ? Element::I32 : Element::Other;
+    return bytes == 4 ? Element::I32 : bytes == 8 ? Element::I64 : Element::Other;
   default:
     name = "type '" + name + "'";
     return Element::Other;
@@ -162,14 +182,17 @@ void Tensor::fill(void *memory, nb::dlpack::dtype type, int deviceType, int devi
             : is(Code::Bfloat, 16) ? Element::BF16
             : is(Code::Int, 32)    ? Element::I32
             : is(Code::Int, 8)     ? Element::I8
+            : is(Code::Int, 64)    ? Element::I64
+            : is(Code::Bool, 8)    ? Element::Bool
                                    : Element::Other;
   if (element == Element::Other) { // else the name is never asked for
     const char *family = type.code == uint8_t(Code::Int)      ? "int"
                          : type.code == uint8_t(Code::UInt)   ? "uint"
                          : type.code == uint8_t(Code::Float)  ? "float"
-                         : type.code == uint8_t(Code::Bfloat) ? "bfloat"
-                                                              : "another type of bits: ";
-    typeName = family + std::to_string(type.bits);
+                         : type.code == uint8_t(Code::Bfloat)  ? "bfloat"
+                         : type.code == uint8_t(Code::Complex) ? "complex"
+                                                               : "another type of bits: ";
+    typeName = family + std::to_string(type.bits) + (type.lanes == 1 ? "" : "x" + std::to_string(type.lanes));
   } else {
     typeName = nameOf(element);
   }
@@ -241,7 +264,9 @@ template <typename Word> static void copyWords(const Tensor &tensor, Word *packe
 }
 
 void Tensor::copy(void *packed, bool out) const {
-  if (bytesOf(element) == 4)
+  if (bytesOf(element) == 8)
+    copyWords(*this, static_cast<uint64_t *>(packed), out);
+  else if (bytesOf(element) == 4)
     copyWords(*this, static_cast<uint32_t *>(packed), out);
   else if (bytesOf(element) == 2)
     copyWords(*this, static_cast<uint16_t *>(packed), out);

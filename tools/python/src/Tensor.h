@@ -11,7 +11,7 @@ namespace skewer::python {
 
 namespace nb = nanobind;
 
-enum class Element : uint8_t { F32, F16, BF16, I32, I8, Other };
+enum class Element : uint8_t { F32, F16, BF16, I32, I8, I64, Bool, Other };
 int64_t bytesOf(Element);
 const char *nameOf(Element); // "float32"
 

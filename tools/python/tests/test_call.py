@@ -238,7 +238,7 @@ class BadArrays(unittest.TestCase):
         self.refused("q", None, "float32", "float64", q=np.zeros((2, 8, 4)))
         self.refused("v", None, "float32", "int64", v=np.zeros((2, 8, 4), np.int64))
         self.refused("k", None, "float32", "bool", k=np.zeros((2, 8, 4), bool))
-        self.refused("k", None, "float32", "type", k=np.zeros((2, 8, 4), ">f4"))
+        self.refused("k", None, "float32", "other order (big-endian)", k=np.zeros((2, 8, 4), ">f4"))
         for dtype, name in ((np.uint8, "uint8"), (np.int16, "int16"), (np.uint32, "uint32"), (np.longdouble, "longdouble"),
                             (np.complex64, "complex64"), (object, "object")):
             self.refused("k", None, "float32", name, k=np.zeros((2, 8, 4), dtype))
@@ -269,12 +269,46 @@ class BadArrays(unittest.TestCase):
         self.refused("v", 0, "2 (batch)", "3", v=np.zeros((3, 8, 4), np.float32))
         self.refused("q", 2, "4", "0", q=np.zeros((2, 8, 0), np.float32))
 
-    def test_zero_length(self):
+    def test_nothing_to_compute(self):
+        """An empty batch has an empty result; a layer without keys has rows, and no meaning."""
         x = {name: array[:0] for name, array in common.operands().items()}
+        self.assertEqual(self.layer(**x).shape, (0, 8, 4))
+        out = np.empty((0, 8, 4), np.float32)
+        self.assertIs(self.layer(**x, out=out), out)
         with self.assertRaises(skewer.ArgumentError) as wrong:
-            self.layer(**x)
-        error = wrong.exception
-        self.assertEqual((error.dimension, error.expected, error.found), ("batch", "at least 1", "0"))
+            self.layer(**{**x, "k": x["k"][:, :7]})
+        self.assertEqual((wrong.exception.argument, wrong.exception.dimension), ("k", 1))
+        keys = skewer.compile("size n <= 64\nkernel f(q : f32[3, 4], k : f32[n, 4]) -> f32[3, 4] {\n"
+                              "  return einsum('i j, j d -> i d', softmax(einsum('i d, j d -> i j', q, k)), k)\n}".replace("'", '"'))
+        with self.assertRaises(skewer.ArgumentError) as wrong:
+            keys(np.ones((3, 4), np.float32), np.ones((0, 4), np.float32))
+        self.assertEqual((wrong.exception.dimension, wrong.exception.expected, wrong.exception.found), ("n", "at least 1", "0"))
+
+    def test_whole_numbers_of_other_types(self):
+        layer = skewer.compile(common.BUCKETS)
+        x = layer.example()
+        expected = layer(**x)
+        wide = {name: array.astype(np.int64) if array.dtype == np.int32 else array for name, array in x.items()}
+        np.testing.assert_array_equal(layer(**wide), expected)
+        turned = {**wide, "bucket": np.asfortranarray(wide["bucket"])}
+        np.testing.assert_array_equal(layer(**turned), expected)
+        ones = {**x, "bucket": x["bucket"] > 2}
+        np.testing.assert_array_equal(layer(**ones), layer(**{**x, "bucket": (x["bucket"] > 2).astype(np.int32)}))
+        wide["shift"][2, 7] = 5
+        with self.assertRaisesRegex(skewer.KernelError, r"shift: expected indices in -1\.\.1, found 5 at \[2, 7\]"):
+            layer(**wide)
+        wide["shift"][2, 7] = 1 << 40
+        with self.assertRaisesRegex(skewer.ArgumentError, f"shift: expected numbers that int32 can hold, found {1 << 40}"):
+            layer(**wide)
+        for dtype in (np.int16, np.uint8, np.uint64, np.float32):
+            with self.assertRaises(skewer.ArgumentError):
+                layer(**{**x, "bucket": x["bucket"].astype(dtype)})
+        eight = skewer.compile("kernel f(x : f32[4], m : i8[4]) -> f32[4] { return x*m }")
+        np.testing.assert_array_equal(eight(np.ones(4, np.float32), np.array([True, False, True, True])), [1, 0, 1, 1])
+
+    def test_masked_arrays(self):
+        masked = np.ma.masked_array(np.ones((2, 8, 4), np.float32), mask=np.zeros((2, 8, 4), bool))
+        self.refused("q", None, "an array without a mask", "numpy.ma", q=masked)
 
     def test_outs(self):
         self.refused("out", 1, "8", "9", out=np.zeros((2, 9, 4), np.float32))
@@ -287,12 +321,16 @@ class BadArrays(unittest.TestCase):
 
     def test_overlap(self):
         x = common.operands()
-        with self.assertRaisesRegex(skewer.KernelError, "shares memory"):
+        with self.assertRaisesRegex(skewer.KernelError, "shares memory.*: out and q$"):
             self.layer(**x, out=x["q"])
 
     def test_names(self):
         self.refused("mask", None, "one array for each operand", "no operand of this name", mask=np.zeros(3))
         x = common.operands()
+        with self.assertRaisesRegex(skewer.ArgumentError, r"vv: .*no operand of this name \(did you mean 'v'\?\); the operands are q, k, v"):
+            self.layer(q=x["q"], k=x["k"], vv=x["v"])
+        with self.assertRaisesRegex(skewer.ArgumentError, "q0: expected 0, as the layer is no part: its spec has no 'part … from q0', found 3"):
+            self.layer(**x, q0=3)
         del x["v"]
         with self.assertRaisesRegex(skewer.ArgumentError, "v: expected an array, found none"):
             self.layer(**x)

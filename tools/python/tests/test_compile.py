@@ -1,16 +1,21 @@
 """Texts, files, folders, the cache, explanations and pictures."""
 
+import base64
 import copy
 import html
 import json
 import os
 import pickle
+import stat
+import struct
 import subprocess
 import sys
 import tempfile
 import typing
 import unittest
 import warnings
+import xml.etree.ElementTree
+import zlib
 from pathlib import Path
 
 import common
@@ -109,13 +114,14 @@ class Compile(unittest.TestCase):
         self.assertIn("content", layer.explain())
         self.assertIn("kernels", json.loads(layer.explain(json=True, batch=3)))
         self.assertTrue(layer.plot()._repr_svg_().startswith("<svg"))
+        self.assertEqual(repr(layer.explain()), str(layer.explain()))
         result = layer.bench(seconds=0.01, batch=2)
         self.assertTrue(0 < result.fastest <= result.median and result.calls >= 1)
 
     def test_plots_and_reports_of_a_head(self):
         layer = skewer.compile(Path(__file__).parents[3] / "examples" / "music" / "music_transformer.attn", N=16, heads=2)
         self.assertIn("h = 1", layer.plot(head=1))
-        with self.assertRaisesRegex(skewer.CompileError, "head"):
+        with self.assertRaisesRegex(skewer.ArgumentError, "head: expected 0 to 1, an index of the axis 'h', found 2"):
             layer.plot(head=2)
         page = layer.report(self.folder / "page.html", head=1)
         self.assertEqual((self.folder / "page.html").read_text(encoding="utf-8"), page)
@@ -124,6 +130,140 @@ class Compile(unittest.TestCase):
         shown = page._repr_html_()
         self.assertTrue(shown.startswith("<iframe srcdoc="))
         self.assertEqual(html.unescape(shown.split('srcdoc="')[1].split('" width=')[0]), page)
+
+    def test_what_notebooks_get(self):
+        """The same picture in less than 300 KB: 64 x 64 cells in six panels are 2.2 MB as they are drawn."""
+        for layer in (skewer.compile(common.example("botnet", "botnet.attn"), H=8, W=8),
+                      skewer.compile(common.example("music", "music_transformer.attn"), N=50),
+                      skewer.compile(common.example("music", "music_transformer.attn"), N=12)):
+            picture = layer.plot()
+            self.assertLess(len(repr(picture)), 200)
+            self.assertFalse(hasattr(picture, "_repr_html_"))
+            small = picture._repr_svg_()
+            self.assertLess(len(small), 300_000)
+            tree = xml.etree.ElementTree.fromstring(small)
+            name = "{http://www.w3.org/2000/svg}"
+            panels = picture.count('<g id="')
+            self.assertEqual(sum(1 for group in tree.iter(name + "g") if "id" in group.attrib), panels)
+            # Each panel's cells are one picture of pixels, or paths; numbers in cells and on axes are as they were.
+            self.assertFalse(any("data-i" in rectangle.attrib for rectangle in tree.iter(name + "rect")))
+            whole = xml.etree.ElementTree.fromstring(picture.encode())
+            self.assertEqual(sorted(text.text or "" for text in tree.iter(name + "text")),
+                             sorted(text.text or "" for text in whole.iter(name + "text")))
+            self.expect_the_same_shades(whole, tree, name)
+
+    def expect_the_same_shades(self, whole, small, name):
+        """Pixels have the shades of the cells that they stand for."""
+        pictures = 0
+        for before, after in zip(whole.findall(name + "g"), small.findall(name + "g")):
+            image = after.find(name + "image")
+            if image is None:
+                continue
+            pictures += 1
+            cells = [cell for cell in before.findall(name + "rect") if "data-i" in cell.attrib]
+            data = base64.b64decode(image.attrib["href"].partition(",")[2])
+            width, height = struct.unpack(">II", data[16:24])
+            self.assertEqual(width * height, len(cells))
+            rows = zlib.decompress(data[data.index(b"IDAT") + 4:-16])
+            for number, cell in enumerate(cells):
+                row, column = divmod(number, width)
+                self.assertEqual(rows[row * (width + 1) + 1 + column], int(cell.attrib["fill"][1:3], 16))
+        self.assertGreater(pictures, 0)
+
+    def test_flops_are_those_of_the_lengths(self):
+        layer = skewer.compile(common.LENGTHS.replace("size N", "size batch, N").replace(": f32[N, 4]", ": f32[batch, N, 4]").replace(
+            "-> f32[N, 4]", "-> f32[batch, N, 4]").replace('"i d', '"b i d').replace('j d -> i j"', 'b j d -> b i j"', 1).replace(
+            '(j - i + N - 1) d -> i j"', '(j - i + N - 1) d -> b i j"').replace('"i j, j d -> i d"', '"b i j, b j d -> b i d"'))
+
+        def flops(**sizes):
+            return layer.bench(seconds=0.001, **sizes).flops
+
+        self.assertEqual(flops(N=16, batch=1), 3 * 2 * 16 * 16 * 4)
+        self.assertEqual(flops(N=32, batch=3), 3 * 3 * 2 * 32 * 32 * 4)
+        self.assertEqual(flops(), flops(N=64, batch=1))
+
+    def test_checked(self):
+        layer, x = skewer.compile(common.TINY), common.operands()
+        np.testing.assert_allclose(layer.reference(**x), common.tiny(**x), atol=1e-12)
+        self.assertEqual(layer.reference(**x).dtype, np.float64)
+        checked = layer.check(**x)
+        self.assertTrue(checked and checked.passed)
+        self.assertRegex(repr(checked), r"^tiny: passed\n  out: 16 of 16 rows compared with the float64 reference, largest error")
+        self.assertTrue(layer.check(sizes={"batch": 3}, rows=4))
+        self.assertLess(0, checked.results[0].error)
+        # A kernel that computes something else does not pass.
+        wrong = skewer.compile(common.TINY.replace("d^-0.5", "d^-0.25"))
+        layer._kernel, kept = wrong._kernel, layer._kernel
+        checked = layer.check(**x)
+        layer._kernel = kept
+        self.assertFalse(checked)
+        self.assertRegex(repr(checked), r"(?s)^tiny: failed.*worst at \[\d, \d, \d\]: got ")
+        with self.assertRaises(skewer.ArgumentError) as wrong:
+            layer.reference(x["q"], x["k"][:, :7], x["v"])
+        self.assertEqual((wrong.exception.argument, wrong.exception.found), ("k", "[2, 7, 4]"))
+        with self.assertRaises(skewer.ArgumentError):
+            layer.reference(x["q"].astype(np.float64), x["k"], x["v"])
+
+    def test_checked_with_lengths_halves_origins_and_two_results(self):
+        self.assertTrue(skewer.compile(common.LENGTHS).check(sizes={"N": 7}))
+        for text in (common.HALVES, common.BFLOATS):
+            self.assertTrue(skewer.compile(text).check())
+        step = skewer.compile(common.example("ring", "ring.attn"), kernel="step", m=48)
+        checked = step.check(k0=48)
+        self.assertEqual([one.result for one in checked.results], ["out", "lse"])
+        self.assertTrue(checked)
+        x = step.example()
+        early, late = step.reference(**x)[0], step.reference(**x, k0=48)[0]
+        self.assertGreater(abs(early - late).max(), 1e-3)
+        np.testing.assert_allclose(step(**x, k0=48)[0], late, atol=1e-5)
+
+    def test_other_types_from_the_same_text(self):
+        x = common.operands(dtype=np.float16)
+        for dtype in ("f16", "float16", np.float16, np.dtype("float16")):
+            layer = skewer.compile(common.TINY, dtype=dtype)
+            self.assertEqual({one.type for one in layer.arguments + layer.results}, {"f16"})
+            np.testing.assert_array_equal(layer(**x), skewer.compile(common.TINY.replace("f32", "f16"))(**x))
+        self.assertEqual(skewer.compile(common.HALVES, dtype="f32").arguments[0].type, "f32")
+        with self.assertRaisesRegex(skewer.ArgumentError, "dtype: expected f32, f16 or bf16"):
+            skewer.compile(common.TINY, dtype="f64")
+
+    def test_schemes(self):
+        known = skewer.schemes()
+        self.assertIn("rel1d", [one.name for one in known])
+        one = next(one for one in known if one.name == "rel1d")
+        self.assertTrue(one.signature.startswith("rel1d(") and one.about, one)
+        self.assertIn(one.signature, repr(known))
+        self.assertIn("scheme rel1d(", skewer.schemes("rel1d"))
+        with self.assertRaisesRegex(skewer.CompileError, r"no built-in scheme 'rel1'.*skewer.schemes\(\) lists them"):
+            skewer.schemes("rel1")
+
+    def test_the_command_that_the_package_brings(self):
+        for command in ([sys.executable, "-m", "skewer"], [os.path.join(os.path.dirname(sys.executable), "skewer")]):
+            done = subprocess.run([*command, "--version"], check=True, capture_output=True, text=True)
+            self.assertIn(skewer.__version__, done.stdout)
+            done = subprocess.run([*command, "run", str(self.folder / "none.attn")], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+
+    def test_words_of_this_package(self):
+        """The compiler's messages speak of keywords, not of options of the command line."""
+        for call, text in ((lambda: skewer.compile(common.TINY, N="abc"), "parameter N: expected a number"),
+                           (lambda: skewer.compile(common.TINY, target="z80"), "error: target: unknown processor"),
+                           (lambda: skewer.compile(common.TINY, batch=3), "a parameter cannot give it.*by the shapes of the arrays")):
+            with self.assertRaisesRegex(skewer.CompileError, "(?s)" + text) as wrong:
+                call()
+            self.assertNotRegex(str(wrong.exception), "-D |--")
+        for spec, found in ((common.TINY.encode(), "bytes; text.decode"), (3, "int")):
+            with self.assertRaisesRegex(skewer.ArgumentError, "spec: expected the path.*found an object of type " + found):
+                skewer.compile(spec)
+        with self.assertRaisesRegex(skewer.CompileError, "found an empty string"):
+            skewer.compile("")
+        for threads in ("4", 0, 1025):
+            with self.assertRaisesRegex(skewer.ArgumentError, "threads: expected 1 to 1024"):
+                skewer.compile(common.TINY, threads=threads)
+
+    def test_modules_of_frameworks_are_found_by_name(self):
+        with self.assertRaisesRegex(AttributeError, "module 'skewer' has no attribute 'tourch'"):
+            skewer.tourch
 
     def test_names_that_python_has_other_plans_for(self):
         length = skewer.compile("""size lambda <= 64
@@ -299,6 +439,63 @@ class Cache(unittest.TestCase):
         with self.assertWarnsRegex(skewer.CacheWarning, "home directory.*SKEWER_CACHE"):
             layer = skewer.compile(common.TINY, N=11)
         self.assertEqual(layer.arguments[0].shape, ("batch", 11, 4))
+
+    def test_warnings_are_kept_with_the_layer(self):
+        text = common.TINY.replace('"b i d, b j d -> b i j"', '"b i d, b j e -> b i j"')
+        for asked in (1, 1):  # the second time from the cache
+            with self.assertWarns(skewer.CompileWarning) as said:
+                layer = skewer.compile(text)
+            self.assertEqual((self.asked, said.filename), (asked, __file__))
+            self.assertRegex(str(said.warning), r"(?s)^layer.attn:4:.*warning: axis 'd' is in one operand only.*\n +\^")
+            self.assertEqual([one.severity for one in layer.diagnostics], ["warning", "note"] * 2)
+            self.assertEqual(said.warning.diagnostics, layer.diagnostics)
+        again = pickle.loads(pickle.dumps(said.warning))
+        self.assertEqual((str(again), again.diagnostics), (str(said.warning), said.warning.diagnostics))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            skewer.compile(common.TINY)
+            with self.assertRaises(skewer.CompileWarning):
+                skewer.compile(text)
+
+    def test_others_may_read_entries(self):
+        before = os.umask(0o022)
+        self.addCleanup(os.umask, before)
+        skewer.compile(common.TINY)
+        self.assertEqual(stat.S_IMODE(self.entries()[0].stat().st_mode), 0o644)
+        os.umask(0o077)
+        skewer.compile(common.TINY, N=9)
+        self.assertEqual(sorted(stat.S_IMODE(one.stat().st_mode) for one in self.entries()), [0o600, 0o644])
+
+    def test_an_entry_that_may_not_be_read(self):
+        skewer.compile(common.TINY)
+        original = Path.read_bytes
+
+        def refuse(path):
+            if path.suffix == ".kernels":
+                raise PermissionError(13, "Permission denied", str(path))
+            return original(path)
+
+        Path.read_bytes = refuse
+        self.addCleanup(setattr, Path, "read_bytes", original)
+        with self.assertWarnsRegex(skewer.CacheWarning, "that is there cannot be read.*Permission denied.*kernels"):
+            skewer.compile(common.TINY)
+        self.assertEqual(self.asked, 2)
+
+    def test_switched_off(self):
+        os.environ["SKEWER_CACHE"] = os.devnull
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            skewer.compile(common.TINY)
+            skewer.compile(common.TINY)
+        self.assertEqual((self.asked, _cache._memory), (2, {}))
+
+    def test_limits_in_words(self):
+        for text, count in (("1000", 1000), ("64K", 64 << 10), ("256MB", 256 << 20), (" 1 GiB ", 1 << 30), ("0", 0)):
+            os.environ["SKEWER_CACHE_BYTES"] = text
+            self.assertEqual(_cache.most_bytes(), count)
+        os.environ["SKEWER_CACHE_BYTES"] = "much"
+        with self.assertWarnsRegex(skewer.CacheWarning, "expected a number of bytes such as 100000 or 256M, found 'much'"):
+            self.assertEqual(_cache.most_bytes(), 256 << 20)
 
     def test_machine_files_count_by_what_they_say(self):
         machine = self.folder / "my.json"

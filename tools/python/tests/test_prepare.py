@@ -1,5 +1,7 @@
 """What const operands alone determine, made once."""
 
+import copy
+import pickle
 import threading
 import unittest
 
@@ -72,6 +74,28 @@ class Prepare(unittest.TestCase):
         x = common.operands()
         self.assertEqual(prepared.bytes, 0)
         np.testing.assert_array_equal(prepared(**x), layer(**x))
+
+    def test_lengths(self):
+        """Of a table whose rows are counted by a run-time length nothing is made; it is taken, and read at each call."""
+        layer = skewer.compile(common.LENGTHS.replace("table :", "const table :"))
+        x = layer.example(N=20)
+        table = x.pop("table")
+        for prepared in (layer.prepare(table=table), layer.prepare(table=table, sizes={"N": 20})):
+            np.testing.assert_array_equal(prepared(**x), layer(**x, table=table))
+        for wrong, sizes, argument in ((table[:-1], {"N": 20}, "table"), (table[:, :3], None, "table"), (table, {"M": 20}, "sizes")):
+            with self.assertRaises(skewer.ArgumentError) as caught:
+                layer.prepare(table=wrong, sizes=sizes)
+            self.assertEqual(caught.exception.argument, argument)
+        with self.assertRaises(skewer.ArgumentError):
+            layer.prepare(table=table[:-1])(**x)
+
+    def test_from_process_to_process(self):
+        x, constants = self.split()
+        prepared = self.layer.prepare(**constants)
+        for again in (pickle.loads(pickle.dumps(prepared)), copy.deepcopy(prepared), copy.deepcopy({"a": prepared})["a"]):
+            np.testing.assert_array_equal(again(x), prepared(x))
+            self.assertEqual((again.bytes, repr(again)), (prepared.bytes, repr(prepared)))
+        self.assertIn("weights(x), prepared with w, table, u: ", repr(prepared))
 
     def test_refused(self):
         x, constants = self.split()

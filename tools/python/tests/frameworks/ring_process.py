@@ -28,8 +28,13 @@ def operands(batch=2):
 
 
 def call(attend, given):
-    out, lse = attend(**{name: tensor if name == "table" else attend.share(tensor) for name, tensor in given.items()})
+    out, lse = attend(**{name: tensor if name == "table" else attend.share(tensor)[:, :, :given.get("most")]
+                         for name, tensor in given.items() if name != "most"})
     return out, lse
+
+
+CHANGES = {"batch": lambda given: operands(3), "type": lambda given: {**given, "k": given["k"].double()},
+           "share": lambda given: {**given, "most": 7}, "table": lambda given: {**given, "table": given["table"][1:]}}
 
 
 def main():
@@ -49,8 +54,10 @@ def main():
         dist.barrier()
         dist.destroy_process_group()
         return
-    if what == "disagree":
-        given = operands(3 if rank == 1 else 4)
+    if what in CHANGES:  # of what rank 1 gives at a later call; the others go on as before
+        given = operands()
+        if rank == 1:
+            given = CHANGES[what](given)
     else:
         given = operands()
         if rank == 1 and what == "die":

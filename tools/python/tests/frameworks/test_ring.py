@@ -84,8 +84,12 @@ class OneProcess(unittest.TestCase):
                     {"k": given["k"].double()}, {"v": given["v"].to("meta")}):
             with self.assertRaises(skewer.ArgumentError):
                 attend(**{**given, **bad})
-        with self.assertRaises(skewer.GradientError):
-            attend(**{**given, "q": given["q"].clone().requires_grad_()})
+        out, lse = attend(**{**given, "q": given["q"].clone().requires_grad_()})
+        torch.testing.assert_close(out.detach(), attend(**given)[0], atol=0, rtol=0)
+        for result in (out, lse):
+            with self.assertRaises(skewer.GradientError) as wrong:
+                result.sum().backward(retain_graph=True)
+            self.assertEqual(wrong.exception.argument, "q")
         for options in ({"step": "whole"}, {"join": "step"}, {"keys": {"k": -2, "w": -2}}, {"timeout": 0}):
             with self.assertRaises(skewer.ArgumentError):
                 ring.Ring(ring_process.SPEC, ring_process.N, **options)
@@ -136,12 +140,20 @@ class Processes(unittest.TestCase):
                 self.assertGreater(float(seconds), ring_process.TIMEOUT - 1)
                 self.assertLess(float(seconds), ring_process.TIMEOUT + 3)
 
-    def test_shapes_that_differ(self):
-        statuses, texts, _ = in_processes(2, "disagree")
-        self.assertEqual(statuses, [3, 3])
-        for text in texts:
-            self.assertTrue(text.startswith("ArgumentError"), text)
-            self.assertIn("on all ranks the same", text)
+    def test_operands_that_change_on_one_rank(self):
+        """At a later call, at which the other ranks go on as before: all hear of it, and at once."""
+        for ranks, what in ((2, "batch"), (4, "batch"), (2, "type"), (4, "share"), (2, "table")):
+            statuses, texts, _ = in_processes(ranks, what)
+            self.assertEqual(statuses, [3] * ranks)
+            for rank, text in enumerate(texts):
+                kind, seconds, said = text.split(None, 2)
+                self.assertEqual(kind, "ArgumentError", text)
+                self.assertLess(float(seconds), ring_process.TIMEOUT - 1)
+                if what != "share" or rank != 1:
+                    self.assertIn("on all ranks the same", said)
+                    self.assertIn("found on rank", said)
+                else:
+                    self.assertIn("expected 48 positions" if ranks == 2 else "expected 24 positions", said)
 
 
 class Errors(unittest.TestCase):

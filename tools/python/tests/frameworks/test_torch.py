@@ -87,13 +87,13 @@ class Tensors(unittest.TestCase):
     def test_refused(self):
         layer = skewer.compile(common.TINY)
         q, k, v = tensors()
-        for bad, found in ((q.double(), "float64"), (q.clone().requires_grad_(), "requires_grad=True"),
-                           (q.to("meta"), ""), (q[:, :7], "7"), (q[:0], "0")):
+        for bad, found in ((q.double(), "float64"), (q.to("meta"), ""), (q[:, :7], "7"),
+                           (q.bfloat16(), "bfloat16 (convert it, or compile the layer for it: dtype='bfloat16')")):
             with self.assertRaises(skewer.ArgumentError) as wrong:
                 layer(bad, k, v)
             self.assertIn(found, wrong.exception.found)
-        with self.assertRaises(skewer.GradientError):
-            layer(q, k.clone().requires_grad_(), v)
+        with self.assertRaises(skewer.GradientError):  # as PyTorch's own functions have it
+            layer(q, k.clone().requires_grad_(), v, out=torch.empty_like(q))
 
 
 class Operators(unittest.TestCase):
@@ -177,14 +177,20 @@ class Operators(unittest.TestCase):
                 "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n")
         subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=True, timeout=120)
 
-    def test_gradients_are_refused(self):
+    def test_gradients_are_refused_by_the_backward_pass(self):
         q, k, v = tensors()
-        q.requires_grad_()
-        with self.assertRaises(skewer.GradientError) as wrong:
-            self.op(q, k, v)
-        self.assertEqual(wrong.exception.argument, "q")
-        with torch.no_grad():
-            torch.testing.assert_close(self.op(q, k, v), expected(q, k, v), atol=1e-6, rtol=0)
+        k.requires_grad_()
+        for call in (self.op, skewer.compile(common.TINY), torch.compile(self.op, fullgraph=True, backend="aot_eager")):
+            out = call(q, k, v)
+            torch.testing.assert_close(out.detach(), expected(q, k, v).detach(), atol=1e-6, rtol=0)
+            with self.assertRaises(skewer.GradientError) as wrong:
+                out.sum().backward()
+            self.assertEqual((wrong.exception.argument, wrong.exception.found), ("k", "a backward pass through the layer"))
+            with torch.no_grad():
+                self.assertFalse(call(q, k, v).requires_grad)
+        for transform in (torch.func.grad(lambda k: self.op(q, k, v).sum()), lambda k: torch.func.vjp(lambda k: self.op(q, k, v), k)[1](q)):
+            with self.assertRaises(skewer.GradientError):
+                transform(k.detach())
 
     def test_derivatives_forward_are_refused(self):
         """A result without a tangent would be a derivative of 0."""

@@ -1,0 +1,50 @@
+"""What comes of comparing a layer with its float64 reference."""
+
+from typing import NamedTuple, Tuple
+
+
+class Compared(NamedTuple):
+    """A result beside the float64 reference: `rows` of `all_rows` were compared; `error` is the largest difference, and
+    `tolerance` the largest that is allowed, of the largest value; `mismatches` are elements that are no finite number on one side
+    only; `where` is the worst element."""
+
+    result: str
+    rows: int
+    all_rows: int
+    error: float
+    tolerance: float
+    mismatches: int
+    where: str
+
+    @property
+    def passed(self) -> bool:
+        return not self.mismatches and self.error <= self.tolerance
+
+
+class Check(NamedTuple):
+    """What came of comparing a layer with its float64 reference. True where all results passed."""
+
+    name: str
+    results: Tuple[Compared, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every result is within its tolerance."""
+        return all(one.passed for one in self.results)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __repr__(self) -> str:
+        lines = [f"{self.name}: {'passed' if self.passed else 'failed'}"]
+        for one in self.results:
+            lines.append(f"  {one.result}: {one.rows} of {one.all_rows} rows compared with the float64 reference, largest error "
+                         f"{one.error:.3g} of the largest value (tolerance {one.tolerance:.3g})")
+            if one.mismatches:
+                lines.append(f"    {one.mismatches} elements are NaN or infinite on one side only; first at {one.where}")
+            elif not one.passed:
+                lines.append(f"    worst at {one.where}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return repr(self)
