@@ -31,11 +31,12 @@ uint32_t firstDriverOf(llvm::StringRef ptx);
 
 /// Adds NAME_cuda, NAME_cuda_workspace_bytes, NAME_cuda_prepare and NAME_cuda_unload to a module that is ready to be
 /// emitted; of a plan with `const` operands NAME_cuda_prepared_bytes, NAME_cuda_prepare_const and NAME_cuda_prepared
-/// too. Errors where the plan has no C interface, or more arguments than a launch can take.
-llvm::Error addCudaEntries(llvm::Module &, const KernelPlan &, llvm::ArrayRef<CudaImage>);
+/// too. Errors where the plan has no C interface, or more arguments than a launch can take. `argsVersion`: what an
+/// argument struct has to say (`argsVersionOf` of Emit.h).
+llvm::Error addCudaEntries(llvm::Module &, const KernelPlan &, llvm::ArrayRef<CudaImage>, uint32_t argsVersion);
 /// A module with these entries and NAME_info alone, for any x86-64 processor.
 llvm::Expected<std::unique_ptr<llvm::Module>> cudaModule(const KernelPlan &, llvm::ArrayRef<CudaImage>,
-                                                         llvm::StringRef info, llvm::LLVMContext &);
+                                                         llvm::StringRef info, llvm::LLVMContext &, uint32_t argsVersion);
 
 /// The header of a kernel for GPUs alone.
 std::string cudaHeaderText(const KernelPlan &, llvm::StringRef specHash, llvm::ArrayRef<CudaImage>);

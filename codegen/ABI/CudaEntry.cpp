@@ -37,8 +37,8 @@ namespace {
 
 class CudaEntryBuilder {
 public:
-  CudaEntryBuilder(llvm::Module &module, const KernelPlan &plan)
-      : module(module), context(module.getContext()), plan(plan), layout(layoutOf(plan)), b(context),
+  CudaEntryBuilder(llvm::Module &module, const KernelPlan &plan, uint32_t argsVersion)
+      : module(module), context(module.getContext()), plan(plan), argsVersion(argsVersion), layout(layoutOf(plan)), b(context),
         i32(b.getInt32Ty()), i64(b.getInt64Ty()), pointer(b.getPtrTy()),
         product(StructType::get(context, {i64, pointer, i32, i32})),
         factor(StructType::get(context, {pointer, i32, i32})),
@@ -81,6 +81,7 @@ private:
   llvm::Module &module;
   LLVMContext &context;
   const KernelPlan &plan;
+  uint32_t argsVersion;
   ArgumentLayout layout;
   IRBuilder<> b;
   Type *i32, *i64;
@@ -209,7 +210,7 @@ private:
     auto *loaded = new GlobalVariable(module, pointer, /*isConstant=*/false, GlobalValue::InternalLinkage, nothing(),
                                       plan.name + ".cuda.loaded");
     return global(ConstantStruct::getAnon(
-                      {data(plan.name, "name", true), b.getInt32(kAbiVersion), b.getInt32(layout.bytes()),
+                      {data(plan.name, "name", true), b.getInt32(argsVersion), b.getInt32(layout.bytes()),
                        array(tensor, tensors, "tensors"), words(sizes, "sizes"), limits, array(image, images, "images"),
                        b.getInt32(tensors.size()), b.getInt32(sizes.size()), b.getInt32(images.size()),
                        b.getInt32(layout.originWord()), ConstantDataArray::get(context, ArrayRef(lastOrigins)),
@@ -236,10 +237,11 @@ Error check(const KernelPlan &plan) {
 
 } // namespace
 
-Error addCudaEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<CudaImage> images) {
+Error addCudaEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<CudaImage> images,
+                     uint32_t argsVersion) {
   if (Error error = check(plan))
     return error;
-  CudaEntryBuilder(module, plan).build(images);
+  CudaEntryBuilder(module, plan, argsVersion).build(images);
   std::string why;
   raw_string_ostream stream(why);
   if (verifyModule(module, &stream))
@@ -248,7 +250,7 @@ Error addCudaEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<Cuda
 }
 
 Expected<std::unique_ptr<llvm::Module>> cudaModule(const KernelPlan &plan, ArrayRef<CudaImage> images, StringRef info,
-                                                   LLVMContext &context) {
+                                                   LLVMContext &context, uint32_t argsVersion) {
   if (Error error = check(plan))
     return error;
   auto machine = createTargetMachine(dispatcherTarget());
@@ -258,8 +260,8 @@ Expected<std::unique_ptr<llvm::Module>> cudaModule(const KernelPlan &plan, Array
   module->setTargetTriple(targetTriple());
   module->setDataLayout((*machine)->createDataLayout());
   module->setPICLevel(PICLevel::BigPIC);
-  CudaEntryBuilder(*module, plan).buildInfo(info);
-  if (Error error = addCudaEntries(*module, plan, images))
+  CudaEntryBuilder(*module, plan, argsVersion).buildInfo(info);
+  if (Error error = addCudaEntries(*module, plan, images, argsVersion))
     return error;
   return module;
 }

@@ -8,6 +8,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/Verifier.h"
 
 using namespace llvm;
@@ -50,11 +51,23 @@ Error checkSymbols(const llvm::Module &module, const KernelPlan &plan) {
   return Error::success();
 }
 
+/// Whether the function calls one that it was given a pointer to.
+bool callsPointer(const Function &function) {
+  for (const BasicBlock &block : function)
+    for (const Instruction &instruction : block)
+      if (const auto *call = dyn_cast<CallInst>(&instruction))
+        if (!call->getCalledFunction() && !call->isInlineAsm())
+          return true;
+  return false;
+}
+
 void setAttributes(llvm::Module &module, const Target &target) {
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr(Attribute::NoUnwind);
+    // An exception may leave the caller's parallel_for, and passes through what called that.
+    if (!callsPointer(function))
+      function.addFnAttr(Attribute::NoUnwind);
     if (isBaseline(function)) {
       function.addFnAttr("target-cpu", "x86-64");
       function.addFnAttr("target-features", "+sse2");
@@ -97,7 +110,7 @@ Error checkName(const KernelPlan &plan) {
   TargetLibraryInfoImpl known(targetTriple());
   LibFunc function;
   if (known.getLibFunc(plan.name, function))
-    return problem(plan, "the name is that of a function of the C library; choose another");
+    return problem(plan, "the name is taken by the C library: a function, a variable or a type of it; choose another");
   return Error::success();
 }
 
@@ -132,7 +145,7 @@ Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp source, cons
   }
   for (Function *phase : phases)
     addMemoryFacts(plan, *phase);
-  addEntries(**module, plan, phases, manifestText(plan, target, specHash), target);
+  addEntries(**module, plan, phases, manifestText(plan, target, specHash), target, argsVersionOf(specHash));
   setAttributes(**module, target);
 
   std::string why;

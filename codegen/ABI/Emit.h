@@ -15,11 +15,16 @@ struct CudaImage;
 
 /// Version of the C contract; first checked field of every struct that crosses it.
 constexpr unsigned kAbiVersion = 1;
+/// How many bits of an argument struct's version it has; the others say which layer the struct is of.
+constexpr unsigned kAbiVersionBits = 8;
 
 /// Translates the module to LLVM IR and adds the C entries of docs/abi.md (NAME, NAME_raw, NAME_workspace_bytes,
 /// NAME_info).
 llvm::Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp, const KernelPlan &, const Target &,
                                                            llvm::LLVMContext &, llvm::StringRef specHash);
+/// What an argument struct says as its version: kAbiVersion in the lowest 8 bits, and above them the first 24 bits of the
+/// layer's hash (16 hex digits; 0 where it is no such hash). An entry refuses those of another layer.
+uint32_t argsVersionOf(llvm::StringRef specHash);
 /// Whether the kernel's name would stand for a function of the C library.
 llvm::Error checkName(const KernelPlan &);
 /// LLVM's optimisation for the target; loop and SLP vectorisation off: the loops arrive vectorised.

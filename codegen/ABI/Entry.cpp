@@ -214,8 +214,8 @@ void EntryBuilder::buildWorkspaceBytes() {
 } // namespace entry
 
 void addEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<Function *> phases, StringRef info,
-                const Target &target) {
-  entry::EntryBuilder(module, plan, phases).build(info, target);
+                const Target &target, uint32_t argsVersion) {
+  entry::EntryBuilder(module, plan, phases, argsVersion).build(info, target);
 }
 
 Error checkPhase(const KernelPlan &plan, const Phase &phase, Function *function) {

@@ -18,8 +18,9 @@ namespace Intrinsic = llvm::Intrinsic;
 
 class EntryBuilder {
 public:
-  EntryBuilder(llvm::Module &module, const KernelPlan &plan, ArrayRef<Function *> phases)
-      : module(module), context(module.getContext()), plan(plan), layout(layoutOf(plan)), phases(phases), b(context),
+  EntryBuilder(llvm::Module &module, const KernelPlan &plan, ArrayRef<Function *> phases, uint32_t argsVersion)
+      : module(module), context(module.getContext()), plan(plan), layout(layoutOf(plan)), phases(phases),
+        argsVersion(argsVersion), b(context),
         i32(b.getInt32Ty()), i64(b.getInt64Ty()), pointer(b.getPtrTy()),
         exec(StructType::get(context, {i32, i32, pointer, i64, i32, i32, pointer, pointer})),
         frame(frameOf(plan, context)) {}
@@ -33,6 +34,7 @@ private:
   const KernelPlan &plan;
   ArgumentLayout layout;
   ArrayRef<Function *> phases;
+  uint32_t argsVersion;
   IRBuilder<> b;
   Type *i32, *i64;
   PointerType *pointer;

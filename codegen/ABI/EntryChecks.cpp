@@ -12,7 +12,15 @@ void EntryBuilder::buildCheckSizes() {
   Value *arguments = checkSizes->getArg(0);
   require(b.CreateIsNotNull(arguments), Status::NullArgs);
   require(b.CreateICmpEQ(number(arguments, 0), b.getInt32(layout.bytes())), Status::BadArgsSize);
-  require(b.CreateICmpEQ(number(arguments, 1), b.getInt32(kAbiVersion)), Status::BadArgsVersion);
+  constexpr uint32_t kLayerBits = ~0u << kAbiVersionBits;
+  Value *version = number(arguments, 1);
+  require(b.CreateICmpEQ(b.CreateAnd(version, b.getInt32(~kLayerBits)), b.getInt32(kAbiVersion)),
+          Status::BadArgsVersion);
+  if (argsVersion & kLayerBits) { // 0: the caller does not say which layer it means
+    Value *layer = b.CreateAnd(version, b.getInt32(kLayerBits));
+    require(b.CreateOr(b.CreateIsNull(layer), b.CreateICmpEQ(layer, b.getInt32(argsVersion & kLayerBits))),
+            Status::BadArgsLayer);
+  }
   for (const std::string &size : plan.sizes)
     if (auto bound = plan.boundOf(size)) // unsigned: what is below 1 is above it
       require(b.CreateICmpULT(b.CreateSub(sizeOf(arguments, size), b.getInt64(1)), b.getInt64(*bound)),

@@ -2,6 +2,7 @@
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
+#include "codegen/ABI/HeaderExplain.h"
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
 #include "llvm/ADT/StringExtras.h"
@@ -35,6 +36,7 @@ struct StatusGroup {
 std::vector<StatusGroup> statusGroups() {
   return {{"", 0, {SKEWER_STATUSES(SKEWER_STATUS)}},
           {"of entries that take prepared memory", kFirstPreparedStatus, {SKEWER_PREPARED_STATUSES(SKEWER_STATUS)}},
+          {"of all entries", kFirstLayerStatus, {SKEWER_LAYER_STATUSES(SKEWER_STATUS)}},
           {"of entries for NVIDIA GPUs", kFirstCudaStatus, {SKEWER_CUDA_STATUSES(SKEWER_STATUS)}}};
 }
 #undef SKEWER_STATUS
@@ -63,7 +65,8 @@ static inline const char *skewer_status_text(skewer_status status) {
   for (const StatusGroup &group : groups)
     for (auto &[name, text] : group.statuses)
       out << "  case SKEWER_" << name << ": return \"" << text << "\";\n";
-  out << R"(  default: break;
+  out << R"(  case SKEWER_BAD_INDEX_LAST: break;
+  default: break;
   }
   return "unknown status";
 }
@@ -115,12 +118,13 @@ static inline skewer_exec skewer_exec_init(void) {
       << "them with one compiler\"\n#endif\n";
 }
 
-void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
+void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout, StringRef specHash) {
   const std::string &name = plan.name;
   out << "/* Tensors are row-major and contiguous; a pointer is a multiple of its element's size. */\n"
       << "typedef struct " << name << "_args {\n"
       << "  uint32_t size;    /* sizeof(" << name << "_args) */\n"
-      << "  uint32_t version; /* SKEWER_ABI_VERSION */\n";
+      << "  uint32_t version; /* SKEWER_ABI_VERSION, and the first bits of the layer's hash: " << name
+      << "_args_init() sets both */\n";
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
     if (input.isTensor())
       out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << rangeInWords(input)
@@ -141,7 +145,11 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
       << "static inline " << name << "_args " << name << "_args_init(void) {\n"
       << "  " << name << "_args args;\n"
       << "  args.size = sizeof(" << name << "_args);\n"
-      << "  args.version = SKEWER_ABI_VERSION;\n";
+      << "  args.version = SKEWER_ABI_VERSION"
+      << (argsVersionOf(specHash) == kAbiVersion
+              ? std::string()
+              : " | 0x" + utohexstr(argsVersionOf(specHash) - kAbiVersion, /*LowerCase=*/true) + "u")
+      << ";\n";
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
     if (input.isTensor())
       out << "  args." << field << " = NULL;\n";
@@ -214,11 +222,11 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
 void writeStatusText(raw_ostream &out, const KernelPlan &plan) {
   const std::string &name = plan.name;
   out << "/* What a status means; of an index out of range also which operand has it. */\n"
-      << "static inline const char *" << name << "_status_text(skewer_status status) {\n"
-      << "  switch ((int)status - (int)SKEWER_BAD_INDEX) {\n";
+      << "static inline const char *" << name << "_status_text(skewer_status status) {\n";
   for (auto [number, input] : enumerate(rangedInputs(plan)))
-    out << "  case " << number << ": return \"" << statusText(int(Status::BadIndex) + int(number), plan) << "\";\n";
-  out << "  default: return skewer_status_text(status);\n  }\n}\n";
+    out << "  if (status == SKEWER_BAD_INDEX + " << number << ")\n    return \""
+        << statusText(int(Status::BadIndex) + int(number), plan) << "\";\n";
+  out << "  return skewer_status_text(status);\n}\n";
 }
 
 void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout, bool hasProcessor) {
@@ -267,6 +275,8 @@ static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayR
       << guard << "\n"
       << "#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   writeShared(out);
+  if (hasProcessor)
+    writeExplainShared(out);
   if (!images.empty())
     writeCudaShared(out);
   out << "\n";
@@ -274,7 +284,7 @@ static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayR
   if (!images.empty())
     writeCudaExample(out, plan.name);
   out << "\n#define SKEWER_HASH_" << plan.name << " \"" << specHash << "\"\n\n";
-  writeArguments(out, plan, layout);
+  writeArguments(out, plan, layout, specHash);
   out << "\n";
   if (hasProcessor)
     writeEntries(out, plan, layout, variants);
@@ -282,6 +292,10 @@ static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayR
     out << "/* The manifest as JSON text: arguments, sizes, targets. */\nconst char *" << plan.name << "_info(void);\n";
   out << "\n";
   writeStatusText(out, plan);
+  if (hasProcessor) {
+    out << "\n";
+    writeExplain(out, plan, layout);
+  }
   if (!images.empty()) {
     out << "\n";
     writeCudaEntries(out, plan, images);

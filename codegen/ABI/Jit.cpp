@@ -67,7 +67,7 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Mod
 
 Expected<std::unique_ptr<JitKernel>> JitKernel::createForGpu(const KernelPlan &plan, ArrayRef<CudaImage> images) {
   auto context = std::make_unique<LLVMContext>();
-  auto module = cudaModule(plan, images, "", *context);
+  auto module = cudaModule(plan, images, "", *context, kAbiVersion);
   if (!module)
     return module.takeError();
   return load(std::move(*module), std::move(context), plan, dispatcherTarget(), "_cuda");

@@ -1,6 +1,7 @@
 // Names, order and checks of a kernel's argument struct.
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
+#include "codegen/ABI/TakenNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
@@ -11,117 +12,6 @@ using namespace llvm;
 
 namespace skewer {
 namespace {
-
-// Words that cannot name a field or a function in C99 or C++20, and names the headers we include may define as macros.
-constexpr const char *kTaken[] = {"alignas",
-                                  "alignof",
-                                  "and",
-                                  "and_eq",
-                                  "asm",
-                                  "auto",
-                                  "bitand",
-                                  "bitor",
-                                  "bool",
-                                  "break",
-                                  "case",
-                                  "catch",
-                                  "char",
-                                  "char8_t",
-                                  "char16_t",
-                                  "char32_t",
-                                  "class",
-                                  "compl",
-                                  "concept",
-                                  "const",
-                                  "consteval",
-                                  "constexpr",
-                                  "constinit",
-                                  "const_cast",
-                                  "continue",
-                                  "co_await",
-                                  "co_return",
-                                  "co_yield",
-                                  "decltype",
-                                  "default",
-                                  "delete",
-                                  "do",
-                                  "double",
-                                  "dynamic_cast",
-                                  "else",
-                                  "enum",
-                                  "explicit",
-                                  "export",
-                                  "extern",
-                                  "false",
-                                  "float",
-                                  "for",
-                                  "friend",
-                                  "goto",
-                                  "if",
-                                  "inline",
-                                  "int",
-                                  "long",
-                                  "mutable",
-                                  "namespace",
-                                  "new",
-                                  "noexcept",
-                                  "not",
-                                  "not_eq",
-                                  "nullptr",
-                                  "operator",
-                                  "or",
-                                  "or_eq",
-                                  "private",
-                                  "protected",
-                                  "public",
-                                  "register",
-                                  "reinterpret_cast",
-                                  "requires",
-                                  "restrict",
-                                  "return",
-                                  "short",
-                                  "signed",
-                                  "sizeof",
-                                  "static",
-                                  "static_assert",
-                                  "static_cast",
-                                  "struct",
-                                  "switch",
-                                  "template",
-                                  "this",
-                                  "thread_local",
-                                  "throw",
-                                  "true",
-                                  "try",
-                                  "typedef",
-                                  "typeid",
-                                  "typename",
-                                  "typeof",
-                                  "union",
-                                  "unsigned",
-                                  "using",
-                                  "virtual",
-                                  "void",
-                                  "volatile",
-                                  "wchar_t",
-                                  "while",
-                                  "xor",
-                                  "xor_eq",
-                                  "linux",
-                                  "unix",
-                                  "NULL",
-                                  "main"};
-
-bool isTaken(StringRef name) {
-  static const StringSet<> taken = [] {
-    StringSet<> set;
-    for (const char *word : kTaken)
-      set.insert(word);
-    return set;
-  }();
-  // Names with two underscores, or an underscore first, belong to the implementation.
-  return taken.contains(name) || name.starts_with("_") || name.contains("__");
-}
 
 bool isIdentifier(StringRef name) {
   return !name.empty() && !isDigit(name.front()) && all_of(name, [](char c) { return isAlnum(c) || c == '_'; });
@@ -189,7 +79,7 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
       result += isAlnum(c) || c == '_' ? c : '_';
     if (result.empty() || isDigit(result.front()))
       result = "tensor" + result;
-    while (isTaken(result) || used.contains(result))
+    while (isTakenField(result) || used.contains(result))
       // A leading or double underscore cannot be cured from behind.
       result = (StringRef(result).starts_with("_") || StringRef(result).contains("__"))
                    ? "x" + join(split(result, '_'), "")
@@ -221,8 +111,8 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
 }
 
 Error validateSignature(const KernelPlan &plan) {
-  if (!isIdentifier(plan.name) || isTaken(plan.name))
-    return problem(plan, "the name must be a C identifier that C and C++ leave free; choose another");
+  if (std::string why = whyNoKernel(plan.name); !why.empty())
+    return problem(plan, why);
   for (const std::string &size : plan.sizes)
     if (!isIdentifier(size))
       return problem(plan, "the run-time size '" + size + "' must have a C identifier as its name");

@@ -102,6 +102,13 @@ std::string manifestText(const KernelPlan &plan, const Target &target, StringRef
   return textOf(std::move(manifest));
 }
 
+uint32_t argsVersionOf(StringRef specHash) {
+  uint32_t bits = 0;
+  if (specHash.size() != 16 || specHash.take_front(6).getAsInteger(16, bits))
+    bits = 0;
+  return kAbiVersion | bits << kAbiVersionBits;
+}
+
 std::string hashOfSpec(StringRef text, ArrayRef<std::pair<std::string, std::string>> parameters) {
   std::vector<std::pair<std::string, std::string>> sorted(parameters.begin(), parameters.end());
   sort(sorted);

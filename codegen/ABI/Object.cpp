@@ -88,10 +88,23 @@ Error optimize(llvm::Module &module, const Target &target) {
   return Error::success();
 }
 
+/// What a program can ask of any object: how to unwind each function, so that backtraces and exceptions pass through it;
+/// and that it keeps to what control-flow enforcement (CET) demands, which an object without the notes turns off for the
+/// whole program. The instructions stay what they are, but for an endbr64 where a function can be reached by a pointer.
+static void addNotes(llvm::Module &module) {
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      function.setUWTableKind(UWTableKind::Async);
+  for (StringRef flag : {"cf-protection-branch", "cf-protection-return"})
+    if (!module.getModuleFlag(flag))
+      module.addModuleFlag(llvm::Module::Min, flag, 1);
+}
+
 Expected<std::string> emitObject(llvm::Module &module, const Target &target, bool assembly) {
   auto machine = createTargetMachine(target);
   if (!machine)
     return machine.takeError();
+  addNotes(module);
   SmallVector<char, 0> bytes;
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;

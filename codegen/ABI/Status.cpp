@@ -13,6 +13,7 @@ const char *skewer::statusText(int status) {
     return text;
     SKEWER_STATUSES(SKEWER_STATUS)
     SKEWER_PREPARED_STATUSES(SKEWER_STATUS)
+    SKEWER_LAYER_STATUSES(SKEWER_STATUS)
     SKEWER_CUDA_STATUSES(SKEWER_STATUS)
   case Status::BeforePrepared:
   case Status::BeforeCuda:

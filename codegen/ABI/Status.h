@@ -28,7 +28,7 @@ namespace skewer {
   X(BAD_PHASE, BadPhase, "the phase is not one of the kernel's phases")                                                \
   X(BAD_RANGE, BadRange, "begin, end or worker is outside the phase's items or exec->workers")                         \
   X(BAD_PARALLEL_FOR, BadParallelFor,                                                                                  \
-    "exec->parallel_for passed a range or worker out of bounds, or did not cover all items once")                      \
+    "exec->parallel_for passed a range or worker out of bounds, or not as many items were done as there are")          \
   X(UNSUPPORTED_CPU, UnsupportedCpu, "this processor lacks instructions that the kernel was compiled for")             \
   X(BAD_INDEX, BadIndex, "an element of an index operand is outside the range that the kernel declares for it")
 
@@ -36,6 +36,12 @@ namespace skewer {
 #define SKEWER_PREPARED_STATUSES(X)                                                                                    \
   X(NULL_PREPARED, NullPrepared, "prepared memory is null, and the kernel needs some; ask its _prepared_bytes()")      \
   X(MISALIGNED_PREPARED, MisalignedPrepared, "prepared memory is not a multiple of 64")
+
+// The same of all entries, from kFirstLayerStatus on.
+#define SKEWER_LAYER_STATUSES(X)                                                                                       \
+  X(BAD_ARGS_LAYER, BadArgsLayer,                                                                                      \
+    "args is of another layer than the object's: header and object come from different specs, parameters or "     \
+    "versions of skewer; compile both together, and give layers of one program different names")
 
 // The same of the entries for NVIDIA GPUs, from kFirstCudaStatus on. skewer_cuda_error() of a kernel's header says
 // more.
@@ -57,6 +63,7 @@ namespace skewer {
 /// BadIndex + k is the k-th index operand with a range: this many of them at most.
 constexpr unsigned kMaximumBadIndices = 32;
 constexpr int32_t kFirstPreparedStatus = 52;
+constexpr int32_t kFirstLayerStatus = 54;
 constexpr int32_t kFirstCudaStatus = 64;
 
 enum class Status : int32_t {
@@ -67,6 +74,9 @@ enum class Status : int32_t {
 #define SKEWER_STATUS(c, cpp, text) cpp,
   SKEWER_PREPARED_STATUSES(SKEWER_STATUS)
 #undef SKEWER_STATUS
+#define SKEWER_STATUS(c, cpp, text) cpp,
+  SKEWER_LAYER_STATUSES(SKEWER_STATUS)
+#undef SKEWER_STATUS
       BeforeCuda = kFirstCudaStatus - 1,
 #define SKEWER_STATUS(c, cpp, text) cpp,
   SKEWER_CUDA_STATUSES(SKEWER_STATUS)
@@ -74,5 +84,6 @@ enum class Status : int32_t {
 };
 
 static_assert(int32_t(Status::BadIndex) + int32_t(kMaximumBadIndices) <= kFirstPreparedStatus);
+static_assert(int32_t(Status::BadArgsLayer) == kFirstLayerStatus);
 
 } // namespace skewer

@@ -29,6 +29,7 @@ typedef enum skewer_status {
   SKEWER_SMALL_WORKSPACE = 13,
   SKEWER_OVERLAP = 15,
   SKEWER_NULL_PREPARED = 52,
+  SKEWER_BAD_ARGS_LAYER = 54,
   SKEWER_CUDA_NO_DRIVER = 64,
   SKEWER_CUDA_NO_GPU = 65,
   SKEWER_CUDA_NO_CONTEXT = 66,
@@ -112,7 +113,7 @@ typedef struct skewer_cuda_image {
 /* A kernel of a spec. `loaded` points to memory that begins as null: what has been loaded, in which context. */
 typedef struct skewer_cuda_program {
   const char *name;
-  uint32_t version;    /* SKEWER_ABI_VERSION */
+  uint32_t version;    /* of its argument struct: SKEWER_ABI_VERSION, and above 8 bits 24 of the hash of its layer */
   uint32_t args_bytes; /* of its argument struct */
   const skewer_cuda_tensor *tensors;
   const uint32_t *sizes; /* words of the run-time sizes */

@@ -52,9 +52,14 @@ skewer_status skewer_cuda_check_sizes(const skewer_cuda_program *program, const 
   if (head[0] != program->args_bytes)
     return failed(SKEWER_BAD_ARGS_SIZE, "%s: args->size is %u; expected %u", program->name, head[0],
                   program->args_bytes);
-  if (head[1] != program->version)
-    return failed(SKEWER_BAD_ARGS_VERSION, "%s: args->version is %u; expected %u", program->name, head[1],
-                  program->version);
+  if ((head[1] & 0xff) != (program->version & 0xff))
+    return failed(SKEWER_BAD_ARGS_VERSION, "%s: args->version is %u; expected %u", program->name, head[1] & 0xff,
+                  program->version & 0xff);
+  if (head[1] >> 8 && program->version >> 8 && head[1] >> 8 != program->version >> 8)
+    return failed(SKEWER_BAD_ARGS_LAYER,
+                  "%s: args is of the layer with hash %06x..., the object of the one with hash %06x...; compile header "
+                  "and object together, and give layers of one program different names",
+                  program->name, head[1] >> 8, program->version >> 8);
   for (k = 0; k < program->size_count; ++k)
     if (word_of(args, program->sizes[k]) < 1)
       return failed(SKEWER_BAD_SIZE, "%s: run-time size %u is %lld; expected at least 1", program->name, k,

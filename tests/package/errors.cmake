@@ -24,6 +24,13 @@ expect("skewer_add_library(layers)" "skewer_add_library(layers): SPEC is missing
 expect("skewer_add_library(layers SPEC ${FOLDER}/absent.attn)" "absent.attn' does not exist")
 expect("skewer_add_library(layers SPECS a.attn)" "skewer_add_library(layers): unknown arguments: SPECS;a.attn")
 expect("skewer_add_library(layers SPEC ${FOLDER}/empty.attn TARGETS zen4 zen4)" "TARGETS 'zen4;zen4' names a processor twice")
+file(WRITE ${FOLDER}/two.attn "kernel one(x : f32[4]) -> f32[4] { return x }\nkernel two(x : f32[4]) -> f32[4] { return x }\n")
+expect("skewer_add_library(layers SPEC ${FOLDER}/empty.attn)" "no kernel was found in ${FOLDER}/empty.attn")
+expect("skewer_add_library(layers SPEC ${FOLDER}/two.attn KERNELS one three)"
+       "KERNELS names 'three', which ${FOLDER}/two.attn does not have; it has 'one;two'")
+expect("skewer_add_library(layers SPEC ${FOLDER}/two.attn NAMES one)" "NAMES expects OLD=NEW, found 'one'")
+expect("skewer_add_library(layers SPEC ${FOLDER}/two.attn KERNELS one NAMES two=2)"
+       "NAMES names 'two', which is none of the kernels 'one'")
 expect("_skewer_cuda_runtime()" "SKEWER_CUDA_SOURCES is not set; set it to the folder with skewer_cuda.c")
 expect("skewer_add_plugin(own)" "skewer_add_plugin(own): SOURCES is missing; name the plugin's .cpp files")
 expect("set(CMAKE_CROSSCOMPILING ON)\nskewer_add_library(layers SPEC ${FOLDER}/empty.attn)"

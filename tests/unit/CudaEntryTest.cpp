@@ -79,7 +79,7 @@ TEST(CudaEntry, TargetsAndVersions) {
 
 TEST(CudaEntry, DescriptionHasTheLauncherLayout) {
   llvm::LLVMContext context;
-  auto module = cudaModule(layer(), images(), "{}", context);
+  auto module = cudaModule(layer(), images(), "{}", context, kAbiVersion);
   ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
   const llvm::DataLayout &layout = (*module)->getDataLayout();
   auto bytes = [&](const char *name) {
@@ -131,14 +131,14 @@ TEST(CudaEntry, ArgumentsAreCheckedBeforeTheDriver) {
 TEST(CudaEntry, PreparedMemoryIsKnownOfConstOperandsAlone) {
   llvm::LLVMContext context;
   KernelPlan plan = layer();
-  auto without = cudaModule(plan, images(), "{}", context);
+  auto without = cudaModule(plan, images(), "{}", context, kAbiVersion);
   ASSERT_TRUE(bool(without)) << llvm::toString(without.takeError());
   EXPECT_FALSE((*without)->getFunction("layer_cuda_prepared"));
   plan.inputs.front().isConst = true;
   std::vector<CudaImage> codes = images();
   codes.front().preparedBytes = 320;
   codes.front().launches.front().prepares = true;
-  auto module = cudaModule(plan, codes, "{}", context);
+  auto module = cudaModule(plan, codes, "{}", context, kAbiVersion);
   ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
   for (const char *entry : {"layer_cuda_prepared_bytes", "layer_cuda_prepare_const", "layer_cuda_prepared"})
     EXPECT_TRUE((*module)->getFunction(entry)) << entry;
@@ -164,7 +164,7 @@ TEST(CudaEntry, TooManyArgumentsAreRefused) {
   while (plan.inputs.size() < 520)
     plan.inputs.push_back({"t" + std::to_string(plan.inputs.size()), ElementType::F16, {{"", 8}}});
   llvm::LLVMContext context;
-  auto module = cudaModule(plan, images(), "{}", context);
+  auto module = cudaModule(plan, images(), "{}", context, kAbiVersion);
   ASSERT_FALSE(bool(module));
   EXPECT_EQ(llvm::toString(module.takeError()), "kernel 'layer': it has 523 arguments; a launch on a GPU takes 512");
 }

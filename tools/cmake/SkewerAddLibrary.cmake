@@ -11,17 +11,24 @@ skewer_add_library(TARGET
                             builds. Of several processors, the kernel chooses when it runs: an object for each, and one with
                             the entries. GPUs add the entries NAME_cuda() and the launcher, skewer_cuda_runtime
   [PTX_ONLY]                GPUs: no cubins, so that no ptxas is needed; the GPU's driver compiles the code
-  [KERNELS name …]          the spec's kernels; default: read from its text
+  [KERNELS name …]          which of the spec's kernels, by their names in its text; default: all
+  [PREFIX text]             what the names of all kernels begin with: one spec at several sizes in one program
+  [NAMES old=new …]         what a kernel is called instead of its name in the text; PREFIX stands before it
   [EMIT kind …]             further files, as `skewer compile --emit`
+  [FILES variable]          set to the list of the files of EMIT
   [PLUGINS plugin …]        plugins that the spec needs: targets of skewer_add_plugin(), or files
   [HEADER variable])        set to the list of the kernels' headers
+
+Two libraries with kernels of the same name cannot be linked into one program: CMake says so when it generates the build,
+with a property SKEWER_KERNEL_NAME. PREFIX or NAMES gives one of them other names.
 
 A static library TARGET with every kernel of the spec, its headers' folder, libm and for GPUs the launcher. Rebuilt when the spec, the schemes it
 uses or the compiler change. Uses the compiler of the package, or of SKEWER_EXECUTABLE where that is set (the host's
 compiler, when cross-compiling; TARGETS must then name the processor).
 ]]
 function(skewer_add_library target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "PTX_ONLY" "SPEC;HEADER" "PARAMS;TARGETS;KERNELS;EMIT;PLUGINS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "PTX_ONLY" "SPEC;HEADER;FILES;PREFIX"
+                        "PARAMS;TARGETS;KERNELS;NAMES;EMIT;PLUGINS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "skewer_add_library(${target}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -49,29 +56,104 @@ function(skewer_add_library target)
     message(FATAL_ERROR "skewer_add_library(${target}): cross-compiling; name the processor with TARGETS")
   endif()
 
-  if(NOT ARG_KERNELS)
-    _skewer_kernels_of(${spec} ARG_KERNELS)
-    if(NOT ARG_KERNELS)
-      message(FATAL_ERROR "skewer_add_library(${target}): no kernel was found in ${spec}; name them with KERNELS")
+  _skewer_kernels_of(${spec} found)
+  if(NOT found)
+    message(FATAL_ERROR "skewer_add_library(${target}): no kernel was found in ${spec}")
+  endif()
+  set(options "")
+  if(ARG_KERNELS)
+    foreach(kernel IN LISTS ARG_KERNELS)
+      if(NOT kernel IN_LIST found)
+        message(FATAL_ERROR "skewer_add_library(${target}): KERNELS names '${kernel}', which ${spec} does not have; "
+                            "it has '${found}'")
+      endif()
+    endforeach()
+    list(REMOVE_DUPLICATES ARG_KERNELS)
+    list(JOIN ARG_KERNELS "," chosen)
+    list(APPEND options --kernel=${chosen})
+  else()
+    set(ARG_KERNELS ${found})
+  endif()
+  set(kernels "") # as they are called in files and symbols
+  foreach(kernel IN LISTS ARG_KERNELS)
+    list(APPEND kernels "${ARG_PREFIX}${kernel}")
+  endforeach()
+  foreach(name IN LISTS ARG_NAMES)
+    if(NOT name MATCHES "^([^=]+)=([^=]+)$")
+      message(FATAL_ERROR "skewer_add_library(${target}): NAMES expects OLD=NEW, found '${name}'")
     endif()
+    set(new ${CMAKE_MATCH_2})
+    list(FIND ARG_KERNELS "${CMAKE_MATCH_1}" place)
+    if(place EQUAL -1)
+      message(FATAL_ERROR "skewer_add_library(${target}): NAMES names '${CMAKE_MATCH_1}', which is none of the kernels "
+                          "'${ARG_KERNELS}'")
+    endif()
+    list(REMOVE_AT kernels ${place})
+    list(INSERT kernels ${place} "${ARG_PREFIX}${new}")
+    list(APPEND options --name=${name})
+  endforeach()
+  if(ARG_PREFIX)
+    list(APPEND options --prefix=${ARG_PREFIX})
   endif()
 
+  set(machines "") # files that describe processors: the build depends on them
+  set(target_names "")
+  set(processor_names "")
+  foreach(name IN LISTS ARG_TARGETS)
+    if(name MATCHES "\\.json$")
+      cmake_path(ABSOLUTE_PATH name BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+      list(APPEND machines ${name})
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${name})
+      file(READ ${name} machine)
+      string(JSON processor ERROR_VARIABLE wrong GET "${machine}" name)
+      if(wrong)
+        message(FATAL_ERROR "skewer_add_library(${target}): ${name}: expected a machine file with a \"name\": ${wrong}")
+      endif()
+      list(APPEND processor_names ${processor})
+    elseif(NOT name MATCHES "^sm_")
+      list(APPEND processor_names ${name})
+    endif()
+    list(APPEND target_names ${name})
+  endforeach()
+  list(JOIN target_names "," target_names)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}.skewer)
   set(objects "")
   set(headers "")
   set(others "")
-  foreach(kernel IN LISTS ARG_KERNELS)
+  set(emitted "")
+  set(device_files "")
+  foreach(kernel IN LISTS kernels)
     list(APPEND objects ${folder}/${kernel}.o)
+    set(variants "") # what stands between a kernel's name and the ending of a processor's file
     if(processor_count GREATER 1)
-      foreach(processor IN LISTS processors)
+      foreach(processor IN LISTS processor_names)
         list(APPEND objects ${folder}/${kernel}.${processor}.o)
+        list(APPEND variants ${kernel}.${processor})
       endforeach()
+    elseif(processor_count EQUAL 1)
+      set(variants ${kernel})
     endif()
     list(APPEND headers ${folder}/${kernel}.h)
     list(APPEND others ${folder}/${kernel}.json)
+    _skewer_emitted("${ARG_EMIT}" ${kernel} "${variants}" "${gpus}" files)
+    list(TRANSFORM files PREPEND ${folder}/)
+    list(APPEND emitted ${files})
+    foreach(gpu IN LISTS gpus)
+      list(APPEND device_files ${folder}/${kernel}.${gpu}.ptx)
+      if(NOT ARG_PTX_ONLY)
+        list(APPEND device_files ${folder}/${kernel}.${gpu}.cubin)
+      endif()
+    endforeach()
   endforeach()
-  list(JOIN ARG_TARGETS "," target_names)
-  set(options "")
+  # The stamp is what the dependency file speaks of: its name stays where those of the kernels change.
+  set(stamp ${folder}/${target}.stamp)
+  set(dependencies ${folder}/${target}.d)
+  # What an earlier call left here: a header of a kernel that is gone would still be found.
+  file(GLOB old LIST_DIRECTORIES NO ${folder}/*)
+  list(REMOVE_ITEM old ${stamp} ${dependencies} ${objects} ${headers} ${others} ${emitted} ${device_files})
+  if(old)
+    file(REMOVE ${old})
+  endif()
   foreach(parameter IN LISTS ARG_PARAMS)
     list(APPEND options -D ${parameter})
   endforeach()
@@ -100,15 +182,18 @@ function(skewer_add_library target)
     set(compiler_file $<TARGET_FILE:Skewer::skewer>)
   endif()
   add_custom_command(
-    OUTPUT ${objects} ${headers} ${others}
-    COMMAND ${compiler} compile ${spec} ${options} --target=${target_names} -o ${folder} --depfile=${folder}/${target}.d
-    DEPENDS ${spec} ${compiler_file} ${plugins}
-    DEPFILE ${folder}/${target}.d
+    OUTPUT ${stamp} ${objects} ${headers} ${others}
+    BYPRODUCTS ${emitted} ${device_files}
+    COMMAND ${compiler} compile ${spec} ${options} --target=${target_names} -o ${folder} --depfile=${dependencies}
+            --depfile-target=${stamp}
+    COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    DEPENDS ${spec} ${compiler_file} ${plugins} ${machines}
+    DEPFILE ${dependencies}
     COMMENT "Compiling the kernels of ${target} for ${target_names}"
     VERBATIM)
   set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 
-  add_library(${target} STATIC ${objects} ${headers} ${others})
+  add_library(${target} STATIC ${objects} ${headers} ${others} ${stamp})
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if("C" IN_LIST languages)
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
@@ -117,12 +202,21 @@ function(skewer_add_library target)
   endif()
   target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${folder}>)
   target_link_libraries(${target} INTERFACE m)
+  # A program has one kernel of a name: of two, the linker would take either. CMake compares these properties over all that
+  # is linked into one.
+  foreach(kernel IN LISTS kernels)
+    set_property(TARGET ${target} PROPERTY INTERFACE_SKEWER_KERNEL_${kernel} ${target})
+    set_property(TARGET ${target} APPEND PROPERTY COMPATIBLE_INTERFACE_STRING SKEWER_KERNEL_${kernel})
+  endforeach()
   if(gpus)
     _skewer_cuda_runtime()
     target_link_libraries(${target} INTERFACE skewer_cuda_runtime)
   endif()
   if(ARG_HEADER)
     set(${ARG_HEADER} ${headers} PARENT_SCOPE)
+  endif()
+  if(ARG_FILES)
+    set(${ARG_FILES} ${emitted} PARENT_SCOPE)
   endif()
 endfunction()
 
@@ -145,18 +239,53 @@ function(_skewer_cuda_runtime)
   target_link_libraries(skewer_cuda_runtime PUBLIC ${CMAKE_DL_LIBS})
 endfunction()
 
+# The files that EMIT adds for a kernel. `variants`: what stands before the ending of a file for one processor.
+function(_skewer_emitted kinds kernel variants gpus result)
+  set(files "")
+  foreach(kind IN LISTS kinds)
+    if(kind MATCHES "^(attn|fused)$")
+      list(APPEND files ${kernel}.${kind}.mlir)
+    elseif(kind STREQUAL "shared" AND NOT gpus)
+      list(APPEND files ${kernel}.so)
+    endif()
+    foreach(pair scheduled=.scheduled.mlir loops=.loops.mlir llvm=.ll asm=.s)
+      string(REGEX MATCH "^([a-z]+)=(.*)$" matched ${pair})
+      if(kind STREQUAL CMAKE_MATCH_1)
+        list(TRANSFORM variants APPEND ${CMAKE_MATCH_2} OUTPUT_VARIABLE of_processors)
+        list(APPEND files ${of_processors})
+      endif()
+    endforeach()
+    foreach(gpu IN LISTS gpus)
+      if(kind STREQUAL "scheduled")
+        list(APPEND files ${kernel}.${gpu}.scheduled.mlir)
+      elseif(kind STREQUAL "llvm")
+        list(APPEND files ${kernel}.${gpu}.nvvm.mlir)
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES files)
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
 # The names of the kernels that a spec defines, read from its text at configure time: the build must know its outputs.
 function(_skewer_kernels_of spec result)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${spec})
   set(name "[A-Za-z_][A-Za-z0-9_]*")
-  if(spec MATCHES "\\.mlir$")
-    set(before "func\\.func +(public +)?@")
-  else()
-    set(before "kernel[ \t]+")
-  endif()
   file(READ ${spec} text)
-  string(REGEX MATCHALL "\n[ \t]*${before}${name}" definitions "\n${text}")
-  list(TRANSFORM definitions REPLACE "\n[ \t]*${before}" "" OUTPUT_VARIABLE kernels)
+  string(REGEX REPLACE "[][;\r]" " " text "${text}") # what CMake's lists would take for their own
+  if(spec MATCHES "\\.mlir$")
+    set(comment "//[^\n]*")
+    set(before "func\\.func[ \n\t]+(public[ \n\t]+)?@")
+    set(behind "")
+  else()
+    set(comment "#[^\n]*")
+    set(before "kernel[ \n\t]+")
+    set(behind "[ \n\t]*\\(")
+  endif()
+  string(REGEX REPLACE "${comment}" "" text "${text}")
+  string(REGEX MATCHALL "[^A-Za-z0-9_]${before}${name}${behind}" definitions "\n${text}")
+  list(TRANSFORM definitions REPLACE "^[^A-Za-z0-9_]${before}" "" OUTPUT_VARIABLE kernels)
+  list(TRANSFORM kernels REPLACE "[^A-Za-z0-9_].*$" "")
   set(${result} ${kernels} PARENT_SCOPE)
 endfunction()
 cmake_policy(POP)

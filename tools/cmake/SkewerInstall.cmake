@@ -1,13 +1,26 @@
 # What an installed Skewer has beside programs and CMake's files: guides, examples, licences, a file for pkg-config; and the
 # packages that CPack makes of all of it (cpack -G DEB).
+# `ninja skewer-installation` builds all that is installed, and `tools/bootstrap install` installs it too.
+add_custom_target(skewer-installation)
+add_dependencies(skewer-installation skewer skewer-opt skewer-lsp-server libskewer)
 set(skewer_doc ${CMAKE_INSTALL_DATADIR}/doc/skewer)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md
         DESTINATION ${skewer_doc} COMPONENT skewer)
 # Folders stand as in the tree: the links between pages hold.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs ${CMAKE_SOURCE_DIR}/examples DESTINATION ${skewer_doc} COMPONENT skewer)
 install(FILES ${CMAKE_SOURCE_DIR}/dialect/LANGUAGE.md ${CMAKE_SOURCE_DIR}/dialect/SPEC.md
+              ${CMAKE_SOURCE_DIR}/dialect/RATIONALE.md
         DESTINATION ${skewer_doc}/dialect COMPONENT skewer)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/dialect/Schemes DESTINATION ${skewer_doc}/dialect COMPONENT skewer)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/tools/editors DESTINATION ${skewer_doc}/tools COMPONENT skewer)
+# What the guides name besides.
+install(FILES ${CMAKE_SOURCE_DIR}/tests/bench/README.md ${CMAKE_SOURCE_DIR}/tests/bench/RESULTS.md
+        DESTINATION ${skewer_doc}/tests/bench COMPONENT skewer)
+install(FILES ${CMAKE_SOURCE_DIR}/tests/fuzz/README.md DESTINATION ${skewer_doc}/tests/fuzz COMPONENT skewer)
+install(FILES ${CMAKE_SOURCE_DIR}/tools/libskewer/skewer.h DESTINATION ${skewer_doc}/tools/libskewer COMPONENT skewer)
+install(FILES ${CMAKE_SOURCE_DIR}/passes/Cpu/Strategy.h DESTINATION ${skewer_doc}/passes/Cpu COMPONENT skewer)
+install(CODE "include(\"${CMAKE_CURRENT_LIST_DIR}/DeadLinks.cmake\")
+  skewer_without_dead_links(\"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${skewer_doc}\")" COMPONENT skewer)
 # Debian's name for who wrote what under which licence; elsewhere it does no harm.
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${skewer_doc} COMPONENT skewer)
 

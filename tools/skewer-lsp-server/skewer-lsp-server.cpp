@@ -6,8 +6,30 @@
 #include "tools/skewer-lsp-server/AttnServer.h"
 #include "llvm/Support/raw_ostream.h"
 
+static const char kHelp[] =
+    "usage: skewer-lsp-server --attn      serves .attn files\n"
+    "       skewer-lsp-server [OPTIONS]   serves .mlir files of the attn dialect and of MLIR's own\n"
+    "\n"
+    "A language server: an editor starts it and talks to it through standard input and output (Language Server Protocol).\n"
+    "\n"
+    "  --attn          errors, hover, completion, definitions and layout of .attn texts; alone on the line\n"
+    "  --version       the version of Skewer\n"
+    "  --help          this text\n"
+    "  --help-hidden   the options for .mlir files: those of MLIR's own server\n"
+    "\n"
+    "How editors are told of it stands in share/doc/skewer/tools/editors/README.md of an installation.\n";
+
 int main(int argc, char **argv) {
-  if (argc > 1 && llvm::StringRef(argv[1]) == "--attn") {
+  llvm::StringRef first = argc > 1 ? argv[1] : "";
+  if (first == "--help" || first == "-h" || first == "help") {
+    llvm::outs() << kHelp;
+    return 0;
+  }
+  if (first == "--version") {
+    llvm::outs() << "skewer-lsp-server " SKEWER_VERSION "\n";
+    return 0;
+  }
+  if (first == "--attn") {
     if (argc == 2)
       return skewer::lsp::serveAttn();
     llvm::errs() << "usage: skewer-lsp-server --attn    (a client talks to it through standard input and output)\n";

@@ -6,6 +6,7 @@
 #include "tools/skewer/Peak.h"
 #include "tools/skewer/PlainRead.h"
 #include "tools/skewer/Predict.h"
+#include "tools/skewer/Progress.h"
 #include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -78,7 +79,12 @@ struct Row : CheckedRow {
   std::optional<double> unfused, plain, predicted;
   std::optional<PlainReads> reads;
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
-  double percent() const { return peak > 0 ? 100 * gflops() / peak : 0; }
+  /// Nothing where the work is not counted, or where it is more than the processor can have done: then the two were not
+  /// measured under the same clock.
+  std::optional<double> percent() const {
+    double share = peak > 0 ? 100 * gflops() / peak : 0;
+    return share > 0 && share <= 100 ? std::optional(share) : std::nullopt;
+  }
 };
 
 bool wrong(const std::string &text) {
@@ -107,6 +113,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
       sayNote("kernel '" + kernel.name + "' does not fuse: there is no plain layer beside it");
   }
 
+  nowDoing("timing kernel '" + kernel.name + "'");
   // The clock of a processor wanders: the peak is measured around each part of the timing, and medians are compared.
   std::vector<double> local{measurePeak(pool)};
   std::vector<Timing> parts;
@@ -163,8 +170,8 @@ void printJson(const std::vector<Row> &rows, double peak) {
         llvm::json::Object{{"name", row.name},
                            {"median_seconds", row.timing.median},
                            {"min_seconds", row.timing.least},
-                           {"gflops", row.gflops()},
-                           {"percent_of_peak", row.percent()},
+                           {"gflops", row.flops > 0 ? llvm::json::Value(row.gflops()) : nullptr},
+                           {"percent_of_peak", row.percent() ? llvm::json::Value(*row.percent()) : nullptr},
                            {"unfused_median_seconds", row.unfused ? llvm::json::Value(*row.unfused) : nullptr},
                            {"plain_median_seconds", row.plain ? llvm::json::Value(*row.plain) : nullptr},
                            {"read_median_seconds", row.reads ? llvm::json::Value(row.reads->seconds) : nullptr},
@@ -182,9 +189,10 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
   printed() << fmt::format("peak {:.1f} GFLOP/s on {} thread{} ({}, f32)\n", peak, threads, threads == 1 ? "" : "s",
                            peakInstructions());
   for (const Row &row : rows) {
-    printed() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls)  {:>8.1f} GFLOP/s  {:>5.1f} % of peak",
-                             row.name, row.timing.median * 1e3, row.timing.least * 1e3, row.timing.calls, row.gflops(),
-                             row.percent());
+    std::string rate = row.flops > 0 ? fmt::format("{:.1f}", row.gflops()) : "-";
+    std::string share = row.percent() ? fmt::format("{:.1f}", *row.percent()) : "-";
+    printed() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls)  {:>8} GFLOP/s  {:>5} % of peak", row.name,
+                             row.timing.median * 1e3, row.timing.least * 1e3, row.timing.calls, rate, share);
     if (row.predicted)
       printed() << fmt::format("  {:.2f} times predicted ({:.4f} ms)", row.timing.median / *row.predicted,
                                *row.predicted * 1e3);
@@ -200,6 +208,21 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
     printed() << fmt::format("  workspace {} B  error {:.2g} (tolerance {:.2g})\n", row.workspaceBytes, row.error,
                              row.tolerance);
   }
+}
+
+/// Warns of figures that cannot be: a machine that does other work too has no peak that lasts.
+void warnOfBadFigures(const std::vector<Row> &rows, double peak, int32_t threads, const Target &target) {
+  constexpr const char *kRemedy = "; measure again while nothing else runs, with more --seconds";
+  for (const Row &row : rows)
+    if (row.peak > 0 && row.gflops() > row.peak)
+      sayWarning(fmt::format("kernel '{}': {:.1f} GFLOP/s is more than the peak of {:.1f} that was measured beside it, so "
+                             "neither can be trusted{}",
+                             row.name, row.gflops(), row.peak, kRemedy));
+  double described = 2e-9 * double(target.lanes) * target.fmaPerCycle * target.gigahertz * 1e9;
+  if (threads == 1 && peak < described / 2) // threads may share a core, and its units
+    sayWarning(fmt::format("the measured peak, {:.1f} GFLOP/s, is less than half of the {:.1f} that the description of "
+                           "'{}' has: the machine was busy, and times beside it are too long{}",
+                           peak, described, target.name, kRemedy));
 }
 
 } // namespace
@@ -291,6 +314,8 @@ int bench(const Options &options) {
   if (!isMeasured)
     return kWrong;
   double peak = medianOf(peaks);
+  if (auto target = targetNamed(options.target))
+    warnOfBadFigures(rows, peak, options.threads, *target);
   if (options.json)
     printJson(rows, peak);
   else

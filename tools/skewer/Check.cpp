@@ -2,6 +2,7 @@
 #include "tools/skewer/Check.h"
 #include "codegen/Reference/Reference.h"
 #include "tools/skewer/Messages.h"
+#include "tools/skewer/Progress.h"
 #include "llvm/ADT/ScopeExit.h"
 #include <algorithm>
 #include <cmath>
@@ -265,6 +266,7 @@ ElementType roundedTo(mlir::func::FuncOp function, ElementType type, const Judge
 
 llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, const Operands &operands, ElementType type,
                                                 const void *got, const Judgement &how, size_t result) {
+  nowDoing("evaluating the float64 reference of kernel '" + function.getName() + "'");
   auto judge = Judge::create(function, operands, how, result);
   if (!judge)
     return judge.takeError();

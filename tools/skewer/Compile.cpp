@@ -1,11 +1,13 @@
 // `skewer compile`: object files, headers and manifests, whole or not at all.
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
+#include "codegen/ABI/TakenNames.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/Facts.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/OpenSpec.h"
+#include "tools/skewer/Progress.h"
 #include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/Session/Compilation.h"
 #include "tools/skewer/Session/Targets.h"
@@ -17,7 +19,7 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <algorithm>
 #include <fmt/format.h>
-#include <set>
+#include <map>
 
 namespace skewer::driver {
 namespace {
@@ -33,7 +35,7 @@ public:
   const std::vector<gpu::GpuTarget> &gpus;
   bool forProcessor;
   std::vector<OutputFile> files;
-  std::set<std::string> names;
+  std::map<std::string, std::string> names; // what is declared, and the kernel that declares it
 
   bool wants(const char *kind) const {
     return std::find(options.emit.begin(), options.emit.end(), kind) != options.emit.end();
@@ -47,6 +49,7 @@ public:
   bool addKernel(Compilation &compilation, const Kernel &kernel) {
     if (!isNew(compilation, kernel.name))
       return false;
+    nowDoing("compiling kernel '" + kernel.name + "'");
     if (wants("attn"))
       add(kernel.name, ".attn.mlir", Compilation::textOf(*kernel.einsum));
     std::string fused;
@@ -116,10 +119,17 @@ private:
   }
 
   bool isNew(const Compilation &compilation, const std::string &name) {
-    if (names.insert(name).second)
-      return true;
-    sayErrorOf(compilation.path(), "two kernels are named '" + name + "'");
-    return false;
+    for (const std::string &declared : declaredNames(name)) {
+      auto [known, isNew] = names.emplace(declared, name);
+      if (isNew)
+        continue;
+      sayErrorOf(compilation.path(), known->second == name
+                                         ? "two kernels are named '" + name + "'"
+                                         : "kernels '" + known->second + "' and '" + name + "' would both have '" +
+                                               declared + "' in their headers; rename one, here or with --name");
+      return false;
+    }
+    return true;
   }
 
   /// NAME.o with the entries for GPUs alone.
@@ -127,7 +137,7 @@ private:
     const KernelPlan &plan = codes.front().plan;
     std::string manifest = gpu::addGpuTargets(manifestText(plan, compilation.hash()), codes);
     llvm::LLVMContext context;
-    auto module = cudaModule(plan, images, manifest, context);
+    auto module = cudaModule(plan, images, manifest, context, argsVersionOf(compilation.hash()));
     if (!module)
       return compilation.reportAtLine(kernel, module.takeError()), false;
     auto object = emitObject(**module, dispatcherTarget());
@@ -164,7 +174,7 @@ private:
     if (wants("llvm"))
       addFile(".ll", std::move(llvmText));
     if (variant.empty() && !images.empty())
-      if (llvm::Error error = addCudaEntries(*module, lowered->plan, images))
+      if (llvm::Error error = addCudaEntries(*module, lowered->plan, images, argsVersionOf(compilation.hash())))
         return Compilation::report(kernel.name, std::move(error)), std::nullopt;
     if (wants("asm")) {
       // Code generation changes the module, so the assembly is made from a copy.
@@ -188,6 +198,7 @@ private:
     std::vector<TargetVariant> variants;
     for (const Target &target : targets) {
       compilation.retarget(target);
+      nowDoing("compiling kernel '" + kernel.name + "' for " + target.name);
       if (!isNew(compilation, kernel.name + "_" + symbolSuffix(target.name)))
         return false;
       auto scheduled = compilation.schedule(kernel);
@@ -211,7 +222,7 @@ private:
     KernelPlan plan = variants.front().plan;
     plan.name = kernel.name;
     if (!images.empty())
-      if (llvm::Error error = addCudaEntries(**module, plan, images))
+      if (llvm::Error error = addCudaEntries(**module, plan, images, argsVersionOf(compilation.hash())))
         return Compilation::report(kernel.name, std::move(error)), false;
     auto object = emitObject(**module, dispatcherTarget());
     if (!object)
@@ -223,11 +234,54 @@ private:
   }
 };
 
+void setName(Kernel &kernel, const std::string &name) {
+  kernel.einsumFunction().setName(name);
+  for (const auto &shorter : kernel.shorter)
+    (*(*shorter).getOps<mlir::func::FuncOp>().begin()).setName(name);
+  kernel.signature.name = name;
+  kernel.name = name;
+}
+
+/// Leaves the kernels that --kernel chooses, under the names that --prefix and --name give them. False after an error.
+bool chooseAndName(Compilation &compilation, const Options &options) {
+  std::vector<std::string> known;
+  for (const Kernel &kernel : compilation.kernels)
+    known.push_back(kernel.name);
+  auto isKnown = [&](const char *option, const std::string &name) {
+    if (llvm::is_contained(known, name))
+      return true;
+    sayErrorOf(compilation.path(),
+               option + (" '" + name) + "': the spec has no such kernel; it has " + llvm::join(known, ", "));
+    return false;
+  };
+  for (const std::string &name : options.chosenKernels)
+    if (!isKnown("--kernel", name))
+      return false;
+  for (const auto &[name, made] : options.names)
+    if (!isKnown("--name", name))
+      return false;
+  if (!options.chosenKernels.empty())
+    llvm::erase_if(compilation.kernels,
+                   [&](const Kernel &kernel) { return !llvm::is_contained(options.chosenKernels, kernel.name); });
+  for (Kernel &kernel : compilation.kernels) {
+    auto named = options.names.find(kernel.name);
+    std::string name = options.prefix + (named == options.names.end() ? kernel.name : named->second);
+    std::string why = name == kernel.name ? "" : whyNoKernel(name); // of a name in the text: at its line
+    if (!why.empty()) {
+      sayError("kernel '" + kernel.name + "' would be called '" + name + "': " + why);
+      return false;
+    }
+    if (name != kernel.name)
+      setName(kernel, name);
+  }
+  return true;
+}
+
 /// A path as Make reads it.
 std::string escaped(llvm::StringRef path) {
   std::string text;
   for (char c : path) {
-    if (c == ' ' || c == '#' || c == '\\')
+    if (c == ' ' || c == '#')
       text += '\\';
     if (c == '$')
       text += '$';
@@ -264,17 +318,23 @@ int compileInMemory(const Options &options, std::vector<OutputFile> &files) {
     if (!compilation)
       return kWrong;
     compilation->pinned = options.cpuSchedule;
+    if (!chooseAndName(*compilation, options))
+      return kWrong;
     for (const Kernel &kernel : compilation->kernels)
       if (!emitter.addKernel(*compilation, kernel))
         return kWrong;
   }
   if (!options.dependencyFile.empty()) {
-    std::string text;
+    std::string text = escaped(options.dependencyTarget);
     for (const OutputFile &file : emitter.files)
-      text += (text.empty() ? "" : " \\\n  ") + escaped(file.path);
+      if (options.dependencyTarget.empty())
+        text += (text.empty() ? "" : " \\\n  ") + escaped(file.path);
     text += ":";
     for (const std::string &spec : options.specs)
       text += " " + escaped(spec);
+    for (llvm::StringRef name : llvm::split(options.target, ','))
+      if (isMachineFile(name))
+        text += " " + escaped(name);
     emitter.files.push_back({options.dependencyFile, text + "\n"});
   }
   files = std::move(emitter.files);
@@ -285,7 +345,7 @@ int compile(const Options &options) {
   std::vector<OutputFile> files;
   if (int exitCode = compileInMemory(options, files))
     return exitCode;
-  if (std::error_code code = llvm::sys::fs::create_directories(options.outputFolder)) {
+  if (std::error_code code = makeFolders(options.outputFolder)) {
     sayError("cannot make the folder '" + options.outputFolder + "': " + code.message());
     return kWrong;
   }

@@ -2,6 +2,7 @@
 #include "tools/skewer/CompileGpu.h"
 #include "codegen/GPU/Fatbinary.h"
 #include "tools/skewer/Messages.h"
+#include "tools/skewer/Progress.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -52,6 +53,7 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
   }
   std::vector<gpu::GpuCode> codes;
   for (const gpu::GpuTarget &target : targets) {
+    nowDoing("compiling kernel '" + kernel.name + "' for " + target.name);
     gpu::GpuRequest request = options.gpuSchedule;
     request.target = target.name;
     std::string scheduledText;

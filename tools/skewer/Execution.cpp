@@ -3,6 +3,7 @@
 #include "dialect/Language/Diagnostics.h"
 #include "tools/skewer/Flops.h"
 #include "tools/skewer/Messages.h"
+#include "tools/skewer/Progress.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 namespace skewer::driver {
 
 std::unique_ptr<Execution> Execution::create(Compilation &compilation, const Kernel &kernel, Form form) {
+  nowDoing("compiling kernel '" + kernel.name + "'");
   auto scheduled = form == Form::Plain ? compilation.schedulePlain(kernel) : compilation.schedule(kernel);
   if (!scheduled)
     return nullptr;
@@ -31,6 +33,7 @@ std::unique_ptr<Execution> Execution::create(Compilation &compilation, const Ker
   }
   execution->kernel = std::move(*jit);
   execution->kernelPlan = lowered->plan;
+  nowDoing("running kernel '" + kernel.name + "'");
   return execution;
 }
 

@@ -10,6 +10,7 @@
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/OpenSpec.h"
 #include "tools/skewer/Predict.h"
+#include "tools/skewer/ReaderAxes.h"
 #include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/Session/Targets.h"
 #include "llvm/ADT/StringExtras.h"
@@ -70,11 +71,12 @@ std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel 
   if (!scheduled)
     return std::nullopt;
   explanation.sizes = *sizes;
-  explanation.facts = factsOf(kernel, *scheduled, *sizes);
+  auto readable = withReadersAxes(kernel, *scheduled);
+  explanation.facts = factsOf(kernel, *readable, *sizes);
   explanation.spec = compilation.path();
   explanation.target = compilation.target().name;
   size_t number = 0;
-  scheduled->walk([&](attn::AttentionOp attention) {
+  readable->walk([&](attn::AttentionOp attention) {
     explanation.layers.push_back(layerFactsOf(attention, explanation.facts.attentions[number++], compilation.target()));
   });
   mlir::Operation *beside = nullptr;
@@ -83,7 +85,7 @@ std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel 
   if (beside && !explanation.layers.empty())
     explanation.work.whyNotPredicted += " (" + placeOf("", lineOf(beside->getLoc()).first, explanation.spec) + ")";
   if (kept)
-    *kept = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*scheduled)->clone()));
+    *kept = std::move(readable);
   auto lowered = compilation.lower(std::move(scheduled), kernel.name);
   if (!lowered)
     return std::nullopt;
@@ -112,6 +114,7 @@ static std::optional<Explanation> explainOnGpu(Compilation &compilation, const K
       gpuFactsOf(compilation, kernel, *fused, target, options, flops, explanation.work.bytesMoved, scheduled);
   if (!explanation.gpu)
     return std::nullopt;
+  scheduled = withReadersAxes(kernel, *scheduled);
   explanation.facts = factsOf(kernel, *scheduled, *sizes);
   explanation.facts.generic.clear(); // it is about processors
   size_t number = 0;

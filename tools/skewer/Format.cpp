@@ -13,7 +13,8 @@ int format(const Options &options) {
   for (const std::string &path : options.specs) {
     llvm::SourceMgr sources;
     SpecKind kind;
-    if (!openSpec(path, sources, kind)) {
+    bool isOpen = path == "-" ? openStandardInput(sources, kind) : openSpec(path, sources, kind);
+    if (!isOpen) {
       good = false;
       continue;
     }
@@ -29,10 +30,11 @@ int format(const Options &options) {
     }
     bool isSame = sources.getMemoryBuffer(sources.getMainFileID())->getBuffer() == *text;
     if (options.check && !isSame) {
-      sayErrorOf(path, "not laid out; 'skewer format -i " + path + "' does it");
+      sayErrorOf(path == "-" ? "<stdin>" : path, path == "-" ? "not laid out"
+                                                             : "not laid out; 'skewer format -i " + path + "' does it");
       good = false;
     } else if (options.inPlace && !isSame) {
-      if (llvm::Error error = writeFiles({{path, *text}})) {
+      if (llvm::Error error = writeFiles({{path, *text}}, OtherNames::ChangeToo)) {
         sayError(std::move(error));
         good = false;
       }

@@ -1,6 +1,7 @@
 // Diagnostics and prints of each thread.
 #include "tools/skewer/Messages.h"
 #include "passes/Schedule/Machine.h"
+#include "tools/skewer/Progress.h"
 
 using skewer::language::Diagnostic;
 using skewer::language::Severity;
@@ -13,8 +14,10 @@ static thread_local llvm::raw_ostream *printedOfThread = nullptr;
 void say(Diagnostic diagnostic) {
   if (sinkOfThread)
     (*sinkOfThread)(std::move(diagnostic));
-  else
+  else {
+    clearProgress();
     printMessage(llvm::errs(), diagnostic);
+  }
 }
 
 void sayError(const llvm::Twine &text) { say({Severity::Error, text.str()}); }
@@ -31,7 +34,12 @@ void sayError(llvm::Error error) {
 
 void printMessage(llvm::raw_ostream &out, const Diagnostic &diagnostic) { language::print(out, diagnostic, "skewer"); }
 
-llvm::raw_ostream &printed() { return printedOfThread ? *printedOfThread : llvm::outs(); }
+llvm::raw_ostream &printed() {
+  if (printedOfThread)
+    return *printedOfThread;
+  clearProgress();
+  return llvm::outs();
+}
 
 StreamsTo::StreamsTo(language::DiagnosticSink said, llvm::raw_ostream &printed)
     : sink(std::move(said)), outerSink(sinkOfThread), outerPrinted(printedOfThread) {

@@ -2,12 +2,14 @@
 #include "tools/skewer/Options.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "tools/skewer/CommandTexts.h"
+#include "tools/skewer/OptionErrors.h"
 #include "tools/skewer/OptionTexts.h"
 #include "tools/skewer/ScheduleText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 #include <fmt/format.h>
+#include <type_traits>
 
 namespace cl = llvm::cl;
 
@@ -68,6 +70,20 @@ cl::list<std::string> schedule(
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
                                     cl::cat(category), cl::sub(compileCommand));
 
+cl::opt<std::string> dependencyTarget("depfile-target",
+                                      cl::desc("What the dependency file says is made (default: all files): one name "
+                                               "that stays, where the files' names change with the spec"),
+                                      cl::value_desc("file"), cl::cat(category), cl::sub(compileCommand));
+cl::opt<std::string> prefix("prefix",
+                            cl::desc("What all kernels' names, files and symbols begin with: one spec at several sizes "
+                                     "in one program"),
+                            cl::value_desc("text"), cl::cat(category), cl::sub(compileCommand));
+cl::list<std::string> names("name", cl::desc("What a kernel of the spec is called instead"),
+                            cl::value_desc("OLD=NEW"), cl::cat(category), cl::sub(compileCommand));
+cl::list<std::string> chosenKernels("kernel", cl::CommaSeparated,
+                                    cl::desc("Which kernels of the spec, by their names in its text (default: all)"),
+                                    cl::value_desc("name,…"), cl::cat(category), cl::sub(compileCommand));
+
 cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else taken from the inputs, else 1"),
                             cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
                             cl::sub(explainCommand), cl::sub(plotCommand), cl::sub(reportCommand));
@@ -91,23 +107,22 @@ cl::list<std::string> expected("expect",
 cl::opt<std::string> kernel("kernel", cl::desc("Which kernel, where the spec has several"), cl::value_desc("name"),
                             cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand), cl::sub(explainCommand),
                             cl::sub(plotCommand), cl::sub(reportCommand));
-cl::opt<int64_t> head("head", cl::desc("Which head's scores and weights to draw, counted from 0 (default 0)"),
-                      cl::init(0), cl::value_desc("n"), cl::cat(category), cl::sub(plotCommand),
-                      cl::sub(reportCommand));
+cl::opt<std::string> head("head", cl::desc("Which head's scores and weights to draw, counted from 0 (default 0)"),
+                          cl::value_desc("n"), cl::cat(category), cl::sub(plotCommand), cl::sub(reportCommand));
 cl::opt<std::string> tolerance("tolerance",
                                cl::desc("Largest error, as a share of the largest absolute value (default: 4 times "
                                         "the most that roundings to the layer's types do to it in eight evaluations)"),
                                cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
-cl::opt<uint64_t> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"), cl::init(1),
+cl::opt<std::string> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"),
                        cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
                        cl::sub(plotCommand), cl::sub(reportCommand));
-cl::opt<uint64_t> seeds("seeds", cl::desc("So many seeds, one after the other, from --seed on (default 1)"),
-                        cl::init(1), cl::value_desc("n"), cl::cat(category), cl::sub(runCommand));
-cl::opt<int64_t> rows("rows", cl::desc("Rows of the result to check (default: all where that is cheap)"), cl::init(0),
+cl::opt<std::string> seeds("seeds", cl::desc("So many seeds, one after the other, from --seed on (default 1)"),
+                           cl::value_desc("n"), cl::cat(category), cl::sub(runCommand));
+cl::opt<std::string> rows("rows", cl::desc("Rows of the result to check (default: all where that is cheap)"),
                       cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
-cl::opt<int> threads("threads", cl::desc("Threads to run on (default 1)"), cl::init(1), cl::value_desc("n"),
+cl::opt<std::string> threads("threads", cl::desc("Threads to run on (default 1)"), cl::value_desc("n"),
                      cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
-cl::opt<double> seconds("seconds", cl::desc("Time to spend on each kernel (default 1)"), cl::init(1),
+cl::opt<std::string> seconds("seconds", cl::desc("Time to spend on each kernel (default 1)"),
                         cl::value_desc("s"), cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> unfused("unfused", cl::desc("run: the generic path, without fusion; bench: time it too"),
                       cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
@@ -215,7 +230,9 @@ bool readSpecsAndTarget(Options &options, int &exitCode) {
     options.specs = {spec};
   if (options.command != Command::Schemes && (options.specs.empty() || options.specs.front().empty()))
     return usage("a spec is missing: expected the file of a layer, such as layer.attn");
-  if (llvm::is_contained(options.specs, "-"))
+  if (llvm::is_contained(options.specs, "-") && options.command == Command::Format && inPlace)
+    return usage("-i: '-' is standard input, which cannot be written anew; leave -i out to have the text printed");
+  if (llvm::is_contained(options.specs, "-") && options.command != Command::Format)
     return usage("'-' does not stand for standard input; name a file, or pipe the spec into /dev/stdin");
   options.target = target;
   if (!readMachineFiles(options.target, exitCode))
@@ -233,6 +250,24 @@ bool readSpecsAndTarget(Options &options, int &exitCode) {
                              : besideRead ? "--read"
                                           : "--prepared",
                              options.target));
+  return true;
+}
+
+/// What compile calls kernels, and which of them it compiles.
+bool readNames(Options &options) {
+  for (const std::string &text : names) {
+    std::string old;
+    llvm::StringRef made;
+    if (!split("--name", text, old, made))
+      return false;
+    if (!options.names.emplace(old, made.str()).second)
+      return usage(fmt::format("--name {} is given twice", old));
+  }
+  options.prefix = prefix;
+  options.chosenKernels.assign(chosenKernels.begin(), chosenKernels.end());
+  options.dependencyTarget = dependencyTarget;
+  if (!options.dependencyTarget.empty() && options.dependencyFile.empty())
+    return usage("--depfile-target: --depfile is missing: expected the dependency file to be written");
   return true;
 }
 
@@ -278,6 +313,21 @@ bool readTensorFiles(Options &options) {
   return true;
 }
 
+/// An option's number, where it is given; false after an error.
+template <typename Number> bool readNumber(const cl::opt<std::string> &option, Number &to) {
+  if (!option.getNumOccurrences())
+    return true;
+  llvm::StringRef text = option.getValue();
+  bool isWrong = false;
+  if constexpr (std::is_floating_point_v<Number>)
+    isWrong = text.getAsDouble(to);
+  else
+    isWrong = text.getAsInteger(10, to);
+  return !isWrong || usage(fmt::format("--{}: expected a {}number{}, found '{}'", option.ArgStr.str(),
+                                       std::is_floating_point_v<Number> ? "" : "whole ",
+                                       std::is_unsigned_v<Number> ? " that is not negative" : "", text.str()));
+}
+
 /// Numbers with bounds: tolerance, seeds, rows, threads, seconds.
 bool readBoundedNumbers(Options &options) {
   if (tolerance.getNumOccurrences()) {
@@ -287,24 +337,21 @@ bool readBoundedNumbers(Options &options) {
           fmt::format("--tolerance: expected a number that is not negative, found '{}'", tolerance.getValue()));
     options.tolerance = value;
   }
-  if (head < 0)
-    return usage(fmt::format("--head: expected a number that is not negative, found {}", head.getValue()));
-  options.head = head;
-  options.seed = seed;
-  options.seeds = seeds;
-  if (seeds < 1 || seeds > 1000000)
-    return usage(fmt::format("--seeds: expected 1 to 1000000, found {}", seeds.getValue()));
-  if (seeds > 1 && !(options.outputs.empty() && options.expected.empty()))
+  if (!readNumber(head, options.head) || !readNumber(seed, options.seed) || !readNumber(seeds, options.seeds) ||
+      !readNumber(rows, options.rows) || !readNumber(threads, options.threads) || !readNumber(seconds, options.seconds))
+    return false;
+  if (options.head < 0)
+    return usage(fmt::format("--head: expected a number that is not negative, found {}", options.head));
+  if (options.seeds < 1 || options.seeds > 1000000)
+    return usage(fmt::format("--seeds: expected 1 to 1000000, found {}", options.seeds));
+  if (options.seeds > 1 && !(options.outputs.empty() && options.expected.empty()))
     return usage("--seeds: a result of --output or --expect has one seed; choose it with --seed");
-  if (rows < 0)
+  if (options.rows < 0)
     return usage("--rows: expected a number that is not negative");
-  options.rows = rows;
-  if (threads < 1 || threads > 1024)
-    return usage(fmt::format("--threads: expected 1 to 1024, found {}", threads.getValue()));
-  options.threads = threads;
-  if (!(seconds >= 0) || seconds > 3600)
+  if (options.threads < 1 || options.threads > 1024)
+    return usage(fmt::format("--threads: expected 1 to 1024, found {}", options.threads));
+  if (!(options.seconds >= 0) || options.seconds > 3600)
     return usage("--seconds: expected 0 to 3600");
-  options.seconds = seconds;
   return true;
 }
 
@@ -316,7 +363,7 @@ bool fill(Options &options, int &exitCode) {
   options.check = check;
   if (inPlace && check)
     return usage("-i writes files and --check writes none; leave one out");
-  if (!readSpecsAndTarget(options, exitCode) || !readOutputs(options) ||
+  if (!readSpecsAndTarget(options, exitCode) || !readOutputs(options) || !readNames(options) ||
       !readParameters(parameters, options.parameters, exitCode) ||
       !readNumbers("--size", sizes, options.sizes, exitCode) ||
       !readNumbers("--origin", origins, options.origins, exitCode) ||
@@ -341,7 +388,7 @@ bool fill(Options &options, int &exitCode) {
 /// The command that the first word names; an error names the nearest one.
 const KnownCommand *commandOf(llvm::StringRef word) {
   const KnownCommand *nearest = nullptr;
-  unsigned distance = 4;
+  unsigned distance = std::min<unsigned>(4, (word.size() + 1) / 2); // of a word with hardly a letter in common: none
   for (const KnownCommand &known : kCommands) {
     if (known.sub->getName() == word)
       return &known;
@@ -367,11 +414,33 @@ std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
     llvm::errs() << overview();
     return std::nullopt;
   }
+  std::vector<const char *> words(argv, argv + argc);
+  if (llvm::StringRef(words[1]) == "version")
+    words[1] = "--version";
+  if (llvm::StringRef(words[1]) == "help") {
+    if (words.size() > 3) {
+      usage("help: expected one command, as in 'skewer help compile'");
+      return std::nullopt;
+    }
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
   const KnownCommand *command = nullptr;
-  if (argv[1][0] != '-' && !(command = commandOf(argv[1])))
+  if (words[1][0] != '-' && !(command = commandOf(words[1])))
     return std::nullopt;
-  if (!cl::ParseCommandLineOptions(argc, argv, command ? overviewOf(command->command) : overview(), &llvm::errs()))
+  for (llvm::StringRef text : llvm::drop_begin(words, 2)) // -oout
+    if (command && text.starts_with("-o") && !text.starts_with("-o=") && text.size() > 2 &&
+        command->sub->OptionsMap.count("o") && !command->sub->OptionsMap.count(text.drop_front().split('=').first)) {
+      usage(fmt::format("'{}': expected a space behind -o, as in '-o {}'", text.str(), text.drop_front(2).str()));
+      return std::nullopt;
+    }
+  std::string wrong;
+  llvm::raw_string_ostream stream(wrong);
+  if (!cl::ParseCommandLineOptions(int(words.size()), words.data(),
+                                   command ? overviewOf(command->command) : overview(), &stream)) {
+    sayOptionErrors(wrong, command ? command->sub->getName() : "");
     return std::nullopt;
+  }
   if (!command) {
     usage("a command is missing; 'skewer --help' lists them");
     return std::nullopt;

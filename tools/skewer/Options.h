@@ -21,6 +21,10 @@ enum class Command { Compile, Run, Bench, Explain, Plot, Report, Schemes, Target
 /// What compile is told, and the others of what code they make.
 struct CompileOptions {
   std::string outputFolder, dependencyFile;
+  std::string dependencyTarget;             // what the dependency file says is made; empty: all files
+  std::string prefix;                       // of all kernels' names
+  std::map<std::string, std::string> names; // kernels' names in the text, and what they are called instead
+  std::vector<std::string> chosenKernels;   // empty: all
   std::vector<std::string> emit;
   std::string cudaPath; // of a CUDA toolkit; empty: where one is found
   bool ptxOnly = false, fatbin = false;

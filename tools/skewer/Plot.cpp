@@ -4,6 +4,7 @@
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/OpenSpec.h"
 #include "tools/skewer/PlotPanels.h"
+#include "tools/skewer/ReaderAxes.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,6 +22,7 @@ llvm::Expected<PlotData> plotKernel(Compilation &compilation, const Kernel &kern
       signature.inputs.erase(signature.inputs.begin() + static_cast<ptrdiff_t>(k));
       operands.inputs.erase(operands.inputs.begin() + static_cast<ptrdiff_t>(k));
     }
+  scheduled = withReadersAxes(*own, *scheduled);
   return plotDataOf(*scheduled, kernel.name, signature, operands, {own->einsumFunction(), head});
 }
 

@@ -58,7 +58,9 @@ struct Grid {
   void axes() const {
     svg.frame(x, y, width(), height());
     svg.text(x + width() / 2, y - 24, 12, horizontal.name, Svg::Anchor::Middle);
-    svg.textUpwards(x - 40, y + height() / 2, 12, vertical.name);
+    // Of few rows the name is longer than they are high: it may reach below them, and not up into the heading.
+    svg.textUpwards(x - 40, y + std::max(height() / 2, 3.2 * static_cast<double>(vertical.name.size()) - 20), 12,
+                    vertical.name);
     auto each = [&](const PlotAxis &axis, auto draw) {
       size_t count = axis.positions.size();
       // As many ticks as there is room for, at even distances.

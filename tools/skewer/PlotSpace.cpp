@@ -10,8 +10,9 @@ using namespace skewer::subscript;
 
 namespace skewer::driver {
 
-static std::string nameOf(const char *name, const std::vector<std::string> &axes) {
-  return axes.size() < 2 ? name : fmt::format("{} = ({})", name, llvm::join(axes, " "));
+/// "query i", "key (jy jx)".
+static std::string nameOf(const char *side, const std::vector<std::string> &axes) {
+  return fmt::format(axes.size() == 1 ? "{} {}" : "{} ({})", side, llvm::join(axes, " "));
 }
 
 /// Positions of a side of the score. Samples at even distances would all be in one column of a map whose width divides
@@ -27,8 +28,8 @@ static PlotAxis sideOf(const char *name, const std::vector<std::string> &axes, i
 }
 
 PlotSpace::PlotSpace(ScoreSpace given, const KernelPlan &signature, const Operands &operands, int64_t head)
-    : space(std::move(given)), queries(sideOf("query i", space.query, space.queries(), space.sizes)),
-      keys(sideOf("key j", space.key, space.keys(), space.sizes)), signature(signature), operands(operands),
+    : space(std::move(given)), queries(sideOf("query", space.query, space.queries(), space.sizes)),
+      keys(sideOf("key", space.key, space.keys(), space.sizes)), signature(signature), operands(operands),
       head(head) {
   for (const std::string &axis : space.leading)
     origin += fmt::format("{}{} = {}", origin.empty() ? "" : ", ", axis, leadingAt(axis));

@@ -75,8 +75,9 @@ llvm::Error writeResults(const std::map<size_t, std::string> &files, const Execu
 bool report(const std::string &title, const Comparison &comparison, const std::string &judge, double tolerance) {
   comparison.noteNonFinite(title);
   printed() << fmt::format("{}: {} of {} rows compared with {}, largest error {:.3g} of the largest value "
-                           "(tolerance {:.3g})\n",
-                           title, comparison.rows, comparison.allRows, judge, comparison.error, tolerance);
+                           "(tolerance {:.3g}): {}\n",
+                           title, comparison.rows, comparison.allRows, judge, comparison.error, tolerance,
+                           comparison.within(tolerance) ? "passed" : "failed");
   printed().flush(); // the line comes before the error that it leads to
   if (comparison.within(tolerance))
     return true;

@@ -3,8 +3,13 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cerrno>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
 
 namespace skewer::driver {
 
@@ -29,7 +34,35 @@ static std::string behindLinks(const std::string &path) {
   return isLink ? real.str().str() : path;
 }
 
-llvm::Error writeFiles(const std::vector<OutputFile> &files) {
+/// A new file beside `path`. The name is made here: LLVM's own would replace a '%' of the folder's name too.
+static std::error_code createBeside(llvm::StringRef path, int &descriptor, std::string &temporary) {
+  namespace fs = llvm::sys::fs;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    temporary = fmt::format("{}.{:08x}.part", path.str(), llvm::sys::Process::GetRandomNumber());
+    std::error_code code = fs::openFileForReadWrite(temporary, descriptor, fs::CD_CreateNew, fs::OF_None,
+                                                    fs::all_read | fs::all_write);
+    if (!code)
+      return code;
+    std::string name = std::exchange(temporary, "");
+    if (code != std::errc::file_exists)
+      return code;
+  }
+  return std::make_error_code(std::errc::file_exists);
+}
+
+/// What a file that takes another's place takes over from it.
+static std::error_code adopt(int descriptor, const struct stat &old) {
+  (void)!fchown(descriptor, old.st_uid, old.st_gid); // root's and one's own group; else the file becomes the writer's
+  if (fchmod(descriptor, old.st_mode & 0777))
+    return std::error_code(errno, std::generic_category());
+  return {};
+}
+
+std::error_code makeFolders(llvm::StringRef path) {
+  return llvm::sys::fs::create_directories(path, /*IgnoreExisting=*/true, llvm::sys::fs::all_all);
+}
+
+llvm::Error writeFiles(const std::vector<OutputFile> &files, OtherNames otherNames) {
   namespace fs = llvm::sys::fs;
   std::vector<std::string> paths;
   for (const OutputFile &file : files)
@@ -42,20 +75,18 @@ llvm::Error writeFiles(const std::vector<OutputFile> &files) {
   };
   for (size_t k = 0; k < files.size(); ++k) {
     llvm::StringRef path = paths[k];
-    fs::file_status status;
-    bool exists = !fs::status(path, status) && fs::exists(status);
+    struct stat old;
+    bool exists = !::stat(paths[k].c_str(), &old);
     int descriptor;
     std::error_code code;
-    if (exists && fs::is_directory(status)) {
+    if (exists && S_ISDIR(old.st_mode)) {
       code = std::make_error_code(std::errc::is_a_directory);
-    } else if (exists && !fs::is_regular_file(status)) {
-      code = fs::openFileForWrite(path, descriptor, fs::CD_OpenExisting);
+    } else if (exists && (!S_ISREG(old.st_mode) || (old.st_nlink > 1 && otherNames == OtherNames::ChangeToo))) {
+      code = fs::openFileForWrite(path, descriptor, S_ISREG(old.st_mode) ? fs::CD_CreateAlways : fs::CD_OpenExisting);
     } else {
-      llvm::SmallString<128> temporary;
-      code = fs::createUniqueFile(llvm::Twine(path) + ".%%%%%%%%.part", descriptor, temporary, fs::OF_None,
-                                  fs::all_read | fs::all_write);
-      if (!code)
-        temporaries[k] = temporary.str().str();
+      code = createBeside(path, descriptor, temporaries[k]);
+      if (!code && exists)
+        code = adopt(descriptor, old);
     }
     if (!code)
       code = writeAll(descriptor, files[k].bytes);

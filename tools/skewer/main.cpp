@@ -2,6 +2,7 @@
 #include "tools/plugins/PluginFile.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
+#include "tools/skewer/Progress.h"
 #include "tools/skewer/Session/Compilation.h"
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
@@ -48,12 +49,15 @@ static int dispatch(const Options &options) {
   return kUsage;
 }
 
-int main(int argc, char **argv) {
+static int runDriver(int argc, char **argv) {
   int exitCode = kDone;
   std::optional<Options> options = parseOptions(argc, argv, exitCode);
   if (!options)
     return exitCode;
-  exitCode = dispatch(*options);
+  {
+    ProgressLine progress;
+    exitCode = dispatch(*options);
+  }
   // What was printed counts: a full disk behind standard output is an error, not a crash.
   llvm::outs().flush();
   if (llvm::outs().has_error()) {
@@ -61,5 +65,11 @@ int main(int argc, char **argv) {
     llvm::outs().clear_error();
     return kWrong;
   }
+  return exitCode;
+}
+
+int main(int argc, char **argv) {
+  int exitCode = runDriver(argc, argv);
+  llvm::errs().clear_error(); // files and results are what they are, also where nobody can read a note about them
   return exitCode;
 }

@@ -22,7 +22,7 @@ class BootstrapTest(unittest.TestCase):
     def test_help_names_every_command(self):
         done = call(self.script, "--help")
         self.assertEqual(done.returncode, 0)
-        for command in ("setup", "build", "test", "demo", "gpu-test", "frameworks-test", "wheel"):
+        for command in ("setup", "build", "test", "demo", "gpu-test", "frameworks-test", "install", "wheel"):
             self.assertRegex(done.stdout, rf"(?m)^  {command}\s")
 
     def test_unknown_command_is_an_error_with_usage(self):
@@ -67,7 +67,7 @@ class BootstrapTest(unittest.TestCase):
 class BuildTest(unittest.TestCase):
     """What is configured and built, where every package is there and cmake, ninja, ctest and python3 only say so."""
 
-    def commands(self, command, cache="", status=0, installed="installed", **scripts_of):
+    def commands(self, command, *arguments, cache="", status=0, installed="installed", **scripts_of):
         with tempfile.TemporaryDirectory() as root:
             tools, log = os.path.join(root, "bin"), os.path.join(root, "log")
             for folder in ("bin", "tools", "build/release"):
@@ -84,7 +84,9 @@ class BuildTest(unittest.TestCase):
                 with open(os.path.join(tools, tool), "w", encoding="utf-8") as stream:
                     stream.write(f"#!{BASH}\n{script}\n")
                 os.chmod(os.path.join(tools, tool), 0o755)
-            done = call(os.path.join(root, "tools", "bootstrap"), command, env={"PATH": tools})
+            done = call(os.path.join(root, "tools", "bootstrap"), command,
+                        *[argument.format(root=root) for argument in arguments], env={"PATH": tools})
+            self.messages = done.stdout + done.stderr
             self.assertEqual(done.returncode, status, done.stderr)
             if not os.path.exists(log):
                 return []
@@ -94,6 +96,22 @@ class BuildTest(unittest.TestCase):
     def test_nothing_is_built_without_its_packages(self):
         for command in ("build", "test", "sanitized", "demo"):
             self.assertEqual(self.commands(command, status=1, installed=""), [], command)
+        self.assertEqual(self.commands("install", "--prefix={root}/to", status=1, installed=""), [])
+
+    def test_an_installation_is_built_whole_and_installed(self):
+        for arguments in ("--prefix={root}/to/here",), ("--prefix", "{root}/to/here"):
+            configure, build, install = self.commands("install", *arguments)
+            self.assertEqual(configure, "cmake --preset release -DSKEWER_BUILD_TESTS=OFF")
+            self.assertRegex(build, r"^ninja -C /build/release -j [12] skewer-installation$")
+            self.assertEqual(install, "cmake --install /build/release --component skewer --prefix /to/here")
+
+    def test_an_installation_that_cannot_be_is_refused_before_anything_is_built(self):
+        self.assertEqual(self.commands("install", "--prefix", status=2), [])
+        self.assertIn("--prefix: a folder is missing", self.messages)
+        self.assertEqual(self.commands("install", "/usr", status=2), [])
+        self.assertIn("unknown argument '/usr'", self.messages)
+        self.assertEqual(self.commands("install", "--prefix={root}/tools/bootstrap/here", status=1), [])
+        self.assertIn("/tools/bootstrap' is no folder that can be written to", self.messages)
 
     def test_the_demo_builds_the_compiler_alone(self):
         configure, build, table = self.commands("demo")
@@ -102,10 +120,10 @@ class BuildTest(unittest.TestCase):
         self.assertTrue(table.startswith("python3"))
 
     def test_the_demo_leaves_the_tests_of_a_build_alone(self):
-        self.assertIn("-DSKEWER_BUILD_TESTS=ON", self.commands("demo", "SKEWER_BUILD_TESTS:BOOL=ON\n")[0])
+        self.assertIn("-DSKEWER_BUILD_TESTS=ON", self.commands("demo", cache="SKEWER_BUILD_TESTS:BOOL=ON\n")[0])
 
     def test_the_tests_are_built_and_run(self):
-        commands = self.commands("test", "SKEWER_BUILD_TESTS:BOOL=OFF\n")
+        commands = self.commands("test", cache="SKEWER_BUILD_TESTS:BOOL=OFF\n")
         self.assertEqual(commands[0], "cmake --preset release -DSKEWER_BUILD_TESTS=ON")
         self.assertRegex(commands[1], r"^ninja -C /build/release -j [12]$")
         self.assertRegex(commands[2], r"^ctest --preset release")

@@ -12,12 +12,13 @@ function make(tag, attributes, ...children) {
 const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function amount(value, units) {
+  if (!value) return "0 " + units[0];
   let k = 0;
   while (Math.abs(value) >= 1000 && k + 1 < units.length) value /= 1000, ++k;
   return (Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toPrecision(3)) + " " + units[k];
 }
-const bytes = value => amount(value, ["B", "kB", "MB", "GB", "TB"]);
-const flops = value => value ? amount(value, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"]) : "not counted";
+const bytes = value => amount(value, ["B", "KB", "MB", "GB", "TB"]);
+const flops = value => value ? amount(value, ["FLOP", "KFLOP", "MFLOP", "GFLOP", "TFLOP"]) : "not counted";
 const time = seconds => seconds >= 1 ? amount(seconds, ["s"]) : seconds >= 1e-3 ? amount(seconds * 1e3, ["ms"]) : amount(seconds * 1e6, ["µs"]);
 
 // Dark to light with even steps of lightness (the ends and three points of the viridis map).
@@ -32,7 +33,9 @@ function grid(id, vertical, horizontal, cell, tell, across = 1) {
   const rows = vertical.positions.length, columns = horizontal.positions.length, side = 448, left = 64, top = 44;
   // `across`: how much wider than high a cell is.
   const size = Math.min(side / Math.max(rows, columns * across), 44), wide = size * across;
-  const width = left + columns * wide + 12, height = top + rows * size + 12;
+  // The name of the vertical axis stands upright beside the cells; of few rows it is longer than they are high.
+  const upright = vertical.name.length * 6.4 + 8, middle = Math.max(top + rows * size / 2, upright / 2);
+  const width = left + columns * wide + 12, height = Math.max(top + rows * size + 12, middle + upright / 2);
   const canvas = make("canvas", {id, width: Math.ceil(width * 2), height: Math.ceil(height * 2)});
   canvas.style.width = width + "px";
   const output = make("output", {id: id + "-says"});
@@ -65,7 +68,7 @@ function grid(id, vertical, horizontal, cell, tell, across = 1) {
     pen.textAlign = "right";
     for (let y = 0; y < rows; y += Math.max(1, Math.ceil(30 / size))) pen.fillText(vertical.positions[y], left - 5, top + (y + 0.5) * size + 4);
     pen.save();
-    pen.translate(14, top + rows * size / 2);
+    pen.translate(14, middle);
     pen.rotate(-Math.PI / 2);
     pen.textAlign = "center";
     pen.fillText(vertical.name, 0, 0);
@@ -206,11 +209,13 @@ function roofline(explain) {
   const svg = make("svg:svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "roofline", class: "roofline"});
   const text = (px, py, words, anchor) => svg.append(make("svg:text", {x: px, y: py, "text-anchor": anchor || "middle"}, words));
   for (const [low, high, place] of [[xs[0], xs[1], v => [x(v), 16, x(v), height - bottom]], [ys[0], ys[1], v => [left, y(v), width - 14, y(v)]]])
-    for (let power = Math.ceil(log(low)); power <= log(high); ++power) {
-      const [x1, y1, x2, y2] = place(10 ** power);
-      svg.append(make("svg:line", {class: "grid", x1, y1, x2, y2}));
-      x1 === x2 ? text(x1, height - bottom + 16, String(Number((10 ** power).toPrecision(1)))) : text(left - 6, y1 + 4, String(Number((10 ** power).toPrecision(1))), "end");
-    }
+    for (let power = Math.floor(log(low)); power <= log(high); ++power)
+      for (const step of high < 100 * low ? [1, 2, 5] : [1]) { // a short axis has more numbers than its powers of ten
+        const value = Number((step * 10 ** power).toPrecision(1)), [x1, y1, x2, y2] = place(value);
+        if (value < low || value > high) continue;
+        svg.append(make("svg:line", {class: "grid", x1, y1, x2, y2}));
+        x1 === x2 ? text(x1, height - bottom + 16, String(value)) : text(left - 6, y1 + 4, String(value), "end");
+      }
   svg.append(make("svg:path", {class: "roof", d: `M${x(xs[0])} ${y(rate * xs[0])}L${x(ridge)} ${y(peak)}L${x(xs[1])} ${y(peak)}`}));
   const bound = Math.min(peak, rate * intensity);
   svg.append(make("svg:circle", {class: "bound", cx: x(intensity), cy: y(bound), r: 6}));

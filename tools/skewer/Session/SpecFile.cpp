@@ -62,13 +62,20 @@ bool openSpec(const std::string &path, llvm::SourceMgr &sources, SpecKind &kind)
   if (llvm::sys::fs::is_directory(status))
     return wrong(path, "the spec is a folder: expected a .attn or .mlir file");
   if (status.type() != llvm::sys::fs::file_type::regular_file && status.type() != llvm::sys::fs::file_type::fifo_file)
-    return wrong(path, "the spec is not a regular file");
+    return wrong(path, "the spec is neither a regular file nor a pipe");
   if (status.getSize() > kMostBytes)
     return wrong(path, fmt::format("the spec has {} bytes: expected at most {}", status.getSize(), kMostBytes));
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/true);
   if (!buffer)
     return wrong(path, fmt::format("cannot read the spec: {}", buffer.getError().message()));
   return addSpec(std::move(*buffer), sources, kind);
+}
+
+bool openStandardInput(llvm::SourceMgr &sources, SpecKind &kind) {
+  auto buffer = llvm::MemoryBuffer::getSTDIN();
+  if (!buffer)
+    return wrong("<stdin>", fmt::format("cannot read the spec: {}", buffer.getError().message()));
+  return addSpec(llvm::MemoryBuffer::getMemBufferCopy((*buffer)->getBuffer(), "<stdin>"), sources, kind);
 }
 
 bool addSpec(std::unique_ptr<llvm::MemoryBuffer> buffer, llvm::SourceMgr &sources, SpecKind &kind) {

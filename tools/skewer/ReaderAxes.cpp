@@ -1,0 +1,218 @@
+// Finds the softmax, or the product with the values, that an attention was made of, and takes over its names.
+#include "tools/skewer/ReaderAxes.h"
+#include "dialect/IR/Attn.h"
+#include "dialect/IR/Reductions.h"
+#include "mlir/IR/Verifier.h"
+#include <map>
+#include <set>
+
+using namespace mlir;
+using namespace skewer::attn;
+using namespace skewer::subscript;
+
+namespace skewer::driver {
+namespace {
+
+/// Axes of weights as the text has them, and their sizes.
+struct WrittenAxes {
+  Dimensions dimensions;
+  AxisSizes sizes;
+};
+
+/// The softmax that a value is made of, no einsum between them.
+SoftmaxOp softmaxBehind(Value value) {
+  std::vector<Value> left{value};
+  std::set<Operation *> seen;
+  while (!left.empty()) {
+    Operation *op = left.back().getDefiningOp();
+    left.pop_back();
+    if (!op || isa<EinsumOp>(op) || !seen.insert(op).second)
+      continue;
+    if (auto softmax = dyn_cast<SoftmaxOp>(op))
+      return softmax;
+    left.insert(left.end(), op->operand_begin(), op->operand_end());
+  }
+  return {};
+}
+
+/// What the text calls the axes of the attention's weights: in the softmax that they come from, or where they meet the
+/// values, at the attention's place in the text.
+std::vector<WrittenAxes> writtenAxesOf(AttentionOp attention, func::FuncOp text) {
+  std::vector<WrittenAxes> found;
+  text.walk([&](EinsumOp einsum) {
+    if (lineOf(einsum.getLoc()) != lineOf(attention.getLoc()) || lineOf(attention.getLoc()).first == 0)
+      return;
+    for (Value operand : einsum.getInputs())
+      if (SoftmaxOp softmax = softmaxBehind(operand))
+        if (auto axes = parseDimensions(std::string_view(softmax.getAxes())))
+          found.push_back({*axes, sizesFrom(softmax.getSizesAttr())});
+    if (auto spec = parseEinsum(std::string_view(einsum.getSpec())); spec && spec->result)
+      for (const Dimensions &operand : spec->operands)
+        found.push_back({operand, sizesFrom(einsum.getSizesAttr())});
+  });
+  return found;
+}
+
+/// An attention's own names, and the text's. Empty where the two do not fit together.
+std::map<std::string, std::string> namesOf(const Dimensions &own, const AxisSizes &sizes, const WrittenAxes &written) {
+  std::map<std::string, std::string> names;
+  std::set<std::string> taken;
+  if (own.size() != written.dimensions.size())
+    return {};
+  for (size_t k = 0; k < own.size(); ++k) {
+    const Dimension &mine = own[k], &theirs = written.dimensions[k];
+    if (!mine.isProduct() || mine.axes.size() != theirs.axes.size())
+      return {};
+    for (size_t n = 0; n < mine.axes.size(); ++n) {
+      auto one = sizes.find(mine.axes[n]), other = written.sizes.find(theirs.axes[n]);
+      if (one != sizes.end() && other != written.sizes.end() && one->second != other->second)
+        return {};
+      if (!taken.insert(theirs.axes[n]).second)
+        return {};
+      names[mine.axes[n]] = theirs.axes[n];
+    }
+  }
+  return names;
+}
+
+/// Renames the axes of an attention and its terms.
+class Renaming {
+public:
+  explicit Renaming(std::map<std::string, std::string> names) : names(std::move(names)) {}
+
+  /// Other axes of the attention, summed in a term or of the values alone, give way to a name that is taken now.
+  void giveWay(const std::set<std::string> &others) {
+    std::set<std::string> used;
+    for (const auto &[own, name] : names)
+      used.insert(name);
+    for (const std::string &other : others)
+      if (!names.count(other) && !used.count(other))
+        used.insert(other);
+    std::map<std::string, std::string> moved;
+    for (const std::string &other : others) {
+      if (names.count(other))
+        continue;
+      std::string name = other;
+      for (unsigned k = 1; isTaken(name) || (k > 1 && used.count(name)); ++k)
+        name = other + std::to_string(k);
+      used.insert(name);
+      if (name != other)
+        moved[other] = name;
+    }
+    names.insert(moved.begin(), moved.end());
+  }
+
+  std::string of(StringRef expression) const {
+    auto parsed = parse(std::string_view(expression));
+    return parsed ? print(renamed(*parsed)) : expression.str();
+  }
+  Dimensions of(Dimensions dimensions) const {
+    for (Dimension &dimension : dimensions) {
+      for (std::string &axis : dimension.axes)
+        axis = of(axis, names);
+      dimension.index = renamed(dimension.index);
+    }
+    return dimensions;
+  }
+  std::string ofSpec(StringRef text) const {
+    auto spec = parseEinsum(std::string_view(text));
+    if (!spec)
+      return text.str();
+    for (Dimensions &operand : spec->operands)
+      operand = of(std::move(operand));
+    if (spec->result)
+      spec->result = of(*spec->result);
+    return print(*spec);
+  }
+  DictionaryAttr of(DictionaryAttr sizes) const {
+    if (!sizes)
+      return sizes;
+    AxisSizes result;
+    for (const auto &[axis, size] : sizesFrom(sizes))
+      result[of(axis, names)] = size;
+    return sizesTo(sizes.getContext(), result);
+  }
+
+private:
+  static std::string of(const std::string &axis, const std::map<std::string, std::string> &names) {
+    auto name = names.find(axis);
+    return name == names.end() ? axis : name->second;
+  }
+  /// By an axis of the weights.
+  bool isTaken(const std::string &name) const {
+    return llvm::any_of(names, [&](const auto &pair) { return pair.second == name; });
+  }
+  Expr renamed(const Expr &expression) const {
+    Substitution substitution;
+    for (const auto &[own, name] : names)
+      substitution[own] = Expr::symbol(name);
+    return substitute(expression, substitution);
+  }
+  std::map<std::string, std::string> names;
+};
+
+std::set<std::string> axesOfAll(AttentionOp attention) {
+  std::set<std::string> axes;
+  auto add = [&](StringRef text) {
+    if (auto spec = parseEinsum(std::string_view(text)))
+      for (const std::string &axis : spec->axes())
+        axes.insert(axis);
+  };
+  add(attention.getValueSpec());
+  for (TermOp term : termsOf(attention))
+    add(term.getSubscripts());
+  return axes;
+}
+
+void rename(AttentionOp attention, func::FuncOp text) {
+  auto own = parseDimensions(std::string_view(attention.getSpace()));
+  if (!own)
+    return;
+  AxisSizes sizes = scoreSpace(attention).sizes;
+  std::map<std::string, std::string> names;
+  for (const WrittenAxes &written : writtenAxesOf(attention, text))
+    if (names = namesOf(*own, sizes, written); !names.empty())
+      break;
+  if (names.empty() || llvm::all_of(names, [](const auto &pair) { return pair.first == pair.second; }))
+    return;
+  Renaming renaming(std::move(names));
+  renaming.giveWay(axesOfAll(attention));
+  SmallVector<TermOp> terms = termsOf(attention);
+  attention.setSpace(print(renaming.of(*own)));
+  attention.setValueSpec(renaming.ofSpec(attention.getValueSpec()));
+  if (attention.getMask())
+    attention.setMask(renaming.of(*attention.getMask()));
+  attention.setSizesAttr(renaming.of(attention.getSizesAttr()));
+  for (TermOp term : terms) {
+    term.setSubscripts(renaming.ofSpec(term.getSubscripts()));
+    term.setSizesAttr(renaming.of(term.getSizesAttr()));
+    if (term.getGuard())
+      term.setGuard(renaming.of(*term.getGuard()));
+    if (term.getValue())
+      term.setValue(renaming.of(*term.getValue()));
+    if (ArrayAttr arguments = term.getArgumentsAttr()) {
+      SmallVector<Attribute> renamed;
+      for (Attribute argument : arguments) {
+        StringRef words = cast<StringAttr>(argument).getValue(); // "#0": an operand
+        renamed.push_back(StringAttr::get(argument.getContext(),
+                                          words.starts_with("#") ? words.str() : renaming.of(words)));
+      }
+      term.setArgumentsAttr(ArrayAttr::get(arguments.getContext(), renamed));
+    }
+  }
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> withReadersAxes(const Kernel &kernel, ModuleOp scheduled) {
+  OwningOpRef<ModuleOp> readable(cast<ModuleOp>(scheduled->clone()));
+  func::FuncOp text = kernel.einsumFunction();
+  readable->walk([&](AttentionOp attention) { rename(attention, text); });
+  // A name that means something else somewhere: then the names by place are the honest ones.
+  ScopedDiagnosticHandler quiet(scheduled->getContext(), [](Diagnostic &) { return success(); });
+  if (failed(verify(*readable)))
+    return OwningOpRef<ModuleOp>(cast<ModuleOp>(scheduled->clone()));
+  return readable;
+}
+
+} // namespace skewer::driver
