@@ -2,6 +2,7 @@
 #include "passes/Pipelines.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Fusion/MergeFeatures.h"
+#include "passes/Fusion/RaiseSoftplus.h"
 #include "passes/Fusion/RunningSums.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
@@ -9,6 +10,7 @@
 using namespace mlir;
 
 void skewer::addFusionPipeline(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createRaiseSoftplus());
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   manager.addNestedPass<func::FuncOp>(createAttnSplitSoftmax());
   manager.addNestedPass<func::FuncOp>(createAttnComposeConcat());
@@ -31,6 +33,7 @@ void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
   registerPass(createMergeFeatures);
   registerPass(createRaiseRunningSums);
+  registerPass(createRaiseSoftplus);
   registerPass(createSplitBlocks);
   registerPass(createSplitWindows);
   PassPipelineRegistration<>(

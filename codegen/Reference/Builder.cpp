@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <set>
 
@@ -24,6 +25,31 @@ std::map<std::string, int64_t> sizesOf(DictionaryAttr attribute) {
         if (size.getInt() >= 0) // a run-time size is found elsewhere
           sizes[entry.getName().str()] = size.getInt();
   return sizes;
+}
+
+bool isMinusInfinity(Value tensor) {
+  FloatAttr number;
+  DenseElementsAttr elements;
+  if (auto splat = tensor.getDefiningOp<tensor::SplatOp>())
+    return isMinusInfinity(splat.getInput());
+  if (matchPattern(tensor, m_Constant(&elements)) && elements.isSplat() && isa<FloatType>(elements.getElementType()))
+    return elements.getSplatValue<APFloat>().isInfinity() && elements.getSplatValue<APFloat>().isNegative();
+  return matchPattern(tensor, m_Constant(&number)) && number.getValue().isInfinity() && number.getValue().isNegative();
+}
+
+/// Whether scores are -inf where a condition on values chose it, `scores if a[j] > 0 else -inf`: that hides keys. An
+/// operand that holds -inf is a number like others.
+bool choosesMinusInfinity(Value scores, unsigned depth = 0) {
+  constexpr unsigned kDeepest = 32;
+  Operation *op = depth < kDeepest ? scores.getDefiningOp() : nullptr;
+  if (!op)
+    return false;
+  if (auto apply = dyn_cast<attn::ApplyOp>(op); apply && apply.getFunction() == attn::kChoice)
+    if (llvm::any_of(apply.getInputs().drop_front(), isMinusInfinity))
+      return true;
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    return isa<RankedTensorType>(operand.getType()) && choosesMinusInfinity(operand, depth + 1);
+  });
 }
 
 bool hasAxis(const SpecDimensions &dimensions, const std::string &axis) {
@@ -272,7 +298,8 @@ Node *NodeBuilder::rows(Operation *op) {
   if (!reading.build(spec, sizes, text("mask"), sourcesOf(op), error))
     return fail(op, error);
   if (isa<attn::SoftmaxOp>(op))
-    return own(std::make_unique<SoftmaxNode>(std::move(reading), input, dimension, titleOf(op), failure));
+    return own(std::make_unique<SoftmaxNode>(std::move(reading), input, dimension, choosesMinusInfinity(op->getOperand(0)),
+                                             titleOf(op), failure));
   std::vector<int64_t> shape = input->shape;
   shape.erase(shape.begin() + static_cast<int64_t>(dimension));
   return own(

@@ -120,7 +120,8 @@ private:
 /// Softmax along one dimension over what the mask leaves; the last few rows are kept.
 class SoftmaxNode : public Node {
 public:
-  SoftmaxNode(Reading reading, Node *input, size_t dimension, std::string title, Failure &failure);
+  /// `leavesOut`: keys at -inf are hidden, as those off the mask are; else they weigh 0.
+  SoftmaxNode(Reading reading, Node *input, size_t dimension, bool leavesOut, std::string title, Failure &failure);
   void forget() override {
     Node::forget();
     for (Row &row : kept)
@@ -142,6 +143,7 @@ private:
   Reading reading; // its guard is the mask
   Node *input;
   size_t dimension;
+  bool leavesOut;
   std::string title;
   std::vector<Row> kept;
   size_t next = 0, last = 0;

@@ -5,10 +5,11 @@
 
 namespace skewer::reference {
 
-SoftmaxNode::SoftmaxNode(Reading read, Node *input, size_t dimension, std::string title, Failure &failure)
-    : Node(input->shape, failure), reading(std::move(read)), input(input), dimension(dimension),
+SoftmaxNode::SoftmaxNode(Reading read, Node *input, size_t dimension, bool leavesOut, std::string title,
+                         Failure &failure)
+    : Node(input->shape, failure), reading(std::move(read)), input(input), dimension(dimension), leavesOut(leavesOut),
       title(std::move(title)), kept(8) {
-  mayBeAbsent = !reading.guard.empty();
+  mayBeAbsent = leavesOut || !reading.guard.empty();
   roundsItself = true;
 }
 
@@ -58,8 +59,11 @@ const double *SoftmaxNode::row(const int64_t *index) {
       if (!visible)
         continue;
     }
-    weights[n] = present(input->at(here));
-    largest = std::max(largest, weights[n]);
+    double score = present(input->at(here));
+    if (leavesOut && score == -INFINITY)
+      continue;
+    weights[n] = score;
+    largest = std::max(largest, score);
   }
   if (largest == -INFINITY) // every key is hidden, or of weight 0; a NaN comes through
     largest = 0;
@@ -99,6 +103,8 @@ double LogSumExpNode::compute(const int64_t *index) {
     largest = std::max(largest, value);
   if (largest == -INFINITY) // nothing is visible, or nothing counts; a NaN comes through below
     largest = 0;
+  if (largest == INFINITY) // of the difference of two infinities there is no sum
+    return largest;
   return largest + std::log(sumOfExponentials(values, largest, roundings, flat(index)));
 }
 

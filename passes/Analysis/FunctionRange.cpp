@@ -3,6 +3,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "passes/Analysis/AttentionShape.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -47,8 +49,7 @@ template <typename Function> static RealRange rising(RealRange x, Function funct
   return {function(x.low), function(x.high)};
 }
 
-/// Of an operation whose operands' ranges are known.
-static RealRange rangeOf(Operation *op, ArrayRef<RealRange> operands) {
+RealRange skewer::rangeOf(Operation *op, ArrayRef<RealRange> operands) {
   RealRange x = operands.empty() ? kAnything : operands[0], y = operands.size() < 2 ? kAnything : operands[1];
   return llvm::TypeSwitch<Operation *, RealRange>(op)
       .Case([&](arith::AddFOp) { return sum(x, y); })
@@ -70,6 +71,20 @@ static RealRange rangeOf(Operation *op, ArrayRef<RealRange> operands) {
         const RealRange &otherwise = operands[2];
         return RealRange{std::min(y.low, otherwise.low), std::max(y.high, otherwise.high)};
       })
+      .Case([&](arith::UIToFPOp convert) {
+        return getElementTypeOrSelf(convert.getIn().getType()).isInteger(1) ? RealRange{0, 1} : kAnything;
+      })
+      .Case([&](arith::SIToFPOp convert) {
+        unsigned bits = getElementTypeOrSelf(convert.getIn().getType()).getIntOrFloatBitWidth();
+        return RealRange{-std::ldexp(1, int(bits) - 1), std::ldexp(1, int(bits) - 1)};
+      })
+      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return x; })
+      .Case([&](math::AbsFOp) {
+        return RealRange{x.low > 0 ? x.low : std::max(0.0, -x.high), std::max(-x.low, x.high)};
+      })
+      .Case<math::SinOp, math::CosOp>([](auto) {
+        return RealRange{-1, 1};
+      })
       .Case([&](math::ExpOp) { return rising(x, [](double number) { return std::exp(number); }); })
       .Case([&](math::TanhOp) { return rising(x, [](double number) { return std::tanh(number); }); })
       .Case([&](math::ErfOp) { return rising(x, [](double number) { return std::erf(number); }); })
@@ -89,6 +104,20 @@ RealRange skewer::rangeOf(Region &through) {
   };
   Block &block = through.front();
   for (Operation &op : block.without_terminator())
-    known[op.getResult(0)] = ::rangeOf(&op, llvm::map_to_vector(op.getOperands(), of));
+    known[op.getResult(0)] = skewer::rangeOf(&op, llvm::map_to_vector(op.getOperands(), of));
   return of(block.getTerminator()->getOperand(0));
 }
+
+bool skewer::hidesByFunction(const AttentionShape &shape) {
+  bool says = false;
+  if (shape.through && !shape.direct)
+    shape.through->walk([&](Operation *op) {
+      for (Value operand : op->getOperands()) {
+        FloatAttr constant;
+        says |= matchPattern(operand, m_Constant(&constant)) && constant.getValueAsDouble() == -kInfinity;
+      }
+    });
+  return says;
+}
+
+bool skewer::hidesKeys(const AttentionShape &shape) { return !shape.masks.empty() || hidesByFunction(shape); }

@@ -1,4 +1,5 @@
 // Weights times values, and the rows that leave.
+#include "passes/Analysis/FunctionRange.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/WeightedSums.h"
 #include "llvm/Support/MathExtras.h"
@@ -169,7 +170,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
     untested(allLow, allHigh);
     if (valuesFinite || (shape.visible && shape.visible->high != INT64_MAX))
       run(allHigh, high, 1, true);
-    if (streaming && !shape.masks.empty())
+    if (streaming && hidesKeys(shape))
       sums = unlessFinite(sums, [&] {
         sums = none;
         if (shape.prefix)

@@ -1,4 +1,5 @@
 // Keys, tables, values and queries in the order in which the register tiles read them.
+#include "passes/Analysis/FunctionRange.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Emit/EmitIndex.h"
 #include <cmath>
@@ -182,7 +183,7 @@ void CpuKernel::testValues() {
   valuesFinite = Value();
   if (streaming) // sums tell, block by block
     return;
-  if (shape.masks.empty() && !(rowStep > 1 && shape.visible))
+  if (!hidesKeys(shape) && !(rowStep > 1 && shape.visible))
     return;
   KeyRange keys = live.ofHead ? live.ofHead : KeyRange{b.index(0), b.index(shape.keys)};
   Value first = shape.prefix ? b.index(0) : keys.low;

@@ -1,5 +1,6 @@
 // Sizes of everything a kernel holds, and where it stands in the workspaces.
 #include "passes/Analysis/DotKeys.h"
+#include "passes/Analysis/FunctionRange.h"
 #include "passes/Cpu/Strategy.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -93,7 +94,7 @@ void CpuKernel::planBuffers() {
   planDots();
   // Each key is read once then, and meets the values while it is near.
   bool inPlace = llvm::any_of(shape.content, [](const ContentTerm &term) { return term.inPlace; });
-  bool testsKeys = !shape.masks.empty() && std::min(g.keyBlock, shape.keys) > kChain;
+  bool testsKeys = hidesKeys(shape) && std::min(g.keyBlock, shape.keys) > kChain;
   g.streaming = inPlace && g.chunks == 1 && shape.queries <= g.rowBlock && shape.valueTerms.empty() && !testsKeys;
   forEach([&](CpuStrategy &strategy) { strategy.plan(layout); });
 

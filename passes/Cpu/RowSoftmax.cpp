@@ -23,7 +23,11 @@ void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   Value total = b.addf(b.mulf(reference, b.constantScalar(std::log(2.0))), logarithm);
   // A row without a visible key, or with scores of -inf alone.
   Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
-  total = b.select(empty, b.constantScalar(-std::numeric_limits<float>::infinity()), total);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  total = b.select(empty, b.constantScalar(-kInfinity), total);
+  // Of the difference of two infinities there is no sum: the largest score is all.
+  Value infinite = b.compare(arith::CmpFPredicate::OEQ, reference, b.constantScalar(kInfinity));
+  total = b.select(infinite, reference, total);
   b.storeScalar(total, memory.lse, b.add(b.mul(leadingIndex, queries()), positionOf(firstRow, row)));
 }
 

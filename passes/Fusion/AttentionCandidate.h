@@ -46,6 +46,8 @@ private:
   bool sizesAxis(const Factor &, const std::string &axis, const subscript::AxisSizes &contracted) const;
   bool dropQueryOnly();
   Summand nothingIn(int64_t sum) const;
+  std::optional<Summand> infinitiesOf(const Summand &);
+  mlir::Value rowsOf(mlir::OpBuilder &, const Summand &);
   bool isAddedAfterwards(const Summand &);
   mlir::Value withQueryOnly(mlir::OpBuilder &, mlir::Value lse) const;
   bool readsWhatFollows(llvm::function_ref<bool(mlir::Operation *)>) const;

@@ -320,11 +320,10 @@ std::optional<Einsum> AttentionCandidate::arrangementOf(const Dimensions &has, A
   return spec;
 }
 
-/// Whether what depends on the query alone is an einsum over the rows, which is added to the lse; what is not stays a
-/// term.
-bool AttentionCandidate::isAddedAfterwards(const Summand &term) {
+/// What depends on the query alone but for its scale, a number for each row; null where it is no einsum over the rows.
+Value AttentionCandidate::rowsOf(OpBuilder &builder, const Summand &term) {
   if (term.value || term.factors.empty() || term.application)
-    return false;
+    return {};
   // A mask may have kept an index inside, and there may be rows that it leaves no key.
   Domain domain = domainOf(sizes);
   for (const auto &[axis, size] : term.contracted)
@@ -332,8 +331,7 @@ bool AttentionCandidate::isAddedAfterwards(const Summand &term) {
   for (const Factor &factor : term.factors)
     for (auto [subscript, extent] : llvm::zip(factor.subscripts, shapeOf(factor.operand)))
       if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, domain, term.guard).outcome != Proof::Proven)
-        return false;
-  OpBuilder builder(uses.root.getDefiningOp());
+        return {};
   std::vector<std::string> names = leading;
   names.push_back(kQueryAxis);
   SmallVector<int64_t> shape;
@@ -341,7 +339,14 @@ bool AttentionCandidate::isAddedAfterwards(const Summand &term) {
     shape.push_back(sizes[name] == kRuntime ? ShapedType::kDynamic : sizes[name]);
   Summand product = term;
   product.scale = 1;
-  Value sum = buildEinsum(builder, product, names, RankedTensorType::get(shape, builder.getF32Type()));
+  return buildEinsum(builder, product, names, RankedTensorType::get(shape, builder.getF32Type()));
+}
+
+/// Whether what depends on the query alone is an einsum over the rows, which is added to the lse; what is not stays a
+/// term.
+bool AttentionCandidate::isAddedAfterwards(const Summand &term) {
+  OpBuilder builder(uses.root.getDefiningOp());
+  Value sum = rowsOf(builder, term);
   if (sum)
     queryOnly.push_back({sum, term.scale});
   return static_cast<bool>(sum);

@@ -10,13 +10,133 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-static constexpr size_t kMostProducts = 8; // a product of sums is written out up to this many terms
-// A number beside a tensor that is a term of its own, or dropped, costs the digits below it: scores of this size have them.
-static constexpr double kLargeNumber = 16;
+static constexpr size_t kMostProducts = 8; // a product with a sum is written out up to this many terms
+
+/// A product of numbers of vectors that query and key both have a say in: what makes a score.
+bool Expansion::isProduct(const Summand &summand) const {
+  auto reads = [&](const std::string &axis) {
+    // A single position is read at no index that could tell.
+    auto range = domain.find(axis);
+    return axis.empty() || (range != domain.end() && range->second.low == range->second.high) ||
+           llvm::any_of(summand.factors, [&](const Factor &factor) {
+             return llvm::any_of(factor.subscripts, [&](const Expr &e) { return symbolsOf(e).count(axis) > 0; });
+           });
+  };
+  return !summand.contracted.empty() && reads(options.query) && reads(options.key);
+}
+
+bool Expansion::holdsProduct(const std::vector<Summand> &summands) const {
+  return llvm::any_of(summands, [&](const Summand &summand) { return isProduct(summand); });
+}
+
+static bool isOfPositions(const Summand &summand) {
+  return summand.factors.empty() && !summand.application && summand.contracted.empty() && summand.guard.isConstant(1);
+}
+
+/// One of two numbers that positions decide, one of which is 0: added to something else it changes none of its digits,
+/// or leaves none.
+bool Expansion::isStep(const Summand &summand) const {
+  if (!summand.factors.empty() || summand.application || !summand.contracted.empty() || !summand.value)
+    return false;
+  auto range = bound(*summand.value, domain);
+  return range && range->range.low >= 0 && range->range.high <= 1;
+}
+
+/// The sum of two numbers that positions decide, where it is whole in the steps of one of them.
+std::optional<Summand> Expansion::addPositions(const Summand &a, const Summand &b) const {
+  constexpr int64_t kMost = 1 << 24; // f32 holds whole numbers up to this one
+  if (!isOfPositions(a) || !isOfPositions(b) || a.scale == 0 || b.scale == 0)
+    return std::nullopt;
+  const Summand &unit = std::fabs(a.scale) <= std::fabs(b.scale) || !b.value ? a : b;
+  const Summand &other = &unit == &a ? b : a;
+  double steps = other.scale / unit.scale;
+  if (steps != std::floor(steps) || std::fabs(steps) >= kMost)
+    return std::nullopt;
+  Summand sum = unit;
+  sum.value = simplified(unit.value.value_or(Expr(1)) + Expr(int64_t(steps)) * other.value.value_or(Expr(1)));
+  auto range = bound(*sum.value, domain);
+  if (unit.value && other.value && (!range || range->range.low < -kMost || range->range.high > kMost))
+    return std::nullopt;
+  return sum;
+}
+
+/// A sum without a product is computed as the text has it, before it meets anything else: what cancels in it would
+/// cancel after the scores were rounded beside it.
+std::vector<Summand> Expansion::asOne(std::vector<Summand> summands, Value of, const std::vector<Expr> &at) {
+  size_t others = llvm::count_if(summands, [&](const Summand &summand) { return !isStep(summand); });
+  if (others <= 1 || holdsProduct(summands))
+    return summands;
+  Summand one = leaf(of, at);
+  // It is computed where it is smallest, not where an einsum with ones has repeated it.
+  while (auto einsum = one.factors.front().operand.getDefiningOp<EinsumOp>()) {
+    auto composed = isView(einsum) ? std::nullopt : composeEinsum(einsum, one.factors.front().subscripts);
+    if (!composed || composed->factors.size() != 1 || !composed->contracted.empty() || composed->value)
+      break;
+    composed->scale *= one.scale;
+    composed->guard = logicalAnd(one.guard, composed->guard);
+    one = std::move(*composed);
+  }
+  return {one};
+}
+
+/// The summands of a tensor, multiplied or divided by a number; those of a sum without a product only where that
+/// changes none of their digits.
+std::vector<Summand> Expansion::scaled(Value tensor, double number, bool divides, const std::vector<Expr> &at) {
+  std::vector<Summand> summands = expandBelow(tensor, at);
+  int exponent;
+  if (std::fabs(std::frexp(number, &exponent)) != 0.5)
+    summands = asOne(std::move(summands), tensor, at);
+  for (Summand &summand : summands)
+    summand.scale = divides ? summand.scale / number : summand.scale * number;
+  return summands;
+}
+
+/// A sum is written out where it holds products: what the text adds to the scores by itself. One of two tensors without
+/// them is rounded once, whoever adds it up. Nothing where it is to stay what it is.
+std::optional<std::vector<Summand>> Expansion::expandSum(Operation *op, const std::vector<Expr> &at) {
+  std::vector<Summand> sides[2];
+  for (unsigned side : {0u, 1u}) {
+    sides[side] = expandBelow(op->getOperand(side), at);
+    llvm::erase_if(sides[side], [](const Summand &summand) { return isOfPositions(summand) && summand.scale == 0; });
+    if (side == 1 && isa<arith::SubFOp>(op))
+      for (Summand &summand : sides[1])
+        summand.scale = -summand.scale;
+  }
+  bool negates = isa<arith::SubFOp>(op);
+  if (sides[0].size() == 1 && sides[1].size() == 1)
+    if (auto sum = addPositions(sides[0].front(), sides[1].front()))
+      return std::vector<Summand>{*sum};
+  bool holds = holdsProduct(sides[0]) || holdsProduct(sides[1]);
+  auto isFree = [&](const std::vector<Summand> &side) {
+    return llvm::all_of(side, [&](const Summand &summand) { return isStep(summand); });
+  };
+  if (holds || isFree(sides[0]) || isFree(sides[1]))
+    for (unsigned side : {0u, 1u}) {
+      bool changes = side == 1 && negates;
+      std::vector<Summand> one = asOne(sides[side], op->getOperand(side), at);
+      // A sum that became one is not negated yet.
+      if (changes && one.size() != sides[side].size())
+        for (Summand &summand : one)
+          summand.scale = -summand.scale;
+      sides[side] = std::move(one);
+    }
+  else if (sides[0].size() != 1 || sides[1].size() != 1 ||
+           (isOfPositions(sides[0].front()) && !sides[0].front().value) ||
+           (isOfPositions(sides[1].front()) && !sides[1].front().value))
+    return std::nullopt;
+  sides[0].insert(sides[0].end(), sides[1].begin(), sides[1].end());
+  if (sides[0].empty())
+    return std::nullopt; // zeros
+  return std::move(sides[0]);
+}
 
 std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<Expr> &at) {
-  std::vector<Summand> left = expandBelow(op->getOperand(0), at), right = expandBelow(op->getOperand(1), at), products;
-  if (left.size() * right.size() > kMostProducts)
+  for (unsigned side : {0u, 1u})
+    if (auto number = splatValue(op->getOperand(side)); number && std::isfinite(*number))
+      return scaled(op->getOperand(1 - side), *number, false, at);
+  std::vector<Summand> left = asOne(expandBelow(op->getOperand(0), at), op->getOperand(0), at),
+                       right = asOne(expandBelow(op->getOperand(1), at), op->getOperand(1), at), products;
+  if ((left.size() > 1 && right.size() > 1) || left.size() * right.size() > kMostProducts)
     return {leaf(op->getResult(0), at)};
   for (const Summand &a : left)
     for (const Summand &b : right) {
@@ -47,14 +167,14 @@ std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<E
   return products;
 }
 
-/// Nothing unless a contraction is divided by a product of tensors.
+/// Nothing unless contractions are divided by a product of tensors: each by one of its vectors.
 std::optional<std::vector<Summand>> Expansion::expandQuotient(Operation *op, const std::vector<Expr> &at) {
-  std::vector<Summand> divisors = expandBelow(op->getOperand(1), at);
+  std::vector<Summand> divisors = asOne(expandBelow(op->getOperand(1), at), op->getOperand(1), at);
   if (divisors.size() != 1 || divisors[0].factors.empty() || !divisors[0].contracted.empty() || divisors[0].value ||
       divisors[0].application || divisors[0].scale == 0 || !divisors[0].guard.isConstant(1))
     return std::nullopt;
   std::vector<Summand> quotients = expandBelow(op->getOperand(0), at);
-  if (llvm::none_of(quotients, [](const Summand &summand) { return !summand.contracted.empty(); }))
+  if (llvm::any_of(quotients, [](const Summand &summand) { return summand.contracted.empty(); }))
     return std::nullopt;
   for (Summand &summand : quotients) {
     summand.scale /= divisors[0].scale;
@@ -118,33 +238,20 @@ std::optional<Summand> Expansion::expandPosition(PositionOp op, const std::vecto
 
 /// Nothing where the operation is no arithmetic that may be looked through.
 std::optional<std::vector<Summand>> Expansion::expandArithmetic(Operation *op, const std::vector<Expr> &at) {
-  auto dividedBy = [&](double divisor) {
-    std::vector<Summand> summands = expandBelow(op->getOperand(0), at);
-    for (Summand &summand : summands)
-      summand.scale /= divisor;
-    return summands;
-  };
   if (auto number = splatValue(op->getResult(0))) {
     Summand summand(op->getLoc());
     summand.scale = *number;
     return std::vector<Summand>{summand};
   }
-  if (isa<arith::AddFOp, arith::SubFOp>(op)) {
-    std::vector<Summand> sum = expandBelow(op->getOperand(0), at);
-    for (Summand &summand : expandBelow(op->getOperand(1), at)) {
-      if (isa<arith::SubFOp>(op))
-        summand.scale = -summand.scale;
-      sum.push_back(std::move(summand));
-    }
-    return sum;
-  }
+  if (isa<arith::AddFOp, arith::SubFOp>(op))
+    return expandSum(op, at);
   if (isa<arith::NegFOp>(op))
-    return dividedBy(-1);
+    return scaled(op->getOperand(0), -1, false, at);
   if (isa<arith::MulFOp>(op))
     return expandProduct(op, at);
   if (isa<arith::DivFOp>(op)) {
     if (auto divisor = splatValue(op->getOperand(1)))
-      return dividedBy(*divisor);
+      return scaled(op->getOperand(0), *divisor, true, at);
     return options.scaledContractions ? expandQuotient(op, at) : std::nullopt;
   }
   std::optional<Summand> one;
@@ -155,36 +262,4 @@ std::optional<std::vector<Summand>> Expansion::expandArithmetic(Operation *op, c
   if (one)
     return std::vector<Summand>{*one};
   return std::nullopt;
-}
-
-static bool isNumber(const Summand &summand) {
-  return summand.factors.empty() && !summand.value && !summand.application && summand.contracted.empty() &&
-         summand.guard.isConstant(1);
-}
-
-/// Whether a sum may be written out: (mask - 1) * 1e9 is 0 where the mask is 1, and as two terms it is 1e9 there, in
-/// whose f32 no score is left. A number goes to what positions decide, where it is whole in its steps.
-bool Expansion::keepsDigits(std::vector<Summand> &summands) const {
-  double number = 0;
-  bool isLarge = false;
-  std::vector<Summand> others;
-  for (const Summand &summand : summands) {
-    if (!isNumber(summand)) {
-      others.push_back(summand);
-      continue;
-    }
-    number += summand.scale;
-    isLarge |= std::fabs(summand.scale) > kLargeNumber;
-  }
-  // Beside a product of queries and keys a number is what it says.
-  if (!isLarge || others.empty() || llvm::any_of(others, [](const Summand &one) { return !one.contracted.empty(); }))
-    return true;
-  Summand &only = others.front();
-  double steps = number / only.scale;
-  if (others.size() != 1 || !only.value || !only.factors.empty() || only.application || !only.guard.isConstant(1) ||
-      steps != std::floor(steps) || std::fabs(steps) >= (1 << 24))
-    return false;
-  only.value = simplified(*only.value + Expr(static_cast<int64_t>(steps)));
-  summands = std::move(others);
-  return true;
 }

@@ -10,12 +10,14 @@
 #include "passes/Fusion/JoinProducts.h"
 #include "passes/Fusion/ScaleVectors.h"
 #include "passes/Fusion/ValueSide.h"
+#include "passes/Fusion/WeightFactors.h"
 #include "passes/Passes.h"
+#include <cmath>
+#include <limits>
 
 namespace skewer {
 #define GEN_PASS_DEF_ATTNFORMATTENTION
 #include "passes/Passes.h.inc"
-#include <cmath>
 } // namespace skewer
 
 using namespace mlir;
@@ -67,6 +69,7 @@ bool AttentionCandidate::expandScore(std::string &why) {
     sums = function->sums;
   ExpansionOptions options;
   options.products = options.functions = true;
+  options.query = kQueryAxis, options.key = kKeyAxis;
   // A table with zeros around it is one that is read under a guard. Padding of keys or queries is no such thing.
   options.guards = [](const Expr &inside) {
     std::set<std::string> symbols = symbolsOf(inside);
@@ -160,6 +163,37 @@ bool AttentionCandidate::expandValues(std::string &why) {
   return true;
 }
 
+/// Whether what depends on the query alone is a number wherever it and the scores are made of numbers: what positions
+/// decide, what types bound; and a product of its vector, whose infinities are those of the content too.
+static bool isFiniteWhereScoresAre(const Summand &term) {
+  constexpr double kFarFromTheEnd = 0x1p60;
+  return !term.contracted.empty() || term.application || llvm::all_of(term.factors, [&](const Factor &factor) {
+           return isWithin(factor.operand, kFarFromTheEnd);
+         });
+}
+
+/// 0 where what depends on the query alone is a number, -inf where it is that, and NaN where it is none: a mask of
+/// queries.
+std::optional<Summand> AttentionCandidate::infinitiesOf(const Summand &term) {
+  OpBuilder builder(uses.root.getDefiningOp());
+  Value rows = rowsOf(builder, term);
+  if (!rows)
+    return std::nullopt;
+  Location location = term.location;
+  if (term.scale != 1)
+    rows = arith::MulFOp::create(builder, location, rows, numberLike(builder, location, rows, term.scale));
+  Value least = numberLike(builder, location, rows, -std::numeric_limits<float>::max());
+  Value bounded = arith::MaximumFOp::create(builder, location, rows, least);
+  Value rest = arith::SubFOp::create(builder, location, rows, bounded); // inf - inf is NaN, as of equal scores of inf
+  Summand infinities(location);
+  Factor factor{rest, {}};
+  for (const std::string &name : leading)
+    factor.subscripts.push_back(simplify(Expr::symbol(name), domainOf(sizes)));
+  factor.subscripts.push_back(simplify(Expr::symbol(kQueryAxis), domainOf(sizes)));
+  infinities.factors = {std::move(factor)};
+  return infinities;
+}
+
 bool AttentionCandidate::dropQueryOnly() {
   // With a single key nothing depends on the key, and yet a NaN or an infinity of its score is one of the result.
   if (sizes[kKeyAxis] == 1 && !terms.empty())
@@ -181,10 +215,16 @@ bool AttentionCandidate::dropQueryOnly() {
     if (term.application)
       for (const Application::Argument &argument : term.application->arguments)
         symbols.merge(symbolsOf(argument.position));
-    if (symbols.count(kKeyAxis) || (!logSumExps.empty() && !isAddedAfterwards(term))) {
+    bool isFinite = isFiniteWhereScoresAre(term);
+    std::optional<Summand> infinities;
+    if (!symbols.count(kKeyAxis) && !isFinite)
+      infinities = infinitiesOf(term);
+    if (symbols.count(kKeyAxis) || (!isFinite && !infinities) || (!logSumExps.empty() && !isAddedAfterwards(term))) {
       left.push_back(std::move(term));
       continue;
     }
+    if (infinities)
+      left.push_back(std::move(*infinities));
     emitRemark(term.location) << "depends on the query only: softmax is invariant to it, so it is "
                               << (logSumExps.empty() ? "dropped" : "added to the lse alone");
   }

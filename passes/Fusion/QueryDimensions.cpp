@@ -39,8 +39,9 @@ QueryDimensions::QueryDimensions(const WeightSource &source, const WeightUses &u
   ExpansionOptions options;
   options.products = options.uneven = options.scaledContractions = options.functions = true;
   options.guards = [](const Expr &) { return true; };
+  options.query = nameOf(lastQuery(shape, keyDimension)), options.key = nameOf(keyDimension);
   std::vector<std::vector<ScaledElement>> sums{{{{source.scores, at}, 1}}};
-  if (auto function = ScoreFunction::find(sums[0][0], nameOf(lastQuery(shape, keyDimension)), nameOf(keyDimension),
+  if (auto function = ScoreFunction::find(sums[0][0], options.query, options.key,
                                           domain, std::nullopt, source.direct)) {
     sums = function->sums;
     visit(function->inside);

@@ -19,24 +19,15 @@ static std::set<std::string> symbolsOfFactor(const Factor &factor) {
   return symbols;
 }
 
-Value VectorScaling::reciprocal(Value tensor, Location location) {
-  for (const Made &known : made)
-    if (known.factors.size() == 1 && known.factors[0].operand == tensor && known.factors[0].subscripts.empty())
-      return known.tensor;
-  Value one = numberLike(builder, location, tensor, 1);
-  Value result = arith::DivFOp::create(builder, location, one, tensor);
-  made.push_back({{Factor{tensor, {}, true}}, result});
-  return result;
-}
-
 Value VectorScaling::product(const std::vector<Factor> &factors, const std::vector<std::string> &axes,
                              const Summand &term) {
   for (const Made &known : made)
     if (known.factors.size() == factors.size() &&
         std::equal(factors.begin(), factors.end(), known.factors.begin(), isSame))
       return known.tensor;
-  // The contraction's axes are among the result's here.
-  Summand summand(term.location);
+  // The contraction's axes are among the result's here. A quotient stays one: the inverse of a number above 2^126 would
+  // be 0.
+  Summand summand(term.location), divisor(term.location);
   std::vector<int64_t> shape;
   for (const std::string &axis : axes) {
     auto contracted = term.contracted.find(axis);
@@ -44,16 +35,23 @@ Value VectorScaling::product(const std::vector<Factor> &factors, const std::vect
     shape.push_back(size == kRuntime ? ShapedType::kDynamic : size);
   }
   for (Factor factor : factors) {
-    // What is stored in fewer bits is widened by the product; a reciprocal has the type of what it is of.
+    // What is stored in fewer bits is widened by the product.
     Type element = cast<RankedTensorType>(factor.operand.getType()).getElementType();
-    if (!element.isF32() && (factor.inverse || !(element.isF16() || element.isBF16())))
+    if (!element.isF32() && !(element.isF16() || element.isBF16()))
       return {};
-    if (factor.inverse)
-      factor.operand = reciprocal(factor.operand, term.location);
-    factor.inverse = false;
-    summand.factors.push_back(std::move(factor));
+    (std::exchange(factor.inverse, false) ? divisor : summand).factors.push_back(std::move(factor));
   }
-  Value result = buildEinsum(builder, summand, axes, RankedTensorType::get(shape, builder.getF32Type()));
+  auto type = RankedTensorType::get(shape, builder.getF32Type());
+  Value result = buildEinsum(builder, summand, axes, type);
+  if (result && !divisor.factors.empty()) {
+    // Ones tell the sizes that the divisor has not.
+    Factor ones{numberLike(builder, term.location, result, 1), {}};
+    for (const std::string &axis : axes)
+      ones.subscripts.push_back(Expr::symbol(axis));
+    divisor.factors.push_back(std::move(ones));
+    Value below = buildEinsum(builder, divisor, axes, type);
+    result = below ? arith::DivFOp::create(builder, term.location, result, below).getResult() : Value();
+  }
   if (result)
     made.push_back({factors, result});
   return result;
@@ -136,12 +134,8 @@ bool VectorScaling::moveScales(Summand &term, bool offKeys) {
     bool contracts = llvm::any_of(symbolsOfFactor(factor), [&](auto &s) { return term.contracted.count(s) > 0; });
     (contracts ? vectors : scales).push_back(factor);
   }
-  if (term.contracted.empty()) {
-    for (Factor &factor : term.factors)
-      if (std::exchange(factor.inverse, false))
-        factor.operand = reciprocal(factor.operand, term.location);
+  if (term.contracted.empty())
     return true;
-  }
   Domain axes = domainOf(sizes);
   for (const auto &[axis, size] : term.contracted)
     if (size != kRuntime)

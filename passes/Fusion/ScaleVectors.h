@@ -23,7 +23,6 @@ private:
   };
   bool moveScales(Summand &, bool offKeys);
   bool takeScaleOff(Factor &vector, const subscript::Domain &, std::vector<Factor> &scales) const;
-  mlir::Value reciprocal(mlir::Value, mlir::Location);
   std::optional<Factor> scaledVector(const std::vector<Factor> &, const subscript::Domain &, const Summand &);
   mlir::Value product(const std::vector<Factor> &, const std::vector<std::string> &axes, const Summand &);
 

@@ -29,7 +29,9 @@ const std::vector<Summand> &ScoreContents::summandsOf(const ElementOf &element) 
   for (const auto &[at, summands] : known)
     if (at == element.at)
       return summands;
-  known.push_back({element.at, Expansion(domain, mask, optionsOfScores()).expand(element.tensor, element.at)});
+  ExpansionOptions options = optionsOfScores();
+  options.query = query, options.key = key;
+  known.push_back({element.at, Expansion(domain, mask, options).expand(element.tensor, element.at)});
   return known.back().second;
 }
 
@@ -54,13 +56,53 @@ bool ScoreContents::hasKeyProduct(const ElementOf &element) {
   });
 }
 
-bool ScoreContents::isSmall(const ElementOf &element) {
+bool ScoreContents::isSmall(const ElementOf &element, bool takesTables) {
   return llvm::none_of(summandsOf(element), [&](const Summand &summand) {
     return llvm::any_of(summand.factors, [&](const Factor &factor) {
       return isArithmeticOnNumbers(factor.operand.getDefiningOp()) && depends(factor, query) && depends(factor, key) &&
-             !(tables && isOfOffset(factor));
+             !(takesTables && isOfOffset(factor)) && !isOfPairsInMemory(factor);
     });
   });
+}
+
+bool ScoreContents::isBracket(const ElementOf &element) { return summandsOf(element).size() > 1 && !holds(element); }
+
+/// Of the axes whose size is known.
+double ScoreContents::elements(const std::set<std::string> &axes) const {
+  double count = 1;
+  for (const std::string &axis : axes)
+    if (auto range = domain.find(axis); range != domain.end())
+      count *= double(range->second.high + 1);
+  return count;
+}
+
+bool ScoreContents::isOfPairsInMemory(const Factor &factor) {
+  std::set<std::string> all, own;
+  for (const auto &[axis, range] : domain)
+    all.insert(axis);
+  for (const Expr &subscript : factor.subscripts)
+    own.merge(symbolsOf(subscript));
+  return 2 * elements(own) <= elements(all) && readsPairs({factor.operand, factor.subscripts});
+}
+
+bool ScoreContents::readsPairs(const ElementOf &element, unsigned depth) {
+  constexpr unsigned kDeepest = 16;
+  Operation *op = element.tensor.getDefiningOp();
+  if (isArithmeticOnNumbers(op))
+    return depth < kDeepest && llvm::any_of(op->getOperands(), [&](Value operand) {
+             return readsPairs({operand, element.at}, depth + 1);
+           });
+  ExpansionOptions options = optionsOfScores();
+  options.arithmetic = options.scaledOperands = false;
+  return llvm::any_of(Expansion(domain, std::nullopt, options).expand(element.tensor, element.at),
+                      [&](const Summand &summand) {
+                        return llvm::any_of(summand.factors, [&](const Factor &factor) {
+                          if (isArithmeticOnNumbers(factor.operand.getDefiningOp()))
+                            return readsPairs({factor.operand, factor.subscripts}, depth + 1);
+                          return !splatValue(factor.operand) && !factor.operand.getDefiningOp<attn::PositionOp>() &&
+                                 depends(factor, query) && depends(factor, key);
+                        });
+                      });
 }
 
 bool ScoreContents::isOfOffset(const Factor &factor) const {

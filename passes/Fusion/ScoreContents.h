@@ -26,10 +26,18 @@ public:
   bool hasKeyProduct(const ElementOf &);
   /// Whether all that its terms read is smaller than the score: what is computed for each query and key is not, unless
   /// `tables` are taken and it is a function of their offset, of which a table will be made (attn-tabulate-offsets).
-  bool isSmall(const ElementOf &);
+  bool isSmall(const ElementOf &element) { return isSmall(element, tables); }
+  bool isSmall(const ElementOf &, bool takesTables);
   bool tables = false;
+  /// Whether it is several summands that hold no product: what is rounded by itself before it meets others.
+  bool isBracket(const ElementOf &);
 
 private:
+  /// Whether what is computed for each pair is made of a tensor in memory that is no smaller, and at most half of what
+  /// the scores would be: one for all heads is computed once.
+  bool isOfPairsInMemory(const Factor &);
+  bool readsPairs(const ElementOf &, unsigned depth = 0);
+  double elements(const std::set<std::string> &axes) const;
   bool isOfOffset(const Factor &factor) const;
   const std::vector<Summand> &summandsOf(const ElementOf &);
   bool depends(const Factor &factor, const std::string &axis) const;

@@ -15,7 +15,9 @@ using namespace skewer::subscript;
 // gelu by its polynomial and tanh is 12 operations; what is larger is not looked at for ever.
 static constexpr int kMostSteps = 64;
 // A content, and what meets it: a decay, a gate, a bias behind the function.
-static constexpr size_t kMostSums = 2;
+static constexpr size_t kUsualSums = 2;
+// Where what the text brackets is computed for each query and key: a difference of times, one of gates, a mask.
+static constexpr size_t kMostSums = 6;
 // Summands behind a function: published layers have up to 7 terms.
 static constexpr size_t kMostParts = 16;
 
@@ -88,14 +90,15 @@ public:
   }
 
   /// `keepsSums`: what is a sum already is taken apart last; so a decay stays one beside what is behind a function.
-  std::optional<std::vector<ElementOf>> cut(const ElementOf &root, bool keepsSums = false) {
+  /// `most`: how many sums there may be; of more than two the first that are found.
+  std::optional<std::vector<ElementOf>> cut(const ElementOf &root, bool keepsSums = false, size_t most = kUsualSums) {
     std::vector<ElementOf> front{root};
-    std::optional<std::vector<ElementOf>> two;
-    for (int count = 0; count < kMostSteps; ++count) {
-      if (front.size() == 1 && contents.holds(front[0]) && contents.isSum(front[0]))
+    std::optional<std::vector<ElementOf>> several;
+    for (int count = 0; count < kMostSteps && !(several && most > kUsualSums); ++count) {
+      if (front.size() == 1 && isSum(front[0]) && (!needsContent || contents.holds(front[0])))
         return front;
-      if (!two && isOfSums(front))
-        two = front;
+      if (!several && isOfSums(front, most))
+        several = front;
       std::optional<size_t> last = lastOf(front, keepsSums);
       if (!last)
         break;
@@ -106,9 +109,24 @@ public:
             llvm::none_of(front, [&](const ElementOf &known) { return isSame(known, operand); }))
           front.push_back(operand);
     }
-    if (two && contents.hasKeyProduct((*two)[1]))
-      std::swap((*two)[0], (*two)[1]);
-    return two;
+    if (several) {
+      auto content = llvm::find_if(*several, [&](const ElementOf &element) { return contents.hasKeyProduct(element); });
+      if (content != several->end())
+        std::rotate(several->begin(), content, content + 1);
+    }
+    return several;
+  }
+
+  /// Whether each of these sums is one whose terms are no larger than the scores but for tables of offsets.
+  bool areSmall(const std::vector<ElementOf> &front) {
+    return llvm::all_of(front, [&](const ElementOf &element) { return contents.isSmall(element, true); });
+  }
+  /// Whether the scores are a sum of terms as they are.
+  bool isPlain(const ElementOf &root) { return contents.isSum(root) && contents.isSmall(root, true); }
+  /// What is computed for each query and key is no term, and scores of positions alone may be a function too.
+  void keepNothing(const ElementOf &root) {
+    strict = true;
+    needsContent = contents.holds(root);
   }
 
   /// Where all else fails, what arithmetic makes of offsets alone is not taken apart: a power whose base a head has.
@@ -118,7 +136,7 @@ public:
   }
 
   /// The summands of an element that is a sum as it is written; not many more than are of use.
-  void flatten(const ScaledElement &element, std::vector<ScaledElement> &parts) const {
+  void flatten(const ScaledElement &element, std::vector<ScaledElement> &parts) {
     if (parts.size() > kMostParts)
       return;
     ScoreFunction::Step step = stepOf(element);
@@ -126,8 +144,16 @@ public:
       flatten({step.operands[operand], element.scale * factor}, parts);
     };
     if (isa_and_nonnull<arith::AddFOp, arith::SubFOp>(step.arithmetic)) {
-      below(0, 1);
-      return below(1, isa<arith::SubFOp>(step.arithmetic) ? -1 : 1);
+      // What the text brackets without a product is one summand.
+      bool holds[2] = {contents.holds(step.operands[0]), contents.holds(step.operands[1])};
+      for (unsigned operand : {0u, 1u}) {
+        double sign = operand && isa<arith::SubFOp>(step.arithmetic) ? -1 : 1;
+        if (holds[operand])
+          below(operand, sign);
+        else
+          parts.push_back({step.operands[operand], element.scale * sign});
+      }
+      return;
     }
     if (!step.arithmetic && step.operands.size() == 1 && std::isfinite(step.scale))
       return below(0, step.scale);
@@ -150,6 +176,9 @@ public:
         !std::all_of(first + 1, parts.end(), isBeside))
       return std::nullopt;
     std::rotate(parts.begin(), first, first + 1);
+    auto isBracket = [&](const ScaledElement &part) { return contents.isBracket(part); };
+    if (parts.size() > 2 && std::any_of(parts.begin() + 1, parts.end(), isBracket))
+      return std::nullopt;
     return parts;
   }
 
@@ -174,12 +203,16 @@ private:
         last = number;
     return last || !keepsSums ? last : lastOf(front, false);
   }
+  bool isSum(const ElementOf &element) {
+    return contents.isSum(element) && (!strict || contents.isSmall(element, true));
+  }
   bool isFlat(const ElementOf &element) { return contents.isSum(element) && contents.isSmall(element); }
-  bool isOfSums(const std::vector<ElementOf> &front) {
-    return front.size() == kMostSums &&
-           llvm::count_if(front, [&](auto &e) { return contents.hasKeyProduct(e); }) == 1 &&
+  bool isOfSums(const std::vector<ElementOf> &front, size_t most) {
+    auto contained = llvm::count_if(front, [&](auto &e) { return contents.hasKeyProduct(e); });
+    return front.size() >= kUsualSums && front.size() <= most && contained <= 1 && (contained == 1 || !needsContent) &&
            llvm::all_of(front, [&](auto &e) { return isFlat(e); });
   }
+  bool strict = false, needsContent = true;
 
   ScoreContents contents;
   Domain domain;
@@ -202,25 +235,45 @@ std::optional<ScoreFunction> ScoreFunction::find(const ElementOf &root, const st
   function.inside = finder.inside;
   function.root = root;
   function.domain = domain;
-  auto cut = finder.cut(root);
-  if (!cut)
-    if (auto parts = finder.curvedFirst(root)) {
-      cut = finder.cut((*parts)[0]);
-      if (!cut || cut->size() != 1)
-        return std::nullopt;
-      function.curved = (*parts)[0];
-      function.sums = {{{(*cut)[0], 1}}, {parts->begin() + 1, parts->end()}};
-      return function;
-    }
-  if (!cut)
-    cut = finder.cut(root, true);
-  if (!cut)
-    cut = finder.cutAtTables(root);
-  if (!cut)
-    return std::nullopt;
+  if (function.search(finder))
+    return function;
+  return std::nullopt;
+}
+
+bool ScoreFunction::take(ScoreFunctionFinder &finder, std::optional<std::vector<ElementOf>> cut, bool small) {
+  if (!cut || (small && !finder.areSmall(*cut)))
+    return false;
+  sums.clear();
   for (const ElementOf &element : *cut)
-    function.sums.push_back({{element, 1}});
-  return function;
+    sums.push_back({{element, 1}});
+  return true;
+}
+
+bool ScoreFunction::takeCurved(ScoreFunctionFinder &finder, bool small) {
+  auto parts = finder.curvedFirst(root);
+  auto cut = parts ? finder.cut((*parts)[0]) : std::nullopt;
+  if (!cut || cut->size() != 1 || (small && !finder.areSmall(*cut)))
+    return false;
+  curved = (*parts)[0];
+  sums = {{{(*cut)[0], 1}}, {parts->begin() + 1, parts->end()}};
+  return true;
+}
+
+/// First without what is as large as the scores in memory: a bracket of the text that query and key both have a say in
+/// is part of the function.
+bool ScoreFunction::search(ScoreFunctionFinder &finder) {
+  auto cut = finder.cut(root);
+  if (take(finder, cut, true) || (!cut && takeCurved(finder, true)) || take(finder, finder.cut(root, true), true))
+    return true;
+  if (!finder.isPlain(root)) {
+    ScoreFunctionFinder within = finder;
+    within.keepNothing(root);
+    if (take(within, within.cut(root, true), true) || takeCurved(within, true) ||
+        take(within, within.cut(root, true, kMostSums), true))
+      return true;
+  }
+  return take(finder, cut, false) || takeCurved(finder, false) || take(finder, finder.cut(root, true), false) ||
+         take(finder, finder.cutAtTables(root), false);
 }
 
 bool ScoreFunction::isIdentity() const {

@@ -4,6 +4,7 @@
 #include "passes/Fusion/Summands.h"
 
 namespace skewer {
+class ScoreFunctionFinder;
 
 /// An element of a tensor, by index expressions.
 struct ElementOf {
@@ -25,7 +26,7 @@ bool holdsContent(const ElementOf &, const std::string &queryAxis, const std::st
 /// of them has products of queries and keys, and stands first.
 class ScoreFunction {
 public:
-  /// Nothing where no cut through the arithmetic leaves one or two sums of terms. `takesGuards`: where a guard stands
+  /// Nothing where no cut through the arithmetic leaves a few sums of terms. `takesGuards`: where a guard stands
   /// around the whole, elements at which it does not hold are 0, and `inside` says so.
   static std::optional<ScoreFunction> find(const ElementOf &, const std::string &queryAxis, const std::string &keyAxis,
                                            const subscript::Domain &, const std::optional<subscript::Expr> &mask,
@@ -41,6 +42,9 @@ public:
 private:
   friend class ScoreFunctionFinder;
   struct Step;
+  bool search(ScoreFunctionFinder &);
+  bool take(ScoreFunctionFinder &, std::optional<std::vector<ElementOf>> cut, bool small);
+  bool takeCurved(ScoreFunctionFinder &, bool small);
   ElementOf root;
   /// The one summand of the root that is no sum of terms, where the others are: these are the second sum.
   std::optional<ScaledElement> curved;

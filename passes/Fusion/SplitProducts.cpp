@@ -105,6 +105,21 @@ struct Product {
     bindIndices(made);
     return made;
   }
+  /// A tensor of these dimensions, divided by what another one is there. A quotient stays one: the inverse of a number
+  /// above 2^126 would be 0. Null where a size would be known at run time only.
+  Value divided(Value tensor, const Dimensions &dimensions, Value divisor, const Dimensions &its) {
+    Type type = widened(tensor);
+    if (tensor.getType() != type) {
+      if (!isa<FloatType>(cast<RankedTensorType>(tensor.getType()).getElementType()))
+        return {};
+      tensor = arith::ExtFOp::create(builder, op.getLoc(), type, tensor);
+    }
+    Value everywhere = einsum({{divisor, its}}, dimensions, type, false);
+    if (!everywhere)
+      everywhere =
+          einsum({{numberLike(builder, op.getLoc(), tensor, 1), dimensions}, {divisor, its}}, dimensions, type, false);
+    return everywhere ? arith::DivFOp::create(builder, op.getLoc(), tensor, everywhere).getResult() : Value();
+  }
   void replace(Value by) {
     op.getResult().replaceAllUsesWith(by);
     op.erase();
@@ -306,10 +321,18 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       auto isOver = [&](const std::set<std::string> &known) {
         return [&, known](Value factor) { return factorsOver(product, factor, named, known).has_value(); };
       };
+      // What meets a factor of keys before its weight may be larger than f32 holds, though the weight is small. Of a
+      // softmax's weights the factor has no other place.
+      constexpr double kFarFromTheEnd = 0x1p16;
+      bool mayGrow = !softmaxesIn(weights) && !isWithin(op.getInputs()[1 - number], kFarFromTheEnd);
+      auto isOfValues = [&](Value factor) {
+        return (!mayGrow || splatValue(factor) || isWithin(factor, 1)) && isOver(ofValues)(factor);
+      };
       if (place == FactorPlace::content) {
         OpBuilder builder(weights.getDefiningOp());
-        for (const auto &known : {ofValues, ofResult})
-          if (Value moved = factorsAtContent(builder, weights, isOver(known)))
+        for (bool later : {false, true})
+          if (Value moved = later ? factorsAtContent(builder, weights, isOver(ofResult))
+                                  : factorsAtContent(builder, weights, isOfValues))
             return weights.replaceAllUsesWith(moved), true;
         continue;
       }
@@ -321,8 +344,10 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       // Values of 16 bits stay what they are where the factor can wait for the result.
       bool isLater = !isWide(op.getInputs()[1 - number]);
       for (bool later : {isLater, !isLater})
-        if (auto apart = takeFactor(product.builder, weights, isOver(later ? ofResult : ofValues)))
-          if (later ? moveToResult(product, number, *apart) : moveToValues(product, number, *apart))
+        if (auto apart = later ? takeFactor(product.builder, weights, isOver(ofResult))
+                               : takeFactor(product.builder, weights, isOfValues))
+          if (later ? moveToResult(product, number, *apart)
+                    : !(mayGrow && apart->divides) && moveToValues(product, number, *apart))
             return true;
     }
     return false;
@@ -346,9 +371,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
         continue;
       auto one = cast<EinsumOp>(product.builder.clone(*op));
       one.getInputsMutable()[number].set(divided.getLhs());
-      Value inverse = inverseOf(product.builder, op.getLoc(), factors->tensors.front().first);
-      Value scaled = product.einsum({{one.getResult(), result}, {inverse, factors->tensors.front().second}}, result,
-                                    op.getType(), false);
+      const auto &[divisor, its] = factors->tensors.front();
+      Value scaled = product.divided(one.getResult(), result, divisor, its);
       if (!scaled)
         return one.erase(), false;
       return product.replace(scaled), true;
@@ -366,18 +390,21 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return tensor;
   }
 
-  static Value inverseOf(OpBuilder &builder, Location location, Value tensor) {
-    Value ones = numberLike(builder, location, tensor, 1);
-    return arith::DivFOp::create(builder, location, ones, tensor);
-  }
-
-  /// Factors that divide are inverted, each where it has fewest elements.
-  static std::vector<std::pair<Value, Dimensions>> multiplying(Product &product, const Factors &factors, bool divides) {
-    std::vector<std::pair<Value, Dimensions>> result = factors.tensors;
-    for (auto &[tensor, dimensions] : result)
-      if (divides)
-        tensor = inverseOf(product.builder, product.op.getLoc(), tensor);
-    return result;
+  /// A tensor times what is apart from the weights, or divided by it; the tensor itself where that is nothing but a
+  /// condition. Null where it cannot be said.
+  static Value times(Product &product, Value tensor, const Dimensions &dimensions, const Factors &factors,
+                     bool divides, Type type) {
+    if (divides) {
+      for (const auto &[divisor, its] : factors.tensors)
+        if (tensor)
+          tensor = product.divided(tensor, dimensions, divisor, its);
+      return tensor;
+    }
+    if (factors.tensors.empty())
+      return tensor;
+    std::vector<std::pair<Value, Dimensions>> operands = factors.tensors;
+    operands.insert(operands.begin(), {tensor, dimensions});
+    return product.einsum(operands, dimensions, type, false);
   }
 
   /// The product of other weights, where the factor's own condition holds too.
@@ -400,9 +427,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     if (!factors || (apart.divides && !factors->guard.isConstant(1)))
       return false;
     Value value = op.getInputs()[1 - number];
-    auto operands = multiplying(product, *factors, apart.divides);
-    operands.insert(operands.begin(), {value, values});
-    Value moved = operands.size() == 1 ? value : product.einsum(operands, values, widened(value), false);
+    Value moved = times(product, value, values, *factors, apart.divides, widened(value));
     if (!moved)
       return false;
     EinsumOp one = withWeights(product, number, apart.rest, factors->guard);
@@ -418,9 +443,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       return false;
     EinsumOp one = withWeights(product, number, apart.rest, factors->guard);
     one.getResult().setType(cast<RankedTensorType>(widened(op)));
-    auto operands = multiplying(product, *factors, apart.divides);
-    operands.insert(operands.begin(), {one.getResult(), result});
-    Value scaled = operands.size() == 1 ? one.getResult() : product.einsum(operands, result, widened(op), false);
+    Value scaled = times(product, one.getResult(), result, *factors, apart.divides, widened(op));
     if (!scaled)
       return one.erase(), false;
     if (!isWide(op)) // rounded once

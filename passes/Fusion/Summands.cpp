@@ -43,7 +43,9 @@ bool areNumbers(const std::vector<Summand> &summands) {
 }
 } // namespace
 
-bool skewer::isScale(double number) { return std::fabs(number) <= 0x1p126; }
+bool skewer::isScale(double number) {
+  return number == 0 || (std::fabs(number) <= 0x1p100 && std::fabs(number) >= 0x1p-100);
+}
 
 Expr Expansion::simplified(const Expr &e, const Expr &guard) const {
   std::optional<Expr> known = assumed;
@@ -209,13 +211,12 @@ std::vector<Summand> Expansion::expandEinsum(EinsumOp op, const std::vector<Expr
   bool repeats = composed->factors.size() == 1 && composed->contracted.empty() && !composed->value;
   if (!repeats || !options.arithmetic || !composed->factors[0].operand.getDefiningOp())
     return {*composed};
-  auto summands = expandBelow(composed->factors[0].operand, composed->factors[0].subscripts);
+  const Factor &repeated = composed->factors[0];
+  auto summands = scaled(repeated.operand, composed->scale, false, repeated.subscripts);
   if (!areNumbers(summands))
     return {leaf(op.getResult(), at)};
-  for (Summand &summand : summands) {
-    summand.scale *= composed->scale;
+  for (Summand &summand : summands)
     summand.guard = logicalAnd(composed->guard, summand.guard);
-  }
   return summands;
 }
 
@@ -262,10 +263,8 @@ std::vector<Summand> Expansion::expandBelow(Value tensor, const std::vector<Expr
   if (!op || tensor == options.whole || shared.contains(tensor))
     return {leaf(tensor, at)};
   if (options.arithmetic)
-    if (auto summands = expandArithmetic(op, at)) {
-      bool isSum = splatValue(tensor) || (areNumbers(*summands) && keepsDigits(*summands));
-      return isSum ? *summands : std::vector<Summand>{leaf(tensor, at)};
-    }
+    if (auto summands = expandArithmetic(op, at))
+      return splatValue(tensor) || areNumbers(*summands) ? *summands : std::vector<Summand>{leaf(tensor, at)};
   if (auto einsum = dyn_cast<EinsumOp>(op); einsum && !isView(einsum))
     return expandEinsum(einsum, at);
   if (auto map = mapOf(op))

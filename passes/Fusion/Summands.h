@@ -31,7 +31,8 @@ struct Summand {
   explicit Summand(mlir::Location location) : location(location) {}
 };
 
-/// Whether a term may be multiplied by it: the scale of a term is a number in f32, and kernels multiply it by log2(e).
+/// Whether numbers that are moved may be put together to this one: 0, or within 2^-100 … 2^100. A factor moved from one
+/// operand to another leaves room on both sides there: neither it nor what it multiplies leaves f32 on the way.
 bool isScale(double number);
 
 /// What an expansion may look through.
@@ -46,6 +47,8 @@ struct ExpansionOptions {
   bool scaledContractions = false;
   /// A product of vectors that the query alone, or the key alone, decides is a tensor of its own.
   bool keepsRows = false;
+  /// Of scores: the axes of queries and keys. None: every contraction is a product of the score's.
+  std::string query, key;
   bool functions = false; // a plugin's function of elements and positions becomes part of the summand
   /// Whether zeros that pad an operand where `inside` is 0 may become part of the summand's guard; without it, none.
   std::function<bool(const subscript::Expr &inside)> guards;
@@ -82,7 +85,13 @@ private:
   std::optional<std::vector<Summand>> expandQuotient(mlir::Operation *, const std::vector<subscript::Expr> &at);
   std::optional<Summand> expandApplication(attn::ApplyOp, const std::vector<subscript::Expr> &at);
   std::optional<Summand> expandPosition(attn::PositionOp, const std::vector<subscript::Expr> &at) const;
-  bool keepsDigits(std::vector<Summand> &summands) const;
+  std::optional<std::vector<Summand>> expandSum(mlir::Operation *, const std::vector<subscript::Expr> &at);
+  std::vector<Summand> scaled(mlir::Value, double number, bool divides, const std::vector<subscript::Expr> &at);
+  std::vector<Summand> asOne(std::vector<Summand> summands, mlir::Value of, const std::vector<subscript::Expr> &at);
+  bool isProduct(const Summand &) const;
+  bool holdsProduct(const std::vector<Summand> &) const;
+  std::optional<Summand> addPositions(const Summand &, const Summand &) const;
+  bool isStep(const Summand &) const;
   std::optional<Summand> composeEinsum(attn::EinsumOp, const std::vector<subscript::Expr> &at);
   Summand leaf(mlir::Value, const std::vector<subscript::Expr> &at) const;
 

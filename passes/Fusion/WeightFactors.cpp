@@ -1,9 +1,14 @@
 // From weights back through products and quotients to a factor that is not the score's.
 #include "passes/Fusion/WeightFactors.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "passes/Analysis/Elementwise.h"
+#include "passes/Analysis/FunctionRange.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/ScoreFunction.h"
 #include "passes/Fusion/Views.h"
+#include "llvm/ADT/DenseMap.h"
+#include <limits>
 
 using namespace mlir;
 using namespace skewer;
@@ -26,6 +31,47 @@ bool skewer::mayHaveFactors(Value weights) {
   Operation *op = weights.getDefiningOp();
   return isa_and_nonnull<arith::MulFOp, arith::DivFOp, arith::NegFOp>(op) || isCondition(op);
 }
+
+namespace {
+/// Ranges of tensors, from operation to operation; what is read from memory may be anything.
+struct TensorRanges {
+  RealRange of(Value tensor, unsigned depth = 0) {
+    constexpr unsigned kDeepest = 64; // a softplus is 30 operations
+    const RealRange anything{-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+    if (auto number = splatValue(tensor))
+      return {*number, *number};
+    constexpr double kLargestF16 = 65504;
+    if (getElementTypeOrSelf(tensor.getType()).isF16())
+      return {-kLargestF16, kLargestF16};
+    Operation *op = tensor.getDefiningOp();
+    if (!op || depth > kDeepest)
+      return anything;
+    if (auto found = known.find(tensor); found != known.end())
+      return found->second;
+    RealRange range = anything;
+    if (isa<SoftmaxOp>(op)) {
+      range = {0, 1};
+    } else if (isElementwise(op)) {
+      SmallVector<RealRange> operands;
+      for (Value operand : op->getOperands())
+        operands.push_back(of(operand, depth + 1));
+      range = rangeOf(op, operands);
+    } else if (mapOf(op)) {
+      range = of(op->getOperand(0), depth + 1);
+      range = {std::min(range.low, 0.0), std::max(range.high, 0.0)}; // there may be zeros around it
+    } else if (auto position = dyn_cast<PositionOp>(op)) {
+      auto expression = parse(std::string_view(position.getExpression()));
+      auto bounds = expression ? bound(*expression, {}) : std::nullopt;
+      if (bounds)
+        range = {double(bounds->range.low), double(bounds->range.high)};
+    }
+    return known[tensor] = range;
+  }
+  llvm::DenseMap<Value, RealRange> known;
+};
+} // namespace
+
+bool skewer::isWithin(Value tensor, double most) { return TensorRanges().of(tensor).isWithin(most); }
 
 /// How many operands of theirs, from the first, the weights are a multiple of.
 static unsigned multipliedOperands(Operation *op) { return isa<arith::MulFOp>(op) ? 2 : 1; }

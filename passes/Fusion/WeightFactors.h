@@ -16,6 +16,10 @@ struct WeightsApart {
 /// Whether a tensor is a product, a quotient or a part of one that a condition leaves.
 bool mayHaveFactors(mlir::Value weights);
 
+/// Whether no element of a tensor is larger than this, whatever the operands hold; by their types and what becomes of
+/// them.
+bool isWithin(mlir::Value tensor, double most);
+
 /// The first factor, from outside, that `moves` accepts; what is between it and the weights is written down anew at the
 /// builder's place, where nothing else reads it.
 std::optional<WeightsApart> takeFactor(mlir::OpBuilder &, mlir::Value weights,

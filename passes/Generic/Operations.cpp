@@ -162,6 +162,9 @@ bool Kernel::emitLogSumExp(attn::LogSumExpOp op) {
         return {arith::AddFOp::create(b, so[0], one)};
       })[0];
       Value total = arith::AddFOp::create(b, reference, math::LogOp::create(b, sum));
+      // Of the difference of two infinities there is no sum: the largest score is all.
+      Value infinite = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(INFINITY));
+      total = arith::SelectOp::create(b, infinite, largest, total);
       store(total, result, position(result, rows->row, symbols));
     });
   });

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
 #include "passes/Gpu/KeyParts.h"
+#include <limits>
 
 using namespace mlir;
 using namespace skewer;
@@ -113,7 +114,9 @@ private:
 Value skewer::gpu::logOfSum(GpuBuilder &b, Value maximum, Value sum) {
   // ln Σ exp(score) = ln 2 × (maximum in base 2 + log2 of the sum); of a row without keys log2(0) and so -infinity.
   constexpr double kLn2 = 0.6931471805599453;
-  return b.mulf(b.addf(maximum, b.log2(sum)), b.f32(kLn2));
+  // Of the difference of two infinities there is no sum: the largest score is all.
+  Value infinity = b.f32(std::numeric_limits<double>::infinity());
+  return b.select(b.equalf(maximum, infinity), infinity, b.mulf(b.addf(maximum, b.log2(sum)), b.f32(kLn2)));
 }
 
 void skewer::gpu::writeRows(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const BlockPlace &place,

@@ -133,14 +133,14 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
            llvm::any_of(op->getOperands(), [&](Value operand) { return holdsProduct(operand, seen); });
   }
 
-  /// A sum of a number and what holds no product, (mask - 1) * 1e9, is computed before it is added to scores, of which
-  /// it leaves nothing otherwise; and above the map that repeats it, where it is smaller. So is a multiple by what no
-  /// term's scale is.
-  static bool isNumberBeside(Operation *sum) {
+  /// A sum of what holds no product, (mask - 1) * 1e9 or x - mean(x), is computed before it meets scores, of which it
+  /// leaves nothing otherwise; and above the map that repeats it, where it is smaller. So is a multiple by what no term's
+  /// scale is.
+  static bool isBracket(Operation *sum) {
     auto isMultiple = [&](unsigned side) {
       Operation *other = sum->getOperand(1 - side).getDefiningOp();
       auto number = splatValue(sum->getOperand(side));
-      return number && (!isScale(*number) || (other && isNumberBeside(other)));
+      return number && (!isScale(*number) || (other && isBracket(other)));
     };
     if (isa<arith::MulFOp>(sum))
       return isMultiple(0) || isMultiple(1);
@@ -149,8 +149,7 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     if (!isa<arith::AddFOp, arith::SubFOp>(sum))
       return false;
     llvm::SmallPtrSet<Operation *, 16> seen;
-    return (splatValue(sum->getOperand(0)) && !holdsProduct(sum->getOperand(1), seen)) ||
-           (splatValue(sum->getOperand(1)) && !holdsProduct(sum->getOperand(0), seen));
+    return !holdsProduct(sum->getOperand(0), seen) && !holdsProduct(sum->getOperand(1), seen);
   }
 
   /// Moves the map below sums and multiples, where it meets einsums; not below a sum that many read, which would be
@@ -159,7 +158,7 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
                     RankedTensorType type) {
     Operation *below = source.getDefiningOp();
     bool padded = !map.inside.isConstant(1);
-    bool sinks = below && !isNumberBeside(below) &&
+    bool sinks = below && !isBracket(below) &&
                  (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp>(below) ||
                   (isa<arith::DivFOp>(below) && !padded && splatValue(below->getOperand(1))));
     if (!sinks || splatValue(source) || isCopiedTooOften(source))

@@ -65,7 +65,11 @@ Value skewer::logSumOf(const ScoreRows &rows, const Exponentials &parts, Implici
   LoopNest each(outer, {}, rows.sizes, rows.extents);
   return linalg.make(each, b.getF32Type(), std::nullopt, {{parts.largest, row}, {parts.sum, row}}, false,
                      [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) -> Value {
-                       return arith::AddFOp::create(body, elements[0], math::LogOp::create(body, elements[1]));
+                       Value sum = arith::AddFOp::create(body, elements[0], math::LogOp::create(body, elements[1]));
+                       // Of the difference of two infinities there is no sum: the largest score is all.
+                       Value infinite = arith::CmpFOp::create(body, arith::CmpFPredicate::OEQ, elements[0],
+                                                              realConstant(body, body.getF32Type(), INFINITY));
+                       return arith::SelectOp::create(body, infinite, elements[0], sum);
                      });
 }
 

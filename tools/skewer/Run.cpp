@@ -5,6 +5,7 @@
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Npy.h"
 #include "tools/skewer/ScheduleText.h"
+#include "tools/skewer/SeedByUse.h"
 #include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/raw_ostream.h"
@@ -149,6 +150,7 @@ ExitCode runKernel(const Options &options, Compilation &compilation, const Kerne
   auto operands = prepareOperands(signature, options.inputs, options.sizes, options.seed, options.origins);
   if (!operands)
     return wrong(llvm::toString(operands.takeError()));
+  seedByUse(*operands, signature, kernel.einsumFunction());
   noteOperands(kernel.name, signature, *operands, options.seed);
   Expectations expected{std::move(*expectations), {}};
   for (const auto &[number, path] : expected.files) {
@@ -171,6 +173,7 @@ ExitCode runKernel(const Options &options, Compilation &compilation, const Kerne
     auto others = prepareOperands(signature, options.inputs, options.sizes, seed, options.origins);
     if (!others)
       return wrong(llvm::toString(others.takeError()));
+    seedByUse(*others, signature, kernel.einsumFunction());
     noteOperands(kernel.name, signature, *others, seed);
     good &= runOn(*others, seed, options, *own, *execution, *outputs, expected, pool);
   }

@@ -1,4 +1,5 @@
 // Weights times rows of the keys: the values, and rows that are added to them.
+#include "passes/Analysis/FunctionRange.h"
 #include "passes/Gpu/Strategies/Strategies.h"
 
 using namespace skewer;
@@ -17,7 +18,7 @@ public:
   }
   void addToValues(const Step &step, const Tiles &weights, WeightedSums &sums) override {
     in.pipeline.bring([&] { fill(step.firstKey, step.copy); });
-    bool checked = step.crossed || in.shape.element.isF32();
+    bool checked = step.crossed || hidesByFunction(in.shape.attention) || in.shape.element.isF32();
     in.engine.issueWeighted(scaled(b, weights, scale), {tile, step.copy, {}}, checked, sums);
   }
 
