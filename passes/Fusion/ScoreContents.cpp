@@ -77,12 +77,10 @@ double ScoreContents::elements(const std::set<std::string> &axes) const {
 }
 
 bool ScoreContents::isOfPairsInMemory(const Factor &factor) {
-  std::set<std::string> all, own;
-  for (const auto &[axis, range] : domain)
-    all.insert(axis);
+  std::set<std::string> own;
   for (const Expr &subscript : factor.subscripts)
     own.merge(symbolsOf(subscript));
-  return 2 * elements(own) <= elements(all) && readsPairs({factor.operand, factor.subscripts});
+  return 2 * elements(own) <= elements(axes) && readsPairs({factor.operand, factor.subscripts});
 }
 
 bool ScoreContents::readsPairs(const ElementOf &element, unsigned depth) {

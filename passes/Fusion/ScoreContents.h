@@ -29,6 +29,7 @@ public:
   bool isSmall(const ElementOf &element) { return isSmall(element, tables); }
   bool isSmall(const ElementOf &, bool takesTables);
   bool tables = false;
+  std::set<std::string> axes; // of the scores
   /// Whether it is several summands that hold no product: what is rounded by itself before it meets others.
   bool isBracket(const ElementOf &);
 

@@ -228,7 +228,10 @@ bool skewer::holdsContent(const ElementOf &element, const std::string &queryAxis
 std::optional<ScoreFunction> ScoreFunction::find(const ElementOf &root, const std::string &queryAxis,
                                                  const std::string &keyAxis, const Domain &domain,
                                                  const std::optional<Expr> &mask, bool takesGuards) {
-  ScoreFunctionFinder finder(ScoreContents(queryAxis, keyAxis, domain, mask), domain);
+  ScoreContents contents(queryAxis, keyAxis, domain, mask);
+  for (const Expr &index : root.at)
+    contents.axes.merge(symbolsOf(index));
+  ScoreFunctionFinder finder(std::move(contents), domain);
   if (takesGuards)
     finder.takeGuards(root);
   ScoreFunction function;
@@ -268,8 +271,9 @@ bool ScoreFunction::search(ScoreFunctionFinder &finder) {
   if (!finder.isPlain(root)) {
     ScoreFunctionFinder within = finder;
     within.keepNothing(root);
+    ScoreFunctionFinder atTables = within;
     if (take(within, within.cut(root, true), true) || takeCurved(within, true) ||
-        take(within, within.cut(root, true, kMostSums), true))
+        take(atTables, atTables.cutAtTables(root), true) || take(within, within.cut(root, true, kMostSums), true))
       return true;
   }
   return take(finder, cut, false) || takeCurved(finder, false) || take(finder, finder.cut(root, true), false) ||

@@ -330,9 +330,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       };
       if (place == FactorPlace::content) {
         OpBuilder builder(weights.getDefiningOp());
-        for (bool later : {false, true})
-          if (Value moved = later ? factorsAtContent(builder, weights, isOver(ofResult))
-                                  : factorsAtContent(builder, weights, isOfValues))
+        for (const auto &known : {ofValues, ofResult})
+          if (Value moved = factorsAtContent(builder, weights, isOver(known)))
             return weights.replaceAllUsesWith(moved), true;
         continue;
       }

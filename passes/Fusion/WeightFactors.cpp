@@ -203,7 +203,8 @@ FactorPlace skewer::placeOfFactors(EinsumOp product, unsigned operand) {
     return einsum && einsum.getInputs().size() == 2;
   });
   auto function = ScoreFunction::find({weights, at}, queryAxis, keyAxis, domain, std::nullopt, true);
-  if (function && (!isAlone || function->isIdentity()))
+  constexpr size_t kFewSums = 2; // with one more the factor costs its own line of numbers and a product for each pair
+  if (function && function->sums.size() <= kFewSums && (!isAlone || function->isIdentity()))
     return FactorPlace::stays;
   return isAlone ? FactorPlace::outside : FactorPlace::content;
 }

@@ -40,9 +40,14 @@ func.func @terms(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8x
 }
 
 // -----
+// Of what depends on the query alone its infinities are left: -inf hides the row.
 // REMARK: depends on the query only: softmax is invariant to it, so it is dropped
 // CHECK-LABEL: func.func @query_only
+// CHECK: %[[T:.*]] = attn.einsum "i -> i"(%arg3)
+// CHECK: %[[B:.*]] = arith.maximumf %[[T]], %{{.*}} : tensor<4xf32>
+// CHECK: %[[I:.*]] = arith.subf %[[T]], %[[B]] : tensor<4xf32>
 // CHECK: attn.term "i d, j d"
+// CHECK-NEXT: attn.term "i"(%[[I]]) scale 1.000000e+00
 // CHECK-NEXT: }
 func.func @query_only(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>, %t: tensor<4xf32>) -> tensor<4x8xf32> {
   %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>

@@ -89,8 +89,8 @@ func.func @of_both(%s: tensor<4x4xf32>, %gate: tensor<4x4xf32>, %v: tensor<4x8xf
 // CHECK: %[[S:.*]] = attn.einsum "i j -> i"(%[[W]])
 // CHECK: %[[N:.*]] = arith.addf %[[S]]
 // CHECK: %[[O:.*]] = attn.einsum "i j, j c -> i c"(%[[W]], %arg1)
-// CHECK: %[[I:.*]] = arith.divf %{{.*}}, %[[N]] : tensor<4xf32>
-// CHECK: attn.einsum "i c, i -> i c"(%[[O]], %[[I]])
+// CHECK: %[[R:.*]] = attn.einsum "i -> i c" sizes {c = 8 : i64}(%[[N]])
+// CHECK: arith.divf %[[O]], %[[R]] : tensor<4x8xf32>
 // FUSED-LABEL: func.func @normalised
 func.func @normalised(%s: tensor<4x4xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %zero = arith.constant dense<0.000000e+00> : tensor<4x4xf32>

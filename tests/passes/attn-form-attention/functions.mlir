@@ -100,10 +100,14 @@ func.func @power(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64
 }
 
 // -----
-// What positions of queries and keys decide each by itself is no function of the offset: weights stay in memory.
+// What positions of queries and keys decide each by itself is no function of the offset: the power is one of the scores'.
 // CHECK-LABEL: func.func @power_of_places
-// CHECK-NOT: attn.attention
-// CHECK: return
+// CHECK: attn.term "h i d, h j d"(%arg0, %arg1)
+// CHECK-NEXT: attn.term "h"(%arg3) scale 1.000000e+00 in sum 1
+// CHECK-NEXT: attn.term ""() times "i + j" scale 1.000000e+00 in sum 2
+// CHECK: ^bb0(%[[S:.*]]: f32, %[[B:.*]]: f32, %[[E:.*]]: f32):
+// CHECK-NEXT: %[[P:.*]] = math.powf %[[B]], %[[E]] : f32
+// CHECK-NEXT: arith.mulf %[[S]], %[[P]] : f32
 func.func @power_of_places(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>, %decay: tensor<2xf32>) -> tensor<2x64x8xf32> {
   %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> tensor<2x64x64xf32>
   %base = attn.rearrange "h -> h i j" sizes {i = 64 : i64, j = 64 : i64} %decay : tensor<2xf32> to tensor<2x64x64xf32>

@@ -35,9 +35,11 @@ func.func @written_twice(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x
 // What the query alone adds is lost to the weights and not to the logsumexp: it is added behind.
 // REMARK: depends on the query only: softmax is invariant to it, so it is added to the lse alone
 // CHECK-LABEL: func.func @query_only
+// CHECK: %[[I:.*]] = arith.subf
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i -> i"(%arg2)
 // CHECK-NEXT: %result, %lse = attn.attention "i j" value "j e -> i e"(%arg1) score {
 // CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
+// CHECK-NEXT: attn.term "i"(%[[I]]) scale 1.000000e+00
 // CHECK-NEXT: }
 // CHECK-NEXT: %[[V1:.*]] = arith.constant dense<1.000000e+00>
 // CHECK-NEXT: %[[V2:.*]] = arith.mulf %[[V0]], %[[V1]]

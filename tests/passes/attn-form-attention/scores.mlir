@@ -70,12 +70,14 @@ func.func @one_sided(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf3
 }
 
 // -----
-// Of query-only terms alone nothing is left: all keys weigh the same, which one term of nothing says.
+// Of query-only terms alone nothing is left where they are numbers, as products of the query's vector are taken to be: all
+// keys weigh the same, which one term of nothing says.
 // CHECK-LABEL: func.func @nothing_left
 // CHECK: attn.term ""() times "0" scale 1.000000e+00
 // CHECK-NEXT: }
-func.func @nothing_left(%v: tensor<4x8xf32>, %t: tensor<4xf32>) -> tensor<4x8xf32> {
-  %s = attn.rearrange "i -> i j" sizes {j = 4 : i64} %t : tensor<4xf32> to tensor<4x4xf32>
+func.func @nothing_left(%v: tensor<4x8xf32>, %t: tensor<4xf16>) -> tensor<4x8xf32> {
+  %x = arith.extf %t : tensor<4xf16> to tensor<4xf32>
+  %s = attn.rearrange "i -> i j" sizes {j = 4 : i64} %x : tensor<4xf32> to tensor<4x4xf32>
   %p = attn.softmax "i j" over "j"(%s) : tensor<4x4xf32>
   %o = attn.einsum "i j, j d -> i d"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %o : tensor<4x8xf32>

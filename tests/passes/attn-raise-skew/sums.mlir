@@ -3,12 +3,26 @@
 
 // A sum of two logits is skewed by skewing both.
 // CHECK-LABEL: func.func @sum
+// CHECK-NEXT: %[[L:.*]] = attn.einsum "i d, r d -> i r"(%arg2, %arg3)
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%arg0)
-// CHECK-NEXT: %[[V1:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%arg1)
+// CHECK-NEXT: %[[V1:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%[[L]])
 // CHECK-NEXT: %[[V2:.*]] = arith.addf %[[V0]], %[[V1]]
 // CHECK-NEXT: return %[[V2]]
-func.func @sum(%a: tensor<4x7xf32>, %b: tensor<4x7xf32>) -> tensor<4x4xf32> {
-  %c = arith.addf %a, %b : tensor<4x7xf32>
+func.func @sum(%a: tensor<4x7xf32>, %b: tensor<4x7xf32>, %q: tensor<4x8xf32>, %t: tensor<7x8xf32>) -> tensor<4x4xf32> {
+  %l = attn.einsum "i d, r d -> i r"(%q, %t) : (tensor<4x8xf32>, tensor<7x8xf32>) -> tensor<4x7xf32>
+  %c = arith.addf %a, %l : tensor<4x7xf32>
+  %s = attn.skew %c : tensor<4x7xf32> to tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+
+// -----
+// One that holds no product is computed before: what cancels in it is not lost beside scores.
+// CHECK-LABEL: func.func @bracket
+// CHECK-NEXT: %[[V0:.*]] = arith.subf %arg0, %arg1
+// CHECK-NEXT: %[[V1:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%[[V0]])
+// CHECK-NEXT: return %[[V1]]
+func.func @bracket(%a: tensor<4x7xf32>, %b: tensor<4x7xf32>) -> tensor<4x4xf32> {
+  %c = arith.subf %a, %b : tensor<4x7xf32>
   %s = attn.skew %c : tensor<4x7xf32> to tensor<4x4xf32>
   return %s : tensor<4x4xf32>
 }

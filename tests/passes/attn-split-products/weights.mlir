@@ -1,19 +1,21 @@
 // RUN: skewer-opt %s -attn-split-products -split-input-file | FileCheck %s
 // Factors of weights that no softmax made: scores times decays, a gate of scores.
 
-// A key's factor, outside of what depends on pairs: the values'.
+// A key's factor that is at most 1, outside of what depends on pairs: the values'.
 // CHECK-LABEL: func.func @key
+// CHECK: %[[T:.*]] = math.tanh %arg3
 // CHECK: %[[S:.*]] = attn.einsum "h i d, h j d -> h i j"
 // CHECK: %[[E:.*]] = math.exp %arg2
 // CHECK: %[[D:.*]] = arith.mulf %[[S]], %[[E]]
 // CHECK: %[[W:.*]] = attn.einsum "h i j -> h i j" where "j <= i"(%[[D]])
-// CHECK: %[[V:.*]] = attn.einsum "h j c, h j -> h j c"(%arg4, %arg3)
+// CHECK: %[[V:.*]] = attn.einsum "h j c, h j -> h j c"(%arg4, %[[T]])
 // CHECK: attn.einsum "h i j, h j c -> h i c"(%[[W]], %[[V]])
 func.func @key(%q: tensor<2x4x3xf32>, %k: tensor<2x4x3xf32>, %l: tensor<2x4x4xf32>, %g: tensor<2x4xf32>, %v: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %t = math.tanh %g : tensor<2x4xf32>
   %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x3xf32>, tensor<2x4x3xf32>) -> tensor<2x4x4xf32>
   %e = math.exp %l : tensor<2x4x4xf32>
   %d = arith.mulf %s, %e : tensor<2x4x4xf32>
-  %r = attn.rearrange "h j -> h i j" sizes {i = 4 : i64} %g : tensor<2x4xf32> to tensor<2x4x4xf32>
+  %r = attn.rearrange "h j -> h i j" sizes {i = 4 : i64} %t : tensor<2x4xf32> to tensor<2x4x4xf32>
   %p = arith.mulf %d, %r : tensor<2x4x4xf32>
   %w = attn.einsum "h i j -> h i j" where "j <= i"(%p) : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
   %o = attn.einsum "h i j, h j c -> h i c"(%w, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
@@ -21,12 +23,26 @@ func.func @key(%q: tensor<2x4x3xf32>, %k: tensor<2x4x3xf32>, %l: tensor<2x4x4xf3
 }
 
 // -----
-// What divides is inverted where it is small; a query's waits for the result.
+// One that may be large stays: with the values it may be larger than f32 holds, though the weight is small.
+// CHECK-LABEL: func.func @large
+// CHECK: %[[W:.*]] = arith.mulf
+// CHECK: attn.einsum "h i j, h j c -> h i c"(%[[W]], %arg3)
+func.func @large(%q: tensor<2x4x3xf32>, %k: tensor<2x4x3xf32>, %g: tensor<2x4xf32>, %v: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x3xf32>, tensor<2x4x3xf32>) -> tensor<2x4x4xf32>
+  %e = math.exp %s : tensor<2x4x4xf32>
+  %r = attn.rearrange "h j -> h i j" sizes {i = 4 : i64} %g : tensor<2x4xf32> to tensor<2x4x4xf32>
+  %w = arith.mulf %e, %r : tensor<2x4x4xf32>
+  %o = attn.einsum "h i j, h j c -> h i c"(%w, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
+
+// -----
+// What divides waits for the result where it is a query's, and stays a divisor: the inverse of a large number would be 0.
 // CHECK-LABEL: func.func @query
 // CHECK: %[[E:.*]] = math.exp
 // CHECK: %[[O:.*]] = attn.einsum "h i j, h j c -> h i c"(%[[E]], %arg3)
-// CHECK: %[[I:.*]] = arith.divf %{{.*}}, %arg2 : tensor<2x4xf32>
-// CHECK: attn.einsum "h i c, h i -> h i c"(%[[O]], %[[I]])
+// CHECK: %[[R:.*]] = attn.einsum "h i -> h i c" sizes {c = 8 : i64}(%arg2)
+// CHECK: arith.divf %[[O]], %[[R]] : tensor<2x4x8xf32>
 func.func @query(%q: tensor<2x4x3xf32>, %k: tensor<2x4x3xf32>, %g: tensor<2x4xf32>, %v: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
   %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x3xf32>, tensor<2x4x3xf32>) -> tensor<2x4x4xf32>
   %e = math.exp %s : tensor<2x4x4xf32>
@@ -78,13 +94,15 @@ func.func @gate(%q: tensor<2x4x3xf32>, %k: tensor<2x4x3xf32>, %g: tensor<2x4xf32
 // -----
 // A condition beside a key's factor is the product's.
 // CHECK-LABEL: func.func @condition
+// CHECK: %[[T:.*]] = math.tanh %arg2
 // CHECK: %[[E:.*]] = math.exp
-// CHECK: %[[V:.*]] = attn.einsum "h j c, h j -> h j c"(%arg3, %arg2)
+// CHECK: %[[V:.*]] = attn.einsum "h j c, h j -> h j c"(%arg3, %[[T]])
 // CHECK: attn.einsum "h i j, h j c -> h i c" where "j <= i"(%[[E]], %[[V]])
 func.func @condition(%q: tensor<2x4x3xf32>, %k: tensor<2x4x3xf32>, %g: tensor<2x4xf32>, %v: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %t = math.tanh %g : tensor<2x4xf32>
   %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x3xf32>, tensor<2x4x3xf32>) -> tensor<2x4x4xf32>
   %e = math.exp %s : tensor<2x4x4xf32>
-  %r = attn.einsum "h j -> h i j" where "j <= i" sizes {i = 4 : i64}(%g) : (tensor<2x4xf32>) -> tensor<2x4x4xf32>
+  %r = attn.einsum "h j -> h i j" where "j <= i" sizes {i = 4 : i64}(%t) : (tensor<2x4xf32>) -> tensor<2x4x4xf32>
   %w = arith.mulf %e, %r : tensor<2x4x4xf32>
   %o = attn.einsum "h i j, h j c -> h i c"(%w, %v) : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
   return %o : tensor<2x4x8xf32>
