@@ -443,6 +443,107 @@ TEST(Library, SharedObjectsLoadWithTheSystemsLoader) {
   dlclose(library);
 }
 
+/// Operands of `tiny` for a batch of two, as the library takes them.
+struct Operands {
+  std::vector<float> q, k, v;
+  int64_t shape[3] = {2, 8, 4};
+  Operands() : q(64), k(64), v(64) {
+    for (int n = 0; n < 64; ++n)
+      q[n] = float(n % 7) / 3 - 1, k[n] = float(n % 5) / 2 - 1, v[n] = float(n % 11) / 4 - 1;
+  }
+  std::vector<skewer_tensor> tensors() const { return {{q.data(), shape, 3}, {k.data(), shape, 3}, {v.data(), shape, 3}}; }
+  /// The layer, written out.
+  std::vector<double> results() const {
+    std::vector<double> all;
+    for (int b = 0; b < 2; ++b)
+      for (int i = 0; i < 8; ++i) {
+        double weights[8], sum = 0;
+        for (int j = 0; j < 8; ++j) {
+          double score = 0;
+          for (int d = 0; d < 4; ++d)
+            score += double(q[b * 32 + i * 4 + d]) * double(k[b * 32 + j * 4 + d]) * 0.5;
+          sum += weights[j] = std::exp(score);
+        }
+        for (int d = 0; d < 4; ++d) {
+          double value = 0;
+          for (int j = 0; j < 8; ++j)
+            value += weights[j] / sum * double(v[b * 32 + j * 4 + d]);
+          all.push_back(value);
+        }
+      }
+    return all;
+  }
+};
+
+TEST(Library, TheReferenceIsTheLayersDefinition) {
+  Operands operands;
+  std::vector<skewer_tensor> tensors = operands.tensors();
+  skewer_request request = requestOf(kLayer);
+  Answer answer(skewer_reference(&request, tensors.data(), tensors.size(), nullptr), &skewer_answer_free);
+  ASSERT_EQ(skewer_answer_status(answer.get()), SKEWER_ANSWER_DONE) << skewer_answer_messages(answer.get());
+  std::string file = fileOf(answer, "out.npy");
+  std::vector<double> expected = operands.results(), found(expected.size());
+  ASSERT_GE(file.size(), expected.size() * sizeof(double));
+  ASSERT_NE(file.find("'<f8'"), std::string::npos);
+  std::memcpy(found.data(), file.data() + file.size() - found.size() * sizeof(double), found.size() * sizeof(double));
+  for (size_t n = 0; n < found.size(); ++n)
+    EXPECT_NEAR(found[n], expected[n], 1e-12) << n;
+}
+
+TEST(Library, ChecksResults) {
+  Operands operands;
+  std::vector<skewer_tensor> tensors = operands.tensors();
+  std::vector<double> exact = operands.results();
+  std::vector<float> out(exact.begin(), exact.end());
+  skewer_tensor result = {out.data(), operands.shape, 3};
+  skewer_request request = requestOf(kLayer);
+  auto check = [&] {
+    Answer answer(skewer_check(&request, tensors.data(), tensors.size(), nullptr, &result, 1, 0), &skewer_answer_free);
+    EXPECT_EQ(skewer_answer_status(answer.get()), SKEWER_ANSWER_DONE) << skewer_answer_messages(answer.get());
+    return std::string(skewer_answer_text(answer.get()));
+  };
+  auto number = [](const std::string &json, const std::string &field) {
+    size_t at = json.find("\"" + field + "\":");
+    return at == std::string::npos ? -1.0 : std::stod(json.substr(at + field.size() + 3));
+  };
+  std::string right = check();
+  EXPECT_EQ(number(right, "rows"), 16) << right;
+  EXPECT_GT(number(right, "tolerance"), 0) << right;
+  EXPECT_LE(number(right, "error"), 1e-7) << right;
+  out[37] += 0.25f;
+  std::string wrong = check();
+  EXPECT_GT(number(wrong, "error"), 0.05) << wrong;
+  EXPECT_NE(wrong.find("[1, 1, 1]"), std::string::npos) << wrong; // element 37
+}
+
+TEST(Library, OperandsThatDoNotFitAreStatuses) {
+  Operands operands;
+  std::vector<skewer_tensor> tensors = operands.tensors();
+  skewer_request request = requestOf(kLayer);
+  auto status = [&](size_t count, const char *text) {
+    Answer answer(skewer_reference(&request, tensors.data(), count, nullptr), &skewer_answer_free);
+    EXPECT_NE(std::string(skewer_answer_messages(answer.get())).find(text), std::string::npos)
+        << skewer_answer_messages(answer.get());
+    return skewer_answer_status(answer.get());
+  };
+  EXPECT_EQ(status(2, "expected 3 operands, found 2"), SKEWER_ANSWER_WRONG);
+  int64_t shorter[3] = {2, 7, 4};
+  tensors[1].shape = shorter;
+  EXPECT_EQ(status(3, "'k': expected shape [batch, 8, 4], found [2, 7, 4]"), SKEWER_ANSWER_WRONG);
+  tensors[1].rank = 2;
+  EXPECT_EQ(status(3, "'k': expected shape [batch, 8, 4], found [2, 7]"), SKEWER_ANSWER_WRONG);
+  tensors[1].data = nullptr;
+  EXPECT_EQ(status(3, "tensor number 1 has a null pointer"), SKEWER_ANSWER_BAD_REQUEST);
+}
+
+TEST(Library, ListsSchemes) {
+  Answer json(skewer_schemes(nullptr, 1), &skewer_answer_free), one(skewer_schemes("rel1d", 0), &skewer_answer_free),
+      none(skewer_schemes("rel1", 0), &skewer_answer_free);
+  EXPECT_NE(std::string(skewer_answer_text(json.get())).find("\"name\":\"rel1d\""), std::string::npos);
+  EXPECT_NE(std::string(skewer_answer_text(one.get())).find("scheme rel1d("), std::string::npos);
+  EXPECT_EQ(skewer_answer_status(none.get()), SKEWER_ANSWER_WRONG);
+}
+
 TEST(Library, ExplainsAndPlots) {
   skewer_request request = requestOf(kLayer);
   Answer text(skewer_explain(&request, 0), &skewer_answer_free);
