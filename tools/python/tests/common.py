@@ -40,8 +40,17 @@ BUCKETS = """kernel buckets(q, k, v : f32[8, 4], table : f32[6],
 
 def python_of(page):
     """The blocks of Python that a page of the tree shows."""
+    return _blocks(page, "python")
+
+
+def attn_of(page):
+    """The specs that a page of the tree shows."""
+    return _blocks(page, "attn")
+
+
+def _blocks(page, language):
     text = (Path(__file__).resolve().parents[3] / page).read_text(encoding="utf-8")
-    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 def example(*names):

@@ -1,7 +1,10 @@
 """What the guides show of PyTorch and JAX, run as it stands there; sequences are shorter."""
 
 import os
+import tempfile
 import unittest
+import warnings
+from pathlib import Path
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
@@ -10,14 +13,15 @@ import jax
 import numpy as np
 import torch
 import torch.distributed as dist
+import transformers
 from jax.sharding import PartitionSpec
 
 import skewer
 
 
 def shown(page, word):
-    """The only block of a page that imports what the word names."""
-    block, = [text for text in common.python_of(page) if f"from skewer import {word}" in text]
+    """The only block of a page that imports what the word names, beside that of transformers."""
+    block, = [text for text in common.python_of(page) if f"from skewer import {word}" in text and "AttentionInterface" not in text]
     return block
 
 
@@ -49,6 +53,32 @@ class Guides(unittest.TestCase):
         got = known["layer"](*(arrays[name] for name in "qkv"))
         torch.testing.assert_close(got, layer(**{name: zeros[name] for name in layer._names}), atol=0, rtol=0)
         self.assertEqual(known["layer"].pos.data_ptr(), arrays["pos"].data_ptr())
+
+    def test_transformers(self):
+        """A model whose attentions are the text that stands beside the lines."""
+        page = "docs/python.md"
+        block, = [text for text in common.python_of(page) if "AttentionInterface" in text]
+        spec, = [text for text in common.attn_of(page) if "kernel causal" in text]
+        config = transformers.LlamaConfig(hidden_size=64, num_attention_heads=8, num_key_value_heads=2, num_hidden_layers=2,
+                                          intermediate_size=64, vocab_size=50, max_position_embeddings=64)
+        torch.manual_seed(0)
+        model, tokens = transformers.LlamaForCausalLM(config).eval(), torch.randint(0, 50, (2, 21))
+        with torch.no_grad():
+            expected = model(tokens, use_cache=False).logits
+            with tempfile.TemporaryDirectory() as folder:
+                (Path(folder) / "causal.attn").write_text(spec)
+                before = os.getcwd()
+                os.chdir(folder)
+                try:
+                    known = {"model": model}
+                    exec(block, known)
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("error", skewer.CopyWarning)
+                        got = model(tokens, use_cache=False).logits
+                finally:
+                    os.chdir(before)
+        self.assertEqual(len(known["layers"]), 1)
+        torch.testing.assert_close(got, expected, atol=1e-5, rtol=0)
 
     def test_jax(self):
         known = self.run_beside("botnet", shown("docs/python.md", "jax"), {**self.arrays, "jax": jax})
