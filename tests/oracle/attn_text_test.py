@@ -130,7 +130,7 @@ class AttnTextTest(unittest.TestCase):
     # Which meaning a name has.
     def test_a_name_of_two_meanings_is_refused_wherever_it_stands_bare(self):
         named = 'y = einsum("n d -> n d", x)\n'
-        for rest in ("y * (d < 4)", "y if d < 4 else 0", "softmax(y where d < n)", "y + t[d]", "y * d^-0.5", "abs(d) * y", "sum(y, d)", "y * f(d)",
+        for rest in ("y * (d < 4)", "y if d < 4 else 0", "softmax(y where d < n)", "y + t[d]", "abs(d) * y", "sum(y, d)", "y * f(d)", "y / (1 + d)", "y * d^2", "y * sqrt(d)",
                      'einsum("n d, (d + 1) -> n d", y, t)'):
             self.refused("'d' is an axis", "param d = 5\nscheme f(x) = x;;" + named + "return " + rest, (4, 5), x=self.x, t=np.arange(9.0))
         for rest in ("m + 1", "y * (m > 0)", "sigmoid(m)", "m if m > 0 else 0", "-m"):
@@ -143,6 +143,12 @@ class AttnTextTest(unittest.TestCase):
         self.check(value(body + "return m[...] * position(m)", (4, 5), x=self.x), self.x * np.arange(5))
         self.check(value("param m = 5;;" + 'y = einsum("n m -> n m", x)\nreturn y[:, :m] * position(m) + len(m)', (4, 5), x=self.x),
                    self.x * np.arange(5) + 5)
+
+    def test_what_is_divided_by_is_the_number(self):
+        named = "param d = 5, n = 4;;" + 'y = einsum("n d -> n d", x)\nreturn '
+        for rest, want in (("y / d", 5), ("y * d^-0.5", 5 ** 0.5), ("y / sqrt(d)", 5 ** 0.5), ("y * rsqrt(d)", 5 ** 0.5), ("y / (d * n)", 20), ("y / d^2", 25),
+                           ("y * (n * d)**-1", 20)):
+            self.check(value(named + rest, (4, 5), x=self.x), self.x / want)
 
     def test_an_axis_is_in_scope_above_the_text_that_names_it(self):
         self.refused("'d' is an axis", 'param d = 5;;y = x * d\nz = einsum("n d -> n d", x)\nreturn y + z', (4, 5), x=self.x)

@@ -40,7 +40,27 @@ def of_unary(node, scope):
 
 
 def of_binary(node, scope):
-    return apply(node.op, [evaluate(node.left, scope), evaluate(node.right, scope)], node.line)
+    if node.op == "^":
+        exponent = evaluate(node.right, scope)
+        below = isinstance(exponent, (int, float)) and exponent < 0
+        return apply("^", [divisor(node.left, scope) if below else evaluate(node.left, scope), exponent], node.line)
+    right = divisor(node.right, scope) if node.op == "/" else evaluate(node.right, scope)
+    return apply(node.op, [evaluate(node.left, scope), right], node.line)
+
+
+def divisor(node, scope):
+    """What is divided by: no position, which is 0 at place 0, so that a name of an axis and a number is the number."""
+    if isinstance(node, s.Name) and node.name in scope.axes and isinstance(scope.value_of(node.name), (int, float)):
+        return scope.value_of(node.name)
+    if isinstance(node, s.Binary) and node.op == "*":
+        return apply("*", [divisor(node.left, scope), divisor(node.right, scope)], node.line)
+    if isinstance(node, s.Binary) and node.op == "^":
+        exponent = evaluate(node.right, scope)
+        if isinstance(exponent, (int, float)):
+            return apply("^", [divisor(node.left, scope), exponent], node.line)
+    if isinstance(node, s.Call) and node.name in ("sqrt", "rsqrt") and len(node.positional) == 1 and scope.program.scheme(node.name)[0] is None:
+        return apply(node.name, [divisor(node.positional[0], scope)], node.line)
+    return evaluate(node, scope)
 
 
 def condition_on(tensor, node, scope):
@@ -183,7 +203,7 @@ def of_call(node, scope):
     if handler is not None:
         return handler(node, scope)
     if node.name in ONE or node.name in ("min", "max", "clamp", "f32", "f64"):
-        values = [evaluate(each, scope) for each in node.positional]
+        values = [(divisor if node.name == "rsqrt" else evaluate)(each, scope) for each in node.positional]
         if node.named:
             raise AttnError(f"'{node.name}' takes no names", node.line)
         if len(values) != (2 if node.name in ("min", "max") else 3 if node.name == "clamp" else 1):
