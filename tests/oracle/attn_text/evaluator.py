@@ -87,7 +87,7 @@ def as_tensor(value, what, line):
 
 
 def of_where(node, scope):
-    value = as_tensor(scope.whole_value(node.value), "where", node.line)
+    value = as_tensor(evaluate(node.value, scope), "where", node.line)
     hidden = ~condition_on(value, node.condition, scope)
     if value.absent is not None:
         hidden = hidden | value.absent
