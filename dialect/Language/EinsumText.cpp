@@ -152,7 +152,7 @@ bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const Axi
           continue;
         }
         if (value && value->is(ValueKind::Real)) { // a function that has a name
-          std::string standIn = "__" + symbol;
+          std::string standIn = "'" + symbol;
           textCalls[standIn] = at;
           if (!standsIn(standIn, at))
             return false;

@@ -12,7 +12,7 @@ using subscript::Expr;
 void Emitter::joinPart(Value &whole, const Value &part, size_t along, int64_t start) const {
   if (part.present.empty() && part.finite.empty())
     return;
-  std::string name = "d" + std::to_string(along);
+  std::string name = placeName(along);
   Expr index = Expr::symbol(name);
   Value moved;
   moved.dimensions = whole.dimensions;

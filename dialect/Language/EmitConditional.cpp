@@ -311,7 +311,7 @@ std::optional<Expr> Emitter::overOwnAxes(const Expr &holds, const Value &value) 
     Naming &naming = own.emplace_back();
     for (const std::string &axis : result[d].axes)
       naming.push_back({axis, einsum.sizes.at(axis), value.dimensions[d].runtime});
-    places["d" + std::to_string(d)] = subscript::flatIndex(result[d], einsum.sizes);
+    places[placeName(d)] = subscript::flatIndex(result[d], einsum.sizes);
   }
   return canonical(subscript::substitute(holds, places), own);
 }

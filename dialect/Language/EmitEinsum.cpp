@@ -401,7 +401,7 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
     return value;
   subscript::Substitution axisPlaces = renaming(value.dimensions, placeNamings(value.dimensions)), places;
   for (size_t d = 0; d < base.dimensions.size(); ++d)
-    places["d" + std::to_string(d)] =
+    places[placeName(d)] =
         subscript::substitute(subscript::flatIndex(spec.operands[0][d], given), axisPlaces);
   moveConditions(value, base, places);
   return value;

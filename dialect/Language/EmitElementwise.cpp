@@ -337,7 +337,7 @@ bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
     Naming own = best ? *best : !d.namings.empty() ? d.namings[0] : Naming{};
     bool clash = any_of(own, [&](const Axis &axis) { return !best && wanted.count(axis.name); });
     if (own.empty() || clash)
-      own = {Axis{"x" + std::to_string(fresh++), d.size, d.runtime}};
+      own = {Axis{"x" + std::to_string(fresh++) + "'", d.size, d.runtime}};
     for (const Axis &axis : own)
       covered.insert(axis.name);
     to.push_back(own);

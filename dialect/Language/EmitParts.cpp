@@ -101,7 +101,7 @@ Value Emitter::localised(const Node &node, const Value &value) {
   Dimensions dimensions = value.dimensions;
   for (size_t d = 0; d < dimensions.size(); ++d) {
     subscript::Dimension whole, own;
-    own.axes = {names[d].size() == 1 ? names[d][0].name : "x" + std::to_string(d)};
+    own.axes = {names[d].size() == 1 ? names[d][0].name : "x" + std::to_string(d) + "'"};
     whole = own;
     for (const Naming &naming : value.dimensions[d].namings)
       if (naming.size() == 1 && readsWhole(naming[0].name, dimensions[d].size)) {

@@ -274,7 +274,7 @@ Value Emitter::rearrange(const Node &node, Value value, const std::vector<Naming
       subscript::Expr own = position == axes.end() ? subscript::Expr(0) : position->second;
       flat = &axis == &from[d].front() ? own : flat * subscript::Expr(axis.size) + own;
     }
-    places["d" + std::to_string(d)] = flat;
+    places[placeName(d)] = flat;
   }
   moveConditions(value, operand, places);
   return value;

@@ -59,18 +59,13 @@ Value Emitter::emitCumulativeSum(const Node &node) {
     return {};
   }
   std::vector<Naming> lone = loneNamings(dimensions);
-  std::set<std::string> taken;
   for (size_t d = 0; d < dimensions.size(); ++d) {
     if (along->naming[d])
       lone[d] = dimensions[d].namings[*along->naming[d]];
     else if (along->whole[d]) // by its place: one axis, whatever it is made of
-      lone[d] = {{"along", dimensions[d].size, dimensions[d].runtime}};
-    for (const Axis &axis : lone[d])
-      taken.insert(axis.name);
+      lone[d] = {{"along'", dimensions[d].size, dimensions[d].runtime}};
   }
-  std::string before = "before";
-  for (int n = 0; taken.count(before); ++n)
-    before = "before" + std::to_string(n);
+  const std::string before = "before'"; // no axis of a text has a quotation mark
   subscript::Einsum spec;
   spec.operands.emplace_back();
   spec.result.emplace();

@@ -103,11 +103,16 @@ bool Emitter::bindArguments(SchemeCall &call) {
 
 bool Emitter::bindOther(SchemeCall &call, const SchemeOperand &operand, Value value, const Node &place) {
   if (!operand.pattern.empty()) {
-    std::vector<Value> parts = takenApart(place, value, operand.pattern.size());
-    if (parts.empty()) {
-      diagnostics.note(operand.name, "argument '" + operand.name.str() + "' is declared here");
+    size_t count = operand.pattern.size();
+    if (!value.is(ValueKind::Tensor) && (!value.is(ValueKind::List) || value.items.size() != count)) {
+      error(place.text, "argument '" + operand.name.str() + "' is a list of " + std::to_string(count) + ", found " +
+                            describe(value));
+      diagnostics.note(operand.name, "declared here");
       return false;
     }
+    std::vector<Value> parts = takenApart(place, value, count); // a tensor along its first dimension
+    if (parts.empty())
+      return false;
     for (size_t k = 0; k < operand.pattern.size(); ++k)
       call.own.values[operand.pattern[k].str()] = parts[k];
   }

@@ -161,7 +161,7 @@ bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::ve
     return true;
   subscript::Substitution places;
   for (size_t d = 0; d < names.size(); ++d)
-    places["d" + std::to_string(d)] = Expr::symbol(names[d][0].name);
+    places[placeName(d)] = Expr::symbol(names[d][0].name);
   Expr all = 1;
   for (const Condition &condition : conditions) {
     Expr one = canonical(subscript::substitute(condition.holds, places), names);

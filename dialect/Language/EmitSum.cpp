@@ -60,6 +60,8 @@ std::optional<Emitter::AlongAxes> Emitter::alongAxes(const Node &node, StringRef
   for (const Node *item : itemsOf(*over)) {
     auto named = item->kind == NodeKind::Name ? namingWith(dimensions, item->name) : std::nullopt;
     const Value *value = item->kind == NodeKind::Name ? lookup(item->name.str()) : nullptr;
+    if (const Symbol *symbol = resolver.symbolOf(*item); symbol && symbol->kind == SymbolKind::Contested)
+      return std::nullopt; // said where it was resolved
     if (named && value && isFunctionOfPositions(*value))
       return ambiguous(item->text, item->name.str(), *value), std::nullopt;
     if (named) {

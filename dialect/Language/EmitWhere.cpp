@@ -136,14 +136,17 @@ Value Emitter::carried(Value result, const Value &operand) const {
   if (operand.present.empty() && operand.finite.empty())
     return result;
   attn::IndexMap map = cast<attn::IndexMapOpInterface>(result.tensor.getDefiningOp()).getIndexMap();
-  subscript::Substitution places;
+  subscript::Substitution places, own; // the map knows the result's places as d0, d1, …
+  for (size_t d = 0; d < result.dimensions.size(); ++d)
+    own["d" + std::to_string(d)] = Expr::symbol(placeName(d));
   for (auto [d, index] : enumerate(map.subscripts))
-    places["d" + std::to_string(d)] = index;
+    places[placeName(d)] = subscript::substitute(index, own);
   moveConditions(result, operand, places);
-  if (!map.inside.isConstant(1))
+  Expr inside = subscript::substitute(map.inside, own);
+  if (!inside.isConstant(1))
     for (Conditions *conditions : {&result.present, &result.finite})
       for (Condition &condition : *conditions)
-        condition.holds = logicalOr(logicalNot(map.inside), condition.holds);
+        condition.holds = logicalOr(logicalNot(inside), condition.holds);
   return result;
 }
 

@@ -58,7 +58,9 @@ void Resolver::visitCall(const Node &node, Place place) {
     visitNext(node.operands, 1, Place::Number);
     return visitKeywords(node);
   }
-  visitNext(node.operands, 0, within(place));
+  bool isDivisor = place == Place::Divisor || place == Place::PositionDivisor;
+  bool isRoot = name == "rsqrt" || (name == "sqrt" && isDivisor); // 1 / sqrt(d)
+  visitNext(node.operands, 0, isRoot ? divisorAt(place) : within(place));
   for (const Keyword &k : node.keywords)
     visit(*k.value, within(place));
 }
@@ -72,14 +74,14 @@ void Resolver::visitEinsum(const Node &node) {
   bool isChecked = checkText(text), hasAxisSum = parsed.spec && is_contained(parsed.spec->axes(), "sum");
   for (const Keyword &k : node.keywords) {
     if (k.name == "where" || (k.name == "sum" && !hasAxisSum)) {
-      visit(*k.value, k.name == "where" ? Place::Expression : Place::Axis);
+      visit(*k.value, k.name == "where" ? Place::Expression : Place::AxisName);
       continue;
     }
     checkWord(k.name);
     visit(*k.value, Place::Number);
   }
   if (isChecked)
-    resolveCalls(parsed);
+    resolveCalls(parsed), checkIndices(text);
 }
 
 void Resolver::visitRearrangement(const Node &node) {
@@ -118,6 +120,9 @@ void Resolver::visitAlong(const Node &node) {
 }
 
 void Resolver::visitSchemeCall(const Node &node, const Scheme &scheme, Place place) {
+  for (const char *axis : {"i", "j"})
+    if (names->axes.count(axis))
+      scoreAxes.insert({&node, axis});
   auto operandOf = [&](StringRef name) {
     return find_if(scheme.operands, [&](const SchemeOperand &operand) { return operand.name == name; });
   };

@@ -12,12 +12,15 @@ Resolver::Place Resolver::within(Place place) {
   case Place::Number:
   case Place::Position:
     return place;
+  case Place::PositionDivisor:
+    return Place::Position;
   case Place::Axis:
   case Place::AxisOrSize:
   case Place::AxisName:
     return Place::Number;
   case Place::Expression:
   case Place::Tensor:
+  case Place::Divisor:
     break;
   }
   return Place::Expression;
@@ -38,12 +41,15 @@ void Resolver::visit(const Node &node, Place place) {
   case NodeKind::Ellipsis:
     return;
   case NodeKind::Tuple:
-    return visitNext(node.operands, 0, place == Place::Axis ? place : within(place));
+    return visitNext(node.operands, 0, place == Place::Axis || place == Place::AxisName ? place : within(place));
   case NodeKind::Slice:
     return visitNext(node.operands, 0, Place::Number);
-  case NodeKind::Unary:
-  case NodeKind::Binary:
   case NodeKind::Where:
+    visit(*node.operands[0], Place::Tensor);
+    return visit(*node.operands[1], Place::Expression);
+  case NodeKind::Binary:
+    return visitBinary(node, place);
+  case NodeKind::Unary:
   case NodeKind::Conditional:
     return visitNext(node.operands, 0, within(place));
   case NodeKind::Call:
@@ -51,6 +57,26 @@ void Resolver::visit(const Node &node, Place place) {
   case NodeKind::Subscript:
     return visitSubscript(node, place);
   }
+}
+
+/// Whether it is a negative number: d^-0.5 divides by a power of d.
+static bool isNegative(const Node &node) {
+  return node.kind == NodeKind::Unary && node.name == "-" && node.operands[0]->kind == NodeKind::Number;
+}
+
+/// What is divided by, in products and powers too, is a number where it could be one.
+void Resolver::visitBinary(const Node &node, Place place) {
+  const Node &left = *node.operands[0], &right = *node.operands[1];
+  bool isDivisor = place == Place::Divisor || place == Place::PositionDivisor;
+  Place own = within(place), divisor = divisorAt(place);
+  visit(left, (node.name == "*" && isDivisor) || (node.name == "^" && (isDivisor || isNegative(right))) ? divisor : own);
+  visit(right, node.name == "/" || (node.name == "*" && isDivisor) ? divisor : own);
+}
+
+/// The place of what is divided by at such a place.
+Resolver::Place Resolver::divisorAt(Place place) {
+  Place own = within(place);
+  return own == Place::Position ? Place::PositionDivisor : own == Place::Number ? own : Place::Divisor;
 }
 
 /// x[…]: before the bracket stands a value if there is one of the name. Beside slices a subscript is a number.
@@ -85,26 +111,27 @@ void Resolver::visitName(const Node &node, Place place) {
   if (!hasValue)
     return record(node, isAxis ? position : Symbol());
   Symbol own = value->second;
-  own.isSettled = place == Place::Number || place == Place::Tensor;
+  bool isDivisor = place == Place::Divisor || place == Place::PositionDivisor;
+  own.isSettled = place == Place::Number || place == Place::Tensor || (isDivisor && own.isNumber());
   if (!isAxis || place == Place::Number)
     return record(node, own);
   if (own.kind == SymbolKind::Size) // it can be nothing but the size of a dimension
     return record(node, position);
-  if (place == Place::Tensor)
+  if (place == Place::Tensor || (isDivisor && own.isNumber()))
     return record(node, own);
-  if (place == Place::Position || place == Place::Axis || place == Place::AxisOrSize) {
+  if (place == Place::Position || place == Place::PositionDivisor || place == Place::Axis || place == Place::AxisOrSize) {
     if (own.kind == SymbolKind::Operand)
       return record(node, position);
     if (!own.isNumber())
       return record(node, {SymbolKind::Either, own.declared});
   }
-  reportContest(node, own);
+  record(node, {SymbolKind::Contested, own.declared});
+  if (names->contested.insert(name).second) // once for each name of a body
+    reportContest(node.text, name, own);
 }
 
-void Resolver::reportContest(const Node &node, const Symbol &own) {
-  std::string name = node.name.str();
-  record(node, {SymbolKind::Contested, own.declared});
-  diagnostics.error(node.text, "'" + name + "' is an axis here, and " + describe(own.kind).str() + " too");
+void Resolver::reportContest(StringRef place, const std::string &name, const Symbol &own) {
+  diagnostics.error(place, "'" + name + "' is an axis here, and " + describe(own.kind).str() + " too");
   diagnostics.note("the position along the axis is position(" + name + "), the value is " + name +
                    "[...]; or give one of them another name");
   diagnostics.note(own.declared, "the value is declared here");

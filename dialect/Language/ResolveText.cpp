@@ -52,6 +52,32 @@ bool Resolver::checkText(StringRef text) {
   return !parsed.isRefused;
 }
 
+/// Numbers in index expressions that have the name of an axis in scope. A tensor is none: it cannot stand there.
+void Resolver::checkIndices(StringRef text) {
+  ParsedText &parsed = texts.at(text.data());
+  if (!parsed.spec)
+    return;
+  for (const subscript::Dimensions &operand : parsed.spec->operands)
+    for (const subscript::Dimension &dimension : operand) {
+      if (dimension.isProduct())
+        continue;
+      StringRef place = text.slice(dimension.begin, dimension.end);
+      for (const std::string &name : subscript::symbolsOf(dimension.index)) {
+        auto value = names->values.find(name);
+        if (value == names->values.end() || !value->second.isNumber() || !names->axes.count(name))
+          continue;
+        size_t at = 0; // of the whole word
+        while ((at = place.find(name, at)) != StringRef::npos &&
+               ((at > 0 && isWord(place[at - 1])) || isWord((place.drop_front(at + name.size()) + " ").str()[0])))
+          ++at;
+        StringRef word = at == StringRef::npos ? place : place.substr(at, name.size());
+        parsed.isRefused = true;
+        if (names->contested.insert(name).second)
+          reportContest(word, name, value->second);
+      }
+    }
+}
+
 /// The calls in index expressions, among the axes of the text.
 void Resolver::resolveCalls(const ParsedText &parsed) {
   for (const auto &[symbol, call] : parsed.calls) {
@@ -64,9 +90,11 @@ void Resolver::resolveCalls(const ParsedText &parsed) {
   }
 }
 
-const Node *Resolver::callInText(StringRef call) const {
+const Node *Resolver::callInText(StringRef call) {
   auto found = calls.find(call.data());
-  return found == calls.end() ? nullptr : found->second.get();
+  if (found == calls.end()) // a function of positions by its name alone
+    found = calls.insert({call.data(), Parser(call, diagnostics).onlyExpression()}).first;
+  return found->second.get();
 }
 
 } // namespace skewer::language

@@ -87,14 +87,16 @@ void Resolver::resolve(const Scheme &scheme) {
   if (!own.isBuiltin)
     bodies.push_back({"scheme", scheme.name, order.size()});
   std::map<std::string, StringRef> declared;
-  auto argument = [&](StringRef name) {
+  auto argument = [&](StringRef name, bool isPart) {
     auto [entry, fresh] = declared.insert({name.str(), name});
-    if (!fresh) {
+    if (!fresh && isPart) { // of two operands the parser has said so
       diagnostics.error(name, "operand '" + name.str() + "' is declared twice");
       diagnostics.note(entry->second, "the first time here");
     }
     declare(name, SymbolKind::Argument);
   };
+  for (const SchemeOperand &operand : scheme.operands)
+    declared.insert({operand.name.str(), operand.name});
   for (const SchemeOperand &operand : scheme.operands)
     for (StringRef axis : operand.axes) {
       checkWord(axis);
@@ -107,9 +109,9 @@ void Resolver::resolve(const Scheme &scheme) {
   for (const SchemeOperand &operand : scheme.operands) {
     if (operand.defaultValue)
       visit(*operand.defaultValue, Place::Expression);
-    argument(operand.name);
+    argument(operand.name, /*isPart=*/false);
     for (StringRef part : operand.pattern)
-      argument(part);
+      argument(part, /*isPart=*/true);
   }
   for (StringRef axis : scheme.resultAxes)
     checkWord(axis);

@@ -36,11 +36,13 @@ public:
   /// What a name or the name of a call stands for; null where nobody has asked it: in types and the values of params.
   const Symbol *symbolOf(const Node &) const;
   const ParsedText &textOf(llvm::StringRef text);
-  /// The expression of a call in the text of an einsum; null after an error.
-  const Node *callInText(llvm::StringRef call) const;
+  /// The expression of a call in the text of an einsum, or of a name in it; null after an error.
+  const Node *callInText(llvm::StringRef call);
   /// The schemes that a built-in scheme, or else the file, may call. The file's come before built-in ones.
   const Schemes &schemesFor(bool isBuiltin) const { return isBuiltin ? builtins : schemes; }
   bool isBuiltin(const Scheme &scheme) const { return builtinSchemes.count(&scheme) > 0; }
+  /// Whether the kernel or scheme that this call of a scheme stands in names its own axis `i` or `j`, before or behind.
+  bool isScoreAxisAt(const Node &call, const std::string &axis) const { return scoreAxes.count({&call, axis}) > 0; }
   /// Whether the scheme's text has the word: an axis of a caller's that is called so has another name inside.
   bool mentions(const Scheme &, llvm::StringRef word);
   /// Whether `i` or `j` is an axis that the scheme takes from its caller: nothing of the scheme's own has the name.
@@ -55,6 +57,8 @@ private:
     Expression, // numbers, positions and tensors alike
     Tensor,     // a whole tensor, where it is a name alone
     Number,     // numbers alone: sizes, ends of slices
+    Divisor,    // what is divided by, which no position is: it is 0 at place 0
+    PositionDivisor, // the same in an index expression
     Position,   // numbers and positions: index expressions
     Axis,       // an axis, or a dimension by its number: sum(x, j)
     AxisOrSize, // i = q, i = 14
@@ -63,6 +67,7 @@ private:
   struct Names {
     std::map<std::string, Symbol> values;
     std::map<std::string, llvm::StringRef> axes; // with the places that name them
+    std::set<std::string> contested; // of which an error has been reported
     bool isBuiltin = false;
   };
 
@@ -78,10 +83,12 @@ private:
   void visit(const Node &, Place);
   void visitNext(const std::vector<NodePtr> &, size_t first, Place);
   void visitSubscript(const Node &, Place);
+  void visitBinary(const Node &, Place);
   void visitName(const Node &, Place);
   void visitStatement(const Node &);
   static Place within(Place);
-  void reportContest(const Node &, const Symbol &);
+  static Place divisorAt(Place);
+  void reportContest(llvm::StringRef place, const std::string &name, const Symbol &);
 
   // ResolveCall.cpp
   void visitCall(const Node &, Place);
@@ -102,6 +109,7 @@ private:
   // ResolveText.cpp
   ParsedText parseText(llvm::StringRef text) const;
   bool checkText(llvm::StringRef text);
+  void checkIndices(llvm::StringRef text);
   void resolveCalls(const ParsedText &);
 
   void record(const Node &, Symbol);
@@ -110,6 +118,7 @@ private:
   Schemes builtins, schemes;
   std::set<const Scheme *> builtinSchemes, resolved;
   std::map<const Scheme *, std::set<std::string>> words;
+  std::set<std::pair<const Node *, std::string>> scoreAxes;
   Names globals;
   Names *names = nullptr;
   llvm::DenseMap<const Node *, Symbol> symbols;

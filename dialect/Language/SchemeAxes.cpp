@@ -110,6 +110,8 @@ bool Emitter::nameScoreAxis(SchemeCall &call, const std::string &name) {
   } else if (const Axis *callers = findAxis(name); callers && !call.inside.count(name) && call.back[name].empty() &&
              (!known || (known->size == callers->size && known->runtime == callers->runtime))) {
     return takeCallersAxis(call, name, *callers, call.node.text);
+  } else if (known && !callers && call.back[name].empty() && resolver.isScoreAxisAt(call.node, name)) {
+    call.back[name] = {{*known}}; // an operand's dimension without a name, and the caller's axis further down
   } else if (const Axis *query = call.own.axis("i"); !known && query && name == "j") {
     call.own.axes.push_back({"j", query->size, query->runtime});
   }

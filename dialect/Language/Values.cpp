@@ -105,10 +105,12 @@ subscript::Substitution renaming(const Dimensions &dimensions, const std::vector
   return substitution;
 }
 
+std::string placeName(size_t dimension) { return "d" + std::to_string(dimension) + "'"; }
+
 std::vector<Naming> placeNamings(const Dimensions &dimensions) {
   std::vector<Naming> names;
   for (size_t d = 0; d < dimensions.size(); ++d)
-    names.push_back({Axis{"d" + std::to_string(d), dimensions[d].size, dimensions[d].runtime}});
+    names.push_back({Axis{placeName(d), dimensions[d].size, dimensions[d].runtime}});
   return names;
 }
 

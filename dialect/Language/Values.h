@@ -98,7 +98,9 @@ subscript::Substitution renaming(const Dimensions &, const std::vector<Naming> &
 /// A single name for each dimension, distinct from one another and from the axes of all products: its own, else i and j
 /// for the last two, else x0, x1, ….
 std::vector<Naming> loneNamings(const Dimensions &);
-/// The names d0, d1, … by which conditions know places, as namings of the dimensions.
+/// The names by which conditions know places, d0', d1', …: no axis of a text has a quotation mark.
+std::string placeName(size_t dimension);
+/// These, as namings of the dimensions.
 std::vector<Naming> placeNamings(const Dimensions &);
 /// Whether every dimension has a name.
 bool isNamed(const Dimensions &);

@@ -269,8 +269,8 @@ TEST(CompileTime, Requirements) {
               "expected ',' after the condition");
   EXPECT_SAYS(rejected("kernel k(x : f32[3]) -> f32[3] {\n  require 1 > 5, 7\n  return x\n}\n"),
               "2:18: error: expected what to say where the condition does not hold, in quotes");
-  // The name is free.
-  EXPECT_TRUE(import("kernel k(x : f32[3]) -> f32[3] {\n  require = x * 2\n  return require\n}\n").good);
+  EXPECT_SAYS(rejected("kernel k(x : f32[3]) -> f32[3] {\n  require = x * 2\n  return x\n}\n"),
+              "2:3: error: 'require' is a word of the language and names nothing else");
 }
 
 TEST(CompileTime, Concatenation) {

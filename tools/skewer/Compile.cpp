@@ -2,6 +2,7 @@
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/TakenNames.h"
+#include "dialect/Language/Resolved.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/Facts.h"
@@ -44,6 +45,18 @@ public:
     llvm::SmallString<128> path(options.outputFolder);
     llvm::sys::path::append(path, name + suffix);
     files.push_back({path.str().str(), std::move(bytes)});
+  }
+
+  /// NAME.resolved.txt of a spec, after its file: what its names stand for. It has been compiled, so it has no errors.
+  void addNames(const Options &options, const std::string &spec) {
+    llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> file =
+        options.text ? llvm::MemoryBuffer::getMemBuffer(*options.text, spec) : llvm::MemoryBuffer::getFile(spec);
+    if (!file) // it has been read before
+      return;
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
+    auto names = language::resolvedNames(sources, [](const language::Diagnostic &) {});
+    add(llvm::sys::path::stem(spec).str(), ".resolved.txt", names.value_or(""));
   }
 
   bool addKernel(Compilation &compilation, const Kernel &kernel) {
@@ -320,6 +333,8 @@ int compileInMemory(const Options &options, std::vector<OutputFile> &files) {
     compilation->pinned = options.cpuSchedule;
     if (!chooseAndName(*compilation, options))
       return kWrong;
+    if (emitter.wants("resolved") && llvm::sys::path::extension(spec) != ".mlir")
+      emitter.addNames(options, spec);
     for (const Kernel &kernel : compilation->kernels)
       if (!emitter.addKernel(*compilation, kernel))
         return kWrong;

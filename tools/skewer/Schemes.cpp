@@ -61,7 +61,7 @@ void listAll() {
     if (scheme.file != file)
       printed() << (file.empty() ? "" : "\n") << scheme.file << "\n";
     file = scheme.file;
-    printed() << "  " << scheme.signature << "\n      " << scheme.about << "\n";
+    printed() << "  scheme " << scheme.signature << "\n      " << scheme.about << "\n";
   }
 }
 
@@ -75,7 +75,7 @@ void listJson() {
 
 /// Where a built-in scheme stands: its text from the word `scheme` to its end, and the comment above it.
 struct Source {
-  llvm::StringRef file, comment, text;
+  llvm::StringRef file, comment, about, text; // about: its line "#: …", where it has one
 };
 
 /// The line before the one that begins at `at`.
@@ -89,14 +89,15 @@ llvm::StringRef lineBefore(llvm::StringRef text, size_t at) {
 
 /// The lines of comment above a definition; definitions that stand close together share one.
 llvm::StringRef commentAbove(llvm::StringRef text, size_t definition) {
+  auto isComment = [](llvm::StringRef line) { return line.starts_with("#") && !line.starts_with("#:"); };
   size_t end = definition;
-  while (end > 0 && !lineBefore(text, end).starts_with("#")) {
+  while (end > 0 && !isComment(lineBefore(text, end))) {
     if (lineBefore(text, end).trim().empty())
       return {};
     end -= lineBefore(text, end).size() + 1;
   }
   size_t begin = end;
-  while (begin > 0 && lineBefore(text, begin).starts_with("#"))
+  while (begin > 0 && isComment(lineBefore(text, begin)))
     begin -= lineBefore(text, begin).size() + 1;
   return text.slice(begin, end);
 }
@@ -112,7 +113,9 @@ std::map<std::string, Source> sourcesOf(llvm::ArrayRef<language::SchemeFile> fil
       size_t name = scheme.name.data() - file.text.data();
       size_t begin = file.text.take_front(name).rfind("scheme");
       size_t end = scheme.end.data() + scheme.end.size() - file.text.data();
-      sources[scheme.name.str()] = {file.name, commentAbove(file.text, begin), file.text.slice(begin, end)};
+      llvm::StringRef before = lineBefore(file.text, begin);
+      llvm::StringRef about = before.starts_with("#:") ? before : llvm::StringRef();
+      sources[scheme.name.str()] = {file.name, commentAbove(file.text, begin), about, file.text.slice(begin, end)};
     }
   }
   return sources;
@@ -143,7 +146,7 @@ void printScheme(const std::string &name, const std::map<std::string, Source> &s
     if (source.comment.data() != comment.data())
       printed() << source.comment;
     comment = source.comment;
-    printed() << source.text << "\n";
+    printed() << source.about << (source.about.empty() ? "" : "\n") << source.text << "\n";
     for (const std::string &called : namedIn(source.text, sources))
       if (seen.insert(called).second)
         left.push_back(called);
