@@ -6,6 +6,7 @@
 #include "tools/skewer-lsp-server/Messages.h"
 #include "tools/skewer/ExplainLayer.h"
 #include "tools/skewer/Facts.h"
+#include "tools/skewer/ReaderAxes.h"
 #include "tools/skewer/Session/Compilation.h"
 #include "llvm/Support/raw_ostream.h"
 #include <set>
@@ -88,6 +89,7 @@ std::vector<Term> termsOf(driver::Compilation &compilation, const driver::Kernel
   auto scheduled = compilation.schedule(kernel);
   if (!scheduled)
     return terms;
+  scheduled = driver::withReadersAxes(kernel, *scheduled);
   driver::KernelFacts facts = driver::factsOf(kernel, *scheduled);
   size_t number = 0;
   scheduled->walk([&](attn::AttentionOp attention) {

@@ -13,10 +13,10 @@ using namespace skewer::subscript;
 namespace skewer::driver {
 namespace {
 
-/// Axes of weights as the text has them, and their sizes.
+/// Axes of weights as the text has them, and the weights' shape.
 struct WrittenAxes {
   Dimensions dimensions;
-  AxisSizes sizes;
+  std::vector<int64_t> shape;
 };
 
 /// The softmax that a value is made of, no einsum between them.
@@ -45,34 +45,39 @@ std::vector<WrittenAxes> writtenAxesOf(AttentionOp attention, func::FuncOp text)
     for (Value operand : einsum.getInputs())
       if (SoftmaxOp softmax = softmaxBehind(operand))
         if (auto axes = parseDimensions(std::string_view(softmax.getAxes())))
-          found.push_back({*axes, sizesFrom(softmax.getSizesAttr())});
+          found.push_back({*axes, shapeOf(softmax.getResult())});
     if (auto spec = parseEinsum(std::string_view(einsum.getSpec())); spec && spec->result)
-      for (const Dimensions &operand : spec->operands)
-        found.push_back({operand, sizesFrom(einsum.getSizesAttr())});
+      for (auto [operand, input] : llvm::zip(spec->operands, einsum.getInputs()))
+        found.push_back({operand, shapeOf(input)});
   });
   return found;
 }
 
-/// An attention's own names, and the text's. Empty where the two do not fit together.
+/// An attention's own names, and the text's: the axes of both in order, a dimension of the text for a product of the
+/// attention's or the other way round. Empty where the two do not fit together.
 std::map<std::string, std::string> namesOf(const Dimensions &own, const AxisSizes &sizes, const WrittenAxes &written) {
+  std::vector<std::string> axes;
+  for (const Dimension &dimension : own)
+    axes.insert(axes.end(), dimension.axes.begin(), dimension.axes.end());
   std::map<std::string, std::string> names;
   std::set<std::string> taken;
-  if (own.size() != written.dimensions.size())
-    return {};
-  for (size_t k = 0; k < own.size(); ++k) {
-    const Dimension &mine = own[k], &theirs = written.dimensions[k];
-    if (!mine.isProduct() || mine.axes.size() != theirs.axes.size())
+  size_t next = 0;
+  for (auto [dimension, size] : llvm::zip(written.dimensions, written.shape)) {
+    if (!dimension.isProduct())
       return {};
-    for (size_t n = 0; n < mine.axes.size(); ++n) {
-      auto one = sizes.find(mine.axes[n]), other = written.sizes.find(theirs.axes[n]);
-      if (one != sizes.end() && other != written.sizes.end() && one->second != other->second)
+    int64_t product = 1;
+    for (const std::string &axis : dimension.axes) {
+      if (next == axes.size() || !taken.insert(axis).second)
         return {};
-      if (!taken.insert(theirs.axes[n]).second)
-        return {};
-      names[mine.axes[n]] = theirs.axes[n];
+      names[axes[next]] = axis;
+      auto known = sizes.find(axes[next++]);
+      product = known == sizes.end() || known->second == kRuntime || product == kRuntime ? kRuntime
+                                                                                         : product * known->second;
     }
+    if (product != kRuntime && size != kRuntime && product != size)
+      return {};
   }
-  return names;
+  return next == axes.size() ? names : std::map<std::string, std::string>();
 }
 
 /// Renames the axes of an attention and its terms.
