@@ -233,6 +233,14 @@ struct TermLists {
       chosen = addRow(shape.rows[rows++]);
     return chosen.empty() ? addElement(elementTermOf(term, operands, mask, domain)) : chosen;
   }
+  /// A term of another sum than the first: products by tiles are that one's.
+  StringRef addToFurtherSum(attn::TermOp term, TermRole role) {
+    offsets += role == TermRole::Offset;
+    rows += role == TermRole::Row;
+    result.elements.push_back(elementTermOf(term, operands, mask, domain));
+    result.elements.back().sum = term.getSum();
+    return strategy::kPerScore;
+  }
 
 private:
   StringRef addOffset(const OffsetTerm &offset) {
@@ -293,10 +301,8 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
     return std::nullopt;
   if (shape->further.weights)
     return reason = "its weights are a result too, which tiles of GPUs do not store", std::nullopt;
-  if (shape->sums > 1)
-    return reason =
-               "its score is a function of " + std::to_string(shape->sums) + " sums of terms; tiles of GPUs hold one",
-           std::nullopt;
+  if (llvm::any_of(shape->content, [](const ContentTerm &term) { return term.sum > 0; }))
+    return reason = "its score is a function of several sums of products; tiles of GPUs hold one", std::nullopt;
   leavePrefix(*shape);
   result.firstSeen = shape->bounds.low;
   result.endOfSeen = shape->bounds.high;
@@ -341,7 +347,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   for (auto [term, role] : llvm::zip(attention.getScore().getOps<attn::TermOp>(), shape->roles)) {
     if (!saysOnly(term, knownOfTerms(), reason))
       return std::nullopt;
-    result.strategies.push_back(lists.add(term, role));
+    result.strategies.push_back(term.getSum() ? lists.addToFurtherSum(term, role) : lists.add(term, role));
   }
   if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr())) {
     result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),

@@ -17,6 +17,7 @@ struct ElementTerm {
   std::optional<subscript::Expr> factor, guard;
   std::optional<attn::Application> application; // a plugin's function; operands that it takes are in no product
   double scale = 1;
+  uint64_t sum = 0; // of those that the score is a function of
   bool isTaken(size_t place) const { return application && application->takes(place); }
 };
 

@@ -175,8 +175,8 @@ def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
     The score is taken apart into terms through sums, differences and products by numbers, which become scales; what has
     no form of its own is read as a tensor. Names are the same whoever wrote the program: `b`, `h`, `g`, … for leading axes, then
     `i` and `j` (`iy ix`, `jy jx` where all subscripts agree on a map), `d` for what a term contracts and `e` for the
-    values' own axis. Terms of the query alone are dropped with a remark. A softmax that cannot be fused is left as it
-    is, with a remark and the reason in the function's `attn.unfused`.
+    values' own axis. Terms of the query alone are dropped with a remark, but for their infinities. A softmax that cannot be fused is left
+    as it is, with a remark and the reason in the function's `attn.unfused`.
 
     The weights may go into several products that are summed, with scales and with other tensors in the sum: one of them
     has the values, the others become terms of the `values`. A product may read the weights through index maps, as

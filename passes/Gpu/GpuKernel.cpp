@@ -131,10 +131,11 @@ private:
     Tiles result = std::move(sums.tiles);
     for (auto &strategy : strategies)
       strategy->addToScores(at, result);
+    std::vector<Tiles> further(size_t(in.shape.attention.sums - 1), in.place.scores.zeros());
     if (some([](Strategy &strategy) { return strategy.addsToEachScore(); })) {
       std::vector<Axes> axes = in.place.axesOfTile(at.firstKey);
       for (auto &strategy : strategies)
-        strategy->addToEachScore(axes, result);
+        strategy->addToEachScore(axes, strategy->sum() ? further[strategy->sum() - 1] : result);
     }
     if (at.crossed || !in.shape.attention.isPlainSoftmax()) {
       SmallVector<Value> ofTile(in.place.scores.rows());
@@ -145,13 +146,14 @@ private:
           score = b.addf(score, added);
         }
     }
-    applyFunction(result);
+    applyFunction(result, further);
     masks.hide(result, at.firstKey, at.crossed, bits);
     return result;
   }
 
-  /// The function that scores go through, on what each thread has. Scores are in base 2 before and after it.
-  void applyFunction(Tiles &scores) {
+  /// The function that scores go through, on what each thread has. Scores are in base 2 before and after it, further
+  /// sums are not.
+  void applyFunction(Tiles &scores, ArrayRef<Tiles> further) {
     const AttentionShape &attention = in.shape.attention;
     if (attention.isPlainSoftmax())
       return;
@@ -161,8 +163,11 @@ private:
     for (const HeldNumber &number : in.place.scores.numbers()) {
       Value &score = scores[number.tile][number.part];
       score = times(score, 1 / kLog2E);
+      SmallVector<Value> sums{score};
+      for (const Tiles &other : further)
+        sums.push_back(other[number.tile][number.part]);
       if (attention.through)
-        score = emitThrough(b, *attention.through, score,
+        score = emitThrough(b, *attention.through, sums,
                             [&](Operation *op, ValueRange operands) { return emitWithFlags(b, op, operands, flags); });
       // -0 says that a key is hidden: a weight of -0 becomes 0.
       score = attention.direct ? b.addf(score, b.f32(0)) : times(score, kLog2E);

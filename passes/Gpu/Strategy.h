@@ -62,6 +62,10 @@ public:
   /// Whether all warps of the block meet at a barrier in each step.
   virtual bool meetsInSteps() const { return false; }
 
+  /// Which of the sums that the score is a function of it adds to. Only what is added to each score is another's than
+  /// the first.
+  virtual uint64_t sum() const { return 0; }
+
   // A step's scores, in this order.
   virtual void beginScores(const Step &, ScoreSums &) {}
   /// Products are summed with those of the same scale before they are multiplied with it: first what a sum begins with,

@@ -69,7 +69,26 @@ TEST(GpuWeights, DirectOnesOfHalvesGoByRowsUnlessTheyAreBounded) {
     EXPECT_NE(outcome.ir.find("nvvm.mma.sync"), std::string::npos) << weights;
   }
 }
-TEST(GpuWeights, TwoSumsGoByRows) { expectOnGpu(weighted(40, 16, "s * exp(-abs(i - j) / 8)"), kWide, tileOf(32, 32)); }
+/// A score may be a function of several sums of terms, of which the first has the products. Times far from 0 are
+/// subtracted before a score is near.
+TEST(GpuWeights, SeveralSums) {
+  GpuOptions options = tileOf(32, 32);
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    if (name == "t")
+      for (double &value : values)
+        value = 4096 + std::round(8 * value) / 8;
+  };
+  for (const char *weights : {"s * exp(-abs(i - j) / 8)", "softmax(s + (t[b, h, i] - t[b, h, j]) where j <= i)",
+                              "softmax(s - (t[b, h, i] - t[b, h, j])^2 / 8)", "sigmoid(s * (t[b, h, i] - t[b, h, j]))",
+                              "softmax(s * (t[b, h, i] - 4096) + (t[b, h, j] - t[b, h, i]) * t[b, h, j] / 4096)"})
+    for (bool fuse : {true, false}) {
+      std::string text = weighted(40, 16, weights);
+      text.replace(text.find(", rate"), 0, ", t : f32[batch, heads, N]");
+      options.fuse = fuse;
+      GpuOutcome outcome = expectOnGpu(text, kWide, options);
+      EXPECT_EQ(outcome.ir.find("nvvm.mma.sync") != std::string::npos, fuse) << weights;
+    }
+}
 /// A base of 0, whose power of 0 is 1, and one below 0, whose odd powers are.
 TEST(GpuWeights, PowersOfOffsets) {
   for (bool fuse : {true, false}) {

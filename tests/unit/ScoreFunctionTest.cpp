@@ -104,6 +104,30 @@ TEST(ScoreFunction, KeysThatAComparisonHides) {
   EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1}));
   EXPECT_EQ(*formed.attention.getMask(), "j <= i");
 }
+/// A bracket without a product is computed by itself: a difference is a sum of two terms, other arithmetic part of the
+/// function.
+TEST(ScoreFunction, BracketsAreSumsOfTheirOwn) {
+  Formed formed("  w = softmax(s + (near[i] - near[j]))\n" + kProduct, ", near : f32[N]");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_EQ(formed.operations(), "arith.addf");
+  EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1, 1}));
+  Formed square("  w = softmax(s - (near[i] - near[j])^2 / 8)\n" + kProduct, ", near : f32[N]");
+  ASSERT_TRUE(square.attention);
+  EXPECT_EQ(square.sumsOfTerms(), (std::vector<uint64_t>{0, 1, 1}));
+}
+TEST(ScoreFunction, SeveralSums) {
+  Formed formed("  w = softmax(s * (near[i] - far[j]) + near[j] * (near[i] + far[i] - far[j]))\n" + kProduct,
+                ", near, far : f32[N]");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_GT(formed.attention.getSums(), 2);
+  EXPECT_LE(formed.attention.getSums(), 6);
+}
+/// What the text adds to the scores by itself stays a term.
+TEST(ScoreFunction, TermsOneAfterAnother) {
+  Formed formed("  w = softmax(s + near[i] * far[j] - far[j])\n" + kProduct, ", near, far : f32[N]");
+  ASSERT_TRUE(formed.attention);
+  EXPECT_TRUE(formed.attention.isPlainSoftmax());
+}
 TEST(ScoreFunction, WeightsThatAComparisonCuts) {
   Formed formed("  w = s if s > rate[h] else 0\n" + kProduct, kRate);
   ASSERT_TRUE(formed.attention);

@@ -11,6 +11,7 @@ class PerScore : public Strategy {
 public:
   PerScore(const KernelContext &in, const ElementTerm &term) : Strategy(in), term(term) {}
 
+  uint64_t sum() const override { return term.sum; }
   bool addsToEachScore() const override { return true; }
   void addToEachScore(const std::vector<Axes> &at, Tiles &scores) override {
     SmallVector<Value> added;
