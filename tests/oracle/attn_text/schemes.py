@@ -138,8 +138,9 @@ class Call:
             sizes = {known.fixed} if known.fixed is not None else known.symbol.told
             if size in sizes:
                 return Known(known.symbol, size)
-            if not sizes and known.fixed is None:
-                raise UnknownSize(known.symbol, self.node.line)
+            if not sizes:                     # the dimension tells it
+                known.symbol.tell(size)
+                return Known(known.symbol, size)
             raise AttnError(f"'{axis}' is {known.size()} long in the caller and {size} here: write {axis} = …", self.node.line)
         symbol = Symbol(axis)
         self.names_outside[symbol] = own

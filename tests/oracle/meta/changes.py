@@ -104,8 +104,9 @@ def inlined(text, dice):
             return E("inlined", ["(", value, ")"], value.dims)
         return e.with_parts([change(part) if isinstance(part, E) else part for part in e.parts])
 
-    if any(part is name for e in text.expressions() for node in walk(e) if node.op != "name" for part in node.parts):
-        return None                 # the base of a subscript
+    uses = [node for e in text.expressions() for node in walk(e) if any(part is name for part in node.parts)]
+    if not uses or any(node.op != "name" for node in uses):
+        return None                 # nobody reads it, or it is the base of a subscript
     return "a name inlined", Printer().text(out.mapped(change)), {}, True
 
 
