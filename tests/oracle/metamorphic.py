@@ -5,7 +5,8 @@
 
 Names of every kind are replaced by others, fresh ones and such as clash; operands of + and * are swapped; expressions get names and names
 are inlined; a scheme's body stands in place of its call; tensors go there and back by rearrange; params come by -D or are written out;
-statements change places; joins are written with None. --kernels: what compiled kernels return, else what the float64 reference computes.
+statements change places; joins are written with None. --kernels: what compiled kernels return, beside the float64 reference too; else what that
+computes.
 --evaluator: each text also by the second evaluator (attn_text). Each violation is printed with its two texts; exit status 1 if there is one.
 """
 import argparse
@@ -121,6 +122,12 @@ class Campaign:
         found = meanings(self.options.meaning, texts, ["--kernels"] if self.options.kernels else [])
         for seed, base, at, what, same in jobs:
             self.judge(seed, what, same, (texts[base][0], found[base]), (self.shown(texts[at]), found[at]))
+        if self.options.kernels:
+            bases = sorted({(seed, base) for seed, base, *_ in jobs})
+            for (seed, base), (values, _) in zip(bases, meanings(self.options.meaning, [texts[base] for _, base in bases], [])):
+                how = differ(values, found[base][0], TOLERANCE[True]) if values is not None and found[base][0] is not None else None
+                if how:
+                    self.report(seed, "reference", f"reference and kernel: {how}", texts[base][0])
         for (_, defines), (values, error) in zip(texts, found):
             self.count["refused" if values is None else "accepted"] += not defines
             if error.startswith("CRASH"):
@@ -159,13 +166,13 @@ class Campaign:
     def operands(self, text):
         """The compiler's own operands: each returned by a kernel that returns it alone."""
         import re  # pylint: disable=import-outside-toplevel
-        head = re.search(r"kernel main\((.*)\) ->", text).group(1)
+        head = re.search(r"kernel layer\((.*)\) ->", text).group(1)
         params = re.search(r"^param.*$", text, re.MULTILINE).group(0)
         operands = re.findall(r"(\w+) : (f32\[[^\]]*\])", head)
         results = ", ".join(f"r{name} : {kind}" for name, kind in operands)
-        echo = f"{params}\nkernel main({head}) -> ({results}) {{\n  return {', '.join(name + ' * 1' for name, _ in operands)}\n}}\n"
+        echo = f"{params}\nkernel layer({head}) -> ({results}) {{\n  return {', '.join(name + ' * 1' for name, _ in operands)}\n}}\n"
         if len(operands) == 1:
-            echo = f"{params}\nkernel main({head}) -> {operands[0][1]} {{\n  return {operands[0][0]} * 1\n}}\n"
+            echo = f"{params}\nkernel layer({head}) -> {operands[0][1]} {{\n  return {operands[0][0]} * 1\n}}\n"
         values, error = meanings(self.options.meaning, [(echo, {})], [])[0]
         if values is None:
             raise RuntimeError(error + "\n" + echo)

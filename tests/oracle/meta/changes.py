@@ -29,7 +29,7 @@ def may_be_called(each, name, text, names):
         return False
     if each.kind == "scheme" and name in CLASHES:
         return False                # a scheme of one's own replaces a built-in one, which is another meaning
-    return name != "main"
+    return name != "layer"
 
 
 def renamed(text, dice):

@@ -120,6 +120,6 @@ class Printer:
             out.append("param " + ", ".join(f"{self.name(each)} = {self.values.get(each, value)}" for each, value in shown))
         out += [self.scheme(scheme) for scheme in text.schemes]
         operands = ", ".join(f"{self.name(each)} : f32[{', '.join(self.e(size) for size in sizes)}]" for each, sizes in text.operands)
-        out.append(f"kernel main({operands}) -> f32[{', '.join(self.e(size) for size in text.shape)}] {{")
+        out.append(f"kernel layer({operands}) -> f32[{', '.join(self.e(size) for size in text.shape)}] {{")
         out += [f"  {self.name(each)} = {self.e(e)}" for each, e in text.statements]
         return "\n".join(out + [f"  return {self.e(text.result)}", "}"]) + "\n"
