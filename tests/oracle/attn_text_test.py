@@ -111,6 +111,17 @@ class AttnTextTest(unittest.TestCase):
                     q=self.q, k=self.k, v=v)
         self.assertTrue(np.all(np.isfinite(got)))
 
+    def test_minus_infinity_by_a_condition_on_values_leaves_keys_out(self):
+        v = np.array([[1.0], [np.nan], [3.0], [4.0], [5.0]])
+        g = np.array([1.0, -1.0, 1.0, 1.0, 1.0])
+        got = value(self.scores + 'return einsum("i j, j e -> i e", softmax(s if g[j] > 0 else -inf), v)', (4, 1), q=self.q, k=self.k, v=v, g=g)
+        self.assertTrue(np.all(np.isfinite(got)))
+
+    def test_the_logarithm_of_an_infinite_sum(self):
+        y = np.array([[1.0, np.inf, np.nan], [1.0, 2.0, np.nan]])
+        got = value("return logsumexp(y)", (2,), y=y)
+        self.assertTrue(got[0] == np.inf and np.isnan(got[1]))
+
     def test_a_choice_extends_over_the_axes_of_its_condition(self):
         self.check(value(self.scores + 'g = einsum("i d -> i", q)\nreturn rearrange(g if j <= i else 0, "i j -> i j")', (4, 5), q=self.q, k=self.k),
                    np.where(self.j <= self.i, self.q.sum(1)[:, None], 0))

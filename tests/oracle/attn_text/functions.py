@@ -233,6 +233,7 @@ def logsumexp(tensor, keep, at):
         top = np.max(x, at, keepdims=True, initial=-np.inf)
         safe = np.where(np.isfinite(top) | np.isnan(top), top, 0)
         out = safe + np.log(np.where(absent, 0, np.exp(x - safe)).sum(at, keepdims=True))
+        out = np.where(np.any(np.isposinf(x), at, keepdims=True), np.inf, out)
     return dropped(tensor, np.squeeze(out, at), at)
 
 

@@ -355,9 +355,9 @@ def combine(function, values, what="arithmetic"):
             arrays.append(np.float64(value))
     with np.errstate(all="ignore"):
         out = np.broadcast_to(function(*arrays), shape)
-    if what == "a choice" and any(isinstance(v, float) and v == -np.inf for v in values[1:]):
+    if what in ("a choice", "a choice by values") and any(isinstance(v, float) and v == -np.inf for v in values[1:]):
         minus.append(np.isneginf(out))
-    keeps = what in ("+", "-", "*", "/", "a choice") and minus
+    keeps = what in ("+", "-", "*", "/", "a choice", "a choice by values") and minus
     hidden = left_out(what, values, tensors, shape)
     if what == "exp" and minus:  # of what is hidden by -inf
         hidden = either(hidden, np.broadcast_to(minus[0], shape))
