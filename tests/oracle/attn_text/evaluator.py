@@ -44,8 +44,8 @@ def of_binary(node, scope):
         exponent = evaluate(node.right, scope)
         below = isinstance(exponent, (int, float)) and exponent < 0
         return apply("^", [divisor(node.left, scope) if below else evaluate(node.left, scope), exponent], node.line)
-    right = divisor(node.right, scope) if node.op == "/" else evaluate(node.right, scope)
-    return apply(node.op, [evaluate(node.left, scope), right], node.line)
+    left = evaluate(node.left, scope)
+    return apply(node.op, [left, divisor(node.right, scope) if node.op == "/" else evaluate(node.right, scope)], node.line)
 
 
 def divisor(node, scope):

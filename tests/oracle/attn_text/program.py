@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 from . import syntax as s
-from .errors import AttnError, UnknownSize, outside
+from .errors import AttnError, outside
 from .parser import parse_expression, parse_file
 from .positions import Field
 from .schemes import run_body
@@ -86,36 +86,12 @@ def evaluate(program, inputs, kernel=None, sizes=None, origins=None):
     program.sizes = {name: size for name, size in known.items() if name not in lengths}
     finite = not any(np.isnan(array).any() for array in inputs.values() if np.asarray(array).dtype.kind == "f")
     try:
-        return solved(program, kernel, inputs, finite, {})
+        return attempt(program, kernel, inputs, finite)
     finally:
         program.constants, program.sizes = saved
 
 
-def solved(program, kernel, inputs, finite, assumed):
-    """The results; a size that no statement tells is the only one with which the text means anything."""
-    try:
-        return attempt(program, kernel, inputs, finite, assumed)
-    except UnknownSize as error:
-        name = error.symbol.name
-        if name in assumed or len(assumed) > 1:
-            raise
-        found = []
-        for size in candidates(program, kernel):
-            try:
-                found.append(solved(program, kernel, inputs, finite, {**assumed, name: size}))
-            except AttnError:
-                pass
-        if len(found) != 1:
-            raise
-        return found[0]
-
-
-def candidates(program, kernel):
-    scope = Scope(program)
-    return sorted({size for _, kind in [*kernel.operands, *kernel.results] for size in shape_of(kind, scope)})
-
-
-def attempt(program, kernel, inputs, finite, assumed):
+def attempt(program, kernel, inputs, finite):
     outside.clear()
     scope = Scope(program)
     for name, kind in kernel.operands:
@@ -123,10 +99,6 @@ def attempt(program, kernel, inputs, finite, assumed):
             raise AttnError(f"there is an operand '{name}' already", kernel.line)
         scope.values[name] = operand(name, kind, np.asarray(inputs[name]), scope)
     scope.open_body(kernel.body)
-    for name, size in assumed.items():
-        if name not in scope.axes:
-            raise AttnError(f"nothing tells the size of '{name}'")
-        scope.axes[name].symbol.told.add(size)
     values = run_body(kernel.body, scope)
     if len(values) != len(kernel.results):
         raise AttnError(f"the kernel has {len(kernel.results)} results, returned are {len(values)}")

@@ -7,7 +7,7 @@ from .errors import AttnError, UnknownSize
 from .joining import called, unique
 from .moves import sliced
 from .positions import Field, Stretch, axes_of
-from .scope import IndexOperand, Scope
+from .scope import TEXTS, IndexOperand, Scope
 from .tensors import Tensor, materialised
 from .text import walk
 
@@ -268,6 +268,10 @@ def run_body(body, scope):
                     result = run(statement, scope)
                     continue
             except UnknownSize as error:
+                learn(statement, scope)
+                if error.symbol.told:
+                    result = run(statement, scope)
+                    continue
                 reason = reason or error
             except AttnError as error:
                 raise error if error.line is not None else AttnError(error.message, statement.line) from error
@@ -279,6 +283,16 @@ def run_body(body, scope):
     for symbol in scope.symbols:
         symbol.check()
     return result
+
+
+def learn(statement, scope):
+    """Sizes that the texts of a statement tell, wherever they stand in it."""
+    for node in walk(statement):
+        if isinstance(node, s.Call) and node.name in TEXTS:
+            try:
+                scope.evaluate(node)
+            except AttnError:
+                pass
 
 
 def names_read(statement):
