@@ -67,16 +67,18 @@ class Call:
 
     def bind_value(self, name, formal, value):
         if formal.parts is not None:
-            if not isinstance(value, list) or len(value) != len(formal.parts):
+            items = taken_apart(value, self.node.line)
+            if not isinstance(items, list) or len(items) != len(formal.parts):
                 raise AttnError(f"'{name}' is a list of {len(formal.parts)}", self.node.line)
-            self.inner.values.update(zip(formal.parts, value))
+            self.inner.values.update(zip(formal.parts, items))
         self.inner.values[name] = value
 
     # Axes.
     def said(self, name, value):
         """i = N, a new axis of that size; i = n, the caller's axis n."""
         if isinstance(value, s.Name) and value.name in self.caller.axes:
-            self.caller.contested(value.name, self.node.line)
+            if isinstance(self.caller.value_of(value.name) if self.caller.has_value(value.name) else None, (int, float)):
+                self.caller.contested(value.name, self.node.line)
             known = self.caller.axes[value.name]
             return Known(known.symbol, known.fixed)
         known = Known(Symbol(name), self.caller.whole(value))
@@ -239,16 +241,22 @@ class Call:
         return value
 
 
+def taken_apart(value, line):
+    """A list, or a tensor or index operand along its first dimension."""
+    if isinstance(value, Field):
+        value = materialised(value)
+    if isinstance(value, Tensor) and len(value.shape) > 1:
+        return [sliced(value, [at], line) for at in range(value.shape[0])]
+    if isinstance(value, IndexOperand) and value.array.ndim > 1:
+        return [IndexOperand(value.name, each) for each in value.array]
+    return value
+
+
 def give(statement, value, scope):
     if not statement.apart:
         scope.assign(statement.names[0], value, statement.line)
         return
-    if isinstance(value, Field):
-        value = materialised(value)
-    if isinstance(value, Tensor) and len(value.shape) > 1:
-        value = [sliced(value, [at], statement.line) for at in range(value.shape[0])]
-    elif isinstance(value, IndexOperand) and value.array.ndim > 1:
-        value = [IndexOperand(value.name, each) for each in value.array]
+    value = taken_apart(value, statement.line)
     if not isinstance(value, list) or len(value) != len(statement.names):
         raise AttnError(f"expected a list of {len(statement.names)}", statement.line)
     for name, item in zip(statement.names, value):

@@ -9,6 +9,7 @@ from .parser import parse_expression
 from .positions import Field
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+LETTER = re.compile(r"[A-Za-z_]\d*")
 
 
 @dataclass
@@ -72,7 +73,7 @@ def parse_text(text, is_value, line):
             elif piece.isdigit():
                 dimensions.append(Dimension([] if piece == "1" else [piece]))
             else:
-                for name in [piece] if apart else piece:
+                for name in [piece] if apart else LETTER.findall(piece):
                     if name in RESERVED:
                         raise AttnError(f"'{name}' is a word of the language", line)
                     dimensions.append(Dimension([name]))
