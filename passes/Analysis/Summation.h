@@ -4,9 +4,6 @@
 
 namespace skewer {
 
-/// Exponentials are powers of two: scores are multiplied by this before.
-constexpr double kLog2e = 1.4426950408889634;
-
 /// Steps of the depth that are summed up by themselves where scores or logits may be large: one chain of products
 /// rounds at the size of its result each time. For windows over map axes, together with `centreLogits`: 0.9e-6 instead
 /// of 1.9e-6 of the largest output on a 64x64 map with unit-normal tables; for T5's unscaled layer of 512 tokens 1.6e-6
@@ -30,7 +27,14 @@ constexpr int64_t kCompensatedChunk = 8;
 
 /// Products that are summed up by themselves: of weights and values, of matrix products, of any long sum. One chain
 /// over 4096 keys rounds 4096 times at the size of the result: 2.1e-6 of the largest output on a 64x64 map, and 0.8e-6
-/// with chains of 256; a matrix product 4096 deep 1.4e-6 and 0.3e-6. Costs a load and an add each 256 products.
+/// with chains of 256; a matrix product 4096 deep 1.4e-6 and 0.3e-6. Costs a load and an add each 256 products. Sums of
+/// such sums are no longer: a chain of 2^20 / 256 sums would lose what the chains have kept.
 constexpr int64_t kChain = 256;
+
+/// `chunk` steps of `depth`, or so many more that no more than `kChain` chunks are added up.
+constexpr int64_t chunkOf(int64_t chunk, int64_t depth) {
+  int64_t least = (depth + kChain - 1) / kChain, longest = chunk < kChain ? kChain : chunk;
+  return least <= chunk ? chunk : least < longest ? least : longest;
+}
 
 } // namespace skewer

@@ -4,10 +4,10 @@
 // One work item is a run of query rows of one leading index (batch, head). It packs that head's keys once, then goes
 // through blocks of `rowBlock` rows × `keyBlock` keys:
 //
-//   packQueries      rows × depth, scaled by scale·log2(e), zero below the last row (PackPanels.cpp)
+//   packQueries      rows × depth, scaled, zero below the last row (PackPanels.cpp)
 //   biasLines        where some strategy needs them: rows × keys (BiasLines.cpp)
 //   scoreTile        the content's matmul, plus what strategies add, then the mask (ScoreTile.cpp)
-//   rowSoftmax       running maximum, exp2, sums (RowSoftmax.cpp)
+//   rowSoftmax       running maximum, exponentials, sums (RowSoftmax.cpp)
 //   accumulateValues probabilities × values (AccumulateValues.cpp)
 //
 // Nothing here grows with queries × keys. Sources: Dao 2022 (arXiv:2205.14135) for the online softmax; Huang 2018
@@ -116,7 +116,7 @@ public:
   mlir::Value positionOf(mlir::Value firstRow, mlir::Value row) { return b.add(firstRow, b.mul(row, rowStep)); }
   /// Panels of keys that a walk says, computed where they have no memory; null `panels`: those that some query sees.
   void packKeyPanels(const Walk &, int64_t depth, double factor, const PanelTarget &, KeyRange panels = {});
-  /// Rows of queries that a walk says, times scale·log2(e), `stride` floats apart in the target.
+  /// Rows of queries that a walk says, times the scale, `stride` floats apart in the target.
   void packQueryRows(const Walk &, int64_t depth, double scale, const RowBlock &, mlir::Value target, int64_t stride,
                      int64_t offset = 0);
   /// target[to + v] = scale × source[from + v × stride] for the width of the values, zeros behind it; or added to it.
@@ -132,9 +132,6 @@ public:
   std::function<mlir::Value(mlir::Value)> seenIf(bool tested) {
     return tested ? [this](mlir::Value weight) { return isSeen(weight); } : std::function<mlir::Value(mlir::Value)>();
   }
-  /// What terms are multiplied by where they are packed: log2(e), since weights are powers of 2; 1 where a function
-  /// sees the scores first.
-  double unit() const { return shape.isPlainSoftmax() ? kLog2e : 1; }
   /// Whether a number may be taken from all scores of a row.
   bool mayShift() const { return shape.isPlainSoftmax(); }
   /// Whether a line of biases says of keys that they are hidden.

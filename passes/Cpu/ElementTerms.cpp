@@ -41,7 +41,7 @@ Value skewer::elementOf(CpuKernel &kernel, const OtherTerm &term, Positions::Val
                                               : b.number(indexOf(argument.position, at)));
     sum = b.mulf(sum, b.widen(term.application->function->emit(b.builder, b.builder.getLoc(), numbers)));
   }
-  return b.mulf(sum, number(term.scale * kernel.unit()));
+  return b.mulf(sum, number(term.scale));
 }
 
 Value skewer::timesGates(CpuKernel &kernel, const OtherTerm &term, const Positions::Values &at, Value factor) {

@@ -131,7 +131,7 @@ void CpuKernel::joinRow(Value row) {
       Value most = b.scalar(memory.scales, maximumPlace);
       Value none = b.compare(arith::CmpFPredicate::OEQ, most, b.constantScalar(kNone));
       Value reference = b.select(none, b.constantScalar(0), most);
-      factor = b.exp2(b.broadcast(b.subf(of(place, record.maximum()), reference)));
+      factor = b.exp(b.broadcast(b.subf(of(place, record.maximum()), reference)));
     }
     Value own = b.mulf(of(place, record.sum()), vector::ExtractOp::create(b.builder, factor, ArrayRef<int64_t>{0}));
     b.storeScalar(b.addf(b.scalar(memory.sums, row), own), memory.sums, row);

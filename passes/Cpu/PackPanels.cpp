@@ -137,7 +137,7 @@ void CpuKernel::packValueRows(Value low, Value high) {
 void CpuKernel::packQueryRows(const Walk &walk, int64_t depth, double scale, const RowBlock &block, Value target,
                               int64_t stride, int64_t offset) {
   Value source = memory.arguments[walk.argument], base = positions.baseOf(walk.base);
-  Value factor = b.constant(scale * unit()), factorScalar = b.constantScalar(scale * unit());
+  Value factor = b.constant(scale), factorScalar = b.constantScalar(scale);
   b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
     Value to = b.add(b.mul(row, stride), offset);
     auto whole = [&](const std::function<void(int64_t at, int64_t count)> &vectors) {
@@ -149,7 +149,7 @@ void CpuKernel::packQueryRows(const Walk &walk, int64_t depth, double scale, con
         [&] {
           Value from = b.add(base, b.mul(positionOf(block.firstRow, row), walk.query));
           if (isComputed(walk.argument))
-            return stage.computeRow(walk.argument, from, target, to, scale * unit());
+            return stage.computeRow(walk.argument, from, target, to, scale);
           if (walk.depth == 1)
             return whole([&](int64_t at, int64_t count) {
               Value x = b.mulf(b.loadFirst(source, b.add(from, at), count), factor);

@@ -35,7 +35,7 @@ struct ProductOperand {
 /// Instructions beside those of the product, given the first of the steps that one turn of the depth loop does.
 using BesideSteps = std::function<void(mlir::Value step)>;
 
-/// How the steps of a product are summed up: `chunk` of them by themselves. With `compensated`, what rounding takes
+/// How the steps of a product are summed up: `chunk` of them by themselves (see `chunkOf`). With `compensated`, what rounding takes
 /// from each sum of chunks is added to the next chunk. The sum so far stands in registers beside the chunk's, of parts
 /// of the tile one after the other, where there are 32 of them. With `wholeTile` a step's operands are made for all of
 /// the tile (table rows that are added to keys would be added once a part: 1.14 of the time of two such layers, Zen 4),

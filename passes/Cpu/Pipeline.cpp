@@ -2,12 +2,14 @@
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Emit/VectorMath.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
@@ -47,19 +49,31 @@ void skewer::addCpuLoweringPipeline(OpPassManager &manager, const Target &target
 }
 
 namespace {
-/// erf, which GELU is made of, is no operation of LLVM's, and a call of the library for each lane is slow: a rational
-/// function, to about 1e-7 of 1 (MLIR's).
+struct ErfAsArithmetic : OpRewritePattern<math::ErfOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::ErfOp op, PatternRewriter &rewriter) const override {
+    auto type = dyn_cast<VectorType>(op.getType());
+    if (!getElementTypeOrSelf(op.getType()).isF32() || (type && (type.getRank() != 1 || type.isScalable())))
+      return failure();
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    VectorBuilder b(builder, type ? type.getNumElements() : 1);
+    Value erf = vectorErf(b, type ? op.getOperand() : b.broadcast(op.getOperand()));
+    rewriter.replaceOp(op, type ? erf : vector::ExtractOp::create(builder, erf, 0).getResult());
+    return success();
+  }
+};
+
+/// erf, which GELU is made of, is no operation of LLVM's, and a call of the library for each lane is slow.
 struct ApproximateErf : PassWrapper<ApproximateErf, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateErf)
   StringRef getArgument() const override { return "attn-approximate-erf"; }
   StringRef getDescription() const override { return "the error function as arithmetic"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
+    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect, LLVM::LLVMDialect>();
   }
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns,
-                                                [](StringRef name) { return name == math::ErfOp::getOperationName(); });
+    patterns.add<ErfAsArithmetic>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -71,7 +71,7 @@ void CpuKernel::planContent() {
 
 /// Sums that are held in chunks stay products of whole vectors.
 void CpuKernel::planDots() {
-  if (!mayMultiplyAsDots(shape) || summationOfContent().chunk < depth ||
+  if (!mayMultiplyAsDots(shape) || summationOfContent().chunk < std::min(depth, kChain) || depth > kChain * lanes ||
       llvm::any_of(strategies, [](const auto &strategy) { return strategy->readsKeyPanels(); }))
     return;
   dotKeys = keysMultipliedAsDots(shape.keys, depth, lanes);
@@ -141,7 +141,7 @@ Summation CpuKernel::summationOfContent() const {
       return kCompensated;
     large |= std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
   }
-  return {large ? kChunk : rowStep > 1 ? kStridedChunk : std::max<int64_t>(depth, 1), false, rowStep > 1};
+  return {chunkOf(large ? kChunk : rowStep > 1 ? kStridedChunk : kChain, depth), false, rowStep > 1};
 }
 
 void CpuKernel::openBuffers() {

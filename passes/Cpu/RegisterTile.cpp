@@ -105,10 +105,12 @@ static SmallVector<Value> sumOfChunks(VectorBuilder &b, int64_t depth, int64_t c
 SmallVector<Value> skewer::sumInChunks(VectorBuilder &b, const TilePart &tile, int64_t depth,
                                        const Summation &summation, Value held, ArrayRef<Value> places,
                                        const ProductsOfSteps &products) {
-  int64_t chunk = summation.chunk;
+  int64_t chunk = summation.compensated ? summation.chunk : chunkOf(summation.chunk, depth);
   SmallVector<Value> none(tile.rows * tile.vectors, b.constant(0));
-  if (depth <= chunk)
+  if (depth <= std::min(chunk, kChain))
     return products(tile, b.index(0), depth, none);
+  if (chunk >= kChain) // so seldom that it costs nothing to hold the sums of a whole tile in memory
+    return multiplyInChains(b, tile, depth, held, places, products);
   auto placeOf = [&](const TilePart &part, int64_t r, int64_t v) {
     return places[(part.row + r) * tile.vectors + part.vector + v];
   };
@@ -145,12 +147,23 @@ SmallVector<Value> skewer::multiplyInChains(VectorBuilder &b, const TilePart &ti
   int64_t shorter =
       depth - (llvm::divideCeil(depth, chain) - 1) * chain; // the first one, so that the others are a loop
   SmallVector<Value> sums = products(tile, b.index(0), shorter, none);
-  return b.loop(b.index(shorter), b.index(depth), chain, sums, [&](Value first, ValueRange before) {
-    for (auto [sum, place] : llvm::zip(before, places))
-      b.store(sum, held, place);
-    SmallVector<Value> more = products(tile, first, chain, none);
-    for (auto [sum, place] : llvm::zip(more, places))
-      sum = b.addf(b.load(held, place), sum);
+  auto addChains = [&](Value from, Value to, ValueRange start) {
+    return b.loop(from, to, chain, start, [&](Value first, ValueRange before) {
+      for (auto [sum, place] : llvm::zip(before, places))
+        b.store(sum, held, place);
+      SmallVector<Value> more = products(tile, first, chain, none);
+      for (auto [sum, place] : llvm::zip(more, places))
+        sum = b.addf(b.load(held, place), sum);
+      return more;
+    });
+  };
+  if (count <= kChain)
+    return addChains(b.index(shorter), b.index(depth), sums);
+  // Up to 2^24 steps: groups of as many chains as a chain has steps.
+  return b.loop(b.index(shorter), b.index(depth), kChain * chain, sums, [&](Value first, ValueRange before) {
+    SmallVector<Value> more = addChains(first, b.minimum(b.add(first, kChain * chain), b.index(depth)), none);
+    for (auto [sum, sofar] : llvm::zip(more, before))
+      sum = b.addf(sofar, sum);
     return more;
   });
 }

@@ -1,9 +1,11 @@
-// exp2 and sums over one row of scores in a block of keys; the running maximum rescales what earlier blocks left.
-// Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3, in base 2.
+// Exponentials and sums over one row of scores in a block of keys; the running maximum rescales what earlier blocks
+// left. Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3.
+//
+// The maximum is subtracted before anything is multiplied by log2(e), so that scores lose nothing by their size: those
+// that f32 holds exactly stay exact, and any finite number may stand among them.
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/WeightedSums.h"
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -14,13 +16,13 @@ void CpuKernel::noteShift(Value row, Value shift) {
     b.storeScalar(b.addf(b.scalar(memory.shifts, row), shift), memory.shifts, row);
 }
 
-/// The natural logarithm of the sum of a row's exponentials: what is in base 2 is brought to e.
+/// The logarithm of the sum of a row's exponentials.
 void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   if (!shape.further.lse)
     return;
   Value reference = b.addf(b.scalar(memory.scales, b.add(row, rowBlock)), b.scalar(memory.shifts, row));
   Value logarithm = math::LogOp::create(b.builder, sum);
-  Value total = b.addf(b.mulf(reference, b.constantScalar(std::log(2.0))), logarithm);
+  Value total = b.addf(reference, logarithm);
   // A row without a visible key, or with scores of -inf alone.
   Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -52,7 +54,7 @@ void CpuKernel::rowTotal(Value row, Value lowKey, ArrayRef<std::pair<Value, Valu
 /// start + Σ term(x) of a row in a block of keys. Beside a large weight a long chain loses the small ones, all of them:
 /// 3.4e-6 of the largest output for 4096 keys in vectors of 4, of unscaled logits.
 Value CpuKernel::sumOfChains(Value count, Value start, llvm::function_ref<Value(Value x)> term) {
-  return sumOfVectors(b, count, start, keyBlock <= kChain * lanes ? 0 : kChain, term);
+  return sumOfVectors(b, count, keyBlock, start, keyBlock <= kChain * lanes ? 0 : kChain, term);
 }
 
 void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Value>> runsOfVectors) {
@@ -66,7 +68,7 @@ void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Va
     Value count = b.mul(b.sub(highVector, lowVector), lanes);
     total = sumOfChains(count, total, [&](Value x) {
       Value at = b.add(base, x);
-      Value weight = b.exp2(b.subf(b.load(memory.scores, at), reference));
+      Value weight = b.exp(b.subf(b.load(memory.scores, at), reference));
       b.store(weight, memory.scores, at);
       return weight;
     });
@@ -79,7 +81,7 @@ void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Va
       b.storeScalar(maximum, memory.scales, before);
     return b.storeScalar(sum, memory.sums, row);
   }
-  Value scale = vector::ExtractOp::create(b.builder, b.exp2(b.subf(b.loadBroadcast(memory.scales, before), reference)),
+  Value scale = vector::ExtractOp::create(b.builder, b.exp(b.subf(b.loadBroadcast(memory.scales, before), reference)),
                                           ArrayRef<int64_t>{0});
   b.storeScalar(scale, memory.scales, row);
   b.storeScalar(maximum, memory.scales, before);

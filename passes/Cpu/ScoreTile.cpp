@@ -244,8 +244,8 @@ void CpuKernel::applyFunction(ScoreTile &tile) {
       score = emitThrough(b.builder, *shape.through, sums,
                           [&](Operation *op, ValueRange operands) { return vectorFunction(b, op, operands); });
     }
-    // -0 says that a key is hidden: a weight of -0 becomes 0.
-    score = shape.direct ? b.addf(score, b.constant(0)) : b.mulf(score, b.constant(kLog2e));
+    if (shape.direct) // -0 says that a key is hidden: a weight of -0 becomes 0
+      score = b.addf(score, b.constant(0));
   }
   if (lineMask)
     hideByLine(tile);

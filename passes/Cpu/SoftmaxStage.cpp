@@ -49,9 +49,9 @@ struct RowOfVectors {
 
   /// Stores e^(x - reference), and returns their sum.
   Value powers(Value reference) {
-    Value references = v.broadcast(reference), unit = v.constant(float(kLog2e));
-    auto power = [&](Value x) { return v.exp2(v.mulf(v.subf(x, references), unit)); };
-    Value sums = sumOfVectors(v, v.index(whole), v.constant(0), kShortChain, [&](Value x) {
+    Value references = v.broadcast(reference);
+    auto power = [&](Value x) { return v.exp(v.subf(x, references)); };
+    Value sums = sumOfVectors(v, v.index(whole), whole, v.constant(0), kShortChain, [&](Value x) {
       Value one = power(v.load(source, v.add(from, x)));
       v.store(one, result, v.add(to, x));
       return one;

@@ -51,7 +51,7 @@ void CpuKernel::leaveScores(const RowBlock &block, Value row, Value lowKey, Vect
   });
 }
 
-/// 2^(score - maximum) / sum of a row. Where that is NaN, so are the weights of all keys that are seen, and the scores
+/// exp(score - maximum) / sum of a row. Where that is NaN, so are the weights of all keys that are seen, and the scores
 /// do not tell which those are: -inf is a score too.
 void CpuKernel::finishWeights(Value row, Value position, Value inverse) {
   if (!shape.further.weights || shape.direct)
@@ -68,7 +68,7 @@ void CpuKernel::finishWeights(Value row, Value position, Value inverse) {
         score = vector::MaskedLoadOp::create(b.builder, reference.getType(), memory.weights, at, mask, reference);
       else
         score = b.load(memory.weights, at);
-      return b.mulf(b.exp2(b.subf(score, reference)), inverse);
+      return b.mulf(b.exp(b.subf(score, reference)), inverse);
     });
   };
   if (!shape.further.seen)

@@ -1,5 +1,6 @@
 // One step of a sum of weighted rows; sums of vectors.
 #include "passes/Cpu/WeightedSums.h"
+#include "passes/Analysis/Summation.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -19,17 +20,22 @@ void skewer::addWeighted(VectorBuilder &b, int64_t rows, ArrayRef<Value> values,
   }
 }
 
-Value skewer::sumOfVectors(VectorBuilder &b, Value count, Value start, int64_t chain,
+Value skewer::sumOfVectors(VectorBuilder &b, Value count, int64_t most, Value start, int64_t chain,
                            function_ref<Value(Value x)> term) {
-  auto addUp = [&](Value from, Value to, Value start) {
+  auto vectors = [&](Value from, Value to, Value start) {
     return b.loop(from, to, b.lanes, ValueRange{start},
                   [&](Value x, ValueRange sum) { return SmallVector<Value>{b.addf(sum[0], term(x))}; })[0];
   };
   if (chain == 0)
-    return addUp(b.index(0), count, start);
+    return vectors(b.index(0), count, start);
+  auto groups = [&](Value from, Value to, int64_t step, Value start, auto &&ofGroup) {
+    return b.loop(from, to, step, ValueRange{start}, [&](Value first, ValueRange sum) {
+      Value end = b.minimum(b.add(first, step), to);
+      return SmallVector<Value>{b.addf(sum[0], ofGroup(first, end, b.constant(0)))};
+    })[0];
+  };
   int64_t step = chain * b.lanes;
-  return b.loop(b.index(0), count, step, ValueRange{start}, [&](Value from, ValueRange sum) {
-    Value to = b.minimum(b.add(from, step), count);
-    return SmallVector<Value>{b.addf(sum[0], addUp(from, to, b.constant(0)))};
-  })[0];
+  auto chains = [&](Value from, Value to, Value start) { return groups(from, to, step, start, vectors); };
+  return most <= step * kChain ? chains(b.index(0), count, start)
+                               : groups(b.index(0), count, step * kChain, start, chains);
 }

@@ -11,9 +11,9 @@ void addWeighted(VectorBuilder &, int64_t rows, llvm::ArrayRef<mlir::Value> valu
                  const std::function<mlir::Value(mlir::Value weight)> &isSeen,
                  llvm::SmallVectorImpl<mlir::Value> &sums);
 
-/// start + Σ term(x) for x from 0 to `count`, a vector at a time. Chains of `chain` vectors are summed up by
-/// themselves; 0: all are one chain.
-mlir::Value sumOfVectors(VectorBuilder &, mlir::Value count, mlir::Value start, int64_t chain,
+/// start + Σ term(x) for x from 0 to `count`, which is at most `most`, a vector at a time. Chains of `chain` vectors are
+/// summed up by themselves, and where there may be more than `kChain` of those, as many of them; 0: all are one chain.
+mlir::Value sumOfVectors(VectorBuilder &, mlir::Value count, int64_t most, mlir::Value start, int64_t chain,
                          llvm::function_ref<mlir::Value(mlir::Value x)> term);
 
 } // namespace skewer

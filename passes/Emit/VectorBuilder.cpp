@@ -156,11 +156,13 @@ Value VectorBuilder::smaller(Value x, Value other) {
   return select(compare(arith::CmpFPredicate::OLT, x, other), x, other);
 }
 
-/// x · 2^whole where `mask` is set, else 0.
+/// x · 2^whole where `mask` is set, else 0; null: everywhere.
 Value VectorBuilder::scaled(Value x, Value whole, Value mask) {
   Type i16 = builder.getI16Type(), i32 = builder.getI32Type();
-  Value bits = vector::BitCastOp::create(builder, VectorType::get({1}, i16), mask);
-  Value word = vector::ExtractOp::create(builder, bits, 0);
+  Value word = arith::ConstantIntOp::create(builder, i16, -1);
+  if (mask)
+    word = vector::ExtractOp::create(
+        builder, vector::BitCastOp::create(builder, VectorType::get({1}, i16), mask).getResult(), 0);
   Value rounding = arith::ConstantIntOp::create(builder, i32, 4); // as the thread's control register says
   return LLVM::CallIntrinsicOp::create(builder, vector, builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
                                        ValueRange{x, whole, constant(0), word, rounding})
@@ -182,25 +184,48 @@ Value VectorBuilder::addProductsOfPairs(Value x, Value y, Value sum) {
       .getResult(0);
 }
 
-Value VectorBuilder::exp2(Value x) {
-  Value low = constant(-126.0f), clamped = x;
-  bool scales = lanes == 16; // AVX-512 scales in one instruction, which is 0 where a mask says so
-  // Clamped so that the integer exponent below stays in range; `low < x ? x : low` written so that a NaN in x stays.
-  if (!scales)
-    clamped = select(compare(arith::CmpFPredicate::OLT, x, low), low, x);
-  Value whole = math::RoundEvenOp::create(builder, clamped);
-  Value fraction = arith::SubFOp::create(builder, clamped, whole);
-  // Minimax polynomial of 2^f on [-1/2, 1/2], highest degree first.
-  Value p = constant(1.535336188e-4f);
-  for (float c : {1.339887440e-3f, 9.618437357e-3f, 5.550332471e-2f, 2.402264791e-1f, 6.931472028e-1f, 1.0f})
-    p = fma(p, fraction, constant(c));
-  if (scales)
-    return scaled(p, whole, compare(arith::CmpFPredicate::UGE, x, low));
-  Value exponent = arith::FPToSIOp::create(builder, integers, whole);
-  Value shift = arith::ConstantOp::create(builder, DenseElementsAttr::get(integers, int32_t(23)));
-  exponent = arith::ShLIOp::create(builder, exponent, shift);
-  Value bits = arith::AddIOp::create(builder, arith::BitcastOp::create(builder, integers, p), exponent);
-  Value power = arith::BitcastOp::create(builder, vector, bits);
+// 1.5·2^23: beside it a float has no fraction, and an integer in its low bits.
+static constexpr float kRounds = 0x1.8p23f;
+
+VectorBuilder::Multiple VectorBuilder::nearestMultiple(Value x, float inverse) {
+  Value rounded = fma(x, constant(inverse), constant(kRounds));
+  return {arith::SubFOp::create(builder, rounded, constant(kRounds)), rounded};
+}
+
+/// The integer of a multiple where a float has its exponent.
+Value VectorBuilder::asExponent(const Multiple &multiple) {
+  Value bits = arith::BitcastOp::create(builder, integers, multiple.rounded);
+  return arith::ShLIOp::create(builder, bits, integer(23));
+}
+
+Value VectorBuilder::powerOfTwo(const Multiple &multiple) {
+  if (canScale())
+    return scaled(constant(1), multiple.whole, {});
+  Value bits = arith::AddIOp::create(builder, asExponent(multiple), integer(0x3f800000));
+  return arith::BitcastOp::create(builder, vector, bits);
+}
+
+// The coefficients minimise the largest relative error (Remez by weighted least squares, each rounded in turn).
+Value VectorBuilder::exp(Value x, bool large) {
+  constexpr float kLowest = -87.3365448f; // its exponential is the least normal number
+  Value low = constant(kLowest), inside = x;
+  // Clamped so that the exponent below stays in range; written so that a NaN in x stays.
+  if (!canScale())
+    inside = select(compare(arith::CmpFPredicate::OLT, x, low), low, x);
+  Multiple multiple = nearestMultiple(inside, 1.44269502f); // of ln 2
+  Value rest;
+  if (large) // ln 2 in two parts, of which the first has so few bits that its multiples are exact
+    rest = fma(multiple.whole, constant(2.12194440e-4f), fma(multiple.whole, constant(-0.693359375f), inside));
+  else
+    rest = fma(multiple.whole, constant(-0.693147182f), inside);
+  Value power = constant(0x1.6a4748p-10f); // of the rest, by Horner's scheme
+  for (float c : {0x1.1239a2p-7f, 0x1.5558b6p-5f, 0x1.555492p-3f, 0x1.fffffcp-2f, 1.0f, 1.0f})
+    power = fma(power, rest, constant(c));
+  if (canScale())
+    return scaled(power, multiple.whole, compare(arith::CmpFPredicate::UGE, x, low));
+  Value bits =
+      arith::AddIOp::create(builder, arith::BitcastOp::create(builder, integers, power), asExponent(multiple));
+  power = arith::BitcastOp::create(builder, vector, bits);
   // A masked key has weight exactly 0. An unordered comparison would hide a NaN, this one keeps it.
   power = select(compare(arith::CmpFPredicate::OLT, x, low), constant(0), power);
   return select(compare(arith::CmpFPredicate::UNO, x, x), x, power);

@@ -1,11 +1,12 @@
-// Argument reduction by Cody and Waite 1980, chapter 6; the coefficients of tanh minimise the largest relative error
-// (weighted least squares, Lawson 1961).
+// Argument reduction by Cody and Waite 1980, chapter 6.
 #include "passes/Emit/VectorMath.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Emit/Polynomials.h"
 #include <limits>
 
 using namespace mlir;
 using namespace skewer;
+using namespace skewer::polynomials;
 
 using Predicate = arith::CmpFPredicate;
 
@@ -13,10 +14,6 @@ using Predicate = arith::CmpFPredicate;
 static Value atMost(VectorBuilder &b, Value x, float limit) {
   Value high = b.constant(limit);
   return b.select(b.compare(Predicate::OGT, x, high), high, x);
-}
-static Value atLeast(VectorBuilder &b, Value x, float limit) {
-  Value low = b.constant(limit);
-  return b.select(b.compare(Predicate::OLT, x, low), low, x);
 }
 
 /// coefficients[0] + u × (coefficients[1] + u × (…))
@@ -28,31 +25,27 @@ static Value polynomial(VectorBuilder &b, Value u, llvm::ArrayRef<float> coeffic
 }
 
 Value skewer::vectorExp(VectorBuilder &b, Value x) {
-  constexpr float kLowest = -87.3365448f, kHighest = 88.7228394f; // the least normal result, the first infinite one
-  Value inside = atMost(b, atLeast(b, x, kLowest), kHighest);
-  // x·log2(e) = whole + fraction; log2(e) in two parts.
-  Value whole = math::RoundEvenOp::create(b.builder, b.mulf(inside, b.constant(1.44269502f)));
-  Value fraction = b.fma(inside, b.constant(1.44269502f), arith::NegFOp::create(b.builder, whole));
-  fraction = b.fma(inside, b.constant(1.92596303e-8f), fraction);
-  // 2^fraction on [-1/2, 1/2], as in VectorBuilder::exp2.
-  Value power = polynomial(
-      b, fraction,
-      {1.0f, 6.931472028e-1f, 2.402264791e-1f, 5.550332471e-2f, 9.618437357e-3f, 1.339887440e-3f, 1.535336188e-4f});
-  Value exponent = arith::FPToSIOp::create(b.builder, b.integers, whole);
-  exponent = arith::ShLIOp::create(b.builder, exponent, b.integer(23));
-  Value bits = arith::AddIOp::create(b.builder, arith::BitcastOp::create(b.builder, b.integers, power), exponent);
-  power = arith::BitcastOp::create(b.builder, b.vector, bits);
-  power = b.select(b.compare(Predicate::OLT, x, b.constant(kLowest)), b.constant(0), power);
-  Value infinity = b.constant(std::numeric_limits<float>::infinity());
-  power = b.select(b.compare(Predicate::OGE, x, b.constant(kHighest)), infinity, power);
-  return b.select(b.compare(Predicate::UNO, x, x), x, power);
+  constexpr float kHighest = 88.7228394f; // its exponential is the first infinite one
+  Value power = b.exp(atMost(b, x, kHighest), /*large=*/true), highest = b.constant(kHighest);
+  return b.select(b.compare(Predicate::OGE, x, highest), b.constant(std::numeric_limits<float>::infinity()), power);
 }
 
 Value skewer::vectorTanh(VectorBuilder &b, Value x) {
-  Value inside = atMost(b, atLeast(b, x, -9.01f), 9.01f), square = b.mulf(inside, inside);
-  Value above = polynomial(b, square, {1.0f, 0.13380371f, 3.4948108e-3f, 2.0596268e-5f, 1.3336841e-8f});
-  Value below = polynomial(b, square, {1.0f, 0.46713686f, 2.5874026e-2f, 3.2843627e-4f, 7.76928e-7f});
-  return b.divf(b.mulf(inside, above), below);
+  Value inside = atMost(b, math::AbsFOp::create(b.builder, x), kTanhIsOne);
+  VectorBuilder::Multiple less = b.nearestMultiple(inside, -kTwoPerLn2); // -n
+  Value rest = b.fma(less.whole, b.constant(kHalfLn2), inside), power = b.powerOfTwo(less);
+  Value linear = b.fma(rest, b.constant(2), b.subf(b.constant(1), power));
+  Value difference = b.fma(b.mulf(rest, rest), polynomial(b, rest, kTanhExcess), linear);
+  Value sum = b.fma(power, b.constant(2), difference);
+  return math::CopySignOp::create(b.builder, b.divf(difference, sum), x);
+}
+
+Value skewer::vectorErf(VectorBuilder &b, Value x) {
+  Value size = math::AbsFOp::create(b.builder, x), inside = atMost(b, size, kErfIsOne);
+  Value near = b.fma(polynomial(b, b.mulf(x, x), kErfNear), x, x);
+  Value exponent = b.fma(polynomial(b, inside, kErfFar), inside, arith::NegFOp::create(b.builder, inside));
+  Value far = math::CopySignOp::create(b.builder, b.subf(b.constant(1), b.exp(exponent)), x);
+  return b.select(b.compare(Predicate::OGT, size, b.constant(kErfIsFar)), far, near);
 }
 
 Value skewer::vectorFunction(VectorBuilder &b, Operation *op, ValueRange operands) {
@@ -62,5 +55,7 @@ Value skewer::vectorFunction(VectorBuilder &b, Operation *op, ValueRange operand
     return vectorExp(b, operands[0]);
   if (isa<math::TanhOp>(op))
     return vectorTanh(b, operands[0]);
+  if (isa<math::ErfOp>(op))
+    return vectorErf(b, operands[0]);
   return {};
 }

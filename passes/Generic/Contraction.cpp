@@ -113,8 +113,8 @@ Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
   ArrayRef<Axis> outer = ArrayRef<Axis>(contraction.contracted).drop_back();
   int64_t whole = inner.extent.fixed / kLanes * kLanes;
   SmallVector<Value> start = {spread(real(0)), real(0)};
-  int64_t steps = std::max<int64_t>(whole / kLanes, 1);
-  SmallVector<Value> both = sums(outer, symbols, start, steps, [&](ValueRange so) -> SmallVector<Value> {
+  int64_t steps = std::max<int64_t>(whole / kLanes, 1), terms = std::max(steps, inner.extent.fixed - whole);
+  SmallVector<Value> both = sums(outer, symbols, start, terms, [&](ValueRange so) -> SmallVector<Value> {
     auto run = [&](int64_t low, int64_t high, int64_t step, Value sum) {
       auto loop = scf::ForOp::create(b, index(low), index(high), index(step), sum);
       OpBuilder::InsertionGuard guard(b);
@@ -128,11 +128,12 @@ Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
     if (steps <= kChain)
       wide = run(0, whole, kLanes, so[0]);
     else
-      wide = sumsOfChains(index(0), index(whole), kLanes, kChain, so[0], start[0],
-                          [&](Value at, ValueRange sum) -> SmallVector<Value> {
-                            symbols[inner.name] = at;
-                            return {addProduct(sum[0], contraction, symbols, inner.name)};
-                          })[0];
+      wide = arith::AddFOp::create(b, so[0],
+                                   sumsOfChains(index(whole), kLanes, steps, kChain, start[0],
+                                                [&](Value at, ValueRange sum) -> SmallVector<Value> {
+                                                  symbols[inner.name] = at;
+                                                  return {addProduct(sum[0], contraction, symbols, inner.name)};
+                                                })[0]);
     return {wide, whole == inner.extent.fixed ? so[1] : run(whole, inner.extent.fixed, 1, so[1])};
   });
   Value reduced = vector::ReductionOp::create(b, vector::CombiningKind::ADD, both[0], arith::FastMathFlags::reassoc);

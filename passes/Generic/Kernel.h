@@ -264,13 +264,14 @@ protected:
   /// The same, carrying values from one iteration to the next; the results of the last one.
   llvm::SmallVector<mlir::Value> carry(llvm::ArrayRef<Axis>, Symbols &, mlir::ValueRange start,
                                        const std::function<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> &body);
-  /// The same for sums: `zeros` and what the body adds, `terms` at a time. More than `kChain` are added up in chains.
+  /// The same for sums: `zeros` and what the body adds, `terms` at a time. Whatever the axes, a tree of sums of which
+  /// none has more than `kChain` terms.
   llvm::SmallVector<mlir::Value> sums(llvm::ArrayRef<Axis>, Symbols &, mlir::ValueRange zeros, int64_t terms,
                                       const std::function<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> &body);
-  /// From `low` to `high`, `chain` steps from zero each time.
+  /// zeros + `steps` steps of `step` positions, or fewer, up to `high`: chains of `chain` steps from zero each, which are
+  /// added up in groups, and those in groups again.
   llvm::SmallVector<mlir::Value>
-  sumsOfChains(mlir::Value low, mlir::Value high, int64_t step, int64_t chain, mlir::ValueRange start,
-               mlir::ValueRange zeros,
+  sumsOfChains(mlir::Value high, int64_t step, int64_t steps, int64_t chain, mlir::ValueRange zeros,
                const std::function<llvm::SmallVector<mlir::Value>(mlir::Value at, mlir::ValueRange)> &body);
   mlir::Value flat(const Storage &, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value position(const Storage &, llvm::ArrayRef<subscript::Expr>, const Symbols &);

@@ -64,8 +64,12 @@ SmallVector<Value> Kernel::carry(ArrayRef<Axis> axes, Symbols &symbols, ValueRan
   return SmallVector<Value>(loop.getResults());
 }
 
-SmallVector<Value> Kernel::sumsOfChains(Value low, Value high, int64_t step, int64_t chain, ValueRange start,
-                                        ValueRange zeros,
+// Sums of chains that are added up one after the other. Sums of many numbers that are alike are alike too, and a chain of
+// them is rounded the same way each time: the mean of 655360 numbers near -10000 is off by 3.5e-7 in groups of 256 sums,
+// and by less than 1e-7 in these.
+static constexpr int64_t kGroup = 16;
+
+SmallVector<Value> Kernel::sumsOfChains(Value high, int64_t step, int64_t steps, int64_t chain, ValueRange zeros,
                                         const std::function<SmallVector<Value>(Value, ValueRange)> &body) {
   auto run = [&](Value from, Value to, int64_t by, ValueRange carried,
                  const std::function<SmallVector<Value>(Value, ValueRange)> &inside) {
@@ -75,31 +79,55 @@ SmallVector<Value> Kernel::sumsOfChains(Value low, Value high, int64_t step, int
     scf::YieldOp::create(b, inside(loop.getInductionVar(), loop.getRegionIterArgs()));
     return SmallVector<Value>(loop.getResults());
   };
-  return run(low, high, chain * step, start, [&](Value first, ValueRange before) {
-    Value end = b.createOrFold<arith::AddIOp>(first, index(chain * step));
-    SmallVector<Value> more = run(first, b.createOrFold<arith::MinSIOp>(end, high), step, zeros, body);
-    for (auto [sum, old] : llvm::zip(more, before))
-      sum = arith::AddFOp::create(b, old, sum);
-    return more;
-  });
+  // Of so many steps that follow each other, a chain or a group of groups.
+  std::function<SmallVector<Value>(Value, Value, int64_t)> sum = [&](Value from, Value to, int64_t group) {
+    if (group == 1)
+      return run(from, to, step, zeros, body);
+    return run(from, to, group * step, zeros, [&](Value first, ValueRange before) {
+      Value end = b.createOrFold<arith::AddIOp>(first, index(group * step));
+      SmallVector<Value> more =
+          sum(first, b.createOrFold<arith::MinSIOp>(end, to), group == chain ? 1 : group / kGroup);
+      for (auto [one, old] : llvm::zip(more, before))
+        one = arith::AddFOp::create(b, old, one);
+      return more;
+    });
+  };
+  int64_t group = steps > chain ? chain : 1;
+  while (group > 1 && group * kGroup < steps)
+    group *= kGroup;
+  return sum(index(0), high, group);
 }
+
+// Of an axis whose size is known when the kernel runs: more positions than one has.
+static constexpr int64_t kMostPositions = int64_t(1) << 24;
 
 SmallVector<Value> Kernel::sums(ArrayRef<Axis> axes, Symbols &symbols, ValueRange zeros, int64_t terms,
                                 const std::function<SmallVector<Value>(ValueRange)> &body) {
-  size_t split = axes.size(); // the axis within which chains end; the inner ones are in one
-  auto isShort = [&](const Extent &extent) { return extent.name.empty() && extent.fixed * terms <= kChain; };
-  for (; split > 0 && isShort(axes[split - 1].extent); --split)
-    terms *= std::max<int64_t>(axes[split - 1].extent.fixed, 1);
-  if (split == 0)
-    return carry(axes, symbols, zeros, body);
-  const Axis &axis = axes[split - 1];
-  return carry(axes.take_front(split - 1), symbols, zeros, [&](ValueRange before) {
-    return sumsOfChains(index(0), extent(axis.extent), 1, std::max<int64_t>(kChain / terms, 1), before, zeros,
-                        [&](Value at, ValueRange carried) {
+  size_t split = axes.size(); // the axes from here on are one chain
+  for (; split > 0; --split) {
+    const Extent &extent = axes[split - 1].extent;
+    if (!extent.name.empty() || extent.fixed * terms > kChain)
+      break;
+    terms *= std::max<int64_t>(extent.fixed, 1);
+  }
+  std::function<SmallVector<Value>(size_t)> sumFrom = [&](size_t number) {
+    if (number >= split)
+      return carry(axes.drop_front(number), symbols, zeros, body);
+    const Axis &axis = axes[number];
+    int64_t steps = axis.extent.name.empty() ? axis.extent.fixed : kMostPositions;
+    bool ofChains = number + 1 == split && terms <= kChain;
+    return sumsOfChains(extent(axis.extent), 1, steps, ofChains ? kChain / terms : kGroup, zeros,
+                        [&](Value at, ValueRange before) {
                           symbols[axis.name] = at;
-                          return carry(axes.drop_front(split), symbols, carried, body);
+                          if (ofChains)
+                            return carry(axes.drop_front(split), symbols, before, body);
+                          SmallVector<Value> more = sumFrom(number + 1);
+                          for (auto [one, old] : llvm::zip(more, before))
+                            one = arith::AddFOp::create(b, old, one);
+                          return more;
                         });
-  });
+  };
+  return sumFrom(0);
 }
 
 Value Kernel::flat(const Storage &tensor, ArrayRef<Value> indices) {

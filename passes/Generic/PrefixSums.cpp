@@ -1,11 +1,11 @@
 // Running sums in one pass over the operand: what was summed so far is carried from position to position.
 //
-// Sums are in chains, as everywhere: `base` is what earlier chains came to, `chain` what this one has so far. Along the
-// last axis a vector holds consecutive positions and is summed up in itself first; otherwise its lanes are independent.
+// Sums are carried in f64 and rounded once where they are stored: exponentials of their differences follow (decays, gates),
+// which show every digit that a running sum has lost. Along the last axis a vector holds consecutive positions and is
+// summed up in itself first; otherwise its lanes are independent.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "passes/Analysis/Summation.h"
 #include "passes/Generic/Kernel.h"
 #include "passes/Stages/PrefixSum.h"
 
@@ -46,33 +46,34 @@ struct Pass {
   int64_t low, count, step;
   bool reversed;
 };
-using Step = std::function<SmallVector<Value>(Value at, ValueRange base, ValueRange chain)>;
+using Step = std::function<SmallVector<Value>(Value at, ValueRange before)>;
 
-/// What `body` makes of each chain so far; the sums behind the last position.
-SmallVector<Value> runChains(ImplicitLocOpBuilder &b, const Pass &pass, ValueRange start, ValueRange zeros,
-                             const Step &body) {
+/// What `body` makes of each sum so far; the sums behind the last position.
+SmallVector<Value> run(ImplicitLocOpBuilder &b, const Pass &pass, ValueRange start, const Step &body) {
   auto index = [&](int64_t number) { return arith::ConstantIndexOp::create(b, number).getResult(); };
-  int64_t steps = std::max<int64_t>(kChain / pass.step, 1);
-  auto chains = scf::ForOp::create(b, index(0), index(pass.count), index(steps), start);
-  OpBuilder::InsertionGuard outside(b);
-  b.setInsertionPointToStart(chains.getBody());
-  Value first = chains.getInductionVar();
-  Value end = b.createOrFold<arith::MinSIOp>(b.createOrFold<arith::AddIOp>(first, index(steps)), index(pass.count));
-  auto chain = scf::ForOp::create(b, first, end, index(1), zeros);
-  {
-    OpBuilder::InsertionGuard inside(b);
-    b.setInsertionPointToStart(chain.getBody());
-    Value number = chain.getInductionVar();
-    if (pass.reversed)
-      number = b.createOrFold<arith::SubIOp>(index(pass.count - 1), number);
-    Value at = b.createOrFold<arith::AddIOp>(b.createOrFold<arith::MulIOp>(number, index(pass.step)), index(pass.low));
-    scf::YieldOp::create(b, body(at, chains.getRegionIterArgs(), chain.getRegionIterArgs()));
-  }
-  SmallVector<Value> sums;
-  for (auto [before, own] : llvm::zip(chains.getRegionIterArgs(), chain.getResults()))
-    sums.push_back(arith::AddFOp::create(b, before, own));
-  scf::YieldOp::create(b, sums);
-  return SmallVector<Value>(chains.getResults());
+  auto loop = scf::ForOp::create(b, index(0), index(pass.count), index(1), start);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value number = loop.getInductionVar();
+  if (pass.reversed)
+    number = b.createOrFold<arith::SubIOp>(index(pass.count - 1), number);
+  Value at = b.createOrFold<arith::AddIOp>(b.createOrFold<arith::MulIOp>(number, index(pass.step)), index(pass.low));
+  scf::YieldOp::create(b, body(at, loop.getRegionIterArgs()));
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// f32 and f64, or vectors of them.
+Value toDouble(ImplicitLocOpBuilder &b, Value x) {
+  Type type = b.getF64Type();
+  if (auto vector = dyn_cast<VectorType>(x.getType()))
+    type = VectorType::get(vector.getShape(), type);
+  return arith::ExtFOp::create(b, type, x);
+}
+Value toSingle(ImplicitLocOpBuilder &b, Value x) {
+  Type type = b.getF32Type();
+  if (auto vector = dyn_cast<VectorType>(x.getType()))
+    type = VectorType::get(vector.getShape(), type);
+  return arith::TruncFOp::create(b, type, x);
 }
 } // namespace
 
@@ -81,17 +82,19 @@ SmallVector<Value> runChains(ImplicitLocOpBuilder &b, const Pass &pass, ValueRan
 void Kernel::runAcross(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols,
                        const std::string &vectorAxis, Value first, int64_t vectors) {
   bool isVector = !vectorAxis.empty();
-  SmallVector<Value> zeros(vectors, real(0, isVector)), places;
+  Value zero = real(0, isVector);
+  SmallVector<Value> start(vectors, toDouble(b, zero)), places;
   for (int64_t v = 0; isVector && v < vectors; ++v)
     places.push_back(b.createOrFold<arith::AddIOp>(first, index(v * kLanes)));
-  runChains(b, {0, size, 1, sum.reversed}, zeros, zeros, [&](Value at, ValueRange base, ValueRange chain) {
+  run(b, {0, size, 1, sum.reversed}, start, [&](Value at, ValueRange before) {
     symbols[sum.along] = symbols[sum.before] = at;
     SmallVector<Value> next;
     for (int64_t v = 0; v < vectors; ++v) {
       if (isVector)
         symbols[vectorAxis] = places[v];
-      next.push_back(addProduct(chain[v], contraction, symbols, vectorAxis));
-      store(arith::AddFOp::create(b, base[v], sum.exclusive ? chain[v] : next[v]), *contraction.target,
+      Value own = toDouble(b, addProduct(zero, contraction, symbols, vectorAxis));
+      next.push_back(arith::AddFOp::create(b, before[v], own));
+      store(toSingle(b, sum.exclusive ? before[v] : next[v]), *contraction.target,
             position(*contraction.target, contraction.targetSubscripts, symbols));
     }
     return next;
@@ -101,33 +104,33 @@ void Kernel::runAcross(const Contraction &contraction, const PrefixSum &sum, int
 /// Along the axis that vectors go along.
 void Kernel::runWithin(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols) {
   int64_t whole = size / kLanes * kLanes;
-  Value zeros = real(0, true), base = zeros;
+  Value zero = toDouble(b, real(0)), zeros = toDouble(b, real(0, true)), base = zeros;
   auto place = [&](Value at) {
     symbols[sum.along] = symbols[sum.before] = at;
     return position(*contraction.target, contraction.targetSubscripts, symbols);
   };
   auto rest = [&](Value start) {
-    return runChains(b, {whole, size - whole, 1, sum.reversed}, start, real(0),
-                     [&](Value at, ValueRange so, ValueRange chain) -> SmallVector<Value> {
-                       Value to = place(at);
-                       Value next = addProduct(chain[0], contraction, symbols, "");
-                       store(arith::AddFOp::create(b, so[0], sum.exclusive ? chain[0] : next), *contraction.target, to);
-                       return {next};
-                     })[0];
+    return run(b, {whole, size - whole, 1, sum.reversed}, start,
+               [&](Value at, ValueRange before) -> SmallVector<Value> {
+                 Value to = place(at);
+                 Value own = toDouble(b, addProduct(real(0), contraction, symbols, ""));
+                 Value next = arith::AddFOp::create(b, before[0], own);
+                 store(toSingle(b, sum.exclusive ? before[0] : next), *contraction.target, to);
+                 return {next};
+               })[0];
   };
   if (sum.reversed && whole < size)
-    base = spread(rest(real(0)));
-  base = runChains(b, {0, whole / kLanes, kLanes, sum.reversed}, base, zeros,
-                   [&](Value at, ValueRange so, ValueRange chain) -> SmallVector<Value> {
-                     Value to = place(at);
-                     Value lanes = addProduct(zeros, contraction, symbols, sum.before);
-                     lanes = summedUp(b, lanes, zeros, sum.reversed);
-                     Value total = vector::ExtractOp::create(b, lanes, sum.reversed ? 0 : kLanes - 1);
-                     Value own = sum.exclusive ? shifted(b, lanes, zeros, sum.reversed) : lanes;
-                     own = arith::AddFOp::create(b, arith::AddFOp::create(b, so[0], chain[0]), own);
-                     store(own, *contraction.target, to);
-                     return {arith::AddFOp::create(b, chain[0], spread(total))};
-                   })[0];
+    base = spread(rest(zero));
+  base = run(b, {0, whole / kLanes, kLanes, sum.reversed}, base,
+             [&](Value at, ValueRange before) -> SmallVector<Value> {
+               Value to = place(at);
+               Value lanes = toDouble(b, addProduct(real(0, true), contraction, symbols, sum.before));
+               lanes = summedUp(b, lanes, zeros, sum.reversed);
+               Value total = vector::ExtractOp::create(b, lanes, sum.reversed ? 0 : kLanes - 1);
+               Value own = sum.exclusive ? shifted(b, lanes, zeros, sum.reversed) : lanes;
+               store(toSingle(b, arith::AddFOp::create(b, before[0], own)), *contraction.target, to);
+               return {arith::AddFOp::create(b, before[0], spread(total))};
+             })[0];
   if (!sum.reversed && whole < size)
     rest(vector::ExtractOp::create(b, base, 0));
 }

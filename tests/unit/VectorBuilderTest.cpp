@@ -1,7 +1,6 @@
 // The vocabulary of the CPU kernels, emitted, compiled and run: arithmetic that rounds and compares as it says, memory
 // that is touched where it should be and nowhere else.
 #include "EmittedTesting.h"
-#include "passes/Emit/VectorMath.h"
 #include <cmath>
 
 using namespace skewer;
@@ -38,118 +37,6 @@ TEST(VectorBuilder, IndexArithmeticRoundsDown) {
     EXPECT_EQ(asNumber(got[n * 6 + 3]), n % 7);
     EXPECT_EQ(asNumber(got[n * 6 + 4]), std::min(x, 3));
     EXPECT_EQ(asNumber(got[n * 6 + 5]), std::max(x, -3));
-  }
-}
-
-TEST(VectorBuilder, PowersOfTwo) {
-  // Every exponent that a weight can have, and what lies beside them.
-  std::vector<float> arguments;
-  for (double x = 0; x > -130; x -= 0.03125)
-    arguments.push_back(float(x));
-  for (float x : {-0.0f, -1e-30f, -125.99999f, -126.0f, -126.00001f, -1e30f, -INFINITY, kNaN})
-    arguments.push_back(x);
-  while (arguments.size() % kLanes)
-    arguments.push_back(0);
-  std::vector<float> got = runEmitted(int64_t(arguments.size()), [&](VectorBuilder &b, mlir::Value out) {
-    for (size_t n = 0; n < arguments.size(); n += kLanes)
-      b.store(b.exp2(vectorOf(b, {arguments.begin() + n, arguments.begin() + n + kLanes})), out, b.index(int64_t(n)));
-  });
-  for (size_t n = 0; n < arguments.size(); ++n) {
-    float x = arguments[n];
-    if (std::isnan(x)) {
-      EXPECT_TRUE(std::isnan(got[n]));
-      continue;
-    }
-    double expected = x < -126 ? 0 : std::exp2(double(x));
-    EXPECT_NEAR(got[n], expected, expected * 1.5e-7) << "2^" << x;
-    if (x < -126)
-      EXPECT_EQ(got[n], 0) << "2^" << x;
-  }
-}
-
-/// What `function` gives for the arguments, and their true values.
-static void expectFunction(std::vector<float> arguments, mlir::Value (*function)(VectorBuilder &, mlir::Value),
-                           long double (*meaning)(long double), long double relative) {
-  while (arguments.size() % kLanes)
-    arguments.push_back(0);
-  std::vector<float> got = runEmitted(int64_t(arguments.size()), [&](VectorBuilder &b, mlir::Value out) {
-    for (size_t n = 0; n < arguments.size(); n += kLanes)
-      b.store(function(b, vectorOf(b, {arguments.begin() + n, arguments.begin() + n + kLanes})), out,
-              b.index(int64_t(n)));
-  });
-  for (size_t n = 0; n < arguments.size(); ++n) {
-    long double expected = meaning(arguments[n]);
-    if (std::isnan(expected))
-      EXPECT_TRUE(std::isnan(got[n])) << arguments[n];
-    else if (std::abs(expected) < 0x1p-126)
-      EXPECT_NEAR(got[n], 0, 0x1p-126) << arguments[n];
-    else if (std::abs(expected) > std::numeric_limits<float>::max())
-      EXPECT_EQ(got[n], std::copysign(INFINITY, float(expected))) << arguments[n];
-    else
-      EXPECT_LE(std::abs(got[n] - expected), std::abs(expected) * relative) << arguments[n] << " gives " << got[n];
-  }
-}
-
-/// Of both signs: each power of two that a float can be, subnormal ones too, the numbers beside it, and one that is
-/// nearly the next.
-static std::vector<float> allMagnitudes() {
-  std::vector<float> numbers;
-  for (int exponent = -149; exponent <= 127; ++exponent) {
-    float power = std::ldexp(1.0f, exponent);
-    for (float x : {power, std::nextafter(power, INFINITY), std::nextafter(power, 0.0f), 1.9f * power})
-      numbers.insert(numbers.end(), {x, -x});
-  }
-  return numbers;
-}
-
-TEST(VectorMath, Exponentials) {
-  std::vector<float> arguments;
-  for (double x = -90; x < 90; x += 0.078125)
-    arguments.push_back(float(x));
-  for (float x :
-       {0.0f, -0.0f, 1e-30f, -87.33654f, -87.33655f, 88.72283f, 88.7229f, 1e30f, -1e30f, INFINITY, -INFINITY, kNaN})
-    arguments.push_back(x);
-  expectFunction(arguments, vectorExp, std::exp, 1.5e-7L);
-  expectFunction(allMagnitudes(), vectorExp, std::exp, 1.5e-7L);
-}
-/// Where the result leaves the normal numbers, and where it leaves the finite ones: each float of the last 200.
-TEST(VectorMath, ExponentialsAtTheEnds) {
-  std::vector<float> arguments;
-  for (float end : {-87.3365448f, 88.7228394f}) {
-    float x = end;
-    for (int n = 0; n < 100; ++n)
-      x = std::nextafter(x, -INFINITY);
-    for (int n = 0; n < 200; ++n, x = std::nextafter(x, INFINITY))
-      arguments.push_back(x);
-  }
-  // At 88 a step of the argument is 7.6e-6 of the result.
-  expectFunction(arguments, vectorExp, std::exp, 1.5e-7L);
-}
-TEST(VectorMath, HyperbolicTangents) {
-  std::vector<float> arguments;
-  for (double x = -10; x < 10; x += 0.00390625 * 3)
-    arguments.push_back(float(x));
-  for (float x : {0.0f, 1e-30f, -1e-6f, 9.0f, 9.02f, 1e30f, INFINITY, -INFINITY, kNaN})
-    arguments.push_back(x);
-  expectFunction(arguments, vectorTanh, std::tanh, 3.5e-7L);
-  expectFunction(allMagnitudes(), vectorTanh, std::tanh, 3.5e-7L);
-}
-/// It is odd, bit for bit, zeros included, and never leaves [-1, 1] by more than it may. Subnormal numbers may be 0.
-TEST(VectorMath, HyperbolicTangentsAreOdd) {
-  std::vector<float> arguments = allMagnitudes();
-  arguments.insert(arguments.end(), {0.0f, -0.0f, 9.01f, -9.01f, 8.99f, -8.99f, INFINITY, -INFINITY});
-  ASSERT_EQ(arguments.size() % kLanes, 0u);
-  std::vector<float> got = runEmitted(int64_t(arguments.size()), [&](VectorBuilder &b, mlir::Value out) {
-    for (size_t n = 0; n < arguments.size(); n += kLanes)
-      b.store(vectorTanh(b, vectorOf(b, {arguments.begin() + n, arguments.begin() + n + kLanes})), out,
-              b.index(int64_t(n)));
-  });
-  for (size_t n = 0; n < arguments.size(); n += 2) {
-    EXPECT_EQ(got[n], -got[n + 1]) << arguments[n];
-    EXPECT_EQ(std::signbit(got[n]), std::signbit(arguments[n])) << arguments[n];
-    EXPECT_LE(std::abs(got[n]), 1 + 3.5e-7f) << arguments[n];
-    if (std::abs(arguments[n]) < 0x1p-126f)
-      EXPECT_TRUE(got[n] == arguments[n] || got[n] == 0) << arguments[n];
   }
 }
 

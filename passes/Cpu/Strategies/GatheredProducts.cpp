@@ -27,7 +27,7 @@ public:
       Positions::Values lanesAt = keyLanes(b, shape, key, kernel.keys());
       LaneIndices indices(b, at, lanesAt, kernel.positions.indices, keyInOrder(shape));
       Value guard = term.guard ? indices.emitPredicate(*term.guard) : Value();
-      Value x = b.mulf(sum(0, at, lanesAt, guard), b.constant(term.scale * kernel.unit()));
+      Value x = b.mulf(sum(0, at, lanesAt, guard), b.constant(term.scale));
       if (term.value)
         x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*term.value)));
       x = guard ? b.select(guard, x, b.constant(0)) : x;
@@ -52,10 +52,11 @@ private:
         return SmallVector<Value>{b.addf(total[0], sum(level + 1, at, lanesAt, guard))};
       })[0];
     };
-    if (size <= kChunk)
+    int64_t chunk = chunkOf(kChunk, size);
+    if (size <= chunk)
       return chain(b.index(0), b.index(size));
-    return b.loop(b.index(0), b.index(size), kChunk, ValueRange{b.constant(0)}, [&](Value from, ValueRange total) {
-      return SmallVector<Value>{b.addf(total[0], chain(from, b.minimum(b.add(from, kChunk), b.index(size))))};
+    return b.loop(b.index(0), b.index(size), chunk, ValueRange{b.constant(0)}, [&](Value from, ValueRange total) {
+      return SmallVector<Value>{b.addf(total[0], chain(from, b.minimum(b.add(from, chunk), b.index(size))))};
     })[0];
   }
 

@@ -188,16 +188,28 @@ private:
     bool inOrder = together == count && onePage && term.key.runStep == term.depth && whole == term.depth &&
                    turn == lineOfKeys();
     auto products = [&](int64_t first, int64_t end) {
-      SmallVector<Value> own(rows * (end - first), b.constant(0));
-      own = b.loop(b.index(0), b.index(whole), turn, own, [&](Value d, ValueRange before) {
-        SmallVector<Value> carried(before);
-        for (int64_t part = 0; part < turn; part += pairs ? 2 * lanes : lanes)
-          carried = step(b.add(d, part), lanes, first, end, std::move(carried));
-        for (int64_t c = first; c < end && !computed; ++c)
-          b.prefetch(keysMemory,
-                     inOrder ? b.add(ahead.front(), b.add(b.mul(d, count), c * turn)) : b.add(ahead[c], d));
-        return carried;
-      });
+      SmallVector<Value> none(rows * (end - first), b.constant(0)), own = none;
+      auto chain = [&](Value from, Value to, ValueRange start) {
+        return b.loop(from, to, turn, start, [&](Value d, ValueRange before) {
+          SmallVector<Value> carried(before);
+          for (int64_t part = 0; part < turn; part += pairs ? 2 * lanes : lanes)
+            carried = step(b.add(d, part), lanes, first, end, std::move(carried));
+          for (int64_t c = first; c < end && !computed; ++c)
+            b.prefetch(keysMemory,
+                       inOrder ? b.add(ahead.front(), b.add(b.mul(d, count), c * turn)) : b.add(ahead[c], d));
+          return carried;
+        });
+      };
+      int64_t span = kChain * lanes; // a multiple of a turn
+      if (whole <= span)
+        own = chain(b.index(0), b.index(whole), own);
+      else
+        own = b.loop(b.index(0), b.index(whole), span, own, [&](Value from, ValueRange before) {
+          SmallVector<Value> more = chain(from, b.minimum(b.add(from, span), b.index(whole)), none);
+          for (auto [sum, sofar] : llvm::zip(more, before))
+            sum = b.addf(sofar, sum);
+          return more;
+        });
       for (int64_t d = whole; d < term.depth; d += lanes)
         own = step(b.index(d), std::min(lanes, term.depth - d), first, end, std::move(own));
       return own;
@@ -206,7 +218,7 @@ private:
       for (auto [n, sum] : llvm::enumerate(products(first, first + together)))
         sums[n / together * count + first + n % together] = sum;
     Value scores = sumsOfLanes(b, std::move(sums));
-    return pairs ? b.mulf(scores, b.constant(term.scale * kernel.unit())) : scores;
+    return pairs ? b.mulf(scores, b.constant(term.scale)) : scores;
   }
   /// The elements of a key that one step multiplies.
   Value keyPart(Value at, int64_t valid) {

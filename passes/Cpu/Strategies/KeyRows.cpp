@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace skewer;
 
 KeyRows::KeyRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, term) {
-  factor = term.scale * kernel.unit();
+  factor = term.scale;
   items = term.rows;
 }
 

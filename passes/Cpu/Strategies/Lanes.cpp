@@ -123,7 +123,7 @@ public:
       for (const LaneTerm &lane : laneTerms) {
         const OtherTerm &term = shape.others[lane.term];
         Value guard = lane.guard ? indices.emitPredicate(*lane.guard) : Value();
-        Value x = b.constant(term.scale * kernel.unit());
+        Value x = b.constant(term.scale);
         for (auto [place, argument] : llvm::enumerate(term.arguments))
           x = b.mulf(x, b.gather(memory.arguments[argument], baseOf(lane.bases[place]),
                                  indices.emit(lane.places[place]), guard));

@@ -5,6 +5,7 @@
 // band is; over maps it has a dimension for each pair, and is added up in the lines of biases. A Key line is the same
 // for all rows.
 #include "dialect/Subscript/Analysis.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/ElementTerms.h"
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/Strategies/Others.h"
@@ -15,6 +16,9 @@ using namespace mlir;
 using namespace skewer;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// Slopes are at most 1 and blocks have few rows: what differs by more is a mask. Beyond the largest shift f32 keeps less
+// than a tenth behind the point.
+static constexpr float kLargestDifference = 256, kLargestShift = 0x1p20f;
 
 namespace {
 class PreparedLine : public CpuStrategy {
@@ -252,7 +256,8 @@ void PreparedLine::prepareGates(const RowBlock &block) {
 }
 
 /// The line for a block of rows, less a number that no row's weights notice: the middle between the largest values that
-/// the first and the last row see, so that no row is further from 0 than the one that was furthest.
+/// the first and the last row see, so that no row is further from 0 than the one that was furthest. Where those two are
+/// far from each other, or large, some row would lose digits by it: a number that hides keys is among the values.
 void PreparedLine::centre(const RowBlock &block) {
   if (!isCentred())
     return;
@@ -267,8 +272,17 @@ void PreparedLine::centre(const RowBlock &block) {
   };
   Value last =
       b.minimum(b.add(end, -1), shape.bounds.queryLength ? b.add(kernel.queries(), -1) : b.index(shape.queries - 1));
-  Value both = b.addf(largestOf(block.firstRow), largestOf(last));
-  Value shift = b.mulf(both, b.constantScalar(0.5)), shifts = b.broadcast(shift);
+  Value top = largestOf(block.firstRow), bottom = largestOf(last), half = b.constantScalar(0.5);
+  auto isWithin = [&](Value x, float most) {
+    Value size = math::AbsFOp::create(b.builder, x);
+    return b.compare(arith::CmpFPredicate::OLE, size, b.constantScalar(most));
+  };
+  Value middle = b.addf(b.mulf(top, half), b.mulf(bottom, half));
+  Value safe = arith::AndIOp::create(b.builder, isWithin(middle, kLargestShift),
+                                     isWithin(b.subf(top, bottom), kLargestDifference));
+  // Rows between the two see what one of them sees.
+  safe = arith::AndIOp::create(b.builder, safe, b.less(rows, b.add(kernel.keys(), 1)));
+  Value shift = b.select(safe, middle, b.constantScalar(0)), shifts = b.broadcast(shift);
   Value from = b.add(b.sub(begin, end), 1), to = b.sub(b.add(begin, shape.keys), block.firstRow);
   b.loop(from, to, lanes, [&](Value x) {
     Value centred = b.subf(b.load(bufferMemory, x), shifts);

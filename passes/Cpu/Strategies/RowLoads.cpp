@@ -24,7 +24,7 @@ public:
     }
     for (int64_t r = 0; r < tileRows; ++r) {
       Value query = b.minimum(b.add(tile.position, r), b.add(kernel.queries(), -1));
-      Value factor = b.constantScalar(term.scale * kernel.unit());
+      Value factor = b.constantScalar(term.scale);
       if (!term.gates.empty())
         factor = timesGates(kernel, term, axesAt(query, {}), factor);
       factor = b.broadcast(factor);

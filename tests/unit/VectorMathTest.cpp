@@ -1,0 +1,184 @@
+// Functions that kernels compute in vectors, over numbers of all exponents and at every width: how many units in the
+// last place they are off, where they end, and that they are exact there.
+#include "EmittedTesting.h"
+#include "passes/Emit/VectorMath.h"
+#include <cmath>
+
+using namespace skewer;
+using skewer::testing::runEmitted;
+
+namespace {
+const float kNaN = std::numeric_limits<float>::quiet_NaN();
+using Function = mlir::Value (*)(VectorBuilder &, mlir::Value);
+using Meaning = long double (*)(long double);
+
+struct Width {
+  const char *target;
+  bool fuses; // has FMA
+};
+/// Of this machine's.
+std::vector<Width> widths() {
+  std::vector<Width> some;
+  for (Width width : {Width{"x86-64-v2", false}, {"x86-64-v3", true}, {"x86-64-v4", true}})
+    if (findTarget(width.target)->lanes <= hostTarget().lanes)
+      some.push_back(width);
+  return some;
+}
+
+/// Read from a table in a loop, so that nothing is computed while it is compiled.
+std::vector<float> valuesOf(std::vector<float> arguments, Function function, const char *target) {
+  while (arguments.size() % 16)
+    arguments.push_back(0);
+  std::vector<int32_t> bits(arguments.size());
+  std::memcpy(bits.data(), arguments.data(), bits.size() * 4);
+  return runEmitted(
+      int64_t(arguments.size()),
+      [&](VectorBuilder &b, mlir::Value out) {
+        mlir::Value table = b.integerTable(bits);
+        b.loop(b.index(0), b.index(int64_t(arguments.size())), b.lanes, [&](mlir::Value n) {
+          mlir::Value x = mlir::arith::BitcastOp::create(b.builder, b.vector, b.loadIntegers(table, n));
+          b.store(function(b, x), out, n);
+        });
+      },
+      target);
+}
+
+/// Of both signs: each power of two that a float can be, the numbers beside it, and some between it and the next.
+std::vector<float> allMagnitudes() {
+  std::vector<float> numbers;
+  for (int exponent = -149; exponent <= 127; ++exponent) {
+    float power = std::ldexp(1.0f, exponent);
+    for (float x : {power, std::nextafter(power, INFINITY), std::nextafter(power, 0.0f)})
+      numbers.insert(numbers.end(), {x, -x});
+    for (float x = 1.03125f; x < 2 && exponent >= -126; x += 0.0546875f)
+      numbers.insert(numbers.end(), {x * power, -x * power});
+  }
+  numbers.insert(numbers.end(), {0.0f, -0.0f, INFINITY, -INFINITY, kNaN, -kNaN});
+  return numbers;
+}
+
+/// Every so many numbers of a range.
+std::vector<float> steps(double low, double high, double step) {
+  std::vector<float> numbers;
+  for (double x = low; x <= high; x += step)
+    numbers.push_back(float(x));
+  return numbers;
+}
+
+/// In units in the last place of what it should be. Below the normal numbers there is 0, or what f32 has.
+long double unitsOff(float got, long double expected) {
+  if (std::isnan(expected) || std::isinf(float(expected)))
+    return got == float(expected) || (std::isnan(got) && std::isnan(expected)) ? 0 : INFINITY;
+  if (std::abs(expected) < 0x1p-126L)
+    return std::abs(got) <= 0x1p-126f ? 0 : INFINITY;
+  int exponent;
+  std::frexp(expected, &exponent);
+  return std::abs(got - expected) / std::ldexp(1.0L, exponent - 24);
+}
+
+/// What counts as 0 in a kernel is 0.
+float counted(float x) { return std::abs(x) < 0x1p-126f ? 0 : x; }
+
+/// No value is further off than so many units, with FMA and without it.
+void expectUnits(const std::vector<float> &arguments, Function function, Meaning meaning, long double fused,
+                 long double unfused) {
+  for (const Width &width : widths()) {
+    SCOPED_TRACE(width.target);
+    std::vector<float> got = valuesOf(arguments, function, width.target);
+    size_t worst = 0;
+    long double most = 0;
+    for (size_t n = 0; n < arguments.size(); ++n)
+      if (long double units = unitsOff(got[n], meaning(counted(arguments[n]))); !(units <= most))
+        most = units, worst = n;
+    EXPECT_LE(most, width.fuses ? fused : unfused) << arguments[worst] << " gives " << got[worst];
+  }
+}
+
+mlir::Value weight(VectorBuilder &b, mlir::Value x) { return b.exp(x); }
+
+//===- Exponentials ------------------------------------------------------------===//
+
+TEST(VectorMath, Exponentials) {
+  expectUnits(allMagnitudes(), vectorExp, std::exp, 1, 1.3L);
+  expectUnits(steps(-87.3, 88.7, 0.0078125 * 3), vectorExp, std::exp, 1, 1.3L);
+}
+/// Where the result leaves the normal numbers, and where it leaves the finite ones: each float of the last 200.
+TEST(VectorMath, ExponentialsAtTheEnds) {
+  std::vector<float> arguments;
+  for (float end : {-87.3365448f, 88.7228394f}) {
+    float x = end;
+    for (int n = 0; n < 100; ++n)
+      x = std::nextafter(x, -INFINITY);
+    for (int n = 0; n < 200; ++n, x = std::nextafter(x, INFINITY))
+      arguments.push_back(x);
+  }
+  // Just above the first end the result may be 2^-126 less a unit, which is 0.
+  for (const Width &width : widths()) {
+    std::vector<float> got = valuesOf(arguments, vectorExp, width.target);
+    for (size_t n = 0; n < arguments.size(); ++n)
+      EXPECT_TRUE(unitsOff(got[n], std::exp((long double)(arguments[n]))) <= 1.3L ||
+                  (arguments[n] < -87.3365f && got[n] == 0))
+          << arguments[n] << " gives " << got[n];
+  }
+}
+
+/// Weights are exponentials of differences from the largest score: 1 there, 0 of what is hidden, and as exact as the
+/// difference is.
+TEST(VectorMath, Weights) {
+  expectUnits(steps(-1, 0, 0.000244140625 * 3), weight, std::exp, 1, 1.3L);
+  std::vector<float> arguments = steps(-87.3, 0, 0.015625);
+  for (const Width &width : widths()) {
+    std::vector<float> got = valuesOf(arguments, weight, width.target);
+    for (size_t n = 0; n < arguments.size(); ++n) {
+      double x = arguments[n], expected = std::exp(x);
+      EXPECT_NEAR(got[n], expected, expected * (1.2e-7 + 6e-8 * -x)) << x;
+    }
+    std::vector<float> ends = {0, -0.0f, -87.3365f, -87.34f, -88, -1e30f, -3.4028235e38f, -INFINITY, kNaN, -1e-30f};
+    got = valuesOf(ends, weight, width.target);
+    EXPECT_EQ(got[0], 1);
+    EXPECT_EQ(got[1], 1);
+    EXPECT_GT(got[2], 0);
+    for (int n = 3; n < 8; ++n)
+      EXPECT_EQ(got[n], 0) << ends[n];
+    EXPECT_TRUE(std::isnan(got[8]));
+    EXPECT_EQ(got[9], 1);
+  }
+}
+
+//===- tanh and erf ------------------------------------------------------------===//
+
+/// Odd, bit for bit, zeros included; never beyond 1, and 1 from `isOne` on. Subnormal numbers may be 0.
+void expectSaturates(Function function, float isOne) {
+  std::vector<float> arguments = allMagnitudes();
+  for (float x = 0.8f * isOne; x < 1.2f * isOne; x *= 1.0001f)
+    arguments.insert(arguments.end(), {x, -x});
+  for (const Width &width : widths()) {
+    SCOPED_TRACE(width.target);
+    std::vector<float> got = valuesOf(arguments, function, width.target);
+    for (size_t n = 0; n < arguments.size(); n += 2) {
+      float x = arguments[n];
+      if (std::isnan(x)) {
+        EXPECT_TRUE(std::isnan(got[n]) && std::isnan(got[n + 1]));
+        continue;
+      }
+      EXPECT_EQ(got[n], -got[n + 1]) << x;
+      EXPECT_EQ(std::signbit(got[n]), std::signbit(x)) << x;
+      EXPECT_LE(std::abs(got[n]), 1) << x;
+      if (std::abs(x) >= isOne)
+        EXPECT_EQ(std::abs(got[n]), 1) << x;
+    }
+  }
+}
+
+TEST(VectorMath, HyperbolicTangents) {
+  expectUnits(allMagnitudes(), vectorTanh, std::tanh, 2.6L, 3);
+  expectUnits(steps(-9.2, 9.2, 0.0009765625 * 3), vectorTanh, std::tanh, 2.6L, 3);
+}
+TEST(VectorMath, HyperbolicTangentsEndAtOne) { expectSaturates(vectorTanh, 9.02f); }
+
+TEST(VectorMath, ErrorFunction) {
+  expectUnits(allMagnitudes(), vectorErf, std::erf, 1.1L, 1.4L);
+  expectUnits(steps(-4.2, 4.2, 0.00048828125 * 3), vectorErf, std::erf, 1.1L, 1.4L);
+}
+TEST(VectorMath, ErrorFunctionEndsAtOne) { expectSaturates(vectorErf, 4); }
+} // namespace
