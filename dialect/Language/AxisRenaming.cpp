@@ -90,9 +90,22 @@ Value AxisRenaming::operator()(Value value, std::set<std::string> *lost) const {
     return value;
   for (Value &item : value.items)
     item = (*this)(std::move(item), lost);
-  for (Dimension &dimension : value.dimensions)
+  std::map<std::string, std::string> labels; // what the order of the dimensions calls them
+  for (Dimension &dimension : value.dimensions) {
+    std::vector<Naming> before = dimension.namings;
     dimension = renamed(std::move(dimension));
-  value.byName &= isNamed(value.dimensions);
+    for (const Naming &naming : before)
+      if (!dimension.namings.empty())
+        labels[print(naming)] = print(dimension.namings[0]);
+  }
+  for (auto *chains : {&value.order.chains, &value.order.hints})
+    for (std::vector<std::string> &chain : *chains) {
+      std::vector<std::string> own;
+      for (const std::string &label : chain)
+        if (auto name = labels.find(label); name != labels.end())
+          own.push_back(name->second);
+      chain = std::move(own);
+    }
   bool isConcerned = llvm::any_of(
       value.axes, [&](const auto &axis) { return names.count(axis.first) || replaced.count(axis.first); });
   if (!isConcerned)

@@ -22,6 +22,28 @@ static size_t closeOf(StringRef text, size_t at) {
   return StringRef::npos;
 }
 
+std::vector<StringRef> namesInExpression(StringRef text) {
+  std::vector<StringRef> names;
+  for (size_t at = 0; at < text.size();) {
+    if (!isWord(text[at])) {
+      ++at;
+      continue;
+    }
+    StringRef word = text.drop_front(at).take_while(isWord);
+    at += word.size();
+    StringRef rest = text.drop_front(at).ltrim();
+    if (word == "len" && rest.starts_with("(")) { // a number, not a position
+      size_t close = closeOf(text, text.size() - rest.size());
+      at = close == StringRef::npos ? text.size() : close + 1;
+      continue;
+    }
+    bool isKeyword = rest.starts_with("=") && !rest.starts_with("==");
+    if (!isDigit(word[0]) && !rest.starts_with("(") && !isKeyword)
+      names.push_back(word);
+  }
+  return names;
+}
+
 /// Whether it divides without saying how it rounds: `/` is of real numbers, and of whole ones where nothing is left.
 static bool divides(StringRef expression) {
   for (size_t at = expression.find('/'); at != StringRef::npos; at = expression.find('/', at + 1)) {
@@ -148,13 +170,12 @@ std::optional<Expr> Emitter::evaluateCallsIn(const Expr &e, const subscript::Axi
   if (!node)
     return std::nullopt;
   const Node &parsed = *node;
-  Scope inner = *scope;
+  std::vector<Axis> own;
   for (const auto &[axis, size] : all) {
     const Axis *outer = findAxis(axis);
-    Axis own{axis, size, size == subscript::kRuntime ? (outer ? outer->runtime : axis) : ""};
-    llvm::erase_if(inner.axes, [&, &name = axis](const Axis &other) { return other.name == name; });
-    inner.axes.push_back(own);
+    own.push_back({axis, size, size == subscript::kRuntime ? (outer ? outer->runtime : axis) : ""});
   }
+  Scope inner = scope->withAxes(own);
   std::map<std::string, StringRef> calls = std::move(textCalls); // an einsum inside has its own
   Scope *outer = scope;
   scope = &inner;
@@ -168,7 +189,7 @@ std::optional<Expr> Emitter::evaluateCallsIn(const Expr &e, const subscript::Axi
                                    : "what is called in an index expression gives a whole number or a position");
   scope = outer;
   textCalls = std::move(calls);
-  outer->used.insert(inner.used.begin(), inner.used.end());
+  outer->returnFrom(inner);
   return index;
 }
 

@@ -16,13 +16,6 @@ StringRef lengthOf(StringRef symbol) {
   return symbol.starts_with("len'") ? symbol.drop_front(3).trim('\'') : StringRef();
 }
 
-/// iy and jy, i and j: positions of the query and the key along one direction.
-std::string partner(StringRef axis) {
-  if (axis.empty() || (axis[0] != 'i' && axis[0] != 'j'))
-    return "";
-  return (axis[0] == 'i' ? "j" : "i") + axis.drop_front().str();
-}
-
 /// Lengths are no axes: they stand as 0 until the sizes are known.
 subscript::Einsum withoutLengths(subscript::Einsum spec) {
   for (auto &operand : spec.operands)
@@ -104,15 +97,16 @@ bool Emitter::keywordSizes(const Node &node, AxisSizes &given, ArrayRef<StringRe
 }
 
 /// Params and scalars in index expressions become their values. What is left are axes and lengths.
-bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
-  std::set<std::string> axes;
+bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<std::string> written,
+                              const AxisSizes &given) {
+  std::set<std::string> axes(written.begin(), written.end());
   for (const auto &operand : spec.operands)
     axes.merge(axesOf(operand));
   axes.merge(axesOf(*spec.result));
   for (const auto &[axis, size] : given)
     axes.insert(axis);
   for (const auto &[axis, size] : given)
-    if (!is_contained(spec.axes(), axis)) {
+    if (!is_contained(written, axis)) {
       error(text, "no axis '" + axis + "' in this text" + suggestion(axis, spec.axes()));
       return false;
     }
@@ -233,9 +227,43 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
   return Expr::table(std::move(values), operands[0]); // looked up inside: checkEinsum
 }
 
-/// Sizes come from the operands and the call; then from the axes of the kernel or scheme so far; then from the partner.
+/// The axes of the text, in order, whatever becomes of the index expressions that name them.
+std::vector<std::string> Emitter::writtenAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
+  static const StringRef operators[] = {"floordiv", "mod", "and", "or", "not"};
+  std::vector<std::string> axes;
+  auto add = [&](const std::string &name) {
+    if (!is_contained(axes, name))
+      axes.push_back(name);
+  };
+  std::set<std::string> bare = axesOf(*spec.result);
+  for (const auto &operand : spec.operands)
+    bare.merge(axesOf(operand));
+  for (const auto &operand : spec.operands)
+    for (const subscript::Dimension &dimension : operand) {
+      for (const std::string &axis : dimension.axes)
+        add(axis);
+      if (dimension.isProduct())
+        continue;
+      for (StringRef word : namesInExpression(text.slice(dimension.begin, dimension.end))) {
+        std::string name = word.str();
+        const Value *value = bare.count(name) || given.count(name) ? nullptr : lookup(name);
+        if (value)
+          for (const auto &[axis, size] : value->axes) // a function of positions that has a name
+            add(axis);
+        else if (!is_contained(operators, word) &&
+                 (bare.count(name) || given.count(name) || findAxis(name) || learnLater(name)))
+          add(name);
+      }
+    }
+  for (const subscript::Dimension &dimension : *spec.result)
+    for (const std::string &axis : dimension.axes)
+      add(axis);
+  return axes;
+}
+
+/// Sizes come from the operands and the call; then from the axes of the kernel or scheme.
 bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands, StringRef text,
-                          AxisSizes &given, AxisSizes &all) {
+                          ArrayRef<std::string> written, AxisSizes &given, AxisSizes &all) {
   std::vector<std::vector<int64_t>> shapes;
   for (const Value &operand : operands) {
     shapes.emplace_back();
@@ -243,9 +271,8 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
       shapes.back().push_back(d.size);
   }
   subscript::Einsum plain = withoutLengths(spec);
-  if (!checkResultAxes(plain, text, given))
+  if (!checkResultAxes(plain, text, given) || !adoptSizes(node, plain, text, shapes, written, given))
     return false;
-  adoptSizes(plain, shapes, given);
   subscript::ParseError why;
   auto resolved = subscript::resolveSizes(plain, shapes, given, &why);
   if (!resolved) {
@@ -263,6 +290,9 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
     return false;
   }
   all = std::move(*resolved);
+  for (const std::string &axis : written)
+    if (auto size = given.find(axis); size != given.end())
+      all.insert(*size);
   return substituteLengths(spec, text, all);
 }
 
@@ -288,38 +318,48 @@ bool Emitter::checkResultAxes(const subscript::Einsum &spec, StringRef text, con
   return true;
 }
 
-/// Adds the sizes that neither operands nor the call tell: those of the axes so far, of what index operands are read
-/// along, and of the partner.
-void Emitter::adoptSizes(const subscript::Einsum &spec, ArrayRef<std::vector<int64_t>> shapes, AxisSizes &given) {
+/// Adds the sizes that neither operands nor the call tell: those of what index operands are read along, and of the axes
+/// of the kernel or scheme. False after an error.
+bool Emitter::adoptSizes(const Node &node, const subscript::Einsum &spec, StringRef text,
+                         ArrayRef<std::vector<int64_t>> shapes, ArrayRef<std::string> written, AxisSizes &given) {
   AxisSizes known = given;
   learnSizes(spec, shapes, known);
-  auto adopt = [&](auto &&sizeOf) {
-    AxisSizes adopted; // all at once: what one of them would tell about another is for resolveSizes to check
-    for (const std::string &axis : spec.axes())
-      if (!known.count(axis))
-        if (std::optional<int64_t> size = sizeOf(axis))
-          adopted[axis] = *size;
-    known.insert(adopted.begin(), adopted.end());
-    given.insert(adopted.begin(), adopted.end());
-    learnSizes(spec, shapes, known);
-  };
   std::set<std::string> inProducts;
   for (const auto &operand : spec.operands)
     inProducts.merge(axesOf(operand));
-  adopt([&](const std::string &axis) -> std::optional<int64_t> {
-    const Axis *found = inProducts.count(axis) ? nullptr : findAxis(axis);
-    return found ? std::optional<int64_t>(found->size) : std::nullopt;
-  });
   std::map<std::string, Axis> read;
   sizesOfReads(spec, read);
-  adopt([&](const std::string &axis) -> std::optional<int64_t> {
-    auto found = read.find(axis);
-    return found != read.end() && !inProducts.count(axis) ? std::optional<int64_t>(found->second.size) : std::nullopt;
-  });
-  adopt([&](const std::string &axis) -> std::optional<int64_t> {
-    auto found = known.find(partner(axis));
-    return found != known.end() ? std::optional<int64_t>(found->second) : std::nullopt;
-  });
+  auto placeOf = [&](const std::string &axis) {
+    for (StringRef word : namesInExpression(text))
+      if (word == axis)
+        return word;
+    return text;
+  };
+  std::vector<std::string> axes = spec.axes();
+  axes.insert(axes.end(), written.begin(), written.end());
+  for (const std::string &axis : axes) {
+    if (known.count(axis))
+      continue;
+    auto along = read.find(axis);
+    auto others = scope->sizes.find(axis);
+    bool isOpen = others == scope->sizes.end() || others->second.size() > 1;
+    bool isRead = isOpen && along != read.end() && !inProducts.count(axis);
+    bool isAmbiguous = false;
+    std::optional<Axis> found = isRead ? along->second : adoptedAxis(placeOf(axis), axis, &isAmbiguous);
+    if (!found && !isAmbiguous && (found = expectedAxis(node, spec, axis)))
+      rememberAxis(*found, /*isPosition=*/true);
+    if (!found && (isScouting || isAmbiguous))
+      return false;
+    if (!found && inProducts.count(axis)) // said where the product is
+      continue;
+    if (!found)
+      return error(placeOf(axis),
+                   "axis '" + axis + "' has no size; no operand has it alone, so give it: " + axis + " = …"),
+             false;
+    known[axis] = given[axis] = found->size;
+    learnSizes(spec, shapes, known); // what the product leaves for another axis
+  }
+  return true;
 }
 
 /// What stands for len(axis) in the index expressions becomes the length.

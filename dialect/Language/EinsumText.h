@@ -11,6 +11,8 @@ namespace skewer::language {
 /// quotation mark, which no name of a text has.
 std::string withCallSymbols(llvm::StringRef text, std::map<std::string, llvm::StringRef> &calls,
                             llvm::function_ref<bool(llvm::StringRef)> isDefined);
+/// Names of an expression that are not called, in order; of len(i) none.
+std::vector<llvm::StringRef> namesInExpression(llvm::StringRef);
 /// `len(i)` becomes the symbol `len'i'` of the same length, so that places in the text stay what they are.
 std::string withLengthSymbols(llvm::StringRef text);
 

@@ -34,7 +34,10 @@ Value Emitter::tensorValue(mlir::Value tensor, Dimensions dimensions) {
   return value;
 }
 
-void Emitter::addBuiltins(const Program &builtin) { resolver.addBuiltins(builtin); }
+void Emitter::addBuiltins(const Program &builtin) {
+  resolver.addBuiltins(builtin);
+  builtins.push_back(&builtin);
+}
 
 OwningOpRef<ModuleOp> Emitter::emit(const Program &program) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
@@ -44,6 +47,8 @@ OwningOpRef<ModuleOp> Emitter::emit(const Program &program) {
   for (const Kernel &kernel : program.kernels) {
     if (diagnostics.exhausted())
       break;
+    if (isScouting && &kernel != kernelAtHand)
+      continue;
     builder.setInsertionPointToEnd(module->getBody());
     emitKernel(kernel);
   }

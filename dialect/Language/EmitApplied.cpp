@@ -26,8 +26,11 @@ Value Emitter::emitApplied(const Node &node, const attn::ElementFunction &functi
 Value Emitter::applied(const Node &node, const attn::ElementFunction &function, std::vector<Value> arguments) {
   Value joined; // of the shape that all of them have in the end
   bool tensors = false;
+  Dimensions others; // of the tensors among the arguments: a function of positions meets all of them
+  for (const Value &value : arguments)
+    others.insert(others.end(), value.dimensions.begin(), value.dimensions.end());
   for (Value &value : arguments) {
-    value = written(node, widen(node, toTensor(node, value)));
+    value = written(node, widen(node, toTensor(node, value, &others)));
     if (!value.good())
       return {};
     if (value.is(ValueKind::Tensor)) {

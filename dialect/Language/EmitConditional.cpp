@@ -1,5 +1,6 @@
 // `a if P else b`, select(P, a, b), and einsum("…", …, where = P): what stands where a condition on positions holds.
 #include "dialect/Language/Emitter.h"
+#include "dialect/Language/Joins.h"
 #include "dialect/Subscript/Simplifier.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
@@ -31,15 +32,14 @@ Value Emitter::emitConditional(const Node &node, const Node &condition, const No
                    taker + " takes a condition on positions, such as j <= i, found " + describe(evaluated));
     return selectPositions(node, evaluated, yes, no);
   }
-  for (auto [value, place] : {std::pair(&yes, &yesNode), std::pair(&no, &noNode)}) {
-    *value = widen(*place, toTensor(*place, *value));
+  for (auto [value, other, place] : {std::tuple(&yes, &no, &yesNode), std::tuple(&no, &yes, &noNode)}) {
+    *value = widen(*place, toTensor(*place, *value, &other->dimensions));
     if (!value->good() || !refuseAbsent(place->text, *value, taker + " reads"))
       return {};
   }
   if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor)) {
     if (!align(node, yes, no))
       return {};
-    mergeNamings(no, yes); // an axis is known of both that one of them names
   }
   const Value &frame = yes.is(ValueKind::Tensor) ? yes : no;
   Value value = evaluateAmong(condition, frame);
@@ -64,10 +64,27 @@ Value Emitter::emitConditional(const Node &node, const Node &condition, const No
   return choose(node, condition, *evaluated, std::move(yes), std::move(no));
 }
 
+/// The number or function over the axes of all of these: what a number decides changes no axes.
+static Value overAxesOf(Value value, ArrayRef<const Value *> all) {
+  std::map<std::string, Axis> axes;
+  for (const Value *one : all)
+    axes.insert(one->axes.begin(), one->axes.end());
+  if (axes.empty() || !value.is(ValueKind::Number)) {
+    value.axes = std::move(axes);
+    return value;
+  }
+  bool isPosition = value.isPosition();
+  value.function = isPosition ? nullptr : makeReal(value.number, false, nullptr);
+  value.kind = isPosition ? ValueKind::Index : ValueKind::Real;
+  value.index = isPosition ? Expr(value.integer) : Expr();
+  value.axes = std::move(axes);
+  return value;
+}
+
 /// A selection among functions of positions is one itself.
 Value Emitter::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
   if (condition.is(ValueKind::Number))
-    return decided(node, condition.number != 0) ? yes : no;
+    return overAxesOf(decided(node, condition.number != 0) ? yes : no, {&yes, &no});
   auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isPosition(); };
   if (!isIndex(condition) || !isIndex(yes) || !isIndex(no))
     return realValue(node, RealKind::Select, {condition, yes, no});
@@ -94,7 +111,7 @@ Value Emitter::selectTensors(const Node &node, const Expr &condition, const Valu
   if (yes.is(ValueKind::Number) && no.is(ValueKind::Number)) { // of the axes that the condition has
     Dimensions dimensions = inOrder(predicate.axes);
     yes = tensorValue(splat(node, yes.number, dimensions), dimensions);
-    yes.byName = true;
+    yes.order.isWritten = false;
   } else if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor) && !align(node, yes, no)) {
     return {};
   }
@@ -114,44 +131,30 @@ Dimensions Emitter::inOrder(std::map<std::string, Axis> axes) const {
   return dimensions;
 }
 
-/// Repeats the tensor along the axes that it lacks. Dimensions that each have an axis of their own, and the new ones,
-/// are then in the order of the scope; where one is a product of axes, the new ones stand last.
+/// Repeats the tensor along the axes that it lacks: the shape of its sum with a function of these.
 bool Emitter::extend(const Node &node, const Node &condition, Value &value, const std::map<std::string, Axis> &axes) {
-  std::map<std::string, Axis> all, missing;
+  std::map<std::string, Axis> missing;
   subscript::Substitution known = renaming(value.dimensions, placeNamings(value.dimensions));
   for (const auto &entry : axes)
     if (!known.count(entry.first))
       missing.insert(entry);
   if (missing.empty())
     return true;
-  for (const Dimension &d : value.dimensions) {
-    const Naming *lone = nullptr;
-    for (const Naming &naming : d.namings)
-      if (naming.size() == 1 && (!lone || axes.count(naming[0].name)))
-        lone = &naming;
-    if (lone)
-      all.insert({(*lone)[0].name, (*lone)[0]});
-    if (d.namings.empty()) {
-      error(condition.text, "the condition has an axis '" + missing.begin()->first +
-                                "' that the tensor lacks, and it cannot be put among dimensions without a name: " +
-                                describeAxes(value.dimensions));
-      diagnostics.note("name the dimensions, broadcast(x, \"… -> …\", …), or make the condition one of these axes");
-      return false;
-    }
+  if (!isNamed(value.dimensions)) {
+    error(condition.text, "the condition has an axis '" + missing.begin()->first +
+                              "' that the tensor lacks, and it cannot be put among dimensions without a name: " +
+                              describeAxes(value.dimensions));
+    diagnostics.note("name the dimensions, broadcast(x, \"… -> …\", …), or make the condition one of these axes");
+    return false;
   }
+  Joined joined = join({value.dimensions, value.order}, {inOrder(missing), Order{false}});
+  if (joined.complaint)
+    return error(condition.text, joined.complaint->message), false;
   Value target;
-  bool areLone = all.size() == value.dimensions.size();
-  if (!areLone)
-    target.dimensions = value.dimensions;
-  Dimensions added = inOrder(missing);
-  all.insert(missing.begin(), missing.end());
-  if (areLone)
-    target.dimensions = inOrder(all);
-  else
-    target.dimensions.insert(target.dimensions.end(), added.begin(), added.end());
+  target.dimensions = std::move(joined.shape.dimensions);
   if (!alignByName(node, value, target))
     return false;
-  value.byName = true;
+  value.order = std::move(joined.shape.order);
   return true;
 }
 
@@ -159,7 +162,8 @@ bool Emitter::extend(const Node &node, const Node &condition, Value &value, cons
 /// guard of an einsum; what is not chosen may be anything, NaN included.
 Value Emitter::choose(const Node &node, const Node &condition, const Value &predicate, Value yes, Value no) {
   for (Value *value : {&yes, &no})
-    if (value->is(ValueKind::Tensor) && !extend(node, condition, *value, predicate.axes))
+    if (value->is(ValueKind::Tensor) && (!relyOnSizes(condition.text, predicate, &value->dimensions) ||
+                                         !extend(node, condition, *value, predicate.axes)))
       return {};
   Value frame = yes.is(ValueKind::Tensor) ? yes : no, other = predicate;
   other.index = logicalNot(predicate.index);
@@ -333,13 +337,13 @@ Value Emitter::guardEinsum(Value value, const Expr &guard) {
 }
 
 /// einsum("…", …, where = P): the sum over the elements at which the condition holds; it may name what is summed over.
-Value Emitter::onlyWhere(const Node &condition, const Value &value, const std::map<std::string, Axis> &axes) {
+Value Emitter::onlyWhere(const Node &condition, const Value &value, const std::map<std::string, Axis> &axes,
+                         ArrayRef<std::string> summed) {
   auto own = ownNamings(value);
   if (!own)
     return error(condition.text, "'where' cannot name the axes of this einsum's result");
   Value named = value;
-  attn::ResolvedEinsum resolved = attn::resolve(value.tensor.getDefiningOp<attn::EinsumOp>());
-  for (const std::string &axis : resolved.contracted)
+  for (const std::string &axis : summed)
     if (auto found = axes.find(axis); found != axes.end()) {
       own->push_back({found->second});
       named.dimensions.push_back({found->second.size, found->second.runtime, {own->back()}});

@@ -44,6 +44,25 @@ bool Emitter::checkRanks(const Node &node, const subscript::Einsum &spec, const 
   return true;
 }
 
+/// Whether `1` and `()` stand for dimensions of size 1; false after an error.
+bool Emitter::checkOnes(const subscript::Einsum &spec, ArrayRef<Value> operands, StringRef text) {
+  for (size_t k = 0; k < operands.size() && k < spec.operands.size(); ++k)
+    for (size_t d = 0; d < spec.operands[k].size() && d < operands[k].dimensions.size(); ++d) {
+      const subscript::Dimension &dimension = spec.operands[k][d];
+      const Dimension &own = operands[k].dimensions[d];
+      StringRef place = text.slice(dimension.begin, dimension.end);
+      StringRef inner = place;
+      bool isOne = place == "1" || (inner.consume_front("(") && inner.consume_back(")") && inner.trim().empty());
+      if (dimension.isProduct() || !isOne || own.size == 1)
+        continue;
+      error(place, "'" + place.str() + "' is a dimension of size 1, but this one of " + describe(operands[k]) +
+                       " has the size " + (own.isRuntime() ? own.runtime : std::to_string(own.size)));
+      diagnostics.note("to read it at its first place, write (0); to sum over it, give it a name");
+      return false;
+    }
+  return true;
+}
+
 /// Names the axes that the text says as numbers, whose sizes they are.
 bool Emitter::nameNumbers(subscript::Einsum &spec, StringRef text, const std::vector<Value> &operands,
                           const std::map<std::string, int64_t> &numbers, AxisSizes &given) {
@@ -108,7 +127,9 @@ Value Emitter::emitEinsum(const Node &node) {
     return error(text, "an einsum says its result: \"… -> b h i j\"");
   std::vector<Value> operands;
   for (size_t k = 1; k < node.operands.size(); ++k) {
-    auto operand = tensorArgument(node, k);
+    auto operand = tensorArgument(node, k, /*movesElements=*/false, /*readsPlaces=*/false);
+    if (operand && k <= spec->operands.size())
+      operand = arrangedBy(*node.operands[k], std::move(*operand), spec->operands[k - 1], "'einsum'");
     if (!operand)
       return {};
     operands.push_back(*operand);
@@ -117,7 +138,7 @@ Value Emitter::emitEinsum(const Node &node) {
   SmallVector<StringRef> others{"where"};
   if (!is_contained(spec->axes(), "sum"))
     others.push_back("sum");
-  if (!checkRanks(node, *spec, operands, text))
+  if (!checkRanks(node, *spec, operands, text) || !checkOnes(*spec, operands, text))
     return {};
   auto meant = meantSums(node, *spec, text);
   if (!meant || !keywordSizes(node, given, others) || !nameIndices(*spec, text, given) ||
@@ -132,7 +153,9 @@ Value Emitter::emitEinsum(const Node &node) {
       }
     }
   textCalls = std::move(calls);
-  if (!substituteNames(*spec, text, given) || !einsumSizes(node, *spec, operands, text, given, all) ||
+  const std::vector<std::string> written = writtenAxes(*spec, text, given);
+  if (!substituteNames(*spec, text, written, given) ||
+      !einsumSizes(node, *spec, operands, text, written, given, all) ||
       !checkAxisNames(*spec, text, all) || !evaluateCalls(*spec, all))
     return {};
   subscript::Domain domain = subscript::domainOf(all);
@@ -142,12 +165,10 @@ Value Emitter::emitEinsum(const Node &node) {
       if (!isDefined(text.slice(dimension.begin, dimension.end), dimension.index, domain))
         return {};
   warnOfLoneSums(*spec, text, all, *meant);
-  Value value = buildEinsum(node, *spec, operands, given, all, false);
-  if (value.good())
-    known.release();
-  const Node *condition = keyword(node, "where");
-  if (!condition || !value.good())
-    return value;
+  Value value = buildEinsum(node, *spec, operands, given, all, written);
+  if (!value.good())
+    return {};
+  known.release();
   std::map<std::string, Axis> axes; // those that are summed over too
   for (size_t k = 0; k < operands.size(); ++k)
     for (size_t d = 0; d < operands[k].dimensions.size(); ++d)
@@ -156,7 +177,16 @@ Value Emitter::emitEinsum(const Node &node) {
                                    operands[k].dimensions[d].runtime};
   for (const auto &[name, size] : all)
     axes.insert({name, {name, size, ""}});
-  return onlyWhere(*condition, value, axes);
+  for (const auto &[name, axis] : axes)
+    if (is_contained(written, name) && (axis.size == kRuntime) == !axis.runtime.empty())
+      rememberAxis(axis, /*isPosition=*/false);
+  const Node *condition = keyword(node, "where");
+  if (!condition)
+    return value;
+  std::vector<std::string> summed;
+  llvm::copy_if(written, std::back_inserter(summed),
+                [&](const std::string &axis) { return !axesOf(*spec->result).count(axis); });
+  return onlyWhere(*condition, value, axes, summed);
 }
 
 /// An index expression as it is written into the operation: simplified, and inside its dimension of that size.
@@ -241,8 +271,25 @@ std::optional<Dimensions> Emitter::einsumResult(const subscript::Einsum &spec, S
   return result;
 }
 
-Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands,
-                           const AxisSizes &given, const AxisSizes &all, bool byName) {
+/// Axes that the text has and that no index expression has any more, (h // 4) of one group: what is summed over them is
+/// added as often as they are long. An operand of ones says so.
+void Emitter::addOnes(const Node &node, subscript::Einsum &spec, std::vector<Value> &operands, const AxisSizes &all,
+                      ArrayRef<std::string> written) {
+  std::vector<std::string> left = spec.axes();
+  for (const std::string &axis : written) {
+    if (is_contained(left, axis) || all.at(axis) == 1)
+      continue;
+    const Axis *outer = all.at(axis) == kRuntime ? findAxis(axis) : nullptr;
+    Dimensions line = {{all.at(axis), outer ? outer->runtime : "", {}}};
+    operands.push_back(tensorValue(splat(node, 1, line), line));
+    spec.operands.push_back({});
+    spec.operands.back().emplace_back().axes = {axis};
+  }
+}
+
+/// `written` are the axes of the text, where it may have some that simplification takes out of the index expressions.
+Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, std::vector<Value> operands,
+                           const AxisSizes &given, const AxisSizes &all, ArrayRef<std::string> written) {
   subscript::Domain domain = subscript::domainOf(all);
   std::map<std::string, Axis> readAxes;
   sizesOfReads(spec, readAxes);
@@ -252,20 +299,27 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
   SmallVector<mlir::Value> inputs;
   StringRef text =
       !node.operands.empty() && node.operands[0]->kind == NodeKind::String ? node.operands[0]->name : StringRef();
+  for (size_t k = 0; k < operands.size(); ++k)
+    for (size_t d = 0; d < spec.operands[k].size(); ++d)
+      spec.operands[k][d].index =
+          builtIndex(spec.operands[k][d], operands[k].dimensions[d], all, domain, readAxes);
+  const size_t count = operands.size();
+  addOnes(node, spec, operands, all, written);
   for (size_t k = 0; k < operands.size(); ++k) {
     inputs.push_back(operands[k].tensor);
     shapes.emplace_back();
     places.dimensions.emplace_back();
     places.operandNames.push_back(
-        (text.data() ? node.operands[k + 1]->text : node.operands[0]->text).take_front(40).str());
+        (k >= count ? StringRef() : text.data() ? node.operands[k + 1]->text : node.operands[0]->text)
+            .take_front(40)
+            .str());
     for (size_t d = 0; d < spec.operands[k].size(); ++d) {
-      subscript::Dimension &dimension = spec.operands[k][d];
+      const subscript::Dimension &dimension = spec.operands[k][d];
       const Dimension &own = operands[k].dimensions[d];
       shapes.back().push_back(own.size);
-      places.dimensions.back().push_back(text.data()                        ? text.slice(dimension.begin, dimension.end)
+      places.dimensions.back().push_back(text.data() && k < count           ? text.slice(dimension.begin, dimension.end)
                                          : node.kind == NodeKind::Subscript ? node.operands[d + 1]->text
                                                                             : node.text); // sum(x, axis)
-      dimension.index = builtIndex(dimension, own, all, domain, readAxes);
       if (!nameRuntime(dimension, own, all, places.dimensions.back().back(), runtimes))
         return {};
     }
@@ -295,17 +349,7 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, const std:
   places.calls = diagnostics.openCalls();
   einsumTexts[op] = std::move(places);
   rememberAxes(*result);
-  Value value = tensorValue(op.getResult(), std::move(*result));
-  value.byName = byName;
-  return value;
-}
-
-void Emitter::rememberAxes(const Dimensions &dimensions) {
-  for (const Dimension &dimension : dimensions)
-    for (const Naming &naming : dimension.namings)
-      for (const Axis &axis : naming)
-        if (!scope->axis(axis.name))
-          scope->axes.push_back(axis);
+  return tensorValue(op.getResult(), std::move(*result));
 }
 
 /// The axes of run-time size in the result that only numbers depend on, as b in mask[b % 4, i, j]: how long they are
@@ -328,41 +372,94 @@ static std::vector<Axis> runtimeAxesWithoutOperand(const subscript::Einsum &spec
   return untold;
 }
 
-/// slope[h], table[j - i + N - 1, h]: a tensor over the axes that the indices name, in the order of the scope's axes.
+/// A dimension that is read at an axis alone is read whole: false, after an error, where all that is known of the axis is
+/// another length.
+bool Emitter::checkRead(StringRef place, StringRef tensor, const Axis &axis) {
+  auto known = scope->sizes.find(axis.name);
+  if (known == scope->sizes.end() || is_contained(known->second, axis))
+    return true;
+  const Axis &other = known->second.front();
+  auto size = [](const Axis &own) { return own.runtime.empty() ? std::to_string(own.size) : own.runtime; };
+  error(place, "axis '" + axis.name + "' has size " + size(other) + ", but this dimension of '" +
+                   tensor.take_front(40).str() + "' has " + size(axis));
+  diagnostics.note(other.runtime.empty() && axis.runtime.empty() && other.size < axis.size
+                       ? "to read its first " + size(other) + " places alone, cut it: x[:" + size(other) +
+                             "], or x[:, :" + size(other) + "] of the second dimension"
+                       : "another axis takes another name");
+  return false;
+}
+
+/// slope[h], table[j - i + N - 1, h]: a tensor over the axes that the indices name, in the order in which they name them
+/// first; axes that one index names at once stand in no order. An axis that is an index by itself is as long as the
+/// dimension.
 Value Emitter::emitRead(const Node &node, const Value &base) {
   if (node.operands.size() - 1 != base.dimensions.size())
     return error(node.text, "'" + node.operands[0]->text.take_front(40).str() + "' has " +
                                 std::to_string(base.dimensions.size()) + " dimensions, found " +
                                 std::to_string(node.operands.size() - 1) +
                                 (node.operands.size() - 1 == 1 ? " index" : " indices"));
+  if (!requireOrder(node.operands[0]->text, base, "a subscript"))
+    return {};
   subscript::Einsum spec;
   spec.operands.emplace_back();
   std::map<std::string, Axis> axes;
+  std::set<std::string> told;     // axes that are an index by themselves
+  std::vector<std::string> order; // in which the axes are named
+  bool isOrdered = true;
+  Order byPlaces{false};
   for (size_t k = 1; k < node.operands.size(); ++k) {
-    Value index = evaluate(*node.operands[k]);
+    const Node &written = *node.operands[k];
+    const Dimension &own = base.dimensions[k - 1];
+    Value index = evaluate(written);
     if (!index.good())
       return {};
-    auto expression = asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");
+    auto expression = asIndex(written, index, "an index is a whole number or an expression of positions");
     if (!expression)
       return {};
+    size_t before = order.size();
+    for (const Axis &axis : scope->axes)
+      if (index.axes.count(axis.name) && !is_contained(order, axis.name))
+        order.push_back(axis.name);
+    for (const auto &[name, axis] : index.axes)
+      if (!is_contained(order, name))
+        order.push_back(name);
+    isOrdered &= order.size() < before + 2;
+    for (size_t earlier = 0; earlier < before; ++earlier) // places of one bracket have an order, an offset's axes none
+      for (size_t own = before; own < order.size(); ++own)
+        byPlaces.hints.push_back({order[earlier], order[own]});
+    *expression = positionFor(*expression, own.size);
     subscript::Dimension dimension;
-    *expression = positionFor(*expression, base.dimensions[k - 1].size);
     if (expression->isSymbol())
       dimension.axes = {expression->name()};
     else
       dimension.index = *expression;
+    if (expression->isSymbol() && written.kind != NodeKind::Binary && !partOf(expression->name())) {
+      Axis axis{expression->name(), own.size, own.runtime};
+      if (!checkRead(written.text, node.operands[0]->text, axis))
+        return {};
+      if (!told.insert(axis.name).second && !(axes[axis.name] == axis))
+        return error(written.text, "axis '" + axis.name + "' is an index of two dimensions, of sizes " +
+                                       describe(Dimensions{{axes[axis.name].size, axes[axis.name].runtime}}) +
+                                       " and " + describe(Dimensions{{own.size, own.runtime}}));
+      axes[axis.name] = axis;
+    }
     axes.insert(index.axes.begin(), index.axes.end());
     spec.operands[0].push_back(std::move(dimension));
   }
+  for (const auto &[name, axis] : axes)
+    if (!told.count(name) && !relyOnSize(node.text, name))
+      return {};
+  if (!isOrdered) // whatever order they come to stand in, nothing goes by it
+    for (auto [d, dimension] : enumerate(inOrder(axes)))
+      order[d] = dimension.namings[0][0].name;
   AxisSizes given;
   spec.result.emplace();
-  for (const Axis &axis : scope->axes)
-    if (axes.count(axis.name)) {
-      given[axis.name] = axes[axis.name].size;
-      subscript::Dimension dimension;
-      dimension.axes = {axis.name};
-      spec.result->push_back(dimension);
-    }
+  for (const std::string &name : order) {
+    given[name] = axes[name].size;
+    subscript::Dimension dimension;
+    dimension.axes = {name};
+    spec.result->push_back(dimension);
+  }
   for (size_t d = 0; d < spec.operands[0].size(); ++d) {
     const subscript::Dimension &dimension = spec.operands[0][d];
     if (!dimension.isAxis())
@@ -386,7 +483,8 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
     Value named = base;
     for (size_t d = 0; d < named.dimensions.size(); ++d)
       named.dimensions[d].namings = {{axes.at(spec.operands[0][d].axes[0])}};
-    named.byName = true;
+    named.order = std::move(byPlaces);
+    rememberAxes(named.dimensions);
     return named;
   }
   std::vector<Value> operands = {base};
@@ -396,7 +494,8 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
     spec.operands.push_back({});
     spec.operands.back().emplace_back().axes = {axis.name};
   }
-  Value value = buildEinsum(node, spec, operands, given, given, true);
+  Value value = buildEinsum(node, spec, operands, given, given);
+  value.order = std::move(byPlaces);
   if (!value.good() || (base.present.empty() && base.finite.empty()))
     return value;
   subscript::Substitution axisPlaces = renaming(value.dimensions, placeNamings(value.dimensions)), places;

@@ -1,5 +1,6 @@
 // Arithmetic on tensors: operands are brought to one shape, by the names of their axes or by position.
 #include "dialect/Language/Emitter.h"
+#include "dialect/Language/Joins.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -36,29 +37,60 @@ Value Emitter::widen(const Node &node, Value value) {
   return value;
 }
 
-Value Emitter::toTensor(const Node &node, const Value &value) {
-  if (value.is(ValueKind::Real)) {
+/// A function of positions as a tensor over the axes that were written, whatever is left of them in the function: those
+/// that nothing depends on any more are repeated along, unless the tensor that it meets, `beside`, has them.
+Value Emitter::toTensor(const Node &node, const Value &value, const Dimensions *beside) {
+  if (!value.is(ValueKind::Index) && !value.is(ValueKind::Real))
+    return value;
+  Value function = beside ? sizedBy(value, *beside) : value;
+  if (!relyOnSizes(node.text, function, beside))
+    return {};
+  Value result;
+  if (function.is(ValueKind::Real)) {
     if (multipliesInfinity(*value.function)) {
       error(node.text, "an infinity is multiplied by what may be 0, which is not a number");
       diagnostics.note("for -inf at some positions alone: -inf if condition else 0");
       return {};
     }
-    auto split = splitLowest(value.function);
-    return split ? lowestTensor(node, value, *split) : realTensor(node, value);
+    auto split = splitLowest(function.function);
+    result = split ? lowestTensor(node, function, *split) : realTensor(node, function);
+  } else if (function.index.isConstant()) {
+    result = Value::whole(function.index.value());
+  } else {
+    std::map<std::string, Axis> left;
+    for (const std::string &symbol : subscript::symbolsOf(function.index))
+      if (auto axis = function.axes.find(symbol); axis != function.axes.end())
+        left.insert(*axis);
+    result = positionTensor(node, function.index, inOrder(left));
   }
-  if (!value.is(ValueKind::Index))
-    return value;
-  Dimensions dimensions;
-  std::set<std::string> symbols = subscript::symbolsOf(value.index);
-  auto add = [&](const Axis &axis) {
-    if (symbols.erase(axis.name))
-      dimensions.push_back({axis.size, axis.runtime, {{axis}}});
-  };
-  for (const Axis &axis : scope->axes)
-    add(axis);
-  for (const auto &[name, axis] : value.axes)
-    add(axis);
-  return positionTensor(node, value.index, std::move(dimensions));
+  return result.good() ? repeatedAlong(node, std::move(result), function.axes, beside) : result;
+}
+
+/// The number or tensor along these axes too, but those that `beside` has.
+Value Emitter::repeatedAlong(const Node &node, Value value, const std::map<std::string, Axis> &axes,
+                             const Dimensions *beside) {
+  std::map<std::string, Axis> missing = axes;
+  if (beside)
+    for (const Dimension &d : *beside)
+      for (const Naming &naming : d.namings)
+        for (const Axis &axis : naming)
+          missing.erase(axis.name);
+  if (value.is(ValueKind::Number) && !missing.empty()) {
+    Dimensions dimensions = inOrder(missing);
+    value = tensorValue(splat(node, value.number, dimensions), dimensions);
+    value.order.isWritten = false;
+  }
+  return value.is(ValueKind::Number) || extend(node, node, value, missing) ? value : Value();
+}
+
+/// A function of positions over the sizes that axes have in a tensor that it meets.
+Value Emitter::sizedBy(Value function, const Dimensions &dimensions) {
+  for (const Dimension &d : dimensions)
+    for (const Naming &naming : d.namings)
+      for (const Axis &axis : naming)
+        if (auto own = function.axes.find(axis.name); own != function.axes.end())
+          own->second = axis;
+  return function;
 }
 
 /// An index expression as numbers, over the axes that the dimensions are named by, one each.
@@ -77,7 +109,7 @@ Value Emitter::positionTensor(const Node &node, const subscript::Expr &index, Di
   if (!op.getIndices().empty()) // run-time sizes that no operand of its own tells
     op->setAttr("attn.shape", shapeAttribute(dimensions));
   Value result = tensorValue(op.getResult(), std::move(dimensions));
-  result.byName = true;
+  result.order.isWritten = false;
   return result;
 }
 
@@ -129,8 +161,9 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
         diagnostics.note("a key is hidden by -inf, or by 'where'");
         return {};
       }
-  left = widen(node, toTensor(node, left));
-  right = widen(node, toTensor(node, right));
+  const Dimensions ofLeft = left.dimensions, ofRight = right.dimensions;
+  left = widen(node, toTensor(node, left, right.is(ValueKind::Tensor) ? &ofRight : nullptr));
+  right = widen(node, toTensor(node, right, left.is(ValueKind::Tensor) ? &ofLeft : nullptr));
   if (!left.good() || !right.good())
     return {};
   if (op == "+")
@@ -151,8 +184,7 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
   }
   bool square = op == "^" && right.is(ValueKind::Number) && right.number == 2;
   if (left.is(ValueKind::Number))
-    left.tensor = beside(node, left, right.dimensions), left.dimensions = right.dimensions,
-    left.byName = right.byName;
+    left.tensor = beside(node, left, right.dimensions), left.dimensions = right.dimensions, left.order = right.order;
   else if (square)
     right.tensor = left.tensor, right.dimensions = left.dimensions;
   else if (right.is(ValueKind::Number))
@@ -180,127 +212,44 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
   return left;
 }
 
-void Emitter::mergeNamings(Value &value, const Value &other) {
-  for (size_t d = 0; d < value.dimensions.size(); ++d) {
-    Dimension &own = value.dimensions[d];
-    own.clashes.insert(other.dimensions[d].clashes.begin(), other.dimensions[d].clashes.end());
-    for (const Naming &naming : other.dimensions[d].namings) {
-      auto same = [&](const Naming &mine) {
-        return print(mine) == print(naming) &&
-               llvm::equal(mine, naming, [](const Axis &a, const Axis &b) { return a.size == b.size; });
-      };
-      // A name that is something else in this tensor already.
-      std::string taken;
-      for (size_t o = 0; o < value.dimensions.size(); ++o)
-        for (const Naming &mine : value.dimensions[o].namings)
-          for (const Axis &axis : mine)
-            for (const Axis &theirs : naming)
-              if (axis.name == theirs.name && (o != d || !same(mine)))
-                taken = axis.name;
-      if (!taken.empty())
-        for (const Axis &axis : naming) // not one of them can be told without the others
-          own.clashes.insert({axis.name, {print(naming), taken}});
-      else if (none_of(own.namings, same))
-        own.namings.push_back(naming);
-    }
-  }
-}
-
-/// Makes the two of one shape. Indexed expressions join by name; tensors of different rank by name if every axis of the
-/// smaller is one of the larger's, else as numpy does, from the last dimension; tensors of one rank by position.
+/// Makes the two of one shape, that which `join` says. False after an error.
 bool Emitter::align(const Node &node, Value &left, Value &right) {
-  // A dimension that has lost its name, table[j, h][None], can only be told by its place.
-  left.byName &= isNamed(left.dimensions);
-  right.byName &= isNamed(right.dimensions);
   if (!scope->parts.empty()) {
     left = localised(node, left);
     right = localised(node, right);
   }
-  size_t leftRank = left.dimensions.size(), rightRank = right.dimensions.size();
-  if (left.byName && right.byName) {
-    // The union of their axes, in the order of the scope.
-    Dimensions joined;
-    std::vector<Axis> axes;
-    for (const Value *value : {&left, &right})
-      for (const Dimension &d : value->dimensions)
-        if (none_of(axes, [&](const Axis &axis) { return axis.name == d.namings[0][0].name; }))
-          axes.push_back(d.namings[0][0]);
-    auto order = [&](const Axis &axis) {
-      size_t at = 0;
-      while (at < scope->axes.size() && scope->axes[at].name != axis.name)
-        ++at;
-      return at;
-    };
-    llvm::sort(axes,
-               [&](const Axis &a, const Axis &b) { return std::pair(order(a), a.name) < std::pair(order(b), b.name); });
-    Value target;
-    for (const Axis &axis : axes)
-      target.dimensions.push_back({axis.size, axis.runtime, {{axis}}});
-    if (!alignByName(node, left, target) || !alignByName(node, right, target))
-      return false;
-    left.byName = right.byName = true;
-    return true;
+  if (!fillOnes(node, left, right) || !fillOnes(node, right, left))
+    return false;
+  Joined joined = join({left.dimensions, left.order}, {right.dimensions, right.order});
+  if (joined.complaint) {
+    error(node.text, joined.complaint->message);
+    for (const std::string &note : joined.complaint->notes)
+      diagnostics.note(note);
+    if (joined.complaint->notes.empty())
+      noteOnShapes(node, left, right);
+    return false;
   }
-  auto within = [](const Value &small, const Value &large) {
-    return !small.dimensions.empty() && all_of(small.dimensions, [&](const Dimension &wanted) {
-      return any_of(large.dimensions, [&](const Dimension &d) {
-        return any_of(d.namings, [&](const Naming &naming) {
-          return any_of(wanted.namings, [&](const Naming &mine) { return print(mine) == print(naming); });
-        });
-      });
-    });
-  };
-  // x[b, h, n, d + 1] * table, where the table's axes are n and d: the table is repeated.
-  if (left.byName && rightRank < leftRank && within(right, left))
-    return alignByName(node, right, left);
-  if (right.byName && leftRank < rightRank && within(left, right))
-    return alignByName(node, left, right) ? (left.byName = true) : false;
-  if ((left.byName && !fillOnes(node, left, right)) || (right.byName && !left.byName && !fillOnes(node, right, left)))
-    return false;
-  if (left.byName)
-    return alignByName(node, left, right) ? (mergeNamings(left, right), left.byName = false, true) : false;
-  if (right.byName)
-    return alignByName(node, right, left);
-  if (leftRank == rightRank) {
-    if (!alignByPosition(node, left, right) || !alignByPosition(node, right, left))
+  Value target;
+  target.dimensions = joined.shape.dimensions;
+  for (Value *value : {&left, &right}) {
+    if (!(joined.byName ? alignByName(node, *value, target) : alignByPosition(node, *value, target)))
       return false;
-    mergeNamings(left, right);
-    return true;
+    value->dimensions = joined.shape.dimensions, value->order = joined.shape.order;
   }
-  Value &small = leftRank < rightRank ? left : right, &large = leftRank < rightRank ? right : left;
-  bool named = within(small, large);
-  if (!(named ? alignByName(node, small, large) : alignByPosition(node, small, large)))
-    return false;
-  if (!named && !alignByPosition(node, large, small))
-    return false;
-  mergeNamings(left, right);
   return true;
 }
 
 /// g[..., None] * (i - j): dimensions of size 1 at the end of a tensor, as many as there are axes that it lacks, are
 /// repeated along these. False after an error.
 bool Emitter::fillOnes(const Node &node, const Value &named, Value &tensor) {
-  std::vector<Axis> missing;
-  for (const Dimension &dimension : named.dimensions) {
-    const Axis &axis = dimension.namings[0][0];
-    bool known = any_of(tensor.dimensions, [&](const Dimension &d) {
-      return any_of(d.namings, [&](const Naming &naming) {
-        return any_of(naming, [&](const Axis &own) { return own.name == axis.name; });
-      });
-    });
-    if (!known)
-      missing.push_back(axis);
-  }
-  size_t ones = 0, rank = tensor.dimensions.size();
-  while (ones < rank && tensor.dimensions[rank - 1 - ones].size == 1 &&
-         tensor.dimensions[rank - 1 - ones].namings.empty())
-    ++ones;
-  if (missing.empty() || ones != missing.size() || any_of(missing, [](const Axis &a) { return !a.runtime.empty(); }))
-    return true; // what does not fit is said where the two are brought together
+  std::vector<Axis> missing = axesForOnes({named.dimensions, named.order}, {tensor.dimensions, tensor.order});
+  if (missing.empty())
+    return true;
   Value shape;
   shape.dimensions = tensor.dimensions;
-  for (size_t k = 0; k < ones; ++k)
-    shape.dimensions[rank - ones + k] = {missing[k].size, "", {{missing[k]}}};
+  size_t rank = tensor.dimensions.size();
+  for (size_t k = 0; k < missing.size(); ++k)
+    shape.dimensions[rank - missing.size() + k] = {missing[k].size, "", {{missing[k]}}};
   bool good = alignByPosition(node, tensor, shape);
   tensor.dimensions = shape.dimensions;
   return good;

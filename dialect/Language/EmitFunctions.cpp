@@ -64,6 +64,8 @@ Value Emitter::emitLength(const Node &node) {
                                 suggestion(axis.name, visibleNames()));
   if (!found->runtime.empty())
     return error(axis.text, "the length of axis '" + found->name + "' is the run-time size '" + found->runtime + "'");
+  if (!relyOnSize(axis.text, found->name))
+    return {};
   const Part *part = partOf(found->name);
   return Value::whole(part && found->size == part->extent ? part->length : found->size);
 }

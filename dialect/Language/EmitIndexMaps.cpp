@@ -105,9 +105,7 @@ Value Emitter::emitPad(const Node &node) {
 Value Emitter::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
   auto type = cast<RankedTensorType>(value.tensor.getType());
   auto op = attn::ReshapeOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), value.tensor);
-  Value result = carried(tensorValue(op.getResult(), std::move(dimensions)), value);
-  result.byName = value.byName && isNamed(result.dimensions);
-  return result;
+  return carried(tensorValue(op.getResult(), std::move(dimensions)), value);
 }
 
 /// Of reshape(x, [a, b]), reshape(x, a, b) and a list that has a name: each size with the text that an error shows.
@@ -292,6 +290,8 @@ bool Emitter::sliceNext(const Node &item, Slicing &slicing) {
 static bool isNewDimension(const Node &item) { return item.kind == NodeKind::Name && item.name == "None"; }
 
 Value Emitter::emitSlice(const Node &node, Value base) {
+  if (!requireOrder(node.operands[0]->text, base, "a subscript"))
+    return {};
   size_t rank = base.dimensions.size(), given = 0;
   // x[0] where the run-time size comes second.
   if (node.operands.size() == 2 && rank > 1 && base.dimensions[1].isRuntime() &&
@@ -367,7 +367,7 @@ bool Emitter::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes
 
 /// The index expression of a gather, among its axes alone.
 std::optional<subscript::Expr> Emitter::gatherIndex(const Node &node, const std::vector<Axis> &axes) {
-  Scope inner = *scope;
+  Scope inner = scope->withAxes(axes);
   for (const Axis &axis : axes)
     inner.parts.erase(axis.name);
   inner.axes = axes;
@@ -376,7 +376,7 @@ std::optional<subscript::Expr> Emitter::gatherIndex(const Node &node, const std:
   Value index = evaluate(*node.operands[1]);
   auto evaluated = asIndex(*node.operands[1], index, "the second argument of 'gather' is an index expression");
   scope = outer;
-  outer->used.insert(inner.used.begin(), inner.used.end());
+  outer->returnFrom(inner);
   return evaluated;
 }
 

@@ -165,6 +165,10 @@ void Emitter::emitKernel(const Kernel &kernel) {
   indexOperands.clear();
   readPlaces.clear();
   tablePlaces.clear();
+  kernelAtHand = &kernel;
+  callPath.clear();
+  if (!isScouting)
+    knownFacts = nullptr, scouted.reset();
   bindOperands(kernel, signature, block, own);
   for (auto [result, dimensions] : llvm::zip(kernel.results, signature.results))
     for (const Dimension &d : dimensions)
@@ -176,6 +180,7 @@ void Emitter::emitKernel(const Kernel &kernel) {
   scope = &own;
   Value value;
   StringRef place;
+  expectResults(kernel, signature.results);
   if (good && emitBody(kernel.body, value, place, kernel.end))
     finishKernel(kernel, signature.results, value, place);
   scope = nullptr;
@@ -211,7 +216,8 @@ mlir::Value Emitter::finishResult(const Kernel &kernel, size_t number, const Dim
     diagnostics.note(stated.type.text, "declared here");
     return {};
   }
-  if (!refuseAbsent(place, result, "kernel '" + kernel.name.str() + "' returns"))
+  if (!refuseAbsent(place, result, "kernel '" + kernel.name.str() + "' returns") ||
+      !requireOrder(place, result, "a kernel's result"))
     return {};
   Node node{NodeKind::Name, place, place, 0, 0, false, {}, {}};
   mlir::Value tensor = written(node, result).tensor;

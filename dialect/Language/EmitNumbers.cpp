@@ -48,7 +48,7 @@ Value Emitter::atRunTime(const Node &node, const RealFunction &f) {
     Axis axis{"u", 1, ""};
     Value whole = positionTensor(node, subscript::Expr(static_cast<int64_t>(f.number)), {{1, "", {{axis}}}});
     whole.dimensions = {{1}};
-    whole.byName = false;
+    whole.order = {};
     return whole;
   }
   if (f.kind == RealKind::Number)

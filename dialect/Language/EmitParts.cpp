@@ -57,7 +57,7 @@ bool Emitter::declarePart(const Statement &statement) {
   scope->declared.insert({argument, origin});
   scope->used.insert(argument);
   if (!known)
-    scope->axes.push_back({name, *extent, ""});
+    scope->learn({name, *extent, ""});
   scope->parts[name] = {Expr::read(argument, {Expr(0)}), *extent, *whole};
   return true;
 }
@@ -124,7 +124,7 @@ Value Emitter::localised(const Node &node, const Value &value) {
                                    mlir::StringAttr(), mlir::ValueRange{value.tensor});
   attn::bindIndices(op);
   Value part = tensorValue(op.getResult(), std::move(dimensions));
-  part.byName = value.byName;
+  part.order = value.order;
   return part;
 }
 

@@ -308,7 +308,7 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
       sizes.empty() ? DictionaryAttr() : attn::sizesTo(context, sizes), StringAttr(), ValueRange{table});
   attn::bindIndices(op);
   Value result = tensorValue(op.getResult(), std::move(dimensions));
-  result.byName = true;
+  result.order.isWritten = false;
   return result;
 }
 
@@ -389,7 +389,6 @@ Value Emitter::emitTabulate(const Node &node) {
   std::vector<std::string> names;
   SmallVector<int64_t> shape;
   Dimensions dimensions;
-  Scope inner = *scope;
   for (const Keyword &k : node.keywords) {
     auto size = evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
     if (!size)
@@ -405,19 +404,17 @@ Value Emitter::emitTabulate(const Node &node) {
     names.push_back(k.name.str());
     shape.push_back(*size);
     dimensions.push_back({*size, "", {{axes.back()}}});
-    inner.parts.erase(k.name.str());
   }
-  inner.axes = axes; // the others have a length, and no position
-  for (const Axis &axis : scope->axes)
-    if (!is_contained(names, axis.name))
-      inner.axes.push_back(axis);
+  Scope inner = scope->withAxes(axes); // the others have a length, and no position
+  for (const std::string &name : names)
+    inner.parts.erase(name);
   Scope *outer = scope;
   scope = &inner;
   ++tabulating;
   Value value = evaluate(*node.operands[0]);
   --tabulating;
   scope = outer;
-  outer->used.insert(inner.used.begin(), inner.used.end());
+  outer->returnFrom(inner);
   if (!value.good())
     return {};
   if (!isFunctionOfPositions(value))

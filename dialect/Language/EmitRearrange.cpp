@@ -131,11 +131,13 @@ Value Emitter::emitRearrange(const Node &node) {
     diagnostics.note("usage: " + usage);
     return {};
   }
-  auto operand = tensorArgument(node, 0, true);
+  auto operand = tensorArgument(node, 0, /*movesElements=*/true, /*readsPlaces=*/false);
   StringRef text = node.operands[1]->name;
   std::map<std::string, int64_t> numbers;
   auto spec = parseRearrangement(node, numbers);
-  if (!operand || !spec)
+  if (operand && spec)
+    operand = arrangedBy(*node.operands[0], std::move(*operand), spec->operands[0], "'" + node.name.str() + "'");
+  if (!operand || !spec || !checkOnes(*spec, {*operand}, text))
     return {};
   AxisSizes given;
   if (!keywordSizes(node, given) || !nameNumbers(*spec, text, {*operand}, numbers, given) ||
@@ -199,6 +201,8 @@ Value Emitter::elementAt(const Node &node, const Value &given, size_t dimension,
 std::vector<Value> Emitter::takenApart(const Node &node, const Value &value, size_t count) {
   if (value.is(ValueKind::List) && value.items.size() == count)
     return value.items;
+  if (!requireOrder(node.text, value, "taking apart"))
+    return {};
   bool isTensor = value.is(ValueKind::Tensor) && value.dimensions.size() > 1;
   if (!isTensor || value.dimensions[0].isRuntime() || value.dimensions[0].size != static_cast<int64_t>(count)) {
     error(node.text, "expected a list of " + std::to_string(count) + ", found " + describe(value));

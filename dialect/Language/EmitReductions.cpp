@@ -27,7 +27,7 @@ Value Emitter::emitExtremum(const Node &node) {
                                      left.given.empty() ? DictionaryAttr() : attn::sizesTo(context, left.given),
                                      along->operand.tensor);
   Value result = tensorValue(op.getResult(), std::move(left.kept));
-  result.byName = along->operand.byName && isNamed(result.dimensions);
+  result.order = along->operand.order;
   return result;
 }
 

@@ -94,7 +94,7 @@ bool Emitter::bindArguments(SchemeCall &call) {
       for (size_t d = 0; d < operand.axes.size(); ++d)
         value.dimensions[d] = {value.dimensions[d].size, value.dimensions[d].runtime,
                                {{*call.own.axis(operand.axes[d].str())}}};
-      value.byName = false;
+      value.order = {};
       call.own.values[operand.name.str()] = std::move(value);
     }
   }
@@ -139,6 +139,8 @@ Value Emitter::inlineScheme(const Node &node, const Scheme &scheme) {
   Scope *outer = std::exchange(scope, &call.own);
   ++schemeDepth;
   openSchemes.push_back(&scheme);
+  callPath.push_back(&node);
+  expectOfScheme(node, scheme);
   diagnostics.enterCall(node.text, scheme.name);
   Value result;
   StringRef place;
@@ -149,7 +151,12 @@ Value Emitter::inlineScheme(const Node &node, const Scheme &scheme) {
   diagnostics.leaveCall();
   --schemeDepth;
   openSchemes.pop_back();
+  callPath.pop_back();
   scope = outer;
+  returnAxes(node.text, call.own);
+  for (const std::string &axis : call.own.inherited)
+    if (const Axis *own = call.own.axis(axis); own && call.back[axis].empty())
+      call.back[axis] = {{*own}};
   result = broughtOut(call, std::move(result));
   if (result.is(ValueKind::Tensor) && scope)
     rememberAxes(result.dimensions);

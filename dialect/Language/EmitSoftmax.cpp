@@ -10,23 +10,20 @@ using subscript::Expr;
 
 /// Evaluates a condition; names of the tensor's axes come before all others.
 Value Emitter::evaluateAmong(const Node &node, const Value &tensor) {
-  Scope inner = *scope;
   std::vector<Axis> own;
   for (const Dimension &d : tensor.dimensions)
     for (const Naming &naming : d.namings)
-      for (const Axis &axis : naming) {
-        inner.among.insert(axis.name);
-        llvm::erase_if(inner.axes, [&](const Axis &outer) { return outer.name == axis.name; });
-        own.push_back(axis);
-      }
+      own.insert(own.end(), naming.begin(), naming.end());
+  Scope inner = scope->withAxes(own);
+  for (const Axis &axis : own)
+    inner.among.insert(axis.name);
   for (const Dimension &d : tensor.dimensions)
     inner.clashes.insert(d.clashes.begin(), d.clashes.end());
-  inner.axes.insert(inner.axes.begin(), own.begin(), own.end());
   Scope *outer = scope;
   scope = &inner;
   Value value = evaluate(node);
   scope = outer;
-  outer->used.insert(inner.used.begin(), inner.used.end());
+  outer->returnFrom(inner);
   return value;
 }
 
@@ -37,6 +34,7 @@ std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, S
 /// The same of what the condition was evaluated to.
 std::optional<Value> Emitter::asPredicate(const Node &node, Value value, const Value &tensor, StringRef taker) {
   std::string wanted = taker.str() + " takes a condition on positions, such as j <= i";
+  value = sizedBy(std::move(value), tensor.dimensions);
   if (value.isWhole()) {
     value.kind = ValueKind::Index;
     value.index = Expr(value.integer);
@@ -132,80 +130,140 @@ bool Emitter::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
   return bounds && bounds->range.low == 0 && bounds->range.high == 0;
 }
 
-/// The argument of a softmax or a logsumexp: a tensor, names of its dimensions, and what `where` leaves of its rows.
-bool Emitter::rowsOf(const Node &node, StringRef function, Value &value, std::vector<Naming> &names, StringAttr &mask) {
-  if (!checkArguments(node, 1, 1, {"where"}, (function + "(x), " + function + "(x where j <= i)").str()))
-    return false;
+/// The dimension along which the rows of a softmax run: that of the axis that is named, else the last one. Nothing after
+/// an error.
+std::optional<size_t> Emitter::rowAxis(const Node &node, StringRef function, const Value &value) {
+  std::string who = "'" + function.str() + "'";
+  const Node *axis = keyword(node, "axis"), *dim = keyword(node, "dim");
+  if (axis && dim)
+    return error(dim->text, who + " is told twice what it runs along"), std::nullopt;
+  const Node *given = axis ? axis : dim;
+  size_t rank = value.dimensions.size();
+  if (!given)
+    return requireOrder(node.operands[0]->text, value, who) ? std::optional(rank - 1) : std::nullopt;
+  if (given->kind == NodeKind::Name)
+    for (const Dimension &dimension : value.dimensions)
+      if (auto clash = dimension.clashes.find(given->name.str()); clash != dimension.clashes.end())
+        return clashing(given->text, given->name.str(), clash->second), std::nullopt;
+  if (given->kind == NodeKind::Name)
+    for (auto [d, dimension] : enumerate(value.dimensions))
+      for (const Naming &naming : dimension.namings)
+        for (const Axis &own : naming) {
+          if (own.name != given->name)
+            continue;
+          if (const Value *other = lookup(own.name); other && isFunctionOfPositions(*other))
+            return ambiguous(given->text, own.name, *other), std::nullopt;
+          if (naming.size() == 1)
+            return d;
+          error(given->text, "'" + own.name + "' is one axis of the dimension " + print(naming) + ", and " + who +
+                                 " runs along all of a dimension");
+          diagnostics.note("a rearrange makes it a dimension of its own, or its place tells the whole: axis = -1");
+          return std::nullopt;
+        }
+  if (given->kind == NodeKind::Name && !lookup(given->name.str()))
+    return error(given->text, "'" + given->name.str() + "' is no axis of the tensor; its axes are " +
+                                  describeAxes(value.dimensions)),
+           std::nullopt;
+  auto place = evaluateWhole(*given, "the dimension that " + who + " runs along");
+  if (!place || !requireOrder(given->text, value, "a dimension's number"))
+    return std::nullopt;
+  int64_t size = rank;
+  if (*place < -size || *place >= size)
+    return error(given->text,
+                 "the tensor has " + std::to_string(rank) + " dimensions, found place " + std::to_string(*place)),
+           std::nullopt;
+  return *place < 0 ? *place + size : *place;
+}
+
+/// The argument of a softmax or a logsumexp, with the dimension that its rows run along as the last one: names of its
+/// dimensions, and what `where` leaves of its rows. Nothing after an error.
+std::optional<Emitter::Rows> Emitter::rowsOf(const Node &node, StringRef function) {
+  std::string name = function.str();
+  if (!checkArguments(node, 1, 1, {"where", "axis", "dim"}, name + "(x), " + name + "(x where j <= i), " + name +
+                                                                "(x, axis = j)"))
+    return std::nullopt;
   const Node &argument = *node.operands[0];
+  Rows rows;
+  Value &value = rows.tensor;
   value = widen(node, toTensor(node, evaluate(argument)));
   if (!value.good())
-    return false;
+    return std::nullopt;
   if (!value.is(ValueKind::Tensor) || value.dimensions.empty())
-    return error(argument.text, "'" + function.str() + "' takes a tensor, found " + describe(value)), false;
-  if (value.dimensions.back().isRuntime())
-    return error(argument.text, "the last dimension, over which the " + function.str() +
-                                    " runs, has the run-time size '" + value.dimensions.back().runtime + "'"),
-           false;
-  names = loneNamings(value.dimensions);
-  Conditions conditions = std::move(value.present);
-  conditions.insert(conditions.end(), value.finite.begin(), value.finite.end());
-  value.present.clear(), value.finite.clear();
+    return error(argument.text, "'" + name + "' takes a tensor, found " + describe(value)), std::nullopt;
+  auto axis = rowAxis(node, function, value);
+  if (!axis)
+    return std::nullopt;
+  rows.axis = *axis;
+  if (const Dimension &along = value.dimensions[*axis]; along.isRuntime()) {
+    error(argument.text, std::string(*axis + 1 == value.dimensions.size() ? "the last dimension" : "the dimension") +
+                             ", over which the " + name + " runs, has the run-time size '" + along.runtime + "'");
+    return std::nullopt;
+  }
   if (const Node *named = keyword(node, "where")) {
     auto evaluated = predicate(*named, value);
     Condition own{1, named->text, argument.text};
     if (!evaluated || !placed(*named, *evaluated, value, placeNamings(value.dimensions), own.holds))
-      return false;
-    conditions.push_back(std::move(own));
+      return std::nullopt;
+    value.finite.push_back(std::move(own));
   }
+  const size_t last = value.dimensions.size() - 1;
+  value = moved(node, std::move(value), rows.axis, last);
+  if (!value.good())
+    return std::nullopt;
+  rows.names = loneNamings(value.dimensions);
+  Conditions conditions = std::move(value.present);
+  conditions.insert(conditions.end(), value.finite.begin(), value.finite.end());
+  value.present.clear(), value.finite.clear();
   if (conditions.empty())
-    return true;
+    return rows;
   subscript::Substitution places;
-  for (size_t d = 0; d < names.size(); ++d)
-    places[placeName(d)] = Expr::symbol(names[d][0].name);
+  for (size_t d = 0; d < rows.names.size(); ++d)
+    places[placeName(d)] = Expr::symbol(rows.names[d][0].name);
   Expr all = 1;
   for (const Condition &condition : conditions) {
-    Expr one = canonical(subscript::substitute(condition.holds, places), names);
+    Expr one = canonical(subscript::substitute(condition.holds, places), rows.names);
     all = all.isConstant(1) ? one : logicalAnd(all, one);
   }
-  mask = builder.getStringAttr(subscript::print(all));
-  if (neverHolds(all, names)) {
+  rows.mask = builder.getStringAttr(subscript::print(all));
+  if (neverHolds(all, rows.names)) {
     diagnostics.warning(conditions.front().text, "no query ever sees a key: the condition holds nowhere");
-    diagnostics.note("every row of this " + function.str() + " is empty, so that the layer returns 0");
+    diagnostics.note("every row of this " + name + " is empty, so that the layer returns 0");
   }
-  return true;
+  return rows;
 }
 
 Value Emitter::emitSoftmax(const Node &node) {
-  Value value;
-  std::vector<Naming> names;
-  StringAttr mask;
-  if (!rowsOf(node, "softmax", value, names, mask))
+  auto rows = rowsOf(node, "softmax");
+  if (!rows)
     return {};
-  auto op =
-      attn::SoftmaxOp::create(builder, location(node), value.tensor.getType(), builder.getStringAttr(print(names)),
-                              builder.getStringAttr(print(names.back())), mask, DictionaryAttr(), value.tensor);
+  Value &value = rows->tensor;
+  auto op = attn::SoftmaxOp::create(builder, location(node), value.tensor.getType(),
+                                    builder.getStringAttr(print(rows->names)),
+                                    builder.getStringAttr(print(rows->names.back())), rows->mask, DictionaryAttr(),
+                                    value.tensor);
   attn::bindIndices(op);
   value.tensor = op.getResult();
-  value.byName = false;
-  return value;
+  const size_t last = value.dimensions.size() - 1;
+  return moved(node, std::move(value), last, rows->axis);
 }
 
-/// What the softmax of the same argument divides by, as a logarithm: a tensor without the last dimension.
+/// What the softmax of the same argument divides by, as a logarithm: a tensor without the dimension of its rows.
 Value Emitter::emitLogSumExp(const Node &node) {
-  Value value;
-  std::vector<Naming> names;
-  StringAttr mask;
-  if (!rowsOf(node, "logsumexp", value, names, mask))
+  auto rows = rowsOf(node, "logsumexp");
+  if (!rows)
     return {};
+  const Value &value = rows->tensor;
   if (value.dimensions.size() < 2)
     return error(node.operands[0]->text,
                  "'logsumexp' takes a tensor of at least 2 dimensions, found " + describe(value));
-  Dimensions rows(value.dimensions.begin(), value.dimensions.end() - 1);
-  auto op = attn::LogSumExpOp::create(builder, location(node), typeOf(rows, builder.getF32Type()),
-                                      builder.getStringAttr(print(names)), builder.getStringAttr(print(names.back())),
-                                      mask, DictionaryAttr(), value.tensor);
+  Dimensions left(value.dimensions.begin(), value.dimensions.end() - 1);
+  auto op = attn::LogSumExpOp::create(
+      builder, location(node), typeOf(left, builder.getF32Type()), builder.getStringAttr(print(rows->names)),
+      builder.getStringAttr(print(rows->names.back())), rows->mask, DictionaryAttr(), value.tensor);
   attn::bindIndices(op);
-  return tensorValue(op.getResult(), rows);
+  Value result = tensorValue(op.getResult(), left);
+  result.order = value.order;
+  return result;
 }
 
 } // namespace skewer::language

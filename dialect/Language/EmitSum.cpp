@@ -42,7 +42,7 @@ std::optional<Emitter::AlongAxes> Emitter::alongAxes(const Node &node, StringRef
         return error(given->text, function + " is told twice what it runs over"), std::nullopt;
       over = given;
     }
-  auto operand = tensorArgument(node, 0);
+  auto operand = tensorArgument(node, 0, /*movesElements=*/false, /*readsPlaces=*/false);
   if (!operand)
     return std::nullopt;
   if (!over) {
@@ -66,6 +66,9 @@ std::optional<Emitter::AlongAxes> Emitter::alongAxes(const Node &node, StringRef
       return ambiguous(item->text, item->name.str(), *value), std::nullopt;
     if (named) {
       auto [d, n] = *named;
+      for (const Dimension &dimension : dimensions)
+        if (auto clash = dimension.clashes.find(item->name.str()); clash != dimension.clashes.end())
+          return clashing(item->text, item->name.str(), clash->second), std::nullopt;
       if ((along.naming[d] && *along.naming[d] != n) || along.whole[d] || !along.names.insert(item->name.str()).second)
         return error(item->text, "'" + item->name.str() + "' is " + done.str() + " already"), std::nullopt;
       along.naming[d] = n;
@@ -85,7 +88,7 @@ std::optional<Emitter::AlongAxes> Emitter::alongAxes(const Node &node, StringRef
       return std::nullopt;
     }
     auto place = evaluateWhole(*item, "the dimension that " + function + " runs over");
-    if (!place)
+    if (!place || !requireOrder(item->text, along.operand, "a dimension's number"))
       return std::nullopt;
     if (*place < -rank || *place >= rank)
       return error(item->text,
@@ -142,10 +145,9 @@ Emitter::WithoutAxes Emitter::withoutAxes(const AlongAxes &along) {
 
 /// The sum over the axes, of the tensor or of another one of its shape.
 Value Emitter::sumAlong(const Node &node, const AlongAxes &along, WithoutAxes left, const Value &tensor) {
-  Value result =
-      buildEinsum(node, left.spec, {tensor}, left.given, left.all, along.operand.byName && isNamed(left.kept));
+  Value result = buildEinsum(node, left.spec, {tensor}, left.given, left.all);
   if (result.good())
-    result.dimensions = std::move(left.kept);
+    result.dimensions = std::move(left.kept), result.order = along.operand.order;
   return result;
 }
 

@@ -226,8 +226,8 @@ Value Emitter::lowestTensor(const Node &node, const Value &real, const LowestSpl
   if (value.is(ValueKind::Number)) {
     double number = value.number;
     value = tensorValue({}, {});
-    value.byName = true;
     value.dimensions = inOrder(axes);
+    value.order.isWritten = false;
     value.tensor = splat(node, number, value.dimensions);
   }
   if (!value.good() || !extend(node, node, value, axes))

@@ -33,7 +33,23 @@ struct Scope {
   std::set<std::string> among;          // axes of the tensor that a condition is about
   std::map<std::string, Clash> clashes; // of the tensor before `where`
   bool isBuiltin = false;               // a built-in scheme, which sees nothing of the file
+
+  std::map<std::string, std::vector<Axis>> sizes;     // every size that an axis has in this piece of text
+  std::map<std::string, llvm::StringRef> reliances;   // where one size of an axis was taken for the only one
+  std::set<std::string> ownAxes;                      // of a condition or a table, whatever is around it
+  std::set<std::string> inherited;                    // of a scheme: axes of its caller
   const Axis *axis(const std::string &name) const;
+  /// An axis that the text names; whether it is a new one, or has a new size. One that is summed over is no position
+  /// behind its sum.
+  bool learn(const Axis &, bool isPosition = true);
+  /// The scope of an expression that has axes of its own, and what it leaves behind.
+  Scope withAxes(llvm::ArrayRef<Axis> own) const;
+  void returnFrom(const Scope &inner);
+};
+
+/// The sizes of axes that statements tell, of a kernel and of the schemes that it calls.
+struct AxisFacts {
+  std::map<std::vector<const Node *>, std::map<std::string, std::vector<Axis>>> found; // by the calls that lead there
 };
 
 class Emitter {
@@ -194,24 +210,32 @@ private:
   // EmitEinsum.cpp
   Value emitEinsum(const Node &);
   bool checkRanks(const Node &, const subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text);
+  bool checkOnes(const subscript::Einsum &, llvm::ArrayRef<Value>, llvm::StringRef text);
+  void addOnes(const Node &, subscript::Einsum &, std::vector<Value> &operands, const subscript::AxisSizes &all,
+               llvm::ArrayRef<std::string> written);
   void noteOnWord(llvm::StringRef word);
   bool nameNumbers(subscript::Einsum &, llvm::StringRef text, const std::vector<Value> &,
                    const std::map<std::string, int64_t> &numbers, subscript::AxisSizes &given);
+  bool checkRead(llvm::StringRef place, llvm::StringRef tensor, const Axis &);
   Value emitRead(const Node &, const Value &base);
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
-                   subscript::AxisSizes &given, subscript::AxisSizes &all);
+                   llvm::ArrayRef<std::string> written, subscript::AxisSizes &given, subscript::AxisSizes &all);
   bool checkResultAxes(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
-  void adoptSizes(const subscript::Einsum &, llvm::ArrayRef<std::vector<int64_t>> shapes, subscript::AxisSizes &given);
+  bool adoptSizes(const Node &, const subscript::Einsum &, llvm::StringRef text, llvm::ArrayRef<std::vector<int64_t>> shapes,
+                  llvm::ArrayRef<std::string> written, subscript::AxisSizes &given);
   bool substituteLengths(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &all);
-  bool substituteNames(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
+  bool substituteNames(subscript::Einsum &, llvm::StringRef text, llvm::ArrayRef<std::string> written,
+                       const subscript::AxisSizes &given);
   std::optional<subscript::Expr> standInFor(const std::string &symbol, llvm::StringRef call,
                                             const std::set<std::string> &axes);
   bool evaluateCalls(subscript::Einsum &, const subscript::AxisSizes &all);
   std::optional<subscript::Expr> evaluateCallsIn(const subscript::Expr &, const subscript::AxisSizes &all);
   std::optional<subscript::Expr> replaceReads(const subscript::Expr &, llvm::StringRef place);
   bool keywordSizes(const Node &, subscript::AxisSizes &given, llvm::ArrayRef<llvm::StringRef> others = {});
-  Value buildEinsum(const Node &, subscript::Einsum &, const std::vector<Value> &, const subscript::AxisSizes &given,
-                    const subscript::AxisSizes &all, bool byName);
+  std::vector<std::string> writtenAxes(const subscript::Einsum &, llvm::StringRef symbols,
+                                       const subscript::AxisSizes &given);
+  Value buildEinsum(const Node &, subscript::Einsum &, std::vector<Value>, const subscript::AxisSizes &given,
+                    const subscript::AxisSizes &all, llvm::ArrayRef<std::string> written = {});
   subscript::Expr builtIndex(const subscript::Dimension &, const Dimension &own, const subscript::AxisSizes &all,
                              const subscript::Domain &, const std::map<std::string, Axis> &readAxes) const;
   bool nameRuntime(const subscript::Dimension &, const Dimension &own, const subscript::AxisSizes &all,
@@ -219,7 +243,24 @@ private:
   std::optional<Dimensions> einsumResult(const subscript::Einsum &, llvm::StringRef text,
                                          const subscript::AxisSizes &all,
                                          const std::map<std::string, std::string> &runtimes);
+
+  // AxisSizes.cpp: axes whose size their own statement does not tell.
   void rememberAxes(const Dimensions &);
+  void rememberAxis(const Axis &, bool isPosition);
+  void sayTwoSizes(llvm::StringRef place, const std::string &name, llvm::ArrayRef<Axis>);
+  bool relyOnSize(llvm::StringRef place, const std::string &name);
+  bool relyOnSizes(llvm::StringRef place, const Value &function, const Dimensions *beside);
+  std::optional<Axis> adoptedAxis(llvm::StringRef place, const std::string &name, bool *isAmbiguous = nullptr);
+  bool learnLater(const std::string &name);
+  const AxisFacts *factsOfAll();
+  // ResultSizes.cpp: what the type of a result says.
+  void expect(const Node &, const std::vector<Statement> &body, const Dimensions &);
+  void expectResults(const Kernel &, llvm::ArrayRef<Dimensions>);
+  void expectOfScheme(const Node &call, const Scheme &);
+  std::optional<Axis> expectedAxis(const Node &einsum, const subscript::Einsum &, const std::string &name) const;
+
+  void inheritAxis(const std::string &name, Scope &own);
+  void returnAxes(llvm::StringRef call, const Scope &own);
 
   // EmitSum.cpp: sum(x, axis), mean(x, axis), and sums in an einsum that may be slips of the pen.
   struct AlongAxes {
@@ -257,8 +298,9 @@ private:
   bool fillOnes(const Node &, const Value &named, Value &tensor);
   void noteOnShapes(const Node &, const Value &small, const Value &large);
   bool alignByPosition(const Node &, Value &small, const Value &large);
-  void mergeNamings(Value &, const Value &other);
-  Value toTensor(const Node &, const Value &);
+  Value toTensor(const Node &, const Value &, const Dimensions *beside = nullptr);
+  Value repeatedAlong(const Node &, Value, const std::map<std::string, Axis> &axes, const Dimensions *beside);
+  static Value sizedBy(Value function, const Dimensions &);
   Value positionTensor(const Node &, const subscript::Expr &, Dimensions);
   Value widen(const Node &, Value);
   mlir::Value splat(const Node &, double number, const Dimensions &);
@@ -273,8 +315,14 @@ private:
   // EmitSoftmax.cpp: softmax, logsumexp, conditions.
   Value emitSoftmax(const Node &);
   Value emitLogSumExp(const Node &);
-  bool rowsOf(const Node &, llvm::StringRef function, Value &tensor, std::vector<Naming> &names,
-              mlir::StringAttr &mask);
+  struct Rows {
+    Value tensor;
+    size_t axis = 0; // the dimension that they run along; the last one of `tensor`
+    std::vector<Naming> names;
+    mlir::StringAttr mask;
+  };
+  std::optional<Rows> rowsOf(const Node &, llvm::StringRef function);
+  std::optional<size_t> rowAxis(const Node &, llvm::StringRef function, const Value &);
   /// `taker` is what takes the condition, for messages.
   std::optional<Value> predicate(const Node &, const Value &tensor, llvm::StringRef taker = "'where'");
   Value evaluateAmong(const Node &, const Value &tensor);
@@ -311,7 +359,8 @@ private:
   std::optional<std::vector<Naming>> ownNamings(const Value &tensor) const;
   std::optional<subscript::Expr> overOwnAxes(const subscript::Expr &holds, const Value &tensor) const;
   Value guardEinsum(Value einsum, const subscript::Expr &guard);
-  Value onlyWhere(const Node &condition, const Value &einsum, const std::map<std::string, Axis> &axes);
+  Value onlyWhere(const Node &condition, const Value &einsum, const std::map<std::string, Axis> &axes,
+                  llvm::ArrayRef<std::string> summed);
 
   // EmitIndexMaps.cpp, EmitRearrange.cpp
   Value emitSkew(const Node &);
@@ -349,7 +398,13 @@ private:
   Value reshapeTo(const Node &, Value, Dimensions);
   Value rearrange(const Node &, Value, const std::vector<Naming> &from, const std::vector<Naming> &to, Dimensions);
   /// Where `movesElements`, absent elements may be among them: the conditions are carried along.
-  std::optional<Value> tensorArgument(const Node &call, size_t position, bool movesElements = false);
+  std::optional<Value> tensorArgument(const Node &call, size_t position, bool movesElements = false,
+                                      bool readsPlaces = true);
+  // Orders.cpp: what looks at the places of dimensions.
+  bool requireOrder(llvm::StringRef place, const Value &, const std::string &who);
+  Value arranged(const Node &, Value, llvm::ArrayRef<size_t> places);
+  Value moved(const Node &, Value, size_t from, size_t to);
+  std::optional<Value> arrangedBy(const Node &, Value, const subscript::Dimensions &text, const std::string &who);
   bool checkArguments(const Node &call, size_t minimum, size_t maximum, llvm::ArrayRef<llvm::StringRef> keywords,
                       llvm::StringRef usage);
   const Node *keyword(const Node &call, llvm::StringRef name) const;
@@ -384,6 +439,7 @@ private:
   llvm::SmallVector<mlir::NamedAttribute> lengths; // and their bounds
   const Program *program = nullptr;                // of the file
   Resolver resolver;
+  std::vector<const Program *> builtins;
   std::map<std::string, std::pair<mlir::Value, int64_t>> runtimeSources; // a size: where it is read from
   struct SpecText {
     llvm::StringRef text;                                 // between the quotes
@@ -403,6 +459,15 @@ private:
   size_t factors = 0;          // numbers that have met a tensor, and tables of numbers, so far
   bool computing = false;      // a table of such numbers, when the kernel runs
   unsigned tabulating = 0;     // calls of tabulate that are open: lists of numbers are functions there
+
+  // What the statements of the kernel at hand tell of axes: found by an emitter that only looks, when it is asked for.
+  const Kernel *kernelAtHand = nullptr;
+  std::vector<const Node *> callPath;
+  bool isScouting = false;
+  std::map<const Node *, Dimensions> expected; // expressions that have the shape of a result
+  AxisFacts *facts = nullptr; // of who only looks
+  const AxisFacts *knownFacts = nullptr;
+  std::optional<AxisFacts> scouted;
 };
 
 } // namespace skewer::language

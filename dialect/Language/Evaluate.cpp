@@ -153,6 +153,8 @@ Value Emitter::evaluateName(const Node &node) {
     return positionAlong(node, name, *axis);
   if (name == "inf")
     return Value::real(INFINITY);
+  if (scope && scope != &globals && learnLater(name)) // of a statement further down
+    return evaluateName(node);
   return unknownName(node);
 }
 
@@ -396,7 +398,7 @@ bool Emitter::checkArguments(const Node &call, size_t minimum, size_t maximum, A
   return true;
 }
 
-std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position, bool movesElements) {
+std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position, bool movesElements, bool readsPlaces) {
   Value value = evaluate(*call.operands[position]);
   if (value.is(ValueKind::Index) || value.is(ValueKind::Real))
     value = toTensor(*call.operands[position], value);
@@ -411,6 +413,8 @@ std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position, 
                            : "the elements of a list are read at a position: [0.5, 0.25][h]");
     return std::nullopt;
   }
+  if (readsPlaces && !requireOrder(call.operands[position]->text, value, "'" + call.name.str() + "'"))
+    return std::nullopt;
   if (movesElements)
     return value;
   const Node &place = *call.operands[position];

@@ -143,9 +143,6 @@ std::string insteadOfMember(StringRef receiver, StringRef member, bool isCalled)
 StringRef insteadOfArgument(StringRef function, StringRef argument) {
   bool isAxis = argument == "dim" || argument == "axis";
   if (function == "softmax" || function == "logsumexp") {
-    if (isAxis)
-      return "it always runs over the last dimension: leave this argument out, and bring another one to the end: "
-             "softmax(rearrange(x, \"n s -> s n\"))";
     if (argument == "mask" || argument == "attn_mask" || argument == "attention_mask" || argument == "is_causal")
       return "a mask is a condition on positions: softmax(x where j <= i)";
   }

@@ -1,5 +1,6 @@
 // The axes of a scheme and of its caller. Each has names of its own: those of arguments are renamed on the way in, and
 // back on the way out. What the scheme cannot name keeps its name, or gets one that no text has.
+#include "dialect/Language/Joins.h"
 #include "dialect/Language/SchemeCall.h"
 
 using namespace llvm;
@@ -27,6 +28,8 @@ bool Emitter::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Val
     diagnostics.note(operand.name, "declared here");
     return false;
   }
+  if (!requireOrder(argument.text, value, "argument '" + operand.name.str() + "'"))
+    return false;
   for (size_t d = 0; d < operand.axes.size(); ++d) {
     const Dimension &dimension = value.dimensions[d];
     std::string name = operand.axes[d].str();
@@ -40,7 +43,7 @@ bool Emitter::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Val
     }
     std::vector<Naming> &back = call.back[name];
     if (!known) {
-      call.own.axes.push_back({name, dimension.size, dimension.runtime});
+      call.own.learn({name, dimension.size, dimension.runtime});
       back = dimension.namings;
     } else if (back.empty()) {
       back = dimension.namings;
@@ -79,14 +82,14 @@ bool Emitter::takeCallersAxis(SchemeCall &call, const std::string &axis, const A
                             callers.name + "' here"),
            false;
   if (!known)
-    call.own.axes.push_back({axis, callers.size, callers.runtime});
+    call.own.learn({axis, callers.size, callers.runtime});
   call.back[axis] = std::move(own);
   call.inside[callers.name].insert(axis);
   return true;
 }
 
 /// An axis of the score: given at the call, by its size or as an axis of the caller's; else an operand's; else the
-/// caller's of that name. The keys are as many as the queries if nobody says otherwise.
+/// caller's of that name, of whatever sizes it has there.
 bool Emitter::nameScoreAxis(SchemeCall &call, const std::string &name) {
   if (!Resolver::takesFromCaller(call.scheme, name))
     return true;
@@ -106,14 +109,17 @@ bool Emitter::nameScoreAxis(SchemeCall &call, const std::string &name) {
                                     " in the operands, but " + std::to_string(*size) + " here"),
              false;
     if (!known)
-      call.own.axes.push_back({name, *size, ""});
+      call.own.learn({name, *size, ""});
   } else if (const Axis *callers = findAxis(name); callers && !call.inside.count(name) && call.back[name].empty() &&
              (!known || (known->size == callers->size && known->runtime == callers->runtime))) {
-    return takeCallersAxis(call, name, *callers, call.node.text);
+    if (!takeCallersAxis(call, name, *callers, call.node.text))
+      return false;
+    if (!known)
+      inheritAxis(name, call.own);
   } else if (known && !callers && call.back[name].empty() && resolver.isScoreAxisAt(call.node, name)) {
     call.back[name] = {{*known}}; // an operand's dimension without a name, and the caller's axis further down
-  } else if (const Axis *query = call.own.axis("i"); !known && query && name == "j") {
-    call.own.axes.push_back({"j", query->size, query->runtime});
+  } else if (!known && !callers) {
+    inheritAxis(name, call.own);
   }
   return true;
 }
@@ -137,7 +143,7 @@ void Emitter::hideAxes(SchemeCall &call) {
     if (hidden != name)
       call.in.rename(name, hidden);
     call.hidden[hidden] = name;
-    call.own.axes.push_back({hidden, axis.size, axis.runtime});
+    call.own.learn({hidden, axis.size, axis.runtime});
   }
 }
 
@@ -171,16 +177,13 @@ Value Emitter::withSignature(SchemeCall &call, Value result) {
   };
   if (!result.is(ValueKind::Tensor) || result.dimensions.size() != scheme.resultAxes.size())
     return refuse(describe(result));
-  Value target;
+  std::vector<std::string> names;
   for (StringRef name : scheme.resultAxes)
-    for (const Dimension &dimension : result.dimensions)
-      if (haveSameName(dimension.namings, {Naming{Axis{name.str(), 0, ""}}}))
-        target.dimensions.push_back(dimension);
-  if (result.byName && target.dimensions.size() == result.dimensions.size()) {
-    if (!alignByName(place, result, target))
-      return {};
-    result.byName = true;
-  }
+    names.push_back(name.str());
+  if (auto places = result.order.isWritten ? std::nullopt : placesOf(result.dimensions, names))
+    result = arranged(place, std::move(result), *places);
+  if (!result.good() || !requireOrder(scheme.resultText, result, "the result"))
+    return {};
   for (size_t d = 0; d < scheme.resultAxes.size(); ++d) {
     Dimension &dimension = result.dimensions[d];
     Axis axis{scheme.resultAxes[d].str(), dimension.size, dimension.runtime};
@@ -232,7 +235,6 @@ Value Emitter::broughtOut(SchemeCall &call, Value result) {
       ++count[print(naming)];
   for (Dimension &dimension : result.dimensions)
     erase_if(dimension.namings, [&](const Naming &naming) { return count[print(naming)] > 1; });
-  result.byName &= isNamed(result.dimensions);
   return result;
 }
 

@@ -15,6 +15,9 @@ struct Axis {
   std::string name;
   int64_t size = 0;
   std::string runtime;
+  bool operator==(const Axis &other) const {
+    return name == other.name && size == other.size && runtime == other.runtime;
+  }
 };
 /// One way to name a dimension: by an axis, or by a product of axes, row-major.
 using Naming = std::vector<Axis>;
@@ -32,6 +35,15 @@ struct Dimension {
   bool isRuntime() const { return !runtime.empty(); }
 };
 using Dimensions = std::vector<Dimension>;
+
+/// In which order a tensor's dimensions stand. That of a text is written, "b h i j", and what looks at places, "the last
+/// dimension", has it. Of a sum of a term of rows and one of columns, and of a function of positions, nobody has said
+/// one: the dimensions stand in some order that keeps those of the parts, by which nothing may be told apart. Chains are
+/// names of dimensions; a read, t[h, i], hints at an order, which that of a tensor overrules.
+struct Order {
+  bool isWritten = true;
+  std::vector<std::vector<std::string>> chains = {}, hints = {}; // where it is not
+};
 
 /// A condition that sets elements of a tensor apart, and what is said of it in messages.
 struct Condition {
@@ -54,7 +66,7 @@ struct Value {
   std::map<std::string, Axis> axes; // Index and Real: the axes it depends on
   mlir::Value tensor;               // Tensor, Indices
   Dimensions dimensions;
-  bool byName = false; // Tensor: an indexed expression (slope[h]), aligned by its axes' names only
+  Order order; // Tensor: of its dimensions
   // Tensor: elements at which one of `present` does not hold are absent (`where`): nothing but a softmax may come upon
   // them. Those at which one of `finite` does not hold are -inf, though the tensor has numbers there.
   Conditions present, finite;

@@ -17,8 +17,8 @@ kernel sam(qkv : f32[batch, H*W, 3, heads, dim], const rel_h : f32[2*H - 1, dim]
   k = qkv[:, :, 1]
   v = qkv[:, :, 2]
   content = einsum("b i h d, b j h d -> b h i j", q, k) * dim^-0.5
-  rows    = einsum("b (iy ix) h d, (iy - jy + H - 1) d -> b h (iy ix) (jy jx)", q, rel_h, jy = H, jx = W)
-  columns = einsum("b (iy ix) h d, (ix - jx + W - 1) d -> b h (iy ix) (jy jx)", q, rel_w, jy = H, jx = W)
+  rows    = einsum("b (iy ix) h d, (iy - jy + H - 1) d -> b h (iy ix) (jy jx)", q, rel_h, iy = H, jy = H, jx = W)
+  columns = einsum("b (iy ix) h d, (ix - jx + W - 1) d -> b h (iy ix) (jy jx)", q, rel_w, iy = H, jy = H, jx = W)
   return einsum("b h i j, b j h d -> b i h d", softmax(content + rows + columns), v)
 }
 """

@@ -27,8 +27,8 @@ CLASSES = {
                 RELATIVE + '  p2 = einsum("b h j d, (i - j + N - 1) d -> b h i j", k, r2) * D^-0.5\n'
                 + RESULT % "s + p + p2"),
     "map": (", rh, rw : T[31, D]",
-            '  a = einsum("b h (iy ix) d, (jy - iy + 15) d -> b h (iy ix) (jy jx)", q, rh, jy = 16, jx = 16)\n'
-            '  c = einsum("b h (iy ix) d, (jx - ix + 15) d -> b h (iy ix) (jy jx)", q, rw, jy = 16, jx = 16)\n'
+            '  a = einsum("b h (iy ix) d, (jy - iy + 15) d -> b h (iy ix) (jy jx)", q, rh, iy = 16, jy = 16, jx = 16)\n'
+            '  c = einsum("b h (iy ix) d, (jx - ix + 15) d -> b h (iy ix) (jy jx)", q, rw, iy = 16, jy = 16, jx = 16)\n'
             + RESULT % "s + a + c"),
     "val": (", r, rv : T[2*N - 1, D]",
             RELATIVE + '  w = softmax(s + p)\n  return einsum("b h i j, b h j d -> b h i d", w, v) + '

@@ -133,8 +133,8 @@ TEST(GpuLengths, OfMaps) {
 size H <= 17
 kernel map(q, k, v : f16[2, H*W, 16], rows : f16[2*H - 1, 16], columns : f16[2*W - 1, 16]) -> f16[2, H*W, 16] {
   content = einsum("h i d, h j d -> h i j", q, k)
-  up      = einsum("h (iy ix) d, (jy - iy + H - 1) d -> h (iy ix) (jy jx)", q, rows, jy = H, jx = W)
-  side    = einsum("h (iy ix) d, (jx - ix + W - 1) d -> h (iy ix) (jy jx)", q, columns, jy = H, jx = W)
+  up      = einsum("h (iy ix) d, (jy - iy + H - 1) d -> h (iy ix) (jy jx)", q, rows, iy = H, jy = H, jx = W)
+  side    = einsum("h (iy ix) d, (jx - ix + W - 1) d -> h (iy ix) (jy jx)", q, columns, iy = H, jy = H, jx = W)
   return einsum("h i j, h j d -> h i d", softmax((content + up + side) * 0.25), v)
 })attn",
                                   all, kHalf)));

@@ -18,8 +18,8 @@ std::string map(int64_t height, int64_t width, const std::string &type = "f16", 
                      more +
                      ") -> T[heads, H*W, dim] {\n  content = einsum(\"h i d, h j d -> h i j\", q, k) * dim^-0.5\n";
   std::string y = sign > 0 ? "jy - iy" : "iy - jy", x = sign > 0 ? "jx - ix" : "ix - jx";
-  text += "  up = einsum(\"h (iy ix) d, (" + y + " + H - 1) d -> h (iy ix) (jy jx)\", q, rows, jy = H, jx = W)\n";
-  text += "  side = einsum(\"h (iy ix) d, (" + x + " + W - 1) d -> h (iy ix) (jy jx)\", q, columns, jy = H, jx = W)\n";
+  text += "  up = einsum(\"h (iy ix) d, (" + y + " + H - 1) d -> h (iy ix) (jy jx)\", q, rows, iy = H, jy = H, jx = W)\n";
+  text += "  side = einsum(\"h (iy ix) d, (" + x + " + W - 1) d -> h (iy ix) (jy jx)\", q, columns, iy = H, jy = H, jx = W)\n";
   text += "  return einsum(\"h i j, h j d -> h i d\", softmax((content + up + side" + added + ")" + mask + "), v)\n}\n";
   for (size_t at = 0; (at = text.find("T[", at)) != std::string::npos; at += type.size())
     if (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '>'))

@@ -101,7 +101,7 @@ TEST(Language, LengthsInIndexExpressions) {
 TEST(Language, PartnersShareTheirSizes) {
   Imported r = import(kernel(
       std::string(
-          "x = einsum(\"b h (iy ix) d, (jy - iy + 3) d -> b h (iy ix) (jy jx)\", q, table, jy = 3, jx = 4) * 0.5 "
+          "x = einsum(\"b h (iy ix) d, (jy - iy + 3) d -> b h (iy ix) (jy jx)\", q, table, iy = 3, jy = 3, jx = 4) * 0.5 "
           "if jy <= 10 else 0") +
       finish));
   EXPECT_TRUE(contains(r.module, "sizes {ix = 4 : i64, iy = 3 : i64, jx = 4 : i64, jy = 3 : i64}")) << r.messages;

@@ -1,0 +1,180 @@
+// How long an axis is where its own statement does not say: as long as it is in the other statements, where that is one
+// length.
+#include "dialect/Language/Emitter.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+using subscript::kRuntime;
+
+static std::string sizeOf(const Axis &axis) { return axis.runtime.empty() ? std::to_string(axis.size) : axis.runtime; }
+
+static std::string listOf(ArrayRef<Axis> axes) {
+  std::string list;
+  for (size_t k = 0; k < axes.size(); ++k)
+    list += (k == 0 ? "" : k + 1 == axes.size() ? " and " : ", ") + sizeOf(axes[k]);
+  return list;
+}
+
+bool Scope::learn(const Axis &axis, bool isPosition) {
+  if (isPosition && !this->axis(axis.name))
+    axes.push_back(axis);
+  std::vector<Axis> &known = sizes[axis.name];
+  if (llvm::is_contained(known, axis))
+    return false;
+  known.push_back(axis);
+  return true;
+}
+
+Scope Scope::withAxes(ArrayRef<Axis> own) const {
+  Scope inner = *this;
+  for (const Axis &axis : own) {
+    llvm::erase_if(inner.axes, [&](const Axis &outer) { return outer.name == axis.name; });
+    inner.sizes.erase(axis.name);
+    inner.reliances.erase(axis.name);
+    inner.ownAxes.insert(axis.name);
+  }
+  std::vector<Axis> outer = std::move(inner.axes);
+  inner.axes.clear();
+  for (const Axis &axis : own)
+    inner.learn(axis);
+  inner.axes.insert(inner.axes.end(), outer.begin(), outer.end());
+  return inner;
+}
+
+void Scope::returnFrom(const Scope &inner) {
+  used.insert(inner.used.begin(), inner.used.end());
+  for (const auto &[name, place] : inner.reliances)
+    if (!inner.ownAxes.count(name) || ownAxes.count(name))
+      reliances.insert({name, place});
+}
+
+/// The axes of these dimensions are known from here on.
+void Emitter::rememberAxes(const Dimensions &dimensions) {
+  for (const Dimension &dimension : dimensions)
+    for (const Naming &naming : dimension.namings)
+      for (const Axis &axis : naming)
+        rememberAxis(axis, /*isPosition=*/true);
+}
+
+void Emitter::rememberAxis(const Axis &axis, bool isPosition) {
+  if (!scope->learn(axis, isPosition))
+    return;
+  if (facts)
+    facts->found[callPath][axis.name].push_back(axis);
+  auto relied = scope->reliances.find(axis.name);
+  if (relied != scope->reliances.end() && scope->sizes[axis.name].size() == 2 && !isScouting)
+    sayTwoSizes(relied->second, axis.name, scope->sizes[axis.name]);
+}
+
+void Emitter::sayTwoSizes(StringRef place, const std::string &name, ArrayRef<Axis> sizes) {
+  error(place, "axis '" + name + "' has the sizes " + listOf(sizes) + " here, and nothing says which is meant");
+  diagnostics.note("give the size, " + name + " = …, where it can be given, or call one of the axes otherwise");
+}
+
+/// Whether the axis has one size in the text; false, with the error said, where it has several. A second one further
+/// down is an error then.
+bool Emitter::relyOnSize(StringRef place, const std::string &name) {
+  auto known = scope->sizes.find(name);
+  if (known != scope->sizes.end() && known->second.size() > 1) {
+    if (!isScouting)
+      sayTwoSizes(place, name, known->second);
+    return false;
+  }
+  scope->reliances.insert({name, place});
+  return true;
+}
+
+/// The same of the axes of a function of positions that the tensor beside it does not have.
+bool Emitter::relyOnSizes(StringRef place, const Value &function, const Dimensions *beside) {
+  std::set<std::string> told;
+  if (beside)
+    for (const Dimension &d : *beside)
+      for (const Naming &naming : d.namings)
+        for (const Axis &axis : naming)
+          told.insert(axis.name);
+  for (const auto &[name, axis] : function.axes)
+    if (!told.count(name) && !relyOnSize(place, name))
+      return false;
+  return true;
+}
+
+/// An axis that its own statement does not tell, with the size that it has in the other statements. Nothing where none
+/// has it; nothing after an error where they have several.
+std::optional<Axis> Emitter::adoptedAxis(StringRef place, const std::string &name, bool *isAmbiguous) {
+  if (!scope->sizes.count(name) && !learnLater(name))
+    return std::nullopt;
+  if (relyOnSize(place, name))
+    return scope->sizes[name].front();
+  if (isAmbiguous)
+    *isAmbiguous = true;
+  return std::nullopt;
+}
+
+/// Whether statements further down name the axis, which is known from here on.
+bool Emitter::learnLater(const std::string &name) {
+  const AxisFacts *all = factsOfAll();
+  if (!all)
+    return false;
+  std::vector<const Node *> calls = callPath; // whose statements may say it: a scheme's i and j are its caller's
+  for (const Scope *own = scope; own && own->inherited.count(name) && !calls.empty(); own = own->caller)
+    calls.pop_back();
+  auto path = all->found.find(calls);
+  if (path == all->found.end())
+    return false;
+  auto found = path->second.find(name);
+  if (found == path->second.end())
+    return false;
+  for (const Axis &axis : found->second)
+    scope->learn(axis);
+  return true;
+}
+
+/// What all statements of the kernel tell of the sizes of axes. They are found by going through the kernel once more, in
+/// which what is not known yet is left out, until nothing new comes up; most kernels never ask.
+const AxisFacts *Emitter::factsOfAll() {
+  constexpr unsigned kMostRounds = 8;
+  if (isScouting || knownFacts || !kernelAtHand)
+    return knownFacts;
+  knownFacts = &scouted.emplace();
+  for (unsigned round = 0; round < kMostRounds; ++round) {
+    Options own = options;
+    own.decisions = nullptr;
+    Diagnostics silent(diagnostics.sources, [](const Diagnostic &) {});
+    Emitter scout(silent, own, context);
+    for (const Program *builtin : builtins)
+      scout.addBuiltins(*builtin);
+    AxisFacts found;
+    scout.isScouting = true, scout.facts = &found, scout.knownFacts = knownFacts, scout.kernelAtHand = kernelAtHand;
+    scout.emit(*program);
+    bool isNew = false;
+    for (const auto &[calls, axes] : found.found)
+      for (const auto &[name, sizes] : axes)
+        for (const Axis &axis : sizes)
+          if (std::vector<Axis> &all = scouted->found[calls][name]; !llvm::is_contained(all, axis)) {
+            all.push_back(axis);
+            isNew = true;
+          }
+    if (!isNew)
+      break;
+  }
+  return knownFacts;
+}
+
+/// The axes i and j of a scheme that has none of its own: the caller's, of whatever size. Those that the caller comes to
+/// know further down are looked for when the scheme needs them.
+void Emitter::inheritAxis(const std::string &name, Scope &own) {
+  if (auto known = scope->sizes.find(name); known != scope->sizes.end())
+    for (const Axis &axis : known->second)
+      own.learn(axis);
+  own.inherited.insert(name);
+}
+
+/// What the scheme has relied on of them, its caller relies on.
+void Emitter::returnAxes(StringRef call, const Scope &own) {
+  for (const std::string &name : own.inherited)
+    if (own.reliances.count(name))
+      scope->reliances.insert({name, call});
+}
+
+} // namespace skewer::language

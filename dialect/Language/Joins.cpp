@@ -1,0 +1,398 @@
+// Joining by name and by place, and the order of what comes out.
+#include "dialect/Language/Joins.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <set>
+
+namespace skewer::language {
+
+namespace {
+using Chain = std::vector<std::string>;
+
+bool hasNaming(const Dimension &d, const std::string &label) {
+  return llvm::any_of(d.namings, [&](const Naming &naming) { return print(naming) == label; });
+}
+
+/// A naming that both have, as it is printed.
+std::optional<std::string> sharedNaming(const Dimension &a, const Dimension &b) {
+  for (const Naming &naming : a.namings)
+    if (hasNaming(b, print(naming)))
+      return print(naming);
+  return std::nullopt;
+}
+
+bool isLone(const Dimension &d) {
+  return llvm::any_of(d.namings, [](const Naming &naming) { return naming.size() == 1; });
+}
+bool isSameSize(const Dimension &a, const Dimension &b) { return a.size == b.size && a.runtime == b.runtime; }
+std::string sizeOf(const Dimension &d) { return d.isRuntime() ? d.runtime : std::to_string(d.size); }
+
+/// Every axis that a naming of the dimensions has.
+std::set<std::string> atomsOf(const Dimensions &dimensions) {
+  std::set<std::string> atoms;
+  for (const Dimension &d : dimensions)
+    for (const Naming &naming : d.namings)
+      for (const Axis &axis : naming)
+        atoms.insert(axis.name);
+  return atoms;
+}
+
+/// Whether every axis of the dimension, by one of its namings, is among these.
+bool isCovered(const Dimension &d, const std::set<std::string> &atoms) {
+  return llvm::any_of(d.namings, [&](const Naming &naming) {
+    return llvm::all_of(naming, [&](const Axis &axis) { return atoms.count(axis.name); });
+  });
+}
+bool covers(const Dimensions &large, const Dimensions &small) {
+  std::set<std::string> atoms = atomsOf(large);
+  return llvm::all_of(small, [&](const Dimension &d) { return isCovered(d, atoms); });
+}
+
+Chain labelsOf(const Dimensions &dimensions) {
+  Chain labels;
+  for (const Dimension &d : dimensions)
+    labels.push_back(print(d.namings[0]));
+  return labels;
+}
+
+/// The orders that a shape keeps: its own, or those of its parts.
+std::vector<Chain> chainsOf(const Shape &shape) {
+  if (!shape.order.isWritten)
+    return shape.order.chains;
+  return shape.dimensions.size() > 1 ? std::vector<Chain>{labelsOf(shape.dimensions)} : std::vector<Chain>();
+}
+
+using Pairs = std::set<std::pair<std::string, std::string>>;
+
+/// With what follows from the pairs.
+Pairs closed(Pairs pairs) {
+  std::set<std::string> names;
+  for (const auto &[first, last] : pairs)
+    names.insert({first, last});
+  for (const std::string &middle : names)
+    for (const std::string &first : names)
+      for (const std::string &last : names)
+        if (pairs.count({first, middle}) && pairs.count({middle, last}))
+          pairs.insert({first, last});
+  return pairs;
+}
+
+Pairs pairsOf(const std::vector<Chain> &chains) {
+  Pairs pairs;
+  for (const Chain &chain : chains)
+    for (size_t k = 0; k < chain.size(); ++k)
+      for (size_t l = k + 1; l < chain.size(); ++l)
+        pairs.insert({chain[k], chain[l]});
+  return pairs;
+}
+
+/// Which names stand before which: by all of the chains together, and by the hints that nothing contradicts.
+Pairs precedence(const std::vector<Chain> &chains, const std::vector<Chain> &hints) {
+  Pairs hard = closed(pairsOf(chains)), soft, all = hard;
+  for (const auto &[first, last] : pairsOf(hints))
+    if (!hard.count({last, first}))
+      soft.insert({first, last});
+  all.insert(soft.begin(), soft.end());
+  all = closed(std::move(all));
+  for (const auto &[first, last] : soft)
+    if (!all.count({last, first}))
+      hard.insert({first, last});
+  return closed(std::move(hard));
+}
+
+Order unionOf(const Shape &a, const Shape &b) {
+  Order order;
+  order.isWritten = false;
+  order.chains = chainsOf(a);
+  order.hints = a.order.hints;
+  auto add = [](std::vector<Chain> &all, std::vector<Chain> more) {
+    for (Chain &chain : more)
+      if (!llvm::is_contained(all, chain))
+        all.push_back(std::move(chain));
+  };
+  add(order.chains, chainsOf(b));
+  add(order.hints, b.order.hints);
+  return order;
+}
+
+Joined refused(std::string message, std::vector<std::string> notes) {
+  Joined joined;
+  joined.complaint = Complaint{std::move(message), std::move(notes)};
+  return joined;
+}
+
+Joined contradiction(const Shape &a, const Shape &b) {
+  std::string first = describeAxes(a.dimensions), second = describeAxes(b.dimensions);
+  return refused("the operands have their axes in two orders, '" + first + "' and '" + second + "'",
+                 {"tensors are joined by the names of their axes; bring one into the order of the other: "
+                  "rearrange(x, \"" +
+                  second + " -> " + first + "\")"});
+}
+
+/// The dimensions in an order that all chains keep; of those that nothing orders, the first comes first. Nothing where
+/// the chains contradict each other.
+std::optional<Dimensions> inOrderOf(Dimensions dimensions, const Order &order) {
+  Pairs before = precedence(order.chains, order.hints);
+  auto precedes = [&](const Dimension &a, const Dimension &b) {
+    for (const Naming &first : a.namings)
+      for (const Naming &second : b.namings)
+        if (before.count({print(first), print(second)}))
+          return true;
+    return false;
+  };
+  Dimensions sorted;
+  while (!dimensions.empty()) {
+    auto next = llvm::find_if(dimensions, [&](const Dimension &d) {
+      return llvm::none_of(dimensions, [&](const Dimension &other) { return &other != &d && precedes(other, d); });
+    });
+    if (next == dimensions.end())
+      return std::nullopt;
+    sorted.push_back(std::move(*next));
+    dimensions.erase(next);
+  }
+  return sorted;
+}
+
+/// "b h (iy ix)" beside "b h i": what one operand names by a product of axes and the other otherwise, at one place among
+/// dimensions of equal names, is one dimension that has both names.
+bool isOneByTwoNames(const Dimensions &a, const Dimensions &b) {
+  if (a.size() != b.size())
+    return false;
+  std::set<std::string> first = atomsOf(a), second = atomsOf(b);
+  for (size_t d = 0; d < a.size(); ++d) {
+    if (!isSameSize(a[d], b[d]))
+      return false;
+    if (!sharedNaming(a[d], b[d]) &&
+        ((isLone(a[d]) && isLone(b[d])) || isCovered(a[d], second) || isCovered(b[d], first)))
+      return false;
+  }
+  return true;
+}
+
+Joined joinByName(const Shape &a, const Shape &b) {
+  if (isOneByTwoNames(a.dimensions, b.dimensions)) {
+    Joined joined{a.order.isWritten ? a : b};
+    if (!a.order.isWritten && !b.order.isWritten)
+      joined.shape.order = unionOf(a, b);
+    mergeNamings(joined.shape.dimensions, a.order.isWritten ? b.dimensions : a.dimensions);
+    return joined;
+  }
+  // The dimension of `b` that each of `a` is.
+  std::set<size_t> matched;
+  Dimensions all = a.dimensions;
+  for (Dimension &d : all) {
+    for (size_t k = 0; k < b.dimensions.size(); ++k) {
+      auto name = matched.count(k) ? std::nullopt : sharedNaming(d, b.dimensions[k]);
+      if (!name)
+        continue;
+      if (!isSameSize(d, b.dimensions[k]))
+        return refused("axis '" + *name + "' has size " + sizeOf(d) + " in one operand and " +
+                           sizeOf(b.dimensions[k]) + " in the other",
+                       {"tensors are joined by the names of their axes, here " + describeAxes(a.dimensions) + " and " +
+                        describeAxes(b.dimensions) +
+                        "; a dimension that is repeated, or joined by its place, has no name: x[:, 0][:, None]"});
+      matched.insert(k);
+      d.namings.insert(d.namings.end(), b.dimensions[k].namings.begin(), b.dimensions[k].namings.end());
+      break;
+    }
+  }
+  bool hasAll = covers(a.dimensions, b.dimensions), isWithin = covers(b.dimensions, a.dimensions);
+  if (hasAll && isWithin) {
+    if (matched.size() != all.size() || matched.size() != b.dimensions.size())
+      return contradiction(a, b);
+    bool same = describeAxes(a.dimensions) == describeAxes(b.dimensions) ||
+                llvm::all_of(llvm::zip(a.dimensions, b.dimensions), [](auto pair) {
+                  return sharedNaming(std::get<0>(pair), std::get<1>(pair)).has_value();
+                });
+    if (a.order.isWritten && b.order.isWritten && !same)
+      return contradiction(a, b);
+    if (a.order.isWritten || b.order.isWritten) {
+      Joined joined{a.order.isWritten ? a : b};
+      if (same)
+        mergeNamings(joined.shape.dimensions, a.order.isWritten ? b.dimensions : a.dimensions);
+      return joined;
+    }
+  } else if (hasAll && a.order.isWritten) {
+    return {a};
+  } else if (isWithin && b.order.isWritten) {
+    return {b};
+  }
+  std::set<std::string> ofA = atomsOf(a.dimensions), ofB = atomsOf(b.dimensions);
+  if (isWithin && !hasAll)
+    all = b.dimensions;
+  else if (!hasAll)
+    for (size_t k = 0; k < b.dimensions.size(); ++k)
+      if (!matched.count(k))
+        all.push_back(b.dimensions[k]);
+  if (!hasAll && !isWithin)
+    for (size_t d = 0; d < all.size(); ++d)
+      for (size_t e = d + 1; e < all.size(); ++e)
+        for (const Naming &naming : all[d].namings)
+          for (const Axis &axis : naming)
+            for (const Naming &other : all[e].namings)
+              if (llvm::any_of(other, [&](const Axis &own) { return own.name == axis.name; }))
+                return refused("axis '" + axis.name + "' is in the dimension " + print(naming) +
+                                   " of one operand and in the dimension " + print(other) + " of the other",
+                               {"tensors are joined by the names of their axes, here " + describeAxes(a.dimensions) +
+                                " and " + describeAxes(b.dimensions) + ": name the same dimensions alike"});
+  Joined joined;
+  joined.shape.order = unionOf(a, b);
+  auto sorted = inOrderOf(std::move(all), joined.shape.order);
+  if (!sorted)
+    return contradiction(a, b);
+  joined.shape.dimensions = std::move(*sorted);
+  return joined;
+}
+
+Joined joinByPlace(const Shape &a, const Shape &b) {
+  for (const Shape *shape : {&a, &b})
+    if (firstOpen(*shape))
+      return refused("the dimensions " + describeAxes(shape->dimensions) +
+                         " of one operand stand in no order, so that they cannot be joined by their places",
+                     {"name the dimensions of both, by an einsum or by reading at axes, x[b, i, j]"});
+  size_t rank = std::max(a.dimensions.size(), b.dimensions.size());
+  Joined joined;
+  joined.byName = false;
+  for (size_t d = 0; d < rank; ++d) {
+    auto at = [&](const Shape &shape) -> const Dimension * {
+      size_t lacks = rank - shape.dimensions.size();
+      return d >= lacks ? &shape.dimensions[d - lacks] : nullptr;
+    };
+    const Dimension *mine = at(a), *other = at(b);
+    if (!mine || !other) {
+      joined.shape.dimensions.push_back(mine ? *mine : *other);
+      continue;
+    }
+    bool isRepeated = !isSameSize(*mine, *other);
+    if (isRepeated && mine->size != 1 && other->size != 1)
+      return refused("the shapes " + describe(a.dimensions) + " and " + describe(b.dimensions) +
+                         " do not fit: dimension " + std::to_string(d + 1) + " of " + std::to_string(rank) + " differs",
+                     {});
+    if (!mine->namings.empty() && !other->namings.empty() && !sharedNaming(*mine, *other) &&
+        (isLone(*mine) == isLone(*other) || isRepeated))
+      return refused("by place the dimensions '" + print(mine->namings[0]) + "' and '" + print(other->namings[0]) +
+                         "' would be one",
+                     {"a dimension has no name (" + describeAxes(a.dimensions) + " and " + describeAxes(b.dimensions) +
+                          "), so that the two are joined from the last one on, as NumPy does",
+                      "to join by name, name all dimensions: x[b, i, j], or an einsum; to join by place, give each its "
+                      "own: x[:, None]"});
+    const Dimension &kept = isRepeated && mine->size == 1 ? *other : *mine;
+    Dimension own = kept;
+    if (!isRepeated) {
+      const Dimension &more = &kept == mine ? *other : *mine;
+      for (const Naming &naming : more.namings)
+        if (!hasNaming(own, print(naming)))
+          own.namings.push_back(naming);
+      own.clashes.insert(more.clashes.begin(), more.clashes.end());
+    }
+    joined.shape.dimensions.push_back(std::move(own));
+  }
+  for (size_t d = 0; d < rank; ++d)
+    for (size_t e = d + 1; e < rank; ++e)
+      if (auto name = sharedNaming(joined.shape.dimensions[d], joined.shape.dimensions[e]))
+        return refused("by place the axis '" + *name + "' would be two dimensions: " + describeAxes(a.dimensions) +
+                           " and " + describeAxes(b.dimensions) + " are joined from the last one on, as NumPy does",
+                       {"to join by name, name all dimensions: x[b, i, j], or an einsum; to join by place, give each "
+                        "its own: x[:, None]"});
+  return joined;
+}
+} // namespace
+
+std::optional<size_t> firstOpen(const Shape &shape) {
+  if (shape.order.isWritten || shape.dimensions.size() < 2)
+    return std::nullopt;
+  Pairs before = precedence(shape.order.chains, shape.order.hints);
+  for (size_t d = 0; d + 1 < shape.dimensions.size(); ++d) {
+    bool ordered = false;
+    for (const Naming &first : shape.dimensions[d].namings)
+      for (const Naming &second : shape.dimensions[d + 1].namings)
+        ordered |= before.count({print(first), print(second)}) > 0;
+    if (!ordered)
+      return d;
+  }
+  return std::nullopt;
+}
+
+std::vector<Axis> axesForOnes(const Shape &named, const Shape &tensor) {
+  if (!isNamed(named.dimensions) || isNamed(tensor.dimensions))
+    return {};
+  std::set<std::string> known = atomsOf(tensor.dimensions);
+  std::vector<Axis> missing;
+  for (const Dimension &d : named.dimensions)
+    if (d.namings[0].size() != 1)
+      return {};
+    else if (!known.count(d.namings[0][0].name))
+      missing.push_back(d.namings[0][0]);
+  size_t ones = 0, rank = tensor.dimensions.size();
+  while (ones < rank && tensor.dimensions[rank - 1 - ones].size == 1 &&
+         tensor.dimensions[rank - 1 - ones].namings.empty())
+    ++ones;
+  bool isOrdered = missing.size() < 2 || !firstOpen(named);
+  if (ones != missing.size() || !isOrdered ||
+      llvm::any_of(missing, [](const Axis &axis) { return !axis.runtime.empty(); }))
+    return {};
+  return missing;
+}
+
+Joined join(const Shape &a, const Shape &b) {
+  bool first = isNamed(a.dimensions), second = isNamed(b.dimensions);
+  if (first && second)
+    return joinByName(a, b);
+  for (auto [positions, tensor] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    if (positions->order.isWritten || !isNamed(positions->dimensions))
+      continue;
+    if (covers(tensor->dimensions, positions->dimensions))
+      return {*tensor};
+    std::set<std::string> known = atomsOf(tensor->dimensions);
+    for (const Dimension &d : positions->dimensions)
+      if (!isCovered(d, known))
+        return refused("axis '" + print(d.namings[0]) + "' of one operand is no axis of the other, which has " +
+                           describeAxes(tensor->dimensions),
+                       {known.empty() ? "its dimensions have no names: read it at its axes, g[b, h, i], or name them: "
+                                        "einsum(\"b h i d -> b h i d\", x)"
+                                      : "name the axes alike, read a tensor at its axes, g[b, h, i], or repeat it first: "
+                                        "broadcast(x, \"… -> …\", …)"});
+  }
+  return joinByPlace(a, b);
+}
+
+void mergeNamings(Dimensions &dimensions, const Dimensions &other) {
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    Dimension &own = dimensions[d];
+    own.clashes.insert(other[d].clashes.begin(), other[d].clashes.end());
+    for (const Naming &naming : other[d].namings) {
+      auto same = [&](const Naming &mine) {
+        return print(mine) == print(naming) &&
+               llvm::equal(mine, naming, [](const Axis &a, const Axis &b) { return a.size == b.size; });
+      };
+      // A name that is something else in this tensor already.
+      std::string taken;
+      for (size_t o = 0; o < dimensions.size(); ++o)
+        for (const Naming &mine : dimensions[o].namings)
+          for (const Axis &axis : mine)
+            for (const Axis &theirs : naming)
+              if (axis.name == theirs.name && (o != d || !same(mine)))
+                taken = axis.name;
+      if (!taken.empty())
+        for (const Axis &axis : naming) // not one of them can be told without the others
+          own.clashes.insert({axis.name, {print(naming), taken}});
+      else if (llvm::none_of(own.namings, same))
+        own.namings.push_back(naming);
+    }
+  }
+}
+
+std::optional<std::vector<size_t>> placesOf(const Dimensions &dimensions, const std::vector<std::string> &names) {
+  if (names.size() != dimensions.size())
+    return std::nullopt;
+  std::vector<size_t> places;
+  for (const std::string &name : names) {
+    auto found = llvm::find_if(dimensions, [&](const Dimension &d) { return hasNaming(d, name); });
+    if (found == dimensions.end() || llvm::is_contained(places, size_t(found - dimensions.begin())))
+      return std::nullopt;
+    places.push_back(size_t(found - dimensions.begin()));
+  }
+  return places;
+}
+
+} // namespace skewer::language

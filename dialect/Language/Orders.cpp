@@ -1,0 +1,75 @@
+// What looks at the places of dimensions, and tensors whose dimensions stand in no order: their axes are told by name.
+#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Joins.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+/// False, with the error said, where the dimensions stand in an order that nobody has written. `who` looks at it: "'pad'".
+bool Emitter::requireOrder(StringRef place, const Value &value, const std::string &who) {
+  auto open = value.is(ValueKind::Tensor) ? firstOpen({value.dimensions, value.order}) : std::nullopt;
+  if (!open)
+    return true;
+  std::string axes = describeAxes(value.dimensions), first = print(value.dimensions[*open].namings[0]),
+              second = print(value.dimensions[*open + 1].namings[0]);
+  error(place, who + " goes by the places of dimensions, and nothing says whether '" + first + "' or '" + second +
+                   "' of this tensor comes first");
+  diagnostics.note("it is made of parts that have one of them each, or of positions along both; name the axis where one "
+                   "is meant, sum(x, " +
+                   second + "), softmax(x, axis = " + second + "), or say the order: rearrange(x, \"" + axes + " -> " +
+                   axes + "\")");
+  return false;
+}
+
+/// The tensor with its dimensions in the order of these places; the order is written from here on.
+Value Emitter::arranged(const Node &node, Value value, ArrayRef<size_t> places) {
+  std::vector<Naming> from = loneNamings(value.dimensions), to;
+  Dimensions dimensions;
+  bool isMoved = false;
+  for (auto [at, place] : enumerate(places)) {
+    isMoved |= at != place;
+    to.push_back(from[place]);
+    dimensions.push_back(value.dimensions[place]);
+  }
+  value.order = {};
+  if (!isMoved)
+    return value;
+  for (size_t d = 1; d < dimensions.size(); ++d)
+    if (dimensions[d].isRuntime() && !dimensions[d - 1].isRuntime())
+      return error(node.text, "the run-time size '" + dimensions[d].runtime + "' must stay in front");
+  return rearrange(node, std::move(value), from, to, std::move(dimensions));
+}
+
+/// The tensor with one of its dimensions at another place, in whatever order they are.
+Value Emitter::moved(const Node &node, Value value, size_t from, size_t to) {
+  if (from == to)
+    return value;
+  std::vector<size_t> places;
+  for (size_t d = 0; d < value.dimensions.size(); ++d)
+    if (d != from)
+      places.push_back(d);
+  places.insert(places.begin() + static_cast<ptrdiff_t>(to), from);
+  Order order = value.order;
+  value = arranged(node, std::move(value), places);
+  value.order = std::move(order);
+  return value;
+}
+
+/// An operand of an einsum's or a rearrangement's text. One in no order is read by the names of its axes, where the text
+/// has all of them and nothing else. Nothing after an error.
+std::optional<Value> Emitter::arrangedBy(const Node &node, Value value, const subscript::Dimensions &text,
+                                         const std::string &who) {
+  if (!firstOpen({value.dimensions, value.order}))
+    return value;
+  std::vector<std::string> names;
+  for (const subscript::Dimension &dimension : text)
+    names.push_back(dimension.isProduct() ? subscript::print({dimension}) : "");
+  auto places = placesOf(value.dimensions, names);
+  if (!places)
+    return requireOrder(node.text, value, who), std::nullopt;
+  Value moved = arranged(node, std::move(value), *places);
+  return moved.good() ? std::optional(moved) : std::nullopt;
+}
+
+} // namespace skewer::language

@@ -1,0 +1,82 @@
+// What a kernel's results say of the sizes of axes: the shape that an expression has in the end.
+#include "dialect/Language/Emitter.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+/// The expression has these sizes, and so has what its elements are made of one by one: operands of arithmetic, a name's
+/// value, the argument of a softmax. An operand of fewer dimensions says nothing.
+void Emitter::expect(const Node &node, const std::vector<Statement> &body, const Dimensions &sizes) {
+  if (!expected.insert({&node, sizes}).second)
+    return;
+  auto follow = [&](const NodePtr &operand) {
+    if (operand)
+      expect(*operand, body, sizes);
+  };
+  switch (node.kind) {
+  case NodeKind::Name:
+    for (const Statement &statement : body)
+      if (statement.value && statement.targets.size() == 1 && !statement.destructures && !statement.isPart &&
+          statement.targets[0] == node.name)
+        follow(statement.value);
+    break;
+  case NodeKind::Unary:
+  case NodeKind::Where:
+    follow(node.operands[0]);
+    break;
+  case NodeKind::Binary:
+    follow(node.operands[0]), follow(node.operands[1]);
+    break;
+  case NodeKind::Conditional:
+    follow(node.operands[0]), follow(node.operands[2]);
+    break;
+  case NodeKind::Call:
+    if (node.name == "softmax" || isFunction(node.name))
+      for (const NodePtr &operand : node.operands)
+        follow(operand);
+    break;
+  default:
+    break;
+  }
+}
+
+void Emitter::expectResults(const Kernel &kernel, ArrayRef<Dimensions> results) {
+  expected.clear();
+  for (const Statement &statement : kernel.body) {
+    if (!statement.value || !statement.targets.empty() || statement.isRequirement || statement.isPart)
+      continue;
+    if (results.size() == 1)
+      expect(*statement.value, kernel.body, results[0]);
+    else if (statement.value->kind == NodeKind::Tuple && statement.value->operands.size() == results.size())
+      for (auto [item, sizes] : llvm::zip(statement.value->operands, results))
+        expect(*item, kernel.body, sizes);
+  }
+}
+
+/// What a call has to be, its scheme's result has to be.
+void Emitter::expectOfScheme(const Node &call, const Scheme &scheme) {
+  auto sizes = expected.find(&call);
+  if (sizes == expected.end())
+    return;
+  const Dimensions own = sizes->second;
+  for (const Statement &statement : scheme.body)
+    if (statement.value && statement.targets.empty() && !statement.isRequirement) {
+      expected.erase(statement.value.get()); // of another call
+      expect(*statement.value, scheme.body, own);
+    }
+}
+
+/// The axis of an einsum's result, where the result's shape says how long it is.
+std::optional<Axis> Emitter::expectedAxis(const Node &einsum, const subscript::Einsum &spec,
+                                          const std::string &name) const {
+  auto sizes = expected.find(&einsum);
+  if (sizes == expected.end() || !spec.result || spec.result->size() != sizes->second.size())
+    return std::nullopt;
+  for (auto [dimension, own] : llvm::zip(*spec.result, sizes->second))
+    if (dimension.isAxis() && dimension.axes[0] == name)
+      return Axis{name, own.size, own.runtime};
+  return std::nullopt;
+}
+
+} // namespace skewer::language
