@@ -37,7 +37,7 @@ private:
     at += wanted.size();
     return true;
   }
-  static bool letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+  static bool letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '\''; }
   static bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
   std::string_view peek() {
     space();

@@ -6,7 +6,7 @@
 namespace skewer::reference {
 
 namespace {
-bool isLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool isLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '\''; }
 bool isWord(char c) { return isLetter(c) || std::isdigit(static_cast<unsigned char>(c)); }
 bool isSpace(char c) { return std::isspace(static_cast<unsigned char>(c)); }
 
