@@ -63,6 +63,7 @@ Value GpuBuilder::toI32(Value x) { return createOrFold<arith::IndexCastOp>(getI3
 
 Value GpuBuilder::addf(Value x, Value y) { return createOrFold<arith::AddFOp>(x, y); }
 Value GpuBuilder::subf(Value x, Value y) { return createOrFold<arith::SubFOp>(x, y); }
+Value GpuBuilder::negf(Value x) { return createOrFold<arith::NegFOp>(x); }
 Value GpuBuilder::mulf(Value x, Value y) { return createOrFold<arith::MulFOp>(x, y); }
 Value GpuBuilder::fma(Value x, Value y, Value z) { return LLVM::FMAOp::create(*this, x, y, z); }
 Value GpuBuilder::maxf(Value x, Value y) { return LLVM::MaxNumOp::create(*this, x, y); }

@@ -17,9 +17,6 @@ using mlir::ValueRange;
 /// Address spaces of PTX as LLVM numbers them.
 constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 
-/// Scores are exponentiated to base 2.
-constexpr double kLog2E = 1.4426950408889634;
-
 /// Four accumulators of a 16×8 tile: columns 2t and 2t+1 of row g, then of row g+8 (g = lane/4, t = lane%4).
 using Accumulator = std::array<Value, 4>;
 /// An operand of mma as registers of i32: 16×16 of f16 or bf16, two elements each, or 16×8 of f32.
@@ -65,6 +62,7 @@ public:
   // f32.
   Value addf(Value, Value);
   Value subf(Value, Value);
+  Value negf(Value);
   Value mulf(Value, Value);
   Value fma(Value, Value, Value);
   Value maxf(Value, Value); // the other one where one is NaN

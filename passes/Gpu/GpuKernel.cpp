@@ -24,7 +24,8 @@ namespace {
 
 class Kernel {
 public:
-  Kernel(KernelContext &in, Masks &masks) : in(in), masks(masks), b(in.b), strategies(strategiesOf(in)) {}
+  Kernel(KernelContext &in, Masks &masks)
+      : in(in), masks(masks), b(in.b), powers(in.b, in.lateScale.value_or(1)), strategies(strategiesOf(in)) {}
 
   void emit() {
     for (auto &strategy : strategies)
@@ -41,7 +42,7 @@ public:
       return step(number, RowState::of(before, rows)).numbers();
     });
     in.pipeline.drain(); // of the tiles behind the last one
-    writeRows(b, in.shape, in.operands, in.place, in.lateScale, RowState::of(last, rows));
+    writeRows(b, in.shape, in.operands, in.place, powers, RowState::of(last, rows));
   }
 
 private:
@@ -110,7 +111,7 @@ private:
     if (!at.crossed && in.shape.attention.isPlainSoftmax())
       addToRows(at, ofTile);
     RowState state = in.shape.attention.direct ? addDirect(b, in.place.scores, weights, before, in.engine.addsOutside())
-                                               : softmaxStep(b, in.place.scores, weights, ofTile, in.lateScale,
+                                               : softmaxStep(b, in.place.scores, weights, ofTile, powers,
                                                              in.engine.addsOutside(), before);
     for (auto &strategy : strategies)
       strategy->addToValues(at, weights, state.output);
@@ -151,26 +152,23 @@ private:
     return result;
   }
 
-  /// The function that scores go through, on what each thread has. Scores are in base 2 before and after it, further
-  /// sums are not.
+  /// The function that scores go through, on what each thread has.
   void applyFunction(Tiles &scores, ArrayRef<Tiles> further) {
     const AttentionShape &attention = in.shape.attention;
     if (attention.isPlainSoftmax())
       return;
     // What follows is rounded to the operands' type where that is narrow.
     auto flags = in.shape.element.isF32() ? arith::FastMathFlags::none : arith::FastMathFlags::afn;
-    auto times = [&](Value x, double y) -> Value { return arith::MulFOp::create(b, x, b.f32(y), flags); };
     for (const HeldNumber &number : in.place.scores.numbers()) {
       Value &score = scores[number.tile][number.part];
-      score = times(score, 1 / kLog2E);
       SmallVector<Value> sums{score};
       for (const Tiles &other : further)
         sums.push_back(other[number.tile][number.part]);
       if (attention.through)
         score = emitThrough(b, *attention.through, sums,
                             [&](Operation *op, ValueRange operands) { return emitWithFlags(b, op, operands, flags); });
-      // -0 says that a key is hidden: a weight of -0 becomes 0.
-      score = attention.direct ? b.addf(score, b.f32(0)) : times(score, kLog2E);
+      if (attention.direct) // -0 says that a key is hidden: a weight of -0 becomes 0
+        score = b.addf(score, b.f32(0));
     }
   }
 
@@ -193,7 +191,7 @@ private:
         scores.tiles = sums.tiles;
         return;
       }
-      Value factor = b.f32(scale * kLog2E);
+      Value factor = b.f32(scale);
       for (auto [sum, score] : llvm::zip_equal(sums.tiles, scores.tiles))
         for (size_t k = 0; k < 4; ++k)
           score[k] = scores.begun ? b.fma(sum[k], factor, score[k]) : b.mulf(sum[k], factor);
@@ -204,6 +202,7 @@ private:
   KernelContext &in;
   Masks &masks;
   GpuBuilder &b;
+  Powers powers;
   Strategies strategies;
 };
 
@@ -234,8 +233,7 @@ bool skewer::gpu::emitAttentionKernel(GpuBuilder &b, const GpuAttention &shape, 
   QueryTiles queries(b, shape, layout, place, *parts->pipeline, *parts->engine);
   KernelContext in{b,       shape,       shape.tile, layout, operands, at, place, *parts->pipeline, *parts->engine,
                    queries, std::nullopt};
-  if (auto scale = commonScaleOf(shape))
-    in.lateScale = *scale * kLog2E;
+  in.lateScale = commonScaleOf(shape);
   Kernel(in, masks).emit();
   LLVM::ReturnOp::create(b, ValueRange());
   reason = operands.failure;

@@ -17,7 +17,8 @@ constexpr int64_t kThreads = 128;
 class Joiner {
 public:
   Joiner(GpuBuilder &b, const GpuAttention &shape, Operands &operands)
-      : b(b), shape(shape), operands(operands), record(shape), isDirect(shape.attention.direct) {}
+      : b(b), shape(shape), operands(operands), record(shape), powers(b, commonScaleOf(shape).value_or(1)),
+        isDirect(shape.attention.direct) {}
 
   void emit() {
     Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type()), block = NVVM::BlockIdXOp::create(b, b.getI32Type());
@@ -82,7 +83,7 @@ private:
       Value sum = numberOf(part, b.add(query, record.sums())), value = numberOf(part, place);
       if (isDirect)
         return {b.addf(before[0], sum), b.addf(before[1], value)};
-      Value shrink = b.exp2(b.subf(numberOf(part, b.add(query, record.maxima())), reference));
+      Value shrink = b.exp2(powers.shrinkBetween(numberOf(part, b.add(query, record.maxima())), reference));
       return {b.fma(sum, shrink, before[0]), b.fma(value, shrink, before[1])};
     });
     Value result = sums[1];
@@ -96,7 +97,7 @@ private:
     if (!shape.rowOutput)
       return;
     b.when(b.compare(arith::CmpIPredicate::eq, column, b.i64(0)), [&] {
-      Value number = isDirect ? sums[0] : logOfSum(b, maximum, sums[0]);
+      Value number = isDirect ? sums[0] : powers.logOfSum(maximum, sums[0]);
       Value flat = b.add(b.mul(leading, queries), query);
       b.store(number, b.globalAt(operands.output(*shape.rowOutput), flat, b.getF32Type()));
     });
@@ -106,6 +107,7 @@ private:
   const GpuAttention &shape;
   Operands &operands;
   PartRecord record;
+  Powers powers;
   bool isDirect;
   Value leading, queries; // i64: which of the leading indices, one behind the other; how many queries it has
   Axes at;

@@ -11,8 +11,8 @@ namespace skewer::gpu {
 constexpr llvm::StringLiteral kJoin = "join";
 
 /// What one part leaves, in f32 numbers: rows of the weights' sums with the values, not divided yet; then of each row
-/// the maximum that they refer to, to base 2; then the sums of its weights. One part stands behind the other, and those
-/// of a leading index behind those of the one before.
+/// the maximum that they refer to, of scores as they stand in the kernel; then the sums of its weights. One part stands
+/// behind the other, and those of a leading index behind those of the one before.
 struct PartRecord {
   explicit PartRecord(const GpuShape &shape)
       : queries(shape.attention.queries), width(shape.attention.width), parts(shape.tile.keyParts) {}

@@ -170,16 +170,12 @@ static Value multiplierOf(GpuBuilder &b, Operands &operands, const ElementTerm &
   return result ? b.mulf(result, applied) : applied;
 }
 
-/// What a term is multiplied with: its scale, to base 2. Terms of further sums are what the function takes them for: two
-/// that nearly cancel would not if each were rounded once more.
-static double multipleOf(const ElementTerm &term) { return term.sum ? term.scale : term.scale * kLog2E; }
-
 Value skewer::gpu::termAt(GpuBuilder &b, Operands &operands, const ElementTerm &term, const Axes &at) {
   Value guard = term.guard ? operands.predicate(*term.guard, at) : Value();
   Value value = operandProduct(b, operands, term, at, guard);
   if (Value by = multiplierOf(b, operands, term, at, guard))
     value = value ? b.mulf(value, by) : by;
-  value = value ? b.mulf(value, b.f32(multipleOf(term))) : b.f32(multipleOf(term));
+  value = value ? b.mulf(value, b.f32(term.scale)) : b.f32(term.scale);
   return guard ? b.select(guard, value, b.f32(0)) : value;
 }
 
@@ -208,7 +204,7 @@ SmallVector<Value> skewer::gpu::contractedTermAt(GpuBuilder &b, Operands &operan
     return next;
   });
   for (auto [number, where] : llvm::enumerate(at)) {
-    Value value = b.mulf(sums[number], b.f32(multipleOf(term)));
+    Value value = b.mulf(sums[number], b.f32(term.scale));
     if (Value by = multiplierOf(b, operands, term, where, guards[number]))
       value = b.mulf(value, by);
     sums[number] = guards[number] ? b.select(guards[number], value, b.f32(0)) : value;

@@ -3,7 +3,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
 #include "passes/Gpu/KeyParts.h"
-#include <limits>
 
 using namespace mlir;
 using namespace skewer;
@@ -29,7 +28,7 @@ public:
     zero = b.f32(0);
   }
 
-  void writeRow(const RowState &state, size_t row, std::optional<double> lateScale) {
+  void writeRow(const RowState &state, size_t row, const Powers &powers) {
     Value sum = place.scores.acrossRow(state.sum[row], [&](Value x, Value y) { return b.addf(x, y); });
     bool direct = shape.attention.direct || place.keyPart;
     // A row without visible keys is 0, whatever the values held.
@@ -39,9 +38,9 @@ public:
     Value query = place.query(row);
     b.when(b.less(query, place.queries()), [&] {
       if (place.keyPart)
-        leaveOfRow(row, state.maximum[row], sum, lateScale);
+        leaveOfRow(row, state.maximum[row], sum);
       else if (shape.rowOutput)
-        writeOfRow(row, direct ? sum : logOfSum(b, inBase2(state.maximum[row], lateScale), sum));
+        writeOfRow(row, direct ? sum : powers.logOfSum(state.maximum[row], sum));
       Value rowBase = b.add(b.mul(b.toI64(query), rowStride), base);
       if (place.firstColumn)
         rowBase = b.add(rowBase, b.toI64(place.firstColumn));
@@ -70,10 +69,6 @@ private:
       store();
   }
 
-  Value inBase2(Value maximum, std::optional<double> lateScale) {
-    return lateScale ? b.mulf(maximum, b.f32(*lateScale)) : maximum;
-  }
-
   /// Several lanes have a row, and maybe several blocks; one of them writes.
   Value writesOfRow() {
     Value writes = place.scores.isFirstOfRow();
@@ -87,13 +82,13 @@ private:
     b.when(writesOfRow(), [&] { b.store(number, b.globalAt(operands.output(*shape.rowOutput), at, b.getF32Type())); });
   }
 
-  void leaveOfRow(size_t row, Value maximum, Value sum, std::optional<double> lateScale) {
+  void leaveOfRow(size_t row, Value maximum, Value sum) {
     Value at = b.add(base, b.toI64(place.query(row)));
     b.when(writesOfRow(), [&] {
       auto store = [&](Value number, int64_t where) {
         b.store(number, b.globalAt(operands.output(target), b.add(at, where), b.getF32Type()));
       };
-      store(inBase2(maximum, lateScale), record.maxima());
+      store(maximum, record.maxima());
       store(sum, record.sums());
     });
   }
@@ -111,17 +106,9 @@ private:
 
 } // namespace
 
-Value skewer::gpu::logOfSum(GpuBuilder &b, Value maximum, Value sum) {
-  // ln Σ exp(score) = ln 2 × (maximum in base 2 + log2 of the sum); of a row without keys log2(0) and so -infinity.
-  constexpr double kLn2 = 0.6931471805599453;
-  // Of the difference of two infinities there is no sum: the largest score is all.
-  Value infinity = b.f32(std::numeric_limits<double>::infinity());
-  return b.select(b.equalf(maximum, infinity), infinity, b.mulf(b.addf(maximum, b.log2(sum)), b.f32(kLn2)));
-}
-
 void skewer::gpu::writeRows(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const BlockPlace &place,
-                            std::optional<double> lateScale, const RowState &state) {
+                            const Powers &powers, const RowState &state) {
   Writer writer(b, shape, operands, place);
   for (size_t row = 0; row < place.scores.rows(); ++row)
-    writer.writeRow(state, row, lateScale);
+    writer.writeRow(state, row, powers);
 }

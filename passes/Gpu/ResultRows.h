@@ -5,12 +5,8 @@
 
 namespace skewer::gpu {
 
-/// ln Σ exp(score), of a maximum to base 2 and the sum of what refers to it.
-Value logOfSum(GpuBuilder &, Value maximum, Value sum);
-
 /// Divides by the sums and writes, with the rows' log-sum-exp if that is a result; or leaves what a part of the
-/// keys says (KeyParts.h). `lateScale`: see KernelContext.
-void writeRows(GpuBuilder &, const GpuAttention &, Operands &, const BlockPlace &,
-               std::optional<double> lateScale, const RowState &);
+/// keys says (KeyParts.h).
+void writeRows(GpuBuilder &, const GpuAttention &, Operands &, const BlockPlace &, const Powers &, const RowState &);
 
 } // namespace skewer::gpu

@@ -5,9 +5,11 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Emit/Polynomials.h"
 #include <cmath>
 
 using namespace mlir;
+using namespace skewer::polynomials;
 
 namespace {
 
@@ -26,6 +28,13 @@ public:
   Value times(Value x, Value y) { return arith::MulFOp::create(b, x, y, arith::FastMathFlags::afn); }
   Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
   Value exp2(Value x) { return LLVM::Exp2Op::create(b, b.getF32Type(), x, LLVM::FastmathFlags::afn); }
+  /// coefficients[0] + x × (coefficients[1] + x × (…))
+  Value polynomial(Value x, ArrayRef<float> coefficients) {
+    Value sum = real(coefficients.back());
+    for (float coefficient : llvm::reverse(coefficients.drop_back()))
+      sum = fma(sum, x, real(coefficient));
+    return sum;
+  }
   Value reciprocal(Value x) { return NVVM::RcpApproxFtzF32Op::create(b, b.getF32Type(), x); }
 
   ImplicitLocOpBuilder b;
@@ -63,7 +72,50 @@ struct HyperbolicTangent : OpRewritePattern<math::TanhOp> {
     Numbers n(op, rewriter);
     Value power = n.exp2(n.times(op.getOperand(), n.real(2 * kLog2E)));
     Value part = n.reciprocal(arith::AddFOp::create(n.b, power, n.real(1)));
-    rewriter.replaceOp(op, n.fma(part, n.real(-2), n.real(1)));
+    // The reciprocal of 1 may be a unit off: no tanh is below -1.
+    rewriter.replaceOpWithNewOp<arith::MaximumFOp>(op, n.fma(part, n.real(-2), n.real(1)), n.real(-1));
+    return success();
+  }
+};
+
+/// tanh and erf to all digits: see Polynomials.h.
+struct TangentOfAllDigits : OpRewritePattern<math::TanhOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32() || isApproximate(op))
+      return failure();
+    constexpr double kRounds = 0x1.8p23; // beside it an f32 has no fraction, and an integer in its low bits
+    Numbers n(op, rewriter);
+    Type bits = n.b.getI32Type();
+    Value x = op.getOperand();
+    Value inside = arith::MinimumFOp::create(n.b, math::AbsFOp::create(n.b, x), n.real(kTanhIsOne));
+    Value rounded = n.fma(inside, n.real(-kTwoPerLn2), n.real(kRounds));
+    Value rest = n.fma(arith::SubFOp::create(n.b, rounded, n.real(kRounds)), n.real(kHalfLn2), inside);
+    auto integer = [&](int64_t number) { return arith::ConstantIntOp::create(n.b, bits, number).getResult(); };
+    Value exponent = arith::ShLIOp::create(n.b, arith::BitcastOp::create(n.b, bits, rounded), integer(23));
+    Value power = arith::BitcastOp::create(n.b, n.b.getF32Type(),
+                                           arith::AddIOp::create(n.b, exponent, integer(0x3f800000)).getResult());
+    Value difference = n.fma(rest, n.real(2), arith::SubFOp::create(n.b, n.real(1), power));
+    difference = n.fma(arith::MulFOp::create(n.b, rest, rest), n.polynomial(rest, kTanhExcess), difference);
+    Value size = arith::DivFOp::create(n.b, difference, n.fma(power, n.real(2), difference));
+    rewriter.replaceOpWithNewOp<math::CopySignOp>(op, size, x);
+    return success();
+  }
+};
+
+struct ErrorFunction : OpRewritePattern<math::ErfOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::ErfOp op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return failure();
+    Numbers n(op, rewriter);
+    Value x = op.getOperand(), size = math::AbsFOp::create(n.b, x);
+    Value inside = arith::MinimumFOp::create(n.b, size, n.real(kErfIsOne));
+    Value near = n.fma(n.polynomial(arith::MulFOp::create(n.b, x, x), kErfNear), x, x);
+    Value exponent = n.fma(n.polynomial(inside, kErfFar), inside, arith::NegFOp::create(n.b, inside));
+    Value far = arith::SubFOp::create(n.b, n.real(1), math::ExpOp::create(n.b, exponent));
+    Value isFar = arith::CmpFOp::create(n.b, arith::CmpFPredicate::OGT, size, n.real(kErfIsFar));
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isFar, math::CopySignOp::create(n.b, far, x), near);
     return success();
   }
 };
@@ -114,7 +166,7 @@ struct Factors : OpRewritePattern<arith::MulFOp> {
 } // namespace
 
 void skewer::addShortMath(RewritePatternSet &patterns) {
-  patterns.add<Exponential, HyperbolicTangent, Quotient, Factors>(patterns.getContext(), kBeforePolynomials);
+  patterns.add<Exponential, HyperbolicTangent, TangentOfAllDigits, ErrorFunction, Quotient, Factors>(patterns.getContext(), kBeforePolynomials);
 }
 
 Value skewer::emitWithFlags(OpBuilder &b, Operation *op, ValueRange operands, arith::FastMathFlags flags) {

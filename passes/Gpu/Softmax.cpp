@@ -1,5 +1,6 @@
 // Maximum, weights and sum of a tile of scores.
 #include "passes/Gpu/Softmax.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
 
 using namespace mlir;
@@ -31,11 +32,40 @@ RowState skewer::gpu::emptyRows(GpuBuilder &b, const ScoreLayout &scores, size_t
   return state;
 }
 
-/// exp2(scale × score - scale × reference)
-static std::function<Value(Value)> powerBelow(GpuBuilder &b, std::optional<double> lateScale, Value reference) {
-  Value factor = lateScale ? b.f32(*lateScale) : Value();
-  Value least = lateScale ? b.mulf(reference, b.f32(-*lateScale)) : Value();
-  return [=, &b](Value score) { return b.exp2(lateScale ? b.fma(score, factor, least) : b.subf(score, reference)); };
+//===- Powers of two -------------------------------------------------------------===//
+
+constexpr double kLog2E = 1.4426950408889634;
+
+Powers::Powers(GpuBuilder &b, double scale) : b(b), factor(b.f32(scale * kLog2E)), scale(scale) {}
+
+Value Powers::referenceOf(Value maximum) const { return b.mulf(maximum, factor); }
+
+Value Powers::isLarge(Value reference) const {
+  // There it may be rounded by a sixteenth, and weights are at most 2^(1/16). Infinite products are large.
+  constexpr double kLargest = 0x1p20;
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, math::AbsFOp::create(b, reference), b.f32(kLargest));
+}
+
+Value Powers::powerOf(Value score, Value negativeReference) const {
+  return b.exp2(b.fma(score, factor, negativeReference));
+}
+
+Value Powers::restOf(Value maximum) const {
+  Value reference = referenceOf(maximum);
+  return b.select(isLarge(reference), b.f32(0), b.fma(maximum, factor, b.negf(reference)));
+}
+
+Value Powers::shrinkBetween(Value before, Value now) const {
+  return b.fma(b.subf(before, now), factor, b.subf(restOf(now), restOf(before)));
+}
+
+Value Powers::logOfSum(Value maximum, Value sum) const {
+  // Of a row without keys the maximum and log2(0) are -infinity.
+  constexpr double kLn2 = 0.6931471805599453;
+  Value logarithm = b.mulf(b.subf(b.log2(sum), restOf(maximum)), b.f32(kLn2));
+  // Of the difference of two infinities there is no sum: the largest score is all.
+  Value infinity = b.f32(kInfinity), total = b.fma(maximum, b.f32(scale), logarithm);
+  return b.select(b.equalf(maximum, infinity), infinity, total);
 }
 
 RowState skewer::gpu::addDirect(GpuBuilder &b, const ScoreLayout &layout, const Tiles &weights, const RowState &before,
@@ -50,27 +80,78 @@ RowState skewer::gpu::addDirect(GpuBuilder &b, const ScoreLayout &layout, const 
   return state;
 }
 
+namespace {
+/// What a tile's rows need for their weights.
+struct RowExponents {
+  SmallVector<Value> finite;  // maxima; 0 of rows that have seen no key: the difference of infinities is no number
+  SmallVector<Value> least;   // what is added to scores × factor
+  SmallVector<Value> shrinks; // the exponents of what the rows have so far
+};
+} // namespace
+
+/// Rows of large maxima: their scores less these. Where no row of the warp has one, nothing is done.
+static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout, ArrayRef<Value> ofTile,
+                                const RowState &before, RowExponents &rows, Tiles &scores) {
+  GpuBuilder &b = powers.b;
+  Value some;
+  SmallVector<Value> large, flat = flattened(scores);
+  for (Value maximum : rows.finite) {
+    large.push_back(powers.isLarge(powers.referenceOf(maximum)));
+    some = some ? arith::OrIOp::create(b, some, large.back()).getResult() : large.back();
+  }
+  flat.append(rows.least);
+  flat.append(rows.shrinks);
+  auto subtracted = [&] {
+    Tiles less = scores;
+    SmallVector<Value> least, shrinks;
+    for (size_t row = 0; row < layout.rows(); ++row) {
+      Value own = ofTile[row] ? b.subf(rows.finite[row], ofTile[row]) : rows.finite[row];
+      own = b.select(large[row], own, b.f32(0));
+      for (const HeldNumber &number : layout.numbersOfRow(row)) {
+        Value &score = less[number.tile][number.part];
+        score = b.subf(score, own);
+      }
+      least.push_back(b.select(large[row], b.f32(0), rows.least[row]));
+      shrinks.push_back(powers.shrinkBetween(before.maximum[row], rows.finite[row]));
+    }
+    SmallVector<Value> all = flattened(less);
+    all.append(least);
+    all.append(shrinks);
+    return all;
+  };
+  SmallVector<Value> chosen =
+      b.choose(b.anyLane(some), TypeRange(ValueRange(flat)), subtracted, [&] { return SmallVector<Value>(flat); });
+  ArrayRef<Value> all = chosen;
+  size_t count = layout.rows();
+  scores = gathered(ValueRange(all.drop_back(2 * count)));
+  rows.least = SmallVector<Value>(all.take_back(2 * count).take_front(count));
+  rows.shrinks = SmallVector<Value>(all.take_back(count));
+}
+
 RowState skewer::gpu::softmaxStep(GpuBuilder &b, const ScoreLayout &layout, Tiles &scores, ArrayRef<Value> ofTile,
-                                  std::optional<double> lateScale, bool shrinksLater, const RowState &before) {
+                                  const Powers &powers, bool shrinksLater, const RowState &before) {
   RowState state = before;
   size_t columnTiles = state.output.tiles.size() / size_t(layout.rowTiles());
   ScoreLayout outputs = layout.across(int64_t(8 * columnTiles));
+  RowExponents rows;
   for (size_t row = 0; row < layout.rows(); ++row) {
-    std::vector<HeldNumber> numbers = layout.numbersOfRow(row);
     Value maximum = ofTile[row] ? b.f32(-kInfinity) : before.maximum[row];
-    for (const HeldNumber &number : numbers)
+    for (const HeldNumber &number : layout.numbersOfRow(row))
       maximum = b.maxf(maximum, scores[number.tile][number.part]);
     if (ofTile[row])
       maximum = b.maxf(before.maximum[row], b.addf(maximum, ofTile[row]));
     maximum = layout.acrossRow(maximum, [&](Value x, Value y) { return b.maxf(x, y); });
     state.maximum[row] = maximum;
-    // No key seen so far: the difference of two infinities would be no number.
-    Value reference = b.select(b.equalf(maximum, b.f32(-kInfinity)), b.f32(0), maximum);
-    Value shrink = powerBelow(b, lateScale, reference)(before.maximum[row]);
-    auto power = powerBelow(b, lateScale, ofTile[row] ? b.subf(reference, ofTile[row]) : reference);
-    Value sum = b.mulf(before.sum[row], shrink);
-    for (const HeldNumber &number : numbers) {
-      Value weight = power(scores[number.tile][number.part]);
+    rows.finite.push_back(b.select(b.equalf(maximum, b.f32(-kInfinity)), b.f32(0), maximum));
+    Value reference = powers.referenceOf(rows.finite.back()), negative = b.negf(reference);
+    rows.least.push_back(ofTile[row] ? b.fma(ofTile[row], powers.factor, negative) : negative);
+    rows.shrinks.push_back(b.subf(powers.referenceOf(before.maximum[row]), reference));
+  }
+  subtractLargeMaxima(powers, layout, ofTile, before, rows, scores);
+  for (size_t row = 0; row < layout.rows(); ++row) {
+    Value shrink = b.exp2(rows.shrinks[row]), sum = b.mulf(before.sum[row], shrink);
+    for (const HeldNumber &number : layout.numbersOfRow(row)) {
+      Value weight = powers.powerOf(scores[number.tile][number.part], rows.least[row]);
       scores[number.tile][number.part] = weight;
       sum = b.addf(sum, weight);
     }

@@ -20,11 +20,11 @@ struct KernelContext {
   Pipeline &pipeline;
   Engine &engine;
   QueryTiles &queries;
-  /// Scores stand without this factor (their scale, to base 2) until they are exponentiated: a multiply-add with the
-  /// maximum's subtraction. Only where nothing but products is summed.
+  /// Scores stand without this factor, their scale, until they are exponentiated: a multiply-add with the maximum's
+  /// subtraction. Only where nothing but products is summed.
   std::optional<double> lateScale;
   /// What a term of this scale is multiplied with, where scores stand as they do until then.
-  double unitOf(double scale) const { return scale * kLog2E / lateScale.value_or(1); }
+  double unitOf(double scale) const { return scale / lateScale.value_or(1); }
 };
 
 /// One step: the block's queries meet a tile of keys.

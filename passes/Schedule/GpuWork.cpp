@@ -157,7 +157,8 @@ private:
     const AttentionShape &attention = shape.attention;
     if (attention.isPlainSoftmax())
       return;
-    work.scores.addFloats(2 * scores); // to the function's base, and back
+    if (attention.direct)
+      work.scores.addFloats(scores); // -0 is kept for hidden keys
     if (attention.through)
       for (Operation &op : attention.through->front())
         addOperation(op);

@@ -164,6 +164,40 @@ TEST(GpuFunction, ExponentialsOfAnyNumber) {
     EXPECT_NEAR(outcome.got[k] / outcome.expected[k], 1, 3 * 0x1p-24 * 2) << outcome.expected[k];
 }
 
+/// Over numbers of all exponents: so many units in the last place, odd, never beyond 1, and exactly 1 from `isOne` on.
+static void expectSaturates(const char *function, double units, double isOne) {
+  SCOPED_TRACE(function);
+  GpuOptions options;
+  std::vector<double> arguments;
+  options.change = [&](const std::string &, std::vector<double> &values) {
+    for (size_t k = 0; k < values.size(); ++k) {
+      int64_t step = int64_t(k / 2) % 1000;
+      double size = k < 2000 ? std::ldexp(1 + 0.001 * double(step), int(step % 240) - 120) : 0.0001 + 0.01 * double(step);
+      values[k] = float(k % 2 ? -size : size);
+    }
+    values[0] = INFINITY, values[1] = -INFINITY, values[2] = NAN, values[3] = NAN, values[4] = 0, values[5] = -0.0;
+    arguments = values;
+  };
+  GpuLayer compiled(std::string("kernel layer(x : f32[40, 100]) -> f32[40, 100] {\n  return ") + function + "(x)\n}\n");
+  GpuOutcome outcome = compiled.run(options);
+  ASSERT_TRUE(outcome.lowered) << outcome.messages;
+  for (size_t k = 0; k < outcome.got.size(); ++k) {
+    double x = arguments[k], got = outcome.got[k], expected = outcome.expected[k];
+    if (std::isnan(x)) {
+      EXPECT_TRUE(std::isnan(got));
+      continue;
+    }
+    EXPECT_LE(std::abs(got), 1) << x;
+    EXPECT_EQ(got, -outcome.got[k ^ 1]) << x;
+    if (std::abs(x) >= isOne)
+      EXPECT_EQ(std::abs(got), 1) << x;
+    else if (x != 0)
+      EXPECT_LE(std::abs(got - expected), units * std::ldexp(1, std::ilogb(expected) - 23)) << x << " gives " << got;
+  }
+}
+TEST(GpuFunction, HyperbolicTangentsEndAtOne) { expectSaturates("tanh", 2.6, 9.02); }
+TEST(GpuFunction, ErrorFunctionEndsAtOne) { expectSaturates("erf", 2, 4); }
+
 /// What has neither an instruction nor a polynomial is refused where it is called, with what a GPU takes.
 TEST(GpuFunction, OperationsThatAreNotThere) {
   std::string text =

@@ -188,3 +188,58 @@ TEST(GpuPrecision, VeryManyKeysInHalf) {
 }
 
 } // namespace
+
+//===- Scores of any size -----------------------------------------------------------===//
+
+namespace {
+/// Biases of whole numbers beside `offset`, which f32 holds.
+GpuOptions withBiases(GpuOptions options, double offset) {
+  options.change = [offset](const std::string &name, std::vector<double> &values) {
+    for (size_t k = 0; name == "a" && k < values.size(); ++k)
+      values[k] = offset + double(k * 5 % 11) - 5;
+  };
+  return options;
+}
+GpuOptions inParts(GpuOptions options, int64_t parts) {
+  options.keyParts = parts;
+  return options;
+}
+} // namespace
+
+/// Whatever a row's scores have in common. Powers of two of 2^20 and more have no digits behind the point.
+TEST(GpuPrecision, WhatAllScoresHaveInCommonCostsNothing) {
+  std::string text = attention(14, 96, 16, ", a : f32[N, M]", "0 * content + a");
+  for (double offset : {0.0, 100.0, -65536.0, 1e6, -8e6})
+    for (int64_t parts : {1, 3}) {
+      SCOPED_TRACE(std::to_string(offset) + " in " + std::to_string(parts));
+      expectOnGpu(text, 1e-6, inParts(withBiases(tiles(16, 16), offset), parts));
+    }
+}
+/// In each of several tiles and parts the maximum grows, beyond where it is subtracted first.
+TEST(GpuPrecision, MaximaThatGrow) {
+  std::string text = attention(14, 96, 16, ", a : f32[N, M]", "0 * content + a + 80000 * j");
+  expectOnGpu(text, 1e-6, withBiases(tiles(16, 16), -3e5));
+  expectOnGpu(text, 1e-6, inParts(withBiases(tiles(16, 16), -3e5), 3));
+  std::string slow = attention(14, 96, 16, ", a : f32[N, M]", "0 * content + a + j // 16");
+  double between = 4 * 726816; // a quarter of it times log2(e) is 2^20
+  expectOnGpu(slow, 1e-6, withBiases(tiles(16, 16), between));
+  expectOnGpu(slow, 1e-6, inParts(withBiases(tiles(16, 16), between), 3));
+}
+/// Of keys that all have the lowest number of f32 the result is the mean; beside others they have no weight.
+TEST(GpuPrecision, LowestNumbersInMasks) {
+  for (const char *type : {"f32", "f16"})
+    for (const char *number : {"-3.4028234663852886e38", "-2.38e38"}) {
+      std::string hidden = kPlain + " + (0 if j > i + 14 else " + number + ")";
+      std::string text = layer(sizes(13, 24, 16, 16), "", hidden, type);
+      SCOPED_TRACE(text);
+      double most = type == std::string("f32") ? kWide : kHalf;
+      expectOnGpu(text, most, tileOf(16, 16));
+      expectOnGpu(text, most, inParts(tileOf(16, 16), 2));
+    }
+  GpuOptions options = tileOf(16, 16);
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    for (size_t k = 0; name == "a" && k < values.size(); ++k)
+      values[k] = k == 5 ? 3e38 : 0;
+  };
+  expectOnGpu(attention(14, 40, 16, ", a : f32[M]", "content + a"), kWide, options);
+}

@@ -30,7 +30,7 @@ public:
     in.pipeline.bring([&] { fill(step.firstKey, step.copy); });
     // Window row c is for key - query = c - (rows - 1), counted in the tile: 16 keys from 16 × m on meet rows 16 × m …
     // 16 × m + rows + 15. Column c of key j (both counted from 16 × m) is query j - c + rows - 1.
-    Value scale = b.f32(term.scale * kLog2E);
+    Value scale = b.f32(term.scale);
     b.loop(in.at.warp, b.i32(in.tile.keys / 16), in.tile.warps(), {}, [&](Value number, ValueRange) {
       storeLogits(b.shiftLeft(number, 4), step.copy, scale);
       return SmallVector<Value>();
