@@ -55,7 +55,7 @@ private:
   std::map<std::string, Table> tables;
 };
 
-// Terms that are evaluated by their index expressions; their scale is to base 2.
+// Terms that are evaluated by their index expressions, times their scale.
 /// The term at these axes.
 Value termAt(GpuBuilder &, Operands &, const ElementTerm &, const Axes &at);
 /// A term with contracted axes at each of these places.
