@@ -137,7 +137,8 @@ Expected<std::unique_ptr<llvm::Module>> dispatcherModule(StringRef name, ArrayRe
   for (Function &function : *module) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr(Attribute::NoUnwind);
+    if (function.hasLocalLinkage()) // an exception of the caller's parallel_for passes through the others
+      function.addFnAttr(Attribute::NoUnwind);
     function.addFnAttr("target-cpu", "x86-64");
     function.addFnAttr("target-features", "+sse2");
   }

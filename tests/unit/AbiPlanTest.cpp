@@ -62,7 +62,8 @@ TEST(Abi, OnlyTheEntriesAreVisibleAndPhasesKnowTheirMemory) {
     bool isPhase = function.getName() == "twice.copy" || function.getName() == "twice.double";
     EXPECT_EQ(function.getFnAttribute("target-features").getValueAsString(), isPhase ? "+sse4.2" : "+sse2")
         << function.getName().str();
-    EXPECT_TRUE(function.doesNotThrow());
+    // What calls the caller's parallel_for lets its exceptions pass.
+    EXPECT_EQ(function.doesNotThrow(), function.getName() != "twice") << function.getName().str();
   }
   llvm::sort(visible);
   EXPECT_EQ(visible, (std::vector<std::string>{"twice", "twice_info", "twice_items", "twice_phases", "twice_raw",
