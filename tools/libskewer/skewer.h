@@ -133,7 +133,8 @@ SKEWER_LIBRARY_API skewer_answer *skewer_load(const char *kernel, const void *co
 /* No call of the kernel may be under way. Null is allowed. */
 SKEWER_LIBRARY_API void skewer_unload(skewer_loaded *);
 /* The address of an entry of the kernel NAME: "" for NAME itself, "_workspace_bytes", "_raw", "_phases", "_items",
- * "_info", of GPUs "_cuda" and "_cuda_workspace_bytes"; null where there is none. */
+ * "_info", with const operands "_prepared_bytes", "_prepare" and "_prepared", of GPUs "_cuda" and "_cuda_workspace_bytes" (docs/abi.md has all);
+ * null where there is none. */
 SKEWER_LIBRARY_API void *skewer_loaded_symbol(const skewer_loaded *, const char *suffix);
 /* A sentence about the last call in this thread of an entry for GPUs that was no success (docs/gpu.md); "" before. */
 SKEWER_LIBRARY_API const char *skewer_loaded_gpu_error(void);

@@ -226,8 +226,12 @@ private:
     }
     compilation.retarget(targets.front());
     std::string manifest = manifestText(kernel.name, variants, compilation.hash());
+    std::vector<TargetVariant> inObject = variants; // NAME_info() is about the call, not about the schedule
+    for (TargetVariant &variant : inObject)
+      variant.details = "{}";
     llvm::LLVMContext context;
-    auto module = dispatcherModule(kernel.name, variants, manifest, context);
+    auto module =
+        dispatcherModule(kernel.name, variants, manifestText(kernel.name, inObject, compilation.hash()), context);
     if (!module)
       return Compilation::report(kernel.name, module.takeError()), false;
     if (llvm::Error error = optimize(**module, dispatcherTarget()))

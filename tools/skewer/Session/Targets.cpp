@@ -33,7 +33,9 @@ std::optional<Target> targetNamed(const std::string &name) {
     known += ", a machine file MY.json; GPUs:";
     for (const gpu::GpuTarget &gpu : gpu::knownGpuTargets())
       known += " " + gpu.name;
-    sayError("--target: unknown processor '" + name + "'" + nearestTarget(name) + "; known: " + known);
+    sayError("--target: unknown processor '" + name + "'" + nearestTarget(name) + "; known: " + known +
+             "; an older or another one runs the code of a level that it has, such as x86-64-v3, or is described in a "
+             "machine file");
   }
   return target;
 }
