@@ -255,7 +255,7 @@ def standing_for(tensor, fields):
     ones = 0
     while ones < len(tensor.shape) and tensor.shape[-1 - ones] == 1 and not tensor.names[-1 - ones]:
         ones += 1
-    if not lacks or len(lacks) != ones:
+    if not lacks or len(lacks) != ones or not all(tensor.names[:len(tensor.shape) - ones]):
         return tensor
     sizes = [axes[symbol].size() for symbol in lacks]
     shape = list(tensor.shape[:-ones]) + sizes
