@@ -24,6 +24,51 @@ void CpuKernel::beginRows(const RowBlock &block) {
   });
 }
 
+/// Whether some weighted sum of a block of rows is no number.
+static Value someAreNoNumbers(CpuKernel &kernel, Value rows) {
+  VectorBuilder &b = kernel.b;
+  Value end = b.mul(rows, kernel.widthVectors * kernel.lanes);
+  Value test = b.loop(b.index(0), end, kernel.lanes, ValueRange{b.constant(0)}, [&](Value at, ValueRange so) {
+    return SmallVector<Value>{b.fma(b.load(kernel.memory.accumulators, at), b.constant(0), so[0])};
+  })[0];
+  return b.compare(arith::CmpFPredicate::UNO, b.reduceAdd(test), b.constantScalar(0));
+}
+
+/// As at the beginning, but for maxima above those that there are: what weights are relative to. So they are small.
+static void restartRows(CpuKernel &kernel, const RowBlock &block) {
+  constexpr float kAbove = 17; // 2^-17, or e^-17, of as many keys is no more than the values themselves
+  VectorBuilder &b = kernel.b;
+  const KernelMemory &memory = kernel.memory;
+  b.loop(b.index(0), b.mul(block.groups, kernel.tileRows), 1, [&](Value row) {
+    Value at = b.mul(row, kernel.lanes);
+    Value above = b.addf(b.reduceMax(b.load(memory.maxima, at)), b.constantScalar(kAbove));
+    b.store(b.broadcast(above), memory.maxima, at);
+    b.storeScalar(b.constantScalar(0), memory.sums, row);
+    if (kernel.manyKeyBlocks)
+      b.storeScalar(b.constantScalar(-kInfinity), memory.scales, b.add(row, kernel.rowBlock));
+    for (int64_t v = 0; v < kernel.widthVectors; ++v)
+      b.store(b.constant(0), memory.accumulators,
+              b.add(b.mul(row, kernel.widthVectors * kernel.lanes), v * kernel.lanes));
+  });
+}
+
+/// All keys of a block of rows. Weights of a softmax are divided by their sum behind the product with the values: where
+/// these are near the end of f32, so that a sum is infinite, keys are gone through once more with smaller weights.
+static void weighInRange(CpuKernel &kernel, const RowBlock &block, const std::function<void()> &weighKeys) {
+  VectorBuilder &b = kernel.b;
+  auto constant = [&](bool is) -> Value { return arith::ConstantIntOp::create(b.builder, is, 1); };
+  auto loop = scf::WhileOp::create(b.builder, TypeRange{b.builder.getI1Type()}, ValueRange{constant(true)});
+  OpBuilder::InsertionGuard guard(b.builder);
+  Block *before = b.builder.createBlock(&loop.getBefore(), {}, {b.builder.getI1Type()}, {b.builder.getLoc()});
+  b.when(arith::XOrIOp::create(b.builder, before->getArgument(0), constant(true)), [&] { restartRows(kernel, block); });
+  weighKeys();
+  Value again =
+      arith::AndIOp::create(b.builder, before->getArgument(0), someAreNoNumbers(kernel, block.rows)).getResult();
+  scf::ConditionOp::create(b.builder, again, ValueRange{again});
+  b.builder.createBlock(&loop.getAfter(), {}, {b.builder.getI1Type()}, {b.builder.getLoc()});
+  scf::YieldOp::create(b.builder, ValueRange{constant(false)});
+}
+
 /// All of one block of rows: every key block in turn, then the division by the sums.
 void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
   const Geometry &g = *this;
@@ -52,15 +97,20 @@ void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
   Value lowLive = shape.prefix ? low : b.maximum(keys.low, zero), highLive = keys.high;
   Value firstBlock = b.mul(b.divide(lowLive, g.keyBlock), blockVectors);
   Value endBlock = b.divide(b.add(b.maximum(highLive, zero), g.lanes - 1), g.lanes);
-  if (runs)
-    runs->forEach(firstRow, [&](Value firstVector, Value endVector) {
-      Value seen = b.less(b.mul(firstVector, g.lanes), highLive);
-      b.when(arith::AndIOp::create(b.builder, seen, b.less(lowLive, b.mul(endVector, g.lanes))),
-             [&] { computeKeyBlock(block, firstVector, endVector); });
-    });
-  else
+  auto weighKeys = [&] {
+    if (runs)
+      return runs->forEach(firstRow, [&](Value firstVector, Value endVector) {
+        Value seen = b.less(b.mul(firstVector, g.lanes), highLive);
+        b.when(arith::AndIOp::create(b.builder, seen, b.less(lowLive, b.mul(endVector, g.lanes))),
+               [&] { computeKeyBlock(block, firstVector, endVector); });
+      });
     b.loop(firstBlock, endBlock, blockVectors,
            [&](Value firstVector) { computeKeyBlock(block, firstVector, endBlock); });
+  };
+  if (shape.direct)
+    weighKeys();
+  else
+    weighInRange(*this, block, weighKeys);
   if (g.parts > 1)
     finishPart({lowLive, highLive});
   else
