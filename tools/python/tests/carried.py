@@ -1,5 +1,8 @@
 """A wheel carries what it links: run with the Python of an environment that holds it and NumPy. Not found by unittest's discovery."""
 
+import subprocess
+import sys
+
 import common
 import numpy as np
 
@@ -9,6 +12,9 @@ x = common.operands()
 layer = skewer.compile(common.TINY)
 np.testing.assert_allclose(layer(**x), common.tiny(**x), atol=1e-6)
 assert "content" in layer.explain()
+
+for command in (["--version"], ["schemes"]):
+    assert subprocess.run([sys.executable, "-m", "skewer", *command], check=True, capture_output=True).stdout
 
 with open("/proc/self/maps", encoding="utf-8") as maps:
     paths = sorted({line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line})
