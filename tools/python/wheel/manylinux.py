@@ -122,7 +122,7 @@ class Aging:
         for name in subprocess.run(["nm", "-D", "--defined-only", shim_of(tempfile.mkdtemp())], check=True, capture_output=True,
                                    text=True).stdout.split("\n"):
             if name:
-                self.shim.add(name.split()[-1])
+                self.shim.add(name.split()[-1].partition("@")[0])
 
     def is_new(self, version):
         family, _, number = version.partition("_")
@@ -166,7 +166,8 @@ class Aging:
 
 def shim_of(folder):
     path = os.path.join(folder, SHIM)
-    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-fno-builtin", f"-Wl,-soname,{SHIM}", "-o", path, os.path.join(HERE, "old_glibc.c"), "-lstdc++"],
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-fno-builtin", f"-Wl,-soname,{SHIM}",
+                    "-Wl,--default-symver", "-o", path, os.path.join(HERE, "old_glibc.c"), "-lstdc++"],
                    check=True)
     return path
 
