@@ -51,6 +51,68 @@ void Emitter::noteUnreadRows(Tables &tables) {
 /// Whether a constant table is part of the expression: a bucket function, whose far buckets a short layer never sees.
 static bool looksUp(const Expr &e) { return e.kind() == subscript::Kind::Table || llvm::any_of(e.operands(), looksUp); }
 
+/// False where nothing is new.
+static bool addGuard(attn::EinsumOp op, const attn::ResolvedEinsum &resolved, Expr guard) {
+  if (resolved.guard && *resolved.guard != guard)
+    guard = logicalAnd(*resolved.guard, guard);
+  if (guard.isConstant(1) || (resolved.guard && *resolved.guard == guard))
+    return false;
+  op.setGuard(subscript::print(guard));
+  attn::bindIndices(op);
+  return true;
+}
+
+/// Where the elements of weights are not hidden by the mask of their softmax: a predicate of their places d0, d1, ….
+/// Moves carry it along. Nothing where the tensor is no weights, or none is hidden.
+static std::optional<Expr> shownWeights(mlir::Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  auto place = [](size_t d) { return Expr::symbol("d" + std::to_string(d)); };
+  if (auto softmax = dyn_cast_or_null<attn::SoftmaxOp>(op)) {
+    auto dimensions = subscript::parseDimensions(std::string_view(softmax.getAxes()));
+    auto mask = softmax.getMask() ? subscript::parse(std::string_view(*softmax.getMask())) : std::nullopt;
+    if (!dimensions || !mask)
+      return std::nullopt;
+    subscript::Substitution places;
+    for (auto [d, dimension] : llvm::enumerate(*dimensions)) {
+      if (!dimension.isAxis())
+        return std::nullopt;
+      places[dimension.axes[0]] = place(d);
+    }
+    return subscript::substitute(*mask, places);
+  }
+  auto map = dyn_cast_or_null<attn::IndexMapOpInterface>(op);
+  auto below = map ? shownWeights(map.getMappedOperand()) : std::nullopt;
+  if (!below)
+    return std::nullopt;
+  attn::IndexMap index = map.getIndexMap();
+  if (!index.inside.isConstant(1)) // what a pad adds is there
+    return std::nullopt;
+  subscript::Substitution places;
+  subscript::Domain domain;
+  for (auto [d, subscript] : llvm::enumerate(index.subscripts))
+    places["d" + std::to_string(d)] = subscript;
+  for (auto [d, size] : llvm::enumerate(attn::shapeOf(tensor)))
+    if (size != subscript::kRuntime)
+      domain["d" + std::to_string(d)] = {0, size - 1};
+  return subscript::simplify(subscript::substitute(*below, places), domain);
+}
+
+/// The weight of a key that a mask hides is nothing, and what it is multiplied with is not read.
+static bool guardByWeights(attn::EinsumOp op, const subscript::Domain &domain) {
+  attn::ResolvedEinsum resolved = attn::resolve(op);
+  for (auto [input, subscripts] : llvm::zip(op.getInputs(), resolved.subscripts)) {
+    auto shown = shownWeights(input);
+    if (!shown)
+      continue;
+    subscript::Substitution axes;
+    for (auto [d, subscript] : llvm::enumerate(subscripts))
+      axes["d" + std::to_string(d)] = subscript;
+    if (addGuard(op, resolved, subscript::simplify(subscript::substitute(*shown, axes), domain)))
+      return true;
+  }
+  return false;
+}
+
 void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
   const SpecText &places = einsumTexts.at(op);
   attn::ResolvedEinsum resolved = attn::resolve(op);
@@ -72,11 +134,13 @@ void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
       subscript::Range rows{0, shape[d] - 1};
       auto proof = subscript::proveWithin(dimension.index, rows, domain, resolved.guard);
       auto bad = subscript::findTableOutside(dimension.index, domain, resolved.guard);
-      if ((proof.outcome != subscript::Proof::Proven || bad) && guardByMask(op, domain)) {
-        resolved = attn::resolve(op);
-        proof = subscript::proveWithin(dimension.index, rows, domain, resolved.guard);
-        bad = subscript::findTableOutside(dimension.index, domain, resolved.guard);
-      }
+      for (bool byWeights : {false, true})
+        if ((proof.outcome != subscript::Proof::Proven || bad) &&
+            (byWeights ? guardByWeights(op, domain) : guardByMask(op, domain))) {
+          resolved = attn::resolve(op);
+          proof = subscript::proveWithin(dimension.index, rows, domain, resolved.guard);
+          bad = subscript::findTableOutside(dimension.index, domain, resolved.guard);
+        }
       StringRef place = places.dimensions[k][d];
       if (bad) {
         sayTableOutside(place, *bad);
@@ -135,14 +199,7 @@ bool Emitter::guardByMask(attn::EinsumOp op, const subscript::Domain &domain) {
   subscript::Substitution axes;
   for (size_t d = 0; d < resolved.spec.result->size(); ++d)
     axes["d" + std::to_string(d)] = subscript::flatIndex((*resolved.spec.result)[d], resolved.sizes);
-  Expr guard = subscript::simplify(subscript::substitute(*mask, axes), domain);
-  if (resolved.guard && *resolved.guard != guard)
-    guard = logicalAnd(*resolved.guard, guard);
-  if (resolved.guard && *resolved.guard == guard)
-    return false;
-  op.setGuard(subscript::print(guard));
-  attn::bindIndices(op);
-  return true;
+  return addGuard(op, resolved, subscript::simplify(subscript::substitute(*mask, axes), domain));
 }
 
 } // namespace skewer::language

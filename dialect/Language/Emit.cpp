@@ -153,6 +153,7 @@ void Emitter::declareLength(const LengthDeclaration &length) {
   }
   auto wanted = options.lengths.find(name);
   value = Value::whole(wanted == options.lengths.end() ? *bound : wanted->second);
+  value.function = makeReal(value.number, true, length.bound.get());
   lengths.emplace_back(builder.getStringAttr(name), builder.getI64IntegerAttr(*bound));
 }
 

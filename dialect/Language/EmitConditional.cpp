@@ -13,8 +13,43 @@ using subscript::Expr;
 
 static StringRef takerOf(const Node &node) { return node.kind == NodeKind::Call ? "'select'" : "'if'"; }
 
+/// Whether the expression is made of numbers alone, as far as its words say.
+bool Emitter::isOfNumbers(const Node &node) {
+  auto all = [&] { return llvm::all_of(node.operands, [&](const NodePtr &operand) { return isOfNumbers(*operand); }); };
+  switch (node.kind) {
+  case NodeKind::Number:
+    return true;
+  case NodeKind::Name: {
+    const Value *value = lookup(node.name.str());
+    return value && value->is(ValueKind::Number) && !findAxis(node.name.str());
+  }
+  case NodeKind::Unary:
+  case NodeKind::Binary:
+  case NodeKind::Conditional:
+    return all();
+  case NodeKind::Call:
+    return node.keywords.empty() && isFunction(node.name) && (node.name == "len" || all());
+  default:
+    return false;
+  }
+}
+
 Value Emitter::emitConditional(const Node &node, const Node &condition, const Node &yesNode, const Node &noNode) {
-  Value yes = evaluate(yesNode), no = evaluate(noNode);
+  // Of numbers only the one that is taken need exist.
+  std::optional<bool> isYes;
+  if (isOfNumbers(condition) && isOfNumbers(yesNode) && isOfNumbers(noNode)) {
+    Value evaluated = evaluate(condition);
+    if (!evaluated.good())
+      return {};
+    isYes = evaluated.number != 0;
+  }
+  auto valueOf = [&](const Node &operand, bool isTaken) {
+    untaken += !isTaken;
+    Value value = evaluate(operand);
+    untaken -= !isTaken;
+    return value;
+  };
+  Value yes = valueOf(yesNode, isYes.value_or(true)), no = valueOf(noNode, !isYes.value_or(false));
   if (!yes.good() || !no.good())
     return {};
   std::string taker = takerOf(node).str();
@@ -84,7 +119,7 @@ static Value overAxesOf(Value value, ArrayRef<const Value *> all) {
 /// A selection among functions of positions is one itself.
 Value Emitter::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
   if (condition.is(ValueKind::Number))
-    return overAxesOf(decided(node, condition.number != 0) ? yes : no, {&yes, &no});
+    return overAxesOf(decided(node, condition.number != 0, condition.function) ? yes : no, {&yes, &no});
   auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isPosition(); };
   if (!isIndex(condition) || !isIndex(yes) || !isIndex(no))
     return realValue(node, RealKind::Select, {condition, yes, no});

@@ -67,7 +67,35 @@ Value Emitter::emitLength(const Node &node) {
   if (!relyOnSize(axis.text, found->name))
     return {};
   const Part *part = partOf(found->name);
-  return Value::whole(part && found->size == part->extent ? part->length : found->size);
+  Value length = Value::whole(part && found->size == part->extent ? part->length : found->size);
+  if (!lengths.empty())
+    length.function = makeReal(length.number, true, &node);
+  return length;
+}
+
+/// The k-th of several numbers, which min, max or clamp has taken. Of whole numbers the value counts, which of two equal
+/// ones it is does not; of others it is the same one at every length.
+Value Emitter::chosen(const Node &node, ArrayRef<Value> arguments, size_t k) {
+  bool isMinimum = node.name == "min", isClamp = node.name == "clamp";
+  Value inner = arguments[0].number < arguments[1].number == isMinimum ? arguments[0] : arguments[1];
+  inner.function = madeBy(node, isMinimum ? RealKind::Minimum : RealKind::Maximum, arguments.take_front(2));
+  if (llvm::all_of(arguments, [](const Value &argument) { return argument.isWhole(); })) {
+    Value value = arguments[k];
+    value.function = isClamp ? madeBy(node, RealKind::Minimum, {inner, arguments[2]}) : inner.function;
+    return decided(node, value);
+  }
+  decided(node, Value::whole(static_cast<int64_t>(k)));
+  auto isNotAbove = [&](const Value &a, const Value &b) {
+    decided(node, true, madeBy(node, RealKind::LessEqual, {a, b}));
+  };
+  if (isClamp && k == 2) {
+    isNotAbove(arguments[2], inner);
+    return arguments[2];
+  }
+  isMinimum ? isNotAbove(arguments[k], arguments[1 - k]) : isNotAbove(arguments[1 - k], arguments[k]);
+  if (isClamp)
+    isNotAbove(arguments[k], arguments[2]);
+  return arguments[k];
 }
 
 /// A function of numbers.
@@ -82,30 +110,27 @@ Value Emitter::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
                                                       : made(node, RealKind::Single, first, Value::real(rounded));
   }
   if (name == "abs" && first.isWhole() && first.integer != INT64_MIN)
-    return decided(node, Value::whole(std::abs(first.integer)));
+    return decided(node, made(node, RealKind::Abs, first, Value::whole(std::abs(first.integer))));
   if (name == "floor" || name == "ceil" || name == "round") {
     double rounded = elementwise().at(name).number(first.number);
     if (std::fabs(rounded) < 9e18)
-      return decided(node, Value::whole(static_cast<int64_t>(rounded)));
+      return decided(node,
+                     made(node, *realFunction(name.str()), first, Value::whole(static_cast<int64_t>(rounded))));
   }
   auto less = [&](size_t a, size_t b) {
     const Value &x = arguments[a], &y = arguments[b];
     return x.isWhole() && y.isWhole() ? x.integer < y.integer : x.number < y.number;
   };
-  auto chosen = [&](size_t k) { // of whole numbers the value counts: which of two equal ones it is does not matter
-    bool whole = llvm::all_of(arguments, [](const Value &argument) { return argument.isWhole(); });
-    decided(node, whole ? arguments[k] : Value::whole(static_cast<int64_t>(k)));
-    return arguments[k];
-  };
   if (name == "min" || name == "max")
-    return chosen(less(0, 1) == (name == "min") ? 0 : 1);
+    return chosen(node, arguments, less(0, 1) == (name == "min") ? 0 : 1);
   if (name == "clamp") // the upper end last, as for positions and tensors
-    return chosen(less(2, 0) || less(2, 1) ? 2 : less(0, 1) ? 1 : 0);
+    return chosen(node, arguments, less(2, 0) || less(2, 1) ? 2 : less(0, 1) ? 1 : 0);
   double result = elementwise().at(name).number(first.number);
   if (std::isfinite(result))
     if (auto kind = realFunction(name.str()))
       return made(node, *kind, first, Value::real(result));
-  return std::isfinite(result) ? Value::real(result) : error(node.text, "the result is not a finite number");
+  return std::isfinite(result) || untaken ? Value::real(result)
+                                          : error(node.text, "the result is not a finite number");
 }
 
 /// abs, min, max or clamp of index expressions.

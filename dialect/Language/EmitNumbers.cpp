@@ -8,42 +8,83 @@ using namespace mlir;
 
 namespace skewer::language {
 
-/// How a number is made of whole numbers, which lengths are.
+/// How a number is made of whole numbers, which lengths are. A whole number is one of those, and knows what itself is
+/// made of.
+RealPtr numberLeaf(const Value &number, const Node &node) {
+  RealPtr leaf = makeReal(number.number, number.isPosition(), &node);
+  if (!number.function)
+    return leaf;
+  RealFunction own = *leaf;
+  own.made = number.function;
+  return std::make_shared<const RealFunction>(std::move(own));
+}
 static RealPtr madeOf(const Value &number, const Node &node) {
-  return number.function ? number.function : makeReal(number.number, number.isPosition(), &node);
+  return number.function && !number.isInteger ? number.function : numberLeaf(number, node);
+}
+
+/// How a whole number, or what is decided, is made of lengths; null where none of the operands is.
+RealPtr Emitter::madeBy(const Node &node, RealKind kind, ArrayRef<Value> operands) const {
+  constexpr size_t kMostDepth = 400;
+  if (lengths.empty() || none_of(operands, [](const Value &operand) { return operand.function != nullptr; }))
+    return nullptr;
+  std::vector<RealPtr> functions;
+  for (const Value &operand : operands)
+    functions.push_back(operand.function ? operand.function
+                                         : makeReal(operand.number, operand.isPosition(), &node));
+  RealPtr function = makeReal(kind, std::move(functions), &node);
+  return function->depth <= kMostDepth ? function : makeReal(NAN, false, &node); // what nobody can tell
 }
 
 /// The number remembers what it is made of, in a text that has lengths.
 Value Emitter::made(const Node &node, RealKind kind, ArrayRef<Value> operands, Value number) {
-  constexpr size_t kMostOperations = 64;
-  if (lengths.empty() || !number.is(ValueKind::Number) || number.isInteger)
+  if (lengths.empty() || !number.is(ValueKind::Number))
     return number;
+  if (number.isInteger) {
+    number.function = madeBy(node, kind, operands);
+    return number;
+  }
   std::vector<RealPtr> functions;
   for (const Value &operand : operands)
     functions.push_back(madeOf(operand, node));
-  RealPtr function = makeReal(kind, std::move(functions), &node);
-  if (function->size <= kMostOperations)
-    number.function = std::move(function);
+  number.function = makeReal(kind, std::move(functions), &node);
   return number;
 }
 
 /// A number that meets a tensor of these dimensions. Which of them depend on a length is found by who reads the text at
 /// several lengths (Decision::Factor); it is told by `Options::atRunTime`.
 mlir::Value Emitter::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
+  constexpr size_t kMostOperations = 64;
   size_t place = computing ? 0 : factors++;
-  if (options.decisions && !computing)
-    options.decisions->push_back({Decision::Factor, node.text, 0, {}, {}, {}, {number.number}, {}});
+  RealPtr how = madeOf(number, node);
+  if (options.decisions && !computing) {
+    Decision decision;
+    decision.kind = Decision::Factor, decision.place = node.text, decision.values = {number.number};
+    decision.made = number.function;
+    collectWholes(*how, decision.wholes);
+    options.decisions->push_back(std::move(decision)); // each of them, so that they are counted alike
+  }
   if (!(computing || options.atRunTime.count(place)) || !std::isfinite(number.number))
     return splat(node, number.number, dimensions);
-  Value one = atRunTime(node, *madeOf(number, node)), large;
+  bool outer = std::exchange(spelling, computing ? spelling : options.spelledOut.count(place) != 0);
+  Value one = how->size <= kMostOperations ? atRunTime(node, *how) : Value(), large;
+  spelling = outer;
   large.dimensions = dimensions;
-  return one.good() && alignByPosition(node, one, large) ? one.tensor : splat(node, number.number, dimensions);
+  if (one.good() && alignByPosition(node, one, large))
+    return one.tensor;
+  if (!diagnostics.hasErrors()) {
+    error(node.text, "a layer of run-time length: this number depends on the length, and no kernel computes it");
+    diagnostics.note("kernels compute + - * / ^ and functions of one argument of a length; what is chosen, rounded or divided "
+                     "without a rest is the same at every length, or the length is given at compile time (-D)");
+  }
+  return splat(node, number.number, dimensions);
 }
 
 /// The number as a tensor of one element: whole numbers as positions are, so that they are compared between lengths,
 /// and what is made of them by operations.
 Value Emitter::atRunTime(const Node &node, const RealFunction &f) {
   Location at = location(node);
+  if (f.kind == RealKind::Number && f.whole && f.made && spelling && f.made->kind != RealKind::Number)
+    return atRunTime(node, *f.made);
   if (f.kind == RealKind::Number && f.whole) {
     Axis axis{"u", 1, ""};
     Value whole = positionTensor(node, subscript::Expr(static_cast<int64_t>(f.number)), {{1, "", {{axis}}}});

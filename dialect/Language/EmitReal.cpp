@@ -35,20 +35,9 @@ template <typename Visit> bool forEachPoint(ArrayRef<subscript::Range> box, Visi
   }
   return false;
 }
-/// A number in a function, which goes on to remember what it is made of.
-RealPtr numberLeaf(const Value &number, const Node &node) {
-  RealPtr leaf = makeReal(number.number, number.isPosition(), &node);
-  if (!number.function)
-    return leaf;
-  RealFunction own = *leaf;
-  own.made = number.function;
-  return std::make_shared<const RealFunction>(std::move(own));
-}
-
-Value realNumber(double number, RealPtr made) {
-  Value value = Value::real(number);
-  value.function = std::move(made);
-  return value;
+Value remembered(Value number, RealPtr made) {
+  number.function = std::move(made);
+  return number;
 }
 } // namespace
 
@@ -232,7 +221,7 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
   std::vector<Expr> rows = forms->rows();
   for (size_t k = 0; k < rows.size(); ++k)
     row = row * Expr(forms->ranges[k].high - forms->ranges[k].low + 1) + rows[k];
-  decidedTable(node, {values->begin(), values->end()}, forms->ranges);
+  decidedTable(node, {values->begin(), values->end()}, *forms);
   domain = domainOf(value);
   return subscript::simplify(Expr::table(std::move(values), row), domain);
 }
@@ -258,11 +247,14 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
   if (missing) // of a logarithm, it may be hidden by a mask; of a list, it is read outside
     if (auto bad = tableOutsideIn(*value.function, domainOf(value)))
       return sayTableOutside(node.text, *bad), Value();
-  mlir::Value table = options.atRunTime.count(factors++) ? tableAtRunTime(node, *forms) : mlir::Value();
+  size_t place = factors++;
+  spelling = options.spelledOut.count(place) != 0;
+  mlir::Value table = options.atRunTime.count(place) ? tableAtRunTime(node, *forms) : mlir::Value();
+  spelling = false;
   if (diagnostics.hasErrors())
     return {};
   if (!table)
-    decidedTable(node, {numbers.begin(), numbers.end()}, forms->ranges, /*isTensor=*/true);
+    decidedTable(node, {numbers.begin(), numbers.end()}, *forms, /*isTensor=*/true);
   if (forms->forms.empty())
     return Value::real(numbers[0]);
   SmallVector<int64_t> shape;
@@ -342,7 +334,8 @@ Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &va
   const Node &place = f.node ? *f.node : node;
   switch (f.kind) {
   case RealKind::Number:
-    return f.whole ? Value::whole(static_cast<int64_t>(f.number)) : realNumber(f.number, f.made); // whole: of 53 bits
+    return remembered(f.whole ? Value::whole(static_cast<int64_t>(f.number)) : Value::real(f.number), // of 53 bits
+                      f.made);
   case RealKind::Index: {
     Value index;
     index.kind = ValueKind::Index;

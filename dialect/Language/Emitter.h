@@ -100,6 +100,8 @@ private:
   Value evaluateUnary(const Node &);
   Value evaluateBinary(const Node &);
   Value evaluateNumbers(const Node &, llvm::StringRef op, const Value &, const Value &);
+  Value evaluateBits(const Node &, llvm::StringRef op, const Value &, const Value &);
+  Value bitsOf(const Node &, const Value &, const Value &, const subscript::Expr &);
   Value evaluateIndices(const Node &, llvm::StringRef op, const Value &, const Value &);
   Value evaluateCall(const Node &);
   std::optional<int64_t> evaluateWhole(const Node &, llvm::StringRef what);
@@ -107,11 +109,11 @@ private:
   Value error(llvm::StringRef place, const std::string &message);
 
   // RecordDecisions.cpp: what is decided by numbers, for who asks.
-  Value decided(const Node &, Value number);
-  bool decided(const Node &, bool truth);
-  bool decidedWhole(const Node &, bool isWhole);
-  void decidedTable(const Node &, std::vector<double> values, llvm::ArrayRef<subscript::Range>,
-                    bool isTensor = false);
+  void record(Decision);
+  Value decided(const Node &, Value number, RealPtr made = nullptr);
+  bool decided(const Node &, bool truth, RealPtr made);
+  bool decidedWhole(const Node &, bool isWhole, RealPtr remainder);
+  void decidedTable(const Node &, std::vector<double> values, const RealForms &, bool isTensor = false);
   subscript::Expr simplified(const subscript::Expr &, const subscript::Domain &) const;
 
   llvm::StringRef wholeText() const;
@@ -140,6 +142,7 @@ private:
   bool isFunction(llvm::StringRef name) const;
   Value emitFunction(const Node &);
   Value emitLength(const Node &);
+  Value chosen(const Node &, llvm::ArrayRef<Value> arguments, size_t k);
   Value functionOfNumbers(const Node &, llvm::ArrayRef<Value> arguments);
   Value functionOfIndices(const Node &, llvm::ArrayRef<Value> arguments);
   Value functionOfPositions(const Node &, llvm::ArrayRef<Value> arguments);
@@ -306,6 +309,7 @@ private:
   mlir::Value splat(const Node &, double number, const Dimensions &);
 
   // EmitNumbers.cpp: numbers beside tensors, which lengths may decide when the kernel runs.
+  RealPtr madeBy(const Node &, RealKind, llvm::ArrayRef<Value> operands) const;
   Value made(const Node &, RealKind, llvm::ArrayRef<Value> operands, Value number);
   mlir::Value beside(const Node &, const Value &number, const Dimensions &);
   Value atRunTime(const Node &, const RealFunction &);
@@ -348,6 +352,7 @@ private:
   std::optional<subscript::Expr> conditionOf(const Node &, const RealPtr &, const Value &axes);
 
   // EmitConditional.cpp: `a if P else b`, select, and einsum(…, where = P).
+  bool isOfNumbers(const Node &);
   Value emitConditional(const Node &, const Node &condition, const Node &yes, const Node &no);
   Value selectPositions(const Node &, const Value &condition, const Value &yes, const Value &no);
   Value selectTensors(const Node &, const subscript::Expr &condition, const Value &axes, Value yes, Value no);
@@ -458,6 +463,8 @@ private:
   llvm::StringRef placeAtHand; // of the innermost expression that is being evaluated
   size_t factors = 0;          // numbers that have met a tensor, and tables of numbers, so far
   bool computing = false;      // a table of such numbers, when the kernel runs
+  bool spelling = false;       // of the number at hand also whole numbers are computed when the kernel runs
+  unsigned untaken = 0;        // choices of numbers that are open, of which another value is taken
   unsigned tabulating = 0;     // calls of tabulate that are open: lists of numbers are functions there
 
   // What the statements of the kernel at hand tell of axes: found by an emitter that only looks, when it is asked for.

@@ -3,6 +3,7 @@
 #include "dialect/Language/Emitter.h"
 #include "dialect/Language/Habits.h"
 #include "dialect/Subscript/Arithmetic.h"
+#include "dialect/Subscript/Bits.h"
 #include <cmath>
 
 using namespace llvm;
@@ -188,8 +189,10 @@ Value Emitter::evaluateUnary(const Node &node) {
   if (!operand.good())
     return {};
   if (node.name == "not") {
-    if (operand.isWhole())
-      return Value::whole(!decided(node, operand.integer != 0));
+    if (operand.isWhole()) {
+      RealPtr how = madeBy(node, RealKind::Not, operand);
+      return made(node, RealKind::Not, operand, Value::whole(decided(node, operand.integer == 0, how)));
+    }
     if (operand.is(ValueKind::Real) && operand.function->whole)
       return realValue(node, RealKind::Not, operand);
     if (isConditionOnValues(operand))
@@ -203,7 +206,7 @@ Value Emitter::evaluateUnary(const Node &node) {
     if (!operand.isInteger)
       return made(node, RealKind::Negate, operand, Value::real(-operand.number));
     if (auto negated = subscript::checkedSubtract(0, operand.integer))
-      return Value::whole(*negated);
+      return made(node, RealKind::Negate, operand, Value::whole(*negated));
     return error(node.text, "this integer does not fit 64 bits");
   }
   if (operand.is(ValueKind::Index)) {
@@ -228,6 +231,8 @@ Value Emitter::evaluateBinary(const Node &node) {
   if (left.is(ValueKind::Number) && right.is(ValueKind::Number))
     return evaluateNumbers(node, op, left, right);
   bool indices = (left.is(ValueKind::Index) || left.isPosition()) && (right.is(ValueKind::Index) || right.isPosition());
+  if (op == "<<" || op == ">>" || op == "&")
+    return evaluateBits(node, op, left, right);
   if (indices && op != "/" && op != "^")
     return evaluateIndices(node, op, left, right);
   if (isFunctionOfPositions(left) && isFunctionOfPositions(right)) {
@@ -259,29 +264,88 @@ Value Emitter::evaluateBinary(const Node &node) {
   return {};
 }
 
+/// Bits of whole numbers: numbers, positions and elements of index operands.
+Value Emitter::evaluateBits(const Node &node, StringRef op, const Value &a, const Value &b) {
+  bool isMask = op == "&";
+  auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isPosition(); };
+  for (auto [value, operand] : {std::pair(&a, &node.operands[0]), std::pair(&b, &node.operands[1])})
+    if (!isIndex(*value)) {
+      error((*operand)->text, "'" + op.str() + "' takes whole numbers and positions, found " + describe(*value));
+      if (isMask && (value->is(ValueKind::Tensor) || value->is(ValueKind::Real)))
+        diagnostics.note("conditions are joined by 'and'");
+      return {};
+    }
+  constexpr int64_t kMostBits = 62;
+  if (isMask) {
+    auto masked = b.isWhole() ? subscript::bitAnd(a.is(ValueKind::Index) ? a.index : Expr(a.integer), b.integer)
+                              : std::nullopt;
+    if (!masked) {
+      error(node.operands[1]->text,
+            "'&' takes a mask that is a whole number from 0 to 2^62 - 1, found " + describe(b));
+      diagnostics.note("conditions are joined by 'and'");
+      return {};
+    }
+    return bitsOf(node, a, b, *masked);
+  }
+  Expr shift = b.is(ValueKind::Index) ? b.index : Expr(b.integer), shifted = a.is(ValueKind::Index) ? a.index : Expr(a.integer);
+  if (subscript::proveWithin(shift, {0, kMostBits}, domainOf(b)).outcome != subscript::Proof::Proven)
+    return error(node.operands[1]->text, "bits are shifted by 0 to 62 places, found " +
+                                             (b.isWhole() ? std::to_string(b.integer) : subscript::print(shift)));
+  return bitsOf(node, a, b, op == "<<" ? subscript::shiftLeft(shifted, shift) : subscript::shiftRight(shifted, shift));
+}
+
+/// A whole number or an index expression that is made of both.
+Value Emitter::bitsOf(const Node &node, const Value &a, const Value &b, const Expr &bits) {
+  if (a.is(ValueKind::Number) && b.is(ValueKind::Number)) {
+    auto number = subscript::evaluate(bits, {});
+    if (!number)
+      return error(node.text, "the result does not fit 64 bits");
+    Value value = Value::whole(*number);
+    // x & mask is made of divisions, each of which is decided.
+    if (a.function || b.function)
+      value.function = makeReal(NAN, false, &node);
+    return value.function ? decided(node, value) : value;
+  }
+  Value value;
+  value.kind = ValueKind::Index;
+  value.axes = a.axes;
+  value.axes.insert(b.axes.begin(), b.axes.end());
+  value.index = bits;
+  return whereItFits(node, std::move(value));
+}
+
 /// Whole numbers are compared as such: those of more than 53 bits are no doubles.
 static bool lessThan(const Value &a, const Value &b) {
   return a.isInteger && b.isInteger ? a.integer < b.integer : a.number < b.number;
 }
 
 Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, const Value &b) {
+  auto decide = [&](bool truth, StringRef written, ArrayRef<Value> operands) {
+    RealKind kind = *realOperator(written.str());
+    return made(node, kind, operands, Value::whole(decided(node, truth, madeBy(node, kind, operands))));
+  };
   if (op == "and" || op == "or")
-    return Value::whole(decided(node, op == "and" ? a.number != 0 && b.number != 0 : a.number != 0 || b.number != 0));
+    return decide(op == "and" ? a.number != 0 && b.number != 0 : a.number != 0 || b.number != 0, op, {a, b});
   bool less = lessThan(a, b), greater = lessThan(b, a);
   if (op == "<" || op == "<=" || op == ">" || op == ">=" || op == "==" || op == "!=")
-    return Value::whole(decided(node, op == "<"    ? less
-                                      : op == "<=" ? !greater
-                                      : op == ">"  ? greater
-                                      : op == ">=" ? !less
-                                      : op == "==" ? !less && !greater
-                                                   : less || greater));
+    return op == "<"    ? decide(less, "<", {a, b})
+           : op == "<=" ? decide(!greater, "<=", {a, b})
+           : op == ">"  ? decide(greater, "<", {b, a})
+           : op == ">=" ? decide(!less, "<=", {b, a})
+           : op == "==" ? decide(!less && !greater, "==", {a, b})
+                        : decide(less || greater, "!=", {a, b});
   bool whole = a.isInteger && b.isInteger;
+  if (op == "<<" || op == ">>" || op == "&")
+    return evaluateBits(node, op, a, b);
   if (op == "//" || op == "%") {
     if (!whole || b.integer <= 0)
-      return error(node.text, "'" + op.str() + "' takes whole numbers and a divisor of at least 1, found " +
+      return untaken && (whole || std::isnan(a.number) || std::isnan(b.number))
+                 ? Value::real(NAN)
+                 : error(node.text, "'" + op.str() + "' takes whole numbers and a divisor of at least 1, found " +
                                   describe(a) + " and " + describe(b));
-    return decided(node, Value::whole(op == "//" ? subscript::floorDivide(a.integer, b.integer)
-                                                 : subscript::floorModulo(a.integer, b.integer)));
+    return decided(node, made(node, *realOperator(op.str()), {a, b},
+                              Value::whole(op == "//" ? subscript::floorDivide(a.integer, b.integer)
+                                                      : subscript::floorModulo(a.integer, b.integer))));
   }
   std::optional<int64_t> exact;
   if (whole && op == "+")
@@ -290,24 +354,27 @@ Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, c
     exact = subscript::checkedSubtract(a.integer, b.integer);
   else if (whole && op == "*")
     exact = subscript::checkedMultiply(a.integer, b.integer);
-  else if (whole && op == "/" && b.integer != 0 && b.integer != -1 && decidedWhole(node, a.integer % b.integer == 0))
+  else if (whole && op == "/" && b.integer != 0 && b.integer != -1 && decidedWhole(node, a.integer % b.integer == 0, madeBy(node, RealKind::Modulo, {a, b})))
     exact = a.integer / b.integer;
   else if (whole && op == "^" && b.integer >= 0 && b.integer < 64) {
     exact = 1;
     for (int64_t k = 0; exact && k < b.integer; ++k)
       exact = subscript::checkedMultiply(*exact, a.integer);
   }
-  if (exact)
-    return Value::whole(*exact);
+  if (exact) {
+    Value result = made(node, *realOperator(op.str()), {a, b}, Value::whole(*exact));
+    bool isSum = op == "+" || op == "-" || (op == "*" && !(a.function && b.function));
+    return isSum || !result.function ? result : decided(node, result);
+  }
   if (whole && (op == "+" || op == "-" || op == "*"))
-    return error(node.text, "the result does not fit 64 bits");
+    return untaken ? Value::real(NAN) : error(node.text, "the result does not fit 64 bits");
   double result = op == "+"   ? a.number + b.number
                   : op == "-" ? a.number - b.number
                   : op == "*" ? a.number * b.number
                   : op == "/" ? a.number / b.number
                               : std::pow(a.number, b.number);
   bool infinite = (std::isinf(a.number) || std::isinf(b.number)) && !std::isnan(result);
-  if (!std::isfinite(result) && !infinite)
+  if (!std::isfinite(result) && !infinite && !untaken)
     return error(node.text, "the result is not a finite number");
   return made(node, *realOperator(op.str()), {a, b}, Value::real(result));
 }

@@ -154,7 +154,6 @@ StringRef insteadOfArgument(StringRef function, StringRef argument) {
 StringRef insteadOfOperator(StringRef symbol) {
   return StringSwitch<StringRef>(symbol)
       .Case("@", "a product of tensors is an einsum: einsum(\"b h i d, b h j d -> b h i j\", q, k)")
-      .Case("&", "conditions are joined by 'and'")
       .Case("|", "conditions are joined by 'or'")
       .Case("?", "a choice is written x if P else 0")
       .Default("");

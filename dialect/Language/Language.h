@@ -20,6 +20,8 @@ struct Options {
   /// (Decision::Factor, Decision::Table), are computed when the kernel runs: they depend on a length. All others are
   /// constants.
   std::set<size_t> atRunTime;
+  /// Which of them are made of whole numbers that are no sums of products of lengths, N^2: those are computed too.
+  std::set<size_t> spelledOut;
   /// Receives what the text's numbers decide, where it is given.
   Decisions *decisions = nullptr;
 };

@@ -72,15 +72,15 @@ Token Lexer::next() {
     return take(TokenKind::Bad, length);
   }
 
-  for (StringRef symbol : {"...", "..", "->", "<=", ">=", "==", "!=", "//", "**", "&&", "||"})
+  for (StringRef symbol : {"...", "..", "->", "<=", ">=", "==", "!=", "//", "**", "&&", "||", "<<", ">>"})
     if (rest.starts_with(symbol)) {
       slashes |= symbol == "//";
       return take(TokenKind::Symbol, symbol.size());
     }
-  if (StringRef("(){}[],:;=+-*/%^<>!~").contains(c))
+  if (StringRef("(){}[],:;=+-*/%^<>!~&").contains(c))
     return take(TokenKind::Symbol, 1);
   // Operators of other languages: the parser knows what was meant where they stand.
-  if (StringRef(".@&|?").contains(c) && (rest.size() < 2 || rest[1] != c))
+  if (StringRef(".@|?").contains(c) && (rest.size() < 2 || rest[1] != c))
     return take(TokenKind::Symbol, 1);
 
   return takeBad();

@@ -68,7 +68,7 @@ Value Emitter::whereItFits(const Node &node, Value index) {
 /// A list of numbers at a position, as a function of it: halves that are told apart by a comparison each.
 static RealPtr pickedFrom(ArrayRef<Value> items, const RealPtr &place, int64_t first, const Node &node) {
   if (items.size() == 1)
-    return makeReal(items[0].number, items[0].isPosition(), &node);
+    return numberLeaf(items[0], node);
   size_t half = items.size() / 2;
   int64_t middle = first + static_cast<int64_t>(half);
   RealPtr before = makeReal(RealKind::Less, {place, makeReal(double(middle), true, &node)}, &node);
@@ -91,7 +91,9 @@ Value Emitter::elementOf(const Node &node, const Value &list) {
       return error(place.text, "the place in a list is a whole number, found " + describe(index));
     if (index.integer < 0 || index.integer >= size)
       return error(place.text, places + ", found " + std::to_string(index.integer));
-    const Value &item = list.items[index.integer];
+    Value item = list.items[index.integer];
+    if (index.function && llvm::all_of(list.items, [](const Value &one) { return one.is(ValueKind::Number); }))
+      item.function = pickedFrom(list.items, index.function, 0, node);
     return item.isWhole() ? decided(node, item) : (decided(node, index), item);
   }
   auto all = [&](auto &&which) { return all_of(list.items, which); };

@@ -1,5 +1,5 @@
-// Expressions of the language, weakest binding first: where, if else, or, and, not, comparisons, + -, * / // %,
-// unary -, ^.
+// Expressions of the language, weakest binding first: where, if else, or, and, not, comparisons, &, << >>, + -,
+// * / // %, unary -, ^.
 #include "dialect/Language/Habits.h"
 #include "dialect/Language/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr int kMaximumNesting = 200;
 constexpr size_t kMaximumDepth = 400;
 
-enum Precedence { kOr = 1, kAnd, kNot, kComparison, kSum, kProduct };
+enum Precedence { kOr = 1, kAnd, kNot, kComparison, kBits, kShift, kSum, kProduct };
 int precedenceOf(const Token &token) {
   if (token.kind != TokenKind::Symbol && token.kind != TokenKind::Name)
     return 0;
@@ -24,6 +24,10 @@ int precedenceOf(const Token &token) {
     return kAnd;
   if (t == "<" || t == "<=" || t == ">" || t == ">=" || t == "==" || t == "!=")
     return kComparison;
+  if (t == "&")
+    return kBits;
+  if (t == "<<" || t == ">>")
+    return kShift;
   if (t == "+" || t == "-")
     return kSum;
   if (t == "*" || t == "/" || t == "//" || t == "%" || t == "floordiv" || t == "mod")

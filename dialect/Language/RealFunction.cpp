@@ -95,6 +95,13 @@ std::optional<RealKind> realFunction(std::string_view name) {
   return found == functions.end() ? std::nullopt : std::optional<RealKind>(found->second);
 }
 
+void collectWholes(const RealFunction &f, std::vector<int64_t> &wholes) {
+  if (f.kind == RealKind::Number && f.whole && f.made)
+    wholes.push_back(static_cast<int64_t>(f.number));
+  for (const RealPtr &operand : f.operands)
+    collectWholes(*operand, wholes);
+}
+
 bool isArithmetic(const RealFunction &f) {
   switch (f.kind) {
   case RealKind::Number:
@@ -318,7 +325,7 @@ private:
     if (place == found.forms.size()) {
       found.forms.push_back(form);
       found.ranges.push_back(range);
-      found.symbols.push_back("form" + std::to_string(place));
+      found.symbols.push_back(formSymbol(place));
     }
     return Expr(scale) * Expr::symbol(found.symbols[place]) + Expr(affine->constant);
   }
@@ -328,6 +335,8 @@ private:
   std::map<const RealFunction *, RealPtr> rewritten;
 };
 } // namespace
+
+std::string formSymbol(size_t k) { return "form" + std::to_string(k); }
 
 int64_t RealForms::points() const {
   int64_t points = 1;

@@ -69,6 +69,8 @@ RealPtr makeReal(RealKind, std::vector<RealPtr>, const Node *);
 std::optional<RealKind> realOperator(std::string_view);
 std::optional<RealKind> realFunction(std::string_view);
 
+/// Adds the whole numbers in it that lengths may decide.
+void collectWholes(const RealFunction &, std::vector<int64_t> &wholes);
 /// Whether the function is made of arithmetic alone: no function of the mathematical kind, no selection.
 bool isArithmetic(const RealFunction &);
 
@@ -116,6 +118,8 @@ struct RealForms {
   RealPtr function;
   std::vector<std::string> symbols;
 };
+/// The symbol of the k-th form.
+std::string formSymbol(size_t k);
 /// Those with the smaller table: of positions, or of quotients and remainders that the function takes of them. Nothing
 /// where an axis has no range in `domain`.
 std::optional<RealForms> formsOf(const RealPtr &, const subscript::Domain &);

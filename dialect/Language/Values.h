@@ -62,7 +62,7 @@ struct Value {
   bool isInteger = false;
   subscript::Expr index;            // Index: a function of positions; a predicate is 1 or 0
   RealPtr function;                 // Real: a function of positions beyond the algebra of index expressions; of a
-                                    // Number, how it is made of whole numbers, where lengths are among them
+                                    // Number, how it is made of others, where lengths may be among them
   std::map<std::string, Axis> axes; // Index and Real: the axes it depends on
   mlir::Value tensor;               // Tensor, Indices
   Dimensions dimensions;
@@ -99,6 +99,9 @@ std::string describe(const Dimensions &);
 std::string describeAxes(const Dimensions &);
 /// What a value is, for messages: "a tensor [4, 196]", "the number 3", …
 std::string describe(const Value &);
+
+/// A number in a function, which goes on to remember what it is made of.
+RealPtr numberLeaf(const Value &number, const Node &);
 
 /// A point of positions: "i = 0, j = 3".
 std::string describe(const subscript::Assignment &);

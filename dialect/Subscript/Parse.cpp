@@ -1,5 +1,6 @@
 // Text to index expressions: a precedence-climbing parser.
 #include "dialect/Subscript/Arithmetic.h"
+#include "dialect/Subscript/Bits.h"
 #include "dialect/Subscript/Characters.h"
 #include <cctype>
 
@@ -10,7 +11,7 @@ constexpr int kMaximumNesting = 200;
 // A chain a + b + c + … nests its nodes without nesting parentheses; deeper trees would exhaust recursive visitors.
 constexpr size_t kMaximumDepth = 1000;
 
-enum Precedence { kOr = 1, kAnd, kNot, kComparison, kSum, kProduct };
+enum Precedence { kOr = 1, kAnd, kNot, kComparison, kBits, kShift, kSum, kProduct };
 
 class Parser {
 public:
@@ -64,7 +65,7 @@ private:
   struct Operator {
     const char *spelling;
     Precedence precedence;
-    Kind kind;
+    Kind kind; // of the shifts and the mask, that of what they are made of
     bool negate = false, swap = false;
   };
   /// The operator at the cursor (longest spelling first), which is not consumed.
@@ -72,6 +73,9 @@ private:
     static const Operator symbols[] = {
         {"&&", kAnd, Kind::And},
         {"||", kOr, Kind::Or},
+        {"<<", kShift, Kind::Mul},
+        {">>", kShift, Kind::FloorDiv},
+        {"&", kBits, Kind::Mod},
         {"<=", kComparison, Kind::LessEqual},
         {">=", kComparison, Kind::LessEqual, false, true},
         {"==", kComparison, Kind::Equal},
@@ -114,6 +118,7 @@ private:
     while (const Operator *o = peekOperator()) {
       if (o->precedence < lowest)
         break;
+      size_t begin = at;
       at += std::string_view(o->spelling).size();
       auto right = expression(o->precedence + 1);
       if (!right)
@@ -123,6 +128,15 @@ private:
         Expr comparison = o->swap ? Expr::make(o->kind, {*right, first}) : Expr::make(o->kind, {first, *right});
         left = checked(middle ? logicalAnd(*left, comparison) : comparison);
         middle = right;
+      } else if (o->precedence == kShift) {
+        left = checked(o->kind == Kind::Mul ? shiftLeft(*left, *right) : shiftRight(*left, *right));
+        middle.reset();
+      } else if (o->precedence == kBits) {
+        auto masked = right->isConstant() ? bitAnd(*left, right->value()) : std::nullopt;
+        if (!masked)
+          return fail(begin, "'&' takes a mask that is a whole number from 0 to 2^62 - 1, found " + print(*right));
+        left = checked(*masked);
+        middle.reset();
       } else {
         left = checked(Expr::make(o->kind, {*left, o->negate ? -*right : *right}));
         middle.reset();

@@ -1,5 +1,6 @@
 // Bounds of index expressions beside what a lane of a vector holds.
 #include "passes/Analysis/LaneFit.h"
+#include "dialect/Subscript/Bits.h"
 #include "passes/Analysis/AttentionShape.h"
 
 using namespace mlir;
@@ -16,6 +17,11 @@ bool skewer::fitsLanes(const Expr &expression, const Domain &domain) {
       return false;
   }
   bool divides = expression.kind() == Kind::FloorDiv || expression.kind() == Kind::Mod;
+  if (divides && exponentOf(expression.operands()[1])) {
+    auto exponent = bound(*exponentOf(expression.operands()[1]), domain, std::nullopt, 0);
+    return exponent && exponent->range.low >= 0 && fitsLanes(expression.operands()[0], domain) &&
+           fitsLanes(*exponentOf(expression.operands()[1]), domain);
+  }
   if (divides && !expression.operands()[1].isConstant()) {
     auto divisor = bound(expression.operands()[1], domain, std::nullopt, 0);
     if (!divisor || divisor->range.high > kMostDivisor)
@@ -49,11 +55,21 @@ std::pair<Expr, Expr> skewer::splitPlace(const Expr &offset, const attn::ScoreSp
   return {base, place};
 }
 
+/// Elements of run-time operands that declare nothing are of 32 bits.
+static void addWords(const Expr &expression, Domain &domain) {
+  for (const std::string &operand : readsOf(expression))
+    domain.insert({elementsOf(operand), {INT32_MIN, INT32_MAX}});
+}
+
 bool skewer::fitsLanes(const OtherTerm &term, const attn::ScoreSpace &space) {
   if (!term.einsum.contracted.empty() || term.application)
     return false;
   Domain domain = domainOf(space.sizes);
   domain.insert(space.elements.begin(), space.elements.end());
+  for (const Expr *e : {term.value ? &*term.value : nullptr, term.guard ? &*term.guard : nullptr})
+    addWords(e ? *e : Expr(0), domain);
+  for (const Expr &offset : term.offsets)
+    addWords(offset, domain);
   for (const Expr &offset : term.offsets)
     if (!fitsLanes(splitPlace(offset, space).second, domain))
       return false;

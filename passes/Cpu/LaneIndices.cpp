@@ -1,5 +1,6 @@
 // Index expressions for as many keys at once as a vector has lanes.
 #include "passes/Cpu/LaneIndices.h"
+#include "dialect/Subscript/Bits.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -82,6 +83,13 @@ Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
     if (remainder)
       return arith::AndIOp::create(b.builder, dividend, splat(divisor.value() - 1));
     return arith::ShRSIOp::create(b.builder, dividend, splat(llvm::Log2_64(divisor.value())));
+  }
+  if (auto exponent = subscript::exponentOf(divisor)) { // 31 bits are all that a dividend has
+    Value places = arith::MinSIOp::create(b.builder, build(*exponent), splat(31));
+    if (!remainder)
+      return arith::ShRSIOp::create(b.builder, dividend, places);
+    Value above = arith::ShLIOp::create(b.builder, splat(1), places);
+    return arith::AndIOp::create(b.builder, dividend, arith::SubIOp::create(b.builder, above, splat(1)));
   }
   Value by = build(divisor);
   if (!known)

@@ -1,5 +1,6 @@
 // An index expression as arithmetic on `index` values.
 #include "passes/Emit/EmitIndex.h"
+#include "dialect/Subscript/Bits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -28,13 +29,25 @@ Value IndexEmitter::constant(int64_t value) { return arith::ConstantIndexOp::cre
 
 Value IndexEmitter::operand(const Expr &expression, size_t which) { return build(expression.operands()[which]); }
 
-/// floordiv and mod by a positive divisor. A constant power of two is a shift or a mask, which round as wanted.
+/// floordiv and mod by a positive divisor. A power of two is a shift or a mask, which round as wanted.
 Value IndexEmitter::divide(Value dividend, const Expr &divisor, bool remainder) {
   bool known = divisor.isConstant() && divisor.value() > 0;
   if (known && llvm::isPowerOf2_64(divisor.value())) {
     if (remainder)
       return builder.createOrFold<arith::AndIOp>(location, dividend, constant(divisor.value() - 1));
     return builder.createOrFold<arith::ShRSIOp>(location, dividend, constant(llvm::Log2_64(divisor.value())));
+  }
+  if (auto exponent = subscript::exponentOf(divisor)) {
+    Value places = build(*exponent);
+    if (!places)
+      return {};
+    places = builder.createOrFold<arith::MinSIOp>(
+        location, builder.createOrFold<arith::MaxSIOp>(location, places, constant(0)), constant(62));
+    if (!remainder)
+      return builder.createOrFold<arith::ShRSIOp>(location, dividend, places);
+    Value above = builder.createOrFold<arith::ShLIOp>(location, constant(1), places);
+    return builder.createOrFold<arith::AndIOp>(location, dividend,
+                                               builder.createOrFold<arith::SubIOp>(location, above, constant(1)));
   }
   Value by = build(divisor);
   if (!by)

@@ -115,6 +115,10 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
     for (Expr &subscript : factor.subscripts)
       subscript = simplify(substitute(subscript, substitution), domain, guard);
   Substitution contracted = nameContracted(summand, all);
+  // Law: what is written sums as many products as the summand does. An axis that no operand is read by would be lost.
+  for (const auto &[axis, size] : summand.contracted)
+    if (size != 1 && !never && !contracted.count(axis))
+      return {};
 
   std::set<std::string> plain; // axes that are a dimension of an operand, which tells their size
   SmallVector<Value> operands;

@@ -245,7 +245,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       for (size_t part = 0; part < operands.size(); ++part) {
         if (part == whole || arePlain(operands[part]) || operands[part].size() > operands[whole].size())
           continue;
-        auto read = readAlike(operands[whole], operands[part]);
+        auto read = readAlike({operands[whole], shapeOf(op.getInputs()[whole])},
+                              {operands[part], shapeOf(op.getInputs()[part])});
         if (!read)
           continue;
         Value rows = product.einsum({{op.getInputs()[whole], read->first}, {op.getInputs()[part], read->second}},
@@ -262,17 +263,18 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
   }
 
   /// The dimensions by names of their own, the same ones where both are read at the same place; nothing where the part
-  /// is read at another place.
-  static std::optional<std::pair<Dimensions, Dimensions>> readAlike(const Dimensions &whole, const Dimensions &part) {
+  /// is read at another place, or has another number of rows there: a table may be longer than what is read of it.
+  using Read = std::pair<Dimensions, std::vector<int64_t>>; // how an operand is read, and its shape
+  static std::optional<std::pair<Dimensions, Dimensions>> readAlike(const Read &whole, const Read &part) {
     std::pair<Dimensions, Dimensions> named;
     std::vector<std::string> places;
-    for (auto [number, dimension] : llvm::enumerate(whole)) {
+    for (auto [number, dimension] : llvm::enumerate(whole.first)) {
       places.push_back(print({dimension}));
       named.first.emplace_back().axes = {"o" + std::to_string(number)};
     }
-    for (const Dimension &dimension : part) {
+    for (auto [dimension, size] : llvm::zip(part.first, part.second)) {
       auto place = llvm::find(places, print({dimension}));
-      if (place == places.end())
+      if (place == places.end() || whole.second[place - places.begin()] != size)
         return std::nullopt;
       named.second.push_back(named.first[place - places.begin()]);
       place->clear(); // a diagonal is read by two dimensions

@@ -143,6 +143,27 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
   }
 }
 
+/// Law: a sum over an axis that nothing in it depends on is its size times what is summed. False where that number has
+/// no place in the summand: the axis has to stay.
+bool Expansion::takeOutRepetitions(Summand &summand) const {
+  std::set<std::string> read = symbolsOf(summand.guard);
+  for (const Factor &factor : summand.factors)
+    for (const Expr &subscript : factor.subscripts)
+      read.merge(symbolsOf(subscript));
+  for (auto axis = summand.contracted.begin(); axis != summand.contracted.end();) {
+    auto [name, size] = *axis;
+    if (size == 1 || read.count(name)) { // an axis of one element is read at 0
+      ++axis;
+      continue;
+    }
+    if (size == kRuntime || !options.arithmetic)
+      return false;
+    summand.scale *= static_cast<double>(size);
+    axis = summand.contracted.erase(axis);
+  }
+  return true;
+}
+
 std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<Expr> &at) {
   ResolvedEinsum resolved = resolve(op);
   if (!resolved.spec.result || resolved.spec.result->size() != at.size())
@@ -173,12 +194,20 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
   }
   if (resolved.guard)
     summand.guard = predicate(substitute(*resolved.guard, axes));
+  Summand asWritten = summand;
   for (auto [operand, subscripts] : llvm::zip(op.getInputs(), resolved.subscripts)) {
     Factor factor{operand, {}};
     for (const Expr &subscript : subscripts)
       factor.subscripts.push_back(simplified(substitute(subscript, axes), summand.guard));
+    asWritten.factors.push_back(factor);
     lookThroughOperand(summand, factor);
     summand.factors.push_back(std::move(factor));
+  }
+  // Seen through, operands that are repeated along an axis lose it.
+  if (!takeOutRepetitions(summand)) {
+    summand = std::move(asWritten);
+    if (!takeOutRepetitions(summand))
+      return std::nullopt;
   }
   // One number everywhere, such as the ones that repeat a tensor along a run-time size, is part of the scale.
   if (options.arithmetic)

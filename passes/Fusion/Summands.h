@@ -92,6 +92,7 @@ private:
   bool holdsProduct(const std::vector<Summand> &) const;
   std::optional<Summand> addPositions(const Summand &, const Summand &) const;
   bool isStep(const Summand &) const;
+  bool takeOutRepetitions(Summand &) const;
   std::optional<Summand> composeEinsum(attn::EinsumOp, const std::vector<subscript::Expr> &at);
   Summand leaf(mlir::Value, const std::vector<subscript::Expr> &at) const;
 

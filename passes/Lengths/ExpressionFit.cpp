@@ -46,7 +46,69 @@ static std::optional<Expr> fitTables(llvm::ArrayRef<Expr> tables, const Lengths 
   return row ? std::optional(tables[0].withOperands({simplify(*row + Expr(longest))})) : std::nullopt;
 }
 
+/// Sums over the same symbols, coefficient by coefficient. Where two lengths are as long as each other a number in them
+/// may be 0, and then it is not written.
+static std::optional<Expr> fitSums(llvm::ArrayRef<Expr> sums, const Lengths &bounds) {
+  std::vector<Affine> all;
+  std::set<std::string> symbols;
+  for (const Expr &sum : sums) {
+    auto affine = asAffine(sum);
+    if (!affine)
+      return std::nullopt;
+    for (const auto &[symbol, coefficient] : affine->coefficients)
+      symbols.insert(symbol);
+    all.push_back(std::move(*affine));
+  }
+  auto fit = [&](auto &&numberOf) -> std::optional<Expr> {
+    std::vector<int64_t> numbers;
+    for (const Affine &affine : all)
+      numbers.push_back(numberOf(affine));
+    auto polynomial = LengthPolynomial::through(numbers, bounds);
+    return polynomial ? std::optional(polynomial->expression(readsOfLengths(bounds))) : std::nullopt;
+  };
+  Expr result = 0;
+  for (const std::string &symbol : symbols) {
+    auto coefficient = fit([&](const Affine &affine) {
+      auto found = affine.coefficients.find(symbol);
+      return found == affine.coefficients.end() ? int64_t(0) : found->second;
+    });
+    if (!coefficient)
+      return std::nullopt;
+    result = result + *coefficient * Expr::symbol(symbol);
+  }
+  auto constant = fit([](const Affine &affine) { return affine.constant; });
+  return constant ? std::optional(result + *constant) : std::nullopt;
+}
+
+/// How much the right side of `<=`, or of `<` less one, is above the left one; nothing of other expressions.
+static std::optional<Expr> slackOf(const Expr &e) {
+  if (e.kind() != Kind::LessEqual && e.kind() != Kind::Less)
+    return std::nullopt;
+  return e.operands()[1] - e.operands()[0] - Expr(e.kind() == Kind::Less);
+}
+
+/// Expressions of unlike forms: sums, or comparisons of sums.
+static std::optional<Expr> fitUnlike(llvm::ArrayRef<Expr> expressions, const Lengths &bounds) {
+  std::vector<Expr> slacks;
+  for (const Expr &e : expressions)
+    if (auto slack = slackOf(e))
+      slacks.push_back(*slack);
+  if (slacks.empty())
+    return fitSums(expressions, bounds);
+  auto fitted = slacks.size() == expressions.size() ? fitSums(slacks, bounds) : std::nullopt;
+  return fitted ? std::optional(simplify(lessEqual(Expr(0), *fitted))) : std::nullopt;
+}
+
+static std::optional<Expr> fitAlike(llvm::ArrayRef<Expr> expressions, const Lengths &bounds);
+
 std::optional<Expr> skewer::fitExpressions(llvm::ArrayRef<Expr> expressions, const Lengths &bounds) {
+  if (auto fitted = fitAlike(expressions, bounds))
+    return fitted;
+  return fitUnlike(expressions, bounds);
+}
+
+/// Expressions of one form, number by number.
+static std::optional<Expr> fitAlike(llvm::ArrayRef<Expr> expressions, const Lengths &bounds) {
   const Expr &first = expressions.front();
   if (llvm::all_equal(expressions))
     return first;

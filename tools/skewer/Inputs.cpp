@@ -90,7 +90,7 @@ std::vector<double> seededValues(const TensorArgument &argument, int64_t count, 
   return values;
 }
 
-static llvm::Error readInput(const TensorArgument &argument, const std::string &path, Array &to,
+static llvm::Error readInput(const KernelPlan &plan, const TensorArgument &argument, const std::string &path, Array &to,
                              std::map<std::string, int64_t> &sizes, std::map<std::string, std::string> &origins) {
   std::string where = fmt::format("input '{}': {}: ", argument.name, path);
   auto file = readNpy(path);
@@ -115,6 +115,10 @@ static llvm::Error readInput(const TensorArgument &argument, const std::string &
     // An expression of lengths is checked when all are known.
     if (name.empty() || sizesIn(name) != std::vector<std::string>{name})
       continue;
+    auto bound = plan.boundOf(name);
+    if (found[k] < 1 || (bound && found[k] > *bound))
+      return wrong(where + fmt::format("expected {} = {}{}, found {} (shape {})", name, bound ? "1 to " : "at least 1",
+                                       bound ? std::to_string(*bound) : "", found[k], textOf(found)));
     auto [entry, isNew] = sizes.emplace(name, found[k]);
     if (isNew)
       origins[name] = fmt::format("input '{}'", argument.name);
@@ -124,6 +128,24 @@ static llvm::Error readInput(const TensorArgument &argument, const std::string &
   }
   to = std::move(file->array);
   return llvm::Error::success();
+}
+
+/// Whether the array of a file is as large as the lengths say, of which nothing says the `unsaid` ones.
+static llvm::Error checkShape(const TensorArgument &argument, const std::string &path, const std::vector<int64_t> &found,
+                              const std::vector<int64_t> &expected, const std::set<std::string> &unsaid) {
+  if (found == expected)
+    return llvm::Error::success();
+  std::string missing;
+  for (const Extent &extent : argument.shape)
+    for (const std::string &size : sizesIn(extent.name))
+      if (unsaid.count(size))
+        missing = size;
+  std::string what = fmt::format("input '{}': {}: expected shape {}, which is {}, found {}", argument.name, path,
+                                 textOf(argument.shape), textOf(expected), textOf(found));
+  return wrong(missing.empty() ? what
+                               : what + fmt::format("; no shape says {0}, which is taken at its bound: give it with "
+                                                    "--size {0}=…",
+                                                    missing));
 }
 
 static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argument,
@@ -203,9 +225,13 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
     auto file = files.find(plan.inputs[k].name);
     if (file == files.end())
       continue;
-    if (llvm::Error error = readInput(plan.inputs[k], file->second, operands.inputs[k], operands.sizeByName, origins))
+    if (llvm::Error error = readInput(plan, plan.inputs[k], file->second, operands.inputs[k], operands.sizeByName, origins))
       return error;
   }
+  std::set<std::string> unsaid;
+  for (const std::string &name : plan.sizes)
+    if (!operands.sizeByName.count(name) && plan.boundOf(name))
+      unsaid.insert(name);
   for (const std::string &name : plan.sizes) // a length that nothing says is its bound
     operands.sizes.push_back(operands.sizeByName.emplace(name, plan.boundOf(name).value_or(1)).first->second);
 
@@ -222,7 +248,10 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
       operands.inputs[k] = {{1}, {origin == given.end() ? 0.0 : static_cast<double>(origin->second)}};
       continue;
     }
-    if (!files.count(plan.inputs[k].name)) {
+    if (auto file = files.find(plan.inputs[k].name); file != files.end()) {
+      if (llvm::Error error = checkShape(plan.inputs[k], file->second, operands.inputs[k].shape, *shape, unsaid))
+        return error;
+    } else {
       const TensorArgument &input = plan.inputs[k];
       int64_t count = *elementsOf(*shape);
       uint64_t own = seed * 1000003 + k;

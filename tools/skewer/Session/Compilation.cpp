@@ -115,6 +115,7 @@ OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, language::Di
   options.parameters = parameters;
   options.lengths = lengths;
   options.atRunTime = factorsAtRunTime;
+  options.spelledOut = spelledFactors;
   options.decisions = decisions;
   return language::importSource(sources, options, mlirContext.get(), std::move(said));
 }

@@ -117,7 +117,7 @@ private:
                                              language::Decisions *decisions = nullptr);
   bool findFactors(mlir::ModuleOp atBounds, const language::Decisions &);
   /// Whether the text's numbers decide the same at all lengths; false after an error at the one that does not.
-  bool decidesAlike(const Lengths &bounds, std::vector<language::Decisions> atFittingPoints);
+  bool decidesAlike(const Lengths &bounds, const std::vector<language::Decisions> &atFittingPoints);
   /// Adds the layers of other lengths to each kernel that has some.
   bool importShorter(language::Decisions atBounds);
   /// `add` for the module, and for the kernel's shorter ones where it has some; then all of them are one.
@@ -140,6 +140,7 @@ private:
   std::string specPath, specHash;
   llvm::SourceMgr sources;
   std::unique_ptr<mlir::MLIRContext> mlirContext;
+  std::set<size_t> spelledFactors; // of factorsAtRunTime, those made of whole numbers that are computed too
 };
 
 /// Passes that every kernel's `schedule` begins with, in MLIR's textual form. False after an error.

@@ -3,7 +3,7 @@
 #include "passes/Lengths/FitLengths.h"
 #include "tools/skewer/Session/Collected.h"
 #include "tools/skewer/Session/Compilation.h"
-#include "tools/skewer/Session/EveryLength.h"
+#include "tools/skewer/Session/ExactDecisions.h"
 #include "tools/skewer/Session/MlirDiagnostics.h"
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@ using namespace mlir;
 
 namespace skewer::driver {
 
-bool Compilation::decidesAlike(const Lengths &bounds, std::vector<language::Decisions> atFittingPoints) {
-  EveryLength every(std::move(atFittingPoints), bounds);
+bool Compilation::decidesAlike(const Lengths &bounds, const std::vector<language::Decisions> &atFittingPoints) {
+  EveryLength every(atFittingPoints, bounds);
   auto unlike = every.amongFitted();
   for (const Lengths &lengths : sampledLengths(bounds)) {
     if (unlike)
@@ -23,6 +23,8 @@ bool Compilation::decidesAlike(const Lengths &bounds, std::vector<language::Deci
              &there); // of a layer without meaning there, N - 1 rows of one, what comes before
     unlike = every.at(lengths, there);
   }
+  if (!unlike) // none was found; now that there is none
+    unlike = findUnproven(atFittingPoints, bounds);
   if (!unlike)
     return true;
   language::Diagnostics diagnostics(sources, say);
@@ -57,7 +59,8 @@ bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &deci
     return false;
   std::vector<Decision> longest = factorsOf(decisions);
   std::vector<Lengths> points = fittingPoints(boundsOf(*kernel));
-  std::set<size_t> found; // all texts are read as the first one was
+  std::set<size_t> found, spelled; // all texts are read as the first one was
+  std::vector<std::vector<Decision>> all = {longest};
   for (const Lengths &point : llvm::drop_begin(points)) {
     Collected collected;
     language::Decisions there;
@@ -66,12 +69,28 @@ bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &deci
     if (factors.size() != longest.size())
       return false; // the layers are not alike: who compares them says so
     for (size_t k = 0; k < factors.size(); ++k)
-      if (factors[k].kind != longest[k].kind)
+      if (factors[k].kind != longest[k].kind || factors[k].wholes.size() != longest[k].wholes.size())
         return false;
       else if (!areSame(factors[k], longest[k]))
         found.insert(k);
+    all.push_back(std::move(factors));
+  }
+  Lengths bounds = boundsOf(*kernel);
+  auto across = [&](auto &&valueOf) { return llvm::map_to_vector(all, valueOf); };
+  for (size_t k = 0; k < longest.size(); ++k) {
+    // Alike where it was looked at, and not everywhere.
+    if (longest[k].made && !found.count(k) && longest[k].kind == Decision::Factor)
+      if (auto number = NumberOfLengths::through(
+              across([&](const std::vector<Decision> &own) { return own[k].made; }), bounds);
+          !number || !number->isConstant())
+        found.insert(k);
+    for (size_t n = 0; n < longest[k].wholes.size(); ++n)
+      if (!LengthPolynomial::through(across([&](const std::vector<Decision> &own) { return own[k].wholes[n]; }),
+                                     bounds))
+        spelled.insert(k);
   }
   factorsAtRunTime = std::move(found);
+  spelledFactors = std::move(spelled);
   return !factorsAtRunTime.empty();
 }
 
@@ -105,7 +124,7 @@ bool Compilation::importShorter(language::Decisions atBounds) {
     for (Kernel &kernel : kernels)
       kernel.shorter.push_back(moduleOf(module->lookupSymbol<func::FuncOp>(kernel.name)));
   }
-  if (!decidesAlike(bounds, std::move(decisions)))
+  if (!decidesAlike(bounds, decisions))
     return false;
   for (Kernel &kernel : kernels) {
     OwningOpRef<ModuleOp> longest = cloneOf(kernel);
