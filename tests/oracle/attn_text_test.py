@@ -44,6 +44,14 @@ class AttnTextTest(unittest.TestCase):
     def test_whole_division_rounds_down(self):
         self.check(value("return x * (-7 // 2) + -7 % 3", (4, 5), x=self.x), self.x * -4 + 2)
 
+    def test_bits_bind_between_sums_and_comparisons(self):
+        self.check(value("return x * (1 + 1 << 2 + 1) + (7 & 6 - 4) + (-5 >> 1)", (4, 5), x=self.x), self.x * 16 + 2 - 3)
+        words = np.array([[0x12345678, -1], [0x0F0F0F0F, 7]])
+        got = value('y = einsum("a n -> a n", z)\nreturn 0 * y + (w[a, n // 8] >> 4 * (n % 8) & 15)', (2, 16), z=np.zeros((2, 16)), w=words)
+        self.check(got, (words[:, np.arange(16) // 8] >> 4 * (np.arange(16) % 8)) & 15)
+        self.refused("0 to 62", "return x * (1 >> 63)", (4, 5), x=self.x)
+        self.refused("whole numbers", 'y = einsum("n c -> n c", x)\nreturn y * ((n / 2) & 1)', (4, 5), x=self.x)
+
     def test_a_choice_binds_weaker_than_a_sum(self):
         self.check(value(self.scores + "return s + 1 if j <= i else 0", (4, 5), q=self.q, k=self.k),
                    np.where(self.j <= self.i, self.q @ self.k.T + 1, 0))

@@ -52,6 +52,11 @@ def arithmetic(op, values):
             if not all(isinstance(each, int) for each in values):
                 raise AttnError(f"'{op}' divides whole numbers")
             return a // values[1] if op == "//" else a % values[1]
+        if op in ("<<", ">>", "&"):
+            b, most = values[1], 2 ** 62 - 1 if op == "&" else 62
+            if not all(isinstance(each, int) for each in values) or not 0 <= b <= most:
+                raise AttnError(f"'{op}' is of whole numbers, the second from 0 to {most}")
+            return a & b if op == "&" else a << b if op == "<<" else a >> b
         if op == "/":
             b = values[1]
             return a // b if isinstance(a, int) and isinstance(b, int) and a % b == 0 else a / b
@@ -149,7 +154,7 @@ def apply(op, values, line=None):
             return values[0]
         if op == "clamp":
             function = (lambda x, low, high: np.minimum(np.maximum(x, low), high))
-        elif op in ("//", "%", "f64"):
+        elif op in ("//", "%", "f64", "<<", ">>", "&"):
             raise AttnError(f"'{op}' is of numbers and positions", line)
         elif op == "*" and keeps(values):
             return taken_away(values)
@@ -159,6 +164,8 @@ def apply(op, values, line=None):
     if any(isinstance(v, Field) for v in values):
         if op in ("//", "%") and isinstance(values[1], float):
             raise AttnError(f"'{op}' divides positions by whole numbers", line)
+        if op in ("<<", ">>", "&") and any(is_real(as_field(each)) for each in values):
+            raise AttnError(f"'{op}' is of whole numbers", line)
         if op == "*" and any(map(is_truth, values)) and all(is_truth(v) or reads(v) for v in values):
             return Operation("select", [*sorted(values, key=lambda v: not is_truth(v)), Constant(0)])
         return Operation(op, [as_field(v) for v in values])

@@ -258,11 +258,17 @@ class Parser:
         return self.comparison()
 
     def comparison(self):
-        value = self.sum()
+        value = self.bits()
         if self.sees(*COMPARISONS):
             op = self.take()
-            value = s.Binary(op.line, op.text, value, self.sum())
+            value = s.Binary(op.line, op.text, value, self.bits())
         return value
+
+    def bits(self):
+        return self.chain(self.shift, "&")
+
+    def shift(self):
+        return self.chain(self.sum, "<<", ">>")
 
     def sum(self):
         return self.chain(self.product, "+", "-")

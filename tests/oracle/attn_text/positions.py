@@ -273,11 +273,25 @@ class Evaluation:
             return (a // b if op == "//" else a % b), bad
         if op in ("floor", "ceil", "round"):
             return values[0], bad
+        if op in ("<<", ">>", "&"):
+            return bits(op, *values, bad)
         out = {"+": np.add, "-": np.subtract, "*": np.multiply, "neg": np.negative, "abs": np.abs, "min": np.minimum,
                "max": np.maximum}[op](*values)
         if op in "+-*" and np.any(np.abs(FLOAT[op](*[v.astype(np.float64) for v in values])) > LIMIT):
             raise AttnError("whole numbers overflow in arithmetic on positions")
         return out, bad
+
+
+def bits(op, a, b, bad):
+    """Shifts by 0 to 62, which are products with 2^r and divisions by it, and fields of a mask."""
+    most = 2 ** 62 - 1 if op == "&" else 62
+    strange = (b < 0) | (b > most)
+    if np.any(strange if bad is None else strange & ~bad):
+        raise AttnError(f"'{op}' by {b.min()}..{b.max()}: expected 0 to {most}")
+    b = np.where(strange, 0, b)
+    if op == "<<" and np.any(np.abs(a.astype(np.float64)) * 2.0 ** b > LIMIT):
+        raise AttnError("whole numbers overflow in a shift")
+    return (a & b if op == "&" else a << b if op == "<<" else a >> b), bad
 
 
 def whole_of(value, bad, what):
