@@ -33,12 +33,12 @@ public:
     });
   }
 
-  /// Once a block of rows: what multiplies the lines, with the term's scale in base 2.
+  /// Once a block of rows: what multiplies the lines, with the term's scale.
   void computeRows(const RowBlock &block) override {
     Value rowCosines = view(memory.local, cosineOfRow), rowSines = view(memory.local, sineOfRow);
     b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
       auto [cosine, sine] = cosineAndSine(b.add(block.firstRow, row));
-      Value factor = number(term.scale * kLog2e);
+      Value factor = number(term.scale);
       for (unsigned place = 0; place < term.arguments.size(); ++place)
         if (!term.isArgument(place))
           factor = b.mulf(factor, elementOf(place));
