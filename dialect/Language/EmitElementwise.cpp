@@ -212,6 +212,13 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
   return left;
 }
 
+/// Whether both have the same dimensions, by size and by name, in the same order.
+static bool haveSameShape(const Dimensions &a, const Dimensions &b) {
+  return llvm::equal(a, b, [](const Dimension &one, const Dimension &other) {
+    return one.size == other.size && one.runtime == other.runtime && describeAxes({one}) == describeAxes({other});
+  });
+}
+
 /// Makes the two of one shape, that which `join` says. False after an error.
 bool Emitter::align(const Node &node, Value &left, Value &right) {
   if (!scope->parts.empty()) {
@@ -232,7 +239,8 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
   Value target;
   target.dimensions = joined.shape.dimensions;
   for (Value *value : {&left, &right}) {
-    if (!(joined.byName ? alignByName(node, *value, target) : alignByPosition(node, *value, target)))
+    bool isShaped = joined.isAsBoth || haveSameShape(value->dimensions, target.dimensions);
+    if (!isShaped && !(joined.byName ? alignByName(node, *value, target) : alignByPosition(node, *value, target)))
       return false;
     value->dimensions = joined.shape.dimensions, value->order = joined.shape.order;
   }

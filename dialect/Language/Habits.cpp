@@ -141,7 +141,6 @@ std::string insteadOfMember(StringRef receiver, StringRef member, bool isCalled)
 }
 
 StringRef insteadOfArgument(StringRef function, StringRef argument) {
-  bool isAxis = argument == "dim" || argument == "axis";
   if (function == "softmax" || function == "logsumexp") {
     if (argument == "mask" || argument == "attn_mask" || argument == "attention_mask" || argument == "is_causal")
       return "a mask is a condition on positions: softmax(x where j <= i)";

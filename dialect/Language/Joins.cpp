@@ -175,6 +175,7 @@ Joined joinByName(const Shape &a, const Shape &b) {
     if (!a.order.isWritten && !b.order.isWritten)
       joined.shape.order = unionOf(a, b);
     mergeNamings(joined.shape.dimensions, a.order.isWritten ? b.dimensions : a.dimensions);
+    joined.isAsBoth = true;
     return joined;
   }
   // The dimension of `b` that each of `a` is.
@@ -334,7 +335,16 @@ std::vector<Axis> axesForOnes(const Shape &named, const Shape &tensor) {
   return missing;
 }
 
-Joined join(const Shape &a, const Shape &b) {
+/// Without what is no name: a number of a text, "b (d 2)", which stands behind a quotation mark.
+static Shape withoutNumbers(Shape shape) {
+  for (Dimension &d : shape.dimensions)
+    llvm::erase_if(d.namings, [](const Naming &naming) {
+      return llvm::any_of(naming, [](const Axis &axis) { return axis.name[0] == '\''; });
+    });
+  return shape;
+}
+
+static Joined joinNamed(const Shape &a, const Shape &b) {
   bool first = isNamed(a.dimensions), second = isNamed(b.dimensions);
   if (first && second)
     return joinByName(a, b);
@@ -355,6 +365,8 @@ Joined join(const Shape &a, const Shape &b) {
   }
   return joinByPlace(a, b);
 }
+
+Joined join(const Shape &a, const Shape &b) { return joinNamed(withoutNumbers(a), withoutNumbers(b)); }
 
 void mergeNamings(Dimensions &dimensions, const Dimensions &other) {
   for (size_t d = 0; d < dimensions.size(); ++d) {

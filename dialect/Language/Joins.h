@@ -21,6 +21,7 @@ struct Joined {
   Shape shape;
   bool byName = true; // else from the last dimension, as NumPy does
   std::optional<Complaint> complaint = std::nullopt;
+  bool isAsBoth = false; // each of the two has these dimensions already, place by place
 };
 
 /// The shape of what arithmetic makes of both. Swapping the two changes nothing but the order in which dimensions stand
