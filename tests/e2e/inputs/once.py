@@ -32,7 +32,7 @@ GATE = """param N = {N}, heads = {h}, dim = {d}
 size batch
 kernel gate(q, k, v : f32[batch, heads, N, dim], f : f32[batch, heads, N]) -> f32[batch, heads, N, dim] {{
   sum = einsum("b h t, n t -> b h n", log(sigmoid(f)), tabulate(t <= n, n = N, t = N))
-  s = einsum("b h i d, b h j d -> b h i j", q, k) * dim^-0.5 + sum[..., None] - sum[:, :, None, :]
+  s = einsum("b h i d, b h j d -> b h i j", q, k) * dim^-0.5 + sum[b, h, i] - sum[b, h, j]
   return einsum("b h i j, b h j d -> b h i d", softmax(s where j <= i), v)
 }}
 """
