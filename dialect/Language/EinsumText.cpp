@@ -346,8 +346,8 @@ bool Emitter::adoptSizes(const Node &node, const subscript::Einsum &spec, String
     bool isRead = isOpen && along != read.end() && !inProducts.count(axis);
     bool isAmbiguous = false;
     std::optional<Axis> found = isRead ? along->second : adoptedAxis(placeOf(axis), axis, &isAmbiguous);
-    if (!found && !isAmbiguous && (found = expectedAxis(node, spec, axis)))
-      rememberAxis(*found, /*isPosition=*/true);
+    if (!found && !isAmbiguous)
+      found = expectedAxis(node, spec, axis);
     if (!found && (isScouting || isAmbiguous))
       return false;
     if (!found && inProducts.count(axis)) // said where the product is
