@@ -69,6 +69,14 @@ bool arePlain(const Dimensions &dimensions) {
   return llvm::all_of(dimensions, [](const Dimension &dimension) { return dimension.isProduct(); });
 }
 
+/// Whether no axis stands twice, as in the diagonal of a matrix: what is made with these dimensions has them all.
+bool areDistinct(const Dimensions &dimensions) {
+  size_t count = 0;
+  for (const Dimension &dimension : dimensions)
+    count += dimension.axes.size();
+  return count == skewer::subscript::axesOf(dimensions).size();
+}
+
 /// What a tensor is a product of, each by axes of an einsum, where a condition on those holds; 0 elsewhere.
 struct Factors {
   std::vector<std::pair<Value, Dimensions>> tensors;
@@ -219,7 +227,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
                  return others.count(axis) > 0;
                });
       };
-      bool areValues = arePlain(rest[base].second) && skewer::subscript::axesOf(rest[base].second) == others &&
+      bool areValues = arePlain(rest[base].second) && areDistinct(rest[base].second) &&
+                       skewer::subscript::axesOf(rest[base].second) == others &&
                        llvm::all_of(rest, [&](auto &one) { return llvm::all_of(one.second, isOfAxes); });
       if (!isWeights || !isQuery || !areValues)
         continue;
