@@ -131,7 +131,8 @@ def AttnSumLoneAxes : Pass<"attn-sum-lone-axes", "::mlir::func::FuncOp"> {
   let summary = "a sum over an axis that one operand alone has is made before the product";
   let description = [{
     `Σ_a Σ_c x[a] · y[a, c]` is `Σ_a x[a] · (Σ_c y[a, c])`. The product then runs over fewer elements: the gate of WavLM
-    (arXiv:2110.13900, section 2.2) sums four columns of a weight for each token and head. Axes of the guard, of index
+    (arXiv:2110.13900, section 2.2) sums four columns of a weight for each token and head. Only operands of the kernel and constants are summed, moved at most: weights of
+    scores would have to be held. Axes of the guard, of index
     expressions, of a diagonal and of run-time size stay where they are.
 
     ```mlir

@@ -1,6 +1,8 @@
-// attn-sum-lone-axes: a sum over an axis that one operand alone has is made before the product.
+// attn-sum-lone-axes: a sum over an axis that one given operand alone has is made before the product.
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/Views.h"
 #include "passes/Passes.h"
 
 namespace skewer {
@@ -39,6 +41,19 @@ std::set<std::string> loneAxes(const ResolvedEinsum &resolved, size_t operand) {
   for (auto axis = lone.begin(); axis != lone.end();) // kRuntime is less than any size
     axis = places[*axis] == 1 && resolved.sizes.at(*axis) > 1 ? std::next(axis) : lone.erase(axis);
   return lone;
+}
+
+/// Whether a tensor is an operand of the kernel or a constant, moved at most. Weights that are made of scores are not summed
+/// by themselves: then they would have to be held.
+bool isGiven(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (op->hasTrait<OpTrait::ConstantLike>())
+      return true;
+    if (!mapOf(op) && !isa<arith::ExtFOp, arith::SIToFPOp>(op))
+      return false;
+    tensor = op->getOperand(0);
+  }
+  return true;
 }
 
 /// An operand of a product, and how the sum over some of its axes is written.
@@ -116,7 +131,7 @@ struct SumLoneAxes : skewer::impl::AttnSumLoneAxesBase<SumLoneAxes> {
       ResolvedEinsum resolved = resolve(op);
       std::set<std::string> lone = loneAxes(resolved, number);
       auto type = cast<RankedTensorType>(op.getInputs()[number].getType());
-      if (lone.empty())
+      if (lone.empty() || !isGiven(op.getInputs()[number]))
         continue;
       Summed made = summed(resolved, number, type, lone);
       if (made.left.empty()) // a number, which no text of an einsum can name

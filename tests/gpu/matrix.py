@@ -51,8 +51,8 @@ LONG = (1, 1, 64, 64, 64)
 LONG_LAYERS = ["content", "causal", "offset-query-side"]
 DEEP = """param N = 96, depth = 4096, c = 160
 size batch
-kernel layer(x : {type}[batch, N, depth], const w : {type}[c, depth] ~ depth^-0.5, const b : f32[c]) -> {type}[batch, N, c] {{
-  return einsum("b n d, c d -> b n c", x, w) + b
+kernel layer(x : {type}[batch, N, depth], const w : {type}[c, depth] ~ depth^-0.5, const bias : f32[c]) -> {type}[batch, N, c] {{
+  return einsum("b n d, c d -> b n c", x, w) + bias
 }}
 """
 CHECKERS = ["memcheck", "racecheck", "synccheck"]

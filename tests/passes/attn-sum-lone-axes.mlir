@@ -49,3 +49,14 @@ func.func @stays(%x: tensor<4xf32>, %g: tensor<4x2xf32>, %h: tensor<2xf32>, %d: 
   %4 = attn.einsum "i, c -> i"(%x, %h) : (tensor<4xf32>, tensor<2xf32>) -> tensor<4xf32>
   return %0, %1, %2, %3, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+// Weights of scores are not summed by themselves: the product with values by rows of keys would have to hold them.
+// CHECK-LABEL: func.func @weights
+// CHECK: %[[P:.*]] = attn.softmax
+// CHECK: attn.einsum "i (jy jx), jy e -> i e" sizes {{.*}}(%[[P]], %arg1)
+func.func @weights(%s: tensor<4x6xf32>, %v: tensor<2x8xf32>) -> tensor<4x8xf32> {
+  %p = attn.softmax "i j" over "j"(%s) : tensor<4x6xf32>
+  %o = attn.einsum "i (jy jx), jy e -> i e" sizes {jx = 3 : i64, jy = 2 : i64}(%p, %v) : (tensor<4x6xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
