@@ -131,7 +131,8 @@ TEST(CompileTime, TablesAreAsLongAsTheOffsetsAre) {
   // Two offsets, one a direction: a table over both.
   r = import(
       "param H = 5, W = 7\nkernel k(table : f32[9]) -> f32[H*W, H*W] {\n"
-      "  return einsum(\"(floor(sqrt((jy - iy)^2 + (ix - jx)^2))) -> (iy ix) (jy jx)\", table, iy = H, ix = W)\n}\n");
+      "  return einsum(\"(floor(sqrt((jy - iy)^2 + (ix - jx)^2))) -> (iy ix) (jy jx)\", table, iy = H, ix = W, "
+      "jy = H, jx = W)\n}\n");
   ASSERT_TRUE(r.good) << r.messages;
 }
 

@@ -77,7 +77,11 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
                                  " + einsum(\"h j d, (i - j + N - 1) d -> h i j\", k, turned, i = N) + "
                                  "bias[j - i + N - 1]");
   const std::string gates = layer(70, 24, ", gate : f16[heads, N], other : f16[heads, N], bias : f16[2*N - 1]",
-                                  " + (gate[h, i] + other[h, i]) * bias[j - i + N - 1] + bias[i - j + N - 1]");
+                                  " + gate[h, i] * bias[j - i + N - 1] + other[h, i] * bias[j - i + N - 1] + "
+                                  "bias[i - j + N - 1]");
+  // What the text brackets is computed as it stands there: a stage of its own, before the attention.
+  const std::string bracket = layer(70, 24, ", gate : f16[heads, N], other : f16[heads, N], bias : f16[2*N - 1]",
+                                    " + (gate[h, i] + other[h, i]) * bias[j - i + N - 1] + bias[i - j + N - 1]");
   const std::string values =
       "param N = 70, heads = 2, dim = 24\nkernel layer(q, k, v : f16[heads, N, dim], near : f16[2*N - 1, dim], each : "
       "f16[heads, N, dim], few : f16[7, dim]) -> f16[heads, N, dim] {\n  weights = softmax(einsum(\"h i d, h j d -> h "
@@ -86,7 +90,7 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
       "j "
       "d -> h i d\", weights, each)\n  pairs = einsum(\"h i j, ((i*j) % 7) d -> h i d\", weights, few)\n  return "
       "einsum(\"h i j, h j d -> h i d\", weights, v) + band + rows + pairs\n}\n";
-  for (const std::string &text : {layer(70, 64), layer(70, 20), banded(70, 32), map, keys, gates, values})
+  for (const std::string &text : {layer(70, 64), layer(70, 20), banded(70, 32), map, keys, gates, bracket, values})
     for (GpuTile tile : {GpuTile{64, 64, 2, true, 256}, GpuTile{32, 16, 3, false, 16}, GpuTile{128, 32, 4, true, 256},
                          GpuTile{32, 16, 1, false, 256}, GpuTile{16, 32, 1, false, 16},
                          GpuTile{64, 32, 2, false, 256, 32}, GpuTile{32, 16, 1, false, 16, 32}}) {
@@ -103,7 +107,12 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
       ASSERT_TRUE(outcome.lowered) << outcome.messages;
       EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
       EXPECT_LE(outcome.error, 2e-3) << text;
-      EXPECT_EQ(footprintOf(*compiled.shape(), tile).sharedBytes, outcome.launch.sharedBytes) << text;
+      auto isAttention = [](const GpuLaunch &launch) { return launch.rows > 0; };
+      ASSERT_EQ(llvm::count_if(outcome.program.launches, isAttention), 1) << text;
+      const GpuLaunch &attention = *llvm::find_if(outcome.program.launches, isAttention);
+      EXPECT_EQ(attention.rows, tile.rows) << text;
+      EXPECT_EQ(attention.keys, tile.keys) << text;
+      EXPECT_EQ(footprintOf(*compiled.shape(), tile).sharedBytes, attention.sharedBytes) << text;
     }
 }
 

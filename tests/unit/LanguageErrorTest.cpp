@@ -113,7 +113,8 @@ TEST(LanguageError, Einsum) {
               "the text reads 'k' by 3 dimensions, but it is a tensor [2, 4, 12, 8] of 4");
   EXPECT_SAYS(errors("return einsum(\"b h i d, r i -> b h i r\", q, table)"),
               "axis 'i' has size 12 elsewhere, but 8 here");
-  EXPECT_SAYS(errors("return einsum(\"b h i d, (z + 1) d -> b h i z\", q, table)"), "axis 'z'");
+  EXPECT_SAYS(errors("return einsum(\"b h i d, (z + 1) d -> b h i z\", q, table)[..., :8]"),
+              "4:26: error: axis 'z' has no size; no operand has it alone, so give it: z = …");
   EXPECT_SAYS(errors("return einsum(\"b h i d -> b h i d\", q, zz = 3)"), "no axis 'zz' in this text");
   EXPECT_SAYS(errors("return einsum(\"b h (i d -> b h i d\", q)"), "is never closed");
   EXPECT_SAYS(errors("return einsum(\"b h i d, (j - i + len(x)) d -> b h i j\", q, table, j = 3)"),

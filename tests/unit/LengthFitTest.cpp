@@ -77,14 +77,23 @@ TEST(ExpressionFit, TablesOverPositionsAreTheLongest) {
                        Expr::symbol("j") - Expr::symbol("i") + Expr(n - 1));
   };
   const Lengths bounds = {{"N", 40}};
-  std::vector<Expr> tables, others;
+  auto atI = [](std::vector<int64_t> rows) {
+    return Expr::table(std::make_shared<const std::vector<int64_t>>(std::move(rows)), Expr::symbol("i"));
+  };
+  std::vector<Expr> tables, others, alike;
   for (const Lengths &point : fittingPoints(bounds)) {
-    tables.push_back(tableOf(point.at("N")));
-    others.push_back(
-        Expr::table(std::make_shared<const std::vector<int64_t>>(point.at("N"), point.at("N")), Expr::symbol("i")));
+    int64_t n = point.at("N");
+    tables.push_back(tableOf(n));
+    std::vector<int64_t> rows(n, n);
+    alike.push_back(atI(rows));
+    rows[1] = 0;
+    others.push_back(atI(rows));
   }
   auto found = fitExpressions(tables, bounds);
   ASSERT_TRUE(found);
   EXPECT_EQ(*found, tables.front());
   EXPECT_FALSE(fitExpressions(others, bounds)); // other numbers at other lengths
+  found = fitExpressions(alike, bounds);        // one number in all rows is no table: the length
+  ASSERT_TRUE(found);
+  EXPECT_EQ(*found, readsOfLengths(bounds).at("N"));
 }

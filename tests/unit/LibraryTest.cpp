@@ -539,7 +539,7 @@ TEST(Library, OperandsThatDoNotFitAreStatuses) {
 TEST(Library, ListsSchemes) {
   Answer json(skewer_schemes(nullptr, 1), &skewer_answer_free), one(skewer_schemes("rel1d", 0), &skewer_answer_free),
       none(skewer_schemes("rel1", 0), &skewer_answer_free);
-  EXPECT_NE(std::string(skewer_answer_text(json.get())).find("\"name\":\"rel1d\""), std::string::npos);
+  EXPECT_NE(std::string(skewer_answer_text(json.get())).find("\"name\": \"rel1d\""), std::string::npos);
   EXPECT_NE(std::string(skewer_answer_text(one.get())).find("scheme rel1d("), std::string::npos);
   EXPECT_EQ(skewer_answer_status(none.get()), SKEWER_ANSWER_WRONG);
 }

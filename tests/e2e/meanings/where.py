@@ -194,7 +194,7 @@ CASES = {
         "scheme mask(n) = 0 if j <= i + n else -inf\n",
     ),
     "infinite_tensor_arg": (
-        SCORES + "  x = add(s, 0 if j <= i else -inf)" + END,
+        SCORES + "  x = add(s, rearrange(0 if j <= i else -inf, \"i j -> i j\"))" + END,
         lambda: att(softmax(S, j <= i)),
         OUT,
         "scheme add(x : [b, h, i, j], m : [i, j]) = x + m\n",
@@ -215,7 +215,7 @@ CASES = {
     ),
     "infinite_only": (
         SCORES.replace(" s =", " z =") + "  x = 0 if j <= i else -inf\n"
-        "  w = softmax(x)\n"
+        "  w = softmax(x, axis = j)\n"
         "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(z), v) + einsum(\"i j, b h j d -> b h i d\", w, v)",
         lambda: att(softmax(S)) + np.einsum("ij,bhjd->bhid", softmax(np.zeros((N, M)), j <= i), v),
     ),
@@ -255,15 +255,15 @@ CASES = {
         lambda: q * np.einsum("bhjd,bj->bhd", k, (np.arange(M) < lengths[:, None]) * 1.0)[:, :, None],
     ),
     "infinite_none": (
-        SCORES + "  mask = 0 if j <= i else -inf\n  x = s + mask[None, None]" + END,
+        SCORES + "  mask = rearrange(0 if j <= i else -inf, \"i j -> i j\")\n  x = s + mask[None, None]" + END,
         lambda: att(softmax(S, j <= i)),
     ),
     "infinite_sliced": (
-        SCORES + "  mask = 0 if j < lengths[b] else -inf\n  x = s + mask[:, None, None, :]" + END,
+        SCORES + "  mask = rearrange(0 if j < lengths[b] else -inf, \"b j -> b j\")\n  x = s + mask[:, None, None, :]" + END,
         lambda: att(softmax(S, j < L)),
     ),
     "positions_sliced": (
-        SCORES + "  far = abs(i - j) * 0.1\n  x = s + far[None, None, :, :]" + END,
+        SCORES + "  far = rearrange(abs(i - j) * 0.1, \"i j -> i j\")\n  x = s + far[None, None, :, :]" + END,
         lambda: att(softmax(S + 0.1 * np.abs(i - j))),
     ),
     "infinite_data": (
