@@ -373,9 +373,9 @@ TEST(Stages, ProductsTakeInWhatStandsBeforeAndBehind) {
     // Whole vectors of columns, odd ones, and rows that are moved as they are packed.
     Outcome outcome = compileAndCompare(R"(param N = 29, heads = 3, dim = 16, c = 40
 size batch
-kernel f(x : f32[batch, N, c], pos : f32[N, c], w : f32[c, heads*dim], b : f32[heads*dim], o : f32[heads*dim, 37],
+kernel f(x : f32[batch, N, c], pos : f32[N, c], w : f32[c, heads*dim], first : f32[heads*dim], o : f32[heads*dim, 37],
          bias : f32[37]) -> f32[batch, N, 37] {
-  inner = max(einsum("b n c, c e -> b n e", 2 * x + pos, w) + b, 0)
+  inner = max(einsum("b n c, c e -> b n e", 2 * x + pos, w) + first, 0)
   return einsum("b n e, e f -> b n f", exp(-inner), o) * 0.5 + bias
 })",
                                         3, target);
@@ -460,9 +460,9 @@ kernel f(x, y : f32[N, c], w, z : f32[c, c]) -> f32[N, c] {
 TEST(Stages, WhatIsWrittenTwiceIsMadeOnce) {
   // A table that heads share is a stage, for queries and for keys; that of the other operand is another one.
   Outcome outcome = compileAndCompare(std::string(R"(param N = 30, heads = 3, dim = 16
-kernel f(a, b, v : f32[2, heads, N, dim], s, t : f32[N, dim] ~ 0.1) -> f32[2, heads, N, dim] {
-  q = a * exp(s) + exp(t)
-  k = b * exp(s))") + kAttend,
+kernel f(x, y, v : f32[2, heads, N, dim], s, t : f32[N, dim] ~ 0.1) -> f32[2, heads, N, dim] {
+  q = x * exp(s) + exp(t)
+  k = y * exp(s))") + kAttend,
                                       1);
   EXPECT_EQ(outcome.stages, (std::vector<std::string>{"elementwise", "elementwise", "attention"}));
   EXPECT_LT(outcome.error, 2e-6);
