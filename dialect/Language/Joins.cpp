@@ -199,8 +199,12 @@ Joined joinByName(const Shape &a, const Shape &b) {
   }
   bool hasAll = covers(a.dimensions, b.dimensions), isWithin = covers(b.dimensions, a.dimensions);
   if (hasAll && isWithin) {
-    if (matched.size() != all.size() || matched.size() != b.dimensions.size())
+    if (matched.size() != all.size() || matched.size() != b.dimensions.size()) {
+      // What positions make, over iy and ix, is read inside a dimension (iy ix) of a tensor.
+      if (a.order.isWritten != b.order.isWritten)
+        return {a.order.isWritten ? a : b};
       return contradiction(a, b);
+    }
     bool same = describeAxes(a.dimensions) == describeAxes(b.dimensions) ||
                 llvm::all_of(llvm::zip(a.dimensions, b.dimensions), [](auto pair) {
                   return sharedNaming(std::get<0>(pair), std::get<1>(pair)).has_value();

@@ -217,8 +217,12 @@ std::string print(const Spec &spec) {
     result += " + " + printTerm(spec, *term, number, text);
   if (spec.divided)
     result = fmt::format("({}) / max(sum(weights, -1), 1)[..., None]", result);
-  if (spec.residual)
-    result += " + q";
+  if (spec.residual) {
+    // Queries that come out of one operand have the names of its text, others have none and go by place.
+    std::string axes = resultSubscripts(spec, flat, spec.groupedText);
+    bool isNamed = spec.packing == Packing::All && axes.find('(') == std::string::npos;
+    result += isNamed ? fmt::format(" + rearrange(q, \"{0} -> {0}\")", axes) : " + q";
+  }
   std::string type = resultType(spec);
   addResults(spec, score, type, result);
   return fmt::format("{}{}kernel layer({})\n    -> {} {{\n{}  return {}\n}}\n", originsText(spec), parameters(spec),

@@ -40,7 +40,7 @@ TEST(GpuStages, TablesGivenAndVectorsAdded) {
   std::string text =
       "param N = 50, heads = 2, dim = 16\nsize batch\nkernel turned(q, k, v : bf16[batch, heads, N, dim],"
       " cos, sin : f32[N, dim // 2], u : f32[heads, dim]) -> f32[batch, heads, N, dim] {\n"
-      "  content = einsum(\"b h i d, b h j d -> b h i j\", rotate_half(q, cos, sin) + u[h, d], "
+      "  content = einsum(\"b h i d, b h j d -> b h i j\", rotate_half(q, cos, sin) + u[:, None], "
       "rotate_half(k, cos, sin)) * dim^-0.5\n" +
       kAttend;
   expectOnGpu(text, 1.5e-2);
