@@ -142,8 +142,9 @@ private:
       return say(with, with == argument ? OperandUse::Times : OperandUse::Far);
     }
     bool isShared = 2 * elementsOfType(argument) <= elementsOfType(result);
-    if (isShared && isOfProducts(other) && meetsSoftmax(result) &&
-        cast<RankedTensorType>(argument.getType()).getRank() > 1)
+    auto shape = cast<RankedTensorType>(argument.getType()).getShape();
+    bool hasKeys = shape.size() > 1 && shape.back() == cast<RankedTensorType>(result.getType()).getShape().back();
+    if (isShared && hasKeys && isOfProducts(other) && meetsSoftmax(result))
       say(argument, OperandUse::Additive);
   }
 };
@@ -174,7 +175,7 @@ void shape(std::vector<double> &normal, OperandUse use, int64_t row) {
       number += kLate;
       break;
     case OperandUse::Additive:
-      number = number < kHiddenBelow ? kNever : number;
+      number = number < kHiddenBelow && n % std::max<int64_t>(row, 1) != 0 ? kNever : number; // one key is seen
       break;
     }
   }
