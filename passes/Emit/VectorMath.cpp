@@ -42,7 +42,12 @@ Value skewer::vectorTanh(VectorBuilder &b, Value x) {
 
 Value skewer::vectorErf(VectorBuilder &b, Value x) {
   Value size = math::AbsFOp::create(b.builder, x), inside = atMost(b, size, kErfIsOne);
-  Value near = b.fma(polynomial(b, b.mulf(x, x), kErfNear), x, x);
+  // Without FMA a part of a tiny number is below what f32 holds: such numbers are made larger for the while.
+  constexpr float kTiny = 0x1p-100f, kLarger = 0x1p64f;
+  Value isTiny = b.compare(Predicate::OLT, size, b.constant(kTiny));
+  Value held = b.select(isTiny, b.mulf(x, b.constant(kLarger)), x);
+  Value near = b.fma(polynomial(b, b.mulf(x, x), kErfNear), held, held);
+  near = b.select(isTiny, b.mulf(near, b.constant(1 / kLarger)), near);
   Value exponent = b.fma(polynomial(b, inside, kErfFar), inside, arith::NegFOp::create(b.builder, inside));
   Value far = math::CopySignOp::create(b.builder, b.subf(b.constant(1), b.exp(exponent)), x);
   return b.select(b.compare(Predicate::OGT, size, b.constant(kErfIsFar)), far, near);
