@@ -10,7 +10,7 @@
 // CHECK: func.func @layer_attend(
 // The tile: products of broadcast queries and packed keys, and the window of the table one element further left a row.
 // CHECK: vector.fma
-// CHECK: math.roundeven
+// CHECK: arith.shli
 // CHECK: vector.reduction <add>
 // CHECK-NOT: attn.attention
 

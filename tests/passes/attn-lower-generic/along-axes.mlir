@@ -1,10 +1,9 @@
 // RUN: skewer-opt %s -attn-lower-generic -canonicalize -cse -split-input-file | FileCheck %s
 // What runs along axes: one pass, with vectors where elements lie side by side.
 
-// A running sum along the last axis: each vector is summed up in itself, and what came before is carried in chains.
+// A running sum along the last axis: each vector is summed up in itself, and what came before is carried in f64.
 // CHECK-LABEL: func.func @last_einsum(
-// CHECK: scf.for %{{.*}} iter_args(%[[BASE:.*]] = %{{.*}}) -> (vector<8xf32>)
-// CHECK: scf.for %{{.*}} iter_args(%[[CHAIN:.*]] = %{{.*}}) -> (vector<8xf32>)
+// CHECK: scf.for %{{.*}} iter_args(%[[BASE:.*]] = %{{.*}}) -> (vector<8xf64>)
 // CHECK: vector.load %arg0
 // CHECK-COUNT-3: vector.shuffle
 // CHECK: vector.store %{{.*}}, %arg1
@@ -19,7 +18,7 @@ func.func @last(%x: tensor<3x700xf32> {attn.name = "x"}) -> tensor<3x700xf32> {
 // -----
 // Along another axis four vectors of lanes that know nothing of one another; the sum that is written lacks the element.
 // CHECK-LABEL: func.func @other_einsum(
-// CHECK: scf.for %{{.*}} iter_args({{(%[^,]* = [^,]*, ){3}%.* = .*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK: scf.for %{{.*}} iter_args({{(%[^,]* = [^,]*, ){3}%.* = .*}}) -> (vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>)
 // CHECK-COUNT-4: vector.load %arg0
 // CHECK-NOT: vector.shuffle
 func.func @other(%x: tensor<700x32xf32> {attn.name = "x"}) -> tensor<700x32xf32> {
