@@ -51,7 +51,7 @@ Error checkSymbols(const llvm::Module &module, const KernelPlan &plan) {
   return Error::success();
 }
 
-/// Whether the function calls one that it was given a pointer to.
+/// Returns whether the function calls another function through a pointer that is one of its arguments.
 bool callsPointer(const Function &function) {
   for (const BasicBlock &block : function)
     for (const Instruction &instruction : block)

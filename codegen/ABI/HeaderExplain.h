@@ -5,7 +5,7 @@
 
 namespace skewer {
 
-/// What the NAME_explain() of all kernels share, word for word.
+/// Returns the text that the NAME_explain() functions of all kernels have in common.
 void writeExplainShared(llvm::raw_ostream &);
 /// NAME_explain(args, exec, status, buffer, bytes): inline, so that it costs the object nothing.
 void writeExplain(llvm::raw_ostream &, const KernelPlan &, const ArgumentLayout &);
