@@ -203,7 +203,8 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
     }
     Value from = b.mul(row, widthVectors * lanes);
     Value position = positionOf(firstRow, row);
-    finishWeights(row, position, factor);
+    if (factor && shape.further.weights)
+      finishWeights(row, position, inverseOf(b.mulf(sum, factorToWhole(sum))));
     if (stage.finishRow)
       return finishRow(position, from, factor);
     Value to = shape.result.picked ? positions.indexOf(*shape.result.picked, positions.axesAt(position, {}))

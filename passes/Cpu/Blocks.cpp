@@ -34,15 +34,11 @@ static Value someAreNoNumbers(CpuKernel &kernel, Value rows) {
   return b.compare(arith::CmpFPredicate::UNO, b.reduceAdd(test), b.constantScalar(0));
 }
 
-/// As at the beginning, but for maxima above those that there are: what weights are relative to. So they are small.
+/// As at the beginning, but for the maxima: those of all keys are known now.
 static void restartRows(CpuKernel &kernel, const RowBlock &block) {
-  constexpr float kAbove = 17; // 2^-17, or e^-17, of as many keys is no more than the values themselves
   VectorBuilder &b = kernel.b;
   const KernelMemory &memory = kernel.memory;
   b.loop(b.index(0), b.mul(block.groups, kernel.tileRows), 1, [&](Value row) {
-    Value at = b.mul(row, kernel.lanes);
-    Value above = b.addf(b.reduceMax(b.load(memory.maxima, at)), b.constantScalar(kAbove));
-    b.store(b.broadcast(above), memory.maxima, at);
     b.storeScalar(b.constantScalar(0), memory.sums, row);
     if (kernel.manyKeyBlocks)
       b.storeScalar(b.constantScalar(-kInfinity), memory.scales, b.add(row, kernel.rowBlock));
@@ -54,13 +50,14 @@ static void restartRows(CpuKernel &kernel, const RowBlock &block) {
 
 /// All keys of a block of rows. Weights of a softmax are divided by their sum behind the product with the values: where
 /// these are near the end of f32, so that a sum is infinite, keys are gone through once more with smaller weights.
-static void weighInRange(CpuKernel &kernel, const RowBlock &block, const std::function<void()> &weighKeys) {
+static void weighInRange(CpuKernel &kernel, RowBlock &block, const std::function<void()> &weighKeys) {
   VectorBuilder &b = kernel.b;
   auto constant = [&](bool is) -> Value { return arith::ConstantIntOp::create(b.builder, is, 1); };
   auto loop = scf::WhileOp::create(b.builder, TypeRange{b.builder.getI1Type()}, ValueRange{constant(true)});
   OpBuilder::InsertionGuard guard(b.builder);
   Block *before = b.builder.createBlock(&loop.getBefore(), {}, {b.builder.getI1Type()}, {b.builder.getLoc()});
-  b.when(arith::XOrIOp::create(b.builder, before->getArgument(0), constant(true)), [&] { restartRows(kernel, block); });
+  block.isSecond = arith::XOrIOp::create(b.builder, before->getArgument(0), constant(true));
+  b.when(block.isSecond, [&] { restartRows(kernel, block); });
   weighKeys();
   Value again =
       arith::AndIOp::create(b.builder, before->getArgument(0), someAreNoNumbers(kernel, block.rows)).getResult();
@@ -262,7 +259,7 @@ void CpuKernel::weighValues(const KeyBlock &block) {
         if (shape.direct)
           rowTotal(row, block.lowKey, runs);
         else
-          rowSoftmax(row, block.lowKey, runs);
+          rowSoftmax(block, row, runs);
       });
       accumulateValues(group, block.firstRow, block.lowKey, low, high);
       forEach([&](CpuStrategy &strategy) { strategy.addToValues({group, block.firstRow, block.lowKey, low, high}); });

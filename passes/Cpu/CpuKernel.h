@@ -239,7 +239,7 @@ private:
   void hideByTiles(ScoreTile &, mlir::Value state);
   void hideAll(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors);
 
-  void rowSoftmax(mlir::Value row, mlir::Value lowKey,
+  void rowSoftmax(const KeyBlock &, mlir::Value row,
                   llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
   struct KeyTurn { // keys that follow each other from `key` on, and where their weights of a group's first row stand
     mlir::Value key;
@@ -278,6 +278,8 @@ private:
   void rowTotal(mlir::Value row, mlir::Value lowKey, llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
   mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);
   void writeTotal(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
+  /// What a row's sum, its weights and its weighted values are multiplied by, where they are smaller ones: `isSecond`.
+  mlir::Value factorToWhole(mlir::Value sum);
   void writeLogSum(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
 
   // The next head, fetched while this one's values are added up (UpcomingHead.cpp).

@@ -115,7 +115,11 @@ void CpuKernel::joinRow(Value row) {
   auto of = [&](Value place, int64_t where) { return b.scalar(memory.parts, b.add(b.add(place, where), row)); };
   if (!shape.direct) {
     b.storeScalar(b.constantScalar(kNone), memory.scales, maximumPlace);
+    b.storeScalar(b.constantScalar(1), memory.scales, row);
     forLiveParts([&](Value place) {
+      Value toWhole = factorToWhole(of(place, record.sum())), before = b.scalar(memory.scales, row);
+      Value isMore = b.compare(arith::CmpFPredicate::OGT, toWhole, before);
+      b.storeScalar(b.select(isMore, toWhole, before), memory.scales, row);
       Value own = of(place, record.maximum()), most = b.scalar(memory.scales, maximumPlace);
       // A maximum that is no number is none, but its part's factor becomes NaN below.
       Value larger = b.compare(arith::CmpFPredicate::OGT, own, most);
@@ -132,6 +136,9 @@ void CpuKernel::joinRow(Value row) {
       Value none = b.compare(arith::CmpFPredicate::OEQ, most, b.constantScalar(kNone));
       Value reference = b.select(none, b.constantScalar(0), most);
       factor = b.exp(b.broadcast(b.subf(of(place, record.maximum()), reference)));
+      // Where one part has smaller weights, all have.
+      Value toWhole = factorToWhole(of(place, record.sum()));
+      factor = b.mulf(factor, b.broadcast(b.divf(toWhole, b.scalar(memory.scales, row))));
     }
     Value own = b.mulf(of(place, record.sum()), vector::ExtractOp::create(b.builder, factor, ArrayRef<int64_t>{0}));
     b.storeScalar(b.addf(b.scalar(memory.sums, row), own), memory.sums, row);

@@ -11,6 +11,18 @@
 using namespace mlir;
 using namespace skewer;
 
+/// The factor of smaller weights. A power of two: they lose no digit. Of 2^39 keys and less, the sum of such weights is
+/// below 1/2, and that of weights × values has a number.
+constexpr float kSmaller = 0x1p-40f;
+
+Value CpuKernel::factorToWhole(Value sum) {
+  // The largest weight of a row is 1, exactly. A row without a visible key has the sum 0.
+  Value isBelow = b.compare(arith::CmpFPredicate::OLT, sum, b.constantScalar(0.5));
+  Value isAny = b.compare(arith::CmpFPredicate::OGT, sum, b.constantScalar(0));
+  Value isSmaller = arith::AndIOp::create(b.builder, isBelow, isAny);
+  return b.select(isSmaller, b.constantScalar(1 / kSmaller), b.constantScalar(1));
+}
+
 void CpuKernel::noteShift(Value row, Value shift) {
   if (shape.further.lse)
     b.storeScalar(b.addf(b.scalar(memory.shifts, row), shift), memory.shifts, row);
@@ -21,7 +33,7 @@ void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   if (!shape.further.lse)
     return;
   Value reference = b.addf(b.scalar(memory.scales, b.add(row, rowBlock)), b.scalar(memory.shifts, row));
-  Value logarithm = math::LogOp::create(b.builder, sum);
+  Value logarithm = math::LogOp::create(b.builder, b.mulf(sum, factorToWhole(sum)));
   Value total = b.addf(reference, logarithm);
   // A row without a visible key, or with scores of -inf alone.
   Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
@@ -57,23 +69,38 @@ Value CpuKernel::sumOfChains(Value count, Value start, llvm::function_ref<Value(
   return sumOfVectors(b, count, keyBlock, start, keyBlock <= kChain * lanes ? 0 : kChain, term);
 }
 
-void CpuKernel::rowSoftmax(Value row, Value lowKey, ArrayRef<std::pair<Value, Value>> runsOfVectors) {
+void CpuKernel::rowSoftmax(const KeyBlock &block, Value row, ArrayRef<std::pair<Value, Value>> runsOfVectors) {
   Value maximum = b.reduceMax(b.load(memory.maxima, b.mul(row, lanes)));
   // A row without a visible key so far has maximum -inf; -inf - -inf would be NaN.
   Value none = b.compare(arith::CmpFPredicate::OEQ, maximum, b.constantScalar(-std::numeric_limits<float>::infinity()));
   Value reference = b.broadcast(b.select(none, b.constantScalar(0), maximum));
   Value total = b.constant(0);
+  auto base = [&](Value lowVector) {
+    return b.add(b.mul(row, scoreStride), b.sub(b.mul(lowVector, lanes), block.lowKey));
+  };
+  auto count = [&](Value lowVector, Value highVector) { return b.mul(b.sub(highVector, lowVector), lanes); };
   for (auto [lowVector, highVector] : runsOfVectors) {
-    Value base = b.add(b.mul(row, scoreStride), b.sub(b.mul(lowVector, lanes), lowKey));
-    Value count = b.mul(b.sub(highVector, lowVector), lanes);
-    total = sumOfChains(count, total, [&](Value x) {
-      Value at = b.add(base, x);
+    Value from = base(lowVector);
+    total = sumOfChains(count(lowVector, highVector), total, [&](Value x) {
+      Value at = b.add(from, x);
       Value weight = b.exp(b.subf(b.load(memory.scores, at), reference));
       b.store(weight, memory.scores, at);
       return weight;
     });
   }
   Value sum = b.reduceAdd(total);
+  if (block.isSecond) {
+    b.when(block.isSecond, [&] {
+      for (auto [lowVector, highVector] : runsOfVectors) {
+        Value from = base(lowVector);
+        b.loop(b.index(0), count(lowVector, highVector), lanes, [&](Value x) {
+          Value at = b.add(from, x);
+          b.store(b.mulf(b.load(memory.scores, at), b.constant(kSmaller)), memory.scores, at);
+        });
+      }
+    });
+    sum = b.mulf(sum, b.select(block.isSecond, b.constantScalar(kSmaller), b.constantScalar(1)));
+  }
   // memory.scales: first half the factor for what is there, second half the maximum it refers to.
   Value before = b.add(row, rowBlock);
   if (!manyKeyBlocks) {

@@ -54,8 +54,6 @@ void CpuKernel::leaveScores(const RowBlock &block, Value row, Value lowKey, Vect
 /// exp(score - maximum) / sum of a row. Where that is NaN, so are the weights of all keys that are seen, and the scores
 /// do not tell which those are: -inf is a score too.
 void CpuKernel::finishWeights(Value row, Value position, Value inverse) {
-  if (!shape.further.weights || shape.direct)
-    return;
   Value place = placeOfWeights(position);
   auto finish = [&] {
     Value lowest = b.constantScalar(-std::numeric_limits<float>::infinity());

@@ -15,6 +15,7 @@ namespace skewer {
 /// register tile has.
 struct RowBlock {
   mlir::Value firstRow, rows, groups;
+  mlir::Value isSecond = {}; // i1: its keys are gone through once more, with smaller weights; null: they never are
 };
 /// The keys [lowKey, highKey) that meet them.
 struct KeyBlock : RowBlock {

@@ -241,10 +241,10 @@ private:
   std::unique_ptr<reference::Interpreter> interpreter;
 };
 
-/// Of the largest value, from what roundings move. A kernel may always round its result once, one of f32 twice: what
-/// it stores, and the last step before.
+/// Of the largest value, from what roundings move. A kernel may always round its result once. One of f32 may round three
+/// times: the weighted sum, the inverse of the sum of weights, and their product.
 double toleranceFrom(double move, double largest, ElementType type) {
-  double unit = type == ElementType::BF16 ? 0x1p-8 : type == ElementType::F16 ? 0x1p-11 : 0x1p-23;
+  double unit = type == ElementType::BF16 ? 0x1p-8 : type == ElementType::F16 ? 0x1p-11 : 3 * 0x1p-24;
   return std::max(unit, kRoomOfTolerance * (largest > 0 ? move / largest : move));
 }
 

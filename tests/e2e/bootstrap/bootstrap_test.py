@@ -67,7 +67,7 @@ class BootstrapTest(unittest.TestCase):
 class BuildTest(unittest.TestCase):
     """What is configured and built, where every package is there and cmake, ninja, ctest and python3 only say so."""
 
-    def commands(self, command, *arguments, cache="", status=0, installed="installed", **scripts_of):
+    def commands(self, command, *arguments, cache="", status=0, installed="installed", configured=True, **scripts_of):
         with tempfile.TemporaryDirectory() as root:
             tools, log = os.path.join(root, "bin"), os.path.join(root, "log")
             for folder in ("bin", "tools", "build/release"):
@@ -75,6 +75,8 @@ class BuildTest(unittest.TestCase):
             shutil.copy(BootstrapTest.script, os.path.join(root, "tools"))
             with open(os.path.join(root, "build/release/CMakeCache.txt"), "w", encoding="utf-8") as stream:
                 stream.write(cache)
+            if configured:
+                open(os.path.join(root, "build/release/build.ninja"), "w", encoding="utf-8").close()
             for tool in ("dirname", "head", "mkdir", "tee", "awk", "grep", "cat"):
                 os.symlink(shutil.which(tool), os.path.join(tools, tool))
             scripts = {"dpkg-query": f"printf '{installed}'", "nproc": "echo 2", "python3": f'echo "python3 $2" >> {log}'}
@@ -118,6 +120,10 @@ class BuildTest(unittest.TestCase):
         self.assertEqual(configure, "cmake --preset release -DSKEWER_BUILD_TESTS=OFF")
         self.assertRegex(build, r"^ninja -C /build/release -j [12] skewer$")
         self.assertTrue(table.startswith("python3"))
+
+    def test_a_configuration_that_failed_is_begun_anew(self):
+        configure = self.commands("demo", configured=False)[0]
+        self.assertEqual(configure, "cmake --fresh --preset release -DSKEWER_BUILD_TESTS=OFF")
 
     def test_the_demo_leaves_the_tests_of_a_build_alone(self):
         self.assertIn("-DSKEWER_BUILD_TESTS=ON", self.commands("demo", cache="SKEWER_BUILD_TESTS:BOOL=ON\n")[0])
