@@ -1,5 +1,6 @@
-// The MLIR headers that most files need, compiled once. Files still include what they use.
+// The headers that most files need, MLIR's and the dialect's, compiled once. Files still include what they use.
 #pragma once
+#include "dialect/IR/Attn.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,9 +28,12 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/JSON.h"
+#include <algorithm>
+#include <fmt/format.h>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>

@@ -22,10 +22,8 @@ function(skewer_use_mlir name)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${name} PRIVATE -fPIC)
   endif()
+  target_link_libraries(${name} PRIVATE SkewerMlirFlags)
   target_precompile_headers(${name} REUSE_FROM SkewerPrecompiled)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    target_compile_options(${name} PRIVATE -fpch-instantiate-templates)
-  endif()
 endfunction()
 
 # skewer_tablegen(TARGET file.td out1 "-gen-op-decls" out2 "-gen-op-defs" …): generates into this folder's build folder.

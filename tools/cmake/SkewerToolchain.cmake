@@ -16,13 +16,19 @@ target_compile_definitions(SkewerFlags INTERFACE ${SKEWER_LLVM_DEFINITIONS})
 # MLIR itself is built without exceptions; type information stays on, as in Debian's build.
 target_compile_options(SkewerFlags INTERFACE -fno-exceptions -Wall -Wextra -Wno-unused-parameter)
 
-# One precompiled header for everything that includes MLIR: 16 s a file become 2 s.
-add_library(SkewerPrecompiled STATIC ${CMAKE_SOURCE_DIR}/tools/cmake/Precompiled.cpp)
-target_link_libraries(SkewerPrecompiled PUBLIC SkewerFlags)
-target_precompile_headers(SkewerPrecompiled PRIVATE ${CMAKE_SOURCE_DIR}/tools/cmake/Precompiled.h)
+# How everything that includes MLIR is compiled. MLIR's templates instantiate many small functions that run once: of
+# eight files with a low threshold of inlining, a tenth less time is spent in the compiler.
+add_library(SkewerMlirFlags INTERFACE)
+target_link_libraries(SkewerMlirFlags INTERFACE SkewerFlags fmt::fmt)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(SkewerPrecompiled PRIVATE -fpch-instantiate-templates)
+  target_compile_options(SkewerMlirFlags INTERFACE -fpch-instantiate-templates "SHELL:-mllvm -inline-threshold=25")
 endif()
+
+# One precompiled header for all of it: 16 s a file become 2 s.
+add_library(SkewerPrecompiled STATIC ${CMAKE_SOURCE_DIR}/tools/cmake/Precompiled.cpp)
+target_link_libraries(SkewerPrecompiled PRIVATE SkewerMlirFlags)
+target_precompile_headers(SkewerPrecompiled PRIVATE ${CMAKE_SOURCE_DIR}/tools/cmake/Precompiled.h)
+add_dependencies(SkewerPrecompiled AttnIncGen AttnReductionsIncGen AttnInterfacesIncGen)
 
 find_program(SKEWER_CCACHE ccache)
 if(SKEWER_CCACHE)
