@@ -1,4 +1,5 @@
 // How the operations that only move elements move them: each result index as a function that finds the operand's index.
+#include "dialect/IR/IndexMaps.h"
 #include "dialect/IR/SeenElements.h"
 #include <set>
 
@@ -74,20 +75,23 @@ std::vector<Expr> split(const Expr &flat, ArrayRef<int64_t> sizes) {
 }
 } // namespace
 
-skewer::attn::IndexMap PadOp::getIndexMap() {
+skewer::attn::IndexMap skewer::attn::indexMapOfPad(ArrayRef<int64_t> input, ArrayRef<int64_t> low,
+                                                   ArrayRef<int64_t> high, double value) {
   IndexMap map;
-  map.padding = getValue().convertToDouble();
-  std::vector<int64_t> shape = shapeOf(getInput());
-  for (size_t k = 0; k < shape.size(); ++k) {
-    int64_t low = getLow()[k], high = getHigh()[k];
-    Expr index = resultIndex(k) - Expr(low);
-    if (low > 0)
+  map.padding = value;
+  for (size_t k = 0; k < input.size(); ++k) {
+    Expr index = resultIndex(k) - Expr(low[k]);
+    if (low[k] > 0)
       map.inside = logicalAnd(map.inside, lessEqual(Expr(0), index));
-    if (high > 0)
-      map.inside = logicalAnd(map.inside, less(index, Expr(shape[k])));
+    if (high[k] > 0)
+      map.inside = logicalAnd(map.inside, less(index, Expr(input[k])));
     map.subscripts.push_back(std::move(index));
   }
   return map;
+}
+
+skewer::attn::IndexMap PadOp::getIndexMap() {
+  return indexMapOfPad(shapeOf(getInput()), getLow(), getHigh(), getValue().convertToDouble());
 }
 
 std::vector<Expr> skewer::attn::reshapedIndices(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
@@ -101,27 +105,34 @@ std::vector<Expr> skewer::attn::reshapedIndices(ArrayRef<int64_t> from, ArrayRef
   return indices;
 }
 
+skewer::attn::IndexMap skewer::attn::indexMapOfReshape(ArrayRef<int64_t> input, ArrayRef<int64_t> result) {
+  IndexMap map;
+  map.subscripts = reshapedIndices(result, input);
+  return map;
+}
+
 skewer::attn::IndexMap ReshapeOp::getIndexMap() {
+  return indexMapOfReshape(shapeOf(getInput()), shapeOf(getResult()));
+}
+
+skewer::attn::IndexMap skewer::attn::indexMapOfSlice(ArrayRef<int64_t> offsets, ArrayRef<int64_t> strides) {
   IndexMap map;
-  map.subscripts = reshapedIndices(shapeOf(getResult()), shapeOf(getInput()));
+  for (size_t k = 0; k < offsets.size(); ++k)
+    map.subscripts.push_back(resultIndex(k) * Expr(strides[k]) + Expr(offsets[k]));
   return map;
 }
 
-skewer::attn::IndexMap SliceOp::getIndexMap() {
-  IndexMap map;
-  for (size_t k = 0; k < getOffsets().size(); ++k)
-    map.subscripts.push_back(resultIndex(k) * Expr(getStrides()[k]) + Expr(getOffsets()[k]));
-  return map;
-}
+skewer::attn::IndexMap SliceOp::getIndexMap() { return indexMapOfSlice(getOffsets(), getStrides()); }
 
-skewer::attn::IndexMap SkewOp::getIndexMap() {
+skewer::attn::IndexMap skewer::attn::indexMapOfSkew(ArrayRef<int64_t> result) {
   IndexMap map;
-  std::vector<int64_t> result = shapeOf(getResult());
   map.subscripts = resultIndices(result.size());
   size_t key = result.size() - 1, query = result.size() - 2;
   map.subscripts[key] = resultIndex(key) - resultIndex(query) + Expr(result[key] - 1);
   return map;
 }
+
+skewer::attn::IndexMap SkewOp::getIndexMap() { return indexMapOfSkew(shapeOf(getResult())); }
 
 skewer::attn::IndexMap GatherOp::getIndexMap() {
   IndexMap map;

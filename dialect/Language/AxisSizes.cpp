@@ -146,7 +146,7 @@ const AxisFacts *Emitter::factsOfAll() {
       scout.addBuiltins(*builtin);
     AxisFacts found;
     scout.isScouting = true, scout.facts = &found, scout.knownFacts = knownFacts, scout.kernelAtHand = kernelAtHand;
-    scout.emit(*program);
+    scout.emit(*program, [](const typed::Kernel &) {});
     bool isNew = false;
     for (const auto &[calls, axes] : found.found)
       for (const auto &[name, sizes] : axes)

@@ -1,7 +1,8 @@
 // Proofs that every index expression stays inside its table, under the guard or the softmax's mask that covers it.
+#include "dialect/IR/Expressions.h"
 #include "dialect/IR/SeenElements.h"
-#include "dialect/Language/Emitter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "dialect/Language/Emission.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -9,14 +10,43 @@ using namespace mlir;
 namespace skewer::language {
 using subscript::Expr;
 
-void Emitter::checkSubscripts(func::FuncOp function) {
-  SmallVector<attn::EinsumOp> einsums;
-  function.walk([&](attn::EinsumOp op) { einsums.push_back(op); });
+namespace {
+struct TableReads { // of one dimension of an operand, by all einsums
+  StringRef place;
+  std::string name;
+  Diagnostics::Calls calls;
+  int64_t rows = 0;
+  std::vector<subscript::Range> runs;
+  bool isWhole = false;
+};
+using Tables = MapVector<std::pair<const void *, size_t>, TableReads>; // by value and dimension
+
+class Checks {
+public:
+  Checks(const typed::Kernel &kernel, Diagnostics &diagnostics, llvm::function_ref<bool(StringRef)> isWhole)
+      : kernel(kernel), diagnostics(diagnostics), isWhole(isWhole) {}
+  void checkSubscripts(ArrayRef<EmittedEinsum>);
+  void checkReads(func::FuncOp);
+  void checkTables(func::FuncOp);
+
+private:
+  void checkEinsum(attn::EinsumOp, const typed::Places &, Tables &);
+  void noteUnreadRows(Tables &);
+  void noteMissingRanges(const Expr &);
+
+  const typed::Kernel &kernel;
+  Diagnostics &diagnostics;
+  llvm::function_ref<bool(StringRef)> isWhole;
+};
+} // namespace
+
+void Checks::checkSubscripts(ArrayRef<EmittedEinsum> einsums) {
   Tables tables;
-  for (attn::EinsumOp op : einsums)
-    if (auto found = einsumTexts.find(op); found != einsumTexts.end() && !diagnostics.exhausted()) {
-      diagnostics.reopenCalls(found->second.calls);
-      checkEinsum(op, tables);
+  for (const EmittedEinsum &einsum : einsums)
+    if (!diagnostics.exhausted()) {
+      const typed::Places &places = *einsum.tensor->as<typed::Einsum>()->places;
+      diagnostics.reopenCalls(places.calls);
+      checkEinsum(einsum.operation, places, tables);
     }
   diagnostics.reopenCalls({});
   if (!diagnostics.hasErrors())
@@ -24,7 +54,7 @@ void Emitter::checkSubscripts(func::FuncOp function) {
 }
 
 /// Rows of a table that none of its reads reaches, once for a table. What is read in other ways is read whole.
-void Emitter::noteUnreadRows(Tables &tables) {
+void Checks::noteUnreadRows(Tables &tables) {
   for (auto &[key, table] : tables) {
     if (table.isWhole || !table.place.data())
       continue;
@@ -113,14 +143,25 @@ static bool guardByWeights(attn::EinsumOp op, const subscript::Domain &domain) {
   return false;
 }
 
-void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
-  const SpecText &places = einsumTexts.at(op);
+/// An element that every softmax above throws away may be anything: the einsum takes the mask as its guard.
+static bool guardByMask(attn::EinsumOp op, const subscript::Domain &domain) {
+  auto mask = attn::SeenElements().of(op.getResult());
+  attn::ResolvedEinsum resolved = attn::resolve(op);
+  if (!mask || !resolved.spec.result)
+    return false;
+  subscript::Substitution axes;
+  for (size_t d = 0; d < resolved.spec.result->size(); ++d)
+    axes["d" + std::to_string(d)] = subscript::flatIndex((*resolved.spec.result)[d], resolved.sizes);
+  return addGuard(op, resolved, subscript::simplify(subscript::substitute(*mask, axes), domain));
+}
+
+void Checks::checkEinsum(attn::EinsumOp op, const typed::Places &places, Tables &tables) {
   attn::ResolvedEinsum resolved = attn::resolve(op);
   subscript::Domain domain = subscript::domainOf(resolved.sizes);
   attn::addRanges(domain, attn::kernelIndices(op));
   if (resolved.guard)
     if (auto bad = subscript::findTableOutside(*resolved.guard, domain))
-      return sayTableOutside({}, *bad);
+      return sayTableOutside(diagnostics, kernel.lookups, {}, *bad);
   for (size_t k = 0; k < resolved.spec.operands.size(); ++k) {
     std::vector<int64_t> shape = attn::shapeOf(op.getInputs()[k]);
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -143,7 +184,7 @@ void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
         }
       StringRef place = places.dimensions[k][d];
       if (bad) {
-        sayTableOutside(place, *bad);
+        sayTableOutside(diagnostics, kernel.lookups, place, *bad);
         continue;
       }
       StringRef written = place;
@@ -152,7 +193,7 @@ void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
       std::string name = "'" + places.operandNames[k] + "'";
       std::string range = "rows 0.." + std::to_string(shape[d] - 1);
       if (proof.outcome == subscript::Proof::Refuted) {
-        error(written, "table " + name + " is read outside its rows");
+        diagnostics.error(written, "table " + name + " is read outside its rows");
         std::string note;
         if (dimension.index.isConstant())
           note = written.str() + " is " + std::to_string(dimension.index.value()) + ", but " + name + " has " + range;
@@ -169,14 +210,14 @@ void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
           diagnostics.note("its values are as many as the rows: " + written.str() + (shift < 0 ? " - " : " + ") +
                            std::to_string(std::abs(shift)) + " runs from 0 to " + std::to_string(rows.high));
         } else if (dimension.index.isConstant()) {
-          if (const Value *number = lookup(written.str()); number && number->isWhole())
+          if (isWhole(written))
             diagnostics.note("'" + written.str() + "' is a number; an element for each of them is read at an axis: " +
                              places.operandNames[k] + "[h]");
         } else if (!resolved.guard) {
           diagnostics.note("where the term is not to be read, say so: einsum(…, where = …)");
         }
       } else if (proof.outcome == subscript::Proof::Unknown) {
-        error(written, "cannot prove that this stays inside " + range + " of " + name);
+        diagnostics.error(written, "cannot prove that this stays inside " + range + " of " + name);
         noteMissingRanges(dimension.index);
       } else if (!proof.range || looksUp(dimension.index)) {
         table.isWhole = true;
@@ -190,16 +231,52 @@ void Emitter::checkEinsum(attn::EinsumOp op, Tables &tables) {
   }
 }
 
-/// An element that every softmax above throws away may be anything: the einsum takes the mask as its guard.
-bool Emitter::guardByMask(attn::EinsumOp op, const subscript::Domain &domain) {
-  auto mask = attn::SeenElements().of(op.getResult());
-  attn::ResolvedEinsum resolved = attn::resolve(op);
-  if (!mask || !resolved.spec.result)
-    return false;
-  subscript::Substitution axes;
-  for (size_t d = 0; d < resolved.spec.result->size(); ++d)
-    axes["d" + std::to_string(d)] = subscript::flatIndex((*resolved.spec.result)[d], resolved.sizes);
-  return addGuard(op, resolved, subscript::simplify(subscript::substitute(*mask, axes), domain));
+/// What a message about an expression that cannot be bounded adds, where operands without a range are the reason.
+void Checks::noteMissingRanges(const Expr &expression) {
+  for (const std::string &name : subscript::readsOf(expression))
+    if (const typed::Operand *operand = kernel.indexOperand(name); operand && !operand->range)
+      diagnostics.note("nothing is known about the values of '" + name + "'; declare their range: " + name + " : i32" +
+                       describe(operand->dimensions) + " in low..high");
+}
+
+/// Reads that were not certain to stay inside where they are written, in the operations that they have ended up in.
+void Checks::checkReads(func::FuncOp function) {
+  const auto &reads = kernel.lookups.reads;
+  if (reads.empty())
+    return;
+  function.walk([&](Operation *op) {
+    if (diagnostics.exhausted() || attn::indicesOf(op).empty())
+      return;
+    if (auto bad = attn::findReadOutside(op)) {
+      auto place = reads.find(bad->read.name());
+      diagnostics.error(place == reads.end() ? StringRef() : place->second,
+                        "index operand '" + bad->read.name() + "' is read outside its elements");
+      const Expr &at = bad->read.operands()[bad->dimension];
+      std::string written = subscript::print(at);
+      diagnostics.note(
+          "dimension " + std::to_string(bad->dimension + 1) + " has elements 0.." + std::to_string(bad->size - 1) +
+          ", and " + written +
+          (bad->value ? " may be " + std::to_string(*bad->value) : std::string(" is not proven to stay inside")));
+      noteMissingRanges(at);
+    }
+  });
+}
+
+/// Tables that were not certain to be read inside where they are written, in the operations that they have ended up in.
+void Checks::checkTables(func::FuncOp function) {
+  function.walk([&](Operation *op) {
+    if (!diagnostics.exhausted() && !isa<attn::EinsumOp>(op)) // checkEinsum looks at those
+      if (auto bad = attn::findTableOutside(op))
+        sayTableOutside(diagnostics, kernel.lookups, {}, *bad);
+  });
+}
+
+void checkKernel(const typed::Kernel &kernel, const EmittedKernel &emitted, Diagnostics &diagnostics,
+                 llvm::function_ref<bool(StringRef)> isWhole) {
+  Checks checks(kernel, diagnostics, isWhole);
+  checks.checkSubscripts(emitted.einsums);
+  checks.checkReads(emitted.function);
+  checks.checkTables(emitted.function);
 }
 
 } // namespace skewer::language

@@ -4,7 +4,6 @@
 #include "dialect/Subscript/Arithmetic.h"
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::AxisSizes;
@@ -201,7 +200,7 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
                        (operands.size() == 1 ? " index" : " indices"));
       return std::nullopt;
     }
-    readPlaces.insert({list->name, place});
+    kernel.lookups.reads.insert({list->name, place});
     for (size_t d = 0; d < operands.size(); ++d)
       operands[d] = positionFor(operands[d], list->dimensions[d].size);
     return Expr::read(list->name, std::move(operands)); // a scheme may know it by another name

@@ -3,7 +3,7 @@
 #include "dialect/Subscript/Arithmetic.h"
 #include "llvm/ADT/StringExtras.h"
 
-using namespace mlir;
+using namespace llvm;
 
 namespace skewer::language {
 
@@ -14,19 +14,15 @@ const Axis *Scope::axis(const std::string &name) const {
   return nullptr;
 }
 
-Emitter::Emitter(Diagnostics &diagnostics, const Options &options, MLIRContext *context)
-    : diagnostics(diagnostics), options(options), context(context), builder(context), resolver(diagnostics) {}
+Emitter::Emitter(Diagnostics &diagnostics, const Options &options, mlir::MLIRContext *context)
+    : diagnostics(diagnostics), options(options), context(context), resolver(diagnostics) {}
 
-Location Emitter::location(StringRef place) {
-  SMLoc at = SMLoc::getFromPointer(place.data());
-  unsigned buffer = place.data() ? diagnostics.sources.FindBufferContainingLoc(at) : 0;
-  if (!buffer)
-    return UnknownLoc::get(context);
-  auto [line, column] = diagnostics.sources.getLineAndColumn(at, buffer);
-  return FileLineColLoc::get(context, diagnostics.sources.getMemoryBuffer(buffer)->getBufferIdentifier(), line, column);
+typed::Tensor *Emitter::append(const Node &node, typed::Operation operation, ArrayRef<typed::Tensor *> operands,
+                               const Dimensions &dimensions, typed::Element element) {
+  return kernel.append({std::move(operation), operands.vec(), dimensions, element, node.text});
 }
 
-Value Emitter::tensorValue(mlir::Value tensor, Dimensions dimensions) {
+Value Emitter::tensorValue(typed::Tensor *tensor, Dimensions dimensions) {
   Value value;
   value.kind = ValueKind::Tensor;
   value.tensor = tensor;
@@ -39,8 +35,7 @@ void Emitter::addBuiltins(const Program &builtin) {
   builtins.push_back(&builtin);
 }
 
-OwningOpRef<ModuleOp> Emitter::emit(const Program &program) {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
+void Emitter::emit(const Program &program, function_ref<void(const typed::Kernel &)> finished) {
   this->program = &program;
   resolver.resolve(program);
   declare(program);
@@ -49,12 +44,16 @@ OwningOpRef<ModuleOp> Emitter::emit(const Program &program) {
       break;
     if (isScouting && &kernel != kernelAtHand)
       continue;
-    builder.setInsertionPointToEnd(module->getBody());
-    emitKernel(kernel);
+    if (emitKernel(kernel))
+      finished(this->kernel);
   }
   if (program.kernels.empty() && !diagnostics.hasErrors())
     diagnostics.error(wholeText(), "there is no 'kernel' in the specification, so there is nothing to compile");
-  return module;
+}
+
+bool Emitter::isWholeParam(StringRef name) const {
+  auto global = globals.values.find(name.str());
+  return global != globals.values.end() && global->second.isWhole();
 }
 
 void Emitter::declare(const Program &program) {
@@ -154,7 +153,7 @@ void Emitter::declareLength(const LengthDeclaration &length) {
   auto wanted = options.lengths.find(name);
   value = Value::whole(wanted == options.lengths.end() ? *bound : wanted->second);
   value.function = makeReal(value.number, true, length.bound.get());
-  lengths.emplace_back(builder.getStringAttr(name), builder.getI64IntegerAttr(*bound));
+  lengths.emplace_back(name, *bound);
 }
 
 bool Emitter::shape(const TypeExpression &type, Dimensions &dimensions) {
@@ -196,20 +195,6 @@ bool Emitter::shape(const TypeExpression &type, Dimensions &dimensions) {
     dimensions.push_back(std::move(dimension));
   }
   return true;
-}
-
-RankedTensorType Emitter::typeOf(const Dimensions &dimensions, Type element) {
-  SmallVector<int64_t> sizes;
-  for (const Dimension &d : dimensions)
-    sizes.push_back(d.isRuntime() ? ShapedType::kDynamic : d.size);
-  return RankedTensorType::get(sizes, element);
-}
-
-ArrayAttr Emitter::shapeAttribute(const Dimensions &dimensions) {
-  SmallVector<Attribute> sizes;
-  for (const Dimension &d : dimensions)
-    sizes.push_back(d.isRuntime() ? Attribute(builder.getStringAttr(d.runtime)) : builder.getI64IntegerAttr(d.size));
-  return builder.getArrayAttr(sizes);
 }
 
 bool Emitter::emitBody(const std::vector<Statement> &body, Value &result, StringRef &place, StringRef end) {
@@ -284,12 +269,13 @@ bool Emitter::checkRequirement(const Statement &statement) {
   return false;
 }
 
-/// The kernel's text gives the value this name: its operation carries it, with the type that it is the name of.
+/// The kernel's text gives the value this name: its tensor carries it, with the elements that it is the name of.
 void Emitter::nameAt(StringRef name, const Value &value) {
-  Operation *op = value.is(ValueKind::Tensor) && schemeDepth == 0 ? value.tensor.getDefiningOp() : nullptr;
-  if (op && !isa<NameLoc>(op->getLoc()))
-    op->setLoc(NameLoc::get(builder.getStringAttr(name),
-                            FusedLoc::get({op->getLoc()}, TypeAttr::get(value.tensor.getType()), context)));
+  if (!value.is(ValueKind::Tensor) || schemeDepth > 0)
+    return;
+  kernel.names.push_back({name, value.tensor, value.dimensions});
+  if (value.tensor->name.empty() && !value.tensor->as<typed::Argument>())
+    value.tensor->name = name, value.tensor->namedElement = value.tensor->element;
 }
 
 bool Emitter::assign(const Statement &statement, Value value) {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 
@@ -50,7 +49,7 @@ Value Emitter::applied(const Node &node, const attn::ElementFunction &function, 
     double result = function.evaluate(numbers);
     return std::isfinite(result) ? Value::real(result) : error(node.text, "the result is not a finite number");
   }
-  SmallVector<mlir::Value> inputs;
+  std::vector<typed::Tensor *> inputs;
   for (Value &argument : arguments) {
     if (argument.is(ValueKind::Number)) {
       inputs.push_back(splat(node, argument.number, joined.dimensions));
@@ -61,8 +60,7 @@ Value Emitter::applied(const Node &node, const attn::ElementFunction &function, 
       return {};
     inputs.push_back(argument.tensor);
   }
-  joined.tensor = attn::ApplyOp::create(builder, location(node), typeOf(joined.dimensions, builder.getF32Type()),
-                                        function.name(), inputs);
+  joined.tensor = append(node, typed::Apply{function.name().str()}, inputs, joined.dimensions);
   return joined;
 }
 

@@ -3,11 +3,8 @@
 #include "dialect/IR/BuiltinFunctions.h"
 #include "dialect/Language/Emitter.h"
 #include "dialect/Subscript/Simplifier.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 
@@ -18,37 +15,42 @@ bool isComparison(StringRef function) {
   return function == "<" || function == "<=" || function == "==" || function == "!=";
 }
 
+bool isRuntimeSplat(const typed::Tensor &tensor) {
+  return tensor.as<typed::Splat>() &&
+         llvm::any_of(tensor.dimensions, [](const Dimension &d) { return d.isRuntime(); });
+}
+
 /// Whether the tensor is of 1 and 0 that say what holds, of values or of positions alone.
-Truth truthOf(mlir::Value tensor) {
-  auto both = [](mlir::Value a, mlir::Value b) {
+Truth truthOf(const typed::Tensor &tensor) {
+  const std::vector<typed::Tensor *> &operands = tensor.operands;
+  auto both = [](const typed::Tensor &a, const typed::Tensor &b) {
     Truth first = truthOf(a), second = truthOf(b);
     return first == Truth::None || second == Truth::None ? Truth::None : std::max(first, second);
   };
-  Operation *op = tensor.getDefiningOp();
-  if (auto apply = dyn_cast_or_null<attn::ApplyOp>(op))
-    return isComparison(apply.getFunction())      ? Truth::OfValues
-           : apply.getFunction() == attn::kChoice ? both(apply.getInputs()[1], apply.getInputs()[2])
-                                                  : Truth::None;
-  if (auto position = dyn_cast_or_null<attn::PositionOp>(op)) {
-    auto expression = subscript::parse(std::string_view(position.getExpression()));
-    return expression && subscript::isPredicate(*expression) ? Truth::OfPositions : Truth::None;
-  }
-  if (isa_and_nonnull<arith::MinimumFOp, arith::MaximumFOp>(op))
-    return both(op->getOperand(0), op->getOperand(1));
-  if (isa_and_nonnull<attn::RearrangeOp, attn::ReshapeOp, attn::SliceOp, attn::GatherOp>(op))
-    return truthOf(op->getOperand(0));
-  if (auto einsum = dyn_cast_or_null<attn::EinsumOp>(op); einsum && attn::resolve(einsum).contracted.empty()) {
+  if (auto *apply = tensor.as<typed::Apply>())
+    return isComparison(apply->function)      ? Truth::OfValues
+           : apply->function == attn::kChoice ? both(*operands[1], *operands[2])
+                                              : Truth::None;
+  if (auto *position = tensor.as<typed::Position>())
+    return subscript::isPredicate(position->expression) ? Truth::OfPositions : Truth::None;
+  if (auto *elements = tensor.as<typed::Elementwise>();
+      elements && (elements->function == "min" || elements->function == "max"))
+    return both(*operands[0], *operands[1]);
+  if (tensor.as<typed::Rearrange>() || tensor.as<typed::Reshape>() || tensor.as<typed::Slice>() ||
+      tensor.as<typed::Gather>())
+    return truthOf(*operands[0]);
+  if (auto *einsum = tensor.as<typed::Einsum>(); einsum && einsum->spec.contracted().empty()) {
     // Along a run-time size a tensor is repeated by ones.
-    SmallVector<mlir::Value> inputs(einsum.getInputs());
-    llvm::erase_if(inputs, [](mlir::Value input) { return isa_and_nonnull<tensor::SplatOp>(input.getDefiningOp()); });
-    return inputs.size() == 1 ? truthOf(inputs[0]) : Truth::None;
+    std::vector<typed::Tensor *> inputs = operands;
+    llvm::erase_if(inputs, [](typed::Tensor *input) { return isRuntimeSplat(*input); });
+    return inputs.size() == 1 ? truthOf(*inputs[0]) : Truth::None;
   }
   return Truth::None;
 }
 } // namespace
 
 bool Emitter::isConditionOnValues(const Value &value) {
-  return value.is(ValueKind::Tensor) && truthOf(value.tensor) == Truth::OfValues;
+  return value.is(ValueKind::Tensor) && truthOf(*value.tensor) == Truth::OfValues;
 }
 
 /// a < b of two values one of which, at least, is a tensor.

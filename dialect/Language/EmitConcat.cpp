@@ -3,7 +3,6 @@
 #include "dialect/Subscript/Arithmetic.h"
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::Expr;
@@ -42,8 +41,7 @@ Value Emitter::emitConcat(const Node &node) {
       return {};
     rank = std::max(rank, part->dimensions.size());
     parts.push_back(std::move(*part));
-    sameType &= cast<RankedTensorType>(parts[k].tensor.getType()).getElementType() ==
-                cast<RankedTensorType>(parts[0].tensor.getType()).getElementType();
+    sameType &= parts[k].tensor->element == parts[0].tensor->element;
   }
   int64_t along = 0;
   const Node *place = keyword(node, "dim");
@@ -91,7 +89,7 @@ Value Emitter::emitConcat(const Node &node) {
   Value target;
   target.kind = ValueKind::Tensor;
   target.dimensions = common;
-  SmallVector<mlir::Value> inputs;
+  std::vector<typed::Tensor *> inputs;
   for (size_t k = 0; k < parts.size(); ++k) {
     const Dimensions &own = parts[k].dimensions;
     int64_t missing = static_cast<int64_t>(rank - own.size());
@@ -103,10 +101,7 @@ Value Emitter::emitConcat(const Node &node) {
   if (inputs.size() == 1)
     return parts[0];
   common[along] = {total, "", {}};
-  auto type = cast<RankedTensorType>(inputs[0].getType());
-  auto op = attn::ConcatOp::create(builder, location(node), typeOf(common, type.getElementType()), inputs,
-                                   static_cast<uint64_t>(along));
-  Value result = tensorValue(op.getResult(), std::move(common));
+  Value result = tensorValue(append(node, typed::Concat{along}, inputs, common, inputs[0]->element), common);
   int64_t start = 0;
   for (const Value &part : parts) {
     joinPart(result, part, size_t(along), start);

@@ -2,11 +2,9 @@
 #include "dialect/Language/Emitter.h"
 #include "dialect/Language/Joins.h"
 #include "dialect/Subscript/Simplifier.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::Expr;
@@ -84,12 +82,12 @@ Value Emitter::emitConditional(const Node &node, const Node &condition, const No
   if (!evaluated)
     return {};
   // What is summed over is gone: a condition on it belongs to the sum, and would give the result one axis more here.
-  if (auto einsum = yes.is(ValueKind::Tensor) ? yes.tensor.getDefiningOp<attn::EinsumOp>() : attn::EinsumOp();
+  if (auto *einsum = yes.is(ValueKind::Tensor) ? yes.tensor->as<typed::Einsum>() : nullptr;
       einsum && yesNode.kind == NodeKind::Call && yesNode.name == "einsum") {
     std::set<std::string> left = subscript::symbolsOf(evaluated->index);
     for (const auto &[axis, position] : renaming(frame.dimensions, placeNamings(frame.dimensions)))
       left.erase(axis);
-    for (const std::string &axis : attn::resolve(einsum).contracted)
+    for (const std::string &axis : einsum->spec.contracted())
       if (left.count(axis)) {
         error(condition.text, "axis '" + axis + "' is summed over in the einsum before 'if'");
         diagnostics.note("to sum over some elements alone: einsum(…, where = " + condition.text.str() + ")");
@@ -238,7 +236,7 @@ Value Emitter::choose(const Node &node, const Node &condition, const Value &pred
     return {};
   frame.tensor = !first.good()    ? second.tensor
                  : !second.good() ? first.tensor
-                                  : arith::AddFOp::create(builder, location(node), first.tensor, second.tensor);
+                                  : elementwise(node, "+", {first.tensor, second.tensor}, frame.dimensions);
   frame.finite = std::move(finite);
   return frame;
 }
@@ -248,7 +246,7 @@ Value Emitter::guarded(const Node &node, const Node &condition, const Value &ten
   Expr guard;
   if (auto own = ownNamings(tensor))
     return expressIn(condition, predicate, tensor, *own, guard, takerOf(node)) ? guardEinsum(tensor, guard) : Value();
-  if (isa_and_nonnull<attn::EinsumOp>(tensor.tensor.getDefiningOp())) {
+  if (tensor.tensor->as<typed::Einsum>()) {
     if (!placed(condition, predicate, tensor, placeNamings(tensor.dimensions), guard, takerOf(node)))
       return {};
     if (auto over = overOwnAxes(guard, tensor))
@@ -258,12 +256,8 @@ Value Emitter::guarded(const Node &node, const Node &condition, const Value &ten
   if (!expressIn(condition, predicate, tensor, names, guard, takerOf(node)))
     return {};
   std::string axes = print(names);
-  auto op = attn::EinsumOp::create(builder, location(node), typeOf(tensor.dimensions, builder.getF32Type()),
-                                   builder.getStringAttr(axes + " -> " + axes), DictionaryAttr(),
-                                   builder.getStringAttr(subscript::print(guard)), mlir::ValueRange{tensor.tensor});
-  attn::bindIndices(op);
   Value value = tensor;
-  value.tensor = op.getResult();
+  value.tensor = append(node, typed::Einsum(axes + " -> " + axes, {}, guard), tensor.tensor, tensor.dimensions);
   return value;
 }
 
@@ -317,20 +311,19 @@ Value Emitter::constantWhere(const Node &node, const Node &condition, double num
     value = rearrange(node, value, used, names, dimensions);
   if (!value.good() || number == 1)
     return value;
-  value.tensor = arith::MulFOp::create(builder, location(node), value.tensor, splat(node, number, dimensions));
+  value.tensor = elementwise(node, "*", {value.tensor, splat(node, number, dimensions)}, dimensions);
   return value;
 }
 
 /// The names that an einsum's own text gives its result; nothing where the value is none, or has lost them.
 std::optional<std::vector<Naming>> Emitter::ownNamings(const Value &value) const {
-  auto einsum = value.tensor.getDefiningOp<attn::EinsumOp>();
-  auto spec = einsum ? subscript::parseEinsum(std::string_view(einsum.getSpec())) : std::nullopt;
-  if (!spec || spec->result->size() != value.dimensions.size())
+  auto *einsum = value.tensor->as<typed::Einsum>();
+  if (!einsum || einsum->spec.result->size() != value.dimensions.size())
     return std::nullopt;
   std::vector<Naming> own;
   for (size_t d = 0; d < value.dimensions.size(); ++d)
     for (const Naming &naming : value.dimensions[d].namings)
-      if (own.size() == d && print(naming) == subscript::print({(*spec->result)[d]}))
+      if (own.size() == d && print(naming) == subscript::print({(*einsum->spec.result)[d]}))
         own.push_back(naming);
   return own.size() == value.dimensions.size() ? std::optional(own) : std::nullopt;
 }
@@ -338,9 +331,9 @@ std::optional<std::vector<Naming>> Emitter::ownNamings(const Value &value) const
 /// A condition on the places d0, d1, … of an einsum's result over the axes of its text: of one that has come out of a
 /// scheme, whose names are not the caller's. Nothing where they do not say each place.
 std::optional<Expr> Emitter::overOwnAxes(const Expr &holds, const Value &value) const {
-  attn::ResolvedEinsum einsum = attn::resolve(value.tensor.getDefiningOp<attn::EinsumOp>());
-  const subscript::Dimensions &result = *einsum.spec.result;
-  if (result.size() != value.dimensions.size())
+  const subscript::Dimensions &result = *value.tensor->as<typed::Einsum>()->spec.result;
+  auto sizes = kernel.sizesOf(*value.tensor);
+  if (!sizes || result.size() != value.dimensions.size())
     return std::nullopt;
   subscript::Substitution places;
   std::vector<Naming> own;
@@ -349,25 +342,19 @@ std::optional<Expr> Emitter::overOwnAxes(const Expr &holds, const Value &value) 
       return std::nullopt;
     Naming &naming = own.emplace_back();
     for (const std::string &axis : result[d].axes)
-      naming.push_back({axis, einsum.sizes.at(axis), value.dimensions[d].runtime});
-    places[placeName(d)] = subscript::flatIndex(result[d], einsum.sizes);
+      naming.push_back({axis, sizes->at(axis), value.dimensions[d].runtime});
+    places[placeName(d)] = subscript::flatIndex(result[d], *sizes);
   }
   return canonical(subscript::substitute(holds, places), own);
 }
 
 /// A copy of the einsum under one more guard: the value without it may be used elsewhere.
 Value Emitter::guardEinsum(Value value, const Expr &guard) {
-  auto einsum = value.tensor.getDefiningOp<attn::EinsumOp>();
-  Expr all = guard;
-  if (einsum.getGuard())
-    if (auto before = subscript::parse(std::string_view(*einsum.getGuard())))
-      all = logicalAnd(*before, guard);
-  auto copy = cast<attn::EinsumOp>(builder.clone(*einsum));
-  copy.setGuard(subscript::print(all));
-  attn::bindIndices(copy);
-  if (auto places = einsumTexts.find(einsum); places != einsumTexts.end())
-    einsumTexts[copy] = places->second;
-  value.tensor = copy.getResult();
+  typed::Tensor copy = *value.tensor;
+  auto &einsum = std::get<typed::Einsum>(copy.operation);
+  einsum.guard = einsum.guard ? logicalAnd(*einsum.guard, guard) : guard;
+  copy.uses = 0;
+  value.tensor = kernel.append(std::move(copy));
   return value;
 }
 

@@ -5,7 +5,6 @@
 #include "llvm/ADT/ScopeExit.h"
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::AxisSizes;
@@ -159,7 +158,7 @@ Value Emitter::emitEinsum(const Node &node) {
       !checkAxisNames(*spec, text, all) || !evaluateCalls(*spec, all))
     return {};
   subscript::Domain domain = subscript::domainOf(all);
-  attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
+  kernel.addRanges(domain);
   for (const auto &operand : spec->operands)
     for (const subscript::Dimension &dimension : operand)
       if (!isDefined(text.slice(dimension.begin, dimension.end), dimension.index, domain))
@@ -295,8 +294,8 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, std::vecto
   sizesOfReads(spec, readAxes);
   std::map<std::string, std::string> runtimes;
   std::vector<std::vector<int64_t>> shapes;
-  SpecText places;
-  SmallVector<mlir::Value> inputs;
+  typed::Places places;
+  std::vector<typed::Tensor *> inputs;
   StringRef text =
       !node.operands.empty() && node.operands[0]->kind == NodeKind::String ? node.operands[0]->name : StringRef();
   for (size_t k = 0; k < operands.size(); ++k)
@@ -342,14 +341,12 @@ Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, std::vecto
   auto result = einsumResult(spec, text, all, runtimes);
   if (!result)
     return {};
-  auto op = attn::EinsumOp::create(
-      builder, location(node), typeOf(*result, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
-      attribute.empty() ? DictionaryAttr() : attn::sizesTo(context, attribute), StringAttr(), inputs);
-  attn::bindIndices(op);
+  typed::Einsum einsum(subscript::print(spec), attribute);
   places.calls = diagnostics.openCalls();
-  einsumTexts[op] = std::move(places);
+  einsum.places = std::make_shared<const typed::Places>(std::move(places));
+  typed::Tensor *tensor = append(node, std::move(einsum), inputs, *result);
   rememberAxes(*result);
-  return tensorValue(op.getResult(), std::move(*result));
+  return tensorValue(tensor, std::move(*result));
 }
 
 /// The axes of run-time size in the result that only numbers depend on, as b in mask[b % 4, i, j]: how long they are

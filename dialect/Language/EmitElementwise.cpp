@@ -1,39 +1,26 @@
 // Arithmetic on tensors: operands are brought to one shape, by the names of their axes or by position.
 #include "dialect/Language/Emitter.h"
 #include "dialect/Language/Joins.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
 #include <cmath>
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::kRuntime;
 
-mlir::Value Emitter::splat(const Node &node, double number, const Dimensions &dimensions) {
-  RankedTensorType type = typeOf(dimensions, builder.getF32Type());
-  Location at = location(node);
-  FloatAttr scalar = builder.getF32FloatAttr(static_cast<float>(number));
-  if (type.hasStaticShape())
-    return arith::ConstantOp::create(builder, at, DenseElementsAttr::get(type, scalar.getValue()));
-  SmallVector<mlir::Value> sizes;
-  for (const Dimension &d : dimensions)
-    if (d.isRuntime()) {
-      auto [source, position] = runtimeSources.at(d.runtime);
-      sizes.push_back(tensor::DimOp::create(builder, at, source, position));
-    }
-  mlir::Value constant = arith::ConstantOp::create(builder, at, scalar);
-  return tensor::SplatOp::create(builder, at, constant, type.getShape(), sizes);
+typed::Tensor *Emitter::splat(const Node &node, double number, const Dimensions &dimensions) {
+  return append(node, typed::Splat{static_cast<float>(number)}, {}, dimensions);
+}
+
+typed::Tensor *Emitter::elementwise(const Node &node, StringRef function, ArrayRef<typed::Tensor *> operands,
+                                    const Dimensions &dimensions) {
+  return append(node, typed::Elementwise{function.str()}, operands, dimensions);
 }
 
 /// Arithmetic is in f32; f16 and bf16 are only how operands and results are stored.
 Value Emitter::widen(const Node &node, Value value) {
-  if (value.is(ValueKind::Tensor) && !cast<RankedTensorType>(value.tensor.getType()).getElementType().isF32())
-    value.tensor =
-        arith::ExtFOp::create(builder, location(node), typeOf(value.dimensions, builder.getF32Type()), value.tensor);
+  if (value.is(ValueKind::Tensor) && value.tensor->element != typed::Element::F32)
+    value.tensor = append(node, typed::Cast{}, value.tensor, value.dimensions);
   return value;
 }
 
@@ -102,32 +89,20 @@ Value Emitter::positionTensor(const Node &node, const subscript::Expr &index, Di
     if (d.isRuntime() && numbers.count(d.namings[0][0].name))
       return error(node.text, "a position along the run-time size '" + d.runtime + "' cannot be used as a number");
   }
-  auto op = attn::PositionOp::create(builder, location(node), typeOf(dimensions, builder.getF32Type()),
-                                     builder.getStringAttr(axes), builder.getStringAttr(subscript::print(index)),
-                                     DictionaryAttr());
-  attn::bindIndices(op);
-  if (!op.getIndices().empty()) // run-time sizes that no operand of its own tells
-    op->setAttr("attn.shape", shapeAttribute(dimensions));
-  Value result = tensorValue(op.getResult(), std::move(dimensions));
+  typed::Tensor *tensor = append(node, typed::Position{axes, index}, {}, dimensions);
+  Value result = tensorValue(tensor, std::move(dimensions));
   result.order.isWritten = false;
   return result;
 }
 
 /// A tensor of zeros, repeated or not.
-static bool isZero(mlir::Value tensor) {
-  while (Operation *op = tensor.getDefiningOp()) {
-    FloatAttr number;
-    if (auto splat = dyn_cast<tensor::SplatOp>(op))
-      return matchPattern(splat.getInput(), m_Constant(&number)) && number.getValue().isZero();
-    DenseElementsAttr elements;
-    if (matchPattern(tensor, m_Constant(&elements)))
-      return elements.isSplat() && elements.getSplatValue<APFloat>().isZero();
-    if (isa<attn::RearrangeOp, attn::ReshapeOp>(op) || (isa<attn::EinsumOp>(op) && isZero(op->getOperand(0))))
-      tensor = op->getOperand(0);
-    else
-      return false;
-  }
-  return false;
+static bool isZero(const typed::Tensor &tensor) {
+  if (auto *splat = tensor.as<typed::Splat>())
+    return splat->number == 0;
+  if (auto *constant = tensor.as<typed::Constant>())
+    return llvm::all_of(constant->elements, [](float number) { return number == 0; });
+  bool isMade = tensor.as<typed::Rearrange>() || tensor.as<typed::Reshape>() || tensor.as<typed::Einsum>();
+  return isMade && isZero(*tensor.operands[0]);
 }
 
 /// What keeps -inf what it is: nothing has to be computed there.
@@ -177,9 +152,8 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
   right = keepsRight ? right : written(node, std::move(right));
   if (!left.good() || !right.good())
     return {};
-  Location at = location(node);
   if (op == "neg") {
-    left.tensor = arith::NegFOp::create(builder, at, left.tensor);
+    left.tensor = elementwise(node, "neg", left.tensor, left.dimensions);
     return left;
   }
   bool square = op == "^" && right.is(ValueKind::Number) && right.number == 2;
@@ -198,17 +172,9 @@ Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value righ
   left.kind = ValueKind::Tensor;
   if (op == "+" && !left.finite.empty()) // an additive mask adds nothing to what it leaves
     for (auto [mask, other] : {std::pair(left.tensor, right.tensor), std::pair(right.tensor, left.tensor)})
-      if (isZero(mask))
+      if (isZero(*mask))
         return left.tensor = other, left;
-  mlir::Value a = left.tensor, b = right.tensor;
-  left.tensor = op == "+"     ? mlir::Value(arith::AddFOp::create(builder, at, a, b))
-                : op == "-"   ? mlir::Value(arith::SubFOp::create(builder, at, a, b))
-                : op == "*"   ? mlir::Value(arith::MulFOp::create(builder, at, a, b))
-                : op == "/"   ? mlir::Value(arith::DivFOp::create(builder, at, a, b))
-                : op == "min" ? mlir::Value(arith::MinimumFOp::create(builder, at, a, b))
-                : op == "max" ? mlir::Value(arith::MaximumFOp::create(builder, at, a, b))
-                : square      ? mlir::Value(arith::MulFOp::create(builder, at, a, b))
-                              : mlir::Value(math::PowFOp::create(builder, at, a, b));
+  left.tensor = elementwise(node, square ? "*" : op, {left.tensor, right.tensor}, left.dimensions);
   return left;
 }
 

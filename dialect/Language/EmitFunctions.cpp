@@ -1,55 +1,46 @@
 // Functions of numbers, positions and tensors: exp, sigmoid, abs, clamp, len, ….
 #include "dialect/Language/Emitter.h"
 #include "dialect/Subscript/Arithmetic.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::Expr;
 
 namespace {
-/// A function of one argument: on a number, and on a tensor.
-struct Elementwise {
-  double (*number)(double);
-  mlir::Value (*tensor)(OpBuilder &, Location, mlir::Value);
-};
-template <typename Op> mlir::Value create(OpBuilder &builder, Location location, mlir::Value x) {
-  return Op::create(builder, location, x);
-}
-const std::map<StringRef, Elementwise> &elementwise() {
-  static const std::map<StringRef, Elementwise> functions = {
-      {"exp", {[](double x) { return std::exp(x); }, create<math::ExpOp>}},
-      {"log", {[](double x) { return std::log(x); }, create<math::LogOp>}},
-      {"sqrt", {[](double x) { return std::sqrt(x); }, create<math::SqrtOp>}},
-      {"rsqrt", {[](double x) { return 1 / std::sqrt(x); }, create<math::RsqrtOp>}},
-      {"tanh", {[](double x) { return std::tanh(x); }, create<math::TanhOp>}},
-      {"sin", {[](double x) { return std::sin(x); }, create<math::SinOp>}},
-      {"cos", {[](double x) { return std::cos(x); }, create<math::CosOp>}},
-      {"erf", {[](double x) { return std::erf(x); }, create<math::ErfOp>}},
-      {"floor", {[](double x) { return std::floor(x); }, create<math::FloorOp>}},
-      {"ceil", {[](double x) { return std::ceil(x); }, create<math::CeilOp>}},
-      {"round", {[](double x) { return std::nearbyint(x); }, create<math::RoundEvenOp>}},
-      {"abs", {[](double x) { return std::fabs(x); }, create<math::AbsFOp>}},
-      {"relu", {[](double x) { return std::fmax(x, 0); }, nullptr}},
-      {"sigmoid", {[](double x) { return 1 / (1 + std::exp(-x)); }, nullptr}},
+/// The functions of one argument, on numbers. On tensors emission computes them, but for relu and sigmoid.
+using Function = double (*)(double);
+const std::map<StringRef, Function> &functionsOfOne() {
+  static const std::map<StringRef, Function> functions = {
+      {"exp", [](double x) { return std::exp(x); }},
+      {"log", [](double x) { return std::log(x); }},
+      {"sqrt", [](double x) { return std::sqrt(x); }},
+      {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
+      {"tanh", [](double x) { return std::tanh(x); }},
+      {"sin", [](double x) { return std::sin(x); }},
+      {"cos", [](double x) { return std::cos(x); }},
+      {"erf", [](double x) { return std::erf(x); }},
+      {"floor", [](double x) { return std::floor(x); }},
+      {"ceil", [](double x) { return std::ceil(x); }},
+      {"round", [](double x) { return std::nearbyint(x); }},
+      {"abs", [](double x) { return std::fabs(x); }},
+      {"relu", [](double x) { return std::fmax(x, 0); }},
+      {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
   };
   return functions;
 }
 } // namespace
 
 StringRef Emitter::elementwiseName(RealKind kind) {
-  for (const auto &entry : elementwise())
+  for (const auto &entry : functionsOfOne())
     if (realFunction(entry.first) == kind)
       return entry.first;
   return {};
 }
 
 bool Emitter::isFunction(StringRef name) const {
-  return elementwise().count(name) || name == "min" || name == "max" || name == "clamp" || name == "select" ||
+  return functionsOfOne().count(name) || name == "min" || name == "max" || name == "clamp" || name == "select" ||
          name == "len" || name == "f32" || name == "f64";
 }
 
@@ -112,7 +103,7 @@ Value Emitter::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
   if (name == "abs" && first.isWhole() && first.integer != INT64_MIN)
     return decided(node, made(node, RealKind::Abs, first, Value::whole(std::abs(first.integer))));
   if (name == "floor" || name == "ceil" || name == "round") {
-    double rounded = elementwise().at(name).number(first.number);
+    double rounded = functionsOfOne().at(name)(first.number);
     if (std::fabs(rounded) < 9e18)
       return decided(node,
                      made(node, *realFunction(name.str()), first, Value::whole(static_cast<int64_t>(rounded))));
@@ -125,7 +116,7 @@ Value Emitter::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
     return chosen(node, arguments, less(0, 1) == (name == "min") ? 0 : 1);
   if (name == "clamp") // the upper end last, as for positions and tensors
     return chosen(node, arguments, less(2, 0) || less(2, 1) ? 2 : less(0, 1) ? 1 : 0);
-  double result = elementwise().at(name).number(first.number);
+  double result = functionsOfOne().at(name)(first.number);
   if (std::isfinite(result))
     if (auto kind = realFunction(name.str()))
       return made(node, *kind, first, Value::real(result));
@@ -219,23 +210,24 @@ Value Emitter::emitFunction(const Node &node) {
 
 Value Emitter::elementwiseFunction(const Node &node, StringRef name, Value tensor) {
   Value value = widen(node, std::move(tensor));
-  Location at = location(node);
+  auto compute = [&](StringRef function, ArrayRef<typed::Tensor *> operands) {
+    return elementwise(node, function, operands, value.dimensions);
+  };
   if (name == "exp" && !value.finite.empty()) { // exp(-inf) is 0, as of what is hidden
-    value.tensor = math::ExpOp::create(builder, at, value.tensor);
+    value.tensor = compute("exp", value.tensor);
     return shown(node, value);
   }
   value = written(node, std::move(value));
   if (!value.good())
     return {};
   if (name == "relu") {
-    mlir::Value zero = splat(node, 0, value.dimensions);
-    value.tensor = arith::MaximumFOp::create(builder, at, value.tensor, zero);
+    value.tensor = compute("max", {value.tensor, splat(node, 0, value.dimensions)});
   } else if (name == "sigmoid") { // 1 / (1 + exp(-x))
-    mlir::Value one = splat(node, 1, value.dimensions);
-    mlir::Value power = math::ExpOp::create(builder, at, arith::NegFOp::create(builder, at, value.tensor));
-    value.tensor = arith::DivFOp::create(builder, at, one, arith::AddFOp::create(builder, at, power, one));
+    typed::Tensor *one = splat(node, 1, value.dimensions);
+    typed::Tensor *power = compute("exp", compute("neg", value.tensor));
+    value.tensor = compute("/", {one, compute("+", {power, one})});
   } else {
-    value.tensor = elementwise().at(name).tensor(builder, at, value.tensor);
+    value.tensor = compute(name, value.tensor);
   }
   return value;
 }

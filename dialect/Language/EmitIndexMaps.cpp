@@ -4,10 +4,15 @@
 #include "llvm/ADT/SmallVector.h"
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::kRuntime;
+
+/// The elements of the tensor at other places.
+Value Emitter::move(const Node &node, typed::Operation operation, const Value &value, Dimensions dimensions) {
+  typed::Tensor *moved = append(node, std::move(operation), value.tensor, dimensions, value.tensor->element);
+  return tensorValue(moved, std::move(dimensions));
+}
 
 Value Emitter::emitSkew(const Node &node) {
   if (!checkArguments(node, 1, 1, {}, "skew(x): the last two dimensions [l, 2*l - 1] become [l, l]"))
@@ -22,9 +27,7 @@ Value Emitter::emitSkew(const Node &node) {
     return error(node.operands[0]->text,
                  "'skew' takes a tensor whose last two dimensions are [l, 2*l - 1], found " + describe(dimensions));
   dimensions.back() = {dimensions[rank - 2].size, "", {}};
-  auto type = cast<RankedTensorType>(operand->tensor.getType());
-  auto op = attn::SkewOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor);
-  return carried(tensorValue(op.getResult(), std::move(dimensions)), *operand);
+  return carried(move(node, typed::Skew{}, *operand, std::move(dimensions)), *operand);
 }
 
 Value Emitter::emitPad(const Node &node) {
@@ -36,7 +39,7 @@ Value Emitter::emitPad(const Node &node) {
     return {};
   Dimensions dimensions = operand->dimensions;
   size_t rank = dimensions.size();
-  SmallVector<int64_t> low(rank, 0), high(rank, 0);
+  std::vector<int64_t> low(rank, 0), high(rank, 0);
   for (auto [name, list] : {std::pair(StringRef("low"), &low), std::pair(StringRef("high"), &high)})
     if (const Node *given = keyword(node, name)) {
       auto wholes = evaluateWholes(*given, "'" + name.str() + "'");
@@ -96,16 +99,11 @@ Value Emitter::emitPad(const Node &node) {
       return error(node.text, "the border has more than 2^46 elements");
     dimensions[d] = {dimensions[d].size + low[d] + high[d], "", {}};
   }
-  auto type = cast<RankedTensorType>(operand->tensor.getType());
-  auto op = attn::PadOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor,
-                                low, high, APFloat(value));
-  return carried(tensorValue(op.getResult(), std::move(dimensions)), *operand);
+  return carried(move(node, typed::Pad{low, high, value}, *operand, std::move(dimensions)), *operand);
 }
 
 Value Emitter::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
-  auto type = cast<RankedTensorType>(value.tensor.getType());
-  auto op = attn::ReshapeOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), value.tensor);
-  return carried(tensorValue(op.getResult(), std::move(dimensions)), value);
+  return carried(move(node, typed::Reshape{}, value, std::move(dimensions)), value);
 }
 
 /// Of reshape(x, [a, b]), reshape(x, a, b) and a list that has a name: each size with the text that an error shows.
@@ -233,7 +231,7 @@ std::optional<Emitter::SliceRun> Emitter::sliceRun(const Node &slice, int64_t si
 struct Emitter::Slicing {
   Dimensions sliced;                     // the tensor's, as they are cut
   Dimensions shown = {};                 // those that are left of them, and new ones
-  SmallVector<int64_t> offsets, strides; // of the tensor's dimensions
+  std::vector<int64_t> offsets, strides; // of the tensor's dimensions
   size_t position = 0;                   // of the tensor's dimension that comes next
   bool isCut = false, isReshaped = false;
 
@@ -324,10 +322,7 @@ Value Emitter::emitSlice(const Node &node, Value base) {
   slicing.takeWhole(rank - slicing.position);
   const Dimensions &sliced = slicing.sliced, &shown = slicing.shown;
   if (slicing.isCut) {
-    auto type = cast<RankedTensorType>(base.tensor.getType());
-    auto op = attn::SliceOp::create(builder, location(node), typeOf(sliced, type.getElementType()), base.tensor,
-                                    slicing.offsets, slicing.strides);
-    base = carried(tensorValue(op.getResult(), sliced), base);
+    base = carried(move(node, typed::Slice{slicing.offsets, slicing.strides}, base, sliced), base);
   }
   if (!slicing.isReshaped)
     return base;
@@ -435,18 +430,13 @@ Value Emitter::emitGather(const Node &node) {
   if (!matrix)
     return {};
   Dimensions dimensions(operand->dimensions.begin(), operand->dimensions.begin() + dimension);
-  SmallVector<int64_t> shape;
+  std::vector<int64_t> shape;
   for (const Axis &axis : axes) {
     dimensions.push_back({axis.size, "", {{axis}}});
     shape.push_back(axis.size);
   }
   dimensions.insert(dimensions.end(), operand->dimensions.begin() + dimension + 1, operand->dimensions.end());
-  auto indices =
-      DenseIntElementsAttr::get(RankedTensorType::get(shape, builder.getI64Type()), ArrayRef<int64_t>(*matrix));
-  auto type = cast<RankedTensorType>(operand->tensor.getType());
-  auto op = attn::GatherOp::create(builder, location(node), typeOf(dimensions, type.getElementType()), operand->tensor,
-                                   static_cast<uint64_t>(dimension), indices);
-  return tensorValue(op.getResult(), std::move(dimensions));
+  return move(node, typed::Gather{dimension, std::move(shape), std::move(*matrix)}, *operand, std::move(dimensions));
 }
 
 } // namespace skewer::language

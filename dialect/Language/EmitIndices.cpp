@@ -10,9 +10,10 @@ namespace skewer::language {
 using subscript::Expr;
 using subscript::kRuntime;
 
-Value Emitter::indexOperand(StringRef name, mlir::Value argument, Dimensions dimensions) {
-  Value value = tensorValue(argument, std::move(dimensions));
+Value Emitter::indexOperand(StringRef name, Dimensions dimensions) {
+  Value value;
   value.kind = ValueKind::Indices;
+  value.dimensions = std::move(dimensions);
   value.name = name.str();
   return value;
 }
@@ -54,7 +55,7 @@ std::optional<double> Emitter::numberOfSpread(const Node &node, const std::strin
 }
 
 /// How seeded values of a kernel's operand lie; false after an error.
-bool Emitter::declaredSpread(const KernelOperand &operand, Spread &spread) {
+bool Emitter::declaredSpread(const KernelOperand &operand, typed::Spread &spread) {
   const TypeExpression &type = *operand.type;
   if (!type.deviation && !type.from)
     return true;
@@ -107,8 +108,7 @@ Value Emitter::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> s
     if (axis.size != kRuntime)
       domain[name] = {0, axis.size - 1};
   subscript::Domain ranged = domain;
-  if (builder.getInsertionBlock())
-    attn::addRanges(ranged, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
+  kernel.addRanges(ranged);
   for (size_t d = 0; d < subscripts.size(); ++d) {
     const Dimension &dimension = operand.dimensions[d];
     auto axis = subscripts[d].isSymbol() ? axes.find(subscripts[d].name()) : axes.end();
@@ -122,7 +122,7 @@ Value Emitter::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> s
     // Under a condition it may yet be inside: what is not certain now is asked again at the end.
     auto proof = subscript::proveWithin(subscripts[d], {0, dimension.size - 1}, ranged);
     if (proof.outcome != subscript::Proof::Proven)
-      readPlaces.insert({operand.name, place});
+      kernel.lookups.reads.insert({operand.name, place});
   }
   Value value;
   value.kind = ValueKind::Index;
@@ -159,46 +159,14 @@ void Emitter::sizesOfReads(const subscript::Einsum &spec, std::map<std::string, 
   for (const auto &operand : spec.operands)
     for (const subscript::Dimension &dimension : operand)
       for (const Expr &read : subscript::readNodes(dimension.index)) {
-        auto found = indexOperands.find(read.name());
-        if (found == indexOperands.end())
+        const typed::Operand *found = kernel.indexOperand(read.name());
+        if (!found)
           continue;
-        const Dimensions &dimensions = found->second.dimensions;
+        const Dimensions &dimensions = found->dimensions;
         for (size_t d = 0; d < dimensions.size() && d < read.operands().size(); ++d)
           if (const Expr &at = read.operands()[d]; at.isSymbol())
             axes.insert({at.name(), Axis{at.name(), dimensions[d].size, dimensions[d].runtime}});
       }
-}
-
-/// What a message about an expression that cannot be bounded adds, where operands without a range are the reason.
-void Emitter::noteMissingRanges(const Expr &expression) {
-  for (const std::string &name : subscript::readsOf(expression))
-    if (auto found = indexOperands.find(name); found != indexOperands.end() && !attn::rangeOf(found->second.tensor)) {
-      std::string shape = describe(found->second.dimensions);
-      diagnostics.note("nothing is known about the values of '" + name + "'; declare their range: " + name + " : i32" +
-                       shape + " in low..high");
-    }
-}
-
-/// Reads that were not certain to stay inside where they are written, in the operations that they have ended up in.
-void Emitter::checkReads(mlir::func::FuncOp function) {
-  if (readPlaces.empty())
-    return;
-  function.walk([&](mlir::Operation *op) {
-    if (diagnostics.exhausted() || attn::indicesOf(op).empty())
-      return;
-    if (auto bad = attn::findReadOutside(op)) {
-      auto place = readPlaces.find(bad->read.name());
-      error(place == readPlaces.end() ? StringRef() : place->second,
-            "index operand '" + bad->read.name() + "' is read outside its elements");
-      const Expr &at = bad->read.operands()[bad->dimension];
-      std::string written = subscript::print(at);
-      diagnostics.note(
-          "dimension " + std::to_string(bad->dimension + 1) + " has elements 0.." + std::to_string(bad->size - 1) +
-          ", and " + written +
-          (bad->value ? " may be " + std::to_string(*bad->value) : std::string(" is not proven to stay inside")));
-      noteMissingRanges(at);
-    }
-  });
 }
 
 } // namespace skewer::language

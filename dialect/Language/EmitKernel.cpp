@@ -1,26 +1,17 @@
-// A kernel: what it is declared as, its function, and what it returns.
+// A kernel: what it is declared as, and what it returns.
 #include "dialect/Language/Emitter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
-using namespace mlir;
+using namespace llvm;
 
 namespace skewer::language {
 
-static Type elementType(OpBuilder &builder, StringRef name) {
-  return name == "f16"    ? Type(builder.getF16Type())
-         : name == "bf16" ? Type(builder.getBF16Type())
-         : name == "i32"  ? Type(builder.getI32Type())
-         : name == "i8"   ? Type(builder.getI8Type())
-                          : builder.getF32Type();
-}
-
 /// The shapes of the results; their names are taken by nothing else. False after an error.
-bool Emitter::declareResults(const Kernel &kernel, Scope &own, std::vector<Dimensions> &results) {
+bool Emitter::declareResults(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
   bool good = true;
   std::map<std::string, StringRef> names;
   for (const KernelResult &result : kernel.results) {
-    good &= shape(result.type, results.emplace_back());
+    declared.results.push_back({result.name, {}, typed::elementNamed(result.type.element)});
+    good &= shape(result.type, declared.results.back().dimensions);
     if (result.type.element == "i32" || result.type.element == "i8" || result.type.low || result.type.deviation ||
         result.type.from) {
       error(result.type.text, "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");
@@ -40,21 +31,8 @@ bool Emitter::declareResults(const Kernel &kernel, Scope &own, std::vector<Dimen
   return good;
 }
 
-/// What a kernel's operands and results are declared as, one element each.
-struct Emitter::KernelSignature {
-  std::vector<Dimensions> operands, results;
-  std::vector<std::optional<subscript::Range>> ranges;
-  std::vector<Spread> spreads;
-
-  bool has(const std::string &runtimeSize) const {
-    return llvm::any_of(operands, [&](const Dimensions &shape) {
-      return llvm::any_of(shape, [&](const Dimension &d) { return d.runtime == runtimeSize; });
-    });
-  }
-};
-
 /// The operands' types; their names are taken by nothing else. False after an error.
-bool Emitter::declareOperands(const Kernel &kernel, Scope &own, KernelSignature &signature) {
+bool Emitter::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
   bool good = true;
   std::map<const TypeExpression *, std::pair<bool, Dimensions>> groups; // the operands of a group share their type
   for (const KernelOperand &operand : kernel.operands) {
@@ -64,9 +42,11 @@ bool Emitter::declareOperands(const Kernel &kernel, Scope &own, KernelSignature 
     }
     auto &[fine, dimensions] = groups[operand.type.get()];
     good &= fine;
-    signature.operands.push_back(dimensions);
-    good &= declaredRange(operand, signature.ranges.emplace_back());
-    good &= declaredSpread(operand, signature.spreads.emplace_back());
+    typed::Operand &stated = declared.operands.emplace_back();
+    stated.name = operand.name, stated.dimensions = dimensions;
+    stated.element = typed::elementNamed(operand.type->element), stated.isConst = operand.isConst;
+    good &= declaredRange(operand, stated.range);
+    good &= declaredSpread(operand, stated.spread);
     auto [entry, fresh] = own.declared.insert({operand.name.str(), operand.name});
     if (!fresh) {
       error(operand.name, "operand '" + operand.name.str() + "' is declared twice");
@@ -81,98 +61,45 @@ bool Emitter::declareOperands(const Kernel &kernel, Scope &own, KernelSignature 
   return good;
 }
 
-/// An empty function of the kernel's name and types, with what its operands and results are called.
-func::FuncOp Emitter::createFunction(const Kernel &kernel, const KernelSignature &signature) {
-  SmallVector<Type> inputs, results;
-  for (auto [operand, dimensions] : llvm::zip(kernel.operands, signature.operands))
-    inputs.push_back(typeOf(dimensions, elementType(builder, operand.type->element)));
-  for (auto [result, dimensions] : llvm::zip(kernel.results, signature.results))
-    results.push_back(typeOf(dimensions, elementType(builder, result.type.element)));
-  auto function =
-      func::FuncOp::create(builder, location(kernel.name), kernel.name, builder.getFunctionType(inputs, results));
-  function->setAttr("attn.kernel", builder.getUnitAttr());
-  SmallVector<StringRef> sizes; // those that this kernel's operands have, in order of declaration
-  llvm::copy_if(runtimeSizes, std::back_inserter(sizes), [&](const std::string &size) { return signature.has(size); });
-  function->setAttr("attn.sizes", builder.getStrArrayAttr(sizes));
-  if (!lengths.empty())
-    function->setAttr(attn::kLengths, builder.getDictionaryAttr(lengths));
-  for (auto [number, result] : llvm::enumerate(kernel.results)) {
-    function.setResultAttr(number, "attn.shape", shapeAttribute(signature.results[number]));
-    if (!result.name.empty())
-      function.setResultAttr(number, attn::kArgumentName, builder.getStringAttr(result.name));
-  }
-  for (size_t k = 0; k < kernel.operands.size(); ++k) {
-    const KernelOperand &operand = kernel.operands[k];
-    function.setArgAttr(k, "attn.name", builder.getStringAttr(operand.name));
-    function.setArgAttr(k, "attn.shape", shapeAttribute(signature.operands[k]));
-    if (operand.isConst)
-      function.setArgAttr(k, attn::kArgumentConst, builder.getUnitAttr());
-    const Spread &spread = signature.spreads[k];
-    if (spread.deviation)
-      function.setArgAttr(k, attn::kArgumentDeviation, builder.getF64FloatAttr(*spread.deviation));
-    if (spread.mean)
-      function.setArgAttr(k, attn::kArgumentMean, builder.getF64FloatAttr(*spread.mean));
-    if (spread.from)
-      function.setArgAttr(k, attn::kArgumentBetween, builder.getDenseF64ArrayAttr({*spread.from, *spread.to}));
-    if (auto range = signature.ranges[k]; range && operand.type->element == "i32")
-      function.setArgAttr(k, attn::kArgumentRange, builder.getDenseI64ArrayAttr({range->low, range->high}));
-  }
-  return function;
-}
-
-/// The values of the operands' names, and where run-time sizes are read from.
-void Emitter::bindOperands(const Kernel &kernel, const KernelSignature &signature, Block &block, Scope &own) {
-  for (size_t k = 0; k < kernel.operands.size(); ++k) {
-    const KernelOperand &operand = kernel.operands[k];
-    const Dimensions &shape = signature.operands[k];
-    for (size_t d = 0; d < shape.size(); ++d)
-      if (shape[d].isRuntime())
-        runtimeSources.insert({shape[d].runtime, {block.getArgument(k), d}});
+/// The values of the operands' names.
+void Emitter::bindOperands(Scope &own) {
+  for (const auto &[number, operand] : enumerate(kernel.operands)) {
     Value &value = own.values[operand.name.str()];
-    if (operand.type->element == "i32")
-      value = indexOperands[operand.name.str()] = indexOperand(operand.name, block.getArgument(k), shape);
-    else
-      value = tensorValue(block.getArgument(k), shape);
-    if (operand.type->element == "i8") // numbers like any others from here on
-      value.tensor =
-          arith::SIToFPOp::create(builder, location(operand.name), typeOf(shape, builder.getF32Type()), value.tensor);
+    if (operand.element == typed::Element::I32) {
+      value = indexOperand(operand.name, operand.dimensions);
+      continue;
+    }
+    Node place{NodeKind::Name, operand.name, operand.name, 0, 0, false, {}, {}};
+    typed::Tensor *tensor = append(place, typed::Argument{number}, {}, operand.dimensions, operand.element);
+    if (operand.element == typed::Element::I8) // numbers like any others from here on
+      tensor = append(place, typed::Cast{}, tensor, operand.dimensions);
+    value = tensorValue(tensor, operand.dimensions);
   }
 }
 
-/// What a condition has replaced, or a variable held that nothing uses, is left over.
-void Emitter::eraseUnused(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op)) {
-      einsumTexts.erase(&op);
-      op.erase();
-    }
-}
-
-void Emitter::emitKernel(const Kernel &kernel) {
+/// Types the kernel; false where there is an error.
+bool Emitter::emitKernel(const Kernel &declared) {
   Scope own;
   scope = &globals;
-  KernelSignature signature;
-  bool good = declareOperands(kernel, own, signature);
-  good &= declareResults(kernel, own, signature.results);
+  kernel = {};
+  typed::Kernel signature;
+  bool good = declareOperands(declared, own, signature);
+  good &= declareResults(declared, own, signature);
   scope = nullptr;
   if (!good)
-    return;
-  func::FuncOp function = createFunction(kernel, signature);
-  Block &block = *function.addEntryBlock();
-  builder.setInsertionPointToStart(&block);
-  runtimeSources.clear();
-  einsumTexts.clear();
-  indexOperands.clear();
-  readPlaces.clear();
-  tablePlaces.clear();
-  kernelAtHand = &kernel;
+    return false;
+  kernel = std::move(signature);
+  kernel.name = declared.name, kernel.lengths = lengths;
+  llvm::copy_if(runtimeSizes, std::back_inserter(kernel.runtimeSizes),
+                [&](const std::string &size) { return kernel.hasRuntimeSize(size); });
+  kernelAtHand = &declared;
   callPath.clear();
   if (!isScouting)
     knownFacts = nullptr, scouted.reset();
-  bindOperands(kernel, signature, block, own);
-  for (auto [result, dimensions] : llvm::zip(kernel.results, signature.results))
-    for (const Dimension &d : dimensions)
-      if (d.isRuntime() && !runtimeSources.count(d.runtime)) {
+  bindOperands(own);
+  for (auto [result, stated] : llvm::zip(declared.results, kernel.results))
+    for (const Dimension &d : stated.dimensions)
+      if (d.isRuntime() && !kernel.hasRuntimeSize(d.runtime)) {
         error(result.type.text, "no operand has the run-time size '" + d.runtime + "' of the result");
         good = false;
       }
@@ -180,25 +107,24 @@ void Emitter::emitKernel(const Kernel &kernel) {
   scope = &own;
   Value value;
   StringRef place;
-  expectResults(kernel, signature.results);
-  if (good && emitBody(kernel.body, value, place, kernel.end))
-    finishKernel(kernel, signature.results, value, place);
+  expectResults(declared);
+  if (good && emitBody(declared.body, value, place, declared.end))
+    finishKernel(declared, value, place);
   scope = nullptr;
   for (const auto &[name, where] : own.declared)
     if (!own.used.count(name) && !diagnostics.hasErrors())
       diagnostics.warning(where, "'" + name + "' is never used");
   if (diagnostics.hasErrors())
-    return;
-  eraseUnused(block);
-  checkSubscripts(function);
-  checkReads(function);
-  checkTables(function);
+    return false;
+  kernel.eraseUnused(); // what a condition has replaced, or a variable holds that nothing uses
+  return true;
 }
 
 /// One result as its declared type. Null after an error.
-mlir::Value Emitter::finishResult(const Kernel &kernel, size_t number, const Dimensions &declared, const Value &result,
-                                  StringRef place) {
-  const KernelResult &stated = kernel.results[number];
+typed::Tensor *Emitter::finishResult(const Kernel &declaredKernel, size_t number, const Value &result,
+                                     StringRef place) {
+  const KernelResult &stated = declaredKernel.results[number];
+  const Dimensions &declared = kernel.results[number].dimensions;
   std::string title = stated.name.empty() || kernel.results.size() == 1
                           ? "kernel '" + kernel.name.str() + "' returns "
                           : "result '" + stated.name.str() + "' of kernel '" + kernel.name.str() + "' is ";
@@ -220,41 +146,37 @@ mlir::Value Emitter::finishResult(const Kernel &kernel, size_t number, const Dim
       !requireOrder(place, result, "a kernel's result"))
     return {};
   Node node{NodeKind::Name, place, place, 0, 0, false, {}, {}};
-  mlir::Value tensor = written(node, result).tensor;
-  if (!tensor)
-    return {};
-  Type element = elementType(builder, stated.type.element), type = typeOf(declared, element);
-  if (tensor.getType() == type)
+  typed::Tensor *tensor = written(node, result).tensor;
+  typed::Element element = kernel.results[number].element;
+  if (!tensor || tensor->element == element)
     return tensor;
   // An einsum writes the declared element type itself: one rounding, from its accumulator.
-  if (tensor.getDefiningOp<attn::EinsumOp>() && tensor.use_empty()) {
-    tensor.setType(cast<RankedTensorType>(type));
+  if (tensor->as<typed::Einsum>() && tensor->uses == 0) {
+    tensor->element = element;
     return tensor;
   }
-  if (cast<RankedTensorType>(tensor.getType()).getElementType().getIntOrFloatBitWidth() >
-      element.getIntOrFloatBitWidth())
-    return arith::TruncFOp::create(builder, location(place), type, tensor);
-  return arith::ExtFOp::create(builder, location(place), type, tensor);
+  return append(node, typed::Cast{}, tensor, declared, element);
 }
 
-void Emitter::finishKernel(const Kernel &kernel, ArrayRef<Dimensions> declared, Value result, StringRef place) {
+void Emitter::finishKernel(const Kernel &declared, Value result, StringRef place) {
   std::vector<Value> values = {result};
   if (kernel.results.size() > 1) {
     if (!result.is(ValueKind::List) || result.items.size() != kernel.results.size()) {
       error(place, "kernel '" + kernel.name.str() + "' returns " + std::to_string(kernel.results.size()) +
                        " tensors, found " + describe(result));
-      diagnostics.note(kernel.resultText, "declared here");
+      diagnostics.note(declared.resultText, "declared here");
       return;
     }
     values = result.items;
   }
-  SmallVector<mlir::Value> tensors;
   for (size_t number = 0; number < values.size(); ++number) {
-    tensors.push_back(finishResult(kernel, number, declared[number], values[number], place));
-    if (!tensors.back())
+    kernel.returned.push_back(finishResult(declared, number, values[number], place));
+    if (!kernel.returned.back())
       return;
   }
-  func::ReturnOp::create(builder, location(place), tensors);
+  for (typed::Tensor *tensor : kernel.returned)
+    ++tensor->uses;
+  kernel.returnPlace = place;
 }
 
 } // namespace skewer::language

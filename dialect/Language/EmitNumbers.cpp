@@ -1,10 +1,7 @@
 // Numbers beside tensors: constants, or, where the number depends on a run-time length, arithmetic when the kernel runs.
 #include "dialect/Language/Emitter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 
@@ -52,7 +49,7 @@ Value Emitter::made(const Node &node, RealKind kind, ArrayRef<Value> operands, V
 
 /// A number that meets a tensor of these dimensions. Which of them depend on a length is found by who reads the text at
 /// several lengths (Decision::Factor); it is told by `Options::atRunTime`.
-mlir::Value Emitter::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
+typed::Tensor *Emitter::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
   constexpr size_t kMostOperations = 64;
   size_t place = computing ? 0 : factors++;
   RealPtr how = madeOf(number, node);
@@ -82,7 +79,6 @@ mlir::Value Emitter::beside(const Node &node, const Value &number, const Dimensi
 /// The number as a tensor of one element: whole numbers as positions are, so that they are compared between lengths,
 /// and what is made of them by operations.
 Value Emitter::atRunTime(const Node &node, const RealFunction &f) {
-  Location at = location(node);
   if (f.kind == RealKind::Number && f.whole && f.made && spelling && f.made->kind != RealKind::Number)
     return atRunTime(node, *f.made);
   if (f.kind == RealKind::Number && f.whole) {
@@ -100,26 +96,14 @@ Value Emitter::atRunTime(const Node &node, const RealFunction &f) {
     if (!operands.back().good())
       return {};
   }
-  mlir::Value a = operands[0].tensor, b = operands.back().tensor;
-  auto made = [&](mlir::Value result) { return tensorValue(result, {{1}}); };
-  switch (f.kind) {
-  case RealKind::Add:
-    return made(arith::AddFOp::create(builder, at, a, b));
-  case RealKind::Subtract:
-    return made(arith::SubFOp::create(builder, at, a, b));
-  case RealKind::Multiply:
-    return made(arith::MulFOp::create(builder, at, a, b));
-  case RealKind::Divide:
-    return made(arith::DivFOp::create(builder, at, a, b));
-  case RealKind::Power:
-    return made(math::PowFOp::create(builder, at, a, b));
-  case RealKind::Negate:
-    return made(arith::NegFOp::create(builder, at, a));
-  case RealKind::Single:
+  typed::Tensor *a = operands[0].tensor, *b = operands.back().tensor;
+  for (StringRef op : {"+", "-", "*", "/", "^"})
+    if (realOperator(op) == f.kind)
+      return tensorValue(elementwise(node, op, {a, b}, {{1}}), {{1}});
+  if (f.kind == RealKind::Negate)
+    return tensorValue(elementwise(node, "neg", a, {{1}}), {{1}});
+  if (f.kind == RealKind::Single)
     return operands[0];
-  default:
-    break;
-  }
   if (StringRef name = elementwiseName(f.kind); !name.empty())
     return elementwiseFunction(node, name, operands[0]);
   return {};
@@ -157,7 +141,7 @@ static RealPtr counted(const RealPtr &f, const subscript::Substitution &from) {
 
 /// The numbers of a function of one offset, over its range, where they depend on a length; null for others. Positions
 /// along a table are whole numbers as lengths are, which are compared.
-mlir::Value Emitter::tableAtRunTime(const Node &node, const RealForms &forms) {
+typed::Tensor *Emitter::tableAtRunTime(const Node &node, const RealForms &forms) {
   if (forms.forms.size() != 1 || !isOfTensors(*forms.function))
     return {};
   Axis axis{forms.symbols[0], forms.ranges[0].high - forms.ranges[0].low + 1, ""};
@@ -169,7 +153,7 @@ mlir::Value Emitter::tableAtRunTime(const Node &node, const RealForms &forms) {
   computing = true;
   Value table = toTensor(node, emitReal(node, *over.function, over));
   computing = false;
-  return table.good() ? table.tensor : mlir::Value();
+  return table.good() ? table.tensor : nullptr;
 }
 
 } // namespace skewer::language

@@ -9,8 +9,7 @@ using subscript::Expr;
 bool Emitter::declarePart(const Statement &statement) {
   StringRef axis = statement.targets[0], origin = statement.message;
   std::string name = axis.str();
-  auto function = dyn_cast<mlir::func::FuncOp>(builder.getInsertionBlock()->getParentOp());
-  if (schemeDepth > 0 || !function)
+  if (schemeDepth > 0)
     return error(axis, "a 'part' stands in a kernel; schemes see those of the axes that they are given"), false;
   if (origin != "q0" && origin != "k0" && origin != "head0")
     return error(origin, "expected an origin of the argument struct: q0, k0 or head0, found '" + origin.str() + "'"),
@@ -45,15 +44,7 @@ bool Emitter::declarePart(const Statement &statement) {
                                             std::to_string(*extent) + " of " + std::to_string(*whole)),
            false;
 
-  auto range = builder.getDenseI64ArrayAttr({0, *whole - *extent});
-  unsigned number = function.getNumArguments();
-  auto type = mlir::RankedTensorType::get({1}, builder.getI32Type());
-  if (failed(function.insertArgument(number, type, {}, location(axis))))
-    return error(axis, "the kernel takes no further argument"), false;
-  function.setArgAttr(number, attn::kArgumentName, builder.getStringAttr(argument));
-  function.setArgAttr(number, "attn.shape", builder.getI64ArrayAttr({1}));
-  function.setArgAttr(number, attn::kArgumentRange, range);
-  function.setArgAttr(number, attn::kArgumentOrigin, builder.getStringAttr(argument));
+  kernel.origins.push_back({origin, axis, {0, *whole - *extent}});
   scope->declared.insert({argument, origin});
   scope->used.insert(argument);
   if (!known)
@@ -118,12 +109,7 @@ Value Emitter::localised(const Node &node, const Value &value) {
   }
   if (sizes.empty())
     return value;
-  auto type = cast<mlir::RankedTensorType>(value.tensor.getType());
-  auto op = attn::EinsumOp::create(builder, location(node), typeOf(dimensions, type.getElementType()),
-                                   builder.getStringAttr(subscript::print(spec)), attn::sizesTo(context, sizes),
-                                   mlir::StringAttr(), mlir::ValueRange{value.tensor});
-  attn::bindIndices(op);
-  Value part = tensorValue(op.getResult(), std::move(dimensions));
+  Value part = move(node, typed::Einsum(subscript::print(spec), sizes), value, std::move(dimensions));
   part.order = value.order;
   return part;
 }

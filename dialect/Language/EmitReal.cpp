@@ -1,10 +1,8 @@
 // Real-valued functions of positions: integer tables where they are indices, constant tensors where they are numbers.
 #include "dialect/Language/Emitter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::Expr;
@@ -180,9 +178,9 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
   if (auto operand = readOperand(*withoutReads(withoutOrigins(value.function, domain, back), domain, back))) {
     error(node.text,
           what + ", but this function is computed at compile time and reads the index operand '" + *operand + "'");
-    if (auto found = indexOperands.find(*operand); found != indexOperands.end())
+    if (const typed::Operand *found = kernel.indexOperand(*operand))
       diagnostics.note("where the values of '" + *operand + "' have a range, it is a table over them: " + *operand +
-                       " : i32" + describe(found->second.dimensions) + " in low..high");
+                       " : i32" + describe(found->dimensions) + " in low..high");
     return std::nullopt;
   }
   RealPtr choice = choiceOf(value.function);
@@ -246,10 +244,10 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
   });
   if (missing) // of a logarithm, it may be hidden by a mask; of a list, it is read outside
     if (auto bad = tableOutsideIn(*value.function, domainOf(value)))
-      return sayTableOutside(node.text, *bad), Value();
+      return sayTableOutside(diagnostics, kernel.lookups, node.text, *bad), Value();
   size_t place = factors++;
   spelling = options.spelledOut.count(place) != 0;
-  mlir::Value table = options.atRunTime.count(place) ? tableAtRunTime(node, *forms) : mlir::Value();
+  typed::Tensor *table = options.atRunTime.count(place) ? tableAtRunTime(node, *forms) : nullptr;
   spelling = false;
   if (diagnostics.hasErrors())
     return {};
@@ -257,14 +255,14 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
     decidedTable(node, {numbers.begin(), numbers.end()}, *forms, /*isTensor=*/true);
   if (forms->forms.empty())
     return Value::real(numbers[0]);
-  SmallVector<int64_t> shape;
+  Dimensions ofTable;
   subscript::Einsum spec;
   spec.operands.emplace_back();
   spec.result.emplace();
   std::set<std::string> symbols;
   std::vector<Expr> rows = forms->rows();
   for (size_t k = 0; k < rows.size(); ++k) {
-    shape.push_back(forms->ranges[k].high - forms->ranges[k].low + 1);
+    ofTable.push_back({forms->ranges[k].high - forms->ranges[k].low + 1});
     subscript::Dimension dimension;
     if (rows[k].isSymbol())
       dimension.axes = {rows[k].name()};
@@ -292,14 +290,9 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
   for (const auto &[name, axis] : value.axes)
     add(axis);
   if (!table)
-    table = arith::ConstantOp::create(
-        builder, location(node),
-        DenseElementsAttr::get(RankedTensorType::get(shape, builder.getF32Type()), ArrayRef<float>(numbers)));
-  auto op = attn::EinsumOp::create(
-      builder, location(node), typeOf(dimensions, builder.getF32Type()), builder.getStringAttr(subscript::print(spec)),
-      sizes.empty() ? DictionaryAttr() : attn::sizesTo(context, sizes), StringAttr(), ValueRange{table});
-  attn::bindIndices(op);
-  Value result = tensorValue(op.getResult(), std::move(dimensions));
+    table = append(node, typed::Constant{std::move(numbers)}, {}, ofTable);
+  typed::Tensor *read = append(node, typed::Einsum(subscript::print(spec), sizes), table, dimensions);
+  Value result = tensorValue(read, std::move(dimensions));
   result.order.isWritten = false;
   return result;
 }
@@ -380,7 +373,6 @@ Value Emitter::emitTabulate(const Node &node) {
   std::vector<Axis> axes;
   std::vector<subscript::Range> box;
   std::vector<std::string> names;
-  SmallVector<int64_t> shape;
   Dimensions dimensions;
   for (const Keyword &k : node.keywords) {
     auto size = evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
@@ -395,7 +387,6 @@ Value Emitter::emitTabulate(const Node &node) {
     axes.push_back({k.name.str(), *size, ""});
     box.push_back({0, *size - 1});
     names.push_back(k.name.str());
-    shape.push_back(*size);
     dimensions.push_back({*size, "", {{axes.back()}}});
   }
   Scope inner = scope->withAxes(axes); // the others have a length, and no position
@@ -429,8 +420,8 @@ Value Emitter::emitTabulate(const Node &node) {
   });
   if (!good)
     return {};
-  auto values = DenseElementsAttr::get(RankedTensorType::get(shape, builder.getF32Type()), ArrayRef<float>(numbers));
-  return tensorValue(arith::ConstantOp::create(builder, location(node), values), std::move(dimensions));
+  typed::Tensor *table = append(node, typed::Constant{std::move(numbers)}, {}, dimensions);
+  return tensorValue(table, std::move(dimensions));
 }
 
 } // namespace skewer::language

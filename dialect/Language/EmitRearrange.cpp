@@ -1,11 +1,8 @@
 // rearrange and broadcast, by the names of axes, and what broadcasting needs of them.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::AxisSizes;
@@ -186,15 +183,13 @@ Value Emitter::elementAt(const Node &node, const Value &given, size_t dimension,
     dimension = 1;
   }
   Dimensions sliced = tensor.dimensions;
-  SmallVector<int64_t> offsets(sliced.size(), 0), strides(sliced.size(), 1);
+  std::vector<int64_t> offsets(sliced.size(), 0), strides(sliced.size(), 1);
   offsets[dimension] = at;
   sliced[dimension] = {1, "", {}};
-  auto type = cast<RankedTensorType>(tensor.tensor.getType());
-  auto op = attn::SliceOp::create(builder, location(node), typeOf(sliced, type.getElementType()), tensor.tensor,
-                                  offsets, strides);
   Dimensions left = sliced;
   left.erase(left.begin() + static_cast<ptrdiff_t>(dimension));
-  return reshapeTo(node, carried(tensorValue(op.getResult(), std::move(sliced)), tensor), std::move(left));
+  Value taken = move(node, typed::Slice{std::move(offsets), std::move(strides)}, tensor, std::move(sliced));
+  return reshapeTo(node, carried(std::move(taken), tensor), std::move(left));
 }
 
 /// (q, k, v) = x: the elements of a list, or a tensor along its first dimension. Nothing after an error.
@@ -237,8 +232,6 @@ Value Emitter::rearrange(const Node &node, Value value, const std::vector<Naming
         else
           repeated.push_back(axis);
       }
-  auto type = cast<RankedTensorType>(value.tensor.getType());
-  RankedTensorType result = typeOf(dimensions, type.getElementType());
   auto list = [](const std::vector<Naming> &namings) {
     std::string text;
     for (const Naming &naming : namings)
@@ -246,25 +239,22 @@ Value Emitter::rearrange(const Node &node, Value value, const std::vector<Naming
     return text;
   };
   std::string text = list(from);
-  DictionaryAttr attribute = sizes.empty() ? DictionaryAttr() : attn::sizesTo(context, sizes);
+  Value operand = std::move(value);
+  typed::Element element = operand.tensor->element;
   if (repeated.empty()) {
-    auto op = attn::RearrangeOp::create(builder, location(node), result,
-                                        builder.getStringAttr(text + " -> " + list(to)), attribute, value.tensor);
-    value.tensor = op.getResult();
+    value = move(node, typed::Rearrange{text + " -> " + list(to), sizes}, operand, std::move(dimensions));
   } else {
     // Only an operand can tell a run-time size: multiply by ones that have it.
-    SmallVector<mlir::Value> inputs{value.tensor};
+    std::vector<typed::Tensor *> inputs{operand.tensor};
     for (const Axis &axis : repeated) {
       Dimensions line{{axis.size, axis.runtime, {{axis}}}};
       inputs.push_back(splat(node, 1, line));
       text += ", " + axis.name;
     }
-    auto op = attn::EinsumOp::create(builder, location(node), result, builder.getStringAttr(text + " -> " + list(to)),
-                                     attribute, StringAttr(), inputs);
-    value.tensor = op.getResult();
+    typed::Einsum einsum(text + " -> " + list(to), sizes);
+    typed::Tensor *product = append(node, std::move(einsum), inputs, dimensions, element);
+    value = tensorValue(product, std::move(dimensions));
   }
-  Value operand = std::move(value);
-  value = tensorValue(operand.tensor, std::move(dimensions));
   if (operand.present.empty() && operand.finite.empty())
     return value;
   Dimensions named = value.dimensions; // by the axes of this move alone

@@ -1,9 +1,7 @@
 // What runs along axes and is no plain sum: max(x, axis = j), min(x, axis = j), cumsum(x, j).
-#include "dialect/IR/Reductions.h"
 #include "dialect/Language/Emitter.h"
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::AxisSizes;
@@ -22,11 +20,9 @@ Value Emitter::emitExtremum(const Node &node) {
   if (!along)
     return {};
   WithoutAxes left = withoutAxes(*along);
-  auto op = attn::ExtremumOp::create(builder, location(node), typeOf(left.kept, builder.getF32Type()), name == "min",
-                                     builder.getStringAttr(subscript::print(left.spec)),
-                                     left.given.empty() ? DictionaryAttr() : attn::sizesTo(context, left.given),
-                                     along->operand.tensor);
-  Value result = tensorValue(op.getResult(), std::move(left.kept));
+  typed::Extremum extremum{name == "min", subscript::print(left.spec), left.given};
+  typed::Tensor *tensor = append(node, std::move(extremum), along->operand.tensor, left.kept);
+  Value result = tensorValue(tensor, std::move(left.kept));
   result.order = along->operand.order;
   return result;
 }
@@ -94,9 +90,7 @@ Value Emitter::emitCumulativeSum(const Node &node) {
   }
   Expr guard = lessEqual(Expr::symbol(before), Expr::symbol(axis));
   Value result = along->operand;
-  result.tensor = attn::EinsumOp::create(builder, location(node), typeOf(dimensions, builder.getF32Type()),
-                                         builder.getStringAttr(subscript::print(spec)), attn::sizesTo(context, sizes),
-                                         builder.getStringAttr(subscript::print(guard)), result.tensor);
+  result.tensor = append(node, typed::Einsum(subscript::print(spec), sizes, guard), result.tensor, dimensions);
   return result;
 }
 

@@ -1,9 +1,7 @@
 // softmax and logsumexp, which leave absent elements out, and the conditions that say which these are.
 #include "dialect/Language/Emitter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::Expr;
@@ -96,7 +94,7 @@ subscript::Domain Emitter::rangesOf(ArrayRef<Naming> names) const {
     for (const Axis &axis : naming)
       if (axis.runtime.empty())
         domain[axis.name] = {0, axis.size - 1};
-  attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
+  kernel.addRanges(domain);
   return domain;
 }
 
@@ -224,7 +222,7 @@ std::optional<Emitter::Rows> Emitter::rowsOf(const Node &node, StringRef functio
     Expr one = canonical(subscript::substitute(condition.holds, places), rows.names);
     all = all.isConstant(1) ? one : logicalAnd(all, one);
   }
-  rows.mask = builder.getStringAttr(subscript::print(all));
+  rows.mask = all;
   if (neverHolds(all, rows.names)) {
     diagnostics.warning(conditions.front().text, "no query ever sees a key: the condition holds nowhere");
     diagnostics.note("every row of this " + name + " is empty, so that the layer returns 0");
@@ -237,12 +235,8 @@ Value Emitter::emitSoftmax(const Node &node) {
   if (!rows)
     return {};
   Value &value = rows->tensor;
-  auto op = attn::SoftmaxOp::create(builder, location(node), value.tensor.getType(),
-                                    builder.getStringAttr(print(rows->names)),
-                                    builder.getStringAttr(print(rows->names.back())), rows->mask, DictionaryAttr(),
-                                    value.tensor);
-  attn::bindIndices(op);
-  value.tensor = op.getResult();
+  typed::Rows softmax{/*isSoftmax=*/true, print(rows->names), print(rows->names.back()), rows->mask};
+  value.tensor = append(node, std::move(softmax), value.tensor, value.dimensions);
   const size_t last = value.dimensions.size() - 1;
   return moved(node, std::move(value), last, rows->axis);
 }
@@ -257,11 +251,8 @@ Value Emitter::emitLogSumExp(const Node &node) {
     return error(node.operands[0]->text,
                  "'logsumexp' takes a tensor of at least 2 dimensions, found " + describe(value));
   Dimensions left(value.dimensions.begin(), value.dimensions.end() - 1);
-  auto op = attn::LogSumExpOp::create(
-      builder, location(node), typeOf(left, builder.getF32Type()), builder.getStringAttr(print(rows->names)),
-      builder.getStringAttr(print(rows->names.back())), rows->mask, DictionaryAttr(), value.tensor);
-  attn::bindIndices(op);
-  Value result = tensorValue(op.getResult(), left);
+  typed::Rows sums{/*isSoftmax=*/false, print(rows->names), print(rows->names.back()), rows->mask};
+  Value result = tensorValue(append(node, std::move(sums), value.tensor, left), left);
   result.order = value.order;
   return result;
 }

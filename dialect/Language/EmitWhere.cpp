@@ -1,10 +1,8 @@
 // Elements of a tensor that are absent (`x where P`) or -inf: what carries them along, and who may come upon them.
 #include "dialect/Language/Emitter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 
 using namespace llvm;
-using namespace mlir;
 
 namespace skewer::language {
 using subscript::Expr;
@@ -135,7 +133,7 @@ void Emitter::moveConditions(Value &value, const Value &operand, const subscript
 Value Emitter::carried(Value result, const Value &operand) const {
   if (operand.present.empty() && operand.finite.empty())
     return result;
-  attn::IndexMap map = cast<attn::IndexMapOpInterface>(result.tensor.getDefiningOp()).getIndexMap();
+  attn::IndexMap map = typed::indexMapOf(*result.tensor);
   subscript::Substitution places, own; // the map knows the result's places as d0, d1, …
   for (size_t d = 0; d < result.dimensions.size(); ++d)
     own["d" + std::to_string(d)] = Expr::symbol(placeName(d));
@@ -177,7 +175,7 @@ Value Emitter::written(const Node &node, Value value) {
   Value lowest = constantWhere(node, node, -INFINITY, predicate, named.dimensions);
   if (!numbers.good() || !lowest.good())
     return {};
-  numbers.tensor = arith::AddFOp::create(builder, location(node), numbers.tensor, lowest.tensor);
+  numbers.tensor = elementwise(node, "+", {numbers.tensor, lowest.tensor}, numbers.dimensions);
   return numbers;
 }
 

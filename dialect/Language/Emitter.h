@@ -1,16 +1,14 @@
-// From the syntax tree to operations of the attn dialect: one function of the module for each kernel.
+// From the syntax tree to typed tensors (Typed.h): the rules of the language, and all of its errors but those that need
+// the finished function (Emission.h). Whatever an expression is made of is decided here; no operation of MLIR is made.
+// The context serves to look up the functions that plugins bring.
 #pragma once
 #include "dialect/IR/ElementFunction.h"
 #include "dialect/Language/Ast.h"
 #include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
 #include "dialect/Language/Resolver.h"
-#include "dialect/Language/Values.h"
+#include "dialect/Language/Typed.h"
 #include "dialect/Subscript/Checks.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
-#include <deque>
 
 namespace skewer::language {
 
@@ -57,31 +55,28 @@ public:
   Emitter(Diagnostics &, const Options &, mlir::MLIRContext *);
   /// Built-in schemes count only where `program` has none of the name.
   void addBuiltins(const Program &builtin);
-  mlir::OwningOpRef<mlir::ModuleOp> emit(const Program &);
+  /// Calls `finished` with each kernel as it is typed, until there is an error.
+  void emit(const Program &, llvm::function_ref<void(const typed::Kernel &)> finished);
+  /// Whether a name is that of a whole number known at compile time, for all of the file.
+  bool isWholeParam(llvm::StringRef name) const;
 
 private:
   // Emit.cpp: declarations, types and statements.
   void declare(const Program &);
   void declareLength(const LengthDeclaration &);
   bool shape(const TypeExpression &, Dimensions &);
-  mlir::RankedTensorType typeOf(const Dimensions &, mlir::Type element);
-  mlir::ArrayAttr shapeAttribute(const Dimensions &);
   bool emitBody(const std::vector<Statement> &, Value &result, llvm::StringRef &place, llvm::StringRef end);
   bool assign(const Statement &, Value);
   void nameAt(llvm::StringRef name, const Value &);
   bool checkRequirement(const Statement &);
 
-  // EmitKernel.cpp: a kernel's function.
-  void emitKernel(const Kernel &);
-  struct KernelSignature;
-  bool declareOperands(const Kernel &, Scope &own, KernelSignature &);
-  bool declareResults(const Kernel &, Scope &own, std::vector<Dimensions> &results);
-  mlir::func::FuncOp createFunction(const Kernel &, const KernelSignature &);
-  void bindOperands(const Kernel &, const KernelSignature &, mlir::Block &, Scope &own);
-  void finishKernel(const Kernel &, llvm::ArrayRef<Dimensions> declared, Value result, llvm::StringRef place);
-  mlir::Value finishResult(const Kernel &, size_t number, const Dimensions &declared, const Value &,
-                           llvm::StringRef place);
-  void eraseUnused(mlir::Block &);
+  // EmitKernel.cpp: a kernel.
+  bool emitKernel(const Kernel &);
+  bool declareOperands(const Kernel &, Scope &own, typed::Kernel &);
+  bool declareResults(const Kernel &, Scope &own, typed::Kernel &);
+  void bindOperands(Scope &own);
+  void finishKernel(const Kernel &, Value result, llvm::StringRef place);
+  typed::Tensor *finishResult(const Kernel &, size_t number, const Value &, llvm::StringRef place);
 
   // EmitParts.cpp: parts of larger layers.
   bool declarePart(const Statement &);
@@ -165,8 +160,6 @@ private:
   bool fits64(llvm::StringRef place, const subscript::Expr &, const subscript::Domain &);
   bool isDefined(llvm::StringRef place, const subscript::Expr &, const subscript::Domain &);
   Value whereItFits(const Node &, Value index);
-  void sayTableOutside(llvm::StringRef place, const subscript::TableOutside &);
-  void checkTables(mlir::func::FuncOp);
   subscript::Domain domainOf(const Value &) const;
 
   // EmitReal.cpp: functions of positions that are evaluated at compile time.
@@ -179,20 +172,14 @@ private:
   Value emitTabulate(const Node &);
 
   // EmitIndices.cpp: run-time index operands.
-  Value indexOperand(llvm::StringRef name, mlir::Value argument, Dimensions);
+  Value indexOperand(llvm::StringRef name, Dimensions);
   bool declaredRange(const KernelOperand &, std::optional<subscript::Range> &);
-  /// How seeded values lie: around a mean, or between two numbers.
-  struct Spread {
-    std::optional<double> deviation, mean, from, to;
-  };
   std::optional<double> numberOfSpread(const Node &, const std::string &what);
-  bool declaredSpread(const KernelOperand &, Spread &);
+  bool declaredSpread(const KernelOperand &, typed::Spread &);
   Value emitIndexRead(const Node &, const Value &operand);
   Value readIndex(llvm::StringRef place, const Value &operand, llvm::ArrayRef<subscript::Expr> subscripts,
                   const std::map<std::string, Axis> &axes);
   void sizesOfReads(const subscript::Einsum &, std::map<std::string, Axis> &axes);
-  void noteMissingRanges(const subscript::Expr &);
-  void checkReads(mlir::func::FuncOp);
 
   // EmitScheme.cpp, SchemeAxes.cpp: inlining, and the axes that a scheme and its caller know by different names.
   struct SchemeCall;
@@ -258,7 +245,7 @@ private:
   const AxisFacts *factsOfAll();
   // ResultSizes.cpp: what the type of a result says.
   void expect(const Node &, const std::vector<Statement> &body, const Dimensions &);
-  void expectResults(const Kernel &, llvm::ArrayRef<Dimensions>);
+  void expectResults(const Kernel &);
   void expectOfScheme(const Node &call, const Scheme &);
   std::optional<Axis> expectedAxis(const Node &einsum, const subscript::Einsum &, const std::string &name) const;
 
@@ -306,14 +293,16 @@ private:
   static Value sizedBy(Value function, const Dimensions &);
   Value positionTensor(const Node &, const subscript::Expr &, Dimensions);
   Value widen(const Node &, Value);
-  mlir::Value splat(const Node &, double number, const Dimensions &);
+  typed::Tensor *splat(const Node &, double number, const Dimensions &);
+  typed::Tensor *elementwise(const Node &, llvm::StringRef function, llvm::ArrayRef<typed::Tensor *> operands,
+                             const Dimensions &);
 
   // EmitNumbers.cpp: numbers beside tensors, which lengths may decide when the kernel runs.
   RealPtr madeBy(const Node &, RealKind, llvm::ArrayRef<Value> operands) const;
   Value made(const Node &, RealKind, llvm::ArrayRef<Value> operands, Value number);
-  mlir::Value beside(const Node &, const Value &number, const Dimensions &);
+  typed::Tensor *beside(const Node &, const Value &number, const Dimensions &);
   Value atRunTime(const Node &, const RealFunction &);
-  mlir::Value tableAtRunTime(const Node &, const RealForms &);
+  typed::Tensor *tableAtRunTime(const Node &, const RealForms &);
   void noteFiniteMask(const Node &, llvm::StringRef op, const Value &operand, const Node &place);
 
   // EmitSoftmax.cpp: softmax, logsumexp, conditions.
@@ -323,7 +312,7 @@ private:
     Value tensor;
     size_t axis = 0; // the dimension that they run along; the last one of `tensor`
     std::vector<Naming> names;
-    mlir::StringAttr mask;
+    std::optional<subscript::Expr> mask;
   };
   std::optional<Rows> rowsOf(const Node &, llvm::StringRef function);
   std::optional<size_t> rowAxis(const Node &, llvm::StringRef function, const Value &);
@@ -368,6 +357,7 @@ private:
                   llvm::ArrayRef<std::string> summed);
 
   // EmitIndexMaps.cpp, EmitRearrange.cpp
+  Value move(const Node &, typed::Operation, const Value &, Dimensions);
   Value emitSkew(const Node &);
   Value emitPad(const Node &);
   Value emitReshape(const Node &);
@@ -414,51 +404,26 @@ private:
                       llvm::StringRef usage);
   const Node *keyword(const Node &call, llvm::StringRef name) const;
 
-  // CheckSubscripts.cpp: what is read outside, what is never read.
-  void checkSubscripts(mlir::func::FuncOp);
-  struct TableReads { // of one dimension of an operand, by all einsums
-    llvm::StringRef place;
-    std::string name;
-    Diagnostics::Calls calls;
-    int64_t rows = 0;
-    std::vector<subscript::Range> runs;
-    bool isWhole = false;
-  };
-  using Tables = llvm::MapVector<std::pair<const void *, size_t>, TableReads>; // by value and dimension
-  void checkEinsum(attn::EinsumOp, Tables &);
-  void noteUnreadRows(Tables &);
-  bool guardByMask(attn::EinsumOp, const subscript::Domain &);
-
-  mlir::Location location(llvm::StringRef place);
-  mlir::Location location(const Node &node) { return location(node.text); }
-  Value tensorValue(mlir::Value, Dimensions);
+  /// A new tensor of the kernel at hand.
+  typed::Tensor *append(const Node &, typed::Operation, llvm::ArrayRef<typed::Tensor *> operands, const Dimensions &,
+                        typed::Element = typed::Element::F32);
+  Value tensorValue(typed::Tensor *, Dimensions);
 
   Diagnostics &diagnostics;
   const Options &options;
   mlir::MLIRContext *context;
-  mlir::OpBuilder builder;
+  typed::Kernel kernel; // the one at hand
   Scope globals;
   Scope *scope = nullptr; // the kernel's or the scheme's
   const Axis *findAxis(const std::string &name) const;
   std::vector<std::string> runtimeSizes;
-  llvm::SmallVector<mlir::NamedAttribute> lengths; // and their bounds
-  const Program *program = nullptr;                // of the file
+  std::vector<std::pair<std::string, int64_t>> lengths; // and their bounds
+  const Program *program = nullptr;                     // of the file
   Resolver resolver;
   std::vector<const Program *> builtins;
-  std::map<std::string, std::pair<mlir::Value, int64_t>> runtimeSources; // a size: where it is read from
-  struct SpecText {
-    llvm::StringRef text;                                 // between the quotes
-    std::vector<std::string> operandNames;                // as written
-    std::vector<std::vector<llvm::StringRef>> dimensions; // places of the operands' dimensions
-    Diagnostics::Calls calls;                             // of schemes, that were open
-  };
-  std::map<mlir::Operation *, SpecText> einsumTexts; // for the places of later messages
-  std::map<std::string, llvm::StringRef> textCalls;  // of the einsum at hand: functions in its index expressions
-  std::map<std::string, Value> indexOperands;        // of the kernel, by name
-  std::map<std::string, llvm::StringRef> readPlaces; // of their reads: where one is not certain to stay inside
-  std::map<std::vector<int64_t>, llvm::StringRef> tablePlaces; // likewise of constant tables, by their rows
-  std::set<const char *> warnedSums;                           // places: a scheme is inlined more than once
-  std::vector<const Scheme *> openSchemes;                     // whose bodies are being evaluated, the outermost first
+  std::map<std::string, llvm::StringRef> textCalls; // of the einsum at hand: functions in its index expressions
+  std::set<const char *> warnedSums;                // places: a scheme is inlined more than once
+  std::vector<const Scheme *> openSchemes;          // whose bodies are being evaluated, the outermost first
   unsigned schemeDepth = 0, evaluationDepth = 0;
   llvm::StringRef placeAtHand; // of the innermost expression that is being evaluated
   size_t factors = 0;          // numbers that have met a tensor, and tables of numbers, so far

@@ -1,5 +1,6 @@
 // The language's entry: text in, a verified module out.
 #include "dialect/Language/Language.h"
+#include "dialect/Language/Emission.h"
 #include "dialect/Language/Emitter.h"
 #include "dialect/Language/Parser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,8 +25,9 @@ StringRef placeOf(SourceMgr &sources, Location location) {
   return {};
 }
 
-OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, MLIRContext *context,
-                                   DiagnosticSink sink) {
+/// `visit` gets each kernel as it is typed.
+static OwningOpRef<ModuleOp> importText(SourceMgr &sources, const Options &options, MLIRContext *context,
+                                    DiagnosticSink sink, llvm::function_ref<void(const typed::Kernel &)> visit) {
   context->loadDialect<attn::AttnDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect,
                        func::FuncDialect>();
   Diagnostics diagnostics(sources, sink);
@@ -57,7 +59,14 @@ OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, M
   Emitter emitter(diagnostics, options, context);
   for (const Program &builtin : builtins)
     emitter.addBuiltins(builtin);
-  OwningOpRef<ModuleOp> module = emitter.emit(program);
+  OpBuilder builder(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
+  emitter.emit(program, [&](const typed::Kernel &kernel) {
+    visit(kernel);
+    builder.setInsertionPointToEnd(module->getBody());
+    EmittedKernel emitted = emitKernel(kernel, builder, sources);
+    checkKernel(kernel, emitted, diagnostics, [&](StringRef name) { return emitter.isWholeParam(name); });
+  });
   if (!parsed || diagnostics.hasErrors())
     return nullptr;
 
@@ -77,6 +86,25 @@ OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, M
   if (failed(verify(*module)))
     return nullptr;
   return module;
+}
+
+OwningOpRef<ModuleOp> importSource(SourceMgr &sources, const Options &options, MLIRContext *context,
+                                   DiagnosticSink sink) {
+  return importText(sources, options, context, std::move(sink), [](const typed::Kernel &) {});
+}
+
+std::optional<TypedText> typedTensors(SourceMgr &sources, const Options &options, MLIRContext *context,
+                                      DiagnosticSink sink) {
+  TypedText typed;
+  raw_string_ostream out(typed.text);
+  auto visit = [&](const typed::Kernel &kernel) {
+    typed::print(kernel, sources, out);
+    for (const typed::Name &name : kernel.names)
+      typed.names.push_back({kernel.name.str(), name.name.str(),
+                             typed::nameOf(name.tensor->element).str() + describe(name.dimensions),
+                             isNamed(name.dimensions) ? describeAxes(name.dimensions) : ""});
+  };
+  return importText(sources, options, context, std::move(sink), visit) ? std::optional(typed) : std::nullopt;
 }
 
 } // namespace skewer::language

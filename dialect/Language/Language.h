@@ -47,6 +47,19 @@ inline mlir::OwningOpRef<mlir::ModuleOp> importSource(llvm::SourceMgr &sources, 
                                                       mlir::MLIRContext *context, llvm::raw_ostream &out) {
   return importSource(sources, options, context, printingTo(out));
 }
+/// What a statement of a kernel gives a name to: its type, "f32[batch, 4, 196]", and its axes, "b h (iy ix)", which are
+/// empty where a dimension has no name.
+struct NamedTensor {
+  std::string kernel, name, type, axes;
+};
+struct TypedText {
+  /// A line for each tensor: place, name, element type and dimensions, and what computes it from which others.
+  std::string text;
+  std::vector<NamedTensor> names;
+};
+/// The tensors of each kernel. Nothing after an error.
+std::optional<TypedText> typedTensors(llvm::SourceMgr &sources, const Options &, mlir::MLIRContext *,
+                                      DiagnosticSink diagnostics);
 /// The text at a location of an operation, of one character; no place where it is in none of the buffers.
 llvm::StringRef placeOf(llvm::SourceMgr &sources, mlir::Location);
 

@@ -1,7 +1,5 @@
 // Whole numbers where positions are: what fits 64 bits, and constant tables that an index must not leave.
-#include "dialect/IR/Expressions.h"
 #include "dialect/Language/Emitter.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace llvm;
 
@@ -14,8 +12,7 @@ subscript::Domain Emitter::domainOf(const Value &value) const {
   for (const auto &[name, axis] : value.axes)
     if (axis.size != subscript::kRuntime)
       domain[name] = {0, axis.size - 1};
-  if (builder.getInsertionBlock())
-    attn::addRanges(domain, attn::kernelIndices(builder.getInsertionBlock()->getParentOp()));
+  kernel.addRanges(domain);
   return domain;
 }
 
@@ -111,12 +108,10 @@ Value Emitter::elementOf(const Node &node, const Value &list) {
     return value;
   }
   if (!all([](const Value &item) { return item.isPosition(); })) {
-    SmallVector<float> numbers;
+    std::vector<float> numbers;
     for (const Value &item : list.items)
       numbers.push_back(static_cast<float>(item.number));
-    auto type = mlir::RankedTensorType::get({size}, builder.getF32Type());
-    auto constant = mlir::arith::ConstantOp::create(builder, location(node),
-                                                    mlir::DenseElementsAttr::get(type, ArrayRef<float>(numbers)));
+    typed::Tensor *constant = append(node, typed::Constant{std::move(numbers)}, {}, {Dimension{size}});
     return emitRead(node, tensorValue(constant, {Dimension{size}}));
   }
   auto row = asIndex(place, index, "the place in a list is a whole number or an expression of positions");
@@ -131,33 +126,8 @@ Value Emitter::elementOf(const Node &node, const Value &list) {
   value.index = Expr::table(values, *row);
   // Under a condition the place may yet be inside: what is not certain now is asked again where it is used.
   if (subscript::findTableOutside(value.index, domainOf(value)))
-    tablePlaces.insert({*values, place.text});
+    kernel.lookups.tables.insert({*values, place.text});
   return value;
-}
-
-/// `place` is that of the text which the table stands in, if it is not known where the table itself is written.
-void Emitter::sayTableOutside(StringRef place, const subscript::TableOutside &bad) {
-  auto written = tablePlaces.find(bad.table.table());
-  error(written == tablePlaces.end() ? place : written->second, "a constant list is read outside its places");
-  const Expr &row = bad.table.operands()[0];
-  std::string places = "it has places 0.." + std::to_string(bad.table.table().size() - 1);
-  if (bad.proof.outcome != subscript::Proof::Refuted)
-    diagnostics.note(places + ", and " + subscript::abbreviateTables(subscript::print(row)) +
-                     " is not proven to stay there");
-  else
-    diagnostics.note(
-        places + "; " +
-        (row.isConstant() ? "this is place " : "at " + describe(bad.proof.counterexample) + " it is read at ") +
-        std::to_string(bad.proof.value));
-}
-
-/// Tables that were not certain to be read inside where they are written, in the operations that they have ended up in.
-void Emitter::checkTables(mlir::func::FuncOp function) {
-  function.walk([&](mlir::Operation *op) {
-    if (!diagnostics.exhausted() && !isa<attn::EinsumOp>(op)) // checkEinsum looks at those
-      if (auto bad = attn::findTableOutside(op))
-        sayTableOutside({}, *bad);
-  });
 }
 
 } // namespace skewer::language

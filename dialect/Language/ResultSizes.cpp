@@ -41,16 +41,17 @@ void Emitter::expect(const Node &node, const std::vector<Statement> &body, const
   }
 }
 
-void Emitter::expectResults(const Kernel &kernel, ArrayRef<Dimensions> results) {
+void Emitter::expectResults(const Kernel &declared) {
+  const std::vector<typed::Result> &results = kernel.results;
   expected.clear();
-  for (const Statement &statement : kernel.body) {
+  for (const Statement &statement : declared.body) {
     if (!statement.value || !statement.targets.empty() || statement.isRequirement || statement.isPart)
       continue;
     if (results.size() == 1)
-      expect(*statement.value, kernel.body, results[0]);
+      expect(*statement.value, declared.body, results[0].dimensions);
     else if (statement.value->kind == NodeKind::Tuple && statement.value->operands.size() == results.size())
-      for (auto [item, sizes] : llvm::zip(statement.value->operands, results))
-        expect(*item, kernel.body, sizes);
+      for (auto [item, result] : llvm::zip(statement.value->operands, results))
+        expect(*item, declared.body, result.dimensions);
   }
 }
 

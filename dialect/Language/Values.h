@@ -2,13 +2,16 @@
 #pragma once
 #include "dialect/Language/RealFunction.h"
 #include "dialect/Subscript/Einsum.h"
-#include "mlir/IR/Value.h"
 #include "llvm/ADT/StringRef.h"
 #include <map>
 #include <string>
 #include <vector>
 
 namespace skewer::language {
+
+namespace typed {
+struct Tensor;
+}
 
 /// An axis by name. A run-time size has size subscript::kRuntime and the name of the size.
 struct Axis {
@@ -64,7 +67,7 @@ struct Value {
   RealPtr function;                 // Real: a function of positions beyond the algebra of index expressions; of a
                                     // Number, how it is made of others, where lengths may be among them
   std::map<std::string, Axis> axes; // Index and Real: the axes it depends on
-  mlir::Value tensor;               // Tensor, Indices
+  typed::Tensor *tensor = nullptr;  // Tensor
   Dimensions dimensions;
   Order order; // Tensor: of its dimensions
   // Tensor: elements at which one of `present` does not hold are absent (`where`): nothing but a softmax may come upon

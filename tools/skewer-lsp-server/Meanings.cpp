@@ -1,6 +1,7 @@
-// The einsum form of a kernel says axes and sizes, its fused form what class each term is in.
+// The typed tensors of a kernel say axes and sizes, its fused form what class each term is in.
 #include "tools/skewer-lsp-server/Meanings.h"
 #include "dialect/IR/Attn.h"
+#include "dialect/Language/Language.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Schedule/Target.h"
 #include "tools/skewer-lsp-server/Messages.h"
@@ -8,6 +9,7 @@
 #include "tools/skewer/Facts.h"
 #include "tools/skewer/ReaderAxes.h"
 #include "tools/skewer/Session/Compilation.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <set>
 
@@ -16,28 +18,6 @@ using namespace mlir;
 
 namespace skewer::lsp {
 namespace {
-
-/// The result's dimensions of an einsum's text, behind the arrow.
-std::string resultOf(attn::EinsumOp einsum) { return einsum.getSpec().rsplit("->").second.trim().str(); }
-
-/// The names of a value's dimensions: of the einsum that made it, or of what arithmetic was done with.
-std::string axesOf(Value value) {
-  for (unsigned steps = 0; steps < 64; ++steps) {
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return "";
-    if (auto einsum = mlir::dyn_cast<attn::EinsumOp>(op))
-      return resultOf(einsum);
-    Value next;
-    for (Value operand : op->getOperands()) // arithmetic and softmax keep the shape
-      if (operand.getType() == value.getType() && operand.getDefiningOp() && !next)
-        next = operand;
-    if (!next || mlir::isa<attn::IndexMapOpInterface>(op))
-      return "";
-    value = next;
-  }
-  return "";
-}
 
 std::pair<std::string, unsigned> placeOf(Location location) {
   auto at = location->findInstanceOf<FileLineColLoc>();
@@ -61,20 +41,16 @@ std::set<std::pair<std::string, unsigned>> linesOf(Value value) {
   return lines;
 }
 
-/// `batch` stands for a size that is known at run time only, where the shape does not name it.
-std::string typeText(Type type, ArrayAttr shape, StringRef batch) {
+std::string typeText(Type type, ArrayAttr shape) {
   std::string text;
   llvm::raw_string_ostream out(text);
   out << mlir::cast<ShapedType>(type).getElementType() << "[";
-  bool first = true;
-  auto add = [&](const std::string &extent) { out << (first ? "" : ", ") << extent, first = false; };
-  if (shape)
-    for (Attribute extent : shape)
-      add(mlir::isa<StringAttr>(extent) ? mlir::cast<StringAttr>(extent).str()
-                                        : std::to_string(mlir::cast<IntegerAttr>(extent).getInt()));
-  else
-    for (int64_t extent : mlir::cast<ShapedType>(type).getShape())
-      add(ShapedType::isDynamic(extent) ? batch.str() : std::to_string(extent));
+  llvm::interleaveComma(shape, out, [&](Attribute extent) {
+    if (auto size = mlir::dyn_cast<StringAttr>(extent))
+      out << size.getValue();
+    else
+      out << mlir::cast<IntegerAttr>(extent).getInt();
+  });
   out << "]";
   return text;
 }
@@ -112,22 +88,23 @@ Meanings meaningsOf(StringRef text, const std::string &name) {
   auto compilation = driver::Compilation::createFromText(text.str(), name, parametersIn(text), hostTarget());
   if (!compilation)
     return meanings;
+  for (const language::NamedTensor &named : compilation->typedTensors().names) {
+    Meaning &meaning = meanings[named.kernel][named.name];
+    meaning.type = named.type, meaning.axes = named.axes;
+  }
   for (const driver::Kernel &kernel : compilation->kernels) {
     std::map<std::string, Meaning> &own = meanings[kernel.name];
     func::FuncOp function = kernel.einsumFunction();
     for (unsigned k = 0; k < function.getNumArguments(); ++k)
       if (auto argument = function.getArgAttrOfType<StringAttr>(k, attn::kArgumentName))
         own[argument.str()].type =
-            typeText(function.getArgumentTypes()[k], function.getArgAttrOfType<ArrayAttr>(k, "attn.shape"), "?");
-    std::string batch = kernel.signature.sizes.size() == 1 ? kernel.signature.sizes.front() : "?";
+            typeText(function.getArgumentTypes()[k], function.getArgAttrOfType<ArrayAttr>(k, "attn.shape"));
     std::vector<Term> terms = termsOf(*compilation, kernel);
     function.walk([&](Operation *op) {
       auto named = mlir::dyn_cast<NameLoc>(op->getLoc());
       if (!named || op->getNumResults() != 1 || !mlir::isa<ShapedType>(op->getResultTypes()[0]))
         return;
       Meaning &meaning = own[named.getName().str()];
-      meaning.type = typeText(op->getResultTypes()[0], nullptr, batch);
-      meaning.axes = axesOf(op->getResult(0));
       auto lines = linesOf(op->getResult(0));
       meaning.terms.clear();
       for (const Term &term : terms)

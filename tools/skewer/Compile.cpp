@@ -2,6 +2,7 @@
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/TakenNames.h"
+#include "dialect/Language/Language.h"
 #include "dialect/Language/Resolved.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/CompileGpu.h"
@@ -339,6 +340,8 @@ int compileInMemory(const Options &options, std::vector<OutputFile> &files) {
       return kWrong;
     if (emitter.wants("resolved") && llvm::sys::path::extension(spec) != ".mlir")
       emitter.addNames(options, spec);
+    if (emitter.wants("typed") && llvm::sys::path::extension(spec) != ".mlir")
+      emitter.add(llvm::sys::path::stem(spec).str(), ".typed.txt", compilation->typedTensors().text);
     for (const Kernel &kernel : compilation->kernels)
       if (!emitter.addKernel(*compilation, kernel))
         return kWrong;

@@ -95,7 +95,8 @@ bool readMachineFiles(const std::string &targets, int &exitCode) {
 }
 
 bool readKinds(llvm::ArrayRef<std::string> kinds, std::vector<std::string> &emit) {
-  const llvm::StringRef kKnown[] = {"resolved", "attn", "fused", "scheduled", "loops", "llvm", "asm", "obj", "shared"};
+  const llvm::StringRef kKnown[] = {"resolved", "typed", "attn", "fused", "scheduled",
+                                    "loops",    "llvm",  "asm",  "obj",   "shared"};
   for (const std::string &kind : kinds) {
     if (!llvm::is_contained(kKnown, llvm::StringRef(kind)))
       return usage(fmt::format("--emit: unknown kind '{}'; known: {}", kind, llvm::join(llvm::ArrayRef(kKnown), ", ")));

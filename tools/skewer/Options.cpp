@@ -48,7 +48,7 @@ cl::opt<std::string> outputFolder("o", cl::desc("Folder for NAME.o, NAME.h and N
                                   cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string>
     emit("emit", cl::CommaSeparated,
-         cl::desc("Further files: resolved (what names stand for), attn, fused, scheduled, loops, llvm, asm, shared: NAME.so (obj is always written)"),
+         cl::desc("Further files: resolved (what names stand for), typed (each tensor with its dimensions), attn, fused, scheduled, loops, llvm, asm, shared: NAME.so (obj is always written)"),
          cl::value_desc("kind,…"), cl::cat(category), cl::sub(compileCommand));
 cl::opt<std::string> cudaPath("cuda-path", cl::desc("CUDA toolkit whose bin/ptxas makes cubins (default: found)"),
                               cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),

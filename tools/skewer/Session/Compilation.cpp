@@ -109,13 +109,25 @@ bool Compilation::import(SpecKind kind, const language::Parameters &given) {
   return succeeded(verify(*module)) && separate(*module) && importShorter(std::move(decisions));
 }
 
-OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, language::DiagnosticSink said,
-                                            language::Decisions *decisions) {
+language::Options Compilation::optionsAt(const Lengths &lengths) const {
   language::Options options;
   options.parameters = parameters;
   options.lengths = lengths;
   options.atRunTime = factorsAtRunTime;
   options.spelledOut = spelledFactors;
+  return options;
+}
+
+language::TypedText Compilation::typedTensors() {
+  if (!isText)
+    return {};
+  auto silent = [](const language::Diagnostic &) {}; // it has been imported before
+  return language::typedTensors(sources, optionsAt({}), mlirContext.get(), silent).value_or(language::TypedText());
+}
+
+OwningOpRef<ModuleOp> Compilation::importAt(const Lengths &lengths, language::DiagnosticSink said,
+                                            language::Decisions *decisions) {
+  language::Options options = optionsAt(lengths);
   options.decisions = decisions;
   return language::importSource(sources, options, mlirContext.get(), std::move(said));
 }

@@ -20,6 +20,11 @@
 #include <string>
 #include <vector>
 
+namespace skewer::language {
+struct Options;
+struct TypedText;
+} // namespace skewer::language
+
 namespace skewer::driver {
 
 /// One kernel. `einsum` stays at level 1: the reference judges by it. Of a kernel with lengths it is the layer of their
@@ -75,6 +80,8 @@ public:
   /// The spec's text.
   llvm::StringRef text() const { return sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(); }
   mlir::MLIRContext &context() { return *mlirContext; }
+  /// The tensors that the kernels of an .attn text compute; none of an MLIR spec.
+  language::TypedText typedTensors();
 
   /// Level 1 to 2: fused, operands walked evenly; what is scheduled for a GPU. Each step prints its diagnostics and
   /// returns null where it fails. `fusedText`, if given, receives the module's text right after fusion. `forGpu` makes
@@ -112,6 +119,7 @@ private:
   /// Of the spec that `sources` holds.
   bool import(SpecKind, const language::Parameters &parameters);
   bool separate(mlir::ModuleOp);
+  language::Options optionsAt(const Lengths &) const;
   /// The spec's module with these lengths; `said` gets what is wrong with it.
   mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &, language::DiagnosticSink said,
                                              language::Decisions *decisions = nullptr);
