@@ -49,8 +49,12 @@ def line_of(cells):
 
 
 def run(command):
-    """Standard output of a command and whether it succeeded; its messages go to the terminal."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
+    """Standard output of a command and whether it succeeded; its messages go to the terminal. Notes, which say that
+    operands were seeded, would stand between the table's rows: they are shown where the command failed."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    for line in done.stderr.splitlines():
+        if done.returncode or not line.startswith("skewer: note: "):
+            print(line, file=sys.stderr)
     if done.returncode:
         print(f"table: '{' '.join(command)}' failed with status {done.returncode}", file=sys.stderr)
     return done.stdout, done.returncode == 0
