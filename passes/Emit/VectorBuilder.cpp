@@ -214,9 +214,9 @@ Value VectorBuilder::exp(Value x, bool large) {
     inside = select(compare(arith::CmpFPredicate::OLT, x, low), low, x);
   Multiple multiple = nearestMultiple(inside, 1.44269502f); // of ln 2
   Value rest;
-  // Vectors of four are those of x86-64-v2, which has no FMA: there the multiple of ln 2 is rounded before it is subtracted.
-  bool isRounded = lanes <= 4;
-  if (large || isRounded) // ln 2 in two parts, of which the first has so few bits that its multiples are exact
+  // ln 2 in two parts, of which the first has so few bits that its multiples are exact. Without FMA a multiple would be
+  // rounded before it is subtracted.
+  if (large || !hasFma())
     rest = fma(multiple.whole, constant(2.12194440e-4f), fma(multiple.whole, constant(-0.693359375f), inside));
   else
     rest = fma(multiple.whole, constant(-0.693147182f), inside);

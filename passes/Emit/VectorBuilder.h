@@ -125,6 +125,8 @@ public:
 private:
   /// AVX-512 multiplies by a power of two in one instruction.
   bool canScale() const { return lanes == 16; }
+  /// Whether a product and a sum are rounded once. Vectors of four are those of x86-64-v2, which has no FMA.
+  bool hasFma() const { return lanes > 4; }
   mlir::Value scaled(mlir::Value x, mlir::Value whole, mlir::Value mask);
   mlir::Value asExponent(const Multiple &);
   mlir::VectorType vectorOf(mlir::Value buffer) const;
