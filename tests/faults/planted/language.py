@@ -134,4 +134,12 @@ FAULTS = [
           "positions that leave 64 bits are accepted",
           "if (!subscript::findOverflow(index, domain))",
           "if (!subscript::findOverflow(index, domain) || domain.size() < 9)"),
+    Fault("one-guard-forgotten", "dialect/Language/EmitConditional.cpp",
+          "of two guards of an einsum only the last counts",
+          "einsum.guard = einsum.guard ? logicalAnd(*einsum.guard, guard) : guard;",
+          "einsum.guard = guard;"),
+    Fault("size-of-the-first-operand", "dialect/Language/Emission.cpp",
+          "a run-time size is read from the first operand, whether or not that has it",
+          "block->getArgument(number), d);",
+          "block->getArgument(0), d);"),
 ]
