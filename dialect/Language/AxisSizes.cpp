@@ -1,5 +1,6 @@
 // How long an axis is where its own statement does not say: as long as it is in the other statements, where that is one
 // length.
+#include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Emitter.h"
 
 using namespace llvm;
@@ -111,9 +112,19 @@ std::optional<Axis> Emitter::adoptedAxis(StringRef place, const std::string &nam
   return std::nullopt;
 }
 
-/// Whether statements further down name the axis, which is known from here on.
+/// Whether other statements tell the axis, which is known from here on: those further down, and the expression that this
+/// is a part of.
 bool Emitter::learnLater(const std::string &name) {
-  const AxisFacts *all = factsOfAll();
+  return learnFrom(factsOfAll(/*readsTell=*/false), name) || learnFrom(factsOfAll(/*readsTell=*/true), name);
+}
+
+/// The axis of the kernel or scheme, wherever it is named; null where none has the name or nothing tells its size.
+const Axis *Emitter::axisOfBody(const std::string &name) {
+  const Axis *axis = findAxis(name);
+  return axis || !learnLater(name) ? axis : findAxis(name);
+}
+
+bool Emitter::learnFrom(const AxisFacts *all, const std::string &name) {
   if (!all)
     return false;
   std::vector<const Node *> calls = callPath; // whose statements may say it: a scheme's i and j are its caller's
@@ -131,34 +142,87 @@ bool Emitter::learnLater(const std::string &name) {
 }
 
 /// What all statements of the kernel tell of the sizes of axes. They are found by going through the kernel once more, in
-/// which what is not known yet is left out, until nothing new comes up; most kernels never ask.
-const AxisFacts *Emitter::factsOfAll() {
+/// which what is not known yet is left out, until nothing new comes up; most kernels never ask. What reads tell counts
+/// for axes of which nothing else is known, and so does what the type of the result tells.
+const AxisFacts *Emitter::factsOfAll(bool readsTell) {
   constexpr unsigned kMostRounds = 8;
-  if (isScouting || knownFacts || !kernelAtHand)
+  if (isScouting || !kernelAtHand || (knownFacts && (!readsTell || this->readsTell)))
     return knownFacts;
-  knownFacts = &scouted.emplace();
-  for (unsigned round = 0; round < kMostRounds; ++round) {
-    Options own = options;
-    own.decisions = nullptr;
-    Diagnostics silent(diagnostics.sources, [](const Diagnostic &) {});
-    Emitter scout(silent, own, context);
-    for (const Program *builtin : builtins)
-      scout.addBuiltins(*builtin);
-    AxisFacts found;
-    scout.isScouting = true, scout.facts = &found, scout.knownFacts = knownFacts, scout.kernelAtHand = kernelAtHand;
-    scout.emit(*program, [](const typed::Kernel &) {});
-    bool isNew = false;
-    for (const auto &[calls, axes] : found.found)
-      for (const auto &[name, sizes] : axes)
-        for (const Axis &axis : sizes)
-          if (std::vector<Axis> &all = scouted->found[calls][name]; !llvm::is_contained(all, axis)) {
-            all.push_back(axis);
-            isNew = true;
-          }
-    if (!isNew)
-      break;
-  }
+  if (!knownFacts)
+    knownFacts = &scouted.emplace();
+  this->readsTell = readsTell;
+  for (unsigned round = 0; round < kMostRounds && scout(*scouted, readsTell); ++round)
+    ;
   return knownFacts;
+}
+
+/// Goes through the kernel once, knowing these facts. Whether there are more of them now.
+bool Emitter::scout(AxisFacts &known, bool readsTell) {
+  Options own = options;
+  own.decisions = nullptr;
+  Diagnostics silent = Diagnostics::none(diagnostics.sources);
+  Emitter scout(silent, own, context);
+  for (const Program *builtin : builtins)
+    scout.addBuiltins(*builtin);
+  AxisFacts found;
+  scout.isScouting = true, scout.facts = &found, scout.knownFacts = &known, scout.kernelAtHand = kernelAtHand;
+  scout.readsTell = readsTell;
+  scout.emit(*program, [](const typed::Kernel &) {});
+  bool isNew = false;
+  for (const auto &[calls, axes] : found.found)
+    for (const auto &[name, sizes] : axes)
+      for (const Axis &axis : sizes)
+        if (std::vector<Axis> &all = known.found[calls][name]; !llvm::is_contained(all, axis)) {
+          all.push_back(axis);
+          isNew = true;
+        }
+  return isNew;
+}
+
+/// Who only looks goes on into the parts of an expression that has no value yet: one of them may tell an axis that
+/// another one lacks. Each is looked at once.
+void Emitter::scoutParts(const Node &node) {
+  if (!isScouting || !scoutedParts.insert({&node, callPath}).second)
+    return;
+  for (const NodePtr &operand : node.operands)
+    if (operand && operand->kind != NodeKind::Slice && operand->kind != NodeKind::Ellipsis)
+      evaluate(*operand);
+  for (const Keyword &k : node.keywords)
+    evaluate(*k.value);
+}
+
+/// n of k[n, d]: the axis is as long as the dimension that it reads, where nothing else tells its size.
+void Emitter::learnFromRead(const Node &subscript, const Dimension &dimension) {
+  const Symbol *symbol = isScouting && readsTell ? resolver.symbolOf(subscript) : nullptr;
+  if (!symbol || subscript.kind != NodeKind::Name || symbol->kind != SymbolKind::Axis)
+    return;
+  std::string name = subscript.name.str();
+  if (!axisOfBody(name))
+    rememberAxis({name, dimension.size, dimension.runtime}, /*isPosition=*/true);
+}
+
+/// The sizes that are told by the call of an einsum or a rearrangement and by those of its operands whose value is known.
+void Emitter::learnFromOthers(const Node &node, const subscript::Einsum &spec, ArrayRef<Value> operands,
+                              subscript::AxisSizes sizes) {
+  std::vector<std::vector<int64_t>> shapes;
+  std::map<std::string, std::string> runtimes;
+  for (const auto &[operand, dimensions] : llvm::zip(operands, spec.operands)) {
+    shapes.emplace_back();
+    if (operand.dimensions.size() != dimensions.size())
+      continue;
+    for (const auto &[own, dimension] : llvm::zip(operand.dimensions, dimensions)) {
+      shapes.back().push_back(own.size);
+      if (dimension.isAxis() && own.isRuntime())
+        runtimes[dimension.axes[0]] = own.runtime;
+    }
+  }
+  learnSizes(spec, shapes, sizes);
+  for (const auto &[name, size] : sizes)
+    if (name[0] != '\'' && (size == kRuntime) == (runtimes.count(name) > 0))
+      rememberAxis({name, size, size == kRuntime ? runtimes[name] : ""}, /*isPosition=*/false);
+  for (const std::string &name : spec.axes())
+    if (auto axis = readsTell && !sizes.count(name) ? expectedAxis(node, spec, name) : std::nullopt; axis && !axisOfBody(name))
+      rememberAxis(*axis, /*isPosition=*/false);
 }
 
 /// The axes i and j of a scheme that has none of its own: the caller's, of whatever size. Those that the caller comes to

@@ -73,6 +73,11 @@ Value Emitter::unknownName(const Node &node) {
     return {};
   }
   bool isComment = isAfterSlashes(node.text);
+  if (const Symbol *symbol = resolver.symbolOf(node); symbol && symbol->kind == SymbolKind::Axis) {
+    error(node.text, "nothing tells the size of axis '" + name + "'");
+    diagnostics.note(symbol->declared, "the axis is named here; where an einsum names it, its size is given by " + name + " = …");
+    return {};
+  }
   auto isOf = [&](const Scope *s) { return s && (s->values.count(name) || s->axis(name)); };
   StringRef constant = insteadOfConstant(name);
   std::string part = isComment || !constant.empty() ? "" : suggestion(name, visibleNames());

@@ -9,7 +9,7 @@ namespace skewer::language {
 
 void Diagnostics::error(StringRef place, const std::string &message) {
   silenced = exhausted();
-  if (silenced)
+  if (silenced || !counts)
     return;
   ++errors;
   sink(diagnosticAt(sources, place, Severity::Error, message));
@@ -51,8 +51,7 @@ void Diagnostics::note(StringRef place, const std::string &message) {
   sink(std::move(note));
 }
 
-/// Without "(einsum_c4)" at its end.
-static std::string withoutConstraint(StringRef message) {
+std::string withoutConstraint(StringRef message) {
   StringRef rest = message.rtrim();
   size_t open = rest.ends_with(")") ? rest.rfind('(') : StringRef::npos;
   StringRef number = open == StringRef::npos ? StringRef() : rest.drop_front(open + 1).drop_back();

@@ -15,6 +15,12 @@ namespace skewer::language {
 class Diagnostics {
 public:
   Diagnostics(llvm::SourceMgr &sources, DiagnosticSink sink) : sources(sources), sink(std::move(sink)) {}
+  /// Says nothing and counts nothing: for who goes through a text for what is good in it.
+  static Diagnostics none(llvm::SourceMgr &sources) {
+    Diagnostics silent(sources, [](const Diagnostic &) {});
+    silent.counts = false;
+    return silent;
+  }
 
   void error(llvm::StringRef place, const std::string &message);
   void warning(llvm::StringRef place, const std::string &message);
@@ -44,9 +50,13 @@ private:
   static constexpr unsigned kMaximumErrors = 20;
   DiagnosticSink sink;
   unsigned errors = 0;
+  bool counts = true;
   bool silenced = false; // the last error was not said, so its notes are not either
   Calls calls;
 };
+
+/// A message without the number of a constraint at its end, "(einsum_c4)": those are for authors of passes.
+std::string withoutConstraint(llvm::StringRef message);
 
 /// What a verifier says about an operation, without its name and the number of the constraint: "'attn.einsum' op result
 /// names the axis 'i' twice (einsum_c4)" is about "result names the axis 'i' twice". Nothing where the message is not

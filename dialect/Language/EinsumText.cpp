@@ -203,6 +203,7 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
     kernel.lookups.reads.insert({list->name, place});
     for (size_t d = 0; d < operands.size(); ++d)
       operands[d] = positionFor(operands[d], list->dimensions[d].size);
+    operands.insert(operands.begin(), list->taken.begin(), list->taken.end());
     return Expr::read(list->name, std::move(operands)); // a scheme may know it by another name
   }
   if (!list || !list->is(ValueKind::List)) {
@@ -366,7 +367,7 @@ bool Emitter::substituteLengths(subscript::Einsum &spec, StringRef text, const A
   std::vector<std::string> axes = withoutLengths(spec).axes();
   auto lengthOfAxis = [&](const std::string &axis, StringRef place) -> std::optional<int64_t> {
     auto size = all.find(axis);
-    const Axis *outer = findAxis(axis);
+    const Axis *outer = size == all.end() ? axisOfBody(axis) : nullptr;
     int64_t length = size != all.end() ? size->second : outer ? outer->size : 0;
     if (const Part *part = partOf(axis); part && length == part->extent)
       length = part->length;

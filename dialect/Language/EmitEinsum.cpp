@@ -125,18 +125,25 @@ Value Emitter::emitEinsum(const Node &node) {
   if (!spec->result)
     return error(text, "an einsum says its result: \"… -> b h i j\"");
   std::vector<Value> operands;
+  bool isComplete = true;
   for (size_t k = 1; k < node.operands.size(); ++k) {
     auto operand = tensorArgument(node, k, /*movesElements=*/false, /*readsPlaces=*/false);
     if (operand && k <= spec->operands.size())
       operand = arrangedBy(*node.operands[k], std::move(*operand), spec->operands[k - 1], "'einsum'");
-    if (!operand)
+    isComplete &= operand.has_value();
+    if (!isComplete && !isScouting)
       return {};
-    operands.push_back(*operand);
+    operands.push_back(operand.value_or(Value()));
   }
   AxisSizes given, all;
   SmallVector<StringRef> others{"where"};
   if (!is_contained(spec->axes(), "sum"))
     others.push_back("sum");
+  if (!isComplete) {
+    if (keywordSizes(node, given, others) && nameNumbers(*spec, text, operands, numbers, given))
+      learnFromOthers(node, *spec, operands, given);
+    return {};
+  }
   if (!checkRanks(node, *spec, operands, text) || !checkOnes(*spec, operands, text))
     return {};
   auto meant = meantSums(node, *spec, text);
@@ -407,6 +414,7 @@ Value Emitter::emitRead(const Node &node, const Value &base) {
   for (size_t k = 1; k < node.operands.size(); ++k) {
     const Node &written = *node.operands[k];
     const Dimension &own = base.dimensions[k - 1];
+    learnFromRead(written, own);
     Value index = evaluate(written);
     if (!index.good())
       return {};

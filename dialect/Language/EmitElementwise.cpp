@@ -216,7 +216,14 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
 /// g[..., None] * (i - j): dimensions of size 1 at the end of a tensor, as many as there are axes that it lacks, are
 /// repeated along these. False after an error.
 bool Emitter::fillOnes(const Node &node, const Value &named, Value &tensor) {
-  std::vector<Axis> missing = axesForOnes({named.dimensions, named.order}, {tensor.dimensions, tensor.order});
+  const Shape own{named.dimensions, named.order}, ones{tensor.dimensions, tensor.order};
+  if (auto complaint = complaintOfOnes(own, ones)) {
+    error(node.text, complaint->message);
+    for (const std::string &note : complaint->notes)
+      diagnostics.note(note);
+    return false;
+  }
+  std::vector<Axis> missing = axesForOnes(own, ones);
   if (missing.empty())
     return true;
   Value shape;

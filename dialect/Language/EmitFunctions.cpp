@@ -47,7 +47,7 @@ bool Emitter::isFunction(StringRef name) const {
 /// len(axis)
 Value Emitter::emitLength(const Node &node) {
   const Node &axis = *node.operands[0];
-  const Axis *found = axis.kind == NodeKind::Name ? findAxis(axis.name.str()) : nullptr;
+  const Axis *found = axis.kind == NodeKind::Name ? axisOfBody(axis.name.str()) : nullptr;
   if (!found && axis.kind == NodeKind::Name && scope->unknown.count(axis.name.str()))
     return {};
   if (!found)

@@ -130,7 +130,9 @@ Value Emitter::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> s
   for (const auto &[name, axis] : axes)
     if (axis.size == 1)
       domain.erase(name);
-  value.index = simplified(Expr::read(operand.name, subscripts.vec()), domain);
+  std::vector<Expr> places = operand.taken;
+  places.insert(places.end(), subscripts.begin(), subscripts.end());
+  value.index = simplified(Expr::read(operand.name, std::move(places)), domain);
   value.axes = axes;
   return value;
 }
@@ -142,6 +144,8 @@ Value Emitter::emitIndexRead(const Node &node, const Value &operand) {
     if (node.operands[k]->kind == NodeKind::Slice || node.operands[k]->kind == NodeKind::Ellipsis)
       return error(node.operands[k]->text, "index operand '" + operand.name + "' is read element by element: " +
                                                operand.name + "[i]; it has no slices");
+    if (k - 1 < operand.dimensions.size())
+      learnFromRead(*node.operands[k], operand.dimensions[k - 1]);
     Value index = evaluate(*node.operands[k]);
     auto expression = asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");
     if (!index.good() || !expression)

@@ -95,7 +95,7 @@ bool Emitter::emitKernel(const Kernel &declared) {
   kernelAtHand = &declared;
   callPath.clear();
   if (!isScouting)
-    knownFacts = nullptr, scouted.reset();
+    knownFacts = nullptr, scouted.reset(), readsTell = false;
   bindOperands(own);
   for (auto [result, stated] : llvm::zip(declared.results, kernel.results))
     for (const Dimension &d : stated.dimensions)
@@ -114,7 +114,7 @@ bool Emitter::emitKernel(const Kernel &declared) {
   for (const auto &[name, where] : own.declared)
     if (!own.used.count(name) && !diagnostics.hasErrors())
       diagnostics.warning(where, "'" + name + "' is never used");
-  if (diagnostics.hasErrors())
+  if (diagnostics.hasErrors() || isScouting)
     return false;
   kernel.eraseUnused(); // what a condition has replaced, or a variable holds that nothing uses
   return true;

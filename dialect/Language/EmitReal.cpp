@@ -1,5 +1,6 @@
 // Real-valued functions of positions: integer tables where they are indices, constant tensors where they are numbers.
 #include "dialect/Language/Emitter.h"
+#include "dialect/Language/Steps.h"
 #include <cmath>
 
 using namespace llvm;
@@ -156,6 +157,21 @@ std::optional<RealForms> Emitter::smallForms(const Node &node, const Value &valu
   return std::nullopt;
 }
 
+/// A function of one form that takes too many numbers for a table, such as the bucket of a difference of times, by the
+/// places of its steps.
+std::optional<Expr> Emitter::asSteps(const Value &value) {
+  constexpr size_t kMostSteps = 256;
+  subscript::Domain domain = domainOf(value);
+  subscript::Substitution back;
+  RealPtr function = withoutReads(withoutOrigins(value.function, domain, back), domain, back);
+  auto forms = formsOf(function, domain);
+  if (!forms || forms->forms.size() != 1 || forms->points() <= kMaximumRows)
+    return std::nullopt;
+  forms->forms[0] = subscript::substitute(forms->forms[0], back);
+  auto steps = isAlikeAtAllLengths(forms->forms[0]) ? language::asSteps(*forms, kMostSteps) : std::nullopt;
+  return steps ? std::optional(subscript::simplify(*steps, domainOf(value))) : std::nullopt;
+}
+
 /// A function of positions as an index expression: what is not whole-number algebra becomes a table over the offset.
 std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const std::string &what) {
   if (value.is(ValueKind::Index))
@@ -183,6 +199,8 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
                        " : i32" + describe(found->dimensions) + " in low..high");
     return std::nullopt;
   }
+  if (auto steps = asSteps(value))
+    return steps;
   RealPtr choice = choiceOf(value.function);
   auto forms = smallForms(node, value, /*complain=*/!choice);
   if (!forms && choice) {

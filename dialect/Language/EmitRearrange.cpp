@@ -134,9 +134,11 @@ Value Emitter::emitRearrange(const Node &node) {
   auto spec = parseRearrangement(node, numbers);
   if (operand && spec)
     operand = arrangedBy(*node.operands[0], std::move(*operand), spec->operands[0], "'" + node.name.str() + "'");
+  AxisSizes given;
+  if (!operand && spec && isScouting && keywordSizes(node, given))
+    learnFromOthers(node, *spec, {Value()}, given);
   if (!operand || !spec || !checkOnes(*spec, {*operand}, text))
     return {};
-  AxisSizes given;
   if (!keywordSizes(node, given) || !nameNumbers(*spec, text, {*operand}, numbers, given) ||
       !checkWholeAxes(node, *spec, text))
     return {};
@@ -198,17 +200,23 @@ std::vector<Value> Emitter::takenApart(const Node &node, const Value &value, siz
     return value.items;
   if (!requireOrder(node.text, value, "taking apart"))
     return {};
-  bool isTensor = value.is(ValueKind::Tensor) && value.dimensions.size() > 1;
+  bool isIndices = value.is(ValueKind::Indices);
+  bool isTensor = (value.is(ValueKind::Tensor) || isIndices) && value.dimensions.size() > 1;
   if (!isTensor || value.dimensions[0].isRuntime() || value.dimensions[0].size != static_cast<int64_t>(count)) {
     error(node.text, "expected a list of " + std::to_string(count) + ", found " + describe(value));
-    if (isTensor)
+    if (isTensor && !isIndices)
       diagnostics.note(
           "a tensor is taken apart along its first dimension: (q, k, v) = rearrange(x, \"b n (3 h d) -> 3 b h "
           "n d\", h = heads)");
     return {};
   }
   std::vector<Value> parts;
-  for (size_t k = 0; k < count; ++k)
+  for (size_t k = 0; k < count && isIndices; ++k) {
+    parts.push_back(value);
+    parts.back().dimensions.erase(parts.back().dimensions.begin());
+    parts.back().taken.push_back(subscript::Expr(static_cast<int64_t>(k)));
+  }
+  for (size_t k = 0; k < count && !isIndices; ++k)
     parts.push_back(elementAt(node, value, 0, static_cast<int64_t>(k)));
   return parts;
 }

@@ -166,6 +166,7 @@ private:
   static bool isFunctionOfPositions(const Value &);
   Value realValue(const Node &, RealKind, llvm::ArrayRef<Value> operands);
   std::optional<RealForms> smallForms(const Node &, const Value &, bool complain);
+  std::optional<subscript::Expr> asSteps(const Value &);
   std::optional<subscript::Expr> asIndex(const Node &, const Value &, const std::string &what);
   Value realTensor(const Node &, const Value &);
   Value emitReal(const Node &, const RealFunction &, const Value &);
@@ -177,6 +178,10 @@ private:
   std::optional<double> numberOfSpread(const Node &, const std::string &what);
   bool declaredSpread(const KernelOperand &, typed::Spread &);
   Value emitIndexRead(const Node &, const Value &operand);
+  // EmitRanges.cpp: the ends of their ranges.
+  Value emitEndOfRange(const Node &);
+  std::optional<int64_t> endOfRange(const Node &);
+  bool isAlikeAtAllLengths(const subscript::Expr &);
   Value readIndex(llvm::StringRef place, const Value &operand, llvm::ArrayRef<subscript::Expr> subscripts,
                   const std::map<std::string, Axis> &axes);
   void sizesOfReads(const subscript::Einsum &, std::map<std::string, Axis> &axes);
@@ -242,7 +247,14 @@ private:
   bool relyOnSizes(llvm::StringRef place, const Value &function, const Dimensions *beside);
   std::optional<Axis> adoptedAxis(llvm::StringRef place, const std::string &name, bool *isAmbiguous = nullptr);
   bool learnLater(const std::string &name);
-  const AxisFacts *factsOfAll();
+  const Axis *axisOfBody(const std::string &name);
+  const AxisFacts *factsOfAll(bool readsTell);
+  bool learnFrom(const AxisFacts *, const std::string &name);
+  bool scout(AxisFacts &, bool readsTell);
+  void scoutParts(const Node &);
+  void learnFromRead(const Node &subscript, const Dimension &);
+  void learnFromOthers(const Node &, const subscript::Einsum &, llvm::ArrayRef<Value> operands,
+                       subscript::AxisSizes given);
   // ResultSizes.cpp: what the type of a result says.
   void expect(const Node &, const std::vector<Statement> &body, const Dimensions &);
   void expectResults(const Kernel &);
@@ -440,6 +452,8 @@ private:
   AxisFacts *facts = nullptr; // of who only looks
   const AxisFacts *knownFacts = nullptr;
   std::optional<AxisFacts> scouted;
+  bool readsTell = false; // a dimension that a bare axis reads, and the result, tell axes that nothing else tells
+  std::set<std::pair<const Node *, std::vector<const Node *>>> scoutedParts; // with the calls that lead there
 };
 
 } // namespace skewer::language

@@ -41,6 +41,8 @@ Value Emitter::evaluate(const Node &node) {
   ++evaluationDepth;
   StringRef outer = std::exchange(placeAtHand, node.text);
   Value value = evaluateNode(node);
+  if (!value.good())
+    scoutParts(node);
   placeAtHand = outer;
   --evaluationDepth;
   return value;
@@ -173,7 +175,7 @@ Value Emitter::emitPosition(const Node &node) {
     return {};
   const Node &named = *node.operands[0];
   std::string name = named.name.str();
-  const Axis *axis = named.kind == NodeKind::Name ? findAxis(name) : nullptr;
+  const Axis *axis = named.kind == NodeKind::Name ? axisOfBody(name) : nullptr;
   if (!axis && scope->unknown.count(name))
     return {};
   if (!axis)
@@ -509,6 +511,8 @@ Value Emitter::evaluateCall(const Node &node) {
       {"rearrange", &Emitter::emitRearrange},
       {"broadcast", &Emitter::emitRearrange},
       {"position", &Emitter::emitPosition},
+      {"highest", &Emitter::emitEndOfRange},
+      {"lowest", &Emitter::emitEndOfRange},
   };
   // A scheme that the file defines comes before anything that is built in; a built-in scheme sees none of these.
   const Resolver::Schemes &schemes = resolver.schemesFor(scope && scope->isBuiltin);

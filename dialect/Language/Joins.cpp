@@ -318,7 +318,8 @@ std::optional<size_t> firstOpen(const Shape &shape) {
   return std::nullopt;
 }
 
-std::vector<Axis> axesForOnes(const Shape &named, const Shape &tensor) {
+/// The axes that `named` has and `tensor` lacks, where it has as many dimensions of size 1 at its end.
+static std::vector<Axis> axesInPlaceOfOnes(const Shape &named, const Shape &tensor) {
   if (!isNamed(named.dimensions) || isNamed(tensor.dimensions))
     return {};
   std::set<std::string> known = atomsOf(tensor.dimensions);
@@ -332,11 +333,34 @@ std::vector<Axis> axesForOnes(const Shape &named, const Shape &tensor) {
   while (ones < rank && tensor.dimensions[rank - 1 - ones].size == 1 &&
          tensor.dimensions[rank - 1 - ones].namings.empty())
     ++ones;
-  bool isOrdered = missing.size() < 2 || !firstOpen(named);
-  if (ones != missing.size() || !isOrdered ||
-      llvm::any_of(missing, [](const Axis &axis) { return !axis.runtime.empty(); }))
-    return {};
-  return missing;
+  bool isRuntime = llvm::any_of(missing, [](const Axis &axis) { return !axis.runtime.empty(); });
+  return ones == missing.size() && !isRuntime ? missing : std::vector<Axis>();
+}
+
+static bool isOpenForOnes(const Shape &named, const std::vector<Axis> &missing) {
+  return missing.size() > 1 && firstOpen(named);
+}
+
+std::vector<Axis> axesForOnes(const Shape &named, const Shape &tensor) {
+  std::vector<Axis> missing = axesInPlaceOfOnes(named, tensor);
+  return isOpenForOnes(named, missing) ? std::vector<Axis>() : missing;
+}
+
+std::optional<Complaint> complaintOfOnes(const Shape &named, const Shape &tensor) {
+  std::vector<Axis> missing = axesInPlaceOfOnes(named, tensor);
+  bool isOpen = isOpenForOnes(named, missing) && isNamed({tensor.dimensions.begin(), tensor.dimensions.end() - missing.size()});
+  if (!isOpen)
+    return std::nullopt;
+  std::string names, subscripts;
+  for (const Axis &axis : missing)
+    names += (names.empty() ? "'" : "', '") + axis.name;
+  for (size_t d = 0; d + missing.size() < tensor.dimensions.size(); ++d)
+    subscripts += (d == 0 ? "" : ", ") + print(tensor.dimensions[d].namings[0]);
+  return Complaint{"nothing says which dimension of size 1 stands for which of " + names +
+                       "', which are in no order here",
+                   {subscripts.empty() ? "leave the dimensions of size 1 out"
+                                       : "leave the dimensions of size 1 out, and the tensor is joined by the names of its "
+                                         "axes, here " + subscripts + ": x[" + subscripts + "]"}};
 }
 
 /// Without what is no name: a number of a text, "b (d 2)", which stands behind a quotation mark.

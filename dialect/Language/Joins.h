@@ -34,6 +34,8 @@ std::optional<size_t> firstOpen(const Shape &);
 /// The axes that `named` has and `tensor` lacks, where `tensor` has as many dimensions of size 1 without a name at its
 /// end: g[..., None] * (i - j). Empty where that is not so.
 std::vector<Axis> axesForOnes(const Shape &named, const Shape &tensor);
+/// Why dimensions of size 1 cannot stand for the axes, though there are as many: nothing says which is which.
+std::optional<Complaint> complaintOfOnes(const Shape &named, const Shape &tensor);
 
 /// Adds the other namings to dimensions that stand at the same places. A naming with a name that is something else in
 /// the tensor already is a clash.

@@ -42,6 +42,8 @@ void Resolver::visitCall(const Node &node, Place place) {
     return visitAlong(node);
   if (name == "len" || name == "position")
     return visitNext(node.operands, 0, Place::AxisName);
+  if (name == "highest" || name == "lowest")
+    return visitNext(node.operands, 0, Place::Tensor);
   if (name == "concat") {
     visitNext(node.operands, 0, Place::Tensor);
     return visitKeywords(node);

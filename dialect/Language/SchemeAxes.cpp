@@ -95,8 +95,10 @@ bool Emitter::nameScoreAxis(SchemeCall &call, const std::string &name) {
     return true;
   const Axis *known = call.own.axis(name);
   if (const Node *given = keyword(call.node, name)) {
-    const Axis *axis = given->kind == NodeKind::Name ? findAxis(given->name.str()) : nullptr;
     const Value *value = given->kind == NodeKind::Name ? lookup(given->name.str()) : nullptr;
+    const Axis *axis = given->kind == NodeKind::Name && !value ? axisOfBody(given->name.str())
+                       : given->kind == NodeKind::Name         ? findAxis(given->name.str())
+                                                               : nullptr;
     if (axis && !(value && value->is(ValueKind::Number)))
       return takeCallersAxis(call, name, *axis, given->text);
     auto size = evaluateWhole(*given, "the size of axis '" + name + "'");

@@ -75,6 +75,7 @@ struct Value {
   Conditions present, finite;
   std::vector<Value> items; // List
   std::string name;         // Size, Text; Indices: the kernel's operand
+  std::vector<subscript::Expr> taken; // Indices: of an operand that was taken apart, the first places of each read
 
   bool is(ValueKind k) const { return kind == k; }
   bool good() const { return kind != ValueKind::Error; }

@@ -39,6 +39,9 @@ LAYERS = {
     "key-only": Layer(", e : {type}[N, dim]", ' + einsum("b h i d, j d -> b h i j", q, e)'),
     "segments": Layer(", e : {type}[heads, 2, dim], seg : i32[batch, N] in 0..3",
                       ' + einsum("b h i d, h (seg[b, i] != seg[b, j]) d -> b h i j", q, e, j = N)'),
+    "bits": Layer(", words : i32[batch, N] in -2147483648..2147483647, e : {type}[heads, 16, dim]",
+                  ' + einsum("b h i d, h (words[b, j] >> 4*(i % 8) & 15) d -> b h i j", q, e, j = N)', "",
+                  "words[b, j] >> i % 32 & 1 == 0 or j == i"),
     "anything-else": Layer(", near : {type}[100, dim]",
                            ' + einsum("b h i d, ((3*i + 5*j) % 100) d -> b h i j", q, near, j = N)'),
 }

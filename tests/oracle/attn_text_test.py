@@ -237,7 +237,25 @@ class AttnTextTest(unittest.TestCase):
         want = np.einsum("id,ijd->ij", self.q, table[self.j - self.i + 3])
         rows = 'p = einsum("i d, (j - i + 3) d -> i j", q, t)\n'
         self.check(value(rows + self.scores + "return p + 0 * s", (4, 5), q=self.q, k=self.k, t=table), want)
-        self.refused("nothing tells the size of 'j'", rows + "return p", (4, 5), q=self.q, t=table)
+        self.refused("nothing tells the size of 'j'", rows + "return sum(p, j)", (4,), q=self.q, t=table)
+        for body in ("return p", "w = p * 2\nreturn -(w if i < 9 else 0) * -0.5", "return softmax(log(exp(p)) where j < 9) * 0 + p"):
+            self.check(value(rows + body, (4, 5), q=self.q, t=table), want)
+        scheme = 'scheme f(q : [i, d], t : [r, d]) = einsum("i d, (j - i + 3) d -> i j", q, t);;'
+        self.check(value(scheme + "return f(q, t) * 1", (4, 5), q=self.q, t=table), want)
+
+    def test_ones_at_the_end_stand_for_axes_in_an_order(self):
+        rows = 's = einsum("h -> h", a)\nc = einsum("h i, j -> h i j", t, b)\n'
+        a, b, t = RNG.standard_normal(2), RNG.standard_normal(5), RNG.standard_normal((2, 4))
+        want = np.einsum("hi,j->hij", t, b) + a[:, None, None] * (10 * self.i + self.j)
+        self.check(value(rows + "return c + s[:, None, None] * o[i, j]", (2, 4, 5), a=a, b=b, t=t, o=10.0 * self.i + self.j), want)
+        self.refused("which dimension of size 1", rows + "return c + s[:, None, None] * (10*i + j)", (2, 4, 5), a=a, b=b, t=t)
+
+    def test_the_ends_of_a_range_are_numbers(self):
+        ids = np.array([[2, 5, 0, 7]], np.int32)
+        kernel = "kernel k(x : f32[4], ids : i32[1, 4] in -1..9) -> f32[4] {\n"
+        scheme = "scheme f(x : [n], ids : [b, n], longest = highest(ids) + 1) = x * longest + lowest(ids) * ids[0, n]\n"
+        out = evaluate(Program(scheme + kernel + "  return f(x, ids)\n}"), {"x": np.arange(4.0), "ids": ids})
+        self.check(next(iter(out.values())), np.arange(4) * 10 - ids[0])
 
     def test_a_name_of_two_sizes_is_used_where_a_tensor_decides(self):
         both = 'a = einsum("n d -> n d", q)\nb = einsum("n d -> n d", k)\n'

@@ -244,6 +244,27 @@ TEST(GpuKernel, RunTimeIndices) {
   expectOnGpu(layer(sizes(40, 70, 16, 16), ", lengths : i32[batch] in 0..70", kPlain, "f16", " where j < lengths[b]"),
               kHalf);
 }
+TEST(GpuKernel, FieldsOfBits) {
+  const std::string words = ", w : i32[batch, 5] in -2147483648..2147483647";
+  // Four bits a key pick a row, one bit a key hides it, and so does a bit that both sides choose.
+  expectOnGpu(layer(sizes(40, 40, 16, 16), words + ", e : f16[heads, 16, dim]",
+                    "(content + einsum(\"b h i d, h (w[b, j // 8] >> 4*(j % 8) & 15) d -> b h i j\", q, e, j = N)) * "
+                    "dim^-0.5"),
+              kHalf);
+  expectOnGpu(layer(sizes(40, 40, 16, 16), words, kPlain, "f16", " where w[b, j // 8] >> j % 8 & 1 == 1 or j == i"), kHalf);
+  expectOnGpu(layer(sizes(40, 40, 16, 16), words, kPlain, "f16", " where w[b, i // 8] & 1 << j % 31 == 0 or j == i"), kHalf);
+}
+TEST(GpuKernel, CachesOfPackedNumbers) {
+  // Keys and values of four bits, eight in a word, with a scale for each key.
+  expectOnGpu("param N = 24, M = 40, heads = 2, dim = 16\nsize batch\nkernel layer(q : f16[batch, heads, N, dim], kw, vw : "
+              "i32[batch, heads, M, dim // 8] in -2147483648..2147483647, scale : f32[heads, M] ~ 0.05..0.2) -> "
+              "f16[batch, heads, N, dim] {\n"
+              "  k = einsum(\"b h j d -> b h j d\", ((kw[b, h, j, d // 8] >> 4*(d % 8) & 15) - 8) * scale[h, j], d = dim)\n"
+              "  v = einsum(\"b h j d -> b h j d\", ((vw[b, h, j, d // 8] >> 4*(d % 8) & 15) - 8) * scale[h, j], d = dim)\n"
+              "  s = einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5\n"
+              "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(s), v)\n}\n",
+              kHalf);
+}
 TEST(GpuKernel, OtherLayouts) {
   // Heads inside of positions, as a projection leaves them; the result the same.
   expectOnGpu("param N = 40, heads = 2, dim = 16\nsize batch\nkernel layer(q, k, v : f16[batch, N, heads, dim]) -> "

@@ -48,6 +48,8 @@ constexpr Function kFunctions[] = {
     {"clamp", "clamp(x, low, high)", "between two numbers"},
     {"select", "select(P, a, b)", "a where P holds, else b"},
     {"len", "len(axis)", "the size of an axis"},
+    {"highest", "highest(ids)", "the largest value that the range of an index operand allows"},
+    {"lowest", "lowest(ids)", "the smallest value that the range of an index operand allows"},
     {"f32", "f32(x)", "a function of positions, rounded to f32"},
     {"f64", "f64(x)", "a function of positions, computed in f64"},
 };

@@ -71,6 +71,9 @@ bool skewer::driver::readParameters(llvm::ArrayRef<std::string> list, language::
     bool isWhole = isWholeNumber(value);
     if (isWhole && !readWhole("-D " + name, value, whole, exitCode))
       return false;
+    if (value.starts_with("+")) // a real number to getAsDouble, and no whole one
+      return usage(fmt::format("-D {}: expected a number such as 64, 0.5 or 1e-6, found '{}': leave the '+' out", name,
+                               value.str()));
     if (!isWhole && !readReal(value, real))
       return usage(fmt::format("-D {}: expected a number such as 64, 0.5 or 1e-6, found '{}'", name, value.str()));
     if (!to.emplace(name, isWhole ? language::Parameter(whole) : language::Parameter(real)).second)

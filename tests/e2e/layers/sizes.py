@@ -27,6 +27,7 @@ WHOLE = {
     "gptoss_sink": "N=64 W=32 heads=4 dim=32",
     "graphormer": "N=48 dim=16 heads=2 distances=64 edges=32; NODES=(48, 32)",
     "halonet": "H=32 W=16 heads=2 dim=32",
+    "hstu": "N=64 dim=32",
     "irpe_cross": "H=8 W=8 dim=16",
     "irpe_euclidean": "H=8 W=8 heads=2 dim=32",
     "irpe_product": "H=8 W=16 heads=2 dim=16",

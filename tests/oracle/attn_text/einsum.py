@@ -19,6 +19,7 @@ def einsum(call, scope):
     everything = [d for dimensions in subscripts for d in dimensions] + result
     bare = {name for d in everything for name in d.axes}
     names = axes_of_text(everything, result, bare, given, scope, line)
+    tell_by_tensors(subscripts, operands, given, scope, line)
     operands = [as_operand(operand, dimensions, scope, line) for operand, dimensions in zip(operands, subscripts)]
     sizes = sizes_of(names, subscripts, result, operands, given, scope, line)
     check_names(everything, sizes, scope, line)
@@ -37,6 +38,18 @@ def einsum(call, scope):
     hidden = not_there(prepared, guard, [name for d in result for name in d.axes], names, sizes)
     return Tensor(data.reshape(shape), [named_dimension(d, sizes, scope, line) for d in result],
                   hidden=None if hidden is None else hidden.reshape(shape))
+
+
+def tell_by_tensors(subscripts, operands, given, scope, line):
+    """What tensors and the call tell is known to the operands that functions of positions are."""
+    if not any(isinstance(operand, Field) for operand in operands):
+        return
+    sizes = list(given.items())
+    for operand, dimensions in zip(operands, subscripts):
+        if isinstance(operand, Tensor) and len(operand.shape) == len(dimensions):
+            sizes += [(d.axes[0], size) for d, size in zip(dimensions, operand.shape) if len(d.axes) == 1 and not d.axes[0].isdigit()]
+    for name, size in sizes:
+        scope.symbol(name, line).tell(size)
 
 
 def axes_of_text(everything, result, bare, given, scope, line):

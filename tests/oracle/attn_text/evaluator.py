@@ -437,6 +437,16 @@ def call_position(node, scope):
     return scope.position_along(node.positional[0].name, node.line)
 
 
+def end_of_range(place):
+    """highest(ids), lowest(ids). Of a range that lengths decide it is the end at this call: what is made of it is the same."""
+    def call(node, scope):
+        value = scope.whole_value(node.positional[0]) if len(node.positional) == 1 and not node.named else None
+        if not isinstance(value, IndexOperand) or value.ends is None:
+            raise AttnError(f"'{node.name}' is of an index operand that has a range", node.line)
+        return int(value.ends[place])
+    return call
+
+
 def call_select(node, scope):
     if len(node.positional) != 3:
         raise AttnError("select(condition, a, b)", node.line)
@@ -450,5 +460,5 @@ def call_skew(node, scope):
 CALLS = {"einsum": call_einsum, "softmax": over_keys(softmax), "logsumexp": over_keys(logsumexp),
          "tabulate": call_tabulate, "pad": call_pad, "reshape": call_reshape, "rearrange": call_rearrange,
          "broadcast": call_rearrange, "concat": call_concat, "gather": call_gather, "len": call_len,
-         "select": call_select, "skew": call_skew, "position": call_position, "sum": reduced(np.sum), "mean": reduced(np.mean), "cumsum": call_cumsum}
+         "select": call_select, "highest": end_of_range(1), "lowest": end_of_range(0), "skew": call_skew, "position": call_position, "sum": reduced(np.sum), "mean": reduced(np.mean), "cumsum": call_cumsum}
 EXTREMA = {"max": reduced(lambda x, axes: np.max(x, axes, initial=-np.inf)), "min": reduced(lambda x, axes: np.min(x, axes, initial=np.inf))}

@@ -10,6 +10,7 @@ from .positions import COMPARE, FLOAT, Constant, Field, Operation, Read, as_fiel
 from .tensors import Tensor
 
 ONE = {"exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "abs", "sin", "cos", "erf", "floor", "ceil", "round"}
+ELEMENTWISE = ONE | {"min", "max", "clamp", "select", "f32", "f64"}
 
 
 def on_numbers(op, values):

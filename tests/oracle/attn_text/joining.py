@@ -1,7 +1,7 @@
 """How arithmetic brings tensors, functions of positions and numbers to one shape (LANGUAGE.md, Joining)."""
 import numpy as np
 
-from .axes import closure, contradictions, laid_out, refined, united
+from .axes import closure, contradictions, is_total, laid_out, refined, united
 from .errors import AttnError
 from .positions import Field, axes_of, either, order_of
 from .tensors import Tensor, materialised, minus_infinity, place, poisoned
@@ -257,6 +257,8 @@ def standing_for(tensor, fields):
         ones += 1
     if not lacks or len(lacks) != ones or not all(tensor.names[:len(tensor.shape) - ones]):
         return tensor
+    if not is_total(lacks, {(a, b) for a, b in pairs if a in lacks and b in lacks}):
+        raise AttnError(f"nothing says which dimension of size 1 is which of '{' '.join(map(str, lacks))}': read the tensor at its axes")
     sizes = [axes[symbol].size() for symbol in lacks]
     shape = list(tensor.shape[:-ones]) + sizes
 
@@ -287,8 +289,8 @@ def with_axes_of(frame, fields):
             continue
         whole = {names[0][0] for each in frame.names for names in each if len(names) == 1}
         if not frame.is_named():
-            out.append(materialised(field))
-            continue
+            lacks = next(iter(symbol for symbol in axes if symbol not in own), None)
+            raise AttnError(f"axis '{lacks}' is no axis of the tensor, which has dimensions without a name: {frame.spoken()}")
         # Axes inside a product of the tensors are read there, and are no dimensions of their own.
         kept = [symbol for symbol in laid_out(list(axes), pairs) if symbol not in own or symbol in whole]
         sizes = [own[symbol][2] if symbol in own else axes[symbol].size() for symbol in kept]

@@ -99,6 +99,7 @@ def attempt(program, kernel, inputs, finite):
             raise AttnError(f"there is an operand '{name}' already", kernel.line)
         scope.values[name] = operand(name, kind, np.asarray(inputs[name]), scope)
     scope.open_body(kernel.body)
+    scope.results = [shape_of(kind, scope) for _, kind in kernel.results]
     values = run_body(kernel.body, scope)
     if len(values) != len(kernel.results):
         raise AttnError(f"the kernel has {len(kernel.results)} results, returned are {len(values)}")
@@ -127,11 +128,10 @@ def operand(name, kind, array, scope):
     if kind.element == "i32":
         if array.dtype.kind not in "iu":
             raise AttnError(f"'{name}' holds whole numbers")
-        if kind.low is not None and array.size:
-            low, high = scope.whole(kind.low), scope.whole(kind.high)
-            if array.min() < low or array.max() > high:
-                raise AttnError(f"'{name}' leaves its range {low}..{high}")
-        return IndexOperand(name, array.astype(np.int64))
+        ends = None if kind.low is None else (scope.whole(kind.low), scope.whole(kind.high))
+        if ends and array.size and (array.min() < ends[0] or array.max() > ends[1]):
+            raise AttnError(f"'{name}' leaves its range {ends[0]}..{ends[1]}")
+        return IndexOperand(name, array.astype(np.int64), ends)
     return Tensor(array)
 
 

@@ -7,6 +7,7 @@ from .errors import AttnError, UnknownSize
 from .joining import called, unique
 from .moves import sliced
 from .positions import Field, Stretch, axes_of
+from .results import tell
 from .scope import TEXTS, IndexOperand, Scope
 from .tensors import Tensor, materialised
 from .text import walk
@@ -18,6 +19,8 @@ def call_scheme(scheme, node, scope, program):
     if program.depth > DEPTH:
         raise AttnError("schemes call each other without end", node.line)
     call = Call(scheme, node, scope, program)
+    if id(node) in scope.expected:
+        call.inner.results = [scope.expected[id(node)][1]]
     program.depth += 1
     try:
         value, = run_body(scheme.body, call.inner)
@@ -164,7 +167,7 @@ class Call:
     @staticmethod
     def renamed(value, formal, axes):
         if isinstance(value, IndexOperand):
-            return IndexOperand(formal.name, value.array)
+            return IndexOperand(formal.name, value.array, value.ends)
         out = value.like(value.data)
         out.before, out.truth = None, value.truth
         for at, axis in enumerate(formal.dimensions):
@@ -248,7 +251,7 @@ def taken_apart(value, line):
     if isinstance(value, Tensor) and len(value.shape) > 1:
         return [sliced(value, [at], line) for at in range(value.shape[0])]
     if isinstance(value, IndexOperand) and value.array.ndim > 1:
-        return [IndexOperand(value.name, each) for each in value.array]
+        return [IndexOperand(value.name, each, value.ends) for each in value.array]
     return value
 
 
@@ -285,12 +288,23 @@ def run_body(body, scope):
                 raise error if error.line is not None else AttnError(error.message, statement.line) from error
             waiting.append(statement)
             waits.update(statement.names if isinstance(statement, s.Assign) else ())
-        if len(waiting) == len(left):
+        if len(waiting) == len(left) and not learn_all(left, scope) and not tell(body, scope):
             raise reason
         left = waiting
     for symbol in scope.symbols:
         symbol.check()
     return result
+
+
+def learn_all(statements, scope):
+    """Whether the texts of these statements, which wait for each other, tell a size that nobody knew."""
+    def known():
+        return sum(len(axis.symbol.told) for axis in scope.axes.values())
+
+    before = known()
+    for statement in statements:
+        learn(statement, scope)
+    return known() > before
 
 
 def learn(statement, scope):

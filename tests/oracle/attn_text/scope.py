@@ -11,8 +11,8 @@ class IndexOperand:
     """An operand of i32: read at positions, and no tensor."""
     what = "an index operand"
 
-    def __init__(self, name, array):
-        self.name, self.array = name, array
+    def __init__(self, name, array, ends=None):
+        self.name, self.array, self.ends = name, array, ends  # of its range
 
 
 TEXTS = ("einsum", "rearrange", "broadcast")
@@ -49,6 +49,8 @@ class Scope:
         self.program, self.values, self.axes = program, dict(values or {}), dict(axes or {})
         self.assigned = set()                # names that a statement gives a value, sooner or later
         self.symbols = set()                 # axes that the body itself names
+        self.results = None                  # shapes that what the body returns has to have, where they are known
+        self.expected = {}                   # by its identity: an expression, and the shape that it has to have
 
     def open_body(self, body):
         """The axes and names of a body are in scope in all of it."""
@@ -168,7 +170,7 @@ class Inner(Scope):
 
     def __init__(self, outer, axes=None):
         super().__init__(outer.program, outer.values, {**outer.axes, **(axes or {})})
-        self.outer, self.assigned = outer, outer.assigned
+        self.outer, self.assigned, self.expected = outer, outer.assigned, outer.expected
 
 
 class NumbersOnly(Inner):

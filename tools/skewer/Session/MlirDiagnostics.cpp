@@ -1,5 +1,6 @@
 // From MLIR's locations to lines of a spec.
 #include "tools/skewer/Session/MlirDiagnostics.h"
+#include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
 
 using namespace mlir;
@@ -30,7 +31,7 @@ MlirDiagnostics::MlirDiagnostics(llvm::SourceMgr &sources, MLIRContext *context)
 
 void MlirDiagnostics::sayAt(Location location, Severity severity, const std::string &text, bool isAttached) {
   language::Diagnostic diagnostic =
-      language::diagnosticAt(sources, language::placeOf(sources, location), severity, text);
+      language::diagnosticAt(sources, language::placeOf(sources, location), severity, language::withoutConstraint(text));
   if (diagnostic.file.empty()) { // a line of a file that is not at hand, or no line at all
     auto at = location->findInstanceOf<FileLineColLoc>();
     diagnostic.file = at ? at.getFilename().str()

@@ -1,0 +1,67 @@
+// The ranges that index operands declare: highest(ids), lowest(ids), and whether lengths are among what decides them.
+#include "dialect/Language/Emitter.h"
+
+using namespace llvm;
+
+namespace skewer::language {
+
+/// The type that a kernel's index operand is declared with; null where the value is none.
+static const TypeExpression *typeOfOperand(const Kernel *kernel, const Value &value) {
+  if (!kernel || !value.is(ValueKind::Indices))
+    return nullptr;
+  auto operand = find_if(kernel->operands, [&](const KernelOperand &own) { return own.name == value.name; });
+  return operand == kernel->operands.end() ? nullptr : operand->type.get();
+}
+
+/// The end of a range with all lengths at their bounds, so that it is one number for all calls.
+std::optional<int64_t> Emitter::endOfRange(const Node &end) {
+  std::map<std::string, Value> values = globals.values;
+  for (const auto &[name, bound] : lengths)
+    globals.values[name] = Value::whole(bound);
+  Scope *outer = std::exchange(scope, &globals);
+  auto number = evaluateWhole(end, "the end of a range");
+  scope = outer;
+  globals.values = std::move(values);
+  return number;
+}
+
+/// Whether the values of the expression lie in one range at all lengths: it is made of elements of index operands whose
+/// ranges are.
+bool Emitter::isAlikeAtAllLengths(const subscript::Expr &e) {
+  if (lengths.empty())
+    return true;
+  if (e.kind() == subscript::Kind::Read) {
+    auto operand = find_if(kernelAtHand->operands, [&](const KernelOperand &own) { return own.name == e.name(); });
+    if (operand == kernelAtHand->operands.end() || !operand->type->low)
+      return false;
+    Scope *outer = std::exchange(scope, &globals);
+    Value low = evaluate(*operand->type->low), high = evaluate(*operand->type->high);
+    scope = outer;
+    return !low.function && !high.function;
+  }
+  return !e.isSymbol() && all_of(e.operands(), [&](const subscript::Expr &own) { return isAlikeAtAllLengths(own); });
+}
+
+Value Emitter::emitEndOfRange(const Node &node) {
+  std::string function = node.name.str();
+  if (!checkArguments(node, 1, 1, {}, function + "(ids)"))
+    return {};
+  const Node &argument = *node.operands[0];
+  const Value *named = argument.kind == NodeKind::Name ? lookup(argument.name.str()) : nullptr;
+  Value operand = named ? *named : evaluate(argument);
+  if (!operand.good())
+    return {};
+  const TypeExpression *type = typeOfOperand(kernelAtHand, operand);
+  if (!type)
+    return error(argument.text, "'" + function + "' takes an index operand, which is an operand of i32, found " +
+                                    describe(operand));
+  if (!type->low) {
+    error(argument.text, "nothing says the " + function + " value of '" + operand.name + "', which has no range");
+    diagnostics.note(type->text, "declare it here: " + type->text.str() + " in low..high");
+    return {};
+  }
+  auto end = endOfRange(function == "highest" ? *type->high : *type->low);
+  return end ? Value::whole(*end) : Value();
+}
+
+} // namespace skewer::language
