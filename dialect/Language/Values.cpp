@@ -57,7 +57,7 @@ std::string describe(const Value &value) {
   case ValueKind::Number:
     return "the number " + (value.isInteger ? std::to_string(value.integer) : shortest(value.number));
   case ValueKind::Index:
-    return "the index expression " + subscript::print(value.index);
+    return "the index expression " + subscript::abbreviateTables(subscript::print(value.index));
   case ValueKind::Real:
     return "a real-valued function of positions";
   case ValueKind::Size:

@@ -3,7 +3,7 @@ import numpy as np
 
 from .axes import closure, contradictions, is_total, laid_out, refined, united
 from .errors import AttnError
-from .positions import Field, axes_of, either, order_of
+from .positions import Field, axes_of, either, order_of, reads_tensors
 from .tensors import Tensor, materialised, minus_infinity, place, poisoned
 
 
@@ -352,6 +352,8 @@ def combine(function, values, what="arithmetic"):
             arrays.append(value.data)
         elif isinstance(value, Field):
             arrays.append(poisoned(*place(value, frame)))
+            if what in ("+", "-") and not reads_tensors(value) and np.any(arrays[-1] == (-np.inf if what == "-" and value is values[1] else np.inf)):
+                raise AttnError("adding inf at some positions leaves inf, of which no softmax is a number")
             minus += [each for each in [minus_infinity(value, arrays[-1])] if each is not None]
         else:
             arrays.append(np.float64(value))
