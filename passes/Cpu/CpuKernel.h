@@ -229,7 +229,9 @@ private:
   void leaveChunk(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, int64_t first);
   llvm::SmallVector<mlir::Value> contentDots(const ScoreTile &);
   void addTerms(ScoreTile &, uint64_t sum);
-  void applyFunction(ScoreTile &);
+  void applyFunction(ScoreTile &, llvm::ArrayRef<mlir::Value> places);
+  void applyInPlace(ScoreTile &, llvm::ArrayRef<mlir::Value> places);
+  mlir::Value through(llvm::ArrayRef<mlir::Value> sums);
   void hideByLine(ScoreTile &);
   mlir::Value lineOrigin(const ScoreTile &);
   void hideBehindEnd(ScoreTile &);
