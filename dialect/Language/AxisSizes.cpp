@@ -1,7 +1,7 @@
 // How long an axis is where its own statement does not say: as long as it is in the other statements, where that is one
 // length.
 #include "dialect/Language/EinsumText.h"
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -51,14 +51,14 @@ void Scope::returnFrom(const Scope &inner) {
 }
 
 /// The axes of these dimensions are known from here on.
-void Emitter::rememberAxes(const Dimensions &dimensions) {
+void Typer::rememberAxes(const Dimensions &dimensions) {
   for (const Dimension &dimension : dimensions)
     for (const Naming &naming : dimension.namings)
       for (const Axis &axis : naming)
         rememberAxis(axis, /*isPosition=*/true);
 }
 
-void Emitter::rememberAxis(const Axis &axis, bool isPosition) {
+void Typer::rememberAxis(const Axis &axis, bool isPosition) {
   if (!scope->learn(axis, isPosition))
     return;
   if (facts)
@@ -68,14 +68,14 @@ void Emitter::rememberAxis(const Axis &axis, bool isPosition) {
     sayTwoSizes(relied->second, axis.name, scope->sizes[axis.name]);
 }
 
-void Emitter::sayTwoSizes(StringRef place, const std::string &name, ArrayRef<Axis> sizes) {
+void Typer::sayTwoSizes(StringRef place, const std::string &name, ArrayRef<Axis> sizes) {
   error(place, "axis '" + name + "' has the sizes " + listOf(sizes) + " here, and nothing says which is meant");
   diagnostics.note("give the size, " + name + " = …, where it can be given, or call one of the axes otherwise");
 }
 
 /// Whether the axis has one size in the text; false, with the error said, where it has several. A second one further
 /// down is an error then.
-bool Emitter::relyOnSize(StringRef place, const std::string &name) {
+bool Typer::relyOnSize(StringRef place, const std::string &name) {
   auto known = scope->sizes.find(name);
   if (known != scope->sizes.end() && known->second.size() > 1) {
     if (!isScouting)
@@ -87,7 +87,7 @@ bool Emitter::relyOnSize(StringRef place, const std::string &name) {
 }
 
 /// The same of the axes of a function of positions that the tensor beside it does not have.
-bool Emitter::relyOnSizes(StringRef place, const Value &function, const Dimensions *beside) {
+bool Typer::relyOnSizes(StringRef place, const Value &function, const Dimensions *beside) {
   std::set<std::string> told;
   if (beside)
     for (const Dimension &d : *beside)
@@ -102,7 +102,7 @@ bool Emitter::relyOnSizes(StringRef place, const Value &function, const Dimensio
 
 /// An axis that its own statement does not tell, with the size that it has in the other statements. Nothing where none
 /// has it; nothing after an error where they have several.
-std::optional<Axis> Emitter::adoptedAxis(StringRef place, const std::string &name, bool *isAmbiguous) {
+std::optional<Axis> Typer::adoptedAxis(StringRef place, const std::string &name, bool *isAmbiguous) {
   if (!scope->sizes.count(name) && !learnLater(name))
     return std::nullopt;
   if (relyOnSize(place, name))
@@ -114,17 +114,17 @@ std::optional<Axis> Emitter::adoptedAxis(StringRef place, const std::string &nam
 
 /// Whether other statements tell the axis, which is known from here on: those further down, and the expression that this
 /// is a part of.
-bool Emitter::learnLater(const std::string &name) {
+bool Typer::learnLater(const std::string &name) {
   return learnFrom(factsOfAll(/*readsTell=*/false), name) || learnFrom(factsOfAll(/*readsTell=*/true), name);
 }
 
 /// The axis of the kernel or scheme, wherever it is named; null where none has the name or nothing tells its size.
-const Axis *Emitter::axisOfBody(const std::string &name) {
+const Axis *Typer::axisOfBody(const std::string &name) {
   const Axis *axis = findAxis(name);
   return axis || !learnLater(name) ? axis : findAxis(name);
 }
 
-bool Emitter::learnFrom(const AxisFacts *all, const std::string &name) {
+bool Typer::learnFrom(const AxisFacts *all, const std::string &name) {
   if (!all)
     return false;
   std::vector<const Node *> calls = callPath; // whose statements may say it: a scheme's i and j are its caller's
@@ -144,7 +144,7 @@ bool Emitter::learnFrom(const AxisFacts *all, const std::string &name) {
 /// What all statements of the kernel tell of the sizes of axes. They are found by going through the kernel once more, in
 /// which what is not known yet is left out, until nothing new comes up; most kernels never ask. What reads tell counts
 /// for axes of which nothing else is known, and so does what the type of the result tells.
-const AxisFacts *Emitter::factsOfAll(bool readsTell) {
+const AxisFacts *Typer::factsOfAll(bool readsTell) {
   constexpr unsigned kMostRounds = 8;
   if (isScouting || !kernelAtHand || (knownFacts && (!readsTell || this->readsTell)))
     return knownFacts;
@@ -157,17 +157,17 @@ const AxisFacts *Emitter::factsOfAll(bool readsTell) {
 }
 
 /// Goes through the kernel once, knowing these facts. Whether there are more of them now.
-bool Emitter::scout(AxisFacts &known, bool readsTell) {
+bool Typer::scout(AxisFacts &known, bool readsTell) {
   Options own = options;
   own.decisions = nullptr;
   Diagnostics silent = Diagnostics::none(diagnostics.sources);
-  Emitter scout(silent, own, context);
+  Typer scout(silent, own, context);
   for (const Program *builtin : builtins)
     scout.addBuiltins(*builtin);
   AxisFacts found;
   scout.isScouting = true, scout.facts = &found, scout.knownFacts = &known, scout.kernelAtHand = kernelAtHand;
   scout.readsTell = readsTell;
-  scout.emit(*program, [](const typed::Kernel &) {});
+  scout.type(*program, [](const typed::Kernel &) {});
   bool isNew = false;
   for (const auto &[calls, axes] : found.found)
     for (const auto &[name, sizes] : axes)
@@ -181,7 +181,7 @@ bool Emitter::scout(AxisFacts &known, bool readsTell) {
 
 /// Who only looks goes on into the parts of an expression that has no value yet: one of them may tell an axis that
 /// another one lacks. Each is looked at once.
-void Emitter::scoutParts(const Node &node) {
+void Typer::scoutParts(const Node &node) {
   if (!isScouting || !scoutedParts.insert({&node, callPath}).second)
     return;
   for (const NodePtr &operand : node.operands)
@@ -192,7 +192,7 @@ void Emitter::scoutParts(const Node &node) {
 }
 
 /// n of k[n, d]: the axis is as long as the dimension that it reads, where nothing else tells its size.
-void Emitter::learnFromRead(const Node &subscript, const Dimension &dimension) {
+void Typer::learnFromRead(const Node &subscript, const Dimension &dimension) {
   const Symbol *symbol = isScouting && readsTell ? resolver.symbolOf(subscript) : nullptr;
   if (!symbol || subscript.kind != NodeKind::Name || symbol->kind != SymbolKind::Axis)
     return;
@@ -202,8 +202,8 @@ void Emitter::learnFromRead(const Node &subscript, const Dimension &dimension) {
 }
 
 /// The sizes that are told by the call of an einsum or a rearrangement and by those of its operands whose value is known.
-void Emitter::learnFromOthers(const Node &node, const subscript::Einsum &spec, ArrayRef<Value> operands,
-                              subscript::AxisSizes sizes) {
+void Typer::learnFromOthers(const Node &node, const subscript::Einsum &spec, ArrayRef<Value> operands,
+                            subscript::AxisSizes sizes) {
   std::vector<std::vector<int64_t>> shapes;
   std::map<std::string, std::string> runtimes;
   for (const auto &[operand, dimensions] : llvm::zip(operands, spec.operands)) {
@@ -227,7 +227,7 @@ void Emitter::learnFromOthers(const Node &node, const subscript::Einsum &spec, A
 
 /// The axes i and j of a scheme that has none of its own: the caller's, of whatever size. Those that the caller comes to
 /// know further down are looked for when the scheme needs them.
-void Emitter::inheritAxis(const std::string &name, Scope &own) {
+void Typer::inheritAxis(const std::string &name, Scope &own) {
   if (auto known = scope->sizes.find(name); known != scope->sizes.end())
     for (const Axis &axis : known->second)
       own.learn(axis);
@@ -235,7 +235,7 @@ void Emitter::inheritAxis(const std::string &name, Scope &own) {
 }
 
 /// What the scheme has relied on of them, its caller relies on.
-void Emitter::returnAxes(StringRef call, const Scope &own) {
+void Typer::returnAxes(StringRef call, const Scope &own) {
   for (const std::string &name : own.inherited)
     if (own.reliances.count(name))
       scope->reliances.insert({name, call});

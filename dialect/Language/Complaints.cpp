@@ -1,12 +1,12 @@
 // Errors that say what may have been meant: names without a value, one message for each, and values out of place.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Language/Habits.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 
-std::vector<std::string> Emitter::visibleNames() const {
+std::vector<std::string> Typer::visibleNames() const {
   std::vector<std::string> names;
   for (const Scope *s : {static_cast<const Scope *>(scope), &globals})
     if (s && (s == scope || !scope || !scope->isBuiltin)) {
@@ -27,13 +27,13 @@ static std::string listOf(const std::vector<Axis> &axes) {
 }
 
 /// Whether `name` reads like a row or a column of an axis that has been named: iy and ix of i.
-bool Emitter::isPartOfAxis(const std::string &name) const {
+bool Typer::isPartOfAxis(const std::string &name) const {
   const Axis *whole = name.size() == 2 ? findAxis(name.substr(0, 1)) : nullptr;
   return whole && whole->runtime.empty() && StringRef("yrhutxcwv").contains(name[1]);
 }
 
 /// How such a part is written. False where the name is none.
-bool Emitter::noteOnAxis(const std::string &name) {
+bool Typer::noteOnAxis(const std::string &name) {
   if (!isPartOfAxis(name))
     return false;
   const Axis *whole = findAxis(name.substr(0, 1));
@@ -50,7 +50,7 @@ bool Emitter::noteOnAxis(const std::string &name) {
 }
 
 /// Whether "//" stands right before a piece of the file, where a comment may have been meant.
-bool Emitter::isAfterSlashes(StringRef place) const {
+bool Typer::isAfterSlashes(StringRef place) const {
   StringRef file = diagnostics.sources.getMemoryBuffer(diagnostics.sources.getMainFileID())->getBuffer();
   if (place.data() < file.data() || place.data() > file.end())
     return false; // of a built-in scheme
@@ -58,7 +58,7 @@ bool Emitter::isAfterSlashes(StringRef place) const {
 }
 
 /// The error about a name that has no value, once for each name of a scope.
-Value Emitter::unknownName(const Node &node) {
+Value Typer::unknownName(const Node &node) {
   std::string name = node.name.str();
   if (!scope->unknown.insert(name).second)
     return {};
@@ -106,7 +106,7 @@ Value Emitter::unknownName(const Node &node) {
 }
 
 /// The error about a call of something that is neither a function nor a scheme.
-Value Emitter::unknownCall(const Node &node, const std::vector<std::string> &names) {
+Value Typer::unknownCall(const Node &node, const std::vector<std::string> &names) {
   std::string name = node.name.str();
   if (is_contained(program->brokenSchemes, node.name))
     return {};
@@ -128,7 +128,7 @@ Value Emitter::unknownCall(const Node &node, const std::vector<std::string> &nam
 }
 
 /// The error about an operand of arithmetic that is none.
-Value Emitter::notAnOperand(StringRef place, const std::string &who, const Value &value) {
+Value Typer::notAnOperand(StringRef place, const std::string &who, const Value &value) {
   error(place, "'" + who + "' takes numbers, positions and tensors, found " + describe(value));
   if (value.is(ValueKind::Size))
     diagnostics.note("a run-time size is no number here; a size known at compile time is a 'param'");

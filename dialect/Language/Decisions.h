@@ -1,4 +1,4 @@
-// What a text's numbers decide while it is emitted: which way a comparison of them goes, what a rounding gives, what is
+// What a text's numbers decide while it is typed: which way a comparison of them goes, what a rounding gives, what is
 // left of a condition on positions. For a layer of run-time length (`size N <= 4096`) these are compared between
 // lengths: a kernel for all of them exists where the same is decided at each.
 #pragma once

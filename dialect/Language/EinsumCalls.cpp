@@ -1,6 +1,6 @@
 // Calls of schemes and of real-valued functions, and divisions, inside the index expressions of an einsum's text.
 #include "dialect/Language/EinsumText.h"
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -121,7 +121,7 @@ static void namesIn(const Node &node, function_ref<void(const Node &)> visit) {
 }
 
 /// Until the sizes of the axes are known, a call stands as a read at the axes that it names. Nothing after an error.
-std::optional<Expr> Emitter::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
+std::optional<Expr> Typer::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
   const Node *node = resolver.callInText(call);
   if (!node)
     return std::nullopt;
@@ -154,7 +154,7 @@ std::optional<Expr> Emitter::standInFor(const std::string &symbol, StringRef cal
   return Expr::read(symbol, std::move(symbols));
 }
 
-std::optional<Expr> Emitter::evaluateCallsIn(const Expr &e, const subscript::AxisSizes &all) {
+std::optional<Expr> Typer::evaluateCallsIn(const Expr &e, const subscript::AxisSizes &all) {
   auto call = e.kind() == subscript::Kind::Read ? textCalls.find(e.name()) : textCalls.end();
   if (call == textCalls.end()) {
     std::vector<Expr> operands;
@@ -194,7 +194,7 @@ std::optional<Expr> Emitter::evaluateCallsIn(const Expr &e, const subscript::Axi
 }
 
 /// Replaces what stands in for calls once the sizes are known.
-bool Emitter::evaluateCalls(subscript::Einsum &spec, const subscript::AxisSizes &all) {
+bool Typer::evaluateCalls(subscript::Einsum &spec, const subscript::AxisSizes &all) {
   if (textCalls.empty())
     return true;
   for (auto &operand : spec.operands)

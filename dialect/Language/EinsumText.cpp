@@ -1,6 +1,6 @@
 // Names and sizes in the text of an einsum.
 #include "dialect/Language/EinsumText.h"
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
 
 using namespace llvm;
@@ -79,7 +79,7 @@ void learnSizes(const subscript::Einsum &spec, ArrayRef<std::vector<int64_t>> sh
   }
 }
 
-bool Emitter::keywordSizes(const Node &node, AxisSizes &given, ArrayRef<StringRef> others) {
+bool Typer::keywordSizes(const Node &node, AxisSizes &given, ArrayRef<StringRef> others) {
   for (const Keyword &k : node.keywords) {
     if (is_contained(others, k.name))
       continue;
@@ -96,8 +96,8 @@ bool Emitter::keywordSizes(const Node &node, AxisSizes &given, ArrayRef<StringRe
 }
 
 /// Params and scalars in index expressions become their values. What is left are axes and lengths.
-bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<std::string> written,
-                              const AxisSizes &given) {
+bool Typer::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<std::string> written,
+                            const AxisSizes &given) {
   std::set<std::string> axes(written.begin(), written.end());
   for (const auto &operand : spec.operands)
     axes.merge(axesOf(operand));
@@ -179,7 +179,7 @@ bool Emitter::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<
 }
 
 /// map[1] of a list known at compile time is the number; other reads have no place in an index expression.
-std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
+std::optional<Expr> Typer::replaceReads(const Expr &e, StringRef place) {
   std::vector<Expr> operands;
   for (const Expr &operand : e.operands()) {
     auto replaced = replaceReads(operand, place);
@@ -228,7 +228,7 @@ std::optional<Expr> Emitter::replaceReads(const Expr &e, StringRef place) {
 }
 
 /// The axes of the text, in order, whatever becomes of the index expressions that name them.
-std::vector<std::string> Emitter::writtenAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
+std::vector<std::string> Typer::writtenAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
   static const StringRef operators[] = {"floordiv", "mod", "and", "or", "not"};
   std::vector<std::string> axes;
   auto add = [&](const std::string &name) {
@@ -262,8 +262,8 @@ std::vector<std::string> Emitter::writtenAxes(const subscript::Einsum &spec, Str
 }
 
 /// Sizes come from the operands and the call; then from the axes of the kernel or scheme.
-bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands, StringRef text,
-                          ArrayRef<std::string> written, AxisSizes &given, AxisSizes &all) {
+bool Typer::einsumSizes(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands, StringRef text,
+                        ArrayRef<std::string> written, AxisSizes &given, AxisSizes &all) {
   std::vector<std::vector<int64_t>> shapes;
   for (const Value &operand : operands) {
     shapes.emplace_back();
@@ -297,7 +297,7 @@ bool Emitter::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
 }
 
 /// An axis of the result is one of an operand's, or its size is given.
-bool Emitter::checkResultAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
+bool Typer::checkResultAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
   subscript::Einsum operandsOnly = spec;
   operandsOnly.result.reset();
   std::vector<std::string> ofOperands = operandsOnly.axes();
@@ -320,8 +320,8 @@ bool Emitter::checkResultAxes(const subscript::Einsum &spec, StringRef text, con
 
 /// Adds the sizes that neither operands nor the call tell: those of what index operands are read along, and of the axes
 /// of the kernel or scheme. False after an error.
-bool Emitter::adoptSizes(const Node &node, const subscript::Einsum &spec, StringRef text,
-                         ArrayRef<std::vector<int64_t>> shapes, ArrayRef<std::string> written, AxisSizes &given) {
+bool Typer::adoptSizes(const Node &node, const subscript::Einsum &spec, StringRef text,
+                       ArrayRef<std::vector<int64_t>> shapes, ArrayRef<std::string> written, AxisSizes &given) {
   AxisSizes known = given;
   learnSizes(spec, shapes, known);
   std::set<std::string> inProducts;
@@ -363,7 +363,7 @@ bool Emitter::adoptSizes(const Node &node, const subscript::Einsum &spec, String
 }
 
 /// What stands for len(axis) in the index expressions becomes the length.
-bool Emitter::substituteLengths(subscript::Einsum &spec, StringRef text, const AxisSizes &all) {
+bool Typer::substituteLengths(subscript::Einsum &spec, StringRef text, const AxisSizes &all) {
   std::vector<std::string> axes = withoutLengths(spec).axes();
   auto lengthOfAxis = [&](const std::string &axis, StringRef place) -> std::optional<int64_t> {
     auto size = all.find(axis);

@@ -1,4 +1,4 @@
-// Helpers for the text of an einsum that need no emitter.
+// Helpers for the text of an einsum that need no typer.
 #pragma once
 #include "dialect/Subscript/Einsum.h"
 #include "llvm/ADT/ArrayRef.h"

@@ -1,6 +1,6 @@
-// Evaluation of expressions: numbers in double precision, index expressions symbolically, tensors by emitting
-// operations.
-#include "dialect/Language/Emitter.h"
+// Evaluation of expressions: numbers in double precision, index expressions symbolically, tensors by
+// what computes them.
+#include "dialect/Language/Typer.h"
 #include "dialect/Language/Habits.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include "dialect/Subscript/Bits.h"
@@ -11,14 +11,14 @@ using namespace llvm;
 namespace skewer::language {
 using subscript::Expr;
 
-Value Emitter::error(StringRef place, const std::string &message) {
+Value Typer::error(StringRef place, const std::string &message) {
   diagnostics.error(place, message);
   return {};
 }
 
-const Axis *Emitter::findAxis(const std::string &name) const { return scope ? scope->axis(name) : nullptr; }
+const Axis *Typer::findAxis(const std::string &name) const { return scope ? scope->axis(name) : nullptr; }
 
-const Value *Emitter::lookup(const std::string &name) {
+const Value *Typer::lookup(const std::string &name) {
   if (scope) {
     auto own = scope->values.find(name);
     if (own != scope->values.end()) {
@@ -32,7 +32,7 @@ const Value *Emitter::lookup(const std::string &name) {
   return global == globals.values.end() ? nullptr : &global->second;
 }
 
-Value Emitter::evaluate(const Node &node) {
+Value Typer::evaluate(const Node &node) {
   // Schemes inside schemes add up. This many levels were measured to fit a stack of 2 MiB, in a release build.
   constexpr unsigned kMaximumDepth = 600;
   if (evaluationDepth >= kMaximumDepth)
@@ -49,14 +49,14 @@ Value Emitter::evaluate(const Node &node) {
 }
 
 /// A number as it is written, or the name of one.
-bool Emitter::isPlainNumber(const Node &node) {
+bool Typer::isPlainNumber(const Node &node) {
   if (node.kind == NodeKind::Unary && node.name == "-")
     return isPlainNumber(*node.operands[0]);
   const Value *value = node.kind == NodeKind::Name ? lookup(node.name.str()) : nullptr;
   return node.kind == NodeKind::Number || (value && value->isWhole());
 }
 
-Value Emitter::evaluateNode(const Node &node) {
+Value Typer::evaluateNode(const Node &node) {
   switch (node.kind) {
   case NodeKind::Number:
     return node.isInteger ? Value::whole(node.integer) : Value::real(node.number);
@@ -75,9 +75,9 @@ Value Emitter::evaluateNode(const Node &node) {
   case NodeKind::Call:
     return evaluateCall(node);
   case NodeKind::Where:
-    return emitWhere(node);
+    return typeWhere(node);
   case NodeKind::Conditional:
-    return emitConditional(node, *node.operands[1], *node.operands[0], *node.operands[2]);
+    return typeConditional(node, *node.operands[1], *node.operands[0], *node.operands[2]);
   case NodeKind::Tuple: {
     Value list;
     list.kind = ValueKind::List;
@@ -107,15 +107,15 @@ Value Emitter::evaluateNode(const Node &node) {
       for (size_t k = 1; k < node.operands.size(); ++k)
         if (node.operands[k]->kind == NodeKind::Slice || node.operands[k]->kind == NodeKind::Ellipsis ||
             (node.operands[k]->kind == NodeKind::Name && node.operands[k]->name == "None"))
-          return emitSlice(node, base);
+          return typeSlice(node, base);
       // x[0]: the others are taken whole, as in NumPy.
       if (node.operands.size() - 1 < base.dimensions.size() &&
           llvm::all_of(llvm::drop_begin(node.operands), [&](const NodePtr &index) { return isPlainNumber(*index); }))
-        return emitSlice(node, base);
-      return emitRead(node, base);
+        return typeSlice(node, base);
+      return typeRead(node, base);
     }
     if (base.is(ValueKind::Indices))
-      return emitIndexRead(node, base);
+      return typeIndexRead(node, base);
     if (!base.is(ValueKind::List) || node.operands.size() != 2)
       return error(node.text, "only tensors and lists have elements, found " + describe(base));
     return elementOf(node, base);
@@ -128,11 +128,11 @@ Value Emitter::evaluateNode(const Node &node) {
 }
 
 /// The first character of the file: the place of what is about all of it.
-StringRef Emitter::wholeText() const {
+StringRef Typer::wholeText() const {
   return diagnostics.sources.getMemoryBuffer(diagnostics.sources.getMainFileID())->getBuffer().take_front(1);
 }
 
-Value Emitter::evaluateName(const Node &node) {
+Value Typer::evaluateName(const Node &node) {
   std::string name = node.name.str();
   const Symbol *symbol = resolver.symbolOf(node);
   SymbolKind kind = symbol ? symbol->kind : SymbolKind::Unknown;
@@ -161,7 +161,7 @@ Value Emitter::evaluateName(const Node &node) {
   return unknownName(node);
 }
 
-Value Emitter::positionAlong(const Node &node, const std::string &name, const Axis &axis) {
+Value Typer::positionAlong(const Node &node, const std::string &name, const Axis &axis) {
   Value value;
   value.kind = ValueKind::Index;
   value.index = globalPosition(name);
@@ -170,7 +170,7 @@ Value Emitter::positionAlong(const Node &node, const std::string &name, const Ax
 }
 
 /// position(k): the position along the axis k, whatever else has the name.
-Value Emitter::emitPosition(const Node &node) {
+Value Typer::typePosition(const Node &node) {
   if (!checkArguments(node, 1, 1, {}, "position(axis)"))
     return {};
   const Node &named = *node.operands[0];
@@ -186,7 +186,7 @@ Value Emitter::emitPosition(const Node &node) {
   return positionAlong(node, name, *axis);
 }
 
-Value Emitter::evaluateUnary(const Node &node) {
+Value Typer::evaluateUnary(const Node &node) {
   Value operand = evaluate(*node.operands[0]);
   if (!operand.good())
     return {};
@@ -222,7 +222,7 @@ Value Emitter::evaluateUnary(const Node &node) {
   return error(node.text, "'-' takes a number or a tensor, found " + describe(operand));
 }
 
-Value Emitter::evaluateBinary(const Node &node) {
+Value Typer::evaluateBinary(const Node &node) {
   Value left = evaluate(*node.operands[0]), right = evaluate(*node.operands[1]);
   if (!left.good() || !right.good())
     return {};
@@ -267,7 +267,7 @@ Value Emitter::evaluateBinary(const Node &node) {
 }
 
 /// Bits of whole numbers: numbers, positions and elements of index operands.
-Value Emitter::evaluateBits(const Node &node, StringRef op, const Value &a, const Value &b) {
+Value Typer::evaluateBits(const Node &node, StringRef op, const Value &a, const Value &b) {
   bool isMask = op == "&";
   auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isPosition(); };
   for (auto [value, operand] : {std::pair(&a, &node.operands[0]), std::pair(&b, &node.operands[1])})
@@ -297,7 +297,7 @@ Value Emitter::evaluateBits(const Node &node, StringRef op, const Value &a, cons
 }
 
 /// A whole number or an index expression that is made of both.
-Value Emitter::bitsOf(const Node &node, const Value &a, const Value &b, const Expr &bits) {
+Value Typer::bitsOf(const Node &node, const Value &a, const Value &b, const Expr &bits) {
   if (a.is(ValueKind::Number) && b.is(ValueKind::Number)) {
     auto number = subscript::evaluate(bits, {});
     if (!number)
@@ -321,7 +321,7 @@ static bool lessThan(const Value &a, const Value &b) {
   return a.isInteger && b.isInteger ? a.integer < b.integer : a.number < b.number;
 }
 
-Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, const Value &b) {
+Value Typer::evaluateNumbers(const Node &node, StringRef op, const Value &a, const Value &b) {
   auto decide = [&](bool truth, StringRef written, ArrayRef<Value> operands) {
     RealKind kind = *realOperator(written.str());
     return made(node, kind, operands, Value::whole(decided(node, truth, madeBy(node, kind, operands))));
@@ -381,7 +381,7 @@ Value Emitter::evaluateNumbers(const Node &node, StringRef op, const Value &a, c
   return made(node, *realOperator(op.str()), {a, b}, Value::real(result));
 }
 
-Value Emitter::evaluateIndices(const Node &node, StringRef op, const Value &a, const Value &b) {
+Value Typer::evaluateIndices(const Node &node, StringRef op, const Value &a, const Value &b) {
   auto expression = [](const Value &v) { return v.is(ValueKind::Index) ? v.index : Expr(v.integer); };
   Expr x = expression(a), y = expression(b);
   if ((op == "//" || op == "%") && !(b.isWhole() && b.integer > 0))
@@ -406,7 +406,7 @@ Value Emitter::evaluateIndices(const Node &node, StringRef op, const Value &a, c
   return whereItFits(node, std::move(value));
 }
 
-std::optional<int64_t> Emitter::evaluateWhole(const Node &node, StringRef what) {
+std::optional<int64_t> Typer::evaluateWhole(const Node &node, StringRef what) {
   Value value = evaluate(node);
   if (!value.good())
     return std::nullopt;
@@ -417,7 +417,7 @@ std::optional<int64_t> Emitter::evaluateWhole(const Node &node, StringRef what) 
   return value.integer;
 }
 
-std::optional<std::vector<int64_t>> Emitter::evaluateWholes(const Node &node, StringRef what) {
+std::optional<std::vector<int64_t>> Typer::evaluateWholes(const Node &node, StringRef what) {
   Value list = evaluate(node);
   if (!list.good())
     return std::nullopt;
@@ -438,15 +438,15 @@ std::optional<std::vector<int64_t>> Emitter::evaluateWholes(const Node &node, St
   return wholes;
 }
 
-const Node *Emitter::keyword(const Node &call, StringRef name) const {
+const Node *Typer::keyword(const Node &call, StringRef name) const {
   for (const Keyword &k : call.keywords)
     if (k.name == name)
       return k.value.get();
   return nullptr;
 }
 
-bool Emitter::checkArguments(const Node &call, size_t minimum, size_t maximum, ArrayRef<StringRef> keywords,
-                             StringRef usage) {
+bool Typer::checkArguments(const Node &call, size_t minimum, size_t maximum, ArrayRef<StringRef> keywords,
+                           StringRef usage) {
   if (call.operands.size() < minimum || call.operands.size() > maximum) {
     error(call.text, "'" + call.name.str() + "' takes " + std::to_string(minimum) +
                          (maximum == minimum ? "" : " or more") + (maximum == 1 ? " argument" : " arguments") +
@@ -467,7 +467,7 @@ bool Emitter::checkArguments(const Node &call, size_t minimum, size_t maximum, A
   return true;
 }
 
-std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position, bool movesElements, bool readsPlaces) {
+std::optional<Value> Typer::tensorArgument(const Node &call, size_t position, bool movesElements, bool readsPlaces) {
   Value value = evaluate(*call.operands[position]);
   if (value.is(ValueKind::Index) || value.is(ValueKind::Real))
     value = toTensor(*call.operands[position], value);
@@ -493,26 +493,26 @@ std::optional<Value> Emitter::tensorArgument(const Node &call, size_t position, 
   return value.good() ? std::optional(value) : std::nullopt;
 }
 
-Value Emitter::evaluateCall(const Node &node) {
-  using Member = Value (Emitter::*)(const Node &);
+Value Typer::evaluateCall(const Node &node) {
+  using Member = Value (Typer::*)(const Node &);
   static const std::map<StringRef, Member> forms = {
-      {"einsum", &Emitter::emitEinsum},
-      {"softmax", &Emitter::emitSoftmax},
-      {"sum", &Emitter::emitSum},
-      {"mean", &Emitter::emitMean},
-      {"cumsum", &Emitter::emitCumulativeSum},
-      {"logsumexp", &Emitter::emitLogSumExp},
-      {"skew", &Emitter::emitSkew},
-      {"pad", &Emitter::emitPad},
-      {"tabulate", &Emitter::emitTabulate},
-      {"concat", &Emitter::emitConcat},
-      {"reshape", &Emitter::emitReshape},
-      {"gather", &Emitter::emitGather},
-      {"rearrange", &Emitter::emitRearrange},
-      {"broadcast", &Emitter::emitRearrange},
-      {"position", &Emitter::emitPosition},
-      {"highest", &Emitter::emitEndOfRange},
-      {"lowest", &Emitter::emitEndOfRange},
+      {"einsum", &Typer::typeEinsum},
+      {"softmax", &Typer::typeSoftmax},
+      {"sum", &Typer::typeSum},
+      {"mean", &Typer::typeMean},
+      {"cumsum", &Typer::typeCumulativeSum},
+      {"logsumexp", &Typer::typeLogSumExp},
+      {"skew", &Typer::typeSkew},
+      {"pad", &Typer::typePad},
+      {"tabulate", &Typer::typeTabulate},
+      {"concat", &Typer::typeConcat},
+      {"reshape", &Typer::typeReshape},
+      {"gather", &Typer::typeGather},
+      {"rearrange", &Typer::typeRearrange},
+      {"broadcast", &Typer::typeRearrange},
+      {"position", &Typer::typePosition},
+      {"highest", &Typer::typeEndOfRange},
+      {"lowest", &Typer::typeEndOfRange},
   };
   // A scheme that the file defines comes before anything that is built in; a built-in scheme sees none of these.
   const Resolver::Schemes &schemes = resolver.schemesFor(scope && scope->isBuiltin);
@@ -522,9 +522,9 @@ Value Emitter::evaluateCall(const Node &node) {
   if (auto form = forms.find(node.name); form != forms.end())
     return (this->*form->second)(node);
   if (isFunction(node.name))
-    return emitFunction(node);
+    return typeFunction(node);
   if (const attn::ElementFunction *function = attn::findElementFunction(context, node.name))
-    return emitApplied(node, *function);
+    return typeApplied(node, *function);
   std::vector<std::string> names = {"exp",   "log",   "sqrt",  "sigmoid", "tanh", "relu", "abs",
                                     "min",   "max",   "clamp", "select",  "len",  "sin",  "cos",
                                     "rsqrt", "floor", "ceil",  "round",   "erf",  "f32",  "f64"};

@@ -1,7 +1,7 @@
 // The language's entry: text in, a verified module out.
 #include "dialect/Language/Language.h"
 #include "dialect/Language/Emission.h"
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Language/Parser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -56,16 +56,16 @@ static OwningOpRef<ModuleOp> importText(SourceMgr &sources, const Options &optio
         MemoryBuffer::getMemBuffer(file.text, ("built-in " + file.name + ".attn").str()), SMLoc());
     Parser(sources.getMemoryBuffer(id)->getBuffer(), diagnostics).program(builtins[k]);
   }
-  Emitter emitter(diagnostics, options, context);
+  Typer typer(diagnostics, options, context);
   for (const Program &builtin : builtins)
-    emitter.addBuiltins(builtin);
+    typer.addBuiltins(builtin);
   OpBuilder builder(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
-  emitter.emit(program, [&](const typed::Kernel &kernel) {
+  typer.type(program, [&](const typed::Kernel &kernel) {
     visit(kernel);
     builder.setInsertionPointToEnd(module->getBody());
     EmittedKernel emitted = emitKernel(kernel, builder, sources);
-    checkKernel(kernel, emitted, diagnostics, [&](StringRef name) { return emitter.isWholeParam(name); });
+    checkKernel(kernel, emitted, diagnostics, [&](StringRef name) { return typer.isWholeParam(name); });
   });
   if (!parsed || diagnostics.hasErrors())
     return nullptr;

@@ -1,13 +1,13 @@
 // What a name stands for where it could be several things: an axis or a value, an axis of one part of a sum or of
 // another.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 using subscript::Expr;
 
-Value Emitter::ambiguous(StringRef place, const std::string &name, const Value &value) {
+Value Typer::ambiguous(StringRef place, const std::string &name, const Value &value) {
   error(place, "'" + name + "' is an axis, and " + describe(value) + " too; give one of them another name");
   for (const Scope *s : {static_cast<const Scope *>(scope), static_cast<const Scope *>(&globals)})
     if (auto where = s ? s->declared.find(name) : globals.declared.end(); s && where != s->declared.end()) {
@@ -18,7 +18,7 @@ Value Emitter::ambiguous(StringRef place, const std::string &name, const Value &
 }
 
 /// A name that the parts of a tensor use for different things.
-Value Emitter::clashing(StringRef place, const std::string &name, const Clash &clash) {
+Value Typer::clashing(StringRef place, const std::string &name, const Clash &clash) {
   error(place, "'" + name + "' is not clear here: a part of the tensor has a dimension " + clash.naming + ", where '" +
                    clash.name + "' is something else than in another part");
   diagnostics.note("give the axes of one of the parts other names");
@@ -26,7 +26,7 @@ Value Emitter::clashing(StringRef place, const std::string &name, const Clash &c
 }
 
 /// "(row)": one name in parentheses that is a number or a function of positions is an index expression.
-bool Emitter::nameIndices(subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &given) {
+bool Typer::nameIndices(subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &given) {
   auto isParenthesised = [&](const subscript::Dimension &d) { return d.isAxis() && text.substr(d.begin, 1) == "("; };
   std::set<std::string> bare;
   for (const auto &[axis, size] : given)
@@ -56,7 +56,7 @@ bool Emitter::nameIndices(subscript::Einsum &spec, StringRef text, const subscri
 
 /// A bare name is an axis, and may be the number that is its size too: param d = 64, "i d". Of another number, or a
 /// function of positions, nobody can tell which of the two is meant.
-bool Emitter::checkAxisNames(const subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &sizes) {
+bool Typer::checkAxisNames(const subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &sizes) {
   std::vector<const subscript::Dimensions *> lists{&*spec.result};
   for (const subscript::Dimensions &operand : spec.operands)
     lists.push_back(&operand);
@@ -80,7 +80,7 @@ bool Emitter::checkAxisNames(const subscript::Einsum &spec, StringRef text, cons
 
 /// "(t j)" has an axis j, which is not the flat position: who writes j <= i of the last two dimensions may not mean
 /// that.
-void Emitter::noteInnerAxes(const Node &node, const Value &condition, const Dimensions &dimensions) {
+void Typer::noteInnerAxes(const Node &node, const Value &condition, const Dimensions &dimensions) {
   std::set<std::string> symbols = subscript::symbolsOf(condition.index);
   for (auto [name, fromEnd] : {std::pair("i", 2u), std::pair("j", 1u)}) {
     if (dimensions.size() < fromEnd || !symbols.count(name))

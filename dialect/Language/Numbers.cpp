@@ -1,5 +1,5 @@
 // Whole numbers where positions are: what fits 64 bits, and constant tables that an index must not leave.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -7,7 +7,7 @@ namespace skewer::language {
 using subscript::Expr;
 
 /// The ranges of the axes that a function of positions depends on, and of the kernel's index operands.
-subscript::Domain Emitter::domainOf(const Value &value) const {
+subscript::Domain Typer::domainOf(const Value &value) const {
   subscript::Domain domain;
   for (const auto &[name, axis] : value.axes)
     if (axis.size != subscript::kRuntime)
@@ -17,7 +17,7 @@ subscript::Domain Emitter::domainOf(const Value &value) const {
 }
 
 /// Whether no part of an index expression can leave 64 bits; false after an error.
-bool Emitter::fits64(StringRef place, const Expr &index, const subscript::Domain &domain) {
+bool Typer::fits64(StringRef place, const Expr &index, const subscript::Domain &domain) {
   if (!subscript::findOverflow(index, domain))
     return true;
   error(place, "this may not fit 64 bits, which whole numbers and positions are computed in");
@@ -41,7 +41,7 @@ static std::optional<Expr> doubtfulDivisor(const Expr &e, const subscript::Domai
 }
 
 /// Whether an index expression of an einsum's text can be computed everywhere; false after an error.
-bool Emitter::isDefined(StringRef place, const Expr &index, const subscript::Domain &domain) {
+bool Typer::isDefined(StringRef place, const Expr &index, const subscript::Domain &domain) {
   std::set<const void *> seen;
   if (auto divisor = doubtfulDivisor(index, domain, seen)) {
     error(place, "positions are divided by a whole number of at least 1, found " + subscript::print(*divisor));
@@ -52,7 +52,7 @@ bool Emitter::isDefined(StringRef place, const Expr &index, const subscript::Dom
 
 /// A new index expression; an error where it may leave 64 bits, or is so long that the algebra would not end: schemes
 /// that use an argument twice double it. Of published layers none has more than 200 operations.
-Value Emitter::whereItFits(const Node &node, Value index) {
+Value Typer::whereItFits(const Node &node, Value index) {
   constexpr size_t kMaximumSize = 1 << 12;
   if (subscript::sizeOf(index.index) > kMaximumSize)
     return error(node.text, "this function of positions, written out, has more than " + std::to_string(kMaximumSize) +
@@ -75,7 +75,7 @@ static RealPtr pickedFrom(ArrayRef<Value> items, const RealPtr &place, int64_t f
                   &node);
 }
 
-Value Emitter::elementOf(const Node &node, const Value &list) {
+Value Typer::elementOf(const Node &node, const Value &list) {
   const Node &place = *node.operands[1];
   Value index = evaluate(place);
   if (!index.good())
@@ -112,7 +112,7 @@ Value Emitter::elementOf(const Node &node, const Value &list) {
     for (const Value &item : list.items)
       numbers.push_back(static_cast<float>(item.number));
     typed::Tensor *constant = append(node, typed::Constant{std::move(numbers)}, {}, {Dimension{size}});
-    return emitRead(node, tensorValue(constant, {Dimension{size}}));
+    return typeRead(node, tensorValue(constant, {Dimension{size}}));
   }
   auto row = asIndex(place, index, "the place in a list is a whole number or an expression of positions");
   if (!row)

@@ -1,5 +1,5 @@
 // What looks at the places of dimensions, and tensors whose dimensions stand in no order: their axes are told by name.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Language/Joins.h"
 
 using namespace llvm;
@@ -7,7 +7,7 @@ using namespace llvm;
 namespace skewer::language {
 
 /// False, with the error said, where the dimensions stand in an order that nobody has written. `who` looks at it: "'pad'".
-bool Emitter::requireOrder(StringRef place, const Value &value, const std::string &who) {
+bool Typer::requireOrder(StringRef place, const Value &value, const std::string &who) {
   auto open = value.is(ValueKind::Tensor) ? firstOpen({value.dimensions, value.order}) : std::nullopt;
   if (!open)
     return true;
@@ -23,7 +23,7 @@ bool Emitter::requireOrder(StringRef place, const Value &value, const std::strin
 }
 
 /// The tensor with its dimensions in the order of these places; the order is written from here on.
-Value Emitter::arranged(const Node &node, Value value, ArrayRef<size_t> places) {
+Value Typer::arranged(const Node &node, Value value, ArrayRef<size_t> places) {
   std::vector<Naming> from = loneNamings(value.dimensions), to;
   Dimensions dimensions;
   bool isMoved = false;
@@ -42,7 +42,7 @@ Value Emitter::arranged(const Node &node, Value value, ArrayRef<size_t> places) 
 }
 
 /// The tensor with one of its dimensions at another place, in whatever order they are.
-Value Emitter::moved(const Node &node, Value value, size_t from, size_t to) {
+Value Typer::moved(const Node &node, Value value, size_t from, size_t to) {
   if (from == to)
     return value;
   std::vector<size_t> places;
@@ -58,8 +58,8 @@ Value Emitter::moved(const Node &node, Value value, size_t from, size_t to) {
 
 /// An operand of an einsum's or a rearrangement's text. One in no order is read by the names of its axes, where the text
 /// has all of them and nothing else. Nothing after an error.
-std::optional<Value> Emitter::arrangedBy(const Node &node, Value value, const subscript::Dimensions &text,
-                                         const std::string &who) {
+std::optional<Value> Typer::arrangedBy(const Node &node, Value value, const subscript::Dimensions &text,
+                                       const std::string &who) {
   if (!firstOpen({value.dimensions, value.order}))
     return value;
   std::vector<std::string> names;

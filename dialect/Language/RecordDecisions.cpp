@@ -1,5 +1,5 @@
 // What numbers decide is written down where it is decided; without anybody who asks nothing is.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -7,13 +7,13 @@ namespace skewer::language {
 using subscript::Expr;
 
 /// Nobody hears what a value that is not taken would decide.
-void Emitter::record(Decision decision) {
+void Typer::record(Decision decision) {
   if (options.decisions && !untaken)
     options.decisions->push_back(std::move(decision));
 }
 
 /// A whole number that comes of rounding or of a choice; the number itself.
-Value Emitter::decided(const Node &node, Value number, RealPtr made) {
+Value Typer::decided(const Node &node, Value number, RealPtr made) {
   Decision decision;
   decision.kind = Decision::Quantity, decision.place = node.text, decision.number = number.integer;
   decision.made = made ? std::move(made) : number.function;
@@ -21,7 +21,7 @@ Value Emitter::decided(const Node &node, Value number, RealPtr made) {
   return number;
 }
 
-bool Emitter::decided(const Node &node, bool truth, RealPtr made) {
+bool Typer::decided(const Node &node, bool truth, RealPtr made) {
   Decision decision;
   decision.kind = Decision::Choice, decision.place = node.text, decision.number = truth;
   decision.made = std::move(made);
@@ -29,7 +29,7 @@ bool Emitter::decided(const Node &node, bool truth, RealPtr made) {
   return truth;
 }
 
-bool Emitter::decidedWhole(const Node &node, bool isWhole, RealPtr remainder) {
+bool Typer::decidedWhole(const Node &node, bool isWhole, RealPtr remainder) {
   Decision decision;
   decision.kind = Decision::Whole, decision.place = node.text, decision.number = isWhole;
   decision.made = std::move(remainder);
@@ -38,7 +38,7 @@ bool Emitter::decidedWhole(const Node &node, bool isWhole, RealPtr remainder) {
 }
 
 /// A function of positions, evaluated at each of them.
-void Emitter::decidedTable(const Node &node, std::vector<double> values, const RealForms &forms, bool isTensor) {
+void Typer::decidedTable(const Node &node, std::vector<double> values, const RealForms &forms, bool isTensor) {
   Decision decision;
   decision.kind = Decision::Table, decision.place = node.text, decision.number = isTensor;
   decision.values = std::move(values), decision.ranges = forms.ranges;
@@ -48,7 +48,7 @@ void Emitter::decidedTable(const Node &node, std::vector<double> values, const R
 }
 
 /// The expression without what the ranges decide.
-Expr Emitter::simplified(const Expr &written, const subscript::Domain &domain) const {
+Expr Typer::simplified(const Expr &written, const subscript::Domain &domain) const {
   Expr kept = subscript::simplify(written, domain);
   if (options.decisions && !untaken) {
     Decision decision;

@@ -1,5 +1,5 @@
 // What a kernel's results say of the sizes of axes: the shape that an expression has in the end.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -7,7 +7,7 @@ namespace skewer::language {
 
 /// The expression has these sizes, and so has what its elements are made of one by one: operands of arithmetic, a name's
 /// value, the argument of a softmax. An operand of fewer dimensions says nothing.
-void Emitter::expect(const Node &node, const std::vector<Statement> &body, const Dimensions &sizes) {
+void Typer::expect(const Node &node, const std::vector<Statement> &body, const Dimensions &sizes) {
   if (!expected.insert({&node, sizes}).second)
     return;
   auto follow = [&](const NodePtr &operand) {
@@ -41,7 +41,7 @@ void Emitter::expect(const Node &node, const std::vector<Statement> &body, const
   }
 }
 
-void Emitter::expectResults(const Kernel &declared) {
+void Typer::expectResults(const Kernel &declared) {
   const std::vector<typed::Result> &results = kernel.results;
   expected.clear();
   for (const Statement &statement : declared.body) {
@@ -56,7 +56,7 @@ void Emitter::expectResults(const Kernel &declared) {
 }
 
 /// What a call has to be, its scheme's result has to be.
-void Emitter::expectOfScheme(const Node &call, const Scheme &scheme) {
+void Typer::expectOfScheme(const Node &call, const Scheme &scheme) {
   auto sizes = expected.find(&call);
   if (sizes == expected.end())
     return;
@@ -69,8 +69,8 @@ void Emitter::expectOfScheme(const Node &call, const Scheme &scheme) {
 }
 
 /// The axis of an einsum's result, where the result's shape says how long it is.
-std::optional<Axis> Emitter::expectedAxis(const Node &einsum, const subscript::Einsum &spec,
-                                          const std::string &name) const {
+std::optional<Axis> Typer::expectedAxis(const Node &einsum, const subscript::Einsum &spec,
+                                        const std::string &name) const {
   auto sizes = expected.find(&einsum);
   if (sizes == expected.end() || !spec.result || spec.result->size() != sizes->second.size())
     return std::nullopt;

@@ -18,7 +18,7 @@ static bool haveSameName(ArrayRef<Naming> some, ArrayRef<Naming> others) {
 }
 
 /// `x : [b, h, n, d]`: the argument's dimensions are these axes.
-bool Emitter::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value &value, const Node &argument) {
+bool Typer::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value &value, const Node &argument) {
   std::string axes;
   for (StringRef axis : operand.axes)
     axes += (axes.empty() ? "" : ", ") + axis.str();
@@ -62,7 +62,7 @@ bool Emitter::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Val
 
 /// An axis of the caller's that is two of the scheme's, of the queries and of the keys for instance, comes back as
 /// neither.
-void Emitter::settleNames(SchemeCall &call) {
+void Typer::settleNames(SchemeCall &call) {
   for (auto &[axis, namings] : call.back)
     erase_if(namings, [&](const Naming &naming) {
       return naming.size() == 1 && call.inside[naming[0].name].size() > 1;
@@ -70,7 +70,7 @@ void Emitter::settleNames(SchemeCall &call) {
 }
 
 /// The scheme's axis is this one of the caller's.
-bool Emitter::takeCallersAxis(SchemeCall &call, const std::string &axis, const Axis &callers, StringRef place) {
+bool Typer::takeCallersAxis(SchemeCall &call, const std::string &axis, const Axis &callers, StringRef place) {
   const Axis *known = call.own.axis(axis);
   if (known && (known->size != callers.size || known->runtime != callers.runtime))
     return error(place, "axis '" + axis + "' has size " + sizeOf(known->size, known->runtime) +
@@ -90,7 +90,7 @@ bool Emitter::takeCallersAxis(SchemeCall &call, const std::string &axis, const A
 
 /// An axis of the score: given at the call, by its size or as an axis of the caller's; else an operand's; else the
 /// caller's of that name, of whatever sizes it has there.
-bool Emitter::nameScoreAxis(SchemeCall &call, const std::string &name) {
+bool Typer::nameScoreAxis(SchemeCall &call, const std::string &name) {
   if (!Resolver::takesFromCaller(call.scheme, name))
     return true;
   const Axis *known = call.own.axis(name);
@@ -127,7 +127,7 @@ bool Emitter::nameScoreAxis(SchemeCall &call, const std::string &name) {
 }
 
 /// What the other arguments depend on: axes of the scheme's where they are one of them; else ones that it cannot name.
-void Emitter::hideAxes(SchemeCall &call) {
+void Typer::hideAxes(SchemeCall &call) {
   std::map<std::string, Axis> axes;
   for (size_t k = 0; k < call.arguments.size(); ++k)
     if (call.places[k] && !call.scheme.operands[k].isTensor)
@@ -150,7 +150,7 @@ void Emitter::hideAxes(SchemeCall &call) {
 }
 
 /// Parts are those of the caller's axes that the scheme's are, not of others that are as long.
-void Emitter::inheritParts(SchemeCall &call) {
+void Typer::inheritParts(SchemeCall &call) {
   auto inherit = [&](const std::string &axis, const std::string &callers) {
     const Axis *own = call.own.axis(axis);
     if (const Part *part = partOf(callers); part && own && own->size == part->extent)
@@ -166,7 +166,7 @@ void Emitter::inheritParts(SchemeCall &call) {
 
 /// The result as the signature says: `-> [b, h, i, j]` names dimensions that have no name or are products of axes, and
 /// puts those of a tensor that is joined by name in this order.
-Value Emitter::withSignature(SchemeCall &call, Value result) {
+Value Typer::withSignature(SchemeCall &call, Value result) {
   const Scheme &scheme = call.scheme;
   if (scheme.resultText.empty() || !result.good())
     return result;
@@ -201,7 +201,7 @@ Value Emitter::withSignature(SchemeCall &call, Value result) {
 }
 
 /// The result under the caller's names. What the scheme has made anew has the names of its signature, or none.
-Value Emitter::broughtOut(SchemeCall &call, Value result) {
+Value Typer::broughtOut(SchemeCall &call, Value result) {
   if (!result.good())
     return result;
   const Scheme &scheme = call.scheme;

@@ -1,13 +1,13 @@
 // One call of a scheme while it is evaluated.
 #pragma once
 #include "dialect/Language/AxisRenaming.h"
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 namespace skewer::language {
 
 /// The scheme and its caller know the same axes by names of their own. Of each axis of the scheme this says what the
 /// caller calls it.
-struct Emitter::SchemeCall {
+struct Typer::SchemeCall {
   const Node &node;
   const Scheme &scheme;
   Scope own = {};

@@ -1,5 +1,6 @@
 // One tile of scores: the matmul, then everything that is added to it, the function that it goes through, then the
 // mask.
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Emit/EmitThrough.h"
 #include "passes/Emit/VectorMath.h"

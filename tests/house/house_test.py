@@ -57,7 +57,7 @@ class HouseTest(unittest.TestCase):
         self.assertEqual(len(self.findings("axis-names", files)), 2)
         files = {"passes/Fusion/Roles.cpp": '// "h"\nname = "d" + std::to_string(k) + "by" + kQueryAxis;\n',
                  "passes/Analysis/AxisNames.h": 'inline const std::string kQueryAxis = "i";\n',
-                 "dialect/Language/Emit.cpp": 'axis == "j"\n'}
+                 "dialect/Language/Typer.cpp": 'axis == "j"\n'}
         self.assertEqual(self.findings("axis-names", files), [])
 
     def test_layers(self):

@@ -1,5 +1,5 @@
 // What runs along axes and is no plain sum: max(x, axis = j), min(x, axis = j), cumsum(x, j).
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -8,7 +8,7 @@ using subscript::AxisSizes;
 using subscript::Expr;
 
 /// The largest, or the least, element along axes.
-Value Emitter::emitExtremum(const Node &node) {
+Value Typer::typeExtremum(const Node &node) {
   std::string name = node.name.str();
   if (node.operands.size() != 1 || (!keyword(node, "axis") && !keyword(node, "dim"))) {
     error(node.text, "'" + name + "' takes two values, or one tensor and the axis that it runs along");
@@ -28,7 +28,7 @@ Value Emitter::emitExtremum(const Node &node) {
 }
 
 /// max(x, j), where j is an axis of x, is an element or its position, whichever is larger: seldom what is meant.
-void Emitter::warnOfExtremum(const Node &node, const Value &left, const Value &right) {
+void Typer::warnOfExtremum(const Node &node, const Value &left, const Value &right) {
   if (!left.is(ValueKind::Tensor) || !right.is(ValueKind::Index) || node.operands[1]->kind != NodeKind::Name)
     return;
   std::string axis = node.operands[1]->name.str();
@@ -44,7 +44,7 @@ void Emitter::warnOfExtremum(const Node &node, const Value &left, const Value &r
 }
 
 /// The sum of the elements up to each one along an axis: an einsum with a condition.
-Value Emitter::emitCumulativeSum(const Node &node) {
+Value Typer::typeCumulativeSum(const Node &node) {
   auto along = alongAxes(node, "cumsum(x, j) along an axis, cumsum(x, -1) along a dimension", "summed along");
   if (!along)
     return {};

@@ -1,12 +1,12 @@
 // part i = n of N from q0: a kernel that computes a part of a larger layer. Positions are those of the whole.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 using subscript::Expr;
 
-bool Emitter::declarePart(const Statement &statement) {
+bool Typer::declarePart(const Statement &statement) {
   StringRef axis = statement.targets[0], origin = statement.message;
   std::string name = axis.str();
   if (schemeDepth > 0)
@@ -53,7 +53,7 @@ bool Emitter::declarePart(const Statement &statement) {
   return true;
 }
 
-const Part *Emitter::partOf(const std::string &axis) const {
+const Part *Typer::partOf(const std::string &axis) const {
   if (!scope)
     return nullptr;
   auto part = scope->parts.find(axis);
@@ -61,21 +61,21 @@ const Part *Emitter::partOf(const std::string &axis) const {
 }
 
 /// The position along an axis: of a part, in the whole.
-Expr Emitter::globalPosition(const std::string &axis) const {
+Expr Typer::globalPosition(const std::string &axis) const {
   const Part *part = partOf(axis);
   Expr position = Expr::symbol(axis);
   return part ? position + part->origin : position;
 }
 
 /// Whether a dimension of this extent, read by the axis alone, holds the whole of which the axis is a part.
-bool Emitter::readsWhole(const std::string &axis, int64_t extent) const {
+bool Typer::readsWhole(const std::string &axis, int64_t extent) const {
   const Part *part = partOf(axis);
   return part && extent == part->length && extent != part->extent;
 }
 
 /// The index at which a dimension of this extent is read: the position of a part's axis alone is that in the part,
 /// unless the dimension holds the whole.
-Expr Emitter::positionFor(const Expr &index, int64_t extent) const {
+Expr Typer::positionFor(const Expr &index, int64_t extent) const {
   for (const std::string &axis : subscript::symbolsOf(index))
     if (partOf(axis) && index == globalPosition(axis) && !readsWhole(axis, extent))
       return Expr::symbol(axis);
@@ -83,7 +83,7 @@ Expr Emitter::positionFor(const Expr &index, int64_t extent) const {
 }
 
 /// A tensor with a dimension over the whole, where only a part of it is wanted: that part.
-Value Emitter::localised(const Node &node, const Value &value) {
+Value Typer::localised(const Node &node, const Value &value) {
   std::vector<Naming> names = loneNamings(value.dimensions);
   subscript::Einsum spec;
   spec.operands.emplace_back();
@@ -115,8 +115,8 @@ Value Emitter::localised(const Node &node, const Value &value) {
 }
 
 /// The function with symbols in the place of origins, whose ranges are added to the domain; `back` undoes it.
-RealPtr Emitter::withoutOrigins(const RealPtr &function, subscript::Domain &domain,
-                                subscript::Substitution &back) const {
+RealPtr Typer::withoutOrigins(const RealPtr &function, subscript::Domain &domain,
+                              subscript::Substitution &back) const {
   if (function->kind == RealKind::Index) {
     std::function<Expr(const Expr &)> replace = [&](const Expr &e) {
       for (const auto &[axis, part] : scope->parts)

@@ -1,5 +1,5 @@
 // skew, pad, reshape, slices and gather.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -9,12 +9,12 @@ namespace skewer::language {
 using subscript::kRuntime;
 
 /// The elements of the tensor at other places.
-Value Emitter::move(const Node &node, typed::Operation operation, const Value &value, Dimensions dimensions) {
+Value Typer::move(const Node &node, typed::Operation operation, const Value &value, Dimensions dimensions) {
   typed::Tensor *moved = append(node, std::move(operation), value.tensor, dimensions, value.tensor->element);
   return tensorValue(moved, std::move(dimensions));
 }
 
-Value Emitter::emitSkew(const Node &node) {
+Value Typer::typeSkew(const Node &node) {
   if (!checkArguments(node, 1, 1, {}, "skew(x): the last two dimensions [l, 2*l - 1] become [l, l]"))
     return {};
   auto operand = tensorArgument(node, 0, true);
@@ -30,7 +30,7 @@ Value Emitter::emitSkew(const Node &node) {
   return carried(move(node, typed::Skew{}, *operand, std::move(dimensions)), *operand);
 }
 
-Value Emitter::emitPad(const Node &node) {
+Value Typer::typePad(const Node &node) {
   StringRef usage = "pad(x, low = [0, 1], high = [0, 0], value = 0), or pad(x, (low, high)) of the last dimension";
   if (!checkArguments(node, 1, 9, {"low", "high", "value"}, usage))
     return {};
@@ -102,12 +102,12 @@ Value Emitter::emitPad(const Node &node) {
   return carried(move(node, typed::Pad{low, high, value}, *operand, std::move(dimensions)), *operand);
 }
 
-Value Emitter::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
+Value Typer::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
   return carried(move(node, typed::Reshape{}, value, std::move(dimensions)), value);
 }
 
 /// Of reshape(x, [a, b]), reshape(x, a, b) and a list that has a name: each size with the text that an error shows.
-std::optional<std::vector<std::pair<StringRef, Value>>> Emitter::reshapedSizes(const Node &node) {
+std::optional<std::vector<std::pair<StringRef, Value>>> Typer::reshapedSizes(const Node &node) {
   std::vector<std::pair<StringRef, Value>> sizes;
   for (const NodePtr &given : llvm::drop_begin(node.operands)) {
     Value value = evaluate(*given);
@@ -123,7 +123,7 @@ std::optional<std::vector<std::pair<StringRef, Value>>> Emitter::reshapedSizes(c
   return sizes;
 }
 
-Value Emitter::emitReshape(const Node &node) {
+Value Typer::typeReshape(const Node &node) {
   if (!checkArguments(node, 2, 12, {}, "reshape(x, [batch, heads, N + 1, N]); one size may be -1"))
     return {};
   auto operand = tensorArgument(node, 0, true);
@@ -180,7 +180,7 @@ Value Emitter::emitReshape(const Node &node) {
 }
 
 /// The place of a dimension that a subscript names; a negative one counts from the end.
-std::optional<int64_t> Emitter::placeIn(const Node &subscript, int64_t size, StringRef what) {
+std::optional<int64_t> Typer::placeIn(const Node &subscript, int64_t size, StringRef what) {
   auto at = evaluateWhole(subscript, what);
   if (!at)
     return std::nullopt;
@@ -192,7 +192,7 @@ std::optional<int64_t> Emitter::placeIn(const Node &subscript, int64_t size, Str
 }
 
 /// low:high:step of a dimension of that size.
-std::optional<Emitter::SliceRun> Emitter::sliceRun(const Node &slice, int64_t size) {
+std::optional<Typer::SliceRun> Typer::sliceRun(const Node &slice, int64_t size) {
   auto end = [&](const NodePtr &part, int64_t otherwise) -> std::optional<int64_t> {
     if (!part)
       return otherwise;
@@ -228,7 +228,7 @@ std::optional<Emitter::SliceRun> Emitter::sliceRun(const Node &slice, int64_t si
 }
 
 /// What a slicing takes of a tensor, dimension by dimension.
-struct Emitter::Slicing {
+struct Typer::Slicing {
   Dimensions sliced;                     // the tensor's, as they are cut
   Dimensions shown = {};                 // those that are left of them, and new ones
   std::vector<int64_t> offsets, strides; // of the tensor's dimensions
@@ -243,7 +243,7 @@ struct Emitter::Slicing {
 };
 
 /// A subscript takes a run of the next dimension, or one place, which leaves nothing of it.
-bool Emitter::sliceNext(const Node &item, Slicing &slicing) {
+bool Typer::sliceNext(const Node &item, Slicing &slicing) {
   bool isRun = item.kind == NodeKind::Slice;
   if (isRun && !item.operands[0] && !item.operands[1] && !item.operands[2]) {
     slicing.takeWhole(1);
@@ -287,7 +287,7 @@ bool Emitter::sliceNext(const Node &item, Slicing &slicing) {
 /// Whether a subscript is None, which makes a new dimension.
 static bool isNewDimension(const Node &item) { return item.kind == NodeKind::Name && item.name == "None"; }
 
-Value Emitter::emitSlice(const Node &node, Value base) {
+Value Typer::typeSlice(const Node &node, Value base) {
   if (!requireOrder(node.operands[0]->text, base, "a subscript"))
     return {};
   size_t rank = base.dimensions.size(), given = 0;
@@ -335,7 +335,7 @@ Value Emitter::emitSlice(const Node &node, Value base) {
 }
 
 /// The axes of a gather's index expression with their sizes, and the dimension along which rows are gathered.
-bool Emitter::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes, int64_t &dimension) {
+bool Typer::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes, int64_t &dimension) {
   int64_t elements = 1;
   for (const Keyword &k : node.keywords) {
     auto value = evaluateWhole(*k.value, "'" + k.name.str() + "'");
@@ -361,7 +361,7 @@ bool Emitter::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes
 }
 
 /// The index expression of a gather, among its axes alone.
-std::optional<subscript::Expr> Emitter::gatherIndex(const Node &node, const std::vector<Axis> &axes) {
+std::optional<subscript::Expr> Typer::gatherIndex(const Node &node, const std::vector<Axis> &axes) {
   Scope inner = scope->withAxes(axes);
   for (const Axis &axis : axes)
     inner.parts.erase(axis.name);
@@ -376,8 +376,8 @@ std::optional<subscript::Expr> Emitter::gatherIndex(const Node &node, const std:
 }
 
 /// The rows that the index expression reads, for every point of its axes in row-major order.
-std::optional<std::vector<int64_t>> Emitter::gatheredRows(const Node &node, const subscript::Expr &index,
-                                                          const std::vector<Axis> &axes, int64_t rows) {
+std::optional<std::vector<int64_t>> Typer::gatheredRows(const Node &node, const subscript::Expr &index,
+                                                        const std::vector<Axis> &axes, int64_t rows) {
   int64_t elements = 1;
   for (const Axis &axis : axes)
     elements *= axis.size;
@@ -402,7 +402,7 @@ std::optional<std::vector<int64_t>> Emitter::gatheredRows(const Node &node, cons
   return matrix;
 }
 
-Value Emitter::emitGather(const Node &node) {
+Value Typer::typeGather(const Node &node) {
   StringRef usage = "gather(table, y - k + H - 1, y = H, k = H, dim = 0)";
   auto refuse = [&](const std::string &message) -> Value {
     error(node.text, message);

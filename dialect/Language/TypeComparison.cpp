@@ -1,7 +1,7 @@
 // Conditions on values that a kernel computes: x > y, isfinite(x), and what is chosen by them. They are tensors of 1
 // and 0.
 #include "dialect/IR/BuiltinFunctions.h"
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Simplifier.h"
 
 using namespace llvm;
@@ -49,12 +49,12 @@ Truth truthOf(const typed::Tensor &tensor) {
 }
 } // namespace
 
-bool Emitter::isConditionOnValues(const Value &value) {
+bool Typer::isConditionOnValues(const Value &value) {
   return value.is(ValueKind::Tensor) && truthOf(*value.tensor) == Truth::OfValues;
 }
 
 /// a < b of two values one of which, at least, is a tensor.
-Value Emitter::compare(const Node &node, StringRef op, Value left, Value right) {
+Value Typer::compare(const Node &node, StringRef op, Value left, Value right) {
   bool swaps = op == ">" || op == ">=";
   StringRef name = op == ">" ? "<" : op == ">=" ? "<=" : op;
   for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
@@ -66,7 +66,7 @@ Value Emitter::compare(const Node &node, StringRef op, Value left, Value right) 
 }
 
 /// P and Q, P or Q, where one of them at least is a tensor.
-Value Emitter::joinTruths(const Node &node, StringRef op, Value left, Value right) {
+Value Typer::joinTruths(const Node &node, StringRef op, Value left, Value right) {
   for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
     if (!isConditionOnValues(*value) && !(value->is(ValueKind::Index) && subscript::isPredicate(value->index)) &&
         !(value->isWhole() && (value->integer == 0 || value->integer == 1))) {
@@ -79,7 +79,7 @@ Value Emitter::joinTruths(const Node &node, StringRef op, Value left, Value righ
 }
 
 /// `yes` at the elements at which a condition on values holds, else `no`.
-Value Emitter::chooseByValues(const Node &node, const Node &place, const Value &condition, Value yes, Value no) {
+Value Typer::chooseByValues(const Node &node, const Node &place, const Value &condition, Value yes, Value no) {
   if (!isConditionOnValues(condition)) {
     error(place.text, std::string(node.kind == NodeKind::Call ? "'select'" : "'if'") + " takes a condition, found " +
                           describe(condition));

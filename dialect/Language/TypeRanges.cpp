@@ -1,5 +1,5 @@
 // The ranges that index operands declare: highest(ids), lowest(ids), and whether lengths are among what decides them.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -14,7 +14,7 @@ static const TypeExpression *typeOfOperand(const Kernel *kernel, const Value &va
 }
 
 /// The end of a range with all lengths at their bounds, so that it is one number for all calls.
-std::optional<int64_t> Emitter::endOfRange(const Node &end) {
+std::optional<int64_t> Typer::endOfRange(const Node &end) {
   std::map<std::string, Value> values = globals.values;
   for (const auto &[name, bound] : lengths)
     globals.values[name] = Value::whole(bound);
@@ -27,7 +27,7 @@ std::optional<int64_t> Emitter::endOfRange(const Node &end) {
 
 /// Whether the values of the expression lie in one range at all lengths: it is made of elements of index operands whose
 /// ranges are.
-bool Emitter::isAlikeAtAllLengths(const subscript::Expr &e) {
+bool Typer::isAlikeAtAllLengths(const subscript::Expr &e) {
   if (lengths.empty())
     return true;
   if (e.kind() == subscript::Kind::Read) {
@@ -42,7 +42,7 @@ bool Emitter::isAlikeAtAllLengths(const subscript::Expr &e) {
   return !e.isSymbol() && all_of(e.operands(), [&](const subscript::Expr &own) { return isAlikeAtAllLengths(own); });
 }
 
-Value Emitter::emitEndOfRange(const Node &node) {
+Value Typer::typeEndOfRange(const Node &node) {
   std::string function = node.name.str();
   if (!checkArguments(node, 1, 1, {}, function + "(ids)"))
     return {};

@@ -1,6 +1,6 @@
 // einsum("…", operands…, axis = size), and T[index, …], which is one.
 #include "dialect/Language/EinsumText.h"
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include "llvm/ADT/ScopeExit.h"
 
@@ -16,8 +16,8 @@ static std::string plural(size_t count, const std::string &what) {
 }
 
 /// Whether the text says as many operands and dimensions as there are, and names no dimension of the result twice.
-bool Emitter::checkRanks(const Node &node, const subscript::Einsum &spec, const std::vector<Value> &operands,
-                         StringRef text) {
+bool Typer::checkRanks(const Node &node, const subscript::Einsum &spec, const std::vector<Value> &operands,
+                       StringRef text) {
   if (operands.size() != spec.operands.size())
     return error(text, "the text is about " + plural(spec.operands.size(), "operand") + ", but " +
                            std::to_string(operands.size()) + (operands.size() == 1 ? " is given" : " are given")),
@@ -44,7 +44,7 @@ bool Emitter::checkRanks(const Node &node, const subscript::Einsum &spec, const 
 }
 
 /// Whether `1` and `()` stand for dimensions of size 1; false after an error.
-bool Emitter::checkOnes(const subscript::Einsum &spec, ArrayRef<Value> operands, StringRef text) {
+bool Typer::checkOnes(const subscript::Einsum &spec, ArrayRef<Value> operands, StringRef text) {
   for (size_t k = 0; k < operands.size() && k < spec.operands.size(); ++k)
     for (size_t d = 0; d < spec.operands[k].size() && d < operands[k].dimensions.size(); ++d) {
       const subscript::Dimension &dimension = spec.operands[k][d];
@@ -63,8 +63,8 @@ bool Emitter::checkOnes(const subscript::Einsum &spec, ArrayRef<Value> operands,
 }
 
 /// Names the axes that the text says as numbers, whose sizes they are.
-bool Emitter::nameNumbers(subscript::Einsum &spec, StringRef text, const std::vector<Value> &operands,
-                          const std::map<std::string, int64_t> &numbers, AxisSizes &given) {
+bool Typer::nameNumbers(subscript::Einsum &spec, StringRef text, const std::vector<Value> &operands,
+                        const std::map<std::string, int64_t> &numbers, AxisSizes &given) {
   for (size_t k = 0; k < operands.size() && k < spec.operands.size(); ++k)
     for (size_t d = 0; d < spec.operands[k].size() && d < operands[k].dimensions.size(); ++d) {
       const subscript::Dimension &dimension = spec.operands[k][d];
@@ -81,7 +81,7 @@ bool Emitter::nameNumbers(subscript::Einsum &spec, StringRef text, const std::ve
 }
 
 /// "bhid" where four axes were meant.
-void Emitter::noteOnWord(StringRef word) {
+void Typer::noteOnWord(StringRef word) {
   std::string spaced;
   for (char c : word)
     spaced += (spaced.empty() ? "" : " ") + std::string(1, c);
@@ -105,7 +105,7 @@ static std::set<std::string> namesIn(StringRef text) {
   return names;
 }
 
-Value Emitter::emitEinsum(const Node &node) {
+Value Typer::typeEinsum(const Node &node) {
   if (node.operands.empty() || node.operands[0]->kind != NodeKind::String) {
     error(node.operands.empty() ? node.text : node.operands[0]->text, "the first argument of 'einsum' is its text");
     diagnostics.note("usage: einsum(\"b h i d, b h j d -> b h i j\", q, k)");
@@ -196,8 +196,8 @@ Value Emitter::emitEinsum(const Node &node) {
 }
 
 /// An index expression as it is written into the operation: simplified, and inside its dimension of that size.
-Expr Emitter::builtIndex(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
-                         const subscript::Domain &domain, const std::map<std::string, Axis> &readAxes) const {
+Expr Typer::builtIndex(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
+                       const subscript::Domain &domain, const std::map<std::string, Axis> &readAxes) const {
   if (dimension.isProduct())
     return dimension.index;
   const Expr &written = dimension.index;
@@ -218,8 +218,8 @@ Expr Emitter::builtIndex(const subscript::Dimension &dimension, const Dimension 
 }
 
 /// A dimension of run-time size is one axis, which has that size wherever it is. False after an error at `place`.
-bool Emitter::nameRuntime(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
-                          StringRef place, std::map<std::string, std::string> &runtimes) {
+bool Typer::nameRuntime(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
+                        StringRef place, std::map<std::string, std::string> &runtimes) {
   if (!own.isRuntime())
     return true;
   if (!dimension.isAxis())
@@ -240,8 +240,8 @@ bool Emitter::nameRuntime(const subscript::Dimension &dimension, const Dimension
 }
 
 /// The dimensions of an einsum's result. Nothing after an error.
-std::optional<Dimensions> Emitter::einsumResult(const subscript::Einsum &spec, StringRef text, const AxisSizes &all,
-                                                const std::map<std::string, std::string> &runtimes) {
+std::optional<Dimensions> Typer::einsumResult(const subscript::Einsum &spec, StringRef text, const AxisSizes &all,
+                                              const std::map<std::string, std::string> &runtimes) {
   Dimensions result;
   for (const subscript::Dimension &dimension : *spec.result) {
     Dimension own;
@@ -279,8 +279,8 @@ std::optional<Dimensions> Emitter::einsumResult(const subscript::Einsum &spec, S
 
 /// Axes that the text has and that no index expression has any more, (h // 4) of one group: what is summed over them is
 /// added as often as they are long. An operand of ones says so.
-void Emitter::addOnes(const Node &node, subscript::Einsum &spec, std::vector<Value> &operands, const AxisSizes &all,
-                      ArrayRef<std::string> written) {
+void Typer::addOnes(const Node &node, subscript::Einsum &spec, std::vector<Value> &operands, const AxisSizes &all,
+                    ArrayRef<std::string> written) {
   std::vector<std::string> left = spec.axes();
   for (const std::string &axis : written) {
     if (is_contained(left, axis) || all.at(axis) == 1)
@@ -294,8 +294,8 @@ void Emitter::addOnes(const Node &node, subscript::Einsum &spec, std::vector<Val
 }
 
 /// `written` are the axes of the text, where it may have some that simplification takes out of the index expressions.
-Value Emitter::buildEinsum(const Node &node, subscript::Einsum &spec, std::vector<Value> operands,
-                           const AxisSizes &given, const AxisSizes &all, ArrayRef<std::string> written) {
+Value Typer::buildEinsum(const Node &node, subscript::Einsum &spec, std::vector<Value> operands,
+                         const AxisSizes &given, const AxisSizes &all, ArrayRef<std::string> written) {
   subscript::Domain domain = subscript::domainOf(all);
   std::map<std::string, Axis> readAxes;
   sizesOfReads(spec, readAxes);
@@ -378,7 +378,7 @@ static std::vector<Axis> runtimeAxesWithoutOperand(const subscript::Einsum &spec
 
 /// A dimension that is read at an axis alone is read whole: false, after an error, where all that is known of the axis is
 /// another length.
-bool Emitter::checkRead(StringRef place, StringRef tensor, const Axis &axis) {
+bool Typer::checkRead(StringRef place, StringRef tensor, const Axis &axis) {
   auto known = scope->sizes.find(axis.name);
   if (known == scope->sizes.end() || is_contained(known->second, axis))
     return true;
@@ -396,7 +396,7 @@ bool Emitter::checkRead(StringRef place, StringRef tensor, const Axis &axis) {
 /// slope[h], table[j - i + N - 1, h]: a tensor over the axes that the indices name, in the order in which they name them
 /// first; axes that one index names at once stand in no order. An axis that is an index by itself is as long as the
 /// dimension.
-Value Emitter::emitRead(const Node &node, const Value &base) {
+Value Typer::typeRead(const Node &node, const Value &base) {
   if (node.operands.size() - 1 != base.dimensions.size())
     return error(node.text, "'" + node.operands[0]->text.take_front(40).str() + "' has " +
                                 std::to_string(base.dimensions.size()) + " dimensions, found " +

@@ -1,5 +1,5 @@
 // Functions of numbers, positions and tensors: exp, sigmoid, abs, clamp, len, ….
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include <cmath>
 
@@ -32,20 +32,20 @@ const std::map<StringRef, Function> &functionsOfOne() {
 }
 } // namespace
 
-StringRef Emitter::elementwiseName(RealKind kind) {
+StringRef Typer::elementwiseName(RealKind kind) {
   for (const auto &entry : functionsOfOne())
     if (realFunction(entry.first) == kind)
       return entry.first;
   return {};
 }
 
-bool Emitter::isFunction(StringRef name) const {
+bool Typer::isFunction(StringRef name) const {
   return functionsOfOne().count(name) || name == "min" || name == "max" || name == "clamp" || name == "select" ||
          name == "len" || name == "f32" || name == "f64";
 }
 
 /// len(axis)
-Value Emitter::emitLength(const Node &node) {
+Value Typer::typeLength(const Node &node) {
   const Node &axis = *node.operands[0];
   const Axis *found = axis.kind == NodeKind::Name ? axisOfBody(axis.name.str()) : nullptr;
   if (!found && axis.kind == NodeKind::Name && scope->unknown.count(axis.name.str()))
@@ -66,7 +66,7 @@ Value Emitter::emitLength(const Node &node) {
 
 /// The k-th of several numbers, which min, max or clamp has taken. Of whole numbers the value counts, which of two equal
 /// ones it is does not; of others it is the same one at every length.
-Value Emitter::chosen(const Node &node, ArrayRef<Value> arguments, size_t k) {
+Value Typer::chosen(const Node &node, ArrayRef<Value> arguments, size_t k) {
   bool isMinimum = node.name == "min", isClamp = node.name == "clamp";
   Value inner = arguments[0].number < arguments[1].number == isMinimum ? arguments[0] : arguments[1];
   inner.function = madeBy(node, isMinimum ? RealKind::Minimum : RealKind::Maximum, arguments.take_front(2));
@@ -90,7 +90,7 @@ Value Emitter::chosen(const Node &node, ArrayRef<Value> arguments, size_t k) {
 }
 
 /// A function of numbers.
-Value Emitter::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
+Value Typer::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
   StringRef name = node.name;
   const Value &first = arguments[0];
   if (name == "f64")
@@ -125,7 +125,7 @@ Value Emitter::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
 }
 
 /// abs, min, max or clamp of index expressions.
-Value Emitter::functionOfIndices(const Node &node, ArrayRef<Value> arguments) {
+Value Typer::functionOfIndices(const Node &node, ArrayRef<Value> arguments) {
   Value value;
   value.kind = ValueKind::Index;
   std::vector<Expr> e;
@@ -141,7 +141,7 @@ Value Emitter::functionOfIndices(const Node &node, ArrayRef<Value> arguments) {
 }
 
 /// A function of positions that is no index expression: computed at compile time.
-Value Emitter::functionOfPositions(const Node &node, ArrayRef<Value> arguments) {
+Value Typer::functionOfPositions(const Node &node, ArrayRef<Value> arguments) {
   StringRef name = node.name;
   if ((name == "floor" || name == "ceil" || name == "round") && arguments[0].is(ValueKind::Index))
     return arguments[0];
@@ -152,7 +152,7 @@ Value Emitter::functionOfPositions(const Node &node, ArrayRef<Value> arguments) 
 }
 
 /// A function of tensors, of which some may be numbers.
-Value Emitter::functionOfTensors(const Node &node, ArrayRef<Value> arguments) {
+Value Typer::functionOfTensors(const Node &node, ArrayRef<Value> arguments) {
   StringRef name = node.name;
   if (name != "clamp" && name != "min" && name != "max")
     return elementwiseFunction(node, name, toTensor(node, arguments[0]));
@@ -164,10 +164,10 @@ Value Emitter::functionOfTensors(const Node &node, ArrayRef<Value> arguments) {
   return arithmetic(node, "min", low, arguments[name == "clamp" ? 2 : 1]);
 }
 
-Value Emitter::emitFunction(const Node &node) {
+Value Typer::typeFunction(const Node &node) {
   StringRef name = node.name;
   if ((name == "min" || name == "max") && (keyword(node, "axis") || keyword(node, "dim") || node.operands.size() == 1))
-    return emitExtremum(node);
+    return typeExtremum(node);
   size_t wanted = name == "clamp" || name == "select" ? 3 : name == "min" || name == "max" ? 2 : 1;
   std::string usage = name == "clamp"    ? "clamp(value, low, high)"
                       : name == "select" ? "select(condition, if_true, if_false)"
@@ -177,9 +177,9 @@ Value Emitter::emitFunction(const Node &node) {
   if (!checkArguments(node, wanted, wanted, {}, usage))
     return {};
   if (name == "select")
-    return emitConditional(node, *node.operands[0], *node.operands[1], *node.operands[2]);
+    return typeConditional(node, *node.operands[0], *node.operands[1], *node.operands[2]);
   if (name == "len")
-    return emitLength(node);
+    return typeLength(node);
   std::vector<Value> arguments;
   bool numbers = true, indices = true, positions = true;
   for (const NodePtr &operand : node.operands) {
@@ -208,7 +208,7 @@ Value Emitter::emitFunction(const Node &node) {
   return positions ? functionOfPositions(node, arguments) : functionOfTensors(node, arguments);
 }
 
-Value Emitter::elementwiseFunction(const Node &node, StringRef name, Value tensor) {
+Value Typer::elementwiseFunction(const Node &node, StringRef name, Value tensor) {
   Value value = widen(node, std::move(tensor));
   auto compute = [&](StringRef function, ArrayRef<typed::Tensor *> operands) {
     return elementwise(node, function, operands, value.dimensions);

@@ -50,35 +50,35 @@ struct AxisFacts {
   std::map<std::vector<const Node *>, std::map<std::string, std::vector<Axis>>> found; // by the calls that lead there
 };
 
-class Emitter {
+class Typer {
 public:
-  Emitter(Diagnostics &, const Options &, mlir::MLIRContext *);
+  Typer(Diagnostics &, const Options &, mlir::MLIRContext *);
   /// Built-in schemes count only where `program` has none of the name.
   void addBuiltins(const Program &builtin);
   /// Calls `finished` with each kernel as it is typed, until there is an error.
-  void emit(const Program &, llvm::function_ref<void(const typed::Kernel &)> finished);
+  void type(const Program &, llvm::function_ref<void(const typed::Kernel &)> finished);
   /// Whether a name is that of a whole number known at compile time, for all of the file.
   bool isWholeParam(llvm::StringRef name) const;
 
 private:
-  // Emit.cpp: declarations, types and statements.
+  // Typer.cpp: declarations, types and statements.
   void declare(const Program &);
   void declareLength(const LengthDeclaration &);
   bool shape(const TypeExpression &, Dimensions &);
-  bool emitBody(const std::vector<Statement> &, Value &result, llvm::StringRef &place, llvm::StringRef end);
+  bool typeBody(const std::vector<Statement> &, Value &result, llvm::StringRef &place, llvm::StringRef end);
   bool assign(const Statement &, Value);
   void nameAt(llvm::StringRef name, const Value &);
   bool checkRequirement(const Statement &);
 
-  // EmitKernel.cpp: a kernel.
-  bool emitKernel(const Kernel &);
+  // TypeKernel.cpp: a kernel.
+  bool typeKernel(const Kernel &);
   bool declareOperands(const Kernel &, Scope &own, typed::Kernel &);
   bool declareResults(const Kernel &, Scope &own, typed::Kernel &);
   void bindOperands(Scope &own);
   void finishKernel(const Kernel &, Value result, llvm::StringRef place);
   typed::Tensor *finishResult(const Kernel &, size_t number, const Value &, llvm::StringRef place);
 
-  // EmitParts.cpp: parts of larger layers.
+  // TypeParts.cpp: parts of larger layers.
   bool declarePart(const Statement &);
   const Part *partOf(const std::string &axis) const;
   subscript::Expr globalPosition(const std::string &axis) const;
@@ -128,15 +128,15 @@ private:
   Value ambiguous(llvm::StringRef place, const std::string &name, const Value &);
   Value clashing(llvm::StringRef place, const std::string &name, const Clash &);
   Value positionAlong(const Node &, const std::string &axis, const Axis &);
-  Value emitPosition(const Node &);
+  Value typePosition(const Node &);
   bool nameIndices(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
   bool checkAxisNames(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &);
   void noteInnerAxes(const Node &, const Value &condition, const Dimensions &);
 
-  // EmitFunctions.cpp: elementwise functions and index functions.
+  // TypeFunctions.cpp: elementwise functions and index functions.
   bool isFunction(llvm::StringRef name) const;
-  Value emitFunction(const Node &);
-  Value emitLength(const Node &);
+  Value typeFunction(const Node &);
+  Value typeLength(const Node &);
   Value chosen(const Node &, llvm::ArrayRef<Value> arguments, size_t k);
   Value functionOfNumbers(const Node &, llvm::ArrayRef<Value> arguments);
   Value functionOfIndices(const Node &, llvm::ArrayRef<Value> arguments);
@@ -146,11 +146,11 @@ private:
   /// What a function of one argument is called, of tensors too; empty where the kind is none.
   static llvm::StringRef elementwiseName(RealKind);
 
-  // EmitApplied.cpp: functions of single numbers, those that plugins bring among them.
-  Value emitApplied(const Node &, const attn::ElementFunction &);
+  // TypeApplied.cpp: functions of single numbers, those that plugins bring among them.
+  Value typeApplied(const Node &, const attn::ElementFunction &);
   Value applied(const Node &, const attn::ElementFunction &, std::vector<Value> arguments);
 
-  // EmitComparison.cpp: conditions on values.
+  // TypeComparison.cpp: conditions on values.
   static bool isConditionOnValues(const Value &);
   Value compare(const Node &, llvm::StringRef op, Value left, Value right);
   Value joinTruths(const Node &, llvm::StringRef op, Value left, Value right);
@@ -162,31 +162,31 @@ private:
   Value whereItFits(const Node &, Value index);
   subscript::Domain domainOf(const Value &) const;
 
-  // EmitReal.cpp: functions of positions that are evaluated at compile time.
+  // TypeReal.cpp: functions of positions that are evaluated at compile time.
   static bool isFunctionOfPositions(const Value &);
   Value realValue(const Node &, RealKind, llvm::ArrayRef<Value> operands);
   std::optional<RealForms> smallForms(const Node &, const Value &, bool complain);
   std::optional<subscript::Expr> asSteps(const Value &);
   std::optional<subscript::Expr> asIndex(const Node &, const Value &, const std::string &what);
   Value realTensor(const Node &, const Value &);
-  Value emitReal(const Node &, const RealFunction &, const Value &);
-  Value emitTabulate(const Node &);
+  Value typeReal(const Node &, const RealFunction &, const Value &);
+  Value typeTabulate(const Node &);
 
-  // EmitIndices.cpp: run-time index operands.
+  // TypeIndices.cpp: run-time index operands.
   Value indexOperand(llvm::StringRef name, Dimensions);
   bool declaredRange(const KernelOperand &, std::optional<subscript::Range> &);
   std::optional<double> numberOfSpread(const Node &, const std::string &what);
   bool declaredSpread(const KernelOperand &, typed::Spread &);
-  Value emitIndexRead(const Node &, const Value &operand);
-  // EmitRanges.cpp: the ends of their ranges.
-  Value emitEndOfRange(const Node &);
+  Value typeIndexRead(const Node &, const Value &operand);
+  // TypeRanges.cpp: the ends of their ranges.
+  Value typeEndOfRange(const Node &);
   std::optional<int64_t> endOfRange(const Node &);
   bool isAlikeAtAllLengths(const subscript::Expr &);
   Value readIndex(llvm::StringRef place, const Value &operand, llvm::ArrayRef<subscript::Expr> subscripts,
                   const std::map<std::string, Axis> &axes);
   void sizesOfReads(const subscript::Einsum &, std::map<std::string, Axis> &axes);
 
-  // EmitScheme.cpp, SchemeAxes.cpp: inlining, and the axes that a scheme and its caller know by different names.
+  // TypeScheme.cpp, SchemeAxes.cpp: inlining, and the axes that a scheme and its caller know by different names.
   struct SchemeCall;
   Value inlineScheme(const Node &, const Scheme &);
   bool checkCall(const Node &, const Scheme &);
@@ -202,8 +202,8 @@ private:
   Value withSignature(SchemeCall &, Value result);
   Value broughtOut(SchemeCall &, Value result);
 
-  // EmitEinsum.cpp
-  Value emitEinsum(const Node &);
+  // TypeEinsum.cpp
+  Value typeEinsum(const Node &);
   bool checkRanks(const Node &, const subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text);
   bool checkOnes(const subscript::Einsum &, llvm::ArrayRef<Value>, llvm::StringRef text);
   void addOnes(const Node &, subscript::Einsum &, std::vector<Value> &operands, const subscript::AxisSizes &all,
@@ -212,7 +212,7 @@ private:
   bool nameNumbers(subscript::Einsum &, llvm::StringRef text, const std::vector<Value> &,
                    const std::map<std::string, int64_t> &numbers, subscript::AxisSizes &given);
   bool checkRead(llvm::StringRef place, llvm::StringRef tensor, const Axis &);
-  Value emitRead(const Node &, const Value &base);
+  Value typeRead(const Node &, const Value &base);
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
                    llvm::ArrayRef<std::string> written, subscript::AxisSizes &given, subscript::AxisSizes &all);
   bool checkResultAxes(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
@@ -264,7 +264,7 @@ private:
   void inheritAxis(const std::string &name, Scope &own);
   void returnAxes(llvm::StringRef call, const Scope &own);
 
-  // EmitSum.cpp: sum(x, axis), mean(x, axis), and sums in an einsum that may be slips of the pen.
+  // TypeSum.cpp: sum(x, axis), mean(x, axis), and sums in an einsum that may be slips of the pen.
   struct AlongAxes {
     Value operand;
     std::vector<std::optional<size_t>> naming; // of each dimension the one that has some of the axes
@@ -281,18 +281,18 @@ private:
   };
   WithoutAxes withoutAxes(const AlongAxes &);
   Value sumAlong(const Node &, const AlongAxes &, WithoutAxes, const Value &tensor);
-  Value emitSum(const Node &);
-  Value emitMean(const Node &);
+  Value typeSum(const Node &);
+  Value typeMean(const Node &);
   std::optional<std::set<std::string>> meantSums(const Node &, const subscript::Einsum &, llvm::StringRef text);
   void warnOfLoneSums(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &,
                       const std::set<std::string> &meant);
 
-  // EmitReductions.cpp: what else runs along axes: max(x, axis = j), cumsum(x, j).
-  Value emitExtremum(const Node &);
-  Value emitCumulativeSum(const Node &);
+  // TypeReductions.cpp: what else runs along axes: max(x, axis = j), cumsum(x, j).
+  Value typeExtremum(const Node &);
+  Value typeCumulativeSum(const Node &);
   void warnOfExtremum(const Node &, const Value &left, const Value &right);
 
-  // EmitElementwise.cpp: arithmetic and broadcasting.
+  // TypeElementwise.cpp: arithmetic and broadcasting.
   Value arithmetic(const Node &, llvm::StringRef op, Value, Value);
   std::optional<Value> timesCondition(const Node &, const Value &left, const Value &right);
   bool align(const Node &, Value &, Value &);
@@ -309,7 +309,7 @@ private:
   typed::Tensor *elementwise(const Node &, llvm::StringRef function, llvm::ArrayRef<typed::Tensor *> operands,
                              const Dimensions &);
 
-  // EmitNumbers.cpp: numbers beside tensors, which lengths may decide when the kernel runs.
+  // TypeNumbers.cpp: numbers beside tensors, which lengths may decide when the kernel runs.
   RealPtr madeBy(const Node &, RealKind, llvm::ArrayRef<Value> operands) const;
   Value made(const Node &, RealKind, llvm::ArrayRef<Value> operands, Value number);
   typed::Tensor *beside(const Node &, const Value &number, const Dimensions &);
@@ -317,9 +317,9 @@ private:
   typed::Tensor *tableAtRunTime(const Node &, const RealForms &);
   void noteFiniteMask(const Node &, llvm::StringRef op, const Value &operand, const Node &place);
 
-  // EmitSoftmax.cpp: softmax, logsumexp, conditions.
-  Value emitSoftmax(const Node &);
-  Value emitLogSumExp(const Node &);
+  // TypeSoftmax.cpp: softmax, logsumexp, conditions.
+  Value typeSoftmax(const Node &);
+  Value typeLogSumExp(const Node &);
   struct Rows {
     Value tensor;
     size_t axis = 0; // the dimension that they run along; the last one of `tensor`
@@ -340,8 +340,8 @@ private:
   subscript::Domain rangesOf(llvm::ArrayRef<Naming>) const;
   subscript::Expr canonical(const subscript::Expr &condition, llvm::ArrayRef<Naming>) const;
 
-  // EmitWhere.cpp: elements that are absent, or -inf.
-  Value emitWhere(const Node &);
+  // TypeWhere.cpp: elements that are absent, or -inf.
+  Value typeWhere(const Node &);
   bool refuseAbsent(llvm::StringRef place, const Value &, llvm::StringRef reader);
   bool refuseMixture(const Node &, llvm::StringRef op, const Value &absent);
   bool joinConditions(const Node &, llvm::StringRef op, Value &left, const Value &right);
@@ -352,9 +352,9 @@ private:
   Value lowestTensor(const Node &, const Value &real, const LowestSplit &);
   std::optional<subscript::Expr> conditionOf(const Node &, const RealPtr &, const Value &axes);
 
-  // EmitConditional.cpp: `a if P else b`, select, and einsum(…, where = P).
+  // TypeConditional.cpp: `a if P else b`, select, and einsum(…, where = P).
   bool isOfNumbers(const Node &);
-  Value emitConditional(const Node &, const Node &condition, const Node &yes, const Node &no);
+  Value typeConditional(const Node &, const Node &condition, const Node &yes, const Node &no);
   Value selectPositions(const Node &, const Value &condition, const Value &yes, const Value &no);
   Value selectTensors(const Node &, const subscript::Expr &condition, const Value &axes, Value yes, Value no);
   Value choose(const Node &, const Node &condition, const Value &predicate, Value yes, Value no);
@@ -368,20 +368,20 @@ private:
   Value onlyWhere(const Node &condition, const Value &einsum, const std::map<std::string, Axis> &axes,
                   llvm::ArrayRef<std::string> summed);
 
-  // EmitIndexMaps.cpp, EmitRearrange.cpp
+  // TypeIndexMaps.cpp, TypeRearrange.cpp
   Value move(const Node &, typed::Operation, const Value &, Dimensions);
-  Value emitSkew(const Node &);
-  Value emitPad(const Node &);
-  Value emitReshape(const Node &);
+  Value typeSkew(const Node &);
+  Value typePad(const Node &);
+  Value typeReshape(const Node &);
   std::optional<std::vector<std::pair<llvm::StringRef, Value>>> reshapedSizes(const Node &);
-  Value emitGather(const Node &);
+  Value typeGather(const Node &);
   bool gatherAxes(const Node &, int64_t rank, std::vector<Axis> &, int64_t &dimension);
   std::optional<subscript::Expr> gatherIndex(const Node &, const std::vector<Axis> &);
   std::optional<std::vector<int64_t>> gatheredRows(const Node &, const subscript::Expr &index,
                                                    const std::vector<Axis> &, int64_t rows);
   void joinPart(Value &whole, const Value &part, size_t along, int64_t start) const;
-  Value emitConcat(const Node &);
-  Value emitSlice(const Node &, Value base);
+  Value typeConcat(const Node &);
+  Value typeSlice(const Node &, Value base);
   std::optional<int64_t> placeIn(const Node &subscript, int64_t size, llvm::StringRef what);
   struct SliceRun {
     int64_t low, high, step; // low, low + step, … before high
@@ -389,7 +389,7 @@ private:
   std::optional<SliceRun> sliceRun(const Node &, int64_t size);
   struct Slicing;
   bool sliceNext(const Node &, Slicing &);
-  Value emitRearrange(const Node &);
+  Value typeRearrange(const Node &);
   std::optional<subscript::Einsum> parseRearrangement(const Node &, std::map<std::string, int64_t> &numbers);
   bool checkWholeAxes(const Node &, const subscript::Einsum &, llvm::StringRef text);
   std::optional<subscript::AxisSizes> rearrangedSizes(const subscript::Einsum &, llvm::StringRef text,
@@ -444,7 +444,7 @@ private:
   unsigned untaken = 0;        // choices of numbers that are open, of which another value is taken
   unsigned tabulating = 0;     // calls of tabulate that are open: lists of numbers are functions there
 
-  // What the statements of the kernel at hand tell of axes: found by an emitter that only looks, when it is asked for.
+  // What the statements of the kernel at hand tell of axes: found by a typer that only looks, when it is asked for.
   const Kernel *kernelAtHand = nullptr;
   std::vector<const Node *> callPath;
   bool isScouting = false;

@@ -1,6 +1,6 @@
 // rearrange and broadcast, by the names of axes, and what broadcasting needs of them.
 #include "dialect/Language/EinsumText.h"
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -11,8 +11,8 @@ using subscript::kRuntime;
 constexpr int64_t kMostParts = 1024; // of a list
 
 /// The text of a rearrangement: one list of axes and its result, whole axes alone, none twice on a side.
-std::optional<subscript::Einsum> Emitter::parseRearrangement(const Node &node,
-                                                             std::map<std::string, int64_t> &numbers) {
+std::optional<subscript::Einsum> Typer::parseRearrangement(const Node &node,
+                                                           std::map<std::string, int64_t> &numbers) {
   StringRef text = node.operands[1]->name;
   const ParsedText &parsed = resolver.textOf(text);
   if (parsed.isRefused)
@@ -30,7 +30,7 @@ std::optional<subscript::Einsum> Emitter::parseRearrangement(const Node &node,
   return spec;
 }
 
-bool Emitter::checkWholeAxes(const Node &node, const subscript::Einsum &spec, StringRef text) {
+bool Typer::checkWholeAxes(const Node &node, const subscript::Einsum &spec, StringRef text) {
   for (const subscript::Dimensions *side : {&spec.operands[0], &*spec.result}) {
     std::set<std::string> seen;
     for (const subscript::Dimension &d : *side) {
@@ -47,8 +47,8 @@ bool Emitter::checkWholeAxes(const Node &node, const subscript::Einsum &spec, St
 }
 
 /// The sizes of all axes of a rearrangement, of which none that has more than one element is dropped.
-std::optional<AxisSizes> Emitter::rearrangedSizes(const subscript::Einsum &spec, StringRef text,
-                                                  const Dimensions &dimensions, const AxisSizes &given) {
+std::optional<AxisSizes> Typer::rearrangedSizes(const subscript::Einsum &spec, StringRef text,
+                                                const Dimensions &dimensions, const AxisSizes &given) {
   for (const auto &[axis, size] : given)
     if (!is_contained(spec.axes(), axis)) {
       error(text, "no axis '" + axis + "' in this text" + suggestion(axis, spec.axes()));
@@ -78,7 +78,7 @@ std::optional<AxisSizes> Emitter::rearrangedSizes(const subscript::Einsum &spec,
 }
 
 /// The names and dimensions of both sides. Nothing after an error.
-std::optional<Emitter::Rearrangement> Emitter::rearrangement(const subscript::Einsum &spec, StringRef text,
+std::optional<Typer::Rearrangement> Typer::rearrangement(const subscript::Einsum &spec, StringRef text,
                                                              const Dimensions &dimensions, const AxisSizes &all) {
   std::map<std::string, std::string> runtimes;
   auto refuse = [&](const subscript::Dimension &dimension, const std::string &message) {
@@ -118,7 +118,7 @@ std::optional<Emitter::Rearrangement> Emitter::rearrangement(const subscript::Ei
   return moves;
 }
 
-Value Emitter::emitRearrange(const Node &node) {
+Value Typer::typeRearrange(const Node &node) {
   std::string usage = node.name == "broadcast" ? "broadcast(x, \"a b -> a c b\", c = 14)"
                                                : "rearrange(x, \"b h (x y) d -> b h x y d\", x = 14)";
   if (node.operands.size() != 2 || node.operands[1]->kind != NodeKind::String) {
@@ -171,7 +171,7 @@ Value Emitter::emitRearrange(const Node &node) {
 
 /// The tensor without one of its dimensions, at one place of it. A run-time size behind the first dimension leads what
 /// is left.
-Value Emitter::elementAt(const Node &node, const Value &given, size_t dimension, int64_t at) {
+Value Typer::elementAt(const Node &node, const Value &given, size_t dimension, int64_t at) {
   Value tensor = given;
   if (dimension == 0 && given.dimensions.size() > 1 && given.dimensions[1].isRuntime()) {
     std::vector<Naming> from;
@@ -195,7 +195,7 @@ Value Emitter::elementAt(const Node &node, const Value &given, size_t dimension,
 }
 
 /// (q, k, v) = x: the elements of a list, or a tensor along its first dimension. Nothing after an error.
-std::vector<Value> Emitter::takenApart(const Node &node, const Value &value, size_t count) {
+std::vector<Value> Typer::takenApart(const Node &node, const Value &value, size_t count) {
   if (value.is(ValueKind::List) && value.items.size() == count)
     return value.items;
   if (!requireOrder(node.text, value, "taking apart"))
@@ -221,8 +221,8 @@ std::vector<Value> Emitter::takenApart(const Node &node, const Value &value, siz
   return parts;
 }
 
-Value Emitter::rearrange(const Node &node, Value value, const std::vector<Naming> &from, const std::vector<Naming> &to,
-                         Dimensions dimensions) {
+Value Typer::rearrange(const Node &node, Value value, const std::vector<Naming> &from, const std::vector<Naming> &to,
+                       Dimensions dimensions) {
   AxisSizes sizes, known;
   // A product in the operand tells one factor at most; the others are said.
   for (const Naming &naming : from) {

@@ -1,5 +1,5 @@
 // Arithmetic on tensors: operands are brought to one shape, by the names of their axes or by position.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Language/Joins.h"
 #include <cmath>
 
@@ -8,17 +8,17 @@ using namespace llvm;
 namespace skewer::language {
 using subscript::kRuntime;
 
-typed::Tensor *Emitter::splat(const Node &node, double number, const Dimensions &dimensions) {
+typed::Tensor *Typer::splat(const Node &node, double number, const Dimensions &dimensions) {
   return append(node, typed::Splat{static_cast<float>(number)}, {}, dimensions);
 }
 
-typed::Tensor *Emitter::elementwise(const Node &node, StringRef function, ArrayRef<typed::Tensor *> operands,
-                                    const Dimensions &dimensions) {
+typed::Tensor *Typer::elementwise(const Node &node, StringRef function, ArrayRef<typed::Tensor *> operands,
+                                  const Dimensions &dimensions) {
   return append(node, typed::Elementwise{function.str()}, operands, dimensions);
 }
 
 /// Arithmetic is in f32; f16 and bf16 are only how operands and results are stored.
-Value Emitter::widen(const Node &node, Value value) {
+Value Typer::widen(const Node &node, Value value) {
   if (value.is(ValueKind::Tensor) && value.tensor->element != typed::Element::F32)
     value.tensor = append(node, typed::Cast{}, value.tensor, value.dimensions);
   return value;
@@ -26,7 +26,7 @@ Value Emitter::widen(const Node &node, Value value) {
 
 /// A function of positions as a tensor over the axes that were written, whatever is left of them in the function: those
 /// that nothing depends on any more are repeated along, unless the tensor that it meets, `beside`, has them.
-Value Emitter::toTensor(const Node &node, const Value &value, const Dimensions *beside) {
+Value Typer::toTensor(const Node &node, const Value &value, const Dimensions *beside) {
   if (!value.is(ValueKind::Index) && !value.is(ValueKind::Real))
     return value;
   Value function = beside ? sizedBy(value, *beside) : value;
@@ -54,8 +54,8 @@ Value Emitter::toTensor(const Node &node, const Value &value, const Dimensions *
 }
 
 /// The number or tensor along these axes too, but those that `beside` has.
-Value Emitter::repeatedAlong(const Node &node, Value value, const std::map<std::string, Axis> &axes,
-                             const Dimensions *beside) {
+Value Typer::repeatedAlong(const Node &node, Value value, const std::map<std::string, Axis> &axes,
+                           const Dimensions *beside) {
   std::map<std::string, Axis> missing = axes;
   if (beside)
     for (const Dimension &d : *beside)
@@ -71,7 +71,7 @@ Value Emitter::repeatedAlong(const Node &node, Value value, const std::map<std::
 }
 
 /// A function of positions over the sizes that axes have in a tensor that it meets.
-Value Emitter::sizedBy(Value function, const Dimensions &dimensions) {
+Value Typer::sizedBy(Value function, const Dimensions &dimensions) {
   for (const Dimension &d : dimensions)
     for (const Naming &naming : d.namings)
       for (const Axis &axis : naming)
@@ -81,7 +81,7 @@ Value Emitter::sizedBy(Value function, const Dimensions &dimensions) {
 }
 
 /// An index expression as numbers, over the axes that the dimensions are named by, one each.
-Value Emitter::positionTensor(const Node &node, const subscript::Expr &index, Dimensions dimensions) {
+Value Typer::positionTensor(const Node &node, const subscript::Expr &index, Dimensions dimensions) {
   std::string axes;
   std::set<std::string> numbers = subscript::symbolsOutsideReads(index);
   for (const Dimension &d : dimensions) {
@@ -120,7 +120,7 @@ static bool addsInfinity(const Value &value) {
   return value.is(ValueKind::Real) && splitLowest(makeReal(RealKind::Negate, {value.function}, nullptr));
 }
 
-Value Emitter::arithmetic(const Node &node, StringRef op, Value left, Value right) {
+Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right) {
   if (node.kind == NodeKind::Binary && (op == "+" || op == "-")) {
     noteFiniteMask(node, op, right, *node.operands[1]);
     noteFiniteMask(node, "+", left, *node.operands[0]);
@@ -186,7 +186,7 @@ static bool haveSameShape(const Dimensions &a, const Dimensions &b) {
 }
 
 /// Makes the two of one shape, that which `join` says. False after an error.
-bool Emitter::align(const Node &node, Value &left, Value &right) {
+bool Typer::align(const Node &node, Value &left, Value &right) {
   if (!scope->parts.empty()) {
     left = localised(node, left);
     right = localised(node, right);
@@ -215,7 +215,7 @@ bool Emitter::align(const Node &node, Value &left, Value &right) {
 
 /// g[..., None] * (i - j): dimensions of size 1 at the end of a tensor, as many as there are axes that it lacks, are
 /// repeated along these. False after an error.
-bool Emitter::fillOnes(const Node &node, const Value &named, Value &tensor) {
+bool Typer::fillOnes(const Node &node, const Value &named, Value &tensor) {
   const Shape own{named.dimensions, named.order}, ones{tensor.dimensions, tensor.order};
   if (auto complaint = complaintOfOnes(own, ones)) {
     error(node.text, complaint->message);
@@ -237,7 +237,7 @@ bool Emitter::fillOnes(const Node &node, const Value &named, Value &tensor) {
 }
 
 /// Repeats `small` along the axes it lacks until it has the dimensions of `large`.
-bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
+bool Typer::alignByName(const Node &node, Value &small, const Value &large) {
   std::vector<Naming> from;
   std::set<std::string> wanted;
   for (const Dimension &d : small.dimensions) {
@@ -304,7 +304,7 @@ bool Emitter::alignByName(const Node &node, Value &small, const Value &large) {
 }
 
 /// What lines up an operand that has no names with one that has: slope[h].
-void Emitter::noteOnShapes(const Node &node, const Value &small, const Value &large) {
+void Typer::noteOnShapes(const Node &node, const Value &small, const Value &large) {
   bool isSmaller = small.dimensions.size() < large.dimensions.size();
   const Value &one = isSmaller ? small : large, &other = isSmaller ? large : small;
   const Node *name = nullptr;
@@ -329,7 +329,7 @@ void Emitter::noteOnShapes(const Node &node, const Value &small, const Value &la
 }
 
 /// numpy's rule: from the last dimension, sizes are equal or 1; dimensions that `small` lacks are put in front.
-bool Emitter::alignByPosition(const Node &node, Value &small, const Value &large) {
+bool Typer::alignByPosition(const Node &node, Value &small, const Value &large) {
   size_t rank = std::max(small.dimensions.size(), large.dimensions.size());
   size_t ours = rank - small.dimensions.size(), theirs = rank - large.dimensions.size();
   std::vector<Naming> from, to;

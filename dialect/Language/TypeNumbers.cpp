@@ -1,5 +1,5 @@
 // Numbers beside tensors: constants, or, where the number depends on a run-time length, arithmetic when the kernel runs.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -20,7 +20,7 @@ static RealPtr madeOf(const Value &number, const Node &node) {
 }
 
 /// How a whole number, or what is decided, is made of lengths; null where none of the operands is.
-RealPtr Emitter::madeBy(const Node &node, RealKind kind, ArrayRef<Value> operands) const {
+RealPtr Typer::madeBy(const Node &node, RealKind kind, ArrayRef<Value> operands) const {
   constexpr size_t kMostDepth = 400;
   if (lengths.empty() || none_of(operands, [](const Value &operand) { return operand.function != nullptr; }))
     return nullptr;
@@ -33,7 +33,7 @@ RealPtr Emitter::madeBy(const Node &node, RealKind kind, ArrayRef<Value> operand
 }
 
 /// The number remembers what it is made of, in a text that has lengths.
-Value Emitter::made(const Node &node, RealKind kind, ArrayRef<Value> operands, Value number) {
+Value Typer::made(const Node &node, RealKind kind, ArrayRef<Value> operands, Value number) {
   if (lengths.empty() || !number.is(ValueKind::Number))
     return number;
   if (number.isInteger) {
@@ -49,7 +49,7 @@ Value Emitter::made(const Node &node, RealKind kind, ArrayRef<Value> operands, V
 
 /// A number that meets a tensor of these dimensions. Which of them depend on a length is found by who reads the text at
 /// several lengths (Decision::Factor); it is told by `Options::atRunTime`.
-typed::Tensor *Emitter::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
+typed::Tensor *Typer::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
   constexpr size_t kMostOperations = 64;
   size_t place = computing ? 0 : factors++;
   RealPtr how = madeOf(number, node);
@@ -78,7 +78,7 @@ typed::Tensor *Emitter::beside(const Node &node, const Value &number, const Dime
 
 /// The number as a tensor of one element: whole numbers as positions are, so that they are compared between lengths,
 /// and what is made of them by operations.
-Value Emitter::atRunTime(const Node &node, const RealFunction &f) {
+Value Typer::atRunTime(const Node &node, const RealFunction &f) {
   if (f.kind == RealKind::Number && f.whole && f.made && spelling && f.made->kind != RealKind::Number)
     return atRunTime(node, *f.made);
   if (f.kind == RealKind::Number && f.whole) {
@@ -141,7 +141,7 @@ static RealPtr counted(const RealPtr &f, const subscript::Substitution &from) {
 
 /// The numbers of a function of one offset, over its range, where they depend on a length; null for others. Positions
 /// along a table are whole numbers as lengths are, which are compared.
-typed::Tensor *Emitter::tableAtRunTime(const Node &node, const RealForms &forms) {
+typed::Tensor *Typer::tableAtRunTime(const Node &node, const RealForms &forms) {
   if (forms.forms.size() != 1 || !isOfTensors(*forms.function))
     return {};
   Axis axis{forms.symbols[0], forms.ranges[0].high - forms.ranges[0].low + 1, ""};
@@ -151,7 +151,7 @@ typed::Tensor *Emitter::tableAtRunTime(const Node &node, const RealForms &forms)
   over.function =
       counted(forms.function, {{axis.name, subscript::Expr::symbol(axis.name) + subscript::Expr(forms.ranges[0].low)}});
   computing = true;
-  Value table = toTensor(node, emitReal(node, *over.function, over));
+  Value table = toTensor(node, typeReal(node, *over.function, over));
   computing = false;
   return table.good() ? table.tensor : nullptr;
 }

@@ -1,6 +1,6 @@
 // Sums over named axes: sum(x, axis) and mean(x, axis), the axes that an einsum is said to sum over, and those that it
 // may not be meant to.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -31,7 +31,7 @@ std::optional<std::pair<size_t, size_t>> namingWith(const Dimensions &dimensions
 
 /// The tensor of sum(x, j), sum(x, (h, d)), sum(x, -1) and of what else runs along axes, and these: by name, or
 /// dimensions by place. `done` is what happens to them, for messages. Nothing after an error.
-std::optional<Emitter::AlongAxes> Emitter::alongAxes(const Node &node, StringRef usage, StringRef done) {
+std::optional<Typer::AlongAxes> Typer::alongAxes(const Node &node, StringRef usage, StringRef done) {
   std::string function = "'" + node.name.str() + "'";
   if (!checkArguments(node, 1, 2, {"axis", "dim"}, usage))
     return std::nullopt;
@@ -103,7 +103,7 @@ std::optional<Emitter::AlongAxes> Emitter::alongAxes(const Node &node, StringRef
 }
 
 /// An einsum's text that leaves the axes out. Axes are named as the tensor's are where that is one name for each.
-Emitter::WithoutAxes Emitter::withoutAxes(const AlongAxes &along) {
+Typer::WithoutAxes Typer::withoutAxes(const AlongAxes &along) {
   const Dimensions &dimensions = along.operand.dimensions;
   std::vector<Naming> lone = loneNamings(dimensions);
   WithoutAxes left;
@@ -144,21 +144,21 @@ Emitter::WithoutAxes Emitter::withoutAxes(const AlongAxes &along) {
 }
 
 /// The sum over the axes, of the tensor or of another one of its shape.
-Value Emitter::sumAlong(const Node &node, const AlongAxes &along, WithoutAxes left, const Value &tensor) {
+Value Typer::sumAlong(const Node &node, const AlongAxes &along, WithoutAxes left, const Value &tensor) {
   Value result = buildEinsum(node, left.spec, {tensor}, left.given, left.all);
   if (result.good())
     result.dimensions = std::move(left.kept), result.order = along.operand.order;
   return result;
 }
 
-Value Emitter::emitSum(const Node &node) {
+Value Typer::typeSum(const Node &node) {
   auto along = alongAxes(node, "sum(x, j) over an axis, sum(x, -1) over a dimension, sum(x, (h, d)) over several",
                          "summed over");
   return along ? sumAlong(node, *along, withoutAxes(*along), along->operand) : Value();
 }
 
 /// mean(x, j): the sum divided by how many elements there are.
-Value Emitter::emitMean(const Node &node) {
+Value Typer::typeMean(const Node &node) {
   auto along = alongAxes(node, "mean(x, j) over an axis, mean(x, -1) over a dimension, mean(x, (h, d)) over several",
                          "averaged over");
   if (!along)
@@ -183,8 +183,8 @@ static void namesIn(const Node &node, std::set<std::string> &names) {
 
 /// The axes that an einsum sums over on purpose: those of `sum = (d, e)`, and those that its condition names. Nothing
 /// after an error.
-std::optional<std::set<std::string>> Emitter::meantSums(const Node &node, const subscript::Einsum &spec,
-                                                        StringRef text) {
+std::optional<std::set<std::string>> Typer::meantSums(const Node &node, const subscript::Einsum &spec,
+                                                      StringRef text) {
   std::set<std::string> meant;
   std::vector<std::string> axes = spec.axes(), summed = spec.contracted();
   if (const Node *condition = keyword(node, "where"))
@@ -210,8 +210,8 @@ std::optional<std::set<std::string>> Emitter::meantSums(const Node &node, const 
 
 /// An axis of one of several operands, named once in all the text, is summed over: a slip of the pen as often as not.
 /// An einsum of one operand has no other way to lose an axis.
-void Emitter::warnOfLoneSums(const subscript::Einsum &spec, StringRef text, const AxisSizes &sizes,
-                             const std::set<std::string> &meant) {
+void Typer::warnOfLoneSums(const subscript::Einsum &spec, StringRef text, const AxisSizes &sizes,
+                           const std::set<std::string> &meant) {
   if (spec.operands.size() < 2)
     return;
   for (const std::string &axis : spec.contracted()) {

@@ -1,5 +1,5 @@
 // Real-valued functions of positions: integer tables where they are indices, constant tensors where they are numbers.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Language/Steps.h"
 #include <cmath>
 
@@ -40,11 +40,11 @@ Value remembered(Value number, RealPtr made) {
 }
 } // namespace
 
-bool Emitter::isFunctionOfPositions(const Value &value) {
+bool Typer::isFunctionOfPositions(const Value &value) {
   return value.is(ValueKind::Number) || value.is(ValueKind::Index) || value.is(ValueKind::Real);
 }
 
-Value Emitter::realValue(const Node &node, RealKind kind, ArrayRef<Value> operands) {
+Value Typer::realValue(const Node &node, RealKind kind, ArrayRef<Value> operands) {
   constexpr size_t kMaximumDepth = 400, kMaximumSize = 1 << 14;
   Value result;
   result.kind = ValueKind::Real;
@@ -121,7 +121,7 @@ static std::optional<subscript::TableOutside> tableOutsideIn(const RealFunction 
 }
 
 /// The forms that a function depends on; nothing, with the error said, where a table over them would be too large.
-std::optional<RealForms> Emitter::smallForms(const Node &node, const Value &value, bool complain) {
+std::optional<RealForms> Typer::smallForms(const Node &node, const Value &value, bool complain) {
   subscript::Domain domain = domainOf(value);
   subscript::Substitution back;
   RealPtr function = withoutReads(withoutOrigins(value.function, domain, back), domain, back);
@@ -159,7 +159,7 @@ std::optional<RealForms> Emitter::smallForms(const Node &node, const Value &valu
 
 /// A function of one form that takes too many numbers for a table, such as the bucket of a difference of times, by the
 /// places of its steps.
-std::optional<Expr> Emitter::asSteps(const Value &value) {
+std::optional<Expr> Typer::asSteps(const Value &value) {
   constexpr size_t kMostSteps = 256;
   subscript::Domain domain = domainOf(value);
   subscript::Substitution back;
@@ -173,7 +173,7 @@ std::optional<Expr> Emitter::asSteps(const Value &value) {
 }
 
 /// A function of positions as an index expression: what is not whole-number algebra becomes a table over the offset.
-std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const std::string &what) {
+std::optional<Expr> Typer::asIndex(const Node &node, const Value &value, const std::string &what) {
   if (value.is(ValueKind::Index))
     return value.index;
   if (value.isWhole())
@@ -244,14 +244,14 @@ std::optional<Expr> Emitter::asIndex(const Node &node, const Value &value, const
 
 /// Arithmetic on positions stays arithmetic, which fusion takes for a factor; every other function becomes a constant
 /// tensor over the offsets that it depends on, evaluated in double precision and rounded once.
-Value Emitter::realTensor(const Node &node, const Value &value) {
+Value Typer::realTensor(const Node &node, const Value &value) {
   subscript::Domain ofOrigins;
   subscript::Substitution back;
   auto forms = computing || isArithmetic(*value.function) || readOperand(*withoutOrigins(value.function, ofOrigins, back))
                    ? std::nullopt
                    : smallForms(node, value, false);
   if (!forms)
-    return diagnostics.hasErrors() ? Value() : emitReal(node, *value.function, value);
+    return diagnostics.hasErrors() ? Value() : typeReal(node, *value.function, value);
   std::vector<float> numbers;
   RealProgram program(*forms->function, forms->symbols, /*single=*/false);
   bool missing = false;
@@ -316,7 +316,7 @@ Value Emitter::realTensor(const Node &node, const Value &value) {
 }
 
 /// The function as operations on tensors.
-Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &value) {
+Value Typer::typeReal(const Node &node, const RealFunction &f, const Value &value) {
   if (f.kind == RealKind::Double) {
     // Operations on tensors are in f32, so what must be in f64 is a table or nothing.
     if (auto operand = readOperand(f))
@@ -338,7 +338,7 @@ Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &va
     return selectTensors(f.node ? *f.node : node, *condition, value, yes, no);
   }
   for (const RealPtr &operand : f.operands) {
-    operands.push_back(emitReal(node, *operand, value));
+    operands.push_back(typeReal(node, *operand, value));
     if (!operands.back().good())
       return {};
   }
@@ -380,7 +380,7 @@ Value Emitter::emitReal(const Node &node, const RealFunction &f, const Value &va
 }
 
 /// tabulate(expression, t = 100, k = 24): a constant tensor over the axes given.
-Value Emitter::emitTabulate(const Node &node) {
+Value Typer::typeTabulate(const Node &node) {
   StringRef usage = "tabulate(sin(t * 100^(-k/24)), t = 10, k = 24)";
   if (node.operands.size() != 1 || node.keywords.empty()) {
     error(node.text, "'tabulate' takes a function of positions, and its axes with their sizes");

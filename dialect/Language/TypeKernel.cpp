@@ -1,12 +1,12 @@
 // A kernel: what it is declared as, and what it returns.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 
 /// The shapes of the results; their names are taken by nothing else. False after an error.
-bool Emitter::declareResults(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
+bool Typer::declareResults(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
   bool good = true;
   std::map<std::string, StringRef> names;
   for (const KernelResult &result : kernel.results) {
@@ -32,7 +32,7 @@ bool Emitter::declareResults(const Kernel &kernel, Scope &own, typed::Kernel &de
 }
 
 /// The operands' types; their names are taken by nothing else. False after an error.
-bool Emitter::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
+bool Typer::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
   bool good = true;
   std::map<const TypeExpression *, std::pair<bool, Dimensions>> groups; // the operands of a group share their type
   for (const KernelOperand &operand : kernel.operands) {
@@ -62,7 +62,7 @@ bool Emitter::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &d
 }
 
 /// The values of the operands' names.
-void Emitter::bindOperands(Scope &own) {
+void Typer::bindOperands(Scope &own) {
   for (const auto &[number, operand] : enumerate(kernel.operands)) {
     Value &value = own.values[operand.name.str()];
     if (operand.element == typed::Element::I32) {
@@ -78,7 +78,7 @@ void Emitter::bindOperands(Scope &own) {
 }
 
 /// Types the kernel; false where there is an error.
-bool Emitter::emitKernel(const Kernel &declared) {
+bool Typer::typeKernel(const Kernel &declared) {
   Scope own;
   scope = &globals;
   kernel = {};
@@ -108,7 +108,7 @@ bool Emitter::emitKernel(const Kernel &declared) {
   Value value;
   StringRef place;
   expectResults(declared);
-  if (good && emitBody(declared.body, value, place, declared.end))
+  if (good && typeBody(declared.body, value, place, declared.end))
     finishKernel(declared, value, place);
   scope = nullptr;
   for (const auto &[name, where] : own.declared)
@@ -121,8 +121,8 @@ bool Emitter::emitKernel(const Kernel &declared) {
 }
 
 /// One result as its declared type. Null after an error.
-typed::Tensor *Emitter::finishResult(const Kernel &declaredKernel, size_t number, const Value &result,
-                                     StringRef place) {
+typed::Tensor *Typer::finishResult(const Kernel &declaredKernel, size_t number, const Value &result,
+                                   StringRef place) {
   const KernelResult &stated = declaredKernel.results[number];
   const Dimensions &declared = kernel.results[number].dimensions;
   std::string title = stated.name.empty() || kernel.results.size() == 1
@@ -158,7 +158,7 @@ typed::Tensor *Emitter::finishResult(const Kernel &declaredKernel, size_t number
   return append(node, typed::Cast{}, tensor, declared, element);
 }
 
-void Emitter::finishKernel(const Kernel &declared, Value result, StringRef place) {
+void Typer::finishKernel(const Kernel &declared, Value result, StringRef place) {
   std::vector<Value> values = {result};
   if (kernel.results.size() > 1) {
     if (!result.is(ValueKind::List) || result.items.size() != kernel.results.size()) {

@@ -1,7 +1,7 @@
 // Run-time index operands: elements of i32 operands in index expressions, conditions and functions of positions; and
 // what a kernel declares of the values of its operands.
 #include "dialect/Language/EinsumText.h"
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include <cmath>
 
 using namespace llvm;
@@ -10,7 +10,7 @@ namespace skewer::language {
 using subscript::Expr;
 using subscript::kRuntime;
 
-Value Emitter::indexOperand(StringRef name, Dimensions dimensions) {
+Value Typer::indexOperand(StringRef name, Dimensions dimensions) {
   Value value;
   value.kind = ValueKind::Indices;
   value.dimensions = std::move(dimensions);
@@ -19,7 +19,7 @@ Value Emitter::indexOperand(StringRef name, Dimensions dimensions) {
 }
 
 /// The promised values of a kernel's operand; false after an error.
-bool Emitter::declaredRange(const KernelOperand &operand, std::optional<subscript::Range> &range) {
+bool Typer::declaredRange(const KernelOperand &operand, std::optional<subscript::Range> &range) {
   const TypeExpression &type = *operand.type;
   if (!type.low)
     return true;
@@ -43,7 +43,7 @@ bool Emitter::declaredRange(const KernelOperand &operand, std::optional<subscrip
 }
 
 /// A number known at compile time that says how seeded values lie; nothing after an error.
-std::optional<double> Emitter::numberOfSpread(const Node &node, const std::string &what) {
+std::optional<double> Typer::numberOfSpread(const Node &node, const std::string &what) {
   Value value = evaluate(node);
   if (!value.good())
     return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<double> Emitter::numberOfSpread(const Node &node, const std::strin
 }
 
 /// How seeded values of a kernel's operand lie; false after an error.
-bool Emitter::declaredSpread(const KernelOperand &operand, typed::Spread &spread) {
+bool Typer::declaredSpread(const KernelOperand &operand, typed::Spread &spread) {
   const TypeExpression &type = *operand.type;
   if (!type.deviation && !type.from)
     return true;
@@ -97,8 +97,8 @@ bool Emitter::declaredSpread(const KernelOperand &operand, typed::Spread &spread
 }
 
 /// seg[b, i]: its value, as a function of positions.
-Value Emitter::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> subscripts,
-                         const std::map<std::string, Axis> &axes) {
+Value Typer::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> subscripts,
+                       const std::map<std::string, Axis> &axes) {
   if (subscripts.size() != operand.dimensions.size())
     return error(place, "index operand '" + operand.name + "' has " + std::to_string(operand.dimensions.size()) +
                             " dimensions, found " + std::to_string(subscripts.size()) +
@@ -137,7 +137,7 @@ Value Emitter::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> s
   return value;
 }
 
-Value Emitter::emitIndexRead(const Node &node, const Value &operand) {
+Value Typer::typeIndexRead(const Node &node, const Value &operand) {
   std::vector<Expr> subscripts;
   std::map<std::string, Axis> axes;
   for (size_t k = 1; k < node.operands.size(); ++k) {
@@ -159,7 +159,7 @@ Value Emitter::emitIndexRead(const Node &node, const Value &operand) {
 }
 
 /// Sizes of axes by which the text's index expressions read operands.
-void Emitter::sizesOfReads(const subscript::Einsum &spec, std::map<std::string, Axis> &axes) {
+void Typer::sizesOfReads(const subscript::Einsum &spec, std::map<std::string, Axis> &axes) {
   for (const auto &operand : spec.operands)
     for (const subscript::Dimension &dimension : operand)
       for (const Expr &read : subscript::readNodes(dimension.index)) {

@@ -1,5 +1,5 @@
 // softmax and logsumexp, which leave absent elements out, and the conditions that say which these are.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
@@ -7,7 +7,7 @@ namespace skewer::language {
 using subscript::Expr;
 
 /// Evaluates a condition; names of the tensor's axes come before all others.
-Value Emitter::evaluateAmong(const Node &node, const Value &tensor) {
+Value Typer::evaluateAmong(const Node &node, const Value &tensor) {
   std::vector<Axis> own;
   for (const Dimension &d : tensor.dimensions)
     for (const Naming &naming : d.namings)
@@ -25,12 +25,12 @@ Value Emitter::evaluateAmong(const Node &node, const Value &tensor) {
   return value;
 }
 
-std::optional<Value> Emitter::predicate(const Node &node, const Value &tensor, StringRef taker) {
+std::optional<Value> Typer::predicate(const Node &node, const Value &tensor, StringRef taker) {
   return asPredicate(node, evaluateAmong(node, tensor), tensor, taker);
 }
 
 /// The same of what the condition was evaluated to.
-std::optional<Value> Emitter::asPredicate(const Node &node, Value value, const Value &tensor, StringRef taker) {
+std::optional<Value> Typer::asPredicate(const Node &node, Value value, const Value &tensor, StringRef taker) {
   std::string wanted = taker.str() + " takes a condition on positions, such as j <= i";
   value = sizedBy(std::move(value), tensor.dimensions);
   if (value.isWhole()) {
@@ -59,8 +59,8 @@ std::optional<Value> Emitter::asPredicate(const Node &node, Value value, const V
 }
 
 /// The condition over the chosen names of the tensor's dimensions, as it was written.
-bool Emitter::placed(const Node &node, const Value &predicate, const Value &tensor, const std::vector<Naming> &chosen,
-                     Expr &result, StringRef taker) {
+bool Typer::placed(const Node &node, const Value &predicate, const Value &tensor, const std::vector<Naming> &chosen,
+                   Expr &result, StringRef taker) {
   subscript::Substitution substitution = renaming(tensor.dimensions, chosen);
   for (const std::string &symbol : subscript::symbolsOf(predicate.index))
     if (!substitution.count(symbol)) {
@@ -88,7 +88,7 @@ bool Emitter::placed(const Node &node, const Value &predicate, const Value &tens
 }
 
 /// What the names of dimensions, and index operands, may be.
-subscript::Domain Emitter::rangesOf(ArrayRef<Naming> names) const {
+subscript::Domain Typer::rangesOf(ArrayRef<Naming> names) const {
   subscript::Domain domain;
   for (const Naming &naming : names)
     for (const Axis &axis : naming)
@@ -98,13 +98,13 @@ subscript::Domain Emitter::rangesOf(ArrayRef<Naming> names) const {
   return domain;
 }
 
-Expr Emitter::canonical(const Expr &condition, ArrayRef<Naming> names) const {
+Expr Typer::canonical(const Expr &condition, ArrayRef<Naming> names) const {
   return simplified(condition, rangesOf(names));
 }
 
 /// The condition as text over the chosen names of the tensor's dimensions.
-bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &tensor,
-                        const std::vector<Naming> &chosen, Expr &result, StringRef taker) {
+bool Typer::expressIn(const Node &node, const Value &predicate, const Value &tensor,
+                      const std::vector<Naming> &chosen, Expr &result, StringRef taker) {
   if (!placed(node, predicate, tensor, chosen, result, taker))
     return false;
   result = canonical(result, chosen);
@@ -113,7 +113,7 @@ bool Emitter::expressIn(const Node &node, const Value &predicate, const Value &t
 
 /// Whether the condition, over these names of the dimensions, is known to be 0 everywhere. False where it depends on
 /// what is known at run time only.
-bool Emitter::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
+bool Typer::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
   subscript::Domain domain;
   for (const Naming &naming : names)
     for (const Axis &axis : naming)
@@ -130,7 +130,7 @@ bool Emitter::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
 
 /// The dimension along which the rows of a softmax run: that of the axis that is named, else the last one. Nothing after
 /// an error.
-std::optional<size_t> Emitter::rowAxis(const Node &node, StringRef function, const Value &value) {
+std::optional<size_t> Typer::rowAxis(const Node &node, StringRef function, const Value &value) {
   std::string who = "'" + function.str() + "'";
   const Node *axis = keyword(node, "axis"), *dim = keyword(node, "dim");
   if (axis && dim)
@@ -175,7 +175,7 @@ std::optional<size_t> Emitter::rowAxis(const Node &node, StringRef function, con
 
 /// The argument of a softmax or a logsumexp, with the dimension that its rows run along as the last one: names of its
 /// dimensions, and what `where` leaves of its rows. Nothing after an error.
-std::optional<Emitter::Rows> Emitter::rowsOf(const Node &node, StringRef function) {
+std::optional<Typer::Rows> Typer::rowsOf(const Node &node, StringRef function) {
   std::string name = function.str();
   if (!checkArguments(node, 1, 1, {"where", "axis", "dim"}, name + "(x), " + name + "(x where j <= i), " + name +
                                                                 "(x, axis = j)"))
@@ -230,7 +230,7 @@ std::optional<Emitter::Rows> Emitter::rowsOf(const Node &node, StringRef functio
   return rows;
 }
 
-Value Emitter::emitSoftmax(const Node &node) {
+Value Typer::typeSoftmax(const Node &node) {
   auto rows = rowsOf(node, "softmax");
   if (!rows)
     return {};
@@ -242,7 +242,7 @@ Value Emitter::emitSoftmax(const Node &node) {
 }
 
 /// What the softmax of the same argument divides by, as a logarithm: a tensor without the dimension of its rows.
-Value Emitter::emitLogSumExp(const Node &node) {
+Value Typer::typeLogSumExp(const Node &node) {
   auto rows = rowsOf(node, "logsumexp");
   if (!rows)
     return {};

@@ -1,5 +1,5 @@
 // concat: tensors one after another along a dimension.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
 
 using namespace llvm;
@@ -8,7 +8,7 @@ namespace skewer::language {
 using subscript::Expr;
 
 /// The conditions of a part that stands from `start` on, about the whole: what stands elsewhere is not asked.
-void Emitter::joinPart(Value &whole, const Value &part, size_t along, int64_t start) const {
+void Typer::joinPart(Value &whole, const Value &part, size_t along, int64_t start) const {
   if (part.present.empty() && part.finite.empty())
     return;
   std::string name = placeName(along);
@@ -28,7 +28,7 @@ void Emitter::joinPart(Value &whole, const Value &part, size_t along, int64_t st
 }
 
 /// concat(a, b, …, dim = k). In the other dimensions a size of 1 is repeated, and missing ones are put in front.
-Value Emitter::emitConcat(const Node &node) {
+Value Typer::typeConcat(const Node &node) {
   StringRef usage = "concat(a, b, dim = 1)";
   if (!checkArguments(node, 1, SIZE_MAX, {"dim"}, usage))
     return {};

@@ -1,5 +1,5 @@
 // Declarations, types and statements.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -14,15 +14,15 @@ const Axis *Scope::axis(const std::string &name) const {
   return nullptr;
 }
 
-Emitter::Emitter(Diagnostics &diagnostics, const Options &options, mlir::MLIRContext *context)
+Typer::Typer(Diagnostics &diagnostics, const Options &options, mlir::MLIRContext *context)
     : diagnostics(diagnostics), options(options), context(context), resolver(diagnostics) {}
 
-typed::Tensor *Emitter::append(const Node &node, typed::Operation operation, ArrayRef<typed::Tensor *> operands,
-                               const Dimensions &dimensions, typed::Element element) {
+typed::Tensor *Typer::append(const Node &node, typed::Operation operation, ArrayRef<typed::Tensor *> operands,
+                             const Dimensions &dimensions, typed::Element element) {
   return kernel.append({std::move(operation), operands.vec(), dimensions, element, node.text});
 }
 
-Value Emitter::tensorValue(typed::Tensor *tensor, Dimensions dimensions) {
+Value Typer::tensorValue(typed::Tensor *tensor, Dimensions dimensions) {
   Value value;
   value.kind = ValueKind::Tensor;
   value.tensor = tensor;
@@ -30,12 +30,12 @@ Value Emitter::tensorValue(typed::Tensor *tensor, Dimensions dimensions) {
   return value;
 }
 
-void Emitter::addBuiltins(const Program &builtin) {
+void Typer::addBuiltins(const Program &builtin) {
   resolver.addBuiltins(builtin);
   builtins.push_back(&builtin);
 }
 
-void Emitter::emit(const Program &program, function_ref<void(const typed::Kernel &)> finished) {
+void Typer::type(const Program &program, function_ref<void(const typed::Kernel &)> finished) {
   this->program = &program;
   resolver.resolve(program);
   declare(program);
@@ -44,19 +44,19 @@ void Emitter::emit(const Program &program, function_ref<void(const typed::Kernel
       break;
     if (isScouting && &kernel != kernelAtHand)
       continue;
-    if (emitKernel(kernel))
+    if (typeKernel(kernel))
       finished(this->kernel);
   }
   if (program.kernels.empty() && !diagnostics.hasErrors())
     diagnostics.error(wholeText(), "there is no 'kernel' in the specification, so there is nothing to compile");
 }
 
-bool Emitter::isWholeParam(StringRef name) const {
+bool Typer::isWholeParam(StringRef name) const {
   auto global = globals.values.find(name.str());
   return global != globals.values.end() && global->second.isWhole();
 }
 
-void Emitter::declare(const Program &program) {
+void Typer::declare(const Program &program) {
   auto declareOnce = [&](StringRef name) {
     auto [entry, fresh] = globals.declared.insert({name.str(), name});
     if (!fresh) {
@@ -130,7 +130,7 @@ void Emitter::declare(const Program &program) {
 }
 
 /// A length is a number here: that which is wanted, else its bound. A param of the command line takes its place.
-void Emitter::declareLength(const LengthDeclaration &length) {
+void Typer::declareLength(const LengthDeclaration &length) {
   constexpr int64_t kLongest = 1 << 20;
   std::string name = length.name.str();
   Value &value = globals.values[name];
@@ -156,7 +156,7 @@ void Emitter::declareLength(const LengthDeclaration &length) {
   lengths.emplace_back(name, *bound);
 }
 
-bool Emitter::shape(const TypeExpression &type, Dimensions &dimensions) {
+bool Typer::shape(const TypeExpression &type, Dimensions &dimensions) {
   constexpr int64_t kMaximumElements = int64_t(1) << 46;
   bool fixedSeen = false;
   int64_t elements = 1;
@@ -197,7 +197,7 @@ bool Emitter::shape(const TypeExpression &type, Dimensions &dimensions) {
   return true;
 }
 
-bool Emitter::emitBody(const std::vector<Statement> &body, Value &result, StringRef &place, StringRef end) {
+bool Typer::typeBody(const std::vector<Statement> &body, Value &result, StringRef &place, StringRef end) {
   bool good = true;
   for (size_t k = 0; k < body.size() && !diagnostics.exhausted(); ++k) {
     const Statement &statement = body[k];
@@ -249,7 +249,7 @@ static void numbersOf(const Node &node, llvm::function_ref<const Value *(const s
     numbersOf(*operand, lookup, found);
 }
 
-bool Emitter::checkRequirement(const Statement &statement) {
+bool Typer::checkRequirement(const Statement &statement) {
   Value value = evaluate(*statement.value);
   if (!value.good())
     return false;
@@ -270,7 +270,7 @@ bool Emitter::checkRequirement(const Statement &statement) {
 }
 
 /// The kernel's text gives the value this name: its tensor carries it, with the elements that it is the name of.
-void Emitter::nameAt(StringRef name, const Value &value) {
+void Typer::nameAt(StringRef name, const Value &value) {
   if (!value.is(ValueKind::Tensor) || schemeDepth > 0)
     return;
   kernel.names.push_back({name, value.tensor, value.dimensions});
@@ -278,7 +278,7 @@ void Emitter::nameAt(StringRef name, const Value &value) {
     value.tensor->name = name, value.tensor->namedElement = value.tensor->element;
 }
 
-bool Emitter::assign(const Statement &statement, Value value) {
+bool Typer::assign(const Statement &statement, Value value) {
   std::vector<Value> parts;
   if (!statement.destructures) {
     parts.push_back(value);

@@ -1,12 +1,12 @@
 // Calls of functions of single numbers: the arguments are brought to one shape, as those of arithmetic are.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include <cmath>
 
 using namespace llvm;
 
 namespace skewer::language {
 
-Value Emitter::emitApplied(const Node &node, const attn::ElementFunction &function) {
+Value Typer::typeApplied(const Node &node, const attn::ElementFunction &function) {
   size_t wanted = function.arguments().size();
   if (!checkArguments(node, wanted, wanted, {}, attn::signatureOf(function)))
     return {};
@@ -22,7 +22,7 @@ Value Emitter::emitApplied(const Node &node, const attn::ElementFunction &functi
   return applied(node, function, std::move(arguments));
 }
 
-Value Emitter::applied(const Node &node, const attn::ElementFunction &function, std::vector<Value> arguments) {
+Value Typer::applied(const Node &node, const attn::ElementFunction &function, std::vector<Value> arguments) {
   Value joined; // of the shape that all of them have in the end
   bool tensors = false;
   Dimensions others; // of the tensors among the arguments: a function of positions meets all of them

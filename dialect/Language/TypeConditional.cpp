@@ -1,5 +1,5 @@
 // `a if P else b`, select(P, a, b), and einsum("…", …, where = P): what stands where a condition on positions holds.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include "dialect/Language/Joins.h"
 #include "dialect/Subscript/Simplifier.h"
 #include <cmath>
@@ -12,7 +12,7 @@ using subscript::Expr;
 static StringRef takerOf(const Node &node) { return node.kind == NodeKind::Call ? "'select'" : "'if'"; }
 
 /// Whether the expression is made of numbers alone, as far as its words say.
-bool Emitter::isOfNumbers(const Node &node) {
+bool Typer::isOfNumbers(const Node &node) {
   auto all = [&] { return llvm::all_of(node.operands, [&](const NodePtr &operand) { return isOfNumbers(*operand); }); };
   switch (node.kind) {
   case NodeKind::Number:
@@ -32,7 +32,7 @@ bool Emitter::isOfNumbers(const Node &node) {
   }
 }
 
-Value Emitter::emitConditional(const Node &node, const Node &condition, const Node &yesNode, const Node &noNode) {
+Value Typer::typeConditional(const Node &node, const Node &condition, const Node &yesNode, const Node &noNode) {
   // Of numbers only the one that is taken need exist.
   std::optional<bool> isYes;
   if (isOfNumbers(condition) && isOfNumbers(yesNode) && isOfNumbers(noNode)) {
@@ -115,7 +115,7 @@ static Value overAxesOf(Value value, ArrayRef<const Value *> all) {
 }
 
 /// A selection among functions of positions is one itself.
-Value Emitter::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
+Value Typer::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
   if (condition.is(ValueKind::Number))
     return overAxesOf(decided(node, condition.number != 0, condition.function) ? yes : no, {&yes, &no});
   auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isPosition(); };
@@ -130,8 +130,8 @@ Value Emitter::selectPositions(const Node &node, const Value &condition, const V
   return whereItFits(node, std::move(value));
 }
 
-/// The same of values that `emitReal` has made of its parts; `axes` are those of the whole.
-Value Emitter::selectTensors(const Node &node, const Expr &condition, const Value &axes, Value yes, Value no) {
+/// The same of values that `typeReal` has made of its parts; `axes` are those of the whole.
+Value Typer::selectTensors(const Node &node, const Expr &condition, const Value &axes, Value yes, Value no) {
   yes = toTensor(node, yes), no = toTensor(node, no);
   if (!yes.good() || !no.good())
     return {};
@@ -152,7 +152,7 @@ Value Emitter::selectTensors(const Node &node, const Expr &condition, const Valu
 }
 
 /// The axes in the order of the scope, as dimensions.
-Dimensions Emitter::inOrder(std::map<std::string, Axis> axes) const {
+Dimensions Typer::inOrder(std::map<std::string, Axis> axes) const {
   Dimensions dimensions;
   for (const Axis &axis : scope->axes)
     if (auto found = axes.find(axis.name); found != axes.end()) {
@@ -165,7 +165,7 @@ Dimensions Emitter::inOrder(std::map<std::string, Axis> axes) const {
 }
 
 /// Repeats the tensor along the axes that it lacks: the shape of its sum with a function of these.
-bool Emitter::extend(const Node &node, const Node &condition, Value &value, const std::map<std::string, Axis> &axes) {
+bool Typer::extend(const Node &node, const Node &condition, Value &value, const std::map<std::string, Axis> &axes) {
   std::map<std::string, Axis> missing;
   subscript::Substitution known = renaming(value.dimensions, placeNamings(value.dimensions));
   for (const auto &entry : axes)
@@ -193,7 +193,7 @@ bool Emitter::extend(const Node &node, const Node &condition, Value &value, cons
 
 /// `yes` where the condition holds, else `no`: tensors of one shape, or a tensor and a number. Zeros are left to the
 /// guard of an einsum; what is not chosen may be anything, NaN included.
-Value Emitter::choose(const Node &node, const Node &condition, const Value &predicate, Value yes, Value no) {
+Value Typer::choose(const Node &node, const Node &condition, const Value &predicate, Value yes, Value no) {
   for (Value *value : {&yes, &no})
     if (value->is(ValueKind::Tensor) && (!relyOnSizes(condition.text, predicate, &value->dimensions) ||
                                          !extend(node, condition, *value, predicate.axes)))
@@ -242,7 +242,7 @@ Value Emitter::choose(const Node &node, const Node &condition, const Value &pred
 }
 
 /// The tensor where the condition holds, else 0.
-Value Emitter::guarded(const Node &node, const Node &condition, const Value &tensor, const Value &predicate) {
+Value Typer::guarded(const Node &node, const Node &condition, const Value &tensor, const Value &predicate) {
   Expr guard;
   if (auto own = ownNamings(tensor))
     return expressIn(condition, predicate, tensor, *own, guard, takerOf(node)) ? guardEinsum(tensor, guard) : Value();
@@ -263,7 +263,7 @@ Value Emitter::guarded(const Node &node, const Node &condition, const Value &ten
 
 /// A tensor times a condition on its axes is the tensor where the condition holds, and 0 elsewhere, whatever stands
 /// there: what a mask takes away is not multiplied. Nothing where the two are something else.
-std::optional<Value> Emitter::timesCondition(const Node &node, const Value &left, const Value &right) {
+std::optional<Value> Typer::timesCondition(const Node &node, const Value &left, const Value &right) {
   for (auto [condition, other, place] : {std::tuple(&left, &right, 0), std::tuple(&right, &left, 1)})
     if (other->is(ValueKind::Tensor) && isConditionOnValues(*condition))
       return chooseByValues(node, *node.operands[place], *condition, *other, Value::whole(0));
@@ -283,8 +283,8 @@ std::optional<Value> Emitter::timesCondition(const Node &node, const Value &left
 }
 
 /// A number where the condition holds, else 0.
-Value Emitter::constantWhere(const Node &node, const Node &condition, double number, const Value &predicate,
-                             const Dimensions &dimensions) {
+Value Typer::constantWhere(const Node &node, const Node &condition, double number, const Value &predicate,
+                           const Dimensions &dimensions) {
   Value all = tensorValue({}, dimensions);
   std::vector<Naming> names = loneNamings(dimensions), used;
   Expr holds;
@@ -316,7 +316,7 @@ Value Emitter::constantWhere(const Node &node, const Node &condition, double num
 }
 
 /// The names that an einsum's own text gives its result; nothing where the value is none, or has lost them.
-std::optional<std::vector<Naming>> Emitter::ownNamings(const Value &value) const {
+std::optional<std::vector<Naming>> Typer::ownNamings(const Value &value) const {
   auto *einsum = value.tensor->as<typed::Einsum>();
   if (!einsum || einsum->spec.result->size() != value.dimensions.size())
     return std::nullopt;
@@ -330,7 +330,7 @@ std::optional<std::vector<Naming>> Emitter::ownNamings(const Value &value) const
 
 /// A condition on the places d0, d1, … of an einsum's result over the axes of its text: of one that has come out of a
 /// scheme, whose names are not the caller's. Nothing where they do not say each place.
-std::optional<Expr> Emitter::overOwnAxes(const Expr &holds, const Value &value) const {
+std::optional<Expr> Typer::overOwnAxes(const Expr &holds, const Value &value) const {
   const subscript::Dimensions &result = *value.tensor->as<typed::Einsum>()->spec.result;
   auto sizes = kernel.sizesOf(*value.tensor);
   if (!sizes || result.size() != value.dimensions.size())
@@ -349,7 +349,7 @@ std::optional<Expr> Emitter::overOwnAxes(const Expr &holds, const Value &value) 
 }
 
 /// A copy of the einsum under one more guard: the value without it may be used elsewhere.
-Value Emitter::guardEinsum(Value value, const Expr &guard) {
+Value Typer::guardEinsum(Value value, const Expr &guard) {
   typed::Tensor copy = *value.tensor;
   auto &einsum = std::get<typed::Einsum>(copy.operation);
   einsum.guard = einsum.guard ? logicalAnd(*einsum.guard, guard) : guard;
@@ -359,8 +359,8 @@ Value Emitter::guardEinsum(Value value, const Expr &guard) {
 }
 
 /// einsum("…", …, where = P): the sum over the elements at which the condition holds; it may name what is summed over.
-Value Emitter::onlyWhere(const Node &condition, const Value &value, const std::map<std::string, Axis> &axes,
-                         ArrayRef<std::string> summed) {
+Value Typer::onlyWhere(const Node &condition, const Value &value, const std::map<std::string, Axis> &axes,
+                       ArrayRef<std::string> summed) {
   auto own = ownNamings(value);
   if (!own)
     return error(condition.text, "'where' cannot name the axes of this einsum's result");

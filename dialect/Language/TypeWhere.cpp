@@ -1,5 +1,5 @@
 // Elements of a tensor that are absent (`x where P`) or -inf: what carries them along, and who may come upon them.
-#include "dialect/Language/Emitter.h"
+#include "dialect/Language/Typer.h"
 #include <cmath>
 
 using namespace llvm;
@@ -43,7 +43,7 @@ Expr conjunction(const Conditions &conditions) {
 } // namespace
 
 /// x where P: the elements at which the condition does not hold are absent.
-Value Emitter::emitWhere(const Node &node) {
+Value Typer::typeWhere(const Node &node) {
   Value value = evaluate(*node.operands[0]);
   value = toTensor(*node.operands[0], value);
   if (!value.good())
@@ -59,7 +59,7 @@ Value Emitter::emitWhere(const Node &node) {
 }
 
 /// False, with the error said, where elements of the tensor are absent. `reader` ends with its verb: "'einsum' reads".
-bool Emitter::refuseAbsent(StringRef place, const Value &value, StringRef reader) {
+bool Typer::refuseAbsent(StringRef place, const Value &value, StringRef reader) {
   if (value.present.empty())
     return true;
   const Condition &absent = value.present.front();
@@ -72,7 +72,7 @@ bool Emitter::refuseAbsent(StringRef place, const Value &value, StringRef reader
 }
 
 /// Says why a tensor with absent elements and another cannot be combined. Returns false.
-bool Emitter::refuseMixture(const Node &node, StringRef op, const Value &value) {
+bool Typer::refuseMixture(const Node &node, StringRef op, const Value &value) {
   const Condition &absent = value.present.front();
   std::string condition = excerpt(absent.text);
   error(node.text,
@@ -87,7 +87,7 @@ bool Emitter::refuseMixture(const Node &node, StringRef op, const Value &value) 
 
 /// What an operation of two tensors of one shape makes of their conditions; both are absent at the same elements, or
 /// neither is. False after an error.
-bool Emitter::joinConditions(const Node &node, StringRef op, Value &left, const Value &right) {
+bool Typer::joinConditions(const Node &node, StringRef op, Value &left, const Value &right) {
   auto simple = [&](const Conditions &conditions) {
     return canonical(conjunction(conditions), placeNamings(left.dimensions));
   };
@@ -111,7 +111,7 @@ bool Emitter::joinConditions(const Node &node, StringRef op, Value &left, const 
 }
 
 /// The conditions of an operand, for a value whose element at d0, d1, … is the operand's at `places`.
-void Emitter::moveConditions(Value &value, const Value &operand, const subscript::Substitution &places) const {
+void Typer::moveConditions(Value &value, const Value &operand, const subscript::Substitution &places) const {
   constexpr size_t kMaximumSize = 1 << 12;
   auto moved = [&](const Conditions &conditions) {
     Conditions result = conditions;
@@ -130,7 +130,7 @@ void Emitter::moveConditions(Value &value, const Value &operand, const subscript
 }
 
 /// The result of an operation that only moves elements, with the conditions of its operand. Padding is never absent.
-Value Emitter::carried(Value result, const Value &operand) const {
+Value Typer::carried(Value result, const Value &operand) const {
   if (operand.present.empty() && operand.finite.empty())
     return result;
   attn::IndexMap map = typed::indexMapOf(*result.tensor);
@@ -150,7 +150,7 @@ Value Emitter::carried(Value result, const Value &operand) const {
 
 /// The tensor where it is not -inf, and 0 elsewhere; `predicate`, where it is given, gets the condition, and `named`
 /// the tensor by the names of places, which that is about.
-Value Emitter::shown(const Node &node, Value value, Value *predicate, Value *named) {
+Value Typer::shown(const Node &node, Value value, Value *predicate, Value *named) {
   std::vector<Naming> places = placeNamings(value.dimensions);
   Value condition;
   condition.kind = ValueKind::Index;
@@ -167,7 +167,7 @@ Value Emitter::shown(const Node &node, Value value, Value *predicate, Value *nam
 }
 
 /// The tensor with -inf where it stands for that.
-Value Emitter::written(const Node &node, Value value) {
+Value Typer::written(const Node &node, Value value) {
   if (value.finite.empty())
     return value;
   Value predicate, named, numbers = shown(node, value, &predicate, &named);
@@ -180,7 +180,7 @@ Value Emitter::written(const Node &node, Value value) {
 }
 
 /// A condition in a function of positions as an index expression.
-std::optional<Expr> Emitter::conditionOf(const Node &node, const RealPtr &f, const Value &value) {
+std::optional<Expr> Typer::conditionOf(const Node &node, const RealPtr &f, const Value &value) {
   auto operand = [&](size_t k) { return conditionOf(node, f->operands[k], value); };
   switch (f->kind) {
   case RealKind::Number:
@@ -210,7 +210,7 @@ std::optional<Expr> Emitter::conditionOf(const Node &node, const RealPtr &f, con
 }
 
 /// A function of positions that is -inf at some of them, as a tensor.
-Value Emitter::lowestTensor(const Node &node, const Value &real, const LowestSplit &split) {
+Value Typer::lowestTensor(const Node &node, const Value &real, const LowestSplit &split) {
   auto condition = conditionOf(node, split.holds, real);
   if (!condition)
     return {};
@@ -241,7 +241,7 @@ Value Emitter::lowestTensor(const Node &node, const Value &real, const LowestSpl
 }
 
 /// A large finite number that is added at some positions alone: what other languages hide keys by.
-void Emitter::noteFiniteMask(const Node &node, StringRef op, const Value &operand, const Node &place) {
+void Typer::noteFiniteMask(const Node &node, StringRef op, const Value &operand, const Node &place) {
   constexpr double kLarge = 1e4;
   double sign = op == "-" ? -1 : 1;
   auto large = [&](double number) { return std::isfinite(number) && sign * number <= -kLarge; };

@@ -13,7 +13,7 @@ static std::string usageOf(const Scheme &scheme) {
 }
 
 /// Whether a scheme may be called here at all, and has arguments of these names and so many.
-bool Emitter::checkCall(const Node &call, const Scheme &scheme) {
+bool Typer::checkCall(const Node &call, const Scheme &scheme) {
   constexpr unsigned kMaximumDepth = 40; // a scheme that calls itself would never end
   if (schemeDepth >= kMaximumDepth)
     return error(call.text, "schemes call each other more than " + std::to_string(kMaximumDepth) +
@@ -47,7 +47,7 @@ bool Emitter::checkCall(const Node &call, const Scheme &scheme) {
 }
 
 /// The values that the caller gives, among its own names.
-bool Emitter::evaluateArguments(SchemeCall &call) {
+bool Typer::evaluateArguments(SchemeCall &call) {
   for (size_t k = 0; k < call.scheme.operands.size(); ++k) {
     const SchemeOperand &operand = call.scheme.operands[k];
     const Node *argument = k < call.node.operands.size() ? call.node.operands[k].get() : nullptr;
@@ -76,7 +76,7 @@ bool Emitter::evaluateArguments(SchemeCall &call) {
 }
 
 /// The scheme's names for its arguments, once it is settled what their axes are called inside.
-bool Emitter::bindArguments(SchemeCall &call) {
+bool Typer::bindArguments(SchemeCall &call) {
   for (size_t k = 0; k < call.scheme.operands.size(); ++k) {
     const SchemeOperand &operand = call.scheme.operands[k];
     if (!call.places[k]) {
@@ -101,7 +101,7 @@ bool Emitter::bindArguments(SchemeCall &call) {
   return true;
 }
 
-bool Emitter::bindOther(SchemeCall &call, const SchemeOperand &operand, Value value, const Node &place) {
+bool Typer::bindOther(SchemeCall &call, const SchemeOperand &operand, Value value, const Node &place) {
   if (!operand.pattern.empty()) {
     size_t count = operand.pattern.size();
     if (!value.is(ValueKind::Tensor) && (!value.is(ValueKind::List) || value.items.size() != count)) {
@@ -120,7 +120,7 @@ bool Emitter::bindOther(SchemeCall &call, const SchemeOperand &operand, Value va
   return true;
 }
 
-Value Emitter::inlineScheme(const Node &node, const Scheme &scheme) {
+Value Typer::inlineScheme(const Node &node, const Scheme &scheme) {
   if (!checkCall(node, scheme))
     return {};
   resolver.resolve(scheme);
@@ -144,7 +144,7 @@ Value Emitter::inlineScheme(const Node &node, const Scheme &scheme) {
   diagnostics.enterCall(node.text, scheme.name);
   Value result;
   StringRef place;
-  if (emitBody(scheme.body, result, place, scheme.end))
+  if (typeBody(scheme.body, result, place, scheme.end))
     result = withSignature(call, std::move(result));
   else
     result = Value();
