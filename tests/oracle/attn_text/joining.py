@@ -352,7 +352,7 @@ def combine(function, values, what="arithmetic"):
             arrays.append(value.data)
         elif isinstance(value, Field):
             arrays.append(poisoned(*place(value, frame)))
-            if what in ("+", "-") and not reads_tensors(value) and np.any(arrays[-1] == (-np.inf if what == "-" and value is values[1] else np.inf)):
+            if (what == "+" or what == "-" and value is values[0]) and not reads_tensors(value) and np.any(np.isposinf(arrays[-1])):
                 raise AttnError("adding inf at some positions leaves inf, of which no softmax is a number")
             minus += [each for each in [minus_infinity(value, arrays[-1])] if each is not None]
         else:
