@@ -411,6 +411,12 @@ Value Typer::typeRead(const Node &node, const Value &base) {
   std::vector<std::string> order; // in which the axes are named
   bool isOrdered = true;
   Order byPlaces{false};
+  struct Picked { // an index that is a tensor, and the axis of the rows among which it picks
+    const Node *place;
+    Value index;
+    Axis rows;
+  };
+  std::vector<Picked> picked;
   for (size_t k = 1; k < node.operands.size(); ++k) {
     const Node &written = *node.operands[k];
     const Dimension &own = base.dimensions[k - 1];
@@ -418,6 +424,16 @@ Value Typer::typeRead(const Node &node, const Value &base) {
     Value index = evaluate(written);
     if (!index.good())
       return {};
+    bool picks = index.is(ValueKind::Tensor);
+    if (picks) {
+      if (!isNamed(index.dimensions) || own.isRuntime() || !base.present.empty() || !base.finite.empty())
+        return error(written.text, "an index that is a tensor has a name for each dimension, and reads a dimension of known "
+                                   "size of a tensor without absent elements");
+      if (!refuseAbsent(written.text, index, "a subscript reads"))
+        return {};
+      picked.push_back({&written, std::move(index), {"row" + std::to_string(k) + "'", own.size, ""}});
+      index = positionAlong(written, picked.back().rows.name, picked.back().rows);
+    }
     auto expression = asIndex(written, index, "an index is a whole number or an expression of positions");
     if (!expression)
       return {};
@@ -438,9 +454,9 @@ Value Typer::typeRead(const Node &node, const Value &base) {
       dimension.axes = {expression->name()};
     else
       dimension.index = *expression;
-    if (expression->isSymbol() && written.kind != NodeKind::Binary && !partOf(expression->name())) {
+    if (expression->isSymbol() && (picks || written.kind != NodeKind::Binary) && !partOf(expression->name())) {
       Axis axis{expression->name(), own.size, own.runtime};
-      if (!checkRead(written.text, node.operands[0]->text, axis))
+      if (!picks && !checkRead(written.text, node.operands[0]->text, axis))
         return {};
       if (!told.insert(axis.name).second && !(axes[axis.name] == axis))
         return error(written.text, "axis '" + axis.name + "' is an index of two dimensions, of sizes " +
@@ -482,15 +498,52 @@ Value Typer::typeRead(const Node &node, const Value &base) {
                                                    std::to_string(axis.size - 1) + ", but this dimension has size " +
                                                    std::to_string(base.dimensions[d].size));
   }
+  // Of all rows that one whose number the index is, and nothing where it is none's.
+  auto amongRows = [&](Value value) -> Value {
+    for (auto &[place, index, rows] : picked) {
+      const std::string name = rows.name;
+      auto isRows = [&](const Axis &axis) { return axis.name == name; };
+      scope->sizes.erase(name);
+      erase_if(scope->axes, isRows);
+      if (!value.good())
+        continue;
+      for (const std::vector<std::string> &hint : byPlaces.hints)
+        for (const Dimension &own : index.dimensions)
+          if (hint[0] == name || hint[1] == name)
+            value.order.hints.push_back({hint[0] == name ? print(own.namings[0]) : hint[0],
+                                         hint[1] == name ? print(own.namings[0]) : hint[1]});
+      Value hit = applied(*place, *attn::findElementFunction(context, "=="),
+                          {std::move(index), positionAlong(*place, name, rows)});
+      value = hit.good() ? chooseByValues(*place, *place, hit, std::move(value), Value::whole(0)) : Value();
+      if (!value.good())
+        continue;
+      AlongAxes along{std::move(value), {}, {}, {name}};
+      for (const Dimension &own : along.operand.dimensions) {
+        auto named = find_if(own.namings, [&](const Naming &naming) { return naming.size() == 1 && isRows(naming[0]); });
+        along.whole.push_back(false);
+        along.naming.push_back(named == own.namings.end() ? std::nullopt
+                                                          : std::optional<size_t>(named - own.namings.begin()));
+      }
+      Node sum{NodeKind::Call, node.text, node.text, 0, 0, false, {}, {}};
+      sum.operands.push_back(std::make_unique<Node>(Node{NodeKind::Name, node.text, node.text, 0, 0, false, {}, {}}));
+      value = sumAlong(sum, along, withoutAxes(along), along.operand);
+    }
+    if (!picked.empty() && value.good()) {
+      diagnostics.remark(node.text, "a tensor says which row is read: its elements are compared with the number of every "
+                                    "row, and a number for each element and row is held in memory");
+      diagnostics.note("what is made of positions and of whole numbers of an i32 operand with a range is read without");
+    }
+    return value;
+  };
   auto isWhole = [](const subscript::Dimension &dimension) { return dimension.isAxis(); };
   if (llvm::all_of(spec.operands[0], isWhole) && subscript::print(spec.operands[0]) == subscript::print(*spec.result)) {
     // The whole tensor as it is, with names.
     Value named = base;
     for (size_t d = 0; d < named.dimensions.size(); ++d)
       named.dimensions[d].namings = {{axes.at(spec.operands[0][d].axes[0])}};
-    named.order = std::move(byPlaces);
+    named.order = byPlaces;
     rememberAxes(named.dimensions);
-    return named;
+    return amongRows(std::move(named));
   }
   std::vector<Value> operands = {base};
   for (const Axis &axis : runtimeAxesWithoutOperand(spec, axes)) {
@@ -500,7 +553,9 @@ Value Typer::typeRead(const Node &node, const Value &base) {
     spec.operands.back().emplace_back().axes = {axis.name};
   }
   Value value = buildEinsum(node, spec, operands, given, given);
-  value.order = std::move(byPlaces);
+  value.order = byPlaces;
+  if (!picked.empty())
+    return amongRows(std::move(value));
   if (!value.good() || (base.present.empty() && base.finite.empty()))
     return value;
   subscript::Substitution axisPlaces = renaming(value.dimensions, placeNamings(value.dimensions)), places;

@@ -250,6 +250,16 @@ class AttnTextTest(unittest.TestCase):
         self.check(value(rows + "return c + s[:, None, None] * o[i, j]", (2, 4, 5), a=a, b=b, t=t, o=10.0 * self.i + self.j), want)
         self.refused("which dimension of size 1", rows + "return c + s[:, None, None] * (10*i + j)", (2, 4, 5), a=a, b=b, t=t)
 
+    def test_a_tensor_says_which_row_is_read(self):
+        t, rows = RNG.standard_normal((5, 2)), np.array([[0, 3, 7.0, 1.5], [4, np.nan, -1, 2]])
+        want = np.where(np.isin(rows, range(5))[..., None], t[np.where(np.isin(rows, range(5)), rows, 0).astype(int)], 0)
+        named = 'm = einsum("i j -> i j", b)\n'
+        self.check(value(named + 'z = einsum("h -> h", t[0])\nreturn rearrange(t[m, h], "i j h -> i j h") + 0 * z', (2, 4, 2), b=rows, t=t), want)
+        edges = np.array([0.5, 1.5, 1.5, 3.0])
+        self.check(value(named + "return t[searchsorted(edges, m), 0]", (2, 4), b=rows, t=t, edges=edges),
+                   t[np.searchsorted(edges, np.where(np.isnan(rows), -9, rows)), 0])
+        self.refused("has names", "return t[b, 0]", (2, 4), b=rows, t=t)
+
     def test_the_ends_of_a_range_are_numbers(self):
         ids = np.array([[2, 5, 0, 7]], np.int32)
         kernel = "kernel k(x : f32[4], ids : i32[1, 4] in -1..9) -> f32[4] {\n"

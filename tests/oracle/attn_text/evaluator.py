@@ -4,10 +4,10 @@ import re
 import numpy as np
 
 from . import syntax as s
-from .axes import Known, closure
+from .axes import Known, Symbol, closure
 from .einsum import einsum
 from .errors import AttnError, UnknownSize
-from .functions import ONE, apply, decided, logsumexp, select, softmax
+from .functions import ONE, apply, decided, dropped, logsumexp, select, softmax
 from .moves import concat, gather, pad, rearrange, reshape, skew, sliced
 from .positions import Axis, Constant, Field, Operation, Read, as_field, reads_tensors
 from .schemes import call_scheme
@@ -121,6 +121,7 @@ def of_subscript(node, scope):
     if any(isinstance(each, (s.Slice, s.Dots, s.New)) for each in node.subscripts):
         return moved(slice_of(as_tensor(base, "a slice", node.line), node, scope), base)
     subscripts = [evaluate(each, scope) for each in node.subscripts]
+    subscripts = [materialised(each) if isinstance(each, Field) and reads_tensors(each) else each for each in subscripts]
     if isinstance(base, list):
         return element(base, subscripts, node.line)
     if isinstance(base, Field):
@@ -140,7 +141,22 @@ def of_subscript(node, scope):
                     continue
             elif subscript.fixed < size and not subscript.absolute:
                 raise AttnError(f"'{subscript.symbol}' is {subscript.fixed} long, this dimension {size}: cut it", node.line)
-    return moved(read(array, subscripts, getattr(base, "name", "a tensor"), node.line), base)
+    picked = [(at, each, Axis(Symbol("row"), array.shape[at])) for at, each in enumerate(subscripts) if isinstance(each, Tensor)]
+    for at, each, rows in picked:
+        if isinstance(base, IndexOperand) or not each.present("a subscript").is_named():
+            raise AttnError("an index that is a tensor has names, and reads a tensor", node.line)
+        subscripts[at] = rows
+    value = moved(read(array, subscripts, getattr(base, "name", "a tensor"), node.line), base)
+    for _, each, rows in picked:
+        value = among_rows(value, each, rows, node.line)
+    return value
+
+
+def among_rows(value, index, rows, line):
+    """Of all rows that one whose number the index is, and 0 where it is none's."""
+    every = select(apply("==", [index, rows], line), value, 0, line)
+    at = next(k for k, names in enumerate(every.names) if any(symbol is rows.symbol for factors in names for symbol, _ in factors))
+    return dropped(every, every.data.sum(at), at)
 
 
 def moved(value, base):
