@@ -158,10 +158,19 @@ Function *EntryBuilder::buildCheck(const Twine &suffix, bool constAlone) {
     if (constAlone && !tensor.isConst)
       continue;
     Value *elements = b.CreateUDiv(evaluate(bytesOfTensor(tensor), arguments), b.getInt64(4));
+    Value *first = b.getInt64(tensor.range->low), *last = b.getInt64(tensor.range->high);
+    Value *hasValues = b.getTrue();
+    if (!tensor.range->ends.empty()) {
+      auto end = [&](const Extent &end) {
+        return end.name.empty() ? b.getInt64(end.fixed) : extentOf(arguments, end.name);
+      };
+      first = end(tensor.range->ends[0]), last = end(tensor.range->ends[1]);
+      hasValues = b.CreateICmpSLE(first, last); // at some lengths there may be none
+    }
+    Value *span = b.CreateTrunc(b.CreateSub(last, first), i32);
     Value *good = b.CreateCall(within, {word(arguments, layout.inputWord(input), pointer), elements,
-                                        b.getInt32(uint32_t(tensor.range->low)),
-                                        b.getInt32(uint32_t(tensor.range->high - tensor.range->low))});
-    require(good, b.getInt32(int32_t(Status::BadIndex) + int32_t(number)));
+                                        b.CreateTrunc(first, i32), span});
+    require(b.CreateAnd(good, hasValues), b.getInt32(int32_t(Status::BadIndex) + int32_t(number)));
   }
 
   fillFrame(arguments, how, state);

@@ -136,8 +136,11 @@ static inline void skewer_explain_exec(skewer_text *text, skewer_status status, 
 )";
 }
 
-/// An extent's expression of sizes in C: "(2*args->N - 1)".
-static std::string inC(StringRef extent, const KernelPlan &plan, const ArgumentLayout &layout) {
+/// An extent in C: "4", or an expression of sizes, "(2*args->N - 1)".
+static std::string inC(const Extent &known, const KernelPlan &plan, const ArgumentLayout &layout) {
+  if (known.name.empty())
+    return std::to_string(known.fixed);
+  StringRef extent = known.name;
   std::string text = "(";
   while (!extent.empty()) {
     StringRef word = extent.take_while([](char c) { return isAlnum(c) || c == '_'; });
@@ -155,7 +158,7 @@ static std::string bytesInC(const TensorArgument &tensor, const KernelPlan &plan
   std::string text = "SKEWER_CAST(uint64_t, " + std::to_string(fixedBytes(tensor));
   for (const Extent &extent : tensor.shape)
     if (!extent.name.empty())
-      text += " * " + inC(extent.name, plan, layout);
+      text += " * " + inC(extent, plan, layout);
   return text + ")";
 }
 
@@ -216,10 +219,13 @@ void writeExplain(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
   for (auto [number, index] : enumerate(rangedInputs(plan))) {
     const TensorArgument &input = plan.inputs[index];
     const std::string &field = layout.inputs[index];
+    std::string low = std::to_string(input.range->low), high = std::to_string(input.range->high);
+    if (!input.range->ends.empty())
+      low = inC(input.range->ends[0], plan, layout), high = inC(input.range->ends[1], plan, layout);
     out << "  if (status == SKEWER_BAD_INDEX + " << number << ") {\n"
         << "    uint64_t at = 0, count = " << bytesInC(input, plan, layout) << " / 4;\n"
-        << "    while (at < count && args->" << field << "[at] >= " << input.range->low << " && args->" << field
-        << "[at] <= " << input.range->high << ")\n      ++at;\n"
+        << "    while (at < count && args->" << field << "[at] >= " << low << " && args->" << field
+        << "[at] <= " << high << ")\n      ++at;\n"
         << "    if (at < count) {\n"
         << "      skewer_say_number(&text, \"; element \", at, 10);\n"
         << "      skewer_say_signed(&text, \" of args->" << field << " is \", args->" << field << "[at]);\n"

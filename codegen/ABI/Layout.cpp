@@ -134,6 +134,11 @@ Error validateSignature(const KernelPlan &plan) {
       return problem(plan, "tensor '" + input.name + "' has the range " + textOf(*input.range) +
                                ", which is none of 32-bit integers, or is no tensor of i32");
   for (const TensorArgument &input : plan.inputs)
+    for (const Extent &end : input.range ? input.range->ends : std::vector<Extent>())
+      if (!end.name.empty())
+        if (Error error = checkExpression(plan, {0, 1, {end.name}}, "the range of '" + input.name + "'"))
+          return error;
+  for (const TensorArgument &input : plan.inputs)
     if (input.origin &&
         (*input.origin >= std::size(kOrigins) || input.type != ElementType::I32 || !input.range ||
          input.range->low != 0 || input.shape.size() != 1 || !input.shape[0].name.empty() || input.shape[0].fixed != 1))
@@ -169,17 +174,23 @@ int64_t fixedBytes(const TensorArgument &tensor) {
   return bytes;
 }
 
+static std::string textOf(const Extent &extent) {
+  return extent.name.empty() ? std::to_string(extent.fixed) : extent.name;
+}
+
 std::string textOf(const TensorArgument &tensor) {
   std::string text = nameOf(tensor.type);
   text += '[';
-  for (size_t k = 0; k < tensor.shape.size(); ++k) {
-    const Extent &extent = tensor.shape[k];
-    text += (k ? ", " : "") + (extent.name.empty() ? std::to_string(extent.fixed) : extent.name);
-  }
+  for (size_t k = 0; k < tensor.shape.size(); ++k)
+    text += (k ? ", " : "") + textOf(tensor.shape[k]);
   return text + ']';
 }
 
-std::string textOf(const IndexRange &range) { return std::to_string(range.low) + ".." + std::to_string(range.high); }
+std::string textOf(const IndexRange &range) {
+  if (range.ends.empty())
+    return std::to_string(range.low) + ".." + std::to_string(range.high);
+  return textOf(range.ends[0]) + ".." + textOf(range.ends[1]);
+}
 
 std::vector<size_t> rangedInputs(const KernelPlan &plan) {
   std::vector<size_t> inputs;

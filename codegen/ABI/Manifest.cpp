@@ -12,13 +12,18 @@ namespace skewer {
 namespace {
 
 json::Object describe(const TensorArgument &tensor, const std::string &field) {
-  json::Array shape;
-  for (const Extent &extent : tensor.shape)
-    shape.push_back(extent.name.empty() ? json::Value(extent.fixed) : json::Value(extent.name));
+  auto extents = [](const std::vector<Extent> &all) {
+    json::Array array;
+    for (const Extent &extent : all)
+      array.push_back(extent.name.empty() ? json::Value(extent.fixed) : json::Value(extent.name));
+    return array;
+  };
   json::Object object{
-      {"name", tensor.name}, {"field", field}, {"type", nameOf(tensor.type)}, {"shape", std::move(shape)}};
+      {"name", tensor.name}, {"field", field}, {"type", nameOf(tensor.type)}, {"shape", extents(tensor.shape)}};
   if (tensor.range)
     object["range"] = json::Array{tensor.range->low, tensor.range->high};
+  if (tensor.range && !tensor.range->ends.empty())
+    object["range_ends"] = extents(tensor.range->ends);
   if (tensor.isConst)
     object["const"] = true;
   if (tensor.deviation)

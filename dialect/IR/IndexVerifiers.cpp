@@ -1,5 +1,6 @@
 // Verifiers of run-time index operands: their names, their ranges, and that reads of them stay inside.
 #include "dialect/IR/Verification.h"
+#include "dialect/IR/RangeEnds.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include <cmath>
 
@@ -114,6 +115,15 @@ std::string skewer::attn::unboundedReads(const Expr &expression, const IndexOper
   return names.empty() ? "" : printNames(names);
 }
 
+bool skewer::attn::areRangeEnds(Attribute attribute) {
+  auto ends = dyn_cast<ArrayAttr>(attribute);
+  return ends && ends.size() == 2 && llvm::all_of(ends, [](Attribute end) {
+           auto fixed = dyn_cast<IntegerAttr>(end);
+           auto text = dyn_cast<StringAttr>(end);
+           return (fixed && fixed.getType().isInteger(64)) || (text && parse(std::string_view(text.getValue())));
+         });
+}
+
 LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned number,
                                                     NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
@@ -174,6 +184,12 @@ LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned regi
       return op->emitOpError()
              << "argument #" << number << " has attn.const = " << attribute.getValue()
              << "; expected a unit attribute of a tensor that is neither origin nor length (attn_c14)";
+    return success();
+  }
+  if (attribute.getName() == kRangeEnds) {
+    if (!areRangeEnds(attribute.getValue()) || !function || !function.getArgAttr(number, kArgumentRange))
+      return op->emitOpError() << "argument #" << number << " has a range with the ends " << attribute.getValue()
+                               << "; expected two numbers or expressions of lengths beside attn.range (attn_c15)";
     return success();
   }
   if (attribute.getName() != kArgumentRange)

@@ -1,6 +1,7 @@
 // The kernel plan as the attribute #attn.plan of the module.
 #include "dialect/IR/KernelPlan.h"
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/RangeEnds.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -41,6 +42,13 @@ std::optional<int64_t> skewer::valueOf(StringRef name, const std::map<std::strin
   return expression ? subscript::evaluate(*expression, sizes) : std::nullopt;
 }
 
+IndexRange skewer::rangeAt(const IndexRange &range, const std::map<std::string, int64_t> &sizes) {
+  if (range.ends.empty())
+    return range;
+  auto at = [&](const Extent &end) { return end.name.empty() ? std::optional(end.fixed) : valueOf(end.name, sizes); };
+  return {at(range.ends[0]).value_or(range.low), at(range.ends[1]).value_or(range.high)};
+}
+
 bool KernelPlan::hasConst() const {
   return llvm::any_of(inputs, [](const TensorArgument &input) { return input.isConst; });
 }
@@ -78,13 +86,15 @@ struct Writer {
            : element == ElementType::I8   ? Type(builder.getI8Type())
                                           : builder.getI32Type();
   }
+  SmallVector<Attribute> extents(const std::vector<Extent> &values) {
+    return llvm::map_to_vector(values, [&](const Extent &extent) {
+      return extent.name.empty() ? Attribute(builder.getI64IntegerAttr(extent.fixed))
+                                 : Attribute(builder.getStringAttr(extent.name));
+    });
+  }
   attn::ArgumentAttr argument(const TensorArgument &argument) {
-    SmallVector<Attribute> shape;
-    for (const Extent &extent : argument.shape)
-      shape.push_back(extent.name.empty() ? Attribute(builder.getI64IntegerAttr(extent.fixed))
-                                          : builder.getStringAttr(extent.name));
     return attn::ArgumentAttr::get(
-        context, argument.name, type(argument.type), shape,
+        context, argument.name, type(argument.type), extents(argument.shape),
         argument.range ? builder.getDenseI64ArrayAttr({argument.range->low, argument.range->high}) : nullptr,
         argument.deviation ? builder.getF64FloatAttr(*argument.deviation) : nullptr,
         argument.mean ? builder.getF64FloatAttr(*argument.mean) : nullptr,
@@ -114,7 +124,7 @@ TensorArgument read(attn::ArgumentAttr argument) {
   result.type = elementTypeOf(argument.getType());
   result.shape = extentsOf(argument.getShape());
   if (DenseI64ArrayAttr range = argument.getRange())
-    result.range = {range[0], range[1]};
+    result.range = IndexRange{range[0], range[1]};
   if (FloatAttr deviation = argument.getDeviation())
     result.deviation = deviation.getValueAsDouble();
   if (FloatAttr mean = argument.getMean())
@@ -152,6 +162,12 @@ LogicalResult skewer::attachPlan(ModuleOp module, const KernelPlan &plan) {
                                               writer.size(plan.sharedBytes), plan.localBytes, plan.preparedBytes);
   if (attribute)
     module->setAttr(attn::kPlan, attribute);
+  NamedAttrList ends; // of ranges that depend on lengths, by the names of their operands
+  for (const TensorArgument &input : plan.inputs)
+    if (input.range && !input.range->ends.empty())
+      ends.append(input.name, writer.builder.getArrayAttr(writer.extents(input.range->ends)));
+  if (!ends.empty())
+    module->setAttr(attn::kRangeEnds, ends.getDictionary(context));
   return success(attribute != nullptr);
 }
 
@@ -163,6 +179,10 @@ std::optional<KernelPlan> skewer::planOf(ModuleOp module) {
   plan.name = attribute.getName().str();
   for (attn::ArgumentAttr input : attribute.getInputs())
     plan.inputs.push_back(read(input));
+  if (auto ends = module->getAttrOfType<DictionaryAttr>(attn::kRangeEnds))
+    for (TensorArgument &input : plan.inputs)
+      if (auto own = ends.getAs<ArrayAttr>(input.name); own && input.range)
+        input.range->ends = extentsOf(own.getValue());
   for (attn::ArgumentAttr output : attribute.getOutputs())
     plan.outputs.push_back(read(output));
   plan.sizes = textsOf(attribute.getSizes());

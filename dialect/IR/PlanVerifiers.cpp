@@ -1,5 +1,6 @@
 // Verifiers of #attn.plan and of what it is made of: whoever reads a plan may rely on these.
 #include "dialect/IR/KernelPlan.h"
+#include "dialect/IR/RangeEnds.h"
 #include "dialect/IR/Verification.h"
 #include "llvm/ADT/StringSet.h"
 #include <cmath>
@@ -138,9 +139,37 @@ LogicalResult PlanAttr::verify(EmitError emitError, StringRef name, ArrayRef<Arg
   return verifyWorkspace(emitError, "local_bytes", localBytes);
 }
 
+/// Of a lowered module: the ends of ranges that depend on lengths, by the names of the plan's inputs.
+static LogicalResult verifyRangeEnds(Operation *op, Attribute attribute) {
+  auto plan = op->getAttrOfType<PlanAttr>(kPlan);
+  auto all = dyn_cast<DictionaryAttr>(attribute);
+  if (!plan || !all)
+    return op->emitOpError() << "has " << kRangeEnds << ", expected a dictionary beside " << kPlan << " (plan_c11)";
+  llvm::StringSet<> sizes;
+  for (StringAttr size : plan.getSizes())
+    sizes.insert(size.getValue());
+  for (NamedAttribute own : all) {
+    bool isRanged = llvm::any_of(plan.getInputs(), [&](ArgumentAttr input) {
+      return input.getName() == own.getName().getValue() && input.getRange();
+    });
+    if (!isRanged || !areRangeEnds(own.getValue()))
+      return op->emitOpError() << "has the ends " << own.getValue() << " of a range of '" << own.getName().getValue()
+                               << "', expected two numbers or expressions of lengths, of an input that has a range "
+                               << "(plan_c11)";
+    for (Attribute end : cast<ArrayAttr>(own.getValue()))
+      if (auto name = dyn_cast<StringAttr>(end))
+        if (failed(verifyDeclared([&] { return op->emitOpError(); }, name, sizes,
+                                  ("the range of '" + own.getName().getValue() + "'").str())))
+          return failure();
+  }
+  return success();
+}
+
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kProgram)
     return verifyProgram(op, attribute.getValue());
+  if (attribute.getName() == kRangeEnds)
+    return verifyRangeEnds(op, attribute.getValue());
   if (attribute.getName() != kPlan)
     return success();
   auto plan = dyn_cast<PlanAttr>(attribute.getValue());

@@ -1,6 +1,7 @@
 // The signature that a function of level 1 to 3 states by its type and the attributes of its arguments.
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/KernelPlan.h"
+#include "dialect/IR/RangeEnds.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -49,7 +50,10 @@ static TensorArgument inputOf(func::FuncOp function, unsigned index) {
   argument.shape = shapeOf(function.getArgAttrOfType<ArrayAttr>(index, "attn.shape"), type, argument.name);
   auto range = function.getArgAttrOfType<DenseI64ArrayAttr>(index, attn::kArgumentRange);
   if (range && range.size() == 2)
-    argument.range = {range[0], range[1]};
+    argument.range = IndexRange{range[0], range[1]};
+  auto ends = function.getArgAttrOfType<ArrayAttr>(index, attn::kRangeEnds);
+  if (ends && argument.range)
+    argument.range->ends = extentsOf(ends.getValue());
   if (auto deviation = function.getArgAttrOfType<FloatAttr>(index, attn::kArgumentDeviation))
     argument.deviation = deviation.getValueAsDouble();
   if (auto mean = function.getArgAttrOfType<FloatAttr>(index, attn::kArgumentMean))

@@ -107,7 +107,7 @@ private:
   void assertRange(Value memory, const TensorArgument &described) {
     if (!described.range)
       return;
-    auto [low, high] = *described.range;
+    int64_t low = described.range->low, high = described.range->high;
     auto bound = [&](int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); };
     Value least = bound(low), most = bound(high), always = arith::ConstantIntOp::create(b, b.getI1Type(), 1);
     auto loop =

@@ -1,5 +1,6 @@
 // attn-outline: attentions inside of larger functions become kernels of their own.
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/RangeEnds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
@@ -119,8 +120,9 @@ struct Outliner {
     for (unsigned n = 0; n < part.inputs.size(); ++n) {
       auto argument = dyn_cast<BlockArgument>(part.inputs[n]);
       bool isOwn = argument && argument.getOwner()->getParentOp() == function;
-      for (StringRef name : {StringRef(attn::kArgumentName), StringRef(attn::kArgumentRange),
-                             StringRef(attn::kArgumentOrigin), StringRef("attn.shape")})
+      for (StringRef name :
+           {StringRef(attn::kArgumentName), StringRef(attn::kArgumentRange), StringRef(attn::kRangeEnds),
+            StringRef(attn::kArgumentOrigin), StringRef("attn.shape")})
         if (Attribute attribute = isOwn ? function.getArgAttr(argument.getArgNumber(), name) : Attribute())
           kernel.setArgAttr(n, name, attribute);
       if (auto index = part.inputs[n].getDefiningOp<attn::IndexOp>()) {

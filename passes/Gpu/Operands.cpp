@@ -92,8 +92,12 @@ IndexEmitter::Read Operands::reads() {
       }
       Value element = b.toIndex(b.load(b.globalAt(inputs[number], b.toI64(flat), b.getI32Type()), b.getI32Type()));
       // The caller promises the range, but nobody looks: whatever stands there must not lead outside a table.
-      if (input.range)
-        element = b.minimum(b.maximum(element, b.index(input.range->low)), b.index(input.range->high));
+      if (input.range) {
+        Value low = b.index(input.range->low), high = b.index(input.range->high);
+        if (!input.range->ends.empty())
+          low = b.toIndex(sizeOf(input.range->ends[0])), high = b.toIndex(sizeOf(input.range->ends[1]));
+        element = b.minimum(b.maximum(element, low), high);
+      }
       return element;
     }
     return {};

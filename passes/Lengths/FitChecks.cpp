@@ -1,4 +1,5 @@
 // What has no meaning along a run-time length, or is not proven to.
+#include "dialect/IR/RangeEnds.h"
 #include "passes/Lengths/Fitter.h"
 
 using namespace mlir;
@@ -65,6 +66,32 @@ LogicalResult Fitter::checkMap(const Same &same) {
   return success();
 }
 
+/// Adds that elements of index operands lie in ranges that depend on lengths, which a kernel checks when it is called.
+static std::optional<Expr> withPromises(Operation *op, const Expr &index, std::optional<Expr> guard) {
+  attn::IndexOperands operands = attn::kernelIndices(op);
+  for (const Expr &read : subscript::readNodes(index)) {
+    auto operand = operands.find(read.name());
+    auto argument = operand == operands.end() ? BlockArgument() : dyn_cast<BlockArgument>(operand->second);
+    auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+    auto ends = function ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), attn::kRangeEnds)
+                         : ArrayAttr();
+    if (!ends)
+      continue;
+    auto endAt = [&](unsigned which) {
+      if (auto fixed = dyn_cast<IntegerAttr>(ends[which]))
+        return Expr(fixed.getInt());
+      Expr end = *subscript::parse(std::string_view(cast<StringAttr>(ends[which]).getValue()));
+      subscript::Substitution lengths;
+      for (const std::string &name : subscript::symbolsOf(end))
+        lengths[name] = attn::readOfLength(name);
+      return subscript::substitute(end, lengths);
+    };
+    Expr promise = subscript::logicalAnd(subscript::lessEqual(endAt(0), read), subscript::lessEqual(read, endAt(1)));
+    guard = guard ? subscript::logicalAnd(*guard, promise) : promise;
+  }
+  return guard;
+}
+
 /// A table that has fewer rows where the length is smaller is read inside it there, too. What is of one size the
 /// verifiers see to.
 LogicalResult Fitter::checkReads(Operation *op) {
@@ -97,12 +124,14 @@ LogicalResult Fitter::checkReads(Operation *op) {
   }
   subscript::Domain domain = subscript::domainOf(resolved.sizes);
   attn::addRanges(domain, attn::kernelIndices(op));
+  auto known = guard;
   for (size_t k = 0; k < operands.size(); ++k) {
     std::vector<Expr> extents = attn::extentsOf(operands[k]);
     for (size_t d = 0; d < extents.size(); ++d) {
       if (extents[d].isConstant() || resolved.spec.operands[k][d].isProduct())
         continue;
       const Expr &index = resolved.subscripts[k][d];
+      guard = withPromises(op, index, known);
       constexpr int64_t kFar = int64_t(1) << 40;
       Expr room = extents[d] - Expr(1) - index;
       if (subscript::proveWithin(index, {0, kFar}, domain, guard).outcome != subscript::Proof::Proven ||

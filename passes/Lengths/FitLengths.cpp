@@ -1,5 +1,6 @@
 // The operations of the layers side by side.
 #include "passes/Lengths/FitLengths.h"
+#include "dialect/IR/RangeEnds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Lengths/ExpressionFit.h"
 #include "passes/Lengths/Fitter.h"
@@ -60,6 +61,34 @@ LogicalResult Fitter::fitShapes() {
   return success();
 }
 
+/// Index operands whose range depends on lengths. Beside it stands the range of all lengths together: what is proven of
+/// that holds at each.
+LogicalResult Fitter::fitRanges() {
+  func::FuncOp own = layers[0];
+  subscript::Domain lengths;
+  for (const auto &[name, bound] : bounds)
+    lengths[name] = {1, bound};
+  for (unsigned k = 0; k < own.getNumArguments(); ++k) {
+    SmallVector<int64_t> lows, highs;
+    for (func::FuncOp layer : layers)
+      if (auto range = layer.getArgAttrOfType<DenseI64ArrayAttr>(k, attn::kArgumentRange))
+        lows.push_back(range[0]), highs.push_back(range[1]);
+    if (lows.size() != layers.size() || (llvm::all_equal(lows) && llvm::all_equal(highs)))
+      continue;
+    auto low = fitSizes(lows), high = fitSizes(highs);
+    auto least = low ? subscript::bound(low->expression(), lengths) : std::nullopt;
+    auto most = high ? subscript::bound(high->expression(), lengths) : std::nullopt;
+    std::string name = own.getArgAttrOfType<StringAttr>(k, attn::kArgumentName).str();
+    if (!least || !most)
+      return refuse(own, "the range of '" + name + "' has an end that is no sum of products of lengths");
+    if (least->range.low < INT32_MIN || most->range.high > INT32_MAX)
+      return refuse(own, "the range of '" + name + "' has values that do not fit i32 at some length");
+    own.setArgAttr(k, attn::kArgumentRange, builder.getDenseI64ArrayAttr({least->range.low, most->range.high}));
+    own.setArgAttr(k, attn::kRangeEnds, builder.getArrayAttr({extentOf(lows), extentOf(highs)}));
+  }
+  return success();
+}
+
 /// Each length as an index operand behind all others, and as a run-time size.
 void Fitter::addLengths() {
   func::FuncOp own = layers[0];
@@ -82,7 +111,7 @@ LogicalResult Fitter::fitSignature() {
   for (func::FuncOp layer : layers)
     if (layer.getNumArguments() != layers[0].getNumArguments() || layer.getNumResults() != layers[0].getNumResults())
       return refuse(layers[0], "its operands are others at other lengths");
-  if (failed(fitShapes()))
+  if (failed(fitShapes()) || failed(fitRanges()))
     return failure();
   addLengths();
   return success();

@@ -40,6 +40,7 @@ private:
   /// The entry of `attn.shape` for a dimension; a number where it does not vary. Null where it is no polynomial.
   mlir::Attribute extentOf(llvm::ArrayRef<int64_t> sizes);
   mlir::LogicalResult fitShapes();
+  mlir::LogicalResult fitRanges();
   void addLengths();
 
   /// Gives what an operation or a block defines its place among all that is defined, in each layer.

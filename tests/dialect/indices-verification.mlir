@@ -137,6 +137,22 @@ func.func @f(%q: tensor<4xf32> {attn.range = array<i64: 0, 1>}) {
 
 // -----
 
+// attn_c15: two numbers or expressions
+// expected-error @below {{argument #0 has a range with the ends [1, "2 *"]; expected two numbers or expressions of lengths beside attn.range (attn_c15)}}
+func.func @f(%seg: tensor<4xi32> {attn.range = array<i64: 1, 3>, attn.range_ends = [1, "2 *"]}) {
+  return
+}
+
+// -----
+
+// attn_c15: beside a range
+// expected-error @below {{argument #0 has a range with the ends [1, "N"]; expected two numbers or expressions of lengths beside attn.range (attn_c15)}}
+func.func @f(%seg: tensor<4xi32> {attn.range_ends = [1, "N"]}) {
+  return
+}
+
+// -----
+
 // attn_c10: a positive number
 // expected-error @below {{argument #0 has the standard deviation 0.000000e+00 : f64; expected a positive f64 (attn_c10)}}
 func.func @f(%w: tensor<4xf32> {attn.deviation = 0.0 : f64}) {

@@ -133,6 +133,26 @@ module attributes {attn.plan = {name = "f"}} {}
 
 // -----
 
+// plan_c11: ends of ranges stand beside a plan
+// expected-error @below {{has attn.range_ends, expected a dictionary beside attn.plan (plan_c11)}}
+module attributes {attn.range_ends = {x = [1, "n"]}} {}
+
+// -----
+
+// plan_c11: of an input that has a range
+#p = #attn.plan<"f", inputs = [<"x", i32, [4]>], outputs = [<"o", f32, [4]>], sizes = ["n"], stages = [], phases = [], shared_bytes = <fixed = 0, scaled = 0, factors = []>, local_bytes = 0>
+// expected-error @below {{has the ends [1, "n"] of a range of 'x', expected two numbers or expressions of lengths, of an input that has a range (plan_c11)}}
+module attributes {attn.plan = #p, attn.range_ends = {x = [1, "n"]}} {}
+
+// -----
+
+// plan_c8: of the kernel's sizes
+#p = #attn.plan<"f", inputs = [<"x", i32, [4] range = [1, 8]>], outputs = [<"o", f32, [4]>], sizes = ["n"], stages = [], phases = [], shared_bytes = <fixed = 0, scaled = 0, factors = []>, local_bytes = 0>
+// expected-error @below {{the range of 'x' depends on 'm + 1', which is none of the kernel's sizes (plan_c8)}}
+module attributes {attn.plan = #p, attn.range_ends = {x = [1, "m + 1"]}} {}
+
+// -----
+
 // plan_c10: workspaces are whole lines of cache
 // expected-error @below {{local_bytes is 100, expected a multiple of 64 (plan_c10)}}
 #p = #attn.plan<"f", inputs = [], outputs = [<"o", f32, [4]>], sizes = [], stages = [], phases = [], shared_bytes = <fixed = 0, scaled = 0, factors = []>, local_bytes = 100>

@@ -122,6 +122,13 @@ TEST(Abi, ManifestSaysWhatTheHeaderSays) {
   EXPECT_EQ(seg.getString("type"), llvm::StringRef("i32"));
   EXPECT_EQ(*seg.get("range"), llvm::json::Value(llvm::json::Array{-2, 1}));
   EXPECT_EQ(seg.get("deviation"), nullptr);
+  EXPECT_EQ(seg.get("range_ends"), nullptr);
+  KernelPlan ofLengths = indexedPlan();
+  ofLengths.inputs[1].range->ends = {Extent{"", -2}, Extent{"n + 1", 1}};
+  auto ends = llvm::json::parse(manifestText(ofLengths, plainTarget(), "0123456789abcdef"));
+  ASSERT_TRUE(bool(ends));
+  EXPECT_EQ(*(*ends->getAsObject()->getArray("inputs"))[1].getAsObject()->get("range_ends"),
+            llvm::json::Value(llvm::json::Array{-2, "n + 1"}));
   KernelPlan weighted = indexedPlan();
   weighted.inputs[0].deviation = 0.25;
   auto deviating = llvm::json::parse(manifestText(weighted, plainTarget(), "0123456789abcdef"));

@@ -185,6 +185,30 @@ TEST(Abi, EveryIndexIsCheckedBeforeAnythingIsWritten) {
   EXPECT_EQ(statusText(0, plan), "done");
 }
 
+/// Ends of a range that are run-time sizes are those of the call, and where they leave no value every element is wrong.
+TEST(Abi, RangesMayDependOnSizes) {
+  KernelPlan plan = indexedPlan();
+  plan.inputs[0].range->ends = {Extent{"", 3}, Extent{"2*n - 1", 1}};
+  auto kernel = jit(plan, kIndexed);
+  ASSERT_TRUE(kernel);
+  std::vector<int32_t> seg = {0, 0, 0};
+  auto run = [&](std::vector<int32_t> rows) {
+    std::vector<float> out(rows.size());
+    return Status(kernel->run({rows.data(), seg.data()}, out.data(), {int64_t(rows.size())}, Exec()));
+  };
+  EXPECT_EQ(run({3, 3}), Status::Ok); // 3..3
+  EXPECT_EQ(run({3, 4}), Status::BadIndex);
+  EXPECT_EQ(run({3, 4, 5, 6}), Status::Ok); // 3..7
+  EXPECT_EQ(run({7, 8, 7, 7}), Status::BadIndex);
+  EXPECT_EQ(run({7, 7, 7, 2}), Status::BadIndex);
+  EXPECT_EQ(run({3}), Status::BadIndex); // 3..1
+  EXPECT_EQ(statusText(int(Status::BadIndex), plan),
+            "an element of 'rows' is outside 3..2*n - 1, the range that the kernel declares for it");
+  plan.inputs[0].range->ends[1].name = "m";
+  EXPECT_NE(messageOf(plan, kIndexed).find("the range of 'rows' depends on 'm', which is not one of the run-time sizes"),
+            std::string::npos);
+}
+
 TEST(Abi, AnOriginIsWithinItsRange) {
   auto kernel = jit(originPlan(), kFromOrigin);
   ASSERT_TRUE(kernel);

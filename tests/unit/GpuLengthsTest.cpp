@@ -250,3 +250,29 @@ kernel map(q, k, v : f16[2, H*W, 16], rh, rw : f16[9, 16], u : f16[9, 16]) -> f1
                                     all, kHalf, options)));
   }
 }
+
+/// Rows picked by index operands whose range depends on the length. What breaks the promise counts as the nearest element
+/// of the range at this length, and nothing outside of the table is read.
+TEST(GpuLengths, OfRangesOfIndexOperands) {
+  const char *text = R"attn(size N <= 100
+kernel picked(q, k, v : f16[2, N, 16], table : f16[2*N + 1, 16], last : i32[2, N] in 0..2*N) -> f16[2, N, 16] {
+  score = einsum("h i d, h j d -> h i j", q, k) + einsum("h i d, (last[h, j]) d -> h i j", q, table)
+  return einsum("h i j, h j d -> h i d", softmax(score * 0.25), v)
+})attn";
+  expectRight(text, lengthsTo(100), kHalf);
+  GpuLayer layer(text);
+  GpuOptions options;
+  options.lengths = {{"N", 33}};
+  auto set = [](double last) {
+    return [last](const std::string &name, std::vector<double> &values) {
+      if (name == "last")
+        values.assign(values.size(), last);
+    };
+  };
+  options.change = set(66), options.changeForKernel = set(200);
+  GpuOutcome outcome = layer.lower(options);
+  ASSERT_TRUE(outcome.lowered) << outcome.messages;
+  layer.interpret(options, outcome);
+  EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
+  EXPECT_LE(outcome.error, kHalf);
+}

@@ -151,11 +151,14 @@ static std::vector<double> unpacked(ArrayRef<char> bytes, ElementType type) {
 }
 
 /// Numbers as the layer declares them, rounded to the operand's type.
-static reference::Tensor seeded(const TensorArgument &input, std::vector<int64_t> shape, const GpuOptions &options,
-                                std::mt19937_64 &random, std::normal_distribution<double> &normal) {
-  reference::Tensor tensor{std::move(shape), {}};
+static reference::Tensor seeded(const TensorArgument &input, const std::map<std::string, int64_t> &sizes,
+                                const GpuOptions &options, std::mt19937_64 &random,
+                                std::normal_distribution<double> &normal) {
+  reference::Tensor tensor{shapeOf(input, sizes), {}};
   tensor.values.resize(size_t(tensor.elements()));
-  IndexRange range = input.range.value_or(input.type == ElementType::I8 ? IndexRange{-128, 127} : IndexRange{0, 1});
+  IndexRange range = input.type == ElementType::I8 ? IndexRange{-128, 127} : IndexRange{0, 1};
+  if (input.range)
+    range = rangeAt(*input.range, sizes);
   auto next = [&]() -> double {
     if (isInteger(input.type))
       return double(range.low + int64_t(random() % uint64_t(range.high - range.low + 1)));
@@ -224,8 +227,11 @@ void GpuLayer::interpret(const GpuOptions &options, GpuOutcome &outcome) {
   Operands operands;
   std::vector<std::vector<char>> bytes;
   for (const TensorArgument &input : plan->inputs) {
-    operands.tensors.push_back(seeded(input, shapeOf(input, sizes), options, random, normal));
-    bytes.push_back(packed(operands.tensors.back().values, input.type));
+    operands.tensors.push_back(seeded(input, sizes, options, random, normal));
+    std::vector<double> values = operands.tensors.back().values;
+    if (options.changeForKernel)
+      options.changeForKernel(input.name, values);
+    bytes.push_back(packed(values, input.type));
   }
   GpuCall call;
   call.inputs.assign(bytes.begin(), bytes.end());

@@ -22,6 +22,8 @@ struct GpuOptions {
   double spread = 1; // standard deviation of the operands, times what the layer declares
   /// Changes operands before they are rounded: name, values.
   std::function<void(const std::string &, std::vector<double> &)> change;
+  /// The same of what the kernel gets, and the reference does not.
+  std::function<void(const std::string &, std::vector<double> &)> changeForKernel;
   /// Changes the kernel after it has been lowered, to plant a fault.
   std::function<void(mlir::gpu::GPUModuleOp)> spoil;
 };

@@ -101,6 +101,16 @@ TEST_F(InputFiles, IndicesAreWholeNumbersInTheirRange) {
   EXPECT_NE(error.find("expected elements of type <i4 or <i8 for i32, found <f4"), std::string::npos) << error;
 }
 
+TEST_F(InputFiles, IndicesAreInTheRangeOfTheseLengths) {
+  KernelPlan plan = planOf();
+  plan.inputs.push_back({"rows", ElementType::I32, {{"", 200}}, IndexRange{2, 99, {{"", 2}, {"2*batch - 1", 1}}}});
+  auto made = prepareOperands(plan, {}, {{"batch", 2}}, 1);
+  ASSERT_TRUE(static_cast<bool>(made));
+  EXPECT_EQ(std::set<double>(made->inputs[2].values.begin(), made->inputs[2].values.end()), (std::set<double>{2, 3}));
+  EXPECT_EQ(errorOf(plan, {}, {{"batch", 1}}),
+            "argument 'rows' has the range 2..2*batch - 1, which is 2..1 at these sizes: empty");
+}
+
 TEST_F(InputFiles, SeededNumbersHaveTheDeclaredDeviationAndFilesAreReadAsTheyAre) {
   KernelPlan plan = planOf();
   auto plain = prepareOperands(plan, {}, {}, 1);

@@ -1,5 +1,6 @@
 // Operands of a run.
 #include "tools/skewer/Inputs.h"
+#include "codegen/ABI/Layout.h"
 #include "tools/skewer/Npy.h"
 #include <cmath>
 #include <fmt/format.h>
@@ -167,6 +168,18 @@ static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argu
   return shape;
 }
 
+/// The range of an index operand's elements where sizes have these values; an error where it has none.
+static llvm::Expected<std::optional<IndexRange>> rangeOf(const TensorArgument &argument,
+                                                         const std::map<std::string, int64_t> &sizes) {
+  if (!argument.range)
+    return std::nullopt;
+  IndexRange range = rangeAt(*argument.range, sizes);
+  if (range.low > range.high)
+    return wrong(fmt::format("argument '{}' has the range {}, which is {}..{} at these sizes: empty", argument.name,
+                             textOf(*argument.range), range.low, range.high));
+  return range;
+}
+
 /// Every origin is one that the kernel has, and in its range.
 static llvm::Error checkOrigins(const KernelPlan &plan, const std::map<std::string, int64_t> &given) {
   for (const auto &[name, value] : given) {
@@ -252,7 +265,11 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
       if (llvm::Error error = checkShape(plan.inputs[k], file->second, operands.inputs[k].shape, *shape, unsaid))
         return error;
     } else {
-      const TensorArgument &input = plan.inputs[k];
+      TensorArgument input = plan.inputs[k];
+      auto range = rangeOf(input, operands.sizeByName);
+      if (!range)
+        return range.takeError();
+      input.range = *range;
       int64_t count = *elementsOf(*shape);
       uint64_t own = seed * 1000003 + k;
       operands.inputs[k].values = seededValues(input, count, own, usualRange(plan));

@@ -32,12 +32,12 @@ class Source(NamedTuple):
 
 class Argument(NamedTuple):
     """An operand or a result. `shape`: numbers, names of run-time sizes, or expressions of them as text. `range`: the
-    smallest and the largest element that an index operand may have; None where the spec declares none."""
+    smallest and the largest element that an index operand may have, in the same form; None where the spec declares none."""
 
     name: str
     type: str
     shape: Tuple[Union[int, str], ...]
-    range: Optional[Tuple[int, int]] = None
+    range: Optional[Tuple[Union[int, str], Union[int, str]]] = None
 
 
 class Bench(NamedTuple):
@@ -75,17 +75,15 @@ _OF_THE_CALL = ("out", "threads", "sizes", "q0", "k0", "head0")
 
 def _arguments(entries: Sequence[Mapping[str, Any]]) -> List[Argument]:
     return [Argument(entry["name"], entry["type"], tuple(entry["shape"]),
-                     tuple(entry["range"]) if "range" in entry else None) for entry in entries]
+                     tuple(entry.get("range_ends", entry["range"])) if "range" in entry else None) for entry in entries]
 
 
 def _numbers(generator: np.random.Generator, shape: Sequence[int], argument: Argument, entry: Mapping[str, Any],
-             largest: int, lengths: Mapping[int, int]) -> np.ndarray:
-    """Random values as the spec describes an operand's: indices in a range, numbers in one, or with mean and deviation.
-    Indices without a range go to `largest`; whole numbers of 8 bits stand for scaled ones. `lengths` has, by their bounds, those
-    that are shorter: a range that ends at a bound is one of the length."""
+             indices: Tuple[int, int]) -> np.ndarray:
+    """Random values as the spec describes an operand's: numbers in a range, or with mean and deviation. Index operands are
+    in `indices`; whole numbers of 8 bits stand for scaled ones."""
     if argument.type in ("i32", "i8"):
-        low, high = argument.range or ((-127, 127) if argument.type == "i8" else (0, largest))
-        high = max(low, lengths.get(high, high))
+        low, high = (-127, 127) if argument.type == "i8" else indices
         return generator.integers(low, high, shape, endpoint=True)
     if "between" in entry:
         return generator.uniform(*entry["between"], shape).astype(np.float32)
@@ -115,21 +113,23 @@ class Layer:
                                     [self._described(a) for a in self.results],
                                     [(size, bound or 0) for size, bound in self.sizes.items()])
 
-    def _described(self, argument: Argument) -> Tuple[str, str, List[Any], Optional[Tuple[int, int]]]:
+    def _extent(self, extent: Union[int, str]) -> Any:
+        """A number, (place, name) of a run-time size, or (function, text, places) of an expression of sizes."""
         names = list(self.sizes)
-        shape: List[Any] = []
-        for extent in argument.shape:
-            if isinstance(extent, int):
-                shape.append(extent)
-            elif extent in names:
-                shape.append((names.index(extent), extent))
-            else:  # an expression of lengths, as the compiler wrote it; a length may be called `lambda`
-                text = extent.replace(" floordiv ", " // ").replace(" mod ", " % ")
-                used = sorted({names.index(word) for word in re.findall(r"[^\W\d]\w*", text)})
-                text = re.sub(r"[^\W\d]\w*", lambda word: f"_{names.index(word.group())}", text)
-                parameters = ", ".join(f"_{number}" for number in range(len(names)))
-                shape.append((eval(f"lambda {parameters}: {text}", {"__builtins__": {}}), extent, used))
-        return argument.name, argument.type, shape, argument.range
+        if isinstance(extent, int):
+            return extent
+        if extent in names:
+            return names.index(extent), extent
+        # An expression of lengths, as the compiler wrote it; a length may be called `lambda`.
+        text = extent.replace(" floordiv ", " // ").replace(" mod ", " % ")
+        used = sorted({names.index(word) for word in re.findall(r"[^\W\d]\w*", text)})
+        text = re.sub(r"[^\W\d]\w*", lambda word: f"_{names.index(word.group())}", text)
+        parameters = ", ".join(f"_{number}" for number in range(len(names)))
+        return eval(f"lambda {parameters}: {text}", {"__builtins__": {}}), extent, used
+
+    def _described(self, argument: Argument) -> Tuple[str, str, List[Any], Optional[Tuple[Any, ...]]]:
+        return argument.name, argument.type, [self._extent(extent) for extent in argument.shape], \
+            argument.range and tuple(self._extent(end) for end in argument.range)
 
     def __call__(self, /, *arrays: Any, out: Any = None, threads: Optional[int] = None,
                  sizes: Optional[Mapping[str, int]] = None, q0: int = 0, k0: int = 0, head0: int = 0,
@@ -382,15 +382,20 @@ class Layer:
         self._known(sizes)
         generator = np.random.default_rng(seed)
         known = [sizes.get(name, bound or 1) for name, bound in self.sizes.items()]
-        lengths = {bound: length for bound, length in zip(self.sizes.values(), known) if bound}
+
+        def value(extent: Any) -> int:
+            return extent if isinstance(extent, int) else known[extent[0]] if isinstance(extent[0], int) else extent[0](*known)
+
         # For indices without a range, as the driver has it: what of a layer is its number of queries.
         largest = max([1] + [extent for extent in self.results[0].shape[:-1] if isinstance(extent, int)])
         arrays = {}
         for argument, entry in zip(self.arguments, self.manifest["inputs"]):
-            extents = self._described(argument)[2]
-            shape = [extent if isinstance(extent, int) else
-                     known[extent[0]] if isinstance(extent[0], int) else extent[0](*known) for extent in extents]
-            numbers = _numbers(generator, shape, argument, entry, largest, lengths)
+            _, _, extents, ends = self._described(argument)
+            low, high = (value(end) for end in ends or (0, largest))
+            if low > high:
+                raise ArgumentError(self.name, argument.name, None, "sizes that leave indices in {}..{}".format(*argument.range or ()),
+                                    f"{low}..{high}")
+            numbers = _numbers(generator, [value(extent) for extent in extents], argument, entry, (low, high))
             if argument.type == "bf16":
                 numbers = numbers.view(np.uint32) >> 16
             arrays[argument.name] = numbers.astype(_NUMPY_TYPES[argument.type])

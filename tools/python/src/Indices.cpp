@@ -12,17 +12,21 @@ std::optional<size_t> badIndexOperand(const std::vector<Argument> &inputs, int32
   return std::nullopt;
 }
 
-std::string expectedIndices(const Argument &argument) {
-  return "indices in " + std::to_string(argument.range->first) + ".." + std::to_string(argument.range->second);
+std::string expectedIndices(const Argument &argument, const std::vector<int64_t> &sizes) {
+  const auto &[low, high] = *argument.range;
+  std::string here = std::to_string(low.at(sizes)) + ".." + std::to_string(high.at(sizes));
+  std::string declared = low.text + ".." + high.text;
+  return "indices in " + here + (declared == here ? "" : " (" + declared + ")");
 }
 
-std::string foundIndex(const Argument &argument, const void *data, const int64_t *shape, size_t rank) {
-  int64_t elements = 1;
+std::string foundIndex(const Argument &argument, const std::vector<int64_t> &sizes, const void *data,
+                       const int64_t *shape, size_t rank) {
+  int64_t elements = 1, low = argument.range->first.at(sizes), high = argument.range->second.at(sizes);
   for (size_t axis = 0; axis < rank; ++axis)
     elements *= shape[axis];
   for (int64_t place = 0; data && place < elements; ++place) {
     int32_t value = static_cast<const int32_t *>(data)[place]; // only operands of i32 have a range
-    if (value >= argument.range->first && value <= argument.range->second)
+    if (value >= low && value <= high)
       continue;
     std::string where;
     for (size_t axis = rank; axis-- > 0; place /= shape[axis])

@@ -69,7 +69,7 @@ Argument Kernel::argumentOf(nb::handle tuple) const {
   for (nb::handle extent : nb::list(tuple[2]))
     argument.shape.push_back(extentOf(extent));
   if (nb::object range = tuple[3]; !range.is_none())
-    argument.range.emplace(nb::cast<int64_t>(range[0]), nb::cast<int64_t>(range[1]));
+    argument.range.emplace(extentOf(range[0]), extentOf(range[1]));
   return argument;
 }
 
@@ -170,15 +170,17 @@ void Kernel::takeInput(Call &call, size_t number, nb::handle array) {
            std::to_string(tensor.shape.size()));
 }
 
-int64_t Kernel::valueOf(const Extent &extent, const Call &call) const {
-  if (extent.size >= 0)
-    return call.sizes[extent.size];
-  if (!extent.expression.is_valid())
-    return extent.fixed;
+int64_t Kernel::valueOf(const Extent &extent, const Call &call) const { return extent.at(call.sizes); }
+
+int64_t Extent::at(const std::vector<int64_t> &sizes) const {
+  if (size >= 0)
+    return sizes[size];
+  if (!expression.is_valid())
+    return fixed;
   nb::list values;
-  for (int64_t size : call.sizes)
-    values.append(size);
-  return nb::cast<int64_t>(extent.expression(*values));
+  for (int64_t value : sizes)
+    values.append(value);
+  return nb::cast<int64_t>(expression(*values));
 }
 
 /// The sizes that are given, else those that shapes say; `from` becomes who said each.
@@ -381,8 +383,8 @@ void Kernel::refuseStatus(const Call &call, int32_t status) const {
   }
   const std::vector<int64_t> &shape = call.inputs[*bad].shape;
   auto *data = reinterpret_cast<const void *>(call.words[1 + *bad]);
-  raise(errors("kernel_error")(name, status, inputs[*bad].name, expectedIndices(inputs[*bad]),
-                               foundIndex(inputs[*bad], data, shape.data(), shape.size())));
+  raise(errors("kernel_error")(name, status, inputs[*bad].name, expectedIndices(inputs[*bad], call.sizes),
+                               foundIndex(inputs[*bad], call.sizes, data, shape.data(), shape.size())));
 }
 
 int Kernel::threadsOf(nb::handle given) const {

@@ -19,6 +19,9 @@ struct Extent {
   nb::object expression;
   std::vector<int> used; // the places of those that it is made of
   std::string text; // "4", "batch", "2*N - 1"
+
+  /// The number where the run-time sizes have these values. An expression needs the interpreter's lock.
+  int64_t at(const std::vector<int64_t> &sizes) const;
 };
 
 struct Argument {
@@ -26,8 +29,8 @@ struct Argument {
   Element element;
   std::string typeName;
   std::vector<Extent> shape;
-  std::optional<std::pair<int64_t, int64_t>> range; // of its elements, both ends are in it
-  bool hasNote = false;                             // that it was copied has been said
+  std::optional<std::pair<Extent, Extent>> range; // of its elements, both ends are in it
+  bool hasNote = false;                           // that it was copied has been said
 };
 
 /// What `const` operands alone determine, made by NAME_prepare (docs/abi.md).

@@ -68,13 +68,15 @@ std::vector<uint64_t> wordsOf(const xla::CallFrame &frame, const Layer &layer, c
   return words;
 }
 
-xla::Error *refused(const xla::CallFrame &frame, const Kernel &kernel, int32_t status) {
+xla::Error *refused(const xla::CallFrame &frame, const Kernel &kernel, const std::vector<int64_t> &sizes,
+                    int32_t status) {
   std::string text = "the kernel refuses the call with status " + std::to_string(status) + " (docs/abi.md)";
   if (auto bad = badIndexOperand(kernel.operands(), status)) {
     const Argument &argument = kernel.operands()[*bad];
     const xla::Buffer &buffer = *frame.arguments.buffers[*bad];
-    text += ": " + argument.name + ": expected " + expectedIndices(argument) + ", found " +
-            foundIndex(argument, buffer.data, buffer.shape, size_t(buffer.rank));
+    nb::gil_scoped_acquire locked; // XLA's thread does not have it
+    text += ": " + argument.name + ": expected " + expectedIndices(argument, sizes) + ", found " +
+            foundIndex(argument, sizes, buffer.data, buffer.shape, size_t(buffer.rank));
   }
   return wrong(frame, text);
 }
@@ -104,7 +106,10 @@ xla::Error *run(const xla::CallFrame &frame, Layer &layer, const xla::Numbers &n
   }
   if (!hasMemory)
     return wrong(frame, "no memory for the workspace", xla::kResourceExhausted);
-  return status ? refused(frame, *layer.kernel, status) : nullptr;
+  if (!status)
+    return nullptr;
+  const int64_t *sizes = numbers.values + kLeading;
+  return refused(frame, *layer.kernel, std::vector<int64_t>(sizes, sizes + layer.sizes), status);
 }
 
 } // namespace

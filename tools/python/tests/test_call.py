@@ -355,6 +355,23 @@ class BadArrays(unittest.TestCase):
         self.assertEqual((error.kernel, error.status, error.argument, error.expected, error.found),
                          ("tiny", 20, "lengths", "indices in 1..8", "9 at [0]"))
 
+    def test_ranges_of_lengths(self):
+        layer = skewer.compile("""size b, N <= 32
+kernel weights(q, k : f32[b, N, 4], lengths : i32[b] in 1..N) -> f32[b, N, N] {
+  return softmax(einsum("b i d, b j d -> b i j", q, k) where j < lengths[b])
+}
+""")
+        self.assertEqual(layer.arguments[2].range, (1, "N"))
+        self.assertTrue(set(layer.example(b=200, N=3)["lengths"]) == {1, 2, 3})
+        x = layer.example(b=2, N=5)
+        x["lengths"][:] = 5, 2
+        scores = np.where(np.arange(5) < x["lengths"][:, None, None], x["q"] @ x["k"].transpose(0, 2, 1), -np.inf)
+        np.testing.assert_allclose(layer(**x), common.softmax(scores), atol=1e-6)
+        x["lengths"][1] = 6
+        with self.assertRaises(skewer.KernelError) as wrong:
+            layer(**x)
+        self.assertEqual(str(wrong.exception), "kernel 'weights': lengths: expected indices in 1..5 (1..N), found 6 at [1]")
+
     def test_which_index_is_out_of_range(self):
         layer = skewer.compile(common.BUCKETS)
         self.assertEqual([argument.range for argument in layer.arguments], [None] * 4 + [(0, 5), (-1, 1)])
